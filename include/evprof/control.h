@@ -1,0 +1,65 @@
+/*
+ * control.h - how a process joins a collector.
+ *
+ * Owns the names of the handshake and of the environment variables. A Unix socket of type SOCK_SEQPACKET; the target
+ * connects, sends one message and closes: it keeps no descriptor and waits for no answer. The answer is
+ * ring_header.collector_state in the memory it sent.
+ *
+ * The message is one JSON object (UTF-8, at most CONTROL_MESSAGE_MAX_BYTES) with SCM_RIGHTS: the memfd (ring.h), then
+ * a pidfd of the sender.
+ *
+ *   member      type      meaning
+ *   evprof      integer   CONTROL_VERSION
+ *   type        string    "join"
+ *   session     string    32 hexadecimal digits: the process tree this image belongs to
+ *   start       string    "exec", "fork" or "rejoin"
+ *   pid, ppid   integer   as the sender sees them
+ *   start_time  integer   field 22 of /proc/self/stat (clock ticks since boot): tells a reused pid
+ *   python      string    Py_GetVersion(), first word; "" where not known
+ *   program     string    for file names: the script's or module's base name, made of [A-Za-z0-9._-] only
+ *   argv        array     of strings; cut at CONTROL_ARGV_MAX_BYTES
+ *   exe, cwd, host   string
+ *   output      string    EVPROF_OUTPUT made absolute; the collector expands %p %n %h %t with the pid and program of
+ *                         the session's first process (a private collector obeys it, a host's daemon does not)
+ *   root        boolean   this image started the session
+ *   events      array     of strings: what is recorded
+ *
+ * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"}. When it
+ * shuts its side down, the collector finishes the session and answers {"type":"summary", "trace", "events", "lost",
+ * "processes", "running", "error"}.
+ *
+ * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
+ */
+#ifndef EVPROF_CONTROL_H
+#define EVPROF_CONTROL_H
+
+#define CONTROL_VERSION 1
+#define CONTROL_MESSAGE_MAX_BYTES 131072
+#define CONTROL_ARGV_MAX_BYTES 32768
+#define CONTROL_FDS 2
+#define CONTROL_SESSION_DIGITS 32
+#define CONTROL_BACKLOG 4096
+
+/* What the user may set. */
+#define ENV_SWITCH "EVPROF"
+#define ENV_OUTPUT "EVPROF_OUTPUT"
+#define ENV_SOCKET "EVPROF_SOCKET"
+#define ENV_EVENTS "EVPROF_EVENTS"
+#define ENV_RING_SIZE "EVPROF_RING_SIZE"
+#define ENV_ON_FULL "EVPROF_ON_FULL"
+#define ENV_CHILDREN "EVPROF_CHILDREN"
+#define ENV_LOG "EVPROF_LOG"
+/*
+ * Set by evprof itself for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first is the
+ * pid of the first process of the tree; owner is the pid of who waits for the result and prints the closing line (the
+ * first process itself, or `evprof run`). The socket is a path, or '@' and an abstract name; it comes last because a
+ * path may hold anything.
+ */
+#define ENV_SESSION "EVPROF_SESSION"
+
+#define OUTPUT_DEFAULT "evprof-%n-%p.evp"
+
+/* A private collector gets its listening socket as this descriptor. */
+#define CONTROL_LISTEN_FD 3
+
+#endif

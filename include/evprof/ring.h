@@ -1,0 +1,182 @@
+/*
+ * ring.h - the shared memory between one process image (the target) and the collector.
+ *
+ * Owns the layout of the memfd, the states in it, and the two inline steps of the event ring (publish, consume). The
+ * target creates the memfd, seals it against shrinking and sends it with the handshake (control.h). Prose: docs/wire.md.
+ *
+ *   offset 0                 struct ring_header, one page
+ *   definitions_offset       bytes of the definitions ring
+ *   slots_offset             struct ring_slot[slot_count], one for each live thread
+ *   slot's data_offset       64-bit words of that thread's event ring
+ *
+ * The file is sparse: memory is used where it was written. The collector maps the header and the slots only; it reads
+ * definitions and events with pread(2), so nothing that the target does to the file can fault it.
+ *
+ * Who may write a field is said in the comment of its group: T the target, C the collector. Every shared position is
+ * a count since the start that only grows; the place in the ring is the count modulo the size.
+ */
+#ifndef EVPROF_RING_H
+#define EVPROF_RING_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "evprof/wire.h"
+
+#define RING_MAGIC UINT64_C(0x31676e6972707665) /* "evpring1" */
+#define RING_VERSION 1u
+#define RING_PAGE_BYTES 4096u
+#define RING_TEXT_BYTES 768u
+
+/*
+ * Slots come in three classes, so that a thousand live threads have a ring each while the whole stays bounded. A
+ * thread takes the lowest free slot. Sizes are fractions of EVPROF_RING_SIZE, with a floor.
+ *
+ *   slots 0..15        ring_size
+ *   slots 16..127      ring_size / 8
+ *   slots 128..4095    ring_size / 64
+ */
+#define RING_SLOTS 4096u
+#define RING_SLOTS_LARGE 16u
+#define RING_SLOTS_MEDIUM 128u
+#define RING_BYTES_DEFAULT (UINT64_C(4) << 20)
+#define RING_BYTES_MIN (UINT64_C(64) << 10)
+#define RING_BYTES_MAX (UINT64_C(1) << 30)
+#define RING_DEFINITIONS_BYTES (UINT64_C(2) << 20)
+
+enum ring_clock {
+	RING_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC), ns */
+	RING_CLOCK_TSC = 1,	  /* x86-64 rdtsc, the same for all processes of the host */
+	RING_CLOCK_CNTVCT = 2,	  /* aarch64 cntvct_el0, likewise */
+};
+
+/* collector_state: written by C. The target may read it at any time; it waits on it (futex) only when it ends. */
+enum ring_collector_state {
+	RING_COLLECTOR_NONE = 0,     /* not read yet */
+	RING_COLLECTOR_ATTACHED = 1, /* reading */
+	RING_COLLECTOR_REFUSED = 2,  /* final; text says why */
+	RING_COLLECTOR_FAILED = 3,   /* final; text says why: what is in the trace file is whole, the rest is lost */
+	RING_COLLECTOR_DRAINED = 4,  /* this process is complete in the file; others of the tree still run */
+	RING_COLLECTOR_FINISHED = 5, /* final; the trace file is complete */
+};
+
+/* target_state: written by T. */
+enum ring_target_state {
+	RING_TARGET_RUNNING = 0,
+	RING_TARGET_EXITING = 1,  /* no more events will come from this image; the process may wait for the summary */
+	RING_TARGET_REPLACED = 2, /* the image goes on with another ring (rejoin); this one is complete */
+};
+
+struct ring_header {
+	/* T, before the handshake; constant afterwards */
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes; /* sizeof(struct ring_header) of the writer */
+	uint64_t size_bytes;   /* of the memfd */
+	uint64_t definitions_offset;
+	uint64_t definitions_bytes; /* a power of two */
+	uint64_t slots_offset;
+	uint32_t slot_count;
+	uint32_t slot_bytes; /* sizeof(struct ring_slot) of the writer */
+	uint32_t clock_kind;
+	uint32_t clock_shift; /* ticks in events = clock >> clock_shift */
+	uint64_t start_ticks; /* shifted; when the memory was made */
+
+	/* T, while running */
+	_Alignas(64) _Atomic uint64_t definitions_head; /* bytes written */
+	_Atomic uint32_t target_state;
+	_Atomic uint32_t forks;	      /* forks begun, so that the collector waits a moment for the child to join */
+	_Atomic uint64_t last_fork_ticks; /* shifted */
+	_Atomic uint32_t slots_used;  /* 1 + the highest slot ever claimed */
+	_Atomic uint32_t waiting;     /* a thread waits for room: poll soon */
+	_Atomic uint64_t lost_definitions;
+	/* Events of threads that found no free slot, by kind. */
+	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
+
+	/* C, while running */
+	_Alignas(64) _Atomic uint64_t definitions_tail; /* bytes read */
+	_Atomic uint32_t collector_state;		/* futex */
+	_Atomic uint32_t heartbeat;			/* changes whenever the collector looks here */
+	_Atomic int32_t collector_pid;
+	/* C, valid once collector_state is DRAINED or FINISHED: what the closing line says, for the whole tree so far */
+	_Atomic uint32_t summary_processes;
+	_Atomic uint32_t summary_running; /* processes still alive, this one not counted */
+	_Atomic uint64_t summary_events;
+	_Atomic uint64_t summary_lost;
+	/* C, valid once collector_state says so: the reason, or the path of the trace file. NUL-terminated UTF-8. */
+	char text[RING_TEXT_BYTES];
+};
+
+/*
+ * A slot: the life of one thread's ring.
+ *
+ *   FREE --T: compare and swap--> CLAIMED --T--> LIVE --T: the thread ends--> ENDED --C: drained--> FREE
+ *
+ * invariant: tail <= head <= tail + data_words
+ * invariant: events of a kind that the thread emitted = those between 0 and head + lost[kind]
+ */
+enum ring_slot_state {
+	RING_SLOT_FREE = 0,
+	RING_SLOT_CLAIMED = 1,
+	RING_SLOT_LIVE = 2,
+	RING_SLOT_ENDED = 3,
+};
+
+struct ring_slot {
+	/* T while CLAIMED, constant while LIVE and ENDED; state as drawn above */
+	_Atomic uint32_t state;
+	uint32_t tid; /* the kernel's, in the target's pid namespace */
+	uint64_t start_ticks; /* shifted; the first event's ticks count from here */
+	uint64_t data_offset; /* constant for the slot */
+	uint64_t data_words;  /* constant for the slot; a power of two */
+
+	/* T: the thread that owns the slot */
+	_Alignas(64) _Atomic uint64_t head; /* words written */
+
+	/* C */
+	_Alignas(64) _Atomic uint64_t tail; /* words read */
+
+	/* T: the thread that owns the slot */
+	_Alignas(64) _Atomic uint64_t lost[WIRE_KIND_SLOTS];
+	uint64_t reserved[8];
+};
+
+_Static_assert(sizeof(struct ring_header) <= RING_PAGE_BYTES, "the header is one page");
+_Static_assert(sizeof(struct ring_slot) == 512, "a slot is 512 bytes");
+
+static inline uint64_t ring_slot_bytes(unsigned slot, uint64_t ring_bytes)
+{
+	uint64_t bytes = ring_bytes;
+
+	if (slot >= RING_SLOTS_MEDIUM)
+		bytes /= 64;
+	else if (slot >= RING_SLOTS_LARGE)
+		bytes /= 8;
+	return bytes < RING_BYTES_MIN ? RING_BYTES_MIN : bytes;
+}
+
+/* T: makes all words below head visible. Pairs with ring_head(). */
+static inline void ring_publish(struct ring_slot *slot, uint64_t head)
+{
+	atomic_store_explicit(&slot->head, head, memory_order_release);
+}
+
+/* C: the words below the result may be read. Pairs with ring_publish(). */
+static inline uint64_t ring_head(const struct ring_slot *slot)
+{
+	return atomic_load_explicit(&slot->head, memory_order_acquire);
+}
+
+/* C: gives the words below tail back to the writer. Pairs with ring_tail(). */
+static inline void ring_consume(struct ring_slot *slot, uint64_t tail)
+{
+	atomic_store_explicit(&slot->tail, tail, memory_order_release);
+}
+
+/* T: the words below the result may be written again. Pairs with ring_consume(). */
+static inline uint64_t ring_tail(const struct ring_slot *slot)
+{
+	return atomic_load_explicit(&slot->tail, memory_order_acquire);
+}
+
+#endif

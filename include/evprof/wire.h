@@ -1,0 +1,224 @@
+/*
+ * wire.h - the words and records that the preloaded library writes and everybody else reads.
+ *
+ * Owns the layout of events and definitions. The same bytes stand in shared memory (ring.h) and, regrouped, in the
+ * trace file (trace.h). No behaviour here beyond packing and unpacking. Prose: docs/wire.md.
+ *
+ * Byte order is the host's; evprof runs on little-endian machines only (x86-64, aarch64), which trace.h records.
+ */
+#ifndef EVPROF_WIRE_H
+#define EVPROF_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * An event is one 64-bit word, followed by as many extra words as its kind says:
+ *
+ *    63                              32 31                        5 4        0
+ *   +----------------------------------+---------------------------+----------+
+ *   | ticks since the event before     | argument                  | kind     |
+ *   +----------------------------------+---------------------------+----------+
+ *                 32 bits                        27 bits              5 bits
+ *
+ * "The event before" is the one before it in the same thread. A longer pause than 32 bits of ticks is bridged by
+ * WIRE_TIME, whose extra word is the absolute time. Ticks are those of the process's clock (ring.h: clock_kind),
+ * shifted right by clock_shift.
+ *
+ * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
+ *
+ *    31                     7 6      5 4    0        63             48 47                        0
+ *   +------------------------+--------+------+      +-----------------+---------------------------+
+ *   | size, low 25 bits      | domain | kind |      | size, high bits | address                   |
+ *   +------------------------+--------+------+      +-----------------+---------------------------+
+ *               low half of the first word                          second word
+ *
+ * The third word of WIRE_REALLOC is the old address.
+ */
+enum wire_kind {
+	WIRE_NONE = 0,		/* never written; what an unwritten word looks like */
+	WIRE_CALL = 1,		/* code id: a Python function starts */
+	WIRE_RESUME = 2,	/* code id: a generator or coroutine goes on */
+	WIRE_THROW = 3,		/* code id: ... goes on with an exception thrown into it */
+	WIRE_RETURN = 4,	/* code id: the last return of the call */
+	WIRE_YIELD = 5,		/* code id: a generator or coroutine suspends */
+	WIRE_UNWIND = 6,	/* code id: the frame ends by an exception */
+	WIRE_C_CALL = 7,	/* function id */
+	WIRE_C_RETURN = 8,	/* function id */
+	WIRE_C_EXCEPTION = 9,	/* function id: the C function raised */
+	WIRE_EXCEPTION = 10,	/* type id: raised here (3.12 and later) */
+	WIRE_MALLOC = 11,	/* size, domain; address. Address 0: the allocation failed */
+	WIRE_CALLOC = 12,	/* as malloc; size is the product */
+	WIRE_REALLOC = 13,	/* as malloc; old address */
+	WIRE_FREE = 14,		/* domain; address */
+	WIRE_TIME = 15,		/* extra word: the time of this event, absolute, in ticks */
+	WIRE_GAP = 16,		/* extra word: how many events are missing here; the call stack is unknown after it */
+	WIRE_STACK = 17,	/* argument: how many WIRE_FRAME follow; they replace the call stack */
+	WIRE_FRAME = 18,	/* code id: one frame of the stack, outermost first */
+	WIRE_THREAD_START = 19,
+	WIRE_THREAD_END = 20,
+	WIRE_PROCESS_START = 21,	/* argument: enum wire_start */
+	WIRE_FORK = 22,			/* argument: pid of the child (0: fork failed) */
+	WIRE_EXEC = 23,			/* about to replace the image; EXEC_FAILED follows if that failed */
+	WIRE_EXEC_FAILED = 24,		/* argument: errno */
+	WIRE_EXIT = 25,			/* argument: status where known (_exit), else 0 */
+	WIRE_MARK = 26,			/* mark id: evprof_mark() */
+	WIRE_PAUSE = 27,		/* argument: 1 recording was stopped by the program, 0 started again */
+	WIRE_KINDS = 28,		/* kinds known to this version; 28 to 31 are free */
+};
+
+#define WIRE_KIND_BITS 5
+#define WIRE_KIND_SLOTS (1u << WIRE_KIND_BITS)
+#define WIRE_ARG_BITS 27
+#define WIRE_ARG_MAX ((1u << WIRE_ARG_BITS) - 1)
+#define WIRE_DOMAIN_BITS 2
+#define WIRE_SIZE_LOW_BITS (WIRE_ARG_BITS - WIRE_DOMAIN_BITS)
+#define WIRE_ADDRESS_BITS 48
+#define WIRE_SIZE_MAX ((UINT64_C(1) << (WIRE_SIZE_LOW_BITS + 64 - WIRE_ADDRESS_BITS)) - 1)
+#define WIRE_EXTRA_MAX 2 /* extra words of the longest event */
+
+enum wire_domain { WIRE_DOMAIN_RAW = 0, WIRE_DOMAIN_MEM = 1, WIRE_DOMAIN_OBJ = 2 };
+
+enum wire_start {
+	WIRE_START_EXEC = 0, /* a new image: the first process, or a child after exec */
+	WIRE_START_FORK = 1, /* the child of a fork: the stack of its parent goes on */
+	WIRE_START_REJOIN = 2, /* the same image with another collector */
+};
+
+/* Python's own words for the kinds, as they stand in every output. Index: enum wire_kind. */
+#define WIRE_KIND_NAMES                                                                                                \
+	{                                                                                                              \
+		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
+		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame",               \
+		    "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark",      \
+		    "pause"                                                                                            \
+	}
+
+static inline unsigned wire_extra_words(unsigned kind)
+{
+	const uint32_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME | 1u << WIRE_GAP;
+
+	return (one >> kind & 1) + (kind == WIRE_REALLOC ? 2 : 0);
+}
+
+/* Bookkeeping of the stream itself: not an event that the program caused, not counted as one. */
+static inline int wire_is_bookkeeping(unsigned kind)
+{
+	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_FRAME) || kind >= WIRE_KINDS;
+}
+
+static inline int wire_is_memory(unsigned kind)
+{
+	return kind >= WIRE_MALLOC && kind <= WIRE_FREE;
+}
+
+static inline uint32_t wire_head(unsigned kind, uint32_t arg)
+{
+	return (uint32_t)kind | arg << WIRE_KIND_BITS;
+}
+
+static inline unsigned wire_head_kind(uint32_t head)
+{
+	return head & (WIRE_KIND_SLOTS - 1);
+}
+
+static inline uint32_t wire_head_arg(uint32_t head)
+{
+	return head >> WIRE_KIND_BITS;
+}
+
+static inline uint64_t wire_word(uint32_t head, uint32_t ticks)
+{
+	return (uint64_t)ticks << 32 | head;
+}
+
+static inline uint32_t wire_memory_head(unsigned kind, unsigned domain, uint64_t size_bytes)
+{
+	return (uint32_t)kind | (uint32_t)domain << WIRE_KIND_BITS |
+	       (uint32_t)size_bytes << (WIRE_KIND_BITS + WIRE_DOMAIN_BITS);
+}
+
+static inline uint64_t wire_memory_word(uint64_t address, uint64_t size_bytes)
+{
+	return (address & ((UINT64_C(1) << WIRE_ADDRESS_BITS) - 1)) | size_bytes >> WIRE_SIZE_LOW_BITS
+									  << WIRE_ADDRESS_BITS;
+}
+
+static inline unsigned wire_memory_domain(uint32_t head)
+{
+	return head >> WIRE_KIND_BITS & ((1u << WIRE_DOMAIN_BITS) - 1);
+}
+
+static inline uint64_t wire_memory_size(uint32_t head, uint64_t word)
+{
+	return (uint64_t)(head >> (WIRE_KIND_BITS + WIRE_DOMAIN_BITS)) | word >> WIRE_ADDRESS_BITS
+									     << WIRE_SIZE_LOW_BITS;
+}
+
+static inline uint64_t wire_memory_address(uint64_t word)
+{
+	return word & ((UINT64_C(1) << WIRE_ADDRESS_BITS) - 1);
+}
+
+/*
+ * A definition gives an id its meaning. Definitions have a ring of their own, so a lost event never loses a name, and
+ * one is always published before the first event that uses it.
+ *
+ *   +--------------+-------+-------+--------------+--------------+
+ *   | size_bytes   | type  | flags | id           | number       |  40 bytes with the lengths
+ *   +--------------+-------+-------+--------------+--------------+
+ *   | address                                     |
+ *   +---------------------------------------------+
+ *   | length[0] .. length[WIRE_DEFINITION_STRINGS-1]             |  uint32_t each
+ *   +------------------------------------------------------------+
+ *   | the bytes of the strings, one after the other, no NUL      |
+ *   +------------------------------------------------------------+
+ *   | zeros up to a multiple of 8                                |
+ *   +------------------------------------------------------------+
+ *
+ * Strings are Python's text in UTF-8; a lone surrogate is encoded like any other code point (WTF-8).
+ *
+ *   type          id             number            address          strings 0..3
+ *   CODE          code id        co_firstlineno    0                co_filename, co_name, co_qualname or "", __name__
+ *   C_FUNCTION    function id    0                 ml_meth          class or "", ml_name, "", module or ""
+ *   TYPE          type id        0                 0                "", __name__, __qualname__, __module__
+ *   THREAD_NAME   tid (kernel)   0                 0                "", name, "", ""
+ *   MARK          mark id        0                 0                "", name, "", ""
+ *
+ * Code, function, type and mark ids are counted apart, from 1, for one process image; 0 means "not known". An id is
+ * never used again for something else. THREAD_NAME may come again for the same thread: the last one holds.
+ */
+enum wire_definition_type {
+	WIRE_DEFINE_CODE = 1,
+	WIRE_DEFINE_C_FUNCTION = 2,
+	WIRE_DEFINE_TYPE = 3,
+	WIRE_DEFINE_THREAD_NAME = 4,
+	WIRE_DEFINE_MARK = 5,
+};
+
+#define WIRE_DEFINITION_STRINGS 4
+#define WIRE_STRING_MAX_BYTES 16384 /* a longer string is cut there, at a character, and flagged */
+
+enum wire_definition_flags {
+	WIRE_CUT = 1,		/* a string was cut */
+	WIRE_GENERATOR = 2,	/* CODE: generator, coroutine or asynchronous generator */
+	WIRE_METHOD = 4,	/* C_FUNCTION: a method of a class; without it a function of a module */
+};
+
+struct wire_definition {
+	uint32_t size_bytes; /* of the whole record, header and padding included */
+	uint16_t type;
+	uint16_t flags;
+	uint32_t id;
+	uint32_t number;
+	uint64_t address;
+	uint32_t length[WIRE_DEFINITION_STRINGS];
+};
+
+#define WIRE_DEFINITION_MAX_BYTES                                                                                      \
+	(sizeof(struct wire_definition) + WIRE_DEFINITION_STRINGS * WIRE_STRING_MAX_BYTES)
+
+_Static_assert(sizeof(struct wire_definition) == 40, "a definition's header is 40 bytes");
+_Static_assert(WIRE_KINDS <= WIRE_KIND_SLOTS, "a kind fits its bits");
+
+#endif

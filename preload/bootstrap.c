@@ -1,0 +1,207 @@
+/*
+ * bootstrap.c - how evprof gets in.
+ *
+ *   constructor -> is Python here? -> audit hook (3.8+) or pending call (before)
+ *   first audit event with a thread state, GIL held -> join a collector, set the allocators, set the hooks
+ *
+ * Python replaces allocators that are set before it starts (PYTHONMALLOC, -X dev), so they are set then, not earlier.
+ * In a process without Python the constructor does nothing but look.
+ */
+#include "bootstrap.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "config.h"
+#include "definitions.h"
+#include "evprof/control.h"
+#include "hooks.h"
+#include "log.h"
+#include "process.h"
+#include "python.h"
+#include "spawn.h"
+
+#define INTERPRETERS_MAX 256
+
+__thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
+
+static bool verified, calls_possible;
+static int64_t interpreters[INTERPRETERS_MAX]; /* those with callbacks, by id; GIL */
+static unsigned interpreter_count;
+
+static int64_t interpreter_id(void)
+{
+	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
+
+	if (!interpreter)
+		return -1;
+	return python.PyInterpreterState_GetID ? python.PyInterpreterState_GetID(interpreter)
+					       : (int64_t)(intptr_t)interpreter;
+}
+
+/* 3.12+: once for each interpreter. False: too early, try again. */
+static bool monitor_interpreter(void)
+{
+	int64_t id = interpreter_id();
+
+	for (unsigned i = 0; i < interpreter_count; i++)
+		if (interpreters[i] == id)
+			return true;
+	if (interpreter_count == INTERPRETERS_MAX)
+		return true;
+	if (hooks_monitoring_set() == -EAGAIN)
+		return false;
+	interpreters[interpreter_count++] = id;
+	return true;
+}
+
+static void name_main_thread(void)
+{
+	struct object *name = python.PyUnicode_FromString("MainThread");
+
+	if (name) {
+		definitions_thread_name((uint32_t)getpid(), name);
+		python.Py_DecRef(name);
+	}
+}
+
+/* The first time, in the first thread: everything that is done once. */
+static bool begin_recording(void)
+{
+	if (verified)
+		return atomic_load(&process->status) != PROCESS_OFF;
+	verified = true;
+	if (process_join(WIRE_START_EXEC) < 0)
+		return false;
+	calls_possible = config.events & ~(unsigned)EVENT_MEM && !python_verify();
+	writer_fast = clock_kind != RING_CLOCK_MONOTONIC && (python.code_extra || !calls_possible);
+	name_main_thread();
+	if (config.events & EVENT_MEM)
+		hooks_memory_set();
+	return true;
+}
+
+void bootstrap_thread(void)
+{
+	struct thread_state *state = python.current_thread_state();
+	int saved_errno = errno;
+	bool done = true;
+
+	if (!state || thread_self.hooked_state == state || thread_self.entered)
+		return;
+	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
+	thread_self.nesting++;
+	if (begin_recording() && calls_possible) {
+		if (python.monitoring)
+			done = monitor_interpreter();
+		else
+			hooks_profile_set();
+	}
+	if (done)
+		thread_self.hooked_state = state;
+	thread_self.nesting--;
+	thread_self.entered = 0;
+	errno = saved_errno;
+}
+
+static int audit(const char *event, struct object *arguments, void *data)
+{
+	(void)arguments, (void)data;
+	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
+		bootstrap_thread();
+	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
+		bootstrap_forking = 1;
+	return 0;
+}
+
+static int pending(void *data)
+{
+	(void)data;
+	bootstrap_thread();
+	return 0;
+}
+
+/* Python is here and is to be recorded: have it call us. */
+static void wait_for_start(void)
+{
+	config_read(true);
+	if (config.session[0] && !config.children && config.session_first != getpid())
+		return;
+	clock_init();
+	if (process_init() < 0) {
+		log_line(LOG_ERROR, "no memory to record with; nothing is recorded");
+		return;
+	}
+	if (python_call_at_start(audit, pending))
+		log_line(LOG_WARNING, "Python %s refuses evprof's start; nothing is recorded", python_version());
+}
+
+void bootstrap_look(void *handle)
+{
+	if (python.found || !python_is_here(handle))
+		return;
+	config_read(false); /* what may be said, and whether at all; complaints only where Python is recorded */
+	if (python_find(handle) && config.enabled)
+		wait_for_start();
+}
+
+/*
+ * Children may have another working directory, where a relative path would not be found and the loader would complain
+ * on their stderr: so the path in LD_PRELOAD is made absolute for them.
+ */
+static void make_preload_absolute(void)
+{
+	const char *list = getenv("LD_PRELOAD"), *name = strrchr(library_path, '/');
+	char value[8192];
+	size_t used = 0;
+
+	if (!list || !name || list[0] == '/')
+		return;
+	while (*list) {
+		size_t length = strcspn(list, ": "), base = strlen(name);
+		bool ours = list[0] != '/' && length >= base && !strncmp(list + length - base, name, base);
+		const char *entry = ours ? library_path : list;
+		size_t n = ours ? strlen(library_path) : length;
+
+		if (used + n + 2 > sizeof(value))
+			return;
+		memcpy(value + used, entry, n);
+		used += n;
+		if (list[length])
+			value[used++] = ':';
+		list += length + (list[length] != 0);
+	}
+	value[used] = 0;
+	setenv("LD_PRELOAD", value, 1);
+}
+
+static void find_library_path(void)
+{
+	Dl_info info;
+
+	if (!dladdr((void *)bootstrap_look, &info) || !info.dli_fname || !realpath(info.dli_fname, library_path))
+		library_path[0] = 0;
+}
+
+static __attribute__((constructor)) void library_loaded(void)
+{
+	const char *on = getenv(ENV_SWITCH);
+	int saved_errno = errno;
+
+	if (on && !strcmp(on, "0"))
+		return;
+	find_library_path();
+	make_preload_absolute();
+	bootstrap_look(NULL);
+	errno = saved_errno;
+}
+
+static __attribute__((destructor)) void library_unloaded(void)
+{
+	process_finish(0);
+}

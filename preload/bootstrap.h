@@ -1,0 +1,17 @@
+/* bootstrap.h - getting in: from the loader's constructor to hooks that are set. */
+#ifndef PRELOAD_BOOTSTRAP_H
+#define PRELOAD_BOOTSTRAP_H
+
+/*
+ * Looks for Python where a library has just been loaded, and prepares to be called by it. handle: dlopen's, or NULL for
+ * the global scope. Cheap when there is nothing to find.
+ */
+void bootstrap_look(void *handle);
+
+/* Sets the hooks of the current thread, if it has a thread state that has none. GIL held. */
+void bootstrap_thread(void);
+
+/* The calling thread is about to fork by os.fork() or os.forkpty(), whose child goes on in Python. */
+extern __thread int bootstrap_forking;
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * clock.h - the time stamp of events.
+ *
+ * The time-stamp counter where the kernel itself trusts it as its clock source (then it is invariant and the same on all
+ * cores), clock_gettime elsewhere. Shifted right: a counter of some GHz says less than its last bits pretend, 32 bits of
+ * difference then last for seconds, and traces get smaller.
+ */
+#ifndef PRELOAD_CLOCK_H
+#define PRELOAD_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "evprof/ring.h"
+
+extern uint32_t clock_kind; /* enum ring_clock */
+
+#if defined(__x86_64__)
+#define CLOCK_COUNTER RING_CLOCK_TSC
+#define CLOCK_SHIFT 3
+static inline uint64_t clock_counter(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+#elif defined(__aarch64__)
+#define CLOCK_COUNTER RING_CLOCK_CNTVCT
+#define CLOCK_SHIFT 0
+static inline uint64_t clock_counter(void)
+{
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
+#else
+#error "evprof knows the clocks of x86-64 and aarch64"
+#endif
+
+static inline uint64_t clock_now(void)
+{
+	struct timespec t;
+
+	if (__builtin_expect(clock_kind != RING_CLOCK_MONOTONIC, 1))
+		return clock_counter() >> CLOCK_SHIFT;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) >> CLOCK_SHIFT;
+}
+
+/* Chooses the clock; once, before the first clock_now(). */
+void clock_init(void);
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * config.c - reads the EVPROF_* variables.
+ *
+ * A bad value or an unknown name costs one line that names it and what is allowed, and the default holds: somebody
+ * else's program must run on. Only the first process of a tree complains, not each of its children.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evprof/control.h"
+#include "evprof/ring.h"
+#include "log.h"
+
+struct config config;
+
+static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,   ENV_SOCKET, ENV_EVENTS, ENV_RING_SIZE,
+					  ENV_ON_FULL, ENV_CHILDREN, ENV_LOG,	 ENV_SESSION};
+
+static const char *const event_names[] = {"call", "c_call", "exception", "mem"};
+
+#define ON_FULL_DEFAULT_MS 1000
+#define ON_FULL_MAX_MS 60000
+
+static void complain_of(bool complain, const char *name, const char *value, const char *allowed)
+{
+	if (complain)
+		log_line(LOG_ERROR, "%s=%s is not understood; allowed: %s; the default is used", name, value, allowed);
+}
+
+static bool read_switch(const char *name, bool fallback, bool complain)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value)
+		return fallback;
+	if (!strcmp(value, "0") || !strcmp(value, "1"))
+		return value[0] == '1';
+	complain_of(complain, name, value, "0 (off) or 1 (on)");
+	return fallback;
+}
+
+static unsigned event_by_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof(event_names) / sizeof(event_names[0]); i++)
+		if (strlen(event_names[i]) == length && !strncmp(event_names[i], name, length))
+			return 1u << i;
+	return 0;
+}
+
+static unsigned read_events(bool complain)
+{
+	const unsigned all = EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM;
+	const char *value = getenv(ENV_EVENTS);
+	unsigned events = 0;
+
+	if (!value || !*value)
+		return all;
+	for (const char *p = value; *p;) {
+		size_t length = strcspn(p, ",");
+		unsigned event = event_by_name(p, length);
+
+		if (!event) {
+			complain_of(complain, ENV_EVENTS, value,
+				    "a list, with commas, of call, c_call, exception, mem");
+			return all;
+		}
+		events |= event;
+		p += length + (p[length] == ',');
+	}
+	return events;
+}
+
+/* "<digits>[KMG]" in bytes; 0 if it is not that. */
+static uint64_t parse_size(const char *value)
+{
+	unsigned long long number;
+	unsigned shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)*value))
+		return 0;
+	errno = 0;
+	number = strtoull(value, &end, 10);
+	switch (toupper((unsigned char)*end)) {
+	case 'G':
+		shift += 10;
+		/* fallthrough */
+	case 'M':
+		shift += 10;
+		/* fallthrough */
+	case 'K':
+		shift += 10;
+		end++;
+	}
+	return errno || *end || number > (UINT64_MAX >> shift) ? 0 : (uint64_t)number << shift;
+}
+
+static uint64_t read_ring_bytes(bool complain)
+{
+	const char *value = getenv(ENV_RING_SIZE);
+	uint64_t bytes, rounded = RING_BYTES_MIN;
+
+	if (!value || !*value)
+		return RING_BYTES_DEFAULT;
+	bytes = parse_size(value);
+	if (bytes < RING_BYTES_MIN || bytes > RING_BYTES_MAX) {
+		complain_of(complain, ENV_RING_SIZE, value, "64K to 1G, in bytes or with K, M or G");
+		return RING_BYTES_DEFAULT;
+	}
+	while (rounded < bytes)
+		rounded *= 2;
+	return rounded;
+}
+
+static uint32_t read_on_full(bool complain)
+{
+	const char *value = getenv(ENV_ON_FULL);
+	char *end;
+	long ms;
+
+	if (!value || !*value || !strcmp(value, "wait"))
+		return ON_FULL_DEFAULT_MS;
+	if (!strcmp(value, "drop"))
+		return 0;
+	if (!strncmp(value, "wait:", 5) && isdigit((unsigned char)value[5])) {
+		errno = 0;
+		ms = strtol(value + 5, &end, 10);
+		if (!errno && !*end && ms > 0 && ms <= ON_FULL_MAX_MS)
+			return (uint32_t)ms;
+	}
+	complain_of(complain, ENV_ON_FULL, value, "wait, wait:MILLISECONDS (1 to 60000) or drop");
+	return ON_FULL_DEFAULT_MS;
+}
+
+static enum log_level read_log_level(bool complain)
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+	const char *value = getenv(ENV_LOG);
+
+	if (!value || !*value)
+		return LOG_WARNING;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(value, names[i]))
+			return (enum log_level)i;
+	complain_of(complain, ENV_LOG, value, "error, warning, info or debug");
+	return LOG_WARNING;
+}
+
+/* A path or template made absolute, because the collector stands elsewhere. An abstract socket name stays. */
+static bool read_path(char *out, const char *value)
+{
+	size_t used = 0;
+
+	if (value[0] != '/' && value[0] != '@') {
+		if (!getcwd(out, PATH_MAX))
+			return false;
+		used = strlen(out);
+		if (used + 1 < PATH_MAX)
+			out[used++] = '/';
+	}
+	if (used + strlen(value) >= PATH_MAX)
+		return false;
+	strcpy(out + used, value);
+	return true;
+}
+
+static void read_paths(bool complain)
+{
+	const char *output = getenv(ENV_OUTPUT), *path = getenv(ENV_SOCKET);
+
+	if (!output || !*output)
+		output = OUTPUT_DEFAULT;
+	if (!read_path(config.output, output)) {
+		complain_of(complain, ENV_OUTPUT, output, "a path of less than 4096 bytes");
+		if (!read_path(config.output, OUTPUT_DEFAULT))
+			strcpy(config.output, "/" OUTPUT_DEFAULT);
+	}
+	config.socket[0] = 0;
+	if (path && *path && !read_path(config.socket, path))
+		complain_of(complain, ENV_SOCKET, path, "a path of less than 108 bytes, or @ and an abstract name");
+}
+
+/* "<session>:<first>:<owner>:<socket>"; anything else is as if it were not set. */
+static void read_session(void)
+{
+	const char *value = getenv(ENV_SESSION);
+	char *end;
+
+	config.session[0] = 0;
+	if (!value || strspn(value, "0123456789abcdef") != CONTROL_SESSION_DIGITS ||
+	    value[CONTROL_SESSION_DIGITS] != ':')
+		return;
+	config.session_first = (pid_t)strtol(value + CONTROL_SESSION_DIGITS + 1, &end, 10);
+	if (*end != ':')
+		return;
+	config.session_owner = (pid_t)strtol(end + 1, &end, 10);
+	if (*end != ':' || !end[1] || strlen(end + 1) >= sizeof(config.session_socket))
+		return;
+	strcpy(config.session_socket, end + 1);
+	memcpy(config.session, value, CONTROL_SESSION_DIGITS);
+	config.session[CONTROL_SESSION_DIGITS] = 0;
+}
+
+static void complain_of_unknown_names(void)
+{
+	for (char **variable = environ; *variable; variable++) {
+		size_t length = strcspn(*variable, "=");
+		bool known = false;
+
+		if (strncmp(*variable, ENV_SWITCH "_", sizeof(ENV_SWITCH)))
+			continue;
+		for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++)
+			known |= strlen(known_names[i]) == length && !strncmp(known_names[i], *variable, length);
+		if (!known)
+			log_line(LOG_ERROR,
+				 "%.*s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
+				 "EVPROF_EVENTS, EVPROF_RING_SIZE, EVPROF_ON_FULL, EVPROF_CHILDREN and EVPROF_LOG",
+				 (int)length, *variable);
+	}
+}
+
+void config_read(bool complain)
+{
+	read_session();
+	complain &= !config.session[0] || config.session_first == getpid();
+	log_level = read_log_level(complain);
+	config.enabled = read_switch(ENV_SWITCH, true, complain);
+	config.children = read_switch(ENV_CHILDREN, true, complain);
+	config.events = read_events(complain);
+	config.ring_bytes = read_ring_bytes(complain);
+	config.wait_ms = read_on_full(complain);
+	read_paths(complain);
+	if (complain && config.enabled)
+		complain_of_unknown_names();
+}

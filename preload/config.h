@@ -1,0 +1,33 @@
+/* config.h - what the EVPROF_* variables ask for. Read once, by the constructor; constant afterwards. */
+#ifndef PRELOAD_CONFIG_H
+#define PRELOAD_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8 };
+
+struct config {
+	bool enabled;	    /* EVPROF */
+	bool children;	    /* EVPROF_CHILDREN */
+	unsigned events;    /* EVPROF_EVENTS: enum config_event */
+	uint64_t ring_bytes; /* EVPROF_RING_SIZE: a power of two */
+	uint32_t wait_ms;   /* EVPROF_ON_FULL: 0 for drop */
+	char output[PATH_MAX];
+	char socket[PATH_MAX]; /* EVPROF_SOCKET, "" for a private collector */
+
+	/* EVPROF_SESSION, set by the first process of the tree */
+	char session[33]; /* "" in the first process */
+	pid_t session_first;
+	pid_t session_owner;
+	char session_socket[PATH_MAX];
+};
+
+extern struct config config;
+
+/* Reads the environment. complain: say what is wrong with it, a line each. Safe to call again. */
+void config_read(bool complain);
+
+#endif

@@ -1,0 +1,565 @@
+/*
+ * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
+ *
+ * Runs inside hooks with the GIL held. It asks Python for attributes that are plain C slots and makes no object that the
+ * garbage collector tracks, so that no code of the program runs in here; thread_self.nesting keeps the little memory
+ * that it does take out of the trace.
+ */
+#include "definitions.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "config.h"
+
+#define STEP_NS 100000
+#define PROBES 16 /* places of the function table that a key may stand in */
+
+/* code.h: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
+#define CODE_GENERATOR_FLAGS (0x20 | 0x80 | 0x200)
+
+/* The exception that may be set while a hook runs is put aside. */
+struct guard {
+	struct object *type, *value, *traceback;
+	int saved_errno;
+};
+
+static void enter(struct guard *guard)
+{
+	guard->saved_errno = errno;
+	thread_self.nesting++;
+	python.PyErr_Fetch(&guard->type, &guard->value, &guard->traceback);
+}
+
+static void leave(struct guard *guard)
+{
+	python.PyErr_Restore(guard->type, guard->value, guard->traceback);
+	thread_self.nesting--;
+	errno = guard->saved_errno;
+}
+
+/* A string of a definition, with the object that holds its bytes. */
+struct string {
+	const char *bytes;
+	size_t length;
+	struct object *holder;
+};
+
+static struct string string_of(struct object *text)
+{
+	struct string string = {.bytes = ""};
+	ssize_t length;
+	char *bytes;
+
+	if (!text)
+		goto none;
+	string.holder = python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+	if (!string.holder || python.PyBytes_AsStringAndSize(string.holder, &bytes, &length) < 0)
+		goto none;
+	string.bytes = bytes;
+	string.length = (size_t)length;
+	return string;
+none:
+	python.PyErr_Clear();
+	return string;
+}
+
+static struct string string_c(const char *text)
+{
+	return (struct string){.bytes = text, .length = strlen(text)};
+}
+
+static struct string attribute(struct object *object, const char *name)
+{
+	struct object *value = python.PyObject_GetAttrString(object, name);
+	struct string string = string_of(value);
+
+	if (value)
+		python.Py_DecRef(value);
+	return string;
+}
+
+static long number(struct object *object, const char *name)
+{
+	struct object *value = python.PyObject_GetAttrString(object, name);
+	long result = value ? python.PyLong_AsLong(value) : -1;
+
+	if (value)
+		python.Py_DecRef(value);
+	if (result < 0)
+		python.PyErr_Clear();
+	return result;
+}
+
+static void release(struct string strings[WIRE_DEFINITION_STRINGS])
+{
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		if (strings[i].holder)
+			python.Py_DecRef(strings[i].holder);
+}
+
+/* Waits for room in the definitions ring, within the bound. */
+static int wait_for_room(uint64_t size)
+{
+	struct ring_header *header = process->header;
+	const struct timespec step = {.tv_nsec = STEP_NS};
+	uint64_t steps = (uint64_t)config.wait_ms * 1000000 / STEP_NS;
+
+	for (uint64_t i = 0;; i++) {
+		uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
+
+		if (header->definitions_bytes - (head - atomic_load(&header->definitions_tail)) >= size)
+			return 1;
+		if (i >= steps || atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
+			break;
+		if (i == 0)
+			process_poke_collector();
+		atomic_store(&header->waiting, 1);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+	}
+	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
+	atomic_fetch_add(&header->lost_definitions, 1);
+	return 0;
+}
+
+static void copy_in(uint64_t at, const void *bytes, size_t size)
+{
+	struct ring_header *header = process->header;
+	uint8_t *ring = process->base + header->definitions_offset;
+	size_t place = at & (header->definitions_bytes - 1);
+	size_t first = size < header->definitions_bytes - place ? size : header->definitions_bytes - place;
+
+	memcpy(ring + place, bytes, first);
+	memcpy(ring, (const char *)bytes + first, size - first);
+}
+
+static void cut_string(struct string *string, uint16_t *flags)
+{
+	if (string->length <= WIRE_STRING_MAX_BYTES)
+		return;
+	string->length = WIRE_STRING_MAX_BYTES;
+	while (string->length && ((unsigned char)string->bytes[string->length] & 0xc0) == 0x80)
+		string->length--;
+	*flags |= WIRE_CUT;
+}
+
+/* Writes one definition. The caller holds the lock. Returns 0 or -EAGAIN. */
+static int write_definition(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS])
+{
+	struct ring_header *header = process->header;
+	uint64_t size = sizeof(*record), at, begin;
+	const uint64_t zeros = 0;
+
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
+		cut_string(&strings[i], &record->flags);
+		record->length[i] = (uint32_t)strings[i].length;
+		size += strings[i].length;
+	}
+	record->size_bytes = (uint32_t)((size + 7) & ~(uint64_t)7);
+	if (!wait_for_room(record->size_bytes))
+		return -EAGAIN;
+	begin = at = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
+	copy_in(at, record, sizeof(*record));
+	at += sizeof(*record);
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
+		copy_in(at, strings[i].bytes, strings[i].length);
+		at += strings[i].length;
+	}
+	copy_in(at, &zeros, begin + record->size_bytes - at);
+	/* Release: the collector reads the bytes once it sees the head. */
+	atomic_store_explicit(&header->definitions_head, begin + record->size_bytes, memory_order_release);
+	return 0;
+}
+
+/* Gives the next id of a kind to a definition. 0: it could not be written. */
+static uint32_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last)
+{
+	uint32_t id = 0;
+
+	process_lock();
+	if (*last < WIRE_ARG_MAX) {
+		record->id = *last + 1;
+		if (!write_definition(record, strings))
+			id = *last = record->id;
+	}
+	process_unlock();
+	return id;
+}
+
+static bool ends_with(const struct string *string, const char *end)
+{
+	size_t n = strlen(end);
+
+	return string->length >= n && !memcmp(string->bytes + string->length - n, end, n);
+}
+
+static bool is(const struct string *string, const char *text)
+{
+	return string->length == strlen(text) && !memcmp(string->bytes, text, string->length);
+}
+
+/* Functions of threading.py after which a thread's name may be new. */
+static bool names_threads(const struct string strings[WIRE_DEFINITION_STRINGS])
+{
+	return ends_with(&strings[0], "/threading.py") && (is(&strings[1], "_bootstrap_inner") || is(&strings[1], "name"));
+}
+
+/* globals: of the frame that runs the code; borrowed, may be NULL. */
+static uint64_t define_code(struct object *code, struct object *globals)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {
+	    attribute(code, "co_filename"),
+	    attribute(code, "co_name"),
+	    python.version >= 0x030b ? attribute(code, "co_qualname") : string_c(""),
+	    string_of(globals ? python.PyDict_GetItemString(globals, "__name__") : NULL),
+	};
+	long flags = number(code, "co_flags"), line = number(code, "co_firstlineno");
+	bool generator = flags > 0 && flags & CODE_GENERATOR_FLAGS;
+	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
+					 .flags = generator ? WIRE_GENERATOR : 0,
+					 .number = line < 0 ? 0 : (uint32_t)line};
+	uint64_t value = define(&record, strings, &process->next_code), epoch = code_epoch;
+
+	if (value && generator) {
+		value |= CODE_IS_GENERATOR;
+		if (!python.monitoring)
+			epoch |= CODE_EPOCH_GENERATOR;
+	}
+	if (value && names_threads(strings))
+		epoch |= CODE_EPOCH_SPECIAL;
+	release(strings);
+	return value ? epoch << 32 | value : 0;
+}
+
+/* The local variable at this place of the frame that just began; borrowed or owned as *owned says. */
+static struct object *first_local(int place, const char *name, bool *owned)
+{
+	struct object *frame = python.PyEval_GetFrame(), *key, *value;
+
+	*owned = false;
+	if (!frame)
+		return NULL;
+	if (!python.monitoring) {
+		const char *at = (const char *)frame;
+
+		if (python.frame_inner)
+			at = python_field(frame, python.frame_inner);
+		return *(struct object *const *)(at + python.locals + 8 * (size_t)place);
+	}
+	key = python.PyFrame_GetVar ? python.PyUnicode_FromString(name) : NULL;
+	if (!key)
+		return NULL;
+	value = python.PyFrame_GetVar(frame, key);
+	python.Py_DecRef(key);
+	*owned = value != NULL;
+	if (!value)
+		python.PyErr_Clear();
+	return value;
+}
+
+/* A thread begins in threading.py, or gets another name there: self is the Thread, name the new name. */
+static void learn_thread_name(struct object *code)
+{
+	bool self_owned, name_owned = false;
+	struct object *self = first_local(0, "self", &self_owned), *name = NULL;
+	struct string function = attribute(code, "co_name");
+	long tid;
+
+	if (!self)
+		goto done;
+	if (is(&function, "_bootstrap_inner")) { /* in the new thread */
+		name = python.PyObject_GetAttrString(self, "_name");
+		name_owned = name != NULL;
+		if (name && thread_self.writer->slot)
+			definitions_thread_name(thread_self.writer->slot->tid, name);
+	} else if (number(code, "co_argcount") == 2) { /* the setter of Thread.name; the getter tells nothing new */
+		name = first_local(1, "name", &name_owned);
+		tid = number(self, "_native_id");
+		if (name && tid > 0)
+			definitions_thread_name((uint32_t)tid, name);
+	}
+done:
+	if (function.holder)
+		python.Py_DecRef(function.holder);
+	if (name_owned)
+		python.Py_DecRef(name);
+	if (self_owned)
+		python.Py_DecRef(self);
+	python.PyErr_Clear();
+}
+
+static uint32_t code_slow(struct object *code, struct object *globals)
+{
+	struct guard guard;
+	void *extra = NULL;
+	uint64_t value;
+
+	/* Generators come here at each resume until 3.11: no need to put an exception aside for a look. */
+	python.get_code_extra(code, python.code_extra_index, &extra);
+	value = (uintptr_t)extra;
+	if (value >> 32 == (code_epoch | CODE_EPOCH_GENERATOR))
+		return (uint32_t)value;
+	enter(&guard);
+	if ((value >> 32 & (CODE_EPOCH_MAX - 1)) != code_epoch) {
+		value = define_code(code, globals);
+		if (value)
+			python.set_code_extra(code, python.code_extra_index, (void *)(uintptr_t)value);
+	}
+	if (value >> 32 & CODE_EPOCH_SPECIAL)
+		learn_thread_name(code);
+	python.PyErr_Clear();
+	leave(&guard);
+	return (uint32_t)value;
+}
+
+uint32_t definitions_code(struct object *code)
+{
+	return code_slow(code, python.PyEval_GetGlobals());
+}
+
+static const char *type_name(const void *type)
+{
+	return python_field(type, python.type_name);
+}
+
+/* What a bound C method is in its class: the method_descriptor with the same PyMethodDef, or NULL. Borrowed. */
+static const void *descriptor_of(const struct python_method *method, const void *self)
+{
+	struct object *name, *found;
+
+	if (!self || !python._PyType_Lookup)
+		return NULL;
+	name = python.PyUnicode_FromString(method->name);
+	if (!name)
+		return NULL;
+	found = python._PyType_Lookup((struct object *)python_type(self), name);
+	python.Py_DecRef(name);
+	return found && python_type(found) == python.method_descriptor_type ? found : NULL;
+}
+
+static struct string module_of(struct object *callable)
+{
+	struct object *module = python_field(callable, python.c_function_module);
+
+	return string_of(module);
+}
+
+static bool throws(const struct python_method *method, const char *class)
+{
+	return (!strcmp(method->name, "throw") || !strcmp(method->name, "close")) &&
+	       (strstr(class, "generator") || strstr(class, "coroutine"));
+}
+
+static uint64_t define_function(const struct python_method *method, struct object *callable)
+{
+	const void *descriptor = callable;
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(method->name), string_c(""), string_c("")};
+	struct wire_definition record = {.type = WIRE_DEFINE_C_FUNCTION, .address = (uintptr_t)method->function};
+	uint64_t value;
+
+	if (python_type(callable) != python.method_descriptor_type) {
+		descriptor = descriptor_of(method, python_field(callable, python.c_function_self));
+		strings[3] = module_of(callable);
+	}
+	if (descriptor) {
+		strings[0] = string_c(type_name(python_field(descriptor, python.descriptor_class)));
+		record.flags |= WIRE_METHOD;
+	}
+	value = define(&record, strings, &process->next_function);
+	if (value && descriptor && throws(method, strings[0].bytes))
+		value |= FUNCTION_THROWS;
+	release(strings);
+	return value;
+}
+
+/* The value of a key in the table of functions and types, or 0. */
+static uint64_t recall(const void *key)
+{
+	uint32_t at = definitions_hash(key);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct function_entry *entry = &process->functions[(at + i) % FUNCTION_TABLE_SIZE];
+		const void *found = atomic_load_explicit(&entry->key, memory_order_acquire);
+
+		if (found == key)
+			return entry->value;
+		if (!found)
+			break;
+	}
+	return 0;
+}
+
+/* A table that is full forgets the key in its first place: its function is then defined once more when next called. */
+static void remember(const void *key, uint64_t value)
+{
+	uint32_t at = definitions_hash(key);
+	struct function_entry *entry = &process->functions[at];
+
+	process_lock();
+	for (uint32_t i = 0; i < PROBES; i++) {
+		struct function_entry *next = &process->functions[(at + i) % FUNCTION_TABLE_SIZE];
+
+		if (!atomic_load_explicit(&next->key, memory_order_relaxed)) {
+			entry = next;
+			break;
+		}
+	}
+	entry->value = value;
+	/* Release: pairs with the acquire of readers; they use the value only after they saw the key. */
+	atomic_store_explicit(&entry->key, key, memory_order_release);
+	process_unlock();
+}
+
+uint32_t definitions_function(const struct python_method *method, struct object *callable)
+{
+	uint64_t value = recall(method);
+	struct guard guard;
+
+	if (value)
+		return (uint32_t)value;
+	enter(&guard);
+	value = define_function(method, callable);
+	if (value)
+		remember(method, value);
+	leave(&guard);
+	return (uint32_t)value;
+}
+
+/* A key made of an address and a name (FNV-1a). Odd, so that it is no address of a method: those are aligned. */
+static const void *key_of(const void *address, const char *name)
+{
+	uintptr_t key = (uintptr_t)address ^ UINT64_C(0xcbf29ce484222325);
+
+	for (; *name; name++)
+		key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+	return (const void *)(key | 1);
+}
+
+uint32_t definitions_type(const void *type)
+{
+	/* A class may die and another get its address: the name is part of the key. */
+	const void *key = key_of(type, type_name(type));
+	uint64_t value = recall(key);
+	struct guard guard;
+
+	if (value)
+		return (uint32_t)value;
+	enter(&guard);
+	{
+		struct object *object = (struct object *)type;
+		struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), attribute(object, "__name__"),
+								  attribute(object, "__qualname__"),
+								  attribute(object, "__module__")};
+		struct wire_definition record = {.type = WIRE_DEFINE_TYPE};
+
+		value = define(&record, strings, &process->next_type);
+		release(strings);
+	}
+	if (value)
+		remember(key, value);
+	leave(&guard);
+	return (uint32_t)value;
+}
+
+uint32_t definitions_mark(const char *name)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(name), string_c(""), string_c("")};
+	struct wire_definition record = {.type = WIRE_DEFINE_MARK};
+	const void *key = key_of(NULL, name);
+	uint64_t value = recall(key);
+
+	if (value)
+		return (uint32_t)value;
+	value = define(&record, strings, &process->next_mark);
+	if (value)
+		remember(key, value);
+	return (uint32_t)value;
+}
+
+void definitions_thread_name(uint32_t tid, struct object *name)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_of(name), string_c(""), string_c("")};
+	struct wire_definition record = {.type = WIRE_DEFINE_THREAD_NAME, .id = tid};
+
+	process_lock();
+	write_definition(&record, strings);
+	process_unlock();
+	release(strings);
+}
+
+/* New references, NULL at the end. */
+static struct object *frame_back(struct object *frame)
+{
+	struct object *back = python.PyFrame_GetBack ? python.PyFrame_GetBack(frame)
+						     : python.PyObject_GetAttrString(frame, "f_back");
+
+	if (back == python.none) {
+		python.Py_DecRef(back);
+		back = NULL;
+	}
+	return back;
+}
+
+static uint32_t frame_id(struct object *frame)
+{
+	struct object *code = python.PyFrame_GetCode ? python.PyFrame_GetCode(frame)
+						     : python.PyObject_GetAttrString(frame, "f_code");
+	struct object *globals = python.PyObject_GetAttrString(frame, "f_globals");
+	uint32_t value = 0;
+
+	if (code) {
+		value = code_slow(code, globals);
+		python.Py_DecRef(code);
+	}
+	if (globals)
+		python.Py_DecRef(globals);
+	return DEFINITION_ID(value);
+}
+
+static struct object *top_frame(bool skip_top)
+{
+	struct object *frame = python.PyEval_GetFrame(), *back;
+
+	if (!frame)
+		return NULL;
+	python.Py_IncRef(frame);
+	if (!skip_top)
+		return frame;
+	back = frame_back(frame);
+	python.Py_DecRef(frame);
+	return back;
+}
+
+static struct object *next_frame(struct object *frame)
+{
+	struct object *back = frame_back(frame);
+
+	python.Py_DecRef(frame);
+	return back;
+}
+
+void definitions_put_stack(struct writer *writer, unsigned kind)
+{
+	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
+	uint64_t room = (writer->mask + 1 - (writer->head - ring_tail(writer->slot))) / 2;
+	uint64_t depth = 0, at, end;
+	struct object *frame;
+	struct guard guard;
+
+	enter(&guard);
+	for (frame = top_frame(skip_top); frame; frame = next_frame(frame))
+		depth++;
+	/* A stack deeper than half the ring is cut at its outer end: returns come at the inner one. */
+	depth = depth < room ? depth : room;
+	writer_put(writer, wire_head(WIRE_STACK, (uint32_t)depth));
+	at = writer->head;
+	end = at + depth;
+	for (frame = top_frame(skip_top); frame && depth; frame = next_frame(frame))
+		writer->words[(at + --depth) & writer->mask] = wire_word(wire_head(WIRE_FRAME, frame_id(frame)), 0);
+	writer->head = end;
+	ring_publish(writer->slot, end);
+	if (frame)
+		python.Py_DecRef(frame);
+	leave(&guard);
+}

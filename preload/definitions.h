@@ -1,0 +1,70 @@
+/*
+ * definitions.h - what the ids in events mean: giving ids, and telling the collector their names.
+ *
+ * Called from hooks with the GIL held. Finding an id that was given is the fast path, inline; giving one is a function.
+ * Zero means that the definition could not be written (its ring is full and stays so): the event is then lost, so that
+ * no event ever stands without its name.
+ */
+#ifndef PRELOAD_DEFINITIONS_H
+#define PRELOAD_DEFINITIONS_H
+
+#include "process.h"
+#include "python.h"
+
+#define DEFINITION_ID(value) ((value) & WIRE_ARG_MAX)
+#define CODE_IS_GENERATOR (1u << 27)
+#define CODE_EPOCH_GENERATOR (1u << 30) /* until 3.11: hooks_profile.c looks closer at these */
+#define FUNCTION_THROWS (1u << 27) /* generator.throw() or close(): the next resume is a throw */
+
+/* In a code object's extra: code_epoch << 32 | flags | id. Codes that need a look at each call have this bit, too. */
+#define CODE_EPOCH_SPECIAL (1u << 31)
+
+struct code_extra {
+	ssize_t size;
+	uint64_t values[];
+};
+
+/* The id of a code object, and CODE_IS_GENERATOR. */
+uint32_t definitions_code(struct object *code);
+
+static inline uint32_t definitions_hash(const void *key)
+{
+	return (uint32_t)(((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FUNCTION_TABLE_BITS));
+}
+
+/* As definitions_code(), by loads alone: 0 also where a closer look is needed. Only where writer_fast is set. */
+static inline uint32_t definitions_code_fast(const struct object *code)
+{
+	const struct code_extra *extra = python_field(code, python.code_extra);
+	uint64_t value;
+
+	if (unlikely(!extra || extra->size <= python.code_extra_index))
+		return 0;
+	value = extra->values[python.code_extra_index];
+	return likely(value >> 32 == code_epoch) ? (uint32_t)value : 0;
+}
+
+/* As definitions_function(), likewise. */
+static inline uint32_t definitions_function_fast(const struct python_method *method)
+{
+	struct function_entry *entry = &process->functions[definitions_hash(method)];
+
+	return likely(atomic_load_explicit(&entry->key, memory_order_acquire) == method) ? (uint32_t)entry->value : 0;
+}
+
+/* The id of a C function, and FUNCTION_THROWS. callable: a PyCFunction or a method_descriptor with that method. */
+uint32_t definitions_function(const struct python_method *method, struct object *callable);
+
+/* The id of an exception's type. */
+uint32_t definitions_type(const void *type);
+
+/* The id of a mark. No GIL needed. */
+uint32_t definitions_mark(const char *name);
+
+/* Tells the name of the thread with this kernel id. */
+void definitions_thread_name(uint32_t tid, struct object *name);
+
+/* Writes the Python stack of this thread, without the top frame if kind is about to push it. */
+void definitions_put_stack(struct writer *writer, unsigned kind);
+
+#endif

@@ -1,0 +1,305 @@
+/*
+ * handshake.c - finds or starts the collector and sends it the join message.
+ *
+ * Runs at the start of a program, and in children just after fork: no allocation, and every descriptor is closed again
+ * before the return.
+ */
+#include "handshake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "evprof/control.h"
+#include "evprof/wire.h"
+#include "log.h"
+#include "python.h"
+#include "spawn.h"
+#include "text.h"
+
+#define CONNECT_TRIES 1000 /* with a millisecond between: a full backlog, for a storm of children */
+
+struct session session;
+
+static int socket_address(const char *name, struct sockaddr_un *address, socklen_t *length)
+{
+	size_t n = strlen(name);
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (n >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address->sun_path, name, n);
+	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (name[0] != '@'));
+	if (name[0] == '@')
+		address->sun_path[0] = 0;
+	return 0;
+}
+
+/* Above the standard descriptors: a program may have closed those, and means to open them again itself. */
+static int above_standard(int fd)
+{
+	int moved;
+
+	if (fd < 0)
+		return -errno;
+	moved = fcntl(fd, F_DUPFD_CLOEXEC, 64);
+	if (moved < 0)
+		moved = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* a low RLIMIT_NOFILE */
+	if (moved < 0)
+		moved = -errno;
+	close(fd);
+	return moved;
+}
+
+static int new_socket(void)
+{
+	return above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+static int connect_to(const char *name)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+	struct sockaddr_un address;
+	socklen_t length;
+	int r = socket_address(name, &address, &length), fd;
+
+	if (r < 0)
+		return r;
+	fd = new_socket();
+	if (fd < 0)
+		return fd;
+	for (int i = 0; i < CONNECT_TRIES; i++) {
+		if (!connect(fd, (struct sockaddr *)&address, length))
+			return fd;
+		r = -errno;
+		if (r != -EAGAIN && r != -EINTR)
+			break;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+	}
+	close(fd);
+	return r;
+}
+
+void handshake_poke(void)
+{
+	int fd = session.id[0] ? connect_to(session.socket) : -1;
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static uint64_t start_time(char *scratch, size_t size)
+{
+	char *p;
+	unsigned long long value = 0;
+
+	/* Field 22; the second field, the name, may hold anything, so count from its last ')'. */
+	if (text_read_file("/proc/self/stat", scratch, size) <= 0 || !(p = strrchr(scratch, ')')))
+		return 0;
+	for (int field = 2; field < 22 && p; field++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		value = strtoull(p + 1, NULL, 10);
+	return value;
+}
+
+static void add_argv(struct text *text, char *scratch, size_t size)
+{
+	long n = text_read_file("/proc/self/cmdline", scratch, size < CONTROL_ARGV_MAX_BYTES ? size : CONTROL_ARGV_MAX_BYTES);
+
+	text_add(text, ",\"argv\":[");
+	for (long at = 0; at < n;) {
+		size_t length = strnlen(scratch + at, (size_t)(n - at));
+
+		text_add(text, "%s", at ? "," : "");
+		text_add_json(text, scratch + at, length);
+		at += (long)length + 1;
+	}
+	text_add(text, "]");
+}
+
+static void add_string(struct text *text, const char *name, const char *value)
+{
+	text_add(text, ",\"%s\":", name);
+	text_add_json(text, value, strlen(value));
+}
+
+static void add_events(struct text *text)
+{
+	static const char *const names[] = {"call", "c_call", "exception", "mem"};
+	const char *comma = "";
+
+	text_add(text, ",\"events\":[");
+	for (int i = 0; i < 4; i++)
+		if (config.events & 1u << i) {
+			text_add(text, "%s\"%s\"", comma, names[i]);
+			comma = ",";
+		}
+	text_add(text, "]");
+}
+
+static void build_message(struct text *text, int start, char *scratch, size_t size)
+{
+	static const char *const starts[] = {"exec", "fork", "rejoin"};
+	char *half = scratch + size / 2;
+	ssize_t n;
+
+	text_add(text, "{\"evprof\":%d,\"type\":\"join\",\"session\":\"%s\",\"start\":\"%s\"", CONTROL_VERSION,
+		 session.id, starts[start]);
+	text_add(text, ",\"pid\":%d,\"ppid\":%d,\"start_time\":%llu,\"root\":%s", (int)getpid(), (int)getppid(),
+		 (unsigned long long)start_time(scratch, size / 2), session.first == getpid() ? "true" : "false");
+	add_string(text, "python", python_version());
+	program_name(scratch, size / 2, half, size / 2);
+	add_string(text, "program", scratch);
+	n = readlink("/proc/self/exe", scratch, size / 2 - 1);
+	scratch[n > 0 ? n : 0] = 0;
+	add_string(text, "exe", scratch);
+	add_string(text, "cwd", getcwd(scratch, size / 2) ? scratch : "");
+	add_string(text, "host", gethostname(scratch, 256) ? "" : scratch);
+	add_string(text, "output", config.output);
+	add_events(text);
+	add_argv(text, scratch, size / 2);
+	text_add(text, "}");
+}
+
+static int send_message(int fd, const struct text *text, const int fds[CONTROL_FDS])
+{
+	union {
+		char bytes[CMSG_SPACE(CONTROL_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {.iov_base = text->bytes, .iov_len = text->used};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(CONTROL_FDS * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, CONTROL_FDS * sizeof(int));
+	for (int i = 0; i < 10; i++) {
+		if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+			return 0;
+		if (errno != EAGAIN && errno != EINTR)
+			return -errno;
+		poll(&writable, 1, 100);
+	}
+	return -ETIMEDOUT;
+}
+
+static void new_session(const char *socket_name)
+{
+	unsigned char random[16];
+	char value[4200];
+
+	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
+		/* Early in the life of a machine: unique is enough, it need not be secret. */
+		struct timespec now;
+		uint64_t parts[2];
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		parts[0] = (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
+		parts[1] = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)&now;
+		memcpy(random, parts, sizeof(random));
+	}
+	for (int i = 0; i < 16; i++)
+		snprintf(session.id + 2 * i, 3, "%02x", random[i]);
+	if (socket_name)
+		snprintf(session.socket, sizeof(session.socket), "%s", socket_name);
+	else
+		snprintf(session.socket, sizeof(session.socket), "@evprof-%d-%.16s", (int)getpid(), session.id);
+	session.first = session.owner = getpid();
+	snprintf(value, sizeof(value), "%s:%d:%d:%s", session.id, session.first, session.owner, session.socket);
+	setenv(ENV_SESSION, value, 1);
+}
+
+/* Listens before the collector is there, so that nobody who joins has to wait for it. */
+static int start_private(void *scratch)
+{
+	struct sockaddr_un address;
+	socklen_t length;
+	int fd, r;
+
+	new_session(NULL);
+	fd = new_socket();
+	if (fd < 0)
+		return fd;
+	r = socket_address(session.socket, &address, &length);
+	if (!r && (bind(fd, (struct sockaddr *)&address, length) || listen(fd, CONTROL_BACKLOG)))
+		r = -errno;
+	if (!r)
+		r = spawn_collector(fd, scratch);
+	if (r == -ENOENT)
+		log_line(LOG_ERROR, "there is no evprof-collector beside %s; nothing is recorded", library_path);
+	else if (r < 0)
+		log_line(LOG_ERROR, "cannot start the collector: %s; nothing is recorded", strerror(-r));
+	if (!r)
+		r = connect_to(session.socket);
+	close(fd);
+	return r;
+}
+
+/* A connection to the collector that this image shall join. */
+static int find_collector(void *scratch)
+{
+	int fd;
+
+	if (!session.id[0] && config.session[0]) {
+		memcpy(session.id, config.session, sizeof(session.id));
+		memcpy(session.socket, config.session_socket, sizeof(session.socket));
+		session.first = config.session_first;
+		session.owner = config.session_owner;
+	}
+	if (session.id[0]) {
+		fd = connect_to(session.socket);
+		if (fd >= 0)
+			return fd;
+		log_line(LOG_INFO, "the collector of this session is gone (%s: %s)", session.socket, strerror(-fd));
+	}
+	if (!config.socket[0])
+		return start_private(scratch);
+	new_session(config.socket);
+	fd = connect_to(config.socket);
+	if (fd >= 0)
+		return fd;
+	log_line(LOG_WARNING,
+		 "no collector answers at %s=%s (%s); a private one is started; start evprof-collector --socket there",
+		 ENV_SOCKET, config.socket, strerror(-fd));
+	return start_private(scratch);
+}
+
+int handshake_join(int memfd, int start, void *scratch)
+{
+	struct text text;
+	int fds[CONTROL_FDS] = {memfd, -1};
+	int fd, r;
+
+	fd = find_collector(scratch);
+	if (fd < 0)
+		return fd;
+	text_init(&text, scratch, CONTROL_MESSAGE_MAX_BYTES);
+	build_message(&text, start, (char *)scratch + CONTROL_MESSAGE_MAX_BYTES,
+		      HANDSHAKE_SCRATCH_BYTES - CONTROL_MESSAGE_MAX_BYTES);
+	fds[1] = above_standard((int)syscall(SYS_pidfd_open, getpid(), 0));
+	r = fds[1] < 0 ? fds[1] : text.cut ? -E2BIG : send_message(fd, &text, fds);
+	if (r < 0)
+		log_line(LOG_ERROR, "cannot join the collector at %s: %s; this process is not recorded",
+			 session.socket, strerror(-r));
+	if (fds[1] >= 0)
+		close(fds[1]);
+	close(fd);
+	return r;
+}

@@ -1,0 +1,25 @@
+/*
+ * hooks.h - the hooks that Python calls: which there are and how they are set.
+ *
+ *   hooks_profile.c      calls and returns by PyEval_SetProfile, until 3.11
+ *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12
+ *   hooks_memory.c       allocations by PyMem_SetAllocator
+ */
+#ifndef PRELOAD_HOOKS_H
+#define PRELOAD_HOOKS_H
+
+#include "python.h"
+
+/* Sets the profile function of the current thread state. GIL held. */
+void hooks_profile_set(void);
+
+/* Sets the profile function of a thread state that does not run yet, from the thread that made it. GIL held. */
+void hooks_profile_set_for(struct thread_state *state);
+
+/* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
+int hooks_monitoring_set(void);
+
+/* Puts evprof's allocators over Python's. Once. GIL held. */
+void hooks_memory_set(void);
+
+#endif

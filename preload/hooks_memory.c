@@ -1,0 +1,136 @@
+/*
+ * hooks_memory.c - allocations, by PyMem_SetAllocator.
+ *
+ * A block is recorded in the domain in which the program asked for it: what an allocator does in another domain to
+ * serve it (pymalloc asks raw for large blocks) is not recorded again. The raw domain is used without the GIL too.
+ */
+#include "config.h"
+#include "hooks.h"
+#include "process.h"
+#include "writer.h"
+
+static struct python_allocator under[3]; /* by enum wire_domain, which is Python's PyMemAllocatorDomain */
+
+static __attribute__((noinline)) void record_any(uint32_t head, uint64_t word, uint64_t word_2)
+{
+	unsigned kind = wire_head_kind(head);
+	struct writer *writer = writer_reserve(kind);
+
+	if (writer)
+		writer_put_extra(writer, head, word, word_2);
+}
+
+static inline void record(unsigned kind, unsigned domain, void *block, size_t size)
+{
+	struct writer *writer = thread_self.writer;
+	uint32_t head;
+	uint64_t word;
+
+	if (unlikely(size > WIRE_SIZE_MAX))
+		size = WIRE_SIZE_MAX;
+	head = wire_memory_head(kind, domain, size);
+	word = wire_memory_word((uintptr_t)block, size);
+	if (!writer_has_room(writer) || !writer_put_fast_extra(writer, head, word))
+		record_any(head, word, 0);
+}
+
+static inline void record_realloc(unsigned domain, void *block, void *old, size_t size)
+{
+	if (unlikely(size > WIRE_SIZE_MAX))
+		size = WIRE_SIZE_MAX;
+	record_any(wire_memory_head(WIRE_REALLOC, domain, size), wire_memory_word((uintptr_t)block, size),
+		   wire_memory_word((uintptr_t)old, 0));
+}
+
+static inline void *domain_malloc(unsigned domain, size_t size)
+{
+	void *block;
+
+	if (unlikely(thread_self.nesting))
+		return under[domain].malloc(under[domain].context, size);
+	thread_self.nesting = 1;
+	block = under[domain].malloc(under[domain].context, size);
+	thread_self.nesting = 0;
+	record(WIRE_MALLOC, domain, block, size);
+	return block;
+}
+
+static inline void *domain_calloc(unsigned domain, size_t count, size_t size)
+{
+	size_t bytes;
+	void *block;
+
+	if (unlikely(thread_self.nesting))
+		return under[domain].calloc(under[domain].context, count, size);
+	thread_self.nesting = 1;
+	block = under[domain].calloc(under[domain].context, count, size);
+	thread_self.nesting = 0;
+	record(WIRE_CALLOC, domain, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+	return block;
+}
+
+static inline void *domain_realloc(unsigned domain, void *old, size_t size)
+{
+	void *block;
+
+	if (unlikely(thread_self.nesting))
+		return under[domain].realloc(under[domain].context, old, size);
+	thread_self.nesting = 1;
+	block = under[domain].realloc(under[domain].context, old, size);
+	thread_self.nesting = 0;
+	record_realloc(domain, block, old, size);
+	return block;
+}
+
+/* Recorded before it happens: afterwards another thread may have the block. */
+static inline void domain_free(unsigned domain, void *block)
+{
+	if (unlikely(thread_self.nesting || !block)) {
+		under[domain].free(under[domain].context, block);
+		return;
+	}
+	record(WIRE_FREE, domain, block, 0);
+	thread_self.nesting = 1;
+	under[domain].free(under[domain].context, block);
+	thread_self.nesting = 0;
+}
+
+#define ALLOCATOR(name, domain)                                                                                        \
+	static void *name##_malloc(void *context, size_t size)                                                         \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		return domain_malloc(domain, size);                                                                    \
+	}                                                                                                              \
+	static void *name##_calloc(void *context, size_t count, size_t size)                                           \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		return domain_calloc(domain, count, size);                                                             \
+	}                                                                                                              \
+	static void *name##_realloc(void *context, void *old, size_t size)                                             \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		return domain_realloc(domain, old, size);                                                              \
+	}                                                                                                              \
+	static void name##_free(void *context, void *block)                                                            \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		domain_free(domain, block);                                                                            \
+	}
+
+ALLOCATOR(raw, WIRE_DOMAIN_RAW)
+ALLOCATOR(mem, WIRE_DOMAIN_MEM)
+ALLOCATOR(obj, WIRE_DOMAIN_OBJ)
+
+void hooks_memory_set(void)
+{
+	struct python_allocator ours[3] = {
+	    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+	    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+	    {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+	};
+
+	for (int domain = 0; domain < 3; domain++) {
+		python.PyMem_GetAllocator(domain, &under[domain]);
+		python.PyMem_SetAllocator(domain, &ours[domain]);
+	}
+}

@@ -1,0 +1,292 @@
+/*
+ * hooks_monitoring.c - calls, returns and exceptions from Python 3.12, by sys.monitoring (PEP 669).
+ *
+ * The callbacks are instances of a type of our own that only has the vectorcall protocol: the interpreter calls straight
+ * into the C function below, which is cheaper than a builtin function and than the profile hook, for which 3.12 makes a
+ * frame object at each event. One type and one set of callbacks for each interpreter.
+ */
+#include <errno.h>
+
+#include "config.h"
+#include "definitions.h"
+#include "hooks.h"
+#include "log.h"
+#include "writer.h"
+
+/* typeslots.h, structmember.h, object.h: the stable ABI. */
+enum { SLOT_CALL = 50, SLOT_MEMBERS = 72 };
+enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
+#define TYPE_FLAGS (1u << 18 | 1u << 11 | 1u << 7) /* DEFAULT, HAVE_VECTORCALL, DISALLOW_INSTANTIATION */
+#define OBJECT_BYTES 16
+
+/* PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. */
+static const int tool_ids[] = {3, 4};
+
+typedef struct object *(*vectorcall)(struct object *self, struct object *const *arguments, size_t count,
+				     struct object *names);
+
+struct callback {
+	uint8_t object[OBJECT_BYTES];
+	vectorcall call;
+};
+
+static const void *missing; /* sys.monitoring.MISSING */
+
+static __attribute__((noinline)) void record_code(unsigned kind, struct object *code)
+{
+	struct writer *writer = writer_reserve(kind);
+	uint32_t value;
+
+	if (!writer)
+		return;
+	value = definitions_code(code);
+	if (value)
+		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	else
+		writer_lose(writer, kind);
+}
+
+static inline __attribute__((always_inline)) void record_code_fast(unsigned kind, struct object *code)
+{
+	struct writer *writer = thread_self.writer;
+	uint32_t value;
+
+	if (writer_has_room(writer)) {
+		value = DEFINITION_ID(definitions_code_fast(code));
+		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
+			return;
+	}
+	record_code(kind, code);
+}
+
+static __attribute__((noinline)) void record_function(unsigned kind, const struct python_method *method,
+						      struct object *callable)
+{
+	struct writer *writer = writer_reserve(kind);
+	uint32_t value;
+
+	if (!writer)
+		return;
+	value = definitions_function(method, callable);
+	if (value)
+		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	else
+		writer_lose(writer, kind);
+}
+
+/*
+ * CALL comes for whatever is called, and the return of what is not a Python function comes for classes and other
+ * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object.
+ */
+static inline __attribute__((always_inline)) void record_function_fast(unsigned kind, struct object *const *arguments)
+{
+	struct object *callable = arguments[2];
+	const void *type = python_type(callable);
+	struct writer *writer = thread_self.writer;
+	const struct python_method *method;
+	uint32_t value;
+
+	if (type == python.c_function_type || type == python.c_method_type)
+		method = python_field(callable, python.c_function_method);
+	else if (type == python.method_descriptor_type && arguments[3] != missing)
+		method = python_field(callable, python.descriptor_method);
+	else
+		return;
+	if (writer_has_room(writer)) {
+		value = DEFINITION_ID(definitions_function_fast(method));
+		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
+			return;
+	}
+	record_function(kind, method, callable);
+}
+
+static bool is_none(struct object *owned)
+{
+	if (owned)
+		python.Py_DecRef(owned);
+	else
+		python.PyErr_Clear();
+	return !owned || owned == python.none;
+}
+
+/*
+ * Comparing addresses is not enough: the exception that unwound a frame may have been caught in C and its memory be
+ * that of a new one. One that came from another frame has that frame in its traceback.
+ */
+static bool has_passed_a_frame(struct object *exception)
+{
+	struct object *traceback, *next = NULL;
+	bool passed;
+
+	thread_self.nesting++;
+	traceback = python.PyObject_GetAttrString(exception, "__traceback__");
+	if (traceback && traceback != python.none)
+		next = python.PyObject_GetAttrString(traceback, "tb_next");
+	passed = !is_none(next);
+	is_none(traceback);
+	thread_self.nesting--;
+	return passed;
+}
+
+/*
+ * RAISE comes in each frame that an exception passes. It is recorded where the exception begins: not where the frame
+ * below has just been unwound by the same exception.
+ */
+static void record_exception(struct object *exception)
+{
+	struct writer *writer = writer_reserve(WIRE_EXCEPTION);
+	uint32_t id;
+
+	if (!writer)
+		return;
+	if (writer->unwinding == exception && has_passed_a_frame(exception))
+		return;
+	writer->unwinding = NULL;
+	id = definitions_type(python_type(exception));
+	if (id)
+		writer_put(writer, wire_head(WIRE_EXCEPTION, id));
+	else
+		writer_lose(writer, WIRE_EXCEPTION);
+}
+
+/* The arguments of all callbacks begin with the code object and the offset of the instruction. */
+#define CALLBACK(name, statement)                                                                                      \
+	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
+				   struct object *names)                                                               \
+	{                                                                                                              \
+		(void)self, (void)count, (void)names;                                                                  \
+		statement;                                                                                             \
+		return python.none; /* immortal since 3.12 */                                                          \
+	}
+
+CALLBACK(on_start, record_code_fast(WIRE_CALL, arguments[0]))
+CALLBACK(on_resume, record_code_fast(WIRE_RESUME, arguments[0]))
+CALLBACK(on_throw, record_code_fast(WIRE_THROW, arguments[0]))
+CALLBACK(on_return, record_code_fast(WIRE_RETURN, arguments[0]))
+CALLBACK(on_yield, record_code_fast(WIRE_YIELD, arguments[0]))
+CALLBACK(on_unwind, record_code_fast(WIRE_UNWIND, arguments[0]); thread_self.writer->unwinding = arguments[2])
+CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
+CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
+CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
+CALLBACK(on_raise, record_exception(arguments[2]))
+
+static const struct {
+	const char *event;
+	vectorcall call;
+	enum config_event wanted;
+	bool set; /* false: comes along with CALL */
+} callbacks[] = {
+    {"PY_START", on_start, EVENT_CALL, true},	    {"PY_RESUME", on_resume, EVENT_CALL, true},
+    {"PY_THROW", on_throw, EVENT_CALL, true},	    {"PY_RETURN", on_return, EVENT_CALL, true},
+    {"PY_YIELD", on_yield, EVENT_CALL, true},	    {"PY_UNWIND", on_unwind, EVENT_CALL, true},
+    {"CALL", on_call, EVENT_C_CALL, true},	    {"C_RETURN", on_c_return, EVENT_C_CALL, false},
+    {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_EXCEPTION, true},
+};
+
+static struct object *make_type(void)
+{
+	static struct python_member members[] = {
+	    {"__vectorcalloffset__", MEMBER_SSIZE, offsetof(struct callback, call), MEMBER_READONLY, NULL},
+	    {0},
+	};
+	static struct python_slot slots[3];
+	static struct python_spec spec = {"evprof.callback", sizeof(struct callback), 0, TYPE_FLAGS, slots};
+
+	slots[0] = (struct python_slot){SLOT_CALL, (void *)python.PyVectorcall_Call};
+	slots[1] = (struct python_slot){SLOT_MEMBERS, members};
+	return python.PyType_FromSpec(&spec);
+}
+
+static int use_tool_id(struct object *monitoring)
+{
+	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++) {
+		struct object *result =
+		    python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool_ids[i], "evprof");
+
+		if (result) {
+			python.Py_DecRef(result);
+			return tool_ids[i];
+		}
+		python.PyErr_Clear();
+	}
+	log_line(LOG_WARNING, "other tools hold the ids 3 and 4 of sys.monitoring; calls are not recorded");
+	return -EBUSY;
+}
+
+static long event_bit(struct object *events, const char *name)
+{
+	struct object *value = python.PyObject_GetAttrString(events, name);
+	long bit = value ? python.PyLong_AsLong(value) : 0;
+
+	if (value)
+		python.Py_DecRef(value);
+	else
+		python.PyErr_Clear();
+	return bit;
+}
+
+static int register_callback(struct object *monitoring, struct object *type, int tool, long bit, vectorcall call)
+{
+	struct callback *callback = (struct callback *)python.PyType_GenericAlloc(type, 0);
+	struct object *result;
+
+	if (!callback)
+		return -ENOMEM;
+	callback->call = call;
+	result = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool, bit, callback);
+	python.Py_DecRef((struct object *)callback);
+	if (!result)
+		return -EINVAL;
+	python.Py_DecRef(result); /* the callback before: None */
+	return 0;
+}
+
+static int set_callbacks(struct object *monitoring, struct object *type, struct object *events)
+{
+	int tool = use_tool_id(monitoring), r = 0;
+	struct object *result;
+	long set = 0;
+
+	if (tool < 0)
+		return tool;
+	for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]) && !r; i++) {
+		long bit = event_bit(events, callbacks[i].event);
+
+		if (!bit || !(config.events & callbacks[i].wanted))
+			continue;
+		r = register_callback(monitoring, type, tool, bit, callbacks[i].call);
+		if (callbacks[i].set)
+			set |= bit;
+	}
+	if (r)
+		return r;
+	result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
+	if (!result)
+		return -EINVAL;
+	python.Py_DecRef(result);
+	return 0;
+}
+
+int hooks_monitoring_set(void)
+{
+	struct object *monitoring = python.PySys_GetObject("monitoring"), *events, *type, *none;
+	int r = -EINVAL;
+
+	if (!monitoring || monitoring == python.none)
+		return -EAGAIN;
+	none = python.PyObject_GetAttrString(monitoring, "MISSING");
+	missing = none; /* lives as long as the interpreter */
+	events = python.PyObject_GetAttrString(monitoring, "events");
+	type = python.PyVectorcall_Call ? make_type() : NULL;
+	if (none && events && type)
+		r = set_callbacks(monitoring, type, events);
+	if (events)
+		python.Py_DecRef(events);
+	if (type)
+		python.Py_DecRef(type); /* its instances keep it */
+	python.PyErr_Clear();
+	if (r && r != -EBUSY)
+		log_line(LOG_ERROR, "sys.monitoring of Python %s refuses evprof's callbacks; calls are not recorded",
+			 python_version());
+	return r;
+}

@@ -1,0 +1,190 @@
+/*
+ * hooks_profile.c - calls and returns until Python 3.11, by PyEval_SetProfile.
+ *
+ * The hook is called with the GIL held and tracing switched off for the thread, for each call and return of a Python
+ * function and, for C functions, by the evaluation loop. It may not fail and does not look at its arguments but for
+ * the code object and the PyMethodDef.
+ */
+#include "config.h"
+#include "definitions.h"
+#include "hooks.h"
+#include "writer.h"
+
+/* pystate.h: PyTrace_* */
+enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
+
+/* opcode.h; these three are the same in all versions that come here. */
+enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALUE = 86 };
+
+#define BYTES_DATA 32 /* PyBytesObject.ob_sval */
+
+static unsigned wanted; /* bits 1 << TRACE_* */
+
+/* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first. */
+static const uint8_t *last_instruction(struct object *frame, struct object *code)
+{
+	int last;
+
+	if (python.frame_inner)
+		return python_field(python_field(frame, python.frame_inner), python.inner_previous);
+	last = *(int *)((char *)frame + python.frame_last) * (int)python.last_unit;
+	return last < 0 ? NULL : (const uint8_t *)python_field(code, python.code_bytes) + BYTES_DATA + last;
+}
+
+/*
+ * A generator or coroutine begins, goes on, or gets an exception thrown in. In 3.11 the frame stands at RESUME, whose
+ * argument is 0 at the start, or still at the yield when something is thrown. Before, the interpreter does not tell a
+ * throw; the C call of throw() or close() just before does.
+ */
+static __attribute__((noinline)) unsigned enter_kind(struct writer *writer, struct object *frame, struct object *code)
+{
+	const uint8_t *last = last_instruction(frame, code);
+	unsigned thrown = writer->throwing;
+
+	writer->throwing = 0;
+	if (!python.frame_inner)
+		return !last ? WIRE_CALL : thrown ? WIRE_THROW : WIRE_RESUME;
+	if (last[0] == OPCODE_YIELD_VALUE || last[0] == OPCODE_RETURN_GENERATOR)
+		return WIRE_THROW;
+	return last[1] == 0 ? WIRE_CALL : WIRE_RESUME;
+}
+
+static __attribute__((noinline)) unsigned leave_kind(struct object *frame, struct object *code)
+{
+	const uint8_t *last = last_instruction(frame, code);
+
+	return last && last[0] != OPCODE_RETURN_VALUE ? WIRE_YIELD : WIRE_RETURN;
+}
+
+static inline struct object *code_of(struct object *frame)
+{
+	if (python.frame_inner)
+		return python_field(python_field(frame, python.frame_inner), python.inner_code);
+	return python_field(frame, python.frame_code);
+}
+
+static void record_code(int what, struct object *frame, struct object *argument)
+{
+	unsigned kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
+	struct writer *writer = writer_reserve(kind);
+	struct object *code = code_of(frame);
+	uint32_t value;
+
+	if (!writer)
+		return;
+	value = definitions_code(code);
+	if (!value) {
+		writer_lose(writer, kind);
+		return;
+	}
+	if (value & CODE_IS_GENERATOR) {
+		if (kind == WIRE_CALL)
+			kind = enter_kind(writer, frame, code);
+		else if (kind == WIRE_RETURN)
+			kind = leave_kind(frame, code);
+	}
+	writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+}
+
+static inline unsigned function_kind(int what)
+{
+	return what == TRACE_C_CALL ? WIRE_C_CALL : what == TRACE_C_RETURN ? WIRE_C_RETURN : WIRE_C_EXCEPTION;
+}
+
+static void record_function(int what, struct object *function)
+{
+	unsigned kind = function_kind(what);
+	struct writer *writer = writer_reserve(kind);
+	uint32_t value;
+
+	if (!writer)
+		return;
+	value = definitions_function(python_field(function, python.c_function_method), function);
+	if (!value) {
+		writer_lose(writer, kind);
+		return;
+	}
+	if (value & FUNCTION_THROWS)
+		writer->throwing = kind == WIRE_C_CALL;
+	writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+}
+
+/* Whatever the fast path below does not do. */
+static __attribute__((noinline)) int profile_any(struct object *self, struct object *frame, int what,
+						 struct object *argument)
+{
+	(void)self;
+	if (!(wanted >> what & 1))
+		return 0;
+	if (what < TRACE_C_CALL)
+		record_code(what, frame, argument);
+	else
+		record_function(what, argument);
+	return 0;
+}
+
+/* One event of a wanted kind; 0: profile_any() has to. */
+static inline __attribute__((always_inline)) int profile_fast(struct object *code, int what, struct object *argument)
+{
+	struct writer *writer = thread_self.writer;
+	uint32_t value;
+
+	if (!writer_has_room(writer))
+		return 0;
+	if (what >= TRACE_C_CALL) {
+		value = definitions_function_fast(python_field(argument, python.c_function_method));
+		if (unlikely(!value || value & FUNCTION_THROWS))
+			return 0;
+		return writer_put_fast(writer, wire_head(function_kind(what), value));
+	}
+	value = definitions_code_fast(code);
+	if (unlikely(!value))
+		return 0;
+	return writer_put_fast(writer, wire_head(what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND,
+						 value));
+}
+
+/* Until 3.10 the frame object holds the code. */
+static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	if (likely(profile_fast(python_field(frame, python.frame_code), what, argument)))
+		return 0;
+	return profile_any(self, frame, what, argument);
+}
+
+/* 3.11: the interpreter's own frame does. */
+static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	struct object *code = python_field(python_field(frame, python.frame_inner), python.inner_code);
+
+	if (likely(profile_fast(code, what, argument)))
+		return 0;
+	return profile_any(self, frame, what, argument);
+}
+
+/* The fast ones do not ask what is wanted. */
+static python_profile choose_profile(void)
+{
+	if (wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN |
+		       1u << TRACE_C_EXCEPTION))
+		return profile_any;
+	return python.frame_inner ? profile_inner_frame : profile_frame;
+}
+
+void hooks_profile_set(void)
+{
+	wanted = (config.events & EVENT_CALL ? 1u << TRACE_CALL | 1u << TRACE_RETURN : 0) |
+		 (config.events & EVENT_C_CALL
+		      ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION
+		      : 0);
+	if (wanted)
+		python.PyEval_SetProfile(choose_profile(), NULL);
+}
+
+void hooks_profile_set_for(struct thread_state *state)
+{
+	struct thread_state *mine = python.PyThreadState_Swap(state);
+
+	hooks_profile_set();
+	python.PyThreadState_Swap(mine);
+}

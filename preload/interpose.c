@@ -1,0 +1,232 @@
+/*
+ * interpose.c - the functions of libc (and one of Python) that evprof stands in front of, and nothing else.
+ *
+ * Each does what the real one does, with the same result and errno; in between it notes what the program is doing.
+ *
+ *   dlopen               a library with Python in it may have come
+ *   pthread_create       until 3.11: a thread state was made for the new thread
+ *   PyGILState_Ensure    until 3.11: a thread that C code made enters Python
+ *   fork                 the event, with the child's pid
+ *   execv ...            the event; the new image joins by itself
+ *   _exit, _Exit         os._exit() runs no destructors
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bootstrap.h"
+#include "definitions.h"
+#include "hooks.h"
+#include "process.h"
+#include "python.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* The next definition of a symbol; looked up once. */
+#define REAL(name)                                                                                                     \
+	({                                                                                                             \
+		static _Atomic(void *) real_##name;                                                                    \
+		void *found = atomic_load_explicit(&real_##name, memory_order_relaxed);                                \
+		if (!found) {                                                                                          \
+			found = dlsym(RTLD_NEXT, #name);                                                               \
+			atomic_store_explicit(&real_##name, found, memory_order_relaxed);                              \
+		}                                                                                                      \
+		(__typeof__(name) *)found;                                                                             \
+	})
+
+static void put_event(unsigned kind, uint32_t argument)
+{
+	struct writer *writer = writer_reserve(kind);
+
+	if (writer)
+		writer_put(writer, wire_head(kind, argument));
+}
+
+/* This image, and not the child of a vfork that runs in its memory. */
+static bool is_this_process(void)
+{
+	return process && atomic_load(&process->status) == PROCESS_JOINED && process->pid == getpid();
+}
+
+/*
+ * The loader searches a bare name in the RUNPATH of the library that calls. Called from here that would be ours: where
+ * the caller has a RUNPATH, the call is passed on with its own return address, and Python is looked for at the next
+ * occasion instead.
+ */
+static bool searches_by_caller(const char *name, const void *caller)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	if (!name || strchr(name, '/'))
+		return false;
+	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+		return true;
+	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_RUNPATH || entry->d_tag == DT_RPATH)
+			return true;
+	return false;
+}
+
+PUBLIC void *dlopen(const char *name, int flags)
+{
+	void *handle;
+
+	if (python.found)
+		return REAL(dlopen)(name, flags);
+	bootstrap_look(NULL);
+	if (searches_by_caller(name, __builtin_return_address(0)))
+		return REAL(dlopen)(name, flags);
+	handle = REAL(dlopen)(name, flags);
+	if (handle) {
+		int saved_errno = errno;
+
+		bootstrap_look(NULL);
+		bootstrap_look(handle);
+		errno = saved_errno;
+	}
+	return handle;
+}
+
+/* The current thread holds the GIL with the thread state that belongs to it. */
+static bool holds_gil(void)
+{
+	struct thread_state *state = python.current_thread_state();
+
+	return state && state == python.PyGILState_GetThisThreadState();
+}
+
+/*
+ * Python makes the thread state before the thread, at the head of its interpreter's list, and holds the GIL here: the
+ * profile function is set before the thread runs its first instruction.
+ */
+static void hook_new_thread(void)
+{
+	struct thread_state *head;
+	void *interpreter;
+
+	if (python.monitoring || !is_this_process() || !thread_self.hooked_state || !holds_gil() || !python.current_interpreter)
+		return;
+	interpreter = python.current_interpreter();
+	head = interpreter ? python.PyInterpreterState_ThreadHead(interpreter) : NULL;
+	if (!head || head == python.current_thread_state())
+		return;
+	thread_self.entered = 1;
+	thread_self.nesting++;
+	hooks_profile_set_for(head);
+	thread_self.nesting--;
+	thread_self.entered = 0;
+}
+
+PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+	if (python.found) {
+		int saved_errno = errno;
+
+		hook_new_thread();
+		errno = saved_errno;
+	}
+	return REAL(pthread_create)(thread, attributes, start, argument);
+}
+
+/* Not declared by any header that is included here. 0 and 1 are PyGILState_LOCKED and _UNLOCKED. */
+PUBLIC int PyGILState_Ensure(void);
+PUBLIC int PyGILState_Ensure(void)
+{
+	/* Python may be in a local scope of dlopen, where "the next definition" is not found. */
+	int state = python.PyGILState_Ensure ? python.PyGILState_Ensure() : REAL(PyGILState_Ensure)();
+
+	if (!python.monitoring && is_this_process())
+		bootstrap_thread();
+	return state;
+}
+
+PUBLIC pid_t fork(void)
+{
+	int expected = bootstrap_forking;
+	pid_t pid;
+
+	bootstrap_forking = 0;
+	if (!is_this_process())
+		return REAL(fork)();
+	if (expected) {
+		atomic_store(&process->header->last_fork_ticks, clock_now());
+		atomic_fetch_add(&process->header->forks, 1);
+	}
+	pid = REAL(fork)();
+	if (pid > 0)
+		put_event(WIRE_FORK, (uint32_t)pid);
+	return pid;
+}
+
+static void before_exec(void)
+{
+	if (is_this_process())
+		put_event(WIRE_EXEC, 0);
+}
+
+static int exec_failed(int result)
+{
+	int saved_errno = errno;
+
+	if (is_this_process())
+		put_event(WIRE_EXEC_FAILED, (uint32_t)saved_errno);
+	errno = saved_errno;
+	return result;
+}
+
+PUBLIC int execv(const char *path, char *const arguments[])
+{
+	before_exec();
+	return exec_failed(REAL(execv)(path, arguments));
+}
+
+PUBLIC int execve(const char *path, char *const arguments[], char *const environment[])
+{
+	before_exec();
+	return exec_failed(REAL(execve)(path, arguments, environment));
+}
+
+PUBLIC int execvp(const char *file, char *const arguments[])
+{
+	before_exec();
+	return exec_failed(REAL(execvp)(file, arguments));
+}
+
+PUBLIC int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+	before_exec();
+	return exec_failed(REAL(execvpe)(file, arguments, environment));
+}
+
+PUBLIC int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	before_exec();
+	return exec_failed(REAL(fexecve)(fd, arguments, environment));
+}
+
+PUBLIC __attribute__((noreturn)) void _exit(int status)
+{
+	process_finish(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+PUBLIC __attribute__((noreturn)) void _Exit(int status)
+{
+	_exit(status);
+}
+
+static void child_of_fork(void)
+{
+	process_forked();
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, child_of_fork);
+}

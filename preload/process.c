@@ -1,0 +1,333 @@
+/*
+ * process.c - the life of this process image: its memory, joining a collector, forking, ending.
+ */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "handshake.h"
+#include "log.h"
+#include "spawn.h"
+
+#define SUMMARY_STALL_MS 5000 /* the closing line waits this long for a sign of life of the collector ... */
+#define SUMMARY_WAIT_MS 60000 /* ... and this long in all */
+
+struct process *process;
+uint32_t code_epoch;
+
+/* What a forked child inherits and must neither use nor keep. Not in the memory that fork clears. */
+static uint8_t *mapped;
+static size_t mapped_bytes;
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
+}
+
+/* Short sections only: a definition is copied, a ring is set up once. */
+void process_lock(void)
+{
+	uint32_t free = 0;
+
+	while (!atomic_compare_exchange_weak_explicit(&process->lock, &free, 1, memory_order_acquire,
+						      memory_order_relaxed)) {
+		const struct timespec bound = {.tv_nsec = 1000000};
+
+		futex(&process->lock, FUTEX_WAIT_PRIVATE, 1, &bound);
+		free = 0;
+	}
+}
+
+void process_unlock(void)
+{
+	atomic_store_explicit(&process->lock, 0, memory_order_release);
+}
+
+int process_init(void)
+{
+	void *memory;
+
+	if (process)
+		return 0;
+	memory = mmap(NULL, sizeof(*process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	if (madvise(memory, sizeof(*process), MADV_WIPEONFORK) < 0) {
+		int r = -errno;
+
+		munmap(memory, sizeof(*process));
+		return r;
+	}
+	process = memory;
+	return 0;
+}
+
+static uint64_t data_bytes(uint32_t slots, uint64_t ring_bytes)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < slots; i++)
+		bytes += ring_slot_bytes(i, ring_bytes);
+	return bytes;
+}
+
+static void fill_slots(uint32_t slots, uint64_t ring_bytes, uint64_t offset)
+{
+	for (uint32_t i = 0; i < slots; i++) {
+		process->slots[i].data_offset = offset;
+		process->slots[i].data_words = ring_slot_bytes(i, ring_bytes) / sizeof(uint64_t);
+		offset += ring_slot_bytes(i, ring_bytes);
+	}
+}
+
+static uint64_t page_up(uint64_t bytes)
+{
+	return (bytes + RING_PAGE_BYTES - 1) & ~(uint64_t)(RING_PAGE_BYTES - 1);
+}
+
+/* Makes the shared memory with so many slots. Returns the memfd or -errno. */
+static int make_ring(uint32_t slots, uint64_t ring_bytes)
+{
+	uint64_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
+	uint64_t data_offset = page_up(slots_offset + slots * sizeof(struct ring_slot));
+	uint64_t size = page_up(data_offset + data_bytes(slots, ring_bytes));
+	struct rlimit limit;
+	int fd, r;
+
+	/* Past this limit ftruncate would not fail but kill. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
+		return -EFBIG;
+	fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto failed;
+	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (mapped == MAP_FAILED)
+		goto failed;
+	mapped_bytes = size;
+	process->base = mapped;
+	process->base_bytes = size;
+	process->header = (struct ring_header *)mapped;
+	process->slots = (struct ring_slot *)(mapped + slots_offset);
+	*process->header = (struct ring_header){
+	    .magic = RING_MAGIC,
+	    .version = RING_VERSION,
+	    .header_bytes = sizeof(struct ring_header),
+	    .size_bytes = size,
+	    .definitions_offset = RING_PAGE_BYTES,
+	    .definitions_bytes = RING_DEFINITIONS_BYTES,
+	    .slots_offset = slots_offset,
+	    .slot_count = slots,
+	    .slot_bytes = sizeof(struct ring_slot),
+	    .clock_kind = clock_kind,
+	    .clock_shift = CLOCK_SHIFT,
+	    .start_ticks = clock_now(),
+	};
+	fill_slots(slots, ring_bytes, data_offset);
+	return fd;
+failed:
+	r = -errno;
+	close(fd);
+	mapped = NULL;
+	return r;
+}
+
+/* As large as asked for, or smaller where a limit (address space, file size) does not allow it. */
+static int make_some_ring(void)
+{
+	static const uint32_t slots[] = {RING_SLOTS, 256, 16};
+	uint64_t ring_bytes = config.ring_bytes;
+	int fd = -ENOMEM;
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]) && fd < 0; i++, ring_bytes /= 16)
+		fd = make_ring(slots[i], ring_bytes < RING_BYTES_MIN ? RING_BYTES_MIN : ring_bytes);
+	return fd;
+}
+
+static void forget_inherited_ring(void)
+{
+	if (mapped)
+		munmap(mapped, mapped_bytes);
+	mapped = NULL;
+}
+
+static int join(int start)
+{
+	void *scratch;
+	int fd, r;
+
+	forget_inherited_ring();
+	process->pid = getpid();
+	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (scratch == MAP_FAILED)
+		return -ENOMEM;
+	fd = make_some_ring();
+	if (fd < 0) {
+		log_line(LOG_ERROR, "no shared memory for events (%s); this process is not recorded", strerror(-fd));
+		r = fd;
+		goto done;
+	}
+	r = handshake_join(fd, start, scratch);
+	close(fd);
+	if (r < 0)
+		forget_inherited_ring();
+done:
+	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+	if (r == 0)
+		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
+	return r;
+}
+
+static void begin(int start)
+{
+	int r = join(start);
+
+	/* Release: whoever sees JOINED sees the ring. */
+	atomic_store_explicit(&process->status, r ? PROCESS_OFF : PROCESS_JOINED, memory_order_release);
+	if (!r) {
+		struct writer *writer = writer_reserve(WIRE_PROCESS_START);
+
+		if (writer)
+			writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
+	}
+}
+
+int process_join(int start)
+{
+	int saved_errno = errno;
+
+	/* Memory that joining takes or frees is not the program's. */
+	thread_self.nesting++;
+	process_lock();
+	if (atomic_load(&process->status) == PROCESS_UNJOINED)
+		begin(start);
+	process_unlock();
+	thread_self.nesting--;
+	errno = saved_errno;
+	return atomic_load(&process->status) == PROCESS_JOINED ? 0 : -ENOTCONN;
+}
+
+int process_recording(void)
+{
+	uint32_t status;
+
+	if (!process)
+		return 0;
+	status = atomic_load_explicit(&process->status, memory_order_acquire);
+	if (likely(status == PROCESS_JOINED))
+		return 1;
+	if (status != PROCESS_UNJOINED || !session.id[0])
+		return 0;
+	/* The child of a fork, at its first event. */
+	if (!config.children && getpid() != session.first) {
+		atomic_store(&process->status, PROCESS_OFF);
+		forget_inherited_ring();
+		return 0;
+	}
+	return !process_join(WIRE_START_FORK);
+}
+
+void process_forked(void)
+{
+	/* The rest of what belongs to the image was cleared by the kernel. */
+	thread_self.nesting = 0;
+}
+
+void process_poke_collector(void)
+{
+	handshake_poke();
+}
+
+static int is_final(uint32_t state)
+{
+	return state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED || state == RING_COLLECTOR_DRAINED ||
+	       state == RING_COLLECTOR_FINISHED;
+}
+
+/* Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent. */
+static uint32_t wait_for_collector(void)
+{
+	struct ring_header *header = process->header;
+	const struct timespec step = {.tv_nsec = 50 * 1000000};
+	uint32_t beat = atomic_load(&header->heartbeat), state;
+	int silent_ms = 0;
+
+	for (int waited_ms = 0; waited_ms < SUMMARY_WAIT_MS; waited_ms += 50) {
+		state = atomic_load(&header->collector_state);
+		if (is_final(state))
+			return state;
+		if (atomic_load(&header->collector_pid) > 0 && kill(atomic_load(&header->collector_pid), 0) < 0 &&
+		    errno == ESRCH)
+			break;
+		futex(&header->collector_state, FUTEX_WAIT, state, &step);
+		silent_ms = beat == atomic_load(&header->heartbeat) ? silent_ms + 50 : 0;
+		beat = atomic_load(&header->heartbeat);
+		if (silent_ms >= SUMMARY_STALL_MS)
+			break;
+	}
+	return is_final(atomic_load(&header->collector_state)) ? atomic_load(&header->collector_state)
+							      : RING_COLLECTOR_NONE;
+}
+
+/* The path as a user here would type it. */
+static const char *shown_path(const char *path)
+{
+	static char cwd[4096];
+	size_t n;
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		return path;
+	n = strlen(cwd);
+	return n > 1 && !strncmp(path, cwd, n) && path[n] == '/' ? path + n + 1 : path;
+}
+
+static void print_summary(uint32_t state)
+{
+	const struct ring_header *header = process->header;
+	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
+	const char *path = shown_path(header->text);
+	char still[80] = "";
+
+	if (state == RING_COLLECTOR_NONE) {
+		log_line(LOG_ERROR, "the collector does not answer; what it wrote so far is in the trace file");
+	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
+		log_line(LOG_ERROR, "%.*s", RING_TEXT_BYTES, header->text);
+	} else {
+		if (running)
+			snprintf(still, sizeof(still), " (%u still running; complete when they end)", running);
+		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof report %s",
+			 (unsigned long long)atomic_load(&header->summary_events), processes, processes == 1 ? "" : "es",
+			 (unsigned long long)atomic_load(&header->summary_lost), path, still, path);
+	}
+}
+
+void process_finish(int status)
+{
+	int saved_errno = errno;
+	struct writer *writer;
+
+	if (!process || atomic_load(&process->status) != PROCESS_JOINED || process->pid != getpid())
+		return;
+	writer = writer_reserve(WIRE_EXIT);
+	if (writer)
+		writer_put(writer, wire_head(WIRE_EXIT, (uint32_t)status & 0xff));
+	atomic_store(&process->status, PROCESS_OFF);
+	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
+	if (session.owner == process->pid) {
+		process_poke_collector();
+		print_summary(wait_for_collector());
+	}
+	errno = saved_errno;
+}

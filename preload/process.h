@@ -1,0 +1,85 @@
+/*
+ * process.h - what the library knows of this process image, and joining a collector with it.
+ *
+ * Everything here that belongs to one image is in memory that the kernel clears in the child of a fork (MADV_WIPEONFORK),
+ * however the child was made. So a child finds itself PROCESS_UNJOINED with empty writers and can never write into the
+ * rings of its parent: the first event takes the slow path, which joins the collector anew.
+ */
+#ifndef PRELOAD_PROCESS_H
+#define PRELOAD_PROCESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "evprof/ring.h"
+#include "writer.h"
+
+enum process_status {
+	PROCESS_UNJOINED = 0, /* no ring yet, or the child of a fork before its first event */
+	PROCESS_JOINED = 1,
+	PROCESS_STOPPED = 2, /* evprof_stop(): joined, and recording nothing */
+	PROCESS_OFF = 3,     /* not recorded: no collector, switched off, or ended */
+};
+
+#define FUNCTION_TABLE_BITS 16
+#define FUNCTION_TABLE_SIZE (1u << FUNCTION_TABLE_BITS)
+
+/* One C function or exception type. key is stored last (release), so that readers need no lock. */
+struct function_entry {
+	_Atomic(const void *) key;
+	uint64_t value;
+};
+
+struct process {
+	_Atomic uint32_t status;
+	_Atomic uint32_t lock; /* guards joining, definitions and the insertion into functions[] */
+	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
+	pid_t pid;
+	uint8_t *base; /* the shared memory */
+	size_t base_bytes;
+	struct ring_header *header;
+	struct ring_slot *slots;
+	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
+	struct function_entry functions[FUNCTION_TABLE_SIZE];
+	_Alignas(128) struct writer writers[RING_SLOTS];
+};
+
+extern struct process *process; /* NULL until process_init() */
+
+/*
+ * Ids of code objects live in the code objects themselves, which a fork copies. The epoch says for which ring an id was
+ * given; every join begins a new one, and ids of an older epoch are given anew when next met.
+ */
+#define CODE_EPOCH_MAX (1u << 20) /* epochs come round; bits above are flags (definitions.h) */
+extern uint32_t code_epoch;
+
+/* Makes the memory. Returns 0 or -errno. Once, from the constructor's side, before any hook. */
+int process_init(void);
+
+/*
+ * Joins a collector: the tree's, the host's, or a new private one. start: enum wire_start. Returns 0 or -errno, with a
+ * line on stderr where the user can do something about it. Any thread; the lock makes later callers find it done.
+ */
+int process_join(int start);
+
+/* Room for an image that is not joined: joins if this is the child of a fork that shall be recorded. 1 if recording. */
+int process_recording(void);
+
+/* The child of a fork, in the child. Only forgets; joining waits for the first event. */
+void process_forked(void);
+
+/*
+ * The image ends, or execs. Tells the collector that no more will come. finish also waits, within a bound, for the
+ * trace if this process owes its user the closing line, and prints it.
+ */
+void process_finish(int status);
+
+/* Wakes a collector that may be asleep between two polls. */
+void process_poke_collector(void);
+
+void process_lock(void);
+void process_unlock(void);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * python.h - the interpreter in this process: its functions, found with dlsym, and the few layouts that hooks read.
+ *
+ * Owns all that differs between Python versions. A new version touches python.c's table only. The library links no
+ * libpython and includes no Python header: a PyObject is an opaque pointer whose type stands at a known offset.
+ */
+#ifndef PRELOAD_PYTHON_H
+#define PRELOAD_PYTHON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct object;	     /* PyObject */
+struct thread_state; /* PyThreadState */
+
+typedef int (*python_audit_hook)(const char *event, struct object *arguments, void *data);
+typedef int (*python_profile)(struct object *self, struct object *frame, int what, struct object *argument);
+
+/* pymem.h: PyMemAllocatorEx, the same since 3.5. */
+struct python_allocator {
+	void *context;
+	void *(*malloc)(void *context, size_t size);
+	void *(*calloc)(void *context, size_t count, size_t size);
+	void *(*realloc)(void *context, void *block, size_t size);
+	void (*free)(void *context, void *block);
+};
+
+/* object.h, the stable ABI: PyType_Slot, PyType_Spec, PyMemberDef. */
+struct python_slot {
+	int slot;
+	void *value;
+};
+
+struct python_spec {
+	const char *name;
+	int basic_size;
+	int item_size;
+	unsigned flags;
+	struct python_slot *slots;
+};
+
+struct python_member {
+	const char *name;
+	int type;
+	ssize_t offset;
+	int flags;
+	const char *doc;
+};
+
+/* 3.7: what _PyRuntime_Initialize() returns. */
+struct python_init_error {
+	const char *prefix, *message;
+	int user_error;
+};
+
+/* The first words of PyMethodDef. */
+struct python_method {
+	const char *name;
+	void *function;
+};
+
+/* Functions and objects of the interpreter. Those marked "?" may be NULL; without the others there is no recording. */
+#define PYTHON_SYMBOLS(X)                                                                                              \
+	X(const char *, Py_GetVersion, (void))                                                                         \
+	X(void, PyEval_SetProfile, (python_profile profile, struct object *self))                                      \
+	X(struct object *, PyEval_GetFrame, (void))                                                                    \
+	X(struct thread_state *, PyThreadState_Swap, (struct thread_state *))                                          \
+	X(struct thread_state *, PyGILState_GetThisThreadState, (void))                                                \
+	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
+	X(struct object *, PyObject_GetAttrString, (struct object *, const char *))                                    \
+	X(struct object *, PyObject_CallMethod, (struct object *, const char *, const char *, ...))                    \
+	X(struct object *, PyUnicode_AsEncodedString, (struct object *, const char *, const char *))                   \
+	X(struct object *, PyUnicode_FromString, (const char *))                                                       \
+	X(int, PyBytes_AsStringAndSize, (struct object *, char **, ssize_t *))                                         \
+	X(long, PyLong_AsLong, (struct object *))                                                                      \
+	X(void, Py_IncRef, (struct object *))                                                                          \
+	X(void, Py_DecRef, (struct object *))                                                                          \
+	X(void, PyErr_Fetch, (struct object **, struct object **, struct object **))                                   \
+	X(void, PyErr_Restore, (struct object *, struct object *, struct object *))                                    \
+	X(void, PyErr_Clear, (void))                                                                                   \
+	X(void, PyMem_GetAllocator, (int domain, struct python_allocator *))                                           \
+	X(void, PyMem_SetAllocator, (int domain, struct python_allocator *))                                           \
+	X(struct object *, PySys_GetObject, (const char *))                                                            \
+	X(struct object *, PyType_FromSpec, (struct python_spec *))                                                    \
+	X(struct object *, PyType_GenericAlloc, (struct object *, ssize_t))                                            \
+	X(struct object *, PyCode_NewEmpty, (const char *, const char *, int))                                         \
+	X(int, Py_AddPendingCall, (int (*call)(void *), void *))                                                       \
+	X(struct object *, PyDict_GetItemString, (struct object *, const char *))                                      \
+	X(struct object *, PyEval_GetGlobals, (void))
+
+#define PYTHON_OPTIONAL_SYMBOLS(X)                                                                                     \
+	X(int, PySys_AddAuditHook, (python_audit_hook, void *data))                                                    \
+	X(struct object *, _PyType_Lookup, (struct object *, struct object *))                                         \
+	X(struct object *, PyVectorcall_Call, (struct object *, struct object *, struct object *))                     \
+	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
+	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
+	X(int, PyGILState_Ensure, (void))                                                                              \
+	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                      \
+	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
+	X(struct object *, PyFrame_GetCode, (struct object *))
+
+struct python {
+	bool found;
+	int version; /* 0x030b for 3.11 */
+	bool free_threaded;
+	bool monitoring; /* sys.monitoring is the hook (3.12+) */
+
+#define PYTHON_DECLARE(result, name, arguments) result(*name) arguments;
+	PYTHON_SYMBOLS(PYTHON_DECLARE)
+	PYTHON_OPTIONAL_SYMBOLS(PYTHON_DECLARE)
+#undef PYTHON_DECLARE
+	/* Under other names in some versions. */
+	struct thread_state *(*current_thread_state)(void);
+	void *(*current_interpreter)(void);
+	ssize_t (*request_code_extra)(void (*free)(void *));
+	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
+	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
+	/* Objects. */
+	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *function_type;
+	struct object *none;
+
+	/* Offsets, in bytes; 0 where the field is not read in this version. */
+	ssize_t code_extra_index;
+	size_t type;		 /* PyObject.ob_type */
+	size_t type_name;	 /* PyTypeObject.tp_name */
+	size_t code_extra;	 /* PyCodeObject.co_extra; 0: by function */
+	size_t code_bytes;	 /* PyCodeObject.co_code (until 3.10) */
+	size_t frame_code;	 /* PyFrameObject.f_code (until 3.10) */
+	size_t frame_last;	 /* PyFrameObject.f_lasti (until 3.10) */
+	size_t frame_inner;	 /* PyFrameObject.f_frame (3.11) */
+	size_t inner_code;	 /* _PyInterpreterFrame.f_code (3.11) */
+	size_t inner_previous;	 /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t locals;		 /* f_localsplus of the frame, or of the inner frame */
+	unsigned last_unit;	 /* bytes that one step of f_lasti means */
+	size_t c_function_method; /* PyCFunctionObject.m_ml */
+	size_t c_function_self;	 /* PyCFunctionObject.m_self */
+	size_t c_function_module; /* PyCFunctionObject.m_module */
+	size_t descriptor_class; /* PyDescrObject.d_type */
+	size_t descriptor_method; /* PyMethodDescrObject.d_method */
+};
+
+extern struct python python;
+
+/* Whether there is a Python in the process. handle: what dlopen returned, or NULL for the global scope. */
+bool python_is_here(void *handle);
+
+/* Resolves the Python that is here, once. True if evprof knows how to record it. */
+bool python_find(void *handle);
+
+/* Asks for the code-extra slot and checks that the layouts are as the table says. GIL held. 0 or -errno, with a line. */
+int python_verify(void);
+
+/* "3.11.2", or "" before it is found. */
+const char *python_version(void);
+
+/*
+ * Has Python call start once it runs, GIL held: at audit events (3.8 and later), or once in its main thread. 0 or -1.
+ */
+int python_call_at_start(python_audit_hook audit, int (*start)(void *));
+
+/* For file names: the script or module of this process, of [A-Za-z0-9._-] only. scratch holds the command line. */
+void program_name(char *out, size_t size, char *scratch, size_t scratch_size);
+
+static inline void *python_field(const void *object, size_t offset)
+{
+	return *(void *const *)((const char *)object + offset);
+}
+
+static inline const void *python_type(const void *object)
+{
+	return python_field(object, python.type);
+}
+
+#endif

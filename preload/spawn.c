@@ -1,0 +1,140 @@
+/*
+ * spawn.c - starts the private collector.
+ *
+ * The program must not notice: it gets no SIGCHLD (the exit signal of the middle process is none) and its wait() finds
+ * nothing (the middle process is reaped here with __WCLONE, which wait() does not ask for). Both processes are made
+ * with CLONE_VM|CLONE_VFORK: no page table is copied, which for a large program would take longer than anything else.
+ * So between clone and exec they run on our stack pieces in our memory: only system calls there.
+ */
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/control.h"
+#include "log.h"
+
+#define STACK_BYTES (64 * 1024)
+#define ENVIRONMENT_MAX 4096
+
+char library_path[4096];
+
+struct spawn {
+	const char *program;
+	char *const *argv;
+	char **environment;
+	int listen_fd;
+	char *stack; /* of the inner process */
+	int error;
+};
+
+/* Beside the library (build tree), or in the bin of PREFIX/lib/evprof or PREFIX/lib. */
+static int find_collector(char *out, size_t size)
+{
+	static const char *const places[] = {"", "/../../bin", "/../bin"};
+	const char *slash = strrchr(library_path, '/');
+
+	if (!slash)
+		return -ENOENT;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int n = snprintf(out, size, "%.*s%s/evprof-collector", (int)(slash - library_path), library_path,
+				 places[i]);
+
+		if (n > 0 && (size_t)n < size && !access(out, X_OK))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int collector_may_see(const char *variable)
+{
+	return strncmp(variable, "LD_PRELOAD=", 11) && strncmp(variable, "EVPROF", 6) &&
+	       strncmp(variable, "MALLOC_", 7);
+}
+
+/* In the innermost process: becomes the collector. */
+static int exec_collector(void *argument)
+{
+	struct spawn *spawn = argument;
+	int null = open("/dev/null", O_RDWR);
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	if (dup2(spawn->listen_fd, CONTROL_LISTEN_FD) < 0)
+		goto failed;
+	if (spawn->listen_fd == CONTROL_LISTEN_FD)
+		fcntl(CONTROL_LISTEN_FD, F_SETFD, 0);
+	if (syscall(SYS_close_range, CONTROL_LISTEN_FD + 1, ~0u, 0) < 0)
+		for (int fd = CONTROL_LISTEN_FD + 1; fd < 65536; fd++)
+			close(fd);
+	if (chdir("/") < 0)
+		goto failed;
+	for (int number = 1; number < 65; number++)
+		syscall(SYS_rt_sigaction, number, &action, NULL, 8);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(spawn->program, spawn->argv, spawn->environment);
+failed:
+	spawn->error = -errno;
+	_exit(127);
+}
+
+/* In the middle process: leaves the program's session and lets the collector go. */
+static int leave_session(void *argument)
+{
+	struct spawn *spawn = argument;
+
+	setsid();
+	if (clone(exec_collector, spawn->stack, CLONE_VM | CLONE_VFORK, spawn) < 0)
+		spawn->error = -errno;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+static void copy_environment(char **out)
+{
+	size_t n = 0;
+
+	for (char **variable = environ; *variable && n < ENVIRONMENT_MAX - 1; variable++)
+		if (collector_may_see(*variable))
+			out[n++] = *variable;
+	out[n] = NULL;
+}
+
+int spawn_collector(int listen_fd, void *scratch)
+{
+	char *memory = scratch, *program = memory, **environment = (char **)(memory + 8192);
+	char *stack = memory + SPAWN_SCRATCH_BYTES;
+	char *argv[] = {(char *)"evprof-collector", (char *)"--private", NULL};
+	struct spawn spawn = {.program = program, .argv = argv, .environment = environment, .listen_fd = listen_fd,
+			      .stack = stack - STACK_BYTES};
+	sigset_t all, before;
+	pid_t middle;
+	int r;
+
+	r = find_collector(program, 8192);
+	if (r < 0)
+		return r;
+	copy_environment(environment);
+	/* No handler of the program may run in a process that shares its memory. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	middle = clone(leave_session, stack, CLONE_VM | CLONE_VFORK, &spawn);
+	if (middle < 0)
+		spawn.error = -errno;
+	else
+		while (waitpid(middle, NULL, __WCLONE) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return spawn.error;
+}

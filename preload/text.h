@@ -1,0 +1,26 @@
+/*
+ * text.h - building text in a buffer of fixed size, JSON included.
+ *
+ * The library may not allocate (it runs inside allocators and just after fork) and brings no JSON library into other
+ * people's processes, so the little JSON it sends is written here; the collector checks it with jansson.
+ */
+#ifndef PRELOAD_TEXT_H
+#define PRELOAD_TEXT_H
+
+#include <stddef.h>
+
+struct text {
+	char *bytes;
+	size_t size;
+	size_t used; /* invariant: used < size, bytes[used] == 0 */
+	int cut;     /* something did not fit */
+};
+
+void text_init(struct text *text, char *bytes, size_t size);
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void text_add_json(struct text *text, const char *string, size_t length);
+/* Reads a whole small file, NUL-terminated. Returns its length or -errno; a longer file is cut. */
+long text_read_file(const char *path, char *bytes, size_t size);
+
+#endif

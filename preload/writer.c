@@ -1,0 +1,231 @@
+/*
+ * writer.c - the slow path of the ring: threads that begin and end, full rings, gaps.
+ *
+ * Called from hooks, with or without the GIL, so: no allocation, no lock but the process's own, errno kept, and every
+ * wait bounded.
+ */
+#include "writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "definitions.h"
+#include "process.h"
+
+#define STEP_NS 100000 /* between two looks at a full ring */
+
+struct writer writer_absent;
+int writer_fast;
+static struct writer writer_ended; /* of a thread whose destructors already ran */
+
+__thread struct thread_self thread_self __attribute__((tls_model("initial-exec"))) = {.writer = &writer_absent};
+
+static pthread_key_t thread_key;
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+
+static void thread_gone(void *value)
+{
+	(void)value;
+	writer_end_thread();
+}
+
+static void make_thread_key(void)
+{
+	pthread_key_create(&thread_key, thread_gone);
+}
+
+/* The lowest free slot, so that many short threads use little memory. */
+static struct ring_slot *claim_slot(void)
+{
+	for (unsigned i = 0; i < process->header->slot_count; i++) {
+		struct ring_slot *slot = &process->slots[i];
+		uint32_t free = RING_SLOT_FREE;
+
+		if (atomic_load_explicit(&slot->state, memory_order_relaxed) == RING_SLOT_FREE &&
+		    atomic_compare_exchange_strong_explicit(&slot->state, &free, RING_SLOT_CLAIMED,
+							    memory_order_acquire, memory_order_relaxed)) {
+			uint32_t used = atomic_load(&process->header->slots_used);
+
+			while (used < i + 1 && !atomic_compare_exchange_weak(&process->header->slots_used, &used, i + 1))
+				;
+			return slot;
+		}
+	}
+	return NULL;
+}
+
+static void lose_unslotted(unsigned kind)
+{
+	atomic_fetch_add_explicit(&process->header->lost_unslotted[kind], 1, memory_order_relaxed);
+}
+
+/* Gives the calling thread a ring. NULL: there is none left. */
+static struct writer *begin_thread(void)
+{
+	struct ring_slot *slot = claim_slot();
+	struct writer *writer;
+
+	if (!slot)
+		return NULL;
+	writer = &process->writers[slot - process->slots];
+	slot->tid = (uint32_t)syscall(SYS_gettid);
+	slot->start_ticks = clock_now();
+	*writer = (struct writer){.words = (uint64_t *)(process->base + slot->data_offset),
+				  .mask = slot->data_words - 1,
+				  .last_ticks = slot->start_ticks,
+				  .slot = slot};
+	/* Release: the collector may read tid and start once it sees LIVE. */
+	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
+	thread_self.writer = writer;
+	pthread_once(&thread_key_once, make_thread_key);
+	pthread_setspecific(thread_key, writer);
+	return writer;
+}
+
+static uint64_t room_of(const struct writer *writer)
+{
+	return writer->mask + 1 - (writer->head - ring_tail(writer->slot));
+}
+
+static int collector_is_dead(void)
+{
+	struct ring_header *header = process->header;
+	pid_t pid = atomic_load(&header->collector_pid);
+	uint32_t state = atomic_load(&header->collector_state);
+
+	return state == RING_COLLECTOR_REFUSED || (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH);
+}
+
+/*
+ * Waits for room, within the bound. A collector that let one thread wait in vain is not waited for again until its
+ * heartbeat goes on: a dead one costs the bound once, however many threads there are.
+ */
+static int wait_for_room(struct writer *writer)
+{
+	struct ring_header *header = process->header;
+	const struct timespec step = {.tv_nsec = STEP_NS};
+	uint64_t steps = (uint64_t)config.wait_ms * 1000000 / STEP_NS;
+
+	if (atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
+		return 0;
+	for (uint64_t i = 0; i < steps; i++) {
+		if (room_of(writer) >= (writer->mask + 1) / 4)
+			return 1;
+		if (i % 64 == 63 && collector_is_dead())
+			break;
+		if (i == 0)
+			process_poke_collector();
+		atomic_store(&header->waiting, 1);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+	}
+	if (room_of(writer) > 2 * WRITER_SPARE_WORDS)
+		return 1;
+	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
+	return 0;
+}
+
+void writer_lose(struct writer *writer, unsigned kind)
+{
+	_Atomic uint64_t *lost = &writer->slot->lost[kind];
+
+	/* One writer: no read-modify-write needed. */
+	atomic_store_explicit(lost, atomic_load_explicit(lost, memory_order_relaxed) + 1, memory_order_relaxed);
+	writer->gap++;
+	writer->limit = 0;
+}
+
+/* Marks what was lost, now that there is room. The call stack follows where it can be read. */
+static void close_gap(struct writer *writer)
+{
+	if (!writer->gap)
+		return;
+	writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
+	writer->gap = 0;
+	writer->resync = 1;
+}
+
+static struct writer *refill(struct writer *writer, unsigned kind)
+{
+	uint64_t room;
+
+	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !(config.wait_ms && wait_for_room(writer))) {
+		writer_lose(writer, kind);
+		return NULL;
+	}
+	close_gap(writer);
+	/*
+	 * The stack can be read only by a call or return, which holds the GIL; until one comes, memory events go
+	 * one by one through here.
+	 */
+	if (writer->resync && kind < WIRE_EXCEPTION) {
+		definitions_put_stack(writer, kind);
+		writer->resync = 0;
+	}
+	room = room_of(writer);
+	if (room <= 2 * WRITER_SPARE_WORDS) {
+		writer_lose(writer, kind);
+		return NULL;
+	}
+	writer->limit = writer->resync || !writer_fast ? 0 : writer->head + room - WRITER_SPARE_WORDS;
+	/* Against evprof_stop() in another thread, which sets the status first and the limits then. */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
+		writer->limit = 0;
+	return writer;
+}
+
+struct writer *writer_refill(unsigned kind)
+{
+	int saved_errno = errno, recording = process_recording();
+	struct writer *writer = thread_self.writer; /* joining may have changed it */
+
+	if (!recording || writer == &writer_ended) {
+		if (writer->slot)
+			writer->resync = 1; /* calls and returns go by unseen */
+		errno = saved_errno;
+		return NULL;
+	}
+	if (!writer->slot) {
+		writer = begin_thread();
+		if (!writer) {
+			lose_unslotted(kind);
+			errno = saved_errno;
+			return NULL;
+		}
+		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+		writer_put(writer, wire_head(WIRE_THREAD_START, 0));
+	}
+	writer = refill(writer, kind);
+	errno = saved_errno;
+	return writer;
+}
+
+void writer_put_time(struct writer *writer, uint64_t now)
+{
+	/* A counter that went back a little (another core) stands still instead. */
+	if ((int64_t)(now - writer->last_ticks) < 0)
+		return;
+	writer->words[writer->head & writer->mask] = wire_word(wire_head(WIRE_TIME, 0), 0);
+	writer->words[(writer->head + 1) & writer->mask] = now;
+	writer->head += 2;
+	writer->last_ticks = now;
+}
+
+void writer_end_thread(void)
+{
+	struct writer *writer = thread_self.writer;
+
+	thread_self.writer = &writer_ended;
+	if (!writer->slot || !process_recording())
+		return;
+	if (room_of(writer) > WRITER_SPARE_WORDS)
+		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
+	/* Release: all words of the ring are there before the slot is seen to have ended. */
+	atomic_store_explicit(&writer->slot->state, RING_SLOT_ENDED, memory_order_release);
+	writer->slot = NULL;
+}

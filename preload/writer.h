@@ -1,0 +1,147 @@
+/*
+ * writer.h - how events get into the ring of the calling thread: the fast path.
+ *
+ * The hooks call, in this order: writer_reserve(), whatever they need for the argument, writer_put(). Reserving comes
+ * first because it may join a collector (after a fork), which gives all ids a new meaning.
+ */
+#ifndef PRELOAD_WRITER_H
+#define PRELOAD_WRITER_H
+
+#include <stdint.h>
+
+#include "clock.h"
+#include "evprof/ring.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Words kept free beyond limit, so that one reservation fits any event with its WIRE_TIME. */
+#define WRITER_SPARE_WORDS 16
+
+/*
+ * The private side of a slot. Cleared by a fork (process.h); cleared means "no room", which leads to the slow path.
+ *
+ * invariant: limit <= tail + size - WRITER_SPARE_WORDS; 0 forces the slow path
+ */
+struct writer {
+	uint64_t *words;
+	uint64_t mask;
+	uint64_t head;
+	uint64_t limit;
+	uint64_t last_ticks;
+	struct ring_slot *slot;
+	uint64_t gap;	   /* events lost since the last one written */
+	uint32_t resync;   /* the call stack must be written again before the next call or return */
+	uint32_t throwing; /* the program is inside generator.throw() or close(), see hooks_profile.c */
+	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
+	uint64_t reserved[7];
+};
+
+_Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
+
+/* What each thread has. Small, because the static TLS of a process is (initial-exec). */
+struct thread_self {
+	struct writer *writer;
+	uint32_t nesting; /* > 0: inside an allocator or inside evprof itself: memory events are not the program's */
+	uint32_t entered; /* this thread was seen by the hooks' installer */
+	const void *hooked_state; /* the PyThreadState that has our profile function */
+};
+
+extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+extern struct writer writer_absent; /* the writer of a thread that has none yet: no room */
+
+/* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted) or not wanted. */
+struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
+
+/* Ends the calling thread's ring. */
+void writer_end_thread(void);
+
+/* Counts one event as lost; the gap is marked before the next event that can be written. */
+void writer_lose(struct writer *writer, unsigned kind) __attribute__((cold, noinline));
+
+static inline struct writer *writer_reserve(unsigned kind)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (unlikely(writer->head >= writer->limit))
+		return writer_refill(kind);
+	return writer;
+}
+
+/* The event's time, with a WIRE_TIME before it if 32 bits of difference do not do. */
+void writer_put_time(struct writer *writer, uint64_t now) __attribute__((cold, noinline));
+
+static inline uint64_t writer_stamp(struct writer *writer)
+{
+	uint64_t now = clock_now(), ticks = now - writer->last_ticks;
+
+	if (unlikely(ticks >> 32)) {
+		writer_put_time(writer, now);
+		ticks = 0;
+	}
+	writer->last_ticks += ticks;
+	return ticks << 32;
+}
+
+static inline void writer_put(struct writer *writer, uint32_t head)
+{
+	uint64_t stamp = writer_stamp(writer);
+
+	writer->words[writer->head & writer->mask] = stamp | head;
+	ring_publish(writer->slot, ++writer->head);
+}
+
+/* With the extra words of the kind; extra_2 only where there are two. */
+static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
+{
+	uint64_t stamp = writer_stamp(writer), at = writer->head;
+
+	writer->words[at++ & writer->mask] = stamp | head;
+	writer->words[at++ & writer->mask] = extra;
+	if (wire_head_kind(head) == WIRE_REALLOC)
+		writer->words[at++ & writer->mask] = extra_2;
+	writer->head = at;
+	ring_publish(writer->slot, at);
+}
+
+/*
+ * The fast path of the hooks. They ask for room, find the id by loads alone and put the word; whenever something is out
+ * of the ordinary they leave everything to a function that goes the long way. A writer has room here only where the
+ * counter is the clock and co_extra was found (writer_fast), so neither is looked at again.
+ */
+extern int writer_fast;
+
+static inline int writer_has_room(const struct writer *writer)
+{
+	return likely(writer->head < writer->limit);
+}
+
+/* 0: 32 bits of ticks do not do, nothing was written. */
+static inline int writer_put_fast(struct writer *writer, uint32_t head)
+{
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+
+	if (unlikely(ticks >> 32))
+		return 0;
+	writer->last_ticks = now;
+	writer->words[at & writer->mask] = ticks << 32 | head;
+	writer->head = at + 1;
+	ring_publish(writer->slot, at + 1);
+	return 1;
+}
+
+static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, uint64_t extra)
+{
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+
+	if (unlikely(ticks >> 32))
+		return 0;
+	writer->last_ticks = now;
+	writer->words[at & writer->mask] = ticks << 32 | head;
+	writer->words[(at + 1) & writer->mask] = extra;
+	writer->head = at + 2;
+	ring_publish(writer->slot, at + 2);
+	return 1;
+}
+
+#endif
