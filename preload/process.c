@@ -73,6 +73,7 @@ int process_init(void)
 	return 0;
 }
 
+/* Where the rings of the slots below this one end, from the first. */
 static uint64_t data_bytes(uint32_t slots, uint64_t ring_bytes)
 {
 	uint64_t bytes = 0;
@@ -82,13 +83,12 @@ static uint64_t data_bytes(uint32_t slots, uint64_t ring_bytes)
 	return bytes;
 }
 
-static void fill_slots(uint32_t slots, uint64_t ring_bytes, uint64_t offset)
+void process_place_slot(struct ring_slot *slot)
 {
-	for (uint32_t i = 0; i < slots; i++) {
-		process->slots[i].data_offset = offset;
-		process->slots[i].data_words = ring_slot_bytes(i, ring_bytes) / sizeof(uint64_t);
-		offset += ring_slot_bytes(i, ring_bytes);
-	}
+	uint32_t number = (uint32_t)(slot - process->slots);
+
+	slot->data_offset = process->data_offset + data_bytes(number, process->ring_bytes);
+	slot->data_words = ring_slot_bytes(number, process->ring_bytes) / sizeof(uint64_t);
 }
 
 static uint64_t page_up(uint64_t bytes)
@@ -135,7 +135,8 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	    .clock_shift = CLOCK_SHIFT,
 	    .start_ticks = clock_now(),
 	};
-	fill_slots(slots, ring_bytes, data_offset);
+	process->ring_bytes = ring_bytes;
+	process->data_offset = data_offset;
 	return fd;
 failed:
 	r = -errno;
@@ -156,6 +157,14 @@ static int make_some_ring(void)
 	return fd;
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 static void forget_inherited_ring(void)
 {
 	if (mapped)
@@ -165,6 +174,7 @@ static void forget_inherited_ring(void)
 
 static int join(int start)
 {
+	uint64_t begin_us = now_us();
 	void *scratch;
 	int fd, r;
 
@@ -187,6 +197,7 @@ done:
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
 	if (r == 0)
 		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
+	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(now_us() - begin_us));
 	return r;
 }
 
@@ -326,8 +337,13 @@ void process_finish(int status)
 	atomic_store(&process->status, PROCESS_OFF);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (session.owner == process->pid) {
+		uint64_t begin_us = now_us();
+		uint32_t state;
+
 		process_poke_collector();
-		print_summary(wait_for_collector());
+		state = wait_for_collector();
+		log_line(LOG_DEBUG, "waited %llu us for the collector", (unsigned long long)(now_us() - begin_us));
+		print_summary(state);
 	}
 	errno = saved_errno;
 }

@@ -41,6 +41,7 @@ struct process {
 	size_t base_bytes;
 	struct ring_header *header;
 	struct ring_slot *slots;
+	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
 	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
 	struct function_entry functions[FUNCTION_TABLE_SIZE];
 	_Alignas(128) struct writer writers[RING_SLOTS];
@@ -66,6 +67,9 @@ int process_join(int start);
 
 /* Room for an image that is not joined: joins if this is the child of a fork that shall be recorded. 1 if recording. */
 int process_recording(void);
+
+/* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
+void process_place_slot(struct ring_slot *slot);
 
 /* The child of a fork, in the child. Only forgets; joining waits for the first event. */
 void process_forked(void);

@@ -73,6 +73,7 @@ static struct writer *begin_thread(void)
 
 	if (!slot)
 		return NULL;
+	process_place_slot(slot);
 	writer = &process->writers[slot - process->slots];
 	slot->tid = (uint32_t)syscall(SYS_gettid);
 	slot->start_ticks = clock_now();

@@ -127,8 +127,8 @@ struct ring_slot {
 	_Atomic uint32_t state;
 	uint32_t tid; /* the kernel's, in the target's pid namespace */
 	uint64_t start_ticks; /* shifted; the first event's ticks count from here */
-	uint64_t data_offset; /* constant for the slot */
-	uint64_t data_words;  /* constant for the slot; a power of two */
+	uint64_t data_offset; /* the same for each life of the slot; written when it is claimed */
+	uint64_t data_words;  /* likewise; a power of two */
 
 	/* T: the thread that owns the slot */
 	_Alignas(64) _Atomic uint64_t head; /* words written */
