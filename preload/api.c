@@ -37,8 +37,10 @@ PUBLIC void evprof_stop(void)
 	/* Status first, then the limits: a thread that sets its limit in between looks at the status afterwards. */
 	if (!atomic_compare_exchange_strong(&process->status, &joined, PROCESS_STOPPED))
 		return;
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++) {
 		__atomic_store_n(&process->writers[i].limit, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&process->writers[i].room, 0, __ATOMIC_RELAXED);
+	}
 }
 
 PUBLIC void evprof_start(void)

@@ -11,35 +11,29 @@
 
 static struct python_allocator under[3]; /* by enum wire_domain, which is Python's PyMemAllocatorDomain */
 
-static __attribute__((noinline)) void record_any(uint32_t head, uint64_t word, uint64_t word_2)
+/* The long way: a large block, a full ring, a realloc, a late event. */
+static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+						 uintptr_t old)
 {
-	unsigned kind = wire_head_kind(head);
 	struct writer *writer = writer_reserve(kind);
 
+	if (size > WIRE_SIZE_MAX)
+		size = WIRE_SIZE_MAX;
 	if (writer)
-		writer_put_extra(writer, head, word, word_2);
+		writer_put_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+				 wire_memory_word(old, 0));
 }
 
-static inline void record(unsigned kind, unsigned domain, void *block, size_t size)
+static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, void *block, size_t size)
 {
 	struct writer *writer = thread_self.writer;
-	uint32_t head;
-	uint64_t word;
 
-	if (unlikely(size > WIRE_SIZE_MAX))
-		size = WIRE_SIZE_MAX;
-	head = wire_memory_head(kind, domain, size);
-	word = wire_memory_word((uintptr_t)block, size);
-	if (!writer_has_room(writer) || !writer_put_fast_extra(writer, head, word))
-		record_any(head, word, 0);
-}
-
-static inline void record_realloc(unsigned domain, void *block, void *old, size_t size)
-{
-	if (unlikely(size > WIRE_SIZE_MAX))
-		size = WIRE_SIZE_MAX;
-	record_any(wire_memory_head(WIRE_REALLOC, domain, size), wire_memory_word((uintptr_t)block, size),
-		   wire_memory_word((uintptr_t)old, 0));
+	/* A size whose bits all stand in the first word leaves the second to the address. */
+	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && writer_has_room(writer) &&
+	    likely(writer_put_fast_extra(writer, wire_memory_head(kind, domain, size),
+					 wire_memory_word((uintptr_t)block, 0))))
+		return;
+	record_any(kind, domain, (uintptr_t)block, size, 0);
 }
 
 static inline void *domain_malloc(unsigned domain, size_t size)
@@ -78,7 +72,7 @@ static inline void *domain_realloc(unsigned domain, void *old, size_t size)
 	thread_self.nesting = 1;
 	block = under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 0;
-	record_realloc(domain, block, old, size);
+	record_any(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
 	return block;
 }
 

@@ -138,7 +138,7 @@ void writer_lose(struct writer *writer, unsigned kind)
 	/* One writer: no read-modify-write needed. */
 	atomic_store_explicit(lost, atomic_load_explicit(lost, memory_order_relaxed) + 1, memory_order_relaxed);
 	writer->gap++;
-	writer->limit = 0;
+	writer->limit = writer->room = 0;
 }
 
 /* Marks what was lost, now that there is room. The call stack follows where it can be read. */
@@ -173,10 +173,11 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		writer_lose(writer, kind);
 		return NULL;
 	}
-	writer->limit = writer->resync || !writer_fast ? 0 : writer->head + room - WRITER_SPARE_WORDS;
+	writer->room = writer->resync ? 0 : writer->head + room - WRITER_SPARE_WORDS;
 	/* Against evprof_stop() in another thread, which sets the status first and the limits then. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
-		writer->limit = 0;
+		writer->room = 0;
+	writer->limit = writer_fast ? writer->room : 0;
 	return writer;
 }
 

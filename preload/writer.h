@@ -21,20 +21,21 @@
 /*
  * The private side of a slot. Cleared by a fork (process.h); cleared means "no room", which leads to the slow path.
  *
- * invariant: limit <= tail + size - WRITER_SPARE_WORDS; 0 forces the slow path
+ * invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS
  */
 struct writer {
 	uint64_t *words;
 	uint64_t mask;
 	uint64_t head;
-	uint64_t limit;
+	uint64_t limit; /* of the fast path: room, or 0 to force the slow path */
+	uint64_t room;
 	uint64_t last_ticks;
 	struct ring_slot *slot;
 	uint64_t gap;	   /* events lost since the last one written */
 	uint32_t resync;   /* the call stack must be written again before the next call or return */
 	uint32_t throwing; /* the program is inside generator.throw() or close(), see hooks_profile.c */
 	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t reserved[7];
+	uint64_t reserved[6];
 };
 
 _Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
@@ -63,7 +64,7 @@ static inline struct writer *writer_reserve(unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 
-	if (unlikely(writer->head >= writer->limit))
+	if (unlikely(writer->head >= writer->room))
 		return writer_refill(kind);
 	return writer;
 }
