@@ -4,6 +4,7 @@
  * A block is recorded in the domain in which the program asked for it: what an allocator does in another domain to
  * serve it (pymalloc asks raw for large blocks) is not recorded again. The raw domain is used without the GIL too.
  */
+#include "bootstrap.h"
 #include "config.h"
 #include "hooks.h"
 #include "process.h"
@@ -11,11 +12,19 @@
 
 static struct python_allocator under[3]; /* by enum wire_domain, which is Python's PyMemAllocatorDomain */
 
-/* The long way: a large block, a full ring, a realloc, a late event. */
+/*
+ * The long way: a large block, a full ring, a realloc, a late event; and a new thread. Until 3.11 a thread that C code
+ * made and that entered a static python, where PyGILState_Ensure cannot be interposed, is first seen here. Outside
+ * the raw domain it holds the GIL.
+ */
 static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						 uintptr_t old)
 {
-	struct writer *writer = writer_reserve(kind);
+	struct writer *writer;
+
+	if (unlikely(!thread_self.hooked_state && domain != WIRE_DOMAIN_RAW && !python.monitoring))
+		bootstrap_thread();
+	writer = writer_reserve(kind);
 
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;

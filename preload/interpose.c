@@ -138,7 +138,7 @@ PUBLIC int PyGILState_Ensure(void);
 PUBLIC int PyGILState_Ensure(void)
 {
 	/* Python may be in a local scope of dlopen, where "the next definition" is not found. */
-	int state = python.PyGILState_Ensure ? python.PyGILState_Ensure() : REAL(PyGILState_Ensure)();
+	int state = python.real_gilstate_ensure ? python.real_gilstate_ensure() : REAL(PyGILState_Ensure)();
 
 	if (!python.monitoring && is_this_process())
 		bootstrap_thread();

@@ -63,6 +63,10 @@ static const char *resolve(void *handle)
 	PYTHON_OPTIONAL_SYMBOLS(PYTHON_TRY)
 #undef PYTHON_RESOLVE
 #undef PYTHON_TRY
+	/* evprof itself exports this one: the real one comes after it, or is in the library just loaded. */
+	*(void **)&python.real_gilstate_ensure = dlsym(RTLD_NEXT, "PyGILState_Ensure");
+	if (!python.real_gilstate_ensure && handle)
+		*(void **)&python.real_gilstate_ensure = dlsym(handle, "PyGILState_Ensure");
 	*(void **)&python.current_thread_state =
 	    find_either(handle, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
 	*(void **)&python.current_interpreter = find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");

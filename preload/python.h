@@ -96,7 +96,6 @@ struct python_method {
 	X(struct object *, PyVectorcall_Call, (struct object *, struct object *, struct object *))                     \
 	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
-	X(int, PyGILState_Ensure, (void))                                                                              \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                      \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
 	X(struct object *, PyFrame_GetCode, (struct object *))
@@ -114,6 +113,7 @@ struct python {
 	/* Under other names in some versions. */
 	struct thread_state *(*current_thread_state)(void);
 	void *(*current_interpreter)(void);
+	int (*real_gilstate_ensure)(void); /* ? */
 	ssize_t (*request_code_extra)(void (*free)(void *));
 	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
 	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
