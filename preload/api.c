@@ -27,20 +27,13 @@ PUBLIC void evprof_mark(const char *name)
 PUBLIC void evprof_stop(void)
 {
 	struct writer *writer;
-	uint32_t joined = PROCESS_JOINED;
 
 	if (!process || atomic_load(&process->status) != PROCESS_JOINED)
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
 		writer_put(writer, wire_head(WIRE_PAUSE, 1));
-	/* Status first, then the limits: a thread that sets its limit in between looks at the status afterwards. */
-	if (!atomic_compare_exchange_strong(&process->status, &joined, PROCESS_STOPPED))
-		return;
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++) {
-		__atomic_store_n(&process->writers[i].limit, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&process->writers[i].room, 0, __ATOMIC_RELAXED);
-	}
+	process_set_status(PROCESS_STOPPED);
 }
 
 PUBLIC void evprof_start(void)

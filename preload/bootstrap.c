@@ -27,6 +27,7 @@
 #include "spawn.h"
 
 #define INTERPRETERS_MAX 256
+#define UNSETTLED_EVENTS 64
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
@@ -92,7 +93,7 @@ void bootstrap_thread(void)
 	int saved_errno = errno;
 	bool done = true;
 
-	if (!state || thread_self.hooked_state == state || thread_self.entered)
+	if (!state || (thread_self.hooked_state == state && !thread_self.unsettled) || thread_self.entered)
 		return;
 	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
 	thread_self.nesting++;
@@ -109,20 +110,35 @@ void bootstrap_thread(void)
 	errno = saved_errno;
 }
 
+static int pending(void *data)
+{
+	(void)data;
+	bootstrap_thread();
+	return 0;
+}
+
+/*
+ * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
+ * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
+ */
+static void profile_changes(void)
+{
+	if (python.monitoring || thread_self.entered || !calls_possible)
+		return;
+	thread_self.unsettled = UNSETTLED_EVENTS;
+	thread_self.writer->limit = 0;
+	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
+}
+
 static int audit(const char *event, struct object *arguments, void *data)
 {
 	(void)arguments, (void)data;
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
+	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
+		profile_changes();
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
-	return 0;
-}
-
-static int pending(void *data)
-{
-	(void)data;
-	bootstrap_thread();
 	return 0;
 }
 

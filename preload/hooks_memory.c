@@ -22,8 +22,11 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 {
 	struct writer *writer;
 
-	if (unlikely(!thread_self.hooked_state && domain != WIRE_DOMAIN_RAW && !python.monitoring))
-		bootstrap_thread();
+	if (domain != WIRE_DOMAIN_RAW && !python.monitoring) {
+		if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
+			bootstrap_thread();
+		thread_self.unsettled -= thread_self.unsettled > 0;
+	}
 	writer = writer_reserve(kind);
 
 	if (size > WIRE_SIZE_MAX)

@@ -171,20 +171,53 @@ static python_profile choose_profile(void)
 	return python.frame_inner ? profile_inner_frame : profile_frame;
 }
 
+/* Ours first, then the one that the program set: it gets what it would get without us, its own object included. */
+static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	profile_any(NULL, frame, what, argument);
+	return thread_self.chained(self, frame, what, argument);
+}
+
+/*
+ * Until 3.11 there is one profile function for a thread. The program may set its own (cProfile, coverage, a debugger);
+ * evprof then stands before it and calls both. Only the function pointer is exchanged: sys.getprofile() goes on to
+ * tell the program's object, and no audit event is raised.
+ */
+static bool chain(struct thread_state *state)
+{
+	python_profile *current = (python_profile *)((char *)state + python.state_profile);
+
+	if (!python.state_profile || !*current)
+		return false;
+	if (*current == profile_any || *current == profile_frame || *current == profile_inner_frame ||
+	    *current == profile_chained)
+		return true;
+	thread_self.chained = *current;
+	*current = profile_chained;
+	if (thread_self.writer->slot)
+		thread_self.writer->resync = 1; /* calls and returns went by while it stood alone */
+	return true;
+}
+
 void hooks_profile_set(void)
 {
 	wanted = (config.events & EVENT_CALL ? 1u << TRACE_CALL | 1u << TRACE_RETURN : 0) |
 		 (config.events & EVENT_C_CALL
 		      ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION
 		      : 0);
-	if (wanted)
-		python.PyEval_SetProfile(choose_profile(), NULL);
+	if (!wanted || chain(python.current_thread_state()))
+		return;
+	if (thread_self.writer->slot)
+		thread_self.writer->resync = 1;
+	python.PyEval_SetProfile(choose_profile(), NULL);
 }
 
 void hooks_profile_set_for(struct thread_state *state)
 {
 	struct thread_state *mine = python.PyThreadState_Swap(state);
+	uint32_t resync = thread_self.writer->resync;
 
 	hooks_profile_set();
+	thread_self.writer->resync = resync; /* this thread's own stack is as it was */
 	python.PyThreadState_Swap(mine);
 }

@@ -324,17 +324,31 @@ static void print_summary(uint32_t state)
 	}
 }
 
+void process_set_status(uint32_t status)
+{
+	/* Status first, then the room: a thread that gives itself room in between looks at the status afterwards. */
+	atomic_store(&process->status, status);
+	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++) {
+		__atomic_store_n(&process->writers[i].limit, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&process->writers[i].room, 0, __ATOMIC_RELAXED);
+	}
+}
+
 void process_finish(int status)
 {
 	int saved_errno = errno;
 	struct writer *writer;
+	uint32_t now;
 
-	if (!process || atomic_load(&process->status) != PROCESS_JOINED || process->pid != getpid())
+	if (!process || process->pid != getpid())
+		return;
+	now = atomic_load(&process->status);
+	if (now != PROCESS_JOINED && now != PROCESS_STOPPED)
 		return;
 	writer = writer_reserve(WIRE_EXIT);
 	if (writer)
 		writer_put(writer, wire_head(WIRE_EXIT, (uint32_t)status & 0xff));
-	atomic_store(&process->status, PROCESS_OFF);
+	process_set_status(PROCESS_OFF);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (session.owner == process->pid) {
 		uint64_t begin_us = now_us();

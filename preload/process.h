@@ -80,6 +80,9 @@ void process_forked(void);
  */
 void process_finish(int status);
 
+/* Sets a status in which nothing is recorded, and makes all threads notice at their next event. */
+void process_set_status(uint32_t status);
+
 /* Wakes a collector that may be asleep between two polls. */
 void process_poke_collector(void);
 

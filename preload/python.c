@@ -22,17 +22,18 @@ struct python python;
 
 struct layout {
 	int version;
-	size_t code_extra, code_bytes, frame_code, frame_last, frame_inner, inner_code, inner_previous, locals;
+	size_t code_extra, code_bytes, frame_code, frame_last, frame_inner, inner_code, inner_previous, locals,
+	    state_profile;
 	unsigned last_unit;
 };
 
 static const struct layout layouts[] = {
-    {.version = 0x0306, .code_bytes = 40, .frame_code = 32, .frame_last = 120, .locals = 376, .last_unit = 1},
-    {.version = 0x0307, .code_extra = 136, .code_bytes = 40, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x0308, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x0309, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x030a, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 96, .locals = 352, .last_unit = 2},
-    {.version = 0x030b, .code_extra = 176, .frame_inner = 24, .inner_code = 32, .inner_previous = 56, .locals = 72},
+    {.version = 0x0306, .state_profile = 48, .code_bytes = 40, .frame_code = 32, .frame_last = 120, .locals = 376, .last_unit = 1},
+    {.version = 0x0307, .state_profile = 56, .code_extra = 136, .code_bytes = 40, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
+    {.version = 0x0308, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
+    {.version = 0x0309, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
+    {.version = 0x030a, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 96, .locals = 352, .last_unit = 2},
+    {.version = 0x030b, .state_profile = 64, .code_extra = 176, .frame_inner = 24, .inner_code = 32, .inner_previous = 56, .locals = 72},
     {.version = 0x030c, .code_extra = 184},
     {.version = 0x030d, .code_extra = 192},
     {.version = 0x030e, .code_extra = 200},
@@ -105,6 +106,7 @@ static void choose_layout(void)
 		python.inner_code = layout->inner_code;
 		python.inner_previous = layout->inner_previous;
 		python.locals = layout->locals;
+		python.state_profile = layout->state_profile;
 		python.last_unit = layout->last_unit;
 	}
 	python.type = 8;

@@ -132,6 +132,7 @@ struct python {
 	size_t frame_inner;	 /* PyFrameObject.f_frame (3.11) */
 	size_t inner_code;	 /* _PyInterpreterFrame.f_code (3.11) */
 	size_t inner_previous;	 /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t state_profile;	 /* PyThreadState.c_profilefunc (until 3.11) */
 	size_t locals;		 /* f_localsplus of the frame, or of the inner frame */
 	unsigned last_unit;	 /* bytes that one step of f_lasti means */
 	size_t c_function_method; /* PyCFunctionObject.m_ml */

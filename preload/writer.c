@@ -177,7 +177,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	/* Against evprof_stop() in another thread, which sets the status first and the limits then. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
 		writer->room = 0;
-	writer->limit = writer_fast ? writer->room : 0;
+	writer->limit = writer_fast && !thread_self.unsettled ? writer->room : 0;
 	return writer;
 }
 

@@ -12,6 +12,8 @@
 #include "clock.h"
 #include "evprof/ring.h"
 
+struct object;
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -45,7 +47,9 @@ struct thread_self {
 	struct writer *writer;
 	uint32_t nesting; /* > 0: inside an allocator or inside evprof itself: memory events are not the program's */
 	uint32_t entered; /* this thread was seen by the hooks' installer */
+	uint32_t unsettled; /* until 3.11: so many more events are looked at for a profile function that replaced ours */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
+	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
 
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
