@@ -1,0 +1,142 @@
+/* test_preload_config.c - the EVPROF_* variables: good values, bad values, the line that says so. */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../preload/config.h"
+#include "../../preload/log.h"
+#include "evprof/ring.h"
+
+static void read_with(const char *name, const char *value)
+{
+	setenv(name, value, 1);
+	config_read(true);
+	unsetenv(name);
+}
+
+/* What config_read() says on stderr. */
+static const char *said_with(const char *name, const char *value)
+{
+	static char text[4096];
+	int fds[2], saved = dup(2);
+	ssize_t n;
+
+	cr_assert_eq(pipe(fds), 0);
+	dup2(fds[1], 2);
+	read_with(name, value);
+	dup2(saved, 2);
+	close(fds[1]);
+	n = read(fds[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	close(fds[0]);
+	close(saved);
+	return text;
+}
+
+static void check_complaint(const char *name, const char *value, const char *allowed)
+{
+	const char *text = said_with(name, value);
+
+	cr_assert_not_null(strstr(text, name), "%s is not named in: %s", name, text);
+	cr_assert_not_null(strstr(text, allowed), "'%s' is not in: %s", allowed, text);
+	cr_assert_eq(strchr(text, '\n'), text + strlen(text) - 1, "one line, not: %s", text);
+}
+
+Test(config, defaults)
+{
+	config_read(true);
+	cr_assert(config.enabled);
+	cr_assert(config.children);
+	cr_assert_eq(config.events, EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM);
+	cr_assert_eq(config.ring_bytes, RING_BYTES_DEFAULT);
+	cr_assert_gt(config.wait_ms, 0);
+	cr_assert_eq(config.output[0], '/');
+	cr_assert_str_empty(config.socket);
+	cr_assert_str_empty(config.session);
+}
+
+Test(config, events)
+{
+	read_with("EVPROF_EVENTS", "call,mem");
+	cr_assert_eq(config.events, EVENT_CALL | EVENT_MEM);
+	read_with("EVPROF_EVENTS", "c_call");
+	cr_assert_eq(config.events, EVENT_C_CALL);
+	check_complaint("EVPROF_EVENTS", "call,calls", "c_call, exception, mem");
+	cr_assert_eq(config.events, EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM);
+}
+
+Test(config, ring_size)
+{
+	read_with("EVPROF_RING_SIZE", "65536");
+	cr_assert_eq(config.ring_bytes, 65536);
+	read_with("EVPROF_RING_SIZE", "8M");
+	cr_assert_eq(config.ring_bytes, UINT64_C(8) << 20);
+	read_with("EVPROF_RING_SIZE", "1g");
+	cr_assert_eq(config.ring_bytes, UINT64_C(1) << 30);
+	read_with("EVPROF_RING_SIZE", "100k");
+	cr_assert_eq(config.ring_bytes, 131072, "rounded up to a power of two");
+	for (const char *const *bad = (const char *const[]){"1", "2G", "-1", "x", "4MB", "99999999999999999999G", NULL};
+	     *bad; bad++) {
+		check_complaint("EVPROF_RING_SIZE", *bad, "64K to 1G");
+		cr_assert_eq(config.ring_bytes, RING_BYTES_DEFAULT);
+	}
+}
+
+Test(config, on_full)
+{
+	read_with("EVPROF_ON_FULL", "drop");
+	cr_assert_eq(config.wait_ms, 0);
+	read_with("EVPROF_ON_FULL", "wait:250");
+	cr_assert_eq(config.wait_ms, 250);
+	check_complaint("EVPROF_ON_FULL", "wait:", "drop");
+	check_complaint("EVPROF_ON_FULL", "wait:0", "drop");
+	check_complaint("EVPROF_ON_FULL", "block", "drop");
+}
+
+Test(config, switches_and_log)
+{
+	read_with("EVPROF", "0");
+	cr_assert_not(config.enabled);
+	read_with("EVPROF_CHILDREN", "0");
+	cr_assert_not(config.children);
+	check_complaint("EVPROF_CHILDREN", "no", "0 (off) or 1 (on)");
+	read_with("EVPROF_LOG", "debug");
+	cr_assert_eq(log_level, LOG_DEBUG);
+	check_complaint("EVPROF_LOG", "loud", "error, warning, info or debug");
+}
+
+Test(config, an_unknown_name_is_told)
+{
+	check_complaint("EVPROF_EVENT", "call", "EVPROF_EVENTS");
+}
+
+Test(config, paths_are_made_absolute)
+{
+	char cwd[4096], expected[4200];
+
+	cr_assert_not_null(getcwd(cwd, sizeof(cwd)));
+	snprintf(expected, sizeof(expected), "%s/a b:c.evp", cwd);
+	read_with("EVPROF_OUTPUT", "a b:c.evp");
+	cr_assert_str_eq(config.output, expected);
+	read_with("EVPROF_SOCKET", "@abstract");
+	cr_assert_str_eq(config.socket, "@abstract");
+}
+
+Test(config, session)
+{
+	read_with("EVPROF_SESSION", "0123456789abcdef0123456789abcdef:12:34:/run/a b:c.sock");
+	cr_assert_str_eq(config.session, "0123456789abcdef0123456789abcdef");
+	cr_assert_eq(config.session_first, 12);
+	cr_assert_eq(config.session_owner, 34);
+	cr_assert_str_eq(config.session_socket, "/run/a b:c.sock");
+	for (const char *const *bad =
+		 (const char *const[]){"", "x", "0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef:1",
+				       "0123456789abcdef0123456789abcdef:1:2", "0123456789abcdef0123456789abcdef:1:2:", NULL};
+	     *bad; bad++) {
+		read_with("EVPROF_SESSION", *bad);
+		cr_assert_str_empty(config.session, "%s", *bad);
+	}
+}

@@ -1,0 +1,265 @@
+/*
+ * test_preload_writer.c - the writer's side of the ring, in one process: what stands in the memory after each call, what is
+ * counted when there is no room, and what is marked afterwards.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../preload/clock.h"
+#include "../../preload/config.h"
+#include "../../preload/process.h"
+
+#define SLOTS 4u
+#define WORDS (RING_BYTES_MIN / sizeof(uint64_t))
+
+static struct ring_header *header;
+static struct ring_slot *slots;
+static uint64_t *words; /* of slot 0 */
+
+/* A process that has joined, without a collector: the test is the collector. */
+static void setup(void)
+{
+	size_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
+	size_t data_offset = slots_offset + RING_PAGE_BYTES, size = data_offset + SLOTS * RING_BYTES_MIN;
+
+	config_read(false);
+	config.events = EVENT_MEM; /* no stack is asked for: there is no Python here */
+	config.wait_ms = 0;
+	clock_init();
+	writer_fast = 1;
+	cr_assert_eq(process_init(), 0);
+	process->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(process->base, MAP_FAILED);
+	process->header = header = (struct ring_header *)process->base;
+	process->slots = slots = (struct ring_slot *)(process->base + slots_offset);
+	process->ring_bytes = RING_BYTES_MIN;
+	process->data_offset = data_offset;
+	process->pid = getpid();
+	header->slot_count = SLOTS;
+	header->definitions_bytes = RING_DEFINITIONS_BYTES;
+	header->definitions_offset = RING_PAGE_BYTES;
+	atomic_store(&process->status, PROCESS_JOINED);
+	words = (uint64_t *)(process->base + data_offset);
+}
+
+static void put(unsigned kind, uint32_t argument)
+{
+	struct writer *writer = writer_reserve(kind);
+
+	if (writer)
+		writer_put(writer, wire_head(kind, argument));
+}
+
+static uint32_t head_at(uint64_t at)
+{
+	return (uint32_t)words[at % WORDS];
+}
+
+TestSuite(writer, .init = setup);
+
+Test(writer, a_thread_begins_with_its_start)
+{
+	put(WIRE_FORK, 7);
+	cr_assert_eq(atomic_load(&slots[0].state), RING_SLOT_LIVE);
+	cr_assert_eq(slots[0].tid, (uint32_t)getpid());
+	cr_assert_eq(slots[0].data_words, WORDS);
+	cr_assert_eq(atomic_load(&header->slots_used), 1);
+	cr_assert_eq(ring_head(&slots[0]), 2);
+	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
+	cr_assert_eq(head_at(1), wire_head(WIRE_FORK, 7));
+}
+
+Test(writer, memory_events_keep_size_address_and_domain)
+{
+	const uint64_t sizes[] = {0, 1, 512, (1 << 25) - 1, 1 << 25, UINT64_C(1) << 40, WIRE_SIZE_MAX};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t head = wire_memory_head(WIRE_MALLOC, WIRE_DOMAIN_OBJ, sizes[i]);
+		uint64_t word = wire_memory_word(0x7fff12345678, sizes[i]);
+
+		cr_assert_eq(wire_head_kind(head), WIRE_MALLOC);
+		cr_assert_eq(wire_memory_domain(head), WIRE_DOMAIN_OBJ);
+		cr_assert_eq(wire_memory_address(word), 0x7fff12345678);
+		cr_assert_eq(wire_memory_size(head, word), sizes[i], "%lu", (unsigned long)sizes[i]);
+	}
+}
+
+Test(writer, extra_words_follow_and_wrap)
+{
+	uint64_t at;
+
+	put(WIRE_FORK, 0);
+	for (uint64_t i = 0; i < WORDS * 3; i++) {
+		struct writer *writer = writer_reserve(WIRE_REALLOC);
+
+		cr_assert_not_null(writer);
+		at = writer->head;
+		writer_put_extra(writer, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_MEM, i), i, i + 1);
+		cr_assert_eq(ring_head(&slots[0]), at + 3);
+		cr_assert_eq(words[(at + 1) % WORDS], i);
+		cr_assert_eq(words[(at + 2) % WORDS], i + 1);
+		ring_consume(&slots[0], ring_head(&slots[0]));
+	}
+}
+
+Test(writer, what_does_not_fit_is_counted_and_marked)
+{
+	uint64_t emitted = WORDS * 2, written, i, gaps = 0, missing = 0;
+
+	for (i = 0; i < emitted; i++)
+		put(WIRE_FORK, (uint32_t)i & 0xffff);
+	written = ring_head(&slots[0]) - 1;
+	cr_assert_lt(written, emitted);
+	cr_assert_leq(ring_head(&slots[0]), WORDS);
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_FORK]), emitted - written);
+	/* The collector makes room: the gap comes first, with the number, then the next event. */
+	ring_consume(&slots[0], ring_head(&slots[0]));
+	i = ring_head(&slots[0]);
+	put(WIRE_FORK, 42);
+	for (; i < ring_head(&slots[0]); i++)
+		if (wire_head_kind(head_at(i)) == WIRE_GAP) {
+			gaps++;
+			missing = words[++i % WORDS];
+		}
+	cr_assert_eq(gaps, 1);
+	cr_assert_eq(missing, emitted - written);
+	cr_assert_eq(head_at(ring_head(&slots[0]) - 1), wire_head(WIRE_FORK, 42));
+}
+
+Test(writer, a_dead_collector_costs_the_bound_once)
+{
+	struct timespec begin, end;
+	long ms;
+
+	config.wait_ms = 200;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (uint64_t i = 0; i < WORDS * 3; i++)
+		put(WIRE_FORK, 1);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	ms = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
+	cr_assert_geq(ms, 150, "it was waited for");
+	cr_assert_gt(atomic_load(&slots[0].lost[WIRE_FORK]), WORDS);
+	/* Once, not for each of the events: a hundred thousand bounds would be hours. */
+	cr_assert_lt(ms, 5000);
+}
+
+Test(writer, a_long_pause_is_bridged_by_an_absolute_time)
+{
+	struct writer *writer;
+	uint64_t at, before;
+
+	put(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	before = clock_now();
+	writer->last_ticks -= UINT64_C(1) << 33;
+	at = writer->head;
+	put(WIRE_FORK, 2);
+	cr_assert_eq(wire_head_kind(head_at(at)), WIRE_TIME);
+	cr_assert_geq(words[(at + 1) % WORDS], before);
+	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
+}
+
+Test(writer, the_fast_path_writes_what_the_slow_one_writes)
+{
+	struct writer *writer;
+
+	put(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	cr_assert(writer_has_room(writer));
+	cr_assert(writer_put_fast(writer, wire_head(WIRE_CALL, 5)));
+	cr_assert(writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 1, 64), 0x1000));
+	cr_assert_eq(ring_head(&slots[0]), 5);
+	cr_assert_eq(head_at(2), wire_head(WIRE_CALL, 5));
+	cr_assert_eq(head_at(3), wire_memory_head(WIRE_MALLOC, 1, 64));
+	cr_assert_eq(words[4], 0x1000);
+	writer->last_ticks -= UINT64_C(1) << 33;
+	cr_assert_not(writer_put_fast(writer, wire_head(WIRE_CALL, 5)), "32 bits do not do");
+	cr_assert_eq(ring_head(&slots[0]), 5);
+}
+
+static void *one_event(void *argument)
+{
+	put(WIRE_FORK, *(uint32_t *)argument);
+	return NULL;
+}
+
+Test(writer, threads_take_the_lowest_free_slot_and_give_it_back)
+{
+	pthread_t thread;
+	uint32_t value = 9;
+
+	put(WIRE_FORK, 1);
+	for (int i = 0; i < 20; i++) {
+		cr_assert_eq(pthread_create(&thread, NULL, one_event, &value), 0);
+		pthread_join(thread, NULL);
+		cr_assert_eq(atomic_load(&slots[1].state), RING_SLOT_ENDED);
+		cr_assert_eq(ring_head(&slots[1]), 3, "start, event, end");
+		/* What the collector does with a slot that has ended. */
+		atomic_store(&slots[1].head, 0);
+		atomic_store(&slots[1].tail, 0);
+		atomic_store(&slots[1].state, RING_SLOT_FREE);
+	}
+	cr_assert_eq(atomic_load(&header->slots_used), 2);
+}
+
+Test(writer, threads_without_a_slot_are_counted)
+{
+	pthread_t thread;
+	uint32_t value = 9;
+
+	for (unsigned i = 0; i < SLOTS; i++)
+		atomic_store(&slots[i].state, RING_SLOT_LIVE);
+	pthread_create(&thread, NULL, one_event, &value);
+	pthread_join(thread, NULL);
+	cr_assert_eq(atomic_load(&header->lost_unslotted[WIRE_FORK]), 1);
+}
+
+Test(writer, the_child_of_a_fork_never_writes_into_its_parents_ring)
+{
+	uint64_t head;
+	int status;
+	pid_t child;
+
+	put(WIRE_FORK, 1);
+	head = ring_head(&slots[0]);
+	child = fork();
+	if (child == 0) {
+		struct writer *writer = thread_self.writer;
+
+		/* Cleared, and without a session that it could join. */
+		_exit(writer_has_room(writer) || writer_reserve(WIRE_FORK) || atomic_load(&process->status) ? 1 : 0);
+	}
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	/* The parent notes the fork itself. */
+	cr_assert_eq(ring_head(&slots[0]), head + 1);
+	cr_assert_eq(head_at(head), wire_head(WIRE_FORK, (uint32_t)child));
+}
+
+Test(writer, a_stop_is_noticed_by_the_fast_path)
+{
+	struct writer *writer;
+
+	put(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	cr_assert(writer_has_room(writer));
+	process_set_status(PROCESS_STOPPED);
+	cr_assert_not(writer_has_room(writer));
+	cr_assert_null(writer_reserve(WIRE_FORK));
+	atomic_store(&process->status, PROCESS_JOINED);
+	cr_assert_not_null(writer_reserve(WIRE_FORK));
+}
+
+Test(writer, errno_stays)
+{
+	errno = 1234;
+	for (uint64_t i = 0; i < WORDS * 2; i++)
+		put(WIRE_FORK, 1);
+	cr_assert_eq(errno, 1234);
+}
