@@ -99,28 +99,37 @@ static void release(struct string strings[WIRE_DEFINITION_STRINGS])
 			python.Py_DecRef(strings[i].holder);
 }
 
+static bool has_room(uint64_t size)
+{
+	struct ring_header *header = process->header;
+	uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
+
+	/* Acquire: pairs with the collector's release; it has read what is overwritten. */
+	return header->definitions_bytes - (head - atomic_load(&header->definitions_tail)) >= size;
+}
+
 /* Waits for room in the definitions ring, within the bound. */
-static int wait_for_room(uint64_t size)
+static bool wait_for_room(uint64_t size)
 {
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = STEP_NS};
 	uint64_t steps = (uint64_t)config.wait_ms * 1000000 / STEP_NS;
 
-	for (uint64_t i = 0;; i++) {
-		uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
-
-		if (header->definitions_bytes - (head - atomic_load(&header->definitions_tail)) >= size)
-			return 1;
-		if (i >= steps || atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
-			break;
-		if (i == 0)
-			process_poke_collector();
+	if (has_room(size))
+		return true;
+	if (atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
+		steps = 0;
+	process_poke_collector();
+	for (uint64_t i = 0; i < steps && !has_room(size); i++) {
 		atomic_store(&header->waiting, 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
 	}
+	atomic_store(&header->waiting, 0);
+	if (has_room(size))
+		return true;
 	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
 	atomic_fetch_add(&header->lost_definitions, 1);
-	return 0;
+	return false;
 }
 
 static void copy_in(uint64_t at, const void *bytes, size_t size)

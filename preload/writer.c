@@ -115,9 +115,7 @@ static int wait_for_room(struct writer *writer)
 
 	if (atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
 		return 0;
-	for (uint64_t i = 0; i < steps; i++) {
-		if (room_of(writer) >= (writer->mask + 1) / 4)
-			return 1;
+	for (uint64_t i = 0; i < steps && room_of(writer) < (writer->mask + 1) / 4; i++) {
 		if (i % 64 == 63 && collector_is_dead())
 			break;
 		if (i == 0)
@@ -125,6 +123,7 @@ static int wait_for_room(struct writer *writer)
 		atomic_store(&header->waiting, 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
 	}
+	atomic_store(&header->waiting, 0);
 	if (room_of(writer) > 2 * WRITER_SPARE_WORDS)
 		return 1;
 	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
