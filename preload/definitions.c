@@ -119,7 +119,8 @@ static bool wait_for_room(uint64_t size)
 		return true;
 	if (atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
 		steps = 0;
-	process_poke_collector();
+	if (steps)
+		process_poke_collector();
 	for (uint64_t i = 0; i < steps && !has_room(size); i++) {
 		atomic_store(&header->waiting, 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
