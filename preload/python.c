@@ -71,6 +71,8 @@ static const char *resolve(void *handle)
 	*(void **)&python.current_thread_state =
 	    find_either(handle, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
 	*(void **)&python.current_interpreter = find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");
+	if (!python.current_interpreter) /* before 3.8: the only one, in programs without subinterpreters */
+		*(void **)&python.current_interpreter = find_symbol(handle, "PyInterpreterState_Head");
 	*(void **)&python.request_code_extra =
 	    find_either(handle, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex");
 	*(void **)&python.get_code_extra = find_either(handle, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
