@@ -9,11 +9,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "config.h"
 
-#define STEP_NS 100000
 #define PROBES 16 /* places of the function table that a key may stand in */
 
 /* code.h: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
@@ -99,37 +97,20 @@ static void release(struct string strings[WIRE_DEFINITION_STRINGS])
 			python.Py_DecRef(strings[i].holder);
 }
 
-static bool has_room(uint64_t size)
+static int has_room(const void *size)
 {
 	struct ring_header *header = process->header;
 	uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
 
 	/* Acquire: pairs with the collector's release; it has read what is overwritten. */
-	return header->definitions_bytes - (head - atomic_load(&header->definitions_tail)) >= size;
+	return header->definitions_bytes - (head - atomic_load(&header->definitions_tail)) >= *(const uint64_t *)size;
 }
 
-/* Waits for room in the definitions ring, within the bound. */
 static bool wait_for_room(uint64_t size)
 {
-	struct ring_header *header = process->header;
-	const struct timespec step = {.tv_nsec = STEP_NS};
-	uint64_t steps = (uint64_t)config.wait_ms * 1000000 / STEP_NS;
-
-	if (has_room(size))
+	if (has_room(&size) || process_wait_for(has_room, &size))
 		return true;
-	if (atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
-		steps = 0;
-	if (steps)
-		process_poke_collector();
-	for (uint64_t i = 0; i < steps && !has_room(size); i++) {
-		atomic_store(&header->waiting, 1);
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
-	}
-	atomic_store(&header->waiting, 0);
-	if (has_room(size))
-		return true;
-	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
-	atomic_fetch_add(&header->lost_definitions, 1);
+	atomic_fetch_add(&process->header->lost_definitions, 1);
 	return false;
 }
 

@@ -20,6 +20,7 @@
 #include "log.h"
 #include "spawn.h"
 
+#define WAIT_STEP_NS 100000	   /* between two looks at what is waited for */
 #define SUMMARY_STALL_MS 5000 /* the closing line waits this long for a sign of life of the collector ... */
 #define SUMMARY_WAIT_MS 60000 /* ... and this long in all */
 
@@ -157,7 +158,7 @@ static int make_some_ring(void)
 	return fd;
 }
 
-static uint64_t now_us(void)
+uint64_t process_now_us(void)
 {
 	struct timespec t;
 
@@ -174,7 +175,7 @@ static void forget_inherited_ring(void)
 
 static int join(int start)
 {
-	uint64_t begin_us = now_us();
+	uint64_t begin_us = process_now_us();
 	void *scratch;
 	int fd, r;
 
@@ -197,7 +198,7 @@ done:
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
 	if (r == 0)
 		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
-	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(now_us() - begin_us));
+	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(process_now_us() - begin_us));
 	return r;
 }
 
@@ -261,6 +262,43 @@ void process_poke_collector(void)
 	handshake_poke();
 }
 
+static int collector_is_dead(void)
+{
+	pid_t pid = atomic_load(&process->header->collector_pid);
+
+	return atomic_load(&process->header->collector_state) == RING_COLLECTOR_REFUSED ||
+	       (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH);
+}
+
+static int is_stalled(void)
+{
+	return atomic_load(&process->stalled_heartbeat) == atomic_load(&process->header->heartbeat) + 1;
+}
+
+int process_wait_for(int (*done)(const void *what), const void *what)
+{
+	struct ring_header *header = process->header;
+	const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
+	uint64_t end_us = process_now_us() + (uint64_t)config.wait_ms * 1000;
+
+	if (done(what))
+		return 1;
+	if (!config.wait_ms || is_stalled())
+		return 0;
+	process_poke_collector();
+	for (unsigned i = 0; !done(what) && process_now_us() < end_us; i++) {
+		if (i % 64 == 63 && collector_is_dead())
+			break;
+		atomic_store(&header->waiting, 1);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+	}
+	atomic_store(&header->waiting, 0);
+	if (done(what))
+		return 1;
+	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
+	return 0;
+}
+
 static int is_final(uint32_t state)
 {
 	return state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED || state == RING_COLLECTOR_DRAINED ||
@@ -279,8 +317,7 @@ static uint32_t wait_for_collector(void)
 		state = atomic_load(&header->collector_state);
 		if (is_final(state))
 			return state;
-		if (atomic_load(&header->collector_pid) > 0 && kill(atomic_load(&header->collector_pid), 0) < 0 &&
-		    errno == ESRCH)
+		if (collector_is_dead() || is_stalled())
 			break;
 		futex(&header->collector_state, FUTEX_WAIT, state, &step);
 		silent_ms = beat == atomic_load(&header->heartbeat) ? silent_ms + 50 : 0;
@@ -351,12 +388,12 @@ void process_finish(int status)
 	process_set_status(PROCESS_OFF);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (session.owner == process->pid) {
-		uint64_t begin_us = now_us();
+		uint64_t begin_us = process_now_us();
 		uint32_t state;
 
 		process_poke_collector();
 		state = wait_for_collector();
-		log_line(LOG_DEBUG, "waited %llu us for the collector", (unsigned long long)(now_us() - begin_us));
+		log_line(LOG_DEBUG, "waited %llu us for the collector", (unsigned long long)(process_now_us() - begin_us));
 		print_summary(state);
 	}
 	errno = saved_errno;

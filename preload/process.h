@@ -83,8 +83,18 @@ void process_finish(int status);
 /* Sets a status in which nothing is recorded, and makes all threads notice at their next event. */
 void process_set_status(uint32_t status);
 
+/*
+ * Waits for the collector until done() says so, within EVPROF_ON_FULL's bound: 1 done, 0 not. A collector that let
+ * somebody wait in vain is not waited for again until its heartbeat goes on: a dead one costs the bound once, however
+ * many threads there are.
+ */
+int process_wait_for(int (*done)(const void *what), const void *what);
+
 /* Wakes a collector that may be asleep between two polls. */
 void process_poke_collector(void);
+
+/* Microseconds of a clock that only goes forward. */
+uint64_t process_now_us(void);
 
 void process_lock(void);
 void process_unlock(void);

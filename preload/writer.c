@@ -8,17 +8,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "definitions.h"
 #include "process.h"
-
-#define STEP_NS 100000 /* between two looks at a full ring */
 
 struct writer writer_absent;
 int writer_fast;
@@ -94,40 +90,15 @@ static uint64_t room_of(const struct writer *writer)
 	return writer->mask + 1 - (writer->head - ring_tail(writer->slot));
 }
 
-static int collector_is_dead(void)
+static int has_quarter(const void *writer)
 {
-	struct ring_header *header = process->header;
-	pid_t pid = atomic_load(&header->collector_pid);
-	uint32_t state = atomic_load(&header->collector_state);
-
-	return state == RING_COLLECTOR_REFUSED || (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH);
+	return room_of(writer) >= (((const struct writer *)writer)->mask + 1) / 4;
 }
 
-/*
- * Waits for room, within the bound. A collector that let one thread wait in vain is not waited for again until its
- * heartbeat goes on: a dead one costs the bound once, however many threads there are.
- */
+/* Waits for room, within the bound. Less than what was hoped for will do. */
 static int wait_for_room(struct writer *writer)
 {
-	struct ring_header *header = process->header;
-	const struct timespec step = {.tv_nsec = STEP_NS};
-	uint64_t steps = (uint64_t)config.wait_ms * 1000000 / STEP_NS;
-
-	if (atomic_load(&process->stalled_heartbeat) == atomic_load(&header->heartbeat) + 1)
-		return 0;
-	for (uint64_t i = 0; i < steps && room_of(writer) < (writer->mask + 1) / 4; i++) {
-		if (i % 64 == 63 && collector_is_dead())
-			break;
-		if (i == 0)
-			process_poke_collector();
-		atomic_store(&header->waiting, 1);
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
-	}
-	atomic_store(&header->waiting, 0);
-	if (room_of(writer) > 2 * WRITER_SPARE_WORDS)
-		return 1;
-	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
-	return 0;
+	return process_wait_for(has_quarter, writer) || room_of(writer) > 2 * WRITER_SPARE_WORDS;
 }
 
 void writer_lose(struct writer *writer, unsigned kind)
@@ -154,7 +125,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
-	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !(config.wait_ms && wait_for_room(writer))) {
+	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !wait_for_room(writer)) {
 		writer_lose(writer, kind);
 		return NULL;
 	}
