@@ -73,7 +73,7 @@ struct trace_chunk {
  *
  *   uint32_t head[n]         wire_head of each event
  *   uint8_t  ticks[4][n]     the ticks since the event before, plane by plane, lowest byte first
- *   uint64_t extra[m]        in the order of their events
+ *   uint8_t  extra[8][m]     the extra words in the order of their events, plane by plane, lowest byte first
  */
 
 /*

@@ -1,0 +1,214 @@
+/*
+ * collector.c - the rounds of a collector: wait, read all rings, accept, answer. Called by main.c.
+ */
+#include "collector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+/*
+ * How long to sleep when there is nothing to read. A round costs microseconds, and what ends a program waits for one:
+ * so the sleep grows late, and only in programs that have been idle for a while.
+ */
+#define POLL_MIN_MS 1
+#define POLL_MAX_MS 8
+#define POLL_IDLE_ROUNDS 64 /* at each length */
+#define WAIT_MS 100	    /* nothing runs, but somebody is to be answered or given up in time */
+#define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join */
+
+static struct session *find_session(struct collector *collector, const uint8_t *id)
+{
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (memcmp(session->id, id, sizeof(session->id)) == 0)
+			return session;
+	}
+	return NULL;
+}
+
+/* The session that a message names, made when it is new. */
+static int open_session(struct collector *collector, const struct control_message *message, struct session **result,
+			char *reason, size_t reason_bytes)
+{
+	struct session *session = find_session(collector, message->session);
+
+	if (!session && collector->private && collector->sessions) {
+		snprintf(reason, reason_bytes, "this collector serves another session");
+		return -EPERM;
+	}
+	if (!session) {
+		session = session_new(&collector->tools, message);
+		if (!session) {
+			snprintf(reason, reason_bytes, "the collector has no memory left");
+			return -ENOMEM;
+		}
+		session->next = collector->sessions;
+		collector->sessions = session;
+	}
+	*result = session;
+	return 0;
+}
+
+static int on_join(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid, char *reason,
+		   size_t reason_bytes)
+{
+	struct collector *collector = context;
+	struct session *session;
+	int error = open_session(collector, message, &session, reason, reason_bytes);
+
+	if (!error)
+		error = session_join(session, message, memfd, pidfd, pid, reason, reason_bytes);
+	if (!error)
+		collector->had_session = true;
+	collector->idle_rounds = 0;
+	return error;
+}
+
+static int on_hold(void *context, const struct control_message *message, int fd, char *reason, size_t reason_bytes)
+{
+	struct collector *collector = context;
+	struct session *session;
+	int error = open_session(collector, message, &session, reason, reason_bytes);
+
+	if (!error) {
+		error = session_hold(session, fd);
+		if (error)
+			snprintf(reason, reason_bytes, "the collector cannot hold a session: %s", strerror(-error));
+	}
+	if (!error)
+		collector->had_session = true;
+	return error;
+}
+
+static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
+{
+	*tools = (struct session_tools){.loop = loop,
+					.events = events_buffer_new(),
+					.packer = trace_packer_new(),
+					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
+					.output_dir = config->output_dir,
+					.output_template = config->output};
+	return tools->events && tools->packer && tools->definitions ? 0 : -ENOMEM;
+}
+
+static void free_tools(struct session_tools *tools)
+{
+	events_buffer_free(tools->events);
+	trace_packer_free(tools->packer);
+	free(tools->definitions);
+}
+
+int collector_init(struct collector *collector, const struct collector_config *config)
+{
+	struct server_handler handler = {.context = collector, .join = on_join, .hold = on_hold};
+	int error;
+
+	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};
+	error = loop_init(&collector->loop);
+	if (error)
+		return error;
+	error = make_tools(&collector->tools, &collector->loop, config);
+	if (!error)
+		error = server_new(&collector->loop, config->listen_fd, config->allow_other_users, &handler,
+				   &collector->server);
+	if (error) {
+		free_tools(&collector->tools);
+		loop_done(&collector->loop);
+	}
+	return error;
+}
+
+void collector_done(struct collector *collector)
+{
+	while (collector->sessions) {
+		struct session *session = collector->sessions;
+
+		collector->sessions = session->next;
+		session_free(session);
+	}
+	server_free(collector->server);
+	free_tools(&collector->tools);
+	loop_done(&collector->loop);
+}
+
+static void forget_finished(struct collector *collector)
+{
+	struct session **link = &collector->sessions;
+
+	while (*link) {
+		struct session *session = *link;
+
+		if (!session->finished) {
+			link = &session->next;
+			continue;
+		}
+		*link = session->next;
+		session_free(session);
+	}
+}
+
+/* One look at everything. */
+static void look(struct collector *collector, struct drain_result *result)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (struct session *session = collector->sessions; session; session = session->next)
+		session_round(session, now_ns, result);
+	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
+	server_poll(collector->server, now_ns);
+	if (server_expects(collector->server, now_ns - PEER_GRACE_NS))
+		return;
+	now_ns = clock_now_ns();
+	for (struct session *session = collector->sessions; session; session = session->next)
+		session_settle(session, now_ns);
+	forget_finished(collector);
+}
+
+static bool needs_polling(const struct collector *collector, uint64_t now_ns)
+{
+	for (const struct session *session = collector->sessions; session; session = session->next) {
+		if (session_needs_polling(session, now_ns))
+			return true;
+	}
+	return false;
+}
+
+static int next_timeout_ms(struct collector *collector, const struct drain_result *result)
+{
+	int sleep_ms;
+
+	if (result->pressed && result->words > 0)
+		return 0;
+	if (!needs_polling(collector, clock_now_ns())) {
+		bool bounded = server_has_peers(collector->server) || (collector->private && !collector->had_session);
+
+		return bounded ? WAIT_MS : -1;
+	}
+	collector->idle_rounds = result->words > 0 || result->pressed ? 0 : collector->idle_rounds + 1;
+	sleep_ms = POLL_MIN_MS + (int)(collector->idle_rounds / POLL_IDLE_ROUNDS);
+	return sleep_ms < POLL_MAX_MS ? sleep_ms : POLL_MAX_MS;
+}
+
+bool collector_turn(struct collector *collector)
+{
+	struct drain_result result = {0};
+
+	look(collector, &result);
+	if (collector->private && !collector->sessions && !server_has_peers(collector->server) &&
+	    (collector->had_session || clock_now_ns() - collector->started_ns >= COLLECTOR_JOIN_NS))
+		return false;
+	return loop_wait(&collector->loop, next_timeout_ms(collector, &result)) == 0;
+}
+
+void collector_stop(struct collector *collector)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	server_poll(collector->server, now_ns);
+	for (struct session *session = collector->sessions; session; session = session->next)
+		session_stop(session, now_ns);
+	forget_finished(collector);
+}

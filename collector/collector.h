@@ -1,0 +1,46 @@
+/*
+ * collector.h - all of a collector: sessions, the server, and the rounds in which they are looked after.
+ */
+#ifndef COLLECTOR_COLLECTOR_H
+#define COLLECTOR_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loop.h"
+#include "server.h"
+#include "session.h"
+
+#define COLLECTOR_JOIN_NS UINT64_C(10000000000) /* a private collector that nobody joins ends after it */
+
+struct collector {
+	struct loop loop;
+	struct session_tools tools;
+	struct server *server;
+	struct session *sessions;
+	bool private;
+	bool had_session;
+	bool stopping;
+	uint64_t started_ns;
+	unsigned idle_rounds;
+};
+
+struct collector_config {
+	int listen_fd;
+	bool private;
+	bool allow_other_users;
+	const char *output_dir; /* NULL for a private one */
+	const char *output;
+};
+
+/* Takes the listening socket over on success. 0 or -errno. */
+int collector_init(struct collector *collector, const struct collector_config *config);
+void collector_done(struct collector *collector);
+
+/* Waits for something to do, and does it. False: a private collector is at its end. */
+bool collector_turn(struct collector *collector);
+
+/* Everything that is there goes into the files, and these are finished. */
+void collector_stop(struct collector *collector);
+
+#endif

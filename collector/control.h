@@ -1,0 +1,45 @@
+/*
+ * control.h - the messages of evprof/control.h, parsed and checked.
+ */
+#ifndef COLLECTOR_CONTROL_H
+#define COLLECTOR_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "evprof/control.h"
+#include "evprof/wire.h"
+
+struct json_t;
+
+enum control_type { CONTROL_JOIN, CONTROL_HOLD };
+
+/* Strings belong to the message. HOLD has only type, session and output. */
+struct control_message {
+	enum control_type type;
+	uint8_t session[CONTROL_SESSION_DIGITS / 2];
+	enum wire_start start;
+	pid_t pid; /* as the sender sees them */
+	pid_t ppid;
+	uint64_t start_time;
+	bool root;
+	const char *python;
+	const char *program;
+	const char *exe;
+	const char *cwd;
+	const char *host;
+	const char *output; /* absolute, shorter than PATH_MAX */
+	struct json_t *argv;   /* array of strings */
+	struct json_t *events; /* array of strings */
+	struct json_t *object;
+};
+
+/*
+ * 0, or -EINVAL (-ENOMEM) with the reason in `reason`, one line. On success, control_message_done() gives back.
+ */
+int control_parse(const char *bytes, size_t count, struct control_message *message, char *reason, size_t reason_bytes);
+void control_message_done(struct control_message *message);
+
+#endif

@@ -1,0 +1,438 @@
+/*
+ * drain.c - reads definitions and events out of a process's shared memory. Called by the session, once a round.
+ *
+ * Everything read here was written by a program that may be broken or hostile: a position is copied once, the copy is
+ * checked, the copy is used. What fails a check ends the reading of that slot (or of the definitions), nothing else.
+ */
+#include "drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "events.h"
+#include "log.h"
+#include "process.h"
+#include "session.h"
+
+#define GATHER_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
+#define GATHER_NS UINT64_C(200000000)	       /* no event waits longer in a ring */
+#define PUNCH_BYTES (UINT64_C(256) << 10)      /* a ring that used more gives its memory back */
+#define PUNCH_FROM_SLOT 4u		       /* the first few are used again at once */
+
+_Static_assert(SESSION_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
+
+/* pread of exactly `bytes` bytes. */
+static int read_fully(int fd, void *to, size_t bytes, uint64_t offset)
+{
+	char *at = to;
+
+	while (bytes > 0) {
+		ssize_t count = pread(fd, at, bytes, (off_t)offset);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return count < 0 ? -errno : -EIO;
+		at += count;
+		bytes -= (size_t)count;
+		offset += (uint64_t)count;
+	}
+	return 0;
+}
+
+/* The same from a ring of ring_bytes (a power of two) at `base`, from a position that counts from its start. */
+static int read_ring(int fd, void *to, size_t bytes, uint64_t base, uint64_t ring_bytes, uint64_t position)
+{
+	uint64_t place = position & (ring_bytes - 1);
+	size_t first = bytes < ring_bytes - place ? bytes : (size_t)(ring_bytes - place);
+	int error = read_fully(fd, to, first, base + place);
+
+	if (!error && first < bytes)
+		error = read_fully(fd, (char *)to + first, bytes - first, base);
+	return error;
+}
+
+/* The size of the record at `bytes`; 0 when it is not whole, -EINVAL when it is no definition. */
+static int64_t check_definition(const uint8_t *bytes, size_t count)
+{
+	struct wire_definition record;
+	uint64_t strings = 0;
+
+	if (count < sizeof(record))
+		return 0;
+	memcpy(&record, bytes, sizeof(record));
+	if (record.size_bytes % 8 || record.size_bytes < sizeof(record) ||
+	    record.size_bytes > WIRE_DEFINITION_MAX_BYTES)
+		return -EINVAL;
+	if (record.type < WIRE_DEFINE_CODE || record.type > WIRE_DEFINE_MARK)
+		return -EINVAL;
+	if (record.type != WIRE_DEFINE_THREAD_NAME && (record.id == 0 || record.id > WIRE_ARG_MAX))
+		return -EINVAL;
+	for (unsigned i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
+		if (record.length[i] > WIRE_STRING_MAX_BYTES)
+			return -EINVAL;
+		strings += record.length[i];
+	}
+	if (((sizeof(record) + strings + 7) & ~UINT64_C(7)) != record.size_bytes)
+		return -EINVAL;
+	return record.size_bytes <= count ? (int64_t)record.size_bytes : 0;
+}
+
+/* How many bytes at the beginning are whole records. *bad is set at the first that is none. */
+static size_t check_definitions(const uint8_t *bytes, size_t count, bool *bad)
+{
+	size_t good = 0;
+	int64_t size;
+
+	while ((size = check_definition(bytes + good, count - good)) > 0)
+		good += (size_t)size;
+	*bad = size < 0;
+	return good;
+}
+
+static void stop_definitions(struct process *process)
+{
+	process->definitions_bad = true;
+	log_warning("process %d wrote a damaged definition: names of its later functions are missing from the trace",
+		    (int)process->pid);
+}
+
+/* One batch of what is below `head`. False when there is nothing more to read. */
+static bool drain_definitions_once(struct process *process, uint64_t head)
+{
+	const struct process_layout *layout = &process->layout;
+	uint64_t unread = head - process->definitions_tail;
+	uint8_t *buffer = process->session->tools->definitions;
+	size_t count = unread < SESSION_DEFINITIONS_BYTES ? (size_t)unread : SESSION_DEFINITIONS_BYTES;
+	size_t good;
+	bool bad;
+
+	if (unread == 0)
+		return false;
+	if (unread > layout->definitions_bytes ||
+	    read_ring(process->memfd, buffer, count, layout->definitions_offset, layout->definitions_bytes,
+		      process->definitions_tail)) {
+		stop_definitions(process);
+		return false;
+	}
+	good = check_definitions(buffer, count, &bad);
+	process->definitions_tail += good;
+	/* Pairs with the target's acquire of the tail: these bytes are its own again. */
+	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
+	if (good > 0)
+		session_write(process->session, TRACE_CHUNK_DEFINITIONS, process->number, TRACE_NOBODY, buffer, good);
+	if (bad || good == 0)
+		stop_definitions(process);
+	return !process->definitions_bad;
+}
+
+/* Definitions wait, like events, until some of them make a chunk, but never longer than an event that may use them. */
+static void drain_definitions(struct process *process, bool needed)
+{
+	uint64_t head = atomic_load_explicit(&process->header->definitions_head, memory_order_acquire);
+	uint64_t unread = head - process->definitions_tail;
+
+	if (!needed && unread < process->layout.definitions_bytes / 4)
+		return;
+	while (!process->definitions_bad && drain_definitions_once(process, head))
+		continue;
+}
+
+static void reader_damaged(struct process *process, struct slot_reader *reader, const char *what)
+{
+	if (!reader->corrupt)
+		log_warning("thread %u of process %d: %s; no more of its events are read", reader->tid,
+			    (int)process->pid, what);
+	reader->corrupt = true;
+	reader->head = reader->tail;
+	reader->lost.of[WIRE_NONE]++;
+}
+
+static bool data_in_file(const struct process_layout *layout, uint64_t offset, uint64_t words)
+{
+	uint64_t slots_end = layout->slots_offset + (uint64_t)layout->slot_count * sizeof(struct ring_slot);
+	uint64_t definitions_end = layout->definitions_offset + layout->definitions_bytes;
+	uint64_t bytes = words * sizeof(uint64_t);
+
+	if (words == 0 || (words & (words - 1)) || words > RING_BYTES_MAX / sizeof(uint64_t) || offset % 8)
+		return false;
+	if (offset > layout->size_bytes || bytes > layout->size_bytes - offset)
+		return false;
+	return offset >= slots_end && offset >= definitions_end;
+}
+
+/* The reader of a slot that a thread has taken, made when the slot is first seen in use. NULL: no memory now. */
+static struct slot_reader *open_reader(struct process *process, unsigned index)
+{
+	struct ring_slot *slot = &process->slots[index];
+	struct slot_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return NULL;
+	reader->thread = session_next_thread(process->session);
+	reader->tid = *(volatile uint32_t *)&slot->tid;
+	reader->ticks = *(volatile uint64_t *)&slot->start_ticks;
+	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
+	reader->data_words = *(volatile uint64_t *)&slot->data_words;
+	process->readers[index] = reader;
+	session_write_json(process->session, process->number, reader->thread,
+			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks));
+	if (!data_in_file(&process->layout, reader->data_offset, reader->data_words))
+		reader_damaged(process, reader, "its ring is not inside the memfd");
+	return reader;
+}
+
+/* What a thread lost, in its own words and in the collector's. */
+static void reader_lost(const struct process *process, unsigned index, struct meta_counts *lost)
+{
+	const struct ring_slot *slot = &process->slots[index];
+
+	*lost = process->readers[index]->lost;
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		lost->of[kind] += atomic_load_explicit(&slot->lost[kind], memory_order_relaxed);
+}
+
+/* The slot becomes another thread's. The file's hole gives the memory of a large ring back to the system. */
+static void release_slot(struct process *process, unsigned index)
+{
+	struct slot_reader *reader = process->readers[index];
+	struct ring_slot *slot = &process->slots[index];
+
+	if (index >= PUNCH_FROM_SLOT && !reader->corrupt && reader->head * sizeof(uint64_t) > PUNCH_BYTES)
+		fallocate(process->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)reader->data_offset,
+			  (off_t)(reader->data_words * sizeof(uint64_t)));
+	atomic_store_explicit(&slot->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->tail, 0, memory_order_relaxed);
+	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+		atomic_store_explicit(&slot->lost[kind], 0, memory_order_relaxed);
+	slot->tid = 0;
+	slot->start_ticks = 0;
+	/* Pairs with the target's acquire when it claims the slot. */
+	atomic_store_explicit(&slot->state, RING_SLOT_FREE, memory_order_release);
+}
+
+/* reuse: the image goes on, so that another thread may take the slot. Otherwise nobody looks at it again. */
+static void close_reader(struct process *process, unsigned index, bool reuse)
+{
+	struct slot_reader *reader = process->readers[index];
+	struct meta_counts lost;
+
+	reader_lost(process, index, &lost);
+	session_write_json(process->session, process->number, reader->thread,
+			   meta_thread_end(reader->thread, &reader->events, &lost));
+	session_count_lost(process->session, meta_lost(&lost));
+	if (reuse)
+		release_slot(process, index);
+	free(reader);
+	process->readers[index] = NULL;
+}
+
+/* Rare kinds that tell how the process goes on or ends. */
+static void note_lifecycle(struct process *process, const struct events *events)
+{
+	const uint32_t execs = 1u << WIRE_EXEC | 1u << WIRE_EXEC_FAILED;
+	uint32_t argument;
+	unsigned kind;
+
+	if (events->counts[WIRE_EXIT] && events_last_of(events, 1u << WIRE_EXIT, &kind, &argument) && argument != 0)
+		process->status = argument;
+	if ((events->counts[WIRE_EXEC] || events->counts[WIRE_EXEC_FAILED]) &&
+	    events_last_of(events, execs, &kind, &argument))
+		process->exec_seen = kind == WIRE_EXEC;
+}
+
+static void count_events(struct slot_reader *reader, const struct events *events, bool written)
+{
+	struct meta_counts *counts = written ? &reader->events : &reader->lost;
+
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		counts->of[kind] += events->counts[kind];
+	reader->lost.of[WIRE_NONE] += events->unknown;
+}
+
+static void write_events(struct process *process, struct slot_reader *reader, const struct events *events)
+{
+	struct session *session = process->session;
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS,
+				    .process = process->number,
+				    .thread = reader->thread,
+				    .first_ticks = events->first_ticks,
+				    .last_ticks = events->last_ticks,
+				    .events = events->events,
+				    .extras = events->extras};
+	bool written = false;
+	size_t bytes;
+
+	if (events->events > 0 && !session->failed) {
+		const void *payload = events_payload(session->tools->events, events, &bytes);
+
+		written = session_write_chunk(session, &chunk, payload, bytes) == 0;
+	}
+	count_events(reader, events, written);
+	if (written)
+		session_count_events(session, events->counts);
+	note_lifecycle(process, events);
+	reader->ticks = events->last_ticks;
+	if (events->last_ticks > process->last_ticks)
+		process->last_ticks = events->last_ticks;
+}
+
+/* Copies, gives the room back, then works on the copy. False when nothing more can be had now. */
+static bool drain_slot_once(struct process *process, unsigned index)
+{
+	struct slot_reader *reader = process->readers[index];
+	struct events_buffer *buffer = process->session->tools->events;
+	uint64_t unread = reader->head - reader->tail;
+	size_t count = unread < EVENTS_WORDS_MAX ? (size_t)unread : EVENTS_WORDS_MAX;
+	struct events events;
+
+	if (read_ring(process->memfd, events_words(buffer), count * sizeof(uint64_t), reader->data_offset,
+		      reader->data_words * sizeof(uint64_t), reader->tail * sizeof(uint64_t))) {
+		reader_damaged(process, reader, "its ring cannot be read");
+		return false;
+	}
+	events_split(buffer, count, reader->ticks, &events);
+	reader->tail += events.used_words;
+	ring_consume(&process->slots[index], reader->tail);
+	if (events.used_words > 0)
+		write_events(process, reader, &events);
+	return events.used_words > 0 && reader->tail != reader->head;
+}
+
+/* Decides whether this round reads the slot. */
+static bool want_slot(struct slot_reader *reader, enum drain_mode mode, bool waiting, uint64_t now_ns)
+{
+	uint64_t unread = reader->head - reader->tail;
+
+	reader->wanted = false;
+	if (unread == 0 || reader->corrupt) {
+		reader->since_ns = 0;
+		return reader->ended;
+	}
+	if (reader->since_ns == 0)
+		reader->since_ns = now_ns;
+	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= GATHER_WORDS ||
+			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= GATHER_NS;
+	return reader->wanted;
+}
+
+/* An event that is not whole when its writer has gone: the writer was killed inside it. */
+static void drop_torn_event(struct process *process, struct slot_reader *reader)
+{
+	uint64_t word;
+
+	if (reader->tail == reader->head || reader->corrupt)
+		return;
+	if (read_ring(process->memfd, &word, sizeof(word), reader->data_offset, reader->data_words * sizeof(word),
+		      reader->tail * sizeof(word)) == 0)
+		reader->lost.of[wire_head_kind((uint32_t)word)]++;
+	reader->tail = reader->head;
+}
+
+static void drain_slot(struct process *process, unsigned index, enum drain_mode mode, struct drain_result *result)
+{
+	struct slot_reader *reader = process->readers[index];
+	uint64_t unread = reader->head - reader->tail;
+	uint64_t before = reader->tail;
+
+	if (unread >= reader->data_words / 2 && unread > 0)
+		result->pressed = true;
+	if (reader->wanted) {
+		while (drain_slot_once(process, index))
+			continue;
+		reader->since_ns = 0;
+	}
+	result->words += reader->tail - before;
+	result->unread += reader->head - reader->tail;
+	if (!reader->ended && mode != DRAIN_LAST)
+		return;
+	drop_torn_event(process, reader);
+	close_reader(process, index, mode != DRAIN_LAST);
+}
+
+static int grow_readers(struct process *process, unsigned count)
+{
+	struct slot_reader **readers = realloc(process->readers, count * sizeof(*readers));
+
+	if (!readers)
+		return -ENOMEM;
+	memset(readers + process->reader_count, 0, (count - process->reader_count) * sizeof(*readers));
+	process->readers = readers;
+	process->reader_count = count;
+	return 0;
+}
+
+/*
+ * How far each thread has written. Must come before the definitions are read: a definition is published before the
+ * first event that uses it, so those of all events below these heads are there then.
+ */
+static void read_head(struct process *process, unsigned index, bool last)
+{
+	struct ring_slot *slot = &process->slots[index];
+	struct slot_reader *reader = process->readers[index];
+	uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	uint64_t head = ring_head(slot);
+
+	/* A thread that was killed while it took its slot has written nothing, or its first words are there. */
+	if (!reader && (state == RING_SLOT_FREE || (state == RING_SLOT_CLAIMED && !(last && head > 0))))
+		return;
+	if (!reader && state > RING_SLOT_ENDED)
+		return;
+	if (!reader)
+		reader = open_reader(process, index);
+	if (!reader || reader->corrupt) {
+		if (reader)
+			reader->ended = state == RING_SLOT_ENDED;
+		return;
+	}
+	if (head - reader->tail > reader->data_words) {
+		reader_damaged(process, reader, "its ring's positions make no sense");
+		return;
+	}
+	reader->head = head;
+	reader->ended = state == RING_SLOT_ENDED;
+}
+
+void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
+{
+	struct ring_header *header = process->header;
+	uint32_t used = atomic_load_explicit(&header->slots_used, memory_order_acquire);
+	bool waiting = atomic_load_explicit(&header->waiting, memory_order_relaxed) != 0;
+	bool needed = waiting || mode == DRAIN_LAST;
+
+	atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
+	if (used > process->layout.slot_count)
+		used = process->layout.slot_count;
+	if (used > process->reader_count && grow_readers(process, used) < 0)
+		used = process->reader_count;
+	for (unsigned i = 0; i < process->reader_count; i++) {
+		read_head(process, i, mode == DRAIN_LAST);
+		if (process->readers[i] && want_slot(process->readers[i], mode, waiting, now_ns))
+			needed = true;
+	}
+	drain_definitions(process, needed);
+	for (unsigned i = 0; i < process->reader_count; i++) {
+		if (process->readers[i])
+			drain_slot(process, i, mode, result);
+	}
+	if (waiting)
+		result->pressed = true;
+}
+
+uint64_t drain_lost(const struct process *process)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < process->reader_count; i++) {
+		struct meta_counts lost;
+
+		if (!process->readers[i])
+			continue;
+		reader_lost(process, i, &lost);
+		sum += meta_lost(&lost);
+	}
+	return sum;
+}

@@ -1,0 +1,31 @@
+/*
+ * drain.h - copies what a process has written from its rings into the trace.
+ */
+#ifndef COLLECTOR_DRAIN_H
+#define COLLECTOR_DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process;
+struct session;
+
+enum drain_mode {
+	DRAIN_GATHER, /* leave a little in the rings, so that chunks are of a good size */
+	DRAIN_LAST,   /* everything, and the writer writes no more: threads end with it */
+};
+
+/* What a round found. */
+struct drain_result {
+	uint64_t words;	 /* read from rings */
+	uint64_t unread; /* left in them */
+	bool pressed;	 /* a ring was half full, or a thread waits: come back at once */
+};
+
+/* Adds to *result. Errors of the file fail the session (session.h) and count as loss. */
+void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result);
+
+/* What the threads that still have a ring have lost so far. */
+uint64_t drain_lost(const struct process *process);
+
+#endif

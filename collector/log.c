@@ -1,0 +1,58 @@
+/*
+ * log.c - the collector's messages on stderr. Called from everywhere in collector/.
+ */
+#include "log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum log_level log_limit = LOG_LEVEL_WARNING;
+
+int log_level_parse(const char *name, enum log_level *level)
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) == 0) {
+			*level = (enum log_level)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+void log_set_level(enum log_level level)
+{
+	log_limit = level;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	static const char prefix[] = "evprof-collector: ";
+	char line[2048];
+	size_t length = sizeof(prefix) - 1;
+	int saved = errno;
+	int printed;
+	va_list arguments;
+
+	if (level > log_limit)
+		return;
+	memcpy(line, prefix, length);
+	va_start(arguments, format);
+	printed = vsnprintf(line + length, sizeof(line) - length - 1, format, arguments);
+	va_end(arguments);
+	if (printed > 0)
+		length += (size_t)printed < sizeof(line) - length - 1 ? (size_t)printed : sizeof(line) - length - 2;
+	/* Paths and names come from other processes: they may not write to the operator's terminal. */
+	for (size_t i = 0; i < length; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	}
+	line[length++] = '\n';
+	if (write(STDERR_FILENO, line, length) < 0)
+		errno = saved;
+	errno = saved;
+}

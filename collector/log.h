@@ -1,0 +1,24 @@
+/*
+ * log.h - the collector's messages.
+ *
+ * One line each on stderr. Whoever decides about an error logs it, once; functions below return -errno and stay silent.
+ */
+#ifndef COLLECTOR_LOG_H
+#define COLLECTOR_LOG_H
+
+enum log_level { LOG_LEVEL_ERROR = 0, LOG_LEVEL_WARNING = 1, LOG_LEVEL_INFO = 2, LOG_LEVEL_DEBUG = 3 };
+
+/* 0, or -EINVAL when the name is none of error, warning, info, debug. */
+int log_level_parse(const char *name, enum log_level *level);
+
+void log_set_level(enum log_level level);
+
+/* Writes "evprof-collector: <text>\n" in one write, control characters of the text replaced. Keeps errno. */
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...) log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * main.c - evprof-collector(1): options, signals, and the loop until the end.
+ *
+ * Started by libevprof.so or evprof(1) (--private), or by an operator or systemd as the host's daemon.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector.h"
+#include "options.h"
+
+/* A stop by signal arrives through the loop like everything else. */
+struct stopper {
+	struct loop_source source;
+	bool stopped;
+};
+
+static void stop_ready(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	LOOP_OWNER(source, struct stopper, source)->stopped = true;
+}
+
+static int watch_signals(struct stopper *stopper, struct loop *loop)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
+	*stopper = (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};
+	return stopper->source.fd < 0 ? -errno : loop_add(loop, &stopper->source);
+}
+
+/* Two descriptors for each process that joins. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* When memory runs out, losing a trace is better than losing the program that it is of. */
+static void offer_to_oom_killer(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char text[16] = "";
+
+	if (fd < 0)
+		return;
+	if (read(fd, text, sizeof(text) - 1) > 0 && atoi(text) < 500 && pwrite(fd, "500", 3, 0) < 0)
+		log_debug("oom_score_adj stays %s", text);
+	close(fd);
+}
+
+/* The socket that systemd hands over, or -1. */
+static int activated_socket(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	const char *count = getenv("LISTEN_FDS");
+
+	if (!pid || !count || atol(pid) != (long)getpid() || atoi(count) < 1)
+		return -1;
+	return fcntl(3, F_SETFD, FD_CLOEXEC) < 0 || fcntl(3, F_SETFL, O_NONBLOCK) < 0 ? -1 : 3;
+}
+
+static int open_socket(const struct options *options)
+{
+	char reason[256];
+	int fd;
+
+	if (options->private) {
+		fcntl(CONTROL_LISTEN_FD, F_SETFD, FD_CLOEXEC);
+		fcntl(CONTROL_LISTEN_FD, F_SETFL, O_NONBLOCK);
+		return CONTROL_LISTEN_FD;
+	}
+	fd = activated_socket();
+	if (fd >= 0)
+		return fd;
+	if (!options->socket) {
+		log_error("systemd has handed no socket over: give --socket SOCKET");
+		return -EINVAL;
+	}
+	fd = server_listen(options->socket, options->allow_other_users, reason, sizeof(reason));
+	if (fd < 0)
+		log_error("%s", reason);
+	return fd;
+}
+
+static bool folder_is_there(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0)
+		return true;
+	log_error("cannot write to the folder %s: make it, or give another with --output-dir", path);
+	return false;
+}
+
+static int run(struct collector *collector, const struct options *options)
+{
+	struct stopper stopper;
+	int error = watch_signals(&stopper, &collector->loop);
+
+	if (error) {
+		log_error("cannot watch signals: %s", strerror(-error));
+		return error;
+	}
+	while (!stopper.stopped && collector_turn(collector))
+		continue;
+	if (stopper.stopped)
+		collector_stop(collector);
+	loop_remove(&collector->loop, &stopper.source);
+	close(stopper.source.fd);
+	(void)options;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct collector collector;
+	struct collector_config config;
+	struct options options;
+	enum options_result parsed = options_parse(argc, argv, &options);
+	int error;
+
+	if (parsed != OPTIONS_RUN)
+		return parsed == OPTIONS_DONE ? 0 : 2;
+	log_set_level(options.log_level);
+	raise_file_limit();
+	if (options.private)
+		offer_to_oom_killer();
+	else if (!folder_is_there(options.output_dir))
+		return 1;
+	config = (struct collector_config){.listen_fd = open_socket(&options),
+					   .private = options.private,
+					   .allow_other_users = options.allow_other_users,
+					   .output_dir = options.output_dir,
+					   .output = options.output};
+	if (config.listen_fd < 0)
+		return 1;
+	error = collector_init(&collector, &config);
+	if (error) {
+		log_error("cannot serve the socket: %s (it must be a listening SOCK_SEQPACKET socket)",
+			  strerror(-error));
+		return 1;
+	}
+	error = run(&collector, &options);
+	if (options.socket && options.socket[0] != '@' && config.listen_fd != 3)
+		unlink(options.socket);
+	collector_done(&collector);
+	return error ? 1 : 0;
+}

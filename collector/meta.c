@@ -1,0 +1,115 @@
+/*
+ * meta.c - builds the JSON objects that stand in the trace file and answer a hold connection. Called by the session.
+ */
+#include "meta.h"
+
+#include <jansson.h>
+
+static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
+static const char *const start_names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
+
+/* Counters come from shared memory: any value must become an integer that JSON readers can hold. */
+static json_t *integer(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *integer_or_null(int64_t value)
+{
+	return value < 0 ? json_null() : json_integer(value);
+}
+
+/* Paths on Linux are bytes: JSON text is not. What is no UTF-8 appears with U+FFFD in its place. */
+static json_t *text_or_null(const char *text)
+{
+	json_t *value = text ? json_string(text) : json_null();
+	char clean[8192];
+	size_t length = 0;
+
+	if (value)
+		return value;
+	for (; *text && length < sizeof(clean) - 4; text++) {
+		if ((unsigned char)*text < 0x80) {
+			clean[length++] = *text;
+		} else {
+			clean[length++] = '\xef';
+			clean[length++] = '\xbf';
+			clean[length++] = '\xbd';
+		}
+	}
+	return json_stringn(clean, length);
+}
+
+static json_t *counts_object(const struct meta_counts *counts)
+{
+	json_t *object = json_object();
+
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++) {
+		if (counts->of[kind] && !wire_is_bookkeeping(kind))
+			json_object_set_new(object, kind_names[kind], integer(counts->of[kind]));
+	}
+	if (counts->of[WIRE_NONE])
+		json_object_set_new(object, "unknown", integer(counts->of[WIRE_NONE]));
+	return object;
+}
+
+static char *dump(json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+
+	json_decref(object);
+	return text;
+}
+
+char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
+		   uint64_t start_ticks)
+{
+	return dump(json_pack("{ss si si si ss ss sO ss ss ss ss si si so sO}", "type", "process", "process",
+			      (int)process, "pid", (int)join->pid, "ppid", (int)join->ppid, "start",
+			      start_names[join->start], "python", join->python, "argv", join->argv, "exe", join->exe,
+			      "cwd", join->cwd, "host", join->host, "program", join->program, "clock_kind",
+			      (int)clock_kind, "clock_shift", (int)clock_shift, "start_ticks", integer(start_ticks),
+			      "events", join->events));
+}
+
+char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks)
+{
+	return dump(json_pack("{ss sI sI sI so}", "type", "thread", "process", (json_int_t)process, "thread",
+			      (json_int_t)thread, "tid", (json_int_t)tid, "start_ticks", integer(start_ticks)));
+}
+
+char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost)
+{
+	return dump(json_pack("{ss sI so so}", "type", "thread_end", "thread", (json_int_t)thread, "events",
+			      counts_object(events), "lost", counts_object(lost)));
+}
+
+char *meta_process_end(const struct meta_process_end *end)
+{
+	return dump(json_pack("{ss sI ss so so so so so}", "type", "process_end", "process", (json_int_t)end->process,
+			      "how", end->how, "status", integer_or_null(end->status), "signal",
+			      integer_or_null(end->signal), "end_ticks", integer(end->end_ticks), "lost_definitions",
+			      integer(end->lost_definitions), "lost", counts_object(&end->lost)));
+}
+
+char *meta_summary(const struct meta_summary *summary)
+{
+	return dump(json_pack("{ss so so so sI sI so}", "type", "summary", "trace", text_or_null(summary->trace),
+			      "events", integer(summary->events), "lost", integer(summary->lost), "processes",
+			      (json_int_t)summary->processes, "running", (json_int_t)summary->running, "error",
+			      text_or_null(summary->error)));
+}
+
+uint64_t meta_events(const struct meta_counts *counts)
+{
+	uint64_t sum = 0;
+
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		sum += wire_is_bookkeeping(kind) ? 0 : counts->of[kind];
+	return sum;
+}
+
+uint64_t meta_lost(const struct meta_counts *counts)
+{
+	return meta_events(counts) + counts->of[WIRE_NONE];
+}

@@ -1,0 +1,52 @@
+/*
+ * meta.h - the JSON that the collector writes: META objects of the trace (evprof/trace.h) and the answer to a hold.
+ *
+ * Each gives a string for free(), or NULL when there is no memory.
+ */
+#ifndef COLLECTOR_META_H
+#define COLLECTOR_META_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "evprof/wire.h"
+
+/* Events by kind; [WIRE_NONE] stands for words whose kind is unknown. */
+struct meta_counts {
+	uint64_t of[WIRE_KIND_SLOTS];
+};
+
+struct meta_process_end {
+	uint32_t process;
+	const char *how;
+	int64_t status; /* -1: not known */
+	int64_t signal; /* -1: not known */
+	uint64_t end_ticks;
+	uint64_t lost_definitions;
+	struct meta_counts lost;
+};
+
+struct meta_summary {
+	const char *trace; /* NULL: no file was made */
+	const char *error; /* NULL: none */
+	uint64_t events;
+	uint64_t lost;
+	uint32_t processes;
+	uint32_t running;
+};
+
+char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
+		   uint64_t start_ticks);
+char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks);
+char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost);
+char *meta_process_end(const struct meta_process_end *end);
+char *meta_summary(const struct meta_summary *summary);
+
+/* The sum of what counts as events: everything but bookkeeping. */
+uint64_t meta_events(const struct meta_counts *counts);
+
+/* The sum of what counts as lost: events, and words of unknown kind. */
+uint64_t meta_lost(const struct meta_counts *counts);
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * options.c - parses the command line of evprof-collector. Called by main() only.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "evprof/control.h"
+#include "output.h"
+
+enum { OPTION_PRIVATE = 256, OPTION_SOCKET, OPTION_OUTPUT_DIR, OPTION_OUTPUT, OPTION_ALLOW, OPTION_LOG, OPTION_FOREGROUND };
+
+static const struct option long_options[] = {
+    {"private", no_argument, NULL, OPTION_PRIVATE},
+    {"socket", required_argument, NULL, OPTION_SOCKET},
+    {"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
+    {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"allow-other-users", no_argument, NULL, OPTION_ALLOW},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"foreground", no_argument, NULL, OPTION_FOREGROUND},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char help_text[] =
+    "usage: evprof-collector --socket SOCKET --output-dir FOLDER [option]...\n"
+    "\n"
+    "Receives the events of processes that run with libevprof.so and EVPROF_SOCKET=SOCKET, and writes one trace file\n"
+    "for each process tree into FOLDER. Ends on SIGTERM, after it has written everything that is there.\n"
+    "\n"
+    "  --socket SOCKET      a path, or @NAME for an abstract socket; not needed under systemd's socket activation\n"
+    "  --output-dir FOLDER  where trace files go\n"
+    "  --output TEMPLATE    their names: %n program, %p pid, %h host, %t time (default: " OUTPUT_DEFAULT ")\n"
+    "  --allow-other-users  accept processes of all users, not only those of this one\n"
+    "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
+    "  --foreground         stay in the foreground (the default)\n"
+    "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
+    "  --help, --version\n";
+
+static enum options_result wrong(const char *text, const char *value)
+{
+	fprintf(stderr, "evprof-collector: %s%s; see evprof-collector --help\n", text, value);
+	return OPTIONS_WRONG;
+}
+
+static enum options_result check(const struct options *options)
+{
+	if (options->private)
+		return options->socket || options->output_dir ? wrong("--private goes alone", "") : OPTIONS_RUN;
+	if (!options->socket && !getenv("LISTEN_FDS"))
+		return wrong("--socket SOCKET is missing", "");
+	if (!options->output_dir)
+		return wrong("--output-dir FOLDER is missing", "");
+	if (!output_is_below(options->output))
+		return wrong("--output must be a file name below --output-dir, not ", options->output);
+	return OPTIONS_RUN;
+}
+
+/* One option; OPTIONS_RUN: go on. */
+static enum options_result take(int option, struct options *options)
+{
+	switch (option) {
+	case OPTION_PRIVATE:
+		options->private = true;
+		return OPTIONS_RUN;
+	case OPTION_SOCKET:
+		options->socket = optarg;
+		return OPTIONS_RUN;
+	case OPTION_OUTPUT_DIR:
+		options->output_dir = optarg;
+		return OPTIONS_RUN;
+	case OPTION_OUTPUT:
+		options->output = optarg;
+		return OPTIONS_RUN;
+	case OPTION_ALLOW:
+		options->allow_other_users = true;
+		return OPTIONS_RUN;
+	case OPTION_FOREGROUND:
+		return OPTIONS_RUN;
+	case OPTION_LOG:
+		if (log_level_parse(optarg, &options->log_level) < 0)
+			return wrong("--log is error, warning, info or debug, not ", optarg);
+		return OPTIONS_RUN;
+	case 'h':
+		fputs(help_text, stdout);
+		return OPTIONS_DONE;
+	case 'V':
+		puts("evprof-collector 1.0");
+		return OPTIONS_DONE;
+	default:
+		return OPTIONS_WRONG; /* getopt has said why */
+	}
+}
+
+enum options_result options_parse(int argc, char **argv, struct options *options)
+{
+	enum options_result result = OPTIONS_RUN;
+	int option;
+
+	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
+	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+		result = take(option, options);
+	if (result != OPTIONS_RUN)
+		return result;
+	if (optind < argc)
+		return wrong("unexpected argument ", argv[optind]);
+	return check(options);
+}

@@ -1,0 +1,25 @@
+/*
+ * options.h - the command line of evprof-collector.
+ */
+#ifndef COLLECTOR_OPTIONS_H
+#define COLLECTOR_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "log.h"
+
+struct options {
+	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
+	const char *socket; /* a path, or @ and an abstract name; NULL with socket activation */
+	const char *output_dir;
+	const char *output; /* template below output_dir */
+	bool allow_other_users;
+	enum log_level log_level;
+};
+
+enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
+
+/* OPTIONS_DONE: --help or --version were answered. OPTIONS_WRONG: one line on stderr says what is wrong. */
+enum options_result options_parse(int argc, char **argv, struct options *options);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * output.c - expands the template of an output path and creates the file. Called by the session.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SUFFIX_MAX 10000
+
+static bool is_plain(char character)
+{
+	return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+	       (character >= '0' && character <= '9') || character == '.' || character == '_' || character == '-';
+}
+
+/* Names come from the target: nothing in them may lead out of a folder or hide the file. */
+static void plain_name(const char *name, const char *when_empty, char *plain, size_t plain_bytes)
+{
+	size_t length = 0;
+
+	if (!name[0])
+		name = when_empty;
+	for (; name[length] && length < plain_bytes - 1; length++)
+		plain[length] = is_plain(name[length]) ? name[length] : '_';
+	plain[length] = '\0';
+	if (plain[0] == '.')
+		plain[0] = '_';
+}
+
+static void local_time(char *text, size_t text_bytes)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+
+	if (!localtime_r(&now, &parts) || strftime(text, text_bytes, "%Y%m%d-%H%M%S", &parts) == 0)
+		snprintf(text, text_bytes, "time");
+}
+
+/* The text for %<letter>; false when it has no meaning. */
+static bool expand_letter(char letter, const struct output_values *values, char *text, size_t text_bytes)
+{
+	switch (letter) {
+	case 'p':
+		snprintf(text, text_bytes, "%d", (int)values->pid);
+		return true;
+	case 'n':
+		plain_name(values->program, "python", text, text_bytes);
+		return true;
+	case 'h':
+		plain_name(values->host, "host", text, text_bytes);
+		return true;
+	case 't':
+		local_time(text, text_bytes);
+		return true;
+	case '%':
+		snprintf(text, text_bytes, "%%");
+		return true;
+	default:
+		return false;
+	}
+}
+
+int output_expand(const char *template, const struct output_values *values, char *path, size_t path_bytes)
+{
+	char text[128];
+	size_t length = 0;
+
+	for (; *template; template++) {
+		size_t count = 1;
+
+		text[0] = *template;
+		if (template[0] == '%' && expand_letter(template[1], values, text, sizeof(text))) {
+			count = strlen(text);
+			template++;
+		}
+		if (count >= path_bytes - length)
+			return -ENAMETOOLONG;
+		memcpy(path + length, text, count);
+		length += count;
+	}
+	path[length] = '\0';
+	return 0;
+}
+
+bool output_is_below(const char *template)
+{
+	if (template[0] == '/' || template[0] == '\0' || template[strlen(template) - 1] == '/')
+		return false;
+	for (const char *part = template; part; part = strchr(part, '/')) {
+		part += part[0] == '/';
+		if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0'))
+			return false;
+	}
+	return true;
+}
+
+static int create(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int replace(const char *path)
+{
+	struct stat status;
+	int fd = create(path);
+
+	if (fd != -EEXIST)
+		return fd;
+	if (lstat(path, &status) < 0 || !(S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)))
+		return -EEXIST;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -errno;
+	return create(path);
+}
+
+/* "-2" goes before the ending of the name. */
+static int with_suffix(const char *path, unsigned number, char *result, size_t result_bytes)
+{
+	const char *name = strrchr(path, '/');
+	const char *ending = strrchr(name ? name : path, '.');
+	int stem = ending ? (int)(ending - path) : (int)strlen(path);
+	int length = snprintf(result, result_bytes, "%.*s-%u%s", stem, path, number, ending ? ending : "");
+
+	return length < 0 || (size_t)length >= result_bytes ? -ENAMETOOLONG : 0;
+}
+
+int output_create(char *path, size_t path_bytes, enum output_existing existing)
+{
+	char other[PATH_MAX];
+	int fd;
+
+	if (existing == OUTPUT_REPLACE)
+		return replace(path);
+	fd = create(path);
+	for (unsigned number = 2; fd == -EEXIST && number < SUFFIX_MAX; number++) {
+		int error = with_suffix(path, number, other, sizeof(other));
+
+		if (error)
+			return error;
+		fd = create(other);
+		if (fd >= 0 && strlen(other) < path_bytes)
+			memcpy(path, other, strlen(other) + 1);
+	}
+	return fd;
+}

@@ -1,0 +1,282 @@
+/*
+ * process.c - takes over the memory of a process that joins, checking every number in it, and answers it.
+ *
+ * Called by the session. Reads of events and definitions are drain.c's.
+ */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+_Static_assert(sizeof(struct process_layout) <= offsetof(struct ring_header, definitions_head) &&
+		   offsetof(struct process_layout, start_ticks) == offsetof(struct ring_header, start_ticks),
+	       "struct process_layout is the constant part of struct ring_header");
+
+/* All rings of the largest classes, and room for what stands before them. */
+#define MEMFD_MAX_BYTES (UINT64_C(1) << 40)
+
+/* Only memory that cannot shrink may be mapped: a fault in a hole that was cut off would kill the collector. */
+static const char *check_memfd(int memfd, uint64_t *size)
+{
+	int seals = fcntl(memfd, F_GET_SEALS);
+	struct stat status;
+
+	if (seals < 0 || fstat(memfd, &status) < 0 || !S_ISREG(status.st_mode))
+		return "the first descriptor is not a memfd";
+	if (!(seals & F_SEAL_SHRINK))
+		return "the memfd is not sealed against shrinking";
+	if (status.st_size < (off_t)RING_PAGE_BYTES || (uint64_t)status.st_size > MEMFD_MAX_BYTES)
+		return "the memfd has an impossible size";
+	*size = (uint64_t)status.st_size;
+	return NULL;
+}
+
+static bool is_power_of_two(uint64_t value)
+{
+	return value && !(value & (value - 1));
+}
+
+/* [offset, offset + bytes) is in the file and behind the header. */
+static bool in_file(const struct process_layout *layout, uint64_t offset, uint64_t bytes)
+{
+	return offset >= RING_PAGE_BYTES && offset % 8 == 0 && offset <= layout->size_bytes &&
+	       bytes <= layout->size_bytes - offset;
+}
+
+static const char *check_layout(const struct process_layout *layout, uint64_t size)
+{
+	uint64_t slots_bytes = (uint64_t)layout->slot_count * sizeof(struct ring_slot);
+
+	if (layout->magic != RING_MAGIC)
+		return "the memfd holds no ring of evprof";
+	if (layout->version != RING_VERSION || layout->header_bytes != sizeof(struct ring_header) ||
+	    layout->slot_bytes != sizeof(struct ring_slot))
+		return "the library has another version of the ring: install library and collector from one release";
+	if (layout->size_bytes != size)
+		return "the ring's size is not the memfd's";
+	if (!clock_known(layout->clock_kind) || layout->clock_shift > 32)
+		return "the ring's clock is not one of this machine";
+	if (!is_power_of_two(layout->definitions_bytes) || layout->definitions_bytes < RING_PAGE_BYTES ||
+	    layout->definitions_bytes > RING_BYTES_MAX ||
+	    !in_file(layout, layout->definitions_offset, layout->definitions_bytes))
+		return "the ring's definitions are not inside the memfd";
+	if (layout->slot_count == 0 || layout->slot_count > RING_SLOTS || layout->slots_offset % RING_PAGE_BYTES ||
+	    !in_file(layout, layout->slots_offset, slots_bytes))
+		return "the ring's slots are not inside the memfd";
+	if (layout->slots_offset < layout->definitions_offset + layout->definitions_bytes &&
+	    layout->definitions_offset < layout->slots_offset + slots_bytes)
+		return "the ring's definitions and slots overlap";
+	return NULL;
+}
+
+/* The pid that a pidfd stands for; 0 when the process is gone, -1 when it is no pidfd. */
+static pid_t pidfd_pid(int pidfd)
+{
+	char path[64];
+	char text[512];
+	const char *found;
+	ssize_t length;
+	int fd;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	found = strstr(text, "\nPid:");
+	if (!found || sscanf(found + 5, "%d", &pid) != 1)
+		return -1;
+	return pid > 0 ? pid : 0;
+}
+
+static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
+{
+	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
+	pid_t shown = pidfd_pid(pidfd);
+
+	if (shown < 0)
+		return "the second descriptor is not a pidfd";
+	if (shown > 0 && shown != pid)
+		return "the pidfd is not that of the sender";
+	*dead = shown == 0 || (poll(&poller, 1, 0) == 1 && (poller.revents & POLLIN));
+	return NULL;
+}
+
+/* mmap wants offsets of whole system pages, which may be larger than RING_PAGE_BYTES. */
+static int map_slots(struct process *process)
+{
+	const struct process_layout *layout = &process->layout;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t start = layout->slots_offset & ~(page - 1);
+	uint64_t before = layout->slots_offset - start;
+
+	process->slots_map_bytes = before + (uint64_t)layout->slot_count * sizeof(struct ring_slot);
+	process->slots_map = mmap(NULL, process->slots_map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memfd,
+				  (off_t)start);
+	if (process->slots_map == MAP_FAILED)
+		return -errno;
+	process->slots = (struct ring_slot *)(void *)((char *)process->slots_map + before);
+	return 0;
+}
+
+static struct ring_header *map_header(int memfd)
+{
+	void *map = mmap(NULL, RING_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static int map_all(struct process *process)
+{
+	process->header = map_header(process->memfd);
+	if (!process->header)
+		return -errno;
+	return map_slots(process);
+}
+
+static void unmap_all(struct process *process)
+{
+	if (process->slots_map != MAP_FAILED)
+		munmap(process->slots_map, process->slots_map_bytes);
+	if (process->header)
+		munmap(process->header, RING_PAGE_BYTES);
+}
+
+int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *reason, size_t reason_bytes)
+{
+	struct process *process = calloc(1, sizeof(*process));
+	const char *wrong;
+	uint64_t size;
+	int error = -EINVAL;
+
+	if (!process) {
+		snprintf(reason, reason_bytes, "the collector has no memory left");
+		return -ENOMEM;
+	}
+	process->slots_map = MAP_FAILED;
+	process->status = -1;
+	wrong = check_memfd(memfd, &size);
+	if (!wrong && pread(memfd, &process->layout, sizeof(process->layout), 0) != sizeof(process->layout))
+		wrong = "the memfd cannot be read";
+	if (!wrong)
+		wrong = check_layout(&process->layout, size);
+	if (!wrong)
+		wrong = check_pidfd(pidfd, pid, &process->dead);
+	if (wrong) {
+		snprintf(reason, reason_bytes, "%s", wrong);
+		goto fail;
+	}
+	process->memfd = memfd;
+	error = map_all(process);
+	if (error) {
+		snprintf(reason, reason_bytes, "the memfd cannot be mapped: %s", strerror(-error));
+		goto fail;
+	}
+	process->source.fd = pidfd;
+	process->pid = pid;
+	*result = process;
+	return 0;
+fail:
+	unmap_all(process);
+	free(process);
+	return error;
+}
+
+void process_forget(struct process *process)
+{
+	for (unsigned i = 0; i < process->reader_count; i++)
+		free(process->readers[i]);
+	free(process->readers);
+	unmap_all(process);
+	free(process);
+}
+
+void process_free(struct process *process)
+{
+	close(process->memfd);
+	close(process->source.fd);
+	process_forget(process);
+}
+
+void process_attach(struct process *process)
+{
+	atomic_store_explicit(&process->header->collector_pid, getpid(), memory_order_relaxed);
+	atomic_store_explicit(&process->header->collector_state, RING_COLLECTOR_ATTACHED, memory_order_release);
+}
+
+static void answer(struct ring_header *header, enum ring_collector_state state, const char *text)
+{
+	size_t length = strnlen(text, RING_TEXT_BYTES - 1);
+
+	while (length > 0 && length == RING_TEXT_BYTES - 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--; /* not in the middle of a character */
+	memcpy(header->text, text, length);
+	memset(header->text + length, 0, RING_TEXT_BYTES - length);
+	/* Pairs with the target's acquire: text and summary are there when the state is. */
+	atomic_store_explicit(&header->collector_state, (uint32_t)state, memory_order_release);
+	syscall(SYS_futex, &header->collector_state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void process_answer(struct process *process, enum ring_collector_state state, const char *text)
+{
+	answer(process->header, state, text);
+}
+
+void process_refuse(int memfd, const char *text)
+{
+	struct ring_header *header;
+	uint64_t size;
+
+	if (check_memfd(memfd, &size))
+		return;
+	header = map_header(memfd);
+	if (!header)
+		return;
+	answer(header, RING_COLLECTOR_REFUSED, text);
+	munmap(header, RING_PAGE_BYTES);
+}
+
+bool process_image_gone(const struct process *process)
+{
+	char path[64];
+	char *line = NULL;
+	size_t capacity = 0;
+	struct stat status;
+	bool found = false;
+	bool read_any = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);
+	maps = fopen(path, "re");
+	if (!maps || fstat(process->memfd, &status) < 0) {
+		if (maps)
+			fclose(maps);
+		return false;
+	}
+	while (!found && getline(&line, &capacity, maps) > 0) {
+		unsigned long inode;
+
+		read_any = true;
+		found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == (unsigned long)status.st_ino &&
+			strstr(line, "/memfd:");
+	}
+	free(line);
+	fclose(maps);
+	return read_any && !found;
+}

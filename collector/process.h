@@ -1,0 +1,111 @@
+/*
+ * process.h - one process image that joined: its memory, its pidfd and how it ends.
+ *
+ * A process image is LIVE until everything it wrote is in the trace (drain.h) and it can write no more; then COMPLETE.
+ * The struct stays until the process is really dead or its session is finished, so that the answer in the shared
+ * memory can still be given.
+ */
+#ifndef COLLECTOR_PROCESS_H
+#define COLLECTOR_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "control.h"
+#include "evprof/ring.h"
+#include "loop.h"
+#include "meta.h"
+
+struct session;
+
+/* The constant part of ring_header: copied once, checked, then used. */
+struct process_layout {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+	uint64_t size_bytes;
+	uint64_t definitions_offset;
+	uint64_t definitions_bytes;
+	uint64_t slots_offset;
+	uint32_t slot_count;
+	uint32_t slot_bytes;
+	uint32_t clock_kind;
+	uint32_t clock_shift;
+	uint64_t start_ticks;
+};
+
+/* What drain.c knows of a slot in use. Freed when the thread has ended and all was read. */
+struct slot_reader {
+	uint32_t thread; /* number in the trace */
+	uint32_t tid;
+	uint64_t data_offset;
+	uint64_t data_words;
+	uint64_t tail;
+	uint64_t head;	   /* as read at the beginning of the round; tail <= head <= tail + data_words */
+	uint64_t ticks;	   /* the running time at tail */
+	uint64_t since_ns; /* when words that are still unread were first seen; 0: none */
+	bool wanted; /* this round reads it */
+	bool ended;
+	bool corrupt; /* not read any more */
+	struct meta_counts events; /* in the trace */
+	struct meta_counts lost;   /* by the collector: unknown words, failed writes */
+};
+
+struct process {
+	struct loop_source source; /* fd: the pidfd, owned */
+	struct process *next;
+	struct session *session;
+	int memfd; /* owned */
+	struct process_layout layout;
+	struct ring_header *header;
+	struct ring_slot *slots;
+	void *slots_map;
+	size_t slots_map_bytes;
+
+	pid_t pid;	  /* in the collector's namespace */
+	pid_t sender_pid; /* in its own */
+	enum wire_start start;
+	uint32_t number; /* in the trace */
+
+	uint64_t definitions_tail;
+	bool definitions_bad; /* not read any more */
+	struct slot_reader **readers;
+	unsigned reader_count;
+
+	uint32_t children; /* joined with start "fork" */
+	uint32_t forks_seen;
+	uint64_t forks_ns; /* when the count was seen to change */
+	bool exec_seen;	   /* WIRE_EXEC came and no EXEC_FAILED after it */
+	int64_t status;	   /* of WIRE_EXIT; -1 not known */
+	uint64_t last_ticks;
+	uint64_t exec_check_ns;
+
+	bool dead;     /* the pidfd says so */
+	bool complete; /* everything is in the trace */
+	bool answered; /* collector_state is as final as it gets while the session lives */
+};
+
+/*
+ * Checks what came with a join and maps it. Takes over both descriptors on success only. On failure -errno and one
+ * line in `reason`.
+ */
+int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *reason, size_t reason_bytes);
+
+/* Not in any list and not in the loop any more. */
+void process_free(struct process *process);
+
+/* The same, but leaves the descriptors to whom process_new() had them from. */
+void process_forget(struct process *process);
+
+/* Tells the target that its rings are read from now on. */
+void process_attach(struct process *process);
+
+/* Writes text and state where the target reads them, and wakes it. Works for any memfd that holds a header. */
+void process_refuse(int memfd, const char *text);
+void process_answer(struct process *process, enum ring_collector_state state, const char *text);
+
+/* After an exec into something else, the memory is mapped by nobody but us. False when it cannot be told. */
+bool process_image_gone(const struct process *process);
+
+#endif

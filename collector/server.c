@@ -1,0 +1,380 @@
+/*
+ * server.c - accepts connections, checks who is there, reads one message of each. Called by collector.c.
+ *
+ * A connection is a stranger until its message is parsed: it costs a few bytes and is dropped after a while.
+ */
+#include "server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "process.h"
+
+#define SERVER_FDS_MAX 8 /* room for more than is right, to close what a stranger sends too much */
+
+struct peer {
+	struct loop_source source;
+	struct peer *next;
+	struct server *server;
+	uint64_t since_ns;
+	struct ucred who;
+};
+
+struct server {
+	struct loop_source source; /* the listening socket */
+	struct loop *loop;
+	struct server_handler handler;
+	bool allow_other_users;
+	bool paused; /* out of descriptors: not in the loop until one is free */
+	struct peer *peers; /* newest first */
+	unsigned peer_count;
+	char message[CONTROL_MESSAGE_MAX_BYTES + 1];
+};
+
+static void close_peer(struct peer *peer)
+{
+	struct peer **link = &peer->server->peers;
+
+	while (*link != peer)
+		link = &(*link)->next;
+	*link = peer->next;
+	peer->server->peer_count--;
+	if (peer->source.fd >= 0) {
+		loop_remove(peer->server->loop, &peer->source);
+		close(peer->source.fd);
+	}
+	free(peer);
+}
+
+/* A hold connection goes on as something else: it leaves the list, and its descriptor stays open. */
+static int release_peer(struct peer *peer)
+{
+	int fd = peer->source.fd;
+
+	loop_remove(peer->server->loop, &peer->source);
+	peer->source.fd = -1;
+	return fd;
+}
+
+static unsigned take_fds(struct msghdr *header, int fds[SERVER_FDS_MAX])
+{
+	unsigned count = 0;
+
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part; part = CMSG_NXTHDR(header, part)) {
+		size_t bytes = part->cmsg_len - CMSG_LEN(0);
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; at + sizeof(int) <= bytes && count < SERVER_FDS_MAX; at += sizeof(int))
+			memcpy(&fds[count++], CMSG_DATA(part) + at, sizeof(int));
+	}
+	return count;
+}
+
+static int handle_hold(struct peer *peer, const struct control_message *message, char *reason, size_t reason_bytes)
+{
+	const struct server_handler *handler = &peer->server->handler;
+	int fd = release_peer(peer);
+	int error = handler->hold(handler->context, message, fd, reason, reason_bytes);
+
+	if (error)
+		close(fd);
+	return error;
+}
+
+/* Takes the two descriptors over when it succeeds (and sets *kept). */
+static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsigned fd_count, bool *kept, char *reason,
+			  size_t reason_bytes)
+{
+	struct server *server = peer->server;
+	struct control_message message;
+	int error;
+
+	if (peer->who.uid != geteuid() && !server->allow_other_users) {
+		snprintf(reason, reason_bytes,
+			 "the collector serves user %u only, not user %u: start it with --allow-other-users",
+			 (unsigned)geteuid(), (unsigned)peer->who.uid);
+		return -EPERM;
+	}
+	error = control_parse(server->message, bytes, &message, reason, reason_bytes);
+	if (error)
+		return error;
+	if (message.type == CONTROL_HOLD) {
+		error = handle_hold(peer, &message, reason, reason_bytes);
+	} else if (fd_count != CONTROL_FDS) {
+		snprintf(reason, reason_bytes, "the message came with %u descriptors instead of %d", fd_count,
+			 CONTROL_FDS);
+		error = -EINVAL;
+	} else {
+		error = server->handler.join(server->handler.context, &message, fds[0], fds[1], peer->who.pid, reason,
+					     reason_bytes);
+		*kept = error == 0;
+	}
+	control_message_done(&message);
+	return error;
+}
+
+/* The one message of a peer, and its end. */
+static void read_peer(struct peer *peer)
+{
+	struct server *server = peer->server;
+	union {
+		char bytes[CMSG_SPACE(SERVER_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {.iov_base = server->message, .iov_len = CONTROL_MESSAGE_MAX_BYTES};
+	struct msghdr header = {
+	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+	int fds[SERVER_FDS_MAX];
+	char reason[256] = "";
+	bool kept = false;
+	unsigned fd_count;
+	ssize_t count = recvmsg(peer->source.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (count < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	fd_count = count >= 0 ? take_fds(&header, fds) : 0;
+	if (count > 0 && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		snprintf(reason, sizeof(reason), "the message is too long, or the collector has no descriptor left");
+	else if (count > 0)
+		handle_message(peer, (size_t)count, fds, fd_count, &kept, reason, sizeof(reason));
+	if (reason[0]) {
+		log_warning("refused process %d: %s", (int)peer->who.pid, reason);
+		if (fd_count > 0 && !kept)
+			process_refuse(fds[0], reason);
+	}
+	for (unsigned i = 0; i < fd_count && !kept; i++)
+		close(fds[i]);
+	close_peer(peer);
+}
+
+static void peer_ready(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	read_peer(LOOP_OWNER(source, struct peer, source));
+}
+
+static struct peer *oldest_peer(struct server *server)
+{
+	struct peer *peer = server->peers;
+
+	while (peer && peer->next)
+		peer = peer->next;
+	return peer;
+}
+
+static int add_peer(struct server *server, int fd)
+{
+	struct peer *peer = calloc(1, sizeof(*peer));
+	socklen_t length = sizeof(peer->who);
+	int error = -ENOMEM;
+
+	if (!peer)
+		return error;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer->who, &length) < 0) {
+		error = -errno;
+		goto fail;
+	}
+	if (server->peer_count >= SERVER_PEERS_MAX)
+		close_peer(oldest_peer(server));
+	peer->source = (struct loop_source){.fd = fd, .ready = peer_ready};
+	peer->server = server;
+	peer->since_ns = clock_now_ns();
+	error = loop_add(server->loop, &peer->source);
+	if (error)
+		goto fail;
+	peer->next = server->peers;
+	server->peers = peer;
+	server->peer_count++;
+	read_peer(peer); /* most have sent it by now */
+	return 0;
+fail:
+	free(peer);
+	return error;
+}
+
+static void accept_all(struct server *server)
+{
+	for (unsigned i = 0; i < SERVER_PEERS_MAX; i++) {
+		int fd = accept4(server->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int error;
+
+		if (fd < 0) {
+			bool full = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+
+			if (full && !server->paused) {
+				log_error("no descriptor left: new processes wait (raise the limit of open files)");
+				loop_remove(server->loop, &server->source);
+				server->paused = true;
+			}
+			return;
+		}
+		error = add_peer(server, fd);
+		if (error) {
+			log_error("cannot serve a connection: %s", strerror(-error));
+			close(fd);
+		}
+	}
+}
+
+static void listen_ready(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	accept_all(LOOP_OWNER(source, struct server, source));
+}
+
+void server_poll(struct server *server, uint64_t now_ns)
+{
+	struct peer *next;
+
+	for (struct peer *peer = server->peers; peer; peer = next) {
+		next = peer->next;
+		if (now_ns > peer->since_ns && now_ns - peer->since_ns >= SERVER_SILENT_NS) {
+			log_info("process %d connected and said nothing: closed", (int)peer->who.pid);
+			close_peer(peer);
+		}
+	}
+	if (server->paused && loop_add(server->loop, &server->source) == 0)
+		server->paused = false;
+	accept_all(server);
+}
+
+bool server_expects(const struct server *server, uint64_t since_ns)
+{
+	for (const struct peer *peer = server->peers; peer; peer = peer->next) {
+		if (peer->since_ns >= since_ns)
+			return true;
+	}
+	return false;
+}
+
+bool server_has_peers(const struct server *server)
+{
+	return server->peers || server->paused;
+}
+
+static int check_listening(int fd)
+{
+	socklen_t length = sizeof(int);
+	int type;
+	int accepting;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0)
+		return -errno;
+	length = sizeof(int);
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepting, &length) < 0)
+		return -errno;
+	return type == SOCK_SEQPACKET && accepting ? 0 : -EPROTOTYPE;
+}
+
+int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const struct server_handler *handler,
+	       struct server **result)
+{
+	int error = check_listening(listen_fd);
+	struct server *server;
+
+	if (error)
+		return error;
+	server = malloc(sizeof(*server));
+	if (!server)
+		return -ENOMEM;
+	memset(server, 0, offsetof(struct server, message));
+	server->source = (struct loop_source){.fd = listen_fd, .ready = listen_ready};
+	server->loop = loop;
+	server->handler = *handler;
+	server->allow_other_users = allow_other_users;
+	error = loop_add(loop, &server->source);
+	if (error) {
+		free(server);
+		return error;
+	}
+	*result = server;
+	return 0;
+}
+
+void server_free(struct server *server)
+{
+	while (server->peers)
+		close_peer(server->peers);
+	if (!server->paused)
+		loop_remove(server->loop, &server->source);
+	close(server->source.fd);
+	free(server);
+}
+
+static int make_address(const char *name, struct sockaddr_un *address, socklen_t *length)
+{
+	size_t count = strlen(name);
+
+	if (count == 0 || count >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(address->sun_path, name, count);
+	if (name[0] == '@')
+		address->sun_path[0] = '\0';
+	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + count + (name[0] != '@'));
+	return 0;
+}
+
+/* Whether the socket file was left behind by a collector that is gone. */
+static bool is_stale(const char *path, const struct sockaddr_un *address, socklen_t length)
+{
+	struct stat status;
+	bool refused;
+	int fd;
+
+	if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	refused = connect(fd, (const struct sockaddr *)address, length) < 0 && errno == ECONNREFUSED;
+	close(fd);
+	return refused;
+}
+
+static int bind_socket(int fd, const char *name, const struct sockaddr_un *address, socklen_t length, mode_t mode)
+{
+	mode_t saved = umask(0777 & ~mode);
+	int error = bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+
+	if (error == -EADDRINUSE && name[0] != '@' && is_stale(name, address, length) && unlink(name) == 0)
+		error = bind(fd, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+	umask(saved);
+	if (!error && listen(fd, CONTROL_BACKLOG) < 0)
+		error = -errno;
+	return error;
+}
+
+int server_listen(const char *name, bool for_all_users, char *reason, size_t reason_bytes)
+{
+	struct sockaddr_un address;
+	socklen_t length;
+	int error = make_address(name, &address, &length);
+	int fd;
+
+	if (error) {
+		snprintf(reason, reason_bytes, "the name of the socket has 1 to %zu bytes, not %zu: choose another",
+			 sizeof(address.sun_path) - 1, strlen(name));
+		return error;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	error = fd < 0 ? -errno : bind_socket(fd, name, &address, length, for_all_users ? 0666 : 0600);
+	if (!error)
+		return fd;
+	if (error == -EADDRINUSE)
+		snprintf(reason, reason_bytes, "%s is in use: another collector runs there, or it is no socket", name);
+	else
+		snprintf(reason, reason_bytes, "cannot listen at %s: %s", name, strerror(-error));
+	if (fd >= 0)
+		close(fd);
+	return error;
+}

@@ -1,0 +1,509 @@
+/*
+ * session.c - the life of a process tree: joins, ends, the trace file, and the answers.
+ *
+ * Called by the server (joins and holds) and by collector.c (rounds).
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "process.h"
+
+#define CLOCK_EVERY_NS UINT64_C(1000000000)
+#define FORK_GRACE_NS UINT64_C(100000000)
+#define EXEC_CHECK_NS UINT64_C(50000000)
+
+struct session *session_new(struct session_tools *tools, const struct control_message *first)
+{
+	struct session *session = calloc(1, sizeof(*session));
+
+	if (!session)
+		return NULL;
+	session->output = strdup(first->output);
+	if (!session->output) {
+		free(session);
+		return NULL;
+	}
+	session->tools = tools;
+	session->writer = (struct trace_writer){.fd = -1, .error = -EBADF};
+	memcpy(session->id, first->session, sizeof(session->id));
+	return session;
+}
+
+void session_free(struct session *session)
+{
+	trace_writer_close(&session->writer);
+	while (session->processes) {
+		struct process *process = session->processes;
+
+		session->processes = process->next;
+		if (!process->dead)
+			loop_remove(session->tools->loop, &process->source);
+		process_free(process);
+	}
+	free(session->output);
+	free(session);
+}
+
+uint32_t session_live(const struct session *session)
+{
+	uint32_t live = 0;
+
+	for (const struct process *process = session->processes; process; process = process->next)
+		live += !process->complete;
+	return live;
+}
+
+/* What the closing line says: valid in the header once collector_state is. */
+static void fill_summary(const struct session *session, const struct process *process)
+{
+	struct ring_header *header = process->header;
+	uint64_t lost = session->lost;
+	uint32_t running = 0;
+
+	for (const struct process *other = session->processes; other; other = other->next) {
+		lost += drain_lost(other);
+		running += !other->complete && other != process;
+	}
+	atomic_store_explicit(&header->summary_processes, session->process_count, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_running, running, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_events, session->events, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_lost, lost, memory_order_relaxed);
+}
+
+static void session_answer(struct session *session, struct process *process, enum ring_collector_state state)
+{
+	fill_summary(session, process);
+	process_answer(process, session->failed ? RING_COLLECTOR_FAILED : state,
+		       session->failed ? session->error : session->path);
+	process->answered = true;
+}
+
+/* text: one line that says what to do. The file keeps what it has. */
+static void session_fail(struct session *session, const char *text)
+{
+	if (session->failed)
+		return;
+	session->failed = true;
+	snprintf(session->error, sizeof(session->error), "%s", text);
+	log_error("%s", session->error);
+	for (struct process *process = session->processes; process; process = process->next)
+		session_answer(session, process, RING_COLLECTOR_FAILED);
+}
+
+int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	char text[RING_TEXT_BYTES];
+	int error;
+
+	if (session->failed)
+		return -EIO;
+	error = trace_writer_chunk(&session->writer, chunk, raw, raw_bytes);
+	if (error) {
+		snprintf(text, sizeof(text), "cannot write %.500s: %s; it is whole up to here, later events are lost",
+			 session->path, strerror(-error));
+		session_fail(session, text);
+	}
+	return error;
+}
+
+int session_write(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
+		  const void *raw, size_t raw_bytes)
+{
+	struct trace_chunk chunk = {.type = (uint16_t)type, .process = process, .thread = thread};
+
+	return session_write_chunk(session, &chunk, raw, raw_bytes);
+}
+
+void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text)
+{
+	if (text)
+		session_write(session, TRACE_CHUNK_META, process, thread, text, strlen(text));
+	else
+		log_error("no memory left: a description is missing from %s", session->path);
+	free(text);
+}
+
+uint32_t session_next_thread(struct session *session)
+{
+	return session->thread_count++;
+}
+
+void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS])
+{
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		session->events += wire_is_bookkeeping(kind) ? 0 : counts[kind];
+}
+
+void session_count_lost(struct session *session, uint64_t lost)
+{
+	session->lost += lost;
+}
+
+static void write_clocks(struct session *session, uint64_t now_ns)
+{
+	struct trace_clock records[SESSION_CLOCKS];
+
+	session->clock_next_ns = now_ns + CLOCK_EVERY_NS;
+	for (unsigned i = 0; i < session->clock_count; i++)
+		clock_calibrate(session->clocks[i].kind, session->clocks[i].shift, &records[i]);
+	if (session->clock_count > 0)
+		session_write(session, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
+			      session->clock_count * sizeof(records[0]));
+}
+
+static void use_clock(struct session *session, uint32_t kind, uint32_t shift)
+{
+	for (unsigned i = 0; i < session->clock_count; i++) {
+		if (session->clocks[i].kind == kind && session->clocks[i].shift == shift)
+			return;
+	}
+	if (session->clock_count < SESSION_CLOCKS)
+		session->clocks[session->clock_count++] = (struct session_clock){.kind = kind, .shift = shift};
+}
+
+static int output_path(const struct session *session, const struct control_message *first, char *path, size_t bytes)
+{
+	struct output_values values = {.program = first->program, .host = first->host, .pid = first->pid};
+	size_t used = 0;
+
+	if (!session->tools->output_dir)
+		return output_expand(session->output, &values, path, bytes);
+	used = strlen(session->tools->output_dir) + 1;
+	if (used >= bytes)
+		return -ENAMETOOLONG;
+	memcpy(path, session->tools->output_dir, used - 1);
+	path[used - 1] = '/';
+	return output_expand(session->tools->output_template, &values, path + used, bytes - used);
+}
+
+static void open_failed(struct session *session, int error)
+{
+	char text[RING_TEXT_BYTES];
+
+	if (error == -EEXIST)
+		snprintf(text, sizeof(text), "cannot create %.500s: there is something that is no regular file; %s",
+			 session->path, "set EVPROF_OUTPUT to another path");
+	else
+		snprintf(text, sizeof(text), "cannot create %.500s: %s; set EVPROF_OUTPUT to a writable path",
+			 session->path, strerror(-error));
+	session_fail(session, text);
+}
+
+/* The file is made when the first process joins: its name is that of this process. */
+static void open_trace(struct session *session, const struct control_message *first)
+{
+	enum output_existing existing = session->tools->output_dir ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
+	int fd = output_path(session, first, session->path, sizeof(session->path));
+	int error;
+
+	session->opened = true;
+	if (fd == 0)
+		fd = output_create(session->path, sizeof(session->path), existing);
+	if (fd < 0) {
+		open_failed(session, fd);
+		return;
+	}
+	error = trace_writer_open(&session->writer, session->tools->packer, fd, session->id);
+	if (error) {
+		close(fd);
+		open_failed(session, error);
+	}
+}
+
+/* Children that an image has forked and that have not joined are waited for, a moment. */
+static void note_missing_children(struct session *session, struct process *process, uint64_t now_ns)
+{
+	uint32_t forks = atomic_load_explicit(&process->header->forks, memory_order_acquire);
+
+	if (forks != process->forks_seen) {
+		process->forks_seen = forks;
+		process->forks_ns = now_ns;
+	}
+	if (!process->complete || forks <= process->children || now_ns - process->forks_ns >= FORK_GRACE_NS)
+		return;
+	session->missing_children += forks - process->children;
+	if (process->forks_ns + FORK_GRACE_NS > session->grace_until_ns)
+		session->grace_until_ns = process->forks_ns + FORK_GRACE_NS;
+}
+
+static void count_child(struct session *session, const struct control_message *join)
+{
+	if (join->start != WIRE_START_FORK)
+		return;
+	for (struct process *process = session->processes; process; process = process->next) {
+		if (!process->complete && process->sender_pid == join->ppid) {
+			process->children++;
+			return;
+		}
+	}
+	if (session->missing_children > 0)
+		session->missing_children--;
+}
+
+static void complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
+{
+	struct meta_process_end end = {.process = process->number,
+				       .how = how,
+				       .status = process->status,
+				       .signal = -1,
+				       .end_ticks = process->last_ticks};
+	struct drain_result ignored = {0};
+
+	drain_process(process, DRAIN_LAST, now_ns, &ignored);
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		end.lost.of[kind] = atomic_load_explicit(&process->header->lost_unslotted[kind], memory_order_relaxed);
+	end.lost_definitions = atomic_load_explicit(&process->header->lost_definitions, memory_order_relaxed);
+	end.status = process->status;
+	end.end_ticks = process->last_ticks;
+	session->lost += meta_lost(&end.lost);
+	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));
+	process->complete = true;
+	note_missing_children(session, process, now_ns);
+	log_info("process %d has ended (%s)", (int)process->pid, how);
+}
+
+/* How an image that writes no more has ended; NULL: it goes on. */
+static const char *end_of(struct process *process, uint64_t now_ns)
+{
+	uint32_t state = atomic_load_explicit(&process->header->target_state, memory_order_acquire);
+
+	if (state == RING_TARGET_EXITING)
+		return "exit";
+	if (state == RING_TARGET_REPLACED)
+		return "detached";
+	if (process->dead)
+		return process->exec_seen ? "exec" : "killed";
+	if (!process->exec_seen || now_ns < process->exec_check_ns)
+		return NULL;
+	process->exec_check_ns = now_ns + EXEC_CHECK_NS;
+	return process_image_gone(process) ? "exec" : NULL;
+}
+
+static void process_died(struct loop_source *source, uint32_t events)
+{
+	struct process *process = LOOP_OWNER(source, struct process, source);
+
+	(void)events;
+	loop_remove(process->session->tools->loop, source);
+	process->dead = true;
+}
+
+/* The image that had this pid before is no more, whatever its pidfd says. */
+static void end_predecessor(struct session *session, const struct control_message *join, pid_t pid, uint64_t now_ns)
+{
+	for (struct process *process = session->processes; process; process = process->next) {
+		const char *how;
+
+		if (process->complete || process->pid != pid)
+			continue;
+		how = end_of(process, now_ns);
+		if (!how && join->start == WIRE_START_EXEC)
+			how = "exec";
+		if (!how)
+			how = join->start == WIRE_START_REJOIN ? "detached" : "killed";
+		complete(session, process, how, now_ns);
+	}
+}
+
+static void describe(struct session *session, struct process *process, const struct control_message *join,
+		     uint64_t now_ns)
+{
+	const struct process_layout *layout = &process->layout;
+
+	use_clock(session, layout->clock_kind, layout->clock_shift);
+	write_clocks(session, now_ns);
+	session_write_json(session, process->number, TRACE_NOBODY,
+			   meta_process(join, process->number, layout->clock_kind, layout->clock_shift,
+					layout->start_ticks));
+}
+
+int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd, pid_t pid,
+		 char *reason, size_t reason_bytes)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct process *process;
+	int error = process_new(memfd, pidfd, pid, &process, reason, reason_bytes);
+
+	if (error)
+		return error;
+	process->session = session;
+	process->sender_pid = join->pid;
+	process->start = join->start;
+	process->last_ticks = process->layout.start_ticks;
+	process->source.ready = process_died;
+	error = process->dead ? 0 : loop_add(session->tools->loop, &process->source);
+	if (error) {
+		snprintf(reason, reason_bytes, "the collector cannot watch the process: %s", strerror(-error));
+		process_forget(process);
+		return error;
+	}
+	if (!session->opened)
+		open_trace(session, join);
+	end_predecessor(session, join, pid, now_ns);
+	count_child(session, join);
+	process->number = session->process_count++;
+	process->next = session->processes;
+	session->processes = process;
+	describe(session, process, join, now_ns);
+	process_attach(process);
+	if (session->failed)
+		session_answer(session, process, RING_COLLECTOR_FAILED);
+	log_info("process %d joined (%s)", (int)pid, join->program);
+	return 0;
+}
+
+int session_hold(struct session *session, int fd)
+{
+	struct hold *hold;
+	int error = hold_new(session->tools->loop, fd, &hold);
+
+	if (error)
+		return error;
+	hold->next = session->holds;
+	session->holds = hold;
+	return 0;
+}
+
+void session_round(struct session *session, uint64_t now_ns, struct drain_result *result)
+{
+	uint64_t before = result->words;
+
+	for (struct process *process = session->processes; process; process = process->next) {
+		const char *how;
+
+		if (process->complete)
+			continue;
+		note_missing_children(session, process, now_ns);
+		how = end_of(process, now_ns);
+		if (how)
+			complete(session, process, how, now_ns);
+		else
+			drain_process(process, DRAIN_GATHER, now_ns, result);
+	}
+	if (result->words != before && now_ns >= session->clock_next_ns)
+		write_clocks(session, now_ns);
+}
+
+static void forget_dead(struct session *session)
+{
+	struct process **link = &session->processes;
+
+	while (*link) {
+		struct process *process = *link;
+
+		if (!process->dead || !process->complete) {
+			link = &process->next;
+			continue;
+		}
+		*link = process->next;
+		process_free(process);
+	}
+}
+
+static void answer_holds(struct session *session, uint64_t now_ns)
+{
+	struct meta_summary summary = {.trace = session->path[0] && session->writer.error != -EBADF ? session->path
+												    : NULL,
+				       .error = session->failed ? session->error : NULL,
+				       .events = session->events,
+				       .lost = session->lost,
+				       .processes = session->process_count,
+				       .running = session_live(session)};
+	struct hold **link = &session->holds;
+
+	for (const struct process *process = session->processes; process; process = process->next)
+		summary.lost += drain_lost(process);
+	while (*link) {
+		struct hold *hold = *link;
+
+		if (!session->finished && (!hold->closing || now_ns - hold->closed_ns < HOLD_GRACE_NS)) {
+			link = &hold->next;
+			continue;
+		}
+		*link = hold->next;
+		hold_answer(hold, &summary);
+	}
+}
+
+static void finish(struct session *session, uint64_t now_ns)
+{
+	char text[RING_TEXT_BYTES];
+	int error = 0;
+
+	if (session->process_count > 0 && !session->failed) {
+		write_clocks(session, now_ns);
+		error = trace_writer_finish(&session->writer, session->events, session->lost, session->process_count);
+	}
+	if (error && !session->failed) {
+		snprintf(text, sizeof(text), "cannot finish %.500s: %s; it is whole but has no index", session->path,
+			 strerror(-error));
+		session_fail(session, text);
+	}
+	session->finished = true;
+	for (struct process *process = session->processes; process; process = process->next)
+		session_answer(session, process, RING_COLLECTOR_FINISHED);
+	answer_holds(session, now_ns);
+	if (session->process_count > 0)
+		log_info("%s: %llu events of %u processes, %llu lost", session->path,
+			 (unsigned long long)session->events, session->process_count,
+			 (unsigned long long)session->lost);
+}
+
+static bool hold_open(const struct session *session)
+{
+	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
+		if (!hold->closing)
+			return true;
+	}
+	return false;
+}
+
+static bool child_expected(const struct session *session, uint64_t now_ns)
+{
+	return session->missing_children > 0 && now_ns < session->grace_until_ns;
+}
+
+void session_settle(struct session *session, uint64_t now_ns)
+{
+	bool others = session_live(session) > 0 || hold_open(session);
+
+	if (!others && !child_expected(session, now_ns)) {
+		finish(session, now_ns);
+		return;
+	}
+	for (struct process *process = session->processes; process; process = process->next) {
+		if (process->complete && !process->answered && others)
+			session_answer(session, process, RING_COLLECTOR_DRAINED);
+	}
+	answer_holds(session, now_ns);
+	forget_dead(session);
+}
+
+void session_stop(struct session *session, uint64_t now_ns)
+{
+	for (struct process *process = session->processes; process; process = process->next) {
+		const char *how = process->complete ? NULL : end_of(process, now_ns);
+
+		if (!process->complete)
+			complete(session, process, how ? how : "detached", now_ns);
+	}
+	finish(session, now_ns);
+}
+
+bool session_needs_polling(const struct session *session, uint64_t now_ns)
+{
+	if (session_live(session) > 0 || child_expected(session, now_ns))
+		return true;
+	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
+		if (hold->closing)
+			return true;
+	}
+	return false;
+}

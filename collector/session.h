@@ -1,0 +1,112 @@
+/*
+ * session.h - one process tree and its trace file.
+ *
+ * A session begins with the first join (or hold) that names it. It is finished when no process image lives, no hold
+ * connection is open, and no child that was forked a moment ago may still join.
+ *
+ * When its file cannot be written the session has FAILED: its processes are told why, and their rings are emptied all
+ * the same, so that evprof never holds a program up.
+ */
+#ifndef COLLECTOR_SESSION_H
+#define COLLECTOR_SESSION_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control.h"
+#include "drain.h"
+#include "events.h"
+#include "evprof/ring.h"
+#include "hold.h"
+#include "loop.h"
+#include "output.h"
+#include "trace_writer.h"
+
+struct process;
+
+#define SESSION_DEFINITIONS_BYTES ((size_t)128 << 10)
+#define SESSION_CLOCKS 8
+
+/* What all sessions of a collector share: memory that is used for one thing after the other. */
+struct session_tools {
+	struct loop *loop;
+	struct events_buffer *events;
+	struct trace_packer *packer;
+	uint8_t *definitions; /* SESSION_DEFINITIONS_BYTES */
+	/* A host's daemon: the folder of all traces and the template below it. NULL: each session says itself where. */
+	const char *output_dir;
+	const char *output_template;
+};
+
+struct session_clock {
+	uint32_t kind;
+	uint32_t shift;
+};
+
+struct session {
+	struct session *next;
+	struct session_tools *tools;
+	uint8_t id[CONTROL_SESSION_DIGITS / 2];
+	char *output; /* the template, as the first message had it */
+
+	bool opened; /* the file was made, or that failed */
+	bool failed;
+	bool finished;
+	char path[PATH_MAX];
+	char error[RING_TEXT_BYTES];
+	struct trace_writer writer;
+
+	struct process *processes;
+	struct hold *holds;
+	uint32_t process_count; /* ever joined: the next one's number */
+	uint32_t thread_count;
+	uint64_t events; /* in the file */
+	uint64_t lost;	 /* of threads and processes that have ended */
+
+	uint32_t missing_children; /* forked by images that are complete, not joined */
+	uint64_t grace_until_ns;   /* so long a missing child is waited for */
+	struct session_clock clocks[SESSION_CLOCKS];
+	unsigned clock_count;
+	uint64_t clock_next_ns;
+};
+
+struct session *session_new(struct session_tools *tools, const struct control_message *first);
+/* Only a finished session, or one that never had a process. */
+void session_free(struct session *session);
+
+/*
+ * Takes over both descriptors on success. On failure -errno and one line in `reason`; the descriptors stay the
+ * caller's.
+ */
+int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd, pid_t pid,
+		 char *reason, size_t reason_bytes);
+/* Likewise. */
+int session_hold(struct session *session, int fd);
+
+/* Reads from all rings. Processes that have ended become complete. */
+void session_round(struct session *session, uint64_t now_ns, struct drain_result *result);
+
+/* Answers those who wait, and finishes the session when nothing is left. Called with an empty backlog. */
+void session_settle(struct session *session, uint64_t now_ns);
+
+/* The collector ends: everything that is there goes into the file, and the file is finished. */
+void session_stop(struct session *session, uint64_t now_ns);
+
+/* Process images that are not complete. */
+uint32_t session_live(const struct session *session);
+
+/* Nothing happens without polling. */
+bool session_needs_polling(const struct session *session, uint64_t now_ns);
+
+/* For drain.c. A failed write fails the session. */
+int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
+int session_write(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
+		  const void *raw, size_t raw_bytes);
+/* Frees the text. */
+void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text);
+uint32_t session_next_thread(struct session *session);
+void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS]);
+void session_count_lost(struct session *session, uint64_t lost);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * trace_writer.c - chunks, checksums, compression and the index of a trace file. The only place that knows zstd.
+ *
+ * Called by the session and by drain.c. Knows nothing of what the payloads mean.
+ */
+#include "trace_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "clock.h"
+
+#define ZSTD_LEVEL 1
+#define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
+
+struct trace_packer {
+	ZSTD_CCtx *context;
+	size_t capacity;
+	uint8_t out[]; /* a chunk: header, payload, padding */
+};
+
+struct trace_packer *trace_packer_new(void)
+{
+	size_t capacity = sizeof(struct trace_chunk) + ZSTD_COMPRESSBOUND(TRACE_WRITER_RAW_MAX_BYTES) + 8;
+	struct trace_packer *packer = malloc(sizeof(*packer) + capacity);
+
+	if (packer)
+		*packer = (struct trace_packer){.context = NULL, .capacity = capacity};
+	return packer;
+}
+
+void trace_packer_free(struct trace_packer *packer)
+{
+	if (packer)
+		ZSTD_freeCCtx(packer->context);
+	free(packer);
+}
+
+static uint32_t checksum(const void *bytes, size_t count)
+{
+	return (uint32_t)crc32_z(0, bytes, count);
+}
+
+/* Writes all of it at the end of the file, or leaves the file as it was. */
+static int append(struct trace_writer *writer, const void *bytes, size_t count)
+{
+	size_t done = 0;
+
+	while (done < count) {
+		ssize_t wrote = pwrite(writer->fd, (const char *)bytes + done, count - done,
+				       (off_t)(writer->offset + done));
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0) {
+			writer->error = wrote < 0 ? -errno : -EIO;
+			if (ftruncate(writer->fd, (off_t)writer->offset) < 0)
+				return writer->error; /* a reader stops at the last whole chunk by itself */
+			return writer->error;
+		}
+		done += (size_t)wrote;
+	}
+	writer->offset += count;
+	return 0;
+}
+
+int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, const uint8_t session[16])
+{
+	struct trace_header header = {.version = TRACE_VERSION,
+				      .header_bytes = sizeof(header),
+				      .created_ns = clock_realtime_ns()};
+	int error;
+
+	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
+	memcpy(header.session, session, sizeof(header.session));
+	header.crc = checksum(&header, offsetof(struct trace_header, crc));
+	*writer = (struct trace_writer){.fd = fd, .packer = packer};
+	error = append(writer, &header, sizeof(header));
+	if (error)
+		writer->fd = -1;
+	return error;
+}
+
+/* The payload as it is stored: compressed where that helps. Returns its size. */
+static size_t pack(struct trace_packer *packer, uint8_t *out, const void *raw, size_t raw_bytes, uint16_t *codec)
+{
+	*codec = TRACE_CODEC_NONE;
+	if (raw_bytes >= COMPRESS_MIN_BYTES && !packer->context)
+		packer->context = ZSTD_createCCtx();
+	if (raw_bytes >= COMPRESS_MIN_BYTES && packer->context) {
+		size_t room = packer->capacity - sizeof(struct trace_chunk) - 8;
+		size_t stored = ZSTD_compressCCtx(packer->context, out, room, raw, raw_bytes, ZSTD_LEVEL);
+
+		if (!ZSTD_isError(stored) && stored < raw_bytes) {
+			*codec = TRACE_CODEC_ZSTD;
+			return stored;
+		}
+	}
+	if (raw_bytes > 0)
+		memcpy(out, raw, raw_bytes);
+	return raw_bytes;
+}
+
+static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, const void *raw, size_t raw_bytes)
+{
+	struct trace_packer *packer = writer->packer;
+	uint8_t *payload = packer->out + sizeof(chunk);
+	size_t stored;
+	size_t padded;
+
+	if (writer->error)
+		return writer->error;
+	if (raw_bytes > TRACE_WRITER_RAW_MAX_BYTES)
+		return -EMSGSIZE;
+	chunk.magic = TRACE_CHUNK_MAGIC;
+	stored = pack(packer, payload, raw, raw_bytes, &chunk.codec);
+	chunk.stored_bytes = (uint32_t)stored;
+	chunk.raw_bytes = (uint32_t)raw_bytes;
+	chunk.payload_crc = checksum(payload, stored);
+	chunk.crc = checksum(&chunk, offsetof(struct trace_chunk, crc));
+	memcpy(packer->out, &chunk, sizeof(chunk));
+	padded = (stored + 7) & ~(size_t)7;
+	memset(payload + stored, 0, padded - stored);
+	return append(writer, packer->out, sizeof(chunk) + padded);
+}
+
+static int write_index(struct trace_writer *writer)
+{
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_INDEX,
+				    .process = TRACE_NOBODY,
+				    .thread = TRACE_NOBODY,
+				    .events = writer->entry_count,
+				    .previous = writer->index_offset};
+	uint64_t at = writer->offset;
+	int error = write_chunk(writer, chunk, writer->entries, writer->entry_count * sizeof(writer->entries[0]));
+
+	if (error)
+		return error;
+	writer->index_offset = at;
+	writer->entry_count = 0;
+	return 0;
+}
+
+/* Room for one more entry. The array grows to TRACE_INDEX_EVERY entries and no further. */
+static int reserve_entry(struct trace_writer *writer)
+{
+	struct trace_index_entry *entries;
+	unsigned capacity = writer->entry_capacity ? writer->entry_capacity * 2 : 64;
+
+	if (writer->entry_count < writer->entry_capacity)
+		return 0;
+	entries = realloc(writer->entries, capacity * sizeof(entries[0]));
+	if (!entries)
+		return -ENOMEM;
+	writer->entries = entries;
+	writer->entry_capacity = capacity;
+	return 0;
+}
+
+int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	uint64_t at = writer->offset;
+	int error = writer->error ? writer->error : reserve_entry(writer);
+
+	if (!error)
+		error = write_chunk(writer, *chunk, raw, raw_bytes);
+	if (error)
+		return writer->error = error;
+	writer->entries[writer->entry_count++] = (struct trace_index_entry){.offset = at,
+									    .first_ticks = chunk->first_ticks,
+									    .last_ticks = chunk->last_ticks,
+									    .process = chunk->process,
+									    .thread = chunk->thread,
+									    .events = chunk->events,
+									    .type = chunk->type};
+	return writer->entry_count < TRACE_INDEX_EVERY ? 0 : write_index(writer);
+}
+
+int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes)
+{
+	struct trace_end end = {
+	    .magic = TRACE_END_MAGIC, .events = events, .lost = lost, .processes = processes};
+	int error = writer->error;
+
+	if (!error && (writer->entry_count > 0 || writer->index_offset == 0))
+		error = write_index(writer);
+	if (error)
+		return error;
+	end.index_offset = writer->index_offset;
+	end.crc = checksum(&end, offsetof(struct trace_end, crc));
+	return append(writer, &end, sizeof(end));
+}
+
+void trace_writer_close(struct trace_writer *writer)
+{
+	if (writer->fd >= 0)
+		close(writer->fd);
+	free(writer->entries);
+	*writer = (struct trace_writer){.fd = -1, .error = -EBADF};
+}
