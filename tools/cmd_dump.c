@@ -1,0 +1,281 @@
+/*
+ * cmd_dump.c - evprof dump: every event, one a line, all threads merged by time.
+ *
+ * A line is: ns since the start of the trace, pid, tid, kind, and what the kind has to say, with tabs between. In names,
+ * backslash, control characters and what is no text are escaped (output_line), so a line is a line and a tab a tab.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labels.h"
+#include "merge.h"
+#include "output.h"
+#include "progress.h"
+#include "trace_reader.h"
+#include "verbs.h"
+
+static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
+
+static const char help_text[] =
+    "usage: evprof dump [options] TRACE\n"
+    "\n"
+    "Prints every event, one a line, in order of time. Fields are separated by tabs: ns since the start of the trace,\n"
+    "pid, tid, kind, and then\n"
+    "\n"
+    "  call, resume, throw, return, yield, unwind, frame    name (qualified where known), file:line\n"
+    "  c_call, c_return, c_exception    {name as cProfile has it}\n"
+    "  exception                        type\n"
+    "  malloc, calloc                   address, size, domain (raw, mem, obj)\n"
+    "  realloc                          address, size, domain, old address\n"
+    "  free                             address, -, domain\n"
+    "  gap                              number of events that are missing here\n"
+    "  stack                            number of frames that follow: the stack, outermost first\n"
+    "  process_start                    exec, fork or rejoin\n"
+    "  fork                             pid of the child\n"
+    "  exec_failed                      errno\n"
+    "  exit                             status\n"
+    "  mark                             name\n"
+    "  pause                            stop or start\n"
+    "  thread_start, thread_end         name of the thread\n"
+    "\n"
+    "      --process PID   only this process\n"
+    "      --thread TID    only this thread\n"
+    "\n"
+    "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
+
+struct request {
+	int64_t pid; /* 0: all */
+	int64_t tid;
+	struct progress progress;
+};
+
+static void put_code(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *code = trace_name(&process->codes, id);
+	struct text name;
+
+	if (!code) {
+		output_format(output, "?\t?:%u", id);
+		return;
+	}
+	name = trace_string(code, 2).length ? trace_string(code, 2) : trace_string(code, 1);
+	output_line(output, name);
+	output_char(output, '\t');
+	output_line(output, trace_string(code, 0));
+	output_char(output, ':');
+	output_u64(output, code->number);
+}
+
+/* The text of label_native(), in braces, without making a copy for each event. */
+static void put_native(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *function = trace_name(&process->functions, id);
+
+	if (!function) {
+		output_string(output, "?");
+		return;
+	}
+	if (trace_string(function, 0).length) {
+		output_string(output, "{method '");
+		output_line(output, trace_string(function, 1));
+		output_string(output, "' of '");
+		output_line(output, trace_string(function, 0));
+		output_string(output, "' objects}");
+		return;
+	}
+	output_string(output, "{built-in method ");
+	output_line(output, trace_string(function, 3));
+	output_string(output, trace_string(function, 3).length ? "." : "");
+	output_line(output, trace_string(function, 1));
+	output_char(output, '}');
+}
+
+static void put_type(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *type = trace_name(&process->types, id);
+	struct text name;
+
+	if (!type) {
+		output_string(output, "?");
+		return;
+	}
+	name = trace_string(type, 2).length ? trace_string(type, 2) : trace_string(type, 1);
+	if (trace_string(type, 3).length) {
+		output_line(output, trace_string(type, 3));
+		output_char(output, '.');
+	}
+	output_line(output, name);
+}
+
+static void put_mark(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *mark = trace_name(&process->marks, id);
+
+	output_line(output, mark ? trace_string(mark, 1) : text_of("?"));
+}
+
+static void put_memory(struct output *output, uint32_t head, const uint64_t *extra)
+{
+	static const char *const domains[] = {"raw", "mem", "obj", "?"};
+
+	output_hex(output, wire_memory_address(extra[0]));
+	output_char(output, '\t');
+	if (wire_head_kind(head) == WIRE_FREE)
+		output_char(output, '-');
+	else
+		output_u64(output, wire_memory_size(head, extra[0]));
+	output_char(output, '\t');
+	output_string(output, domains[wire_memory_domain(head)]);
+	if (wire_head_kind(head) == WIRE_REALLOC) {
+		output_char(output, '\t');
+		output_hex(output, wire_memory_address(extra[1]));
+	}
+}
+
+static void put_number(struct output *output, unsigned kind, uint64_t number)
+{
+	static const char *const starts[] = {"exec", "fork", "rejoin"};
+
+	if (kind == WIRE_PROCESS_START && number < 3)
+		output_string(output, starts[number]);
+	else if (kind == WIRE_PAUSE)
+		output_string(output, number ? "stop" : "start");
+	else
+		output_u64(output, number);
+}
+
+static void put_details(struct output *output, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+	uint32_t argument = wire_head_arg(event->head);
+
+	if ((kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME)
+		put_code(output, event->process, argument);
+	else if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION)
+		put_native(output, event->process, argument);
+	else if (kind == WIRE_EXCEPTION)
+		put_type(output, event->process, argument);
+	else if (wire_is_memory(kind))
+		put_memory(output, event->head, event->extra);
+	else if (kind == WIRE_MARK)
+		put_mark(output, event->process, argument);
+	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)
+		output_line(output, text_of(event->thread->name ? event->thread->name : ""));
+	else
+		put_number(output, kind, kind == WIRE_GAP ? *event->extra : argument);
+}
+
+static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+
+	if (kind == WIRE_TIME || kind == WIRE_NONE || kind >= WIRE_KINDS)
+		return;
+	output_i64(output, event->ns - trace->start_ns);
+	output_char(output, '\t');
+	output_i64(output, event->process->pid);
+	output_char(output, '\t');
+	output_u64(output, event->thread->tid);
+	output_char(output, '\t');
+	output_string(output, kind_names[kind]);
+	output_char(output, '\t');
+	put_details(output, event);
+	output_char(output, '\n');
+}
+
+static bool is_wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
+{
+	const struct request *request = owner;
+
+	return (!request->pid || process->pid == request->pid) && (!request->tid || thread->tid == request->tid);
+}
+
+static void chunk_loaded(void *owner, uint32_t events)
+{
+	progress_add(&((struct request *)owner)->progress, events);
+}
+
+static uint64_t events_of(const struct trace *trace)
+{
+	uint64_t events = 0;
+	size_t i;
+
+	for (i = 0; i < trace->place_count; i++)
+		events += trace->places[i].type == TRACE_CHUNK_EVENTS ? trace->places[i].events : 0;
+	return events;
+}
+
+static int dump_events(struct trace *trace, struct output *output, struct request *request)
+{
+	struct merge merge;
+	struct merge_event event;
+	int error = merge_open(&merge, trace, is_wanted, request);
+
+	if (error)
+		return error;
+	merge.loaded = chunk_loaded;
+	merge.owner = request;
+	while (!output->error && merge_next(&merge, &event))
+		put_event(output, trace, &event);
+	merge_close(&merge);
+	return 0;
+}
+
+static int dump(const char *path, struct request *request)
+{
+	struct trace *trace = trace_open_or_say(path);
+	struct output output;
+	int status = TRACE_EXIT_FAILED;
+	int error;
+
+	if (!trace)
+		return TRACE_EXIT_FAILED;
+	error = output_open(&output, "-");
+	if (!error) {
+		progress_begin(&request->progress, "dumping", events_of(trace));
+		error = dump_events(trace, &output, request);
+		progress_end(&request->progress);
+		if (output_close(&output) < 0 && !error)
+			error = -EIO;
+	}
+	if (error)
+		fprintf(stderr, "evprof dump: %s: cannot write the events: %s\n", path, strerror(-error));
+	else
+		status = trace_say_verdict(trace);
+	trace_close(trace);
+	return status;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	static const struct option options[] = {{"process", required_argument, NULL, 'p'},
+						{"thread", required_argument, NULL, 't'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
+	struct request request = {0};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		bool good = true;
+
+		if (option == 'h') {
+			fputs(help_text, stdout);
+			return TRACE_EXIT_FINE;
+		}
+		if (option == 'p')
+			good = verb_number("dump", "--process", optarg, 1, &request.pid);
+		else if (option == 't')
+			good = verb_number("dump", "--thread", optarg, 1, &request.tid);
+		else
+			return verb_misused("dump", "the option %s is not known or lacks its value", argv[optind - 1]);
+		if (!good)
+			return TRACE_EXIT_FAILED;
+	}
+	if (optind != argc - 1)
+		return verb_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
+	return dump(argv[optind], &request);
+}

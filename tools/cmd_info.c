@@ -1,0 +1,377 @@
+/*
+ * cmd_info.c - evprof info: what is in a trace, for people and as JSON.
+ *
+ * Reads and checks the whole file, so that damage anywhere is told.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "output.h"
+#include "progress.h"
+#include "trace_reader.h"
+#include "verbs.h"
+
+static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
+
+static const char help_text[] =
+    "usage: evprof info [options] TRACE...\n"
+    "\n"
+    "Shows what is in a trace: processes, threads, events by kind, losses. Checks the whole file.\n"
+    "\n"
+    "      --json    for programs: one object a trace; an array of them for several traces\n"
+    "      --quick   do not read the events of a complete trace to check them\n"
+    "\n"
+    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+
+static uint64_t sum_of(const uint64_t *counts)
+{
+	uint64_t sum = 0;
+	unsigned kind;
+
+	for (kind = 0; kind < WIRE_KINDS; kind++)
+		sum += counts[kind];
+	return sum;
+}
+
+struct totals {
+	uint64_t events;
+	uint64_t lost;
+};
+
+static struct totals count_totals(const struct trace *trace)
+{
+	struct totals totals = {0};
+	uint32_t i;
+
+	if (trace->complete)
+		return (struct totals){trace->end.events, trace->end.lost};
+	for (i = 0; i < trace->thread_count; i++) {
+		if (!trace->threads[i])
+			continue;
+		totals.events += sum_of(trace->threads[i]->events);
+		totals.lost += sum_of(trace->threads[i]->lost);
+	}
+	for (i = 0; i < trace->process_count; i++)
+		totals.lost += trace->processes[i] ? sum_of(trace->processes[i]->lost) : 0;
+	return totals;
+}
+
+/* --- JSON --- */
+
+static json_t *json_counts(const uint64_t *counts)
+{
+	json_t *object = json_object();
+	unsigned kind;
+
+	for (kind = 1; kind < WIRE_KINDS; kind++)
+		if (counts[kind])
+			json_object_set_new(object, kind_names[kind], json_integer((json_int_t)counts[kind]));
+	if (counts[WIRE_NONE])
+		json_object_set_new(object, "unknown", json_integer((json_int_t)counts[WIRE_NONE]));
+	return object;
+}
+
+/* Text with U+FFFD for what is none. */
+static json_t *json_any(const char *text)
+{
+	struct output clean;
+	json_t *value = json_string(text);
+
+	if (value || output_open_nowhere(&clean) < 0)
+		return value;
+	output_char(&clean, '"');
+	output_json(&clean, (struct text){text, strlen(text) < 65536 ? strlen(text) : 65536});
+	output_char(&clean, '"');
+	value = json_loadb(clean.buffer, clean.used, JSON_DECODE_ANY, NULL);
+	output_abandon(&clean);
+	return value ? value : json_null();
+}
+
+static json_t *json_thread(const struct trace_thread *thread)
+{
+	return json_pack("{s:I, s:o, s:o, s:o}", "tid", (json_int_t)thread->tid, "name",
+			 thread->name ? json_any(thread->name) : json_null(), "events", json_counts(thread->events),
+			 "lost", json_counts(thread->lost));
+}
+
+static void copy_member(json_t *to, const json_t *from, const char *member)
+{
+	json_t *value = from ? json_object_get(from, member) : NULL;
+
+	if (value)
+		json_object_set(to, member, value);
+	else
+		json_object_set_new(to, member, json_null());
+}
+
+static json_t *json_process(const struct trace *trace, const struct trace_process *process)
+{
+	static const char *const members[] = {"python", "argv", "exe", "cwd", "host", "program", "start"};
+	static const char *const end_members[] = {"how", "status", "signal"};
+	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
+	json_t *threads = json_array();
+	size_t i;
+
+	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		copy_member(object, process->meta, members[i]);
+	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
+		copy_member(object, process->end, end_members[i]);
+	json_object_set_new(object, "lost", json_counts(process->lost));
+	for (i = 0; i < process->thread_count; i++)
+		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
+	json_object_set_new(object, "threads", threads);
+	return object;
+}
+
+static json_t *json_trace(const struct trace *trace)
+{
+	struct totals totals = count_totals(trace);
+	char missing[1024];
+	int verdict = trace_verdict(trace, missing, sizeof(missing));
+	json_t *processes = json_array();
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i])
+			json_array_append_new(processes, json_process(trace, trace->processes[i]));
+	return json_pack("{s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "trace", json_any(trace->path), "complete",
+			 trace->complete && !verdict, "missing", verdict ? json_string(missing) : json_null(), "events",
+			 (json_int_t)totals.events, "lost", (json_int_t)totals.lost, "duration_ns",
+			 (json_int_t)(trace->end_ns - trace->start_ns), "created_ns",
+			 (json_int_t)trace->header.created_ns, "size_bytes", (json_int_t)trace->size_bytes, "processes",
+			 processes);
+}
+
+/* --- for people --- */
+
+static void print_counts(struct output *output, const uint64_t *counts)
+{
+	const char *separator = "";
+	unsigned kind;
+
+	for (kind = 0; kind < WIRE_KINDS; kind++) {
+		if (!counts[kind])
+			continue;
+		output_format(output, "%s%s %" PRIu64, separator, kind == WIRE_NONE ? "unknown" : kind_names[kind],
+			      counts[kind]);
+		separator = ", ";
+	}
+}
+
+static void print_text(struct output *output, const char *text)
+{
+	output_line(output, text_of(text));
+}
+
+static void print_thread(struct output *output, const struct trace_thread *thread)
+{
+	output_format(output, "  thread %" PRIu32 " ", thread->tid);
+	if (thread->name && thread->name[0]) {
+		output_char(output, '"');
+		print_text(output, thread->name);
+		output_string(output, "\" ");
+	}
+	output_format(output, "%" PRIu64 " events", sum_of(thread->events));
+	if (sum_of(thread->events))
+		output_string(output, ": ");
+	print_counts(output, thread->events);
+	if (sum_of(thread->lost)) {
+		output_string(output, "; LOST: ");
+		print_counts(output, thread->lost);
+	}
+	output_char(output, '\n');
+}
+
+static void print_end(struct output *output, const struct trace_process *process)
+{
+	const char *how = json_string_value(json_object_get(process->end, "how"));
+	const json_t *status = json_object_get(process->end, "status");
+	const json_t *number = json_object_get(process->end, "signal");
+
+	if (!process->end) {
+		output_string(output, ", its end is not in the trace");
+		return;
+	}
+	output_string(output, ", ended: ");
+	print_text(output, how ? how : "?");
+	if (json_is_integer(status))
+		output_format(output, ", status %lld", (long long)json_integer_value(status));
+	if (json_is_integer(number))
+		output_format(output, ", signal %lld", (long long)json_integer_value(number));
+}
+
+static void print_process(struct output *output, const struct trace *trace, const struct trace_process *process)
+{
+	const json_t *arguments = json_object_get(process->meta, "argv");
+	const json_t *argument;
+	size_t i;
+
+	output_format(output, "\nprocess %lld, child of %lld: Python ", (long long)process->pid,
+		      (long long)process->ppid);
+	print_text(output, trace_process_text(process, "python"));
+	output_string(output, ", started by ");
+	print_text(output, trace_process_text(process, "start"));
+	print_end(output, process);
+	output_string(output, "\n ");
+	json_array_foreach((json_t *)arguments, i, argument)
+	{
+		output_char(output, ' ');
+		print_text(output, json_string_value(argument) ? json_string_value(argument) : "");
+	}
+	output_char(output, '\n');
+	for (i = 0; i < process->thread_count; i++)
+		print_thread(output, trace->threads[process->threads[i]]);
+	if (sum_of(process->lost)) {
+		output_string(output, "  LOST in threads without a ring: ");
+		print_counts(output, process->lost);
+		output_char(output, '\n');
+	}
+}
+
+static void print_created(struct output *output, const struct trace *trace)
+{
+	time_t seconds = (time_t)(trace->header.created_ns / UINT64_C(1000000000));
+	struct tm parts;
+	char text[64];
+
+	if (localtime_r(&seconds, &parts) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts))
+		output_format(output, "recorded  %s\n", text);
+}
+
+static void print_trace(struct output *output, const struct trace *trace)
+{
+	struct totals totals = count_totals(trace);
+	char missing[1024];
+	int verdict = trace_verdict(trace, missing, sizeof(missing));
+	uint32_t i;
+
+	output_string(output, "trace     ");
+	print_text(output, trace->path);
+	output_format(output, "\nstate     %s%s\n", verdict ? "incomplete: " : "complete", missing);
+	print_created(output, trace);
+	output_format(output, "duration  %.6f s\n", (double)(trace->end_ns - trace->start_ns) / 1e9);
+	output_format(output, "events    %" PRIu64 ", %" PRIu64 " lost\n", totals.events, totals.lost);
+	output_format(output, "size      %" PRIu64 " bytes", trace->size_bytes);
+	if (totals.events)
+		output_format(output, ", %.2f an event", (double)trace->size_bytes / (double)totals.events);
+	output_char(output, '\n');
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i])
+			print_process(output, trace, trace->processes[i]);
+}
+
+/* --- all --- */
+
+static void tick(void *owner, uint64_t bytes)
+{
+	struct progress *progress = owner;
+
+	progress_add(progress, bytes - progress->done);
+}
+
+static int read_all(struct trace *trace, bool quick)
+{
+	struct progress progress;
+	int error = 0;
+	uint32_t i;
+
+	progress_begin(&progress, "checking", trace->size_bytes);
+	if (!quick)
+		trace_check(trace, tick, &progress);
+	for (i = 0; i < trace->thread_count && !error; i++)
+		if (trace->threads[i])
+			error = trace_count_events(trace, trace->threads[i]);
+	progress_end(&progress);
+	return error;
+}
+
+/* One trace, printed or added to list. Returns the exit status that it asks for. */
+static int show(const char *path, bool quick, json_t *list, struct output *output)
+{
+	struct trace *trace = trace_open_or_say(path);
+	int status;
+
+	if (!trace)
+		return TRACE_EXIT_FAILED;
+	if (read_all(trace, quick) < 0) {
+		fprintf(stderr, "evprof info: %s: %s\n", path, strerror(ENOMEM));
+		trace_close(trace);
+		return TRACE_EXIT_FAILED;
+	}
+	if (list)
+		json_array_append_new(list, json_trace(trace));
+	else
+		print_trace(output, trace);
+	status = trace_say_verdict(trace);
+	trace_close(trace);
+	return status;
+}
+
+static void print_list(struct output *output, const json_t *list, bool several)
+{
+	char *text = NULL;
+
+	if (json_array_size(list))
+		text = json_dumps(several ? list : json_array_get(list, 0), JSON_INDENT(1));
+	if (text) {
+		output_string(output, text);
+		output_char(output, '\n');
+	}
+	free(text);
+}
+
+static int info(char *const *paths, int count, bool json, bool quick)
+{
+	json_t *list = json ? json_array() : NULL;
+	struct output output;
+	int status = TRACE_EXIT_FINE;
+	int error = output_open(&output, "-");
+	int i;
+
+	for (i = 0; i < count && !error; i++) {
+		int one;
+
+		if (i && !json)
+			output_char(&output, '\n');
+		one = show(paths[i], quick, list, &output);
+		status = one > status ? one : status;
+	}
+	if (list && !error)
+		print_list(&output, list, count > 1);
+	json_decref(list);
+	if (!error)
+		error = output_close(&output);
+	if (error)
+		fprintf(stderr, "evprof info: cannot write: %s\n", strerror(-error));
+	return error ? TRACE_EXIT_FAILED : status;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"json", no_argument, NULL, 'j'}, {"quick", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
+	bool json = false;
+	bool quick = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(help_text, stdout);
+			return TRACE_EXIT_FINE;
+		}
+		if (option == '?')
+			return verb_misused("info", "the option %s is not known", argv[optind - 1]);
+		json |= option == 'j';
+		quick |= option == 'q';
+	}
+	if (optind == argc)
+		return verb_misused("info", "a trace is missing");
+	return info(argv + optind, argc - optind, json, quick);
+}

@@ -1,0 +1,412 @@
+/*
+ * cmd_run.c - evprof run: starts a program with the library in it, waits, and says what was recorded.
+ *
+ * Ends as the program ends: with its status, or by its signal. Ctrl-C and Ctrl-\ are for the program; SIGTERM and SIGHUP
+ * are passed on to it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/control.h"
+#include "run_places.h"
+#include "run_session.h"
+#include "verbs.h"
+
+/* As env(1) and nohup(1) have them. */
+enum { EXIT_FAILED = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
+
+static const char help_text[] =
+    "usage: evprof run [options] -- PROGRAM [arguments]\n"
+    "\n"
+    "Runs a program and records what Python does in it and in its children. Its input, output, exit status and signals\n"
+    "are its own.\n"
+    "\n"
+    "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
+    "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
+    "      --events LIST       of call, c_call, exception, mem\n"
+    "      --ring-size BYTES   buffer of each thread\n"
+    "      --on-full WHAT      when a buffer is full: wait or drop\n"
+    "      --no-children       do not follow child processes\n"
+    "      --socket SOCKET     use the host's collector, which decides where the trace goes (or $EVPROF_SOCKET)\n"
+    "      --log LEVEL         what evprof says in the program\n"
+    "  -q, --quiet             no line at the end\n"
+    "\n"
+    "Exit status: that of the program; 125 if evprof fails, 126 or 127 if the program cannot be run or found.\n";
+
+struct request {
+	const char *output;
+	const char *socket;
+	bool quiet;
+	char *const *program;
+};
+
+/* --- options --- */
+
+/* Options that only set the variable of the same meaning: the library says which values are allowed. */
+static const struct {
+	int option;
+	const char *variable;
+} passed_on[] = {
+    {'e', ENV_EVENTS},
+    {'r', ENV_RING_SIZE},
+    {'f', ENV_ON_FULL},
+    {'l', ENV_LOG},
+};
+
+static bool pass_on(int option)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		if (passed_on[i].option == option) {
+			setenv(passed_on[i].variable, optarg, 1);
+			return true;
+		}
+	return false;
+}
+
+/* Returns 0 to go on, else the exit status + 1. */
+static int take_options(struct request *request, int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"output", required_argument, NULL, 'o'},	 {"events", required_argument, NULL, 'e'},
+	    {"ring-size", required_argument, NULL, 'r'}, {"on-full", required_argument, NULL, 'f'},
+	    {"no-children", no_argument, NULL, 'c'},	 {"socket", required_argument, NULL, 's'},
+	    {"log", required_argument, NULL, 'l'},	 {"quiet", no_argument, NULL, 'q'},
+	    {"help", no_argument, NULL, 'h'},		 {0}};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+o:qh", options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(help_text, stdout);
+			return 1;
+		}
+		if (option == 'o')
+			request->output = optarg;
+		else if (option == 's')
+			request->socket = optarg;
+		else if (option == 'q')
+			request->quiet = true;
+		else if (option == 'c')
+			setenv(ENV_CHILDREN, "0", 1);
+		else if (!pass_on(option)) {
+			verb_misused("run", "the option %s is not known or lacks its value", argv[optind - 1]);
+			return EXIT_FAILED + 1;
+		}
+	}
+	request->program = argv + optind;
+	if (optind == argc) {
+		verb_misused("run", "a program is missing");
+		return EXIT_FAILED + 1;
+	}
+	return 0;
+}
+
+static void use_environment(struct request *request)
+{
+	const char *output = getenv(ENV_OUTPUT);
+	const char *socket = getenv(ENV_SOCKET);
+
+	if (!request->output)
+		request->output = output && output[0] ? output : OUTPUT_DEFAULT;
+	if (!request->socket && socket && socket[0])
+		request->socket = socket;
+	/* This is a session of its own, also inside of another. */
+	unsetenv(ENV_SESSION);
+}
+
+/* The collector expands the template: percent signs of the directory are no part of it. */
+static char *absolute_template(const char *template)
+{
+	char *directory;
+	char *result;
+	char *to;
+	const char *from;
+
+	if (template[0] == '/')
+		return strdup(template);
+	directory = getcwd(NULL, 0);
+	result = directory ? malloc(2 * strlen(directory) + strlen(template) + 2) : NULL;
+	if (result) {
+		for (from = directory, to = result; *from; from++) {
+			if (*from == '%')
+				*to++ = '%';
+			*to++ = *from;
+		}
+		*to++ = '/';
+		strcpy(to, template);
+	}
+	free(directory);
+	return result;
+}
+
+/* --- the program --- */
+
+static volatile pid_t program_pid;
+
+static void pass_signal(int number)
+{
+	if (program_pid > 0)
+		kill(program_pid, number);
+}
+
+struct signals {
+	struct sigaction before[4];
+	sigset_t mask;
+};
+
+static const int signal_numbers[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+/* All are blocked until the program is there to get them. */
+static void take_signals(struct signals *signals)
+{
+	struct sigaction action = {.sa_flags = SA_RESTART};
+	sigset_t blocked;
+	int i;
+
+	sigemptyset(&blocked);
+	for (i = 0; i < 4; i++)
+		sigaddset(&blocked, signal_numbers[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &signals->mask);
+	for (i = 0; i < 4; i++) {
+		sigaction(signal_numbers[i], NULL, &signals->before[i]);
+		action.sa_handler = i < 2 ? SIG_IGN : pass_signal;
+		if (signals->before[i].sa_handler != SIG_IGN)
+			sigaction(signal_numbers[i], &action, NULL);
+	}
+}
+
+static void give_signals_back(const struct signals *signals)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		sigaction(signal_numbers[i], &signals->before[i], NULL);
+	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}
+
+static int set_preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *value = NULL;
+	int error;
+
+	if (!before || !before[0])
+		return setenv("LD_PRELOAD", library, 1);
+	if (asprintf(&value, "%s:%s", library, before) < 0)
+		return -1;
+	error = setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return error;
+}
+
+static int set_environment(const struct request *request, const struct run_session *session, const char *library)
+{
+	char *value = NULL;
+	int error;
+
+	if (asprintf(&value, "%s:%d:%s", session->id, (int)getpid(), session->socket) < 0)
+		return -1;
+	error = setenv(ENV_SESSION, value, 1);
+	free(value);
+	if (request->socket)
+		error |= setenv(ENV_SOCKET, session->socket, 1);
+	return error | setenv(ENV_OUTPUT, request->output, 1) | set_preload(library);
+}
+
+/* In the child. */
+static void become_program(const struct request *request, const struct run_session *session, const char *library,
+			   const struct signals *signals, int report)
+{
+	int error = ENOMEM;
+
+	give_signals_back(signals);
+	if (set_environment(request, session, library) == 0) {
+		execvp(request->program[0], request->program);
+		error = errno;
+	}
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(EXIT_FAILED);
+	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+}
+
+/* Runs the program to its end. Returns its wait status; *failed is the errno if it could not be run. */
+static int run_program(const struct request *request, const struct run_session *session, const char *library,
+		       int *failed)
+{
+	struct signals signals;
+	int report[2];
+	int status = 0;
+	pid_t child;
+
+	*failed = 0;
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		*failed = errno;
+		return 0;
+	}
+	take_signals(&signals);
+	child = fork();
+	if (child == 0)
+		become_program(request, session, library, &signals, report[1]);
+	*failed = child < 0 ? errno : 0;
+	program_pid = child;
+	sigprocmask(SIG_SETMASK, &signals.mask, NULL);
+	close(report[1]);
+	if (child > 0 && read(report[0], failed, sizeof(*failed)) < 0)
+		*failed = 0;
+	close(report[0]);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	program_pid = 0;
+	give_signals_back(&signals);
+	return status;
+}
+
+/* --- the end --- */
+
+/* The path as the user would type it: below the working directory it is relative; quoted where a shell needs it. */
+static char *shown_path(const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+	char *directory = getcwd(NULL, 0);
+	size_t length = directory ? strlen(directory) : 0;
+	char *text = NULL;
+	char *to;
+
+	if (length > 1 && strncmp(path, directory, length) == 0 && path[length] == '/')
+		path += length + 1;
+	free(directory);
+	text = malloc(4 * strlen(path) + 3 + 2);
+	if (!text)
+		return NULL;
+	to = text;
+	if (path[0] == '-')
+		to = stpcpy(to, "./");
+	if (path[strspn(path, plain)] == 0) {
+		strcpy(to, path);
+		return text;
+	}
+	*to++ = '\'';
+	for (; *path; path++)
+		to = *path == '\'' ? stpcpy(to, "'\\''") : (*to = *path, to + 1);
+	strcpy(to, "'");
+	return text;
+}
+
+static long long number_in(const json_t *summary, const char *member)
+{
+	return (long long)json_integer_value(json_object_get(summary, member));
+}
+
+static void say_trace(const json_t *summary, const char *path)
+{
+	long long processes = number_in(summary, "processes");
+	long long running = number_in(summary, "running");
+	char *shown = shown_path(path);
+
+	fprintf(stderr, "evprof: %lld events of %lld process%s, %lld lost, in %s; ", number_in(summary, "events"),
+		processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown ? shown : path);
+	if (running > 0)
+		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
+	fprintf(stderr, "show it with: evprof report %s\n", shown ? shown : path);
+	free(shown);
+}
+
+static void say_nothing_joined(const char *program)
+{
+	fprintf(stderr,
+		"evprof: nothing was recorded: no Python process joined; %s is no CPython 3.6 or later, is statically "
+		"linked or setuid, or " ENV_SWITCH "=0 is set (--log info says more)\n",
+		program);
+}
+
+static void say_summary(const json_t *summary, const char *program)
+{
+	const char *error = json_string_value(json_object_get(summary, "error"));
+	const char *path = json_string_value(json_object_get(summary, "trace"));
+
+	if (!summary)
+		fprintf(stderr,
+			"evprof: the collector gave no summary within %d s: the trace may be incomplete (evprof info "
+			"tells)\n",
+			RUN_SUMMARY_SECONDS);
+	else if (error)
+		fprintf(stderr, "evprof: the trace is incomplete: %s\n", error);
+	else if (number_in(summary, "processes") == 0 || !path)
+		say_nothing_joined(program);
+	else
+		say_trace(summary, path);
+}
+
+/* Ends as the program has ended. */
+static int end_like(int status)
+{
+	struct rlimit no_core = {0, 0};
+	int number;
+
+	if (!WIFSIGNALED(status))
+		return WEXITSTATUS(status);
+	number = WTERMSIG(status);
+	setrlimit(RLIMIT_CORE, &no_core); /* the program has dumped its own */
+	fflush(NULL);
+	signal(number, SIG_DFL);
+	raise(number);
+	return 128 + number;
+}
+
+static int run(const struct request *request, const struct run_places *places, struct run_session *session, int *running)
+{
+	json_t *summary;
+	int failed;
+	int status = run_program(request, session, places->preload, &failed);
+
+	if (failed) {
+		fprintf(stderr, "evprof run: cannot run %s: %s\n", request->program[0], strerror(failed));
+		return (failed == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
+	}
+	summary = run_session_summary(session);
+	if (!request->quiet)
+		say_summary(summary, request->program[0]);
+	*running = !summary || number_in(summary, "running") > 0;
+	json_decref(summary);
+	return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct request request = {0};
+	struct run_session session = {.hold = -1};
+	struct run_places places;
+	int status = take_options(&request, argc, argv);
+	int running = 0;
+	char *output;
+
+	if (status)
+		return status - 1;
+	use_environment(&request);
+	if (run_places_find(&places) < 0) {
+		run_places_done(&places, 0);
+		return EXIT_FAILED;
+	}
+	status = EXIT_FAILED << 8;
+	output = absolute_template(request.output);
+	if (!output)
+		fprintf(stderr, "evprof run: the working directory has no path; use -o with an absolute path\n");
+	else if (run_session_open(&session, request.socket, places.collector, output) == 0)
+		status = run(&request, &places, &session, &running);
+	free(output);
+	run_session_done(&session);
+	run_places_done(&places, running);
+	return end_like(status);
+}

@@ -1,0 +1,72 @@
+/*
+ * evprof.c - evprof(1): the table of verbs. The only file of the tools with a main().
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "trace_reader.h"
+#include "verbs.h"
+
+#ifndef EVPROF_VERSION
+#define EVPROF_VERSION "0.2"
+#endif
+
+static const struct verb {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *summary;
+} verbs[] = {
+    {"run", cmd_run, "run a program and record what Python does in it"},
+    {"report", cmd_report, "the table of cProfile: calls and times by function"},
+    {"info", cmd_info, "what is in a trace: processes, threads, events, losses"},
+    {"dump", cmd_dump, "every event, one a line"},
+    {"export", cmd_export, "write a trace in a format of other tools"},
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static void print_verbs(FILE *stream)
+{
+	size_t i;
+
+	for (i = 0; i < VERBS; i++)
+		fprintf(stream, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
+}
+
+static int help(void)
+{
+	printf("usage: evprof VERB [options] ...\n\n");
+	print_verbs(stdout);
+	printf("\nevprof VERB --help tells more. evprof --version prints the version.\n");
+	return TRACE_EXIT_FINE;
+}
+
+static int unknown(const char *name)
+{
+	size_t i;
+
+	fprintf(stderr, "evprof: %s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
+		name ? name : "", name ? "\"" : "");
+	for (i = 0; i < VERBS; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", verbs[i].name);
+	fprintf(stderr, "\n");
+	return TRACE_EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc < 2)
+		return unknown(NULL);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+		return help();
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		printf("evprof %s\n", EVPROF_VERSION);
+		return TRACE_EXIT_FINE;
+	}
+	for (i = 0; i < VERBS; i++)
+		if (strcmp(argv[1], verbs[i].name) == 0)
+			return verbs[i].main(argc - 1, argv + 1);
+	return unknown(argv[1]);
+}

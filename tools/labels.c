@@ -1,0 +1,214 @@
+/*
+ * labels.c - cProfile's names for functions, merged by text. See labels.h.
+ */
+#include "labels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *label_native(const struct wire_definition *definition)
+{
+	struct text class = trace_string(definition, 0);
+	struct text name = trace_string(definition, 1);
+	struct text module = trace_string(definition, 3);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return NULL;
+	if (class.length) {
+		fputs("<method '", stream);
+		fwrite(name.at, 1, name.length, stream);
+		fputs("' of '", stream);
+		fwrite(class.at, 1, class.length, stream);
+		fputs("' objects>", stream);
+	} else {
+		fputs("<built-in method ", stream);
+		fwrite(module.at, 1, module.length, stream);
+		fputs(module.length ? "." : "", stream);
+		fwrite(name.at, 1, name.length, stream);
+		fputc('>', stream);
+	}
+	if (fclose(stream) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static uint64_t hash_bytes(uint64_t hash, struct text text)
+{
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
+	return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+static uint32_t hash_label(const struct label *label)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ label->line;
+
+	hash = hash_bytes(hash_bytes(hash, label->file), label->name);
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static int grow_slots(struct labels *labels)
+{
+	uint32_t size = labels->slots ? (labels->slot_mask + 1) * 2 : 1024;
+	uint32_t *slots = calloc(size, sizeof(*slots));
+	uint32_t i;
+
+	if (!slots)
+		return -ENOMEM;
+	for (i = 0; i < labels->count; i++) {
+		uint32_t slot = hash_label(&labels->at[i]) & (size - 1);
+
+		while (slots[slot])
+			slot = (slot + 1) & (size - 1);
+		slots[slot] = i + 1;
+	}
+	free(labels->slots);
+	labels->slots = slots;
+	labels->slot_mask = size - 1;
+	return 0;
+}
+
+static int reserve_label(struct labels *labels)
+{
+	if (labels->count == labels->allocated) {
+		uint32_t allocated = labels->allocated ? labels->allocated * 2 : 512;
+		struct label *grown = realloc(labels->at, allocated * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		labels->at = grown;
+		labels->allocated = allocated;
+	}
+	if (!labels->slots || labels->count >= (labels->slot_mask + 1) / 2)
+		return grow_slots(labels);
+	return 0;
+}
+
+static bool label_same(const struct label *a, const struct label *b)
+{
+	return a->line == b->line && text_same(a->file, b->file) && text_same(a->name, b->name);
+}
+
+/* Both texts in one allocation, which begins with the file. */
+static int copy_label(struct label *copy, const struct label *label)
+{
+	char *bytes = malloc(label->file.length + label->name.length + 1);
+
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes, label->file.at, label->file.length);
+	memcpy(bytes + label->file.length, label->name.at, label->name.length);
+	*copy = (struct label){
+	    .file = {bytes, label->file.length},
+	    .name = {bytes + label->file.length, label->name.length},
+	    .line = label->line,
+	};
+	return 0;
+}
+
+static uint32_t find_label(struct labels *labels, const struct label *label)
+{
+	uint32_t slot;
+
+	if (reserve_label(labels) < 0)
+		return UINT32_MAX;
+	slot = hash_label(label) & labels->slot_mask;
+	while (labels->slots[slot]) {
+		if (label_same(&labels->at[labels->slots[slot] - 1], label))
+			return labels->slots[slot] - 1;
+		slot = (slot + 1) & labels->slot_mask;
+	}
+	if (copy_label(&labels->at[labels->count], label) < 0)
+		return UINT32_MAX;
+	labels->slots[slot] = ++labels->count;
+	return labels->count - 1;
+}
+
+static uint32_t find_unknown(struct labels *labels, uint32_t id, bool native)
+{
+	char name[64];
+
+	if (id)
+		snprintf(name, sizeof(name), "<unknown %s %u>", native ? "C function" : "function", id);
+	else
+		snprintf(name, sizeof(name), "<unknown %s>", native ? "C function" : "function");
+	return find_label(labels, &(struct label){.file = text_of(native ? "~" : "?"), .name = text_of(name)});
+}
+
+uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native)
+{
+	const struct wire_definition *definition = trace_name(native ? &process->functions : &process->codes, id);
+	uint32_t number;
+	char *text;
+
+	if (!definition)
+		return find_unknown(labels, id, native);
+	if (!native)
+		return find_label(labels, &(struct label){.file = trace_string(definition, 0),
+							  .name = trace_string(definition, 1),
+							  .line = definition->number});
+	text = label_native(definition);
+	if (!text)
+		return UINT32_MAX;
+	number = find_label(labels, &(struct label){.file = text_of("~"), .name = text_of(text)});
+	free(text);
+	return number;
+}
+
+void labels_done(struct labels *labels)
+{
+	uint32_t i;
+
+	for (i = 0; i < labels->count; i++)
+		free((char *)labels->at[i].file.at);
+	free(labels->at);
+	free(labels->slots);
+	memset(labels, 0, sizeof(*labels));
+}
+
+static bool is_native(const struct label *label)
+{
+	return label->line == 0 && text_same(label->file, text_of("~"));
+}
+
+void label_print(const struct label *label, struct output *output)
+{
+	struct text name = label->name;
+
+	if (!is_native(label)) {
+		output_line(output, label->file);
+		output_format(output, ":%u(", label->line);
+		output_line(output, name);
+		output_char(output, ')');
+		return;
+	}
+	if (name.length >= 2 && name.at[0] == '<' && name.at[name.length - 1] == '>') {
+		output_char(output, '{');
+		output_line(output, (struct text){name.at + 1, name.length - 2});
+		output_char(output, '}');
+		return;
+	}
+	output_line(output, name);
+}
+
+int label_compare(const struct label *a, const struct label *b)
+{
+	int order = is_native(b) - is_native(a);
+
+	/* '{' is behind all letters: C functions come last. */
+	if (order)
+		return -order;
+	order = text_compare(a->file, b->file);
+	if (!order && a->line != b->line)
+		order = a->line < b->line ? -1 : 1;
+	return order ? order : text_compare(a->name, b->name);
+}

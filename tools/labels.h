@@ -1,0 +1,46 @@
+/*
+ * labels.h - functions as cProfile names them, the same for all processes of all traces.
+ *
+ * Python functions are (co_filename, co_firstlineno, co_name), C functions ('~', 0, text). Used by the profile and by
+ * what prints names.
+ */
+#ifndef EVPROF_TOOLS_LABELS_H
+#define EVPROF_TOOLS_LABELS_H
+
+#include <stdint.h>
+
+#include "output.h"
+#include "text.h"
+#include "trace_reader.h"
+
+struct label {
+	struct text file;
+	struct text name;
+	uint32_t line;
+};
+
+/* A set of labels; each has a number, counted from 0. */
+struct labels {
+	struct label *at;
+	uint32_t count;
+	uint32_t allocated;
+	uint32_t *slots; /* hash table of numbers + 1; its size is slot_mask + 1 */
+	uint32_t slot_mask;
+};
+
+/* The text of a C function, as cProfile has it: "<built-in method builtins.len>". Returns NULL where memory ran out. */
+char *label_native(const struct wire_definition *definition);
+
+/*
+ * The number of the label of code id, or of C function id if native, made if it is new; UINT32_MAX where memory ran
+ * out. An id without definition has the file "?".
+ */
+uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native);
+void labels_done(struct labels *labels);
+
+/* "file:line(name)", or "{name}" for C functions, as pstats writes them. */
+void label_print(const struct label *label, struct output *output);
+/* Orders by that text. */
+int label_compare(const struct label *a, const struct label *b);
+
+#endif

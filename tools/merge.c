@@ -1,0 +1,162 @@
+/*
+ * merge.c - k-way merge of threads by a heap. See merge.h.
+ */
+#include "merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool before(const struct merge *merge, uint32_t a, uint32_t b)
+{
+	const struct merge_source *left = &merge->sources[a];
+	const struct merge_source *right = &merge->sources[b];
+
+	return left->ns != right->ns ? left->ns < right->ns : a < b;
+}
+
+static void sift_down(struct merge *merge, uint32_t place)
+{
+	uint32_t moved = merge->heap[place];
+
+	for (;;) {
+		uint32_t child = 2 * place + 1;
+
+		if (child >= merge->count)
+			break;
+		if (child + 1 < merge->count && before(merge, merge->heap[child + 1], merge->heap[child]))
+			child++;
+		if (!before(merge, merge->heap[child], moved))
+			break;
+		merge->heap[place] = merge->heap[child];
+		place = child;
+	}
+	merge->heap[place] = moved;
+}
+
+/* The time of the event at source->at. */
+static void find_time(struct merge_source *source)
+{
+	uint32_t head = source->events.heads[source->at];
+
+	source->ticks = wire_head_kind(head) == WIRE_TIME ? *source->extra
+							  : source->ticks + source->events.ticks[source->at];
+	source->ns = trace_ns(source->process, source->ticks);
+}
+
+/* Reads the next chunk; false at the end of the thread, whose memory is then given back. */
+static bool load(struct merge *merge, struct merge_source *source)
+{
+	do {
+		if (!trace_stream_next(&source->stream, &source->events)) {
+			trace_stream_close(&source->stream);
+			return false;
+		}
+		if (merge->loaded)
+			merge->loaded(merge->owner, source->events.count);
+	} while (!source->events.count && !source->events.hole);
+	source->loaded = true;
+	source->at = 0;
+	source->extra = source->events.extras;
+	source->ticks = source->events.first_ticks;
+	if (source->events.hole)
+		source->ns = trace_ns(source->process, source->ticks);
+	else
+		find_time(source);
+	return true;
+}
+
+int merge_open(struct merge *merge, struct trace *trace,
+	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
+	       void *owner)
+{
+	uint32_t i;
+
+	memset(merge, 0, sizeof(*merge));
+	merge->trace = trace;
+	merge->sources = calloc((size_t)trace->thread_count + 1, sizeof(*merge->sources));
+	merge->heap = calloc((size_t)trace->thread_count + 1, sizeof(*merge->heap));
+	if (!merge->sources || !merge->heap) {
+		merge_close(merge);
+		return -ENOMEM;
+	}
+	for (i = 0; i < trace->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[i];
+		struct merge_source *source = &merge->sources[i];
+
+		if (!thread || !thread->place_count ||
+		    (wanted && !wanted(owner, trace_process_of(trace, thread), thread)))
+			continue;
+		trace_stream_open(&source->stream, trace, thread);
+		source->process = trace_process_of(trace, thread);
+		source->ns = trace_ns(source->process, thread->places[0].first_ticks);
+		merge->heap[merge->count++] = i;
+	}
+	for (i = merge->count; i-- > 0;)
+		sift_down(merge, i);
+	return 0;
+}
+
+static void remove_first(struct merge *merge)
+{
+	merge->heap[0] = merge->heap[--merge->count];
+	if (merge->count)
+		sift_down(merge, 0);
+}
+
+/* Makes sure that the first of the heap is loaded and the earliest. */
+static bool settle(struct merge *merge)
+{
+	while (merge->count && !merge->sources[merge->heap[0]].loaded) {
+		if (load(merge, &merge->sources[merge->heap[0]]))
+			sift_down(merge, 0);
+		else
+			remove_first(merge);
+	}
+	return merge->count > 0;
+}
+
+static void advance(struct merge *merge, struct merge_source *source)
+{
+	if (source->at < source->events.count)
+		find_time(source);
+	else
+		source->loaded = false; /* the next chunk, when its time has come: not before this one's last event */
+	sift_down(merge, 0);
+}
+
+bool merge_next(struct merge *merge, struct merge_event *event)
+{
+	struct merge_source *source;
+
+	if (!settle(merge))
+		return false;
+	source = &merge->sources[merge->heap[0]];
+	*event = (struct merge_event){
+	    .process = source->process, .thread = source->stream.thread, .ns = source->ns, .extra = source->extra};
+	if (source->events.hole) {
+		source->events.hole = false;
+		event->head = wire_head(WIRE_GAP, 0);
+		event->extra = &source->events.missing;
+		advance(merge, source);
+		return true;
+	}
+	event->head = source->events.heads[source->at++];
+	source->extra += wire_extra_words(wire_head_kind(event->head));
+	if (source->at < source->events.count)
+		advance(merge, source);
+	else
+		source->loaded = false; /* its memory is the caller's until the next call */
+	return true;
+}
+
+void merge_close(struct merge *merge)
+{
+	uint32_t i;
+
+	for (i = 0; merge->sources && merge->trace && i < merge->trace->thread_count; i++)
+		trace_stream_close(&merge->sources[i].stream);
+	free(merge->sources);
+	free(merge->heap);
+	memset(merge, 0, sizeof(*merge));
+}

@@ -1,0 +1,323 @@
+/*
+ * output.c - buffered writing, escaping, and files that appear only when they are whole. See output.h.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The temporary name of the one file being written, for the signal handler. Set while its handler is in place. */
+static const char *volatile temporary_to_remove;
+
+static void remove_temporary(int number)
+{
+	if (temporary_to_remove)
+		unlink(temporary_to_remove);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void catch_signals(void (*handler)(int))
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct sigaction old;
+
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			signal(numbers[i], handler);
+	}
+}
+
+static mode_t mode_of_new_file(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int open_temporary(struct output *output, const char *path)
+{
+	int error;
+
+	output->path = strdup(path);
+	if (!output->path || asprintf(&output->temporary, "%s.XXXXXX", path) < 0) {
+		output->temporary = NULL;
+		return -ENOMEM;
+	}
+	output->fd = mkostemp(output->temporary, O_CLOEXEC);
+	if (output->fd < 0)
+		return -errno;
+	if (fchmod(output->fd, mode_of_new_file()) < 0) {
+		error = -errno;
+		unlink(output->temporary);
+		close(output->fd);
+		return error;
+	}
+	temporary_to_remove = output->temporary;
+	catch_signals(remove_temporary);
+	return 0;
+}
+
+static void release(struct output *output)
+{
+	free(output->buffer);
+	free(output->path);
+	free(output->temporary);
+	memset(output, 0, sizeof(*output));
+	output->fd = -1;
+}
+
+/* A device or a pipe is written to as it is: it cannot be replaced by a new file. */
+static int is_special(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+int output_open(struct output *output, const char *path)
+{
+	int error = output_open_nowhere(output);
+
+	if (error)
+		return error;
+	if (!path || strcmp(path, "-") == 0) {
+		output->fd = dup(STDOUT_FILENO);
+		error = output->fd < 0 ? -errno : 0;
+	} else if (is_special(path)) {
+		output->fd = open(path, O_WRONLY | O_CLOEXEC);
+		error = output->fd < 0 ? -errno : 0;
+	} else {
+		error = open_temporary(output, path);
+	}
+	if (error)
+		release(output);
+	return error;
+}
+
+int output_open_nowhere(struct output *output)
+{
+	memset(output, 0, sizeof(*output));
+	output->fd = -1;
+	output->buffer = malloc(OUTPUT_BUFFER_BYTES);
+	return output->buffer ? 0 : -ENOMEM;
+}
+
+static void write_all(struct output *output, const char *bytes, size_t length)
+{
+	while (length && output->fd >= 0 && !output->error) {
+		ssize_t written = write(output->fd, bytes, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0) {
+			output->error = -errno;
+			return;
+		}
+		bytes += written;
+		length -= (size_t)written;
+	}
+}
+
+void output_flush(struct output *output)
+{
+	write_all(output, output->buffer, output->used);
+	output->used = 0;
+}
+
+void output_put_large(struct output *output, const void *bytes, size_t length)
+{
+	output_flush(output);
+	if (length > OUTPUT_BUFFER_BYTES) {
+		write_all(output, bytes, length);
+		return;
+	}
+	memcpy(output->buffer, bytes, length);
+	output->used = length;
+}
+
+int output_close(struct output *output)
+{
+	int error;
+
+	output_flush(output);
+	if (output->fd >= 0 && close(output->fd) < 0 && !output->error)
+		output->error = -errno;
+	if (output->temporary && !output->error && rename(output->temporary, output->path) < 0)
+		output->error = -errno;
+	if (output->temporary && output->error)
+		unlink(output->temporary);
+	if (output->temporary) {
+		catch_signals(SIG_DFL);
+		temporary_to_remove = NULL;
+	}
+	error = output->error;
+	release(output);
+	return error;
+}
+
+void output_abandon(struct output *output)
+{
+	if (output->temporary)
+		output->error = -ECANCELED; /* so that closing takes the file away */
+	output_close(output);
+}
+
+static char *digits_of(uint64_t value, char *end)
+{
+	do {
+		*--end = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	return end;
+}
+
+void output_u64(struct output *output, uint64_t value)
+{
+	char digits[24];
+	char *end = digits + sizeof(digits);
+	char *at = digits_of(value, end);
+
+	output_put(output, at, (size_t)(end - at));
+}
+
+void output_i64(struct output *output, int64_t value)
+{
+	if (value < 0)
+		output_char(output, '-');
+	output_u64(output, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+void output_hex(struct output *output, uint64_t value)
+{
+	char digits[18];
+	char *end = digits + sizeof(digits);
+	char *at = end;
+
+	do {
+		*--at = "0123456789abcdef"[value & 15];
+		value >>= 4;
+	} while (value);
+	*--at = 'x';
+	*--at = '0';
+	output_put(output, at, (size_t)(end - at));
+}
+
+void output_micros(struct output *output, int64_t ns)
+{
+	uint64_t value = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	unsigned rest = (unsigned)(value % 1000);
+	char fraction[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10) };
+
+	if (ns < 0)
+		output_char(output, '-');
+	output_u64(output, value / 1000);
+	output_put(output, fraction, sizeof(fraction));
+}
+
+void output_format(struct output *output, const char *format, ...)
+{
+	char line[512];
+	char *longer = NULL;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	if (length >= 0 && (size_t)length < sizeof(line)) {
+		output_put(output, line, (size_t)length);
+		return;
+	}
+	va_start(arguments, format);
+	length = vasprintf(&longer, format, arguments);
+	va_end(arguments);
+	if (length >= 0)
+		output_put(output, longer, (size_t)length);
+	else
+		output->error = output->error ? output->error : -ENOMEM;
+	if (length >= 0)
+		free(longer);
+}
+
+static int is_surrogate(uint32_t code)
+{
+	return code >= 0xd800 && code <= 0xdfff;
+}
+
+static void json_special(struct output *output, uint32_t code, struct text source)
+{
+	if (code == TEXT_INVALID || is_surrogate(code))
+		output_string(output, "\xef\xbf\xbd");
+	else if (code == '"' || code == '\\')
+		output_put(output, (char[]){ '\\', (char)code }, 2);
+	else if (code == '\n')
+		output_string(output, "\\n");
+	else if (code == '\t')
+		output_string(output, "\\t");
+	else if (code < 0x20 || code == 0x7f)
+		output_format(output, "\\u%04x", code);
+	else
+		output_put(output, source.at, source.length);
+}
+
+static int line_needs_escape(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
+}
+
+static void line_special(struct output *output, uint32_t code, struct text source)
+{
+	if (code == TEXT_INVALID)
+		output_format(output, "\\x%02x", (unsigned char)source.at[0]);
+	else if (code == '\\')
+		output_string(output, "\\\\");
+	else if (code == '\n')
+		output_string(output, "\\n");
+	else if (code == '\t')
+		output_string(output, "\\t");
+	else if (code == '\r')
+		output_string(output, "\\r");
+	else if (is_surrogate(code) || line_needs_escape(code))
+		output_format(output, "\\u%04x", code);
+	else
+		output_put(output, source.at, source.length);
+}
+
+static void escape(struct output *output, struct text text,
+		   void (*special)(struct output *output, uint32_t code, struct text source))
+{
+	while (text.length) {
+		size_t plain = text_plain(text);
+		const char *start;
+		uint32_t code;
+
+		output_put(output, text.at, plain);
+		text.at += plain;
+		text.length -= plain;
+		if (!text.length)
+			break;
+		start = text.at;
+		code = text_next(&text);
+		special(output, code, (struct text){ start, (size_t)(text.at - start) });
+	}
+}
+
+void output_json(struct output *output, struct text text)
+{
+	escape(output, text, json_special);
+}
+
+void output_line(struct output *output, struct text text)
+{
+	escape(output, text, line_special);
+}

@@ -1,0 +1,78 @@
+/*
+ * output.h - where the verbs write results: stdout, a file that appears only when it is whole, or nowhere.
+ *
+ * Buffered, and quick at what traces are made of (names, numbers). Errors are kept: write on, and ask at the end.
+ */
+#ifndef EVPROF_TOOLS_OUTPUT_H
+#define EVPROF_TOOLS_OUTPUT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "text.h"
+
+#define OUTPUT_BUFFER_BYTES ((size_t)1 << 18)
+
+struct output {
+	int fd; /* -1: everything is thrown away */
+	int error; /* the first -errno, 0 for none */
+	size_t used;
+	char *path;	 /* of the file to make; NULL for stdout and for nowhere */
+	char *temporary; /* its name until it is whole */
+	char *buffer;
+};
+
+/*
+ * path: "-" or NULL for stdout. A file is written under a temporary name beside it; a signal that ends evprof takes it
+ * away. Returns 0, -ENOMEM, or the -errno of opening.
+ */
+int output_open(struct output *output, const char *path);
+
+/* Takes everything and keeps nothing. Returns 0 or -ENOMEM. */
+int output_open_nowhere(struct output *output);
+
+/* Writes the rest and gives the file its name. Returns 0 or the first -errno; then no file was made or changed. */
+int output_close(struct output *output);
+
+/* Gives the result up: no file is made or changed. */
+void output_abandon(struct output *output);
+
+void output_flush(struct output *output);
+void output_put_large(struct output *output, const void *bytes, size_t length);
+
+static inline void output_put(struct output *output, const void *bytes, size_t length)
+{
+	if (length > OUTPUT_BUFFER_BYTES - output->used) {
+		output_put_large(output, bytes, length);
+		return;
+	}
+	memcpy(output->buffer + output->used, bytes, length);
+	output->used += length;
+}
+
+static inline void output_char(struct output *output, char c)
+{
+	output_put(output, &c, 1);
+}
+
+static inline void output_string(struct output *output, const char *string)
+{
+	output_put(output, string, strlen(string));
+}
+
+void output_u64(struct output *output, uint64_t value);
+void output_i64(struct output *output, int64_t value);
+void output_hex(struct output *output, uint64_t value); /* with 0x */
+void output_micros(struct output *output, int64_t ns);	/* 1234567 ns as 1234.567 */
+void output_format(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The inside of a JSON string: valid for any bytes; what is no text becomes U+FFFD. */
+void output_json(struct output *output, struct text text);
+
+/*
+ * One line of text stays one line and shows no control character: backslash, control characters, line separators,
+ * broken bytes and lone surrogates are written as \\, \n, \t, \r, \xNN, \uNNNN.
+ */
+void output_line(struct output *output, struct text text);
+
+#endif

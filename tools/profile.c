@@ -1,0 +1,460 @@
+/*
+ * profile.c - cProfile's accounting over a trace. See profile.h.
+ *
+ * Threads are replayed one after the other, each with the numbers of its process's functions, so that counting needs no
+ * search. When a process is through, its numbers become labels and its ticks ns.
+ */
+#include "profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pairs.h"
+#include "replay.h"
+#include "window.h"
+
+struct entry {
+	uint64_t calls;
+	uint64_t recursive;
+	uint64_t own;	/* ticks */
+	uint64_t total; /* ticks */
+};
+
+struct edge {
+	struct entry entry;
+	uint32_t caller; /* keys */
+	uint32_t callee;
+	uint32_t open;
+};
+
+/* One process being counted. */
+struct counting {
+	struct replay replay;
+	struct entry *entries; /* by key */
+	const struct window *window;
+	size_t next_edge; /* of the window */
+	uint32_t thread;
+	uint32_t marks; /* of the thread, so far */
+	uint64_t lost;
+	bool out_of_memory;
+	/* With edges only. */
+	struct pairs edge_numbers; /* caller key + 1 << 32 | callee key: number + 1 */
+	struct edge *edges;
+	uint32_t edge_count;
+	uint32_t edges_allocated;
+};
+
+static inline void count_end(struct entry *entry, const struct replay_frame *frame, uint64_t total, bool outermost)
+{
+	uint64_t called = frame->kind != WIRE_FRAME;
+
+	entry->own += total - frame->inner;
+	entry->calls += called;
+	if (outermost)
+		entry->total += total;
+	else
+		entry->recursive += called;
+}
+
+static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	struct counting *counting = owner;
+	uint64_t total = replay->now - frame->start;
+
+	(void)how;
+	if (replay->depth)
+		frame[-1].inner += total;
+	count_end(&counting->entries[frame->key], frame, total, replay->open[frame->key] == 0);
+}
+
+static void count_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	(void)owner;
+	(void)replay;
+	(void)frame;
+}
+
+/* The edge that this mark of this thread makes, if it is the next. */
+static bool mark_is_edge(const struct counting *counting, uint32_t mark)
+{
+	const struct window_edge *edge = &counting->window->edges[counting->next_edge];
+
+	return counting->next_edge < counting->window->count && edge->thread == counting->thread && edge->mark == mark;
+}
+
+static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct counting *counting = owner;
+
+	(void)replay;
+	if (wire_head_kind(head) == WIRE_GAP)
+		counting->lost += *extra;
+	if (wire_head_kind(head) != WIRE_MARK)
+		return 0;
+	return mark_is_edge(counting, counting->marks++);
+}
+
+static const struct replay_sink count_sink = {count_push, count_pop, count_other};
+
+/* --- edges between functions: the same, and more to do for each call --- */
+
+static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_t callee)
+{
+	if (counting->edge_count == counting->edges_allocated) {
+		uint32_t allocated = counting->edges_allocated ? counting->edges_allocated * 2 : 1024;
+		void *grown = realloc(counting->edges, allocated * sizeof(*counting->edges));
+
+		if (!grown)
+			return NULL;
+		counting->edges = grown;
+		counting->edges_allocated = allocated;
+	}
+	counting->edges[counting->edge_count] = (struct edge){.caller = caller, .callee = callee};
+	return &counting->edges[counting->edge_count++];
+}
+
+/* Number + 1 of the edge; 0 where memory ran out. */
+static uint64_t edge_number(struct counting *counting, uint32_t caller, uint32_t callee)
+{
+	uint64_t *number = pairs_make(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee);
+
+	if (number && !*number && new_edge(counting, caller, callee))
+		*number = counting->edge_count;
+	if (!number || !*number)
+		counting->out_of_memory = true;
+	return number ? *number : 0;
+}
+
+static inline void edges_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	struct counting *counting = owner;
+
+	frame->owner = 0;
+	if (replay->depth < 2)
+		return;
+	frame->owner = edge_number(counting, frame[-1].key, frame->key);
+	if (frame->owner)
+		counting->edges[frame->owner - 1].open++;
+}
+
+static inline void edges_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	struct counting *counting = owner;
+
+	count_pop(owner, replay, frame, how);
+	if (frame->owner) {
+		struct edge *edge = &counting->edges[frame->owner - 1];
+
+		edge->open--;
+		count_end(&edge->entry, frame, replay->now - frame->start, edge->open == 0);
+	}
+}
+
+static const struct replay_sink edges_sink = {edges_push, edges_pop, count_other};
+
+/* --- one thread --- */
+
+/* Until when the next part lasts: the window's next edge, unless a mark of this thread is to make it. */
+static uint64_t next_limit(const struct counting *counting)
+{
+	const struct window_edge *edge = &counting->window->edges[counting->next_edge];
+
+	if (counting->next_edge == counting->window->count || edge->thread == counting->thread)
+		return UINT64_MAX;
+	return edge->ticks;
+}
+
+/* Goes over events that are outside of the window. Returns like replay_run(). */
+static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
+{
+	const struct trace_events *events = cursor->events;
+	struct replay *replay = &counting->replay;
+
+	for (; cursor->at < events->count; cursor->at++) {
+		unsigned kind = wire_head_kind(events->heads[cursor->at]);
+		uint64_t now = kind == WIRE_TIME ? *cursor->extra : replay->now + events->ticks[cursor->at];
+
+		if (now >= until)
+			return 1;
+		replay->now = now;
+		cursor->extra += wire_extra_words(kind);
+		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
+			cursor->at++;
+			return 2;
+		}
+	}
+	return 0;
+}
+
+/* The window begins or ends here: as if cProfile was switched on or off. */
+static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
+{
+	struct replay *replay = &counting->replay;
+	const struct window_edge *edge = &counting->window->edges[counting->next_edge++];
+
+	if (reason == 1 && edge->ticks > replay->now)
+		replay->now = edge->ticks;
+	if (edge->begins) {
+		replay_forget(replay);
+		replay->base_unknown = true;
+	} else {
+		replay_pop_all(replay, sink, counting);
+	}
+}
+
+static bool inside(const struct counting *counting)
+{
+	const struct window *window = counting->window;
+
+	return (counting->next_edge & 1) != window->open_at_start;
+}
+
+static void count_chunk(struct counting *counting, const struct trace_events *events)
+{
+	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, &count_sink, counting);
+
+	for (;;) {
+		uint64_t until = next_limit(counting);
+		int reason = inside(counting)
+				 ? replay_run(&counting->replay, &cursor, until, &count_sink, counting)
+				 : skip_run(counting, &cursor, until);
+
+		if (!reason)
+			return;
+		do
+			cross_edge(counting, &count_sink, reason);
+		while (reason == 2 && mark_is_edge(counting, counting->marks - 1));
+	}
+}
+
+static void count_chunk_edges(struct counting *counting, const struct trace_events *events)
+{
+	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, &edges_sink, counting);
+
+	for (;;) {
+		uint64_t until = next_limit(counting);
+		int reason = inside(counting)
+				 ? replay_run(&counting->replay, &cursor, until, &edges_sink, counting)
+				 : skip_run(counting, &cursor, until);
+
+		if (!reason)
+			return;
+		do
+			cross_edge(counting, &edges_sink, reason);
+		while (reason == 2 && mark_is_edge(counting, counting->marks - 1));
+	}
+}
+
+static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread, bool edges,
+			 struct progress *progress)
+{
+	struct trace_stream stream;
+	struct trace_events events;
+
+	counting->thread = thread->number;
+	counting->marks = 0;
+	counting->next_edge = 0;
+	replay_begin_thread(&counting->replay);
+	trace_stream_open(&stream, trace, thread);
+	while (trace_stream_next(&stream, &events)) {
+		if (edges)
+			count_chunk_edges(counting, &events);
+		else
+			count_chunk(counting, &events);
+		progress_add(progress, events.count);
+	}
+	trace_stream_close(&stream);
+	replay_end_thread(&counting->replay, edges ? &edges_sink : &count_sink, counting);
+}
+
+/* --- from numbers to labels --- */
+
+static int reserve_times(struct profile *profile, uint32_t label)
+{
+	uint32_t allocated;
+	struct profile_times *grown;
+
+	if (label < profile->times_allocated)
+		return 0;
+	allocated = profile->labels.allocated;
+	grown = realloc(profile->times, allocated * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + profile->times_allocated, 0, (allocated - profile->times_allocated) * sizeof(*grown));
+	profile->times = grown;
+	profile->times_allocated = allocated;
+	return 0;
+}
+
+static void add_times(struct profile_times *times, const struct trace_process *process, const struct entry *entry)
+{
+	times->calls += entry->calls;
+	times->recursive += entry->recursive;
+	times->own_ns += trace_span_ns(process, entry->own);
+	times->total_ns += trace_span_ns(process, entry->total);
+}
+
+static uint32_t label_of_key(struct profile *profile, const struct trace_process *process, uint32_t key)
+{
+	uint32_t label = labels_find(&profile->labels, process, key / 2, key & 1);
+
+	if (label == UINT32_MAX || reserve_times(profile, label) < 0)
+		return UINT32_MAX;
+	return label;
+}
+
+static int fold_entries(struct profile *profile, const struct trace_process *process, const struct counting *counting)
+{
+	uint32_t key;
+
+	for (key = 0; key < counting->replay.keys; key++) {
+		const struct entry *entry = &counting->entries[key];
+		uint32_t label;
+
+		if (!entry->calls && !entry->own && !entry->total)
+			continue;
+		label = label_of_key(profile, process, key);
+		if (label == UINT32_MAX)
+			return -ENOMEM;
+		add_times(&profile->times[label], process, entry);
+	}
+	return 0;
+}
+
+static struct profile_edge *find_edge(struct profile *profile, struct pairs *numbers, uint32_t caller, uint32_t callee)
+{
+	uint64_t *number = pairs_make(numbers, ((uint64_t)caller + 1) << 32 | callee);
+
+	if (!number)
+		return NULL;
+	if (*number)
+		return &profile->edges[*number - 1];
+	if (profile->edge_count == profile->edges_allocated) {
+		uint32_t allocated = profile->edges_allocated ? profile->edges_allocated * 2 : 1024;
+		void *grown = realloc(profile->edges, allocated * sizeof(*profile->edges));
+
+		if (!grown)
+			return NULL;
+		profile->edges = grown;
+		profile->edges_allocated = allocated;
+	}
+	profile->edges[profile->edge_count] = (struct profile_edge){.caller = caller, .callee = callee};
+	*number = ++profile->edge_count;
+	return &profile->edges[profile->edge_count - 1];
+}
+
+static int fold_edges(struct profile *profile, const struct trace_process *process, const struct counting *counting)
+{
+	struct pairs numbers = {0};
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < profile->edge_count && !error; i++) {
+		const struct profile_edge *edge = &profile->edges[i];
+		uint64_t *number = pairs_make(&numbers, ((uint64_t)edge->caller + 1) << 32 | edge->callee);
+
+		if (number)
+			*number = i + 1;
+		else
+			error = -ENOMEM;
+	}
+	for (i = 0; i < counting->edge_count && !error; i++) {
+		const struct edge *edge = &counting->edges[i];
+		uint32_t caller = label_of_key(profile, process, edge->caller);
+		uint32_t callee = label_of_key(profile, process, edge->callee);
+		struct profile_edge *sum = NULL;
+
+		if (caller != UINT32_MAX && callee != UINT32_MAX)
+			sum = find_edge(profile, &numbers, caller, callee);
+		if (sum)
+			add_times(&sum->times, process, &edge->entry);
+		else
+			error = -ENOMEM;
+	}
+	pairs_done(&numbers);
+	return error;
+}
+
+/* --- one process --- */
+
+static int make_window(struct window *window, struct profile *profile, struct trace *trace,
+		       const struct trace_process *process, const struct profile_options *options)
+{
+	int error;
+
+	if (!options->mark_begin)
+		return window_of_times(window, trace, process, options->from_given ? &options->from_ns : NULL,
+				       options->to_given ? &options->to_ns : NULL);
+	error = window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
+	profile->mark_seen |= window->count > 0;
+	return error;
+}
+
+static void count_threads(struct counting *counting, struct trace *trace, const struct trace_process *process,
+			  const struct profile_options *options, struct progress *progress)
+{
+	size_t i;
+
+	for (i = 0; i < process->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (!options->tid || (int64_t)thread->tid == options->tid)
+			count_thread(counting, trace, thread, options->edges, progress);
+	}
+}
+
+static int count_process(struct profile *profile, struct trace *trace, const struct trace_process *process,
+			 const struct profile_options *options, struct progress *progress)
+{
+	struct counting counting = {0};
+	struct window window;
+	int error = make_window(&window, profile, trace, process, options);
+
+	counting.window = &window;
+	if (!error)
+		error = replay_init(&counting.replay, process);
+	if (!error && !(counting.entries = calloc(counting.replay.keys, sizeof(*counting.entries))))
+		error = -ENOMEM;
+	if (!error) {
+		count_threads(&counting, trace, process, options, progress);
+		if (counting.out_of_memory || counting.replay.out_of_memory)
+			error = -ENOMEM;
+	}
+	if (!error)
+		error = fold_entries(profile, process, &counting);
+	if (!error && options->edges)
+		error = fold_edges(profile, process, &counting);
+	profile->unmatched += counting.replay.unmatched;
+	profile->open += counting.replay.left_open;
+	profile->lost += counting.lost;
+	replay_done(&counting.replay);
+	pairs_done(&counting.edge_numbers);
+	free(counting.edges);
+	free(counting.entries);
+	window_done(&window);
+	return error;
+}
+
+int profile_add(struct profile *profile, struct trace *trace, const struct profile_options *options,
+		struct progress *progress)
+{
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !error; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && (!options->pid || process->pid == options->pid))
+			error = count_process(profile, trace, process, options, progress);
+	}
+	return error;
+}
+
+void profile_done(struct profile *profile)
+{
+	labels_done(&profile->labels);
+	free(profile->times);
+	free(profile->edges);
+	memset(profile, 0, sizeof(*profile));
+}

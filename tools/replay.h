@@ -1,0 +1,234 @@
+/*
+ * replay.h - the call stack of one thread, event by event.
+ *
+ * Used by whatever needs to know what calls what: the profile, the exporters. The loop is inline, and takes the
+ * functions that get the calls as a constant: the compiler makes one loop of both.
+ *
+ *   call, resume, throw, c_call            push
+ *   return, yield, unwind                  pop
+ *   c_return, c_exception                  pop
+ *   stack, frame                           replace the stack
+ *   gap, pause, thread_end                 empty the stack
+ *
+ * An end whose function is not on top takes everything above it off with it; one whose function is nowhere on the
+ * stack is ignored. Both are counted in `unmatched`, unless the stack was unknown.
+ */
+#ifndef EVPROF_TOOLS_REPLAY_H
+#define EVPROF_TOOLS_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evprof/wire.h"
+#include "trace_reader.h"
+
+#define REPLAY_DEPTH_MAX (UINT32_C(1) << 22)
+
+/*
+ * A key is a function of a process as one number: 2 * code id, or 2 * function id + 1. Ids beyond all definitions
+ * become id 0.
+ */
+
+struct replay_frame {
+	uint32_t key;
+	uint8_t kind; /* of the event that pushed it; WIRE_FRAME: it was running when the stack was taken */
+	uint64_t start;
+	uint64_t inner; /* for the owner: ticks spent in what it called */
+	uint64_t owner; /* for the owner */
+};
+
+struct replay {
+	struct replay_frame *frames;
+	uint32_t depth;
+	uint32_t allocated;
+	uint32_t *open; /* by key: how often it is on the stack */
+	uint32_t keys;
+	uint32_t codes;	    /* code ids are below */
+	uint32_t functions; /* function ids are below */
+	uint64_t now;
+	uint64_t unmatched;
+	uint64_t left_open; /* frames on the stack when their thread ended */
+	bool base_unknown; /* there may be frames below those on the stack */
+	bool natives_unknown; /* the stack was taken from Python's frames, which do not show calls of C functions */
+	bool out_of_memory;
+};
+
+/* pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. */
+struct replay_sink {
+	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
+	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
+	/* Any other event that is no bookkeeping, and gaps. Not 0: replay_run() returns after it. */
+	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
+};
+
+/* A place in a chunk. */
+struct replay_cursor {
+	const struct trace_events *events;
+	const uint64_t *extra;
+	uint32_t at;
+};
+
+/* For the threads of one process. Returns 0 or -ENOMEM. */
+int replay_init(struct replay *replay, const struct trace_process *process);
+void replay_done(struct replay *replay);
+/* Before the first event of a thread. */
+void replay_begin_thread(struct replay *replay);
+/* Empties the stack without telling anybody. */
+void replay_forget(struct replay *replay);
+/* Room for one more frame; false: the stack is too deep, or memory ran out. */
+bool replay_grow(struct replay *replay);
+
+static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
+{
+	uint32_t id = wire_head_arg(head);
+	const uint32_t native = 1u << WIRE_C_CALL | 1u << WIRE_C_RETURN | 1u << WIRE_C_EXCEPTION;
+	uint32_t is_native = native >> wire_head_kind(head) & 1;
+	uint32_t limit = is_native ? replay->functions : replay->codes;
+
+	return (id < limit ? id * 2 : 0) | is_native;
+}
+
+static inline void replay_push(struct replay *replay, uint32_t key, unsigned kind, const struct replay_sink *sink,
+			       void *owner)
+{
+	struct replay_frame *frame;
+
+	if (__builtin_expect(replay->depth == replay->allocated, 0) && !replay_grow(replay))
+		return;
+	frame = &replay->frames[replay->depth++];
+	frame->key = key;
+	frame->kind = (uint8_t)kind;
+	frame->start = replay->now;
+	frame->inner = 0;
+	replay->open[key]++;
+	sink->push(owner, replay, frame);
+}
+
+/* The frame is off the stack, and its key no longer counted as open, when the sink hears of it. */
+static inline void replay_pop(struct replay *replay, unsigned how, const struct replay_sink *sink, void *owner)
+{
+	struct replay_frame *frame = &replay->frames[--replay->depth];
+
+	replay->open[frame->key]--;
+	sink->pop(owner, replay, frame, how);
+}
+
+static inline void replay_pop_all(struct replay *replay, const struct replay_sink *sink, void *owner)
+{
+	while (replay->depth)
+		replay_pop(replay, WIRE_NONE, sink, owner);
+}
+
+/* After the last event of a thread. */
+static inline void replay_end_thread(struct replay *replay, const struct replay_sink *sink, void *owner)
+{
+	replay->left_open += replay->depth;
+	replay_pop_all(replay, sink, owner);
+}
+
+/* An end that does not fit the top of the stack. */
+static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned how, const struct replay_sink *sink,
+				   void *owner)
+{
+	if (!replay->open[key]) {
+		replay->unmatched += !replay->base_unknown && !(replay->natives_unknown && key & 1);
+		return;
+	}
+	while (replay->frames[replay->depth - 1].key != key) {
+		replay->unmatched++;
+		replay_pop(replay, WIRE_NONE, sink, owner);
+	}
+	replay_pop(replay, how, sink, owner);
+}
+
+/* What is neither call nor end. Returns not 0 where the sink wants replay_run() to return. */
+static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
+			       const struct replay_sink *sink, void *owner)
+{
+	switch (wire_head_kind(head)) {
+	case WIRE_GAP:
+		replay_pop_all(replay, sink, owner);
+		replay->base_unknown = true;
+		return sink->other(owner, replay, head, extra);
+	case WIRE_STACK:
+		replay_pop_all(replay, sink, owner);
+		replay->base_unknown = false;
+		replay->natives_unknown = true;
+		return 0;
+	case WIRE_FRAME:
+		replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
+		return 0;
+	case WIRE_PAUSE:
+		replay_pop_all(replay, sink, owner);
+		replay->base_unknown = true;
+		return sink->other(owner, replay, head, extra);
+	case WIRE_THREAD_END:
+		replay_end_thread(replay, sink, owner);
+		return sink->other(owner, replay, head, extra);
+	default:
+		return wire_is_bookkeeping(wire_head_kind(head)) ? 0 : sink->other(owner, replay, head, extra);
+	}
+}
+
+/*
+ * Goes on from the cursor. Returns 0 at the end of the chunk, 1 before an event that is not earlier than `until`, 2
+ * after an event for which the sink's other() returned not 0.
+ */
+static inline __attribute__((always_inline)) int replay_run(struct replay *replay, struct replay_cursor *cursor,
+							    uint64_t until, const struct replay_sink *sink, void *owner)
+{
+	const uint32_t *heads = cursor->events->heads;
+	const uint32_t *ticks = cursor->events->ticks;
+	const uint64_t *extra = cursor->extra;
+	uint32_t count = cursor->events->count;
+	uint32_t i;
+	int result = 0;
+
+	for (i = cursor->at; i < count; i++) {
+		uint32_t head = heads[i];
+		unsigned kind = wire_head_kind(head);
+		uint64_t now = kind == WIRE_TIME ? *extra : replay->now + ticks[i];
+
+		if (__builtin_expect(now >= until, 0)) {
+			result = 1;
+			break;
+		}
+		replay->now = now;
+		if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION) {
+			uint32_t key = replay_key_of(replay, head);
+
+			if (kind <= WIRE_THROW || kind == WIRE_C_CALL)
+				replay_push(replay, key, kind, sink, owner);
+			else if (replay->depth && replay->frames[replay->depth - 1].key == key)
+				replay_pop(replay, kind, sink, owner);
+			else
+				replay_mismatch(replay, key, kind, sink, owner);
+			continue;
+		}
+		result = replay_other(replay, head, extra, sink, owner) ? 2 : 0;
+		extra += wire_extra_words(kind);
+		if (result) {
+			i++;
+			break;
+		}
+	}
+	cursor->at = i;
+	cursor->extra = extra;
+	return result;
+}
+
+/* The beginning of a chunk: sets the time, and empties the stack if events are missing before it. */
+static inline struct replay_cursor replay_begin_chunk(struct replay *replay, const struct trace_events *events,
+						      const struct replay_sink *sink, void *owner)
+{
+	uint64_t missing = events->missing;
+
+	if (!replay->now)
+		replay->now = events->first_ticks;
+	if (events->hole)
+		replay_other(replay, wire_head(WIRE_GAP, 0), &missing, sink, owner);
+	replay->now = events->first_ticks;
+	return (struct replay_cursor){.events = events, .extra = events->extras};
+}
+
+#endif

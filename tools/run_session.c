@@ -1,0 +1,250 @@
+/*
+ * run_session.c - see run_session.h. Called by cmd_run.c, before and after the program.
+ */
+#include "run_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int say(const char *what, const char *which, int error)
+{
+	fprintf(stderr, "evprof run: %s %s: %s\n", what, which, strerror(error));
+	return -1;
+}
+
+/* --- the socket --- */
+
+static int make_address(const char *name, struct sockaddr_un *address, socklen_t *length)
+{
+	size_t bytes = strlen(name);
+
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	if (bytes == 0 || bytes >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address->sun_path, name, bytes);
+	if (name[0] == '@')
+		address->sun_path[0] = 0;
+	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes + (name[0] != '@'));
+	return 0;
+}
+
+static int connect_to(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t length;
+	int error = make_address(name, &address, &length);
+	int fd;
+
+	if (error)
+		return error;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, length) < 0) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+static int listen_at(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t length;
+	int error = make_address(name, &address, &length);
+	int fd;
+
+	if (error)
+		return error;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, length) < 0 || listen(fd, CONTROL_BACKLOG) < 0) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+static int make_id(char *id)
+{
+	unsigned char bytes[CONTROL_SESSION_DIGITS / 2];
+	size_t i;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (i = 0; i < sizeof(bytes); i++)
+		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* --- the private collector --- */
+
+static void close_from(int first)
+{
+	if (close_range((unsigned)first, ~0u, 0) == 0)
+		return;
+	for (int fd = first; fd < 65536; fd++)
+		close(fd);
+}
+
+/* What the user set is for the program; the collector runs bare. */
+static void clean_environment(void)
+{
+	static const char *const names[] = {"LD_PRELOAD", ENV_SWITCH, ENV_SESSION, ENV_SOCKET, ENV_OUTPUT};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unsetenv(names[i]);
+}
+
+/* In the child: becomes the collector. report: a pipe that exec closes; errno goes there if it fails. */
+static void become_collector(const char *collector, int listening, int report)
+{
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+	int error;
+	int fd;
+
+	setsid();
+	/* Both above the numbers that are given away next. */
+	listening = fcntl(listening, F_DUPFD, 10);
+	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
+	for (fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	dup2(listening, CONTROL_LISTEN_FD);
+	dup2(report, CONTROL_LISTEN_FD + 1);
+	fcntl(CONTROL_LISTEN_FD + 1, F_SETFD, FD_CLOEXEC);
+	close_from(CONTROL_LISTEN_FD + 2);
+	clean_environment();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (chdir("/") == 0)
+		execl(collector, "evprof-collector", "--private", (char *)NULL);
+	error = errno;
+	if (write(CONTROL_LISTEN_FD + 1, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* A child of a child: it lives on when evprof run ends, and nobody waits for it. */
+static int start_collector(const char *collector, int listening)
+{
+	int report[2];
+	int error = 0;
+	pid_t child;
+
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	child = fork();
+	if (child == 0) {
+		if (fork() == 0)
+			become_collector(collector, listening, report[1]);
+		_exit(0);
+	}
+	close(report[1]);
+	if (child < 0)
+		error = errno;
+	else
+		waitpid(child, NULL, 0);
+	if (child > 0 && read(report[0], &error, sizeof(error)) < 0)
+		error = errno;
+	close(report[0]);
+	return -error;
+}
+
+static int start_private(struct run_session *session, const char *collector)
+{
+	int listening;
+	int error;
+
+	if (asprintf(&session->socket, "@evprof-%s", session->id) < 0) {
+		session->socket = NULL;
+		return say("cannot start", collector, ENOMEM);
+	}
+	listening = listen_at(session->socket);
+	if (listening < 0)
+		return say("cannot listen at", session->socket, -listening);
+	error = start_collector(collector, listening);
+	close(listening);
+	return error ? say("cannot start", collector, -error) : 0;
+}
+
+/* --- the session --- */
+
+static int send_hold(struct run_session *session, const char *output)
+{
+	json_t *message = json_pack("{s:i, s:s, s:s, s:s}", "evprof", CONTROL_VERSION, "type", "hold", "session",
+				    session->id, "output", output);
+	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	int error = text ? 0 : -EILSEQ;
+
+	if (text && send(session->hold, text, strlen(text), MSG_NOSIGNAL) < 0)
+		error = -errno;
+	free(text);
+	json_decref(message);
+	return error;
+}
+
+int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output)
+{
+	int error = make_id(session->id);
+
+	session->hold = -1;
+	session->socket = NULL;
+	if (error)
+		return say("cannot make", "a session", -error);
+	if (socket)
+		session->socket = socket[0] == '@' ? strdup(socket) : realpath(socket, NULL);
+	if (socket && !session->socket)
+		return say("there is no collector at", socket, errno);
+	if (!socket && start_private(session, collector) < 0)
+		return -1;
+	session->hold = connect_to(session->socket);
+	if (session->hold < 0)
+		return say("no collector answers at", session->socket, -session->hold);
+	error = send_hold(session, output);
+	if (error == -EILSEQ)
+		return say("cannot use this path, which is no UTF-8:", output, -error);
+	return error ? say("no collector answers at", session->socket, -error) : 0;
+}
+
+json_t *run_session_summary(struct run_session *session)
+{
+	struct pollfd wait = {.fd = session->hold, .events = POLLIN};
+	char *message = malloc(CONTROL_MESSAGE_MAX_BYTES);
+	json_t *summary = NULL;
+	ssize_t bytes;
+
+	shutdown(session->hold, SHUT_WR);
+	if (message && poll(&wait, 1, RUN_SUMMARY_SECONDS * 1000) > 0) {
+		bytes = recv(session->hold, message, CONTROL_MESSAGE_MAX_BYTES, 0);
+		if (bytes > 0)
+			summary = json_loadb(message, (size_t)bytes, 0, NULL);
+	}
+	free(message);
+	return summary;
+}
+
+void run_session_done(struct run_session *session)
+{
+	if (session->hold >= 0)
+		close(session->hold);
+	free(session->socket);
+	session->socket = NULL;
+	session->hold = -1;
+}

@@ -1,0 +1,103 @@
+/*
+ * trace_stream.c - the events of one thread, chunk by chunk, with what is missing between. See trace_reader.h.
+ */
+#include "trace_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void trace_stream_open(struct trace_stream *stream, struct trace *trace, const struct trace_thread *thread)
+{
+	memset(stream, 0, sizeof(*stream));
+	stream->trace = trace;
+	stream->thread = thread;
+}
+
+/* Part of the file is gone between this chunk and the one before, and this thread's events with it? */
+static bool hole_before(const struct trace_stream *stream, const struct trace_place *place)
+{
+	if (place->holes == stream->holes)
+		return false;
+	return !stream->began || place->first_ticks != stream->last_ticks;
+}
+
+static int read_events(struct trace_stream *stream, struct trace_place *place, struct trace_events *events)
+{
+	int error = trace_read_payload(stream->trace, place, &stream->payload);
+
+	if (error)
+		return error;
+	error = trace_unpack_events(&stream->payload, events);
+	if (error)
+		trace_note_damage(stream->trace, place);
+	return error;
+}
+
+int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
+{
+	while (stream->next < stream->thread->place_count) {
+		struct trace_place *place = &stream->thread->places[stream->next++];
+		bool bad;
+
+		stream->hole |= hole_before(stream, place);
+		bad = read_events(stream, place, events) < 0;
+		stream->began = true;
+		stream->holes = place->holes;
+		stream->last_ticks = place->last_ticks;
+		if (bad) {
+			stream->hole = true;
+			stream->missing += place->events;
+			continue;
+		}
+		events->hole = stream->hole;
+		events->missing = stream->missing;
+		stream->hole = false;
+		stream->missing = 0;
+		return 1;
+	}
+	if (!stream->hole)
+		return 0;
+	*events = (struct trace_events){.hole = true, .missing = stream->missing, .first_ticks = stream->last_ticks};
+	stream->hole = false;
+	return 1;
+}
+
+void trace_stream_close(struct trace_stream *stream)
+{
+	trace_payload_done(&stream->payload);
+}
+
+static void count_chunk(const struct trace_events *events, struct trace_thread *thread)
+{
+	const uint64_t *extra = events->extras;
+	uint32_t i;
+
+	thread->lost[WIRE_NONE] += events->missing;
+	for (i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+
+		if (kind == WIRE_GAP)
+			thread->lost[WIRE_NONE] += *extra;
+		extra += wire_extra_words(kind);
+		thread->events[kind] += !wire_is_bookkeeping(kind);
+	}
+}
+
+int trace_count_events(struct trace *trace, struct trace_thread *thread)
+{
+	struct trace_stream stream;
+	struct trace_events events;
+
+	if (thread->events && thread->lost)
+		return 0;
+	thread->events = calloc(WIRE_KIND_SLOTS, sizeof(*thread->events));
+	thread->lost = calloc(WIRE_KIND_SLOTS, sizeof(*thread->lost));
+	if (!thread->events || !thread->lost)
+		return -ENOMEM;
+	trace_stream_open(&stream, trace, thread);
+	while (trace_stream_next(&stream, &events))
+		count_chunk(&events, thread);
+	trace_stream_close(&stream);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/*
+ * verbs.h - the verbs of evprof(1), one file each, and what they share on the command line.
+ *
+ * A verb gets argv from its own name on and returns the exit status of evprof.
+ */
+#ifndef EVPROF_TOOLS_VERBS_H
+#define EVPROF_TOOLS_VERBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+int cmd_run(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+
+/* Says on stderr what is wrong with the command line and where help is. Returns TRACE_EXIT_FAILED. */
+int verb_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A whole number, at least lowest, for an option; false after saying what is wrong. */
+bool verb_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
+
+#endif
