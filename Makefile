@@ -1,0 +1,287 @@
+# evprof: the one build.
+#
+#   make                 build/libevprof.so, build/evprof-collector, build/evprof
+#   make demo            install what is missing, build, profile a program, print the report
+#   make test            install what is missing, build, check the rules, run unit and end-to-end tests
+#   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
+#   make bench | fuzz | stress | lint | format | check-rules | coverage | clean
+#   make install | uninstall          PREFIX (default /usr/local), DESTDIR
+#
+# Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang.
+# FUZZ_SECONDS (default 60) is for each fuzz target. TESTS="name..." runs only these test programs.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+TEST_TIMEOUT ?= 1800
+CFLAGS ?= -O2 -g
+CLANG ?= clang
+
+# Use all cores, unless told otherwise. Only the outermost make may say so: the others share its job server.
+ifeq ($(MAKELEVEL),0)
+ifeq ($(findstring -j,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+endif
+
+# ---- Switches -------------------------------------------------------------------------------------------------------
+
+variant :=
+ifneq ($(findstring clang,$(notdir $(CC))),)
+variant := $(variant)-clang
+endif
+ifdef DEBUG
+variant := $(variant)-debug
+override CFLAGS := -O0 -g3 -DEVPROF_DEBUG
+endif
+ifdef ASAN
+variant := $(variant)-asan
+override CFLAGS := -O1 -g -DEVPROF_DEBUG
+instrument := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+ifdef TSAN
+variant := $(variant)-tsan
+override CFLAGS := -O1 -g -DEVPROF_DEBUG
+instrument := -fsanitize=thread -fno-omit-frame-pointer
+endif
+ifdef COVERAGE
+variant := $(variant)-coverage
+override CFLAGS := -O0 -g
+instrument := --coverage -fprofile-update=atomic
+endif
+ifdef FUZZ
+variant := -fuzz
+override CFLAGS := -O1 -g -DEVPROF_DEBUG
+instrument := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+# B=DIRECTORY on the command line puts everything elsewhere.
+ifneq ($(origin B),command line)
+B := build$(variant)
+endif
+
+# ---- What there is --------------------------------------------------------------------------------------------------
+
+preload_sources := $(wildcard preload/*.c)
+collector_sources := $(wildcard collector/*.c)
+tools_sources := $(wildcard tools/*.c)
+unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
+e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))
+e2e_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c)))
+stress_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/stress_*.c))
+fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
+rules := $(sort $(wildcard tests/check_*.sh))
+manuals := $(wildcard docs/man/*.1 docs/man/*.7)
+units := $(wildcard collector/systemd/*.service.in collector/systemd/*.socket.in)
+
+preload_objects := $(preload_sources:%.c=$(B)/%.o)
+collector_objects := $(collector_sources:%.c=$(B)/%.o)
+tools_objects := $(tools_sources:%.c=$(B)/%.o)
+
+programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/main.c),$(B)/evprof-collector) \
+	$(if $(wildcard tools/evprof.c),$(B)/evprof)
+# The parts without their mains, for the tests. Archives, so that a test gets only what it uses.
+parts := $(B)/libcollector.a $(B)/libtools.a
+
+# ---- Flags ----------------------------------------------------------------------------------------------------------
+
+warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+base_flags := -std=gnu11 -D_GNU_SOURCE= -Iinclude $(warnings)
+compile = $(CC) $(base_flags) $(CPPFLAGS) $(CFLAGS) $(instrument) -MMD -MP
+
+# In someone else's process: nothing exported but the version script's names, thread-local storage that needs no call
+# and no allocation, and every symbol bound at the start, so that no first call resolves inside a hook.
+preload_flags := -fPIC -fvisibility=hidden -ftls-model=initial-exec
+preload_link := -shared -Wl,-soname,libevprof.so -Wl,--version-script=preload/evprof.map -Wl,-z,now -Wl,-z,relro \
+	-Wl,-z,nodelete -Wl,-z,noexecstack
+# clang leaves the sanitizers' symbols of a shared library to the program.
+ifeq ($(instrument),)
+preload_link += -Wl,-z,defs
+endif
+preload_libraries := -ldl -lpthread $(if $(wildcard preload/unwind.c),-lunwind)
+tools_libraries := -ljansson -lzstd -lz -lpthread
+collector_libraries := -ljansson -lzstd -lz -lpthread $(if $(wildcard collector/symbols.c),-ldw -lelf)
+
+# ---- Build ----------------------------------------------------------------------------------------------------------
+
+# V=1 prints the commands whole.
+ifdef V
+say =
+else
+say = @echo "  $(1) $(@:$(B)/%=%)";
+endif
+
+.PHONY: all
+all: $(programs)
+
+# A library that is not there is named once, with what to do, before the first compiler error about it.
+$(B)/.ready:
+	@CC='$(CC)' sh tools/setup.sh --check build
+	@mkdir -p $(B) && touch $@
+
+$(B)/preload/%.o: preload/%.c | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(compile) $(preload_flags) -c $< -o $@
+
+$(B)/collector/%.o: collector/%.c | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(compile) -c $< -o $@
+
+$(B)/tools/%.o: tools/%.c | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(compile) -c $< -o $@
+
+$(B)/tests/%.o: tests/%.c | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation -I. -c $< -o $@
+
+$(B)/libevprof.so: $(preload_objects) preload/evprof.map
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $(preload_objects) $(preload_libraries)
+
+$(B)/evprof-collector: $(collector_objects)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(collector_libraries)
+
+$(B)/evprof: $(tools_objects)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(tools_libraries)
+
+$(B)/libcollector.a: $(filter-out $(B)/collector/main.o,$(collector_objects)) | $(B)/.ready
+	@rm -f $@
+	$(call say,AR)ar rcs $@ $^
+
+$(B)/libtools.a: $(filter-out $(B)/tools/evprof.o,$(tools_objects)) | $(B)/.ready
+	@rm -f $@
+	$(call say,AR)ar rcs $@ $^
+
+# ---- Test programs --------------------------------------------------------------------------------------------------
+
+test_libraries := $(sort $(collector_libraries) $(tools_libraries)) -lcriterion -lm
+
+$(B)/tests/unit/test_preload_%: $(B)/tests/unit/test_preload_%.o $(unit_helpers) $(preload_objects)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(test_libraries)
+
+$(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(unit_helpers) $(parts)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(test_libraries)
+
+$(B)/tests/e2e/test_%: $(B)/tests/e2e/test_%.o $(e2e_helpers)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(test_libraries)
+
+$(B)/tests/fuzz/fuzz_preload_%: $(B)/tests/fuzz/fuzz_preload_%.o $(fuzz_helpers) $(preload_objects)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(preload_libraries)
+
+$(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
+
+$(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(preload_objects)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries)
+
+$(B)/tests/stress/stress_%: $(B)/tests/stress/stress_%.o $(parts)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
+
+.SECONDARY:
+-include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d)
+
+# ---- Test -----------------------------------------------------------------------------------------------------------
+
+selected = $(unit_tests) $(e2e_tests)
+selected_tests = $(if $(TESTS),$(filter $(addprefix %/,$(TESTS)),$(selected)),$(selected))
+
+.PHONY: test run-tests check-rules
+test:
+	@CC='$(CC)' sh tools/setup.sh test
+	@$(MAKE) --no-print-directory run-tests
+
+run-tests: $(programs) $(unit_tests) $(e2e_tests)
+	@EVPROF_BUILD='$(abspath $(B))' TEST_TIMEOUT='$(TEST_TIMEOUT)' \
+		sh tools/run_tests.sh $(rules) $(selected_tests)
+
+check-rules: $(programs)
+	@EVPROF_BUILD='$(abspath $(B))' sh tools/run_tests.sh $(rules)
+
+.PHONY: check-all lint format coverage
+check-all:
+	@CC='$(CC)' sh tools/setup.sh all
+	@$(MAKE) --no-print-directory lint
+	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
+	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory ASAN=1 run-tests
+	@$(MAKE) --no-print-directory TSAN=1 stress
+	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
+
+all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*.[ch] tests/*/*.[ch])
+all_sources = $(preload_sources) $(collector_sources) $(tools_sources)
+
+lint:
+	@sh tools/lint.sh '$(CLANG)' '$(base_flags)' $(all_code)
+
+format:
+	clang-format -i $(all_code)
+
+coverage:
+	@$(MAKE) --no-print-directory COVERAGE=1 run-tests
+	@cd build-coverage && find preload collector tools -name '*.gcda' | xargs gcov -n 2>/dev/null | \
+		awk -F"'" '/^File/ { file = $$2 } /^Lines/ && file ~ /^(preload|collector|tools)/ { print file ": " $$0; file = "" }'
+
+# ---- Fuzz and bench -------------------------------------------------------------------------------------------------
+
+.PHONY: fuzz fuzz-run bench stress
+fuzz:
+	@$(MAKE) --no-print-directory FUZZ=1 CC='$(CLANG)' fuzz-run
+
+fuzz-run: $(fuzz_targets)
+	@sh tools/run_fuzz.sh '$(FUZZ_SECONDS)' $(fuzz_targets)
+
+# Programs of many threads with a main of their own; what TSAN=1 is for: neither criterion nor an unmodified Python runs
+# under the thread sanitizer.
+stress: $(stress_programs)
+	@for program in $(stress_programs); do \
+		echo "$$program"; timeout '$(TEST_TIMEOUT)' "$$program" || exit 1; \
+	done
+
+bench: all
+	@EVPROF_BUILD='$(abspath $(B))' tests/bench/run
+
+# ---- Demo -----------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo:
+	@CC='$(CC)' sh tools/setup.sh demo
+	@$(MAKE) --no-print-directory all
+	@sh tools/demo.sh '$(B)'
+
+# ---- Install --------------------------------------------------------------------------------------------------------
+
+bin_dir = $(PREFIX)/bin
+lib_dir = $(PREFIX)/lib/evprof
+include_dir = $(PREFIX)/include/evprof
+man_dir = $(PREFIX)/share/man
+unit_dir = $(PREFIX)/lib/systemd/system
+D = $(DESTDIR)
+
+.PHONY: install uninstall
+install: all
+	install -d '$(D)$(bin_dir)' '$(D)$(lib_dir)' '$(D)$(include_dir)' '$(D)$(man_dir)/man1' '$(D)$(man_dir)/man7' \
+		'$(D)$(unit_dir)'
+	install -m 755 $(B)/evprof $(B)/evprof-collector '$(D)$(bin_dir)'
+	install -m 755 $(B)/libevprof.so '$(D)$(lib_dir)'
+	install -m 644 include/evprof/evprof.h '$(D)$(include_dir)'
+	install -m 644 $(filter %.1,$(manuals)) '$(D)$(man_dir)/man1'
+	install -m 644 $(filter %.7,$(manuals)) '$(D)$(man_dir)/man7'
+	@for unit in $(units); do \
+		target='$(D)$(unit_dir)'/$$(basename "$$unit" .in); \
+		echo "install $$unit as $$target"; \
+		sed 's|@BINDIR@|$(bin_dir)|g' "$$unit" >"$$target" && chmod 644 "$$target" || exit 1; \
+	done
+
+uninstall:
+	rm -f '$(D)$(bin_dir)/evprof' '$(D)$(bin_dir)/evprof-collector'
+	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(include_dir)/evprof.h'
+	rm -f $(foreach page,$(manuals),'$(D)$(man_dir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))')
+	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))')
+	-rmdir '$(D)$(lib_dir)' '$(D)$(include_dir)' 2>/dev/null
+
+.PHONY: clean
+clean:
+	rm -rf build build-clang build-debug build-asan build-tsan build-coverage build-fuzz build-clang-*

@@ -1,0 +1,81 @@
+#!/bin/sh
+# check_includes.sh - who may include what: the dependency rules of docs/design.md. Run by `make check-rules`.
+#
+#   preload, collector and tools share include/evprof/ and nothing else; preload knows libc only; each library has one
+#   owner file.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+status=0
+
+broken() {
+	echo "$1: includes $2: $3"
+	status=1
+}
+
+includes() { # FILE: lines "<name>" or "\"name\"" of its include directives
+	sed -n 's/^[ \t]*#[ \t]*include[ \t]*\([<"][^>"]*\)[>"].*/\1/p' "$1"
+}
+
+libc="assert complex ctype dirent dlfcn elf endian err errno fcntl fenv fnmatch glob inttypes langinfo libgen limits link
+locale malloc math netdb poll pthread pwd sched semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef
+stdint stdio stdio_ext stdlib stdnoreturn string strings syscall termios time ucontext uchar unistd utime wchar wctype
+cpuid x86intrin immintrin emmintrin tmmintrin smmintrin nmmintrin arm_neon arm_acle features getopt grp"
+
+is_libc() { # NAME: a header of the C library, the kernel or the compiler
+	case $1 in sys/*.h | linux/*.h | asm/*.h | arpa/*.h | net/*.h | netinet/*.h | bits/*.h) return 0 ;; esac
+	for known in $libc; do
+		[ "$1" = "$known.h" ] && return 0
+	done
+	return 1
+}
+
+# LIBRARY HEADER: the one file that may include it, per part
+owner_file() { # FILE HEADER
+	case $2 in
+	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace_reader.c collector/trace_writer.c" ;;
+	dwarf.h | libelf.h | gelf.h | elfutils/*) echo "collector/symbols.c" ;;
+	libunwind.h | libunwind-*) echo "preload/unwind.c" ;;
+	*) echo "$1" ;;
+	esac
+}
+
+check_system_header() { # FILE PART NAME
+	case " $(owner_file "$1" "$3") " in
+	*" $1 "*) ;;
+	*) broken "$1" "<$3>" "only $(owner_file "$1" "$3") may" ;;
+	esac
+	[ "$2" = preload ] || return 0
+	[ "$1:$3" = preload/unwind.c:libunwind.h ] || is_libc "$3" || broken "$1" "<$3>" "preload uses the C library only"
+}
+
+check_own_header() { # FILE PART NAME
+	case $3 in
+	evprof/*.h) [ -e "include/$3" ] || broken "$1" "\"$3\"" "no such contract in include/evprof/" ;;
+	*/*) [ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed" ;;
+	*) [ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed" ;;
+	esac
+}
+
+for part in preload collector tools; do
+	for file in $(find "$part" -name '*.[ch]' | sort); do
+		includes "$file" >"${TMPDIR:-/tmp}/includes.$$"
+		while IFS= read -r line; do
+			name=${line#?}
+			case $line in
+			\<evprof/*) check_own_header "$file" "$part" "$name" ;;
+			\<*) check_system_header "$file" "$part" "$name" ;;
+			*) check_own_header "$file" "$part" "$name" ;;
+			esac
+		done <"${TMPDIR:-/tmp}/includes.$$"
+	done
+done
+for file in include/evprof/*.h; do
+	includes "$file" >"${TMPDIR:-/tmp}/includes.$$"
+	while IFS= read -r line; do
+		name=${line#?}
+		case $name in evprof/*.h) continue ;; esac
+		is_libc "$name" || broken "$file" "$name" "a contract needs the C library only"
+	done <"${TMPDIR:-/tmp}/includes.$$"
+done
+rm -f "${TMPDIR:-/tmp}/includes.$$"
+exit $status
