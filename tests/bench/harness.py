@@ -1,0 +1,82 @@
+"""Runs inside the interpreter that is measured: times one program and prints the times as one line of JSON.
+
+usage: harness.py PROGRAM [--with cprofile|viztracer|emptyhook] [--repeat N]
+
+Started by tests/bench/lib/target.py. The clock runs around the program's main() (without one: around the whole script),
+so neither the start of the interpreter nor imports are in the figures. `emptyhook` changes nothing: it refuses to go on
+where libemptyhook.so is not at work. Must run on every Python from 3.6 on.
+"""
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+
+
+def load(path):
+    """The program as a function to call: its main(), or all of it."""
+    with open(path) as file:
+        code = compile(file.read(), path, "exec")
+    names = {"__name__": "bench_program", "__file__": path}
+    if "main" not in code.co_names:
+        return lambda: exec(code, dict(names))
+    exec(code, names)
+    return names["main"]
+
+
+def require_empty_hook():
+    import ctypes
+
+    installed = getattr(ctypes.CDLL(None), "empty_hook_installed", None)
+    if installed is None or not installed():
+        sys.exit("harness: libemptyhook.so is not at work in this interpreter; see tests/bench/empty_hook.c")
+
+
+@contextlib.contextmanager
+def profiler(name):
+    if name == "cprofile":
+        import cProfile
+
+        profile = cProfile.Profile()
+        profile.enable()
+        yield
+        profile.disable()
+    elif name == "viztracer":
+        from viztracer import VizTracer
+
+        tracer = VizTracer(verbose=0)
+        tracer.start()
+        yield
+        tracer.stop()
+    else:
+        if name == "emptyhook":
+            require_empty_hook()
+        yield
+
+
+def measure(main, repeat, name):
+    """Seconds of wall clock and of CPU (this process, all threads)."""
+    with open(os.devnull, "w") as quiet, contextlib.redirect_stdout(quiet):
+        wall, cpu = time.perf_counter(), time.process_time()
+        with profiler(name):
+            for _ in range(repeat):
+                main()
+        return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--with", dest="profiler", default="")
+    parser.add_argument("--repeat", type=int, default=1)
+    return parser.parse_args()
+
+
+def run():
+    chosen = options()
+    wall, cpu = measure(load(chosen.program), chosen.repeat, chosen.profiler)
+    print(json.dumps({"wall": wall, "cpu": cpu, "python": sys.version.split()[0]}))
+
+
+run()

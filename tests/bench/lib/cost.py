@@ -1,0 +1,131 @@
+"""What evprof adds to a program's time, against an empty hook, cProfile and other profilers, in interleaved rounds."""
+import json
+import os
+import re
+
+from . import stats, target
+
+PROGRAMS = ["calls", "json_pure", "tokens", "differences", "simulation", "pingpong"]
+PROGRAMS_QUICK = ["calls", "tokens"]
+DISTURBED = 1.02  # wall-clock over CPU time
+CLOSING_LINE = re.compile(r"^evprof: (\d+) events? .*?\b(\d+) lost", re.M)
+
+
+def variants(interpreter, scratch, with_evprof):
+    """Name -> (environment, profiler inside the harness)."""
+    chosen = {
+        "bare": (target.environment(), None),
+        "hook": (target.environment(LD_PRELOAD=target.EMPTY_HOOK), "emptyhook"),
+        "cprofile": (target.environment(), "cprofile"),
+    }
+    if with_evprof:
+        chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
+        chosen["all"] = (target.preloaded(scratch.template()), None)
+    if interpreter.has("viztracer"):
+        chosen["viztracer"] = (target.environment(), "viztracer")
+    return chosen
+
+
+def lost_events(stderr):
+    """The losses that the closing line tells, or None where there is no such line."""
+    found = CLOSING_LINE.search(stderr)
+    return int(found.group(2)) if found else None
+
+
+def rounds_of(interpreter, path, chosen, rounds, scratch):
+    """{variant: {"wall": [...], "cpu": [...]}} and the events lost; the order turns from round to round."""
+    samples = {name: {"wall": [], "cpu": []} for name in chosen}
+    lost = 0
+    names = list(chosen)
+    for turn in range(rounds):
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            env, profiler = chosen[name]
+            try:
+                measured = target.harness(interpreter, path, env, profiler)
+            except target.Failed as error:
+                raise target.Failed("%s, %s: %s" % (os.path.basename(path), name, error)) from None
+            samples[name]["wall"].append(measured["wall"])
+            samples[name]["cpu"].append(measured["cpu"])
+            if "EVPROF_OUTPUT" in env:
+                lost += lost_events(measured["stderr"]) or 0
+            scratch.clear()
+    return samples, lost
+
+
+def steady_clock(samples):
+    """Which clock judges: CPU time where other programs took the processor from runs that never wait."""
+    shares = [w / c for name in ("bare", "hook") for w, c in zip(samples[name]["wall"], samples[name]["cpu"])]
+    return "wall" if stats.spread(shares)["high"] <= DISTURBED else "cpu"
+
+
+def summary(samples):
+    """The figures of the table out of one program's samples."""
+    row = {"clock": steady_clock(samples)}
+    for clock in ("wall", "cpu"):
+        bare = samples["bare"][clock]
+        row[clock] = {
+            "bare_s": stats.spread(bare),
+            "times_bare": {n: stats.ratio(s[clock], bare) for n, s in samples.items() if n != "bare"},
+        }
+        if "calls" in samples:
+            mine = samples["calls"][clock]
+            row[clock]["of_hook"] = stats.added_ratio(bare, mine, samples["hook"][clock])
+            row[clock]["of_cprofile"] = stats.added_ratio(bare, mine, samples["cprofile"][clock])
+    return row
+
+
+def measure(interpreters, rounds, programs, with_evprof, scratch, say, failures):
+    rows = []
+    for interpreter in interpreters:
+        chosen = variants(interpreter, scratch, with_evprof)
+        for name in programs:
+            say("cost: Python %s, %s" % (interpreter.name, name))
+            try:
+                samples, lost = rounds_of(interpreter, target.program(name), chosen, rounds, scratch)
+            except target.Failed as error:
+                failures.append("cost, Python %s: %s" % (interpreter.name, error))
+                continue
+            row = {"python": interpreter.name, "program": name, "lost": lost, "samples": samples}
+            row.update(summary(samples))
+            rows.append(row)
+    return rows
+
+
+def allocation_variants(interpreter, scratch, with_evprof):
+    """Name -> (environment, words before the harness)."""
+    chosen = {"bare": (target.environment(), [])}
+    if with_evprof:
+        chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), [])
+        chosen["all"] = (target.preloaded(scratch.template()), [])
+    if interpreter.has("memray"):
+        words = ["-m", "memray", "run", "-q", "-f", "--trace-python-allocators", "-o"]
+        chosen["memray"] = (target.environment(), words + [os.path.join(scratch.path, "memray.bin")])
+    return chosen
+
+
+def allocation_run(interpreter, path, env, words):
+    """alloc.py once. memray takes the harness as its script, so its words come before it."""
+    result = target.run(interpreter, words + [target.HARNESS, path], env)
+    if result.status:
+        raise target.Failed("status %d: %s" % (result.status, target.last_line(result.err)))
+    return json.loads(target.last_line(result.out))["wall"]
+
+
+def allocations(interpreters, rounds, with_evprof, scratch, say, failures):
+    rows = []
+    path = target.program("alloc")
+    for interpreter in interpreters:
+        say("allocations: Python %s" % interpreter.name)
+        chosen = allocation_variants(interpreter, scratch, with_evprof)
+        walls = {name: [] for name in chosen}
+        try:
+            for _ in range(rounds):
+                for name, (env, words) in chosen.items():
+                    walls[name].append(allocation_run(interpreter, path, env, words))
+                    scratch.clear()
+        except target.Failed as error:
+            failures.append("allocations, Python %s: %s" % (interpreter.name, error))
+            continue
+        times = {n: stats.ratio(w, walls["bare"]) for n, w in walls.items() if n != "bare"}
+        rows.append({"python": interpreter.name, "bare_s": stats.spread(walls["bare"]), "times_bare": times})
+    return rows

@@ -1,0 +1,53 @@
+"""Instructions a call costs, counted by valgrind's callgrind: a figure without noise, for comparing two builds.
+
+Two runs of different length are subtracted from each other, so the start is not in the figure.
+"""
+import os
+import re
+import shutil
+
+from . import target
+
+PROGRAM = os.path.join(target.BENCH, "programs", "steps.py")
+CALLS = 2 * 20000  # calls of Python functions, with one C call each, in one main() of steps.py
+COLLECTED = re.compile(r"Collected\s*:\s*(\d+)")
+
+
+def instructions(interpreter, env, profiler, repeat, scratch):
+    words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + os.path.join(scratch.path, "callgrind.out")]
+    measured = target.harness(interpreter, PROGRAM, env, profiler, repeat, words)
+    counts = COLLECTED.findall(measured["stderr"])
+    if not counts:
+        raise target.Failed("valgrind told no count: " + target.last_line(measured["stderr"]))
+    return max(int(count) for count in counts)  # the forks that start the collector tell theirs, too
+
+
+def per_call(interpreter, env, profiler, scratch):
+    one = instructions(interpreter, env, profiler, 1, scratch)
+    three = instructions(interpreter, env, profiler, 3, scratch)
+    scratch.clear()
+    return (three - one) / 2 / CALLS
+
+
+def measure(interpreters, with_evprof, scratch, say, failures):
+    if not shutil.which("valgrind"):
+        failures.append("instructions: valgrind is not installed")
+        return []
+    rows = []
+    for interpreter in interpreters:
+        if len(interpreter.command) > 1:  # valgrind is the host's
+            continue
+        chosen = {"bare": ({}, None), "hook": ({"LD_PRELOAD": target.EMPTY_HOOK}, None), "cprofile": ({}, "cprofile")}
+        chosen = {name: (target.environment(**more), profiler) for name, (more, profiler) in chosen.items()}
+        if with_evprof:
+            chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
+        row = {"python": interpreter.name}
+        try:
+            for name, (env, profiler) in chosen.items():
+                say("instructions: Python %s, %s" % (interpreter.name, name))
+                row[name] = per_call(interpreter, env, profiler, scratch)
+        except target.Failed as error:
+            failures.append("instructions, Python %s: %s" % (interpreter.name, error))
+            continue
+        rows.append(row)
+    return rows

@@ -1,0 +1,159 @@
+"""The limits of the design, and the markdown that shows the figures beside them."""
+
+BEGIN = "<!-- bench: begin; tests/bench/run --write-docs writes what is between these lines -->"
+END = "<!-- bench: end -->"
+
+# Added cost of calls and C calls as a multiple of what an empty C hook adds, and of what cProfile adds.
+OF_HOOK = {8: 1.6, 9: 1.6, 10: 1.6, 11: 1.15, 12: 0.55, 13: 0.55}
+OF_HOOK_LATER = 0.90
+OF_CPROFILE = {11: 0.75}
+OF_CPROFILE_OTHERS = 0.5
+ALLOCATIONS = {14: 2.5}
+CALL_EVENT_BYTES = 1.5
+MEMORY_EVENT_BYTES = 5
+COLLECTOR_MIB = 64
+START_PYTHON_MS = 5
+START_OTHER_MS = 0.3
+
+
+def minor(name):
+    """The N of a name like 3.N-static."""
+    return int(name.split("-")[0].split(".")[1])
+
+
+def hook_limit(version):
+    return OF_HOOK.get(minor(version), OF_HOOK_LATER)
+
+
+def cprofile_limit(version):
+    return OF_CPROFILE.get(minor(version), OF_CPROFILE_OTHERS)
+
+
+def verdict(*pairs):
+    """ok when every value is within its limit; over with what exceeds it."""
+    return "ok" if all(value <= limit for value, limit in pairs) else "**over**"
+
+
+def with_spread(figures, digits=2):
+    if not figures:
+        return "–"
+    return "{0:.{3}f} ({1:.{3}f}–{2:.{3}f})".format(figures["median"], figures["low"], figures["high"], digits)
+
+
+def median(figures, digits=2):
+    return "%.*f" % (digits, figures["median"]) if figures else "–"
+
+
+def table(titles, rows):
+    """Columns in which nothing was measured are left out."""
+    used = [i for i, title in enumerate(titles) if not title or any(row[i] != "–" for row in rows)]
+    titles, rows = [titles[i] for i in used], [[row[i] for i in used] for row in rows]
+    lines = ["| " + " | ".join(titles) + " |", "|" + "|".join(["---"] * len(titles)) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def cost_row(row):
+    wall, cpu, judge, version = row["wall"], row["cpu"], row[row["clock"]], row["python"]
+    times = wall["times_bare"]
+    hook, cprofile = wall.get("of_hook"), wall.get("of_cprofile")
+    cells = [version, row["program"], median(wall["bare_s"], 3)]
+    cells += [median(times.get(name)) for name in ("hook", "calls", "cprofile", "all", "viztracer")]
+    if not hook or not cprofile:
+        return cells + ["–"] * 7
+    cells += [with_spread(hook), median(cpu["of_hook"]), "%.2f" % hook_limit(version)]
+    cells += [with_spread(cprofile), median(cpu["of_cprofile"]), "%.2f" % cprofile_limit(version)]
+    judged = [(judge["of_hook"]["median"], hook_limit(version))]
+    judged.append((judge["of_cprofile"]["median"], cprofile_limit(version)))
+    notes = " (by CPU)" if row["clock"] == "cpu" else ""
+    return cells + [verdict(*judged) + notes + (", %d lost" % row["lost"] if row["lost"] else "")]
+
+
+def cost_table(rows):
+    titles = ["Python", "program", "bare, s", "× bare: empty hook", "evprof, calls", "cProfile", "evprof, default"]
+    titles += ["VizTracer", "added / empty hook's", "CPU", "limit", "added / cProfile's", "CPU", "limit", ""]
+    return table(titles, [cost_row(row) for row in rows])
+
+
+def allocation_table(rows):
+    titles = ["Python", "bare, s", "× bare: calls only", "calls and allocations", "limit", "memray", ""]
+    lines = []
+    for row in rows:
+        times, limit = row["times_bare"], ALLOCATIONS.get(minor(row["python"]))
+        both = times.get("all")
+        good = verdict((both["median"], limit)) if both and limit else ""
+        lines.append([row["python"], median(row["bare_s"], 3), with_spread(times.get("calls")), with_spread(both),
+                      str(limit or ""), with_spread(times.get("memray")), good])
+    return table(titles, lines)
+
+
+def collector_row(row):
+    call_bytes, memory_bytes = row.get("bytes_per_call_event"), row.get("bytes_per_memory_event")
+    limits = [(row["lost"], 0), (row["peak_kib"], COLLECTOR_MIB * 1024)]
+    limits.append((row["collector_cpu_s"], row["program_cpu_s"]))
+    if call_bytes:
+        limits.append((call_bytes, CALL_EVENT_BYTES))
+    if memory_bytes:
+        limits.append((memory_bytes, MEMORY_EVENT_BYTES))
+    name = row["program"] + (" × %d" % row["repeat"] if row["repeat"] > 1 else "")
+    early = " (%.1f after a fifth)" % (row["peak_early_kib"] / 1024) if row["peak_early_kib"] else ""
+    return [
+        row["python"], name, row["events_asked"], "%.1f M" % (row["events"] / 1e6),
+        "%.1f M/s" % (row["events"] / row["wall_s"] / 1e6), str(row["lost"]), "%.3f" % row["waited_s"],
+        "%.2f" % row["program_cpu_s"], "%.2f" % row["collector_cpu_s"], "%.1f%s" % (row["peak_kib"] / 1024, early),
+        "%.2f" % call_bytes if call_bytes else "–", "%.2f" % memory_bytes if memory_bytes else "–",
+        verdict(*limits),
+    ]
+
+
+def collector_table(rows):
+    titles = ["Python", "program", "events asked for", "events", "rate", "lost", "waited, s", "program CPU, s"]
+    titles += ["collector CPU, s", "peak MiB", "bytes a call event", "bytes a memory event", ""]
+    return table(titles, [collector_row(row) for row in rows])
+
+
+def startup_table(rows):
+    lines = []
+    for row in rows:
+        lines.append([row["program"], median(row["bare_ms"]), median(row["measured_ms"]), with_spread(row["added_ms"]),
+                      str(row["limit_ms"]), verdict((row["added_ms"]["median"], row["limit_ms"]))])
+    return table(["program", "bare, ms", "evprof, ms", "added, ms", "limit", ""], lines)
+
+
+def instruction_table(rows):
+    lines = []
+    for row in rows:
+        added = ["%.0f" % (row[name] - row["bare"]) if name in row else "–" for name in ("hook", "calls", "cprofile")]
+        lines.append([row["python"], "%.0f" % row["bare"]] + added)
+    return table(["Python", "bare", "empty hook adds", "evprof adds", "cProfile adds"], lines)
+
+
+SECTIONS = [
+    ("cost", "Calls and C calls", cost_table),
+    ("allocations", "Allocations: alloc.py", allocation_table),
+    ("collector", "The collector", collector_table),
+    ("startup", "Starting", startup_table),
+    ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
+]
+
+
+def markdown(results):
+    machine = results["machine"]
+    lines = ["Measured %s on %s; load average %s before, %s after." % (
+        results["when"], machine["text"], machine["load_before"], machine["load_after"]), ""]
+    for key, title, render in SECTIONS:
+        if results.get(key):
+            lines += ["### " + title, "", render(results[key]), ""]
+    lines += ["- " + text for text in results["messages"] + results["failures"]]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write_docs(path, text):
+    """Puts the text between the marks of docs/performance.md. ValueError where they are not there."""
+    with open(path, encoding="utf-8") as file:
+        document = file.read()
+    if document.count(BEGIN) != 1 or document.count(END) != 1:
+        raise ValueError("%s: the two bench marks are not there once each" % path)
+    before, rest = document.split(BEGIN)
+    after = rest.split(END)[1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + "\n\n" + text + "\n" + END + after)

@@ -1,0 +1,175 @@
+"""Finds interpreters and runs programs in them, bare or under a profiler. Everybody in lib/ uses this.
+
+Interpreters are those that tests/interpreters/find.sh names; some of them live in a file system root of their own.
+"""
+import atexit
+import collections
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+BENCH = os.path.join(REPO, "tests", "bench")
+HARNESS = os.path.join(BENCH, "harness.py")
+WORKLOADS = os.path.join(os.path.dirname(REPO), "shared", "workloads")
+BUILD = os.environ.get("EVPROF_BUILD") or os.path.join(REPO, "build")  # make bench says which
+LIBRARY = os.path.join(BUILD, "libevprof.so")
+COLLECTOR = os.path.join(BUILD, "evprof-collector")
+EMPTY_HOOK = os.path.join(BUILD, "bench", "libemptyhook.so")
+
+FIRST_MINOR = 8  # PySys_AddAuditHook, by which the empty hook starts
+TIMEOUT_S = 300
+
+Result = collections.namedtuple("Result", "status out err wall_s cpu_s")
+
+
+class Failed(Exception):
+    """A run that did not end as it should; the text goes into the report."""
+
+
+class Interpreter:
+    """One line of tests/interpreters/find.sh. `command` starts it; `minor` is the N of 3.N."""
+
+    def __init__(self, line):
+        self.full_version, self.name, version, features, *self.command = line.split("\t")
+        self.minor = int(version.split(".")[1])
+        self.features = features.split(",")
+
+    def has(self, module):
+        if module in self.features:
+            return True
+        return not run(self, ["-c", "import " + module], environment()).status
+
+
+def find(wanted, messages):
+    """What find.sh finds, without the versions that the bench does not compare."""
+    env = environment()
+    if wanted:
+        env["EVPROF_TEST_PYTHONS"] = " ".join(wanted)
+    script = os.path.join(REPO, "tests", "interpreters", "find.sh")
+    done = subprocess.run(["sh", script], env=env, stdout=subprocess.PIPE, text=True)
+    found = []
+    for line in done.stdout.splitlines():
+        if line.endswith("\tmissing"):
+            if int(line.split()[0].split(".")[1]) >= FIRST_MINOR or wanted:
+                messages.append("Python %s: not found, not measured" % line.split()[0])
+        elif line.split("\t")[1].startswith("3."):
+            found.append(Interpreter(line))
+    return found
+
+
+def discover(wanted, messages):
+    """One interpreter of each minor version, the one with sympy first; all that `wanted` names by version or name."""
+    found = find(wanted, messages)
+    if any("-" in name for name in wanted):
+        return found
+    chosen = {}
+    for interpreter in sorted(found, key=lambda i: "sympy" not in i.features):
+        if interpreter.minor >= FIRST_MINOR or wanted:
+            chosen.setdefault(interpreter.minor, interpreter)
+    return [chosen[minor] for minor in sorted(chosen)]
+
+
+def environment(**more):
+    """The bench's own environment without anything that changes the program or evprof."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("EVPROF", "PYTHON", "LD_"))}
+    kept.update(PYTHONHASHSEED="0", PYTHONDONTWRITEBYTECODE="1", **more)
+    return kept
+
+
+def preloaded(output, events=None, socket=None):
+    """The environment of a program under evprof."""
+    more = {"LD_PRELOAD": LIBRARY, "EVPROF_OUTPUT": output}
+    if events:
+        more["EVPROF_EVENTS"] = events
+    if socket:
+        more["EVPROF_SOCKET"] = socket
+    return environment(**more)
+
+
+def run(interpreter, arguments, env, prefix=()):
+    """Runs the interpreter (or, with None, the arguments alone) to its end. Never raises for what the program did."""
+    argv = list(prefix) + (interpreter.command if interpreter else []) + list(arguments)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        before = time.perf_counter()
+        process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        alarm = threading.Timer(TIMEOUT_S, process.kill)
+        alarm.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - before
+        alarm.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+    return Result(process.returncode, texts[0], texts[1], wall, usage.ru_utime + usage.ru_stime)
+
+
+def last_line(text):
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "(no output)"
+
+
+def harness(interpreter, program, env, profiler=None, repeat=1, prefix=()):
+    """One measured run: {"wall", "cpu", "python", "stderr", "total_cpu"}. Raises Failed."""
+    arguments = [HARNESS, program, "--repeat", str(repeat)] + (["--with", profiler] if profiler else [])
+    result = run(interpreter, arguments, env, prefix)
+    if result.status:
+        raise Failed("status %d: %s" % (result.status, last_line(result.err)))
+    measured = json.loads(last_line(result.out))
+    measured.update(stderr=result.err, total_cpu=result.cpu_s)
+    return measured
+
+
+def program(name):
+    """The path of a program. Those that shared/workloads has are copied, for interpreters that see this tree only."""
+    shared = os.path.join(WORKLOADS, name + ".py")
+    if not os.path.isfile(shared):
+        return os.path.join(BENCH, "programs", name + ".py")
+    copy = os.path.join(BUILD, "bench", name + ".py")
+    shutil.copyfile(shared, copy)
+    return copy
+
+
+class Scratch:
+    """A directory for trace files that is emptied as it is used."""
+
+    def __init__(self, keep=False):
+        parent = os.path.join(BUILD, "bench")
+        os.makedirs(parent, exist_ok=True)
+        self.path = tempfile.mkdtemp(prefix="traces-", dir=parent)
+        if not keep:
+            atexit.register(shutil.rmtree, self.path, True)
+
+    def template(self):
+        return os.path.join(self.path, "%n-%p.evp")
+
+    def take(self):
+        """Paths of the traces that are there, newest last."""
+        return sorted(glob.glob(os.path.join(self.path, "**", "*.evp"), recursive=True), key=os.path.getmtime)
+
+    def clear(self):
+        for path in self.take():
+            os.unlink(path)
+
+
+def built():
+    """What of evprof is missing, as a list of paths."""
+    return [os.path.relpath(path, REPO) for path in (LIBRARY, COLLECTOR) if not os.access(path, os.R_OK)]
+
+
+def build_empty_hook():
+    os.makedirs(os.path.dirname(EMPTY_HOOK), exist_ok=True)
+    compiler = os.environ.get("CC", "cc").split()
+    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+    source = os.path.join(BENCH, "empty_hook.c")
+    done = subprocess.run(compiler + flags + ["-o", EMPTY_HOOK, source, "-ldl"])
+    if done.returncode:
+        sys.exit("bench: empty_hook.c does not compile; set CC to a C compiler")

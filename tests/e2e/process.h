@@ -1,0 +1,17 @@
+/*
+ * process.h - what process.c does beside harness.h: the begin and the end of a test, and a look at its processes.
+ */
+#ifndef EVPROF_E2E_PROCESS_H
+#define EVPROF_E2E_PROCESS_H
+
+#include <sys/types.h>
+
+/* From here on, whatever is started below this process becomes its child when its own parent ends. */
+void process_adopt(void);
+/* Ends all that is left of what was started here. */
+void process_kill_all(void);
+void process_remove_directories(void);
+/* A child or orphan of this test whose name in /proc is this (15 characters at most); 0 where none is. */
+pid_t process_child_named(const char *name);
+
+#endif

@@ -1,0 +1,234 @@
+/*
+ * reading.c - reads traces by way of build/evprof, the same as a user's script would.
+ *
+ * Owns all knowledge of how info, report and dump look. Called by the test files through harness.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static json_t *tool_json(const struct outcome *outcome)
+{
+	json_error_t error;
+	json_t *root = json_loads(outcome->out, JSON_REJECT_DUPLICATES, &error);
+
+	expect(outcome, root, "the tool writes JSON: %s at line %d", error.text, error.line);
+	return root;
+}
+
+json_t *trace_info(const char *trace)
+{
+	cr_assert(*trace, "there is no trace");
+	return tool_json(tool("info", "--json", trace));
+}
+
+json_t *trace_report(const char *trace, const char *between)
+{
+	cr_assert(*trace, "there is no trace");
+	if (between)
+		return tool_json(tool("report", "--json", "--between", between, trace));
+	return tool_json(tool("report", "--json", trace));
+}
+
+bool silent(const struct python *python, const struct outcome *outcome)
+{
+	if ((python->major == 3 && python->minor >= SUPPORTED) || outcome->traces > 0)
+		return false;
+	expect(outcome, stderr_evprof_lines(outcome) == 0, "where nothing is recorded, nothing is said");
+	return true;
+}
+
+json_t *expect_trace(const struct outcome *outcome, unsigned processes)
+{
+	struct outcome *told;
+	json_t *info;
+
+	expect(outcome, outcome->traces == 1, "there is one trace, not %u", outcome->traces);
+	told = tool("info", "--json", outcome->trace);
+	expect(told, told->status == 0 && !*told->err, "info of a whole trace ends with 0 and complains of nothing");
+	info = tool_json(told);
+	expect(outcome, json_is_true(json_object_get(info, "complete")), "the trace is complete");
+	expect(outcome, json_integer_value(json_object_get(info, "lost")) == 0, "nothing is lost, not %lld",
+	       (long long)json_integer_value(json_object_get(info, "lost")));
+	expect(told, processes == 0 || info_pids(info) == processes, "%u processes are in it, not %zu", processes,
+	       info_pids(info));
+	return info;
+}
+
+/* ---- info ------------------------------------------------------------------------------------------------------ */
+
+static long thread_count(const json_t *thread, const char *member, const char *kind)
+{
+	return (long)json_integer_value(json_object_get(json_object_get(thread, member), kind));
+}
+
+static long process_count(const json_t *process, const char *member, const char *kind)
+{
+	const json_t *thread;
+	long sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(process, "threads"), i, thread)
+		sum += thread_count(thread, member, kind);
+	return sum;
+}
+
+static long info_count(const json_t *info, const char *member, const char *kind)
+{
+	const json_t *process;
+	long sum = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+		sum += process_count(process, member, kind);
+	return sum;
+}
+
+long info_events(const json_t *info, const char *kind)
+{
+	return info_count(info, "events", kind);
+}
+
+long info_lost(const json_t *info, const char *kind)
+{
+	return info_count(info, "lost", kind);
+}
+
+const json_t *info_process(const json_t *info, long pid)
+{
+	const json_t *process;
+	size_t i;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+		if (json_integer_value(json_object_get(process, "pid")) == pid)
+			return process;
+	return NULL;
+}
+
+long info_process_events(const json_t *info, long pid, const char *kind)
+{
+	const json_t *process = info_process(info, pid);
+
+	return process ? process_count(process, "events", kind) : -1;
+}
+
+size_t info_pids(const json_t *info)
+{
+	const json_t *process;
+	size_t i, count = 0;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+	{
+		long pid = (long)json_integer_value(json_object_get(process, "pid"));
+
+		count += info_process(info, pid) == process; /* the first with this pid: exec makes more than one image */
+	}
+	return count;
+}
+
+size_t info_threads(const json_t *info)
+{
+	const json_t *process;
+	size_t i, count = 0;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+		count += json_array_size(json_object_get(process, "threads"));
+	return count;
+}
+
+const json_t *info_thread_named(const json_t *info, const char *name)
+{
+	const json_t *process, *thread;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+		json_array_foreach(json_object_get(process, "threads"), j, thread)
+		{
+			const char *its = json_string_value(json_object_get(thread, "name"));
+
+			if (its && strcmp(its, name) == 0)
+				return thread;
+		}
+	return NULL;
+}
+
+/* ---- the closing line ------------------------------------------------------------------------------------------ */
+
+void expect_closing_line(const struct outcome *outcome)
+{
+	unsigned lines = stderr_evprof_lines(outcome);
+	char *line = stderr_evprof_line(outcome, 0);
+	long long events = -1, processes = -1, lost = -1;
+	json_t *info = trace_info(outcome->trace);
+
+	expect(outcome, lines == 1, "evprof says one line, not %u", lines);
+	sscanf(line, "evprof: %lld events of %lld %*[a-z], %lld lost", &events, &processes, &lost);
+	expect(outcome, events == json_integer_value(json_object_get(info, "events")), "the line says %lld events, not %lld",
+	       (long long)json_integer_value(json_object_get(info, "events")), events);
+	expect(outcome, processes == (long long)json_array_size(json_object_get(info, "processes")),
+	       "the line says %zu processes, not %lld", json_array_size(json_object_get(info, "processes")), processes);
+	expect(outcome, lost == json_integer_value(json_object_get(info, "lost")), "the line says what was lost");
+	expect(outcome, strstr(line, "evprof report "), "the line names the command: %s", line);
+	json_decref(info);
+	free(line);
+}
+
+/* ---- report ---------------------------------------------------------------------------------------------------- */
+
+size_t report_functions(const json_t *report)
+{
+	return json_array_size(json_object_get(report, "functions"));
+}
+
+struct function report_function(const json_t *report, size_t i)
+{
+	const json_t *row = json_array_get(json_object_get(report, "functions"), i);
+	struct function function = {
+	    .file = json_string_value(json_object_get(row, "file")),
+	    .line = (long)json_integer_value(json_object_get(row, "line")),
+	    .name = json_string_value(json_object_get(row, "function")),
+	    .total = (long)json_integer_value(json_object_get(row, "ncalls")),
+	    .primitive = (long)json_integer_value(json_object_get(row, "primitive_calls")),
+	};
+
+	cr_assert(function.file && function.name, "row %zu of the report has a file and a function", i);
+	return function;
+}
+
+static long report_sum(const json_t *report, const char *file, const char *name, bool primitive)
+{
+	size_t count = report_functions(report);
+	long sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct function function = report_function(report, i);
+		size_t length = strlen(function.file), tail = strlen(file);
+
+		if (strcmp(function.name, name) == 0 && length >= tail &&
+		    strcmp(function.file + length - tail, file) == 0)
+			sum += primitive ? function.primitive : function.total;
+	}
+	return sum;
+}
+
+long report_calls(const json_t *report, const char *file, const char *function)
+{
+	return report_sum(report, file, function, false);
+}
+
+long report_primitive_calls(const json_t *report, const char *file, const char *function)
+{
+	return report_sum(report, file, function, true);
+}
+
+void expect_balanced(const struct outcome *outcome, const json_t *report)
+{
+	const json_t *unmatched = json_object_get(report, "unmatched");
+
+	expect(outcome, json_is_integer(unmatched), "the report says how many calls and ends have no partner");
+	expect(outcome, json_integer_value(unmatched) == 0, "%lld calls or ends have no partner",
+	       (long long)json_integer_value(unmatched));
+}

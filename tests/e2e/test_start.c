@@ -1,0 +1,319 @@
+/*
+ * test_start.c - every way to start Python, and what is not Python.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+/* The same bare and profiled; the trace holds n calls of leaf. */
+static struct outcome *expect_start(struct job job, long leaves)
+{
+	struct outcome *bare, *outcome;
+	json_t *report;
+
+	job.how = JOB_BARE;
+	bare = job_run(&job);
+	job.how = JOB_PRELOAD;
+	outcome = job_run(&job);
+	expect_same(bare, outcome);
+	if (job.python && silent(job.python, outcome))
+		return outcome;
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "", "leaf") == leaves, "leaf was called %ld times, not %ld", leaves,
+	       report_calls(report, "", "leaf"));
+	expect_balanced(outcome, report);
+	json_decref(report);
+	return outcome;
+}
+
+#define CODE                                                                                                           \
+	"def leaf():\n"                                                                                                \
+	"    pass\n"                                                                                                   \
+	"for i in range(77):\n"                                                                                        \
+	"    leaf()\n"                                                                                                 \
+	"print('said')\n"
+
+SCENARIO(start, command, SCENARIO_ANY)
+{
+	struct outcome *outcome = expect_start((struct job){.python = python, .args = {"-c", CODE, "x"}}, 77);
+
+	expect(outcome, strstr(outcome->out, "said"), "the code ran");
+}
+
+SCENARIO(start, module, SCENARIO_ANY)
+{
+	expect_start((struct job){.python = python,
+				  .args = {"-m", "known", "x"},
+				  .env = {text("PYTHONPATH=%s", program_path(""))}},
+		     1000);
+}
+
+SCENARIO(start, standard_input, SCENARIO_ANY)
+{
+	expect_start((struct job){.python = python, .input = CODE}, 77);
+	expect_start((struct job){.python = python, .args = {"-"}, .input = CODE}, 77);
+}
+
+SCENARIO(start, program_reads_its_input, SUPPORTED)
+{
+	struct outcome *outcome =
+	    expect_start((struct job){.python = python, .args = {"@known.py", "stdin"}, .input = "12\n34"}, 1000);
+
+	expect(outcome, strstr(outcome->out, "input 12\n34"), "the program reads its input");
+}
+
+SCENARIO(start, flags, SUPPORTED)
+{
+	static const char *const flags[] = {"-E", "-S", "-s", "-B", "-O", "-u", "-bb", "-q", "-v"};
+
+	for (size_t i = 0; i + 1 < sizeof(flags) / sizeof(*flags); i++)
+		expect_start((struct job){.python = python, .args = {flags[i], "@known.py"}}, 1000);
+	expect_start((struct job){.python = python, .args = {"-I", "-c", CODE}}, 77);
+	expect_start((struct job){.python = python, .args = {"-I", "-S", "-E", "-c", CODE}}, 77);
+	expect_start((struct job){.python = python, .args = {"-X", "dev", "-c", CODE}}, 77);
+	expect_start((struct job){.python = python, .args = {"-X", "utf8", "-c", CODE}}, 77);
+}
+
+SCENARIO(start, allocators, SUPPORTED)
+{
+	static const char *const allocators[] = {"PYTHONMALLOC=malloc", "PYTHONMALLOC=debug",
+						 "PYTHONMALLOC=pymalloc", "PYTHONTRACEMALLOC=1"};
+
+	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
+		struct outcome *outcome = expect_start(
+		    (struct job){.python = python, .args = {"-c", CODE}, .env = {allocators[i]}}, 77);
+		json_t *info = trace_info(outcome->trace);
+
+		expect(outcome, info_events(info, "malloc") > 100, "%s: allocations are recorded", allocators[i]);
+		json_decref(info);
+	}
+}
+
+SCENARIO(start, version_only, SCENARIO_ANY)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-V"});
+	struct outcome *outcome = run(.python = python, .args = {"-V"});
+
+	expect_same(bare, outcome);
+	outcome = run(.python = python, .args = {"--no-such-option"});
+	expect(outcome, outcome->status == 2, "a bad option ends with 2");
+}
+
+SCENARIO(start, syntax_error, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-c", "def ("});
+	struct outcome *outcome = run(.python = python, .args = {"-c", "def ("});
+
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 1));
+}
+
+SCENARIO(start, virtual_environment, SUPPORTED)
+{
+	struct outcome *made, *outcome;
+	struct python inside = *python;
+
+	python_needs(python, "venv");
+	made = run(.python = python, .how = JOB_BARE, .args = {"-m", "venv", "--without-pip", "of its own"});
+	if (made->status != 0)
+		cr_skip_test("%s cannot make a virtual environment", python->name);
+	for (int i = 0; inside.command[i]; i++)
+		if (!inside.command[i + 1])
+			inside.command[i] = text("%s/of its own/bin/python", made->directory);
+	outcome = expect_start((struct job){.python = &inside, .args = {"-c", CODE "import sys; print(sys.prefix)"}}, 77);
+	expect(outcome, strstr(outcome->out, "of its own"), "it ran in the virtual environment");
+}
+
+/* Anything of Python's in the trace names the interpreter. */
+SCENARIO(start, info_names_the_process, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py", "first", "second"});
+	json_t *info = expect_trace(outcome, 1);
+	const json_t *process = info_process(info, outcome->pid), *argv = json_object_get(process, "argv");
+	const char *version = json_string_value(json_object_get(process, "python"));
+
+	expect(outcome, process, "info has process %d", outcome->pid);
+	expect(outcome, version && strncmp(version, python->version, strlen(python->version)) == 0,
+	       "the version is %s, not %s", python->version, version);
+	expect(outcome, json_integer_value(json_object_get(process, "ppid")) == getpid(), "ppid is %d", getpid());
+	expect(outcome, json_array_size(argv) >= 3, "argv holds the words");
+	expect(outcome, !strcmp(json_string_value(json_array_get(argv, json_array_size(argv) - 1)), "second"),
+	       "the last word is the last");
+	expect(outcome, json_integer_value(json_object_get(info, "duration_ns")) > 1000000, "it took longer than 1 ms");
+	json_decref(info);
+}
+
+/* Text that is not UTF-8 in the arguments does not stop anything. */
+SCENARIO(start, arguments_that_are_not_text, SUPPORTED)
+{
+	expect_start((struct job){.python = python, .args = {"-c", CODE, "\xff\xfe bytes", "\xc3\xa4"}}, 77);
+}
+
+SCENARIO(start, environment_untouched, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@environment.py", "x"});
+	struct outcome *outcome = run(.python = python, .args = {"@environment.py", "x"});
+
+	expect_same(bare, outcome);
+	outcome = run(.python = python, .how = JOB_RUN, .args = {"@environment.py", "x"});
+	expect_same(bare, outcome);
+}
+
+SCENARIO(start, descriptors_untouched, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@descriptors.py"});
+	struct outcome *outcome = run(.python = python, .args = {"@descriptors.py"});
+
+	expect_same(bare, outcome);
+	expect(outcome, strstr(bare->out, "end 0=") && strstr(bare->out, "child 0="), "the program shows them");
+	json_decref(expect_trace(outcome, 2));
+}
+
+SCENARIO(start, errno_untouched, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@errno_kept.py"});
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@errno_kept.py"}, .env = {"EVPROF_RING_SIZE=64K"});
+
+	expect(bare, strcmp(bare->out, "wrong 0\n") == 0, "a bare run keeps errno");
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 1));
+}
+
+SCENARIO(start, closes_all_descriptors, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@closes.py"});
+	json_t *info = expect_trace(outcome, 1), *report = trace_report(outcome->trace, NULL);
+	char *path = text("%s/verdict", outcome->directory), *verdict = file_read(path, NULL);
+
+	expect(outcome, outcome->status == 0, "the program runs");
+	expect(outcome, verdict && strcmp(verdict, "True True") == 0, "its files are its own: %s", verdict);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1500, "all is recorded: 1500 calls, not %ld",
+	       report_calls(report, "known.py", "leaf"));
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(start, pipes_see_their_end, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@eof.py"});
+
+	expect(outcome, strcmp(outcome->out, "last line\n") == 0, "the output is there");
+	expect(outcome, outcome->eof_seconds < outcome->seconds - 1,
+	       "the pipes end when the program closes them, 1.5 s before its end: %.2f s, end %.2f s",
+	       outcome->eof_seconds, outcome->seconds);
+	json_decref(expect_trace(outcome, 1));
+}
+
+/* ---- not Python ------------------------------------------------------------------------------------------------- */
+
+SCENARIO(start, other_programs, SCENARIO_ONCE)
+{
+	static const char *const programs[][5] = {
+	    {"true"}, {"false"}, {"ls", "/"}, {"sh", "-c", "echo said; exit 9"}, {"cat", "/proc/self/comm"}};
+
+	(void)python;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		struct job job = {.how = JOB_BARE};
+		struct outcome *bare, *outcome;
+
+		memcpy(job.args, programs[i], sizeof(programs[i]));
+		bare = job_run(&job);
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) == 0, "%s: not a word is said", programs[i][0]);
+		expect(outcome, outcome->traces == 0, "%s: no trace is made", programs[i][0]);
+	}
+}
+
+SCENARIO(start, other_program_told_at_info, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+
+	(void)python;
+	outcome = run(.args = {"true"}, .env = {"EVPROF_LOG=info"});
+	expect(outcome, stderr_evprof_lines(outcome) <= 1, "one line at most at EVPROF_LOG=info");
+}
+
+/* Below 3.8: recorded, or silent with one line at EVPROF_LOG=info. */
+SCENARIO_RANGE(start, old_python, SCENARIO_ANY, 7)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@threads.py"});
+	struct outcome *outcome = run(.python = python, .args = {"@threads.py"}, .env = {"EVPROF_LOG=info"});
+	json_t *info;
+
+	expect_same(bare, outcome);
+	expect(outcome, stderr_evprof_lines(outcome) > 0, "at EVPROF_LOG=info a line is said");
+	if (outcome->traces == 0)
+		return;
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "call") > 1000 && info_events(info, "malloc") > 1000,
+	       "calls and memory are recorded");
+	json_decref(info);
+}
+
+static bool installed(const char *program)
+{
+	struct outcome *outcome = run(.how = JOB_BARE, .args = {"sh", "-c", "command -v \"$0\"", program});
+
+	return outcome->status == 0;
+}
+
+SCENARIO(start, blender, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+	json_t *report;
+
+	(void)python;
+	if (!installed("blender"))
+		cr_skip_test("blender is not installed");
+	outcome = run(.args = {"blender", "--background", "--python", "@known.py"}, .timeout_s = 120);
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "the script is recorded");
+	json_decref(report);
+}
+
+SCENARIO(start, uwsgi, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+
+	(void)python;
+	if (!installed("uwsgi"))
+		cr_skip_test("uwsgi is not installed");
+	outcome = run(.args = {"uwsgi", "--plugin", "python3", "--need-plugin", "python3", "--socket", "wsgi.sock",
+			       "--wsgi-file", "@wsgi.py", "--master"},
+		      .timeout_s = 60);
+	json_decref(expect_trace(outcome, 0));
+}
+
+/* An embedder that was built by this machine's compiler: Python is loaded by dlopen, without a name known before. */
+SCENARIO(start, embedder_by_dlopen, SUPPORTED)
+{
+	static const char *const probe = "import sys; lines = open('/proc/self/maps').read().split('\\n')\n"
+					 "print([l.split()[-1] for l in lines if 'libpython' in l][0])";
+	struct outcome *outcome, *where;
+	json_t *report;
+
+	python_needs(python, "shared");
+	where = run(.python = python, .how = JOB_BARE, .args = {"-c", probe});
+	where->out[strcspn(where->out, "\n")] = '\0';
+	outcome = run(.how = JOB_BARE, .directory = where->directory,
+		      .args = {"cc", "-o", "embedder", "@embedder.c", "-ldl"});
+	expect(outcome, outcome->status == 0, "the embedder is built");
+	outcome = run(.args = {"./embedder", where->out}, .directory = where->directory,
+		      .env = {text("PYTHONHOME=%s", python_home(python))});
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "embedded"), "the embedder runs Python code");
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "", "leaf") == 33, "leaf was called 33 times, not %ld",
+	       report_calls(report, "", "leaf"));
+	json_decref(report);
+}

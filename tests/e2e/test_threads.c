@@ -1,0 +1,83 @@
+/*
+ * test_threads.c - every thread of every making is in the trace, with its events and its name.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static void expect_calls(const struct outcome *outcome, const json_t *report, const char *function, long calls)
+{
+	long got = report_calls(report, "", function);
+
+	expect(outcome, got == calls, "%s was called %ld times, not %ld", function, calls, got);
+}
+
+SCENARIO(threads, all_kinds, SUPPORTED)
+{
+	struct outcome *bare, *outcome;
+	json_t *info, *report;
+
+	python_needs(python, "ctypes");
+	bare = run(.python = python, .how = JOB_BARE, .args = {"@threads.py"});
+	outcome = run(.python = python, .args = {"@threads.py"});
+	expect_same(bare, outcome);
+	info = expect_trace(outcome, 1);
+	report = trace_report(outcome->trace, NULL);
+	expect_calls(outcome, report, "by_threading", 5);
+	expect_calls(outcome, report, "by_raw_thread", 3);
+	expect_calls(outcome, report, "by_c_thread", 4);
+	expect_calls(outcome, report, "by_executor", 10);
+	expect_calls(outcome, report, "leaf", 4 * 100 + 40 + 3 * 200 + 4 * 300 + 10 * 50);
+	expect_balanced(outcome, report);
+	for (int i = 0; i < 4; i++)
+		expect(outcome, info_thread_named(info, text("named-%d", i)), "a thread is called named-%d", i);
+	expect(outcome, info_thread_named(info, "inner") && info_thread_named(info, "outer"), "threads inner and outer");
+	expect(outcome, info_threads(info) >= 14, "there are %zu threads", info_threads(info));
+	json_decref(report);
+	json_decref(info);
+}
+
+/* Each thread's start and end is there once. */
+SCENARIO(threads, start_and_end, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
+	json_t *info = expect_trace(outcome, 1);
+
+	expect(outcome, info_events(info, "thread_start") == (long)info_threads(info), "each of %zu starts: %ld",
+	       info_threads(info), info_events(info, "thread_start"));
+	expect(outcome, info_events(info, "thread_end") >= (long)info_threads(info) - 1, "each of %zu ends: %ld",
+	       info_threads(info), info_events(info, "thread_end"));
+	json_decref(info);
+}
+
+SCENARIO(threads, many_short_ones, SUPPORTED)
+{
+	const char *count = test_all() ? "10000" : "800";
+	struct outcome *outcome = run(.python = python, .args = {"@many_threads.py", count}, .timeout_s = 200);
+	json_t *info = expect_trace(outcome, 1), *report = trace_report(outcome->trace, NULL);
+
+	expect_calls(outcome, report, "one", atol(count));
+	expect_calls(outcome, report, "leaf", 10 * atol(count));
+	expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}
+
+/* sys.setprofile, cProfile and sys.settrace of the program work as they do without us, beside us. */
+SCENARIO(threads, other_profilers, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@other_profilers.py"});
+	struct outcome *outcome = run(.python = python, .args = {"@other_profilers.py"});
+	json_t *info, *report;
+
+	expect_same(bare, outcome);
+	info = expect_trace(outcome, 1);
+	report = trace_report(outcome->trace, NULL);
+	expect_calls(outcome, report, "leaf", 6 * 100);
+	/* Up to 3.11 the interpreter tells the end of a C call to the hook that is set then: not of the one that sets it. */
+	if (python->minor >= 12)
+		expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}

@@ -1,0 +1,262 @@
+/*
+ * test_use.c - the ways to use evprof: no variable set, evprof run, the host's daemon; and that the program does not
+ * notice.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+
+/* What known.py's everything() does, in one process. */
+static void expect_known(const struct outcome *outcome, const char *trace)
+{
+	json_t *report = trace_report(trace, NULL);
+
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "leaf was called 1000 times, not %ld",
+	       report_calls(report, "known.py", "leaf"));
+	expect(outcome, report_calls(report, "known.py", "recurse") == 51, "recurse was called 51 times, not %ld",
+	       report_calls(report, "known.py", "recurse"));
+	expect(outcome, report_primitive_calls(report, "known.py", "recurse") == 1,
+	       "recurse has one primitive call, not %ld", report_primitive_calls(report, "known.py", "recurse"));
+	expect_balanced(outcome, report);
+	json_decref(report);
+}
+
+SCENARIO(use, default_file, SCENARIO_ANY)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@known.py", "a b", "ä"});
+	struct outcome *outcome = run(.python = python, .args = {"@known.py", "a b", "ä"});
+	char *ending = text("-%d.evp", outcome->pid);
+	const char *name;
+
+	expect_same(bare, outcome);
+	if (silent(python, outcome))
+		return;
+	json_decref(expect_trace(outcome, 1));
+	name = strrchr(outcome->trace, '/') + 1;
+	expect(outcome, strncmp(name, "evprof-known", 12) == 0, "the trace is called %s", name);
+	expect(outcome, strlen(name) > strlen(ending) && !strcmp(name + strlen(name) - strlen(ending), ending),
+	       "the trace is called %s and does not end with %s", name, ending);
+	expect_closing_line(outcome);
+	expect_known(outcome, outcome->trace);
+}
+
+SCENARIO(use, evprof_run, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@known.py", "x"});
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .args = {"@known.py", "x"});
+
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+	expect_known(outcome, outcome->trace);
+}
+
+SCENARIO(use, evprof_run_statuses, SUPPORTED)
+{
+	static const char *const ends[] = {"exit3", "exception", "os_exit", "SIGTERM", "SIGKILL", "SIGINT"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@ends.py", ends[i]});
+		struct outcome *outcome = run(.python = python, .how = JOB_RUN, .args = {"@ends.py", ends[i]});
+
+		expect_same(bare, outcome);
+		json_decref(expect_trace(outcome, 1));
+		expect_closing_line(outcome);
+		expect_known(outcome, outcome->trace);
+	}
+}
+
+/* The verb's own words: an option that is not there, no program, a program that is not there. */
+SCENARIO(use, evprof_run_mistakes, SCENARIO_ONCE)
+{
+	static const char *const bad[][4] = {{"run"}, {"run", "--"}, {"run", "--no-such-option", "--", "true"},
+					     {"run", "--", "/nonexistent/program"}};
+
+	(void)python;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct outcome *outcome = tool_run(bad[i]);
+
+		expect(outcome, outcome->status > 0, "a mistake must not end with status 0");
+		expect(outcome, strncmp(outcome->err, "evprof", 6) == 0, "the message names evprof");
+	}
+}
+
+SCENARIO(use, evprof_run_not_python, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+
+	(void)python;
+	outcome = run(.how = JOB_RUN, .args = {"sh", "-c", "echo out; exit 5"});
+	expect(outcome, outcome->status == 5, "the status is that of the program");
+	expect(outcome, strcmp(outcome->out, "out\n") == 0, "the output is that of the program");
+	outcome = run(.how = JOB_RUN, .args = {"sh", "-c", "kill -TERM $$"});
+	expect(outcome, outcome->status == -SIGTERM, "the program died by SIGTERM, and so must evprof run");
+}
+
+SCENARIO(use, several_at_once, SUPPORTED)
+{
+	const char *script = "for i in 1 2 3 4; do \"$@\" >/dev/null & done; wait";
+	struct job job = {.python = NULL, .args = {"sh", "-c", script, "sh"}};
+	struct outcome *outcome;
+	int n = 4;
+
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n] = "@known.py";
+	outcome = job_run(&job);
+	expect(outcome, outcome->traces == 4, "four processes that are not related make four traces, not %u",
+	       outcome->traces);
+	expect(outcome, stderr_evprof_lines(outcome) == 4, "one line from each");
+}
+
+static bool socket_waits(const char *path, const struct background *daemon)
+{
+	struct stat status;
+
+	for (int i = 0; i < 500; i++) {
+		if (stat(path, &status) == 0 && S_ISSOCK(status.st_mode))
+			return true;
+		if (kill(daemon->pid, 0))
+			break;
+		usleep(10000);
+	}
+	return false;
+}
+
+SCENARIO(use, daemon_of_the_host, SUPPORTED)
+{
+	const char *script = "for i in 1 2 3; do \"$@\" & done; wait";
+	struct outcome *first = run(.how = JOB_BARE, .args = {"mkdir", "traces"});
+	char *socket = text("%s/sock", first->directory), *variable = text("EVPROF_SOCKET=%s", socket);
+	char *folder = text("%s/traces", first->directory);
+	struct background *daemon = background_start(&(struct job){
+	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", folder}});
+	struct job job = {.env = {variable}, .args = {"sh", "-c", script, "sh"}, .lingers = true};
+	struct outcome *outcome;
+	int n = 4;
+
+	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n] = "@known.py";
+	outcome = job_run(&job);
+	expect(outcome, outcome->traces == 0, "the daemon writes to its own folder, not to the program's");
+	expect(outcome, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
+	outcome_find_traces(outcome, folder);
+	expect(outcome, outcome->traces == 3, "three processes make three traces, not %u", outcome->traces);
+	expect_known(outcome, outcome->trace);
+	json_decref(trace_info(outcome->trace));
+}
+
+SCENARIO(use, daemon_not_there, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_SOCKET=/nonexistent/s"});
+	char *line = stderr_evprof_line(outcome, 0);
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
+	expect(outcome, strstr(line, "/nonexistent/s"), "one line names the socket: %s", line);
+	expect(outcome, stderr_evprof_lines(outcome) >= 1 && stderr_evprof_lines(outcome) <= 2,
+	       "one line, and the closing one if it records with a collector of its own");
+	free(line);
+}
+
+SCENARIO(use, paths_with_spaces_and_colons, SUPPORTED)
+{
+	static const char *const names[] = {"with space", "with:colon", "ümläut", "%p %n", "quote'\"", "a;b&c"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .subdirectory = names[i]);
+
+		json_decref(expect_trace(outcome, 1));
+		expect_closing_line(outcome);
+		expect(outcome, strstr(outcome->err, names[i]) || strstr(outcome->err, "in ./") ||
+		       strstr(outcome->err, "in evprof-"), "the line names the file");
+	}
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_OUTPUT=a b:c %n.evp"});
+
+	expect(outcome, strstr(outcome->trace, "/a b:c known"), "the trace is %s", outcome->trace);
+	json_decref(expect_trace(outcome, 1));
+}
+
+/* An unwritable directory: the program runs on, one line says what was wrong. */
+SCENARIO(use, output_that_cannot_be_written, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_OUTPUT=/nonexistent/folder/x.evp"});
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
+	expect(outcome, strstr(outcome->err, "/nonexistent/folder/x.evp"), "a line names the file");
+	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
+}
+
+SCENARIO(use, preload_list, SUPPORTED)
+{
+	char *library = text("%s", build_path("libevprof.so"));
+	static const char *const formats[] = {"LD_PRELOAD=libdl.so.2:%s", "LD_PRELOAD=%s:libdl.so.2",
+					      "LD_PRELOAD=libdl.so.2 %s"};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		char *variable = text(formats[i], library);
+#pragma GCC diagnostic pop
+		struct outcome *outcome =
+		    run(.python = python, .args = {"@processes.py", "subprocesses"}, .env = {variable});
+
+		json_decref(expect_trace(outcome, 3));
+		free(variable);
+	}
+}
+
+/* A trace is readable while it grows, and what was written stays when the collector is killed; the program runs on. */
+SCENARIO(use, collector_killed, SUPPORTED)
+{
+	const char *folder = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct background *program =
+	    background_start(&(struct job){.python = python, .args = {"@busy.py", "4"}, .directory = folder});
+	struct outcome outcome = {.out = "", .err = ""};
+	pid_t collector = 0;
+	json_t *info;
+
+	for (int i = 0; i < 300 && collector <= 0; i++) {
+		usleep(10000);
+		collector = process_child_named("evprof-collecto");
+	}
+	cr_assert(collector > 0, "no collector was started within 3 s: %s", file_read(program->log, NULL));
+	usleep(1500000);
+	outcome_find_traces(&outcome, folder);
+	expect(&outcome, outcome.traces == 1, "the trace is there while the program runs");
+	info = trace_info(outcome.trace);
+	expect(&outcome, !json_is_true(json_object_get(info, "complete")), "the trace is not complete while it grows");
+	kill(collector, SIGKILL);
+	expect(&outcome, background_wait(program) == 0, "the program runs on without its collector: %s",
+	       file_read(program->log, NULL));
+	outcome.err = file_read(program->log, NULL);
+	expect(&outcome, strstr(outcome.err, "busy done"), "the program did all it does");
+	info = trace_info(outcome.trace);
+	expect(&outcome, json_is_false(json_object_get(info, "complete")), "the trace says that it is not complete");
+	expect(&outcome, info_events(info, "call") > 0, "what was written before can be read");
+}
+
+/* Ctrl-C goes to the whole group of the terminal: the trace is complete all the same. */
+SCENARIO(use, interrupted_group, SUPPORTED)
+{
+	const char *folder = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct background *program =
+	    background_start(&(struct job){.python = python, .args = {"@busy.py", "20"}, .directory = folder});
+	struct outcome outcome = {.out = "", .err = ""};
+
+	usleep(1500000);
+	kill(-program->pid, SIGINT);
+	expect(&outcome, background_wait(program) == -SIGINT, "the program dies by SIGINT: %s",
+	       file_read(program->log, NULL));
+	snprintf(outcome.directory, sizeof(outcome.directory), "%s", folder);
+	outcome_settle(&outcome);
+	json_decref(expect_trace(&outcome, 1));
+}

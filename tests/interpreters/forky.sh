@@ -1,0 +1,46 @@
+#!/bin/sh
+# forky.sh - makes the Debian root that holds CPython 3.14 and 3.15, where it is not there yet, and prints its path.
+#
+# Called by find.sh and by people. Silent and quick where the root exists; otherwise says on stderr what it does, and
+# ends with status 1 and one line where it cannot. Takes the path of the root from EVPROF_TEST_ROOT.
+set -u
+
+root=${EVPROF_TEST_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/evprof/forky}
+packages=python3.14,python3.15,python3-memray,libjansson4,libzstd1,libdw1t64,zlib1g
+
+fail() {
+	echo "forky.sh: no Python 3.14 and 3.15: $1" >&2
+	exit 1
+}
+
+# The names are checked as links too: Debian's are absolute in places, and we are outside of the root.
+complete() {
+	[ -e "$1/usr/bin/python3.14" ] && [ -e "$1/usr/bin/python3.15" ]
+}
+
+if complete "$root"; then
+	echo "$root"
+	exit 0
+fi
+[ "${1:-}" = --no-build ] && fail "$root is not there (run tests/interpreters/forky.sh)"
+[ "$(id -u)" = 0 ] || fail "debootstrap needs root; run this script once as root"
+command -v debootstrap >/dev/null || fail "install debootstrap"
+
+# A debootstrap older than the release does not know its name; all releases use the script of sid.
+scripts=$(dirname "$(dpkg -L debootstrap 2>/dev/null | grep '/scripts/sid$' || echo /usr/share/debootstrap/scripts/sid)")
+[ -e "$scripts/sid" ] || fail "debootstrap has no script for sid in $scripts"
+[ -e "$scripts/forky" ] || ln -s sid "$scripts/forky" || fail "cannot write to $scripts"
+
+# Built beside its place and then moved there, so that an interrupted build is never taken for a root.
+mkdir -p "$(dirname "$root")" || fail "cannot make $(dirname "$root")"
+work=$(mktemp -d "$(dirname "$root")/forky.XXXXXX") || fail "cannot make a directory beside $root"
+trap 'rm -rf "$work"' EXIT
+echo "forky.sh: building $root (a few minutes)" >&2
+debootstrap --variant=minbase --include="$packages" forky "$work" >"$root.log" 2>&1 ||
+	fail "debootstrap failed; see $root.log"
+complete "$work" || fail "the packages hold no python3.14 and python3.15; see $root.log"
+chmod 755 "$work"
+mv -T "$work" "$root" || fail "cannot move the root to $root (a partial one there? remove it)"
+trap - EXIT
+rm -f "$root.log"
+echo "$root"

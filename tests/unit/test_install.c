@@ -1,0 +1,119 @@
+/*
+ * test_install.c - make install puts everything in place, what is installed works from there, and make uninstall takes
+ * all of it away.
+ *
+ * Runs make on the finished build (BUILD, its folder), so nothing is compiled here.
+ */
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64];
+static unsigned files_left;
+
+static int count_file(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status, (void)where;
+	if (type == FTW_F || type == FTW_SL || type == FTW_SLN) {
+		fprintf(stderr, "left: %s\n", path);
+		files_left++;
+	}
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status, (void)type, (void)where;
+	return remove(path);
+}
+
+static void make_folder(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	snprintf(folder, sizeof(folder), "%s/evprof-install-XXXXXX", base && strlen(base) < 32 ? base : "/tmp");
+	cr_assert_not_null(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+	nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Runs a shell command with $BUILD and $D (below the test's folder) set. Returns its exit status. */
+static int shell(const char *below, const char *command)
+{
+	char destination[128];
+	int status;
+
+	snprintf(destination, sizeof(destination), "%s/%s", folder, below);
+	setenv("D", destination, 1);
+	setenv("BUILD", "build", 0);
+	/* The make that runs the tests is not to be asked for its job server. */
+	unsetenv("MAKEFLAGS");
+	unsetenv("MFLAGS");
+	status = system(command);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static mode_t mode_of(const char *below, const char *path)
+{
+	char whole[PATH_MAX];
+	struct stat status;
+
+	snprintf(whole, sizeof(whole), "%s/%s/%s", folder, below, path);
+	return stat(whole, &status) ? 0 : status.st_mode & 0777;
+}
+
+#define MAKE "make -s B=\"$BUILD\" PREFIX=/opt/ev DESTDIR=\"$D\" "
+
+Test(install, puts_and_takes_away, .init = make_folder, .fini = remove_folder, .timeout = 120)
+{
+	static const struct {
+		const char *path;
+		mode_t mode;
+	} expected[] = {
+	    {"opt/ev/bin/evprof", 0755},
+	    {"opt/ev/bin/evprof-collector", 0755},
+	    {"opt/ev/lib/evprof/libevprof.so", 0755},
+	    {"opt/ev/include/evprof/evprof.h", 0644},
+	    {"opt/ev/share/man/man1/evprof.1", 0644},
+	    {"opt/ev/share/man/man1/evprof-collector.1", 0644},
+	    {"opt/ev/share/man/man7/evprof.7", 0644},
+	    {"opt/ev/lib/systemd/system/evprof-collector.service", 0644},
+	    {"opt/ev/lib/systemd/system/evprof-collector.socket", 0644},
+	};
+	const char *below = "with space";
+
+	cr_assert_eq(shell(below, MAKE "install"), 0, "make install");
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+		cr_expect_eq(mode_of(below, expected[i].path), expected[i].mode, "%s has mode %o", expected[i].path,
+			     mode_of(below, expected[i].path));
+	cr_expect_eq(shell(below, "grep -q '^ExecStart=/opt/ev/bin/evprof-collector ' "
+				  "\"$D/opt/ev/lib/systemd/system/evprof-collector.service\""),
+		     0, "the service starts the installed collector");
+	cr_expect_neq(shell(below, "grep -rq '@[A-Z]*@' \"$D/opt/ev/lib/systemd\""), 0, "nothing is left to fill in");
+	cr_assert_eq(shell(below, MAKE "uninstall"), 0, "make uninstall");
+	snprintf(strchr(folder, 0), sizeof(folder) - strlen(folder), "/");
+	nftw(folder, count_file, 16, FTW_PHYS);
+	cr_expect_eq(files_left, 0, "%u files are left after make uninstall", files_left);
+}
+
+Test(install, works_from_there, .init = make_folder, .fini = remove_folder, .timeout = 120)
+{
+	if (shell("x", "command -v /usr/bin/python3 >/dev/null"))
+		cr_skip("there is no /usr/bin/python3");
+	cr_assert_eq(shell("x", MAKE "install"), 0, "make install");
+	cr_expect_eq(shell("x", "cd \"$D\" && opt/ev/bin/evprof run -o run.evp -- /usr/bin/python3 -c pass 2>run.err"), 0,
+		     "the installed evprof runs a program");
+	cr_expect_eq(shell("x", "cd \"$D\" && opt/ev/bin/evprof report run.evp | grep -q ncalls"), 0,
+		     "and reports its trace");
+	cr_expect_eq(shell("x", "cd \"$D\" && LD_PRELOAD=\"$D/opt/ev/lib/evprof/libevprof.so\" EVPROF_OUTPUT=own.evp "
+				"/usr/bin/python3 -c pass 2>own.err && test -s own.evp"),
+		     0, "the installed library finds its collector");
+}
