@@ -192,15 +192,19 @@ static int next_timeout_ms(struct collector *collector, const struct drain_resul
 	return sleep_ms < POLL_MAX_MS ? sleep_ms : POLL_MAX_MS;
 }
 
-bool collector_turn(struct collector *collector)
+bool collector_turn(struct collector *collector, int max_wait_ms)
 {
 	struct drain_result result = {0};
+	int wait_ms;
 
 	look(collector, &result);
 	if (collector->private && !collector->sessions && !server_has_peers(collector->server) &&
 	    (collector->had_session || clock_now_ns() - collector->started_ns >= COLLECTOR_JOIN_NS))
 		return false;
-	return loop_wait(&collector->loop, next_timeout_ms(collector, &result)) == 0;
+	wait_ms = next_timeout_ms(collector, &result);
+	if (max_wait_ms >= 0 && (wait_ms < 0 || wait_ms > max_wait_ms))
+		wait_ms = max_wait_ms;
+	return loop_wait(&collector->loop, wait_ms) == 0;
 }
 
 void collector_stop(struct collector *collector)

@@ -37,8 +37,8 @@ struct collector_config {
 int collector_init(struct collector *collector, const struct collector_config *config);
 void collector_done(struct collector *collector);
 
-/* Waits for something to do, and does it. False: a private collector is at its end. */
-bool collector_turn(struct collector *collector);
+/* Does what there is to do, then waits for more, at most max_wait_ms (-1: without bound). False: it is at its end. */
+bool collector_turn(struct collector *collector, int max_wait_ms);
 
 /* Everything that is there goes into the files, and these are finished. */
 void collector_stop(struct collector *collector);

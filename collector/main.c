@@ -112,7 +112,7 @@ static bool folder_is_there(const char *path)
 	return false;
 }
 
-static int run(struct collector *collector, const struct options *options)
+static int run(struct collector *collector)
 {
 	struct stopper stopper;
 	int error = watch_signals(&stopper, &collector->loop);
@@ -121,13 +121,12 @@ static int run(struct collector *collector, const struct options *options)
 		log_error("cannot watch signals: %s", strerror(-error));
 		return error;
 	}
-	while (!stopper.stopped && collector_turn(collector))
+	while (!stopper.stopped && collector_turn(collector, -1))
 		continue;
 	if (stopper.stopped)
 		collector_stop(collector);
 	loop_remove(&collector->loop, &stopper.source);
 	close(stopper.source.fd);
-	(void)options;
 	return 0;
 }
 
@@ -160,7 +159,7 @@ int main(int argc, char **argv)
 			  strerror(-error));
 		return 1;
 	}
-	error = run(&collector, &options);
+	error = run(&collector);
 	if (options.socket && options.socket[0] != '@' && config.listen_fd != 3)
 		unlink(options.socket);
 	collector_done(&collector);

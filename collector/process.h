@@ -76,6 +76,7 @@ struct process {
 	uint32_t children; /* joined with start "fork" */
 	uint32_t forks_seen;
 	uint64_t forks_ns; /* when the count was seen to change */
+	bool replaced;	   /* ended by exec; what took its place has not joined, and may yet */
 	bool exec_seen;	   /* WIRE_EXEC came and no EXEC_FAILED after it */
 	int64_t status;	   /* of WIRE_EXIT; -1 not known */
 	uint64_t last_ticks;

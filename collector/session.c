@@ -265,6 +265,7 @@ static void complete(struct session *session, struct process *process, const cha
 	session->lost += meta_lost(&end.lost);
 	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));
 	process->complete = true;
+	process->replaced = !strcmp(how, "exec");
 	note_missing_children(session, process, now_ns);
 	log_info("process %d has ended (%s)", (int)process->pid, how);
 }
@@ -301,7 +302,10 @@ static void end_predecessor(struct session *session, const struct control_messag
 	for (struct process *process = session->processes; process; process = process->next) {
 		const char *how;
 
-		if (process->complete || process->pid != pid)
+		if (process->pid != pid)
+			continue;
+		process->replaced = false;
+		if (process->complete)
 			continue;
 		how = end_of(process, now_ns);
 		if (!how && join->start == WIRE_START_EXEC)
@@ -309,6 +313,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 		if (!how)
 			how = join->start == WIRE_START_REJOIN ? "detached" : "killed";
 		complete(session, process, how, now_ns);
+		process->replaced = false;
 	}
 }
 
@@ -470,9 +475,19 @@ static bool child_expected(const struct session *session, uint64_t now_ns)
 	return session->missing_children > 0 && now_ns < session->grace_until_ns;
 }
 
+/* After an exec the process lives on, and what runs in it now may be a Python that is about to join. */
+static bool successor_expected(const struct session *session)
+{
+	for (const struct process *process = session->processes; process; process = process->next) {
+		if (process->replaced && !process->dead)
+			return true;
+	}
+	return false;
+}
+
 void session_settle(struct session *session, uint64_t now_ns)
 {
-	bool others = session_live(session) > 0 || hold_open(session);
+	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session);
 
 	if (!others && !child_expected(session, now_ns)) {
 		finish(session, now_ns);

@@ -117,6 +117,16 @@ static int pending(void *data)
 	return 0;
 }
 
+void bootstrap_new_state(const void *value)
+{
+	struct thread_state *state = python.PyGILState_GetThisThreadState();
+
+	if (!calls_possible || state != value || thread_self.entered)
+		return;
+	if (hooks_profile_set_new(state))
+		thread_self.hooked_state = state;
+}
+
 /*
  * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
  * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
@@ -132,9 +142,11 @@ static void profile_changes(void)
 
 static int audit(const char *event, struct object *arguments, void *data)
 {
-	(void)arguments, (void)data;
+	(void)arguments;
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
+	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
+		hooks_memory_expect_audit_entry((const void *)audit, data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))

@@ -11,6 +11,12 @@ void bootstrap_look(void *handle);
 /* Sets the hooks of the current thread, if it has a thread state that has none. GIL held. */
 void bootstrap_thread(void);
 
+/*
+ * Until 3.11: the calling thread has stored value under a key. If it is the thread state that it will enter Python with, its
+ * profile function is set. Without the GIL.
+ */
+void bootstrap_new_state(const void *value);
+
 /* The calling thread is about to fork by os.fork() or os.forkpty(), whose child goes on in Python. */
 extern __thread int bootstrap_forking;
 

@@ -151,19 +151,32 @@ static enum log_level read_log_level(bool complain)
 	return LOG_WARNING;
 }
 
-/* A path or template made absolute, because the collector stands elsewhere. An abstract socket name stays. */
-static bool read_path(char *out, const char *value)
+/* The working directory and a slash. In a template its own % signs are doubled. Returns the length, 0 on failure. */
+static size_t read_cwd(char *out, bool is_template)
 {
+	char cwd[PATH_MAX];
 	size_t used = 0;
 
-	if (value[0] != '/' && value[0] != '@') {
-		if (!getcwd(out, PATH_MAX))
-			return false;
-		used = strlen(out);
-		if (used + 1 < PATH_MAX)
-			out[used++] = '/';
+	if (!getcwd(cwd, sizeof(cwd)))
+		return 0;
+	for (const char *c = cwd; *c; c++) {
+		if (used + 3 >= PATH_MAX)
+			return 0;
+		out[used++] = *c;
+		if (*c == '%' && is_template)
+			out[used++] = '%';
 	}
-	if (used + strlen(value) >= PATH_MAX)
+	out[used++] = '/';
+	return used;
+}
+
+/* A path or template made absolute, because the collector stands elsewhere. An abstract socket name stays. */
+static bool read_path(char *out, const char *value, bool is_template)
+{
+	bool relative = value[0] != '/' && (value[0] != '@' || is_template);
+	size_t used = relative ? read_cwd(out, is_template) : 0;
+
+	if ((relative && !used) || used + strlen(value) >= PATH_MAX)
 		return false;
 	strcpy(out + used, value);
 	return true;
@@ -175,13 +188,13 @@ static void read_paths(bool complain)
 
 	if (!output || !*output)
 		output = OUTPUT_DEFAULT;
-	if (!read_path(config.output, output)) {
+	if (!read_path(config.output, output, true)) {
 		complain_of(complain, ENV_OUTPUT, output, "a path of less than 4096 bytes");
-		if (!read_path(config.output, OUTPUT_DEFAULT))
+		if (!read_path(config.output, OUTPUT_DEFAULT, true))
 			strcpy(config.output, "/" OUTPUT_DEFAULT);
 	}
 	config.socket[0] = 0;
-	if (path && *path && !read_path(config.socket, path))
+	if (path && *path && !read_path(config.socket, path, false))
 		complain_of(complain, ENV_SOCKET, path, "a path of less than 108 bytes, or @ and an abstract name");
 }
 

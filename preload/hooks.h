@@ -13,13 +13,22 @@
 /* Sets the profile function of the current thread state. GIL held. */
 void hooks_profile_set(void);
 
-/* Sets the profile function of a thread state that does not run yet, from the thread that made it. GIL held. */
-void hooks_profile_set_for(struct thread_state *state);
+/*
+ * Sets the profile function of a thread state that was just made for the calling thread and does not run yet. Without
+ * the GIL. False: this version's layout is not known, or nothing is wanted.
+ */
+bool hooks_profile_set_new(struct thread_state *state);
 
 /* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
 int hooks_monitoring_set(void);
 
 /* Puts evprof's allocators over Python's. Once. GIL held. */
 void hooks_memory_set(void);
+
+/*
+ * Python is about to free its list of audit hooks. Ours was allocated before Python started, with the allocator of
+ * that time; frees it with that one, whatever debug allocator has come since (-X dev, PYTHONMALLOC). GIL held.
+ */
+void hooks_memory_expect_audit_entry(const void *hook, const void *data);
 
 #endif

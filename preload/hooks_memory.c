@@ -4,6 +4,8 @@
  * A block is recorded in the domain in which the program asked for it: what an allocator does in another domain to
  * serve it (pymalloc asks raw for large blocks) is not recorded again. The raw domain is used without the GIL too.
  */
+#include <stdlib.h>
+
 #include "bootstrap.h"
 #include "config.h"
 #include "hooks.h"
@@ -12,10 +14,18 @@
 
 static struct python_allocator under[3]; /* by enum wire_domain, which is Python's PyMemAllocatorDomain */
 
+/* sysmodule.c: what Python keeps of an audit hook. */
+struct audit_entry {
+	struct audit_entry *next;
+	const void *hook;
+	const void *data;
+};
+
+static struct audit_entry expected_entry; /* hook NULL: none is expected */
+
 /*
- * The long way: a large block, a full ring, a realloc, a late event; and a new thread. Until 3.11 a thread that C code
- * made and that entered a static python, where PyGILState_Ensure cannot be interposed, is first seen here. Outside
- * the raw domain it holds the GIL.
+ * The long way: a large block, a full ring, a realloc, a late event; and, until 3.11, a thread whose profile function is
+ * not ours: outside the raw domain it holds the GIL, so it can be set here.
  */
 static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						 uintptr_t old)
@@ -88,11 +98,21 @@ static inline void *domain_realloc(unsigned domain, void *old, size_t size)
 	return block;
 }
 
+static bool is_audit_entry(const struct audit_entry *entry)
+{
+	return entry->hook == expected_entry.hook && entry->data == expected_entry.data;
+}
+
 /* Recorded before it happens: afterwards another thread may have the block. */
 static inline void domain_free(unsigned domain, void *block)
 {
 	if (unlikely(thread_self.nesting || !block)) {
 		under[domain].free(under[domain].context, block);
+		return;
+	}
+	if (unlikely(domain == WIRE_DOMAIN_RAW && expected_entry.hook && is_audit_entry(block))) {
+		expected_entry.hook = NULL;
+		free(block); /* _PyMem_RawMalloc, which is malloc, made it */
 		return;
 	}
 	record(WIRE_FREE, domain, block, 0);
@@ -127,16 +147,33 @@ ALLOCATOR(raw, WIRE_DOMAIN_RAW)
 ALLOCATOR(mem, WIRE_DOMAIN_MEM)
 ALLOCATOR(obj, WIRE_DOMAIN_OBJ)
 
-void hooks_memory_set(void)
+/* The context stays that of the allocator below, so that no moment in between shows one's function with the other's. */
+static void set_domain(int domain)
 {
-	struct python_allocator ours[3] = {
+	static const struct python_allocator ours[3] = {
 	    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
 	    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
 	    {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
 	};
+	struct python_allocator allocator = ours[domain];
 
-	for (int domain = 0; domain < 3; domain++) {
-		python.PyMem_GetAllocator(domain, &under[domain]);
-		python.PyMem_SetAllocator(domain, &ours[domain]);
-	}
+	python.PyMem_GetAllocator(domain, &under[domain]);
+	allocator.context = under[domain].context;
+	python.PyMem_SetAllocator(domain, &allocator);
+}
+
+void hooks_memory_set(void)
+{
+	for (int domain = 0; domain < 3; domain++)
+		set_domain(domain);
+}
+
+void hooks_memory_expect_audit_entry(const void *hook, const void *data)
+{
+	struct python_allocator current;
+
+	expected_entry = (struct audit_entry){.hook = hook, .data = data};
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &current);
+	if (current.free != raw_free)
+		set_domain(WIRE_DOMAIN_RAW);
 }

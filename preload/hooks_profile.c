@@ -20,6 +20,9 @@ enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALU
 
 static unsigned wanted; /* bits 1 << TRACE_* */
 
+/* The methods that throw into a generator or coroutine. Until 3.10, see enter_kind(). */
+static const struct python_method *throwers[4];
+
 /* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first. */
 static const uint8_t *last_instruction(struct object *frame, struct object *code)
 {
@@ -109,13 +112,45 @@ static void record_function(int what, struct object *function)
 	writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 }
 
+/* C calls are not recorded, but the ones that throw are to be known. */
+static void note_throw(int what, struct object *function)
+{
+	const struct python_method *method;
+
+	if (python.frame_inner || what < TRACE_C_CALL || thread_self.writer == &writer_absent)
+		return;
+	method = python_field(function, python.c_function_method);
+	for (size_t i = 0; i < sizeof(throwers) / sizeof(throwers[0]); i++)
+		if (method == throwers[i])
+			thread_self.writer->throwing = what == TRACE_C_CALL;
+}
+
+static void find_throwers(void)
+{
+	static const char *const names[] = {"throw", "close"};
+	struct object *types[] = {python.generator_type, python.coroutine_type};
+
+	for (size_t i = 0; i < sizeof(throwers) / sizeof(throwers[0]); i++) {
+		struct object *type = types[i / 2];
+		struct object *method = type ? python.PyObject_GetAttrString(type, names[i % 2]) : NULL;
+
+		if (method && python_type(method) == python.method_descriptor_type)
+			throwers[i] = python_field(method, python.descriptor_method);
+		if (method)
+			python.Py_DecRef(method); /* the type keeps it */
+	}
+	python.PyErr_Clear();
+}
+
 /* Whatever the fast path below does not do. */
 static __attribute__((noinline)) int profile_any(struct object *self, struct object *frame, int what,
 						 struct object *argument)
 {
 	(void)self;
-	if (!(wanted >> what & 1))
+	if (!(wanted >> what & 1)) {
+		note_throw(what, argument);
 		return 0;
+	}
 	if (what < TRACE_C_CALL)
 		record_code(what, frame, argument);
 	else
@@ -205,6 +240,8 @@ void hooks_profile_set(void)
 		 (config.events & EVENT_C_CALL
 		      ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION
 		      : 0);
+	if (!throwers[0])
+		find_throwers();
 	if (!wanted || chain(python.current_thread_state()))
 		return;
 	if (thread_self.writer->slot)
@@ -212,12 +249,18 @@ void hooks_profile_set(void)
 	python.PyEval_SetProfile(choose_profile(), NULL);
 }
 
-void hooks_profile_set_for(struct thread_state *state)
+bool hooks_profile_set_new(struct thread_state *state)
 {
-	struct thread_state *mine = python.PyThreadState_Swap(state);
-	uint32_t resync = thread_self.writer->resync;
+	char *fields = (char *)state;
 
-	hooks_profile_set();
-	thread_self.writer->resync = resync; /* this thread's own stack is as it was */
-	python.PyThreadState_Swap(mine);
+	if (!wanted || !python.state_profile)
+		return false;
+	*(python_profile *)(fields + python.state_profile) = choose_profile();
+	if (!python.state_cframe)
+		*(int *)(fields + python.state_tracing) = 1;
+	else if (python.version == 0x030a)
+		**(int **)(fields + python.state_cframe) = 1;
+	else
+		**(uint8_t **)(fields + python.state_cframe) = 255; /* 3.11: a mask over opcodes */
+	return true;
 }

@@ -4,8 +4,7 @@
  * Each does what the real one does, with the same result and errno; in between it notes what the program is doing.
  *
  *   dlopen               a library with Python in it may have come
- *   pthread_create       until 3.11: a thread state was made for the new thread
- *   PyGILState_Ensure    until 3.11: a thread that C code made enters Python
+ *   pthread_setspecific  until 3.11: a thread gets its thread state
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
@@ -20,7 +19,6 @@
 
 #include "bootstrap.h"
 #include "definitions.h"
-#include "hooks.h"
 #include "process.h"
 #include "python.h"
 
@@ -92,57 +90,17 @@ PUBLIC void *dlopen(const char *name, int flags)
 	return handle;
 }
 
-/* The current thread holds the GIL with the thread state that belongs to it. */
-static bool holds_gil(void)
-{
-	struct thread_state *state = python.current_thread_state();
-
-	return state && state == python.PyGILState_GetThisThreadState();
-}
-
 /*
- * Python makes the thread state before the thread, at the head of its interpreter's list, and holds the GIL here: the
- * profile function is set before the thread runs its first instruction.
+ * Every thread that enters Python, made by Python or by C code, first stores its thread state in a thread-specific key.
+ * It does not run yet: nothing else looks at it.
  */
-static void hook_new_thread(void)
+PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {
-	struct thread_state *head;
-	void *interpreter;
+	int result = REAL(pthread_setspecific)(key, value);
 
-	if (python.monitoring || !is_this_process() || !thread_self.hooked_state || !holds_gil() || !python.current_interpreter)
-		return;
-	interpreter = python.current_interpreter();
-	head = interpreter ? python.PyInterpreterState_ThreadHead(interpreter) : NULL;
-	if (!head || head == python.current_thread_state())
-		return;
-	thread_self.entered = 1;
-	thread_self.nesting++;
-	hooks_profile_set_for(head);
-	thread_self.nesting--;
-	thread_self.entered = 0;
-}
-
-PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
-{
-	if (python.found) {
-		int saved_errno = errno;
-
-		hook_new_thread();
-		errno = saved_errno;
-	}
-	return REAL(pthread_create)(thread, attributes, start, argument);
-}
-
-/* Not declared by any header that is included here. 0 and 1 are PyGILState_LOCKED and _UNLOCKED. */
-PUBLIC int PyGILState_Ensure(void);
-PUBLIC int PyGILState_Ensure(void)
-{
-	/* Python may be in a local scope of dlopen, where "the next definition" is not found. */
-	int state = python.real_gilstate_ensure ? python.real_gilstate_ensure() : REAL(PyGILState_Ensure)();
-
-	if (!python.monitoring && is_this_process())
-		bootstrap_thread();
-	return state;
+	if (unlikely(python.found && value && !python.monitoring && !thread_self.hooked_state) && is_this_process())
+		bootstrap_new_state(value);
+	return result;
 }
 
 PUBLIC pid_t fork(void)

@@ -23,17 +23,17 @@ struct python python;
 struct layout {
 	int version;
 	size_t code_extra, code_bytes, frame_code, frame_last, frame_inner, inner_code, inner_previous, locals,
-	    state_profile;
+	    state_profile, state_tracing, state_cframe;
 	unsigned last_unit;
 };
 
 static const struct layout layouts[] = {
-    {.version = 0x0306, .state_profile = 48, .code_bytes = 40, .frame_code = 32, .frame_last = 120, .locals = 376, .last_unit = 1},
-    {.version = 0x0307, .state_profile = 56, .code_extra = 136, .code_bytes = 40, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x0308, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x0309, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x030a, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 96, .locals = 352, .last_unit = 2},
-    {.version = 0x030b, .state_profile = 64, .code_extra = 176, .frame_inner = 24, .inner_code = 32, .inner_previous = 56, .locals = 72},
+    {.version = 0x0306, .state_tracing = 44, .state_profile = 48, .code_bytes = 40, .frame_code = 32, .frame_last = 120, .locals = 376, .last_unit = 1},
+    {.version = 0x0307, .state_tracing = 48, .state_profile = 56, .code_extra = 136, .code_bytes = 40, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
+    {.version = 0x0308, .state_tracing = 48, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
+    {.version = 0x0309, .state_tracing = 48, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
+    {.version = 0x030a, .state_cframe = 48, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 96, .locals = 352, .last_unit = 2},
+    {.version = 0x030b, .state_cframe = 56, .state_profile = 64, .code_extra = 176, .frame_inner = 24, .inner_code = 32, .inner_previous = 56, .locals = 72},
     {.version = 0x030c, .code_extra = 184},
     {.version = 0x030d, .code_extra = 192},
     {.version = 0x030e, .code_extra = 200},
@@ -64,15 +64,9 @@ static const char *resolve(void *handle)
 	PYTHON_OPTIONAL_SYMBOLS(PYTHON_TRY)
 #undef PYTHON_RESOLVE
 #undef PYTHON_TRY
-	/* evprof itself exports this one: the real one comes after it, or is in the library just loaded. */
-	*(void **)&python.real_gilstate_ensure = dlsym(RTLD_NEXT, "PyGILState_Ensure");
-	if (!python.real_gilstate_ensure && handle)
-		*(void **)&python.real_gilstate_ensure = dlsym(handle, "PyGILState_Ensure");
 	*(void **)&python.current_thread_state =
 	    find_either(handle, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
 	*(void **)&python.current_interpreter = find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");
-	if (!python.current_interpreter) /* before 3.8: the only one, in programs without subinterpreters */
-		*(void **)&python.current_interpreter = find_symbol(handle, "PyInterpreterState_Head");
 	*(void **)&python.request_code_extra =
 	    find_either(handle, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex");
 	*(void **)&python.get_code_extra = find_either(handle, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
@@ -86,6 +80,8 @@ static const char *resolve(void *handle)
 	python.c_method_type = find_symbol(handle, "PyCMethod_Type");
 	python.method_descriptor_type = find_symbol(handle, "PyMethodDescr_Type");
 	python.function_type = find_symbol(handle, "PyFunction_Type");
+	python.generator_type = find_symbol(handle, "PyGen_Type");
+	python.coroutine_type = find_symbol(handle, "PyCoro_Type");
 	python.none = find_symbol(handle, "_Py_NoneStruct");
 	return python.code_type && python.c_function_type && python.method_descriptor_type && python.none
 		   ? NULL
@@ -109,6 +105,8 @@ static void choose_layout(void)
 		python.inner_previous = layout->inner_previous;
 		python.locals = layout->locals;
 		python.state_profile = layout->state_profile;
+		python.state_tracing = layout->state_tracing;
+		python.state_cframe = layout->state_cframe;
 		python.last_unit = layout->last_unit;
 	}
 	python.type = 8;

@@ -66,9 +66,7 @@ struct python_method {
 	X(const char *, Py_GetVersion, (void))                                                                         \
 	X(void, PyEval_SetProfile, (python_profile profile, struct object *self))                                      \
 	X(struct object *, PyEval_GetFrame, (void))                                                                    \
-	X(struct thread_state *, PyThreadState_Swap, (struct thread_state *))                                          \
 	X(struct thread_state *, PyGILState_GetThisThreadState, (void))                                                \
-	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct object *, PyObject_GetAttrString, (struct object *, const char *))                                    \
 	X(struct object *, PyObject_CallMethod, (struct object *, const char *, const char *, ...))                    \
 	X(struct object *, PyUnicode_AsEncodedString, (struct object *, const char *, const char *))                   \
@@ -113,13 +111,13 @@ struct python {
 	/* Under other names in some versions. */
 	struct thread_state *(*current_thread_state)(void);
 	void *(*current_interpreter)(void);
-	int (*real_gilstate_ensure)(void); /* ? */
 	ssize_t (*request_code_extra)(void (*free)(void *));
 	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
 	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
 	/* Objects. */
 	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *function_type;
 	struct object *none;
+	struct object *generator_type, *coroutine_type; /* ? */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	ssize_t code_extra_index;
@@ -133,6 +131,8 @@ struct python {
 	size_t inner_code;	 /* _PyInterpreterFrame.f_code (3.11) */
 	size_t inner_previous;	 /* _PyInterpreterFrame.prev_instr (3.11) */
 	size_t state_profile;	 /* PyThreadState.c_profilefunc (until 3.11) */
+	size_t state_tracing;	 /* PyThreadState.use_tracing (until 3.9) */
+	size_t state_cframe;	 /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
 	size_t locals;		 /* f_localsplus of the frame, or of the inner frame */
 	unsigned last_unit;	 /* bytes that one step of f_lasti means */
 	size_t c_function_method; /* PyCFunctionObject.m_ml */
