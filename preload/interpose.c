@@ -24,17 +24,26 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* The next definition of a symbol; looked up once. */
-#define REAL(name)                                                                                                     \
-	({                                                                                                             \
-		static _Atomic(void *) real_##name;                                                                    \
-		void *found = atomic_load_explicit(&real_##name, memory_order_relaxed);                                \
-		if (!found) {                                                                                          \
-			found = dlsym(RTLD_NEXT, #name);                                                               \
-			atomic_store_explicit(&real_##name, found, memory_order_relaxed);                              \
-		}                                                                                                      \
-		(__typeof__(name) *)found;                                                                             \
-	})
+#define INTERPOSED(X)                                                                                                  \
+	X(dlopen) X(pthread_setspecific) X(fork) X(execv) X(execve) X(execvp) X(execvpe) X(fexecve)
+
+/* The next definitions: what would have been called without us. */
+static struct {
+#define DECLARE(name) __typeof__(name) *name;
+	INTERPOSED(DECLARE)
+#undef DECLARE
+} real;
+
+/* All at once and early: the child of a fork may not look symbols up, because another thread may have held the lock. */
+static __attribute__((constructor)) void find_real(void)
+{
+#define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name);
+	INTERPOSED(FIND)
+#undef FIND
+}
+
+/* Other libraries' constructors may call before ours. */
+#define REAL(name) (*(likely(real.name != NULL) ? real.name : (find_real(), real.name)))
 
 static void put_event(unsigned kind, uint32_t argument)
 {
