@@ -28,7 +28,8 @@ static void print_help(void)
 		printf("                          %-8s %s\n", formats[i].name, formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
-	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not written.\n");
+	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not "
+	       "written.\n");
 }
 
 static const struct export_format *find_format(const char *name)
@@ -104,7 +105,8 @@ int cmd_export(int argc, char **argv)
 		else if (option == 'o')
 			to = optarg;
 		else
-			return verb_misused("export", "the option %s is not known or lacks its value", argv[optind - 1]);
+			return verb_misused("export", "the option %s is not known or lacks its value",
+					    argv[optind - 1]);
 		if (!format)
 			return TRACE_EXIT_FAILED;
 	}

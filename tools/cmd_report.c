@@ -60,8 +60,8 @@ static int by_own(const void *a, const void *b)
 
 static int by_total(const void *a, const void *b)
 {
-	return or_name(compare_u64(((const struct row *)b)->times->total_ns, ((const struct row *)a)->times->total_ns), a,
-		       b);
+	return or_name(compare_u64(((const struct row *)b)->times->total_ns, ((const struct row *)a)->times->total_ns),
+		       a, b);
 }
 
 static int by_file(const void *a, const void *b)
@@ -119,7 +119,8 @@ static const char help_text[] =
     "  -s, --sort KEY        time or tottime (default), cumulative or cumtime, calls or ncalls, pcalls, name, file,\n"
     "                        module, line, nfl, stdname\n"
     "  -n, --limit N         the first N functions only\n"
-    "      --json            for programs: {\"functions\": [{\"file\", \"line\", \"function\", \"ncalls\", ...}], ...}\n"
+    "      --json            for programs: {\"functions\": [{\"file\", \"line\", \"function\", \"ncalls\", ...}], "
+    "...}\n"
     "      --from NS         count calls that start at or after this time (ns since the start of the trace)\n"
     "      --to NS           ... and before this one; a call that is still running then ends there\n"
     "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
@@ -282,7 +283,8 @@ static void print_table(struct output *output, const struct profile *profile, co
 			      (unsigned long long)profile->lost);
 	output_format(output, "   Ordered by: %s\n", request->order->title);
 	if (shown < count)
-		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", count, shown, shown);
+		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", count, shown,
+			      shown);
 	output_string(output, "\n   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n");
 	for (i = 0; i < shown; i++)
 		print_row(output, &rows[i]);

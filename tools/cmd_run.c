@@ -28,7 +28,8 @@ enum { EXIT_FAILED = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 static const char help_text[] =
     "usage: evprof run [options] -- PROGRAM [arguments]\n"
     "\n"
-    "Runs a program and records what Python does in it and in its children. Its input, output, exit status and signals\n"
+    "Runs a program and records what Python does in it and in its children. Its input, output, exit status and "
+    "signals\n"
     "are its own.\n"
     "\n"
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
@@ -78,12 +79,16 @@ static bool pass_on(int option)
 /* Returns 0 to go on, else the exit status + 1. */
 static int take_options(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"output", required_argument, NULL, 'o'},	 {"events", required_argument, NULL, 'e'},
-	    {"ring-size", required_argument, NULL, 'r'}, {"on-full", required_argument, NULL, 'f'},
-	    {"no-children", no_argument, NULL, 'c'},	 {"socket", required_argument, NULL, 's'},
-	    {"log", required_argument, NULL, 'l'},	 {"quiet", no_argument, NULL, 'q'},
-	    {"help", no_argument, NULL, 'h'},		 {0}};
+	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+						{"events", required_argument, NULL, 'e'},
+						{"ring-size", required_argument, NULL, 'r'},
+						{"on-full", required_argument, NULL, 'f'},
+						{"no-children", no_argument, NULL, 'c'},
+						{"socket", required_argument, NULL, 's'},
+						{"log", required_argument, NULL, 'l'},
+						{"quiet", no_argument, NULL, 'q'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	int option;
 
 	opterr = 0;
@@ -216,7 +221,8 @@ static int set_environment(const struct request *request, const struct run_sessi
 	char *value = NULL;
 	int error;
 
-	if (asprintf(&value, "%s:%d:%s", session->id, (int)getpid(), session->socket) < 0)
+	/* The first process is this one; evprof run, its parent, says the last line. */
+	if (asprintf(&value, "%s:%d:%d:%s", session->id, (int)getpid(), (int)getppid(), session->socket) < 0)
 		return -1;
 	error = setenv(ENV_SESSION, value, 1);
 	free(value);
@@ -365,7 +371,8 @@ static int end_like(int status)
 	return 128 + number;
 }
 
-static int run(const struct request *request, const struct run_places *places, struct run_session *session, int *running)
+static int run(const struct request *request, const struct run_places *places, struct run_session *session,
+	       int *running)
 {
 	json_t *summary;
 	int failed;

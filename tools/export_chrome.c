@@ -120,8 +120,8 @@ static const struct fragment *function_fragment(struct chrome *chrome, uint32_t 
 static void chrome_push(void *owner, struct replay *replay, struct replay_frame *frame)
 {
 	static const char *const categories[WIRE_KIND_SLOTS] = {
-	    [WIRE_CALL] = ",\"cat\":\"call\"",	     [WIRE_RESUME] = ",\"cat\":\"resume\"",
-	    [WIRE_THROW] = ",\"cat\":\"throw\"",     [WIRE_C_CALL] = ",\"cat\":\"c_call\"",
+	    [WIRE_CALL] = ",\"cat\":\"call\"",	   [WIRE_RESUME] = ",\"cat\":\"resume\"",
+	    [WIRE_THROW] = ",\"cat\":\"throw\"",   [WIRE_C_CALL] = ",\"cat\":\"c_call\"",
 	    [WIRE_FRAME] = ",\"cat\":\"running\"",
 	};
 	struct chrome *chrome = owner;
@@ -236,8 +236,8 @@ static const struct replay_sink chrome_sink = {chrome_push, chrome_pop, chrome_o
 static void begin_metadata(struct chrome *chrome, const char *name, int64_t pid, uint32_t tid)
 {
 	begin_event(chrome);
-	output_format(chrome->output, "{\"ph\":\"M\",\"pid\":%lld,\"tid\":%u,\"name\":\"%s\",\"args\":{", (long long)pid,
-		      tid, name);
+	output_format(chrome->output, "{\"ph\":\"M\",\"pid\":%lld,\"tid\":%u,\"name\":\"%s\",\"args\":{",
+		      (long long)pid, tid, name);
 }
 
 static void put_arguments(struct output *output, const struct trace_process *process)
@@ -345,7 +345,8 @@ static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
 static void sample_heap(struct chrome *chrome, struct heap *heap, int64_t ns)
 {
 	begin_event(chrome);
-	output_format(chrome->output, "{\"ph\":\"C\",\"pid\":%lld,\"tid\":%lld,\"ts\":", (long long)chrome->process->pid,
+	output_format(chrome->output,
+		      "{\"ph\":\"C\",\"pid\":%lld,\"tid\":%lld,\"ts\":", (long long)chrome->process->pid,
 		      (long long)chrome->process->pid);
 	output_micros(chrome->output, ns - chrome->trace->start_ns);
 	output_string(chrome->output, ",\"name\":\"Python heap\",\"args\":{\"bytes\":");
@@ -388,8 +389,8 @@ static void write_thread(struct chrome *chrome, const struct trace_thread *threa
 
 	name_thread(chrome, thread);
 	chrome->place_length =
-	    (size_t)snprintf(chrome->place, sizeof(chrome->place), ",\"pid\":%lld,\"tid\":%u,\"ts\":",
-			     (long long)chrome->process->pid, thread->tid);
+	    (size_t)snprintf(chrome->place, sizeof(chrome->place),
+			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, thread->tid);
 	chrome->last_ns = 0;
 	replay_begin_thread(&chrome->replay);
 	trace_stream_open(&stream, chrome->trace, thread);
@@ -445,7 +446,8 @@ int export_chrome(struct trace *trace, struct output *output, struct progress *p
 	int error = 0;
 	uint32_t i;
 
-	output_string(output, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"evprof\"},\"traceEvents\":[\n");
+	output_string(output,
+		      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"evprof\"},\"traceEvents\":[\n");
 	for (i = 0; i < trace->process_count && !error && !output->error; i++)
 		if (trace->processes[i])
 			error = write_process(&chrome, trace->processes[i], progress);

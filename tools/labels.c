@@ -101,17 +101,17 @@ static bool label_same(const struct label *a, const struct label *b)
 /* Both texts in one allocation, which begins with the file. */
 static int copy_label(struct label *copy, const struct label *label)
 {
-	char *bytes = malloc(label->file.length + label->name.length + 1);
+	struct text file = label->file;
+	struct text name = label->name;
 
-	if (!bytes)
+	copy->bytes = malloc(file.length + name.length + 1);
+	if (!copy->bytes)
 		return -ENOMEM;
-	memcpy(bytes, label->file.at, label->file.length);
-	memcpy(bytes + label->file.length, label->name.at, label->name.length);
-	*copy = (struct label){
-	    .file = {bytes, label->file.length},
-	    .name = {bytes + label->file.length, label->name.length},
-	    .line = label->line,
-	};
+	memcpy(copy->bytes, file.at, file.length);
+	memcpy(copy->bytes + file.length, name.at, name.length);
+	copy->file = (struct text){copy->bytes, file.length};
+	copy->name = (struct text){copy->bytes + file.length, name.length};
+	copy->line = label->line;
 	return 0;
 }
 
@@ -169,7 +169,7 @@ void labels_done(struct labels *labels)
 	uint32_t i;
 
 	for (i = 0; i < labels->count; i++)
-		free((char *)labels->at[i].file.at);
+		free(labels->at[i].bytes);
 	free(labels->at);
 	free(labels->slots);
 	memset(labels, 0, sizeof(*labels));

@@ -17,6 +17,7 @@ struct label {
 	struct text file;
 	struct text name;
 	uint32_t line;
+	char *bytes; /* of both, if the label owns them */
 };
 
 /* A set of labels; each has a number, counted from 0. */

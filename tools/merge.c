@@ -39,8 +39,8 @@ static void find_time(struct merge_source *source)
 {
 	uint32_t head = source->events.heads[source->at];
 
-	source->ticks = wire_head_kind(head) == WIRE_TIME ? *source->extra
-							  : source->ticks + source->events.ticks[source->at];
+	source->ticks =
+	    wire_head_kind(head) == WIRE_TIME ? *source->extra : source->ticks + source->events.ticks[source->at];
 	source->ns = trace_ns(source->process, source->ticks);
 }
 

@@ -25,7 +25,7 @@ static void remove_temporary(int number)
 
 static void catch_signals(void (*handler)(int))
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	size_t i;
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -216,7 +216,7 @@ void output_micros(struct output *output, int64_t ns)
 {
 	uint64_t value = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 	unsigned rest = (unsigned)(value % 1000);
-	char fraction[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10) };
+	char fraction[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10)};
 
 	if (ns < 0)
 		output_char(output, '-');
@@ -259,7 +259,7 @@ static void json_special(struct output *output, uint32_t code, struct text sourc
 	if (code == TEXT_INVALID || is_surrogate(code))
 		output_string(output, "\xef\xbf\xbd");
 	else if (code == '"' || code == '\\')
-		output_put(output, (char[]){ '\\', (char)code }, 2);
+		output_put(output, (char[]){'\\', (char)code}, 2);
 	else if (code == '\n')
 		output_string(output, "\\n");
 	else if (code == '\t')
@@ -308,7 +308,7 @@ static void escape(struct output *output, struct text text,
 			break;
 		start = text.at;
 		code = text_next(&text);
-		special(output, code, (struct text){ start, (size_t)(text.at - start) });
+		special(output, code, (struct text){start, (size_t)(text.at - start)});
 	}
 }
 

@@ -14,7 +14,7 @@
 #define OUTPUT_BUFFER_BYTES ((size_t)1 << 18)
 
 struct output {
-	int fd; /* -1: everything is thrown away */
+	int fd;	   /* -1: everything is thrown away */
 	int error; /* the first -errno, 0 for none */
 	size_t used;
 	char *path;	 /* of the file to make; NULL for stdout and for nowhere */

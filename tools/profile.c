@@ -78,9 +78,12 @@ static void count_push(void *owner, struct replay *replay, struct replay_frame *
 /* The edge that this mark of this thread makes, if it is the next. */
 static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 {
-	const struct window_edge *edge = &counting->window->edges[counting->next_edge];
+	const struct window_edge *edge;
 
-	return counting->next_edge < counting->window->count && edge->thread == counting->thread && edge->mark == mark;
+	if (counting->next_edge == counting->window->count)
+		return false;
+	edge = &counting->window->edges[counting->next_edge];
+	return edge->thread == counting->thread && edge->mark == mark;
 }
 
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
@@ -158,11 +161,12 @@ static const struct replay_sink edges_sink = {edges_push, edges_pop, count_other
 /* Until when the next part lasts: the window's next edge, unless a mark of this thread is to make it. */
 static uint64_t next_limit(const struct counting *counting)
 {
-	const struct window_edge *edge = &counting->window->edges[counting->next_edge];
+	const struct window_edge *edge;
 
-	if (counting->next_edge == counting->window->count || edge->thread == counting->thread)
+	if (counting->next_edge == counting->window->count)
 		return UINT64_MAX;
-	return edge->ticks;
+	edge = &counting->window->edges[counting->next_edge];
+	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
 }
 
 /* Goes over events that are outside of the window. Returns like replay_run(). */
@@ -175,7 +179,7 @@ static int skip_run(struct counting *counting, struct replay_cursor *cursor, uin
 		unsigned kind = wire_head_kind(events->heads[cursor->at]);
 		uint64_t now = kind == WIRE_TIME ? *cursor->extra : replay->now + events->ticks[cursor->at];
 
-		if (now >= until)
+		if (now >= until && until != UINT64_MAX)
 			return 1;
 		replay->now = now;
 		cursor->extra += wire_extra_words(kind);
@@ -192,15 +196,17 @@ static void cross_edge(struct counting *counting, const struct replay_sink *sink
 {
 	struct replay *replay = &counting->replay;
 	const struct window_edge *edge = &counting->window->edges[counting->next_edge++];
+	uint64_t now = replay->now;
 
-	if (reason == 1 && edge->ticks > replay->now)
-		replay->now = edge->ticks;
 	if (edge->begins) {
 		replay_forget(replay);
 		replay->base_unknown = true;
-	} else {
-		replay_pop_all(replay, sink, counting);
+		return;
 	}
+	if (reason == 1 && edge->ticks > now)
+		replay->now = edge->ticks;
+	replay_pop_all(replay, sink, counting);
+	replay->now = now; /* the ticks of the next event count from the event before */
 }
 
 static bool inside(const struct counting *counting)
@@ -216,9 +222,8 @@ static void count_chunk(struct counting *counting, const struct trace_events *ev
 
 	for (;;) {
 		uint64_t until = next_limit(counting);
-		int reason = inside(counting)
-				 ? replay_run(&counting->replay, &cursor, until, &count_sink, counting)
-				 : skip_run(counting, &cursor, until);
+		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, &count_sink, counting)
+					      : skip_run(counting, &cursor, until);
 
 		if (!reason)
 			return;
@@ -234,9 +239,8 @@ static void count_chunk_edges(struct counting *counting, const struct trace_even
 
 	for (;;) {
 		uint64_t until = next_limit(counting);
-		int reason = inside(counting)
-				 ? replay_run(&counting->replay, &cursor, until, &edges_sink, counting)
-				 : skip_run(counting, &cursor, until);
+		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, &edges_sink, counting)
+					      : skip_run(counting, &cursor, until);
 
 		if (!reason)
 			return;

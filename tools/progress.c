@@ -21,7 +21,7 @@ static uint64_t now_ns(void)
 
 void progress_begin(struct progress *progress, const char *what, uint64_t total)
 {
-	*progress = (struct progress){ .what = what, .total = total, .began_ns = now_ns() };
+	*progress = (struct progress){.what = what, .total = total, .began_ns = now_ns()};
 	progress->terminal = isatty(STDERR_FILENO);
 }
 

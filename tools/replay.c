@@ -9,7 +9,8 @@
 
 int replay_init(struct replay *replay, const struct trace_process *process)
 {
-	uint32_t ids = process->codes.count > process->functions.count ? process->codes.count : process->functions.count;
+	uint32_t ids =
+	    process->codes.count > process->functions.count ? process->codes.count : process->functions.count;
 
 	memset(replay, 0, sizeof(*replay));
 	replay->codes = process->codes.count;

@@ -47,8 +47,8 @@ struct replay {
 	uint32_t functions; /* function ids are below */
 	uint64_t now;
 	uint64_t unmatched;
-	uint64_t left_open; /* frames on the stack when their thread ended */
-	bool base_unknown; /* there may be frames below those on the stack */
+	uint64_t left_open;   /* frames on the stack when their thread ended */
+	bool base_unknown;    /* there may be frames below those on the stack */
 	bool natives_unknown; /* the stack was taken from Python's frames, which do not show calls of C functions */
 	bool out_of_memory;
 };
@@ -171,8 +171,8 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 }
 
 /*
- * Goes on from the cursor. Returns 0 at the end of the chunk, 1 before an event that is not earlier than `until`, 2
- * after an event for which the sink's other() returned not 0.
+ * Goes on from the cursor. Returns 0 at the end of the chunk, 1 before an event that is not earlier than `until`
+ * (UINT64_MAX: never), 2 after an event for which the sink's other() returned not 0.
  */
 static inline __attribute__((always_inline)) int replay_run(struct replay *replay, struct replay_cursor *cursor,
 							    uint64_t until, const struct replay_sink *sink, void *owner)
@@ -189,7 +189,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 		unsigned kind = wire_head_kind(head);
 		uint64_t now = kind == WIRE_TIME ? *extra : replay->now + ticks[i];
 
-		if (__builtin_expect(now >= until, 0)) {
+		if (__builtin_expect(now >= until, 0) && until != UINT64_MAX) {
 			result = 1;
 			break;
 		}

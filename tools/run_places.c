@@ -88,10 +88,11 @@ static int make_preload(struct run_places *places)
 	error = make_link(places);
 	if (!error)
 		return 0;
-	fprintf(stderr,
-		"evprof run: the path of %s has a space, a colon or a dollar sign, and no link to it could be made: %s; "
-		"set TMPDIR to a writable directory\n",
-		places->library, strerror(-error));
+	fprintf(
+	    stderr,
+	    "evprof run: the path of %s has a space, a colon or a dollar sign, and no link to it could be made: %s; "
+	    "set TMPDIR to a writable directory\n",
+	    places->library, strerror(-error));
 	return -1;
 }
 

@@ -14,8 +14,16 @@ logs=$EVPROF_BUILD/test-logs
 mkdir -p "$logs" || exit 1
 : >"$logs/skipped"
 
-# The preloaded library of a sanitizer build comes after libc, and an uninstrumented Python's memory is its own.
-export ASAN_OPTIONS="${ASAN_OPTIONS:-verify_asan_link_order=0:detect_leaks=0}"
+# The preloaded library of a sanitizer build comes after libc, and an uninstrumented Python's memory is its own. A private
+# collector has no stderr, so reports go to files, and any report is a failure whatever the tests say. (What is undefined
+# ends the process, and goes to stderr: gcc's runtime knows no file for it beside the address sanitizer.)
+rm -f "$logs"/sanitizer.*
+case $EVPROF_BUILD in
+*-asan*)
+	export ASAN_OPTIONS="${ASAN_OPTIONS:-verify_asan_link_order=0:detect_leaks=0:log_path=$logs/sanitizer}"
+	export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
+	;;
+esac
 # Whoever runs the tests may be profiled or configured; the tests set what they test.
 unset EVPROF EVPROF_OUTPUT EVPROF_SOCKET EVPROF_EVENTS EVPROF_RING_SIZE EVPROF_ON_FULL EVPROF_CHILDREN EVPROF_LOG \
 	EVPROF_SESSION
@@ -75,10 +83,16 @@ for one in "$@"; do
 	esac
 done
 [ "$programs" = 0 ] && exit $((broken > 0))
+for report in "$logs"/sanitizer.*; do
+	[ -e "$report" ] || continue
+	cat "$report"
+	echo "a sanitizer complains: $report"
+	broken=$((broken + 1))
+done
 if [ -s "$logs/skipped" ]; then
 	echo "skipped:"
 	sed 's/^/  /' "$logs/skipped"
 fi
-[ "$broken" = 0 ] || echo "rule checks broken: $broken"
+[ "$broken" = 0 ] || echo "rule checks broken and sanitizer reports: $broken"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$broken" = 0 ] && [ "$passed" -gt 0 ]

@@ -14,7 +14,7 @@ int text_compare(struct text a, struct text b)
 }
 
 /* The smallest code point that may be written with that many bytes: shorter ones are an attack or a mistake. */
-static const uint32_t smallest_of_length[] = { 0, 0, 0x80, 0x800, 0x10000 };
+static const uint32_t smallest_of_length[] = {0, 0, 0x80, 0x800, 0x10000};
 
 static unsigned length_by_first_byte(unsigned char first)
 {

@@ -20,7 +20,7 @@ struct text {
 
 static inline struct text text_of(const char *string)
 {
-	return (struct text){ string, string ? strlen(string) : 0 };
+	return (struct text){string, string ? strlen(string) : 0};
 }
 
 static inline int text_same(struct text a, struct text b)

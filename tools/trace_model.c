@@ -415,7 +415,7 @@ static int load_clocks(struct trace *trace, const struct trace_payload *payload)
 
 static struct trace_line line_through(const struct trace_clock *first, const struct trace_clock *last)
 {
-	struct trace_line line = {.ticks = first->ticks, .ns = first->monotonic_ns, .shift = 63};
+	struct trace_line line = {.ticks = first->ticks, .ns = (int64_t)first->monotonic_ns, .shift = 63};
 	uint64_t ns = last->monotonic_ns - first->monotonic_ns;
 	uint64_t ticks = last->ticks - first->ticks;
 
@@ -426,8 +426,8 @@ static struct trace_line line_through(const struct trace_clock *first, const str
 }
 
 /* Two pairs of the process's clock, as far apart as there are. */
-static bool find_pairs(const struct trace *trace, const struct trace_process *process,
-		       const struct trace_clock **first, const struct trace_clock **last)
+static bool find_pairs(const struct trace *trace, const struct trace_process *process, const struct trace_clock **first,
+		       const struct trace_clock **last)
 {
 	size_t i;
 
@@ -442,7 +442,8 @@ static bool find_pairs(const struct trace *trace, const struct trace_process *pr
 		if (!*last || clock->ticks > (*last)->ticks)
 			*last = clock;
 	}
-	return *first && (*first)->ticks < (*last)->ticks && (*first)->monotonic_ns < (*last)->monotonic_ns;
+	return *first && (*first)->ticks < (*last)->ticks && (*first)->monotonic_ns < (*last)->monotonic_ns &&
+	       (*first)->monotonic_ns < TRACE_NS_FAR;
 }
 
 static void set_line(struct trace *trace, struct trace_process *process)

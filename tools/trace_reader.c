@@ -101,8 +101,8 @@ static int unpack_stored(struct trace *trace, struct trace_payload *payload)
 		trace->unzstd = ZSTD_createDCtx();
 	if (!trace->unzstd)
 		return -ENOMEM;
-	unpacked = ZSTD_decompressDCtx(trace->unzstd, payload->raw, chunk->raw_bytes, payload->stored,
-				       chunk->stored_bytes);
+	unpacked =
+	    ZSTD_decompressDCtx(trace->unzstd, payload->raw, chunk->raw_bytes, payload->stored, chunk->stored_bytes);
 	return ZSTD_isError(unpacked) || unpacked != chunk->raw_bytes ? -EBADMSG : 0;
 }
 
@@ -672,7 +672,8 @@ void trace_close(struct trace *trace)
 
 /* --- what is missing --- */
 
-__attribute__((format(printf, 4, 5))) static size_t append(char *text, size_t bytes, size_t used, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static size_t append(char *text, size_t bytes, size_t used, const char *format,
+							   ...)
 {
 	va_list arguments;
 	int length;
@@ -692,8 +693,9 @@ int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 
 	text[0] = 0;
 	if (damage->bad_end)
-		used = append(text, bytes, used, "; it has no end: it is still being written, or its writing was cut "
-						 "short");
+		used = append(text, bytes, used,
+			      "; it has no end: it is still being written, or its writing was cut "
+			      "short");
 	if (damage->cut_bytes)
 		used = append(text, bytes, used, "; its last %llu bytes are no whole chunk",
 			      (unsigned long long)damage->cut_bytes);

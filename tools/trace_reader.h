@@ -55,9 +55,9 @@ struct trace_thread {
 	bool known; /* its META object was there */
 	bool ended;
 	uint64_t start_ticks;
-	char *name; /* NULL: none */
-	uint64_t *events; /* by kind, from its end; NULL: to be counted */
-	uint64_t *lost;	  /* the same */
+	char *name;		    /* NULL: none */
+	uint64_t *events;	    /* by kind, from its end; NULL: to be counted */
+	uint64_t *lost;		    /* the same */
 	struct trace_place *places; /* its EVENTS chunks, in order */
 	size_t place_count;
 };
@@ -65,7 +65,7 @@ struct trace_thread {
 /* A straight line from ticks to ns. */
 struct trace_line {
 	uint64_t ticks;
-	uint64_t ns;
+	int64_t ns;	 /* from 0 to TRACE_NS_FAR */
 	uint64_t factor; /* ns per tick, times 2^shift */
 	unsigned shift;
 };
@@ -80,8 +80,8 @@ struct trace_process {
 	uint32_t clock_shift;
 	uint64_t start_ticks;
 	uint64_t end_ticks;
-	json_t *meta; /* the "process" object; NULL: unknown */
-	json_t *end;  /* the "process_end" object; NULL: none */
+	json_t *meta;			/* the "process" object; NULL: unknown */
+	json_t *end;			/* the "process_end" object; NULL: none */
 	uint64_t lost[WIRE_KIND_SLOTS]; /* of threads without a ring */
 	struct trace_line line;
 	struct trace_names codes;
@@ -96,8 +96,8 @@ struct trace_process {
 struct trace_damage {
 	uint64_t hole_bytes; /* of the file, that belong to no valid chunk */
 	uint32_t holes;
-	uint32_t chunks; /* with a good header and an unreadable payload */
-	uint64_t events; /* in those chunks, and in those that only the index still knows */
+	uint32_t chunks;    /* with a good header and an unreadable payload */
+	uint64_t events;    /* in those chunks, and in those that only the index still knows */
 	uint64_t cut_bytes; /* of an unfinished chunk at the end of the file */
 	bool no_clock;
 	bool bad_index;
@@ -129,8 +129,8 @@ struct trace {
 	struct trace_clock *clocks;
 	size_t clock_count;
 	struct trace_pending *pending; /* thread names that came before their thread */
-	int64_t start_ns; /* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
-	int64_t end_ns;	  /* of the latest */
+	int64_t start_ns;	       /* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
+	int64_t end_ns;		       /* of the latest */
 	void *unzstd;
 };
 
@@ -208,7 +208,7 @@ struct trace_stream {
 	struct trace *trace;
 	const struct trace_thread *thread;
 	struct trace_payload payload;
-	size_t next; /* index in thread->places */
+	size_t next;	     /* index in thread->places */
 	uint64_t last_ticks; /* where the chunk before ended */
 	uint16_t holes;
 	bool began;
@@ -238,15 +238,21 @@ const char *trace_process_text(const struct trace_process *process, const char *
 
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread);
 
-/* Ticks of that process as ns of CLOCK_MONOTONIC. */
+/*
+ * Ticks of that process as ns of CLOCK_MONOTONIC. Nonsense in a trace gives times that are off by at most
+ * TRACE_NS_FAR (36 years), so that differences of times never overflow.
+ */
+#define TRACE_NS_FAR (INT64_C(1) << 60)
+
 static inline int64_t trace_ns(const struct trace_process *process, uint64_t ticks)
 {
 	const struct trace_line *line = &process->line;
-	int64_t distance = (int64_t)(ticks - line->ticks);
-	uint64_t span = distance < 0 ? -(uint64_t)distance : (uint64_t)distance;
-	int64_t ns = (int64_t)(uint64_t)((unsigned __int128)span * line->factor >> line->shift);
+	bool before = ticks < line->ticks;
+	uint64_t span = before ? line->ticks - ticks : ticks - line->ticks;
+	unsigned __int128 exact = (unsigned __int128)span * line->factor >> line->shift;
+	int64_t ns = exact < TRACE_NS_FAR ? (int64_t)exact : TRACE_NS_FAR;
 
-	return (int64_t)(line->ns + (uint64_t)(distance < 0 ? -(uint64_t)ns : (uint64_t)ns));
+	return line->ns + (before ? -ns : ns);
 }
 
 /* A span of ticks in ns. */

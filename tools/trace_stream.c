@@ -87,7 +87,7 @@ static void count_chunk(const struct trace_events *events, struct trace_thread *
 int trace_count_events(struct trace *trace, struct trace_thread *thread)
 {
 	struct trace_stream stream;
-	struct trace_events events;
+	struct trace_events events = {0};
 
 	if (thread->events && thread->lost)
 		return 0;
