@@ -1,9 +1,9 @@
 """count.py cprofile|evprof PROGRAM [FILE]: counts the calls of PROGRAM's main(), the second time it runs.
 
-cprofile writes to FILE, as JSON, a list of [file, line, name, calls, primitive calls], C functions with the file "~" and
-cProfile's own label. evprof sets the marks "begin" and "end". What both do around main() is the same but for the profiler.
-Entries of the same name are added up, which pstats does not do. The garbage collector rests: when it runs depends on how
-much was allocated, and it runs Python code (weak references, destructors).
+cprofile writes to FILE, as JSON, a list of [file, line, name, calls, primitive calls], C functions with the file "~"
+and cProfile's own label. evprof sets the marks "begin" and "end". What both do around main() is the same but for the
+profiler. Entries of the same name are added up, which pstats does not do. The garbage collector rests: when it runs
+depends on how much was allocated, and it runs Python code (weak references, destructors).
 """
 import cProfile
 import gc

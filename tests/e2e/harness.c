@@ -21,7 +21,7 @@
 #define PYTHONS_MAX 48
 #define TEST_TIMEOUT_S 240
 
-#define ENV_FOUND "EVPROF_E2E_FOUND"	   /* what find.sh said, for the processes of the tests */
+#define ENV_FOUND "EVPROF_E2E_FOUND"	 /* what find.sh said, for the processes of the tests */
 #define ENV_SCRATCH "EVPROF_E2E_SCRATCH" /* the directory above all working directories */
 
 struct test {
@@ -70,7 +70,8 @@ static void python_parse(char *line)
 		missing[missing_count++] = atoi(strchr(field[0], '.') + 1);
 		return;
 	}
-	if (fields < 5 || pythons_count == PYTHONS_MAX || sscanf(field[2], "%d.%d", &python->major, &python->minor) != 2)
+	if (fields < 5 || pythons_count == PYTHONS_MAX ||
+	    sscanf(field[2], "%d.%d", &python->major, &python->minor) != 2)
 		return;
 	snprintf(python->version, sizeof(python->version), "%s", field[0]);
 	snprintf(python->name, sizeof(python->name), "%s", field[1]);

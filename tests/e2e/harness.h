@@ -26,8 +26,8 @@
 
 /* One interpreter that tests/interpreters/find.sh found. */
 struct python {
-	char name[32];	   /* "3.8-shared" */
-	char version[16];  /* "3.8.18" */
+	char name[32];	  /* "3.8-shared" */
+	char version[16]; /* "3.8.18" */
 	int major, minor;
 	char features[128]; /* ",shared,ctypes," */
 	char *command[4];   /* what starts it, NULL at the end */
@@ -38,7 +38,7 @@ struct python {
 struct scenario {
 	const char *suite;
 	const char *name;
-	int lowest; /* SCENARIO_ONCE: needs no interpreter; SCENARIO_ANY: 2.7 too */
+	int lowest;  /* SCENARIO_ONCE: needs no interpreter; SCENARIO_ANY: 2.7 too */
 	int highest; /* 0: no bound */
 	void (*body)(const struct python *python);
 	struct scenario *next;
@@ -81,13 +81,13 @@ struct job {
 	const struct python *python; /* NULL: args[0] is the program */
 	enum job_how how;
 	const char *args[JOB_ARGUMENTS];
-	const char *options[6]; /* of evprof run */
+	const char *options[6];		/* of evprof run */
 	const char *env[JOB_VARIABLES]; /* NAME=value; NAME alone takes it away */
-	const char *input;	/* stdin; NULL: /dev/null */
-	const char *directory;	/* an existing one to run in; NULL: a fresh one */
-	const char *subdirectory; /* made below that, may be any name; NULL: none */
-	unsigned timeout_s;	/* 0: 60 */
-	bool lingers;		/* processes may be alive after the first has ended: do not wait for them */
+	const char *input;		/* stdin; NULL: /dev/null */
+	const char *directory;		/* an existing one to run in; NULL: a fresh one */
+	const char *subdirectory;	/* made below that, may be any name; NULL: none */
+	unsigned timeout_s;		/* 0: 60 */
+	bool lingers;			/* processes may be alive after the first has ended: do not wait for them */
 };
 
 struct outcome {
@@ -98,7 +98,7 @@ struct outcome {
 	size_t out_bytes, err_bytes;
 	char trace[PATH_MAX]; /* the first *.evp in the directory, "" where none is */
 	unsigned traces;
-	double seconds; /* until the end of the first process */
+	double seconds;	    /* until the end of the first process */
 	double eof_seconds; /* until stdout and stderr saw their end */
 };
 
@@ -127,8 +127,8 @@ int background_wait(struct background *background);
 		if (!(Condition))                                                                                      \
 			expect_failed(Outcome, __FILE__, __LINE__, #Condition, __VA_ARGS__);                           \
 	} while (0)
-void expect_failed(const struct outcome *outcome, const char *file, int line, const char *condition,
-		   const char *format, ...) __attribute__((format(printf, 5, 6)));
+void expect_failed(const struct outcome *outcome, const char *file, int line, const char *condition, const char *format,
+		   ...) __attribute__((format(printf, 5, 6)));
 
 /* stderr without evprof's own lines; how many of those there were. Free the text. */
 char *stderr_of_program(const struct outcome *outcome);
@@ -172,7 +172,7 @@ struct function {
 };
 size_t report_functions(const json_t *report);
 struct function report_function(const json_t *report, size_t i);
-/* Total and primitive calls of a Python function, by the end of its file's name and its name. 0 where it is not there. */
+/* Total and primitive calls of a Python function, by the end of its file's name and its name. 0 where there is none. */
 long report_calls(const json_t *report, const char *file, const char *function);
 long report_primitive_calls(const json_t *report, const char *file, const char *function);
 /* Each call has its end: what the replay of stacks could not match. */
@@ -180,22 +180,21 @@ void expect_balanced(const struct outcome *outcome, const json_t *report);
 
 /* One line of dump, taken apart. */
 struct event {
-	double time_ns;
+	long long time_ns;
 	long pid, tid;
 	char kind[16];
-	const char *function; /* name of function, type or mark; "" where none is */
-	const char *file;     /* "" where none is */
+	const char *name;  /* of the function (qualified where known), type or mark; "" where none is */
+	const char *place; /* file:line; "" where none is */
 	unsigned long long address, old_address, size;
 	char domain[8];
-	long number; /* argument of the process events */
 };
 /* All events of a dump, in its order. */
 struct event *trace_dump(const char *trace, size_t *count);
 
 /* ---- small things ---------------------------------------------------------------------------------------------- */
 
-const char *build_path(const char *name); /* path of a file in the build folder */
-const char *program_path(const char *name); /* path of a file in programs/ */
+const char *build_path(const char *name);	  /* path of a file in the build folder */
+const char *program_path(const char *name);	  /* path of a file in programs/ */
 char *file_read(const char *path, size_t *bytes); /* NULL where it is not there */
 void file_write(const char *path, const void *data, size_t bytes);
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));

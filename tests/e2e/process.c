@@ -261,8 +261,8 @@ static void variable_put(const char **envp, const char *variable)
 /* A small, fixed environment, so that nothing of the caller's changes what a program does. */
 static void make_environment(const struct job *job, const char **envp)
 {
-	static const char *const passed[] = {"PATH", "HOME", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS",
-					     "UBSAN_OPTIONS"};
+	static const char *const passed[] = {"PATH",	     "HOME",	     "ASAN_OPTIONS",
+					     "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
 
 	for (size_t i = 0; i < sizeof(passed) / sizeof(*passed); i++)
 		if (getenv(passed[i]))
@@ -270,13 +270,15 @@ static void make_environment(const struct job *job, const char **envp)
 	variable_put(envp, "LC_ALL=C.UTF-8");
 	variable_put(envp, "PYTHONHASHSEED=0");
 	variable_put(envp, "PYTHONDONTWRITEBYTECODE=1");
+	variable_put(envp, "PYTHONWARNINGS=ignore"); /* 3.12 names the pid in one of them */
 	if (job->how == JOB_PRELOAD)
 		variable_put(envp, text("LD_PRELOAD=%s", build_path("libevprof.so")));
 	for (int i = 0; i < JOB_VARIABLES && job->env[i]; i++) {
 		const char *value = strchr(job->env[i], '=');
 
 		if (value && (value[1] == '@' || value[1] == '%'))
-			variable_put(envp, text("%.*s%s", (int)(value + 1 - job->env[i]), job->env[i], expand(value + 1)));
+			variable_put(envp,
+				     text("%.*s%s", (int)(value + 1 - job->env[i]), job->env[i], expand(value + 1)));
 		else
 			variable_put(envp, job->env[i]);
 	}
@@ -294,7 +296,8 @@ static int make_input(const char *input)
 	return fd;
 }
 
-static void start_child(const char *directory, const char *const *argv, const char *const *envp, int in, int out, int err)
+static void start_child(const char *directory, const char *const *argv, const char *const *envp, int in, int out,
+			int err)
 {
 	struct rlimit none = {0, 0};
 
@@ -488,8 +491,9 @@ void expect_failed(const struct outcome *outcome, const char *file, int line, co
 		message = NULL;
 	va_end(list);
 	cr_assert_fail("%s:%d: %s\n  not so: %s\n  directory %s, status %d\n  stderr: %s\n  stdout: %s", file, line,
-		       message ? message : "", condition, outcome ? outcome->directory : "", outcome ? outcome->status : 0,
-		       outcome ? tail(outcome->err) : "", outcome ? tail(outcome->out) : "");
+		       message ? message : "", condition, outcome ? outcome->directory : "",
+		       outcome ? outcome->status : 0, outcome ? tail(outcome->err) : "",
+		       outcome ? tail(outcome->out) : "");
 }
 
 static bool is_evprof_line(const char *line)

@@ -13,7 +13,7 @@
 static json_t *tool_json(const struct outcome *outcome)
 {
 	json_error_t error;
-	json_t *root = json_loads(outcome->out, JSON_REJECT_DUPLICATES, &error);
+	json_t *root = json_loads(outcome->out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 
 	expect(outcome, root, "the tool writes JSON: %s at line %d", error.text, error.line);
 	return root;
@@ -71,8 +71,7 @@ static long process_count(const json_t *process, const char *member, const char 
 	long sum = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(process, "threads"), i, thread)
-		sum += thread_count(thread, member, kind);
+	json_array_foreach(json_object_get(process, "threads"), i, thread) sum += thread_count(thread, member, kind);
 	return sum;
 }
 
@@ -82,8 +81,7 @@ static long info_count(const json_t *info, const char *member, const char *kind)
 	long sum = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(info, "processes"), i, process)
-		sum += process_count(process, member, kind);
+	json_array_foreach(json_object_get(info, "processes"), i, process) sum += process_count(process, member, kind);
 	return sum;
 }
 
@@ -102,9 +100,8 @@ const json_t *info_process(const json_t *info, long pid)
 	const json_t *process;
 	size_t i;
 
-	json_array_foreach(json_object_get(info, "processes"), i, process)
-		if (json_integer_value(json_object_get(process, "pid")) == pid)
-			return process;
+	json_array_foreach(json_object_get(info, "processes"), i,
+			   process) if (json_integer_value(json_object_get(process, "pid")) == pid) return process;
 	return NULL;
 }
 
@@ -124,7 +121,8 @@ size_t info_pids(const json_t *info)
 	{
 		long pid = (long)json_integer_value(json_object_get(process, "pid"));
 
-		count += info_process(info, pid) == process; /* the first with this pid: exec makes more than one image */
+		count +=
+		    info_process(info, pid) == process; /* the first with this pid: exec makes more than one image */
 	}
 	return count;
 }
@@ -134,8 +132,8 @@ size_t info_threads(const json_t *info)
 	const json_t *process;
 	size_t i, count = 0;
 
-	json_array_foreach(json_object_get(info, "processes"), i, process)
-		count += json_array_size(json_object_get(process, "threads"));
+	json_array_foreach(json_object_get(info, "processes"), i, process) count +=
+	    json_array_size(json_object_get(process, "threads"));
 	return count;
 }
 
@@ -145,13 +143,13 @@ const json_t *info_thread_named(const json_t *info, const char *name)
 	size_t i, j;
 
 	json_array_foreach(json_object_get(info, "processes"), i, process)
-		json_array_foreach(json_object_get(process, "threads"), j, thread)
-		{
-			const char *its = json_string_value(json_object_get(thread, "name"));
+	    json_array_foreach(json_object_get(process, "threads"), j, thread)
+	{
+		const char *its = json_string_value(json_object_get(thread, "name"));
 
-			if (its && strcmp(its, name) == 0)
-				return thread;
-		}
+		if (its && strcmp(its, name) == 0)
+			return thread;
+	}
 	return NULL;
 }
 
@@ -166,8 +164,9 @@ void expect_closing_line(const struct outcome *outcome)
 
 	expect(outcome, lines == 1, "evprof says one line, not %u", lines);
 	sscanf(line, "evprof: %lld events of %lld %*[a-z], %lld lost", &events, &processes, &lost);
-	expect(outcome, events == json_integer_value(json_object_get(info, "events")), "the line says %lld events, not %lld",
-	       (long long)json_integer_value(json_object_get(info, "events")), events);
+	expect(outcome, events == json_integer_value(json_object_get(info, "events")),
+	       "the line says %lld events, not %lld", (long long)json_integer_value(json_object_get(info, "events")),
+	       events);
 	expect(outcome, processes == (long long)json_array_size(json_object_get(info, "processes")),
 	       "the line says %zu processes, not %lld", json_array_size(json_object_get(info, "processes")), processes);
 	expect(outcome, lost == json_integer_value(json_object_get(info, "lost")), "the line says what was lost");
@@ -231,4 +230,66 @@ void expect_balanced(const struct outcome *outcome, const json_t *report)
 	expect(outcome, json_is_integer(unmatched), "the report says how many calls and ends have no partner");
 	expect(outcome, json_integer_value(unmatched) == 0, "%lld calls or ends have no partner",
 	       (long long)json_integer_value(unmatched));
+}
+
+/* ---- dump ------------------------------------------------------------------------------------------------------ */
+
+static void event_names(struct event *event, char **field, int fields)
+{
+	event->name = fields > 4 ? field[4] : "";
+	event->place = fields > 5 ? field[5] : "";
+}
+
+static void event_memory(struct event *event, char **field, int fields)
+{
+	if (fields < 7)
+		return;
+	event->address = strtoull(field[4], NULL, 16);
+	event->size = strtoull(field[5], NULL, 10);
+	snprintf(event->domain, sizeof(event->domain), "%s", field[6]);
+	if (fields > 7)
+		event->old_address = strtoull(field[7], NULL, 16);
+}
+
+static bool is_memory(const char *kind)
+{
+	return !strcmp(kind, "malloc") || !strcmp(kind, "calloc") || !strcmp(kind, "realloc") || !strcmp(kind, "free");
+}
+
+static void event_parse(struct event *event, char *line)
+{
+	char *field[9] = {NULL};
+	int fields = 0;
+
+	for (char *at = line; fields < 9 && (field[fields] = strsep(&at, "\t")); fields++)
+		;
+	cr_assert(fields >= 4, "a line of the dump is cut: %s", line);
+	event->time_ns = strtoll(field[0], NULL, 10);
+	event->pid = strtol(field[1], NULL, 10);
+	event->tid = strtol(field[2], NULL, 10);
+	snprintf(event->kind, sizeof(event->kind), "%s", field[3]);
+	event->name = event->place = "";
+	if (is_memory(event->kind))
+		event_memory(event, field, fields);
+	else
+		event_names(event, field, fields);
+}
+
+struct event *trace_dump(const char *trace, size_t *count)
+{
+	struct outcome *dump;
+	struct event *events;
+	size_t lines = 0;
+
+	cr_assert(*trace, "there is no trace");
+	dump = tool("dump", trace);
+	expect(dump, dump->status == 0, "dump of a whole trace ends with 0");
+	for (const char *at = dump->out; *at; at++)
+		lines += *at == '\n';
+	events = calloc(lines + 1, sizeof(*events));
+	*count = 0;
+	for (char *at = dump->out, *line; (line = strsep(&at, "\n"));)
+		if (*line)
+			event_parse(&events[(*count)++], line);
+	return events;
 }

@@ -13,8 +13,8 @@
 
 /* Where cProfile is known to differ from what happened, and why. Rows that fit are left out on both sides. */
 static const struct exception {
-	const char *file; /* end of the file's name; "~" for C functions; NULL: any */
-	const char *name; /* part of the name; NULL: any */
+	const char *file;    /* end of the file's name; "~" for C functions; NULL: any */
+	const char *name;    /* part of the name; NULL: any */
 	int lowest, highest; /* minor versions; 0: no bound */
 	const char *reason;
 } exceptions[] = {
@@ -111,10 +111,10 @@ static struct rows rows_of_cprofile(const struct python *python, const char *pat
 	size_t i;
 
 	cr_assert(json_array_size(root) > 0, "cProfile counted nothing: %s", path);
-	json_array_foreach(root, i, one)
-		rows_add(&rows, python, json_string_value(json_array_get(one, 0)),
-			 (long)json_integer_value(json_array_get(one, 1)), json_string_value(json_array_get(one, 2)),
-			 (long)json_integer_value(json_array_get(one, 3)), (long)json_integer_value(json_array_get(one, 4)));
+	json_array_foreach(root, i, one) rows_add(
+	    &rows, python, json_string_value(json_array_get(one, 0)), (long)json_integer_value(json_array_get(one, 1)),
+	    json_string_value(json_array_get(one, 2)), (long)json_integer_value(json_array_get(one, 3)),
+	    (long)json_integer_value(json_array_get(one, 4)));
 	rows_finish(&rows);
 	return rows;
 }
@@ -172,7 +172,7 @@ static void compare(const struct rows pair[2], struct rows leftover[2], bool pri
 	for (int side = 0; side < 2; side++)
 		leftover[side] = (struct rows){calloc(pair[side].count + 1, sizeof(struct row)), 0};
 	while (i < pair[0].count || j < pair[1].count) {
-		int order = i == pair[0].count   ? 1
+		int order = i == pair[0].count	 ? 1
 			    : j == pair[1].count ? -1
 						 : strcmp(pair[0].row[i].key, pair[1].row[j].key);
 
@@ -193,8 +193,8 @@ static void compare(const struct rows pair[2], struct rows leftover[2], bool pri
  * How many functions differ; a line each in said, as far as there is room.
  *
  * cProfile names a bound C method by what its type has under that name when it is first called: an overriding Python
- * function ("<function Random.seed>"), a metaclass's method, or an address. What differs for this reason only is the same
- * again when C functions are added up by their bare names. One that is counted wrongly is not.
+ * function ("<function Random.seed>"), a metaclass's method, or an address. What differs for this reason only is the
+ * same again when C functions are added up by their bare names. One that is counted wrongly is not.
  */
 static size_t differences(const struct rows pair[2], bool primitive, char *said, size_t room)
 {

@@ -1,5 +1,6 @@
 /*
- * test_processes.c - children of every making are in the one trace of their tree; every end of a process leaves it whole.
+ * test_processes.c - children of every making are in the one trace of their tree; every end of a process leaves it
+ * whole.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -133,8 +134,7 @@ SCENARIO(processes, killed_child, SUPPORTED)
 /* A child whose environment was made anew is not followed, and nothing breaks. */
 SCENARIO(processes, cleared_environment, SUPPORTED)
 {
-	struct outcome *bare =
-	    run(.python = python, .how = JOB_BARE, .args = {"@processes.py", "cleared_environment"});
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@processes.py", "cleared_environment"});
 	struct outcome *outcome = run(.python = python, .args = {"@processes.py", "cleared_environment"});
 
 	if (bare->status != 0)
@@ -165,10 +165,18 @@ struct end {
 };
 
 static const struct end ends[] = {
-    {"normally", 0, true, 1000},     {"exit3", 3, true, 1000},		    {"text", 1, true, 1000},
-    {"exception", 1, true, 1000},    {"os_exit", 4, true, 1000},	    {"libc_exit", 5, true, 1000},
-    {"abort", -SIGABRT, false, 1000}, {"segfault", -SIGSEGV, false, 1000},  {"SIGTERM", -SIGTERM, false, 1000},
-    {"SIGKILL", -SIGKILL, false, 1000}, {"SIGINT", -SIGINT, false, 1000}, {"atexit", 0, true, 1100},
+    {"normally", 0, true, 1000},
+    {"exit3", 3, true, 1000},
+    {"text", 1, true, 1000},
+    {"exception", 1, true, 1000},
+    {"os_exit", 4, true, 1000},
+    {"libc_exit", 5, true, 1000},
+    {"abort", -SIGABRT, false, 1000},
+    {"segfault", -SIGSEGV, false, 1000},
+    {"SIGTERM", -SIGTERM, false, 1000},
+    {"SIGKILL", -SIGKILL, false, 1000},
+    {"SIGINT", -SIGINT, false, 1000},
+    {"atexit", 0, true, 1100},
 };
 
 SCENARIO(processes, ends, SUPPORTED)

@@ -82,12 +82,12 @@ SCENARIO(start, flags, SUPPORTED)
 
 SCENARIO(start, allocators, SUPPORTED)
 {
-	static const char *const allocators[] = {"PYTHONMALLOC=malloc", "PYTHONMALLOC=debug",
-						 "PYTHONMALLOC=pymalloc", "PYTHONTRACEMALLOC=1"};
+	static const char *const allocators[] = {"PYTHONMALLOC=malloc", "PYTHONMALLOC=debug", "PYTHONMALLOC=pymalloc",
+						 "PYTHONTRACEMALLOC=1"};
 
 	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
-		struct outcome *outcome = expect_start(
-		    (struct job){.python = python, .args = {"-c", CODE}, .env = {allocators[i]}}, 77);
+		struct outcome *outcome =
+		    expect_start((struct job){.python = python, .args = {"-c", CODE}, .env = {allocators[i]}}, 77);
 		json_t *info = trace_info(outcome->trace);
 
 		expect(outcome, info_events(info, "malloc") > 100, "%s: allocations are recorded", allocators[i]);
@@ -126,7 +126,8 @@ SCENARIO(start, virtual_environment, SUPPORTED)
 	for (int i = 0; inside.command[i]; i++)
 		if (!inside.command[i + 1])
 			inside.command[i] = text("%s/of its own/bin/python", made->directory);
-	outcome = expect_start((struct job){.python = &inside, .args = {"-c", CODE "import sys; print(sys.prefix)"}}, 77);
+	outcome =
+	    expect_start((struct job){.python = &inside, .args = {"-c", CODE "import sys; print(sys.prefix)"}}, 77);
 	expect(outcome, strstr(outcome->out, "of its own"), "it ran in the virtual environment");
 }
 
@@ -178,8 +179,7 @@ SCENARIO(start, descriptors_untouched, SUPPORTED)
 SCENARIO(start, errno_untouched, SUPPORTED)
 {
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@errno_kept.py"});
-	struct outcome *outcome =
-	    run(.python = python, .args = {"@errno_kept.py"}, .env = {"EVPROF_RING_SIZE=64K"});
+	struct outcome *outcome = run(.python = python, .args = {"@errno_kept.py"}, .env = {"EVPROF_RING_SIZE=64K"});
 
 	expect(bare, strcmp(bare->out, "wrong 0\n") == 0, "a bare run keeps errno");
 	expect_same(bare, outcome);
@@ -288,6 +288,10 @@ SCENARIO(start, uwsgi, SCENARIO_ONCE)
 	(void)python;
 	if (!installed("uwsgi"))
 		cr_skip_test("uwsgi is not installed");
+	outcome =
+	    run(.how = JOB_BARE, .args = {"uwsgi", "--plugin", "python3", "--need-plugin", "python3", "--version"});
+	if (outcome->status != 0)
+		cr_skip_test("uwsgi has no plugin for Python 3");
 	outcome = run(.args = {"uwsgi", "--plugin", "python3", "--need-plugin", "python3", "--socket", "wsgi.sock",
 			       "--wsgi-file", "@wsgi.py", "--master"},
 		      .timeout_s = 60);

@@ -32,7 +32,8 @@ SCENARIO(threads, all_kinds, SUPPORTED)
 	expect_balanced(outcome, report);
 	for (int i = 0; i < 4; i++)
 		expect(outcome, info_thread_named(info, text("named-%d", i)), "a thread is called named-%d", i);
-	expect(outcome, info_thread_named(info, "inner") && info_thread_named(info, "outer"), "threads inner and outer");
+	expect(outcome, info_thread_named(info, "inner") && info_thread_named(info, "outer"),
+	       "threads inner and outer");
 	expect(outcome, info_threads(info) >= 14, "there are %zu threads", info_threads(info));
 	json_decref(report);
 	json_decref(info);

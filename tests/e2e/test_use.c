@@ -75,8 +75,8 @@ SCENARIO(use, evprof_run_statuses, SUPPORTED)
 /* The verb's own words: an option that is not there, no program, a program that is not there. */
 SCENARIO(use, evprof_run_mistakes, SCENARIO_ONCE)
 {
-	static const char *const bad[][4] = {{"run"}, {"run", "--"}, {"run", "--no-such-option", "--", "true"},
-					     {"run", "--", "/nonexistent/program"}};
+	static const char *const bad[][4] = {
+	    {"run"}, {"run", "--"}, {"run", "--no-such-option", "--", "true"}, {"run", "--", "/nonexistent/program"}};
 
 	(void)python;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -147,7 +147,8 @@ SCENARIO(use, daemon_of_the_host, SUPPORTED)
 	job.args[n] = "@known.py";
 	outcome = job_run(&job);
 	expect(outcome, outcome->traces == 0, "the daemon writes to its own folder, not to the program's");
-	expect(outcome, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
+	expect(outcome, background_stop(daemon) == 0, "the daemon ends with status 0: %s",
+	       file_read(daemon->log, NULL));
 	outcome_find_traces(outcome, folder);
 	expect(outcome, outcome->traces == 3, "three processes make three traces, not %u", outcome->traces);
 	expect_known(outcome, outcome->trace);
@@ -175,8 +176,10 @@ SCENARIO(use, paths_with_spaces_and_colons, SUPPORTED)
 
 		json_decref(expect_trace(outcome, 1));
 		expect_closing_line(outcome);
-		expect(outcome, strstr(outcome->err, names[i]) || strstr(outcome->err, "in ./") ||
-		       strstr(outcome->err, "in evprof-"), "the line names the file");
+		expect(outcome,
+		       strstr(outcome->err, names[i]) || strstr(outcome->err, "in ./") ||
+			   strstr(outcome->err, "in evprof-"),
+		       "the line names the file");
 	}
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_OUTPUT=a b:c %n.evp"});
 

@@ -1,5 +1,5 @@
 /*
- * test_variables.c - each EVPROF_* variable with good and bad values: what it does, and the one line that a mistake gets.
+ * test_variables.c - each EVPROF_* variable with good and bad values: what it does, and the one line for a mistake.
  */
 #include <string.h>
 
@@ -71,7 +71,8 @@ SCENARIO(variables, output, SUPPORTED)
 	expect(outcome, strstr(outcome->trace, expected), "%%n is the program: %s", outcome->trace);
 	expect(outcome, strstr(outcome->trace, pid), "%%p is the process: %s", outcome->trace);
 	expect(outcome, strstr(outcome->trace, "-100%.evp"), "%%%% is a per cent sign: %s", outcome->trace);
-	expect(outcome, !strstr(outcome->trace, "%h") && !strstr(outcome->trace, "%t"), "%%h and %%t stand for something");
+	expect(outcome, !strstr(outcome->trace, "%h") && !strstr(outcome->trace, "%t"),
+	       "%%h and %%t stand for something");
 	json_decref(expect_trace(outcome, 1));
 	outcome = run(.python = python, .args = {"@processes.py", "forks"}, .env = {"EVPROF_OUTPUT=one.evp"});
 	json_decref(expect_trace(outcome, 4));
@@ -79,8 +80,12 @@ SCENARIO(variables, output, SUPPORTED)
 
 SCENARIO(variables, ring_and_full, SUPPORTED)
 {
-	static const char *const good[] = {"EVPROF_RING_SIZE=64K", "EVPROF_RING_SIZE=1M", "EVPROF_RING_SIZE=1048576",
-					   "EVPROF_ON_FULL=wait",  "EVPROF_LOG=error",	  "EVPROF_LOG=warning",
+	static const char *const good[] = {"EVPROF_RING_SIZE=64K",
+					   "EVPROF_RING_SIZE=1M",
+					   "EVPROF_RING_SIZE=1048576",
+					   "EVPROF_ON_FULL=wait",
+					   "EVPROF_LOG=error",
+					   "EVPROF_LOG=warning",
 					   "EVPROF=1"};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
@@ -96,9 +101,8 @@ SCENARIO(variables, ring_and_full, SUPPORTED)
 /* drop: nothing waits, what was lost is counted, and emitted = written + lost by a count that the program knows. */
 SCENARIO(variables, drop, SUPPORTED)
 {
-	struct outcome *outcome =
-	    run(.python = python, .args = {"@flood.py", "400000"},
-		.env = {"EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K", "EVPROF_EVENTS=call"});
+	struct outcome *outcome = run(.python = python, .args = {"@flood.py", "400000"},
+				      .env = {"EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K", "EVPROF_EVENTS=call"});
 	json_t *info = trace_info(outcome->trace);
 	long written = info_events(info, "call"), lost = info_lost(info, "call");
 

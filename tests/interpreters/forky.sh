@@ -27,7 +27,8 @@ fi
 command -v debootstrap >/dev/null || fail "install debootstrap"
 
 # A debootstrap older than the release does not know its name; all releases use the script of sid.
-scripts=$(dirname "$(dpkg -L debootstrap 2>/dev/null | grep '/scripts/sid$' || echo /usr/share/debootstrap/scripts/sid)")
+script=$(dpkg -L debootstrap 2>/dev/null | grep '/scripts/sid$')
+scripts=$(dirname "${script:-/usr/share/debootstrap/scripts/sid}")
 [ -e "$scripts/sid" ] || fail "debootstrap has no script for sid in $scripts"
 [ -e "$scripts/forky" ] || ln -s sid "$scripts/forky" || fail "cannot write to $scripts"
 

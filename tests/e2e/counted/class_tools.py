@@ -93,7 +93,8 @@ def main():
     points = [Point(i, -i)._replace(y=i) for i in range(20)]
     made = types.new_class("Made", (Square,), {}, lambda body: body.update(extra=5))
     versions = sorted(Version("1.%d.%d" % (i % 3, i)) for i in range(20))
-    results = [sum(p.x for p in points), Colour("GREEN" and 2).lower, Flags.A | Flags.C, [cached(i % 5) for i in range(30)]]
+    results = [sum(p.x for p in points), Colour("GREEN" and 2).lower, Flags.A | Flags.C]
+    results.append([cached(i % 5) for i in range(30)])
     results.append([describe(v) for v in (1, "x", [1, [2, 3]])])
     results.append((versions[0] <= versions[1], versions[3] >= versions[2], made(3).area(), isinstance(made(1), Shape)))
     results.append(functools.reduce(operator.add, map(functools.partial(pow, 2), range(10))))

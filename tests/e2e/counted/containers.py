@@ -75,6 +75,6 @@ def main():
     vectors = {Vector(i % 4, i % 3) for i in range(30)}
     total = functools.reduce(lambda a, b: a + b, [Vector(i, i) * 2 for i in range(20)])
     grouped = [(key, len(list(group))) for key, group in itertools.groupby(sorted(text.split(), key=len), key=len)]
-    return (list(ordered)[-1], sorted(groups), merged["key3"], drained == sorted(drained), places[0], list(ring), 4 in doubled,
-            doubled.index(6), list(reversed(doubled))[0], len(vectors), total(0), sum(total), grouped,
+    return (list(ordered)[-1], sorted(groups), merged["key3"], drained == sorted(drained), places[0], list(ring),
+            4 in doubled, doubled.index(6), list(reversed(doubled))[0], len(vectors), total(0), sum(total), grouped,
             sorted(range(20), key=functools.cmp_to_key(compare))[0], counter.most_common(2), (counter + counter)["fox"])

@@ -40,14 +40,16 @@ def slotted(i):
 
 
 def main():
-    data = {"chain": chain(20), "slots": [slotted(i) for i in range(20)], "mixed": [1, 2.5, "x", b"y", None, (1, 2), {3}]}
+    data = {"chain": chain(20), "slots": [slotted(i) for i in range(20)],
+            "mixed": [1, 2.5, "x", b"y", None, (1, 2), {3}]}
     sizes = []
     for protocol in range(5):
         stream = io.BytesIO()
         pickle._Pickler(stream, protocol).dump(data)
         stream.seek(0)
         again = pickle._Unpickler(stream).load()
-        sizes.append((len(stream.getvalue()), again["chain"].value, pickle.loads(pickle.dumps(data, protocol))["slots"][3].b))
+        twin = pickle.loads(pickle.dumps(data, protocol))
+        sizes.append((len(stream.getvalue()), again["chain"].value, twin["slots"][3].b))
     twin = copy.deepcopy(data)
     shallow = copy.copy(data["slots"][0])
     packed = b"".join(struct.pack("<iHd", i, i, i) for i in range(50))

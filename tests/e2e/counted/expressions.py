@@ -2,7 +2,8 @@
 import fnmatch
 import re
 
-PATTERNS = [r"(\w+)@(\w+)\.com", r"(?P<year>\d{4})-(?P<month>\d\d)", r"(a|b|cd)*e?", r"[^\W\d_]+(?=\s)", r"(?i)hello|wor[lk]d",
+PATTERNS = [r"(\w+)@(\w+)\.com", r"(?P<year>\d{4})-(?P<month>\d\d)", r"(a|b|cd)*e?", r"[^\W\d_]+(?=\s)",
+            r"(?i)hello|wor[lk]d",
             r"^\s*#.*?$", r"(?:x{2,5}y+?)+", r"\b(?!no)[a-z]+\b", r"((?:[0-9]{1,3}\.){3}[0-9]{1,3})"]
 TEXT = "joe@example.com 2024-05 abcde Hello work xxyy 10.0.0.1 # comment\n" * 20
 

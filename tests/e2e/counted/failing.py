@@ -77,8 +77,9 @@ def by_zero():
 def many():
     result = [attempt(fall, n) for n in range(20)]
     log = []
-    for function, arguments in ((chained, ()), (again, ()), (cleanup, (log,)), (int, ("x",)), (len, (5,)), (by_zero, ()),
-                                ({}.pop, ("x",)), (next, (iter([]),)), (getattr, (Indexed(), "x")), ([].index, (1,)),
+    for function, arguments in ((chained, ()), (again, ()), (cleanup, (log,)), (int, ("x",)), (len, (5,)),
+                                (by_zero, ()), ({}.pop, ("x",)), (next, (iter([]),)), (getattr, (Indexed(), "x")),
+                                ([].index, (1,)),
                                 (max, ([1, "x"],)), (sorted, ([1, "x"],)), (fall, ("text",)), (fall, ())):
         result.append(attempt(function, *arguments))
     with Manager(True):

@@ -4,7 +4,8 @@ import json.decoder
 import json.encoder
 import json.scanner
 
-DATA = {"list": [1, 2.5, None, True, "text \u00fc \"quoted\" \\"] * 20, "nested": {"k%d" % i: {"v": [i] * 3} for i in range(40)}}
+DATA = {"list": [1, 2.5, None, True, "text \u00fc \"quoted\" \\"] * 20,
+        "nested": {"k%d" % i: {"v": [i] * 3} for i in range(40)}}
 
 
 class Point:

@@ -6,7 +6,8 @@ import xml.dom.minidom
 import xml.etree.ElementTree as ElementTree
 import xml.sax.saxutils
 
-TEXT = "<root>" + "".join('<item id="%d" name="n%d">text &amp; %d<b/></item>' % (i, i, i) for i in range(60)) + "</root>"
+ITEM = '<item id="%d" name="n%d">text &amp; %d<b/></item>'
+TEXT = "<root>" + "".join(ITEM % (i, i, i) for i in range(60)) + "</root>"
 
 
 class Links(html.parser.HTMLParser):

@@ -23,4 +23,5 @@ def main():
     days = calendar.TextCalendar().formatmonth(2024, 2)
     day = datetime.date(2024, 1, 31) + datetime.timedelta(days=30)
     parsed = datetime.datetime.strptime("2024-02-03 04:05", "%Y-%m-%d %H:%M").isoformat()
-    return len(difference), round(ratio, 6), close, len(compared), len(wrapped), filled, words, len(shown), days, day, parsed
+    return len(difference), round(ratio, 6), close, len(compared), len(wrapped), filled, words, len(shown), days, day, \
+        parsed

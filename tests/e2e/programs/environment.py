@@ -1,13 +1,16 @@
-"""Prints its environment as the program sees it, and as its children do."""
+"""Prints its environment as the program sees it, and as its children do, evprof's own variables aside."""
 import os
 import subprocess
 import sys
 
-own = ("LD_PRELOAD", "EVPROF_SESSION")
+
+def own(name):
+    return name == "LD_PRELOAD" or name.startswith("EVPROF_")
+
 
 if __name__ == "__main__":
-    print(sorted(item for item in os.environ.items() if item[0] not in own))
+    print(sorted(item for item in os.environ.items() if not own(item[0])))
     print(sys.argv, sys.flags.isolated, sys.flags.ignore_environment, sys.flags.no_site)
     sys.stdout.flush()
     text = subprocess.check_output(["env"]).decode()
-    print(sorted(line for line in text.split("\n") if line.split("=")[0] not in own + ("_",)))
+    print(sorted(line for line in text.split("\n") if not own(line) and not line.startswith(("_=", "LD_PRELOAD="))))

@@ -20,8 +20,10 @@ def in_thread():
     called("inside")
 
 
-for text in ('quo"te', "new\nline", "back\\slash", "\u00fcml\u00e4ut", "\U0001f600", "a" * 5000, "lone \udc80 surrogate",
-             "\x01control\x1b[31m", "", "nul\x00inside", "</script>", "a" * 20000 + "\u00fc", "%s%n{}", "\u2028\ufeff"):
+for text in ('quo"te', "new\nline", "back\\slash", "\u00fcml\u00e4ut", "\U0001f600", "a" * 5000,
+             "lone \udc80 surrogate",
+             "\x01control\x1b[31m", "",
+             "nul\x00inside", "</script>", "a" * 20000 + "\u00fc", "%s%n{}", "\u2028\ufeff"):
     called(text)
     called("file", text)
 exec(compile("def from_exec():\n    pass\nfrom_exec()", "<a \"file\"\n\udcff>", "exec"))
