@@ -114,6 +114,7 @@ endif
 
 .PHONY: all
 all: $(programs)
+	@:
 
 # A library that is not there is named once, with what to do, before the first compiler error about it.
 $(B)/.ready:
@@ -153,14 +154,18 @@ $(B)/libtools.a: $(filter-out $(B)/tools/evprof.o,$(tools_objects)) | $(B)/.read
 	@rm -f $@
 	$(call say,AR)ar rcs $@ $^
 
+$(B)/tests/unit/libhelpers.a: $(unit_helpers) | $(B)/.ready
+	@mkdir -p $(@D) && rm -f $@
+	$(call say,AR)ar rcs $@ $^
+
 # ---- Test programs --------------------------------------------------------------------------------------------------
 
 test_libraries := $(sort $(collector_libraries) $(tools_libraries)) -lcriterion -lm
 
-$(B)/tests/unit/test_preload_%: $(B)/tests/unit/test_preload_%.o $(unit_helpers) $(preload_objects)
+$(B)/tests/unit/test_preload_%: $(B)/tests/unit/test_preload_%.o $(preload_objects) $(B)/tests/unit/libhelpers.a
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(test_libraries)
 
-$(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(unit_helpers) $(parts)
+$(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(B)/tests/unit/libhelpers.a $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(test_libraries)
 
@@ -186,15 +191,17 @@ $(B)/tests/stress/stress_%: $(B)/tests/stress/stress_%.o $(parts)
 
 # ---- Test -----------------------------------------------------------------------------------------------------------
 
-selected = $(unit_tests) $(e2e_tests)
-selected_tests = $(if $(TESTS),$(filter $(addprefix %/,$(TESTS)),$(selected)),$(selected))
+selected_tests := $(unit_tests) $(e2e_tests)
+ifdef TESTS
+selected_tests := $(filter $(addprefix %/,$(TESTS)),$(selected_tests))
+endif
 
 .PHONY: test run-tests check-rules
 test:
 	@CC='$(CC)' sh tools/setup.sh test
 	@$(MAKE) --no-print-directory run-tests
 
-run-tests: $(programs) $(unit_tests) $(e2e_tests)
+run-tests: $(programs) $(selected_tests)
 	@EVPROF_BUILD='$(abspath $(B))' TEST_TIMEOUT='$(TEST_TIMEOUT)' \
 		sh tools/run_tests.sh $(rules) $(selected_tests)
 
@@ -284,4 +291,4 @@ uninstall:
 
 .PHONY: clean
 clean:
-	rm -rf build build-clang build-debug build-asan build-tsan build-coverage build-fuzz build-clang-*
+	rm -rf build build-*

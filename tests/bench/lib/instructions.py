@@ -16,6 +16,8 @@ COLLECTED = re.compile(r"Collected\s*:\s*(\d+)")
 def instructions(interpreter, env, profiler, repeat, scratch):
     words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + os.path.join(scratch.path, "callgrind.out")]
     measured = target.harness(interpreter, PROGRAM, env, profiler, repeat, words)
+    if "this process is not recorded" in measured["stderr"]:
+        raise target.Failed("this valgrind does not know pidfd_open(2), so evprof cannot join; use a newer one")
     counts = COLLECTED.findall(measured["stderr"])
     if not counts:
         raise target.Failed("valgrind told no count: " + target.last_line(measured["stderr"]))
@@ -42,12 +44,11 @@ def measure(interpreters, with_evprof, scratch, say, failures):
         if with_evprof:
             chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
         row = {"python": interpreter.name}
+        rows.append(row)
         try:
             for name, (env, profiler) in chosen.items():
                 say("instructions: Python %s, %s" % (interpreter.name, name))
                 row[name] = per_call(interpreter, env, profiler, scratch)
         except target.Failed as error:
             failures.append("instructions, Python %s: %s" % (interpreter.name, error))
-            continue
-        rows.append(row)
     return rows

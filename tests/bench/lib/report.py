@@ -122,8 +122,9 @@ def startup_table(rows):
 def instruction_table(rows):
     lines = []
     for row in rows:
-        added = ["%.0f" % (row[name] - row["bare"]) if name in row else "–" for name in ("hook", "calls", "cprofile")]
-        lines.append([row["python"], "%.0f" % row["bare"]] + added)
+        if "bare" in row:
+            added = ["%.0f" % (row[n] - row["bare"]) if n in row else "–" for n in ("hook", "calls", "cprofile")]
+            lines.append([row["python"], "%.0f" % row["bare"]] + added)
     return table(["Python", "bare", "empty hook adds", "evprof adds", "cProfile adds"], lines)
 
 

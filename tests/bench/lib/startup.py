@@ -1,4 +1,9 @@
-"""What a start costs: python -c pass, and a program that is not Python, with and without libevprof.so."""
+"""What a start costs: python -c pass, and a program that is not Python, with and without libevprof.so.
+
+In an empty virtual environment: what other packages run at every start (.pth files) is work of theirs that is recorded
+like any other, not the cost of a start.
+"""
+import os
 import shutil
 
 from . import stats, target
@@ -29,6 +34,15 @@ def row(name, times, limit_ms):
     }
 
 
+def bare_environment(interpreter, scratch):
+    """The interpreter in an empty virtual environment."""
+    path = os.path.join(scratch.path, "venv-" + interpreter.name)
+    result = target.run(interpreter, ["-m", "venv", "--without-pip", path], target.environment())
+    if result.status:
+        raise target.Failed("venv: " + target.last_line(result.err))
+    return target.Interpreter.at(interpreter, os.path.join(path, "bin", "python"))
+
+
 def measure(interpreters, count, scratch, say, failures, limit_python_ms, limit_other_ms):
     rows = []
     for interpreter in interpreters:
@@ -36,7 +50,8 @@ def measure(interpreters, count, scratch, say, failures, limit_python_ms, limit_
         say("start: " + name)
         try:
             env = target.preloaded(scratch.template())
-            times = pairs(interpreter, ["-c", "pass"], target.environment(), env, count, scratch)
+            start = bare_environment(interpreter, scratch)
+            times = pairs(start, ["-c", "pass"], target.environment(), env, count, scratch)
         except target.Failed as error:
             failures.append("start, %s: %s" % (name, error))
             continue

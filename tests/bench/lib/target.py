@@ -41,6 +41,13 @@ class Interpreter:
         self.minor = int(version.split(".")[1])
         self.features = features.split(",")
 
+    @classmethod
+    def at(cls, other, path):
+        """The same interpreter by another path."""
+        copy = cls.__new__(cls)
+        copy.__dict__.update(other.__dict__, command=other.command[:-1] + [path])
+        return copy
+
     def has(self, module):
         if module in self.features:
             return True

@@ -1,0 +1,852 @@
+/*
+ * test_collector_session.c - the collector with fake targets: joins, ends, losses, damage, and the file that results.
+ *
+ * The collector runs in the test's own process, turn by turn; the trace is read back with the tools' reader.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/clock.h"
+#include "collector/collector.h"
+#include "collector/process.h"
+#include "fake_target.h"
+#include "tools/trace_reader.h"
+
+#define WAIT_MS 10 /* a test never waits for nothing */
+
+static struct collector collector;
+static char socket_name[64];
+static char folder[64];
+static char output[128]; /* template */
+
+static void set_up(void)
+{
+	struct collector_config config = {.private = true};
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	strcpy(folder, "/tmp/evprof-test-XXXXXX");
+	cr_assert(mkdtemp(folder));
+	snprintf(output, sizeof(output), "%s/%%n.evp", folder);
+	config.listen_fd = fake_listen(socket_name, sizeof(socket_name));
+	cr_assert(config.listen_fd >= 0);
+	cr_assert_eq(collector_init(&collector, &config), 0);
+}
+
+static void tear_down(void)
+{
+	char command[128];
+
+	collector_done(&collector);
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(collector_session, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static void turn(unsigned times)
+{
+	while (times-- > 0)
+		collector_turn(&collector, WAIT_MS);
+}
+
+/* Until the target has an answer of at least this state; false when none comes in time. */
+static bool turn_until(const struct fake_target *target, uint32_t state)
+{
+	for (unsigned i = 0; i < 2000 && fake_collector_state(target) < state; i++)
+		collector_turn(&collector, WAIT_MS);
+	return fake_collector_state(target) >= state;
+}
+
+/* A turn would wait, with nothing to do. */
+static void accept_all(void)
+{
+	server_poll(collector.server, clock_now_ns());
+}
+
+static void join(struct fake_target *target, struct fake_join how)
+{
+	if (!how.output)
+		how.output = output;
+	cr_assert_eq(fake_target_join(target, socket_name, &how), 0);
+	accept_all();
+}
+
+static void begin(struct fake_target *target)
+{
+	cr_assert_eq(fake_target_new(target, RING_BYTES_MIN, 8), 0);
+	join(target, (struct fake_join){.program = "prog"});
+	cr_assert_eq(fake_collector_state(target), RING_COLLECTOR_ATTACHED, "%s", target->header->text);
+	fake_thread_start(target, 0, 77, 2000);
+}
+
+static void leave(struct fake_target *target)
+{
+	atomic_store_explicit(&target->header->target_state, RING_TARGET_EXITING, memory_order_release);
+}
+
+static struct trace *read_trace(const char *path)
+{
+	char error[512] = "";
+	struct trace *trace = NULL;
+
+	cr_assert_eq(trace_open(&trace, path, error, sizeof(error)), 0, "%s: %s", path, error);
+	trace_check(trace, NULL, NULL);
+	return trace;
+}
+
+static struct trace *read_whole(const char *path)
+{
+	struct trace *trace = read_trace(path);
+	char text[512];
+
+	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), TRACE_EXIT_FINE, "%s", text);
+	cr_assert(trace->complete);
+	return trace;
+}
+
+static const char *how_ended(const struct trace *trace, uint32_t process)
+{
+	cr_assert(process < trace->process_count && trace->processes[process]->end);
+	return json_string_value(json_object_get(trace->processes[process]->end, "how"));
+}
+
+static uint64_t count_of(struct trace *trace, uint32_t thread, unsigned kind)
+{
+	cr_assert(thread < trace->thread_count && trace->threads[thread]);
+	cr_assert_eq(trace_count_events(trace, trace->threads[thread]), 0);
+	return trace->threads[thread]->events[kind];
+}
+
+/* What the file says that a thread lost. */
+static uint64_t lost_of(const struct trace *trace, uint32_t thread)
+{
+	uint64_t sum = 0;
+
+	for (unsigned kind = 0; trace->threads[thread]->lost && kind < WIRE_KIND_SLOTS; kind++)
+		sum += trace->threads[thread]->lost[kind];
+	return sum;
+}
+
+Test(collector_session, one_process_is_complete)
+{
+	const char *const strings[] = {"/app.py", "main", "main", "__main__"};
+	const uint64_t memory[2] = {wire_memory_word(0x7f1122334450, 32), wire_memory_word(0x7f1122334450, 0)};
+	struct fake_target target;
+	struct trace_stream stream;
+	struct trace_events events;
+	struct trace *trace;
+
+	begin(&target);
+	fake_definition(&target, WIRE_DEFINE_CODE, 1, 10, strings);
+	fake_call(&target, 0, WIRE_CALL, 1, 5);
+	fake_event(&target, 0, wire_word(wire_memory_head(WIRE_MALLOC, WIRE_DOMAIN_OBJ, 32), 6), &memory[0]);
+	fake_event(&target, 0, wire_word(wire_memory_head(WIRE_FREE, WIRE_DOMAIN_OBJ, 0), 7), &memory[1]);
+	fake_call(&target, 0, WIRE_RETURN, 1, 8);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_DRAINED));
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FINISHED);
+	cr_assert_eq(atomic_load(&target.header->summary_events), 4);
+	cr_assert_eq(atomic_load(&target.header->summary_processes), 1);
+	cr_assert_not(collector_turn(&collector, WAIT_MS), "a private collector ends with its session");
+
+	trace = read_whole(target.header->text);
+	cr_assert_str_eq(how_ended(trace, 0), "exit");
+	cr_assert_eq(trace->threads[0]->tid, 77);
+	cr_assert_eq(trace->threads[0]->start_ticks, 2000);
+	trace_stream_open(&stream, trace, trace->threads[0]);
+	cr_assert_eq(trace_stream_next(&stream, &events), 1);
+	cr_assert_eq(events.count, 4);
+	cr_assert_eq(events.first_ticks, 2000);
+	cr_assert_eq(events.ticks[3], 8);
+	cr_assert_eq(events.extra_count, 2);
+	cr_assert_eq(events.extras[0], memory[0]);
+	cr_assert_eq(events.extras[1], memory[1]);
+	trace_stream_close(&stream);
+	cr_assert_eq(trace->processes[0]->codes.at[1]->number, 10);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, many_events_through_a_small_ring)
+{
+	struct fake_target target;
+	struct trace *trace;
+	uint64_t memory = wire_memory_word(0x7f0000001000, 0);
+
+	begin(&target);
+	for (unsigned i = 0; i < 200000; i++) {
+		while (!fake_has_room(&target, 0, 4))
+			collector_turn(&collector, WAIT_MS);
+		fake_call(&target, 0, WIRE_CALL, i % 100, i % 70000);
+		fake_event(&target, 0, wire_word(wire_memory_head(WIRE_MALLOC, 0, 48), 3), &memory);
+	}
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 400000);
+	cr_assert_eq(trace->end.lost, 0);
+	cr_assert_eq(count_of(trace, 0, WIRE_CALL), 200000);
+	cr_assert_eq(count_of(trace, 0, WIRE_MALLOC), 200000);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, slots_are_used_again_by_other_threads)
+{
+	struct fake_target target;
+	struct trace *trace;
+
+	begin(&target);
+	for (unsigned i = 0; i < 500; i++) {
+		while (atomic_load(&target.slots[5].state) != RING_SLOT_FREE)
+			collector_turn(&collector, WAIT_MS);
+		cr_assert_eq(atomic_load(&target.slots[5].head), 0);
+		fake_thread_start(&target, 5, 1000 + i, 3000);
+		fake_call(&target, 5, WIRE_CALL, 1, 1);
+		atomic_store(&target.slots[5].lost[WIRE_CALL], i == 499 ? 3 : 0);
+		fake_thread_end(&target, 5);
+	}
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	cr_assert_eq(atomic_load(&target.header->summary_lost), 3);
+	trace = read_whole(target.header->text);
+	for (unsigned i = 0; i <= 500; i++)
+		cr_assert(trace->threads[i] && trace->threads[i]->ended, "thread %u", i);
+	cr_assert_eq(trace->end.events, 500);
+	cr_assert_eq(trace->end.lost, 3);
+	cr_assert_eq(trace->threads[500]->tid, 1499);
+	cr_assert_eq(lost_of(trace, 500), 3);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, memory_of_a_large_ring_goes_back)
+{
+	struct fake_target target;
+	struct stat before;
+	struct stat after;
+
+	cr_assert_eq(fake_target_new(&target, UINT64_C(1) << 20, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	fake_thread_start(&target, 6, 1, 1);
+	while (fake_has_room(&target, 6, 1))
+		fake_call(&target, 6, WIRE_CALL, 1, 1);
+	fake_thread_end(&target, 6);
+	cr_assert_eq(fstat(target.memfd, &before), 0);
+	turn(3);
+	cr_assert_eq(fstat(target.memfd, &after), 0);
+	cr_assert(after.st_blocks * 512 <= before.st_blocks * 512 - (1 << 20));
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	fake_target_free(&target);
+}
+
+/* A child that joins, writes one call and stops; the caller kills it. */
+static pid_t start_child(struct fake_target *target, struct fake_join how)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		how.output = output;
+		how.pid = getpid();
+		how.ppid = getppid();
+		if (fake_target_join(target, socket_name, &how) == 0) {
+			fake_thread_start(target, 0, (uint32_t)getpid(), 10);
+			fake_call(target, 0, WIRE_CALL, 1, 1);
+			raise(SIGSTOP);
+		}
+		_exit(1);
+	}
+	cr_assert(child > 0);
+	cr_assert_eq(waitpid(child, NULL, WUNTRACED), child);
+	return child;
+}
+
+Test(collector_session, what_a_killed_process_wrote_is_there)
+{
+	struct fake_target target;
+	struct trace *trace;
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = start_child(&target, (struct fake_join){.program = "prog"});
+	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
+	kill(child, SIGKILL);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	waitpid(child, NULL, 0);
+	trace = read_whole(target.header->text);
+	cr_assert_str_eq(how_ended(trace, 0), "killed");
+	cr_assert_eq(count_of(trace, 0, WIRE_CALL), 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, who_is_dead_when_it_is_accepted_is_read_all_the_same)
+{
+	struct fake_target target;
+	struct trace *trace;
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = start_child(&target, (struct fake_join){.program = "prog"});
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0); /* reaped: the pidfd shows no pid any more */
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_torn_event_is_lost_not_invented)
+{
+	struct fake_target target;
+	struct trace *trace;
+	uint64_t *data;
+
+	begin(&target);
+	fake_call(&target, 0, WIRE_CALL, 1, 1);
+	data = (uint64_t *)(void *)(target.map + target.slots[0].data_offset);
+	data[1] = wire_word(wire_memory_head(WIRE_REALLOC, 0, 1), 1);
+	ring_publish(&target.slots[0], 3); /* one of its two extra words */
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 1);
+	cr_assert_eq(trace->end.lost, 1);
+	cr_assert_eq(trace->threads[0]->lost[WIRE_REALLOC], 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, impossible_positions_stop_that_slot_only)
+{
+	struct fake_target target;
+	struct trace *trace;
+
+	begin(&target);
+	fake_thread_start(&target, 1, 78, 2000);
+	fake_call(&target, 1, WIRE_CALL, 1, 1);
+	ring_publish(&target.slots[0], UINT64_C(1) << 40);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 1);
+	cr_assert_eq(trace->end.lost, 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_ring_outside_the_memory_is_not_read)
+{
+	struct fake_target target;
+
+	begin(&target);
+	target.slots[1].data_offset = target.header->size_bytes - 8;
+	fake_thread_start(&target, 1, 78, 2000);
+	ring_publish(&target.slots[1], 5);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	cr_assert_eq(atomic_load(&target.header->summary_lost), 1);
+	cr_assert_eq(atomic_load(&target.slots[1].tail), 0);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_damaged_definition_ends_the_names_not_the_events)
+{
+	const char *const strings[] = {"f", "n", "q", "m"};
+	struct wire_definition bad = {.size_bytes = 41, .type = WIRE_DEFINE_CODE, .id = 2};
+	struct fake_target target;
+	struct trace *trace;
+
+	begin(&target);
+	fake_definition(&target, WIRE_DEFINE_CODE, 1, 10, strings);
+	fake_definition_bytes(&target, &bad, sizeof(bad));
+	fake_definition(&target, WIRE_DEFINE_CODE, 3, 10, strings);
+	fake_call(&target, 0, WIRE_CALL, 3, 1);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 1);
+	cr_assert(trace->processes[0]->codes.count >= 2 && trace->processes[0]->codes.at[1]);
+	cr_assert(trace->processes[0]->codes.count <= 3 || !trace->processes[0]->codes.at[3]);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, exec_ends_the_image_before)
+{
+	struct fake_target first;
+	struct fake_target second;
+	struct trace *trace;
+
+	begin(&first);
+	fake_call(&first, 0, WIRE_CALL, 1, 1);
+	cr_assert_eq(fake_target_new(&second, RING_BYTES_MIN, 8), 0);
+	join(&second, (struct fake_join){.start = "exec"});
+	fake_thread_start(&second, 0, 77, 10);
+	fake_call(&second, 0, WIRE_CALL, 1, 1);
+	leave(&second);
+	cr_assert(turn_until(&second, RING_COLLECTOR_FINISHED));
+	trace = read_whole(second.header->text);
+	cr_assert_eq(trace->process_count, 2);
+	cr_assert_str_eq(how_ended(trace, 0), "exec");
+	cr_assert_str_eq(how_ended(trace, 1), "exit");
+	cr_assert_eq(trace->end.events, 2);
+	trace_close(trace);
+	fake_target_free(&first);
+	fake_target_free(&second);
+}
+
+Test(collector_session, exec_into_another_program_ends_the_image_too)
+{
+	struct fake_target target;
+	struct trace *trace;
+	int ready[2];
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	cr_assert_eq(pipe2(ready, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		fake_target_join(&target, socket_name, &(struct fake_join){.output = output, .pid = getpid()});
+		fake_thread_start(&target, 0, 1, 10);
+		fake_call(&target, 0, WIRE_EXEC, 0, 1);
+		execl("/bin/sleep", "sleep", "20", (char *)NULL);
+		_exit(1);
+	}
+	close(ready[1]);
+	cr_assert_eq(read(ready[0], &(char){0}, 1), 0, "the pipe ends with the exec");
+	/* The test itself maps the memory, the child does not any more. */
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	cr_assert_eq(kill(child, 0), 0);
+	trace = read_whole(target.header->text);
+	cr_assert_str_eq(how_ended(trace, 0), "exec");
+	trace_close(trace);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_process_that_others_outlive_is_drained)
+{
+	struct fake_target parent;
+	struct fake_target child;
+	pid_t pid;
+
+	begin(&parent);
+	cr_assert_eq(fake_target_new(&child, RING_BYTES_MIN, 8), 0);
+	pid = start_child(&child, (struct fake_join){.start = "fork"});
+	turn(2);
+	leave(&parent);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_DRAINED));
+	cr_assert_eq(fake_collector_state(&parent), RING_COLLECTOR_DRAINED);
+	cr_assert_eq(atomic_load(&parent.header->summary_running), 1);
+	cr_assert_eq(atomic_load(&parent.header->summary_processes), 2);
+	kill(pid, SIGKILL);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_FINISHED));
+	cr_assert_eq(atomic_load(&parent.header->summary_events), 1);
+	waitpid(pid, NULL, 0);
+	fake_target_free(&parent);
+	fake_target_free(&child);
+}
+
+Test(collector_session, a_child_that_was_just_forked_is_waited_for)
+{
+	struct fake_target parent;
+	struct fake_target child;
+	struct trace *trace;
+	uint64_t start_ns;
+	pid_t pid;
+
+	begin(&parent);
+	atomic_store(&parent.header->forks, 1);
+	leave(&parent);
+	turn(5);
+	cr_assert_eq(fake_collector_state(&parent), RING_COLLECTOR_ATTACHED, "no answer before the child is known");
+	cr_assert_eq(fake_target_new(&child, RING_BYTES_MIN, 8), 0);
+	pid = start_child(&child, (struct fake_join){.start = "fork"});
+	cr_assert(turn_until(&parent, RING_COLLECTOR_DRAINED));
+	cr_assert_eq(fake_collector_state(&parent), RING_COLLECTOR_DRAINED);
+	kill(pid, SIGKILL);
+	start_ns = clock_now_ns();
+	cr_assert(turn_until(&child, RING_COLLECTOR_FINISHED));
+	cr_assert(clock_now_ns() - start_ns < UINT64_C(90000000), "nobody else is expected");
+	waitpid(pid, NULL, 0);
+	trace = read_whole(child.header->text);
+	cr_assert_eq(trace->process_count, 2);
+	trace_close(trace);
+	fake_target_free(&parent);
+	fake_target_free(&child);
+}
+
+Test(collector_session, a_child_that_never_joins_is_not_waited_for_long)
+{
+	struct fake_target parent;
+	uint64_t start_ns = clock_now_ns();
+
+	begin(&parent);
+	atomic_store(&parent.header->forks, 1);
+	leave(&parent);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_FINISHED));
+	cr_assert(clock_now_ns() - start_ns >= UINT64_C(90000000));
+	cr_assert(clock_now_ns() - start_ns < UINT64_C(2000000000));
+	fake_target_free(&parent);
+}
+
+static int open_hold(void)
+{
+	char text[512];
+	int fd = fake_connect(socket_name);
+
+	cr_assert(fd >= 0);
+	snprintf(text, sizeof(text), "{\"evprof\":1,\"type\":\"hold\",\"session\":\"%s\",\"output\":\"%s\"}",
+		 FAKE_SESSION, output);
+	cr_assert_eq(fake_send(fd, text, strlen(text), NULL, 0), 0);
+	return fd;
+}
+
+/* The answer to the hold, parsed. */
+static json_t *hold_reply(int fd)
+{
+	char text[4096];
+	ssize_t count = -1;
+	json_t *reply;
+
+	cr_assert_eq(shutdown(fd, SHUT_WR), 0);
+	for (unsigned i = 0; i < 500 && count < 0; i++) {
+		collector_turn(&collector, WAIT_MS);
+		count = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+	}
+	cr_assert(count > 0);
+	reply = json_loadb(text, (size_t)count, 0, NULL);
+	cr_assert(reply);
+	close(fd);
+	return reply;
+}
+
+static json_int_t reply_integer(const json_t *reply, const char *name)
+{
+	return json_integer_value(json_object_get(reply, name));
+}
+
+Test(collector_session, a_hold_keeps_the_session_open)
+{
+	struct fake_target target;
+	int hold = open_hold();
+	json_t *reply;
+
+	accept_all();
+	begin(&target);
+	fake_call(&target, 0, WIRE_CALL, 1, 1);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_DRAINED));
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_DRAINED);
+	cr_assert_eq(atomic_load(&target.header->summary_running), 0);
+	reply = hold_reply(hold);
+	cr_assert_eq(reply_integer(reply, "events"), 1);
+	cr_assert_eq(reply_integer(reply, "processes"), 1);
+	cr_assert_eq(reply_integer(reply, "running"), 0);
+	cr_assert(json_is_null(json_object_get(reply, "error")));
+	trace_close(read_whole(json_string_value(json_object_get(reply, "trace"))));
+	json_decref(reply);
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FINISHED);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_hold_that_ends_early_learns_who_runs)
+{
+	struct fake_target target;
+	int hold = open_hold();
+	json_t *reply;
+
+	accept_all();
+	begin(&target);
+	reply = hold_reply(hold);
+	cr_assert_eq(reply_integer(reply, "running"), 1);
+	json_decref(reply);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_hold_without_a_process_has_no_trace)
+{
+	int hold = open_hold();
+	json_t *reply;
+
+	accept_all();
+	reply = hold_reply(hold);
+	cr_assert(json_is_null(json_object_get(reply, "trace")));
+	cr_assert_eq(reply_integer(reply, "processes"), 0);
+	json_decref(reply);
+	cr_assert_not(collector_turn(&collector, WAIT_MS));
+}
+
+Test(collector_session, a_folder_that_is_not_there_fails_the_session_not_the_program)
+{
+	struct fake_target target;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	join(&target, (struct fake_join){.output = "/no-such-folder/x.evp"});
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
+	cr_assert_str_eq(target.header->text, "cannot create /no-such-folder/x.evp: No such file or directory; "
+					      "set EVPROF_OUTPUT to a writable path");
+	fake_thread_start(&target, 0, 1, 1);
+	for (unsigned i = 0; i < 100000; i++) {
+		while (!fake_has_room(&target, 0, 1))
+			collector_turn(&collector, WAIT_MS);
+		fake_call(&target, 0, WIRE_CALL, 1, 1);
+	}
+	leave(&target);
+	while (collector_turn(&collector, WAIT_MS))
+		continue;
+	cr_assert_eq(atomic_load(&target.header->summary_events), 0);
+	cr_assert_eq(atomic_load(&target.header->summary_lost), 100000);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_full_disk_keeps_what_was_written)
+{
+	const struct rlimit small = {.rlim_cur = 65536, .rlim_max = RLIM_INFINITY};
+	struct fake_target target;
+	struct trace *trace;
+	char path[256];
+	uint32_t noise = 1;
+
+	begin(&target);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (unsigned i = 0; i < 100000; i++) {
+		while (!fake_has_room(&target, 0, 1))
+			collector_turn(&collector, WAIT_MS);
+		noise = noise * 1103515245 + 12345;
+		fake_call(&target, 0, WIRE_CALL, noise >> 6, noise);
+	}
+	cr_assert(turn_until(&target, RING_COLLECTOR_FAILED));
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
+	cr_assert(strstr(target.header->text, "File too large"), "%s", target.header->text);
+	leave(&target);
+	while (collector_turn(&collector, WAIT_MS))
+		continue;
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	trace = read_trace(path);
+	cr_assert_eq(trace->damage.chunks + trace->damage.holes, 0);
+	cr_assert_eq(trace->damage.cut_bytes, 0, "the file ends with a whole chunk");
+	cr_assert_not(trace->complete);
+	cr_assert_eq(count_of(trace, 0, WIRE_CALL), atomic_load(&target.header->summary_events));
+	cr_assert_eq(atomic_load(&target.header->summary_events) + atomic_load(&target.header->summary_lost), 100000);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, stopping_finishes_the_file)
+{
+	struct fake_target target;
+	struct trace *trace;
+
+	begin(&target);
+	fake_call(&target, 0, WIRE_CALL, 1, 1);
+	collector_stop(&collector);
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FINISHED);
+	trace = read_whole(target.header->text);
+	cr_assert_str_eq(how_ended(trace, 0), "detached");
+	cr_assert_eq(trace->end.events, 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, the_wrong_session_is_refused)
+{
+	struct fake_target target;
+	struct fake_target other;
+
+	begin(&target);
+	cr_assert_eq(fake_target_new(&other, RING_BYTES_MIN, 8), 0);
+	join(&other, (struct fake_join){.session = "ffffffffffffffffffffffffffffffff"});
+	cr_assert_eq(fake_collector_state(&other), RING_COLLECTOR_REFUSED);
+	cr_assert_str_eq(other.header->text, "this collector serves another session");
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	fake_target_free(&target);
+	fake_target_free(&other);
+}
+
+/* Each spoils one thing of a good header. */
+static void spoil(struct ring_header *header, unsigned what)
+{
+	switch (what) {
+	case 0:
+		header->magic++;
+		break;
+	case 1:
+		header->version++;
+		break;
+	case 2:
+		header->size_bytes += 4096;
+		break;
+	case 3:
+		header->definitions_offset = header->size_bytes;
+		break;
+	case 4:
+		header->definitions_bytes--;
+		break;
+	case 5:
+		header->definitions_offset = UINT64_MAX - 7;
+		break;
+	case 6:
+		header->slots_offset = 0;
+		break;
+	case 7:
+		header->slots_offset = header->definitions_offset;
+		break;
+	case 8:
+		header->slot_count = UINT32_MAX;
+		break;
+	case 9:
+		header->slot_count = 0;
+		break;
+	case 10:
+		header->slot_bytes = 64;
+		break;
+	case 11:
+		header->clock_kind = 99;
+		break;
+	case 12:
+		header->clock_shift = 64;
+		break;
+	default:
+		header->slots_offset += 8;
+	}
+}
+
+Test(collector_session, every_field_of_the_header_is_checked)
+{
+	for (unsigned what = 0; what < 14; what++) {
+		struct fake_target target;
+		uint64_t size;
+
+		cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+		size = target.header->size_bytes;
+		spoil(target.header, what);
+		join(&target, (struct fake_join){.program = "prog"});
+		cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_REFUSED, "number %u", what);
+		cr_assert(target.header->text[0]);
+		target.header->size_bytes = size;
+		fake_target_free(&target);
+	}
+	cr_assert_null(collector.sessions ? collector.sessions->processes : NULL);
+}
+
+Test(collector_session, memory_that_may_shrink_is_refused)
+{
+	struct fake_target target;
+	struct fake_join how = {.output = output};
+	uint64_t size;
+	int unsealed = memfd_create("fake", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	size = target.header->size_bytes;
+	cr_assert_eq(ftruncate(unsealed, (off_t)size), 0);
+	cr_assert_eq(pwrite(unsealed, target.map, RING_PAGE_BYTES, 0), RING_PAGE_BYTES);
+	close(target.memfd);
+	target.memfd = unsealed;
+	cr_assert_eq(fake_target_join(&target, socket_name, &how), 0);
+	accept_all();
+	cr_assert_null(collector.sessions ? collector.sessions->processes : NULL);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_pidfd_of_another_process_is_refused)
+{
+	struct fake_target target;
+	const char *text;
+	int fds[2];
+	int fd;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	text = fake_join_text(&(struct fake_join){.output = output});
+	fds[0] = target.memfd;
+	fds[1] = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	fd = fake_connect(socket_name);
+	cr_assert_eq(fake_send(fd, text, strlen(text), fds, 2), 0);
+	accept_all();
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_REFUSED);
+	cr_assert_str_eq(target.header->text, "the pidfd is not that of the sender");
+	close(fd);
+	close(fds[1]);
+	fake_target_free(&target);
+}
+
+Test(collector_session, nonsense_on_the_socket_leaves_no_descriptor_behind)
+{
+	const char *texts[] = {"", "{", "[]", "{\"evprof\":2}", "\xff\xfe", "{\"evprof\":1,\"type\":\"join\"}"};
+	struct fake_target target;
+	int before = dup(0);
+	int after;
+
+	close(before);
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	for (unsigned count = 0; count <= 5; count++) {
+		for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+			int fds[5] = {target.memfd, 0, target.memfd, 0, 0};
+			int fd = fake_connect(socket_name);
+
+			cr_assert_eq(fake_send(fd, texts[i], strlen(texts[i]), fds, count), 0);
+			accept_all();
+			close(fd);
+		}
+	}
+	fake_target_free(&target);
+	after = dup(0);
+	close(after);
+	cr_assert_eq(after, before);
+	cr_assert_not(server_has_peers(collector.server));
+}
+
+Test(collector_session, a_peer_that_says_nothing_is_closed)
+{
+	int fd = fake_connect(socket_name);
+
+	accept_all();
+	cr_assert(server_has_peers(collector.server));
+	server_poll(collector.server, clock_now_ns() + SERVER_SILENT_NS);
+	cr_assert_not(server_has_peers(collector.server));
+	cr_assert_eq(recv(fd, &(char){0}, 1, 0), 0);
+	close(fd);
+}
+
+Test(collector_session, the_file_of_a_run_before_is_replaced_a_link_not_followed)
+{
+	struct fake_target target;
+	struct stat status;
+	char path[256];
+	char victim[256];
+
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	snprintf(victim, sizeof(victim), "%s/victim", folder);
+	close(open(victim, O_CREAT | O_WRONLY, 0600));
+	cr_assert_eq(symlink(victim, path), 0);
+	begin(&target);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	cr_assert_eq(lstat(path, &status), 0);
+	cr_assert(S_ISREG(status.st_mode));
+	cr_assert_eq(status.st_mode & 07777, 0600);
+	cr_assert_eq(stat(victim, &status), 0);
+	cr_assert_eq(status.st_size, 0);
+	trace_close(read_whole(path));
+	fake_target_free(&target);
+}

@@ -1,0 +1,389 @@
+/*
+ * test_tools_profile.c - the call stack machine and cProfile's accounting, on traces written event by event.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "tools/pairs.h"
+#include "tools/profile.h"
+#include "trace_fixture.h"
+
+enum { F = 1, G = 2, H = 3, LEN = 1 };
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static struct profile profile;
+static struct profile_options options;
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, F, "a.py", 1, "f");
+	fixture_code(fixture, process, G, "a.py", 2, "g");
+	fixture_code(fixture, process, H, "b.py", 3, "h");
+	fixture_function(fixture, process, LEN, "", "len", "builtins");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "begin", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	options = (struct profile_options){0};
+}
+
+static void tear_down(void)
+{
+	profile_done(&profile);
+	fixture_free(fixture);
+}
+
+TestSuite(profile, .init = set_up, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, thread, kind, argument, ticks);
+}
+
+static void count(void)
+{
+	struct progress progress;
+	struct trace *trace = NULL;
+	char error[256];
+
+	fixture_end(fixture);
+	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", error, sizeof(error)) == 0);
+	progress_begin(&progress, "", 0);
+	cr_assert(profile_add(&profile, trace, &options, &progress) == 0);
+	trace_close(trace);
+}
+
+static struct profile_times times_of(const char *name)
+{
+	for (uint32_t i = 0; i < profile.labels.count; i++)
+		if (text_same(profile.labels.at[i].name, text_of(name)))
+			return profile.times[i];
+	return (struct profile_times){0};
+}
+
+static void expect(const char *name, uint64_t calls, uint64_t primitive, uint64_t own, uint64_t total)
+{
+	struct profile_times times = times_of(name);
+
+	cr_expect(times.calls == calls && times.calls - times.recursive == primitive && times.own_ns == own &&
+		      times.total_ns == total,
+		  "%s: %d/%d calls, %d own, %d total; expected %d/%d, %d, %d", name, (int)times.calls,
+		  (int)(times.calls - times.recursive), (int)times.own_ns, (int)times.total_ns, (int)calls,
+		  (int)primitive, (int)own, (int)total);
+}
+
+Test(profile, nested_calls)
+{
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 5);
+	event(WIRE_C_CALL, LEN, 3);
+	event(WIRE_C_RETURN, LEN, 7);
+	event(WIRE_RETURN, G, 2);
+	event(WIRE_RETURN, F, 1);
+	count();
+	expect("f", 1, 1, 6, 18);
+	expect("g", 1, 1, 5, 12);
+	expect("<built-in method builtins.len>", 1, 1, 7, 7);
+	cr_expect(profile.unmatched == 0 && profile.open == 0);
+}
+
+/* As _lsprof: total time of recursive calls counts once, from the outermost. */
+Test(profile, recursion)
+{
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_RETURN, F, 4);
+	event(WIRE_RETURN, G, 1);
+	event(WIRE_UNWIND, F, 1);
+	event(WIRE_RETURN, F, 1);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_RETURN, F, 100);
+	count();
+	expect("f", 4, 2, 1 + 1 + 1 + 1 + 4 + 100, 10 + 100);
+	expect("g", 1, 1, 2, 6);
+}
+
+Test(profile, generators_resume)
+{
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_YIELD, G, 1);
+	event(WIRE_RESUME, G, 1);
+	event(WIRE_YIELD, G, 1);
+	event(WIRE_THROW, G, 1);
+	event(WIRE_UNWIND, G, 1);
+	event(WIRE_RETURN, F, 1);
+	count();
+	expect("g", 3, 3, 3, 3);
+	expect("f", 1, 1, 4, 7);
+}
+
+/* An end that is not on top closes what is above it; one that is nowhere is ignored. */
+Test(profile, ends_that_do_not_match)
+{
+	event(WIRE_RETURN, H, 1);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_C_CALL, LEN, 1);
+	event(WIRE_RETURN, H, 1);
+	event(WIRE_RETURN, F, 5);
+	event(WIRE_CALL, G, 1);
+	count();
+	expect("h", 0, 0, 0, 0);
+	expect("f", 1, 1, 1, 8);
+	expect("g", 2, 2, 1, 7);
+	expect("<built-in method builtins.len>", 1, 1, 6, 6);
+	cr_expect(profile.unmatched == 2 + 2, "%d", (int)profile.unmatched);
+	cr_expect(profile.open == 1);
+}
+
+Test(profile, gap_and_stack)
+{
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 5);
+	event(WIRE_GAP, 0, 5);
+	fixture_extra(fixture, thread, 1234);
+	event(WIRE_RETURN, H, 1); /* of a call in the gap: nobody's fault */
+	event(WIRE_STACK, 2, 4);
+	event(WIRE_FRAME, F, 0);
+	event(WIRE_FRAME, H, 0);
+	event(WIRE_RETURN, H, 3);
+	event(WIRE_RETURN, F, 2);
+	event(WIRE_RETURN, F, 1);
+	count();
+	expect("f", 1, 1, 5 + 2, 10 + 5);
+	expect("g", 1, 1, 5, 5);
+	expect("h", 0, 0, 3, 3);
+	cr_expect(profile.lost == 1234 && profile.unmatched == 1, "%d", (int)profile.unmatched);
+}
+
+Test(profile, long_pauses)
+{
+	event(WIRE_CALL, F, 10);
+	event(WIRE_TIME, 0, 99);
+	fixture_extra(fixture, thread, UINT64_C(1000000000000));
+	event(WIRE_RETURN, F, 10);
+	count();
+	expect("f", 1, 1, UINT64_C(1000000000000) + 10 - 1010, UINT64_C(1000000000000) + 10 - 1010);
+}
+
+/* Chunks are joined; the stack goes on over the border. */
+Test(profile, several_chunks)
+{
+	for (int i = 0; i < 100; i++) {
+		event(WIRE_CALL, F, 1);
+		fixture_flush(fixture, thread);
+		event(WIRE_CALL, G, 1);
+		event(WIRE_RETURN, G, 1);
+		fixture_flush(fixture, thread);
+		event(WIRE_RETURN, F, 1);
+	}
+	count();
+	expect("f", 100, 100, 200, 300);
+	expect("g", 100, 100, 100, 100);
+	cr_expect(profile.unmatched == 0);
+}
+
+Test(profile, memory_events_keep_their_places)
+{
+	event(WIRE_CALL, F, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, 2, 0x10, 5, 0, 1);
+	fixture_memory(fixture, thread, WIRE_REALLOC, 2, 0x20, 5, 0x10, 1);
+	event(WIRE_TIME, 0, 0);
+	fixture_extra(fixture, thread, 2000);
+	fixture_memory(fixture, thread, WIRE_FREE, 2, 0x20, 0, 0, 1);
+	event(WIRE_RETURN, F, 1);
+	count();
+	expect("f", 1, 1, 2002 - 1001, 2002 - 1001);
+}
+
+/* Counting begins and ends at the marks in order of events, even at one and the same time. */
+Test(profile, between_marks)
+{
+	uint32_t other = fixture_thread(fixture, process, 11, 1000);
+
+	options.mark_begin = "begin";
+	options.mark_end = "end";
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 0);
+	event(WIRE_MARK, 1, 0);
+	event(WIRE_CALL, F, 0);
+	event(WIRE_RETURN, F, 5);
+	event(WIRE_RETURN, G, 1); /* begun before */
+	event(WIRE_CALL, H, 1);
+	event(WIRE_C_CALL, LEN, 1);
+	event(WIRE_MARK, 2, 2);
+	event(WIRE_CALL, F, 0);
+	event(WIRE_RETURN, F, 10);
+	event(WIRE_C_RETURN, LEN, 1);
+	event(WIRE_RETURN, H, 1);
+	event(WIRE_RETURN, F, 1);
+	fixture_event(fixture, other, WIRE_CALL, G, 5);	  /* at 1005: before */
+	fixture_event(fixture, other, WIRE_CALL, H, 6);	  /* at 1011: inside */
+	fixture_event(fixture, other, WIRE_RETURN, H, 2); /* at 1013 */
+	fixture_event(fixture, other, WIRE_CALL, H, 5);	  /* at 1018 */
+	fixture_event(fixture, other, WIRE_CALL, G, 10);  /* at 1028: behind */
+	count();
+	expect("f", 1, 1, 5, 5);
+	expect("g", 0, 0, 0, 0);
+	expect("h", 3, 3, 1 + 2 + 2, 3 + 2 + 2);
+	expect("<built-in method builtins.len>", 1, 1, 2, 2);
+	cr_expect(profile.mark_seen && profile.unmatched == 0);
+}
+
+Test(profile, several_windows)
+{
+	options.mark_begin = "begin";
+	options.mark_end = "end";
+	for (int i = 0; i < 3; i++) {
+		event(WIRE_CALL, G, 1);
+		event(WIRE_RETURN, G, 1);
+		event(WIRE_MARK, 1, 1);
+		event(WIRE_MARK, 1, 1);
+		event(WIRE_CALL, F, 1);
+		event(WIRE_RETURN, F, 1);
+		event(WIRE_MARK, 2, 1);
+		event(WIRE_MARK, 2, 1);
+	}
+	count();
+	expect("f", 3, 3, 3, 3);
+	expect("g", 0, 0, 0, 0);
+}
+
+Test(profile, from_to)
+{
+	options.from_given = options.to_given = true;
+	options.from_ns = 10; /* since the first event, at 1010 */
+	options.to_ns = 30;
+	event(WIRE_CALL, F, 10);  /* 0 */
+	event(WIRE_CALL, G, 5);	  /* 5 */
+	event(WIRE_RETURN, G, 5); /* 10 */
+	event(WIRE_CALL, G, 0);	  /* 10 */
+	event(WIRE_RETURN, G, 5); /* 15 */
+	event(WIRE_CALL, H, 5);	  /* 20 */
+	event(WIRE_CALL, G, 10);  /* 30 */
+	event(WIRE_RETURN, G, 5);
+	event(WIRE_RETURN, H, 5);
+	event(WIRE_RETURN, F, 5);
+	count();
+	expect("f", 0, 0, 0, 0);
+	expect("g", 1, 1, 5, 5);
+	expect("h", 1, 1, 10, 10);
+}
+
+Test(profile, processes_are_added_up)
+{
+	uint32_t second = fixture_process(fixture, 20, 10);
+	uint32_t its;
+
+	fixture_code(fixture, second, 9, "a.py", 1, "f"); /* another id */
+	its = fixture_thread(fixture, second, 20, 5000);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_RETURN, F, 2);
+	fixture_event(fixture, its, WIRE_CALL, 9, 1);
+	fixture_event(fixture, its, WIRE_RETURN, 9, 3);
+	fixture_event(fixture, its, WIRE_CALL, 55, 1); /* has no definition */
+	fixture_event(fixture, its, WIRE_RETURN, 55, 1);
+	count();
+	expect("f", 2, 2, 5, 5);
+	expect("<unknown function>", 1, 1, 1, 1);
+	profile_done(&profile);
+	options.pid = 20;
+	fixture_free(fixture);
+	set_up();
+	options.pid = 11;
+	event(WIRE_CALL, F, 1);
+	count();
+	cr_expect(times_of("f").calls == 0);
+}
+
+static struct profile_times edge_of(const char *caller, const char *callee)
+{
+	for (uint32_t i = 0; i < profile.edge_count; i++)
+		if (text_same(profile.labels.at[profile.edges[i].caller].name, text_of(caller)) &&
+		    text_same(profile.labels.at[profile.edges[i].callee].name, text_of(callee)))
+			return profile.edges[i].times;
+	return (struct profile_times){0};
+}
+
+Test(profile, edges)
+{
+	struct profile_times times;
+
+	options.edges = true;
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_RETURN, G, 4);
+	event(WIRE_RETURN, F, 1);
+	event(WIRE_RETURN, G, 1);
+	event(WIRE_RETURN, F, 1);
+	count();
+	expect("f", 2, 1, 4, 10);
+	expect("g", 2, 1, 6, 8);
+	times = edge_of("f", "g");
+	cr_expect(times.calls == 2 && times.recursive == 1 && times.own_ns == 6 && times.total_ns == 8);
+	times = edge_of("g", "f");
+	cr_expect(times.calls == 1 && times.recursive == 0 && times.own_ns == 2 && times.total_ns == 6);
+	cr_expect(profile.edge_count == 2);
+}
+
+Test(labels, native_names)
+{
+	struct fixture *with = fixture_new();
+	uint32_t its = fixture_process(with, 1, 0);
+	struct trace *trace = NULL;
+	char error[256];
+	static const char *const expected[] = {"<method 'append' of 'list' objects>", "<built-in method builtins.len>",
+					       "<built-in method alone>"};
+
+	fixture_function(with, its, 1, "list", "append", "");
+	fixture_function(with, its, 2, "", "len", "builtins");
+	fixture_function(with, its, 3, "", "alone", "");
+	fixture_end(with);
+	cr_assert(trace_open_memory(&trace, with->bytes, with->size, "test", error, sizeof(error)) == 0);
+	for (uint32_t id = 1; id <= 3; id++) {
+		char *name = label_native(trace_name(&trace->processes[0]->functions, id));
+
+		cr_expect_str_eq(name, expected[id - 1]);
+		free(name);
+	}
+	trace_close(trace);
+	fixture_free(with);
+}
+
+Test(pairs, like_a_simple_table)
+{
+	enum { KEYS = 5000 };
+	static uint64_t known[KEYS + 1];
+	struct pairs pairs = {0};
+	uint32_t seed = 7;
+	size_t count_known = 0;
+
+	for (int round = 0; round < 200000; round++) {
+		uint64_t key, value = 0;
+
+		seed = seed * 1664525 + 1013904223;
+		key = (seed >> 8) % KEYS + 1;
+		if (seed >> 31) {
+			uint64_t *at = pairs_make(&pairs, key * 4096);
+
+			cr_assert(at && *at == known[key]);
+			count_known += known[key] == 0;
+			*at = known[key] = (uint64_t)round + 1;
+		} else {
+			bool there = pairs_take(&pairs, key * 4096, &value);
+
+			cr_assert(there == (known[key] != 0) && (!there || value == known[key]));
+			count_known -= there;
+			known[key] = 0;
+		}
+		cr_assert(pairs.count == count_known);
+	}
+	pairs_done(&pairs);
+}

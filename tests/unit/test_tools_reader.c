@@ -1,0 +1,409 @@
+/*
+ * test_tools_reader.c - the trace reader over traces of the fixture: whole, without end, cut at each byte, with each
+ * byte damaged, and with lies in them.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/merge.h"
+#include "tools/profile.h"
+#include "tools/trace_reader.h"
+#include "trace_fixture.h"
+
+static struct trace *open_bytes(const void *bytes, size_t size)
+{
+	struct trace *trace = NULL;
+	char error[256];
+
+	if (trace_open_memory(&trace, bytes, size, "test", error, sizeof(error)) < 0)
+		return NULL;
+	return trace;
+}
+
+static struct trace *open_fixture(const struct fixture *fixture)
+{
+	struct trace *trace = open_bytes(fixture->bytes, fixture->size);
+
+	cr_assert(trace);
+	return trace;
+}
+
+/* Two processes, three threads, several chunks each. */
+static struct fixture *sample(bool plain, bool whole)
+{
+	struct fixture *fixture = fixture_new();
+
+	fixture->plain = plain;
+	for (int pid = 10; pid < 12; pid++) {
+		uint32_t process = fixture_process(fixture, pid, 1);
+
+		fixture_code(fixture, process, 1, "a.py", 1, "f");
+		fixture_function(fixture, process, 1, "", "len", "builtins");
+		for (uint32_t tid = 0; tid < 2; tid++) {
+			uint32_t thread = fixture_thread(fixture, process, (uint32_t)pid * 10 + tid, 1000);
+
+			for (int chunk = 0; chunk < 3; chunk++) {
+				fixture_event(fixture, thread, WIRE_CALL, 1, 10);
+				fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x1000, 40, 0, 5);
+				fixture_event(fixture, thread, WIRE_RETURN, 1, 10);
+				fixture_flush(fixture, thread);
+			}
+		}
+		fixture_index(fixture);
+	}
+	if (whole)
+		fixture_end(fixture);
+	return fixture;
+}
+
+/* Reads all events of all threads. Returns how many, bookkeeping and gaps included. */
+static uint64_t read_all(struct trace *trace)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < trace->thread_count; i++) {
+		struct trace_stream stream;
+		struct trace_events events;
+
+		if (!trace->threads[i])
+			continue;
+		trace_stream_open(&stream, trace, trace->threads[i]);
+		while (trace_stream_next(&stream, &events))
+			count += events.count;
+		trace_stream_close(&stream);
+	}
+	return count;
+}
+
+static int verdict(const struct trace *trace)
+{
+	char text[1024];
+	int status = trace_verdict(trace, text, sizeof(text));
+
+	cr_assert((status != 0) == (text[0] != 0));
+	return status;
+}
+
+Test(reader, whole)
+{
+	for (int plain = 0; plain < 2; plain++) {
+		struct fixture *fixture = sample(plain, true);
+		struct trace *trace = open_fixture(fixture);
+
+		cr_expect(trace->complete && trace->end.events == 36);
+		cr_expect(trace->processes[0]->pid == 10 && trace->processes[1]->pid == 11);
+		cr_expect(trace->processes[1]->thread_count == 2);
+		cr_expect(trace->threads[3]->tid == 111 && trace->threads[3]->process == 1);
+		cr_expect(read_all(trace) == 36);
+		cr_expect(trace->start_ns == 1010 && trace->end_ns == 1075);
+		trace_check(trace, NULL, NULL);
+		cr_expect(verdict(trace) == TRACE_EXIT_FINE);
+		trace_close(trace);
+		fixture_free(fixture);
+	}
+}
+
+Test(reader, without_end)
+{
+	struct fixture *fixture = sample(false, false);
+	struct trace *trace = open_fixture(fixture);
+
+	cr_expect(!trace->complete);
+	cr_expect(read_all(trace) == 36);
+	cr_expect(verdict(trace) == TRACE_EXIT_DAMAGED);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, cut_at_each_byte)
+{
+	struct fixture *fixture = sample(false, true);
+	uint64_t before = 0;
+
+	for (size_t size = 0; size < fixture->size; size++) {
+		struct trace *trace = open_bytes(fixture->bytes, size);
+		uint64_t events;
+
+		cr_assert((trace != NULL) == (size >= sizeof(struct trace_header)), "cut at %zu", size);
+		if (!trace)
+			continue;
+		events = read_all(trace);
+		cr_assert(!trace->complete && verdict(trace) == TRACE_EXIT_DAMAGED, "cut at %zu", size);
+		cr_assert(events >= before, "cut at %zu", size);
+		before = events;
+		trace_close(trace);
+	}
+	cr_expect(before == 36);
+	fixture_free(fixture);
+}
+
+/* Each byte is under a checksum. At most the chunk it is in is lost. */
+Test(reader, each_byte_damaged)
+{
+	struct fixture *fixture = sample(false, true);
+
+	for (size_t at = 0; at < fixture->size; at++) {
+		struct trace *trace;
+
+		fixture->bytes[at] ^= 0x10;
+		trace = open_bytes(fixture->bytes, fixture->size);
+		cr_assert(trace || at < sizeof(struct trace_header), "byte %zu", at);
+		if (trace) {
+			uint64_t events = read_all(trace);
+
+			trace_check(trace, NULL, NULL);
+			cr_assert(verdict(trace) == TRACE_EXIT_DAMAGED, "byte %zu is not missed", at);
+			cr_assert(events >= 33, "byte %zu costs all but %d events", at, (int)events);
+		}
+		trace_close(trace);
+		fixture->bytes[at] ^= 0x10;
+	}
+	fixture_free(fixture);
+}
+
+/* Bytes are missing in the middle: reading goes on at the next chunk, wherever it stands. */
+Test(reader, bytes_missing)
+{
+	for (size_t missing = 1; missing < 400; missing += 13) {
+		struct fixture *fixture = sample(false, true);
+		size_t at = fixture->size / 2;
+		struct trace *trace;
+
+		memmove(fixture->bytes + at, fixture->bytes + at + missing, fixture->size - at - missing);
+		trace = open_bytes(fixture->bytes, fixture->size - missing);
+		cr_assert(trace);
+		cr_expect(read_all(trace) >= 36 - 3 * (missing / 64 + 2), "%zu bytes: %d events", missing,
+			  (int)read_all(trace));
+		cr_expect(verdict(trace) == TRACE_EXIT_DAMAGED);
+		trace_close(trace);
+		fixture_free(fixture);
+	}
+}
+
+Test(reader, damaged_chunk_is_a_gap)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 1, 0);
+	uint32_t thread = fixture_thread(fixture, process, 1, 0);
+	struct merge_event event;
+	struct trace *trace;
+	struct merge merge;
+	size_t begin, end;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		fixture_event(fixture, thread, WIRE_CALL, 1, 10);
+		begin = fixture->size;
+		fixture_flush(fixture, thread);
+		end = fixture->size;
+		if (i == 1)
+			fixture->bytes[begin + 64 + (end - begin - 64) / 2] ^= 1;
+	}
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_assert(merge_open(&merge, trace, NULL, NULL) == 0);
+	cr_expect(merge_next(&merge, &event) && wire_head_kind(event.head) == WIRE_CALL && event.ns == 10);
+	cr_expect(merge_next(&merge, &event) && wire_head_kind(event.head) == WIRE_GAP && *event.extra == 1);
+	cr_expect(merge_next(&merge, &event) && wire_head_kind(event.head) == WIRE_CALL && event.ns == 30);
+	cr_expect(!merge_next(&merge, &event));
+	cr_expect(trace->damage.chunks == 1 && trace->damage.events == 1);
+	merge_close(&merge);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+static void expect_refused(const char *what, struct fixture *fixture, int error)
+{
+	struct trace *trace = NULL;
+	char text[256] = "";
+
+	cr_expect(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", text, sizeof(text)) == error, "%s",
+		  what);
+	cr_expect(text[0] && !trace, "%s", what);
+	fixture_free(fixture);
+}
+
+Test(reader, later_versions_are_refused)
+{
+	struct fixture *fixture = sample(false, true);
+	struct trace_header *header = (struct trace_header *)fixture->bytes;
+
+	header->incompatible = 1;
+	header->crc = (uint32_t)0;
+	expect_refused("a header without its checksum", fixture, -EINVAL);
+}
+
+/* Numbers in the file that would cost memory or lead out of it. */
+Test(reader, lies)
+{
+	struct fixture *fixture = fixture_new();
+	struct trace_chunk chunk = {
+	    .type = TRACE_CHUNK_EVENTS, .process = 4000000000u, .thread = 4000000000u, .events = 1};
+	struct trace *trace;
+	uint64_t words[4] = {0};
+
+	fixture->plain = true;
+	fixture_meta(fixture, 0, "{\"type\":\"process\",\"process\":-1,\"pid\":1}");
+	fixture_meta(fixture, 0, "{\"type\":\"process\",\"process\":4294967295,\"pid\":1}");
+	fixture_meta(fixture, 0, "{\"type\":\"thread\",\"process\":0,\"thread\":16000000,\"tid\":1}");
+	fixture_meta(fixture, 0, "{\"type\":\"thread_end\",\"thread\":0}");
+	fixture_meta(fixture, 0, "[]");
+	fixture_meta(fixture, 0, "{\"type\":7}");
+	fixture_meta(fixture, 0, "nonsense");
+	fixture_chunk(fixture, chunk, words, 8);
+	chunk.process = chunk.thread = 0;
+	chunk.events = 2; /* but one in the payload */
+	fixture_chunk(fixture, chunk, words, 8);
+	chunk.events = 1;
+	chunk.extras = 1; /* but its kind has none */
+	fixture_chunk(fixture, chunk, words, 16);
+	fixture_define(fixture, 0, WIRE_DEFINE_CODE, 100000000, 1, "f", "n", "", "");
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	read_all(trace);
+	cr_expect(trace->damage.chunks == 11, "%u chunks", trace->damage.chunks);
+	cr_expect(verdict(trace) == TRACE_EXIT_DAMAGED);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, strings_longer_than_their_record)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 1, 0);
+	struct wire_definition definition = {
+	    .size_bytes = sizeof(definition), .type = WIRE_DEFINE_CODE, .id = 1, .length = {UINT32_MAX, UINT32_MAX}};
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_DEFINITIONS, .process = process, .thread = TRACE_NOBODY};
+	struct trace *trace;
+
+	fixture_chunk(fixture, chunk, &definition, sizeof(definition));
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_expect(trace->damage.chunks == 1);
+	cr_expect(!trace_name(&trace->processes[0]->codes, 1));
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, unknown_chunk_types_are_skipped)
+{
+	struct fixture *fixture = fixture_new();
+	struct trace_chunk chunk = {.type = 77};
+	struct trace *trace;
+
+	fixture_chunk(fixture, chunk, "later", 5);
+	fixture_process(fixture, 5, 1);
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	trace_check(trace, NULL, NULL);
+	cr_expect(verdict(trace) == TRACE_EXIT_FINE && trace->processes[0]->pid == 5);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, clock_is_a_line)
+{
+	struct fixture *fixture = fixture_new();
+	struct trace *trace;
+	const struct trace_process *process;
+
+	fixture_meta(fixture, 0, "{\"type\":\"process\",\"process\":0,\"pid\":1,\"clock_kind\":1,\"clock_shift\":3}");
+	fixture_clock(fixture, 1, 3, 1000, 500000);
+	fixture_clock(fixture, 1, 2, 5000, 1); /* of another clock */
+	fixture_clock(fixture, 1, 3, 2000, 501000);
+	fixture_clock(fixture, 1, 3, 4001000, 500000 + 10000000);
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	process = trace->processes[0];
+	cr_expect(trace_ns(process, 1000) == 500000);
+	cr_expect(llabs(trace_ns(process, 4001000) - 10500000) <= 1);
+	cr_expect(llabs(trace_ns(process, 400000001000) - (500000 + 1000000000000)) <= 1, "far away, no ns is lost");
+	cr_expect(trace_ns(process, 0) == 500000 - 2500, "before the first pair: %lld",
+		  (long long)trace_ns(process, 0));
+	cr_expect(trace_span_ns(process, 4000) >= 9999 && trace_span_ns(process, 4000) <= 10000);
+	cr_expect(trace_ns(process, trace_ticks(process, 777777)) >= 777777);
+	cr_expect(trace_ns(process, trace_ticks(process, 777777) - 1) < 777777);
+	cr_expect(!trace->damage.no_clock);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, names_of_threads)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 1, 0);
+	struct trace *trace;
+
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 7, 0, "", "early", "", "");
+	fixture_thread(fixture, process, 7, 0);
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 7, 0, "", "renamed", "", "");
+	fixture_meta(fixture, process,
+		     "{\"type\":\"thread_end\",\"thread\":0,\"events\":{\"call\":3},\"lost\":{\"free\":2}}");
+	fixture_thread(fixture, process, 7, 50); /* the tid is used again */
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 7, 0, "", "second", "", "");
+	fixture_thread(fixture, process, 8, 50);
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_expect_str_eq(trace->threads[0]->name, "renamed");
+	cr_expect_str_eq(trace->threads[1]->name, "second");
+	cr_expect_null(trace->threads[2]->name);
+	cr_expect(trace->threads[0]->events[WIRE_CALL] == 3 && trace->threads[0]->lost[WIRE_FREE] == 2);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, merge_is_in_order_of_time)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 1, 0);
+	uint64_t delta[3] = {7, 11, 13};
+	struct merge_event event;
+	struct merge merge;
+	struct trace *trace;
+	int64_t last = 0;
+	int count = 0;
+
+	for (uint32_t i = 0; i < 3; i++)
+		fixture_thread(fixture, process, i + 1, 100 * i);
+	for (int round = 0; round < 500; round++)
+		for (uint32_t i = 0; i < 3; i++) {
+			fixture_event(fixture, i, WIRE_MARK, i, (uint32_t)delta[i]);
+			if (round % 50 == 49)
+				fixture_flush(fixture, i);
+		}
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_assert(merge_open(&merge, trace, NULL, NULL) == 0);
+	while (merge_next(&merge, &event)) {
+		cr_assert(event.ns >= last);
+		cr_assert(
+		    (event.ns - (int64_t)(100 * (event.thread->tid - 1))) % (int64_t)delta[event.thread->tid - 1] == 0);
+		last = event.ns;
+		count++;
+	}
+	cr_expect(count == 1500);
+	merge_close(&merge);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+Test(reader, files)
+{
+	struct fixture *fixture = sample(false, true);
+	char *path = fixture_save(fixture);
+	struct trace *trace = NULL;
+	char error[256];
+
+	cr_assert(trace_open(&trace, path, error, sizeof(error)) == 0);
+	cr_expect(read_all(trace) == 36);
+	trace_close(trace);
+	unlink(path);
+	cr_expect(trace_open(&trace, path, error, sizeof(error)) == -ENOENT && strstr(error, path));
+	cr_expect(trace_open(&trace, "/", error, sizeof(error)) < 0 && error[0] == '/');
+	cr_expect(trace_open(&trace, "/dev/null", error, sizeof(error)) == -EINVAL);
+	free(path);
+	fixture_free(fixture);
+}

@@ -1,0 +1,163 @@
+/*
+ * test_tools_text.c - escaping of any bytes, numbers, and files that appear only when they are whole.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/output.h"
+
+static char *shown(void (*put)(struct output *output, struct text text), const char *bytes, size_t length)
+{
+	struct output output;
+	char *result;
+
+	cr_assert(output_open_nowhere(&output) == 0);
+	put(&output, (struct text){bytes, length});
+	result = strndup(output.buffer, output.used);
+	output_abandon(&output);
+	return result;
+}
+
+static void expect_shown(void (*put)(struct output *output, struct text text), const char *bytes, const char *expected)
+{
+	char *result = shown(put, bytes, strlen(bytes));
+
+	cr_expect_str_eq(result, expected);
+	free(result);
+}
+
+Test(text, json)
+{
+	expect_shown(output_json, "plain", "plain");
+	expect_shown(output_json, "a\"b\\c", "a\\\"b\\\\c");
+	expect_shown(output_json, "\n\t\x01\x7f", "\\n\\t\\u0001\\u007f");
+	expect_shown(output_json, "\xc3\xbc\xf0\x9f\x98\x80", "\xc3\xbc\xf0\x9f\x98\x80");
+	expect_shown(output_json, "\xed\xa0\x80", "\xef\xbf\xbd"); /* a lone surrogate */
+	expect_shown(output_json,
+		     "\xff"
+		     "a\xc3",
+		     "\xef\xbf\xbd"
+		     "a\xef\xbf\xbd");					   /* no start, no end */
+	expect_shown(output_json, "\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd"); /* too long */
+	expect_shown(output_json, "\xf4\x90\x80\x80",
+		     "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* too large */
+}
+
+Test(text, json_of_any_bytes_is_json)
+{
+	unsigned seed = 1;
+
+	for (int round = 0; round < 2000; round++) {
+		char bytes[24], line[256];
+		char *inside;
+		json_t *value;
+
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (char)((seed = seed * 1103515245 + 12345) >> 16);
+		inside = shown(output_json, bytes, sizeof(bytes));
+		snprintf(line, sizeof(line), "\"%s\"", inside);
+		value = json_loads(line, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+		cr_assert(value, "no JSON: %s", line);
+		json_decref(value);
+		free(inside);
+	}
+}
+
+Test(text, line)
+{
+	expect_shown(output_line, "a\\b\tc\nd\re", "a\\\\b\\tc\\nd\\re");
+	expect_shown(output_line, "\x1b[31m", "\\u001b[31m");
+	expect_shown(output_line, "\xc2\x85\xe2\x80\xa8", "\\u0085\\u2028");
+	expect_shown(output_line, "\xed\xb2\x80\xff", "\\udc80\\xff");
+	expect_shown(output_line, "\"\xc3\xbc", "\"\xc3\xbc");
+}
+
+Test(text, order)
+{
+	cr_expect(text_compare(text_of("a"), text_of("b")) < 0);
+	cr_expect(text_compare(text_of("ab"), text_of("a")) > 0);
+	cr_expect(text_compare(text_of(""), text_of("")) == 0);
+	cr_expect(text_same(text_of("x"), text_of("x")) && !text_same(text_of("x"), text_of("xy")));
+}
+
+Test(output, numbers)
+{
+	struct output output;
+
+	cr_assert(output_open_nowhere(&output) == 0);
+	output_u64(&output, UINT64_MAX);
+	output_char(&output, ' ');
+	output_i64(&output, INT64_MIN);
+	output_char(&output, ' ');
+	output_hex(&output, 0xdeadbeef);
+	output_char(&output, ' ');
+	output_micros(&output, 1234567);
+	output_char(&output, ' ');
+	output_micros(&output, -5);
+	output_char(&output, 0);
+	cr_expect_str_eq(output.buffer, "18446744073709551615 -9223372036854775808 0xdeadbeef 1234.567 -0.005");
+	output_abandon(&output);
+}
+
+static char *folder(void)
+{
+	char *path = strdup("/tmp/evprof-output-XXXXXX");
+
+	cr_assert(mkdtemp(path));
+	return path;
+}
+
+static int entries_of(const char *path)
+{
+	DIR *directory = opendir(path);
+	int count = 0;
+
+	for (struct dirent *entry; (entry = readdir(directory));)
+		count += entry->d_name[0] != '.';
+	closedir(directory);
+	return count;
+}
+
+Test(output, file_appears_when_whole)
+{
+	char *place = folder(), path[128];
+	struct output output;
+	char *large = malloc(3 * OUTPUT_BUFFER_BYTES);
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/result", place);
+	memset(large, 'x', 3 * OUTPUT_BUFFER_BYTES);
+	cr_assert(output_open(&output, path) == 0);
+	output_string(&output, "begin");
+	output_put(&output, large, 3 * OUTPUT_BUFFER_BYTES);
+	cr_expect(access(path, F_OK) < 0, "the file is there too early");
+	cr_expect(output_close(&output) == 0);
+	cr_expect(stat(path, &status) == 0 && (size_t)status.st_size == 3 * OUTPUT_BUFFER_BYTES + 5);
+	cr_expect(entries_of(place) == 1);
+	cr_assert(output_open(&output, path) == 0);
+	output_string(&output, "other");
+	output_abandon(&output);
+	cr_expect(stat(path, &status) == 0 && (size_t)status.st_size == 3 * OUTPUT_BUFFER_BYTES + 5,
+		  "giving up leaves the old file");
+	cr_expect(entries_of(place) == 1, "giving up leaves nothing else");
+	unlink(path);
+	rmdir(place);
+	free(place);
+	free(large);
+}
+
+Test(output, errors_are_told)
+{
+	struct output output;
+
+	cr_expect(output_open(&output, "/nonexistent/file") == -ENOENT);
+	cr_assert(output_open(&output, "/dev/full") == 0);
+	output_string(&output, "x");
+	cr_expect(output_close(&output) == -ENOSPC);
+}

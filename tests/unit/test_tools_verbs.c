@@ -1,0 +1,286 @@
+/*
+ * test_tools_verbs.c - info, report, dump and export over traces of the fixture: what they print, and how they end.
+ */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/verbs.h"
+#include "trace_fixture.h"
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *path;
+static char *said; /* stdout of the last verb */
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, 1, "a \"b\".py", 7, "f\n\x01");
+	fixture_code(fixture, process, 2, "b.py", 8, "\xed\xa0\x80g\xff");
+	fixture_function(fixture, process, 1, "str", "join", "");
+	fixture_define(fixture, process, WIRE_DEFINE_TYPE, 1, 0, "", "KeyError", "KeyError", "builtins");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "a\tmark", "", "");
+	thread = fixture_thread(fixture, process, 11, 1000);
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 11, 0, "", "Main \"Thread\"", "", "");
+}
+
+/* Runs a verb with stdout in a file. Returns its status. */
+static int verb(int (*run)(int argc, char **argv), const char *arguments)
+{
+	char *words[16] = {(char *)"verb"}, *copy = strdup(arguments), *state = NULL;
+	int count = 1, before = dup(STDOUT_FILENO), status;
+	FILE *file = tmpfile();
+	long size;
+
+	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
+		words[count++] = strcmp(word, "TRACE") == 0 ? path : word;
+	fflush(stdout);
+	dup2(fileno(file), STDOUT_FILENO);
+	optind = 0;
+	status = run(count, words);
+	fflush(stdout);
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	size = lseek(fileno(file), 0, SEEK_END);
+	free(said);
+	said = calloc(1, (size_t)size + 1);
+	cr_assert(pread(fileno(file), said, (size_t)size, 0) == size);
+	fclose(file);
+	free(copy);
+	return status;
+}
+
+static void finish(void)
+{
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	cr_redirect_stderr();
+}
+
+static void tear_down(void)
+{
+	if (path)
+		unlink(path);
+	free(path);
+	free(said);
+	fixture_free(fixture);
+}
+
+TestSuite(verbs, .init = set_up, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, thread, kind, argument, ticks);
+}
+
+static void every_kind(void)
+{
+	event(WIRE_PROCESS_START, WIRE_START_EXEC, 5);
+	event(WIRE_CALL, 1, 5);
+	event(WIRE_C_CALL, 1, 5);
+	event(WIRE_C_EXCEPTION, 1, 5);
+	event(WIRE_EXCEPTION, 1, 5);
+	event(WIRE_MARK, 1, 5);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_RAW, 0xabc0, 100, 0, 5);
+	fixture_memory(fixture, thread, WIRE_REALLOC, WIRE_DOMAIN_MEM, 0xdef0, UINT64_C(0x1ffffffffff), 0xabc0, 5);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0xdef0, 0, 0, 5);
+	event(WIRE_CALL, 2, 5);
+	event(WIRE_GAP, 0, 5);
+	fixture_extra(fixture, thread, 77);
+	event(WIRE_TIME, 0, 0);
+	fixture_extra(fixture, thread, 5000);
+	event(WIRE_STACK, 1, 5);
+	event(WIRE_FRAME, 1, 0);
+	event(WIRE_FORK, 4711, 5);
+	event(WIRE_UNWIND, 1, 5);
+	event(WIRE_EXIT, 3, 5);
+}
+
+Test(verbs, dump)
+{
+	every_kind();
+	finish();
+	cr_expect(verb(cmd_dump, "TRACE") == 0);
+	cr_expect_str_eq(said, "0\t10\t11\tprocess_start\texec\n"
+			       "5\t10\t11\tcall\tf\\n\\u0001\ta \"b\".py:7\n"
+			       "10\t10\t11\tc_call\t{method 'join' of 'str' objects}\n"
+			       "15\t10\t11\tc_exception\t{method 'join' of 'str' objects}\n"
+			       "20\t10\t11\texception\tbuiltins.KeyError\n"
+			       "25\t10\t11\tmark\ta\\tmark\n"
+			       "30\t10\t11\tmalloc\t0xabc0\t100\traw\n"
+			       "35\t10\t11\trealloc\t0xdef0\t2199023255551\tmem\t0xabc0\n"
+			       "40\t10\t11\tfree\t0xdef0\t-\tobj\n"
+			       "45\t10\t11\tcall\t\\ud800g\\xff\tb.py:8\n"
+			       "50\t10\t11\tgap\t77\n"
+			       "4000\t10\t11\tstack\t1\n"
+			       "4000\t10\t11\tframe\tf\\n\\u0001\ta \"b\".py:7\n"
+			       "4005\t10\t11\tfork\t4711\n"
+			       "4010\t10\t11\tunwind\tf\\n\\u0001\ta \"b\".py:7\n"
+			       "4015\t10\t11\texit\t3\n");
+	cr_expect(verb(cmd_dump, "--thread 12 TRACE") == 0 && !*said);
+}
+
+Test(verbs, info_json)
+{
+	json_t *root, *its;
+
+	every_kind();
+	fixture_flush(fixture, thread);
+	fixture_meta(
+	    fixture, process,
+	    "{\"type\":\"process_end\",\"process\":0,\"how\":\"exit\",\"status\":3,\"signal\":null,\"end_ticks\":1}");
+	finish();
+	cr_expect(verb(cmd_info, "--json TRACE") == 0);
+	root = json_loads(said, 0, NULL);
+	cr_assert(root);
+	cr_expect_str_eq(json_string_value(json_object_get(root, "trace")), path);
+	cr_expect(json_is_true(json_object_get(root, "complete")));
+	cr_expect(json_integer_value(json_object_get(root, "events")) == 13);
+	cr_expect(json_integer_value(json_object_get(root, "duration_ns")) == 4015);
+	its = json_array_get(json_object_get(root, "processes"), 0);
+	cr_expect(json_integer_value(json_object_get(its, "pid")) == 10);
+	cr_expect(json_integer_value(json_object_get(its, "status")) == 3);
+	cr_expect_str_eq(json_string_value(json_array_get(json_object_get(its, "argv"), 1)), "a b.py");
+	its = json_array_get(json_object_get(its, "threads"), 0);
+	cr_expect_str_eq(json_string_value(json_object_get(its, "name")), "Main \"Thread\"");
+	cr_expect(json_integer_value(json_object_get(json_object_get(its, "events"), "call")) == 2);
+	cr_expect(!json_object_get(json_object_get(its, "events"), "gap"), "bookkeeping is no event");
+	cr_expect(json_integer_value(json_object_get(json_object_get(its, "lost"), "unknown")) == 77);
+	json_decref(root);
+}
+
+Test(verbs, info_for_people)
+{
+	event(WIRE_CALL, 1, 5);
+	finish();
+	cr_expect(verb(cmd_info, "TRACE") == 0);
+	cr_expect(strstr(said, "state     complete\n"));
+	cr_expect(strstr(said, "thread 11 \"Main \"Thread\"\" 1 events: call 1"));
+	cr_expect(strstr(said, "process 10, child of 1: Python 3.11.2"));
+}
+
+Test(verbs, report_table)
+{
+	for (int i = 0; i < 2; i++) {
+		event(WIRE_CALL, 1, 1000000);
+		event(WIRE_CALL, 1, 2000000);
+		event(WIRE_C_CALL, 1, 1000000);
+		event(WIRE_C_RETURN, 1, 4000000);
+		event(WIRE_RETURN, 1, 1000000);
+		event(WIRE_RETURN, 1, 2000000);
+	}
+	finish();
+	cr_expect(verb(cmd_report, "TRACE") == 0);
+	cr_expect_str_eq(said, "         6 function calls (4 primitive calls) in 0.020 seconds\n\n"
+			       "   Ordered by: internal time\n\n"
+			       "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+			       "      4/2    0.012    0.003    0.020    0.010 a \"b\".py:7(f\\n\\u0001)\n"
+			       "        2    0.008    0.004    0.008    0.004 {method 'join' of 'str' objects}\n\n");
+	cr_expect(verb(cmd_report, "--limit 1 -s name TRACE") == 0);
+	cr_expect(strstr(said, "List reduced from 2 to 1 due to restriction <1>"));
+	cr_expect(strstr(said, "{method 'join'") && !strstr(said, "a \"b\".py"), "< comes before f");
+}
+
+Test(verbs, report_json)
+{
+	json_t *root, *row;
+
+	event(WIRE_CALL, 2, 1);
+	event(WIRE_RETURN, 2, 7);
+	event(WIRE_RETURN, 1, 1);
+	finish();
+	cr_expect(verb(cmd_report, "--json TRACE TRACE") == 0);
+	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+	cr_assert(root);
+	cr_expect(json_integer_value(json_object_get(root, "unmatched")) == 2);
+	row = json_array_get(json_object_get(root, "functions"), 0);
+	cr_expect_str_eq(json_string_value(json_object_get(row, "function")), "\xef\xbf\xbdg\xef\xbf\xbd");
+	cr_expect(json_integer_value(json_object_get(row, "ncalls")) == 2);
+	cr_expect(json_integer_value(json_object_get(row, "tottime_ns")) == 14);
+	json_decref(root);
+}
+
+/* Events of the export with that phase. */
+static size_t phases(const json_t *root, const char *phase)
+{
+	const json_t *one;
+	size_t i, count = 0;
+
+	json_array_foreach(json_object_get(root, "traceEvents"), i, one) count +=
+	    strcmp(json_string_value(json_object_get(one, "ph")), phase) == 0;
+	return count;
+}
+
+static const json_t *first_phase(const json_t *root, const char *phase)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "traceEvents"), i,
+			   one) if (strcmp(json_string_value(json_object_get(one, "ph")), phase) == 0) return one;
+	return NULL;
+}
+
+Test(verbs, export_chrome)
+{
+	const json_t *one;
+	json_t *root;
+
+	every_kind();
+	event(WIRE_CALL, 1, 5);
+	finish();
+	cr_expect(verb(cmd_export, "--format chrome TRACE -o -") == 0);
+	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+	cr_assert(root);
+	cr_expect(phases(root, "B") == 5 && phases(root, "E") == 5, "two calls open at the gap, one at the end");
+	cr_expect(phases(root, "i") == 5, "exception, mark, gap, fork, exit: %zu", phases(root, "i"));
+	cr_expect(phases(root, "M") == 5);
+	cr_expect(phases(root, "C") == 2, "two samples: %zu", phases(root, "C"));
+	one = first_phase(root, "B");
+	cr_expect_str_eq(json_string_value(json_object_get(one, "name")), "f\n\x01");
+	cr_expect(json_number_value(json_object_get(one, "ts")) == 0.005);
+	one = first_phase(root, "C");
+	cr_expect(json_integer_value(json_object_get(json_object_get(one, "args"), "bytes")) == 100);
+	json_decref(root);
+}
+
+Test(verbs, incomplete_traces_end_with_1)
+{
+	every_kind();
+	fixture_flush(fixture, thread);
+	path = fixture_save(fixture);
+	cr_redirect_stderr();
+	cr_expect(verb(cmd_info, "TRACE") == 1);
+	cr_expect(verb(cmd_dump, "TRACE") == 1 && strstr(said, "mark"));
+	cr_expect(verb(cmd_report, "TRACE") == 1);
+	cr_expect(verb(cmd_export, "TRACE -o /dev/null") == 1);
+	cr_expect(verb(cmd_info, "--json TRACE") == 1 && strstr(said, "\"complete\": false"));
+}
+
+Test(verbs, mistakes_end_with_2)
+{
+	static const char *const wrong[] = {"", "--nonsense TRACE", "/nonexistent"};
+
+	finish();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		cr_expect(verb(cmd_info, wrong[i]) == 2, "info %s", wrong[i]);
+		cr_expect(verb(cmd_dump, wrong[i]) == 2, "dump %s", wrong[i]);
+		cr_expect(verb(cmd_report, wrong[i]) == 2, "report %s", wrong[i]);
+		cr_expect(verb(cmd_export, wrong[i]) == 2, "export %s", wrong[i]);
+	}
+	cr_expect(verb(cmd_report, "--sort nonsense TRACE") == 2);
+	cr_expect(verb(cmd_report, "--limit x TRACE") == 2);
+	cr_expect(verb(cmd_report, "--between one TRACE") == 2);
+	cr_expect(verb(cmd_report, "--between a,b --from 1 TRACE") == 2);
+	cr_expect(verb(cmd_export, "--format nonsense TRACE -o /dev/null") == 2);
+	cr_expect(verb(cmd_export, "TRACE") == 2);
+	cr_expect(verb(cmd_export, "TRACE -o /nonexistent/file") == 2);
+	cr_expect(verb(cmd_run, "") == 125);
+	cr_expect(verb(cmd_run, "--nonsense -- true") == 125);
+}
