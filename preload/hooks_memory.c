@@ -168,12 +168,26 @@ void hooks_memory_set(void)
 		set_domain(domain);
 }
 
+/* raw_free() where memory is not recorded. */
+static void raw_free_audit_entry(void *context, void *block)
+{
+	if (block && expected_entry.hook && is_audit_entry(block)) {
+		expected_entry.hook = NULL;
+		free(block);
+		return;
+	}
+	under[WIRE_DOMAIN_RAW].free(context, block);
+}
+
 void hooks_memory_expect_audit_entry(const void *hook, const void *data)
 {
-	struct python_allocator current;
+	struct python_allocator allocator;
 
 	expected_entry = (struct audit_entry){.hook = hook, .data = data};
-	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &current);
-	if (current.free != raw_free)
-		set_domain(WIRE_DOMAIN_RAW);
+	if (config.events & EVENT_MEM)
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	under[WIRE_DOMAIN_RAW] = allocator;
+	allocator.free = raw_free_audit_entry;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
 }
