@@ -364,41 +364,60 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	return value;
 }
 
+/* The entry of a key in the table in use, or the first free one, or NULL where all places that it may have are taken. */
+static struct function_entry *find_entry(const void *key)
+{
+	struct function_entry *table = process->functions;
+	size_t size = (size_t)1 << (64 - process->function_shift), at = (size_t)(definitions_place(key) - table);
+
+	for (size_t i = 0; i < PROBES; i++) {
+		struct function_entry *entry = &table[(at + i) & (size - 1)];
+		const void *found = atomic_load_explicit(&entry->key, memory_order_acquire);
+
+		if (!found || found == key)
+			return entry;
+	}
+	return NULL;
+}
+
 /* The value of a key in the table of functions and types, or 0. */
 static uint64_t recall(const void *key)
 {
-	uint32_t at = definitions_hash(key);
+	struct function_entry *entry = find_entry(key);
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		struct function_entry *entry = &process->functions[(at + i) % FUNCTION_TABLE_SIZE];
-		const void *found = atomic_load_explicit(&entry->key, memory_order_acquire);
-
-		if (found == key)
-			return entry->value;
-		if (!found)
-			break;
-	}
-	return 0;
+	return entry && atomic_load_explicit(&entry->key, memory_order_acquire) == key ? entry->value : 0;
 }
 
-/* A table that is full forgets the key in its first place: its function is then defined once more when next called. */
-static void remember(const void *key, uint64_t value)
+/* A key without a place takes that of another, whose function is then defined once more when next called. */
+static void insert(const void *key, uint64_t value)
 {
-	uint32_t at = definitions_hash(key);
-	struct function_entry *entry = &process->functions[at];
+	struct function_entry *entry = find_entry(key);
 
-	process_lock();
-	for (uint32_t i = 0; i < PROBES; i++) {
-		struct function_entry *next = &process->functions[(at + i) % FUNCTION_TABLE_SIZE];
-
-		if (!atomic_load_explicit(&next->key, memory_order_relaxed)) {
-			entry = next;
-			break;
-		}
-	}
+	if (!entry)
+		entry = definitions_place(key);
 	entry->value = value;
 	/* Release: pairs with the acquire of readers; they use the value only after they saw the key. */
 	atomic_store_explicit(&entry->key, key, memory_order_release);
+}
+
+/* The small table is half full: its entries go to the large one. Readers that still have the small one find less there. */
+static void grow_table(void)
+{
+	struct function_entry *small = process->small_functions;
+
+	process->function_shift = 64 - FUNCTION_TABLE_LARGE_BITS;
+	process->functions = process->large_functions;
+	for (size_t i = 0; i < (size_t)1 << FUNCTION_TABLE_SMALL_BITS; i++)
+		if (small[i].key)
+			insert(small[i].key, small[i].value);
+}
+
+static void remember(const void *key, uint64_t value)
+{
+	process_lock();
+	insert(key, value);
+	if (++process->function_count == 1u << (FUNCTION_TABLE_SMALL_BITS - 1))
+		grow_table();
 	process_unlock();
 }
 

@@ -27,9 +27,13 @@ struct code_extra {
 /* The id of a code object, and CODE_IS_GENERATOR. */
 uint32_t definitions_code(struct object *code);
 
-static inline uint32_t definitions_hash(const void *key)
+/* The place of a key in the table in use. Readers take the shift before the table: the shift of a table is set first. */
+static inline struct function_entry *definitions_place(const void *key)
 {
-	return (uint32_t)(((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - FUNCTION_TABLE_BITS));
+	uint32_t shift = atomic_load_explicit(&process->function_shift, memory_order_relaxed);
+	struct function_entry *table = atomic_load_explicit(&process->functions, memory_order_relaxed);
+
+	return &table[((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> shift];
 }
 
 /* As definitions_code(), by loads alone: 0 also where a closer look is needed. Only where writer_fast is set. */
@@ -47,7 +51,7 @@ static inline uint32_t definitions_code_fast(const struct object *code)
 /* As definitions_function(), likewise. */
 static inline uint32_t definitions_function_fast(const struct python_method *method)
 {
-	struct function_entry *entry = &process->functions[definitions_hash(method)];
+	struct function_entry *entry = definitions_place(method);
 
 	return likely(atomic_load_explicit(&entry->key, memory_order_acquire) == method) ? (uint32_t)entry->value : 0;
 }

@@ -120,6 +120,8 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	mapped_bytes = size;
 	process->base = mapped;
 	process->base_bytes = size;
+	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
+	process->functions = process->small_functions;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
 	*process->header = (struct ring_header){

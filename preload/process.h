@@ -23,8 +23,12 @@ enum process_status {
 	PROCESS_OFF = 3,     /* not recorded: no collector, switched off, or ended */
 };
 
-#define FUNCTION_TABLE_BITS 16
-#define FUNCTION_TABLE_SIZE (1u << FUNCTION_TABLE_BITS)
+/*
+ * C functions and exception types by address. Most programs call some hundreds: they begin with a small table, which
+ * touches few pages, and go over to the large one once when it is half full.
+ */
+#define FUNCTION_TABLE_SMALL_BITS 10
+#define FUNCTION_TABLE_LARGE_BITS 16
 
 /* One C function or exception type. key is stored last (release), so that readers need no lock. */
 struct function_entry {
@@ -43,7 +47,11 @@ struct process {
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
 	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
-	struct function_entry functions[FUNCTION_TABLE_SIZE];
+	uint32_t function_count; /* in the table in use */
+	struct function_entry *_Atomic functions; /* the table in use */
+	_Atomic uint32_t function_shift;	  /* 64 - its bits */
+	struct function_entry small_functions[1u << FUNCTION_TABLE_SMALL_BITS];
+	struct function_entry large_functions[1u << FUNCTION_TABLE_LARGE_BITS];
 	_Alignas(128) struct writer writers[RING_SLOTS];
 };
 

@@ -9,12 +9,18 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "definitions.h"
 #include "process.h"
+
+#define POPULATE_BYTES ((size_t)512 << 10)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
+#endif
 
 struct writer writer_absent;
 int writer_fast;
@@ -61,6 +67,17 @@ static void lose_unslotted(unsigned kind)
 	atomic_fetch_add_explicit(&process->header->lost_unslotted[kind], 1, memory_order_relaxed);
 }
 
+/*
+ * The first thread of a process fills the beginning of its ring while Python starts: one call for those pages is cheaper
+ * than a fault for each. Older kernels (before 5.14) do not know it, and fault.
+ */
+static void populate(struct writer *writer)
+{
+	size_t bytes = (writer->mask + 1) * sizeof(uint64_t);
+
+	madvise(writer->words, bytes < POPULATE_BYTES ? bytes : POPULATE_BYTES, MADV_POPULATE_WRITE);
+}
+
 /* Gives the calling thread a ring. NULL: there is none left. */
 static struct writer *begin_thread(void)
 {
@@ -77,6 +94,8 @@ static struct writer *begin_thread(void)
 				  .mask = slot->data_words - 1,
 				  .last_ticks = slot->start_ticks,
 				  .slot = slot};
+	if (slot == process->slots)
+		populate(writer);
 	/* Release: the collector may read tid and start once it sees LIVE. */
 	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
 	thread_self.writer = writer;
