@@ -16,8 +16,8 @@
  */
 #define POLL_MIN_MS 1
 #define POLL_MAX_MS 8
-#define POLL_IDLE_ROUNDS 64 /* at each length */
-#define WAIT_MS 100	    /* nothing runs, but somebody is to be answered or given up in time */
+#define POLL_IDLE_ROUNDS 64		  /* at each length */
+#define WAIT_MS 100			  /* nothing runs, but somebody is to be answered or given up in time */
 #define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join */
 
 static struct session *find_session(struct collector *collector, const uint8_t *id)
@@ -188,6 +188,9 @@ static int next_timeout_ms(struct collector *collector, const struct drain_resul
 		return bounded ? WAIT_MS : -1;
 	}
 	collector->idle_rounds = result->words > 0 || result->pressed ? 0 : collector->idle_rounds + 1;
+	/* Somebody writes, but little up to now: that may change. */
+	if (result->unread > 0 && collector->idle_rounds > POLL_IDLE_ROUNDS)
+		collector->idle_rounds = POLL_IDLE_ROUNDS;
 	sleep_ms = POLL_MIN_MS + (int)(collector->idle_rounds / POLL_IDLE_ROUNDS);
 	return sleep_ms < POLL_MAX_MS ? sleep_ms : POLL_MAX_MS;
 }

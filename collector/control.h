@@ -30,7 +30,7 @@ struct control_message {
 	const char *exe;
 	const char *cwd;
 	const char *host;
-	const char *output; /* absolute, shorter than PATH_MAX */
+	const char *output;    /* absolute, shorter than PATH_MAX */
 	struct json_t *argv;   /* array of strings */
 	struct json_t *events; /* array of strings */
 	struct json_t *object;

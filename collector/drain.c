@@ -112,9 +112,8 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 
 	if (unread == 0)
 		return false;
-	if (unread > layout->definitions_bytes ||
-	    read_ring(process->memfd, buffer, count, layout->definitions_offset, layout->definitions_bytes,
-		      process->definitions_tail)) {
+	if (unread > layout->definitions_bytes || read_ring(process->memfd, buffer, count, layout->definitions_offset,
+							    layout->definitions_bytes, process->definitions_tail)) {
 		stop_definitions(process);
 		return false;
 	}
@@ -353,16 +352,16 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 	close_reader(process, index, mode != DRAIN_LAST);
 }
 
-static int grow_readers(struct process *process, unsigned count)
+/* Without memory the threads in the slots above wait until there is some. */
+static void grow_readers(struct process *process, unsigned count)
 {
 	struct slot_reader **readers = realloc(process->readers, count * sizeof(*readers));
 
 	if (!readers)
-		return -ENOMEM;
+		return;
 	memset(readers + process->reader_count, 0, (count - process->reader_count) * sizeof(*readers));
 	process->readers = readers;
 	process->reader_count = count;
-	return 0;
 }
 
 /*
@@ -406,8 +405,8 @@ void drain_process(struct process *process, enum drain_mode mode, uint64_t now_n
 	atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
 	if (used > process->layout.slot_count)
 		used = process->layout.slot_count;
-	if (used > process->reader_count && grow_readers(process, used) < 0)
-		used = process->reader_count;
+	if (used > process->reader_count)
+		grow_readers(process, used);
 	for (unsigned i = 0; i < process->reader_count; i++) {
 		read_head(process, i, mode == DRAIN_LAST);
 		if (process->readers[i] && want_slot(process->readers[i], mode, waiting, now_ns))

@@ -40,7 +40,8 @@ static int watch_signals(struct stopper *stopper, struct loop *loop)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
-	*stopper = (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};
+	*stopper =
+	    (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};
 	return stopper->source.fd < 0 ? -errno : loop_add(loop, &stopper->source);
 }
 
@@ -74,8 +75,10 @@ static int activated_socket(void)
 	const char *pid = getenv("LISTEN_PID");
 	const char *count = getenv("LISTEN_FDS");
 
-	if (!pid || !count || atol(pid) != (long)getpid() || atoi(count) < 1)
+	if (!pid || !count || atol(pid) != (long)getpid() || atoi(count) < 1) {
+		unsetenv("LISTEN_FDS"); /* meant for another process */
 		return -1;
+	}
 	return fcntl(3, F_SETFD, FD_CLOEXEC) < 0 || fcntl(3, F_SETFL, O_NONBLOCK) < 0 ? -1 : 3;
 }
 
@@ -100,6 +103,12 @@ static int open_socket(const struct options *options)
 	if (fd < 0)
 		log_error("%s", reason);
 	return fd;
+}
+
+/* systemd's socket file stays for the next time. */
+static bool made_socket_file(const struct options *options)
+{
+	return !options->private && options->socket && options->socket[0] != '@' && !getenv("LISTEN_FDS");
 }
 
 static bool folder_is_there(const char *path)
@@ -160,7 +169,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	error = run(&collector);
-	if (options.socket && options.socket[0] != '@' && config.listen_fd != 3)
+	if (made_socket_file(&options))
 		unlink(options.socket);
 	collector_done(&collector);
 	return error ? 1 : 0;

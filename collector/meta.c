@@ -4,6 +4,7 @@
 #include "meta.h"
 
 #include <jansson.h>
+#include <string.h>
 
 static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 static const char *const start_names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
@@ -19,25 +20,31 @@ static json_t *integer_or_null(int64_t value)
 	return value < 0 ? json_null() : json_integer(value);
 }
 
-/* Paths on Linux are bytes: JSON text is not. What is no UTF-8 appears with U+FFFD in its place. */
-static json_t *text_or_null(const char *text)
+/* Paths on Linux are bytes: JSON text is not. Where it is no UTF-8, U+FFFD stands for each byte that is not ASCII. */
+static json_t *replaced_text(const char *text)
 {
-	json_t *value = text ? json_string(text) : json_null();
 	char clean[8192];
 	size_t length = 0;
 
-	if (value)
-		return value;
 	for (; *text && length < sizeof(clean) - 4; text++) {
 		if ((unsigned char)*text < 0x80) {
 			clean[length++] = *text;
 		} else {
-			clean[length++] = '\xef';
-			clean[length++] = '\xbf';
-			clean[length++] = '\xbd';
+			memcpy(clean + length, "\xef\xbf\xbd", 3);
+			length += 3;
 		}
 	}
 	return json_stringn(clean, length);
+}
+
+static json_t *text_or_null(const char *text)
+{
+	json_t *value;
+
+	if (!text)
+		return json_null();
+	value = json_string(text);
+	return value ? value : replaced_text(text);
 }
 
 static json_t *counts_object(const struct meta_counts *counts)

@@ -10,7 +10,15 @@
 #include "evprof/control.h"
 #include "output.h"
 
-enum { OPTION_PRIVATE = 256, OPTION_SOCKET, OPTION_OUTPUT_DIR, OPTION_OUTPUT, OPTION_ALLOW, OPTION_LOG, OPTION_FOREGROUND };
+enum {
+	OPTION_PRIVATE = 256,
+	OPTION_SOCKET,
+	OPTION_OUTPUT_DIR,
+	OPTION_OUTPUT,
+	OPTION_ALLOW,
+	OPTION_LOG,
+	OPTION_FOREGROUND
+};
 
 static const struct option long_options[] = {
     {"private", no_argument, NULL, OPTION_PRIVATE},

@@ -27,7 +27,7 @@ static void plain_name(const char *name, const char *when_empty, char *plain, si
 
 	if (!name[0])
 		name = when_empty;
-	for (; name[length] && length < plain_bytes - 1; length++)
+	for (; length < plain_bytes - 1 && name[length]; length++)
 		plain[length] = is_plain(name[length]) ? name[length] : '_';
 	plain[length] = '\0';
 	if (plain[0] == '.')
@@ -72,13 +72,13 @@ int output_expand(const char *template, const struct output_values *values, char
 	char text[128];
 	size_t length = 0;
 
-	for (; *template; template++) {
+	for (; *template; template ++) {
 		size_t count = 1;
 
 		text[0] = *template;
 		if (template[0] == '%' && expand_letter(template[1], values, text, sizeof(text))) {
 			count = strlen(text);
-			template++;
+			template ++;
 		}
 		if (count >= path_bytes - length)
 			return -ENAMETOOLONG;

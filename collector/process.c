@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -127,8 +129,8 @@ static int map_slots(struct process *process)
 	uint64_t before = layout->slots_offset - start;
 
 	process->slots_map_bytes = before + (uint64_t)layout->slot_count * sizeof(struct ring_slot);
-	process->slots_map = mmap(NULL, process->slots_map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memfd,
-				  (off_t)start);
+	process->slots_map =
+	    mmap(NULL, process->slots_map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memfd, (off_t)start);
 	if (process->slots_map == MAP_FAILED)
 		return -errno;
 	process->slots = (struct ring_slot *)(void *)((char *)process->slots_map + before);
@@ -171,6 +173,7 @@ int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *
 	}
 	process->slots_map = MAP_FAILED;
 	process->status = -1;
+	process->signal = -1;
 	wrong = check_memfd(memfd, &size);
 	if (!wrong && pread(memfd, &process->layout, sizeof(process->layout), 0) != sizeof(process->layout))
 		wrong = "the memfd cannot be read";
@@ -250,6 +253,47 @@ void process_refuse(int memfd, const char *text)
 		return;
 	answer(header, RING_COLLECTOR_REFUSED, text);
 	munmap(header, RING_PAGE_BYTES);
+}
+
+/* Field `number` (from 3, the first after the name) of a line of /proc/PID/stat; false when it is not there. */
+static bool stat_field(const char *line, unsigned number, uint64_t *value)
+{
+	const char *at = strrchr(line, ')');
+
+	for (unsigned field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %" SCNu64, value) == 1;
+}
+
+void process_read_end(struct process *process)
+{
+	char path[64];
+	char line[1024];
+	uint64_t start_time;
+	uint64_t code;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (length <= 0)
+		return;
+	line[length] = '\0';
+	if (!stat_field(line, 22, &start_time) || start_time != process->start_time || !stat_field(line, 52, &code))
+		return;
+	/* 0 is also what the kernel shows to those who may not know. */
+	if (code == 0)
+		return;
+	if (WIFSIGNALED((int)code)) {
+		process->signal = WTERMSIG((int)code);
+	} else {
+		process->exited = true;
+		process->status = WEXITSTATUS((int)code);
+	}
 }
 
 bool process_image_gone(const struct process *process)

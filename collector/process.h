@@ -45,9 +45,9 @@ struct slot_reader {
 	uint64_t head;	   /* as read at the beginning of the round; tail <= head <= tail + data_words */
 	uint64_t ticks;	   /* the running time at tail */
 	uint64_t since_ns; /* when words that are still unread were first seen; 0: none */
-	bool wanted; /* this round reads it */
+	bool wanted;	   /* this round reads it */
 	bool ended;
-	bool corrupt; /* not read any more */
+	bool corrupt;		   /* not read any more */
 	struct meta_counts events; /* in the trace */
 	struct meta_counts lost;   /* by the collector: unknown words, failed writes */
 };
@@ -65,8 +65,7 @@ struct process {
 
 	pid_t pid;	  /* in the collector's namespace */
 	pid_t sender_pid; /* in its own */
-	enum wire_start start;
-	uint32_t number; /* in the trace */
+	uint32_t number;  /* in the trace */
 
 	uint64_t definitions_tail;
 	bool definitions_bad; /* not read any more */
@@ -75,10 +74,13 @@ struct process {
 
 	uint32_t children; /* joined with start "fork" */
 	uint32_t forks_seen;
-	uint64_t forks_ns; /* when the count was seen to change */
-	bool replaced;	   /* ended by exec; what took its place has not joined, and may yet */
-	bool exec_seen;	   /* WIRE_EXEC came and no EXEC_FAILED after it */
-	int64_t status;	   /* of WIRE_EXIT; -1 not known */
+	uint64_t forks_ns;   /* when the count was seen to change */
+	bool replaced;	     /* ended by exec; what took its place has not joined, and may yet */
+	bool exec_seen;	     /* WIRE_EXEC came and no EXEC_FAILED after it */
+	int64_t status;	     /* of WIRE_EXIT, or as the kernel has it; -1 not known */
+	int64_t signal;	     /* that ended it; -1 not known, or none */
+	bool exited;	     /* by itself, the kernel says */
+	uint64_t start_time; /* field 22 of /proc/PID/stat: tells a reused pid */
 	uint64_t last_ticks;
 	uint64_t exec_check_ns;
 
@@ -105,6 +107,9 @@ void process_attach(struct process *process);
 /* Writes text and state where the target reads them, and wakes it. Works for any memfd that holds a header. */
 void process_refuse(int memfd, const char *text);
 void process_answer(struct process *process, enum ring_collector_state state, const char *text);
+
+/* How a process that the pidfd says is dead has ended, if it is not reaped yet: sets status, signal and exited. */
+void process_read_end(struct process *process);
 
 /* After an exec into something else, the memory is mapped by nobody but us. False when it cannot be told. */
 bool process_image_gone(const struct process *process);

@@ -33,11 +33,20 @@ struct server {
 	struct loop *loop;
 	struct server_handler handler;
 	bool allow_other_users;
-	bool paused; /* out of descriptors: not in the loop until one is free */
+	bool paused;	    /* out of descriptors: not in the loop until one is free */
 	struct peer *peers; /* newest first */
 	unsigned peer_count;
 	char message[CONTROL_MESSAGE_MAX_BYTES + 1];
 };
+
+static void free_peer(struct peer *peer)
+{
+	if (peer->source.fd >= 0) {
+		loop_remove(peer->server->loop, &peer->source);
+		close(peer->source.fd);
+	}
+	free(peer);
+}
 
 static void close_peer(struct peer *peer)
 {
@@ -47,11 +56,7 @@ static void close_peer(struct peer *peer)
 		link = &(*link)->next;
 	*link = peer->next;
 	peer->server->peer_count--;
-	if (peer->source.fd >= 0) {
-		loop_remove(peer->server->loop, &peer->source);
-		close(peer->source.fd);
-	}
-	free(peer);
+	free_peer(peer);
 }
 
 /* A hold connection goes on as something else: it leaves the list, and its descriptor stays open. */
@@ -302,8 +307,12 @@ int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const s
 
 void server_free(struct server *server)
 {
-	while (server->peers)
-		close_peer(server->peers);
+	while (server->peers) {
+		struct peer *peer = server->peers;
+
+		server->peers = peer->next;
+		free_peer(peer);
+	}
 	if (!server->paused)
 		loop_remove(server->loop, &server->source);
 	close(server->source.fd);

@@ -19,8 +19,8 @@ struct server;
 /* What the server hands on: descriptors go over with a 0; otherwise they stay the server's and `reason` is sent. */
 struct server_handler {
 	void *context;
-	int (*join)(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid,
-		    char *reason, size_t reason_bytes);
+	int (*join)(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid, char *reason,
+		    size_t reason_bytes);
 	int (*hold)(void *context, const struct control_message *message, int fd, char *reason, size_t reason_bytes);
 };
 

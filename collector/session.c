@@ -15,6 +15,11 @@
 #include "log.h"
 #include "process.h"
 
+/*
+ * The first records come in quick succession: without two of them that lie apart, the times of a trace that is cut
+ * short mean nothing.
+ */
+#define CLOCK_FIRST_NS UINT64_C(10000000)
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
@@ -31,6 +36,7 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 		return NULL;
 	}
 	session->tools = tools;
+	session->clock_step_ns = CLOCK_FIRST_NS;
 	session->writer = (struct trace_writer){.fd = -1, .error = -EBADF};
 	memcpy(session->id, first->session, sizeof(session->id));
 	return session;
@@ -60,6 +66,12 @@ uint32_t session_live(const struct session *session)
 	return live;
 }
 
+/* After an exec the process lives on, and what runs in it now may be a Python that is about to join. */
+static bool awaits_successor(const struct process *process)
+{
+	return process->replaced && !process->dead;
+}
+
 /* What the closing line says: valid in the header once collector_state is. */
 static void fill_summary(const struct session *session, const struct process *process)
 {
@@ -69,7 +81,7 @@ static void fill_summary(const struct session *session, const struct process *pr
 
 	for (const struct process *other = session->processes; other; other = other->next) {
 		lost += drain_lost(other);
-		running += !other->complete && other != process;
+		running += (!other->complete || awaits_successor(other)) && other != process;
 	}
 	atomic_store_explicit(&header->summary_processes, session->process_count, memory_order_relaxed);
 	atomic_store_explicit(&header->summary_running, running, memory_order_relaxed);
@@ -150,7 +162,8 @@ static void write_clocks(struct session *session, uint64_t now_ns)
 {
 	struct trace_clock records[SESSION_CLOCKS];
 
-	session->clock_next_ns = now_ns + CLOCK_EVERY_NS;
+	session->clock_next_ns = now_ns + session->clock_step_ns;
+	session->clock_step_ns *= session->clock_step_ns < CLOCK_EVERY_NS ? 2 : 1;
 	for (unsigned i = 0; i < session->clock_count; i++)
 		clock_calibrate(session->clocks[i].kind, session->clocks[i].shift, &records[i]);
 	if (session->clock_count > 0)
@@ -213,6 +226,7 @@ static void open_trace(struct session *session, const struct control_message *fi
 	error = trace_writer_open(&session->writer, session->tools->packer, fd, session->id);
 	if (error) {
 		close(fd);
+		unlink(session->path);
 		open_failed(session, error);
 	}
 }
@@ -252,7 +266,7 @@ static void complete(struct session *session, struct process *process, const cha
 	struct meta_process_end end = {.process = process->number,
 				       .how = how,
 				       .status = process->status,
-				       .signal = -1,
+				       .signal = process->signal,
 				       .end_ticks = process->last_ticks};
 	struct drain_result ignored = {0};
 
@@ -280,7 +294,7 @@ static const char *end_of(struct process *process, uint64_t now_ns)
 	if (state == RING_TARGET_REPLACED)
 		return "detached";
 	if (process->dead)
-		return process->exec_seen ? "exec" : "killed";
+		return process->exec_seen ? "exec" : process->exited ? "exit" : "killed";
 	if (!process->exec_seen || now_ns < process->exec_check_ns)
 		return NULL;
 	process->exec_check_ns = now_ns + EXEC_CHECK_NS;
@@ -294,6 +308,7 @@ static void process_died(struct loop_source *source, uint32_t events)
 	(void)events;
 	loop_remove(process->session->tools->loop, source);
 	process->dead = true;
+	process_read_end(process);
 }
 
 /* The image that had this pid before is no more, whatever its pidfd says. */
@@ -324,9 +339,9 @@ static void describe(struct session *session, struct process *process, const str
 
 	use_clock(session, layout->clock_kind, layout->clock_shift);
 	write_clocks(session, now_ns);
-	session_write_json(session, process->number, TRACE_NOBODY,
-			   meta_process(join, process->number, layout->clock_kind, layout->clock_shift,
-					layout->start_ticks));
+	session_write_json(
+	    session, process->number, TRACE_NOBODY,
+	    meta_process(join, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
 }
 
 int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd, pid_t pid,
@@ -340,7 +355,7 @@ int session_join(struct session *session, const struct control_message *join, in
 		return error;
 	process->session = session;
 	process->sender_pid = join->pid;
-	process->start = join->start;
+	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
 	process->source.ready = process_died;
 	error = process->dead ? 0 : loop_add(session->tools->loop, &process->source);
@@ -414,17 +429,18 @@ static void forget_dead(struct session *session)
 
 static void answer_holds(struct session *session, uint64_t now_ns)
 {
-	struct meta_summary summary = {.trace = session->path[0] && session->writer.error != -EBADF ? session->path
-												    : NULL,
+	struct meta_summary summary = {.trace =
+					   session->path[0] && session->writer.error != -EBADF ? session->path : NULL,
 				       .error = session->failed ? session->error : NULL,
 				       .events = session->events,
 				       .lost = session->lost,
-				       .processes = session->process_count,
-				       .running = session_live(session)};
+				       .processes = session->process_count};
 	struct hold **link = &session->holds;
 
-	for (const struct process *process = session->processes; process; process = process->next)
+	for (const struct process *process = session->processes; process; process = process->next) {
 		summary.lost += drain_lost(process);
+		summary.running += !session->finished && (!process->complete || awaits_successor(process));
+	}
 	while (*link) {
 		struct hold *hold = *link;
 
@@ -475,11 +491,10 @@ static bool child_expected(const struct session *session, uint64_t now_ns)
 	return session->missing_children > 0 && now_ns < session->grace_until_ns;
 }
 
-/* After an exec the process lives on, and what runs in it now may be a Python that is about to join. */
 static bool successor_expected(const struct session *session)
 {
 	for (const struct process *process = session->processes; process; process = process->next) {
-		if (process->replaced && !process->dead)
+		if (awaits_successor(process))
 			return true;
 	}
 	return false;

@@ -69,6 +69,7 @@ struct session {
 	struct session_clock clocks[SESSION_CLOCKS];
 	unsigned clock_count;
 	uint64_t clock_next_ns;
+	uint64_t clock_step_ns;
 };
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first);

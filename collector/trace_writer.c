@@ -51,8 +51,8 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 	size_t done = 0;
 
 	while (done < count) {
-		ssize_t wrote = pwrite(writer->fd, (const char *)bytes + done, count - done,
-				       (off_t)(writer->offset + done));
+		ssize_t wrote =
+		    pwrite(writer->fd, (const char *)bytes + done, count - done, (off_t)(writer->offset + done));
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
@@ -70,9 +70,8 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 
 int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, const uint8_t session[16])
 {
-	struct trace_header header = {.version = TRACE_VERSION,
-				      .header_bytes = sizeof(header),
-				      .created_ns = clock_realtime_ns()};
+	struct trace_header header = {
+	    .version = TRACE_VERSION, .header_bytes = sizeof(header), .created_ns = clock_realtime_ns()};
 	int error;
 
 	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
@@ -182,8 +181,7 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 
 int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes)
 {
-	struct trace_end end = {
-	    .magic = TRACE_END_MAGIC, .events = events, .lost = lost, .processes = processes};
+	struct trace_end end = {.magic = TRACE_END_MAGIC, .events = events, .lost = lost, .processes = processes};
 	int error = writer->error;
 
 	if (!error && (writer->entry_count > 0 || writer->index_offset == 0))

@@ -20,7 +20,7 @@
 struct trace_packer;
 
 struct trace_writer {
-	int fd; /* owned; -1 when closed */
+	int fd;	   /* owned; -1 when closed */
 	int error; /* -errno of the write that failed: nothing is written any more */
 	struct trace_packer *packer;
 	uint64_t offset;

@@ -132,11 +132,11 @@ const char *fake_join_text(const struct fake_join *join)
 
 	snprintf(text, sizeof(text),
 		 "{\"evprof\":1,\"type\":\"join\",\"session\":\"%s\",\"start\":\"%s\",\"pid\":%d,\"ppid\":%d,"
-		 "\"start_time\":1,\"python\":\"3.11.2\",\"program\":\"%s\",\"argv\":[\"prog\",\"a b\"],"
+		 "\"start_time\":%llu,\"python\":\"3.11.2\",\"program\":\"%s\",\"argv\":[\"prog\",\"a b\"],"
 		 "\"exe\":\"/usr/bin/python3\",\"cwd\":\"/\",\"host\":\"box\",\"output\":\"%s\",\"root\":true,"
 		 "\"events\":[\"call\",\"mem\"]}",
 		 join->session ? join->session : FAKE_SESSION, join->start ? join->start : "exec",
-		 (int)(join->pid ? join->pid : getpid()), (int)(join->ppid ? join->ppid : getppid()),
+		 (int)(join->pid ? join->pid : getpid()), (int)(join->ppid ? join->ppid : getppid()), join->start_time,
 		 join->program ? join->program : "prog", join->output ? join->output : "/nowhere/%n.evp");
 	return text;
 }
@@ -190,7 +190,7 @@ void fake_event(struct fake_target *target, unsigned slot, uint64_t word, const 
 
 	data[head++ & (at->data_words - 1)] = word;
 	for (unsigned i = 0; i < wire_extra_words(kind); i++)
-		data[head++ & (at->data_words - 1)] = extra[i];
+		data[head++ & (at->data_words - 1)] = extra ? extra[i] : 0;
 	ring_publish(at, head);
 	target->emitted += !wire_is_bookkeeping(kind);
 }

@@ -28,6 +28,7 @@ struct fake_join {
 	const char *output;
 	pid_t pid;
 	pid_t ppid;
+	unsigned long long start_time;
 };
 
 #define FAKE_SESSION "00112233445566778899aabbccddeeff"

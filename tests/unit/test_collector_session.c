@@ -254,6 +254,21 @@ Test(collector_session, memory_of_a_large_ring_goes_back)
 	fake_target_free(&target);
 }
 
+/* Field 22 of /proc/self/stat. */
+static unsigned long long own_start_time(void)
+{
+	char line[1024] = "";
+	unsigned long long value = 0;
+	const char *at;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+	if (read(fd, line, sizeof(line) - 1) > 0 && (at = strrchr(line, ')')))
+		sscanf(at + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+		       &value);
+	close(fd);
+	return value;
+}
+
 /* A child that joins, writes one call and stops; the caller kills it. */
 static pid_t start_child(struct fake_target *target, struct fake_join how)
 {
@@ -263,6 +278,7 @@ static pid_t start_child(struct fake_target *target, struct fake_join how)
 		how.output = output;
 		how.pid = getpid();
 		how.ppid = getppid();
+		how.start_time = own_start_time();
 		if (fake_target_join(target, socket_name, &how) == 0) {
 			fake_thread_start(target, 0, (uint32_t)getpid(), 10);
 			fake_call(target, 0, WIRE_CALL, 1, 1);
@@ -289,6 +305,7 @@ Test(collector_session, what_a_killed_process_wrote_is_there)
 	waitpid(child, NULL, 0);
 	trace = read_whole(target.header->text);
 	cr_assert_str_eq(how_ended(trace, 0), "killed");
+	cr_assert_eq(json_integer_value(json_object_get(trace->processes[0]->end, "signal")), SIGKILL);
 	cr_assert_eq(count_of(trace, 0, WIRE_CALL), 1);
 	trace_close(trace);
 	fake_target_free(&target);
@@ -430,14 +447,16 @@ Test(collector_session, exec_into_another_program_ends_the_image_too)
 	}
 	close(ready[1]);
 	cr_assert_eq(read(ready[0], &(char){0}, 1), 0, "the pipe ends with the exec");
-	/* The test itself maps the memory, the child does not any more. */
+	/* The test itself maps the memory, the child does not any more; what it runs now may still join. */
+	cr_assert(turn_until(&target, RING_COLLECTOR_DRAINED));
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_DRAINED);
+	cr_assert_eq(atomic_load(&target.header->summary_running), 0, "this one is not counted");
+	kill(child, SIGKILL);
 	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
-	cr_assert_eq(kill(child, 0), 0);
+	waitpid(child, NULL, 0);
 	trace = read_whole(target.header->text);
 	cr_assert_str_eq(how_ended(trace, 0), "exec");
 	trace_close(trace);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
 	fake_target_free(&target);
 }
 
@@ -619,6 +638,21 @@ Test(collector_session, a_folder_that_is_not_there_fails_the_session_not_the_pro
 	fake_target_free(&target);
 }
 
+Test(collector_session, a_disk_that_is_full_from_the_beginning_leaves_no_file)
+{
+	const struct rlimit none = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+	struct fake_target target;
+	char path[256];
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	cr_assert_neq(access(path, F_OK), 0);
+	fake_target_free(&target);
+}
+
 Test(collector_session, a_full_disk_keeps_what_was_written)
 {
 	const struct rlimit small = {.rlim_cur = 65536, .rlim_max = RLIM_INFINITY};
@@ -665,6 +699,46 @@ Test(collector_session, stopping_finishes_the_file)
 	cr_assert_str_eq(how_ended(trace, 0), "detached");
 	cr_assert_eq(trace->end.events, 1);
 	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, an_exit_past_all_hooks_is_an_exit)
+{
+	struct fake_target target;
+	struct trace *trace;
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = start_child(&target, (struct fake_join){.program = "prog"});
+	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
+	kill(child, SIGCONT); /* it goes on to _exit(1) */
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	waitpid(child, NULL, 0);
+	trace = read_whole(target.header->text);
+	cr_assert_str_eq(how_ended(trace, 0), "exit");
+	cr_assert_eq(json_integer_value(json_object_get(trace->processes[0]->end, "status")), 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, another_user_is_refused_with_the_reason)
+{
+	struct fake_target target;
+	struct fake_join how = {.output = output};
+	pid_t child;
+
+	if (geteuid() != 0)
+		cr_skip("only root can become another user");
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = fork();
+	if (child == 0)
+		_exit(setuid(65534) < 0 || fake_target_join(&target, socket_name, &how) < 0);
+	accept_all();
+	cr_assert_eq(waitpid(child, NULL, 0), child);
+	accept_all();
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_REFUSED);
+	cr_assert_str_eq(target.header->text, "the collector serves user 0 only, not user 65534: start it with "
+					      "--allow-other-users");
 	fake_target_free(&target);
 }
 

@@ -1,0 +1,41 @@
+/*
+ * fuzz_control.c - any bytes as the message of a stranger: parsed or refused, and what is made of it is valid JSON.
+ */
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/control.h"
+#include "collector/meta.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_meta(const struct control_message *message)
+{
+	char *text = meta_process(message, 1, 1, 3, UINT64_MAX);
+	json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+
+	if (!object)
+		abort();
+	json_decref(object);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct control_message message;
+	char reason[256] = "";
+
+	if (control_parse((const char *)data, size, &message, reason, sizeof(reason)) < 0) {
+		if (!reason[0] || strchr(reason, '\n'))
+			abort();
+		return 0;
+	}
+	if (message.output[0] != '/')
+		abort();
+	if (message.type == CONTROL_JOIN)
+		check_meta(&message);
+	control_message_done(&message);
+	return 0;
+}

@@ -1,0 +1,158 @@
+/*
+ * test_collector_events.c - splitting words into the parts of a chunk, and back with the tools' unpacker.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/events.h"
+#include "tools/trace_reader.h"
+
+static struct events_buffer *buffer;
+
+static void set_up(void)
+{
+	buffer = events_buffer_new();
+	cr_assert(buffer);
+}
+
+static void tear_down(void)
+{
+	events_buffer_free(buffer);
+}
+
+TestSuite(collector_events, .init = set_up, .fini = tear_down, .timeout = 60);
+
+/* Puts words where the drain puts them. */
+static void split(const uint64_t *words, size_t count, uint64_t start, struct events *events)
+{
+	memcpy(events_words(buffer), words, count * sizeof(words[0]));
+	events_split(buffer, count, start, events);
+}
+
+Test(collector_events, times_add_up)
+{
+	const uint64_t words[] = {wire_word(wire_head(WIRE_CALL, 1), 10), wire_word(wire_head(WIRE_TIME, 0), 0), 5000,
+				  wire_word(wire_head(WIRE_RETURN, 1), 7)};
+	struct events events;
+
+	split(words, 4, 100, &events);
+	cr_assert_eq(events.events, 3);
+	cr_assert_eq(events.extras, 1);
+	cr_assert_eq(events.first_ticks, 100);
+	cr_assert_eq(events.last_ticks, 5007);
+	cr_assert_eq(events.counts[WIRE_TIME], 1);
+}
+
+Test(collector_events, an_event_that_is_not_whole_stays)
+{
+	const uint64_t words[] = {wire_word(wire_head(WIRE_CALL, 1), 10),
+				  wire_word(wire_memory_head(WIRE_REALLOC, 0, 8), 3), 1, 2};
+	struct events events;
+
+	for (size_t count = 2; count <= 3; count++) {
+		split(words, count, 0, &events);
+		cr_assert_eq(events.used_words, 1, "of %zu", count);
+		cr_assert_eq(events.events, 1);
+		cr_assert_eq(events.last_ticks, 10, "the time of the rest comes with the rest");
+	}
+	split(words, 4, 0, &events);
+	cr_assert_eq(events.used_words, 4);
+	cr_assert_eq(events.extras, 2);
+}
+
+Test(collector_events, unknown_kinds_are_dropped_and_counted)
+{
+	uint64_t words[40];
+	struct events events;
+	size_t count = 0;
+
+	for (unsigned kind = WIRE_KINDS; kind < WIRE_KIND_SLOTS; kind++)
+		words[count++] = wire_word(wire_head(kind, 5), 1000);
+	words[count++] = 0;
+	words[count++] = wire_word(wire_head(WIRE_CALL, 1), 1);
+	split(words, count, 0, &events);
+	cr_assert_eq(events.events, 1);
+	cr_assert_eq(events.unknown, WIRE_KIND_SLOTS - WIRE_KINDS + 1);
+	cr_assert_eq(events.used_words, count);
+	cr_assert_eq(events.last_ticks, 1);
+}
+
+Test(collector_events, the_last_of_some_kinds_is_found)
+{
+	const uint64_t words[] = {wire_word(wire_head(WIRE_EXEC, 1), 1), wire_word(wire_head(WIRE_EXEC_FAILED, 2), 1),
+				  wire_word(wire_head(WIRE_CALL, 3), 1)};
+	struct events events;
+	uint32_t argument = 0;
+	unsigned kind = 0;
+
+	split(words, 3, 0, &events);
+	cr_assert(events_last_of(&events, 1u << WIRE_EXEC | 1u << WIRE_EXEC_FAILED, &kind, &argument));
+	cr_assert_eq(kind, WIRE_EXEC_FAILED);
+	cr_assert_eq(argument, 2);
+	cr_assert_not(events_last_of(&events, 1u << WIRE_EXIT, &kind, &argument));
+}
+
+/* Fills words with whole events of every kind; gives their number of words. */
+static size_t make_words(uint64_t *words, size_t max)
+{
+	size_t count = 0;
+
+	while (count + 1 + WIRE_EXTRA_MAX <= max) {
+		unsigned kind = 1 + (unsigned)rand() % (WIRE_KINDS - 1);
+		uint32_t ticks = rand() % 4 ? (uint32_t)rand() % 300 : (uint32_t)rand() * 3u;
+
+		words[count++] = wire_word(wire_head(kind, (uint32_t)rand() & WIRE_ARG_MAX), ticks);
+		for (unsigned i = wire_extra_words(kind); i > 0; i--)
+			words[count++] = (uint64_t)rand() << 40 ^ (uint64_t)rand() << 17 ^ (uint64_t)rand();
+	}
+	return count;
+}
+
+/* Words, as the reader of the tools gives the payload back. */
+static size_t join_words(const struct trace_events *events, uint64_t *words)
+{
+	size_t count = 0;
+	size_t extra = 0;
+
+	for (uint32_t i = 0; i < events->count; i++) {
+		words[count++] = wire_word(events->heads[i], events->ticks[i]);
+		for (unsigned k = wire_extra_words(wire_head_kind(events->heads[i])); k > 0; k--)
+			words[count++] = events->extras[extra++];
+	}
+	return count;
+}
+
+Test(collector_events, what_the_reader_unpacks_is_what_was_split)
+{
+	static uint64_t words[EVENTS_WORDS_MAX];
+	static uint64_t again[EVENTS_WORDS_MAX];
+	const size_t sizes[] = {3, 4, 17, 100, 1001, 8192, EVENTS_WORDS_MAX};
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct trace_payload payload = {0};
+		struct trace_events unpacked;
+		struct events events;
+		size_t count = make_words(words, sizes[i]);
+		uint32_t sum = 0;
+
+		split(words, count, 7, &events);
+		cr_assert_eq(events.used_words, count);
+		for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+			sum += events.counts[kind];
+		cr_assert_eq(sum, events.events);
+		size_t bytes;
+		const void *raw = events_payload(buffer, &events, &bytes);
+
+		cr_assert(bytes <= EVENTS_PAYLOAD_MAX_BYTES);
+		payload.raw = malloc(bytes);
+		memcpy(payload.raw, raw, bytes);
+		payload.chunk.events = events.events;
+		payload.chunk.extras = events.extras;
+		payload.chunk.raw_bytes = (uint32_t)bytes;
+		cr_assert_eq(trace_unpack_events(&payload, &unpacked), 0);
+		cr_assert_eq(join_words(&unpacked, again), count);
+		cr_assert_eq(memcmp(words, again, count * sizeof(words[0])), 0);
+		trace_payload_done(&payload);
+	}
+}

@@ -1,0 +1,313 @@
+/*
+ * test_collector_parts.c - the small parts of the collector: messages, output paths, options, the trace writer.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/clock.h"
+#include "collector/control.h"
+#include "collector/options.h"
+#include "collector/output.h"
+#include "collector/server.h"
+#include "collector/trace_writer.h"
+#include "evprof/ring.h"
+#include "fake_target.h"
+#include "tools/trace_reader.h"
+
+static char folder[64];
+
+static void set_up(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	strcpy(folder, "/tmp/evprof-test-XXXXXX");
+	cr_assert(mkdtemp(folder));
+}
+
+static void tear_down(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(collector_parts, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static int parse(const char *text, char *reason, size_t reason_bytes)
+{
+	struct control_message message;
+	int error = control_parse(text, strlen(text), &message, reason, reason_bytes);
+
+	if (!error)
+		control_message_done(&message);
+	return error;
+}
+
+Test(collector_parts, a_join_is_parsed)
+{
+	const char *text = fake_join_text(&(struct fake_join){.start = "fork", .pid = 12, .ppid = 3});
+	struct control_message message;
+	char reason[256] = "";
+
+	cr_assert_eq(control_parse(text, strlen(text), &message, reason, sizeof(reason)), 0, "%s", reason);
+	cr_assert_eq(message.type, CONTROL_JOIN);
+	cr_assert_eq(message.start, WIRE_START_FORK);
+	cr_assert_eq(message.pid, 12);
+	cr_assert_eq(message.ppid, 3);
+	cr_assert_eq(message.session[0], 0x00);
+	cr_assert_eq(message.session[15], 0xff);
+	cr_assert(message.root);
+	cr_assert_str_eq(message.host, "box");
+	control_message_done(&message);
+}
+
+/* Every member is needed, and none may be of another type. */
+Test(collector_parts, every_member_is_checked)
+{
+	const char *good = fake_join_text(&(struct fake_join){.pid = 12});
+	json_t *object = json_loads(good, 0, NULL);
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(object, name, value)
+	{
+		for (int wrong = 0; wrong < 2; wrong++) {
+			json_t *copy = json_deep_copy(object);
+			char reason[256] = "";
+			char *text;
+
+			if (wrong)
+				json_object_set_new(copy, name, json_pack("[[i]]", 1));
+			else
+				json_object_del(copy, name);
+			text = json_dumps(copy, 0);
+			cr_assert_eq(parse(text, reason, sizeof(reason)), -EINVAL, "%s", name);
+			cr_assert(reason[0]);
+			free(text);
+			json_decref(copy);
+		}
+	}
+	json_decref(object);
+}
+
+Test(collector_parts, values_out_of_range_are_refused)
+{
+	const char *const changes[][2] = {{"pid", "0"},
+					  {"pid", "-1"},
+					  {"pid", "99999999999"},
+					  {"session", "\"0011\""},
+					  {"session", "\"0011223344556677889900aabbccddeeffGG\""},
+					  {"session", "\"0011223344556677889900aabbccddEE\""},
+					  {"output", "\"relative\""},
+					  {"start", "\"begin\""},
+					  {"evprof", "2"}};
+
+	for (unsigned i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		json_t *object = json_loads(fake_join_text(&(struct fake_join){.pid = 12}), 0, NULL);
+		char reason[256] = "";
+		char *text;
+
+		json_object_set_new(object, changes[i][0], json_loads(changes[i][1], JSON_DECODE_ANY, NULL));
+		text = json_dumps(object, 0);
+		cr_assert_eq(parse(text, reason, sizeof(reason)), -EINVAL, "%s %s", changes[i][0], changes[i][1]);
+		free(text);
+		json_decref(object);
+	}
+}
+
+Test(collector_parts, templates_are_expanded)
+{
+	const struct output_values values = {.program = "my app/../x", .host = ".box", .pid = 42};
+	const struct output_values nameless = {.program = "", .host = "", .pid = 1};
+	char path[256];
+	char small[8];
+
+	cr_assert_eq(output_expand("/a b:c/%n-%p@%h%%%q%", &values, path, sizeof(path)), 0);
+	cr_assert_str_eq(path, "/a b:c/my_app_.._x-42@_box%%q%");
+	cr_assert_eq(output_expand("%n%h", &nameless, path, sizeof(path)), 0);
+	cr_assert_str_eq(path, "pythonhost");
+	cr_assert_eq(output_expand("%t", &values, path, sizeof(path)), 0);
+	cr_assert_eq(strlen(path), strlen("20260101-000000"));
+	cr_assert_eq(output_expand("12345678", &values, small, sizeof(small)), -ENAMETOOLONG);
+	cr_assert_eq(output_expand("1234567", &values, small, sizeof(small)), 0);
+}
+
+Test(collector_parts, a_template_of_the_daemon_stays_in_its_folder)
+{
+	cr_assert(output_is_below("evprof-%n-%p.evp"));
+	cr_assert(output_is_below("a/b..c/%n"));
+	cr_assert_not(output_is_below("/etc/passwd"));
+	cr_assert_not(output_is_below("../x"));
+	cr_assert_not(output_is_below("a/../../x"));
+	cr_assert_not(output_is_below("a/.."));
+	cr_assert_not(output_is_below("a/"));
+	cr_assert_not(output_is_below(""));
+}
+
+Test(collector_parts, existing_files_of_a_daemon_are_kept)
+{
+	char path[256];
+	char expected[256];
+
+	for (int i = 1; i <= 3; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/x.evp", folder);
+		fd = output_create(path, sizeof(path), OUTPUT_ADD_SUFFIX);
+		cr_assert(fd >= 0);
+		close(fd);
+		if (i == 1)
+			snprintf(expected, sizeof(expected), "%s/x.evp", folder);
+		else
+			snprintf(expected, sizeof(expected), "%s/x-%d.evp", folder, i);
+		cr_assert_str_eq(path, expected);
+	}
+}
+
+Test(collector_parts, a_device_or_folder_is_not_replaced)
+{
+	char path[256] = "/dev/null";
+
+	cr_assert_eq(output_create(path, sizeof(path), OUTPUT_REPLACE), -EEXIST);
+	snprintf(path, sizeof(path), "%s", folder);
+	cr_assert_eq(output_create(path, sizeof(path), OUTPUT_REPLACE), -EEXIST);
+}
+
+Test(collector_parts, calibration_is_of_one_moment)
+{
+	struct trace_clock first;
+	struct trace_clock second;
+
+	clock_calibrate(RING_CLOCK_MONOTONIC, 3, &first);
+	clock_calibrate(RING_CLOCK_MONOTONIC, 3, &second);
+	cr_assert_eq(first.ticks, first.monotonic_ns >> 3);
+	cr_assert(second.monotonic_ns > first.monotonic_ns);
+	cr_assert(clock_realtime_ns() - second.realtime_ns < UINT64_C(1000000000));
+}
+
+static int new_file(char path[256])
+{
+	snprintf(path, 256, "%s/w.evp", folder);
+	return output_create(path, 256, OUTPUT_REPLACE);
+}
+
+Test(collector_parts, the_index_finds_every_chunk)
+{
+	const uint8_t session[16] = {1};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_writer writer;
+	struct trace *trace;
+	char error[256] = "";
+	char text[512];
+	char path[256];
+	const struct trace_clock clock = {.ticks = 1, .monotonic_ns = 1, .realtime_ns = 1};
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_CLOCK, .process = TRACE_NOBODY, .thread = TRACE_NOBODY};
+
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
+	for (unsigned i = 0; i < 3 * TRACE_INDEX_EVERY + 5; i++)
+		cr_assert_eq(trace_writer_chunk(&writer, &chunk, &clock, sizeof(clock)), 0);
+	cr_assert(writer.entry_capacity <= TRACE_INDEX_EVERY, "memory does not grow with the file");
+	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), 0);
+	trace_writer_close(&writer);
+	trace_packer_free(packer);
+
+	cr_assert_eq(trace_open(&trace, path, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), TRACE_EXIT_FINE, "%s", text);
+	cr_assert(trace->complete);
+	cr_assert_eq(trace->place_count, 3 * TRACE_INDEX_EVERY + 5);
+	trace_close(trace);
+}
+
+Test(collector_parts, a_failed_write_leaves_whole_chunks_and_stays_failed)
+{
+	const struct rlimit small = {.rlim_cur = 10000, .rlim_max = RLIM_INFINITY};
+	const uint8_t session[16] = {1};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_META, .process = TRACE_NOBODY, .thread = TRACE_NOBODY};
+	struct trace_writer writer;
+	struct stat status;
+	uint8_t noise[3000];
+	uint64_t end;
+	char path[256];
+
+	for (unsigned i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)rand();
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, sizeof(noise)), 0);
+	end = writer.offset;
+	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, sizeof(noise)), -EFBIG);
+	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 8), -EFBIG, "even if it would fit");
+	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), -EFBIG);
+	cr_assert_eq(stat(path, &status), 0);
+	cr_assert_eq(status.st_size, end);
+	trace_writer_close(&writer);
+	trace_packer_free(packer);
+}
+
+Test(collector_parts, a_socket_left_behind_is_replaced_one_in_use_is_not)
+{
+	char path[256];
+	char reason[256] = "";
+	struct stat status;
+	int first;
+	int second;
+
+	snprintf(path, sizeof(path), "%s/sock", folder);
+	first = server_listen(path, false, reason, sizeof(reason));
+	cr_assert(first >= 0, "%s", reason);
+	cr_assert_eq(stat(path, &status), 0);
+	cr_assert_eq(status.st_mode & 0777, 0600);
+	cr_assert_eq(server_listen(path, false, reason, sizeof(reason)), -EADDRINUSE);
+	cr_assert(strstr(reason, "is in use"));
+	close(first);
+	second = server_listen(path, false, reason, sizeof(reason));
+	cr_assert(second >= 0, "%s", reason);
+	close(second);
+	unlink(path);
+	close(open(path, O_CREAT | O_WRONLY, 0600));
+	cr_assert_eq(server_listen(path, false, reason, sizeof(reason)), -EADDRINUSE, "a file of the user's");
+	cr_assert_eq(stat(path, &status), 0);
+}
+
+static enum options_result options_of(const char *const *words, struct options *options)
+{
+	char *arguments[8] = {"evprof-collector"};
+	int count = 1;
+
+	while (words[count - 1] && count < 7) {
+		arguments[count] = (char *)(uintptr_t)words[count - 1];
+		count++;
+	}
+	optind = 0; /* getopt begins anew */
+	return options_parse(count, arguments, options);
+}
+
+Test(collector_parts, options_are_checked)
+{
+	struct options options;
+
+	cr_assert_eq(options_of((const char *[]){"--private", NULL}, &options), OPTIONS_RUN);
+	cr_assert(options.private);
+	cr_assert_eq(options_of((const char *[]){"--socket", "@x", "--output-dir", "/tmp", NULL}, &options),
+		     OPTIONS_RUN);
+	cr_assert_str_eq(options.output, OUTPUT_DEFAULT);
+	cr_assert_eq(options_of((const char *[]){"--socket", "@x", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--private", "--socket", "@x", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--private", "--log", "loud", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--private", "word", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(
+	    options_of((const char *[]){"--socket", "@x", "--output-dir", "/tmp", "--output", "../x", NULL}, &options),
+	    OPTIONS_WRONG);
+}
