@@ -209,17 +209,27 @@ static int take_pending(struct trace *trace, struct trace_thread *thread)
 	return error;
 }
 
+static uint64_t latest_key(uint32_t process, uint32_t tid)
+{
+	return ((uint64_t)process + 1) << 32 | tid;
+}
+
 static int load_thread(struct trace *trace, const json_t *object)
 {
 	int error;
 	struct trace_thread *thread =
 	    thread_at(trace, member_number(object, "thread"), member_number(object, "process"), &error);
+	uint64_t *latest;
 
 	if (!thread)
 		return error;
 	thread->known = true;
 	thread->tid = (uint32_t)member_u64(object, "tid");
 	thread->start_ticks = member_u64(object, "start_ticks");
+	latest = pairs_make(&trace->latest, latest_key(thread->process, thread->tid));
+	if (!latest)
+		return -ENOMEM;
+	*latest = thread->number + 1;
 	return take_pending(trace, thread);
 }
 
@@ -299,26 +309,20 @@ static int set_definition(struct trace_names *names, const struct wire_definitio
 	return 0;
 }
 
-/* The last thread of that process with that tid, if it still runs: a tid is used again after its thread's end. */
-static struct trace_thread *live_thread(struct trace *trace, uint32_t process, uint32_t tid)
+/* The last thread of that process with that tid: a tid is used again after its thread's end. */
+static struct trace_thread *latest_thread(struct trace *trace, uint32_t process, uint32_t tid)
 {
-	uint32_t i = trace->thread_count;
+	uint64_t *number = pairs_make(&trace->latest, latest_key(process, tid));
 
-	while (i--) {
-		struct trace_thread *thread = trace->threads[i];
-
-		if (thread && thread->known && thread->process == process && thread->tid == tid)
-			return thread->ended ? NULL : thread;
-	}
-	return NULL;
+	return number && *number ? trace->threads[*number - 1] : NULL;
 }
 
 static int load_thread_name(struct trace *trace, uint32_t process, const struct wire_definition *definition)
 {
-	struct trace_thread *thread = live_thread(trace, process, definition->id);
+	struct trace_thread *thread = latest_thread(trace, process, definition->id);
 	struct trace_pending *pending;
 
-	if (thread)
+	if (thread && !thread->ended)
 		return set_name(thread, trace_string(definition, 1));
 	pending = malloc(sizeof(*pending));
 	if (!pending)
@@ -628,18 +632,12 @@ static int find_span(struct trace *trace)
 static int give_late_names(struct trace *trace)
 {
 	struct trace_pending *pending;
-	uint32_t i;
 
 	for (pending = trace->pending; pending; pending = pending->next) {
-		for (i = trace->thread_count; i--;) {
-			struct trace_thread *thread = trace->threads[i];
+		struct trace_thread *thread = latest_thread(trace, pending->process, pending->tid);
 
-			if (!thread || thread->process != pending->process || thread->tid != pending->tid)
-				continue;
-			if (!thread->name && set_name(thread, pending->name) < 0)
-				return -ENOMEM;
-			break;
-		}
+		if (thread && !thread->name && set_name(thread, pending->name) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -703,6 +701,7 @@ void trace_model_done(struct trace *trace)
 		free(trace->pending);
 		trace->pending = next;
 	}
+	pairs_done(&trace->latest);
 	free(trace->definitions);
 	free(trace->processes);
 	free(trace->threads);

@@ -19,6 +19,7 @@
 
 #include "evprof/trace.h"
 #include "evprof/wire.h"
+#include "pairs.h"
 #include "text.h"
 
 /* Exit statuses of the verbs that read traces. */
@@ -128,6 +129,7 @@ struct trace {
 	size_t definition_count;
 	struct trace_clock *clocks;
 	size_t clock_count;
+	struct pairs latest;	       /* process + 1 << 32 | tid: number + 1 of the last thread with that tid */
 	struct trace_pending *pending; /* thread names that came before their thread */
 	int64_t start_ns;	       /* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
 	int64_t end_ns;		       /* of the latest */
