@@ -236,8 +236,9 @@ static void note_lifecycle(struct process *process, const struct events *events)
 	uint32_t argument;
 	unsigned kind;
 
-	if (events->counts[WIRE_EXIT] && events_last_of(events, 1u << WIRE_EXIT, &kind, &argument) && argument != 0)
-		process->status = argument;
+	if (events->counts[WIRE_EXIT] && events_last_of(events, 1u << WIRE_EXIT, &kind, &argument) &&
+	    argument & WIRE_EXIT_KNOWN)
+		process->status = argument & 0xff;
 	if ((events->counts[WIRE_EXEC] || events->counts[WIRE_EXEC_FAILED]) &&
 	    events_last_of(events, execs, &kind, &argument))
 		process->exec_seen = kind == WIRE_EXEC;

@@ -154,6 +154,13 @@ static int audit(const char *event, struct object *arguments, void *data)
 	return 0;
 }
 
+/* The program calls exit() or returns from main(). Tells the status, which a destructor would not. */
+static void program_exits(int status, void *data)
+{
+	(void)data;
+	process_finish(status);
+}
+
 /* Python is here and is to be recorded: have it call us. */
 static void wait_for_start(void)
 {
@@ -161,6 +168,7 @@ static void wait_for_start(void)
 	if (config.session[0] && !config.children && config.session_first != getpid())
 		return;
 	clock_init();
+	on_exit(program_exits, NULL);
 	if (process_init() < 0) {
 		log_line(LOG_ERROR, "no memory to record with; nothing is recorded");
 		return;
@@ -227,9 +235,4 @@ static __attribute__((constructor)) void library_loaded(void)
 	make_preload_absolute();
 	bootstrap_look(NULL);
 	errno = saved_errno;
-}
-
-static __attribute__((destructor)) void library_unloaded(void)
-{
-	process_finish(0);
 }

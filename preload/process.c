@@ -386,7 +386,7 @@ void process_finish(int status)
 		return;
 	writer = writer_reserve(WIRE_EXIT);
 	if (writer)
-		writer_put(writer, wire_head(WIRE_EXIT, (uint32_t)status & 0xff));
+		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | ((uint32_t)status & 0xff)));
 	process_set_status(PROCESS_OFF);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (session.owner == process->pid) {

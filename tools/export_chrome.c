@@ -223,7 +223,7 @@ static int chrome_other(void *owner, struct replay *replay, uint32_t head, const
 	else if (kind == WIRE_EXEC_FAILED)
 		number_instant(chrome, "exec_failed", "errno", argument);
 	else if (kind == WIRE_EXIT)
-		number_instant(chrome, "exit", "status", argument);
+		number_instant(chrome, "exit", "status", argument & 0xff);
 	else if (kind == WIRE_PAUSE)
 		plain_instant(chrome, "p", argument ? "recording stops" : "recording starts");
 	return 0;

@@ -61,11 +61,13 @@ enum wire_kind {
 	WIRE_FORK = 22,			/* argument: pid of the child (0: fork failed) */
 	WIRE_EXEC = 23,			/* about to replace the image; EXEC_FAILED follows if that failed */
 	WIRE_EXEC_FAILED = 24,		/* argument: errno */
-	WIRE_EXIT = 25,			/* argument: status where known (_exit), else 0 */
+	WIRE_EXIT = 25,			/* argument: WIRE_EXIT_KNOWN and the status, or 0 */
 	WIRE_MARK = 26,			/* mark id: evprof_mark() */
 	WIRE_PAUSE = 27,		/* argument: 1 recording was stopped by the program, 0 started again */
 	WIRE_KINDS = 28,		/* kinds known to this version; 28 to 31 are free */
 };
+
+#define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */
 
 #define WIRE_KIND_BITS 5
 #define WIRE_KIND_SLOTS (1u << WIRE_KIND_BITS)

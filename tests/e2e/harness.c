@@ -130,6 +130,8 @@ const struct python *python_any(void)
 	return NULL;
 }
 
+static const char *repository(void);
+
 /* ---- tests ----------------------------------------------------------------------------------------------------- */
 
 static void tests_make(void);
@@ -263,6 +265,7 @@ int main(int argc, char **argv)
 	bool outer = !getenv(ENV_FOUND);
 	int failed = 0;
 
+	repository();
 	if (outer && mkdtemp(scratch))
 		setenv(ENV_SCRATCH, scratch, 1);
 	tests_make();
@@ -271,6 +274,7 @@ int main(int argc, char **argv)
 
 	struct criterion_test_set *set = criterion_initialize();
 
+	criterion_options.jobs = (size_t)sysconf(_SC_NPROCESSORS_ONLN) + 1; /* most of a test is waiting */
 	if (criterion_handle_args(argc, argv, true))
 		failed = !criterion_run_all_tests(set);
 	criterion_finalize(set);
@@ -304,7 +308,7 @@ static const char *repository(void)
 
 		if (!told && strstr(guess, "tests/e2e/"))
 			strcpy(strstr(guess, "tests/e2e/"), "./");
-		if (!realpath(guess, path)) {
+		if (!realpath(guess, path) || access(text("%s/tests/e2e/programs", path), R_OK)) {
 			fprintf(stderr, "e2e: run in the repository's folder, or set EVPROF_REPOSITORY to it\n");
 			exit(2);
 		}

@@ -109,8 +109,8 @@ Test(install, works_from_there, .init = make_folder, .fini = remove_folder, .tim
 	if (shell("x", "command -v /usr/bin/python3 >/dev/null"))
 		cr_skip("there is no /usr/bin/python3");
 	cr_assert_eq(shell("x", MAKE "install"), 0, "make install");
-	cr_expect_eq(shell("x", "cd \"$D\" && opt/ev/bin/evprof run -o run.evp -- /usr/bin/python3 -c pass 2>run.err"), 0,
-		     "the installed evprof runs a program");
+	cr_expect_eq(shell("x", "cd \"$D\" && opt/ev/bin/evprof run -o run.evp -- /usr/bin/python3 -c pass 2>run.err"),
+		     0, "the installed evprof runs a program");
 	cr_expect_eq(shell("x", "cd \"$D\" && opt/ev/bin/evprof report run.evp | grep -q ncalls"), 0,
 		     "and reports its trace");
 	cr_expect_eq(shell("x", "cd \"$D\" && LD_PRELOAD=\"$D/opt/ev/lib/evprof/libevprof.so\" EVPROF_OUTPUT=own.evp "

@@ -5,7 +5,7 @@ import sys
 
 
 def own(name):
-    return name == "LD_PRELOAD" or name.startswith("EVPROF_")
+    return name in ("LD_PRELOAD", "PWD") or name.startswith("EVPROF_")  # PWD is the shell's, before us
 
 
 if __name__ == "__main__":
@@ -13,4 +13,4 @@ if __name__ == "__main__":
     print(sys.argv, sys.flags.isolated, sys.flags.ignore_environment, sys.flags.no_site)
     sys.stdout.flush()
     text = subprocess.check_output(["env"]).decode()
-    print(sorted(line for line in text.split("\n") if not own(line) and not line.startswith(("_=", "LD_PRELOAD="))))
+    print(sorted(line for line in text.split("\n") if not own(line) and not line.startswith(("_=", "LD_PRELOAD=", "PWD="))))
