@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "evprof/control.h"
+#include "evprof/version.h"
 #include "output.h"
 
 enum {
@@ -96,7 +97,7 @@ static enum options_result take(int option, struct options *options)
 		fputs(help_text, stdout);
 		return OPTIONS_DONE;
 	case 'V':
-		puts("evprof-collector 1.0");
+		puts("evprof-collector " EVPROF_VERSION);
 		return OPTIONS_DONE;
 	default:
 		return OPTIONS_WRONG; /* getopt has said why */

@@ -45,7 +45,8 @@ void clock_init(void)
 	char source[32];
 
 	/* Containers may have no /sys. */
-	if (text_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)) > 0
+	if (text_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)) >
+		    0
 		? !strncmp(source, "tsc", 3)
 		: counter_is_invariant() && clock_is_fast())
 		clock_kind = CLOCK_COUNTER;

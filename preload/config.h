@@ -10,11 +10,11 @@
 enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8 };
 
 struct config {
-	bool enabled;	    /* EVPROF */
-	bool children;	    /* EVPROF_CHILDREN */
-	unsigned events;    /* EVPROF_EVENTS: enum config_event */
+	bool enabled;	     /* EVPROF */
+	bool children;	     /* EVPROF_CHILDREN */
+	unsigned events;     /* EVPROF_EVENTS: enum config_event */
 	uint64_t ring_bytes; /* EVPROF_RING_SIZE: a power of two */
-	uint32_t wait_ms;   /* EVPROF_ON_FULL: 0 for drop */
+	uint32_t wait_ms;    /* EVPROF_ON_FULL: 0 for drop */
 	char output[PATH_MAX];
 	char socket[PATH_MAX]; /* EVPROF_SOCKET, "" for a private collector */
 

@@ -193,7 +193,8 @@ static bool is(const struct string *string, const char *text)
 /* Functions of threading.py after which a thread's name may be new. */
 static bool names_threads(const struct string strings[WIRE_DEFINITION_STRINGS])
 {
-	return ends_with(&strings[0], "/threading.py") && (is(&strings[1], "_bootstrap_inner") || is(&strings[1], "name"));
+	return ends_with(&strings[0], "/threading.py") &&
+	       (is(&strings[1], "_bootstrap_inner") || is(&strings[1], "name"));
 }
 
 /* globals: of the frame that runs the code; borrowed, may be NULL. */
@@ -207,9 +208,8 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	};
 	long flags = number(code, "co_flags"), line = number(code, "co_firstlineno");
 	bool generator = flags > 0 && flags & CODE_GENERATOR_FLAGS;
-	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
-					 .flags = generator ? WIRE_GENERATOR : 0,
-					 .number = line < 0 ? 0 : (uint32_t)line};
+	struct wire_definition record = {
+	    .type = WIRE_DEFINE_CODE, .flags = generator ? WIRE_GENERATOR : 0, .number = line < 0 ? 0 : (uint32_t)line};
 	uint64_t value = define(&record, strings, &process->next_code), epoch = code_epoch;
 
 	if (value && generator) {
@@ -345,7 +345,8 @@ static bool throws(const struct python_method *method, const char *class)
 static uint64_t define_function(const struct python_method *method, struct object *callable)
 {
 	const void *descriptor = callable;
-	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(method->name), string_c(""), string_c("")};
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(method->name), string_c(""),
+							  string_c("")};
 	struct wire_definition record = {.type = WIRE_DEFINE_C_FUNCTION, .address = (uintptr_t)method->function};
 	uint64_t value;
 
@@ -501,8 +502,8 @@ void definitions_thread_name(uint32_t tid, struct object *name)
 /* New references, NULL at the end. */
 static struct object *frame_back(struct object *frame)
 {
-	struct object *back = python.PyFrame_GetBack ? python.PyFrame_GetBack(frame)
-						     : python.PyObject_GetAttrString(frame, "f_back");
+	struct object *back =
+	    python.PyFrame_GetBack ? python.PyFrame_GetBack(frame) : python.PyObject_GetAttrString(frame, "f_back");
 
 	if (back == python.none) {
 		python.Py_DecRef(back);
@@ -513,8 +514,8 @@ static struct object *frame_back(struct object *frame)
 
 static uint32_t frame_id(struct object *frame)
 {
-	struct object *code = python.PyFrame_GetCode ? python.PyFrame_GetCode(frame)
-						     : python.PyObject_GetAttrString(frame, "f_code");
+	struct object *code =
+	    python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python.PyObject_GetAttrString(frame, "f_code");
 	struct object *globals = python.PyObject_GetAttrString(frame, "f_globals");
 	uint32_t value = 0;
 

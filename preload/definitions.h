@@ -11,10 +11,10 @@
 #include "process.h"
 #include "python.h"
 
-#define DEFINITION_ID(value) ((value) & WIRE_ARG_MAX)
+#define DEFINITION_ID(value) ((value)&WIRE_ARG_MAX)
 #define CODE_IS_GENERATOR (1u << 27)
 #define CODE_EPOCH_GENERATOR (1u << 30) /* until 3.11: hooks_profile.c looks closer at these */
-#define FUNCTION_THROWS (1u << 27) /* generator.throw() or close(): the next resume is a throw */
+#define FUNCTION_THROWS (1u << 27)	/* generator.throw() or close(): the next resume is a throw */
 
 /* In a code object's extra: code_epoch << 32 | flags | id. Codes that need a look at each call have this bit, too. */
 #define CODE_EPOCH_SPECIAL (1u << 31)

@@ -115,7 +115,8 @@ static uint64_t start_time(char *scratch, size_t size)
 
 static void add_argv(struct text *text, char *scratch, size_t size)
 {
-	long n = text_read_file("/proc/self/cmdline", scratch, size < CONTROL_ARGV_MAX_BYTES ? size : CONTROL_ARGV_MAX_BYTES);
+	long n = text_read_file("/proc/self/cmdline", scratch,
+				size < CONTROL_ARGV_MAX_BYTES ? size : CONTROL_ARGV_MAX_BYTES);
 
 	text_add(text, ",\"argv\":[");
 	for (long at = 0; at < n;) {
@@ -179,10 +180,8 @@ static int send_message(int fd, const struct text *text, const int fds[CONTROL_F
 		struct cmsghdr align;
 	} control = {0};
 	struct iovec part = {.iov_base = text->bytes, .iov_len = text->used};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control.bytes,
-				 .msg_controllen = sizeof(control.bytes)};
+	struct msghdr message = {
+	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	struct pollfd writable = {.fd = fd, .events = POLLOUT};
 
@@ -296,8 +295,8 @@ int handshake_join(int memfd, int start, void *scratch)
 	fds[1] = above_standard((int)syscall(SYS_pidfd_open, getpid(), 0));
 	r = fds[1] < 0 ? fds[1] : text.cut ? -E2BIG : send_message(fd, &text, fds);
 	if (r < 0)
-		log_line(LOG_ERROR, "cannot join the collector at %s: %s; this process is not recorded",
-			 session.socket, strerror(-r));
+		log_line(LOG_ERROR, "cannot join the collector at %s: %s; this process is not recorded", session.socket,
+			 strerror(-r));
 	if (fds[1] >= 0)
 		close(fds[1]);
 	close(fd);

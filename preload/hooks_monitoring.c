@@ -176,10 +176,10 @@ static const struct {
 	enum config_event wanted;
 	bool set; /* false: comes along with CALL */
 } callbacks[] = {
-    {"PY_START", on_start, EVENT_CALL, true},	    {"PY_RESUME", on_resume, EVENT_CALL, true},
-    {"PY_THROW", on_throw, EVENT_CALL, true},	    {"PY_RETURN", on_return, EVENT_CALL, true},
-    {"PY_YIELD", on_yield, EVENT_CALL, true},	    {"PY_UNWIND", on_unwind, EVENT_CALL, true},
-    {"CALL", on_call, EVENT_C_CALL, true},	    {"C_RETURN", on_c_return, EVENT_C_CALL, false},
+    {"PY_START", on_start, EVENT_CALL, true},	  {"PY_RESUME", on_resume, EVENT_CALL, true},
+    {"PY_THROW", on_throw, EVENT_CALL, true},	  {"PY_RETURN", on_return, EVENT_CALL, true},
+    {"PY_YIELD", on_yield, EVENT_CALL, true},	  {"PY_UNWIND", on_unwind, EVENT_CALL, true},
+    {"CALL", on_call, EVENT_C_CALL, true},	  {"C_RETURN", on_c_return, EVENT_C_CALL, false},
     {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_EXCEPTION, true},
 };
 

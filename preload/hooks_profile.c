@@ -175,7 +175,9 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *cod
 	value = definitions_code_fast(code);
 	if (unlikely(!value))
 		return 0;
-	return writer_put_fast(writer, wire_head(what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND,
+	return writer_put_fast(writer, wire_head(what == TRACE_CALL ? WIRE_CALL
+						 : argument	    ? WIRE_RETURN
+								    : WIRE_UNWIND,
 						 value));
 }
 
@@ -236,10 +238,9 @@ static bool chain(struct thread_state *state)
 
 void hooks_profile_set(void)
 {
-	wanted = (config.events & EVENT_CALL ? 1u << TRACE_CALL | 1u << TRACE_RETURN : 0) |
-		 (config.events & EVENT_C_CALL
-		      ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION
-		      : 0);
+	wanted =
+	    (config.events & EVENT_CALL ? 1u << TRACE_CALL | 1u << TRACE_RETURN : 0) |
+	    (config.events & EVENT_C_CALL ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION : 0);
 	if (!throwers[0])
 		find_throwers();
 	if (!wanted || chain(python.current_thread_state()))

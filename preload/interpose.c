@@ -24,8 +24,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-#define INTERPOSED(X)                                                                                                  \
-	X(dlopen) X(pthread_setspecific) X(fork) X(execv) X(execve) X(execvp) X(execvpe) X(fexecve)
+#define INTERPOSED(X) X(dlopen) X(pthread_setspecific) X(fork) X(execv) X(execve) X(execvp) X(execvpe) X(fexecve)
 
 /* The next definitions: what would have been called without us. */
 static struct {

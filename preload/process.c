@@ -20,7 +20,7 @@
 #include "log.h"
 #include "spawn.h"
 
-#define WAIT_STEP_NS 100000	   /* between two looks at what is waited for */
+#define WAIT_STEP_NS 100000   /* between two looks at what is waited for */
 #define SUMMARY_STALL_MS 5000 /* the closing line waits this long for a sign of life of the collector ... */
 #define SUMMARY_WAIT_MS 60000 /* ... and this long in all */
 
@@ -61,7 +61,8 @@ int process_init(void)
 
 	if (process)
 		return 0;
-	memory = mmap(NULL, sizeof(*process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory =
+	    mmap(NULL, sizeof(*process), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
 	if (madvise(memory, sizeof(*process), MADV_WIPEONFORK) < 0) {
@@ -328,7 +329,7 @@ static uint32_t wait_for_collector(void)
 			break;
 	}
 	return is_final(atomic_load(&header->collector_state)) ? atomic_load(&header->collector_state)
-							      : RING_COLLECTOR_NONE;
+							       : RING_COLLECTOR_NONE;
 }
 
 /* The path as a user here would type it. */
@@ -358,8 +359,9 @@ static void print_summary(uint32_t state)
 		if (running)
 			snprintf(still, sizeof(still), " (%u still running; complete when they end)", running);
 		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof report %s",
-			 (unsigned long long)atomic_load(&header->summary_events), processes, processes == 1 ? "" : "es",
-			 (unsigned long long)atomic_load(&header->summary_lost), path, still, path);
+			 (unsigned long long)atomic_load(&header->summary_events), processes,
+			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
+			 still, path);
 	}
 }
 
@@ -395,7 +397,8 @@ void process_finish(int status)
 
 		process_poke_collector();
 		state = wait_for_collector();
-		log_line(LOG_DEBUG, "waited %llu us for the collector", (unsigned long long)(process_now_us() - begin_us));
+		log_line(LOG_DEBUG, "waited %llu us for the collector",
+			 (unsigned long long)(process_now_us() - begin_us));
 		print_summary(state);
 	}
 	errno = saved_errno;

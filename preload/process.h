@@ -38,7 +38,7 @@ struct function_entry {
 
 struct process {
 	_Atomic uint32_t status;
-	_Atomic uint32_t lock; /* guards joining, definitions and the insertion into functions[] */
+	_Atomic uint32_t lock;		    /* guards joining, definitions and the insertion into functions[] */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
 	uint8_t *base; /* the shared memory */
@@ -47,9 +47,9 @@ struct process {
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
 	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
-	uint32_t function_count; /* in the table in use */
-	struct function_entry *_Atomic functions; /* the table in use */
-	_Atomic uint32_t function_shift;	  /* 64 - its bits */
+	uint32_t function_count;				 /* in the table in use */
+	struct function_entry *_Atomic functions;		 /* the table in use */
+	_Atomic uint32_t function_shift;			 /* 64 - its bits */
 	struct function_entry small_functions[1u << FUNCTION_TABLE_SMALL_BITS];
 	struct function_entry large_functions[1u << FUNCTION_TABLE_LARGE_BITS];
 	_Alignas(128) struct writer writers[RING_SLOTS];

@@ -28,12 +28,58 @@ struct layout {
 };
 
 static const struct layout layouts[] = {
-    {.version = 0x0306, .state_tracing = 44, .state_profile = 48, .code_bytes = 40, .frame_code = 32, .frame_last = 120, .locals = 376, .last_unit = 1},
-    {.version = 0x0307, .state_tracing = 48, .state_profile = 56, .code_extra = 136, .code_bytes = 40, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x0308, .state_tracing = 48, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x0309, .state_tracing = 48, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 104, .locals = 360, .last_unit = 1},
-    {.version = 0x030a, .state_cframe = 48, .state_profile = 56, .code_extra = 144, .code_bytes = 48, .frame_code = 32, .frame_last = 96, .locals = 352, .last_unit = 2},
-    {.version = 0x030b, .state_cframe = 56, .state_profile = 64, .code_extra = 176, .frame_inner = 24, .inner_code = 32, .inner_previous = 56, .locals = 72},
+    {.version = 0x0306,
+     .state_tracing = 44,
+     .state_profile = 48,
+     .code_bytes = 40,
+     .frame_code = 32,
+     .frame_last = 120,
+     .locals = 376,
+     .last_unit = 1},
+    {.version = 0x0307,
+     .state_tracing = 48,
+     .state_profile = 56,
+     .code_extra = 136,
+     .code_bytes = 40,
+     .frame_code = 32,
+     .frame_last = 104,
+     .locals = 360,
+     .last_unit = 1},
+    {.version = 0x0308,
+     .state_tracing = 48,
+     .state_profile = 56,
+     .code_extra = 144,
+     .code_bytes = 48,
+     .frame_code = 32,
+     .frame_last = 104,
+     .locals = 360,
+     .last_unit = 1},
+    {.version = 0x0309,
+     .state_tracing = 48,
+     .state_profile = 56,
+     .code_extra = 144,
+     .code_bytes = 48,
+     .frame_code = 32,
+     .frame_last = 104,
+     .locals = 360,
+     .last_unit = 1},
+    {.version = 0x030a,
+     .state_cframe = 48,
+     .state_profile = 56,
+     .code_extra = 144,
+     .code_bytes = 48,
+     .frame_code = 32,
+     .frame_last = 96,
+     .locals = 352,
+     .last_unit = 2},
+    {.version = 0x030b,
+     .state_cframe = 56,
+     .state_profile = 64,
+     .code_extra = 176,
+     .frame_inner = 24,
+     .inner_code = 32,
+     .inner_previous = 56,
+     .locals = 72},
     {.version = 0x030c, .code_extra = 184},
     {.version = 0x030d, .code_extra = 192},
     {.version = 0x030e, .code_extra = 200},
@@ -66,7 +112,8 @@ static const char *resolve(void *handle)
 #undef PYTHON_TRY
 	*(void **)&python.current_thread_state =
 	    find_either(handle, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
-	*(void **)&python.current_interpreter = find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");
+	*(void **)&python.current_interpreter =
+	    find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");
 	*(void **)&python.request_code_extra =
 	    find_either(handle, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex");
 	*(void **)&python.get_code_extra = find_either(handle, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
@@ -133,8 +180,8 @@ bool python_find(void *handle)
 	if (python.Py_GetVersion)
 		sscanf(python.Py_GetVersion(), "%d.%d", &major, &minor);
 	if (missing || major != 3 || minor < 6) {
-		log_line(LOG_INFO, "Python %d.%d is not recorded (%s); evprof records CPython 3.6 and later", major, minor,
-			 missing ? missing : "too old");
+		log_line(LOG_INFO, "Python %d.%d is not recorded (%s); evprof records CPython 3.6 and later", major,
+			 minor, missing ? missing : "too old");
 		return false;
 	}
 	text = python.Py_GetVersion();
@@ -142,7 +189,8 @@ bool python_find(void *handle)
 	python.free_threaded = strstr(text, "free-threading") != NULL;
 	python.monitoring = python.version >= 0x030c;
 	if (python.free_threaded) {
-		log_line(LOG_WARNING, "free-threaded Python %d.%d is not recorded yet; use the build with the GIL", major, minor);
+		log_line(LOG_WARNING, "free-threaded Python %d.%d is not recorded yet; use the build with the GIL",
+			 major, minor);
 		return false;
 	}
 	choose_layout();
@@ -200,7 +248,8 @@ static bool c_functions_are_as_expected(void)
 	if (!function || python_type(function) != python.c_function_type)
 		return false;
 	method = python_field(function, python.c_function_method);
-	return peek(method, &method, sizeof(method)) && peek(method, name, sizeof(name)) && !memcmp(name, "exc_info", 9);
+	return peek(method, &method, sizeof(method)) && peek(method, name, sizeof(name)) &&
+	       !memcmp(name, "exc_info", 9);
 }
 
 int python_verify(void)

@@ -64,7 +64,7 @@ struct python_method {
 /* Functions and objects of the interpreter. Those marked "?" may be NULL; without the others there is no recording. */
 #define PYTHON_SYMBOLS(X)                                                                                              \
 	X(const char *, Py_GetVersion, (void))                                                                         \
-	X(void, PyEval_SetProfile, (python_profile profile, struct object *self))                                      \
+	X(void, PyEval_SetProfile, (python_profile profile, struct object * self))                                     \
 	X(struct object *, PyEval_GetFrame, (void))                                                                    \
 	X(struct thread_state *, PyGILState_GetThisThreadState, (void))                                                \
 	X(struct object *, PyObject_GetAttrString, (struct object *, const char *))                                    \
@@ -94,7 +94,7 @@ struct python_method {
 	X(struct object *, PyVectorcall_Call, (struct object *, struct object *, struct object *))                     \
 	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
-	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                      \
+	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
 	X(struct object *, PyFrame_GetCode, (struct object *))
 
@@ -121,24 +121,24 @@ struct python {
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	ssize_t code_extra_index;
-	size_t type;		 /* PyObject.ob_type */
-	size_t type_name;	 /* PyTypeObject.tp_name */
-	size_t code_extra;	 /* PyCodeObject.co_extra; 0: by function */
-	size_t code_bytes;	 /* PyCodeObject.co_code (until 3.10) */
-	size_t frame_code;	 /* PyFrameObject.f_code (until 3.10) */
-	size_t frame_last;	 /* PyFrameObject.f_lasti (until 3.10) */
-	size_t frame_inner;	 /* PyFrameObject.f_frame (3.11) */
-	size_t inner_code;	 /* _PyInterpreterFrame.f_code (3.11) */
-	size_t inner_previous;	 /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t state_profile;	 /* PyThreadState.c_profilefunc (until 3.11) */
-	size_t state_tracing;	 /* PyThreadState.use_tracing (until 3.9) */
-	size_t state_cframe;	 /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
-	size_t locals;		 /* f_localsplus of the frame, or of the inner frame */
-	unsigned last_unit;	 /* bytes that one step of f_lasti means */
+	size_t type;		  /* PyObject.ob_type */
+	size_t type_name;	  /* PyTypeObject.tp_name */
+	size_t code_extra;	  /* PyCodeObject.co_extra; 0: by function */
+	size_t code_bytes;	  /* PyCodeObject.co_code (until 3.10) */
+	size_t frame_code;	  /* PyFrameObject.f_code (until 3.10) */
+	size_t frame_last;	  /* PyFrameObject.f_lasti (until 3.10) */
+	size_t frame_inner;	  /* PyFrameObject.f_frame (3.11) */
+	size_t inner_code;	  /* _PyInterpreterFrame.f_code (3.11) */
+	size_t inner_previous;	  /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t state_profile;	  /* PyThreadState.c_profilefunc (until 3.11) */
+	size_t state_tracing;	  /* PyThreadState.use_tracing (until 3.9) */
+	size_t state_cframe;	  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
+	size_t locals;		  /* f_localsplus of the frame, or of the inner frame */
+	unsigned last_unit;	  /* bytes that one step of f_lasti means */
 	size_t c_function_method; /* PyCFunctionObject.m_ml */
-	size_t c_function_self;	 /* PyCFunctionObject.m_self */
+	size_t c_function_self;	  /* PyCFunctionObject.m_self */
 	size_t c_function_module; /* PyCFunctionObject.m_module */
-	size_t descriptor_class; /* PyDescrObject.d_type */
+	size_t descriptor_class;  /* PyDescrObject.d_type */
 	size_t descriptor_method; /* PyMethodDescrObject.d_method */
 };
 

@@ -116,7 +116,10 @@ int spawn_collector(int listen_fd, void *scratch)
 	char *memory = scratch, *program = memory, **environment = (char **)(memory + 8192);
 	char *stack = memory + SPAWN_SCRATCH_BYTES;
 	char *argv[] = {(char *)"evprof-collector", (char *)"--private", NULL};
-	struct spawn spawn = {.program = program, .argv = argv, .environment = environment, .listen_fd = listen_fd,
+	struct spawn spawn = {.program = program,
+			      .argv = argv,
+			      .environment = environment,
+			      .listen_fd = listen_fd,
 			      .stack = stack - STACK_BYTES};
 	sigset_t all, before;
 	pid_t middle;

@@ -54,7 +54,8 @@ static struct ring_slot *claim_slot(void)
 							    memory_order_acquire, memory_order_relaxed)) {
 			uint32_t used = atomic_load(&process->header->slots_used);
 
-			while (used < i + 1 && !atomic_compare_exchange_weak(&process->header->slots_used, &used, i + 1))
+			while (used < i + 1 &&
+			       !atomic_compare_exchange_weak(&process->header->slots_used, &used, i + 1))
 				;
 			return slot;
 		}

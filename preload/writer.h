@@ -33,9 +33,9 @@ struct writer {
 	uint64_t room;
 	uint64_t last_ticks;
 	struct ring_slot *slot;
-	uint64_t gap;	   /* events lost since the last one written */
-	uint32_t resync;   /* the call stack must be written again before the next call or return */
-	uint32_t throwing; /* the program is inside generator.throw() or close(), see hooks_profile.c */
+	uint64_t gap;	       /* events lost since the last one written */
+	uint32_t resync;       /* the call stack must be written again before the next call or return */
+	uint32_t throwing;     /* the program is inside generator.throw() or close(), see hooks_profile.c */
 	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t reserved[6];
 };
@@ -47,7 +47,8 @@ struct thread_self {
 	struct writer *writer;
 	uint32_t nesting; /* > 0: inside an allocator or inside evprof itself: memory events are not the program's */
 	uint32_t entered; /* this thread was seen by the hooks' installer */
-	uint32_t unsettled; /* until 3.11: so many more events are looked at for a profile function that replaced ours */
+	uint32_t
+	    unsettled; /* until 3.11: so many more events are looked at for a profile function that replaced ours */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };

@@ -165,7 +165,10 @@ static void put_details(struct output *output, const struct merge_event *event)
 	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)
 		output_line(output, text_of(event->thread->name ? event->thread->name : ""));
 	else
-		put_number(output, kind, kind == WIRE_GAP ? *event->extra : kind == WIRE_EXIT ? argument & 0xff : argument);
+		put_number(output, kind,
+			   kind == WIRE_GAP    ? *event->extra
+			   : kind == WIRE_EXIT ? argument & 0xff
+					       : argument);
 }
 
 static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event)

@@ -228,7 +228,7 @@ static int set_environment(const struct request *request, const struct run_sessi
 	free(value);
 	if (request->socket)
 		error |= setenv(ENV_SOCKET, session->socket, 1);
-	return error | setenv(ENV_OUTPUT, request->output, 1) | set_preload(library);
+	return error | set_preload(library);
 }
 
 /* In the child. */

@@ -4,12 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evprof/version.h"
 #include "trace_reader.h"
 #include "verbs.h"
-
-#ifndef EVPROF_VERSION
-#define EVPROF_VERSION "0.2"
-#endif
 
 static const struct verb {
 	const char *name;

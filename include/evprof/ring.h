@@ -85,10 +85,10 @@ struct ring_header {
 	/* T, while running */
 	_Alignas(64) _Atomic uint64_t definitions_head; /* bytes written */
 	_Atomic uint32_t target_state;
-	_Atomic uint32_t forks;	      /* forks begun, so that the collector waits a moment for the child to join */
+	_Atomic uint32_t forks;		  /* forks begun, so that the collector waits a moment for the child to join */
 	_Atomic uint64_t last_fork_ticks; /* shifted */
-	_Atomic uint32_t slots_used;  /* 1 + the highest slot ever claimed */
-	_Atomic uint32_t waiting;     /* a thread waits for room: poll soon */
+	_Atomic uint32_t slots_used;	  /* 1 + the highest slot ever claimed */
+	_Atomic uint32_t waiting;	  /* a thread waits for room: poll soon */
 	_Atomic uint64_t lost_definitions;
 	/* Events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
@@ -125,7 +125,7 @@ enum ring_slot_state {
 struct ring_slot {
 	/* T while CLAIMED, constant while LIVE and ENDED; state as drawn above */
 	_Atomic uint32_t state;
-	uint32_t tid; /* the kernel's, in the target's pid namespace */
+	uint32_t tid;	      /* the kernel's, in the target's pid namespace */
 	uint64_t start_ticks; /* shifted; the first event's ticks count from here */
 	uint64_t data_offset; /* the same for each life of the slot; written when it is claimed */
 	uint64_t data_words;  /* likewise; a power of two */

@@ -19,10 +19,12 @@
 
 #include <stdint.h>
 
+/* clang-format off */
 #define TRACE_MAGIC "\x89" "EVP\r\n\x1a\n" /* 8 bytes; shows up transfers that were not binary */
+/* clang-format on */
 #define TRACE_VERSION 1u
-#define TRACE_CHUNK_MAGIC 0x4b435645u /* "EVCK" */
-#define TRACE_END_MAGIC 0x444e4545u   /* "EEND" */
+#define TRACE_CHUNK_MAGIC 0x4b435645u		     /* "EVCK" */
+#define TRACE_END_MAGIC 0x444e4545u		     /* "EEND" */
 #define TRACE_PAYLOAD_MAX_BYTES (UINT32_C(16) << 20) /* stored or raw; a larger one is damage */
 #define TRACE_CHUNK_EVENTS_MAX 131072u		     /* events in one EVENTS chunk */
 
@@ -81,7 +83,7 @@ struct trace_chunk {
  * first and the last pair of a kind. Processes of one host with the same clock_kind share the clock.
  */
 struct trace_clock {
-	uint32_t clock_kind;  /* ring.h: enum ring_clock */
+	uint32_t clock_kind; /* ring.h: enum ring_clock */
 	uint32_t clock_shift;
 	uint64_t ticks;	       /* shifted */
 	uint64_t monotonic_ns; /* CLOCK_MONOTONIC */

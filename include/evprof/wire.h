@@ -36,35 +36,35 @@
  * The third word of WIRE_REALLOC is the old address.
  */
 enum wire_kind {
-	WIRE_NONE = 0,		/* never written; what an unwritten word looks like */
-	WIRE_CALL = 1,		/* code id: a Python function starts */
-	WIRE_RESUME = 2,	/* code id: a generator or coroutine goes on */
-	WIRE_THROW = 3,		/* code id: ... goes on with an exception thrown into it */
-	WIRE_RETURN = 4,	/* code id: the last return of the call */
-	WIRE_YIELD = 5,		/* code id: a generator or coroutine suspends */
-	WIRE_UNWIND = 6,	/* code id: the frame ends by an exception */
-	WIRE_C_CALL = 7,	/* function id */
-	WIRE_C_RETURN = 8,	/* function id */
-	WIRE_C_EXCEPTION = 9,	/* function id: the C function raised */
-	WIRE_EXCEPTION = 10,	/* type id: raised here (3.12 and later) */
-	WIRE_MALLOC = 11,	/* size, domain; address. Address 0: the allocation failed */
-	WIRE_CALLOC = 12,	/* as malloc; size is the product */
-	WIRE_REALLOC = 13,	/* as malloc; old address */
-	WIRE_FREE = 14,		/* domain; address */
-	WIRE_TIME = 15,		/* extra word: the time of this event, absolute, in ticks */
-	WIRE_GAP = 16,		/* extra word: how many events are missing here; the call stack is unknown after it */
-	WIRE_STACK = 17,	/* argument: how many WIRE_FRAME follow; they replace the call stack */
-	WIRE_FRAME = 18,	/* code id: one frame of the stack, outermost first */
+	WIRE_NONE = 0,	      /* never written; what an unwritten word looks like */
+	WIRE_CALL = 1,	      /* code id: a Python function starts */
+	WIRE_RESUME = 2,      /* code id: a generator or coroutine goes on */
+	WIRE_THROW = 3,	      /* code id: ... goes on with an exception thrown into it */
+	WIRE_RETURN = 4,      /* code id: the last return of the call */
+	WIRE_YIELD = 5,	      /* code id: a generator or coroutine suspends */
+	WIRE_UNWIND = 6,      /* code id: the frame ends by an exception */
+	WIRE_C_CALL = 7,      /* function id */
+	WIRE_C_RETURN = 8,    /* function id */
+	WIRE_C_EXCEPTION = 9, /* function id: the C function raised */
+	WIRE_EXCEPTION = 10,  /* type id: raised here (3.12 and later) */
+	WIRE_MALLOC = 11,     /* size, domain; address. Address 0: the allocation failed */
+	WIRE_CALLOC = 12,     /* as malloc; size is the product */
+	WIRE_REALLOC = 13,    /* as malloc; old address */
+	WIRE_FREE = 14,	      /* domain; address */
+	WIRE_TIME = 15,	      /* extra word: the time of this event, absolute, in ticks */
+	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
+	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow; they replace the call stack */
+	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
 	WIRE_THREAD_START = 19,
 	WIRE_THREAD_END = 20,
-	WIRE_PROCESS_START = 21,	/* argument: enum wire_start */
-	WIRE_FORK = 22,			/* argument: pid of the child (0: fork failed) */
-	WIRE_EXEC = 23,			/* about to replace the image; EXEC_FAILED follows if that failed */
-	WIRE_EXEC_FAILED = 24,		/* argument: errno */
-	WIRE_EXIT = 25,			/* argument: WIRE_EXIT_KNOWN and the status, or 0 */
-	WIRE_MARK = 26,			/* mark id: evprof_mark() */
-	WIRE_PAUSE = 27,		/* argument: 1 recording was stopped by the program, 0 started again */
-	WIRE_KINDS = 28,		/* kinds known to this version; 28 to 31 are free */
+	WIRE_PROCESS_START = 21, /* argument: enum wire_start */
+	WIRE_FORK = 22,		 /* argument: pid of the child (0: fork failed) */
+	WIRE_EXEC = 23,		 /* about to replace the image; EXEC_FAILED follows if that failed */
+	WIRE_EXEC_FAILED = 24,	 /* argument: errno */
+	WIRE_EXIT = 25,		 /* argument: WIRE_EXIT_KNOWN and the status, or 0 */
+	WIRE_MARK = 26,		 /* mark id: evprof_mark() */
+	WIRE_PAUSE = 27,	 /* argument: 1 recording was stopped by the program, 0 started again */
+	WIRE_KINDS = 28,	 /* kinds known to this version; 28 to 31 are free */
 };
 
 #define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */
@@ -82,8 +82,8 @@ enum wire_kind {
 enum wire_domain { WIRE_DOMAIN_RAW = 0, WIRE_DOMAIN_MEM = 1, WIRE_DOMAIN_OBJ = 2 };
 
 enum wire_start {
-	WIRE_START_EXEC = 0, /* a new image: the first process, or a child after exec */
-	WIRE_START_FORK = 1, /* the child of a fork: the stack of its parent goes on */
+	WIRE_START_EXEC = 0,   /* a new image: the first process, or a child after exec */
+	WIRE_START_FORK = 1,   /* the child of a fork: the stack of its parent goes on */
 	WIRE_START_REJOIN = 2, /* the same image with another collector */
 };
 
@@ -143,7 +143,7 @@ static inline uint32_t wire_memory_head(unsigned kind, unsigned domain, uint64_t
 static inline uint64_t wire_memory_word(uint64_t address, uint64_t size_bytes)
 {
 	return (address & ((UINT64_C(1) << WIRE_ADDRESS_BITS) - 1)) | size_bytes >> WIRE_SIZE_LOW_BITS
-									  << WIRE_ADDRESS_BITS;
+											<< WIRE_ADDRESS_BITS;
 }
 
 static inline unsigned wire_memory_domain(uint32_t head)
@@ -154,7 +154,7 @@ static inline unsigned wire_memory_domain(uint32_t head)
 static inline uint64_t wire_memory_size(uint32_t head, uint64_t word)
 {
 	return (uint64_t)(head >> (WIRE_KIND_BITS + WIRE_DOMAIN_BITS)) | word >> WIRE_ADDRESS_BITS
-									     << WIRE_SIZE_LOW_BITS;
+										     << WIRE_SIZE_LOW_BITS;
 }
 
 static inline uint64_t wire_memory_address(uint64_t word)
@@ -202,9 +202,9 @@ enum wire_definition_type {
 #define WIRE_STRING_MAX_BYTES 16384 /* a longer string is cut there, at a character, and flagged */
 
 enum wire_definition_flags {
-	WIRE_CUT = 1,		/* a string was cut */
-	WIRE_GENERATOR = 2,	/* CODE: generator, coroutine or asynchronous generator */
-	WIRE_METHOD = 4,	/* C_FUNCTION: a method of a class; without it a function of a module */
+	WIRE_CUT = 1,	    /* a string was cut */
+	WIRE_GENERATOR = 2, /* CODE: generator, coroutine or asynchronous generator */
+	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without it a function of a module */
 };
 
 struct wire_definition {
@@ -217,8 +217,7 @@ struct wire_definition {
 	uint32_t length[WIRE_DEFINITION_STRINGS];
 };
 
-#define WIRE_DEFINITION_MAX_BYTES                                                                                      \
-	(sizeof(struct wire_definition) + WIRE_DEFINITION_STRINGS * WIRE_STRING_MAX_BYTES)
+#define WIRE_DEFINITION_MAX_BYTES (sizeof(struct wire_definition) + WIRE_DEFINITION_STRINGS * WIRE_STRING_MAX_BYTES)
 
 _Static_assert(sizeof(struct wire_definition) == 40, "a definition's header is 40 bytes");
 _Static_assert(WIRE_KINDS <= WIRE_KIND_SLOTS, "a kind fits its bits");

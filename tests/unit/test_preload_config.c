@@ -133,8 +133,9 @@ Test(config, session)
 	cr_assert_eq(config.session_owner, 34);
 	cr_assert_str_eq(config.session_socket, "/run/a b:c.sock");
 	for (const char *const *bad =
-		 (const char *const[]){"", "x", "0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef:1",
-				       "0123456789abcdef0123456789abcdef:1:2", "0123456789abcdef0123456789abcdef:1:2:", NULL};
+		 (const char *const[]){"", "x", "0123456789abcdef0123456789abcdef",
+				       "0123456789abcdef0123456789abcdef:1", "0123456789abcdef0123456789abcdef:1:2",
+				       "0123456789abcdef0123456789abcdef:1:2:", NULL};
 	     *bad; bad++) {
 		read_with("EVPROF_SESSION", *bad);
 		cr_assert_str_empty(config.session, "%s", *bad);

@@ -1,0 +1,7 @@
+/* version.h - the release that the three programs are of. Formats and protocols count their own versions. */
+#ifndef EVPROF_VERSION_H
+#define EVPROF_VERSION_H
+
+#define EVPROF_VERSION "0.2"
+
+#endif
