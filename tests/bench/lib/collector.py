@@ -127,8 +127,7 @@ def sizes(interpreter, name, scratch):
     return [calls, both]
 
 
-def measure(interpreters, long_repeat, scratch, say, failures):
-    rows = []
+def measure(rows, interpreters, long_repeat, scratch, say, failures):
     for interpreter in interpreters:
         names = ["calls", "alloc"] + (["sympy_session"] if interpreter.has("sympy") else [])
         try:
@@ -139,4 +138,3 @@ def measure(interpreters, long_repeat, scratch, say, failures):
             rows.append(session(interpreter, "calls", "call,c_call", scratch, long_repeat))
         except target.Failed as error:
             failures.append("collector, Python %s: %s" % (interpreter.name, error))
-    return rows

@@ -74,8 +74,7 @@ def summary(samples):
     return row
 
 
-def measure(interpreters, rounds, programs, with_evprof, scratch, say, failures):
-    rows = []
+def measure(rows, interpreters, rounds, programs, with_evprof, scratch, say, failures):
     for interpreter in interpreters:
         chosen = variants(interpreter, scratch, with_evprof)
         for name in programs:
@@ -88,7 +87,6 @@ def measure(interpreters, rounds, programs, with_evprof, scratch, say, failures)
             row = {"python": interpreter.name, "program": name, "lost": lost, "samples": samples}
             row.update(summary(samples))
             rows.append(row)
-    return rows
 
 
 def allocation_variants(interpreter, scratch, with_evprof):
@@ -111,8 +109,7 @@ def allocation_run(interpreter, path, env, words):
     return json.loads(target.last_line(result.out))["wall"]
 
 
-def allocations(interpreters, rounds, with_evprof, scratch, say, failures):
-    rows = []
+def allocations(rows, interpreters, rounds, with_evprof, scratch, say, failures):
     path = target.program("alloc")
     for interpreter in interpreters:
         say("allocations: Python %s" % interpreter.name)
@@ -128,4 +125,3 @@ def allocations(interpreters, rounds, with_evprof, scratch, say, failures):
             continue
         times = {n: stats.ratio(w, walls["bare"]) for n, w in walls.items() if n != "bare"}
         rows.append({"python": interpreter.name, "bare_s": stats.spread(walls["bare"]), "times_bare": times})
-    return rows

@@ -31,11 +31,10 @@ def per_call(interpreter, env, profiler, scratch):
     return (three - one) / 2 / CALLS
 
 
-def measure(interpreters, with_evprof, scratch, say, failures):
+def measure(rows, interpreters, with_evprof, scratch, say, failures):
     if not shutil.which("valgrind"):
         failures.append("instructions: valgrind is not installed")
-        return []
-    rows = []
+        return
     for interpreter in interpreters:
         if len(interpreter.command) > 1:  # valgrind is the host's
             continue
@@ -51,4 +50,3 @@ def measure(interpreters, with_evprof, scratch, say, failures):
                 row[name] = per_call(interpreter, env, profiler, scratch)
         except target.Failed as error:
             failures.append("instructions, Python %s: %s" % (interpreter.name, error))
-    return rows

@@ -43,8 +43,7 @@ def bare_environment(interpreter, scratch):
     return target.Interpreter.at(interpreter, os.path.join(path, "bin", "python"))
 
 
-def measure(interpreters, count, scratch, say, failures, limit_python_ms, limit_other_ms):
-    rows = []
+def measure(rows, interpreters, count, scratch, say, failures, limit_python_ms, limit_other_ms):
     for interpreter in interpreters:
         name = "Python %s -c pass" % interpreter.name
         say("start: " + name)
@@ -61,4 +60,3 @@ def measure(interpreters, count, scratch, say, failures, limit_python_ms, limit_
     env = target.preloaded(scratch.template())
     times = pairs(None, [other], target.environment(), env, count * 5, scratch)
     rows.append(row("true (not Python)", times, limit_other_ms))
-    return rows

@@ -1,8 +1,10 @@
 """A web application that ends its server a moment after the start."""
 import os
 import signal
+import sys
 import threading
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import known
 
 known.everything()
