@@ -36,8 +36,8 @@ static inline struct function_entry *definitions_place(const void *key)
 	return &table[((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> shift];
 }
 
-/* As definitions_code(), by loads alone: 0 also where a closer look is needed. Only where writer_fast is set. */
-static inline uint32_t definitions_code_fast(const struct object *code)
+/* As definitions_code(), by loads alone, for codes whose epoch has these flags: 0 for others. Only with writer_fast. */
+static inline uint32_t definitions_code_flagged(const struct object *code, uint32_t flags)
 {
 	const struct code_extra *extra = python_field(code, python.code_extra);
 	uint64_t value;
@@ -45,7 +45,12 @@ static inline uint32_t definitions_code_fast(const struct object *code)
 	if (unlikely(!extra || extra->size <= python.code_extra_index))
 		return 0;
 	value = extra->values[python.code_extra_index];
-	return likely(value >> 32 == code_epoch) ? (uint32_t)value : 0;
+	return likely(value >> 32 == (code_epoch | flags)) ? (uint32_t)value : 0;
+}
+
+static inline uint32_t definitions_code_fast(const struct object *code)
+{
+	return definitions_code_flagged(code, 0);
 }
 
 /* As definitions_function(), likewise. */

@@ -158,8 +158,28 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	return 0;
 }
 
+/* What is not a plain function: a generator, unless it is new. 0: profile_any() has to. */
+static __attribute__((noinline)) int profile_generator(struct writer *writer, struct object *frame, struct object *code,
+						       int what, struct object *argument)
+{
+	uint32_t value = definitions_code_flagged(code, CODE_EPOCH_GENERATOR);
+	unsigned kind = WIRE_UNWIND;
+
+	if (!value)
+		return 0;
+	if (what == TRACE_CALL)
+		kind = enter_kind(writer, frame, code);
+	else if (argument)
+		kind = leave_kind(frame, code);
+	/* After a pause of seconds the time does not fit: enter_kind() has used what it knew of a throw, so the event is put here. */
+	if (!writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
+		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	return 1;
+}
+
 /* One event of a wanted kind; 0: profile_any() has to. */
-static inline __attribute__((always_inline)) int profile_fast(struct object *code, int what, struct object *argument)
+static inline __attribute__((always_inline)) int profile_fast(struct object *frame, struct object *code, int what,
+							      struct object *argument)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
@@ -174,7 +194,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *cod
 	}
 	value = definitions_code_fast(code);
 	if (unlikely(!value))
-		return 0;
+		return profile_generator(writer, frame, code, what, argument);
 	return writer_put_fast(writer, wire_head(what == TRACE_CALL ? WIRE_CALL
 						 : argument	    ? WIRE_RETURN
 								    : WIRE_UNWIND,
@@ -184,7 +204,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *cod
 /* Until 3.10 the frame object holds the code. */
 static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	if (likely(profile_fast(python_field(frame, python.frame_code), what, argument)))
+	if (likely(profile_fast(frame, python_field(frame, python.frame_code), what, argument)))
 		return 0;
 	return profile_any(self, frame, what, argument);
 }
@@ -194,7 +214,7 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 {
 	struct object *code = python_field(python_field(frame, python.frame_inner), python.inner_code);
 
-	if (likely(profile_fast(code, what, argument)))
+	if (likely(profile_fast(frame, code, what, argument)))
 		return 0;
 	return profile_any(self, frame, what, argument);
 }

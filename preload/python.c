@@ -20,71 +20,32 @@
 
 struct python python;
 
+/* 0: the version has no such field, or hooks do not read it there. */
 struct layout {
 	int version;
-	size_t code_extra, code_bytes, frame_code, frame_last, frame_inner, inner_code, inner_previous, locals,
-	    state_profile, state_tracing, state_cframe;
+	size_t code_extra, code_bytes;
+	size_t frame_code, frame_last;
 	unsigned last_unit;
+	size_t frame_inner, inner_code, inner_previous, locals;
+	size_t state_profile, state_tracing, state_cframe;
 };
 
+/* clang-format off */
 static const struct layout layouts[] = {
-    {.version = 0x0306,
-     .state_tracing = 44,
-     .state_profile = 48,
-     .code_bytes = 40,
-     .frame_code = 32,
-     .frame_last = 120,
-     .locals = 376,
-     .last_unit = 1},
-    {.version = 0x0307,
-     .state_tracing = 48,
-     .state_profile = 56,
-     .code_extra = 136,
-     .code_bytes = 40,
-     .frame_code = 32,
-     .frame_last = 104,
-     .locals = 360,
-     .last_unit = 1},
-    {.version = 0x0308,
-     .state_tracing = 48,
-     .state_profile = 56,
-     .code_extra = 144,
-     .code_bytes = 48,
-     .frame_code = 32,
-     .frame_last = 104,
-     .locals = 360,
-     .last_unit = 1},
-    {.version = 0x0309,
-     .state_tracing = 48,
-     .state_profile = 56,
-     .code_extra = 144,
-     .code_bytes = 48,
-     .frame_code = 32,
-     .frame_last = 104,
-     .locals = 360,
-     .last_unit = 1},
-    {.version = 0x030a,
-     .state_cframe = 48,
-     .state_profile = 56,
-     .code_extra = 144,
-     .code_bytes = 48,
-     .frame_code = 32,
-     .frame_last = 96,
-     .locals = 352,
-     .last_unit = 2},
-    {.version = 0x030b,
-     .state_cframe = 56,
-     .state_profile = 64,
-     .code_extra = 176,
-     .frame_inner = 24,
-     .inner_code = 32,
-     .inner_previous = 56,
-     .locals = 72},
-    {.version = 0x030c, .code_extra = 184},
-    {.version = 0x030d, .code_extra = 192},
-    {.version = 0x030e, .code_extra = 200},
-    {.version = 0x030f, .code_extra = 200},
+	/*       code         frame           inner frame                thread state
+	 *       extra bytes  code last unit  at  code previous locals  profile tracing cframe */
+	{ 0x0306,     0,  40,    32, 120,  1,    0,   0,       0,     376,      48,     44,      0 },
+	{ 0x0307,   136,  40,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
+	{ 0x0308,   144,  48,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
+	{ 0x0309,   144,  48,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
+	{ 0x030a,   144,  48,    32,  96,  2,    0,   0,       0,     352,      56,      0,     48 },
+	{ 0x030b,   176,   0,     0,   0,  0,   24,  32,      56,      72,      64,      0,     56 },
+	{ 0x030c,   184,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
+	{ 0x030d,   192,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
+	{ 0x030e,   200,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
+	{ 0x030f,   200,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
 };
+/* clang-format on */
 
 static void *find_symbol(void *handle, const char *name)
 {

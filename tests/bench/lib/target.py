@@ -108,9 +108,14 @@ def run(interpreter, arguments, env, prefix=()):
         process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         alarm = threading.Timer(TIMEOUT_S, process.kill)
         alarm.start()
-        _, status, usage = os.wait4(process.pid, 0)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:  # the bench is interrupted
+            process.kill()
+            raise
+        finally:
+            alarm.cancel()
         wall = time.perf_counter() - before
-        alarm.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         texts = []
         for file in (out, err):
