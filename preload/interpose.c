@@ -119,10 +119,8 @@ PUBLIC pid_t fork(void)
 	bootstrap_forking = 0;
 	if (!is_this_process())
 		return REAL(fork)();
-	if (expected) {
-		atomic_store(&process->header->last_fork_ticks, clock_now());
+	if (expected)
 		atomic_fetch_add(&process->header->forks, 1);
-	}
 	pid = REAL(fork)();
 	if (pid > 0)
 		put_event(WIRE_FORK, (uint32_t)pid);
@@ -187,12 +185,7 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status)
 	_exit(status);
 }
 
-static void child_of_fork(void)
-{
-	process_forked();
-}
-
 static __attribute__((constructor)) void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, child_of_fork);
+	pthread_atfork(NULL, NULL, process_forked);
 }

@@ -120,7 +120,6 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 		goto failed;
 	mapped_bytes = size;
 	process->base = mapped;
-	process->base_bytes = size;
 	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
 	process->functions = process->small_functions;
 	process->header = (struct ring_header *)mapped;

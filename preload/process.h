@@ -42,7 +42,6 @@ struct process {
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
 	uint8_t *base; /* the shared memory */
-	size_t base_bytes;
 	struct ring_header *header;
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */

@@ -115,7 +115,7 @@ struct python {
 	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
 	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
 	/* Objects. */
-	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *function_type;
+	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type;
 	struct object *none;
 	struct object *generator_type, *coroutine_type; /* ? */
 

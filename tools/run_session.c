@@ -40,7 +40,8 @@ static int make_address(const char *name, struct sockaddr_un *address, socklen_t
 	return 0;
 }
 
-static int connect_to(const char *name)
+/* A socket that attach() has tied to the address of that name, by connecting or by listening. The socket or -errno. */
+static int open_socket(const char *name, int (*attach)(int fd, const struct sockaddr *address, socklen_t length))
 {
 	struct sockaddr_un address;
 	socklen_t length;
@@ -52,7 +53,7 @@ static int connect_to(const char *name)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, length) < 0) {
+	if (attach(fd, (struct sockaddr *)&address, length) < 0) {
 		error = -errno;
 		close(fd);
 		return error;
@@ -60,24 +61,25 @@ static int connect_to(const char *name)
 	return fd;
 }
 
+/* connect() itself has a type of its own in glibc's headers. */
+static int attach_by_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	return connect(fd, address, length);
+}
+
+static int bind_and_listen(int fd, const struct sockaddr *address, socklen_t length)
+{
+	return bind(fd, address, length) < 0 ? -1 : listen(fd, CONTROL_BACKLOG);
+}
+
+static int connect_to(const char *name)
+{
+	return open_socket(name, attach_by_connect);
+}
+
 static int listen_at(const char *name)
 {
-	struct sockaddr_un address;
-	socklen_t length;
-	int error = make_address(name, &address, &length);
-	int fd;
-
-	if (error)
-		return error;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&address, length) < 0 || listen(fd, CONTROL_BACKLOG) < 0) {
-		error = -errno;
-		close(fd);
-		return error;
-	}
-	return fd;
+	return open_socket(name, bind_and_listen);
 }
 
 static int make_id(char *id)

@@ -85,10 +85,9 @@ struct ring_header {
 	/* T, while running */
 	_Alignas(64) _Atomic uint64_t definitions_head; /* bytes written */
 	_Atomic uint32_t target_state;
-	_Atomic uint32_t forks;		  /* forks begun, so that the collector waits a moment for the child to join */
-	_Atomic uint64_t last_fork_ticks; /* shifted */
-	_Atomic uint32_t slots_used;	  /* 1 + the highest slot ever claimed */
-	_Atomic uint32_t waiting;	  /* a thread waits for room: poll soon */
+	_Atomic uint32_t forks;	     /* forks begun, so that the collector waits a moment for the child to join */
+	_Atomic uint32_t slots_used; /* 1 + the highest slot ever claimed */
+	_Atomic uint32_t waiting;    /* a thread waits for room: poll soon */
 	_Atomic uint64_t lost_definitions;
 	/* Events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
