@@ -8,6 +8,7 @@
 
 #include "export.h"
 #include "verbs.h"
+#include "visit.h"
 
 static const struct export_format formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
@@ -28,8 +29,11 @@ static void print_help(void)
 		printf("                          %-8s %s\n", formats[i].name, formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
+	       "%s"
+	       "\n"
 	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not "
-	       "written.\n");
+	       "written.\n",
+	       select_help);
 }
 
 static const struct export_format *find_format(const char *name)
@@ -46,20 +50,16 @@ static const struct export_format *find_format(const char *name)
 	return NULL;
 }
 
-static int write_format(const struct export_format *format, struct trace *trace, const char *path)
+static int write_format(const struct export_format *format, const struct export *export, const char *path)
 {
 	struct progress progress;
 	struct output output;
-	uint64_t events = 0;
 	int error = output_open(&output, path);
-	size_t i;
 
 	if (error)
 		return error;
-	for (i = 0; i < trace->place_count; i++)
-		events += trace->places[i].type == TRACE_CHUNK_EVENTS ? trace->places[i].events : 0;
-	progress_begin(&progress, "exporting", events);
-	error = format->write(trace, &output, &progress);
+	progress_begin(&progress, "exporting", visit_events(export->trace, export->select));
+	error = format->write(export, &output, &progress);
 	progress_end(&progress);
 	if (error)
 		output_abandon(&output);
@@ -68,15 +68,15 @@ static int write_format(const struct export_format *format, struct trace *trace,
 	return error;
 }
 
-static int export(const struct export_format *format, const char *from, const char *to)
+static int export(const struct export_format *format, struct export *export, const char *from, const char *to)
 {
-	struct trace *trace = trace_open_or_say(from);
+	struct trace *trace = export->trace = trace_open_or_say(from);
 	int status;
 	int error;
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	error = write_format(format, trace, to);
+	error = write_format(format, export, to);
 	if (error)
 		fprintf(stderr, "evprof export: cannot write %s: %s\n", to, strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
@@ -88,8 +88,12 @@ int cmd_export(int argc, char **argv)
 {
 	static const struct option options[] = {{"format", required_argument, NULL, 'f'},
 						{"output", required_argument, NULL, 'o'},
+						SELECT_OPTIONS,
 						{"help", no_argument, NULL, 'h'},
 						{0}};
+	struct select select = {0};
+	struct export request = {.select = &select};
+	int status = TRACE_EXIT_FAILED;
 	const struct export_format *format = &formats[0];
 	const char *to = NULL;
 	int option;
@@ -98,21 +102,30 @@ int cmd_export(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "f:o:h", options, NULL)) != -1) {
 		if (option == 'h') {
 			print_help();
-			return TRACE_EXIT_FINE;
+			status = TRACE_EXIT_FINE;
+			goto done;
 		}
-		if (option == 'f')
+		if (select_is_option(option)) {
+			if (!select_take(&select, "export", option, optarg))
+				goto done;
+		} else if (option == 'f')
 			format = find_format(optarg);
 		else if (option == 'o')
 			to = optarg;
-		else
-			return verb_misused("export", "the option %s is not known or lacks its value",
-					    argv[optind - 1]);
+		else {
+			verb_misused("export", "the option %s is not known or lacks its value", argv[optind - 1]);
+			goto done;
+		}
 		if (!format)
-			return TRACE_EXIT_FAILED;
+			goto done;
 	}
 	if (optind != argc - 1)
-		return verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
-	if (!to)
-		return verb_misused("export", "-o FILE is missing (- for stdout)");
-	return export(format, argv[optind], to);
+		verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
+	else if (!to)
+		verb_misused("export", "-o FILE is missing (- for stdout)");
+	else
+		status = export(format, &request, argv[optind], to);
+done:
+	select_done(&select);
+	return status;
 }

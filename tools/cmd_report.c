@@ -104,6 +104,7 @@ static const struct order {
 #define ORDERS (sizeof(orders) / sizeof(orders[0]))
 
 struct request {
+	struct select select;
 	struct profile_options options;
 	const struct order *order;
 	int64_t limit; /* -1: all */
@@ -121,11 +122,9 @@ static const char help_text[] =
     "  -n, --limit N         the first N functions only\n"
     "      --json            for programs: {\"functions\": [{\"file\", \"line\", \"function\", \"ncalls\", ...}], "
     "...}\n"
-    "      --from NS         count calls that start at or after this time (ns since the start of the trace)\n"
-    "      --to NS           ... and before this one; a call that is still running then ends there\n"
-    "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
-    "      --process PID     only this process\n"
-    "      --thread TID      only this thread\n"
+    "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n";
+
+static const char help_end[] =
     "\n"
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
     "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
@@ -161,25 +160,22 @@ static bool set_between(struct request *request, const char *text)
 	return true;
 }
 
-enum { OPTION_JSON = 256, OPTION_FROM, OPTION_TO, OPTION_BETWEEN, OPTION_PROCESS, OPTION_THREAD };
+enum { OPTION_JSON = 256, OPTION_BETWEEN };
 
 static const struct option options_known[] = {
     {"sort", required_argument, NULL, 's'},
     {"limit", required_argument, NULL, 'n'},
     {"json", no_argument, NULL, OPTION_JSON},
-    {"from", required_argument, NULL, OPTION_FROM},
-    {"to", required_argument, NULL, OPTION_TO},
     {"between", required_argument, NULL, OPTION_BETWEEN},
-    {"process", required_argument, NULL, OPTION_PROCESS},
-    {"thread", required_argument, NULL, OPTION_THREAD},
+    SELECT_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 static bool take_option(struct request *request, int option)
 {
-	struct profile_options *options = &request->options;
-
+	if (select_is_option(option))
+		return select_take(&request->select, "report", option, optarg);
 	switch (option) {
 	case 's':
 		request->order = find_order(optarg);
@@ -189,18 +185,8 @@ static bool take_option(struct request *request, int option)
 	case OPTION_JSON:
 		request->json = true;
 		return true;
-	case OPTION_FROM:
-		options->from_given = true;
-		return verb_number("report", "--from", optarg, 0, &options->from_ns);
-	case OPTION_TO:
-		options->to_given = true;
-		return verb_number("report", "--to", optarg, 0, &options->to_ns);
 	case OPTION_BETWEEN:
 		return set_between(request, optarg);
-	case OPTION_PROCESS:
-		return verb_number("report", "--process", optarg, 1, &options->pid);
-	case OPTION_THREAD:
-		return verb_number("report", "--thread", optarg, 1, &options->tid);
 	}
 	verb_misused("report", "this option is not known or lacks its value");
 	return false;
@@ -386,9 +372,12 @@ static int report(const struct request *request, char *const *paths, int count)
 		profile_done(&profile);
 		return TRACE_EXIT_FAILED;
 	}
-	if (request->options.mark_begin && !profile.mark_seen)
+	if (request->options.mark_begin && !profile.mark_seen) {
 		fprintf(stderr, "evprof report: no mark \"%s\" was set; evprof dump shows the marks of a trace\n",
 			request->options.mark_begin);
+		profile_done(&profile);
+		return TRACE_EXIT_FAILED;
+	}
 	error = print_profile(&profile, request);
 	if (error)
 		fprintf(stderr, "evprof report: cannot write the report: %s\n", strerror(-error));
@@ -403,9 +392,10 @@ int cmd_report(int argc, char **argv)
 	int option;
 
 	opterr = 0;
+	request.options.select = &request.select;
 	while ((option = getopt_long(argc, argv, "s:n:h", options_known, NULL)) != -1) {
 		if (option == 'h') {
-			fputs(help_text, stdout);
+			printf("%s%s%s", help_text, select_help, help_end);
 			status = TRACE_EXIT_FINE;
 			goto done;
 		}
@@ -414,11 +404,12 @@ int cmd_report(int argc, char **argv)
 	}
 	if (optind == argc)
 		verb_misused("report", "a trace is missing");
-	else if (request.options.mark_begin && (request.options.from_given || request.options.to_given))
+	else if (request.options.mark_begin && (request.select.from_given || request.select.to_given))
 		verb_misused("report", "--between and --from or --to exclude each other");
 	else
 		status = report(&request, argv + optind, argc - optind);
 done:
+	select_done(&request.select);
 	free(request.between);
 	return status;
 }

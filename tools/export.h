@@ -6,15 +6,22 @@
 
 #include "output.h"
 #include "progress.h"
+#include "select.h"
 #include "trace_reader.h"
+
+struct export
+{
+	struct trace *trace;
+	const struct select *select;
+};
 
 struct export_format {
 	const char *name;
 	const char *summary;
-	/* Writes the trace. Returns 0 or -ENOMEM; what fails in writing is kept in output. */
-	int (*write)(struct trace *trace, struct output *output, struct progress *progress);
+	/* Writes the trace. Returns 0 or -errno; what fails in writing is kept in output. */
+	int (*write)(const struct export *export, struct output *output, struct progress *progress);
 };
 
-int export_chrome(struct trace *trace, struct output *output, struct progress *progress);
+int export_chrome(const struct export *export, struct output *output, struct progress *progress);
 
 #endif

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge.h"
-#include "pairs.h"
-#include "replay.h"
+#include "heap.h"
+#include "labels.h"
+#include "visit.h"
 
 #define HEAP_SAMPLE_NS 100000
 
@@ -29,17 +29,15 @@ struct fragment {
 };
 
 struct chrome {
-	struct trace *trace;
 	struct output *output;
-	struct replay replay;
 	const struct trace_process *process;
 	struct fragment *functions; /* by key: name and args */
-	char place[64];		    /* ,"pid":1,"tid":2,"ts": of the thread */
+	uint32_t keys;
+	char place[64]; /* ,"pid":1,"tid":2,"ts": of the thread */
 	size_t place_length;
-	int64_t last_ns; /* time never goes back in a thread */
-	bool any;	 /* an event was written: a comma comes before the next */
-	bool memory;	 /* the process has memory events */
-	bool out_of_memory;
+	int64_t now_ns;
+	bool any;    /* an event was written: a comma comes before the next */
+	bool memory; /* the process has memory events */
 };
 
 static void begin_event(struct chrome *chrome)
@@ -48,76 +46,49 @@ static void begin_event(struct chrome *chrome)
 	chrome->any = true;
 }
 
-static void put_time(struct chrome *chrome, uint64_t ticks)
+static void put_time(struct chrome *chrome)
 {
-	int64_t ns = trace_ns(chrome->process, ticks) - chrome->trace->start_ns;
-
-	if (ns < chrome->last_ns)
-		ns = chrome->last_ns;
-	chrome->last_ns = ns;
 	output_put(chrome->output, chrome->place, chrome->place_length);
-	output_micros(chrome->output, ns);
+	output_micros(chrome->output, chrome->now_ns);
 }
 
 /* --- calls --- */
 
-static void put_code(struct output *output, const struct wire_definition *code, uint32_t id)
+static void put_function(struct output *output, struct text name, const struct wire_definition *definition, bool native)
 {
 	output_string(output, ",\"name\":\"");
-	if (code) {
-		output_json(output, trace_string(code, 2).length ? trace_string(code, 2) : trace_string(code, 1));
-		output_string(output, "\",\"args\":{\"file\":\"");
-		output_json(output, trace_string(code, 0));
-		output_format(output, "\",\"line\":%u}", code->number);
-	} else {
-		output_format(output, "<unknown function %u>\"", id);
-	}
-}
-
-static void put_native(struct output *output, const struct wire_definition *function, uint32_t id)
-{
-	struct text owner;
-
-	output_string(output, ",\"name\":\"");
-	if (!function) {
-		output_format(output, "<unknown C function %u>\"", id);
+	output_json(output, name);
+	if (native || !definition) {
+		output_char(output, '"');
 		return;
 	}
-	owner = trace_string(function, 0).length ? trace_string(function, 0) : trace_string(function, 3);
-	output_json(output, owner);
-	output_string(output, owner.length ? "." : "");
-	output_json(output, trace_string(function, 1));
-	output_char(output, '"');
+	output_string(output, "\",\"args\":{\"file\":\"");
+	output_json(output, trace_string(definition, 0));
+	output_format(output, "\",\"line\":%u}", definition->number);
 }
 
 /* What a function's begins have in common, made at the first of them. */
-static const struct fragment *function_fragment(struct chrome *chrome, uint32_t key)
+static int make_fragment(struct fragment *fragment, const struct wire_definition *definition, uint32_t key)
 {
-	struct fragment *fragment = &chrome->functions[key];
+	char *name = label_display(definition, key & 1, key / 2);
 	struct output piece;
 
-	if (fragment->bytes)
-		return fragment;
-	if (output_open_nowhere(&piece) < 0) {
-		chrome->out_of_memory = true;
-		return NULL;
+	if (!name || output_open_nowhere(&piece) < 0) {
+		free(name);
+		return -ENOMEM;
 	}
-	if (key & 1)
-		put_native(&piece, trace_name(&chrome->process->functions, key / 2), key / 2);
-	else
-		put_code(&piece, trace_name(&chrome->process->codes, key / 2), key / 2);
+	put_function(&piece, text_of(name), definition, key & 1);
 	fragment->bytes = malloc(piece.used + 1);
 	if (fragment->bytes) {
 		memcpy(fragment->bytes, piece.buffer, piece.used);
 		fragment->length = piece.used;
-	} else {
-		chrome->out_of_memory = true;
 	}
 	output_abandon(&piece);
-	return fragment->bytes ? fragment : NULL;
+	free(name);
+	return fragment->bytes ? 0 : -ENOMEM;
 }
 
-static void chrome_push(void *owner, struct replay *replay, struct replay_frame *frame)
+static void chrome_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
 	static const char *const categories[WIRE_KIND_SLOTS] = {
 	    [WIRE_CALL] = ",\"cat\":\"call\"",	   [WIRE_RESUME] = ",\"cat\":\"resume\"",
@@ -125,18 +96,22 @@ static void chrome_push(void *owner, struct replay *replay, struct replay_frame 
 	    [WIRE_FRAME] = ",\"cat\":\"running\"",
 	};
 	struct chrome *chrome = owner;
-	const struct fragment *fragment = function_fragment(chrome, frame->key);
+	struct fragment *fragment = &chrome->functions[frame->key];
 
+	if (!fragment->bytes && make_fragment(fragment, visit_definition(visit, frame->key), frame->key) < 0)
+		visit_fail(visit, -ENOMEM);
+	chrome->now_ns = visit->now_ns;
 	begin_event(chrome);
 	output_string(chrome->output, "{\"ph\":\"B\"");
-	put_time(chrome, replay->now);
+	put_time(chrome);
 	output_string(chrome->output, categories[frame->kind]);
-	if (fragment)
-		output_put(chrome->output, fragment->bytes, fragment->length);
+	output_put(chrome->output, fragment->bytes, fragment->length);
 	output_char(chrome->output, '}');
+	if (chrome->output->error)
+		visit_fail(visit, chrome->output->error);
 }
 
-static void chrome_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+static void chrome_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
 {
 	static const char *const ends[WIRE_KIND_SLOTS] = {
 	    [WIRE_YIELD] = ",\"args\":{\"end\":\"yield\"}",
@@ -146,9 +121,10 @@ static void chrome_pop(void *owner, struct replay *replay, struct replay_frame *
 	struct chrome *chrome = owner;
 
 	(void)frame;
+	chrome->now_ns = visit->now_ns;
 	begin_event(chrome);
 	output_string(chrome->output, "{\"ph\":\"E\"");
-	put_time(chrome, replay->now);
+	put_time(chrome);
 	if (ends[how])
 		output_string(chrome->output, ends[how]);
 	output_char(chrome->output, '}');
@@ -160,7 +136,7 @@ static void begin_instant(struct chrome *chrome, const char *scope, const char *
 {
 	begin_event(chrome);
 	output_string(chrome->output, "{\"ph\":\"i\"");
-	put_time(chrome, chrome->replay.now);
+	put_time(chrome);
 	output_format(chrome->output, ",\"s\":\"%s\",\"cat\":\"%s\",\"name\":\"", scope, category);
 }
 
@@ -201,13 +177,13 @@ static void gap_instant(struct chrome *chrome, uint64_t missing)
 		      (unsigned long long)missing);
 }
 
-static int chrome_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+static void chrome_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
 {
 	struct chrome *chrome = owner;
 	unsigned kind = wire_head_kind(head);
 	uint32_t argument = wire_head_arg(head);
 
-	(void)replay;
+	chrome->now_ns = visit->now_ns;
 	if (wire_is_memory(kind))
 		chrome->memory = true;
 	else if (kind == WIRE_GAP)
@@ -226,10 +202,7 @@ static int chrome_other(void *owner, struct replay *replay, uint32_t head, const
 		number_instant(chrome, "exit", "status", argument & 0xff);
 	else if (kind == WIRE_PAUSE)
 		plain_instant(chrome, "p", argument ? "recording stops" : "recording starts");
-	return 0;
 }
-
-static const struct replay_sink chrome_sink = {chrome_push, chrome_pop, chrome_other};
 
 /* --- names --- */
 
@@ -287,170 +260,82 @@ static void name_thread(struct chrome *chrome, const struct trace_thread *thread
 
 /* --- the heap --- */
 
-struct heap {
-	struct pairs sizes; /* address: size + 1 */
-	uint64_t bytes;
-	int64_t sampled_ns;
-	bool changed;
-};
-
-static bool of_process(void *owner, const struct trace_process *process, const struct trace_thread *thread)
+static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 {
-	(void)thread;
-	return process == owner;
-}
+	struct chrome *chrome = owner;
 
-/*
- * A block that one domain gets from another is seen twice with one address; it counts once, with the last size, and is
- * gone with the first free.
- */
-static void heap_free(struct heap *heap, uint64_t address)
-{
-	uint64_t size;
-
-	if (address && pairs_take(&heap->sizes, address, &size))
-		heap->bytes -= size - 1;
-}
-
-static int heap_made(struct heap *heap, uint64_t address, uint64_t size)
-{
-	uint64_t *value;
-
-	heap_free(heap, address);
-	value = pairs_make(&heap->sizes, address);
-	if (!value)
-		return -ENOMEM;
-	*value = size + 1;
-	heap->bytes += size;
-	return 0;
-}
-
-static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
-{
-	uint64_t address = wire_memory_address(extra[0]);
-	unsigned kind = wire_head_kind(head);
-
-	heap->changed = true;
-	if (kind == WIRE_FREE) {
-		heap_free(heap, address);
-		return 0;
-	}
-	if (!address)
-		return 0;
-	if (kind == WIRE_REALLOC)
-		heap_free(heap, wire_memory_address(extra[1]));
-	return heap_made(heap, address, wire_memory_size(head, extra[0]));
-}
-
-static void sample_heap(struct chrome *chrome, struct heap *heap, int64_t ns)
-{
 	begin_event(chrome);
 	output_format(chrome->output,
 		      "{\"ph\":\"C\",\"pid\":%lld,\"tid\":%lld,\"ts\":", (long long)chrome->process->pid,
 		      (long long)chrome->process->pid);
-	output_micros(chrome->output, ns - chrome->trace->start_ns);
+	output_micros(chrome->output, ns);
 	output_string(chrome->output, ",\"name\":\"Python heap\",\"args\":{\"bytes\":");
-	output_u64(chrome->output, heap->bytes);
+	output_u64(chrome->output, bytes);
 	output_string(chrome->output, "}}");
-	heap->sampled_ns = ns;
-	heap->changed = false;
-}
-
-/* A second pass over the process: sizes are known only when all its threads are seen in order of time. */
-static int write_heap(struct chrome *chrome)
-{
-	struct heap heap = {.sampled_ns = INT64_MIN / 2};
-	struct merge_event event = {0};
-	struct merge merge;
-	int error = merge_open(&merge, chrome->trace, of_process, (void *)chrome->process);
-
-	if (error)
-		return error;
-	while (!error && merge_next(&merge, &event)) {
-		if (!wire_is_memory(wire_head_kind(event.head)))
-			continue;
-		error = heap_event(&heap, event.head, event.extra);
-		if (event.ns - heap.sampled_ns >= HEAP_SAMPLE_NS)
-			sample_heap(chrome, &heap, event.ns);
-	}
-	if (!error && heap.changed)
-		sample_heap(chrome, &heap, event.ns);
-	pairs_done(&heap.sizes);
-	merge_close(&merge);
-	return error;
 }
 
 /* --- all --- */
 
-static void write_thread(struct chrome *chrome, const struct trace_thread *thread, struct progress *progress)
+static int chrome_thread(void *owner, struct visit *visit)
 {
-	struct trace_stream stream;
-	struct trace_events events;
+	struct chrome *chrome = owner;
 
-	name_thread(chrome, thread);
+	name_thread(chrome, visit->thread);
 	chrome->place_length =
 	    (size_t)snprintf(chrome->place, sizeof(chrome->place),
-			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, thread->tid);
-	chrome->last_ns = 0;
-	replay_begin_thread(&chrome->replay);
-	trace_stream_open(&stream, chrome->trace, thread);
-	while (!chrome->output->error && trace_stream_next(&stream, &events)) {
-		struct replay_cursor cursor = replay_begin_chunk(&chrome->replay, &events, &chrome_sink, chrome);
-
-		replay_run(&chrome->replay, &cursor, UINT64_MAX, &chrome_sink, chrome);
-		progress_add(progress, events.count);
-	}
-	trace_stream_close(&stream);
-	replay_end_thread(&chrome->replay, &chrome_sink, chrome);
+			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, visit->thread->tid);
+	return 0;
 }
 
-static void free_fragments(struct chrome *chrome)
+static int chrome_process(void *owner, struct visit *visit)
+{
+	struct chrome *chrome = owner;
+
+	chrome->process = visit->process;
+	chrome->memory = false;
+	chrome->keys = visit_keys(visit);
+	chrome->functions = calloc(chrome->keys, sizeof(*chrome->functions));
+	if (!chrome->functions)
+		return -ENOMEM;
+	name_process(chrome);
+	return 0;
+}
+
+static void free_functions(struct chrome *chrome)
 {
 	uint32_t key;
 
-	for (key = 0; chrome->functions && key < chrome->replay.keys; key++)
+	for (key = 0; chrome->functions && key < chrome->keys; key++)
 		free(chrome->functions[key].bytes);
 	free(chrome->functions);
 	chrome->functions = NULL;
 }
 
-static int write_process(struct chrome *chrome, const struct trace_process *process, struct progress *progress)
+static int chrome_process_end(void *owner, struct visit *visit)
 {
-	int error = replay_init(&chrome->replay, process);
-	size_t i;
+	struct chrome *chrome = owner;
 
-	if (error)
-		return error;
-	chrome->process = process;
-	chrome->memory = false;
-	chrome->functions = calloc(chrome->replay.keys, sizeof(*chrome->functions));
-	if (!chrome->functions) {
-		replay_done(&chrome->replay);
-		return -ENOMEM;
-	}
-	name_process(chrome);
-	for (i = 0; i < process->thread_count; i++)
-		write_thread(chrome, chrome->trace->threads[process->threads[i]], progress);
-	if (chrome->memory)
-		error = write_heap(chrome);
-	if (chrome->out_of_memory || chrome->replay.out_of_memory)
-		error = -ENOMEM;
-	free_fragments(chrome);
-	replay_done(&chrome->replay);
-	return error;
+	free_functions(chrome);
+	if (!chrome->memory)
+		return 0;
+	return heap_curve(visit->trace, visit->process, visit->select, HEAP_SAMPLE_NS, sample_heap, chrome);
 }
 
-int export_chrome(struct trace *trace, struct output *output, struct progress *progress)
+int export_chrome(const struct export *export, struct output *output, struct progress *progress)
 {
-	struct chrome chrome = {.trace = trace, .output = output};
-	int error = 0;
-	uint32_t i;
+	static const struct visitor visitor = {.process = chrome_process,
+					       .process_end = chrome_process_end,
+					       .thread = chrome_thread,
+					       .push = chrome_push,
+					       .pop = chrome_pop,
+					       .other = chrome_other};
+	struct chrome chrome = {.output = output};
+	int error;
 
 	output_string(output,
 		      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"evprof\"},\"traceEvents\":[\n");
-	for (i = 0; i < trace->process_count && !error && !output->error; i++)
-		if (trace->processes[i])
-			error = write_process(&chrome, trace->processes[i], progress);
+	error = visit_trace(export->trace, export->select, progress, &visitor, &chrome);
+	free_functions(&chrome);
 	output_string(output, "\n]}\n");
 	return error;
 }

@@ -39,6 +39,35 @@ char *label_native(const struct wire_definition *definition)
 	return text;
 }
 
+char *label_display(const struct wire_definition *definition, bool native, uint32_t id)
+{
+	struct text owner = {0}, name;
+	char unknown[64], *bytes;
+	size_t i, length;
+
+	if (!definition) {
+		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", native ? "C function" : "function", id);
+		return strdup(unknown);
+	}
+	name = trace_string(definition, !native && trace_string(definition, 2).length ? 2 : 1);
+	if (native)
+		owner = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
+	bytes = malloc(owner.length + name.length + 2);
+	if (!bytes)
+		return NULL;
+	memcpy(bytes, owner.at, owner.length);
+	length = owner.length;
+	if (length)
+		bytes[length++] = '.';
+	memcpy(bytes + length, name.at, name.length);
+	length += name.length;
+	bytes[length] = 0;
+	for (i = 0; i < length; i++)
+		if (!bytes[i])
+			bytes[i] = ' ';
+	return bytes;
+}
+
 static uint64_t hash_bytes(uint64_t hash, struct text text)
 {
 	size_t i;

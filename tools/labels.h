@@ -7,6 +7,7 @@
 #ifndef EVPROF_TOOLS_LABELS_H
 #define EVPROF_TOOLS_LABELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "output.h"
@@ -31,6 +32,12 @@ struct labels {
 
 /* The text of a C function, as cProfile has it: "<built-in method builtins.len>". Returns NULL where memory ran out. */
 char *label_native(const struct wire_definition *definition);
+
+/*
+ * What viewers show for a function: the qualified name, "str.join", "builtins.len", or "<unknown function 7>". The caller
+ * frees it; NULL where memory ran out. Any bytes but NUL.
+ */
+char *label_display(const struct wire_definition *definition, bool native, uint32_t id);
 
 /*
  * The number of the label of code id, or of C function id if native, made if it is new; UINT32_MAX where memory ran

@@ -97,6 +97,29 @@ int merge_open(struct merge *merge, struct trace *trace,
 	return 0;
 }
 
+void merge_skip(struct merge *merge, int64_t ns)
+{
+	uint32_t kept = 0, i;
+
+	for (i = 0; i < merge->count; i++) {
+		struct merge_source *source = &merge->sources[merge->heap[i]];
+		const struct trace_thread *thread = source->stream.thread;
+		uint64_t ticks = trace_ticks(source->process, ns);
+		size_t first = 0;
+
+		while (first < thread->place_count && thread->places[first].last_ticks < ticks)
+			first++;
+		if (first == thread->place_count)
+			continue;
+		trace_stream_skip(&source->stream, first);
+		source->ns = trace_ns(source->process, thread->places[first].first_ticks);
+		merge->heap[kept++] = merge->heap[i];
+	}
+	merge->count = kept;
+	for (i = merge->count; i-- > 0;)
+		sift_down(merge, i);
+}
+
 static void remove_first(struct merge *merge)
 {
 	merge->heap[0] = merge->heap[--merge->count];

@@ -43,6 +43,8 @@ struct merge_event {
 int merge_open(struct merge *merge, struct trace *trace,
 	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
 	       void *owner);
+/* Right after opening: leaves out the chunks that end before that time (CLOCK_MONOTONIC, ns). */
+void merge_skip(struct merge *merge, int64_t ns);
 /* False at the end. Missing parts of the file come as gap events. */
 bool merge_next(struct merge *merge, struct merge_event *event);
 void merge_close(struct merge *merge);

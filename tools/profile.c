@@ -37,6 +37,9 @@ struct counting {
 	uint32_t thread;
 	uint32_t marks; /* of the thread, so far */
 	uint64_t lost;
+	uint64_t min_ticks; /* shorter calls do not count */
+	uint32_t max_depth;
+	uint8_t *hidden; /* by key; NULL: all are shown */
 	bool out_of_memory;
 	/* With edges only. */
 	struct pairs edge_numbers; /* caller key + 1 << 32 | callee key: number + 1 */
@@ -57,12 +60,20 @@ static inline void count_end(struct entry *entry, const struct replay_frame *fra
 		entry->recursive += called;
 }
 
+/* Is the call that lasted so long, and is off the stack already, one of the chosen? */
+static inline bool counts(const struct counting *counting, const struct replay *replay, uint64_t total)
+{
+	return total >= counting->min_ticks && replay->depth < counting->max_depth;
+}
+
 static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
 {
 	struct counting *counting = owner;
 	uint64_t total = replay->now - frame->start;
 
 	(void)how;
+	if (!counts(counting, replay, total))
+		return;
 	if (replay->depth)
 		frame[-1].inner += total;
 	count_end(&counting->entries[frame->key], frame, total, replay->open[frame->key] == 0);
@@ -150,7 +161,8 @@ static inline void edges_pop(void *owner, struct replay *replay, struct replay_f
 		struct edge *edge = &counting->edges[frame->owner - 1];
 
 		edge->open--;
-		count_end(&edge->entry, frame, replay->now - frame->start, edge->open == 0);
+		if (counts(counting, replay, replay->now - frame->start))
+			count_end(&edge->entry, frame, replay->now - frame->start, edge->open == 0);
 	}
 }
 
@@ -250,6 +262,23 @@ static void count_chunk_edges(struct counting *counting, const struct trace_even
 	}
 }
 
+/* With a window of times, what ends before it is not read. */
+static size_t first_place(const struct counting *counting, const struct trace_thread *thread)
+{
+	const struct window_edge *edge = counting->window->edges;
+	size_t first = 0;
+
+	if (counting->window->count && edge->begins && edge->thread == TRACE_NOBODY)
+		while (first < thread->place_count && thread->places[first].last_ticks < edge->ticks)
+			first++;
+	return first;
+}
+
+static bool past_window(const struct counting *counting)
+{
+	return counting->next_edge == counting->window->count && !inside(counting);
+}
+
 static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread, bool edges,
 			 struct progress *progress)
 {
@@ -261,7 +290,8 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	counting->next_edge = 0;
 	replay_begin_thread(&counting->replay);
 	trace_stream_open(&stream, trace, thread);
-	while (trace_stream_next(&stream, &events)) {
+	trace_stream_skip(&stream, first_place(counting, thread));
+	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
 		if (edges)
 			count_chunk_edges(counting, &events);
 		else
@@ -388,10 +418,26 @@ static int make_window(struct window *window, struct profile *profile, struct tr
 	int error;
 
 	if (!options->mark_begin)
-		return window_of_times(window, trace, process, options->from_given ? &options->from_ns : NULL,
-				       options->to_given ? &options->to_ns : NULL);
+		return window_of_times(window, trace, process,
+				       options->select->from_given ? &options->select->from_ns : NULL,
+				       options->select->to_given ? &options->select->to_ns : NULL);
 	error = window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
 	profile->mark_seen |= window->count > 0;
+	return error;
+}
+
+/* What options->select says, as the counting wants it. */
+static int choose(struct counting *counting, const struct trace_process *process, const struct select *select)
+{
+	int error;
+
+	counting->max_depth = select->max_depth ? select->max_depth : UINT32_MAX;
+	if (select->min_duration_ns)
+		counting->min_ticks =
+		    trace_ticks(process, trace_ns(process, process->start_ticks) + (int64_t)select->min_duration_ns) -
+		    process->start_ticks;
+	error = select_hide(select, process, counting->replay.keys, &counting->hidden);
+	counting->replay.hidden = counting->hidden;
 	return error;
 }
 
@@ -403,7 +449,7 @@ static void count_threads(struct counting *counting, struct trace *trace, const 
 	for (i = 0; i < process->thread_count; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
-		if (!options->tid || (int64_t)thread->tid == options->tid)
+		if (select_thread(options->select, thread))
 			count_thread(counting, trace, thread, options->edges, progress);
 	}
 }
@@ -420,6 +466,8 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 		error = replay_init(&counting.replay, process);
 	if (!error && !(counting.entries = calloc(counting.replay.keys, sizeof(*counting.entries))))
 		error = -ENOMEM;
+	if (!error)
+		error = choose(&counting, process, options->select);
 	if (!error) {
 		count_threads(&counting, trace, process, options, progress);
 		if (counting.out_of_memory || counting.replay.out_of_memory)
@@ -436,6 +484,7 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 	pairs_done(&counting.edge_numbers);
 	free(counting.edges);
 	free(counting.entries);
+	free(counting.hidden);
 	window_done(&window);
 	return error;
 }
@@ -449,7 +498,7 @@ int profile_add(struct profile *profile, struct trace *trace, const struct profi
 	for (i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (process && (!options->pid || process->pid == options->pid))
+		if (process && select_process(options->select, process))
 			error = count_process(profile, trace, process, options, progress);
 	}
 	return error;

@@ -4,7 +4,8 @@
  * A call counts when it starts in the window; without a window, always. A resumed generator counts as a call, as it
  * does for cProfile. A call that is open when its thread, the window or what is known of the stack ends, ends there.
  * Frames that were running when a stack was taken count no call, but their time. Cumulative time is added only when the
- * outermost of recursive calls ends; recursion is that within a thread.
+ * outermost of recursive calls ends; recursion is that within a thread. What is not chosen (select.h) is as if it was part of its
+ * caller.
  */
 #ifndef EVPROF_TOOLS_PROFILE_H
 #define EVPROF_TOOLS_PROFILE_H
@@ -14,6 +15,7 @@
 
 #include "labels.h"
 #include "progress.h"
+#include "select.h"
 #include "trace_reader.h"
 
 struct profile_times {
@@ -31,15 +33,9 @@ struct profile_edge {
 };
 
 struct profile_options {
-	/* Which part. Times in ns since the start of the trace. */
-	bool from_given;
-	bool to_given;
-	int64_t from_ns;
-	int64_t to_ns;
-	const char *mark_begin; /* window between two marks, in each process; NULL: none */
+	const struct select *select; /* which part; not NULL */
+	const char *mark_begin;	     /* window between two marks, in each process; NULL: that of select */
 	const char *mark_end;
-	int64_t pid; /* 0: all */
-	int64_t tid;
 	bool edges; /* fill profile.edges too */
 };
 

@@ -43,8 +43,9 @@ struct replay {
 	uint32_t allocated;
 	uint32_t *open; /* by key: how often it is on the stack */
 	uint32_t keys;
-	uint32_t codes;	    /* code ids are below */
-	uint32_t functions; /* function ids are below */
+	uint32_t codes;	       /* code ids are below */
+	uint32_t functions;    /* function ids are below */
+	const uint8_t *hidden; /* by key, not 0: as if it was part of its caller. NULL: all are shown. Not owned */
 	uint64_t now;
 	uint64_t unmatched;
 	uint64_t left_open;   /* frames on the stack when their thread ended */
@@ -86,6 +87,11 @@ static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
 	uint32_t limit = is_native ? replay->functions : replay->codes;
 
 	return (id < limit ? id * 2 : 0) | is_native;
+}
+
+static inline bool replay_hides(const struct replay *replay, uint32_t key)
+{
+	return replay->hidden && replay->hidden[key];
 }
 
 static inline void replay_push(struct replay *replay, uint32_t key, unsigned kind, const struct replay_sink *sink,
@@ -156,7 +162,8 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		replay->natives_unknown = true;
 		return 0;
 	case WIRE_FRAME:
-		replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
+		if (!replay_hides(replay, replay_key_of(replay, head)))
+			replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
 		return 0;
 	case WIRE_PAUSE:
 		replay_pop_all(replay, sink, owner);
@@ -197,6 +204,8 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 		if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION) {
 			uint32_t key = replay_key_of(replay, head);
 
+			if (replay_hides(replay, key))
+				continue;
 			if (kind <= WIRE_THROW || kind == WIRE_C_CALL)
 				replay_push(replay, key, kind, sink, owner);
 			else if (replay->depth && replay->frames[replay->depth - 1].key == key)

@@ -225,6 +225,8 @@ void trace_stream_open(struct trace_stream *stream, struct trace *trace, const s
  */
 int trace_stream_next(struct trace_stream *stream, struct trace_events *events);
 void trace_stream_close(struct trace_stream *stream);
+/* Right after opening: begins at that one of the thread's places, as if nothing was before. */
+void trace_stream_skip(struct trace_stream *stream, size_t first);
 
 /* NULL for an id that has no definition. */
 static inline const struct wire_definition *trace_name(const struct trace_names *names, uint32_t id)

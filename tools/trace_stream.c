@@ -14,6 +14,13 @@ void trace_stream_open(struct trace_stream *stream, struct trace *trace, const s
 	stream->thread = thread;
 }
 
+void trace_stream_skip(struct trace_stream *stream, size_t first)
+{
+	stream->next = first;
+	if (first && first < stream->thread->place_count)
+		stream->holes = stream->thread->places[first].holes;
+}
+
 /* Part of the file is gone between this chunk and the one before, and this thread's events with it? */
 static bool hole_before(const struct trace_stream *stream, const struct trace_place *place)
 {

@@ -14,6 +14,7 @@ static struct fixture *fixture;
 static uint32_t process, thread;
 static struct profile profile;
 static struct profile_options options;
+static struct select chosen;
 
 static void set_up(void)
 {
@@ -26,7 +27,8 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "begin", "", "");
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
 	thread = fixture_thread(fixture, process, 10, 1000);
-	options = (struct profile_options){0};
+	chosen = (struct select){0};
+	options = (struct profile_options){.select = &chosen};
 }
 
 static void tear_down(void)
@@ -256,9 +258,9 @@ Test(profile, several_windows)
 
 Test(profile, from_to)
 {
-	options.from_given = options.to_given = true;
-	options.from_ns = 10; /* since the first event, at 1010 */
-	options.to_ns = 30;
+	chosen.from_given = chosen.to_given = true;
+	chosen.from_ns = 10; /* since the first event, at 1010 */
+	chosen.to_ns = 30;
 	event(WIRE_CALL, F, 10);  /* 0 */
 	event(WIRE_CALL, G, 5);	  /* 5 */
 	event(WIRE_RETURN, G, 5); /* 10 */
@@ -292,10 +294,10 @@ Test(profile, processes_are_added_up)
 	expect("f", 2, 2, 5, 5);
 	expect("<unknown function>", 1, 1, 1, 1);
 	profile_done(&profile);
-	options.pid = 20;
+	chosen.pid = 20;
 	fixture_free(fixture);
 	set_up();
-	options.pid = 11;
+	chosen.pid = 11;
 	event(WIRE_CALL, F, 1);
 	count();
 	cr_expect(times_of("f").calls == 0);

@@ -1,0 +1,105 @@
+/*
+ * heap.c - the curve of the heap. See heap.h.
+ */
+#include "heap.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "merge.h"
+#include "pairs.h"
+
+struct heap {
+	struct pairs sizes; /* address: size + 1 */
+	uint64_t bytes;
+	int64_t sampled_ns;
+	bool changed;
+};
+
+struct chosen {
+	const struct trace_process *process;
+	const struct select *select;
+};
+
+static bool of_process(void *owner, const struct trace_process *process, const struct trace_thread *thread)
+{
+	const struct chosen *chosen = owner;
+
+	return process == chosen->process && select_thread(chosen->select, thread);
+}
+
+/*
+ * A block that one domain gets from another is seen twice with one address; it counts once, with the last size, and is
+ * gone with the first free.
+ */
+static void heap_free(struct heap *heap, uint64_t address)
+{
+	uint64_t size;
+
+	if (address && pairs_take(&heap->sizes, address, &size))
+		heap->bytes -= size - 1;
+}
+
+static int heap_made(struct heap *heap, uint64_t address, uint64_t size)
+{
+	uint64_t *value;
+
+	heap_free(heap, address);
+	value = pairs_make(&heap->sizes, address);
+	if (!value)
+		return -ENOMEM;
+	*value = size + 1;
+	heap->bytes += size;
+	return 0;
+}
+
+static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
+{
+	uint64_t address = wire_memory_address(extra[0]);
+	unsigned kind = wire_head_kind(head);
+
+	heap->changed = true;
+	if (kind == WIRE_FREE) {
+		heap_free(heap, address);
+		return 0;
+	}
+	if (!address)
+		return 0;
+	if (kind == WIRE_REALLOC)
+		heap_free(heap, wire_memory_address(extra[1]));
+	return heap_made(heap, address, wire_memory_size(head, extra[0]));
+}
+
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct select *select, int64_t every_ns,
+	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
+{
+	struct heap heap = {.sampled_ns = INT64_MIN / 2};
+	struct chosen chosen = {process, select};
+	struct merge_event event = {0};
+	struct merge merge;
+	int64_t ns = 0;
+	int error = merge_open(&merge, trace, of_process, &chosen);
+
+	if (error)
+		return error;
+	if (select->from_given)
+		merge_skip(&merge, trace->start_ns + select->from_ns);
+	while (!error && merge_next(&merge, &event)) {
+		ns = event.ns - trace->start_ns;
+		if (ns >= select_to(select))
+			break;
+		if (!wire_is_memory(wire_head_kind(event.head)) || ns < select_from(select))
+			continue;
+		error = heap_event(&heap, event.head, event.extra);
+		if (ns - heap.sampled_ns >= every_ns) {
+			sample(owner, ns, heap.bytes);
+			heap.sampled_ns = ns;
+			heap.changed = false;
+		}
+	}
+	if (!error && heap.changed)
+		sample(owner, ns < select_to(select) ? ns : select_to(select), heap.bytes);
+	pairs_done(&heap.sizes);
+	merge_close(&merge);
+	return error;
+}

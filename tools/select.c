@@ -1,0 +1,277 @@
+/*
+ * select.c - the common options of the verbs, and the decision about a function. See select.h.
+ */
+#include "select.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs.h"
+
+const char select_help[] =
+    "What is shown:\n"
+    "      --include PATTERN     only these functions: a glob over the file, the name, the qualified name or "
+    "module.name,\n"
+    "                            or re:EXPRESSION, a regular expression anywhere in one of them; may come again\n"
+    "      --exclude PATTERN     not these functions: their time goes to their callers\n"
+    "      --exclude-syspath     not the functions of the standard library and of installed packages\n"
+    "      --process PID, --thread TID\n"
+    "                            only this process or thread\n"
+    "      --from T, --to T      only this stretch, since the start of the trace: 1500 (ns), 20us, 3ms, 1.5s\n"
+    "      --min-duration T      only calls that last at least so long\n"
+    "      --max-depth N         only the N outermost calls of the stack\n";
+
+bool select_duration(const char *verb, const char *option, const char *text, int64_t *ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char *end;
+	double number = strtod(text, &end);
+	size_t i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (end == text || strcmp(end, units[i].name) != 0 || !isfinite(number) || number < 0)
+			continue;
+		if (number * units[i].ns > (double)TRACE_NS_FAR)
+			break;
+		*ns = (int64_t)(number * units[i].ns + 0.5);
+		return true;
+	}
+	verb_misused(verb, "%s wants a time such as 1500 (ns), 20us, 3ms or 1.5s, not \"%s\"", option, text);
+	return false;
+}
+
+/* --- patterns --- */
+
+static bool add_pattern(struct select *select, const char *verb, const char *text, bool exclude)
+{
+	struct select_pattern *grown =
+	    realloc(select->patterns, (select->pattern_count + 1) * sizeof(*select->patterns));
+	struct select_pattern *pattern;
+	char why[128];
+	int error;
+
+	if (!grown) {
+		fprintf(stderr, "evprof %s: out of memory\n", verb);
+		return false;
+	}
+	select->patterns = grown;
+	pattern = &select->patterns[select->pattern_count];
+	*pattern = (struct select_pattern){.exclude = exclude};
+	if (strncmp(text, "re:", 3) == 0) {
+		error = regcomp(&pattern->expression, text + 3, REG_EXTENDED | REG_NOSUB);
+		if (error) {
+			regerror(error, &pattern->expression, why, sizeof(why));
+			verb_misused(verb, "\"%s\" is no regular expression: %s", text + 3, why);
+			return false;
+		}
+	} else {
+		pattern->glob = strdup(text);
+		if (!pattern->glob) {
+			fprintf(stderr, "evprof %s: out of memory\n", verb);
+			return false;
+		}
+	}
+	select->pattern_count++;
+	select->includes |= !exclude;
+	return true;
+}
+
+static bool pattern_matches(const struct select_pattern *pattern, const char *name)
+{
+	if (!name[0])
+		return false;
+	if (pattern->glob)
+		return fnmatch(pattern->glob, name, 0) == 0;
+	return regexec(&pattern->expression, name, 0, NULL, 0) == 0;
+}
+
+/* The texts of a function that patterns look at, each terminated. */
+struct names {
+	char *bytes;
+	const char *at[4]; /* file, name, qualified name, module.qualified name */
+};
+
+static char *put_text(char *at, struct text text)
+{
+	size_t i;
+
+	/* A NUL would hide the rest from fnmatch(). */
+	for (i = 0; i < text.length; i++)
+		*at++ = text.at[i] ? text.at[i] : ' ';
+	*at = 0;
+	return at;
+}
+
+static bool names_of(struct names *names, const struct wire_definition *definition, bool native)
+{
+	struct text file = trace_string(definition, 0); /* the class, for C functions */
+	struct text name = trace_string(definition, 1);
+	struct text qualified = trace_string(definition, 2);
+	struct text module = trace_string(definition, 3);
+	char *at;
+
+	at = names->bytes = malloc(3 * (file.length + name.length + qualified.length + module.length) + 16);
+	if (!at)
+		return false;
+	names->at[0] = at;
+	at = native ? put_text(at, text_of("~")) : put_text(at, file);
+	names->at[1] = ++at;
+	at = put_text(at, name);
+	names->at[2] = ++at;
+	if (native && file.length) {
+		at = put_text(at, file);
+		*at++ = '.';
+		at = put_text(at, name);
+	} else {
+		at = put_text(at, qualified.length ? qualified : name);
+	}
+	names->at[3] = ++at;
+	if (module.length) {
+		at = put_text(at, module);
+		*at++ = '.';
+	}
+	put_text(at, text_of(names->at[2]));
+	return true;
+}
+
+/* Below a directory that Python itself puts on sys.path: lib/python3.N and the places of packages. */
+static bool in_syspath(const char *file)
+{
+	static const char *const parts[] = {"/site-packages/", "/dist-packages/"};
+	const char *at;
+	size_t i;
+
+	if (strncmp(file, "<frozen ", 8) == 0)
+		return true;
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(file, parts[i]))
+			return true;
+	for (at = file; (at = strstr(at, "/python")); at++) {
+		int major, minor, length = 0;
+
+		if (sscanf(at, "/python%d.%d%n", &major, &minor, &length) == 2 && length && at[length] == '/' &&
+		    at - file >= 4 && (strncmp(at - 4, "/lib", 4) == 0 || strncmp(at - 6, "/lib64", 6) == 0))
+			return true;
+		if (strncmp(at, "/python3/", 9) == 0 && at - file >= 4 && strncmp(at - 4, "/lib", 4) == 0)
+			return true;
+	}
+	return strstr(file, ".zip/") != NULL && strstr(file, "/python3") != NULL;
+}
+
+bool select_has_functions(const struct select *select)
+{
+	return select->pattern_count || select->exclude_syspath;
+}
+
+static bool any_matches(const struct select *select, const struct names *names, bool exclude)
+{
+	size_t i, k;
+
+	for (i = 0; i < select->pattern_count; i++) {
+		if (select->patterns[i].exclude != exclude)
+			continue;
+		for (k = 0; k < sizeof(names->at) / sizeof(names->at[0]); k++)
+			if (pattern_matches(&select->patterns[i], names->at[k]))
+				return true;
+	}
+	return false;
+}
+
+bool select_function(const struct select *select, const struct wire_definition *definition, bool native)
+{
+	struct names names;
+	bool shown;
+
+	if (!select_has_functions(select))
+		return true;
+	if (!definition || !names_of(&names, definition, native))
+		return !select->includes;
+	shown = !select->includes || any_matches(select, &names, false);
+	if (shown && select->exclude_syspath && !native)
+		shown = !in_syspath(names.at[0]);
+	if (shown)
+		shown = !any_matches(select, &names, true);
+	free(names.bytes);
+	return shown;
+}
+
+int select_hide(const struct select *select, const struct trace_process *process, uint32_t keys, uint8_t **hidden)
+{
+	uint32_t key;
+
+	*hidden = NULL;
+	if (!select_has_functions(select))
+		return 0;
+	*hidden = malloc(keys);
+	if (!*hidden)
+		return -ENOMEM;
+	for (key = 0; key < keys; key++)
+		(*hidden)[key] = !select_function(
+		    select, trace_name(key & 1 ? &process->functions : &process->codes, key / 2), key & 1);
+	return 0;
+}
+
+bool select_skips(const struct select *select, const struct trace *trace, const struct trace_process *process,
+		  const struct trace_place *place)
+{
+	return (select->from_given && trace_ns(process, place->last_ticks) - trace->start_ns < select->from_ns) ||
+	       (select->to_given && trace_ns(process, place->first_ticks) - trace->start_ns >= select->to_ns);
+}
+
+/* --- options --- */
+
+bool select_take(struct select *select, const char *verb, int option, const char *value)
+{
+	int64_t number;
+
+	switch (option) {
+	case SELECT_INCLUDE:
+		return add_pattern(select, verb, value, false);
+	case SELECT_EXCLUDE:
+		return add_pattern(select, verb, value, true);
+	case SELECT_EXCLUDE_SYSPATH:
+		select->exclude_syspath = true;
+		return true;
+	case SELECT_PROCESS:
+		return verb_number(verb, "--process", value, 1, &select->pid);
+	case SELECT_THREAD:
+		return verb_number(verb, "--thread", value, 1, &select->tid);
+	case SELECT_FROM:
+		select->from_given = true;
+		return select_duration(verb, "--from", value, &select->from_ns);
+	case SELECT_TO:
+		select->to_given = true;
+		return select_duration(verb, "--to", value, &select->to_ns);
+	case SELECT_MIN_DURATION:
+		if (!select_duration(verb, "--min-duration", value, &number))
+			return false;
+		select->min_duration_ns = (uint64_t)number;
+		return true;
+	case SELECT_MAX_DEPTH:
+		if (!verb_number(verb, "--max-depth", value, 1, &number))
+			return false;
+		select->max_depth = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+		return true;
+	}
+	return false;
+}
+
+void select_done(struct select *select)
+{
+	size_t i;
+
+	for (i = 0; i < select->pattern_count; i++) {
+		if (!select->patterns[i].glob)
+			regfree(&select->patterns[i].expression);
+		free(select->patterns[i].glob);
+	}
+	free(select->patterns);
+	memset(select, 0, sizeof(*select));
+}

@@ -1,0 +1,90 @@
+/*
+ * visit.h - the calls of a trace as the user chose them (select.h), for the exporters.
+ *
+ * visit_trace() replays one thread after the other and tells a visitor when a call begins and ends, with times in ns since
+ * the start of the trace that never go back within a thread. Functions, processes, threads, times, short calls and
+ * depths that were not chosen are taken out here, so that no exporter thinks about them. Memory is constant: one chunk
+ * of events, the stack, and a few bytes a function.
+ *
+ * What is on the stack when the chosen stretch begins, or when a gap was read over, begins there with kind WIRE_FRAME;
+ * what is still running when it ends, ends there with WIRE_NONE. With a stretch, only the calls that end in it are
+ * known of those that began before it: the events before are not read.
+ */
+#ifndef EVPROF_TOOLS_VISIT_H
+#define EVPROF_TOOLS_VISIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "progress.h"
+#include "replay.h"
+#include "select.h"
+#include "trace_reader.h"
+
+/* One call on the shown stack; caller[0] is at frame[-1]. */
+struct visit_frame {
+	uint32_t key;	   /* replay.h: 2 * code id, or 2 * C function id + 1 */
+	uint32_t kind;	   /* WIRE_CALL, RESUME, THROW, C_CALL or FRAME */
+	int64_t start_ns;  /* since the start of the trace */
+	uint64_t inner_ns; /* spent so far in the shown calls beneath */
+	uint64_t user;	   /* the visitor's; 0 at the push */
+};
+
+struct visit {
+	struct trace *trace;
+	const struct select *select;
+	const struct trace_process *process;
+	const struct trace_thread *thread;
+	struct visit_frame *frames; /* the first `shown` were pushed; the others are not known to the visitor yet */
+	uint32_t depth;
+	uint32_t shown;
+	int64_t now_ns;
+	/* The machinery. */
+	struct replay replay;
+	const struct visitor *visitor;
+	void *owner;
+	uint32_t allocated;
+	uint8_t *hidden; /* by key */
+	int error;
+};
+
+/* Any may be NULL. Those with a result return 0 or -errno, which ends the visit. */
+struct visitor {
+	int (*process)(void *owner, struct visit *visit);
+	int (*process_end)(void *owner, struct visit *visit);
+	int (*thread)(void *owner, struct visit *visit);
+	int (*thread_end)(void *owner, struct visit *visit);
+	/* frame is the top of the stack; its number is frame - visit->frames. */
+	void (*push)(void *owner, struct visit *visit, struct visit_frame *frame);
+	/* how: WIRE_RETURN, YIELD, UNWIND, C_RETURN, C_EXCEPTION, or NONE. The duration is now_ns - start_ns. */
+	void (*pop)(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how);
+	/* Any other event that is no bookkeeping, and gaps, at now_ns. */
+	void (*other)(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra);
+};
+
+/* What a visitor may call to stop with an error; the first one counts. */
+static inline void visit_fail(struct visit *visit, int error)
+{
+	if (!visit->error)
+		visit->error = error;
+}
+
+/* The number of keys of the process being visited: an array by key has this many elements. */
+static inline uint32_t visit_keys(const struct visit *visit)
+{
+	return visit->replay.keys;
+}
+
+static inline const struct wire_definition *visit_definition(const struct visit *visit, uint32_t key)
+{
+	return trace_name(key & 1 ? &visit->process->functions : &visit->process->codes, key / 2);
+}
+
+/* Events that visit_trace() will count into progress. */
+uint64_t visit_events(const struct trace *trace, const struct select *select);
+
+/* Returns 0, -ENOMEM, or the first error of the visitor, which is looked for after each chunk. */
+int visit_trace(struct trace *trace, const struct select *select, struct progress *progress,
+		const struct visitor *visitor, void *owner);
+
+#endif
