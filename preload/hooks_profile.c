@@ -158,15 +158,17 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	return 0;
 }
 
-/* What is not a plain function: a generator, unless it is new. 0: profile_any() has to. */
-static __attribute__((noinline)) int profile_generator(struct writer *writer, struct object *frame, struct object *code,
-						       int what, struct object *argument)
+/* What is not a plain function: a generator, unless it is new. */
+static __attribute__((noinline)) int profile_generator(struct object *self, struct object *frame, int what,
+						       struct object *argument)
 {
+	struct object *code = code_of(frame);
 	uint32_t value = definitions_code_flagged(code, CODE_EPOCH_GENERATOR);
+	struct writer *writer = thread_self.writer;
 	unsigned kind = WIRE_UNWIND;
 
 	if (!value)
-		return 0;
+		return profile_any(self, frame, what, argument);
 	if (what == TRACE_CALL)
 		kind = enter_kind(writer, frame, code);
 	else if (argument)
@@ -174,49 +176,50 @@ static __attribute__((noinline)) int profile_generator(struct writer *writer, st
 	/* After a pause of seconds the time does not fit: enter_kind() has used what it knew of a throw, so the event is put here. */
 	if (!writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
-	return 1;
+	return 0;
 }
 
-/* One event of a wanted kind; 0: profile_any() has to. */
-static inline __attribute__((always_inline)) int profile_fast(struct object *frame, struct object *code, int what,
+/*
+ * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be saved
+ * on the stack for it.
+ */
+static inline __attribute__((always_inline)) int profile_fast(struct object *self, struct object *frame,
+							      const struct object *code, int what,
 							      struct object *argument)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
+	unsigned kind;
 
 	if (!writer_has_room(writer))
-		return 0;
-	if (what >= TRACE_C_CALL) {
+		return profile_any(self, frame, what, argument);
+	if (what < TRACE_C_CALL) {
+		value = definitions_code_fast(code);
+		if (unlikely(!value))
+			return profile_generator(self, frame, what, argument);
+		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
+	} else {
 		value = definitions_function_fast(python_field(argument, python.c_function_method));
 		if (unlikely(!value || value & FUNCTION_THROWS))
-			return 0;
-		return writer_put_fast(writer, wire_head(function_kind(what), value));
+			return profile_any(self, frame, what, argument);
+		kind = function_kind(what);
 	}
-	value = definitions_code_fast(code);
-	if (unlikely(!value))
-		return profile_generator(writer, frame, code, what, argument);
-	return writer_put_fast(writer, wire_head(what == TRACE_CALL ? WIRE_CALL
-						 : argument	    ? WIRE_RETURN
-								    : WIRE_UNWIND,
-						 value));
+	if (unlikely(!writer_put_fast(writer, wire_head(kind, value))))
+		return profile_any(self, frame, what, argument);
+	return 0;
 }
 
 /* Until 3.10 the frame object holds the code. */
 static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	if (likely(profile_fast(frame, python_field(frame, python.frame_code), what, argument)))
-		return 0;
-	return profile_any(self, frame, what, argument);
+	return profile_fast(self, frame, python_field(frame, python.frame_code), what, argument);
 }
 
 /* 3.11: the interpreter's own frame does. */
 static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	struct object *code = python_field(python_field(frame, python.frame_inner), python.inner_code);
-
-	if (likely(profile_fast(frame, code, what, argument)))
-		return 0;
-	return profile_any(self, frame, what, argument);
+	return profile_fast(self, frame, python_field(python_field(frame, python.frame_inner), python.inner_code), what,
+			    argument);
 }
 
 /* The fast ones do not ask what is wanted. */

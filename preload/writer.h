@@ -117,6 +117,22 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
  */
 extern int writer_fast;
 
+/*
+ * A ring is larger than a core's own cache, and the collector has read what is to be written over: without this each
+ * line would be waited for when the first word of it is written (measured: a quarter of the cost of an event).
+ */
+#define WRITER_AHEAD_WORDS 64
+
+static inline void prefetch_for_write(const void *place)
+{
+#if defined(__x86_64__)
+	/* The builtin makes the weaker prefetcht0 of this, unless the compiler is told of a newer processor. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)place));
+#else
+	__builtin_prefetch(place, 1, 3);
+#endif
+}
+
 static inline int writer_has_room(const struct writer *writer)
 {
 	return likely(writer->head < writer->limit);
@@ -131,6 +147,7 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 		return 0;
 	writer->last_ticks = now;
 	writer->words[at & writer->mask] = ticks << 32 | head;
+	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
 	writer->head = at + 1;
 	ring_publish(writer->slot, at + 1);
 	return 1;
@@ -145,6 +162,7 @@ static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, ui
 	writer->last_ticks = now;
 	writer->words[at & writer->mask] = ticks << 32 | head;
 	writer->words[(at + 1) & writer->mask] = extra;
+	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
 	writer->head = at + 2;
 	ring_publish(writer->slot, at + 2);
 	return 1;

@@ -16,6 +16,7 @@ def variants(interpreter, scratch, with_evprof):
     chosen = {
         "bare": (target.environment(), None),
         "hook": (target.environment(LD_PRELOAD=target.EMPTY_HOOK), "emptyhook"),
+        "least": (target.environment(LD_PRELOAD=target.LEAST_HOOK), "emptyhook"),
         "cprofile": (target.environment(), "cprofile"),
     }
     if with_evprof:
@@ -69,6 +70,8 @@ def summary(samples):
         }
         if "calls" in samples:
             mine = samples["calls"][clock]
+            row[clock]["least_of_hook"] = stats.added_ratio(bare, samples["least"][clock], samples["hook"][clock])
+            row[clock]["of_least"] = stats.added_ratio(bare, mine, samples["least"][clock])
             row[clock]["of_hook"] = stats.added_ratio(bare, mine, samples["hook"][clock])
             row[clock]["of_cprofile"] = stats.added_ratio(bare, mine, samples["cprofile"][clock])
     return row

@@ -59,18 +59,23 @@ def cost_row(row):
     cells = [version, row["program"], median(wall["bare_s"], 3)]
     cells += [median(times.get(name)) for name in ("hook", "calls", "cprofile", "all", "viztracer")]
     if not hook or not cprofile:
-        return cells + ["–"] * 7
-    cells += [with_spread(hook), median(cpu["of_hook"]), "%.2f" % hook_limit(version)]
+        return cells + ["–"] * 9
+    least, of_least = wall.get("least_of_hook"), wall.get("of_least")
+    cells += [with_spread(hook), median(cpu["of_hook"]), "%.2f" % hook_limit(version), median(least), median(of_least)]
     cells += [with_spread(cprofile), median(cpu["of_cprofile"]), "%.2f" % cprofile_limit(version)]
     judged = [(judge["of_hook"]["median"], hook_limit(version))]
     judged.append((judge["of_cprofile"]["median"], cprofile_limit(version)))
     notes = " (by CPU)" if row["clock"] == "cpu" else ""
+    judge_least = judge.get("least_of_hook")
+    if judge_least and judge_least["median"] > hook_limit(version):
+        notes += "; the least is over"
     return cells + [verdict(*judged) + notes + (", %d lost" % row["lost"] if row["lost"] else "")]
 
 
 def cost_table(rows):
     titles = ["Python", "program", "bare, s", "× bare: empty hook", "evprof, calls", "cProfile", "evprof, default"]
-    titles += ["VizTracer", "added / empty hook's", "CPU", "limit", "added / cProfile's", "CPU", "limit", ""]
+    titles += ["VizTracer", "added / empty hook's", "CPU", "limit", "the least / empty hook's", "added / the least"]
+    titles += ["added / cProfile's", "CPU", "limit", ""]
     return table(titles, [cost_row(row) for row in rows])
 
 

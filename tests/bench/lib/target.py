@@ -22,6 +22,7 @@ BUILD = os.environ.get("EVPROF_BUILD") or os.path.join(REPO, "build")  # make be
 LIBRARY = os.path.join(BUILD, "libevprof.so")
 COLLECTOR = os.path.join(BUILD, "evprof-collector")
 EMPTY_HOOK = os.path.join(BUILD, "bench", "libemptyhook.so")
+LEAST_HOOK = os.path.join(BUILD, "bench", "libleasthook.so")
 
 FIRST_MINOR = 8  # PySys_AddAuditHook, by which the empty hook starts
 TIMEOUT_S = 300
@@ -177,11 +178,11 @@ def built():
     return [os.path.relpath(path, REPO) for path in (LIBRARY, COLLECTOR) if not os.access(path, os.R_OK)]
 
 
-def build_empty_hook():
+def build_hooks():
     os.makedirs(os.path.dirname(EMPTY_HOOK), exist_ok=True)
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-    source = os.path.join(BENCH, "empty_hook.c")
-    done = subprocess.run(compiler + flags + ["-o", EMPTY_HOOK, source, "-ldl"])
-    if done.returncode:
-        sys.exit("bench: empty_hook.c does not compile; set CC to a C compiler")
+    for library, name in ((EMPTY_HOOK, "empty_hook.c"), (LEAST_HOOK, "least_hook.c")):
+        done = subprocess.run(compiler + flags + ["-o", library, os.path.join(BENCH, name), "-ldl"])
+        if done.returncode:
+            sys.exit("bench: %s does not compile; set CC to a C compiler" % name)
