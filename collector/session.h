@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "control.h"
 #include "drain.h"
@@ -44,6 +45,12 @@ struct session_clock {
 	uint32_t shift;
 };
 
+/* A child that has not joined although the image that forked it is complete. */
+struct session_child {
+	pid_t pid;
+	ino_t inode; /* of the memory that it still maps until it joins or becomes another program */
+};
+
 struct session {
 	struct session *next;
 	struct session_tools *tools;
@@ -65,7 +72,11 @@ struct session {
 	uint64_t lost;	 /* of threads and processes that have ended */
 
 	uint32_t missing_children; /* forked by images that are complete, not joined */
-	uint64_t grace_until_ns;   /* so long a missing child is waited for */
+	uint64_t grace_until_ns;   /* so long a missing child is waited for that nothing else is known of */
+	struct session_child *unborn;
+	unsigned unborn_count;
+	uint64_t unborn_check_ns;
+	uint64_t unborn_since_ns; /* 0: there are none */
 	struct session_clock clocks[SESSION_CLOCKS];
 	unsigned clock_count;
 	uint64_t clock_next_ns;

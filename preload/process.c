@@ -175,17 +175,34 @@ static void forget_inherited_ring(void)
 	mapped = NULL;
 }
 
+/*
+ * The child of a fork keeps one page of its parent's memory until it has joined: that it maps it tells the collector that
+ * it is about to.
+ */
+static uint8_t *keep_inherited_page(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *kept = mapped;
+
+	if (mapped)
+		munmap(mapped + page, mapped_bytes - page);
+	mapped = NULL;
+	return kept;
+}
+
 static int join(int start)
 {
 	uint64_t begin_us = process_now_us();
+	uint8_t *inherited = keep_inherited_page();
 	void *scratch;
 	int fd, r;
 
-	forget_inherited_ring();
 	process->pid = getpid();
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (scratch == MAP_FAILED)
-		return -ENOMEM;
+	if (scratch == MAP_FAILED) {
+		r = -ENOMEM;
+		goto left;
+	}
 	fd = make_some_ring();
 	if (fd < 0) {
 		log_line(LOG_ERROR, "no shared memory for events (%s); this process is not recorded", strerror(-fd));
@@ -198,6 +215,9 @@ static int join(int start)
 		forget_inherited_ring();
 done:
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+left:
+	if (inherited)
+		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
 	if (r == 0)
 		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
 	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(process_now_us() - begin_us));
