@@ -100,6 +100,14 @@ static void stop_definitions(struct process *process)
 		    (int)process->pid);
 }
 
+static void write_definitions(struct process *process, const void *bytes, size_t count)
+{
+	struct trace_chunk chunk = {
+	    .type = TRACE_CHUNK_DEFINITIONS, .process = process->number, .thread = TRACE_NOBODY};
+
+	session_write_chunk(process->session, &chunk, bytes, count);
+}
+
 /* One batch of what is below `head`. False when there is nothing more to read. */
 static bool drain_definitions_once(struct process *process, uint64_t head)
 {
@@ -122,7 +130,7 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	/* Pairs with the target's acquire of the tail: these bytes are its own again. */
 	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
 	if (good > 0)
-		session_write(process->session, TRACE_CHUNK_DEFINITIONS, process->number, TRACE_NOBODY, buffer, good);
+		write_definitions(process, buffer, good);
 	if (bad || good == 0)
 		stop_definitions(process);
 	return !process->definitions_bad;
@@ -173,7 +181,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 		return NULL;
 	reader->thread = session_next_thread(process->session);
 	reader->tid = *(volatile uint32_t *)&slot->tid;
-	reader->ticks = *(volatile uint64_t *)&slot->start_ticks;
+	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
 	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
 	reader->data_words = *(volatile uint64_t *)&slot->data_words;
 	process->readers[index] = reader;
@@ -262,7 +270,8 @@ static uint64_t sum_gaps(const struct events *events)
 	return sum;
 }
 
-static void write_events(struct process *process, struct slot_reader *reader, const struct events *events)
+/* last: even when the disk is full. */
+static bool write_chunk(struct process *process, struct slot_reader *reader, const struct events *events, bool last)
 {
 	struct session *session = process->session;
 	struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS,
@@ -272,18 +281,26 @@ static void write_events(struct process *process, struct slot_reader *reader, co
 				    .last_ticks = events->last_ticks,
 				    .events = events->events,
 				    .extras = events->extras};
-	bool written = false;
+	const void *payload;
 	size_t bytes;
 
-	if (events->events > 0 && !session->failed) {
-		const void *payload = events_payload(session->tools->events, events, &bytes);
+	if (events->events == 0 || (session->failed && !last))
+		return false;
+	payload = events_payload(session->tools->events, events, &bytes);
+	if ((last ? session_write_last : session_write_chunk)(session, &chunk, payload, bytes) < 0)
+		return false;
+	reader->written = events->last_ticks;
+	return true;
+}
 
-		written = session_write_chunk(session, &chunk, payload, bytes) == 0;
-	}
+static void write_events(struct process *process, struct slot_reader *reader, const struct events *events)
+{
+	bool written = write_chunk(process, reader, events, false);
+
 	count_events(reader, events, written);
 	if (written)
-		session_count_events(session, events->counts);
-	if (events->counts[WIRE_GAP])
+		session_count_events(process->session, events->counts);
+	if (written && events->counts[WIRE_GAP])
 		reader->in_gaps += sum_gaps(events);
 	note_lifecycle(process, events);
 	reader->ticks = events->last_ticks;
@@ -306,14 +323,14 @@ static void write_last_words(struct process *process, struct slot_reader *reader
 		words[count++] = wire_word(wire_head(WIRE_GAP, 0), 0);
 		words[count++] = missing;
 	}
-	if (end_ticks > reader->ticks) {
+	if (end_ticks > reader->written) {
 		words[count++] = wire_word(wire_head(WIRE_TIME, 0), 0);
 		words[count++] = end_ticks;
 	}
 	if (count == 0)
 		return;
-	events_split(buffer, count, reader->ticks, &events);
-	write_events(process, reader, &events);
+	events_split(buffer, count, reader->written, &events);
+	write_chunk(process, reader, &events, true);
 }
 
 /* reuse: the image goes on, so that another thread may take the slot. Otherwise nobody looks at it again. */
@@ -329,6 +346,7 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	session_write_json(process->session, process->number, reader->thread,
 			   meta_thread_end(reader->thread, &reader->events, &lost));
 	session_count_lost(process->session, sum);
+	session_thread_ended(process->session);
 	if (reuse)
 		release_slot(process, index);
 	free(reader);

@@ -44,6 +44,7 @@ struct slot_reader {
 	uint64_t tail;
 	uint64_t head;	   /* as read at the beginning of the round; tail <= head <= tail + data_words */
 	uint64_t ticks;	   /* the running time at tail */
+	uint64_t written;  /* the time of the last event in the trace */
 	uint64_t since_ns; /* when words that are still unread were first seen; 0: none */
 	uint64_t in_gaps;  /* events that the gaps among its events stand for */
 	bool wanted;	   /* this round reads it */

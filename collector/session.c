@@ -24,6 +24,7 @@
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define UNBORN_CHECK_NS UINT64_C(5000000)
+#define CLOSING_EACH_BYTES 1024 /* in the file, to end a thread or a process */
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first)
 {
@@ -111,14 +112,11 @@ static void session_fail(struct session *session, const char *text)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
 }
 
-int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+static int write_failed(struct session *session, int error)
 {
 	char text[RING_TEXT_BYTES];
-	int error;
 
-	if (session->failed)
-		return -EIO;
-	error = trace_writer_chunk(&session->writer, chunk, raw, raw_bytes);
+	session->full = error && session->writer.error == 0;
 	if (error) {
 		snprintf(text, sizeof(text), "cannot write %.500s: %s; it is whole up to here, later events are lost",
 			 session->path, strerror(-error));
@@ -127,18 +125,46 @@ int session_write_chunk(struct session *session, const struct trace_chunk *chunk
 	return error;
 }
 
-int session_write(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
-		  const void *raw, size_t raw_bytes)
+/* Each thread and process that is open has a few words to say at its end, and so has one that comes in between. */
+static void keep_room(struct session *session)
+{
+	session->writer.closing_bytes =
+	    TRACE_CLOSING_BYTES + (uint64_t)(session->open_threads + session->process_count) * CLOSING_EACH_BYTES;
+}
+
+int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	int error;
+
+	if (session->failed)
+		return -EIO;
+	keep_room(session);
+	error = trace_writer_chunk(&session->writer, chunk, raw, raw_bytes);
+	return error ? write_failed(session, error) : 0;
+}
+
+int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	int error;
+
+	if (session->failed && !session->full)
+		return -EIO;
+	error = trace_writer_last(&session->writer, chunk, raw, raw_bytes);
+	return error ? write_failed(session, error) : 0;
+}
+
+static int write_last(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
+		      const void *raw, size_t raw_bytes)
 {
 	struct trace_chunk chunk = {.type = (uint16_t)type, .process = process, .thread = thread};
 
-	return session_write_chunk(session, &chunk, raw, raw_bytes);
+	return session_write_last(session, &chunk, raw, raw_bytes);
 }
 
 void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text)
 {
 	if (text)
-		session_write(session, TRACE_CHUNK_META, process, thread, text, strlen(text));
+		write_last(session, TRACE_CHUNK_META, process, thread, text, strlen(text));
 	else
 		log_error("no memory left: a description is missing from %s", session->path);
 	free(text);
@@ -146,7 +172,13 @@ void session_write_json(struct session *session, uint32_t process, uint32_t thre
 
 uint32_t session_next_thread(struct session *session)
 {
+	session->open_threads++;
 	return session->thread_count++;
+}
+
+void session_thread_ended(struct session *session)
+{
+	session->open_threads--;
 }
 
 void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS])
@@ -169,8 +201,8 @@ static void write_clocks(struct session *session, uint64_t now_ns)
 	for (unsigned i = 0; i < session->clock_count; i++)
 		clock_calibrate(session->clocks[i].kind, session->clocks[i].shift, &records[i]);
 	if (session->clock_count > 0)
-		session_write(session, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
-			      session->clock_count * sizeof(records[0]));
+		write_last(session, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
+			   session->clock_count * sizeof(records[0]));
 }
 
 static void use_clock(struct session *session, uint32_t kind, uint32_t shift)
@@ -493,7 +525,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		else
 			drain_process(process, DRAIN_GATHER, now_ns, result);
 	}
-	if (result->words != before && now_ns >= session->clock_next_ns)
+	if (result->words != before && now_ns >= session->clock_next_ns && !session->failed)
 		write_clocks(session, now_ns);
 }
 
@@ -544,13 +576,17 @@ static void finish(struct session *session, uint64_t now_ns)
 	char text[RING_TEXT_BYTES];
 	int error = 0;
 
-	if (session->process_count > 0 && !session->failed) {
+	if (session->process_count > 0 && (!session->failed || session->full)) {
 		write_clocks(session, now_ns);
 		error = trace_writer_finish(&session->writer, session->events, session->lost, session->process_count);
 	}
 	if (error && !session->failed) {
 		snprintf(text, sizeof(text), "cannot finish %.500s: %s; it is whole but has no index", session->path,
 			 strerror(-error));
+		session_fail(session, text);
+	}
+	if (!session->failed && session->process_count > 0 && trace_writer_removed(&session->writer)) {
+		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
 		session_fail(session, text);
 	}
 	session->finished = true;

@@ -12,7 +12,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "harness.h"
+
 #define ORACLE_PAIRS 255
+
+/*
+ * Whether a scenario that takes long runs with this interpreter: with every one if EVPROF_TEST_ALL=1, else with one of
+ * each way to hook (frame objects, inner frames, sys.monitoring).
+ */
+bool chosen(const struct python *python);
 
 /* What stands in the file. Written by the program; each word is stored whole. */
 struct oracle {

@@ -159,6 +159,8 @@ SCENARIO(death, calls_end_with_the_process, SUPPORTED)
 /* The limit of the processor's time: the kernel ends it. */
 SCENARIO(death, processor_time_used_up, SUPPORTED)
 {
+	if (!chosen(python))
+		return;
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
 	struct oracle *oracle = oracle_new(directory);
 	struct outcome *outcome;
@@ -191,6 +193,8 @@ static const char *memory_group(void)
 /* The collector is small, and is not ended in place of a program. */
 SCENARIO(death, out_of_memory, SUPPORTED)
 {
+	if (!chosen(python))
+		return;
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory, *group = memory_group();
 	struct oracle *oracle = oracle_new(directory);
 	struct job job = {.directory = directory,
