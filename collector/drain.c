@@ -100,6 +100,14 @@ static void stop_definitions(struct process *process)
 		    (int)process->pid);
 }
 
+static void write_definitions(struct process *process, const void *bytes, size_t count)
+{
+	struct trace_chunk chunk = {
+	    .type = TRACE_CHUNK_DEFINITIONS, .process = process->number, .thread = TRACE_NOBODY};
+
+	session_write_chunk(process->session, &chunk, bytes, count);
+}
+
 /* One batch of what is below `head`. False when there is nothing more to read. */
 static bool drain_definitions_once(struct process *process, uint64_t head)
 {
@@ -122,7 +130,7 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	/* Pairs with the target's acquire of the tail: these bytes are its own again. */
 	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
 	if (good > 0)
-		session_write(process->session, TRACE_CHUNK_DEFINITIONS, process->number, TRACE_NOBODY, buffer, good);
+		write_definitions(process, buffer, good);
 	if (bad || good == 0)
 		stop_definitions(process);
 	return !process->definitions_bad;
@@ -173,7 +181,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 		return NULL;
 	reader->thread = session_next_thread(process->session);
 	reader->tid = *(volatile uint32_t *)&slot->tid;
-	reader->ticks = *(volatile uint64_t *)&slot->start_ticks;
+	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
 	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
 	reader->data_words = *(volatile uint64_t *)&slot->data_words;
 	process->readers[index] = reader;
@@ -213,20 +221,12 @@ static void release_slot(struct process *process, unsigned index)
 	atomic_store_explicit(&slot->state, RING_SLOT_FREE, memory_order_release);
 }
 
-/* reuse: the image goes on, so that another thread may take the slot. Otherwise nobody looks at it again. */
-static void close_reader(struct process *process, unsigned index, bool reuse)
+static void note_forks(struct process *process, const struct events *events)
 {
-	struct slot_reader *reader = process->readers[index];
-	struct meta_counts lost;
-
-	reader_lost(process, index, &lost);
-	session_write_json(process->session, process->number, reader->thread,
-			   meta_thread_end(reader->thread, &reader->events, &lost));
-	session_count_lost(process->session, meta_lost(&lost));
-	if (reuse)
-		release_slot(process, index);
-	free(reader);
-	process->readers[index] = NULL;
+	for (uint32_t i = 0; i < events->events; i++) {
+		if (wire_head_kind(events->heads[i]) == WIRE_FORK && wire_head_arg(events->heads[i]))
+			process_note_fork(process, (pid_t)wire_head_arg(events->heads[i]));
+	}
 }
 
 /* Rare kinds that tell how the process goes on or ends. */
@@ -236,6 +236,8 @@ static void note_lifecycle(struct process *process, const struct events *events)
 	uint32_t argument;
 	unsigned kind;
 
+	if (events->counts[WIRE_FORK])
+		note_forks(process, events);
 	if (events->counts[WIRE_EXIT] && events_last_of(events, 1u << WIRE_EXIT, &kind, &argument) &&
 	    argument & WIRE_EXIT_KNOWN)
 		process->status = argument & 0xff;
@@ -253,7 +255,23 @@ static void count_events(struct slot_reader *reader, const struct events *events
 	reader->lost.of[WIRE_NONE] += events->unknown;
 }
 
-static void write_events(struct process *process, struct slot_reader *reader, const struct events *events)
+/* What the gaps among the events stand for. */
+static uint64_t sum_gaps(const struct events *events)
+{
+	const uint64_t *extra = events->extra;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < events->events; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+
+		sum += kind == WIRE_GAP ? *extra : 0;
+		extra += wire_extra_words(kind);
+	}
+	return sum;
+}
+
+/* last: even when the disk is full. */
+static bool write_chunk(struct process *process, struct slot_reader *reader, const struct events *events, bool last)
 {
 	struct session *session = process->session;
 	struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS,
@@ -263,21 +281,76 @@ static void write_events(struct process *process, struct slot_reader *reader, co
 				    .last_ticks = events->last_ticks,
 				    .events = events->events,
 				    .extras = events->extras};
-	bool written = false;
+	const void *payload;
 	size_t bytes;
 
-	if (events->events > 0 && !session->failed) {
-		const void *payload = events_payload(session->tools->events, events, &bytes);
+	if (events->events == 0 || (session->failed && !last))
+		return false;
+	payload = events_payload(session->tools->events, events, &bytes);
+	if ((last ? session_write_last : session_write_chunk)(session, &chunk, payload, bytes) < 0)
+		return false;
+	reader->written = events->last_ticks;
+	return true;
+}
 
-		written = session_write_chunk(session, &chunk, payload, bytes) == 0;
-	}
+static void write_events(struct process *process, struct slot_reader *reader, const struct events *events)
+{
+	bool written = write_chunk(process, reader, events, false);
+
 	count_events(reader, events, written);
 	if (written)
-		session_count_events(session, events->counts);
+		session_count_events(process->session, events->counts);
+	if (written && events->counts[WIRE_GAP])
+		reader->in_gaps += sum_gaps(events);
 	note_lifecycle(process, events);
 	reader->ticks = events->last_ticks;
 	if (events->last_ticks > process->last_ticks)
 		process->last_ticks = events->last_ticks;
+}
+
+/*
+ * The last words that a thread did not write itself: what it lost and had no occasion to mark, and the time at which
+ * it ended with its process (0: it ended by itself).
+ */
+static void write_last_words(struct process *process, struct slot_reader *reader, uint64_t missing, uint64_t end_ticks)
+{
+	struct events_buffer *buffer = process->session->tools->events;
+	uint64_t *words = events_words(buffer);
+	struct events events;
+	size_t count = 0;
+
+	if (missing > 0) {
+		words[count++] = wire_word(wire_head(WIRE_GAP, 0), 0);
+		words[count++] = missing;
+	}
+	if (end_ticks > reader->written) {
+		words[count++] = wire_word(wire_head(WIRE_TIME, 0), 0);
+		words[count++] = end_ticks;
+	}
+	if (count == 0)
+		return;
+	events_split(buffer, count, reader->written, &events);
+	write_chunk(process, reader, &events, true);
+}
+
+/* reuse: the image goes on, so that another thread may take the slot. Otherwise nobody looks at it again. */
+static void close_reader(struct process *process, unsigned index, bool reuse, uint64_t end_ticks)
+{
+	struct slot_reader *reader = process->readers[index];
+	struct meta_counts lost;
+	uint64_t sum;
+
+	reader_lost(process, index, &lost);
+	sum = meta_lost(&lost);
+	write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
+	session_write_json(process->session, process->number, reader->thread,
+			   meta_thread_end(reader->thread, &reader->events, &lost));
+	session_count_lost(process->session, sum);
+	session_thread_ended(process->session);
+	if (reuse)
+		release_slot(process, index);
+	free(reader);
+	process->readers[index] = NULL;
 }
 
 /* Copies, gives the room back, then works on the copy. False when nothing more can be had now. */
@@ -332,6 +405,14 @@ static void drop_torn_event(struct process *process, struct slot_reader *reader)
 	reader->tail = reader->head;
 }
 
+static void end_slot(struct process *process, unsigned index, bool reuse, uint64_t end_ticks)
+{
+	struct slot_reader *reader = process->readers[index];
+
+	drop_torn_event(process, reader);
+	close_reader(process, index, reuse, reader->ended ? 0 : end_ticks);
+}
+
 static void drain_slot(struct process *process, unsigned index, enum drain_mode mode, struct drain_result *result)
 {
 	struct slot_reader *reader = process->readers[index];
@@ -347,10 +428,8 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 	}
 	result->words += reader->tail - before;
 	result->unread += reader->head - reader->tail;
-	if (!reader->ended && mode != DRAIN_LAST)
-		return;
-	drop_torn_event(process, reader);
-	close_reader(process, index, mode != DRAIN_LAST);
+	if (reader->ended && mode != DRAIN_LAST)
+		end_slot(process, index, true, 0);
 }
 
 /* Without memory the threads in the slots above wait until there is some. */
@@ -420,6 +499,14 @@ void drain_process(struct process *process, enum drain_mode mode, uint64_t now_n
 	}
 	if (waiting)
 		result->pressed = true;
+}
+
+void drain_end(struct process *process, uint64_t end_ticks)
+{
+	for (unsigned i = 0; i < process->reader_count; i++) {
+		if (process->readers[i])
+			end_slot(process, i, false, end_ticks);
+	}
 }
 
 uint64_t drain_lost(const struct process *process)

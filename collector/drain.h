@@ -12,7 +12,7 @@ struct session;
 
 enum drain_mode {
 	DRAIN_GATHER, /* leave a little in the rings, so that chunks are of a good size */
-	DRAIN_LAST,   /* everything, and the writer writes no more: threads end with it */
+	DRAIN_LAST,   /* everything, and the writer writes no more: drain_end() follows */
 };
 
 /* What a round found. */
@@ -24,6 +24,12 @@ struct drain_result {
 
 /* Adds to *result. Errors of the file fail the session (session.h) and count as loss. */
 void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result);
+
+/*
+ * The process has ended, at that time: so have its threads, and whatever ran in those that did not end by themselves. What
+ * a thread has lost since its last event stands in a gap at its end.
+ */
+void drain_end(struct process *process, uint64_t end_ticks);
 
 /* What the threads that still have a ring have lost so far. */
 uint64_t drain_lost(const struct process *process);

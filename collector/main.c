@@ -56,19 +56,6 @@ static void raise_file_limit(void)
 	}
 }
 
-/* When memory runs out, losing a trace is better than losing the program that it is of. */
-static void offer_to_oom_killer(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	char text[16] = "";
-
-	if (fd < 0)
-		return;
-	if (read(fd, text, sizeof(text) - 1) > 0 && atoi(text) < 500 && pwrite(fd, "500", 3, 0) < 0)
-		log_debug("oom_score_adj stays %s", text);
-	close(fd);
-}
-
 /* The socket that systemd hands over, or -1. */
 static int activated_socket(void)
 {
@@ -151,9 +138,7 @@ int main(int argc, char **argv)
 		return parsed == OPTIONS_DONE ? 0 : 2;
 	log_set_level(options.log_level);
 	raise_file_limit();
-	if (options.private)
-		offer_to_oom_killer();
-	else if (!folder_is_there(options.output_dir))
+	if (!options.private && !folder_is_there(options.output_dir))
 		return 1;
 	config = (struct collector_config){.listen_fd = open_socket(&options),
 					   .private = options.private,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,6 +28,8 @@ _Static_assert(sizeof(struct process_layout) <= offsetof(struct ring_header, def
 
 /* All rings of the largest classes, and room for what stands before them. */
 #define MEMFD_MAX_BYTES (UINT64_C(1) << 40)
+
+#define FORKED_MANY 64 /* children that have not joined: look whether they are there */
 
 /* Only memory that cannot shrink may be mapped: a fault in a hole that was cut off would kill the collector. */
 static const char *check_memfd(int memfd, uint64_t *size)
@@ -206,6 +209,7 @@ void process_forget(struct process *process)
 	for (unsigned i = 0; i < process->reader_count; i++)
 		free(process->readers[i]);
 	free(process->readers);
+	free(process->forked);
 	unmap_all(process);
 	free(process);
 }
@@ -265,62 +269,147 @@ static bool stat_field(const char *line, unsigned number, uint64_t *value)
 	return at && sscanf(at, " %" SCNu64, value) == 1;
 }
 
-void process_read_end(struct process *process)
+/* linux/pidfd.h, since 6.13; PIDFD_INFO_EXIT since 6.15. */
+struct pidfd_exit_info {
+	uint64_t mask;
+	uint64_t cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+
+#define PIDFD_EXIT_INFO (UINT64_C(1) << 3)
+#define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
+
+_Static_assert(sizeof(struct pidfd_exit_info) == 64, "the first version of struct pidfd_info");
+
+/* As wait() gives it, from the entry of a process that is dead but not reaped. */
+static bool exit_code_of_zombie(const struct process *process, int *code)
 {
 	char path[64];
 	char line[1024];
+	struct stat status;
 	uint64_t start_time;
-	uint64_t code;
+	uint64_t value;
 	ssize_t length;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;
-	length = read(fd, line, sizeof(line) - 1);
+		return false;
+	length = fstat(fd, &status) == 0 ? read(fd, line, sizeof(line) - 1) : -1;
 	close(fd);
 	if (length <= 0)
-		return;
+		return false;
 	line[length] = '\0';
-	if (!stat_field(line, 22, &start_time) || start_time != process->start_time || !stat_field(line, 52, &code))
-		return;
+	if (!stat_field(line, 22, &start_time) || start_time != process->start_time || !stat_field(line, 52, &value))
+		return false;
+	*code = (int)value;
 	/* 0 is also what the kernel shows to those who may not know. */
-	if (code == 0)
+	return value != 0 || geteuid() == 0 || geteuid() == status.st_uid;
+}
+
+/* The same from the pidfd, once the process was reaped: its parent is often quicker than we are. */
+static bool exit_code_of_pidfd(const struct process *process, int *code)
+{
+	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_INFO};
+
+	if (ioctl(process->source.fd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT_INFO))
+		return false;
+	*code = info.exit_code;
+	return true;
+}
+
+void process_read_end(struct process *process)
+{
+	int code;
+
+	if (!exit_code_of_zombie(process, &code) && !exit_code_of_pidfd(process, &code))
 		return;
-	if (WIFSIGNALED((int)code)) {
-		process->signal = WTERMSIG((int)code);
+	if (WIFSIGNALED(code)) {
+		process->signal = WTERMSIG(code);
 	} else {
 		process->exited = true;
-		process->status = WEXITSTATUS((int)code);
+		process->status = WEXITSTATUS(code);
 	}
 }
 
-bool process_image_gone(const struct process *process)
+ino_t process_inode(const struct process *process)
+{
+	struct stat status;
+
+	return fstat(process->memfd, &status) < 0 ? 0 : status.st_ino;
+}
+
+int process_maps(pid_t pid, ino_t inode)
 {
 	char path[64];
 	char *line = NULL;
 	size_t capacity = 0;
-	struct stat status;
 	bool found = false;
 	bool read_any = false;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)process->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	maps = fopen(path, "re");
-	if (!maps || fstat(process->memfd, &status) < 0) {
-		if (maps)
-			fclose(maps);
-		return false;
-	}
+	if (!maps)
+		return -errno;
 	while (!found && getline(&line, &capacity, maps) > 0) {
-		unsigned long inode;
+		unsigned long other;
 
 		read_any = true;
-		found = sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode == (unsigned long)status.st_ino &&
+		found = sscanf(line, "%*s %*s %*s %*s %lu", &other) == 1 && other == (unsigned long)inode &&
 			strstr(line, "/memfd:");
 	}
 	free(line);
 	fclose(maps);
-	return read_any && !found;
+	/* A zombie has no maps at all. */
+	return found ? 1 : read_any ? 0 : -ENOENT;
+}
+
+bool process_image_gone(const struct process *process)
+{
+	ino_t inode = process_inode(process);
+
+	return inode && process_maps(process->pid, inode) == 0;
+}
+
+/* A program may fork without end children that never have an event. */
+static void forget_gone_forks(struct process *process)
+{
+	ino_t inode = process_inode(process);
+
+	for (unsigned i = process->forked_count; i-- > 0;) {
+		if (process_maps(process->forked[i], inode) != 1)
+			process->forked[i] = process->forked[--process->forked_count];
+	}
+}
+
+void process_note_fork(struct process *process, pid_t child)
+{
+	/* In another namespace its pid means nothing here. */
+	if (process->pid != process->sender_pid)
+		return;
+	if (process->forked_count == process->forked_capacity && process->forked_count >= FORKED_MANY)
+		forget_gone_forks(process);
+	if (process->forked_count == process->forked_capacity) {
+		unsigned capacity = process->forked_capacity ? process->forked_capacity * 2 : 16;
+		pid_t *forked = realloc(process->forked, capacity * sizeof(*forked));
+
+		if (!forked)
+			return;
+		process->forked = forked;
+		process->forked_capacity = capacity;
+	}
+	process->forked[process->forked_count++] = child;
+}
+
+void process_forget_fork(struct process *process, pid_t child)
+{
+	for (unsigned i = 0; i < process->forked_count; i++) {
+		if (process->forked[i] == child) {
+			process->forked[i] = process->forked[--process->forked_count];
+			return;
+		}
+	}
 }

@@ -44,7 +44,9 @@ struct slot_reader {
 	uint64_t tail;
 	uint64_t head;	   /* as read at the beginning of the round; tail <= head <= tail + data_words */
 	uint64_t ticks;	   /* the running time at tail */
+	uint64_t written;  /* the time of the last event in the trace */
 	uint64_t since_ns; /* when words that are still unread were first seen; 0: none */
+	uint64_t in_gaps;  /* events that the gaps among its events stand for */
 	bool wanted;	   /* this round reads it */
 	bool ended;
 	bool corrupt;		   /* not read any more */
@@ -72,6 +74,9 @@ struct process {
 	struct slot_reader **readers;
 	unsigned reader_count;
 
+	pid_t *forked; /* by WIRE_FORK, not seen to join, in the process's own namespace */
+	unsigned forked_count;
+	unsigned forked_capacity;
 	uint32_t children; /* joined with start "fork" */
 	uint32_t forks_seen;
 	uint64_t forks_ns;   /* when the count was seen to change */
@@ -82,6 +87,7 @@ struct process {
 	bool exited;	     /* by itself, the kernel says */
 	uint64_t start_time; /* field 22 of /proc/PID/stat: tells a reused pid */
 	uint64_t last_ticks;
+	uint64_t death_ticks; /* when it was seen to be dead */
 	uint64_t exec_check_ns;
 
 	bool dead;     /* the pidfd says so */
@@ -108,10 +114,26 @@ void process_attach(struct process *process);
 void process_refuse(int memfd, const char *text);
 void process_answer(struct process *process, enum ring_collector_state state, const char *text);
 
-/* How a process that the pidfd says is dead has ended, if it is not reaped yet: sets status, signal and exited. */
+/*
+ * How a process that the pidfd says is dead has ended: sets status, signal and exited. Before Linux 6.15 only if it is
+ * not reaped yet.
+ */
 void process_read_end(struct process *process);
 
 /* After an exec into something else, the memory is mapped by nobody but us. False when it cannot be told. */
 bool process_image_gone(const struct process *process);
+
+/* A process has forked this one. No memory: it is not waited for. */
+void process_note_fork(struct process *process, pid_t child);
+/* It has joined. */
+void process_forget_fork(struct process *process, pid_t child);
+
+/*
+ * Whether a process maps the memory with that inode: the image that made it, or a child forked from that image which has
+ * not had an event yet. -errno when it cannot be told, -ENOENT when there is no such process.
+ */
+int process_maps(pid_t pid, ino_t inode);
+/* The inode of a process's memory; 0 when it cannot be told. */
+ino_t process_inode(const struct process *process);
 
 #endif

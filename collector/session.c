@@ -23,6 +23,8 @@
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
+#define UNBORN_CHECK_NS UINT64_C(5000000)
+#define CLOSING_EACH_BYTES 1024 /* in the file, to end a thread or a process */
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first)
 {
@@ -53,6 +55,7 @@ void session_free(struct session *session)
 			loop_remove(session->tools->loop, &process->source);
 		process_free(process);
 	}
+	free(session->unborn);
 	free(session->output);
 	free(session);
 }
@@ -77,7 +80,7 @@ static void fill_summary(const struct session *session, const struct process *pr
 {
 	struct ring_header *header = process->header;
 	uint64_t lost = session->lost;
-	uint32_t running = 0;
+	uint32_t running = session->unborn_count;
 
 	for (const struct process *other = session->processes; other; other = other->next) {
 		lost += drain_lost(other);
@@ -109,14 +112,11 @@ static void session_fail(struct session *session, const char *text)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
 }
 
-int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+static int write_failed(struct session *session, int error)
 {
 	char text[RING_TEXT_BYTES];
-	int error;
 
-	if (session->failed)
-		return -EIO;
-	error = trace_writer_chunk(&session->writer, chunk, raw, raw_bytes);
+	session->full = error && session->writer.error == 0;
 	if (error) {
 		snprintf(text, sizeof(text), "cannot write %.500s: %s; it is whole up to here, later events are lost",
 			 session->path, strerror(-error));
@@ -125,18 +125,46 @@ int session_write_chunk(struct session *session, const struct trace_chunk *chunk
 	return error;
 }
 
-int session_write(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
-		  const void *raw, size_t raw_bytes)
+/* Each thread and process that is open has a few words to say at its end, and so has one that comes in between. */
+static void keep_room(struct session *session)
+{
+	session->writer.closing_bytes =
+	    TRACE_CLOSING_BYTES + (uint64_t)(session->open_threads + session->process_count) * CLOSING_EACH_BYTES;
+}
+
+int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	int error;
+
+	if (session->failed)
+		return -EIO;
+	keep_room(session);
+	error = trace_writer_chunk(&session->writer, chunk, raw, raw_bytes);
+	return error ? write_failed(session, error) : 0;
+}
+
+int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	int error;
+
+	if (session->failed && !session->full)
+		return -EIO;
+	error = trace_writer_last(&session->writer, chunk, raw, raw_bytes);
+	return error ? write_failed(session, error) : 0;
+}
+
+static int write_last(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
+		      const void *raw, size_t raw_bytes)
 {
 	struct trace_chunk chunk = {.type = (uint16_t)type, .process = process, .thread = thread};
 
-	return session_write_chunk(session, &chunk, raw, raw_bytes);
+	return session_write_last(session, &chunk, raw, raw_bytes);
 }
 
 void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text)
 {
 	if (text)
-		session_write(session, TRACE_CHUNK_META, process, thread, text, strlen(text));
+		write_last(session, TRACE_CHUNK_META, process, thread, text, strlen(text));
 	else
 		log_error("no memory left: a description is missing from %s", session->path);
 	free(text);
@@ -144,7 +172,13 @@ void session_write_json(struct session *session, uint32_t process, uint32_t thre
 
 uint32_t session_next_thread(struct session *session)
 {
+	session->open_threads++;
 	return session->thread_count++;
+}
+
+void session_thread_ended(struct session *session)
+{
+	session->open_threads--;
 }
 
 void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS])
@@ -167,8 +201,8 @@ static void write_clocks(struct session *session, uint64_t now_ns)
 	for (unsigned i = 0; i < session->clock_count; i++)
 		clock_calibrate(session->clocks[i].kind, session->clocks[i].shift, &records[i]);
 	if (session->clock_count > 0)
-		session_write(session, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
-			      session->clock_count * sizeof(records[0]));
+		write_last(session, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
+			   session->clock_count * sizeof(records[0]));
 }
 
 static void use_clock(struct session *session, uint32_t kind, uint32_t shift)
@@ -240,17 +274,78 @@ static void note_missing_children(struct session *session, struct process *proce
 		process->forks_seen = forks;
 		process->forks_ns = now_ns;
 	}
-	if (!process->complete || forks <= process->children || now_ns - process->forks_ns >= FORK_GRACE_NS)
+	/* Those that are known by number are waited for otherwise. */
+	if (!process->complete || forks <= process->children + process->forked_count ||
+	    now_ns - process->forks_ns >= FORK_GRACE_NS)
 		return;
-	session->missing_children += forks - process->children;
+	session->missing_children += forks - process->children - process->forked_count;
 	if (process->forks_ns + FORK_GRACE_NS > session->grace_until_ns)
 		session->grace_until_ns = process->forks_ns + FORK_GRACE_NS;
+}
+
+/*
+ * The children that a complete image has forked for Python to run in, and that have not joined. One that is slow to
+ * get the processor has a collector to join all the same.
+ */
+static void keep_unborn(struct session *session, struct process *process, uint64_t now_ns)
+{
+	uint32_t forks = atomic_load_explicit(&process->header->forks, memory_order_acquire);
+	unsigned count = session->unborn_count + process->forked_count;
+	struct session_child *unborn;
+	ino_t inode = process_inode(process);
+
+	if (forks <= process->children || process->forked_count == 0 || !inode)
+		return;
+	unborn = realloc(session->unborn, count * sizeof(*unborn));
+	if (!unborn)
+		return;
+	session->unborn = unborn;
+	for (unsigned i = 0; i < process->forked_count; i++)
+		unborn[session->unborn_count++] = (struct session_child){.pid = process->forked[i], .inode = inode};
+	process->forked_count = 0;
+	session->unborn_check_ns = 0;
+	session->unborn_since_ns = session->unborn_since_ns ? session->unborn_since_ns : now_ns;
+}
+
+static void remove_unborn(struct session *session, unsigned index)
+{
+	session->unborn[index] = session->unborn[--session->unborn_count];
+}
+
+/* Leaves out those that are dead, have become another program, or have joined. */
+static void check_unborn(struct session *session, uint64_t now_ns)
+{
+	if (session->unborn_count == 0) {
+		/* Not in the same round: the last one may have sent its message just now. */
+		session->unborn_since_ns = 0;
+		return;
+	}
+	if (now_ns < session->unborn_check_ns)
+		return;
+	session->unborn_check_ns = now_ns + UNBORN_CHECK_NS;
+	for (unsigned i = session->unborn_count; i-- > 0;) {
+		if (process_maps(session->unborn[i].pid, session->unborn[i].inode) != 1)
+			remove_unborn(session, i);
+	}
+}
+
+static void forget_forked(struct session *session, const struct control_message *join)
+{
+	for (struct process *process = session->processes; process; process = process->next) {
+		if (process->sender_pid == join->ppid)
+			process_forget_fork(process, join->pid);
+	}
+	for (unsigned i = session->unborn_count; i-- > 0;) {
+		if (session->unborn[i].pid == join->pid)
+			remove_unborn(session, i);
+	}
 }
 
 static void count_child(struct session *session, const struct control_message *join)
 {
 	if (join->start != WIRE_START_FORK)
 		return;
+	forget_forked(session, join);
 	for (struct process *process = session->processes; process; process = process->next) {
 		if (!process->complete && process->sender_pid == join->ppid) {
 			process->children++;
@@ -261,26 +356,38 @@ static void count_child(struct session *session, const struct control_message *j
 		session->missing_children--;
 }
 
+/* When the image ended: with its last event, unless it was ended from outside. */
+static uint64_t end_ticks_of(const struct process *process, const char *how)
+{
+	bool told = atomic_load_explicit(&process->header->target_state, memory_order_acquire) != RING_TARGET_RUNNING;
+
+	if (!process->dead || told || !strcmp(how, "exec") || process->death_ticks < process->last_ticks)
+		return process->last_ticks;
+	return process->death_ticks;
+}
+
 static void complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
 {
-	struct meta_process_end end = {.process = process->number,
-				       .how = how,
-				       .status = process->status,
-				       .signal = process->signal,
-				       .end_ticks = process->last_ticks};
+	struct meta_process_end end = {.process = process->number, .signal = process->signal};
 	struct drain_result ignored = {0};
 
 	drain_process(process, DRAIN_LAST, now_ns, &ignored);
+	/* Only now it is known: what it became may have been quick. */
+	if (process->dead && process->exec_seen)
+		how = "exec";
+	end.how = how;
+	end.end_ticks = end_ticks_of(process, how);
+	drain_end(process, end.end_ticks);
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
 		end.lost.of[kind] = atomic_load_explicit(&process->header->lost_unslotted[kind], memory_order_relaxed);
 	end.lost_definitions = atomic_load_explicit(&process->header->lost_definitions, memory_order_relaxed);
 	end.status = process->status;
-	end.end_ticks = process->last_ticks;
 	session->lost += meta_lost(&end.lost);
 	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));
 	process->complete = true;
 	process->replaced = !strcmp(how, "exec");
 	note_missing_children(session, process, now_ns);
+	keep_unborn(session, process, now_ns);
 	log_info("process %d has ended (%s)", (int)process->pid, how);
 }
 
@@ -301,6 +408,12 @@ static const char *end_of(struct process *process, uint64_t now_ns)
 	return process_image_gone(process) ? "exec" : NULL;
 }
 
+static void note_death(struct process *process)
+{
+	process->death_ticks = clock_ticks(process->layout.clock_kind) >> process->layout.clock_shift;
+	process_read_end(process);
+}
+
 static void process_died(struct loop_source *source, uint32_t events)
 {
 	struct process *process = LOOP_OWNER(source, struct process, source);
@@ -308,7 +421,7 @@ static void process_died(struct loop_source *source, uint32_t events)
 	(void)events;
 	loop_remove(process->session->tools->loop, source);
 	process->dead = true;
-	process_read_end(process);
+	note_death(process);
 }
 
 /* The image that had this pid before is no more, whatever its pidfd says. */
@@ -319,6 +432,9 @@ static void end_predecessor(struct session *session, const struct control_messag
 
 		if (process->pid != pid)
 			continue;
+		/* Another process has got the number. */
+		if (!process->dead && process->start_time != join->start_time)
+			process_died(&process->source, 0);
 		process->replaced = false;
 		if (process->complete)
 			continue;
@@ -358,6 +474,8 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
 	process->source.ready = process_died;
+	if (process->dead)
+		note_death(process);
 	error = process->dead ? 0 : loop_add(session->tools->loop, &process->source);
 	if (error) {
 		snprintf(reason, reason_bytes, "the collector cannot watch the process: %s", strerror(-error));
@@ -407,7 +525,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		else
 			drain_process(process, DRAIN_GATHER, now_ns, result);
 	}
-	if (result->words != before && now_ns >= session->clock_next_ns)
+	if (result->words != before && now_ns >= session->clock_next_ns && !session->failed)
 		write_clocks(session, now_ns);
 }
 
@@ -458,13 +576,17 @@ static void finish(struct session *session, uint64_t now_ns)
 	char text[RING_TEXT_BYTES];
 	int error = 0;
 
-	if (session->process_count > 0 && !session->failed) {
+	if (session->process_count > 0 && (!session->failed || session->full)) {
 		write_clocks(session, now_ns);
 		error = trace_writer_finish(&session->writer, session->events, session->lost, session->process_count);
 	}
 	if (error && !session->failed) {
 		snprintf(text, sizeof(text), "cannot finish %.500s: %s; it is whole but has no index", session->path,
 			 strerror(-error));
+		session_fail(session, text);
+	}
+	if (!session->failed && session->process_count > 0 && trace_writer_removed(&session->writer)) {
+		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
 		session_fail(session, text);
 	}
 	session->finished = true;
@@ -488,7 +610,13 @@ static bool hold_open(const struct session *session)
 
 static bool child_expected(const struct session *session, uint64_t now_ns)
 {
-	return session->missing_children > 0 && now_ns < session->grace_until_ns;
+	return session->unborn_since_ns || (session->missing_children > 0 && now_ns < session->grace_until_ns);
+}
+
+/* So long that its parent need not wait for it: it is as if it had joined. */
+static bool child_is_slow(const struct session *session, uint64_t now_ns)
+{
+	return session->unborn_since_ns && now_ns - session->unborn_since_ns >= FORK_GRACE_NS;
 }
 
 static bool successor_expected(const struct session *session)
@@ -502,8 +630,10 @@ static bool successor_expected(const struct session *session)
 
 void session_settle(struct session *session, uint64_t now_ns)
 {
-	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session);
+	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
+		      child_is_slow(session, now_ns);
 
+	check_unborn(session, now_ns);
 	if (!others && !child_expected(session, now_ns)) {
 		finish(session, now_ns);
 		return;

@@ -5,7 +5,8 @@
  * connection is open, and no child that was forked a moment ago may still join.
  *
  * When its file cannot be written the session has FAILED: its processes are told why, and their rings are emptied all
- * the same, so that evprof never holds a program up.
+ * the same, so that evprof never holds a program up. Where that is for want of room, the file still gets its end, with
+ * the number of events that each thread has lost.
  */
 #ifndef COLLECTOR_SESSION_H
 #define COLLECTOR_SESSION_H
@@ -13,6 +14,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "control.h"
 #include "drain.h"
@@ -44,6 +46,12 @@ struct session_clock {
 	uint32_t shift;
 };
 
+/* A child that has not joined although the image that forked it is complete. */
+struct session_child {
+	pid_t pid;
+	ino_t inode; /* of the memory that it still maps until it joins or becomes another program */
+};
+
 struct session {
 	struct session *next;
 	struct session_tools *tools;
@@ -51,7 +59,8 @@ struct session {
 	char *output; /* the template, as the first message had it */
 
 	bool opened; /* the file was made, or that failed */
-	bool failed;
+	bool failed; /* no more events are written ... */
+	bool full;   /* ... but what ends the file is */
 	bool finished;
 	char path[PATH_MAX];
 	char error[RING_TEXT_BYTES];
@@ -61,11 +70,16 @@ struct session {
 	struct hold *holds;
 	uint32_t process_count; /* ever joined: the next one's number */
 	uint32_t thread_count;
+	uint32_t open_threads;
 	uint64_t events; /* in the file */
 	uint64_t lost;	 /* of threads and processes that have ended */
 
 	uint32_t missing_children; /* forked by images that are complete, not joined */
-	uint64_t grace_until_ns;   /* so long a missing child is waited for */
+	uint64_t grace_until_ns;   /* so long a missing child is waited for that nothing else is known of */
+	struct session_child *unborn;
+	unsigned unborn_count;
+	uint64_t unborn_check_ns;
+	uint64_t unborn_since_ns; /* 0: there are none */
 	struct session_clock clocks[SESSION_CLOCKS];
 	unsigned clock_count;
 	uint64_t clock_next_ns;
@@ -100,13 +114,16 @@ uint32_t session_live(const struct session *session);
 /* Nothing happens without polling. */
 bool session_needs_polling(const struct session *session, uint64_t now_ns);
 
-/* For drain.c. A failed write fails the session. */
+/*
+ * For drain.c. A failed write fails the session. What ends a thread or a process (session_write_last) is written even
+ * when the disk is full.
+ */
 int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
-int session_write(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
-		  const void *raw, size_t raw_bytes);
+int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 /* Frees the text. */
 void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text);
 uint32_t session_next_thread(struct session *session);
+void session_thread_ended(struct session *session);
 void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS]);
 void session_count_lost(struct session *session, uint64_t lost);
 

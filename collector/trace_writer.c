@@ -6,8 +6,11 @@
 #include "trace_writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -16,6 +19,8 @@
 
 #define ZSTD_LEVEL 1
 #define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
+#define PROMISE_MIN_BYTES (UINT64_C(256) << 10)
+#define PROMISE_MAX_BYTES (UINT64_C(4) << 20)
 
 struct trace_packer {
 	ZSTD_CCtx *context;
@@ -43,6 +48,47 @@ void trace_packer_free(struct trace_packer *packer)
 static uint32_t checksum(const void *bytes, size_t count)
 {
 	return (uint32_t)crc32_z(0, bytes, count);
+}
+
+static int allocate(struct trace_writer *writer, uint64_t bytes)
+{
+	while (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->offset, (off_t)bytes) < 0) {
+		if (errno == ENOSPC || errno == EDQUOT)
+			return -errno;
+		if (errno == EINTR)
+			continue;
+		writer->promised = UINT64_MAX; /* this file system cannot: what is full shows when it is written to */
+		return 0;
+	}
+	writer->promised = writer->offset + bytes;
+	return 0;
+}
+
+/*
+ * Has the file system keep room for so many bytes more, whatever else is written to that disk: much at a time while
+ * there is much. 0 or -errno.
+ */
+static int promise(struct trace_writer *writer, uint64_t bytes)
+{
+	uint64_t wanted = writer->offset + bytes;
+	uint64_t more = writer->offset / 4;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < wanted)
+		return -EFBIG;
+	if (wanted <= writer->promised)
+		return 0;
+	more = more < PROMISE_MIN_BYTES ? PROMISE_MIN_BYTES : more > PROMISE_MAX_BYTES ? PROMISE_MAX_BYTES : more;
+	return allocate(writer, bytes + more) == 0 ? 0 : allocate(writer, bytes);
+}
+
+/* Gives back what was kept and not used. */
+static void release_promise(struct trace_writer *writer)
+{
+	if (writer->promised == UINT64_MAX || writer->promised <= writer->offset)
+		return;
+	if (ftruncate(writer->fd, (off_t)writer->offset) == 0)
+		writer->promised = writer->offset;
 }
 
 /* Writes all of it at the end of the file, or leaves the file as it was. */
@@ -104,7 +150,14 @@ static size_t pack(struct trace_packer *packer, uint8_t *out, const void *raw, s
 	return raw_bytes;
 }
 
-static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, const void *raw, size_t raw_bytes)
+static uint64_t closing_bytes(const struct trace_writer *writer)
+{
+	return writer->closing_bytes + (writer->entry_count + 1) * sizeof(writer->entries[0]);
+}
+
+/* last: may use the room that is kept for what ends the file. */
+static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, const void *raw, size_t raw_bytes,
+		       bool last)
 {
 	struct trace_packer *packer = writer->packer;
 	uint8_t *payload = packer->out + sizeof(chunk);
@@ -124,6 +177,10 @@ static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, co
 	memcpy(packer->out, &chunk, sizeof(chunk));
 	padded = (stored + 7) & ~(size_t)7;
 	memset(payload + stored, 0, padded - stored);
+	if (!last)
+		writer->full = promise(writer, sizeof(chunk) + padded + closing_bytes(writer));
+	if (!last && writer->full)
+		return writer->full;
 	return append(writer, packer->out, sizeof(chunk) + padded);
 }
 
@@ -135,7 +192,7 @@ static int write_index(struct trace_writer *writer)
 				    .events = writer->entry_count,
 				    .previous = writer->index_offset};
 	uint64_t at = writer->offset;
-	int error = write_chunk(writer, chunk, writer->entries, writer->entry_count * sizeof(writer->entries[0]));
+	int error = write_chunk(writer, chunk, writer->entries, writer->entry_count * sizeof(writer->entries[0]), true);
 
 	if (error)
 		return error;
@@ -160,15 +217,18 @@ static int reserve_entry(struct trace_writer *writer)
 	return 0;
 }
 
-int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+static int write_indexed(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw,
+			 size_t raw_bytes, bool last)
 {
 	uint64_t at = writer->offset;
 	int error = writer->error ? writer->error : reserve_entry(writer);
 
 	if (!error)
-		error = write_chunk(writer, *chunk, raw, raw_bytes);
-	if (error)
-		return writer->error = error;
+		error = write_chunk(writer, *chunk, raw, raw_bytes, last);
+	if (error) {
+		writer->error = writer->full ? writer->error : error;
+		return error;
+	}
 	writer->entries[writer->entry_count++] = (struct trace_index_entry){.offset = at,
 									    .first_ticks = chunk->first_ticks,
 									    .last_ticks = chunk->last_ticks,
@@ -177,6 +237,16 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 									    .events = chunk->events,
 									    .type = chunk->type};
 	return writer->entry_count < TRACE_INDEX_EVERY ? 0 : write_index(writer);
+}
+
+int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	return writer->full ? writer->full : write_indexed(writer, chunk, raw, raw_bytes, false);
+}
+
+int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	return write_indexed(writer, chunk, raw, raw_bytes, true);
 }
 
 int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes)
@@ -190,7 +260,16 @@ int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t l
 		return error;
 	end.index_offset = writer->index_offset;
 	end.crc = checksum(&end, offsetof(struct trace_end, crc));
-	return append(writer, &end, sizeof(end));
+	error = append(writer, &end, sizeof(end));
+	release_promise(writer);
+	return error;
+}
+
+bool trace_writer_removed(const struct trace_writer *writer)
+{
+	struct stat status;
+
+	return writer->fd >= 0 && fstat(writer->fd, &status) == 0 && status.st_nlink == 0;
 }
 
 void trace_writer_close(struct trace_writer *writer)

@@ -6,12 +6,14 @@
 #ifndef COLLECTOR_TRACE_WRITER_H
 #define COLLECTOR_TRACE_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "evprof/trace.h"
 
 #define TRACE_INDEX_EVERY 4096u /* chunks */
+#define TRACE_CLOSING_BYTES UINT64_C(65536)
 
 /* Larger payloads are refused with -EMSGSIZE. */
 #define TRACE_WRITER_RAW_MAX_BYTES ((size_t)2 << 20)
@@ -22,9 +24,12 @@ struct trace_packer;
 struct trace_writer {
 	int fd;	   /* owned; -1 when closed */
 	int error; /* -errno of the write that failed: nothing is written any more */
+	int full;  /* -errno: there is room left for what ends the file, and for nothing else */
 	struct trace_packer *packer;
 	uint64_t offset;
-	uint64_t index_offset; /* of the last INDEX chunk, 0 for none */
+	uint64_t promised;	/* the file system keeps room up to here; UINT64_MAX: it keeps none */
+	uint64_t closing_bytes; /* of that, what trace_writer_last() may need, the owner says */
+	uint64_t index_offset;	/* of the last INDEX chunk, 0 for none */
 	struct trace_index_entry *entries;
 	unsigned entry_count;
 	unsigned entry_capacity;
@@ -39,12 +44,20 @@ int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, 
 
 /*
  * Writes one chunk. Of *chunk the caller fills type, process, thread, first_ticks, last_ticks, events, extras.
- * A failure is final: the file is cut back to its last whole chunk and every later call returns the same error.
+ * Where the disk (or a quota, or a limit of the file's size) has no room for it and closing_bytes, nothing is written:
+ * the file is full, every later call returns the same error, and trace_writer_last() and trace_writer_finish() go on.
+ * Another failure is final: the file is cut back to its last whole chunk and every later call returns the same error.
  */
 int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 
+/* The same for what ends the file: may use the room that is kept. */
+int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
+
 /* The last index and struct trace_end: the file is complete. */
 int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes);
+
+/* Whether the file has no name any more. */
+bool trace_writer_removed(const struct trace_writer *writer);
 
 void trace_writer_close(struct trace_writer *writer);
 

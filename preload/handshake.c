@@ -28,6 +28,7 @@
 #include "text.h"
 
 #define CONNECT_TRIES 1000 /* with a millisecond between: a full backlog, for a storm of children */
+#define POKE_TRIES 1	   /* behind a full backlog nobody sleeps who would have to be woken */
 
 struct session session;
 
@@ -66,7 +67,7 @@ static int new_socket(void)
 	return above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-static int connect_to(const char *name)
+static int connect_to(const char *name, int tries)
 {
 	const struct timespec step = {.tv_nsec = 1000000};
 	struct sockaddr_un address;
@@ -78,7 +79,7 @@ static int connect_to(const char *name)
 	fd = new_socket();
 	if (fd < 0)
 		return fd;
-	for (int i = 0; i < CONNECT_TRIES; i++) {
+	for (int i = 0; i < tries; i++) {
 		if (!connect(fd, (struct sockaddr *)&address, length))
 			return fd;
 		r = -errno;
@@ -90,12 +91,13 @@ static int connect_to(const char *name)
 	return r;
 }
 
-void handshake_poke(void)
+bool handshake_poke(void)
 {
-	int fd = session.id[0] ? connect_to(session.socket) : -1;
+	int fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
 
 	if (fd >= 0)
 		close(fd);
+	return fd != -ECONNREFUSED && fd != -ENOENT;
 }
 
 static uint64_t start_time(char *scratch, size_t size)
@@ -246,7 +248,7 @@ static int start_private(void *scratch)
 	else if (r < 0)
 		log_line(LOG_ERROR, "cannot start the collector: %s; nothing is recorded", strerror(-r));
 	if (!r)
-		r = connect_to(session.socket);
+		r = connect_to(session.socket, CONNECT_TRIES);
 	close(fd);
 	return r;
 }
@@ -263,7 +265,7 @@ static int find_collector(void *scratch)
 		session.owner = config.session_owner;
 	}
 	if (session.id[0]) {
-		fd = connect_to(session.socket);
+		fd = connect_to(session.socket, CONNECT_TRIES);
 		if (fd >= 0)
 			return fd;
 		log_line(LOG_INFO, "the collector of this session is gone (%s: %s)", session.socket, strerror(-fd));
@@ -271,7 +273,7 @@ static int find_collector(void *scratch)
 	if (!config.socket[0])
 		return start_private(scratch);
 	new_session(config.socket);
-	fd = connect_to(config.socket);
+	fd = connect_to(config.socket, CONNECT_TRIES);
 	if (fd >= 0)
 		return fd;
 	log_line(LOG_WARNING,

@@ -24,7 +24,7 @@ extern struct session session;
  */
 int handshake_join(int memfd, int start, void *scratch);
 
-/* Connects and hangs up, which wakes the collector. */
-void handshake_poke(void);
+/* Connects and hangs up, which wakes the collector. False: nobody listens there. */
+bool handshake_poke(void);
 
 #endif

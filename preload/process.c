@@ -8,6 +8,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,10 +20,15 @@
 #include "handshake.h"
 #include "log.h"
 #include "spawn.h"
+#include "text.h"
 
-#define WAIT_STEP_NS 100000   /* between two looks at what is waited for */
-#define SUMMARY_STALL_MS 5000 /* the closing line waits this long for a sign of life of the collector ... */
-#define SUMMARY_WAIT_MS 60000 /* ... and this long in all */
+#define WAIT_STEP_NS 100000 /* between two looks at what is waited for */
+#define SLOTS_FEWEST 16
+#define ADDRESS_SPACE_PART 16  /* of a limited address space, the rings take no larger part */
+#define SILENT_US 100000       /* a collector that did not look here for so long may be dead ... */
+#define SILENT_AGAIN_US 500000 /* ... which is looked at again after so long */
+#define SUMMARY_STALL_MS 5000  /* the closing line waits this long for a sign of life of the collector ... */
+#define SUMMARY_WAIT_MS 60000  /* ... and this long in all */
 
 struct process *process;
 uint32_t code_epoch;
@@ -98,6 +104,21 @@ static uint64_t page_up(uint64_t bytes)
 	return (bytes + RING_PAGE_BYTES - 1) & ~(uint64_t)(RING_PAGE_BYTES - 1);
 }
 
+/* What the address space may still grow by. */
+static uint64_t address_space_left(void)
+{
+	struct rlimit limit;
+	char pages[32];
+	uint64_t used;
+
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	if (text_read_file("/proc/self/statm", pages, sizeof(pages)) <= 0)
+		return limit.rlim_cur;
+	used = strtoull(pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
 /* Makes the shared memory with so many slots. Returns the memfd or -errno. */
 static int make_ring(uint32_t slots, uint64_t ring_bytes)
 {
@@ -110,6 +131,9 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	/* Past this limit ftruncate would not fail but kill. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
 		return -EFBIG;
+	/* The limit is meant for what the program takes: nearly all of it is left to it. */
+	if (size > address_space_left() / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
+		return -ENOMEM;
 	fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
@@ -151,7 +175,7 @@ failed:
 /* As large as asked for, or smaller where a limit (address space, file size) does not allow it. */
 static int make_some_ring(void)
 {
-	static const uint32_t slots[] = {RING_SLOTS, 256, 16};
+	static const uint32_t slots[] = {RING_SLOTS, 256, SLOTS_FEWEST};
 	uint64_t ring_bytes = config.ring_bytes;
 	int fd = -ENOMEM;
 
@@ -175,17 +199,34 @@ static void forget_inherited_ring(void)
 	mapped = NULL;
 }
 
+/*
+ * The child of a fork keeps one page of its parent's memory until it has joined: that it maps it tells the collector that
+ * it is about to.
+ */
+static uint8_t *keep_inherited_page(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *kept = mapped;
+
+	if (mapped)
+		munmap(mapped + page, mapped_bytes - page);
+	mapped = NULL;
+	return kept;
+}
+
 static int join(int start)
 {
 	uint64_t begin_us = process_now_us();
+	uint8_t *inherited = keep_inherited_page();
 	void *scratch;
 	int fd, r;
 
-	forget_inherited_ring();
 	process->pid = getpid();
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (scratch == MAP_FAILED)
-		return -ENOMEM;
+	if (scratch == MAP_FAILED) {
+		r = -ENOMEM;
+		goto left;
+	}
 	fd = make_some_ring();
 	if (fd < 0) {
 		log_line(LOG_ERROR, "no shared memory for events (%s); this process is not recorded", strerror(-fd));
@@ -198,6 +239,9 @@ static int join(int start)
 		forget_inherited_ring();
 done:
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+left:
+	if (inherited)
+		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
 	if (r == 0)
 		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
 	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(process_now_us() - begin_us));
@@ -264,12 +308,36 @@ void process_poke_collector(void)
 	handshake_poke();
 }
 
-static int collector_is_dead(void)
-{
-	pid_t pid = atomic_load(&process->header->collector_pid);
+struct watch {
+	uint32_t beat;
+	uint64_t since_us; /* when the beat was seen to change */
+};
 
-	return atomic_load(&process->header->collector_state) == RING_COLLECTOR_REFUSED ||
-	       (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH);
+static struct watch watch_collector(void)
+{
+	return (struct watch){.beat = atomic_load(&process->header->heartbeat), .since_us = process_now_us()};
+}
+
+/*
+ * One that looks here is alive, wherever it runs. Otherwise neither its pid tells (it may not be reaped, or mean nothing
+ * in our namespace) nor a name that nobody listens at (it may mean nothing in our network or root): together with the
+ * silence they do.
+ */
+static int collector_is_dead(struct watch *watch)
+{
+	struct ring_header *header = process->header;
+	pid_t pid = atomic_load(&header->collector_pid);
+	uint32_t beat = atomic_load(&header->heartbeat);
+	uint64_t now_us = process_now_us();
+
+	if (atomic_load(&header->collector_state) == RING_COLLECTOR_REFUSED)
+		return 1;
+	if (beat != watch->beat)
+		*watch = (struct watch){.beat = beat, .since_us = now_us};
+	if (now_us - watch->since_us < SILENT_US)
+		return 0;
+	watch->since_us += SILENT_AGAIN_US;
+	return (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH) || !handshake_poke();
 }
 
 static int is_stalled(void)
@@ -282,14 +350,16 @@ int process_wait_for(int (*done)(const void *what), const void *what)
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
 	uint64_t end_us = process_now_us() + (uint64_t)config.wait_ms * 1000;
+	struct watch watch;
 
 	if (done(what))
 		return 1;
 	if (!config.wait_ms || is_stalled())
 		return 0;
+	watch = watch_collector();
 	process_poke_collector();
 	for (unsigned i = 0; !done(what) && process_now_us() < end_us; i++) {
-		if (i % 64 == 63 && collector_is_dead())
+		if (i % 64 == 63 && collector_is_dead(&watch))
 			break;
 		atomic_store(&header->waiting, 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
@@ -313,13 +383,14 @@ static uint32_t wait_for_collector(void)
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = 50 * 1000000};
 	uint32_t beat = atomic_load(&header->heartbeat), state;
+	struct watch watch = watch_collector();
 	int silent_ms = 0;
 
 	for (int waited_ms = 0; waited_ms < SUMMARY_WAIT_MS; waited_ms += 50) {
 		state = atomic_load(&header->collector_state);
 		if (is_final(state))
 			return state;
-		if (collector_is_dead() || is_stalled())
+		if (collector_is_dead(&watch) || is_stalled())
 			break;
 		futex(&header->collector_state, FUTEX_WAIT, state, &step);
 		silent_ms = beat == atomic_load(&header->heartbeat) ? silent_ms + 50 : 0;

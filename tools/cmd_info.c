@@ -110,6 +110,14 @@ static void copy_member(json_t *to, const json_t *from, const char *member)
 		json_object_set_new(to, member, json_null());
 }
 
+static json_t *json_signal_name(const json_t *end)
+{
+	const json_t *number = json_object_get(end, "signal");
+	const char *name = json_is_integer(number) ? sigabbrev_np((int)json_integer_value(number)) : NULL;
+
+	return name ? json_sprintf("SIG%s", name) : json_null();
+}
+
 static json_t *json_process(const struct trace *trace, const struct trace_process *process)
 {
 	static const char *const members[] = {"python", "argv", "exe", "cwd", "host", "program", "start"};
@@ -122,6 +130,7 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 		copy_member(object, process->meta, members[i]);
 	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
 		copy_member(object, process->end, end_members[i]);
+	json_object_set_new(object, "signal_name", json_signal_name(process->end));
 	json_object_set_new(object, "lost", json_counts(process->lost));
 	for (i = 0; i < process->thread_count; i++)
 		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
@@ -188,6 +197,17 @@ static void print_thread(struct output *output, const struct trace_thread *threa
 	output_char(output, '\n');
 }
 
+/* What a process died of, in the words of kill -l. */
+static void print_signal(struct output *output, int number)
+{
+	const char *name = sigabbrev_np(number);
+
+	if (name)
+		output_format(output, " by SIG%s (signal %d)", name, number);
+	else
+		output_format(output, " by signal %d", number);
+}
+
 static void print_end(struct output *output, const struct trace_process *process)
 {
 	const char *how = json_string_value(json_object_get(process->end, "how"));
@@ -203,7 +223,9 @@ static void print_end(struct output *output, const struct trace_process *process
 	if (json_is_integer(status))
 		output_format(output, ", status %lld", (long long)json_integer_value(status));
 	if (json_is_integer(number))
-		output_format(output, ", signal %lld", (long long)json_integer_value(number));
+		print_signal(output, (int)json_integer_value(number));
+	else if (how && strcmp(how, "killed") == 0)
+		output_string(output, " (by which signal is not known)");
 }
 
 static void print_process(struct output *output, const struct trace *trace, const struct trace_process *process)

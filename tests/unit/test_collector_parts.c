@@ -228,6 +228,40 @@ Test(collector_parts, the_index_finds_every_chunk)
 	trace_close(trace);
 }
 
+static void make_noise(uint8_t *noise, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		noise[i] = (uint8_t)rand();
+}
+
+Test(collector_parts, a_full_file_takes_its_end_and_nothing_else)
+{
+	const struct rlimit small = {.rlim_cur = 12000, .rlim_max = RLIM_INFINITY};
+	const uint8_t session[16] = {1};
+	struct trace_packer *packer = trace_packer_new();
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_META, .process = TRACE_NOBODY, .thread = TRACE_NOBODY};
+	struct trace_writer writer;
+	struct stat status;
+	uint8_t noise[3000];
+	char path[256];
+
+	make_noise(noise, sizeof(noise));
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
+	writer.closing_bytes = 2000;
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, sizeof(noise)), 0);
+	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 1000), -EFBIG, "1700 bytes are kept for the end");
+	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 8), -EFBIG, "even if it would fit");
+	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, 500), 0);
+	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), 0);
+	cr_assert_eq(stat(path, &status), 0);
+	cr_assert_eq(status.st_size, writer.offset);
+	cr_assert(status.st_blocks * 512 < 20000, "what was kept is given back: %ld blocks", (long)status.st_blocks);
+	trace_writer_close(&writer);
+	trace_packer_free(packer);
+}
+
 Test(collector_parts, a_failed_write_leaves_whole_chunks_and_stays_failed)
 {
 	const struct rlimit small = {.rlim_cur = 10000, .rlim_max = RLIM_INFINITY};
@@ -240,15 +274,15 @@ Test(collector_parts, a_failed_write_leaves_whole_chunks_and_stays_failed)
 	uint64_t end;
 	char path[256];
 
-	for (unsigned i = 0; i < sizeof(noise); i++)
-		noise[i] = (uint8_t)rand();
+	make_noise(noise, sizeof(noise));
 	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, sizeof(noise)), 0);
+		cr_assert_eq(trace_writer_last(&writer, &chunk, noise, sizeof(noise)), 0);
 	end = writer.offset;
-	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, sizeof(noise)), -EFBIG);
-	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 8), -EFBIG, "even if it would fit");
+	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, sizeof(noise)), -EFBIG);
+	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, 8), -EFBIG, "even if it would fit");
+	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 8), -EFBIG);
 	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), -EFBIG);
 	cr_assert_eq(stat(path, &status), 0);
 	cr_assert_eq(status.st_size, end);

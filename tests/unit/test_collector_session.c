@@ -140,6 +140,28 @@ static uint64_t lost_of(const struct trace *trace, uint32_t thread)
 	return sum;
 }
 
+/* What the gaps among a thread's events stand for. */
+static uint64_t gaps_of(struct trace *trace, uint32_t thread)
+{
+	struct trace_stream stream;
+	struct trace_events events;
+	uint64_t sum = 0;
+
+	trace_stream_open(&stream, trace, trace->threads[thread]);
+	while (trace_stream_next(&stream, &events) == 1) {
+		const uint64_t *extra = events.extras;
+
+		for (uint32_t i = 0; i < events.count; i++) {
+			unsigned kind = wire_head_kind(events.heads[i]);
+
+			sum += kind == WIRE_GAP ? *extra : 0;
+			extra += wire_extra_words(kind);
+		}
+	}
+	trace_stream_close(&stream);
+	return sum;
+}
+
 Test(collector_session, one_process_is_complete)
 {
 	const char *const strings[] = {"/app.py", "main", "main", "__main__"};
@@ -653,9 +675,9 @@ Test(collector_session, a_disk_that_is_full_from_the_beginning_leaves_no_file)
 	fake_target_free(&target);
 }
 
-Test(collector_session, a_full_disk_keeps_what_was_written)
+Test(collector_session, a_full_disk_keeps_what_was_written_and_counts_the_rest)
 {
-	const struct rlimit small = {.rlim_cur = 65536, .rlim_max = RLIM_INFINITY};
+	const struct rlimit small = {.rlim_cur = 200000, .rlim_max = RLIM_INFINITY};
 	struct fake_target target;
 	struct trace *trace;
 	char path[256];
@@ -676,13 +698,55 @@ Test(collector_session, a_full_disk_keeps_what_was_written)
 	while (collector_turn(&collector, WAIT_MS))
 		continue;
 	snprintf(path, sizeof(path), "%s/prog.evp", folder);
-	trace = read_trace(path);
-	cr_assert_eq(trace->damage.chunks + trace->damage.holes, 0);
-	cr_assert_eq(trace->damage.cut_bytes, 0, "the file ends with a whole chunk");
-	cr_assert_not(trace->complete);
+	trace = read_whole(path);
 	cr_assert_eq(count_of(trace, 0, WIRE_CALL), atomic_load(&target.header->summary_events));
+	cr_assert_gt(trace->end.events, 1000);
+	cr_assert_gt(lost_of(trace, 0), 1000);
+	cr_assert_eq(trace->end.events + trace->end.lost, 100000);
+	cr_assert_eq(gaps_of(trace, 0), lost_of(trace, 0), "a gap stands for what is lost");
 	cr_assert_eq(atomic_load(&target.header->summary_events) + atomic_load(&target.header->summary_lost), 100000);
 	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, what_could_not_be_marked_stands_in_a_gap_at_the_end)
+{
+	const uint64_t seven = 7;
+	struct fake_target target;
+	struct trace *trace;
+
+	begin(&target);
+	fake_thread_start(&target, 1, 78, 2000);
+	for (unsigned slot = 0; slot < 2; slot++) {
+		fake_call(&target, slot, WIRE_CALL, 1, 1);
+		fake_event(&target, slot, wire_word(wire_head(WIRE_GAP, 0), 1), &seven);
+		fake_call(&target, slot, WIRE_CALL, 1, 1);
+		atomic_store(&target.slots[slot].lost[WIRE_CALL], 7);
+	}
+	atomic_store(&target.slots[0].lost[WIRE_RETURN], 5);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(lost_of(trace, 0), 12);
+	cr_assert_eq(gaps_of(trace, 0), 12);
+	cr_assert_eq(lost_of(trace, 1), 7);
+	cr_assert_eq(gaps_of(trace, 1), 7);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_file_that_was_removed_is_told)
+{
+	struct fake_target target;
+	char path[256];
+
+	begin(&target);
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	cr_assert_eq(unlink(path), 0);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FAILED));
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
+	cr_assert(strstr(target.header->text, "was removed"), "%s", target.header->text);
 	fake_target_free(&target);
 }
 

@@ -1,0 +1,23 @@
+"""Calls leaf() about a thousand times a second for so many seconds (its argument), counting in the file "oracle"."""
+import os
+import sys
+import time
+
+import counting
+
+
+def leaf():
+    pass
+
+
+words = counting.open_oracle()
+words[0] = os.getpid()
+end = time.time() + float(sys.argv[1])
+n = 0
+while time.time() < end:
+    n += 1
+    words[2] = n
+    leaf()
+    words[3] = n
+    time.sleep(0.001)
+print("steady done")

@@ -1,0 +1,414 @@
+/*
+ * test_collector_loss.c - the collector is killed, frozen, slow or cannot write, and what a program may use is short: the
+ * program does what it does without evprof, is held up once and for no longer than is documented, and the trace says
+ * what is missing.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "process.h"
+#include "strike.h"
+
+#define CALLS 200000
+#define CALLS_TEXT "200000"
+#define SLACK_S 2.0   /* of a machine that does other things too */
+#define ON_FULL_S 1.0 /* EVPROF_ON_FULL's default */
+#define CLOSING_S 5.0 /* the closing line waits so long for a sign of life */
+#define SMALL_RING "EVPROF_RING_SIZE=64K"
+
+/* counting.py with two threads; ended when it has made its calls. */
+struct run {
+	const char *directory;
+	struct oracle *oracle;
+	struct outcome *outcome;
+};
+
+static struct run new_run(void)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+
+	return (struct run){.directory = directory, .oracle = oracle_new(directory)};
+}
+
+static void start_run(struct run *run, const struct python *python, const char *variable, const char *other)
+{
+	run->outcome =
+	    run(.python = python, .args = {"@counting.py", "2", "calls", CALLS_TEXT}, .directory = run->directory,
+		.lingers = true, .env = {"EVPROF_OUTPUT=loss.evp", variable, other});
+}
+
+static struct run struck_run(const struct python *python, struct strike blow, const char *variable, const char *other)
+{
+	struct run run = new_run();
+
+	blow.oracle = run.oracle;
+	if (blow.act)
+		strike(blow);
+	start_run(&run, python, variable, other);
+	return run;
+}
+
+static void expect_unharmed(const struct python *python, const struct run *run)
+{
+	struct run bare = new_run();
+
+	bare.outcome = run(.python = python, .how = JOB_BARE, .args = {"@counting.py", "2", "calls", CALLS_TEXT},
+			   .directory = bare.directory);
+	expect_same(bare.outcome, run->outcome);
+	expect(run->outcome, oracle_ended(run->oracle) == 2 * CALLS, "it made all its calls: %ld",
+	       oracle_ended(run->oracle));
+	expect(run->outcome, stderr_evprof_lines(run->outcome) == 1, "one line is said, not %u",
+	       stderr_evprof_lines(run->outcome));
+}
+
+/* Held up for no longer than so many seconds more than with a collector that is well. */
+static void expect_in_time(const struct python *python, const struct run *run, double bound_s, const char *what)
+{
+	struct run well = struck_run(python, (struct strike){0}, SMALL_RING, NULL);
+	double more_s = run->outcome->seconds - well.outcome->seconds;
+
+	outcome_settle(well.outcome);
+	expect(run->outcome, more_s < bound_s + SLACK_S, "%s: %.2f s more than the %.2f s with a good collector", what,
+	       more_s, well.outcome->seconds);
+}
+
+static void end_collector(struct run *run)
+{
+	pid_t collector = process_child_named("evprof-collecto");
+
+	if (collector > 0)
+		kill(collector, SIGKILL);
+	outcome_settle(run->outcome);
+}
+
+/* What is in a trace that was cut short: some of it, and a line that says that the rest is not there. */
+static void expect_cut(const struct run *run)
+{
+	struct outcome *told = tool("info", "--json", run->outcome->trace);
+	json_t *info = json_loads(told->out, 0, NULL), *report;
+
+	expect(told, told->status == 1 && *told->err, "info says that something is missing");
+	expect(told, info && json_is_false(json_object_get(info, "complete")), "the trace is not complete");
+	report = trace_report(run->outcome->trace, NULL);
+	expect(run->outcome, report_calls(report, "counting.py", "leaf") <= 2 * CALLS, "no call is invented");
+	json_decref(report);
+	json_decref(info);
+}
+
+/* Written and lost are all there was, in a file that is whole. Returns what was lost. */
+static long expect_accounted(const struct run *run)
+{
+	struct outcome *told = tool("info", "--json", run->outcome->trace);
+	json_t *info = json_loads(told->out, 0, NULL), *report;
+	long written, lost;
+
+	expect(told, told->status == 0 && info && json_is_true(json_object_get(info, "complete")),
+	       "the trace is complete");
+	report = trace_report(run->outcome->trace, NULL);
+	written = report_calls(report, "counting.py", "leaf");
+	lost = info_lost(info, "call");
+	expect(run->outcome, written + lost >= 2 * CALLS && written <= 2 * CALLS,
+	       "%ld calls written and %ld calls lost of any function are at least %d", written, lost, 2 * CALLS);
+	expect(run->outcome, lost > 0 || written == 2 * CALLS, "nothing is lost, and %ld calls are there", written);
+	lost = (long)json_integer_value(json_object_get(info, "lost"));
+	expect(run->outcome, json_integer_value(json_object_get(report, "lost")) == lost,
+	       "the gaps hold %lld lost events, the counts %ld",
+	       (long long)json_integer_value(json_object_get(report, "lost")), lost);
+	expect_balanced(run->outcome, report);
+	json_decref(report);
+	json_decref(info);
+	return lost;
+}
+
+SCENARIO(collector_loss, killed, SUPPORTED)
+{
+	struct run run =
+	    struck_run(python, (struct strike){.delay_us = 20000, .act = strike_collector_signal, .argument = SIGKILL},
+		       SMALL_RING, NULL);
+
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect_in_time(python, &run, ON_FULL_S, "killed");
+	expect_cut(&run);
+}
+
+SCENARIO(collector_loss, killed_before_a_quiet_end, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run =
+	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_signal, .argument = SIGKILL},
+		       "EVPROF_RING_SIZE=64M", NULL);
+
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect_in_time(python, &run, ON_FULL_S, "killed, with room in the ring");
+}
+
+SCENARIO(collector_loss, frozen, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run =
+	    struck_run(python, (struct strike){.delay_us = 20000, .act = strike_collector_signal, .argument = SIGSTOP},
+		       SMALL_RING, NULL);
+
+	end_collector(&run);
+	expect_unharmed(python, &run);
+	expect_in_time(python, &run, ON_FULL_S, "frozen");
+	expect_cut(&run);
+}
+
+/* The ring has room for all: the program ends without having met the collector's silence. */
+SCENARIO(collector_loss, frozen_before_a_quiet_end, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run =
+	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_signal, .argument = SIGSTOP},
+		       "EVPROF_RING_SIZE=64M", NULL);
+
+	end_collector(&run);
+	expect_unharmed(python, &run);
+	expect_in_time(python, &run, CLOSING_S, "frozen, with room in the ring");
+}
+
+SCENARIO(collector_loss, paused_for_less_than_the_bound, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run =
+	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_pause, .argument = 400},
+		       SMALL_RING, "EVPROF_ON_FULL=wait:5000");
+
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect(run.outcome, expect_accounted(&run) == 0, "nothing is lost");
+}
+
+SCENARIO(collector_loss, paused_for_more_than_the_bound, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run =
+	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_pause, .argument = 1500},
+		       SMALL_RING, "EVPROF_ON_FULL=wait:100");
+
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect_accounted(&run);
+}
+
+SCENARIO(collector_loss, slow, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = struck_run(python, (struct strike){.act = strike_collector_slow, .argument = 30}, SMALL_RING,
+				    "EVPROF_ON_FULL=drop");
+
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
+}
+
+/* ---- where it writes ---------------------------------------------------------------------------------------------- */
+
+/* counting.py, started by a line of sh with "$@"; in a mount namespace of its own. */
+static struct run run_in_shell(const struct python *python, const char *line, const char *output)
+{
+	struct run run = new_run();
+	struct job job = {
+	    .directory = run.directory, .env = {output, SMALL_RING}, .args = {"unshare", "-m", "sh", "-c", line, "sh"}};
+	int n = 6;
+
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n++] = "@counting.py";
+	job.args[n++] = "2";
+	job.args[n++] = "calls";
+	job.args[n] = CALLS_TEXT;
+	run.outcome = job_run(&job);
+	if (run.outcome->status == 77)
+		cr_skip_test("no mount can be made here: %s", run.outcome->err);
+	return run;
+}
+
+#define MOUNT_OR_SKIP(options) "mkdir m && mount -t tmpfs -o " options " none m 2>/dev/null || exit 77; "
+#define COPY "\"$@\"; s=$?; sleep 0.3; cp m/*.evp copy.evp; exit $s"
+
+SCENARIO(collector_loss, disk_full, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = run_in_shell(python, MOUNT_OR_SKIP("size=400k") COPY, "EVPROF_OUTPUT=m/loss.evp");
+
+	expect_unharmed(python, &run);
+	expect(run.outcome, strstr(run.outcome->err, "No space left"), "the line says what was wrong");
+	expect(run.outcome, run.outcome->traces == 1, "what was written is there");
+	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
+}
+
+/* The trace may grow by so many bytes and no more. */
+static void limit_file_size(const struct strike *strike)
+{
+	struct stat status = {0};
+	struct rlimit limit = {.rlim_max = RLIM_INFINITY};
+
+	stat(text("%s/loss.evp", strike->path), &status);
+	limit.rlim_cur = (rlim_t)(status.st_size + strike->argument);
+	prlimit(strike_collector(), RLIMIT_FSIZE, &limit, NULL);
+}
+
+SCENARIO(collector_loss, file_size_limited, SUPPORTED)
+{
+	struct run run = new_run();
+
+	strike(
+	    (struct strike){.oracle = run.oracle, .act = limit_file_size, .argument = 300000, .path = run.directory});
+	start_run(&run, python, SMALL_RING, NULL);
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect(run.outcome, strstr(run.outcome->err, "File too large"), "the line says what was wrong");
+	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
+}
+
+SCENARIO(collector_loss, read_only, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = run_in_shell(python, MOUNT_OR_SKIP("ro") "exec \"$@\"", "EVPROF_OUTPUT=m/loss.evp");
+
+	expect_unharmed(python, &run);
+	expect(run.outcome, strstr(run.outcome->err, "Read-only") && strstr(run.outcome->err, "EVPROF_OUTPUT"),
+	       "the line says what is wrong and what to do");
+}
+
+static void remove_output(const struct strike *strike)
+{
+	char *command = text("rm -rf '%s/out'", strike->path);
+
+	if (system(command))
+		_exit(1);
+}
+
+SCENARIO(collector_loss, folder_removed, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = new_run();
+
+	cr_assert(mkdir(text("%s/out", run.directory), 0755) == 0);
+	strike((struct strike){.oracle = run.oracle, .delay_us = 20000, .act = remove_output, .path = run.directory});
+	start_run(&run, python, "EVPROF_OUTPUT=out/loss.evp", SMALL_RING);
+	outcome_settle(run.outcome);
+	expect_unharmed(python, &run);
+	expect(run.outcome, strstr(run.outcome->err, "removed"), "the line says that the trace is gone");
+}
+
+/* ---- what the program may use --------------------------------------------------------------------------------------- */
+
+static const char *const limits[] = {
+    "ulimit -v 500000", /* address space: 390 MiB of rings would be most of it */
+    "ulimit -v 300000",
+    "ulimit -f 40",
+    "ulimit -n 12",
+    "ulimit -n 5",
+    "ulimit -n 40; ulimit -v 700000",
+    "ulimit -l 0; ulimit -c 0; ulimit -s 1024",
+};
+
+SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		char *line = text("%s; exec \"$@\"", limits[i]);
+		struct job job = {.how = JOB_BARE, .args = {"sh", "-c", line, "sh"}};
+		struct outcome *bare, *outcome;
+		int n = 4;
+
+		for (int k = 0; python->command[k]; k++)
+			job.args[n++] = python->command[k];
+		job.args[n] = "@greedy.py";
+		bare = job_run(&job);
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) <= 2, "%s: %u lines are said", limits[i],
+		       stderr_evprof_lines(outcome));
+		free(line);
+	}
+}
+
+/* ---- the host's daemon ---------------------------------------------------------------------------------------------- */
+
+static struct background *start_daemon(const char *folder, const char *socket)
+{
+	struct background *daemon = background_start(&(struct job){
+	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", folder}});
+	struct stat status;
+
+	for (int i = 0; i < 500 && (stat(socket, &status) || !S_ISSOCK(status.st_mode)); i++)
+		usleep(10000);
+	return daemon;
+}
+
+/* Killed and started anew: a program that runs on is recorded again, with all that it did since. */
+SCENARIO(collector_loss, daemon_started_anew, SUPPORTED)
+{
+	struct run run = new_run();
+	char *socket = text("%s/sock", run.directory), *folders[2];
+	struct background *daemon, *program;
+	struct outcome found = {.out = "", .err = ""};
+	long before, after;
+	json_t *info, *report;
+
+	if (!getenv("EVPROF_TEST_REJOIN"))
+		cr_skip_test("programs do not join a second collector yet (EVPROF_TEST_REJOIN=1)");
+	for (int i = 0; i < 2; i++) {
+		folders[i] = text("%s/traces%d", run.directory, i);
+		cr_assert(mkdir(folders[i], 0755) == 0);
+	}
+	daemon = start_daemon(folders[0], socket);
+	program = background_start(&(struct job){.python = python,
+						 .directory = run.directory,
+						 .env = {text("EVPROF_SOCKET=%s", socket)},
+						 .args = {"@steady.py", "4"}});
+	for (int i = 0; i < 1000 && !run.oracle->pid; i++)
+		usleep(10000);
+	usleep(800000);
+	kill(daemon->pid, SIGKILL);
+	background_wait(daemon);
+	unlink(socket);
+	before = oracle_begun(run.oracle);
+	daemon = start_daemon(folders[1], socket);
+	usleep(1500000);
+	after = oracle_ended(run.oracle);
+	found.status = background_wait(program);
+	background_stop(daemon);
+	expect(&found, found.status == 0, "the program ends with 0: %s", file_read(program->log, NULL));
+	outcome_find_traces(&found, folders[1]);
+	expect(&found, found.traces == 1, "the new daemon wrote one trace, not %u: %s", found.traces,
+	       file_read(daemon->log, NULL));
+	info = trace_info(found.trace);
+	expect(&found, json_is_true(json_object_get(info, "complete")), "it is complete");
+	expect(&found,
+	       !strcmp("rejoin", json_string_value(
+				     json_object_get(json_array_get(json_object_get(info, "processes"), 0), "start"))),
+	       "it says that the process had begun before");
+	report = trace_report(found.trace, NULL);
+	/* A second is time enough to notice, at a call every millisecond. */
+	expect(&found, report_calls(report, "steady.py", "leaf") >= oracle_ended(run.oracle) - after,
+	       "%ld calls after the restart are in it; there were %ld, %ld of them after 1.5 s",
+	       report_calls(report, "steady.py", "leaf"), oracle_ended(run.oracle) - before,
+	       oracle_ended(run.oracle) - after);
+	expect_balanced(&found, report);
+	json_decref(report);
+	json_decref(info);
+}

@@ -1,0 +1,219 @@
+/*
+ * test_death.c - processes that die at any moment, by whatever there is to die of: every call that had begun is in the
+ * trace, the file is whole, and info says how each of them ended.
+ *
+ * A thousand deaths with EVPROF_TEST_ALL=1, a few for each interpreter otherwise.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "strike.h"
+
+#define DEATHS_ALL 100 /* for each of ten interpreters */
+#define DEATHS_FEW 2
+#define DELAY_MAX_US 150000
+
+struct cause {
+	const char *entries, *end;
+	int signal; /* from outside */
+	void (*act)(const struct strike *strike);
+	int status;
+	const char *how, *told; /* of info --json, and a word of info */
+	unsigned processes;	/* images in the trace */
+};
+
+static const struct cause causes[] = {
+    {"1", "forever", SIGKILL, strike_program, -SIGKILL, "killed", "SIGKILL", 1},
+    {"1", "os_exit", 0, NULL, 7, "exit", "status 7", 1},
+    {"3", "forever", SIGKILL, strike_program, -SIGKILL, "killed", "SIGKILL", 1},
+    {"3", "exec", 0, NULL, 9, "exec", "exec", 2},
+    {"1", "forever", SIGSEGV, strike_program, -SIGSEGV, "killed", "SIGSEGV", 1},
+    {"p4", "forever", SIGKILL, strike_program_group, -SIGKILL, "killed", "SIGKILL", 4},
+    {"3", "segfault", 0, NULL, -SIGSEGV, "killed", "SIGSEGV", 1},
+    {"3", "forever", SIGABRT, strike_program, -SIGABRT, "killed", "SIGABRT", 1},
+    {"1", "exec_other", 0, NULL, 8, "exec", "exec", 1},
+    {"3", "os_exit", 0, NULL, 7, "exit", "status 7", 1},
+    {"1", "abort", 0, NULL, -SIGABRT, "killed", "SIGABRT", 1},
+    {"3", "forever", SIGTERM, strike_program, -SIGTERM, "killed", "SIGTERM", 1},
+};
+
+#define CAUSES (sizeof(causes) / sizeof(*causes))
+
+/* Every call that had begun is in the trace; of one that was about to begin, nobody can tell. */
+static void expect_calls(const struct outcome *outcome, const struct oracle *oracle, const char *what)
+{
+	json_t *report = trace_report(outcome->trace, NULL);
+	long begun = oracle_begun(oracle), ended = oracle_ended(oracle);
+	long calls = report_calls(report, "counting.py", "leaf");
+
+	expect(outcome, calls >= ended && calls <= begun, "%s: %ld calls ended and %ld were begun, the trace has %ld",
+	       what, ended, begun, calls);
+	expect(outcome, begun > 0, "%s: the program had begun", what);
+	expect_balanced(outcome, report);
+	json_decref(report);
+}
+
+static void expect_told(const struct outcome *outcome, const struct cause *cause, const char *what)
+{
+	json_t *info = trace_info(outcome->trace);
+	const json_t *process, *number;
+	struct outcome *told = tool("info", outcome->trace);
+	size_t i;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+	{
+		const char *how = json_string_value(json_object_get(process, "how"));
+
+		if (i > 0 && strcmp(cause->how, "killed") != 0)
+			continue;
+		expect(told, how && strcmp(how, cause->how) == 0, "%s: process %zu ended by %s, not %s", what, i, how,
+		       cause->how);
+		number = json_object_get(process, "signal");
+		expect(told, cause->status >= 0 || json_integer_value(number) == -cause->status,
+		       "%s: the signal of process %zu is %lld", what, i, (long long)json_integer_value(number));
+	}
+	expect(told, strstr(told->out, cause->told), "%s: info says %s", what, cause->told);
+	json_decref(info);
+}
+
+static void die_once(const struct python *python, const char *directory, struct oracle *oracle, unsigned number)
+{
+	const struct cause *cause = &causes[number % CAUSES];
+	long delay_us = random() % DELAY_MAX_US;
+	char *seconds = text("%.6f", (double)delay_us / 1e6);
+	char *what =
+	    text("%s %s %s, signal %d after %ld us", cause->entries, cause->end, seconds, cause->signal, delay_us);
+	struct outcome *outcome;
+
+	oracle_clear(oracle);
+	if (cause->act)
+		strike((struct strike){
+		    .oracle = oracle, .delay_us = delay_us, .act = cause->act, .argument = cause->signal});
+	outcome = run(.python = python, .args = {"@counting.py", cause->entries, cause->end, seconds},
+		      .directory = directory, .env = {"EVPROF_OUTPUT=death.evp"});
+	expect(outcome, outcome->status == cause->status, "%s: the status is %d, not %d", what, outcome->status,
+	       cause->status);
+	json_decref(expect_trace(outcome, 0));
+	expect_calls(outcome, oracle, what);
+	expect_told(outcome, cause, what);
+	json_t *info = trace_info(outcome->trace);
+	expect(outcome, json_array_size(json_object_get(info, "processes")) == cause->processes,
+	       "%s: the trace has %zu images, not %u", what, json_array_size(json_object_get(info, "processes")),
+	       cause->processes);
+	json_decref(info);
+	free(what);
+	free(seconds);
+}
+
+SCENARIO(death, at_any_moment, SUPPORTED)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct oracle *oracle = oracle_new(directory);
+	unsigned deaths = test_all() ? DEATHS_ALL : DEATHS_FEW;
+
+	python_needs(python, "ctypes");
+	srandom((unsigned)getpid());
+	for (unsigned i = 0; i < deaths; i++)
+		die_once(python, directory, oracle, (unsigned)python->minor * DEATHS_FEW + i);
+}
+
+static double report_seconds(const json_t *report, const char *name)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "functions"), i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "function")), name) == 0)
+			return json_number_value(json_object_get(row, "cumtime"));
+	}
+	return -1;
+}
+
+/* What runs when a process dies has run until then. */
+SCENARIO(death, calls_end_with_the_process, SUPPORTED)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct oracle *oracle = oracle_new(directory);
+	struct outcome *outcome;
+	json_t *report;
+
+	strike((struct strike){.oracle = oracle, .delay_us = 600000, .act = strike_program, .argument = SIGKILL});
+	outcome = run(.python = python, .args = {"@counting.py", "3", "sleep"}, .directory = directory);
+	expect(outcome, outcome->status == -SIGKILL, "it is killed");
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_seconds(report, "<built-in method time.sleep>") > 0.4,
+	       "time.sleep ran 0.6 s until the death, not %.3f s",
+	       report_seconds(report, "<built-in method time.sleep>"));
+	expect(outcome, report_seconds(report, "forever_asleep") > 0.4, "and so did its caller: %.3f s",
+	       report_seconds(report, "forever_asleep"));
+	json_decref(report);
+}
+
+/* The limit of the processor's time: the kernel ends it. */
+SCENARIO(death, processor_time_used_up, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct oracle *oracle = oracle_new(directory);
+	struct outcome *outcome;
+
+	outcome = run(.python = python, .args = {"@counting.py", "1", "cpu", "1"}, .directory = directory);
+	expect(outcome, outcome->status == -SIGKILL || outcome->status == -SIGXCPU, "the limit kills it, not %d",
+	       outcome->status);
+	json_decref(expect_trace(outcome, 1));
+	expect_calls(outcome, oracle, "one second of processor time");
+}
+
+/* A control group with 96 MiB of memory; NULL where none can be made. */
+static const char *memory_group(void)
+{
+	static const char *const places[][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+						{"/sys/fs/cgroup", "memory.max"}};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char *group = text("%s/evprof-test-%d", places[i][0], getpid());
+		char *limit = text("%s/%s", group, places[i][1]);
+		FILE *file = mkdir(group, 0755) == 0 ? fopen(limit, "we") : NULL;
+
+		if (file && fputs("100663296", file) >= 0 && fclose(file) == 0)
+			return group;
+		rmdir(group);
+	}
+	return NULL;
+}
+
+/* The collector is small, and is not ended in place of a program. */
+SCENARIO(death, out_of_memory, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory, *group = memory_group();
+	struct oracle *oracle = oracle_new(directory);
+	struct job job = {.directory = directory,
+			  .env = {"EVPROF_OUTPUT=death.evp"},
+			  .args = {"sh", "-c", "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"", group}};
+	struct outcome *outcome;
+	int n = 4;
+
+	if (!group)
+		cr_skip_test("no control group for memory can be made here");
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n++] = "@counting.py";
+	job.args[n++] = "2";
+	job.args[n] = "memory";
+	outcome = job_run(&job);
+	rmdir(group);
+	expect(outcome, outcome->status == -SIGKILL, "the kernel ends it for want of memory, not status %d",
+	       outcome->status);
+	json_decref(expect_trace(outcome, 0));
+	expect_calls(outcome, oracle, "out of memory");
+}
