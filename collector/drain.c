@@ -184,6 +184,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
 	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
 	reader->data_words = *(volatile uint64_t *)&slot->data_words;
+	reader->tail = reader->head = ring_tail(slot); /* 0, but after a rejoin */
 	process->readers[index] = reader;
 	session_write_json(process->session, process->number, reader->thread,
 			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks));

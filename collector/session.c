@@ -473,6 +473,8 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->sender_pid = join->pid;
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
+	if (join->start == WIRE_START_REJOIN) /* what another collector has read is not read again */
+		process->definitions_tail = atomic_load(&process->header->definitions_tail);
 	process->source.ready = process_died;
 	if (process->dead)
 		note_death(process);

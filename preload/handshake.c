@@ -254,7 +254,7 @@ static int start_private(void *scratch)
 }
 
 /* A connection to the collector that this image shall join. */
-static int find_collector(void *scratch)
+static int find_collector(int start, void *scratch)
 {
 	int fd;
 
@@ -265,8 +265,8 @@ static int find_collector(void *scratch)
 		session.owner = config.session_owner;
 	}
 	if (session.id[0]) {
-		fd = connect_to(session.socket, CONNECT_TRIES);
-		if (fd >= 0)
+		fd = connect_to(session.socket, start == WIRE_START_REJOIN ? POKE_TRIES : CONNECT_TRIES);
+		if (fd >= 0 || start == WIRE_START_REJOIN)
 			return fd;
 		log_line(LOG_INFO, "the collector of this session is gone (%s: %s)", session.socket, strerror(-fd));
 	}
@@ -288,7 +288,7 @@ int handshake_join(int memfd, int start, void *scratch)
 	int fds[CONTROL_FDS] = {memfd, -1};
 	int fd, r;
 
-	fd = find_collector(scratch);
+	fd = find_collector(start, scratch);
 	if (fd < 0)
 		return fd;
 	text_init(&text, scratch, CONTROL_MESSAGE_MAX_BYTES);

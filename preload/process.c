@@ -19,6 +19,7 @@
 #include "config.h"
 #include "handshake.h"
 #include "log.h"
+#include "rejoin.h"
 #include "spawn.h"
 #include "text.h"
 
@@ -248,30 +249,34 @@ left:
 	return r;
 }
 
-static void begin(int start)
+void process_begin_epoch(void)
 {
-	int r = join(start);
-
-	/* Release: whoever sees JOINED sees the ring. */
-	atomic_store_explicit(&process->status, r ? PROCESS_OFF : PROCESS_JOINED, memory_order_release);
-	if (!r) {
-		struct writer *writer = writer_reserve(WIRE_PROCESS_START);
-
-		if (writer)
-			writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
-	}
+	code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
+	process->function_count = 0;
+	memset(process->small_functions, 0, sizeof(process->small_functions));
+	memset(process->large_functions, 0, sizeof(process->large_functions));
+	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
+	process->functions = process->small_functions;
 }
 
 int process_join(int start)
 {
 	int saved_errno = errno;
+	bool joined = false;
+	struct writer *writer;
 
 	/* Memory that joining takes or frees is not the program's. */
 	thread_self.nesting++;
 	process_lock();
-	if (atomic_load(&process->status) == PROCESS_UNJOINED)
-		begin(start);
+	if (atomic_load(&process->status) == PROCESS_UNJOINED) {
+		joined = !join(start);
+		/* Release: whoever sees JOINED sees the ring. */
+		atomic_store_explicit(&process->status, joined ? PROCESS_JOINED : PROCESS_OFF, memory_order_release);
+	}
 	process_unlock();
+	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* which takes the lock for its ring */
+	if (writer)
+		writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
 	thread_self.nesting--;
 	errno = saved_errno;
 	return atomic_load(&process->status) == PROCESS_JOINED ? 0 : -ENOTCONN;
@@ -284,6 +289,11 @@ int process_recording(void)
 	if (!process)
 		return 0;
 	status = atomic_load_explicit(&process->status, memory_order_acquire);
+	if (status == PROCESS_MOVING) {
+		process_lock();
+		process_unlock();
+		status = atomic_load_explicit(&process->status, memory_order_acquire);
+	}
 	if (likely(status == PROCESS_JOINED))
 		return 1;
 	if (status != PROCESS_UNJOINED || !session.id[0])
@@ -456,6 +466,7 @@ void process_finish(int status)
 	now = atomic_load(&process->status);
 	if (now != PROCESS_JOINED && now != PROCESS_STOPPED)
 		return;
+	rejoin_if_lost(WIRE_EXIT, true);
 	writer = writer_reserve(WIRE_EXIT);
 	if (writer)
 		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | ((uint32_t)status & 0xff)));

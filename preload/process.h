@@ -21,6 +21,7 @@ enum process_status {
 	PROCESS_JOINED = 1,
 	PROCESS_STOPPED = 2, /* evprof_stop(): joined, and recording nothing */
 	PROCESS_OFF = 3,     /* not recorded: no collector, switched off, or ended */
+	PROCESS_MOVING = 4,  /* joined; its memory is being exchanged (rejoin.c), the lock is held as long */
 };
 
 /*
@@ -41,7 +42,9 @@ struct process {
 	_Atomic uint32_t lock;		    /* guards joining, definitions and the insertion into functions[] */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
-	uint8_t *base; /* the shared memory */
+	uint32_t rejoin_beat;	  /* of the collector, at the last look (rejoin.c) */
+	uint64_t rejoin_after_us; /* the next look */
+	uint8_t *base;		  /* the shared memory */
 	struct ring_header *header;
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
@@ -74,6 +77,9 @@ int process_join(int start);
 
 /* Room for an image that is not joined: joins if this is the child of a fork that shall be recorded. 1 if recording. */
 int process_recording(void);
+
+/* All ids are to be given anew. GIL and lock held. */
+void process_begin_epoch(void);
 
 /* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
 void process_place_slot(struct ring_slot *slot);

@@ -16,6 +16,7 @@
 #include "config.h"
 #include "definitions.h"
 #include "process.h"
+#include "rejoin.h"
 
 #define POPULATE_BYTES ((size_t)512 << 10)
 #ifndef MADV_POPULATE_WRITE
@@ -82,11 +83,15 @@ static void populate(struct writer *writer)
 /* Gives the calling thread a ring. NULL: there is none left. */
 static struct writer *begin_thread(void)
 {
-	struct ring_slot *slot = claim_slot();
+	struct ring_slot *slot;
 	struct writer *writer;
 
-	if (!slot)
+	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that begins */
+	slot = claim_slot();
+	if (!slot) {
+		process_unlock();
 		return NULL;
+	}
 	process_place_slot(slot);
 	writer = &process->writers[slot - process->slots];
 	slot->tid = (uint32_t)syscall(SYS_gettid);
@@ -99,6 +104,7 @@ static struct writer *begin_thread(void)
 		populate(writer);
 	/* Release: the collector may read tid and start once it sees LIVE. */
 	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
+	process_unlock();
 	thread_self.writer = writer;
 	pthread_once(&thread_key_once, make_thread_key);
 	pthread_setspecific(thread_key, writer);
@@ -145,6 +151,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
+	rejoin_if_lost(kind, false);
 	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !wait_for_room(writer)) {
 		writer_lose(writer, kind);
 		return NULL;
@@ -163,7 +170,10 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		writer_lose(writer, kind);
 		return NULL;
 	}
-	writer->room = writer->resync ? 0 : writer->head + room - WRITER_SPARE_WORDS;
+	room -= WRITER_SPARE_WORDS;
+	if (config.socket[0] && room > REJOIN_EVERY_WORDS)
+		room = REJOIN_EVERY_WORDS;
+	writer->room = writer->resync ? 0 : writer->head + room;
 	/* Against evprof_stop() in another thread, which sets the status first and the limits then. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
 		writer->room = 0;

@@ -14,6 +14,7 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 
 	memset(replay, 0, sizeof(*replay));
 	replay->codes = process->codes.count;
+	replay->begins_inside = strcmp(trace_process_text(process, "start"), "rejoin") == 0;
 	replay->functions = process->functions.count;
 	replay->keys = 2 * (ids + 1);
 	replay->open = calloc(replay->keys, sizeof(*replay->open));
@@ -31,7 +32,7 @@ void replay_begin_thread(struct replay *replay)
 {
 	replay_forget(replay);
 	replay->now = 0;
-	replay->base_unknown = false;
+	replay->base_unknown = replay->begins_inside;
 	replay->natives_unknown = false;
 }
 

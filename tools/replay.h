@@ -50,6 +50,7 @@ struct replay {
 	uint64_t unmatched;
 	uint64_t left_open;   /* frames on the stack when their thread ended */
 	bool base_unknown;    /* there may be frames below those on the stack */
+	bool begins_inside;   /* threads were running before the first event: a process that has rejoined */
 	bool natives_unknown; /* the stack was taken from Python's frames, which do not show calls of C functions */
 	bool out_of_memory;
 };

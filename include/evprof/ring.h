@@ -125,7 +125,7 @@ struct ring_slot {
 	/* T while CLAIMED, constant while LIVE and ENDED; state as drawn above */
 	_Atomic uint32_t state;
 	uint32_t tid;	      /* the kernel's, in the target's pid namespace */
-	uint64_t start_ticks; /* shifted; the first event's ticks count from here */
+	uint64_t start_ticks; /* shifted; the ticks of the event at tail (0, but after a rejoin) count from here */
 	uint64_t data_offset; /* the same for each life of the slot; written when it is claimed */
 	uint64_t data_words;  /* likewise; a power of two */
 
