@@ -20,6 +20,7 @@
 #include "config.h"
 #include "definitions.h"
 #include "evprof/control.h"
+#include "greenlets.h"
 #include "hooks.h"
 #include "log.h"
 #include "process.h"
@@ -142,13 +143,14 @@ static void profile_changes(void)
 
 static int audit(const char *event, struct object *arguments, void *data)
 {
-	(void)arguments;
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		hooks_memory_expect_audit_entry((const void *)audit, data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
+	if (event[0] == 'i' && !strcmp(event, "import") && python.PyTuple_GetItem)
+		greenlets_expect(python.PyTuple_GetItem(arguments, 0));
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
 	return 0;

@@ -55,6 +55,14 @@ struct python_init_error {
 	int user_error;
 };
 
+/* PyMethodDef, in full where we make one. */
+struct python_function {
+	const char *name;
+	struct object *(*call)(struct object *self, struct object *arguments);
+	int flags;
+	const char *doc;
+};
+
 /* The first words of PyMethodDef. */
 struct python_method {
 	const char *name;
@@ -96,7 +104,10 @@ struct python_method {
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
-	X(struct object *, PyFrame_GetCode, (struct object *))
+	X(struct object *, PyFrame_GetCode, (struct object *))                                                         \
+	X(struct object *, PyCFunction_NewEx, (struct python_function *, struct object *, struct object *))            \
+	X(struct object *, PyTuple_GetItem, (struct object *, ssize_t))                                                \
+	X(const char *, PyUnicode_AsUTF8, (struct object *))
 
 struct python {
 	bool found;

@@ -15,6 +15,7 @@
 
 #include "config.h"
 #include "definitions.h"
+#include "greenlets.h"
 #include "process.h"
 #include "rejoin.h"
 
@@ -152,6 +153,8 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	uint64_t room;
 
 	rejoin_if_lost(kind, false);
+	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)
+		greenlets_watch();
 	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !wait_for_room(writer)) {
 		writer_lose(writer, kind);
 		return NULL;
@@ -173,6 +176,8 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	room -= WRITER_SPARE_WORDS;
 	if (config.socket[0] && room > REJOIN_EVERY_WORDS)
 		room = REJOIN_EVERY_WORDS;
+	if (unlikely(greenlets_expected) && !thread_self.greenlets)
+		room = 1; /* the next event looks again */
 	writer->room = writer->resync ? 0 : writer->head + room;
 	/* Against evprof_stop() in another thread, which sets the status first and the limits then. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))

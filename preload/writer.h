@@ -7,6 +7,7 @@
 #ifndef PRELOAD_WRITER_H
 #define PRELOAD_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "clock.h"
@@ -48,7 +49,8 @@ struct thread_self {
 	uint32_t nesting; /* > 0: inside an allocator or inside evprof itself: memory events are not the program's */
 	uint32_t entered; /* this thread was seen by the hooks' installer */
 	uint32_t
-	    unsettled; /* until 3.11: so many more events are looked at for a profile function that replaced ours */
+	    unsettled;	/* until 3.11: so many more events are looked at for a profile function that replaced ours */
+	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
@@ -104,7 +106,7 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 
 	writer->words[at++ & writer->mask] = stamp | head;
 	writer->words[at++ & writer->mask] = extra;
-	if (wire_head_kind(head) == WIRE_REALLOC)
+	if (wire_extra_words(wire_head_kind(head)) == 2)
 		writer->words[at++ & writer->mask] = extra_2;
 	writer->head = at;
 	ring_publish(writer->slot, at);

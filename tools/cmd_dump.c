@@ -135,6 +135,13 @@ static void put_memory(struct output *output, uint32_t head, const uint64_t *ext
 	}
 }
 
+static void put_switch(struct output *output, const uint64_t *extra)
+{
+	output_hex(output, extra[0]);
+	output_char(output, '\t');
+	output_hex(output, extra[1]);
+}
+
 static void put_number(struct output *output, unsigned kind, uint64_t number)
 {
 	static const char *const starts[] = {"exec", "fork", "rejoin"};
@@ -160,6 +167,8 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_type(output, event->process, argument);
 	else if (wire_is_memory(kind))
 		put_memory(output, event->head, event->extra);
+	else if (kind == WIRE_SWITCH)
+		put_switch(output, event->extra);
 	else if (kind == WIRE_MARK)
 		put_mark(output, event->process, argument);
 	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)

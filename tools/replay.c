@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pairs.h"
+
 int replay_init(struct replay *replay, const struct trace_process *process)
 {
 	uint32_t ids =
@@ -21,8 +23,143 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 	return replay->open ? 0 : -ENOMEM;
 }
 
+/* One that was put aside, innermost frame last. */
+struct replay_stack {
+	uint32_t *keys;
+	uint32_t depth;
+	bool base_unknown;
+	bool natives_unknown;
+};
+
+struct replay_stacks {
+	struct pairs numbers; /* greenlet: number + 1 */
+	struct replay_stack *at;
+	uint32_t *spare; /* numbers that are free */
+	uint32_t spare_count;
+	uint32_t count;
+	uint32_t allocated;
+	bool lost; /* some were forgotten: of one that is not here nothing is known */
+};
+
+static void free_stacks(struct replay *replay)
+{
+	struct replay_stacks *stacks = replay->stacks;
+	uint32_t i;
+
+	if (!stacks)
+		return;
+	for (i = 0; i < stacks->count; i++)
+		free(stacks->at[i].keys);
+	free(stacks->at);
+	free(stacks->spare);
+	pairs_done(&stacks->numbers);
+	free(stacks);
+	replay->stacks = NULL;
+}
+
+void replay_forget_stacks(struct replay *replay)
+{
+	bool any = replay->stacks != NULL;
+
+	replay->greenlet = 0;
+	free_stacks(replay);
+	if (any && (replay->stacks = calloc(1, sizeof(*replay->stacks))))
+		replay->stacks->lost = true;
+}
+
+/* The number of a free stack; UINT32_MAX where memory ran out. */
+static uint32_t new_stack(struct replay_stacks *stacks)
+{
+	if (stacks->spare_count)
+		return stacks->spare[--stacks->spare_count];
+	if (stacks->count == stacks->allocated) {
+		uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 16;
+		struct replay_stack *grown = realloc(stacks->at, allocated * sizeof(*grown));
+		uint32_t *spare = grown ? realloc(stacks->spare, allocated * sizeof(*spare)) : NULL;
+
+		if (grown)
+			stacks->at = grown;
+		if (!spare)
+			return UINT32_MAX;
+		stacks->spare = spare;
+		stacks->allocated = allocated;
+	}
+	return stacks->count++;
+}
+
+static bool put_aside(struct replay *replay, uint64_t greenlet)
+{
+	struct replay_stacks *stacks = replay->stacks;
+	uint64_t *number = pairs_make(&stacks->numbers, greenlet);
+	struct replay_stack *stack;
+	uint32_t i, free_number;
+
+	if (!number)
+		return false;
+	if (*number) {
+		free_number = (uint32_t)*number - 1; /* two of one name: the older was lost */
+		free(stacks->at[free_number].keys);
+	} else {
+		free_number = new_stack(stacks);
+		if (free_number == UINT32_MAX)
+			return false;
+	}
+	*number = (uint64_t)free_number + 1;
+	stack = &stacks->at[free_number];
+	*stack = (struct replay_stack){.keys = malloc((replay->depth + 1) * sizeof(*stack->keys)),
+				       .base_unknown = replay->base_unknown,
+				       .natives_unknown = replay->natives_unknown};
+	if (!stack->keys)
+		return false;
+	for (i = 0; i < replay->depth; i++)
+		stack->keys[i] = replay->frames[i].key;
+	stack->depth = replay->depth;
+	return true;
+}
+
+/* Goes on with what the greenlet had on its stack; one that is not known begins with nothing. */
+static void take_up(struct replay *replay, uint64_t greenlet, const struct replay_sink *sink, void *owner)
+{
+	struct replay_stacks *stacks = replay->stacks;
+	struct replay_stack *stack;
+	uint64_t number;
+	uint32_t i;
+
+	if (!pairs_take(&stacks->numbers, greenlet, &number) || !number) {
+		replay->base_unknown = stacks->lost;
+		replay->natives_unknown = false;
+		return;
+	}
+	stack = &stacks->at[number - 1];
+	replay->base_unknown = stack->base_unknown;
+	replay->natives_unknown = stack->natives_unknown;
+	for (i = 0; i < stack->depth; i++)
+		replay_push(replay, stack->keys[i], WIRE_FRAME, sink, owner);
+	free(stack->keys);
+	stack->keys = NULL;
+	stacks->spare[stacks->spare_count++] = (uint32_t)number - 1;
+}
+
+void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner)
+{
+	uint64_t target = extra[0], origin = extra[1];
+	bool known = !replay->greenlet || replay->greenlet == origin;
+
+	if (!replay->stacks)
+		replay->stacks = calloc(1, sizeof(*replay->stacks));
+	if (!replay->stacks || !target || !origin || (known && !put_aside(replay, origin))) {
+		replay->out_of_memory |= target && origin;
+		return;
+	}
+	while (replay->depth)
+		replay_pop(replay, WIRE_YIELD, sink, owner);
+	take_up(replay, target, sink, owner);
+	replay->greenlet = target;
+}
+
 void replay_done(struct replay *replay)
 {
+	free_stacks(replay);
 	free(replay->frames);
 	free(replay->open);
 	memset(replay, 0, sizeof(*replay));
@@ -31,6 +168,8 @@ void replay_done(struct replay *replay)
 void replay_begin_thread(struct replay *replay)
 {
 	replay_forget(replay);
+	free_stacks(replay);
+	replay->greenlet = 0;
 	replay->now = 0;
 	replay->base_unknown = replay->begins_inside;
 	replay->natives_unknown = false;

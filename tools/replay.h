@@ -8,7 +8,8 @@
  *   return, yield, unwind                  pop
  *   c_return, c_exception                  pop
  *   stack, frame                           replace the stack
- *   gap, pause, thread_end                 empty the stack
+ *   gap, pause, thread_end                 empty the stack, and forget those put aside
+ *   switch                                 put the stack aside, take that of the other greenlet
  *
  * An end whose function is not on top takes everything above it off with it; one whose function is nowhere on the
  * stack is ignored. Both are counted in `unmatched`, unless the stack was unknown.
@@ -46,6 +47,9 @@ struct replay {
 	uint32_t codes;	       /* code ids are below */
 	uint32_t functions;    /* function ids are below */
 	const uint8_t *hidden; /* by key, not 0: as if it was part of its caller. NULL: all are shown. Not owned */
+	/* Greenlets: the one that runs, if that is known, and the stacks of the others (replay.c). */
+	uint64_t greenlet;
+	struct replay_stacks *stacks;
 	uint64_t now;
 	uint64_t unmatched;
 	uint64_t left_open;   /* frames on the stack when their thread ended */
@@ -55,7 +59,10 @@ struct replay {
 	bool out_of_memory;
 };
 
-/* pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. */
+/*
+ * pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. When another greenlet
+ * goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes on in turn.
+ */
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
@@ -77,6 +84,10 @@ void replay_done(struct replay *replay);
 void replay_begin_thread(struct replay *replay);
 /* Empties the stack without telling anybody. */
 void replay_forget(struct replay *replay);
+/* The stacks put aside cannot be relied on any more. */
+void replay_forget_stacks(struct replay *replay);
+/* A WIRE_SWITCH with its extra words. */
+void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner);
 /* Room for one more frame; false: the stack is too deep, or memory ran out. */
 bool replay_grow(struct replay *replay);
 
@@ -155,6 +166,7 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	switch (wire_head_kind(head)) {
 	case WIRE_GAP:
 		replay_pop_all(replay, sink, owner);
+		replay_forget_stacks(replay);
 		replay->base_unknown = true;
 		return sink->other(owner, replay, head, extra);
 	case WIRE_STACK:
@@ -166,8 +178,12 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		if (!replay_hides(replay, replay_key_of(replay, head)))
 			replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
 		return 0;
+	case WIRE_SWITCH:
+		replay_switch(replay, extra, sink, owner);
+		return sink->other(owner, replay, head, extra);
 	case WIRE_PAUSE:
 		replay_pop_all(replay, sink, owner);
+		replay_forget_stacks(replay);
 		replay->base_unknown = true;
 		return sink->other(owner, replay, head, extra);
 	case WIRE_THREAD_END:

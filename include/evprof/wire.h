@@ -34,6 +34,9 @@
  *               low half of the first word                          second word
  *
  * The third word of WIRE_REALLOC is the old address.
+ *
+ * Greenlets are stacks of one thread that take turns. WIRE_SWITCH tells two addresses, which are numbers without meaning
+ * but for being different while both live. A stack that has ended is empty, so an address may come again.
  */
 enum wire_kind {
 	WIRE_NONE = 0,	      /* never written; what an unwritten word looks like */
@@ -64,7 +67,9 @@ enum wire_kind {
 	WIRE_EXIT = 25,		 /* argument: WIRE_EXIT_KNOWN and the status, or 0 */
 	WIRE_MARK = 26,		 /* mark id: evprof_mark() */
 	WIRE_PAUSE = 27,	 /* argument: 1 recording was stopped by the program, 0 started again */
-	WIRE_KINDS = 28,	 /* kinds known to this version; 28 to 31 are free */
+	/* 28: lines, see hooks_line.c */
+	WIRE_SWITCH = 29, /* extra words: the greenlet that goes on, and the one that stops */
+	WIRE_KINDS = 30,  /* kinds known to this version; 30 and 31 are free */
 };
 
 #define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */
@@ -93,14 +98,16 @@ enum wire_start {
 		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
 		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame",               \
 		    "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark",      \
-		    "pause"                                                                                            \
+		    "pause", "line", "switch"                                                                          \
 	}
 
 static inline unsigned wire_extra_words(unsigned kind)
 {
 	const uint32_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME | 1u << WIRE_GAP;
 
-	return (one >> kind & 1) + (kind == WIRE_REALLOC ? 2 : 0);
+	const uint32_t two = 1u << WIRE_REALLOC | 1u << WIRE_SWITCH;
+
+	return (one >> kind & 1) + (two >> kind & 1) * 2;
 }
 
 /* Bookkeeping of the stream itself: not an event that the program caused, not counted as one. */
