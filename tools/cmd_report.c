@@ -207,6 +207,8 @@ static int print_table(struct report *report, const struct profile *profile, con
 		report_rows_restrict(&rows, &request->restrictions, &reductions);
 		table.rows = &rows;
 		table.reductions = (struct text){reductions.buffer, reductions.used};
+		if (!report->tables)
+			request->format->begin(&report->output, &request->style);
 		request->format->table(&report->output, &request->style, &table);
 		report->tables++;
 		output_abandon(&reductions);
@@ -293,11 +295,12 @@ static int report(const struct request *request, char *const *paths, int count)
 		fprintf(stderr, "evprof report: %s\n", strerror(-error));
 		return TRACE_EXIT_FAILED;
 	}
-	request->format->begin(&report.output, &request->style);
 	status = add_traces(&report, &profile, paths, count, &any);
 	if (any && !in_parts(request))
 		error = print_table(&report, &profile, NULL, NULL);
 	if (any && !error) {
+		if (!report.tables)
+			request->format->begin(&report.output, &request->style);
 		request->format->end(&report.output, &request->style);
 		error = output_close(&report.output);
 	} else {
