@@ -55,7 +55,7 @@ struct names {
 
 static int names_add(struct names *names, const void *bytes, size_t length)
 {
-	if (length + 1 > names->allocated - names->used) {
+	if (!names->bytes || length + 1 > names->allocated - names->used) {
 		size_t allocated = names->allocated * 2 + length + 65536;
 		char *grown = realloc(names->bytes, allocated);
 
