@@ -1,6 +1,11 @@
 /*
- * cmd_report.c - evprof report: the table of cProfile. Counting is in profile.c; here are the window's options, the
- * order and the print.
+ * cmd_report.c - evprof report: the table of cProfile. Here are the options, and the way of the traces through it.
+ *
+ *   profile.h           counts
+ *   report_rows.h       gives the rows their names
+ *   report_order.h      puts them in order
+ *   report_restrict.h   leaves some out
+ *   report_print.h      prints the rest
  */
 #include <errno.h>
 #include <getopt.h>
@@ -11,137 +16,53 @@
 #include "output.h"
 #include "profile.h"
 #include "progress.h"
+#include "report_order.h"
+#include "report_print.h"
+#include "report_restrict.h"
+#include "report_rows.h"
 #include "trace_reader.h"
 #include "verbs.h"
-
-struct row {
-	const struct label *label;
-	const struct profile_times *times;
-};
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int by_standard_name(const void *a, const void *b)
-{
-	return label_compare(((const struct row *)a)->label, ((const struct row *)b)->label);
-}
-
-/* Rows that are equal in what was asked for stand in order of their names. */
-static int or_name(int order, const void *a, const void *b)
-{
-	return order ? order : by_standard_name(a, b);
-}
-
-static int by_calls(const void *a, const void *b)
-{
-	return or_name(compare_u64(((const struct row *)b)->times->calls, ((const struct row *)a)->times->calls), a, b);
-}
-
-static uint64_t primitive_calls(const struct profile_times *times)
-{
-	return times->calls - times->recursive;
-}
-
-static int by_primitive_calls(const void *a, const void *b)
-{
-	return or_name(compare_u64(primitive_calls(((const struct row *)b)->times),
-				   primitive_calls(((const struct row *)a)->times)),
-		       a, b);
-}
-
-static int by_own(const void *a, const void *b)
-{
-	return or_name(compare_u64(((const struct row *)b)->times->own_ns, ((const struct row *)a)->times->own_ns), a,
-		       b);
-}
-
-static int by_total(const void *a, const void *b)
-{
-	return or_name(compare_u64(((const struct row *)b)->times->total_ns, ((const struct row *)a)->times->total_ns),
-		       a, b);
-}
-
-static int by_file(const void *a, const void *b)
-{
-	return or_name(text_compare(((const struct row *)a)->label->file, ((const struct row *)b)->label->file), a, b);
-}
-
-static int by_line(const void *a, const void *b)
-{
-	return or_name(compare_u64(((const struct row *)a)->label->line, ((const struct row *)b)->label->line), a, b);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return or_name(text_compare(((const struct row *)a)->label->name, ((const struct row *)b)->label->name), a, b);
-}
-
-/* The names of pstats. */
-static const struct order {
-	const char *name;
-	int (*compare)(const void *a, const void *b);
-	const char *title;
-} orders[] = {
-    {"time", by_own, "internal time"},
-    {"tottime", by_own, "internal time"},
-    {"cumulative", by_total, "cumulative time"},
-    {"cumtime", by_total, "cumulative time"},
-    {"calls", by_calls, "call count"},
-    {"ncalls", by_calls, "call count"},
-    {"pcalls", by_primitive_calls, "primitive call count"},
-    {"name", by_name, "function name"},
-    {"nfl", by_name, "name/file/line"},
-    {"file", by_file, "file name"},
-    {"filename", by_file, "file name"},
-    {"module", by_file, "file name"},
-    {"line", by_line, "line number"},
-    {"stdname", by_standard_name, "standard name"},
-};
-
-#define ORDERS (sizeof(orders) / sizeof(orders[0]))
+#include "visit.h"
 
 struct request {
 	struct select select;
 	struct profile_options options;
-	const struct order *order;
+	struct report_style style;
+	struct report_restrictions restrictions;
+	const struct report_format *format;
 	int64_t limit; /* -1: all */
-	bool json;
+	bool reverse;
+	bool strip_dirs;
 	char *between; /* the copy that the names of the marks point into */
 };
+
+/* --- options --- */
 
 static const char help_text[] =
     "usage: evprof report [options] TRACE...\n"
     "\n"
     "Prints the table of cProfile. Several traces are added up; functions are the same if file, line and name are.\n"
     "\n"
-    "  -s, --sort KEY        time or tottime (default), cumulative or cumtime, calls or ncalls, pcalls, name, file,\n"
-    "                        module, line, nfl, stdname\n"
-    "  -n, --limit N         the first N functions only\n"
-    "      --json            for programs: {\"functions\": [{\"file\", \"line\", \"function\", \"ncalls\", ...}], "
-    "...}\n"
-    "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n";
+    "  -s, --sort KEY[,KEY...]\n"
+    "                        time or tottime (default), cumulative or cumtime, calls or ncalls, pcalls, name, file,\n"
+    "                        filename or module, line, nfl (name, file, line), stdname; their beginnings; -1, 0, 1, 2\n"
+    "      --reverse         the other way round\n"
+    "      --restrict WHAT   as pstats: the first 20 rows, the first part of them (0.1), or those whose name matches "
+    "a\n"
+    "                        regular expression; may come again, one is applied after the other\n"
+    "  -n, --limit N         the first N rows of what is left\n"
+    "      --callers         who calls the functions, instead of their times\n"
+    "      --callees         whom they call\n"
+    "      --by WHAT         module: a row for each; process, thread: a table for each\n"
+    "      --strip-dirs      files without their directories\n"
+    "      --format FORMAT   text (default), json or csv; --json is --format json\n"
+    "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
+    "\n";
 
 static const char help_end[] =
     "\n"
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
     "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
-
-static const struct order *find_order(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ORDERS; i++)
-		if (strcmp(orders[i].name, name) == 0)
-			return &orders[i];
-	fprintf(stderr, "evprof report: there is no order \"%s\"; the orders are", name);
-	for (i = 0; i < ORDERS; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", orders[i].name);
-	fprintf(stderr, "\n");
-	return NULL;
-}
 
 static bool set_between(struct request *request, const char *text)
 {
@@ -160,256 +81,283 @@ static bool set_between(struct request *request, const char *text)
 	return true;
 }
 
-enum { OPTION_JSON = 256, OPTION_BETWEEN };
+static bool set_by(struct request *request, const char *text)
+{
+	static const struct {
+		const char *name;
+		enum report_by by;
+	} known[] = {{"function", REPORT_BY_FUNCTION},
+		     {"module", REPORT_BY_MODULE},
+		     {"process", REPORT_BY_PROCESS},
+		     {"thread", REPORT_BY_THREAD}};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].name, text) != 0)
+			continue;
+		request->style.by = known[i].by;
+		request->options.modules = known[i].by == REPORT_BY_MODULE;
+		return true;
+	}
+	verb_misused("report", "--by wants function, module, process or thread, not \"%s\"", text);
+	return false;
+}
+
+static bool set_format(struct request *request, const char *text)
+{
+	static const struct report_format *const formats[] = {&report_text, &report_json, &report_csv};
+	size_t i;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (strcmp(formats[i]->name, text) == 0) {
+			request->format = formats[i];
+			return true;
+		}
+	}
+	verb_misused("report", "--format wants text, json or csv, not \"%s\"", text);
+	return false;
+}
+
+enum {
+	OPTION_JSON = 256,
+	OPTION_BETWEEN,
+	OPTION_REVERSE,
+	OPTION_RESTRICT,
+	OPTION_CALLERS,
+	OPTION_CALLEES,
+	OPTION_BY,
+	OPTION_STRIP_DIRS,
+	OPTION_FORMAT,
+};
 
 static const struct option options_known[] = {
     {"sort", required_argument, NULL, 's'},
     {"limit", required_argument, NULL, 'n'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"between", required_argument, NULL, OPTION_BETWEEN},
+    {"reverse", no_argument, NULL, OPTION_REVERSE},
+    {"restrict", required_argument, NULL, OPTION_RESTRICT},
+    {"callers", no_argument, NULL, OPTION_CALLERS},
+    {"callees", no_argument, NULL, OPTION_CALLEES},
+    {"by", required_argument, NULL, OPTION_BY},
+    {"strip-dirs", no_argument, NULL, OPTION_STRIP_DIRS},
+    {"format", required_argument, NULL, OPTION_FORMAT},
     SELECT_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
-static bool take_option(struct request *request, int option)
+static bool take_option(struct request *request, int option, const char *word)
 {
 	if (select_is_option(option))
 		return select_take(&request->select, "report", option, optarg);
 	switch (option) {
 	case 's':
-		request->order = find_order(optarg);
-		return request->order != NULL;
+		return report_order_parse(&request->style.order, optarg);
 	case 'n':
 		return verb_number("report", "--limit", optarg, 0, &request->limit);
 	case OPTION_JSON:
-		request->json = true;
-		return true;
+		return set_format(request, "json");
+	case OPTION_FORMAT:
+		return set_format(request, optarg);
 	case OPTION_BETWEEN:
 		return set_between(request, optarg);
+	case OPTION_BY:
+		return set_by(request, optarg);
+	case OPTION_RESTRICT:
+		return report_restrictions_add(&request->restrictions, optarg);
+	case OPTION_REVERSE:
+		return request->reverse = true;
+	case OPTION_CALLERS:
+		return request->style.callers = request->options.edges = true;
+	case OPTION_CALLEES:
+		return request->style.callees = request->options.edges = true;
+	case OPTION_STRIP_DIRS:
+		return request->strip_dirs = true;
 	}
-	verb_misused("report", "this option is not known or lacks its value");
+	verb_misused("report", "the option %s is not known or lacks its value", word);
 	return false;
 }
 
-static struct row *make_rows(const struct profile *profile, const struct request *request, size_t *count)
-{
-	struct row *rows = calloc((size_t)profile->labels.count + 1, sizeof(*rows));
-	uint32_t i;
+/* --- tables --- */
 
-	*count = 0;
-	for (i = 0; rows && i < profile->labels.count && i < profile->times_allocated; i++) {
-		const struct profile_times *times = &profile->times[i];
-
-		if (times->calls || times->own_ns || times->total_ns)
-			rows[(*count)++] = (struct row){&profile->labels.at[i], times};
-	}
-	if (rows)
-		qsort(rows, *count, sizeof(*rows), request->order->compare);
-	return rows;
-}
-
-struct sums {
-	uint64_t calls;
-	uint64_t primitive;
-	uint64_t own_ns;
+/* A report being printed. */
+struct report {
+	const struct request *request;
+	const struct trace *trace;
+	struct output output;
+	size_t tables;
+	bool mark_seen;
 };
 
-static struct sums sum_rows(const struct row *rows, size_t count)
+static int print_table(struct report *report, const struct profile *profile, const struct trace_process *process,
+		       const struct trace_thread *thread)
 {
-	struct sums sums = {0};
-	size_t i;
+	const struct request *request = report->request;
+	struct report_table table = {
+	    .number = report->tables, .trace = report->trace, .process = process, .thread = thread};
+	struct report_rows rows;
+	struct output reductions;
+	int error = report_rows_init(&rows, profile, request->options.modules, request->strip_dirs);
 
-	for (i = 0; i < count; i++) {
-		sums.calls += rows[i].times->calls;
-		sums.primitive += primitive_calls(rows[i].times);
-		sums.own_ns += rows[i].times->own_ns;
-	}
-	return sums;
-}
-
-static void print_row(struct output *output, const struct row *row)
-{
-	const struct profile_times *times = row->times;
-	uint64_t primitive = primitive_calls(times);
-	char calls[48];
-
-	if (times->recursive)
-		snprintf(calls, sizeof(calls), "%llu/%llu", (unsigned long long)times->calls,
-			 (unsigned long long)primitive);
-	else
-		snprintf(calls, sizeof(calls), "%llu", (unsigned long long)times->calls);
-	output_format(output, "%9s %8.3f ", calls, (double)times->own_ns / 1e9);
-	if (times->calls)
-		output_format(output, "%8.3f", (double)times->own_ns / 1e9 / (double)times->calls);
-	else
-		output_format(output, "%8s", "");
-	output_format(output, " %8.3f ", (double)times->total_ns / 1e9);
-	if (primitive)
-		output_format(output, "%8.3f ", (double)times->total_ns / 1e9 / (double)primitive);
-	else
-		output_format(output, "%8s ", "");
-	label_print(row->label, output);
-	output_char(output, '\n');
-}
-
-static void print_table(struct output *output, const struct profile *profile, const struct request *request,
-			const struct row *rows, size_t count)
-{
-	struct sums sums = sum_rows(rows, count);
-	size_t shown = request->limit >= 0 && (size_t)request->limit < count ? (size_t)request->limit : count;
-	size_t i;
-
-	output_format(output, "         %llu function calls", (unsigned long long)sums.calls);
-	if (sums.primitive != sums.calls)
-		output_format(output, " (%llu primitive calls)", (unsigned long long)sums.primitive);
-	output_format(output, " in %.3f seconds\n\n", (double)sums.own_ns / 1e9);
-	if (profile->lost)
-		output_format(output, "   %llu events were lost: counts and times are too small\n",
-			      (unsigned long long)profile->lost);
-	output_format(output, "   Ordered by: %s\n", request->order->title);
-	if (shown < count)
-		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", count, shown,
-			      shown);
-	output_string(output, "\n   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n");
-	for (i = 0; i < shown; i++)
-		print_row(output, &rows[i]);
-	output_string(output, "\n");
-}
-
-static void json_row(struct output *output, const struct row *row)
-{
-	const struct profile_times *times = row->times;
-
-	output_string(output, "{\"file\": \"");
-	output_json(output, row->label->file);
-	output_format(output, "\", \"line\": %u, \"function\": \"", row->label->line);
-	output_json(output, row->label->name);
-	output_format(output,
-		      "\", \"ncalls\": %llu, \"primitive_calls\": %llu, \"tottime\": %.9f, \"cumtime\": %.9f, "
-		      "\"tottime_ns\": %llu, \"cumtime_ns\": %llu}",
-		      (unsigned long long)times->calls, (unsigned long long)primitive_calls(times),
-		      (double)times->own_ns / 1e9, (double)times->total_ns / 1e9, (unsigned long long)times->own_ns,
-		      (unsigned long long)times->total_ns);
-}
-
-static void print_json(struct output *output, const struct profile *profile, const struct request *request,
-		       const struct row *rows, size_t count)
-{
-	struct sums sums = sum_rows(rows, count);
-	size_t shown = request->limit >= 0 && (size_t)request->limit < count ? (size_t)request->limit : count;
-	size_t i;
-
-	output_format(output,
-		      "{\"calls\": %llu, \"primitive_calls\": %llu, \"tottime\": %.9f, \"lost\": %llu, "
-		      "\"unmatched\": %llu, \"open\": %llu,\n \"functions\": [",
-		      (unsigned long long)sums.calls, (unsigned long long)sums.primitive, (double)sums.own_ns / 1e9,
-		      (unsigned long long)profile->lost, (unsigned long long)profile->unmatched,
-		      (unsigned long long)profile->open);
-	for (i = 0; i < shown; i++) {
-		output_string(output, i ? ",\n  " : "\n  ");
-		json_row(output, &rows[i]);
-	}
-	output_string(output, "\n]}\n");
-}
-
-static int print_profile(const struct profile *profile, const struct request *request)
-{
-	struct output output;
-	size_t count;
-	struct row *rows = make_rows(profile, request, &count);
-	int error = rows ? output_open(&output, "-") : -ENOMEM;
-
+	if (!error)
+		error = output_open_nowhere(&reductions);
 	if (!error) {
-		if (request->json)
-			print_json(&output, profile, request, rows, count);
-		else
-			print_table(&output, profile, request, rows, count);
-		error = output_close(&output);
+		report_rows_sort(&rows, &request->style.order, request->reverse);
+		report_rows_restrict(&rows, &request->restrictions, &reductions);
+		table.rows = &rows;
+		table.reductions = (struct text){reductions.buffer, reductions.used};
+		if (!report->tables)
+			request->format->begin(&report->output, &request->style);
+		request->format->table(&report->output, &request->style, &table);
+		report->tables++;
+		output_abandon(&reductions);
 	}
-	free(rows);
+	report_rows_done(&rows);
 	return error;
 }
 
-/* Returns the exit status that this trace asks for. */
-static int add_trace(struct profile *profile, const char *path, const struct request *request)
+/* Processes and threads without a call, such as those outside of the window, get no table. */
+static int take_part(void *owner, const struct profile *profile, const struct trace_process *process,
+		     const struct trace_thread *thread)
 {
+	struct report *report = owner;
+
+	report->mark_seen |= profile->mark_seen;
+	return profile->labels.count || profile->lost ? print_table(report, profile, process, thread) : 0;
+}
+
+/* --- traces --- */
+
+static bool in_parts(const struct request *request)
+{
+	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
+}
+
+/* Returns the exit status that this trace asks for. */
+static int add_trace(struct report *report, struct profile *profile, const char *path)
+{
+	const struct request *request = report->request;
 	struct trace *trace = trace_open_or_say(path);
 	struct progress progress;
-	uint64_t events = 0;
 	int status;
-	size_t i;
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	for (i = 0; i < trace->place_count; i++)
-		events += trace->places[i].type == TRACE_CHUNK_EVENTS ? trace->places[i].events : 0;
-	progress_begin(&progress, "counting", events);
-	status = profile_add(profile, trace, &request->options, &progress);
+	report->trace = trace;
+	progress_begin(&progress, "counting", visit_events(trace, &request->select));
+	if (in_parts(request))
+		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,
+				      take_part, report);
+	else
+		status = profile_add(profile, trace, &request->options, &progress);
 	progress_end(&progress);
 	if (status < 0)
 		fprintf(stderr, "evprof report: %s: %s\n", path, strerror(-status));
 	status = status < 0 ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
+	report->trace = NULL;
 	trace_close(trace);
+	return status;
+}
+
+/* Returns the worst status of the traces; TRACE_EXIT_FAILED with *any false if there was nothing to read. */
+static int add_traces(struct report *report, struct profile *profile, char *const *paths, int count, bool *any)
+{
+	int status = TRACE_EXIT_FINE;
+	int i;
+
+	*any = false;
+	for (i = 0; i < count; i++) {
+		int one = add_trace(report, profile, paths[i]);
+
+		*any |= one != TRACE_EXIT_FAILED;
+		status = one > status ? one : status;
+	}
+	report->mark_seen |= profile->mark_seen;
+	if (*any && report->request->options.mark_begin && !report->mark_seen) {
+		fprintf(stderr, "evprof report: no mark \"%s\" was set; evprof dump shows the marks of a trace\n",
+			report->request->options.mark_begin);
+		*any = false;
+		status = TRACE_EXIT_FAILED;
+	}
 	return status;
 }
 
 static int report(const struct request *request, char *const *paths, int count)
 {
+	struct report report = {.request = request};
 	struct profile profile = {0};
-	int status = TRACE_EXIT_FINE;
-	int failed = 0;
-	int error;
-	int i;
+	int error = output_open(&report.output, "-");
+	int status;
+	bool any;
 
-	for (i = 0; i < count; i++) {
-		int one = add_trace(&profile, paths[i], request);
-
-		failed += one == TRACE_EXIT_FAILED;
-		status = one > status ? one : status;
-	}
-	if (failed == count) {
-		profile_done(&profile);
+	if (error) {
+		fprintf(stderr, "evprof report: %s\n", strerror(-error));
 		return TRACE_EXIT_FAILED;
 	}
-	if (request->options.mark_begin && !profile.mark_seen) {
-		fprintf(stderr, "evprof report: no mark \"%s\" was set; evprof dump shows the marks of a trace\n",
-			request->options.mark_begin);
-		profile_done(&profile);
-		return TRACE_EXIT_FAILED;
+	status = add_traces(&report, &profile, paths, count, &any);
+	if (any && !in_parts(request))
+		error = print_table(&report, &profile, NULL, NULL);
+	if (any && !error) {
+		if (!report.tables)
+			request->format->begin(&report.output, &request->style);
+		request->format->end(&report.output, &request->style);
+		error = output_close(&report.output);
+	} else {
+		output_abandon(&report.output);
 	}
-	error = print_profile(&profile, request);
-	if (error)
+	if (error) {
 		fprintf(stderr, "evprof report: cannot write the report: %s\n", strerror(-error));
+		status = TRACE_EXIT_FAILED;
+	}
 	profile_done(&profile);
-	return error ? TRACE_EXIT_FAILED : status;
+	return status;
+}
+
+/* --- the command line --- */
+
+/* What only the whole command line shows to be wrong. */
+static bool fits_together(struct request *request, int traces)
+{
+	if (!traces)
+		verb_misused("report", "a trace is missing");
+	else if (request->options.mark_begin && (request->select.from_given || request->select.to_given))
+		verb_misused("report", "--between and --from or --to exclude each other");
+	else if (request->format == &report_csv && request->style.callers && request->style.callees)
+		verb_misused("report", "--format csv has room for --callers or --callees, not for both");
+	else if (request->limit >= 0 &&
+		 report_restrictions_limit(&request->restrictions,
+					   request->limit < UINT32_MAX ? (uint32_t)request->limit : UINT32_MAX) < 0)
+		fprintf(stderr, "evprof report: %s\n", strerror(ENOMEM));
+	else
+		return true;
+	return false;
 }
 
 int cmd_report(int argc, char **argv)
 {
-	struct request request = {.order = &orders[0], .limit = -1};
+	struct request request = {.format = &report_text, .limit = -1};
 	int status = TRACE_EXIT_FAILED;
 	int option;
 
 	opterr = 0;
 	request.options.select = &request.select;
+	report_order_parse(&request.style.order, "time");
 	while ((option = getopt_long(argc, argv, "s:n:h", options_known, NULL)) != -1) {
 		if (option == 'h') {
 			printf("%s%s%s", help_text, select_help, help_end);
 			status = TRACE_EXIT_FINE;
 			goto done;
 		}
-		if (!take_option(&request, option))
+		if (!take_option(&request, option, argv[optind - 1]))
 			goto done;
 	}
-	if (optind == argc)
-		verb_misused("report", "a trace is missing");
-	else if (request.options.mark_begin && (request.select.from_given || request.select.to_given))
-		verb_misused("report", "--between and --from or --to exclude each other");
-	else
+	request.style.several = argc - optind > 1;
+	if (fits_together(&request, argc - optind))
 		status = report(&request, argv + optind, argc - optind);
 done:
 	select_done(&request.select);
+	report_restrictions_done(&request.restrictions);
 	free(request.between);
 	return status;
 }

@@ -144,7 +144,7 @@ static int copy_label(struct label *copy, const struct label *label)
 	return 0;
 }
 
-static uint32_t find_label(struct labels *labels, const struct label *label)
+uint32_t labels_add(struct labels *labels, const struct label *label)
 {
 	uint32_t slot;
 
@@ -170,7 +170,7 @@ static uint32_t find_unknown(struct labels *labels, uint32_t id, bool native)
 		snprintf(name, sizeof(name), "<unknown %s %u>", native ? "C function" : "function", id);
 	else
 		snprintf(name, sizeof(name), "<unknown %s>", native ? "C function" : "function");
-	return find_label(labels, &(struct label){.file = text_of(native ? "~" : "?"), .name = text_of(name)});
+	return labels_add(labels, &(struct label){.file = text_of(native ? "~" : "?"), .name = text_of(name)});
 }
 
 uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native)
@@ -182,13 +182,13 @@ uint32_t labels_find(struct labels *labels, const struct trace_process *process,
 	if (!definition)
 		return find_unknown(labels, id, native);
 	if (!native)
-		return find_label(labels, &(struct label){.file = trace_string(definition, 0),
+		return labels_add(labels, &(struct label){.file = trace_string(definition, 0),
 							  .name = trace_string(definition, 1),
 							  .line = definition->number});
 	text = label_native(definition);
 	if (!text)
 		return UINT32_MAX;
-	number = find_label(labels, &(struct label){.file = text_of("~"), .name = text_of(text)});
+	number = labels_add(labels, &(struct label){.file = text_of("~"), .name = text_of(text)});
 	free(text);
 	return number;
 }

@@ -44,6 +44,8 @@ char *label_display(const struct wire_definition *definition, bool native, uint3
  * out. An id without definition has the file "?".
  */
 uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native);
+/* The same for a label made elsewhere, whose texts are copied. */
+uint32_t labels_add(struct labels *labels, const struct label *label);
 void labels_done(struct labels *labels);
 
 /* "file:line(name)", or "{name}" for C functions, as pstats writes them. */

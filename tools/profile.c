@@ -23,16 +23,22 @@ struct entry {
 
 struct edge {
 	struct entry entry;
-	uint32_t caller; /* keys */
+	uint32_t caller; /* rows */
 	uint32_t callee;
 	uint32_t open;
 };
 
-/* One process being counted. */
+/*
+ * One process being counted.
+ *
+ * What is counted has numbers, its rows: the keys of replay.h, or with options->modules the numbers of modules.
+ */
 struct counting {
 	struct replay replay;
-	struct entry *entries; /* by key */
-	const struct window *window;
+	const struct profile_options *options;
+	struct entry *entries; /* by row */
+	uint32_t row_count;
+	struct window window;
 	size_t next_edge; /* of the window */
 	uint32_t thread;
 	uint32_t marks; /* of the thread, so far */
@@ -41,8 +47,11 @@ struct counting {
 	uint32_t max_depth;
 	uint8_t *hidden; /* by key; NULL: all are shown */
 	bool out_of_memory;
-	/* With edges only. */
-	struct pairs edge_numbers; /* caller key + 1 << 32 | callee key: number + 1 */
+	/* With edges or modules only. */
+	uint32_t *rows; /* by key */
+	uint32_t *open; /* by row: how often it is on the stack */
+	struct labels modules;
+	struct pairs edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
 	struct edge *edges;
 	uint32_t edge_count;
 	uint32_t edges_allocated;
@@ -91,9 +100,9 @@ static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 {
 	const struct window_edge *edge;
 
-	if (counting->next_edge == counting->window->count)
+	if (counting->next_edge == counting->window.count)
 		return false;
-	edge = &counting->window->edges[counting->next_edge];
+	edge = &counting->window.edges[counting->next_edge];
 	return edge->thread == counting->thread && edge->mark == mark;
 }
 
@@ -111,7 +120,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 
 static const struct replay_sink count_sink = {count_push, count_pop, count_other};
 
-/* --- edges between functions: the same, and more to do for each call --- */
+/* --- edges and modules: the same, and more to do for each call --- */
 
 static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_t callee)
 {
@@ -140,33 +149,41 @@ static uint64_t edge_number(struct counting *counting, uint32_t caller, uint32_t
 	return number ? *number : 0;
 }
 
-static inline void edges_push(void *owner, struct replay *replay, struct replay_frame *frame)
+static inline void rows_push(void *owner, struct replay *replay, struct replay_frame *frame)
 {
 	struct counting *counting = owner;
+	uint32_t row = counting->rows[frame->key];
 
+	counting->open[row]++;
 	frame->owner = 0;
-	if (replay->depth < 2)
+	if (!counting->options->edges || replay->depth < 2)
 		return;
-	frame->owner = edge_number(counting, frame[-1].key, frame->key);
+	frame->owner = edge_number(counting, counting->rows[frame[-1].key], row);
 	if (frame->owner)
 		counting->edges[frame->owner - 1].open++;
 }
 
-static inline void edges_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+static inline void rows_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
 {
 	struct counting *counting = owner;
+	struct edge *edge = frame->owner ? &counting->edges[frame->owner - 1] : NULL;
+	uint32_t row = counting->rows[frame->key];
+	uint64_t total = replay->now - frame->start;
 
-	count_pop(owner, replay, frame, how);
-	if (frame->owner) {
-		struct edge *edge = &counting->edges[frame->owner - 1];
-
+	(void)how;
+	counting->open[row]--;
+	if (edge)
 		edge->open--;
-		if (counts(counting, replay, replay->now - frame->start))
-			count_end(&edge->entry, frame, replay->now - frame->start, edge->open == 0);
-	}
+	if (!counts(counting, replay, total))
+		return;
+	if (replay->depth)
+		frame[-1].inner += total;
+	count_end(&counting->entries[row], frame, total, counting->open[row] == 0);
+	if (edge)
+		count_end(&edge->entry, frame, total, edge->open == 0);
 }
 
-static const struct replay_sink edges_sink = {edges_push, edges_pop, count_other};
+static const struct replay_sink rows_sink = {rows_push, rows_pop, count_other};
 
 /* --- one thread --- */
 
@@ -175,9 +192,9 @@ static uint64_t next_limit(const struct counting *counting)
 {
 	const struct window_edge *edge;
 
-	if (counting->next_edge == counting->window->count)
+	if (counting->next_edge == counting->window.count)
 		return UINT64_MAX;
-	edge = &counting->window->edges[counting->next_edge];
+	edge = &counting->window.edges[counting->next_edge];
 	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
 }
 
@@ -207,7 +224,7 @@ static int skip_run(struct counting *counting, struct replay_cursor *cursor, uin
 static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
 {
 	struct replay *replay = &counting->replay;
-	const struct window_edge *edge = &counting->window->edges[counting->next_edge++];
+	const struct window_edge *edge = &counting->window.edges[counting->next_edge++];
 	uint64_t now = replay->now;
 
 	if (edge->begins) {
@@ -223,52 +240,48 @@ static void cross_edge(struct counting *counting, const struct replay_sink *sink
 
 static bool inside(const struct counting *counting)
 {
-	const struct window *window = counting->window;
+	const struct window *window = &counting->window;
 
 	return (counting->next_edge & 1) != window->open_at_start;
 }
 
-static void count_chunk(struct counting *counting, const struct trace_events *events)
+/* Inline, so that the compiler makes a loop of its own for each sink. */
+static inline __attribute__((always_inline)) void run_chunk(struct counting *counting,
+							    const struct trace_events *events,
+							    const struct replay_sink *sink)
 {
-	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, &count_sink, counting);
+	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, sink, counting);
 
 	for (;;) {
 		uint64_t until = next_limit(counting);
-		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, &count_sink, counting)
+		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, sink, counting)
 					      : skip_run(counting, &cursor, until);
 
 		if (!reason)
 			return;
 		do
-			cross_edge(counting, &count_sink, reason);
+			cross_edge(counting, sink, reason);
 		while (reason == 2 && mark_is_edge(counting, counting->marks - 1));
 	}
 }
 
-static void count_chunk_edges(struct counting *counting, const struct trace_events *events)
+static void count_chunk(struct counting *counting, const struct trace_events *events)
 {
-	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, &edges_sink, counting);
+	run_chunk(counting, events, &count_sink);
+}
 
-	for (;;) {
-		uint64_t until = next_limit(counting);
-		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, &edges_sink, counting)
-					      : skip_run(counting, &cursor, until);
-
-		if (!reason)
-			return;
-		do
-			cross_edge(counting, &edges_sink, reason);
-		while (reason == 2 && mark_is_edge(counting, counting->marks - 1));
-	}
+static void count_chunk_rows(struct counting *counting, const struct trace_events *events)
+{
+	run_chunk(counting, events, &rows_sink);
 }
 
 /* With a window of times, what ends before it is not read. */
 static size_t first_place(const struct counting *counting, const struct trace_thread *thread)
 {
-	const struct window_edge *edge = counting->window->edges;
+	const struct window_edge *edge = counting->window.edges;
 	size_t first = 0;
 
-	if (counting->window->count && edge->begins && edge->thread == TRACE_NOBODY)
+	if (counting->window.count && edge->begins && edge->thread == TRACE_NOBODY)
 		while (first < thread->place_count && thread->places[first].last_ticks < edge->ticks)
 			first++;
 	return first;
@@ -276,10 +289,10 @@ static size_t first_place(const struct counting *counting, const struct trace_th
 
 static bool past_window(const struct counting *counting)
 {
-	return counting->next_edge == counting->window->count && !inside(counting);
+	return counting->next_edge == counting->window.count && !inside(counting);
 }
 
-static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread, bool edges,
+static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread,
 			 struct progress *progress)
 {
 	struct trace_stream stream;
@@ -292,14 +305,14 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	trace_stream_open(&stream, trace, thread);
 	trace_stream_skip(&stream, first_place(counting, thread));
 	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
-		if (edges)
-			count_chunk_edges(counting, &events);
+		if (counting->rows)
+			count_chunk_rows(counting, &events);
 		else
 			count_chunk(counting, &events);
 		progress_add(progress, events.count);
 	}
 	trace_stream_close(&stream);
-	replay_end_thread(&counting->replay, edges ? &edges_sink : &count_sink, counting);
+	replay_end_thread(&counting->replay, counting->rows ? &rows_sink : &count_sink, counting);
 }
 
 /* --- from numbers to labels --- */
@@ -329,26 +342,33 @@ static void add_times(struct profile_times *times, const struct trace_process *p
 	times->total_ns += trace_span_ns(process, entry->total);
 }
 
-static uint32_t label_of_key(struct profile *profile, const struct trace_process *process, uint32_t key)
+static uint32_t label_of_row(struct profile *profile, const struct trace_process *process,
+			     const struct counting *counting, uint32_t row)
 {
-	uint32_t label = labels_find(&profile->labels, process, key / 2, key & 1);
+	uint32_t label = counting->options->modules ? labels_add(&profile->labels, &counting->modules.at[row])
+						    : labels_find(&profile->labels, process, row / 2, row & 1);
 
 	if (label == UINT32_MAX || reserve_times(profile, label) < 0)
 		return UINT32_MAX;
 	return label;
 }
 
+static bool is_nothing(const struct entry *entry)
+{
+	return !entry->calls && !entry->own && !entry->total;
+}
+
 static int fold_entries(struct profile *profile, const struct trace_process *process, const struct counting *counting)
 {
-	uint32_t key;
+	uint32_t row;
 
-	for (key = 0; key < counting->replay.keys; key++) {
-		const struct entry *entry = &counting->entries[key];
+	for (row = 0; row < counting->row_count; row++) {
+		const struct entry *entry = &counting->entries[row];
 		uint32_t label;
 
-		if (!entry->calls && !entry->own && !entry->total)
+		if (is_nothing(entry))
 			continue;
-		label = label_of_key(profile, process, key);
+		label = label_of_row(profile, process, counting, row);
 		if (label == UINT32_MAX)
 			return -ENOMEM;
 		add_times(&profile->times[label], process, entry);
@@ -395,10 +415,13 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 	}
 	for (i = 0; i < counting->edge_count && !error; i++) {
 		const struct edge *edge = &counting->edges[i];
-		uint32_t caller = label_of_key(profile, process, edge->caller);
-		uint32_t callee = label_of_key(profile, process, edge->callee);
 		struct profile_edge *sum = NULL;
+		uint32_t caller, callee;
 
+		if (is_nothing(&edge->entry))
+			continue;
+		caller = label_of_row(profile, process, counting, edge->caller);
+		callee = label_of_row(profile, process, counting, edge->callee);
 		if (caller != UINT32_MAX && callee != UINT32_MAX)
 			sum = find_edge(profile, &numbers, caller, callee);
 		if (sum)
@@ -410,20 +433,77 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 	return error;
 }
 
+static int fold(struct profile *profile, const struct trace_process *process, struct counting *counting)
+{
+	int error = counting->out_of_memory || counting->replay.out_of_memory ? -ENOMEM : 0;
+
+	if (!error)
+		error = fold_entries(profile, process, counting);
+	if (!error)
+		error = fold_edges(profile, process, counting);
+	profile->unmatched += counting->replay.unmatched;
+	profile->open += counting->replay.left_open;
+	profile->lost += counting->lost;
+	return error;
+}
+
+/* As it was before the first thread. */
+static void empty(struct counting *counting)
+{
+	memset(counting->entries, 0, counting->row_count * sizeof(*counting->entries));
+	pairs_done(&counting->edge_numbers);
+	counting->edge_count = 0;
+	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
+}
+
+/* --- modules --- */
+
+struct label profile_module(const struct wire_definition *definition, bool native, char room[PROFILE_MODULE_BYTES])
+{
+	struct text name;
+
+	if (!definition)
+		return (struct label){.file = text_of(native ? "~" : "?"), .name = text_of(native ? "<?>" : "")};
+	if (!native)
+		return (struct label){.file = trace_string(definition, 0), .name = text_of("")};
+	name = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
+	if (!name.length)
+		name = text_of("?");
+	room[0] = '<';
+	memcpy(room + 1, name.at, name.length);
+	room[name.length + 1] = '>';
+	return (struct label){.file = text_of("~"), .name = {room, name.length + 2}};
+}
+
+static int number_modules(struct counting *counting, const struct trace_process *process)
+{
+	char *room = malloc(PROFILE_MODULE_BYTES);
+	int error = room ? 0 : -ENOMEM;
+	uint32_t key;
+
+	for (key = 0; key < counting->replay.keys && !error; key++) {
+		bool native = key & 1;
+		struct label module =
+		    profile_module(trace_name(native ? &process->functions : &process->codes, key / 2), native, room);
+
+		counting->rows[key] = labels_add(&counting->modules, &module);
+		if (counting->rows[key] == UINT32_MAX)
+			error = -ENOMEM;
+	}
+	free(room);
+	counting->row_count = counting->modules.count;
+	return error;
+}
+
 /* --- one process --- */
 
-static int make_window(struct window *window, struct profile *profile, struct trace *trace,
-		       const struct trace_process *process, const struct profile_options *options)
+static int make_window(struct window *window, struct trace *trace, const struct trace_process *process,
+		       const struct profile_options *options)
 {
-	int error;
-
-	if (!options->mark_begin)
-		return window_of_times(window, trace, process,
-				       options->select->from_given ? &options->select->from_ns : NULL,
-				       options->select->to_given ? &options->select->to_ns : NULL);
-	error = window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
-	profile->mark_seen |= window->count > 0;
-	return error;
+	if (options->mark_begin)
+		return window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
+	return window_of_times(window, trace, process, options->select->from_given ? &options->select->from_ns : NULL,
+			       options->select->to_given ? &options->select->to_ns : NULL);
 }
 
 /* What options->select says, as the counting wants it. */
@@ -441,51 +521,75 @@ static int choose(struct counting *counting, const struct trace_process *process
 	return error;
 }
 
-static void count_threads(struct counting *counting, struct trace *trace, const struct trace_process *process,
-			  const struct profile_options *options, struct progress *progress)
+static int make_rows(struct counting *counting, const struct trace_process *process)
 {
-	size_t i;
+	const struct profile_options *options = counting->options;
+	uint32_t keys = counting->replay.keys;
+	uint32_t key;
+	int error = 0;
 
-	for (i = 0; i < process->thread_count; i++) {
-		const struct trace_thread *thread = trace->threads[process->threads[i]];
-
-		if (select_thread(options->select, thread))
-			count_thread(counting, trace, thread, options->edges, progress);
+	counting->row_count = keys;
+	if (options->edges || options->modules) {
+		counting->rows = malloc(keys * sizeof(*counting->rows));
+		counting->open = calloc(keys, sizeof(*counting->open));
+		if (!counting->rows || !counting->open)
+			return -ENOMEM;
+		for (key = 0; key < keys; key++)
+			counting->rows[key] = key;
 	}
+	if (options->modules)
+		error = number_modules(counting, process);
+	if (!error && !(counting->entries = calloc(counting->row_count, sizeof(*counting->entries))))
+		error = -ENOMEM;
+	return error;
+}
+
+static int counting_begin(struct counting *counting, struct trace *trace, const struct trace_process *process,
+			  const struct profile_options *options)
+{
+	int error;
+
+	*counting = (struct counting){.options = options};
+	error = make_window(&counting->window, trace, process, options);
+	if (!error)
+		error = replay_init(&counting->replay, process);
+	if (!error)
+		error = make_rows(counting, process);
+	if (!error)
+		error = choose(counting, process, options->select);
+	return error;
+}
+
+static void counting_done(struct counting *counting)
+{
+	replay_done(&counting->replay);
+	pairs_done(&counting->edge_numbers);
+	labels_done(&counting->modules);
+	free(counting->edges);
+	free(counting->entries);
+	free(counting->rows);
+	free(counting->open);
+	free(counting->hidden);
+	window_done(&counting->window);
 }
 
 static int count_process(struct profile *profile, struct trace *trace, const struct trace_process *process,
 			 const struct profile_options *options, struct progress *progress)
 {
-	struct counting counting = {0};
-	struct window window;
-	int error = make_window(&window, profile, trace, process, options);
+	struct counting counting;
+	int error = counting_begin(&counting, trace, process, options);
+	size_t i;
 
-	counting.window = &window;
-	if (!error)
-		error = replay_init(&counting.replay, process);
-	if (!error && !(counting.entries = calloc(counting.replay.keys, sizeof(*counting.entries))))
-		error = -ENOMEM;
-	if (!error)
-		error = choose(&counting, process, options->select);
-	if (!error) {
-		count_threads(&counting, trace, process, options, progress);
-		if (counting.out_of_memory || counting.replay.out_of_memory)
-			error = -ENOMEM;
+	profile->mark_seen |= options->mark_begin && counting.window.count;
+	for (i = 0; i < process->thread_count && !error; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (select_thread(options->select, thread))
+			count_thread(&counting, trace, thread, progress);
 	}
 	if (!error)
-		error = fold_entries(profile, process, &counting);
-	if (!error && options->edges)
-		error = fold_edges(profile, process, &counting);
-	profile->unmatched += counting.replay.unmatched;
-	profile->open += counting.replay.left_open;
-	profile->lost += counting.lost;
-	replay_done(&counting.replay);
-	pairs_done(&counting.edge_numbers);
-	free(counting.edges);
-	free(counting.entries);
-	free(counting.hidden);
-	window_done(&window);
+		error = fold(profile, process, &counting);
+	counting_done(&counting);
 	return error;
 }
 
@@ -500,6 +604,61 @@ int profile_add(struct profile *profile, struct trace *trace, const struct profi
 
 		if (process && select_process(options->select, process))
 			error = count_process(profile, trace, process, options, progress);
+	}
+	return error;
+}
+
+/* --- a profile for each --- */
+
+static int take_process(struct trace *trace, const struct trace_process *process, const struct profile_options *options,
+			struct progress *progress, profile_take *take, void *owner)
+{
+	struct profile profile = {0};
+	int error = count_process(&profile, trace, process, options, progress);
+
+	if (!error)
+		error = take(owner, &profile, process, NULL);
+	profile_done(&profile);
+	return error;
+}
+
+static int take_threads(struct trace *trace, const struct trace_process *process, const struct profile_options *options,
+			struct progress *progress, profile_take *take, void *owner)
+{
+	struct counting counting;
+	int error = counting_begin(&counting, trace, process, options);
+	size_t i;
+
+	for (i = 0; i < process->thread_count && !error; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+		struct profile profile = {.mark_seen = options->mark_begin && counting.window.count};
+
+		if (!select_thread(options->select, thread))
+			continue;
+		count_thread(&counting, trace, thread, progress);
+		error = fold(&profile, process, &counting);
+		empty(&counting);
+		if (!error)
+			error = take(owner, &profile, process, thread);
+		profile_done(&profile);
+	}
+	counting_done(&counting);
+	return error;
+}
+
+int profile_each(struct trace *trace, const struct profile_options *options, bool by_thread, struct progress *progress,
+		 profile_take *take, void *owner)
+{
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !error; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (!process || !select_process(options->select, process))
+			continue;
+		error = by_thread ? take_threads(trace, process, options, progress, take, owner)
+				  : take_process(trace, process, options, progress, take, owner);
 	}
 	return error;
 }

@@ -335,6 +335,129 @@ Test(profile, edges)
 	cr_expect(profile.edge_count == 2);
 }
 
+/* A call that is left out leaves no edge without calls. */
+Test(profile, edges_of_chosen_calls)
+{
+	options.edges = true;
+	chosen.min_duration_ns = 5;
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_RETURN, G, 4);
+	event(WIRE_CALL, H, 1);
+	event(WIRE_RETURN, H, 5);
+	event(WIRE_RETURN, F, 1);
+	count();
+	cr_expect(profile.edge_count == 1 && edge_of("f", "h").calls == 1);
+	cr_expect(profile.labels.count == 2, "%u labels", profile.labels.count);
+}
+
+static struct profile_times module_of(const char *file, const char *name)
+{
+	for (uint32_t i = 0; i < profile.labels.count; i++)
+		if (text_same(profile.labels.at[i].file, text_of(file)) &&
+		    text_same(profile.labels.at[i].name, text_of(name)) && !profile.labels.at[i].line)
+			return profile.times[i];
+	return (struct profile_times){0};
+}
+
+/* As if all functions of a module were one: calls within it are recursive, and their time counts once. */
+Test(profile, modules)
+{
+	struct profile_times times;
+
+	options.edges = options.modules = true;
+	fixture_function(fixture, process, 2, "str", "join", "");
+	fixture_function(fixture, process, 3, "", "print", "builtins");
+	event(WIRE_CALL, F, 1);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_CALL, H, 1);
+	event(WIRE_CALL, F, 1);
+	event(WIRE_RETURN, F, 4);
+	event(WIRE_C_CALL, 2, 1);
+	event(WIRE_C_RETURN, 2, 2);
+	event(WIRE_RETURN, H, 1);
+	event(WIRE_RETURN, G, 1);
+	event(WIRE_C_CALL, LEN, 1);
+	event(WIRE_C_RETURN, LEN, 3);
+	event(WIRE_C_CALL, 3, 1);
+	event(WIRE_C_RETURN, 3, 3);
+	event(WIRE_RETURN, F, 1);
+	count();
+	times = module_of("a.py", "");
+	cr_expect(times.calls == 3 && times.recursive == 2 && times.own_ns == 2 + 4 + 4 && times.total_ns == 21);
+	times = module_of("b.py", "");
+	cr_expect(times.calls == 1 && times.recursive == 0 && times.own_ns == 3 && times.total_ns == 9);
+	cr_expect(module_of("~", "<str>").calls == 1 && module_of("~", "<builtins>").calls == 2);
+	cr_expect(profile.labels.count == 4 && profile.edge_count == 5, "%u edges", profile.edge_count);
+}
+
+struct parts {
+	uint64_t calls[4]; /* of f in each */
+	uint32_t process[4], thread[4];
+	int count;
+};
+
+static int take_part(void *owner, const struct profile *part, const struct trace_process *its_process,
+		     const struct trace_thread *its_thread)
+{
+	struct parts *parts = owner;
+
+	cr_assert(parts->count < 4);
+	for (uint32_t i = 0; i < part->labels.count; i++)
+		if (text_same(part->labels.at[i].name, text_of("f")))
+			parts->calls[parts->count] = part->times[i].calls;
+	parts->process[parts->count] = its_process->number;
+	parts->thread[parts->count++] = its_thread ? its_thread->tid : 0;
+	return parts->count == 4 ? -1 : 0;
+}
+
+static struct parts split(bool by_thread)
+{
+	struct parts parts = {0};
+	struct progress progress;
+	struct trace *trace = NULL;
+	char error[256];
+
+	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", error, sizeof(error)) == 0);
+	progress_begin(&progress, "", 0);
+	cr_assert(profile_each(trace, &options, by_thread, &progress, take_part, &parts) == 0);
+	trace_close(trace);
+	return parts;
+}
+
+static void call_f(uint32_t its, uint32_t id, int times)
+{
+	while (times--) {
+		fixture_event(fixture, its, WIRE_CALL, id, 1);
+		fixture_event(fixture, its, WIRE_RETURN, id, 1);
+	}
+}
+
+Test(profile, a_profile_for_each)
+{
+	uint32_t second = fixture_process(fixture, 20, 10);
+	uint32_t other = fixture_thread(fixture, process, 11, 1000);
+	uint32_t its = fixture_thread(fixture, second, 20, 1000);
+	struct parts parts;
+
+	options.edges = true; /* whose numbers begin anew too */
+	fixture_code(fixture, second, 9, "a.py", 1, "f");
+	call_f(thread, F, 3);
+	call_f(other, F, 5);
+	call_f(its, 9, 7);
+	fixture_end(fixture);
+	parts = split(true);
+	cr_assert(parts.count == 3);
+	cr_expect(parts.calls[0] == 3 && parts.calls[1] == 5 && parts.calls[2] == 7);
+	cr_expect(parts.thread[0] == 10 && parts.thread[1] == 11 && parts.thread[2] == 20);
+	parts = split(false);
+	cr_assert(parts.count == 2);
+	cr_expect(parts.calls[0] == 8 && parts.calls[1] == 7 && parts.process[1] == second && !parts.thread[1]);
+	chosen.tid = 11;
+	parts = split(true);
+	cr_expect(parts.count == 1 && parts.calls[0] == 5);
+}
+
 Test(labels, native_names)
 {
 	struct fixture *with = fixture_new();

@@ -1,0 +1,351 @@
+/*
+ * test_tools_report.c - what evprof report prints with its options, and the bytes of a pstats file, over traces of the
+ * fixture. That the tables are those of pstats is tested against pstats itself in tests/e2e/test_pstats.c.
+ */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/verbs.h"
+#include "trace_fixture.h"
+
+enum { MAIN = 1, WORK = 2, OTHER = 3, SPIN = 4, JOIN = 1, LEN = 2 };
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *path, *out, *err;
+static size_t out_bytes;
+
+/* The fixture's ticks are ns. */
+#define TICKS(Milliseconds) ((Milliseconds)*1000000)
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, MAIN, "/app/main.py", 10, "main");
+	fixture_code(fixture, process, WORK, "/app/work.py", 2, "work");
+	fixture_code(fixture, process, OTHER, "/lib/work.py", 2, "work");
+	fixture_code(fixture, process, SPIN, "/app/\"q\",\n.py", 7, "sp\\in");
+	fixture_function(fixture, process, JOIN, "str", "join", "");
+	fixture_function(fixture, process, LEN, "", "len", "builtins");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "begin", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 10, 0, "", "Main \"Thread\"", "", "");
+}
+
+static void tear_down(void)
+{
+	if (path)
+		unlink(path);
+	free(path);
+	free(out);
+	free(err);
+	fixture_free(fixture);
+}
+
+TestSuite(report, .init = set_up, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t milliseconds)
+{
+	fixture_event(fixture, thread, kind, argument, TICKS(milliseconds));
+}
+
+/*
+ * main calls work twice, and the other work once; each work calls len, and the other one join too.
+ *
+ *   main 30 (own 5): work 8 (own 6: len 2) twice, other 9 (own 3: len 1, join 5)
+ */
+static void calls(void)
+{
+	event(WIRE_CALL, MAIN, 1);
+	for (int i = 0; i < 2; i++) {
+		event(WIRE_CALL, WORK, 1);
+		event(WIRE_C_CALL, LEN, 3);
+		event(WIRE_C_RETURN, LEN, 2);
+		event(WIRE_RETURN, WORK, 3);
+	}
+	event(WIRE_CALL, OTHER, 1);
+	event(WIRE_C_CALL, LEN, 1);
+	event(WIRE_C_RETURN, LEN, 1);
+	event(WIRE_C_CALL, JOIN, 1);
+	event(WIRE_C_RETURN, JOIN, 5);
+	event(WIRE_RETURN, OTHER, 1);
+	event(WIRE_RETURN, MAIN, 2);
+}
+
+static char *all_of(FILE *file, size_t *bytes)
+{
+	long size = lseek(fileno(file), 0, SEEK_END);
+	char *text = calloc(1, (size_t)size + 1);
+
+	cr_assert(pread(fileno(file), text, (size_t)size, 0) == size);
+	fclose(file);
+	if (bytes)
+		*bytes = (size_t)size;
+	return text;
+}
+
+/* Runs a verb with the words of arguments, TRACE being the path of the trace. Returns its status. */
+static int verb(int (*run)(int argc, char **argv), const char *arguments)
+{
+	char *words[32] = {(char *)"verb"}, *copy = strdup(arguments), *state = NULL;
+	int before[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)}, count = 1, status;
+	FILE *files[2] = {tmpfile(), tmpfile()};
+
+	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
+		words[count++] = strcmp(word, "TRACE") == 0 ? path : word;
+	fflush(NULL);
+	for (int i = 0; i < 2; i++)
+		dup2(fileno(files[i]), STDOUT_FILENO + i);
+	optind = 0;
+	status = run(count, words);
+	fflush(NULL);
+	for (int i = 0; i < 2; i++) {
+		dup2(before[i], STDOUT_FILENO + i);
+		close(before[i]);
+	}
+	free(out);
+	free(err);
+	out = all_of(files[0], &out_bytes);
+	err = all_of(files[1], NULL);
+	free(copy);
+	return status;
+}
+
+static int report(const char *arguments)
+{
+	if (!path) {
+		fixture_end(fixture);
+		path = fixture_save(fixture);
+	}
+	return verb(cmd_report, arguments);
+}
+
+static void expect_table(const char *arguments, const char *expected)
+{
+	cr_expect(report(arguments) == 0, "report %s: %s", arguments, err);
+	cr_expect_str_eq(out, expected, "report %s printed\n%s", arguments, out);
+}
+
+#define TITLE "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+
+Test(report, several_keys_and_restrictions)
+{
+	calls();
+	expect_table("--sort name,cumulative --restrict work --restrict 0.6 TRACE",
+		     "         8 function calls in 0.030 seconds\n\n"
+		     "   Ordered by: function name, cumulative time\n"
+		     "   List reduced from 5 to 2 due to restriction <'work'>\n"
+		     "   List reduced from 2 to 1 due to restriction <0.6>\n\n" TITLE
+		     "        2    0.012    0.006    0.016    0.008 /app/work.py:2(work)\n\n");
+	expect_table("--sort tot --reverse -n 1 --restrict (?i)WORK TRACE",
+		     "         8 function calls in 0.030 seconds\n\n"
+		     "   Ordered by: internal time\n"
+		     "   List reduced from 5 to 2 due to restriction <'(?i)WORK'>\n"
+		     "   List reduced from 2 to 1 due to restriction <1>\n\n" TITLE
+		     "        1    0.003    0.003    0.009    0.009 /lib/work.py:2(work)\n\n");
+	expect_table("--restrict nothing TRACE", "         8 function calls in 0.030 seconds\n\n");
+}
+
+Test(report, callers_and_callees)
+{
+	calls();
+	expect_table("--callers --sort stdname --restrict [.:]2|len --strip-dirs TRACE",
+		     "   Ordered by: standard name\n"
+		     "   List reduced from 4 to 2 due to restriction <'[.:]2|len'>\n\n"
+		     "Function                        was called by...\n"
+		     "                                    ncalls  tottime  cumtime\n"
+		     "work.py:2(work)                 <-       3    0.015    0.025  main.py:10(main)\n"
+		     "{built-in method builtins.len}  <-       3    0.005    0.005  work.py:2(work)\n\n");
+	expect_table("--callees --sort time --restrict main|join TRACE",
+		     "   Ordered by: internal time\n"
+		     "   List reduced from 5 to 2 due to restriction <'main|join'>\n\n"
+		     "Function                          called...\n"
+		     "                                      ncalls  tottime  cumtime\n"
+		     "/app/main.py:10(main)             ->       2    0.012    0.016  /app/work.py:2(work)\n"
+		     "                                           1    0.003    0.009  /lib/work.py:2(work)\n"
+		     "{method 'join' of 'str' objects}  -> \n\n");
+}
+
+Test(report, strip_dirs_adds_up)
+{
+	calls();
+	expect_table("--strip-dirs --restrict work TRACE",
+		     "         8 function calls in 0.030 seconds\n\n"
+		     "   Ordered by: internal time\n"
+		     "   List reduced from 4 to 1 due to restriction <'work'>\n\n" TITLE
+		     "        3    0.015    0.005    0.025    0.008 work.py:2(work)\n\n");
+}
+
+Test(report, by_module)
+{
+	calls();
+	expect_table("--by module --sort stdname TRACE", "         8 function calls in 0.030 seconds\n\n"
+							 "   Ordered by: standard name\n\n"
+							 "   ncalls  tottime  percall  cumtime  percall module\n"
+							 "        1    0.005    0.005    0.030    0.030 /app/main.py\n"
+							 "        2    0.012    0.006    0.016    0.008 /app/work.py\n"
+							 "        1    0.003    0.003    0.009    0.009 /lib/work.py\n"
+							 "        3    0.005    0.002    0.005    0.002 {builtins}\n"
+							 "        1    0.005    0.005    0.005    0.005 {str}\n\n");
+	cr_expect(report("--by module --json --callers --restrict str TRACE") == 0);
+	cr_expect(strstr(out, "\"modules\": [\n  {\"module\": \"str\", \"ncalls\": 1, "));
+	cr_expect(strstr(out, "\"callers\": [\n      {\"module\": \"/lib/work.py\", \"ncalls\": 1, "));
+}
+
+Test(report, by_thread_and_process)
+{
+	uint32_t second = fixture_process(fixture, 20, 10);
+	uint32_t other = fixture_thread(fixture, process, 11, 1000), its = fixture_thread(fixture, second, 20, 1000);
+	json_t *root, *tables;
+
+	fixture_code(fixture, second, 1, "/app/main.py", 10, "main");
+	event(WIRE_CALL, MAIN, 1);
+	event(WIRE_RETURN, MAIN, 1);
+	fixture_event(fixture, other, WIRE_CALL, MAIN, 1);
+	fixture_event(fixture, other, WIRE_RETURN, MAIN, TICKS(2));
+	fixture_event(fixture, its, WIRE_CALL, 1, 1);
+	fixture_event(fixture, its, WIRE_RETURN, 1, TICKS(4));
+	fixture_thread(fixture, second, 21, 1000); /* nothing happens there: no table */
+#define ONE(Time)                                                                                                      \
+	"         1 function calls in " Time " seconds\n\n   Ordered by: internal time\n\n" TITLE "        1    " Time \
+	"    " Time "    " Time "    " Time " /app/main.py:10(main)\n\n"
+	cr_expect(report("--by thread TRACE") == 0);
+	cr_expect(strstr(out, "thread 10 \"Main \"Thread\"\" of process 10: "));
+	cr_expect(strstr(out, ONE("0.001")) && strstr(out, ONE("0.002")) && strstr(out, ONE("0.004")), "%s", out);
+	cr_expect(report("--by process TRACE") == 0);
+	cr_expect(strncmp(out, "process 10: ", 12) == 0 && strstr(out, "         2 function calls in 0.003 seconds"));
+	cr_expect(strstr(out, "process 20: ") && strstr(out, ONE("0.004")));
+	cr_expect(report("--by process TRACE TRACE") == 0 && strstr(out, path), "several traces are told apart");
+	cr_expect(report("--by thread --format json TRACE") == 0);
+	root = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
+	tables = json_object_get(root, "threads");
+	cr_assert(json_array_size(tables) == 3);
+	cr_expect(json_integer_value(json_object_get(json_array_get(tables, 1), "tid")) == 11);
+	cr_expect(json_integer_value(json_object_get(json_array_get(tables, 2), "pid")) == 20);
+	cr_expect(json_is_null(json_object_get(json_array_get(tables, 1), "thread")));
+	cr_expect(json_array_size(json_object_get(json_array_get(tables, 2), "functions")) == 1);
+	json_decref(root);
+}
+
+Test(report, marks_by_thread)
+{
+	event(WIRE_CALL, MAIN, 1);
+	event(WIRE_MARK, 1, 1);
+	event(WIRE_CALL, WORK, 1);
+	event(WIRE_RETURN, WORK, 1);
+	event(WIRE_MARK, 2, 1);
+	event(WIRE_RETURN, MAIN, 1);
+	cr_expect(report("--by thread --between begin,end TRACE") == 0);
+	cr_expect(strstr(out, "work.py") && !strstr(out, "main.py"));
+	cr_expect(report("--by thread --json --between nonsense,end TRACE") == 2 && !*out);
+	cr_expect(strstr(err, "no mark \"nonsense\" was set"), "%s", err);
+}
+
+Test(report, csv)
+{
+	event(WIRE_CALL, SPIN, 1);
+	event(WIRE_C_CALL, JOIN, 1);
+	event(WIRE_C_RETURN, JOIN, 1);
+	event(WIRE_RETURN, SPIN, 1);
+	expect_table("--format csv --sort stdname TRACE",
+		     "file,line,function,ncalls,primitive_calls,tottime,cumtime\n"
+		     "\"/app/\"\"q\"\",\\n.py\",7,\"sp\\\\in\",1,1,0.002000000,0.003000000\n"
+		     "\"~\",0,\"<method 'join' of 'str' objects>\",1,1,0.001000000,0.001000000\n");
+	expect_table(
+	    "--format csv --callers TRACE",
+	    "file,line,function,caller_file,caller_line,caller_function,ncalls,primitive_calls,tottime,cumtime\n"
+	    "\"~\",0,\"<method 'join' of 'str' objects>\",\"/app/\"\"q\"\",\\n.py\",7,\"sp\\\\in\",1,1,"
+	    "0.001000000,0.001000000\n");
+	cr_expect(report("--format csv --callees --by thread TRACE") == 0);
+	cr_expect(strncmp(out, "trace,pid,tid,thread,file,line,function,callee_file,", 52) == 0);
+	cr_expect(strstr(out, ",10,10,\"Main \"\"Thread\"\"\",\"/app/"));
+}
+
+Test(report, json_callers)
+{
+	json_t *root, *row, *callers;
+
+	calls();
+	cr_expect(report("--format json --callers --callees --restrict len TRACE") == 0);
+	root = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
+	row = json_array_get(json_object_get(root, "functions"), 0);
+	callers = json_object_get(row, "callers");
+	cr_assert(json_array_size(callers) == 2 && json_array_size(json_object_get(row, "callees")) == 0);
+	cr_expect_str_eq(json_string_value(json_object_get(json_array_get(callers, 1), "file")), "/lib/work.py");
+	cr_expect(json_integer_value(json_object_get(json_array_get(callers, 0), "ncalls")) == 2);
+	cr_expect(json_integer_value(json_object_get(json_array_get(callers, 0), "tottime_ns")) == TICKS(4));
+	json_decref(root);
+}
+
+Test(report, mistakes_are_named)
+{
+	static const char *const wrong[][2] = {
+	    {"--sort nonsense", "\"nonsense\" is not known; the orders are calls, cumtime, "},
+	    {"--sort n", "\"n\" is ambiguous; the orders are "},
+	    {"--sort time,", "\"\" is not known"},
+	    {"--sort 0,1", "\"0\" is not known"},
+	    {"--restrict -1", "--restrict wants a whole number from 0"},
+	    {"--restrict 1.5", "--restrict wants a fraction from 0.0 to 1.0"},
+	    {"--restrict (", "\"(\" is no regular expression"},
+	    {"--restrict [\\]]", "is no regular expression"},
+	    {"--by nonsense", "--by wants function, module, process or thread"},
+	    {"--format nonsense", "--format wants text, json or csv"},
+	    {"--format csv --callers --callees", "--callers or --callees"},
+	    {"--nonsense", "--nonsense"},
+	};
+
+	calls();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char arguments[128];
+
+		snprintf(arguments, sizeof(arguments), "%s TRACE", wrong[i][0]);
+		cr_expect(report(arguments) == 2 && !*out, "report %s", arguments);
+		cr_expect(strstr(err, wrong[i][1]) && strchr(err, '\n') == err + strlen(err) - 1, "report %s: %s",
+			  arguments, err);
+	}
+}
+
+/* Texts that are none, numbers beyond 31 bits, no callers: byte for byte. Read by pstats in the end-to-end tests. */
+Test(report, pstats_file)
+{
+	static const char expected[] = "{"
+				       "(\3\0\0\0"
+				       "u\5\0\0\0b\xef\xbf\xbdy"
+				       "l\3\0\0\0\x00\x28\xd6\x5c\x03\x00"
+				       "u\4\0\0\0\xed\xa0\x80g"
+				       "(\5\0\0\0i\1\0\0\0i\1\0\0\0g\0\0\0\0\0\0\0\x40g\0\0\0\0\0\0\0\x40"
+				       "{0"
+				       "0";
+
+	fixture_code(fixture, process, 9, "b\xffy", 4000000000u, "\xed\xa0\x80g");
+	event(WIRE_CALL, 9, 1);
+	event(WIRE_RETURN, 9, 2000);
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	cr_assert(verb(cmd_export, "--format pstats TRACE -o -") == 0);
+	cr_expect(out_bytes == sizeof(expected) - 1 && memcmp(out, expected, out_bytes) == 0);
+}
+
+Test(report, pstats_callers)
+{
+	static const char callers[] = "(\4\0\0\0i\2\0\0\0i\1\0\0\0g";
+
+	event(WIRE_CALL, WORK, 1);
+	event(WIRE_CALL, WORK, 1);
+	event(WIRE_CALL, WORK, 1);
+	event(WIRE_RETURN, WORK, 1);
+	event(WIRE_RETURN, WORK, 1);
+	event(WIRE_RETURN, WORK, 1);
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	cr_assert(verb(cmd_export, "--format pstats TRACE -o -") == 0);
+	cr_expect(memmem(out, out_bytes, "(\5\0\0\0i\1\0\0\0i\3\0\0\0g", 16), "of the function: primitive, all");
+	cr_expect(memmem(out, out_bytes, callers, sizeof(callers) - 1), "of the caller: all, primitive");
+}
