@@ -12,6 +12,7 @@
 
 static const struct export_format formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
+    {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", export_perfetto},
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
