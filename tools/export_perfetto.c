@@ -141,9 +141,12 @@ static const char *const annotations[] = {NULL, "end", "child", "errno", "status
 enum end { END_YIELD = 1, END_UNWIND, END_EXCEPTION, ENDS };
 static const char *const ends[] = {NULL, "yield", "unwind", "exception"};
 
-/* A packet of a call fits; all lengths in it are one byte. */
-#define EVENT_MAX_BYTES 64
+/* All lengths in a packet with an event are one byte. Room for an event is always copied whole, without a loop. */
+#define EVENT_MAX_BYTES 48
 #define PACKET_MAX_BYTES 128
+
+_Static_assert(2 + 2 * (1 + PROTOBUF_VARINT_MAX_BYTES) + 3 + 6 + 2 + EVENT_MAX_BYTES < PACKET_MAX_BYTES,
+	       "the longest packet fits");
 
 /* What a function's begins have in common, for one thread: the fields name_iid and source_location_iid. */
 struct function {
@@ -235,8 +238,8 @@ static void put_clock(struct protobuf *packet, enum clock clock, int64_t ns)
  * A track event at that time. Where time goes back (visit.h says when), the packet has the time itself. Inline: this is
  * all that happens for a call.
  */
-static inline void put_event(struct perfetto *perfetto, struct sequence *sequence, int64_t ns, const uint8_t *event,
-			     size_t length)
+static inline __attribute__((always_inline)) void put_event(struct perfetto *perfetto, struct sequence *sequence, int64_t ns,
+			     const uint8_t event[EVENT_MAX_BYTES], size_t length)
 {
 	uint8_t *packet = (uint8_t *)output_room(perfetto->output, PACKET_MAX_BYTES);
 	uint8_t *contents = packet + 2, *at = contents;
@@ -252,7 +255,7 @@ static inline void put_event(struct perfetto *perfetto, struct sequence *sequenc
 	at = protobuf_put_number(at, PACKET_FLAGS, FLAG_NEEDS_STATE);
 	*at++ = PACKET_EVENT << 3 | PROTOBUF_LENGTH;
 	*at++ = (uint8_t)length;
-	memcpy(at, event, length);
+	memcpy(at, event, EVENT_MAX_BYTES);
 	at += length;
 	packet[0] = TRACE_PACKET << 3 | PROTOBUF_LENGTH;
 	packet[1] = (uint8_t)(at - contents);
@@ -337,7 +340,7 @@ static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *
 	};
 	struct perfetto *perfetto = owner;
 	struct function *function = &perfetto->functions[frame->key];
-	uint8_t event[EVENT_MAX_BYTES] = {EVENT_TYPE << 3, TYPE_BEGIN, EVENT_CATEGORY_IID << 3, category[frame->kind]};
+	uint8_t event[EVENT_MAX_BYTES];
 
 	if (function->sequence != perfetto->sequence.id) {
 		int error = intern_function(perfetto, function, visit_definition(visit, frame->key), frame->key);
@@ -345,6 +348,10 @@ static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *
 		if (error)
 			visit_fail(visit, error);
 	}
+	event[0] = EVENT_TYPE << 3;
+	event[1] = TYPE_BEGIN;
+	event[2] = EVENT_CATEGORY_IID << 3;
+	event[3] = category[frame->kind];
 	memcpy(event + 4, function->bytes, sizeof(function->bytes));
 	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + visit->now_ns, event,
 		  4 + (size_t)function->length);
@@ -358,10 +365,12 @@ static void perfetto_pop(void *owner, struct visit *visit, struct visit_frame *f
 	static const uint8_t said[WIRE_KIND_SLOTS] = {
 	    [WIRE_YIELD] = END_YIELD, [WIRE_UNWIND] = END_UNWIND, [WIRE_C_EXCEPTION] = END_EXCEPTION};
 	struct perfetto *perfetto = owner;
-	uint8_t event[EVENT_MAX_BYTES] = {EVENT_TYPE << 3, TYPE_END};
+	uint8_t event[EVENT_MAX_BYTES];
 	uint8_t *at = event + 2;
 
 	(void)frame;
+	event[0] = EVENT_TYPE << 3;
+	event[1] = TYPE_END;
 	if (said[how]) {
 		uint8_t *annotation = at + 2;
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t shown_ns(struct visit *visit, uint64_t ticks)
+static inline int64_t shown_ns(struct visit *visit, uint64_t ticks)
 {
 	int64_t ns = trace_ns(visit->process, ticks) - visit->trace->start_ns;
 
