@@ -238,8 +238,9 @@ static void put_clock(struct protobuf *packet, enum clock clock, int64_t ns)
  * A track event at that time. Where time goes back (visit.h says when), the packet has the time itself. Inline: this is
  * all that happens for a call.
  */
-static inline __attribute__((always_inline)) void put_event(struct perfetto *perfetto, struct sequence *sequence, int64_t ns,
-			     const uint8_t event[EVENT_MAX_BYTES], size_t length)
+static inline __attribute__((always_inline)) void put_event(struct perfetto *perfetto, struct sequence *sequence,
+							    int64_t ns, const uint8_t event[EVENT_MAX_BYTES],
+							    size_t length)
 {
 	uint8_t *packet = (uint8_t *)output_room(perfetto->output, PACKET_MAX_BYTES);
 	uint8_t *contents = packet + 2, *at = contents;
