@@ -617,8 +617,10 @@ static int describe_process(struct perfetto *perfetto, uint32_t sequence, int64_
 			protobuf_string(packet, PROCESS_ARGUMENT, json_string_value(argument));
 	}
 	protobuf_string(packet, PROCESS_NAME, program[0] ? program : "python");
-	snprintf(label, sizeof(label), "Python %.40s", trace_process_text(process, "python"));
-	protobuf_string(packet, PROCESS_LABEL, label);
+	if (trace_process_text(process, "python")[0]) {
+		snprintf(label, sizeof(label), "Python %.40s", trace_process_text(process, "python"));
+		protobuf_string(packet, PROCESS_LABEL, label);
+	}
 	protobuf_end(packet);
 	protobuf_end(packet);
 	return end_packet(perfetto);
