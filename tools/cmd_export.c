@@ -13,6 +13,7 @@
 static const struct export_format formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
     {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", export_pstats},
+    {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", export_perfetto},
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))

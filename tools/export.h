@@ -24,5 +24,6 @@ struct export_format {
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress);
 int export_pstats(const struct export *export, struct output *output, struct progress *progress);
+int export_perfetto(const struct export *export, struct output *output, struct progress *progress);
 
 #endif

@@ -55,7 +55,8 @@ char *label_display(const struct wire_definition *definition, bool native, uint3
 	bytes = malloc(owner.length + name.length + 2);
 	if (!bytes)
 		return NULL;
-	memcpy(bytes, owner.at, owner.length);
+	if (owner.length)
+		memcpy(bytes, owner.at, owner.length);
 	length = owner.length;
 	if (length)
 		bytes[length++] = '.';

@@ -50,6 +50,19 @@ static inline void output_put(struct output *output, const void *bytes, size_t l
 	output->used += length;
 }
 
+/* Where that many bytes, at most OUTPUT_BUFFER_BYTES, can be written at once; output_take() says how many were. */
+static inline char *output_room(struct output *output, size_t bytes)
+{
+	if (bytes > OUTPUT_BUFFER_BYTES - output->used)
+		output_flush(output);
+	return output->buffer + output->used;
+}
+
+static inline void output_take(struct output *output, size_t bytes)
+{
+	output->used += bytes;
+}
+
 static inline void output_char(struct output *output, char c)
 {
 	output_put(output, &c, 1);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t shown_ns(struct visit *visit, uint64_t ticks)
+static inline int64_t shown_ns(struct visit *visit, uint64_t ticks)
 {
 	int64_t ns = trace_ns(visit->process, ticks) - visit->trace->start_ns;
 
@@ -108,93 +108,179 @@ static const struct replay_sink sink = {visit_push, visit_pop, visit_other};
 
 /* --- the stack at the beginning of a stretch of time --- */
 
-/* Keys whose ends come without their beginnings, in the order of the ends: the innermost first. */
-struct base {
-	uint32_t *keys;
-	uint32_t count;
-	uint32_t allocated;
+/*
+ * What runs when the stretch begins, by key. The chunk in which it begins is read from its start: what it shows before
+ * the stretch is known. Beneath that is what ends in the stretch without having begun.
+ */
+struct running {
+	uint32_t *keys; /* of the known, outermost first; calls of the stretch come and go at the end */
 	uint32_t depth;
+	uint32_t allocated;
+	uint32_t *ended; /* of what ended without having begun, innermost first */
+	uint32_t ended_count;
+	uint32_t ended_allocated;
+	bool past; /* the beginning of the stretch */
+	bool over; /* nothing more can be known */
 };
 
-static bool base_add(struct base *base, uint32_t key)
+static bool add_key(uint32_t **keys, uint32_t *count, uint32_t *allocated, uint32_t key)
 {
-	if (base->count == base->allocated) {
-		uint32_t allocated = base->allocated ? base->allocated * 2 : 64;
-		uint32_t *grown = realloc(base->keys, allocated * sizeof(*grown));
+	if (*count == *allocated) {
+		uint32_t wanted = *allocated ? *allocated * 2 : 64;
+		uint32_t *grown = realloc(*keys, wanted * sizeof(*grown));
 
 		if (!grown)
 			return false;
-		base->keys = grown;
-		base->allocated = allocated;
+		*keys = grown;
+		*allocated = wanted;
 	}
-	base->keys[base->count++] = key;
+	(*keys)[(*count)++] = key;
 	return true;
 }
 
-/* Returns 1 at the end of what can be known, 0, or -ENOMEM. */
-static int base_chunk(struct base *base, struct visit *visit, const struct trace_events *events, uint64_t from,
-		      uint64_t to)
+static void quiet_push(void *owner, struct replay *replay, struct replay_frame *frame)
 {
-	const uint64_t *extra = events->extras;
-	uint64_t now = events->first_ticks;
+	(void)owner;
+	(void)replay;
+	(void)frame;
+}
+
+static void quiet_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	(void)owner;
+	(void)replay;
+	(void)frame;
+	(void)how;
+}
+
+static int quiet_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	(void)owner;
+	(void)replay;
+	(void)head;
+	(void)extra;
+	return 0;
+}
+
+static const struct replay_sink quiet = {quiet_push, quiet_pop, quiet_other};
+
+/* An end after the beginning of the stretch, as replay_mismatch() takes it. */
+static bool take_end(struct running *running, uint32_t key)
+{
+	uint32_t depth = running->depth;
+
+	if (!depth)
+		return add_key(&running->ended, &running->ended_count, &running->ended_allocated, key);
+	while (depth && running->keys[depth - 1] != key)
+		depth--;
+	if (depth)
+		running->depth = depth - 1;
+	return true;
+}
+
+/* The events of the stretch in one chunk. Returns 0 or -ENOMEM. */
+static int read_ends(struct running *running, struct visit *visit, const struct replay_cursor *cursor, uint64_t to)
+{
+	const struct trace_events *events = cursor->events;
+	const uint64_t *extra = cursor->extra;
+	uint64_t now = visit->replay.now;
 	uint32_t i;
 
-	if (events->hole && base->depth + base->count)
-		return 1;
-	for (i = 0; i < events->count; i++) {
-		uint32_t head = events->heads[i];
+	for (i = cursor->at; i < events->count && !running->over; i++) {
+		uint32_t key, head = events->heads[i];
 		unsigned kind = wire_head_kind(head);
 
 		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
 		extra += wire_extra_words(kind);
-		if (now >= to)
-			return 1;
-		if (kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE || kind == WIRE_THREAD_END) {
-			if (now >= from)
-				return 1;
-			base->depth = 0; /* what came before says nothing about what is running at `from` */
+		running->over = now >= to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
+				kind == WIRE_THREAD_END;
+		if (running->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
 			continue;
-		}
-		if (kind < WIRE_CALL || kind > WIRE_C_EXCEPTION || now < from)
+		key = replay_key_of(&visit->replay, head);
+		if (replay_hides(&visit->replay, key))
 			continue;
-		if (kind <= WIRE_THROW || kind == WIRE_C_CALL)
-			base->depth++;
-		else if (base->depth)
-			base->depth--;
-		else if (!base_add(base, replay_key_of(&visit->replay, head)))
+		if (kind <= WIRE_THROW || kind == WIRE_C_CALL) {
+			if (!add_key(&running->keys, &running->depth, &running->allocated, key))
+				return -ENOMEM;
+		} else if (!take_end(running, key)) {
 			return -ENOMEM;
+		}
 	}
+	visit->replay.now = now;
 	return 0;
 }
 
-/* What runs when the stretch begins is what ends in it without having begun: found by reading it twice. */
-static int find_base(struct visit *visit, struct base *base, size_t first, uint64_t from, uint64_t to)
+/* The stack is known as far as the replay knows it: a copy, for the search to go on with. */
+static int take_known(struct running *running, const struct visit *visit)
+{
+	uint32_t i;
+
+	running->past = true;
+	running->over = !visit->replay.base_unknown; /* nothing is beneath */
+	for (i = 0; i < visit->replay.depth && !running->over; i++)
+		if (!add_key(&running->keys, &running->depth, &running->allocated, visit->replay.frames[i].key))
+			return -ENOMEM;
+	return 0;
+}
+
+static int read_running(struct running *running, struct visit *visit, const struct trace_events *events, uint64_t from,
+			uint64_t to)
+{
+	struct replay_cursor cursor = {.events = events, .extra = events->extras};
+	int error = 0;
+
+	if (running->past || (events->hole && events->first_ticks >= from)) {
+		running->over = events->hole;
+		visit->replay.now = events->first_ticks;
+	} else {
+		cursor = replay_begin_chunk(&visit->replay, events, &quiet, visit);
+		if (replay_run(&visit->replay, &cursor, from, &quiet, visit) == 0)
+			return 0;
+		error = take_known(running, visit);
+	}
+	if (!error && !running->over)
+		error = read_ends(running, visit, &cursor, to);
+	return error;
+}
+
+static int find_running(struct visit *visit, struct running *running, size_t first, uint64_t from, uint64_t to)
 {
 	struct trace_stream stream;
 	struct trace_events events;
-	int result = 0;
+	int error = 0;
 
+	visit->replay.base_unknown = first > 0;
 	trace_stream_open(&stream, visit->trace, visit->thread);
 	trace_stream_skip(&stream, first);
-	while (!result && trace_stream_next(&stream, &events))
-		result = base_chunk(base, visit, &events, from, to);
+	while (!error && !running->over && trace_stream_next(&stream, &events))
+		error = read_running(running, visit, &events, from, to);
 	trace_stream_close(&stream);
-	return result < 0 ? result : 0;
+	return error;
 }
 
-static int push_base(struct visit *visit, size_t first, uint64_t from, uint64_t to)
+/* Begins what runs at `from`, which is in the thread's place number `first` or between it and the one before. */
+static int push_running(struct visit *visit, size_t first, uint64_t from, uint64_t to)
 {
-	struct base base = {0};
-	int error = find_base(visit, &base, first, from, to);
+	struct running running = {0};
+	int error = find_running(visit, &running, first, from, to);
+	struct replay *replay = &visit->replay;
+	uint32_t depth = replay->depth, i;
+	uint32_t *known = malloc((depth + (size_t)1) * sizeof(*known));
 
-	visit->replay.now = from;
-	while (!error && base.count) {
-		uint32_t key = base.keys[--base.count];
-
-		if (!visit->hidden || !visit->hidden[key])
-			replay_push(&visit->replay, key, WIRE_FRAME, &sink, visit);
-	}
-	free(base.keys);
+	if (!known)
+		error = -ENOMEM;
+	/* The search has left what it knows on the stack of the replay, and nobody has heard of it. */
+	for (i = 0; i < depth && known; i++)
+		known[i] = replay->frames[i].key;
+	replay_forget(replay);
+	replay->now = from;
+	while (!error && running.ended_count)
+		replay_push(replay, running.ended[--running.ended_count], WIRE_FRAME, &sink, visit);
+	for (i = 0; i < depth && !error; i++)
+		replay_push(replay, known[i], WIRE_FRAME, &sink, visit);
+	free(known);
+	free(running.keys);
+	free(running.ended);
 	return error;
 }
 
@@ -219,6 +305,29 @@ static struct replay_cursor skip_to(struct visit *visit, const struct trace_even
 	return cursor;
 }
 
+/* The chunks from number `first` on. Returns true if an event was at `to` or later. */
+static bool run_chunks(struct visit *visit, struct progress *progress, size_t first, uint64_t from, uint64_t to)
+{
+	struct trace_stream stream;
+	struct trace_events events;
+	bool inside = !from, passed = false;
+
+	trace_stream_open(&stream, visit->trace, visit->thread);
+	trace_stream_skip(&stream, first);
+	while (!visit->error && !passed && trace_stream_next(&stream, &events)) {
+		struct replay_cursor cursor;
+
+		inside |= events.hole && events.first_ticks >= from;
+		cursor =
+		    inside ? replay_begin_chunk(&visit->replay, &events, &sink, visit) : skip_to(visit, &events, from);
+		inside |= cursor.at < events.count;
+		passed = replay_run(&visit->replay, &cursor, to, &sink, visit) == 1;
+		progress_add(progress, events.count);
+	}
+	trace_stream_close(&stream);
+	return passed;
+}
+
 static int run_thread(struct visit *visit, struct progress *progress)
 {
 	const struct select *select = visit->select;
@@ -226,39 +335,16 @@ static int run_thread(struct visit *visit, struct progress *progress)
 	uint64_t from = select->from_given ? trace_ticks(visit->process, visit->trace->start_ns + select->from_ns) : 0;
 	uint64_t to =
 	    select->to_given ? trace_ticks(visit->process, visit->trace->start_ns + select->to_ns) : UINT64_MAX;
-	struct trace_stream stream;
-	struct trace_events events;
-	bool inside = !select->from_given, passed = false;
 	size_t first = 0;
 	int error = 0;
 
-	while (select->from_given && first < thread->place_count && thread->places[first].last_ticks < from)
+	if (from >= to)
+		return 0;
+	while (first < thread->place_count && thread->places[first].last_ticks < from)
 		first++;
-	trace_stream_open(&stream, visit->trace, thread);
-	trace_stream_skip(&stream, first);
-	while (!error && !visit->error && !passed && trace_stream_next(&stream, &events)) {
-		struct replay_cursor cursor;
-
-		if (inside) {
-			cursor = replay_begin_chunk(&visit->replay, &events, &sink, visit);
-		} else {
-			cursor = skip_to(visit, &events, from);
-			if (cursor.at == events.count)
-				continue;
-			visit->replay.base_unknown = true;
-			inside = true;
-			if (visit->replay.now < to) {
-				uint64_t now = visit->replay.now;
-
-				error = push_base(visit, first, from, to);
-				visit->replay.now = now;
-			}
-		}
-		passed = replay_run(&visit->replay, &cursor, to, &sink, visit) == 1;
-		progress_add(progress, events.count);
-	}
-	trace_stream_close(&stream);
-	if (passed && visit->replay.now < to)
+	if (from && first < thread->place_count)
+		error = push_running(visit, first, from, to);
+	if (!error && run_chunks(visit, progress, first, from, to))
 		visit->replay.now = to;
 	return error;
 }
@@ -274,6 +360,8 @@ static int visit_thread(struct visit *visit, struct progress *progress)
 		error = visit->visitor->thread(visit->owner, visit);
 	if (!error)
 		error = run_thread(visit, progress);
+	if (!error)
+		error = visit->error;
 	if (!error)
 		replay_end_thread(&visit->replay, &sink, visit);
 	if (!error && visit->visitor->thread_end)

@@ -2,13 +2,15 @@
  * visit.h - the calls of a trace as the user chose them (select.h), for the exporters.
  *
  * visit_trace() replays one thread after the other and tells a visitor when a call begins and ends, with times in ns since
- * the start of the trace that never go back within a thread. Functions, processes, threads, times, short calls and
+ * the start of the trace that never go back within a thread, save that with a shortest duration a call is told of when it
+ * is known to be long enough, which may be after other events in it. Functions, processes, threads, times, short calls and
  * depths that were not chosen are taken out here, so that no exporter thinks about them. Memory is constant: one chunk
  * of events, the stack, and a few bytes a function.
  *
  * What is on the stack when the chosen stretch begins, or when a gap was read over, begins there with kind WIRE_FRAME;
- * what is still running when it ends, ends there with WIRE_NONE. With a stretch, only the calls that end in it are
- * known of those that began before it: the events before are not read.
+ * what is still running when it ends, ends there with WIRE_NONE. The events before the stretch are not read, but those
+ * of the chunk in which it begins: of the calls that began before it, those are known that began in that chunk or
+ * end in the stretch.
  */
 #ifndef EVPROF_TOOLS_VISIT_H
 #define EVPROF_TOOLS_VISIT_H

