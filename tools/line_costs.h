@@ -87,6 +87,9 @@ struct line_costs {
 	int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit);
 };
 
+/* Were line events asked for in one of the processes, and can they be used? Not with calls that are too short to be shown. */
+bool line_costs_by_line(const struct trace *trace, const struct select *select);
+
 /*
  * Adds what is chosen of a trace. thread_end, if any, is called after each thread, and may take out what was collected
  * so far with line_costs_clear(). Returns 0, -ENOMEM, or what thread_end returned.
