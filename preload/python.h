@@ -96,7 +96,9 @@ struct python_method {
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
-	X(struct object *, PyFrame_GetCode, (struct object *))
+	X(struct object *, PyFrame_GetCode, (struct object *))                                                         \
+	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
+	X(int, PyFrame_GetLineNumber, (struct object *))
 
 struct python {
 	bool found;

@@ -498,8 +498,8 @@ static void put_head(const struct annotate *annotate)
 	output_format(output, "\nTotal duration: %gs\n", seconds(annotate->duration_ns));
 	if (!annotate->by_line)
 		output_string(output,
-			      "By function: hits are calls, and stand with the own time at the first line of the "
-			      "function; lines were not recorded or cannot be told apart\n");
+			      "By function: there are no line events; calls and own time of a function stand at its "
+			      "first line\n");
 }
 
 static void json_thread(const struct annotate *annotate, const struct visit *visit)

@@ -130,13 +130,20 @@ static void put_function(struct callgrind *callgrind, const struct line_costs *c
 
 /* --- costs --- */
 
-static void put_costs(struct output *output, uint32_t line, uint64_t ns, uint64_t calls)
+/* The third is there only if lines were recorded. */
+#define EVENT_NAMES(by_line) ((by_line) ? "ns Calls Hits" : "ns Calls")
+
+static void put_costs(struct output *output, uint32_t line, uint64_t ns, uint64_t calls, uint64_t hits)
 {
 	output_u64(output, line);
 	output_char(output, ' ');
 	output_u64(output, ns);
 	output_char(output, ' ');
 	output_u64(output, calls);
+	if (hits) {
+		output_char(output, ' ');
+		output_u64(output, hits);
+	}
 	output_char(output, '\n');
 }
 
@@ -147,7 +154,7 @@ static void put_call(struct callgrind *callgrind, const struct line_costs *costs
 	output_format(callgrind->output, "calls=%llu %u\n", (unsigned long long)(call->calls + call->running),
 		      costs->labels.at[call->callee].line);
 	put_costs(callgrind->output, call->from == LINE_COSTS_NOBODY ? 0 : costs->lines[call->from].line,
-		  call->total_ns, call->inner_calls);
+		  call->total_ns, call->inner_calls, call->inner_hits);
 }
 
 static void put_lines(struct callgrind *callgrind, const struct line_costs *costs)
@@ -161,7 +168,7 @@ static void put_lines(struct callgrind *callgrind, const struct line_costs *cost
 			output_char(callgrind->output, '\n');
 			put_function(callgrind, costs, line->function, "");
 		}
-		put_costs(callgrind->output, line->line, line->own_ns, line->starts);
+		put_costs(callgrind->output, line->line, line->own_ns, line->starts, line->hits);
 		for (; call < costs->call_count && costs->calls[call].from == i; call++)
 			put_call(callgrind, costs, &costs->calls[call]);
 	}
@@ -215,17 +222,19 @@ static uint32_t number_in_process(const struct visit *visit)
 }
 
 /* What holds for all parts stands in the first only: callgrind_annotate complains about each header line of another. */
-static void put_header(struct callgrind *callgrind, const struct visit *visit)
+static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct visit *visit)
 {
 	struct output *output = callgrind->output;
 
 	if (callgrind->parts == 1) {
 		output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION "\n");
 		put_command(output, visit->process);
-		output_string(output, "event: ns : Nanoseconds\nevent: Calls : Calls of functions\npositions: line\n");
+		output_string(output, "event: ns : Nanoseconds\nevent: Calls : Calls of functions\n");
+		output_string(output, costs->by_line ? "event: Hits : Line events\n" : "");
+		output_string(output, "positions: line\n");
 	}
-	output_format(output, "\npid: %lld\npart: %u\nthread: %u\nevents: ns Calls\n", (long long)visit->process->pid,
-		      visit->process->number + 1, number_in_process(visit));
+	output_format(output, "\npid: %lld\npart: %u\nthread: %u\nevents: %s\n", (long long)visit->process->pid,
+		      visit->process->number + 1, number_in_process(visit), EVENT_NAMES(costs->by_line));
 }
 
 static int callgrind_thread(void *owner, struct line_costs *costs, const struct visit *visit)
@@ -237,7 +246,7 @@ static int callgrind_thread(void *owner, struct line_costs *costs, const struct 
 	if (reserve_marks(callgrind, costs) < 0 || line_costs_sort(costs) < 0)
 		return -ENOMEM;
 	callgrind->parts++;
-	put_header(callgrind, visit);
+	put_header(callgrind, costs, visit);
 	put_thread(callgrind, costs, visit);
 	put_lines(callgrind, costs);
 	line_costs_clear(costs);

@@ -20,6 +20,7 @@ struct cost_frame {
 	uint32_t line; /* number of the line that runs */
 	uint64_t call; /* number + 1; 0: none */
 	uint64_t started;
+	uint64_t hits;
 };
 
 /* --- names --- */
@@ -209,6 +210,22 @@ static void charge(struct line_costs *costs, uint32_t depth, int64_t now_ns)
 
 /* --- the visit --- */
 
+static void go_to_line(struct line_costs *costs, struct visit *visit, struct cost_frame *frame, uint32_t number)
+{
+	uint32_t line = find_line(costs, costs->lines[frame->line].function, number);
+
+	if (line == LINE_COSTS_NOBODY)
+		visit_fail(visit, -ENOMEM);
+	else
+		frame->line = line;
+}
+
+/* Until its next line event a generator is where it yielded; with several of a function, where one of them did. */
+static bool goes_on(uint32_t kind)
+{
+	return kind == WIRE_RESUME || kind == WIRE_THROW;
+}
+
 static void costs_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
 	struct line_costs *costs = owner;
@@ -228,10 +245,12 @@ static void costs_push(void *owner, struct visit *visit, struct visit_frame *fra
 	if (depth)
 		from = costs->frames[depth - 1].line;
 	mine = &costs->frames[depth];
-	*mine = (struct cost_frame){.line = first, .started = costs->started};
+	*mine = (struct cost_frame){.line = first, .started = costs->started, .hits = costs->hits};
 	mine->call = find_call(costs, from, function);
 	if (!mine->call)
 		visit_fail(visit, -ENOMEM);
+	if (goes_on(frame->kind) && costs->keys[frame->key].left)
+		go_to_line(costs, visit, mine, costs->keys[frame->key].left);
 	if (frame->kind == WIRE_FRAME)
 		return;
 	costs->started++;
@@ -244,9 +263,10 @@ static void costs_pop(void *owner, struct visit *visit, struct visit_frame *fram
 	uint32_t depth = (uint32_t)(frame - visit->frames);
 	struct cost_call *call;
 
-	(void)how;
 	if (visit->error)
 		return;
+	if (how == WIRE_YIELD && costs->by_line)
+		costs->keys[frame->key].left = costs->lines[costs->frames[depth].line].line;
 	charge(costs, depth + 1, visit->now_ns);
 	call = &costs->calls[costs->frames[depth].call - 1];
 	if (frame->kind == WIRE_FRAME)
@@ -257,6 +277,25 @@ static void costs_pop(void *owner, struct visit *visit, struct visit_frame *fram
 		return;
 	call->total_ns += (uint64_t)(visit->now_ns - frame->start_ns);
 	call->inner_calls += costs->started - costs->frames[depth].started;
+	call->inner_hits += costs->hits - costs->frames[depth].hits;
+}
+
+static void costs_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct line_costs *costs = owner;
+	struct cost_frame *top;
+
+	(void)extra;
+	if (wire_head_kind(head) != WIRE_LINE || !costs->by_line || visit->error || !visit_top_runs(visit) ||
+	    visit->frames[visit->shown - 1].key & 1)
+		return;
+	top = &costs->frames[visit->shown - 1];
+	charge(costs, visit->shown, visit->now_ns);
+	go_to_line(costs, visit, top, wire_head_arg(head));
+	if (visit->error)
+		return;
+	costs->lines[top->line].hits++;
+	costs->hits++;
 }
 
 static int costs_thread(void *owner, struct visit *visit)
@@ -323,10 +362,12 @@ int line_costs_add(struct line_costs *costs, struct trace *trace, const struct s
 					       .thread = costs_thread,
 					       .thread_end = costs_thread_end,
 					       .push = costs_push,
-					       .pop = costs_pop};
+					       .pop = costs_pop,
+					       .other = costs_other};
 	int error;
 
 	costs->epoch = costs->epoch ? costs->epoch : 1;
+	costs->by_line = line_costs_by_line(trace, select);
 	costs->thread_end = thread_end;
 	costs->owner = owner;
 	error = visit_trace(trace, select, progress, &visitor, costs);

@@ -55,6 +55,7 @@ struct cost_call {
 	uint64_t running;     /* and such that were running when their stack was taken */
 	uint64_t total_ns;    /* of the outermost ones */
 	uint64_t inner_calls; /* the outermost ones, and the calls in them */
+	uint64_t inner_hits;  /* line events in the outermost ones */
 };
 
 struct line_costs {
@@ -70,7 +71,7 @@ struct line_costs {
 	struct cost_call *calls;
 	uint32_t call_count;
 	uint32_t calls_allocated;
-	uint64_t line_events;
+	bool by_line; /* line events are used: line_costs_by_line() */
 	/* The machinery. */
 	struct pairs place_numbers;
 	struct pairs line_numbers;
@@ -83,6 +84,7 @@ struct line_costs {
 	uint32_t frames_allocated;
 	int64_t last_ns;
 	uint64_t started;
+	uint64_t hits;
 	void *owner;
 	int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit);
 };

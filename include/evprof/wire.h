@@ -64,7 +64,8 @@ enum wire_kind {
 	WIRE_EXIT = 25,		 /* argument: WIRE_EXIT_KNOWN and the status, or 0 */
 	WIRE_MARK = 26,		 /* mark id: evprof_mark() */
 	WIRE_PAUSE = 27,	 /* argument: 1 recording was stopped by the program, 0 started again */
-	WIRE_KINDS = 28,	 /* kinds known to this version; 28 to 31 are free */
+	WIRE_LINE = 28,		 /* line number: the function on top of the call stack comes to that line */
+	WIRE_KINDS = 29,	 /* kinds known to this version; 29 to 31 are free */
 };
 
 #define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */
@@ -93,7 +94,7 @@ enum wire_start {
 		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
 		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame",               \
 		    "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark",      \
-		    "pause"                                                                                            \
+		    "pause", "line"                                                                                    \
 	}
 
 static inline unsigned wire_extra_words(unsigned kind)

@@ -33,6 +33,50 @@ SCENARIO(annotate, counts, SUPPORTED)
 	judge(run(.python = python, .args = {"@threads.py"}));
 }
 
+/* Each line as often as sys.settrace says, in both threads; calls and time at their lines. */
+SCENARIO(annotate, lines, SUPPORTED)
+{
+	struct outcome *logged = run(.python = python, .how = JOB_BARE, .args = {"@lines.py", "log"});
+	struct outcome *outcome =
+			   run(.python = python, .args = {"@lines.py"}, .env = {"EVPROF_EVENTS=call,c_call,line"}),
+		       *judged;
+	char *log = text("%s/log.json", outcome->directory);
+	char *annotated = kept(outcome, "annotated.json", tool("annotate", "--format", "json", outcome->trace));
+
+	json_decref(expect_trace(outcome, 1));
+	file_write(log, logged->out, logged->out_bytes);
+	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_lines.py", annotated, log});
+	expect(judged, judged->status == 0, "annotate says what sys.settrace says");
+}
+
+/* A program with a tracer of its own gets what it gets without evprof. */
+SCENARIO(annotate, own_tracer, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@lines.py", "log"});
+	struct outcome *profiled =
+	    run(.python = python, .args = {"@lines.py", "log"}, .env = {"EVPROF_EVENTS=call,line"});
+
+	expect_same(bare, profiled);
+	json_decref(expect_trace(profiled, 1));
+}
+
+/* Only where they are asked for; and the calls come along, without which lines say nothing. */
+SCENARIO(annotate, lines_are_asked_for, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *dump;
+	json_t *info = expect_trace(outcome, 1);
+
+	expect(outcome, info_events(info, "line") == 0, "no line events unless they are asked for");
+	json_decref(info);
+	outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_EVENTS=line"});
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "line") > 2000 && info_events(info, "call") > 1000, "lines, and calls");
+	expect(outcome, info_events(info, "malloc") == 0 && info_events(info, "c_call") == 0, "and nothing else");
+	json_decref(info);
+	dump = tool("dump", outcome->trace);
+	expect(dump, strstr(dump->out, "\tline\t6\n"), "dump shows them with their number");
+}
+
 SCENARIO(annotate, table, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"});

@@ -68,6 +68,16 @@ SCENARIO(callgrind, recursion_threads_forks, SUPPORTED)
 	judge(outcome);
 }
 
+/* Line events share the time out among lines, and change no sum. */
+SCENARIO(callgrind, lines, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	need_annotate();
+	outcome = run(.python = python, .args = {"@lines.py"}, .env = {"EVPROF_EVENTS=call,c_call,line"});
+	judge(outcome);
+}
+
 /* Strange names stay on their lines. */
 SCENARIO(callgrind, names, SUPPORTED)
 {

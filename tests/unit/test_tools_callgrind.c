@@ -176,6 +176,87 @@ Test(callgrind, short_and_deep_calls)
 	cr_expect(!strstr(written, "len"), "%s", written);
 }
 
+static void lines_were_recorded(void)
+{
+	fixture_meta(fixture, process,
+		     "{\"type\":\"process\",\"process\":%u,\"pid\":10,\"ppid\":1,\"clock_kind\":0,\"clock_shift\":0,"
+		     "\"start_ticks\":0,\"argv\":[\"python\",\"a b.py\"],\"events\":[\"call\",\"line\"]}",
+		     process);
+}
+
+/* Time goes to the line that runs, calls to the line they are made at. */
+Test(callgrind, lines)
+{
+	lines_were_recorded();
+	event(WIRE_CALL, 1, 5);
+	event(WIRE_LINE, 8, 1);
+	event(WIRE_CALL, 2, 2);
+	event(WIRE_LINE, 10, 100);
+	event(WIRE_RETURN, 2, 10);
+	event(WIRE_LINE, 9, 3);
+	event(WIRE_LINE, 8, 4);
+	event(WIRE_RETURN, 1, 5);
+	export(false);
+	expect_text("event: Hits", "event: Hits : Line events\npositions: line\n\npid: 10\npart: 1\nthread: 1\n"
+				   "events: ns Calls Hits\n"
+				   "\nob=(1) process 10\nfl=(1) ~\nfn=(1) thread 11 of process 10, Main\n"
+				   "cob=(2) mod\ncfl=(3) a.py\ncfn=(2) A.f:7\ncalls=1 7\n0 125 2 4\n"
+				   "\nob=(2)\nfl=(3)\nfn=(2)\n7 1 1\n8 10 0 2\n"
+				   "cob=(2)\ncfl=(3)\ncfn=(3) g:9\ncalls=1 9\n8 110 1 1\n9 4 0 1\n"
+				   "\nob=(2)\nfl=(3)\nfn=(3)\n9 100 1\n10 10 0 1\n");
+}
+
+/* The lines of a function that is left out are not those of its caller. */
+Test(callgrind, lines_of_hidden_functions)
+{
+	lines_were_recorded();
+	cr_assert(select_take(&choice, "export", SELECT_EXCLUDE, "A.f"));
+	event(WIRE_CALL, 2, 5);
+	event(WIRE_LINE, 10, 1);
+	event(WIRE_CALL, 1, 1);
+	event(WIRE_LINE, 8, 1);
+	event(WIRE_CALL, 3, 1);
+	event(WIRE_LINE, 11, 1);
+	event(WIRE_RETURN, 3, 1);
+	event(WIRE_LINE, 9, 1);
+	event(WIRE_RETURN, 1, 1);
+	event(WIRE_LINE, 11, 1);
+	event(WIRE_RETURN, 2, 20);
+	export(false);
+	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n9 1 1\n10 6 0 1\ncob=(2)\ncfl=(4)");
+	expect_text("\n11 20 0 1\n", "\n11 20 0 1\n\nob=(2)\nfl=(4)\nfn=(3)\n9 1 1\n11 1 0 1\n");
+}
+
+/* A generator goes on where it yielded; a line without a function on the stack belongs to nobody. */
+Test(callgrind, lines_of_generators)
+{
+	lines_were_recorded();
+	event(WIRE_LINE, 3, 1);
+	event(WIRE_CALL, 1, 5);
+	event(WIRE_LINE, 8, 1);
+	event(WIRE_YIELD, 1, 10);
+	event(WIRE_RESUME, 1, 5);
+	event(WIRE_LINE, 9, 30);
+	event(WIRE_RETURN, 1, 1);
+	export(false);
+	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n7 1 2\n8 40 0 1\n9 1 0 1\n");
+}
+
+/* Calls that are too short to be shown take their lines with them: time is by function then. */
+Test(callgrind, lines_and_short_calls)
+{
+	lines_were_recorded();
+	choice.min_duration_ns = 5;
+	event(WIRE_CALL, 1, 5);
+	event(WIRE_LINE, 8, 1);
+	event(WIRE_CALL, 2, 2);
+	event(WIRE_LINE, 10, 1);
+	event(WIRE_RETURN, 2, 1);
+	event(WIRE_RETURN, 1, 5);
+	export(false);
+	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n7 10 1\n");
+}
+
 /* A source that is missing costs a line, the zip is made. What is no file is not looked for. */
 Test(callgrind, zip_names_missing_sources)
 {

@@ -5,7 +5,8 @@ import re
 import subprocess
 import sys
 
-ROW = re.compile(r"^\s*([\d,.]+)\s+([\d,.]+)\s+(.*) \[(.*?)\]$")
+# The third number is there where lines were recorded.
+ROW = re.compile(r"^\s*([\d,.]+)\s+([\d,.]+)\s+(?:[\d,.]+\s+)?(.*) \[(.*?)\]$")
 PLACE = re.compile(r"^(.*):([^:]*):(\d+)(_\d+)?$")
 
 
