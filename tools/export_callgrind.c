@@ -33,6 +33,8 @@ struct callgrind {
 	struct output *output;
 	bool relative; /* names of files: as they are in the zip */
 	uint32_t parts;
+	const struct trace_process *process; /* of the last part */
+	uint32_t thread;		     /* its index there */
 	/* The last part in which the name was written, by number. */
 	uint32_t *functions;
 	uint32_t functions_allocated;
@@ -212,12 +214,16 @@ static void put_command(struct output *output, const struct trace_process *proce
 	output_char(output, '\n');
 }
 
-static uint32_t number_in_process(const struct visit *visit)
+/* From 1 on. Threads are visited in the order in which the process has them. */
+static uint32_t number_in_process(struct callgrind *callgrind, const struct visit *visit)
 {
-	uint32_t i = 0;
+	const struct trace_process *process = visit->process;
+	uint32_t i = callgrind->process == process ? callgrind->thread : 0;
 
-	while (i < visit->process->thread_count && visit->process->threads[i] != visit->thread->number)
+	while (i < process->thread_count && process->threads[i] != visit->thread->number)
 		i++;
+	callgrind->process = process;
+	callgrind->thread = i;
 	return i + 1;
 }
 
@@ -234,7 +240,7 @@ static void put_header(struct callgrind *callgrind, const struct line_costs *cos
 		output_string(output, "positions: line\n");
 	}
 	output_format(output, "\npid: %lld\npart: %u\nthread: %u\nevents: %s\n", (long long)visit->process->pid,
-		      visit->process->number + 1, number_in_process(visit), EVENT_NAMES(costs->by_line));
+		      visit->process->number + 1, number_in_process(callgrind, visit), EVENT_NAMES(costs->by_line));
 }
 
 static int callgrind_thread(void *owner, struct line_costs *costs, const struct visit *visit)

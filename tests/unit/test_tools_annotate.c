@@ -102,7 +102,7 @@ static void four_seconds(void)
 }
 
 #define HEADING                                                                                                        \
-	"Line #|      Hits|         Time| Time per hit|      %|Source code\n"                                          \
+	"Line #|      Hits|         Time| Time per hit|      %%|Source code\n"                                         \
 	"------+----------+-------------+-------------+-------+-----------\n"
 
 static void expect_text(const char *format, const char *name)
