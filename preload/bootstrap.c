@@ -101,8 +101,10 @@ void bootstrap_thread(void)
 	if (begin_recording() && calls_possible) {
 		if (python.monitoring)
 			done = monitor_interpreter();
-		else
+		else {
 			hooks_profile_set();
+			hooks_line_set();
+		}
 	}
 	if (done)
 		thread_self.hooked_state = state;
@@ -124,8 +126,10 @@ void bootstrap_new_state(const void *value)
 
 	if (!calls_possible || state != value || thread_self.entered)
 		return;
-	if (hooks_profile_set_new(state))
-		thread_self.hooked_state = state;
+	if (!hooks_profile_set_new(state))
+		return;
+	hooks_line_set_new(state);
+	thread_self.hooked_state = state;
 }
 
 /*

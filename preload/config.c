@@ -21,7 +21,7 @@ struct config config;
 static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,   ENV_SOCKET, ENV_EVENTS, ENV_RING_SIZE,
 					  ENV_ON_FULL, ENV_CHILDREN, ENV_LOG,	 ENV_SESSION};
 
-static const char *const event_names[] = {"call", "c_call", "exception", "mem"};
+static const char *const event_names[] = {"call", "c_call", "exception", "mem", "line"};
 
 #define ON_FULL_DEFAULT_MS 1000
 #define ON_FULL_MAX_MS 60000
@@ -66,13 +66,14 @@ static unsigned read_events(bool complain)
 
 		if (!event) {
 			complain_of(complain, ENV_EVENTS, value,
-				    "a list, with commas, of call, c_call, exception, mem");
+				    "a list, with commas, of call, c_call, exception, mem, line");
 			return all;
 		}
 		events |= event;
 		p += length + (p[length] == ',');
 	}
-	return events;
+	/* A line event says the line only: its function is the one on top of the stack. */
+	return events & EVENT_LINE ? events | EVENT_CALL : events;
 }
 
 /* "<digits>[KMG]" in bytes; 0 if it is not that. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8 };
+enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8, EVENT_LINE = 16 };
 
 struct config {
 	bool enabled;	     /* EVPROF */

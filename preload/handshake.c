@@ -139,11 +139,11 @@ static void add_string(struct text *text, const char *name, const char *value)
 
 static void add_events(struct text *text)
 {
-	static const char *const names[] = {"call", "c_call", "exception", "mem"};
+	static const char *const names[] = {"call", "c_call", "exception", "mem", "line"};
 	const char *comma = "";
 
 	text_add(text, ",\"events\":[");
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (config.events & 1u << i) {
 			text_add(text, "%s\"%s\"", comma, names[i]);
 			comma = ",";

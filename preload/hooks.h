@@ -3,6 +3,7 @@
  *
  *   hooks_profile.c      calls and returns by PyEval_SetProfile, until 3.11
  *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12
+ *   hooks_line.c         lines, where they are asked for, by PyEval_SetTrace or for hooks_monitoring.c
  *   hooks_memory.c       allocations by PyMem_SetAllocator
  */
 #ifndef PRELOAD_HOOKS_H
@@ -18,6 +19,15 @@ void hooks_profile_set(void);
  * the GIL. False: this version's layout is not known, or nothing is wanted.
  */
 bool hooks_profile_set_new(struct thread_state *state);
+
+/* Sets the trace function of the current thread state, if line events are wanted and the program has none. GIL held. */
+void hooks_line_set(void);
+
+/* As hooks_profile_set_new(), which comes first. */
+void hooks_line_set_new(struct thread_state *state);
+
+/* Records that the running function comes to a line. GIL held. */
+void hooks_line_record(long line);
 
 /* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
 int hooks_monitoring_set(void);

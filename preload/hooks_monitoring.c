@@ -169,6 +169,7 @@ CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
 CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
 CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
 CALLBACK(on_raise, record_exception(arguments[2]))
+CALLBACK(on_line, hooks_line_record(python.PyLong_AsLong(arguments[1])))
 
 static const struct {
 	const char *event;
@@ -181,6 +182,7 @@ static const struct {
     {"PY_YIELD", on_yield, EVENT_CALL, true},	  {"PY_UNWIND", on_unwind, EVENT_CALL, true},
     {"CALL", on_call, EVENT_C_CALL, true},	  {"C_RETURN", on_c_return, EVENT_C_CALL, false},
     {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_EXCEPTION, true},
+    {"LINE", on_line, EVENT_LINE, true},
 };
 
 static struct object *make_type(void)

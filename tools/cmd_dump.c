@@ -28,6 +28,7 @@ static const char help_text[] =
     "  call, resume, throw, return, yield, unwind, frame    name (qualified where known), file:line\n"
     "  c_call, c_return, c_exception    {name as cProfile has it}\n"
     "  exception                        type\n"
+    "  line                             number\n"
     "  malloc, calloc                   address, size, domain (raw, mem, obj)\n"
     "  realloc                          address, size, domain, old address\n"
     "  free                             address, -, domain\n"

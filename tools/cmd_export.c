@@ -14,6 +14,7 @@ static const struct export_format formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
     {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", export_pstats},
     {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", export_perfetto},
+    {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", export_callgrind},
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -28,7 +29,7 @@ static void print_help(void)
 	       "\n"
 	       "  -f, --format FORMAT   one of\n");
 	for (i = 0; i < FORMATS; i++)
-		printf("                          %-8s %s\n", formats[i].name, formats[i].summary);
+		printf("                          %-9s %s\n", formats[i].name, formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
 	       "%s"
@@ -88,11 +89,10 @@ static int export(const struct export_format *format, struct export *export, con
 
 int cmd_export(int argc, char **argv)
 {
-	static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-						{"output", required_argument, NULL, 'o'},
-						SELECT_OPTIONS,
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    {"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
+	    {"zip", no_argument, NULL, 'z'},	      SELECT_OPTIONS,
+	    {"help", no_argument, NULL, 'h'},	      {0}};
 	struct select select = {0};
 	struct export request = {.select = &select};
 	int status = TRACE_EXIT_FAILED;
@@ -114,6 +114,8 @@ int cmd_export(int argc, char **argv)
 			format = find_format(optarg);
 		else if (option == 'o')
 			to = optarg;
+		else if (option == 'z')
+			request.zip = true;
 		else {
 			verb_misused("export", "the option %s is not known or lacks its value", argv[optind - 1]);
 			goto done;
@@ -123,6 +125,8 @@ int cmd_export(int argc, char **argv)
 	}
 	if (optind != argc - 1)
 		verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
+	else if (request.zip && format->write != export_callgrind)
+		verb_misused("export", "--zip is for the format callgrind");
 	else if (!to)
 		verb_misused("export", "-o FILE is missing (- for stdout)");
 	else

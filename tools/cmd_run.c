@@ -34,7 +34,7 @@ static const char help_text[] =
     "\n"
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
-    "      --events LIST       of call, c_call, exception, mem\n"
+    "      --events LIST       of call, c_call, exception, mem (all of these), line\n"
     "      --ring-size BYTES   buffer of each thread\n"
     "      --on-full WHAT      when a buffer is full: wait or drop\n"
     "      --no-children       do not follow child processes\n"

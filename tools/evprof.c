@@ -18,6 +18,7 @@ static const struct verb {
     {"info", cmd_info, "what is in a trace: processes, threads, events, losses"},
     {"dump", cmd_dump, "every event, one a line"},
     {"export", cmd_export, "write a trace in a format of other tools"},
+    {"annotate", cmd_annotate, "the sources with calls and times beside each line"},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

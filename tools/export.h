@@ -13,6 +13,7 @@ struct export
 {
 	struct trace *trace;
 	const struct select *select;
+	bool zip; /* callgrind only: in a zip, with the sources */
 };
 
 struct export_format {
@@ -25,5 +26,6 @@ struct export_format {
 int export_chrome(const struct export *export, struct output *output, struct progress *progress);
 int export_pstats(const struct export *export, struct output *output, struct progress *progress);
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress);
+int export_callgrind(const struct export *export, struct output *output, struct progress *progress);
 
 #endif

@@ -32,7 +32,8 @@
 
 struct replay_frame {
 	uint32_t key;
-	uint8_t kind; /* of the event that pushed it; WIRE_FRAME: it was running when the stack was taken */
+	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: it was running when the stack was taken */
+	uint32_t hidden : 24; /* so many hidden functions run above it, below the next frame */
 	uint64_t start;
 	uint64_t inner; /* for the owner: ticks spent in what it called */
 	uint64_t owner; /* for the owner */
@@ -116,10 +117,25 @@ static inline void replay_push(struct replay *replay, uint32_t key, unsigned kin
 	frame = &replay->frames[replay->depth++];
 	frame->key = key;
 	frame->kind = (uint8_t)kind;
+	frame->hidden = 0;
 	frame->start = replay->now;
 	frame->inner = 0;
 	replay->open[key]++;
 	sink->push(owner, replay, frame);
+}
+
+/* A function that is hidden begins or ends. */
+static inline void replay_note_hidden(struct replay *replay, bool begins)
+{
+	struct replay_frame *top;
+
+	if (!replay->depth)
+		return;
+	top = &replay->frames[replay->depth - 1];
+	if (begins)
+		top->hidden++;
+	else if (top->hidden)
+		top->hidden--;
 }
 
 /* The frame is off the stack, and its key no longer counted as open, when the sink hears of it. */
@@ -177,6 +193,8 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	case WIRE_FRAME:
 		if (!replay_hides(replay, replay_key_of(replay, head)))
 			replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
+		else
+			replay_note_hidden(replay, true);
 		return 0;
 	case WIRE_SWITCH:
 		replay_switch(replay, extra, sink, owner);
@@ -221,9 +239,11 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 		if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION) {
 			uint32_t key = replay_key_of(replay, head);
 
+			bool begins = kind <= WIRE_THROW || kind == WIRE_C_CALL;
+
 			if (replay_hides(replay, key))
-				continue;
-			if (kind <= WIRE_THROW || kind == WIRE_C_CALL)
+				replay_note_hidden(replay, begins);
+			else if (begins)
 				replay_push(replay, key, kind, sink, owner);
 			else if (replay->depth && replay->frames[replay->depth - 1].key == key)
 				replay_pop(replay, kind, sink, owner);

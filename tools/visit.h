@@ -77,6 +77,15 @@ static inline uint32_t visit_keys(const struct visit *visit)
 	return visit->replay.keys;
 }
 
+/* Does the top of the shown stack run, and not something above it that was not chosen? For line events. */
+static inline bool visit_top_runs(const struct visit *visit)
+{
+	const struct replay *replay = &visit->replay;
+
+	return visit->shown && visit->shown == visit->depth && visit->depth == replay->depth &&
+	       !replay->frames[replay->depth - 1].hidden;
+}
+
 static inline const struct wire_definition *visit_definition(const struct visit *visit, uint32_t key)
 {
 	return trace_name(key & 1 ? &visit->process->functions : &visit->process->codes, key / 2);

@@ -67,9 +67,9 @@ enum wire_kind {
 	WIRE_EXIT = 25,		 /* argument: WIRE_EXIT_KNOWN and the status, or 0 */
 	WIRE_MARK = 26,		 /* mark id: evprof_mark() */
 	WIRE_PAUSE = 27,	 /* argument: 1 recording was stopped by the program, 0 started again */
-	/* 28: lines, see hooks_line.c */
-	WIRE_SWITCH = 29, /* extra words: the greenlet that goes on, and the one that stops */
-	WIRE_KINDS = 30,  /* kinds known to this version; 30 and 31 are free */
+	WIRE_LINE = 28,		 /* line number: the function on top of the call stack comes to that line */
+	WIRE_SWITCH = 29,	 /* extra words: the greenlet that goes on, and the one that stops */
+	WIRE_KINDS = 30,	 /* kinds known to this version; 30 and 31 are free */
 };
 
 #define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */

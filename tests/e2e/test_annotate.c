@@ -1,0 +1,98 @@
+/*
+ * test_annotate.c - evprof annotate: hits and calls against the report's counts, and the table as a user sees it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* What a verb writes, in a file of the trace's directory. */
+static char *kept(const struct outcome *outcome, const char *name, const struct outcome *told)
+{
+	char *path = text("%s/%s", outcome->directory, name);
+
+	expect(told, told->status == 0, "the tool ends with 0");
+	file_write(path, told->out, told->out_bytes);
+	return path;
+}
+
+static void judge(const struct outcome *outcome)
+{
+	char *annotated = kept(outcome, "annotated.json", tool("annotate", "--format", "json", outcome->trace));
+	char *report = kept(outcome, "report.json", tool("report", "--json", outcome->trace));
+	struct outcome *judged =
+	    run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_annotate.py", annotated, report});
+
+	expect(judged, judged->status == 0, "annotate says what report says");
+}
+
+SCENARIO(annotate, counts, SUPPORTED)
+{
+	judge(run(.python = python, .args = {"@known.py"}));
+	judge(run(.python = python, .args = {"@threads.py"}));
+}
+
+/* Each line as often as sys.settrace says, in both threads; calls and time at their lines. */
+SCENARIO(annotate, lines, SUPPORTED)
+{
+	struct outcome *logged = run(.python = python, .how = JOB_BARE, .args = {"@lines.py", "log"});
+	struct outcome *outcome =
+			   run(.python = python, .args = {"@lines.py"}, .env = {"EVPROF_EVENTS=call,c_call,line"}),
+		       *judged;
+	char *log = text("%s/log.json", outcome->directory);
+	char *annotated = kept(outcome, "annotated.json", tool("annotate", "--format", "json", outcome->trace));
+
+	json_decref(expect_trace(outcome, 1));
+	file_write(log, logged->out, logged->out_bytes);
+	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_lines.py", annotated, log});
+	expect(judged, judged->status == 0, "annotate says what sys.settrace says");
+}
+
+/* A program with a tracer of its own gets what it gets without evprof. */
+SCENARIO(annotate, own_tracer, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@lines.py", "log"});
+	struct outcome *profiled =
+	    run(.python = python, .args = {"@lines.py", "log"}, .env = {"EVPROF_EVENTS=call,line"});
+
+	expect_same(bare, profiled);
+	json_decref(expect_trace(profiled, 1));
+}
+
+/* Only where they are asked for; and the calls come along, without which lines say nothing. */
+SCENARIO(annotate, lines_are_asked_for, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"}), *dump;
+	json_t *info = expect_trace(outcome, 1);
+
+	expect(outcome, info_events(info, "line") == 0, "no line events unless they are asked for");
+	json_decref(info);
+	outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_EVENTS=line"});
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "line") > 2000 && info_events(info, "call") > 1000, "lines, and calls");
+	expect(outcome, info_events(info, "malloc") == 0 && info_events(info, "c_call") == 0, "and nothing else");
+	json_decref(info);
+	dump = tool("dump", outcome->trace);
+	expect(dump, strstr(dump->out, "\tline\t6\n"), "dump shows them with their number");
+}
+
+SCENARIO(annotate, table, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+	struct outcome *told = tool("annotate", outcome->trace, "known.py");
+
+	expect(told, told->status == 0 && !*told->err, "annotate ends with 0 and complains of nothing");
+	expect(told,
+	       strstr(told->out, "Line #|      Hits|         Time| Time per hit|      %|Source code\n"
+				 "------+----------+-------------+-------------+-------+-----------\n"),
+	       "the heading is there");
+	expect(told, strstr(told->out, "\n     5|      1000|") && strstr(told->out, "%|def leaf():\n"),
+	       "leaf was called 1000 times");
+	expect(told, strstr(told->out, "\n(call)|      1000|") && strstr(told->out, "known.py:5 leaf\n"),
+	       "from one function");
+	expect(told, strstr(told->out, "\n     7|         0|            0|            0|  0.00%|\n"),
+	       "an empty line stands for itself");
+	told = tool("annotate", outcome->trace, "nothing.py");
+	expect(told, told->status == 0 && strstr(told->err, "none of these files ran"), "a file that did not run");
+}

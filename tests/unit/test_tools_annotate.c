@@ -1,0 +1,253 @@
+/*
+ * test_tools_annotate.c - the annotated sources of small traces: the table, the JSON, what is chosen, what is missing.
+ */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/verbs.h"
+#include "trace_fixture.h"
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *path;
+static char *said; /* stdout of the last run */
+static char source[] = "/tmp/annotate.XXXXXX";
+
+static void set_up(void)
+{
+	FILE *file = fdopen(mkstemp(source), "w");
+
+	fputs("import os\r\n\tdef f(): return \"\\\\\"  \n\x1b[31m\xff\n", file);
+	fclose(file);
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, 1, source, 1, "<module>");
+	fixture_code(fixture, process, 2, source, 2, "f");
+	fixture_code(fixture, process, 3, source, 6, "late");
+	fixture_code(fixture, process, 4, "/nonexistent/gone.py", 40, "gone");
+	fixture_code(fixture, process, 5, "<string>", 1, "<module>");
+	fixture_function(fixture, process, 1, "", "len", "builtins");
+	thread = fixture_thread(fixture, process, 11, 1000);
+}
+
+static void tear_down(void)
+{
+	if (path)
+		unlink(path);
+	unlink(source);
+	free(path);
+	free(said);
+	fixture_free(fixture);
+}
+
+TestSuite(annotate, .init = set_up, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, thread, kind, argument, ticks);
+}
+
+/* Runs the verb over the fixture's trace; "TRACE" in the arguments is its path. */
+static int annotate(const char *arguments)
+{
+	char *words[16] = {(char *)"annotate"}, *copy = strdup(arguments), *state = NULL;
+	int count = 1, before = dup(STDOUT_FILENO), status;
+	FILE *file = tmpfile();
+	long size;
+
+	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
+		words[count++] = strcmp(word, "TRACE") == 0 ? path : word;
+	fflush(stdout);
+	dup2(fileno(file), STDOUT_FILENO);
+	optind = 0;
+	status = cmd_annotate(count, words);
+	fflush(stdout);
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	size = lseek(fileno(file), 0, SEEK_END);
+	free(said);
+	said = calloc(1, (size_t)size + 1);
+	cr_assert(pread(fileno(file), said, (size_t)size, 0) == size);
+	fclose(file);
+	free(copy);
+	return status;
+}
+
+static void finish(void)
+{
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	cr_redirect_stderr();
+}
+
+/* <module> 1.5 s of its own, f 0.5 s and twice, len 1 s, gone 1 s: 4 s in all. */
+static void four_seconds(void)
+{
+	event(WIRE_CALL, 1, 0);
+	event(WIRE_CALL, 2, 500000000);
+	event(WIRE_RETURN, 2, 250000000);
+	event(WIRE_CALL, 2, 500000000);
+	event(WIRE_RETURN, 2, 250000000);
+	event(WIRE_C_CALL, 1, 0);
+	event(WIRE_C_RETURN, 1, 1000000000);
+	event(WIRE_RETURN, 1, 500000000);
+	event(WIRE_CALL, 4, 0);
+	event(WIRE_RETURN, 4, 1000000000);
+}
+
+#define HEADING                                                                                                        \
+	"Line #|      Hits|         Time| Time per hit|      %%|Source code\n"                                         \
+	"------+----------+-------------+-------------+-------+-----------\n"
+
+static void expect_text(const char *format, const char *name)
+{
+	char *text = NULL;
+
+	cr_assert(asprintf(&text, format, name) > 0);
+	cr_expect(strstr(said, text), "expected\n%s\nin\n%s", text, said);
+	free(text);
+}
+
+Test(annotate, table)
+{
+	four_seconds();
+	finish();
+	cr_expect(annotate("TRACE") == 0);
+	expect_text("Command line: python a b.py\nTotal duration: 4s\nBy function:%s", "");
+	expect_text("File: %s\nFile duration: 2s (50.00%%)\n" HEADING
+		    "     1|         1|          1.5|          1.5| 37.50%%|import os\n"
+		    "(call)|         1|            1|            1| 25.00%%|# ~:0 <built-in method builtins.len>\n",
+		    source);
+	expect_text("(call)|         2|          0.5|         0.25| 12.50%%|# %s:2 f\n"
+		    "     2|         2|          0.5|         0.25| 12.50%%|\tdef f(): return \"\\\\\"\n"
+		    "     3|         0|            0|            0|  0.00%%|\\u001b[31m\\xff\n",
+		    source);
+	expect_text("File: %s\nFile duration: 1s (25.00%%)\n" HEADING
+		    "    40|         1|            1|            1| 25.00%%|\n",
+		    "/nonexistent/gone.py");
+	cr_expect(strstr(said, source) < strstr(said, "gone.py"), "the longest comes first");
+}
+
+Test(annotate, missing_source_is_named)
+{
+	char text[1024] = {0};
+
+	four_seconds();
+	event(WIRE_CALL, 5, 1);
+	finish();
+	cr_expect(annotate("TRACE") == 0);
+	fflush(stderr);
+	cr_expect(fread(text, 1, sizeof(text) - 1, cr_get_redirected_stderr()) > 0);
+	cr_expect_str_eq(text,
+			 "evprof annotate: the source /nonexistent/gone.py is not shown: No such file or directory\n");
+	expect_text("File: %s\n", "<string>");
+}
+
+/* The source is shorter than it was. */
+Test(annotate, lines_behind_the_end)
+{
+	event(WIRE_CALL, 3, 0);
+	event(WIRE_RETURN, 3, 1000);
+	finish();
+	cr_expect(annotate("TRACE") == 0);
+	expect_text("|\\u001b[31m\\xff\n     6|         1|        1e-06|        1e-06|100.00%%|\n%s", "");
+}
+
+Test(annotate, files)
+{
+	four_seconds();
+	finish();
+	cr_expect(annotate("TRACE gone.py") == 0);
+	cr_expect(strstr(said, "gone.py") && !strstr(said, source));
+	cr_expect(annotate("TRACE /tmp/annotate.*") == 0);
+	cr_expect(!strstr(said, "gone.py") && strstr(said, source));
+	cr_expect(annotate("TRACE one.py") == 0);
+	cr_expect(!strstr(said, "File:"), "the end of a name is no file");
+}
+
+Test(annotate, json)
+{
+	json_t *root, *file, *line;
+
+	four_seconds();
+	finish();
+	cr_expect(annotate("--format json TRACE") == 0);
+	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+	cr_assert(root, "%s", said);
+	cr_expect_str_eq(json_string_value(json_object_get(root, "by")), "function");
+	cr_expect(json_integer_value(json_object_get(root, "duration_ns")) == 4000000000);
+	file = json_array_get(json_object_get(root, "files"), 0);
+	cr_expect_str_eq(json_string_value(json_object_get(file, "file")), source);
+	cr_expect(json_integer_value(json_object_get(file, "own_ns")) == 2000000000);
+	line = json_array_get(json_object_get(file, "lines"), 1);
+	cr_expect(json_integer_value(json_object_get(line, "line")) == 2);
+	cr_expect(json_integer_value(json_object_get(line, "hits")) == 2);
+	cr_expect_str_eq(json_string_value(json_object_get(line, "source")), "\tdef f(): return \"\\\\\"");
+	line = json_array_get(json_object_get(file, "lines"), 0);
+	line = json_array_get(json_object_get(line, "calls"), 0);
+	cr_expect_str_eq(json_string_value(json_object_get(line, "function")), "<built-in method builtins.len>");
+	cr_expect(json_integer_value(json_object_get(line, "total_ns")) == 1000000000);
+	file = json_array_get(json_object_get(root, "files"), 1);
+	line = json_array_get(json_object_get(file, "lines"), 0);
+	cr_expect(json_is_null(json_object_get(line, "source")));
+	json_decref(root);
+}
+
+Test(annotate, by_thread)
+{
+	json_t *root, *threads;
+
+	four_seconds();
+	thread = fixture_thread(fixture, process, 12, 1000);
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 12, 0, "", "second", "", "");
+	event(WIRE_CALL, 2, 0);
+	event(WIRE_RETURN, 2, 1000000000);
+	fixture_thread(fixture, process, 13, 1000);
+	finish();
+	cr_expect(annotate("--by thread TRACE") == 0);
+	expect_text("Thread: 11 of process 10\nFile: %s\nFile duration: 2s (50.00%%)\n", source);
+	expect_text("Thread: 12 of process 10, second\nFile: %s\nFile duration: 1s (25.00%%)\n", source);
+	cr_expect(!strstr(said, "Thread: 13"), "nothing ran there");
+	cr_expect(annotate("--by thread --format json TRACE") == 0);
+	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+	cr_assert(root, "%s", said);
+	threads = json_object_get(root, "threads");
+	cr_expect(json_array_size(threads) == 2);
+	cr_expect(json_integer_value(json_object_get(json_array_get(threads, 1), "tid")) == 12);
+	json_decref(root);
+	cr_expect(annotate("--thread 12 TRACE") == 0);
+	expect_text("File: %s\nFile duration: 1s (25.00%%)\n", source);
+}
+
+Test(annotate, nothing_ran)
+{
+	json_t *root;
+
+	finish();
+	cr_expect(annotate("TRACE") == 0);
+	expect_text("Total duration: 0s\n%s", "");
+	cr_expect(annotate("--format json --by thread TRACE") == 0);
+	root = json_loads(said, 0, NULL);
+	cr_expect(root && json_array_size(json_object_get(root, "threads")) == 0);
+	json_decref(root);
+}
+
+Test(annotate, mistakes_end_with_2)
+{
+	static const char *const wrong[] = {"",
+					    "--nonsense TRACE",
+					    "/nonexistent",
+					    "--by function TRACE",
+					    "--format xml TRACE",
+					    "-o /nonexistent/file TRACE"};
+
+	finish();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		cr_expect(annotate(wrong[i]) == 2, "annotate %s", wrong[i]);
+}
