@@ -12,6 +12,11 @@
 
 static const struct export_format formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
+    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", export_folded},
+    {"speedscope", "speedscope's JSON with every call", export_speedscope},
+    {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", export_speedscope_sampled},
+    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", export_pprof},
+    {"firefox", "processed profile JSON, for profiler.firefox.com", export_firefox},
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -26,7 +31,7 @@ static void print_help(void)
 	       "\n"
 	       "  -f, --format FORMAT   one of\n");
 	for (i = 0; i < FORMATS; i++)
-		printf("                          %-8s %s\n", formats[i].name, formats[i].summary);
+		printf("                          %-18s %s\n", formats[i].name, formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
 	       "%s"

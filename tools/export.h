@@ -23,5 +23,10 @@ struct export_format {
 };
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress);
+int export_folded(const struct export *export, struct output *output, struct progress *progress);
+int export_speedscope(const struct export *export, struct output *output, struct progress *progress);
+int export_speedscope_sampled(const struct export *export, struct output *output, struct progress *progress);
+int export_pprof(const struct export *export, struct output *output, struct progress *progress);
+int export_firefox(const struct export *export, struct output *output, struct progress *progress);
 
 #endif
