@@ -18,6 +18,8 @@ static const struct verb {
     {"info", cmd_info, "what is in a trace: processes, threads, events, losses"},
     {"dump", cmd_dump, "every event, one a line"},
     {"export", cmd_export, "write a trace in a format of other tools"},
+    {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
+    {"check", cmd_check, "hold a trace against limits, for CI"},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

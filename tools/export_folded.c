@@ -44,15 +44,6 @@ static void put_name(struct output *output, struct text name)
 	}
 }
 
-static struct text base_name(struct text file)
-{
-	const char *slash = memrchr(file.at, '/', file.length);
-
-	if (!slash || slash + 1 == file.at + file.length)
-		return file;
-	return (struct text){slash + 1, (size_t)(file.at + file.length - slash - 1)};
-}
-
 static int put_function(struct folded *folded, const struct visit *visit, uint32_t key)
 {
 	uint32_t number = stack_functions_find(&folded->functions, visit, key);
@@ -66,7 +57,7 @@ static int put_function(struct folded *folded, const struct visit *visit, uint32
 	if (key & 1)
 		return 0;
 	output_string(folded->output, " (");
-	put_name(folded->output, base_name(function->file));
+	put_name(folded->output, stack_base_name(function->file));
 	if (function->line)
 		output_format(folded->output, ":%u", function->line);
 	output_char(folded->output, ')');

@@ -231,6 +231,15 @@ void stack_functions_done(struct stack_functions *functions)
 	memset(functions, 0, sizeof(*functions));
 }
 
+struct text stack_base_name(struct text file)
+{
+	const char *slash = file.length ? memrchr(file.at, '/', file.length) : NULL;
+
+	if (!slash || slash + 1 == file.at + file.length)
+		return file;
+	return (struct text){slash + 1, (size_t)(file.at + file.length - slash - 1)};
+}
+
 /* --- names of places --- */
 
 char *stack_process_name(const struct trace_process *process)

@@ -85,6 +85,9 @@ int stack_functions_process(struct stack_functions *functions, const struct visi
 uint32_t stack_functions_find(struct stack_functions *functions, const struct visit *visit, uint32_t key);
 void stack_functions_done(struct stack_functions *functions);
 
+/* The base name of a file: "b.py" of "/a/b.py". Points into it. */
+struct text stack_base_name(struct text file);
+
 /* --- names of places, to be freed; NULL where memory ran out --- */
 
 /* "app.py (4711)" */
