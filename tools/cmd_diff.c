@@ -164,11 +164,10 @@ static int list_sides(struct sides *sides, const struct tally *tally, bool quali
 	for (i = 0; i < tally->functions.count; i++) {
 		const struct stack_function *function = &tally->functions.at[i];
 		const struct label *label = &tally->functions.labels.at[i];
-		bool native = !function->line && text_same(function->file, text_of("~"));
 
 		sides->at[sides->count++] = (struct side){
 		    .file = function->file,
-		    .name = qualified || native ? text_of(function->name) : label->name,
+		    .name = qualified || function->native ? text_of(function->name) : label->name,
 		    .line = function->line,
 		    .label = label,
 		    .display = function->name,

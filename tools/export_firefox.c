@@ -35,7 +35,7 @@ enum { SPOOL_TIMES, SPOOL_WEIGHTS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL
 /* Strings that the whole profile shares; each has a number. */
 struct strings {
 	struct pairs numbers; /* hash: number + 1 */
-	char **at;
+	struct text *at;
 	uint32_t count;
 	uint32_t allocated;
 };
@@ -167,7 +167,7 @@ static uint64_t hash_text(struct text text)
 static bool reserve_string(struct strings *strings)
 {
 	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
-	char **grown;
+	struct text *grown;
 
 	if (strings->count < strings->allocated)
 		return true;
@@ -179,20 +179,22 @@ static bool reserve_string(struct strings *strings)
 	return true;
 }
 
-/* The number of a string, which holds no NUL; UINT32_MAX where memory ran out. */
+/* The number of a string; UINT32_MAX where memory ran out. */
 static uint32_t string_number(struct strings *strings, struct text text)
 {
 	uint64_t *number = pairs_make(&strings->numbers, hash_text(text));
+	char *copy;
 
 	if (!number || !reserve_string(strings))
 		return UINT32_MAX;
-	if (*number && text_same(text_of(strings->at[*number - 1]), text))
+	if (*number && text_same(strings->at[*number - 1], text))
 		return (uint32_t)*number - 1;
 	/* Two strings with one hash: the second is written each time it is met, which is allowed. */
-	strings->at[strings->count] = strndup(text.at ? text.at : "", text.length);
-	if (!strings->at[strings->count])
+	copy = malloc(text.length + 1);
+	if (!copy)
 		return UINT32_MAX;
-	strings->count++;
+	memcpy(copy, text.at ? text.at : "", text.length);
+	strings->at[strings->count++] = (struct text){copy, text.length};
 	if (!*number)
 		*number = strings->count;
 	return strings->count - 1;
@@ -203,7 +205,7 @@ static void strings_done(struct strings *strings)
 	uint32_t i;
 
 	for (i = 0; i < strings->count; i++)
-		free(strings->at[i]);
+		free((char *)strings->at[i].at);
 	free(strings->at);
 	pairs_done(&strings->numbers);
 }
@@ -238,7 +240,7 @@ static void firefox_push(void *owner, struct visit *visit, struct visit_frame *f
 {
 	struct firefox *firefox = owner;
 
-	change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame));
+	change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, frame->key));
 }
 
 static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
@@ -342,7 +344,7 @@ static void number_frames(struct firefox *firefox)
 
 	firefox->frame_count = 0;
 	for (i = 1; i < firefox->stacks.count; i++) {
-		uint32_t key = firefox->stacks.at[i].key;
+		uint32_t key = firefox->stacks.at[i].function;
 
 		if (firefox->frames[key])
 			continue;
@@ -359,7 +361,7 @@ static void put_stack_table(struct firefox *firefox)
 	output_string(firefox->output, ",\n\"stackTable\":{\"frame\":[");
 	for (i = 1; i < stacks->count; i++) {
 		output_string(firefox->output, i > 1 ? "," : "");
-		output_u64(firefox->output, firefox->frames[stacks->at[i].key] - 1);
+		output_u64(firefox->output, firefox->frames[stacks->at[i].function] - 1);
 	}
 	output_string(firefox->output, "],\"prefix\":[");
 	for (i = 1; i < stacks->count; i++) {
@@ -449,15 +451,6 @@ static int put_names(struct firefox *firefox, const struct visit *visit)
 	return 0;
 }
 
-/* A file's name up to a NUL, which no real one has. */
-static struct text file_of(const struct wire_definition *definition)
-{
-	struct text file = trace_string(definition, 0);
-
-	file.length = file.length ? strnlen(file.at, file.length) : 0;
-	return file;
-}
-
 static int put_files(struct firefox *firefox, const struct visit *visit)
 {
 	uint32_t i;
@@ -472,7 +465,7 @@ static int put_files(struct firefox *firefox, const struct visit *visit)
 			output_string(firefox->output, "null");
 			continue;
 		}
-		number = string_number(&firefox->strings, file_of(definition));
+		number = string_number(&firefox->strings, trace_string(definition, 0));
 		if (number == UINT32_MAX)
 			return -ENOMEM;
 		output_u64(firefox->output, number);
@@ -555,13 +548,12 @@ static int firefox_thread(void *owner, struct visit *visit)
 	return 0;
 }
 
-static int put_samples(struct firefox *firefox, const struct visit *visit)
+static int put_samples(struct firefox *firefox)
 {
 	int error;
 
 	/* One without a stack ends the last. */
 	firefox->stack = 0;
-	firefox->since_ns = visit->now_ns;
 	put_sample(firefox, 0);
 	output_string(firefox->output, "],\n\"time\":[");
 	error = spool_copy(&firefox->spools[SPOOL_TIMES], firefox->output);
@@ -580,7 +572,7 @@ static int firefox_thread_end(void *owner, struct visit *visit)
 	uint32_t i;
 
 	if (!error)
-		error = put_samples(firefox, visit);
+		error = put_samples(firefox);
 	number_frames(firefox);
 	put_stack_table(firefox);
 	put_frame_table(firefox, visit);
@@ -658,7 +650,7 @@ static void put_strings(struct firefox *firefox)
 	output_string(firefox->output, "\n],\n\"shared\":{\"stringArray\":[");
 	for (i = 0; i < firefox->strings.count; i++) {
 		output_string(firefox->output, i ? ",\n\"" : "\n\"");
-		output_json(firefox->output, text_of(firefox->strings.at[i]));
+		output_json(firefox->output, firefox->strings.at[i]);
 		output_char(firefox->output, '"');
 	}
 	output_string(firefox->output, "]}}\n");

@@ -44,42 +44,35 @@ static void put_name(struct output *output, struct text name)
 	}
 }
 
-static int put_function(struct folded *folded, const struct visit *visit, uint32_t key)
+static void put_function(struct output *output, const struct stack_function *function)
 {
-	uint32_t number = stack_functions_find(&folded->functions, visit, key);
-	const struct stack_function *function;
-
-	if (number == UINT32_MAX)
-		return -ENOMEM;
-	function = &folded->functions.at[number];
-	output_char(folded->output, ';');
-	put_name(folded->output, text_of(function->name));
-	if (key & 1)
-		return 0;
-	output_string(folded->output, " (");
-	put_name(folded->output, stack_base_name(function->file));
+	output_char(output, ';');
+	put_name(output, text_of(function->name));
+	if (function->native)
+		return;
+	output_string(output, " (");
+	put_name(output, stack_base_name(function->file));
 	if (function->line)
-		output_format(folded->output, ":%u", function->line);
-	output_char(folded->output, ')');
-	return 0;
+		output_format(output, ":%u", function->line);
+	output_char(output, ')');
 }
 
-static int put_stack(struct folded *folded, const struct visit *visit, const char *thread, struct stacks *stacks,
-		     uint32_t number)
+static int put_stack(struct folded *folded, const char *thread, struct stacks *stacks, uint32_t number)
 {
 	uint32_t length, i;
 	const uint32_t *path = stacks_path(stacks, number, &length);
-	int error = path ? 0 : -ENOMEM;
 
+	if (!path)
+		return -ENOMEM;
 	put_name(folded->output, text_of(folded->process));
 	output_char(folded->output, ';');
 	put_name(folded->output, text_of(thread));
-	for (i = 0; !error && i < length; i++)
-		error = put_function(folded, visit, stacks->at[path[i]].key);
+	for (i = 0; i < length; i++)
+		put_function(folded->output, &folded->functions.at[stacks->at[path[i]].function]);
 	output_char(folded->output, ' ');
 	output_u64(folded->output, stacks->at[number].own_ns);
 	output_char(folded->output, '\n');
-	return error ? error : folded->output->error;
+	return folded->output->error;
 }
 
 static int folded_process(void *owner, struct visit *visit)
@@ -88,7 +81,7 @@ static int folded_process(void *owner, struct visit *visit)
 
 	free(folded->process);
 	folded->process = stack_process_name(visit->process);
-	return folded->process ? stack_functions_process(&folded->functions, visit) : -ENOMEM;
+	return folded->process ? 0 : -ENOMEM;
 }
 
 static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks)
@@ -100,7 +93,7 @@ static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks
 
 	for (i = 1; !error && i < stacks->count; i++)
 		if (stacks->at[i].own_ns)
-			error = put_stack(folded, visit, thread, stacks, i);
+			error = put_stack(folded, thread, stacks, i);
 	free(thread);
 	return error;
 }
@@ -109,7 +102,7 @@ int export_folded(const struct export *export, struct output *output, struct pro
 {
 	static const struct stacks_visitor visitor = {folded_process, folded_thread};
 	struct folded folded = {.output = output};
-	int error = stacks_visit(export->trace, export->select, progress, &visitor, &folded);
+	int error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
 
 	stack_functions_done(&folded.functions);
 	free(folded.process);

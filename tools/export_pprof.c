@@ -316,21 +316,11 @@ static void put_function(struct pprof *pprof, uint32_t number)
 }
 
 /* Makes the stack's locations in packed, innermost first. */
-static int pack_locations(struct pprof *pprof, const struct visit *visit, const struct stacks *stacks, uint32_t stack)
+static void pack_locations(struct pprof *pprof, const struct stacks *stacks, uint32_t stack)
 {
 	pprof->packed.used = 0;
-	for (; stack; stack = stacks->at[stack].parent) {
-		uint32_t number = stack_functions_find(&pprof->functions, visit, stacks->at[stack].key);
-
-		if (number == UINT32_MAX)
-			return -ENOMEM;
-		if (number == pprof->functions_written) {
-			put_function(pprof, number);
-			pprof->functions_written++;
-		}
-		message_varint(&pprof->packed, (uint64_t)number + 1);
-	}
-	return 0;
+	for (; stack; stack = stacks->at[stack].parent)
+		message_varint(&pprof->packed, (uint64_t)stacks->at[stack].function + 1);
 }
 
 static void add_label(struct pprof *pprof, uint64_t key, unsigned field, uint64_t value)
@@ -344,10 +334,7 @@ static void add_label(struct pprof *pprof, uint64_t key, unsigned field, uint64_
 static int put_sample(struct pprof *pprof, const struct visit *visit, const struct stacks *stacks, uint32_t stack,
 		      uint64_t thread)
 {
-	int error = pack_locations(pprof, visit, stacks, stack);
-
-	if (error)
-		return error;
+	pack_locations(pprof, stacks, stack);
 	pprof->message.used = 0;
 	message_message(&pprof->message, SAMPLE_LOCATIONS, &pprof->packed);
 	pprof->packed.used = 0;
@@ -371,6 +358,8 @@ static int pprof_thread(void *owner, struct visit *visit, struct stacks *stacks)
 
 	if (stacks->count < 2)
 		return 0;
+	while (pprof->functions_written < pprof->functions.count)
+		put_function(pprof, pprof->functions_written++);
 	thread = put_string(pprof, text_of(name && name[0] ? name : "thread"));
 	for (i = 1; !error && i < stacks->count; i++)
 		if (stacks->at[i].own_ns || stacks->at[i].calls)
@@ -384,7 +373,7 @@ static int pprof_process(void *owner, struct visit *visit)
 
 	if (!pprof->mapped)
 		put_mapping(pprof, visit->process);
-	return stack_functions_process(&pprof->functions, visit);
+	return 0;
 }
 
 int export_pprof(const struct export *export, struct output *output, struct progress *progress)
@@ -395,7 +384,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 
 	if (!error) {
 		put_beginning(pprof, export->trace);
-		error = stacks_visit(export->trace, export->select, progress, &visitor, pprof);
+		error = stacks_visit(export->trace, export->select, progress, &pprof->functions, &visitor, pprof);
 		gzip_close(&pprof->gzip);
 	}
 	if (!error && pprof)

@@ -56,7 +56,7 @@ static int speedscope_process(void *owner, struct visit *visit)
 
 	free(speedscope->process);
 	speedscope->process = stack_process_name(visit->process);
-	return speedscope->process ? stack_functions_process(&speedscope->functions, visit) : -ENOMEM;
+	return speedscope->process ? 0 : -ENOMEM;
 }
 
 static void put_frames(struct speedscope *speedscope)
@@ -103,6 +103,14 @@ static void put_event(struct speedscope *speedscope, struct visit *visit, const 
 		visit_fail(visit, output->error);
 }
 
+static int evented_process(void *owner, struct visit *visit)
+{
+	struct speedscope *speedscope = owner;
+	int error = speedscope_process(owner, visit);
+
+	return error ? error : stack_functions_process(&speedscope->functions, visit);
+}
+
 static int evented_thread(void *owner, struct visit *visit)
 {
 	struct speedscope *speedscope = owner;
@@ -147,7 +155,7 @@ static int evented_thread_end(void *owner, struct visit *visit)
 
 /* --- sampled --- */
 
-static int put_sample(struct speedscope *speedscope, const struct visit *visit, struct stacks *stacks, uint32_t stack)
+static int put_sample(struct speedscope *speedscope, struct stacks *stacks, uint32_t stack)
 {
 	uint32_t length, i;
 	const uint32_t *path = stacks_path(stacks, stack, &length);
@@ -155,18 +163,14 @@ static int put_sample(struct speedscope *speedscope, const struct visit *visit, 
 	if (!path)
 		return -ENOMEM;
 	for (i = 0; i < length; i++) {
-		uint32_t number = stack_functions_find(&speedscope->functions, visit, stacks->at[path[i]].key);
-
-		if (number == UINT32_MAX)
-			return -ENOMEM;
 		output_char(speedscope->output, i ? ',' : '[');
-		output_u64(speedscope->output, number);
+		output_u64(speedscope->output, stacks->at[path[i]].function);
 	}
 	output_char(speedscope->output, ']');
 	return speedscope->output->error;
 }
 
-static int put_samples(struct speedscope *speedscope, const struct visit *visit, struct stacks *stacks)
+static int put_samples(struct speedscope *speedscope, struct stacks *stacks)
 {
 	int error = 0;
 	bool any = false;
@@ -178,7 +182,7 @@ static int put_samples(struct speedscope *speedscope, const struct visit *visit,
 			continue;
 		output_string(speedscope->output, any ? ",\n" : "\n");
 		any = true;
-		error = put_sample(speedscope, visit, stacks, i);
+		error = put_sample(speedscope, stacks, i);
 	}
 	output_string(speedscope->output, "],\n\"weights\":[");
 	any = false;
@@ -203,7 +207,7 @@ static int sampled_thread(void *owner, struct visit *visit, struct stacks *stack
 		return -ENOMEM;
 	output_string(speedscope->output, ",\"startValue\":0,\"endValue\":");
 	output_u64(speedscope->output, stacks_own_ns(stacks));
-	return put_samples(speedscope, visit, stacks);
+	return put_samples(speedscope, stacks);
 }
 
 /* --- all --- */
@@ -225,7 +229,7 @@ static void end_file(struct speedscope *speedscope)
 
 int export_speedscope(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct visitor visitor = {.process = speedscope_process,
+	static const struct visitor visitor = {.process = evented_process,
 					       .thread = evented_thread,
 					       .thread_end = evented_thread_end,
 					       .push = evented_push,
@@ -246,7 +250,7 @@ int export_speedscope_sampled(const struct export *export, struct output *output
 	int error;
 
 	begin_file(&speedscope, export);
-	error = stacks_visit(export->trace, export->select, progress, &visitor, &speedscope);
+	error = stacks_visit(export->trace, export->select, progress, &speedscope.functions, &visitor, &speedscope);
 	end_file(&speedscope);
 	return error;
 }

@@ -29,7 +29,7 @@ static bool reserve_node(struct stacks *stacks)
 	return true;
 }
 
-uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t key)
+uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function)
 {
 	uint64_t *number;
 	uint32_t latest;
@@ -38,14 +38,14 @@ uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t key)
 		return 0;
 	/* Most calls are the same as the one before of their caller. */
 	latest = stacks->at[parent].latest;
-	if (latest && stacks->at[latest].key == key)
+	if (latest && stacks->at[latest].function == function)
 		return latest;
-	number = pairs_make(&stacks->children, ((uint64_t)parent + 1) << 32 | key);
+	number = pairs_make(&stacks->children, ((uint64_t)parent + 1) << 32 | function);
 	if (!number)
 		return 0;
 	if (!*number) {
 		*number = stacks->count;
-		stacks->at[stacks->count++] = (struct stack_node){.parent = parent, .key = key};
+		stacks->at[stacks->count++] = (struct stack_node){.parent = parent, .function = function};
 	}
 	return stacks->at[parent].latest = (uint32_t)*number;
 }
@@ -97,74 +97,6 @@ void stacks_done(struct stacks *stacks)
 	memset(stacks, 0, sizeof(*stacks));
 }
 
-uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame)
-{
-	uint32_t parent = frame > visit->frames ? (uint32_t)frame[-1].user : 0;
-	uint32_t number = stacks_find(stacks, parent, frame->key);
-
-	if (!number)
-		visit_fail(visit, -ENOMEM);
-	frame->user = number;
-	return number;
-}
-
-/* --- counting --- */
-
-struct counting {
-	struct stacks stacks;
-	const struct stacks_visitor *visitor;
-	void *owner;
-};
-
-static int count_process(void *owner, struct visit *visit)
-{
-	struct counting *counting = owner;
-
-	return counting->visitor->process ? counting->visitor->process(counting->owner, visit) : 0;
-}
-
-static void count_push(void *owner, struct visit *visit, struct visit_frame *frame)
-{
-	struct counting *counting = owner;
-	uint32_t number = stacks_push(&counting->stacks, visit, frame);
-
-	if (number)
-		counting->stacks.at[number].calls += frame->kind != WIRE_FRAME;
-}
-
-static void count_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
-{
-	struct counting *counting = owner;
-
-	(void)how;
-	if (frame->user)
-		counting->stacks.at[frame->user].own_ns +=
-		    (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
-}
-
-static int count_thread_end(void *owner, struct visit *visit)
-{
-	struct counting *counting = owner;
-	int error = visit->error;
-
-	if (!error)
-		error = counting->visitor->thread(counting->owner, visit, &counting->stacks);
-	stacks_clear(&counting->stacks);
-	return error;
-}
-
-int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
-		 const struct stacks_visitor *visitor, void *owner)
-{
-	static const struct visitor counter = {
-	    .process = count_process, .thread_end = count_thread_end, .push = count_push, .pop = count_pop};
-	struct counting counting = {.visitor = visitor, .owner = owner};
-	int error = visit_trace(trace, select, progress, &counter, &counting);
-
-	stacks_done(&counting.stacks);
-	return error;
-}
-
 /* --- functions --- */
 
 int stack_functions_process(struct stack_functions *functions, const struct visit *visit)
@@ -198,8 +130,10 @@ static bool name_function(struct stack_functions *functions, const struct visit 
 	name = label_display(visit_definition(visit, key), key & 1, key / 2);
 	if (!name)
 		return false;
-	functions->at[functions->count++] = (struct stack_function){
-	    .name = name, .file = functions->labels.at[number].file, .line = functions->labels.at[number].line};
+	functions->at[functions->count++] = (struct stack_function){.name = name,
+								    .file = functions->labels.at[number].file,
+								    .line = functions->labels.at[number].line,
+								    .native = key & 1};
 	return true;
 }
 
@@ -229,6 +163,83 @@ void stack_functions_done(struct stack_functions *functions)
 	free(functions->numbers);
 	labels_done(&functions->labels);
 	memset(functions, 0, sizeof(*functions));
+}
+
+/* --- counting --- */
+
+uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function)
+{
+	uint32_t parent = frame > visit->frames ? (uint32_t)frame[-1].user : 0;
+	uint32_t number = stacks_find(stacks, parent, function);
+
+	if (!number)
+		visit_fail(visit, -ENOMEM);
+	frame->user = number;
+	return number;
+}
+
+struct counting {
+	struct stacks stacks;
+	struct stack_functions *functions;
+	const struct stacks_visitor *visitor;
+	void *owner;
+};
+
+static int count_process(void *owner, struct visit *visit)
+{
+	struct counting *counting = owner;
+	int error = stack_functions_process(counting->functions, visit);
+
+	if (!error && counting->visitor->process)
+		error = counting->visitor->process(counting->owner, visit);
+	return error;
+}
+
+static void count_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct counting *counting = owner;
+	uint32_t function = stack_functions_find(counting->functions, visit, frame->key);
+	uint32_t number = 0;
+
+	if (function == UINT32_MAX)
+		visit_fail(visit, -ENOMEM);
+	else
+		number = stacks_push(&counting->stacks, visit, frame, function);
+	if (number)
+		counting->stacks.at[number].calls += frame->kind != WIRE_FRAME;
+}
+
+static void count_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct counting *counting = owner;
+
+	(void)how;
+	if (frame->user)
+		counting->stacks.at[frame->user].own_ns +=
+		    (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
+}
+
+static int count_thread_end(void *owner, struct visit *visit)
+{
+	struct counting *counting = owner;
+	int error = visit->error;
+
+	if (!error)
+		error = counting->visitor->thread(counting->owner, visit, &counting->stacks);
+	stacks_clear(&counting->stacks);
+	return error;
+}
+
+int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
+		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner)
+{
+	static const struct visitor counter = {
+	    .process = count_process, .thread_end = count_thread_end, .push = count_push, .pop = count_pop};
+	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner};
+	int error = visit_trace(trace, select, progress, &counter, &counting);
+
+	stacks_done(&counting.stacks);
+	return error;
 }
 
 struct text stack_base_name(struct text file)

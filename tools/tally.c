@@ -13,7 +13,6 @@ static int reserve(struct tally *tally, uint32_t number)
 {
 	uint32_t allocated = tally->functions.allocated;
 	struct tally_counts *counts;
-	uint32_t *open;
 
 	if (number < tally->allocated)
 		return 0;
@@ -21,12 +20,7 @@ static int reserve(struct tally *tally, uint32_t number)
 	if (!counts)
 		return -ENOMEM;
 	tally->counts = counts;
-	open = realloc(tally->open, allocated * sizeof(*open));
-	if (!open)
-		return -ENOMEM;
-	tally->open = open;
 	memset(counts + tally->allocated, 0, (allocated - tally->allocated) * sizeof(*counts));
-	memset(open + tally->allocated, 0, (allocated - tally->allocated) * sizeof(*open));
 	tally->allocated = allocated;
 	return 0;
 }
@@ -35,7 +29,9 @@ static int tally_process(void *owner, struct visit *visit)
 {
 	struct tally *tally = owner;
 
-	return stack_functions_process(&tally->functions, visit);
+	free(tally->open);
+	tally->open = calloc(visit_keys(visit), sizeof(*tally->open));
+	return tally->open ? stack_functions_process(&tally->functions, visit) : -ENOMEM;
 }
 
 static void tally_push(void *owner, struct visit *visit, struct visit_frame *frame)
@@ -48,7 +44,7 @@ static void tally_push(void *owner, struct visit *visit, struct visit_frame *fra
 		return;
 	}
 	frame->user = (uint64_t)number + 1;
-	tally->open[number]++;
+	tally->open[frame->key]++;
 	if (!(frame->key & 1) && !tally->qualified) {
 		const struct wire_definition *definition = visit_definition(visit, frame->key);
 
@@ -71,7 +67,7 @@ static void tally_pop(void *owner, struct visit *visit, struct visit_frame *fram
 	tally->sum.calls += called;
 	counts->own_ns += total - frame->inner_ns;
 	tally->sum.own_ns += total - frame->inner_ns;
-	if (--tally->open[frame->user - 1] == 0)
+	if (--tally->open[frame->key] == 0)
 		counts->total_ns += total;
 }
 

@@ -26,8 +26,8 @@ struct tally_counts {
 struct tally {
 	struct stack_functions functions;
 	struct tally_counts *counts; /* by number of function */
-	uint32_t *open;		     /* by number: how often it is on the stack of the thread */
 	uint32_t allocated;
+	uint32_t *open;		 /* by key of the process: how often it is on the stack of the thread */
 	struct tally_counts sum; /* of all, and of allocations outside of any function; total_ns is own_ns */
 	bool memory;		 /* there are memory events */
 	bool qualified;		 /* some Python function has a qualified name: Python 3.11 and later */
