@@ -32,10 +32,15 @@ struct spool {
 
 enum { SPOOL_TIMES, SPOOL_WEIGHTS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
 
+struct string {
+	char *bytes; /* not terminated */
+	size_t length;
+};
+
 /* Strings that the whole profile shares; each has a number. */
 struct strings {
 	struct pairs numbers; /* hash: number + 1 */
-	struct text *at;
+	struct string *at;
 	uint32_t count;
 	uint32_t allocated;
 };
@@ -141,15 +146,17 @@ static size_t format_ms(char *text, uint64_t ns)
 static void spool_ms(struct spool *spool, uint64_t ns)
 {
 	char text[40];
+	size_t length = format_ms(text, ns);
 
-	spool_put(spool, text, format_ms(text, ns));
+	spool_put(spool, text, length);
 }
 
 static void output_ms(struct output *output, uint64_t ns)
 {
 	char text[40];
+	size_t length = format_ms(text, ns);
 
-	output_put(output, text, format_ms(text, ns));
+	output_put(output, text, length);
 }
 
 /* --- strings --- */
@@ -167,7 +174,7 @@ static uint64_t hash_text(struct text text)
 static bool reserve_string(struct strings *strings)
 {
 	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
-	struct text *grown;
+	struct string *grown;
 
 	if (strings->count < strings->allocated)
 		return true;
@@ -179,22 +186,29 @@ static bool reserve_string(struct strings *strings)
 	return true;
 }
 
+static struct text text_at(const struct strings *strings, uint32_t number)
+{
+	return (struct text){strings->at[number].bytes, strings->at[number].length};
+}
+
 /* The number of a string; UINT32_MAX where memory ran out. */
 static uint32_t string_number(struct strings *strings, struct text text)
 {
 	uint64_t *number = pairs_make(&strings->numbers, hash_text(text));
-	char *copy;
+	struct string *made;
 
 	if (!number || !reserve_string(strings))
 		return UINT32_MAX;
-	if (*number && text_same(strings->at[*number - 1], text))
+	if (*number && text_same(text_at(strings, (uint32_t)*number - 1), text))
 		return (uint32_t)*number - 1;
 	/* Two strings with one hash: the second is written each time it is met, which is allowed. */
-	copy = malloc(text.length + 1);
-	if (!copy)
+	made = &strings->at[strings->count];
+	made->bytes = malloc(text.length + 1);
+	if (!made->bytes)
 		return UINT32_MAX;
-	memcpy(copy, text.at ? text.at : "", text.length);
-	strings->at[strings->count++] = (struct text){copy, text.length};
+	made->length = text.length;
+	memcpy(made->bytes, text.at ? text.at : "", text.length);
+	strings->count++;
 	if (!*number)
 		*number = strings->count;
 	return strings->count - 1;
@@ -205,7 +219,7 @@ static void strings_done(struct strings *strings)
 	uint32_t i;
 
 	for (i = 0; i < strings->count; i++)
-		free((char *)strings->at[i].at);
+		free(strings->at[i].bytes);
 	free(strings->at);
 	pairs_done(&strings->numbers);
 }
@@ -650,7 +664,7 @@ static void put_strings(struct firefox *firefox)
 	output_string(firefox->output, "\n],\n\"shared\":{\"stringArray\":[");
 	for (i = 0; i < firefox->strings.count; i++) {
 		output_string(firefox->output, i ? ",\n\"" : "\n\"");
-		output_json(firefox->output, firefox->strings.at[i]);
+		output_json(firefox->output, text_at(&firefox->strings, i));
 		output_char(firefox->output, '"');
 	}
 	output_string(firefox->output, "]}}\n");

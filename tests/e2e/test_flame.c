@@ -235,6 +235,8 @@ SCENARIO(flame, firefox_profiler, SCENARIO_ONCE)
 
 	(void)python;
 	profiler = text("%s/dist/profiler-cli.js", npm_package("@firefox-devtools/profiler-cli"));
+	if (run(.how = JOB_BARE, .args = {"node", profiler, "--version"})->status != 0)
+		cr_skip_test("this node is too old for @firefox-devtools/profiler-cli");
 	outcome = run(.python = python_any(), .args = {"@threads.py"});
 	session = text("%s/session", outcome->directory);
 	export_all(outcome, 0);
