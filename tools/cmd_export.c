@@ -15,6 +15,11 @@ static const struct export_format formats[] = {
     {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", export_pstats},
     {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", export_perfetto},
     {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", export_callgrind},
+    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", export_folded},
+    {"speedscope", "speedscope's JSON with every call", export_speedscope},
+    {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", export_speedscope_sampled},
+    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", export_pprof},
+    {"firefox", "processed profile JSON, for profiler.firefox.com", export_firefox},
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -29,7 +34,7 @@ static void print_help(void)
 	       "\n"
 	       "  -f, --format FORMAT   one of\n");
 	for (i = 0; i < FORMATS; i++)
-		printf("                          %-9s %s\n", formats[i].name, formats[i].summary);
+		printf("                          %-18s %s\n", formats[i].name, formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
 	       "%s"

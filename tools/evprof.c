@@ -19,6 +19,8 @@ static const struct verb {
     {"dump", cmd_dump, "every event, one a line"},
     {"export", cmd_export, "write a trace in a format of other tools"},
     {"annotate", cmd_annotate, "the sources with calls and times beside each line"},
+    {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
+    {"check", cmd_check, "hold a trace against limits, for CI"},
 };
 
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))

@@ -27,5 +27,10 @@ int export_chrome(const struct export *export, struct output *output, struct pro
 int export_pstats(const struct export *export, struct output *output, struct progress *progress);
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress);
 int export_callgrind(const struct export *export, struct output *output, struct progress *progress);
+int export_folded(const struct export *export, struct output *output, struct progress *progress);
+int export_speedscope(const struct export *export, struct output *output, struct progress *progress);
+int export_speedscope_sampled(const struct export *export, struct output *output, struct progress *progress);
+int export_pprof(const struct export *export, struct output *output, struct progress *progress);
+int export_firefox(const struct export *export, struct output *output, struct progress *progress);
 
 #endif

@@ -15,6 +15,8 @@ int cmd_info(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_check(int argc, char **argv);
 
 /* Says on stderr what is wrong with the command line and where help is. Returns TRACE_EXIT_FAILED. */
 int verb_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));

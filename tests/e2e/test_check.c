@@ -1,0 +1,191 @@
+/*
+ * test_check.c - evprof check and evprof diff on what real programs left: counts that are known, the peak of the heap
+ * against tracemalloc's, JUnit files against Python's XML parser.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+SCENARIO(check, calls, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+	struct outcome *told =
+	    tool("check", "--max-calls", "known:leaf=1000", "--max-calls", "__main__:recurse=51", "--max-calls",
+		 "known.py:numbers=11", "--max-calls", "no.such:function=0", "--max-lost", "0", outcome->trace);
+
+	expect(told, told->status == 0 && strstr(told->out, "ok     --max-calls known:leaf=1000: 1000 calls"),
+	       "limits that are just held");
+	told = tool("check", "--max-calls", "known:leaf=999", "--max-calls", "known:work=1", outcome->trace);
+	expect(told, told->status == 1 && strstr(told->out, "FAILED --max-calls known:leaf=999: 1000 calls"),
+	       "one call too many");
+	expect(told, strstr(told->out, "ok     --max-calls known:work=1"), "the other limit is told too");
+	told = tool("check", "--max-calls", "known:laef=1000", outcome->trace);
+	expect(told, told->status == 2 && strstr(told->out, "ERROR"), "a function that is not there");
+}
+
+/* Both sums are of the same events: the total must be the report's. */
+SCENARIO(check, total, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
+	json_t *report = trace_report(outcome->trace, NULL);
+	long calls = (long)json_integer_value(json_object_get(report, "calls"));
+	double seconds = json_number_value(json_object_get(report, "tottime"));
+	struct outcome *told = tool("check", "--max-calls", text("TOTAL=%ld", calls), "--max-time",
+				    text("TOTAL=%.6f", seconds + 0.001), outcome->trace);
+
+	expect(told, told->status == 0, "%ld calls in %f s", calls, seconds);
+	told = tool("check", "--max-calls", text("TOTAL=%ld", calls - 1), outcome->trace);
+	expect(told, told->status == 1, "one call less");
+	told = tool("check", "--max-time", text("TOTAL=%.6f", seconds - 0.001), outcome->trace);
+	expect(told, told->status == 1, "a millisecond less");
+	json_decref(report);
+}
+
+SCENARIO(check, peak_of_the_heap, SUPPORTED)
+{
+	struct outcome *judge =
+	    run(.python = python, .how = JOB_BARE, .args = {"-X", "tracemalloc", "@compared.py", "10", "peak"});
+	struct outcome *outcome = run(.python = python, .args = {"@compared.py", "10"}), *told;
+	long its = atol(judge->out), mine;
+	const char *line;
+
+	expect(judge, judge->status == 0 && its > 70000000, "tracemalloc sees a peak of %ld", its);
+	told = tool("check", "--max-alloc", "1M", outcome->trace);
+	expect(told, told->status == 1, "more than 1 MiB");
+	line = strstr(told->out, "--max-alloc 1M: ");
+	expect(told, line, "the peak is told");
+	mine = atol(line + strlen("--max-alloc 1M: "));
+	/* What Python holds before either is on, and what tracemalloc imports, differ. */
+	expect(told, labs(mine - its) < 4000000, "%ld bytes, %ld by tracemalloc", mine, its);
+	told = tool("check", "--max-alloc", text("%ld", mine), outcome->trace);
+	expect(told, told->status == 0, "a limit that is just held");
+	told = tool("check", "--max-alloc", text("%ld", mine - 1), outcome->trace);
+	expect(told, told->status == 1, "one byte less");
+}
+
+/* Runs a check with --junit and lets Python's parser count: "tests failures errors" and the names of the cases. */
+static struct outcome *junit_of(const struct outcome *outcome, const char *limit, const char *value, int status)
+{
+	static const char *const code =
+	    "import sys, xml.etree.ElementTree as tree\n"
+	    "root = tree.parse(sys.argv[1]).getroot()\n"
+	    "assert root.tag == 'testsuites'\n"
+	    "for suite in root:\n"
+	    "    cases = list(suite)\n"
+	    "    assert suite.tag == 'testsuite' and len(cases) == int(suite.get('tests'))\n"
+	    "    for word in 'failure', 'error':\n"
+	    "        assert len(suite.findall('testcase/' + word)) == int(suite.get(word + 's'))\n"
+	    "    assert all(case.get('classname') and case.get('name') for case in cases)\n"
+	    "    print(suite.get('tests'), suite.get('failures'), suite.get('errors'))\n"
+	    "    for case in cases: print(ascii(case.get('name')), [part.get('message') for part in case])\n";
+	char *path = text("%s/junit.xml", outcome->directory);
+	struct outcome *told = tool("check", limit, value, "--max-lost", "0", "--junit", path, outcome->trace), *judge;
+
+	expect(told, told->status == status, "%s %s ends with %d", limit, value, status);
+	judge = run(.python = python_any(), .how = JOB_BARE, .args = {"-c", code, path});
+	expect(judge, judge->status == 0, "the JUnit file is XML of the right shape");
+	return judge;
+}
+
+SCENARIO(check, junit, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@names.py"}), *judge;
+
+	(void)python;
+	judge = junit_of(outcome, "--max-calls", "names:called=1000", 0);
+	expect(judge, strncmp(judge->out, "3 0 0\n", 6) == 0, "two limits and the trace, all fine");
+	judge = junit_of(outcome, "--max-calls", "names:called=1", 1);
+	expect(judge, strncmp(judge->out, "3 1 0\n", 6) == 0 && strstr(judge->out, "calls, at most 1'"), "one failure");
+	judge = junit_of(outcome, "--max-calls", "*:quo\"te=0", 1);
+	expect(judge, strstr(judge->out, "*:quo\"te=0"), "a quote");
+	judge = junit_of(outcome, "--max-calls", "*:</script>=0", 1);
+	expect(judge, strstr(judge->out, "*:</script>=0"), "angle brackets");
+	judge = junit_of(outcome, "--max-calls", "*:new\nline=0", 1);
+	expect(judge, strstr(judge->out, "*:new\\nline=0"), "a newline");
+	judge = junit_of(outcome, "--max-calls",
+			 "*:\x01"
+			 "control\xff&amp;=7",
+			 2);
+	expect(judge, strncmp(judge->out, "3 0 1\n", 6) == 0 && strstr(judge->out, "\\ufffdcontrol\\ufffd&amp;"),
+	       "what XML cannot hold");
+}
+
+/* A trace that was cut: a broken limit is broken, but none holds for sure. */
+SCENARIO(check, cut_trace, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"}), *told;
+	char *cut = text("%s/cut.trace", outcome->directory);
+	size_t bytes;
+	char *whole = file_read(outcome->trace, &bytes);
+
+	(void)python;
+	file_write(cut, whole, bytes - 20);
+	told = tool("check", "--max-calls", "known:leaf=1000", cut);
+	expect(told, told->status == 2 && strstr(told->out, "ok ") && *told->err, "what holds may not");
+	told = tool("check", "--max-calls", "known:leaf=3", cut);
+	expect(told, told->status == 1, "what is broken is broken");
+	snprintf(outcome->trace, sizeof(outcome->trace), "%s", cut);
+	told = junit_of(outcome, "--max-calls", "known:leaf=1000", 2);
+	expect(told, strncmp(told->out, "3 0 1\n", 6) == 0, "the trace is a case of its own");
+}
+
+SCENARIO(check, junit_that_cannot_be_written, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"});
+	struct outcome *told = tool("check", "--max-lost", "0", "--junit", "/nonexistent/junit.xml", outcome->trace);
+
+	(void)python;
+	expect(told, told->status == 2 && strstr(told->err, "/nonexistent/junit.xml"), "that is an error");
+	told = tool("check", "--max-lost", "0", "--junit", "/dev/full", outcome->trace);
+	expect(told, told->status == 2 && strstr(told->err, "/dev/full"), "a full disk too");
+}
+
+/* ---- diff ------------------------------------------------------------------------------------------------------ */
+
+static const json_t *function_named(const json_t *root, const char *name)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "functions"), i,
+			   row) if (strcmp(json_string_value(json_object_get(row, "function")), name) == 0) return row;
+	return NULL;
+}
+
+static long change(const json_t *row, const char *key)
+{
+	return (long)json_integer_value(json_object_get(json_object_get(row, "change"), key));
+}
+
+SCENARIO(diff, known_change, SUPPORTED)
+{
+	struct outcome *before = run(.python = python, .args = {"@compared.py", "100"});
+	struct outcome *after = run(.python = python, .args = {"@compared.py", "160"});
+	struct outcome *told = tool("diff", "--json", "--sort", "bytes", before->trace, after->trace), *csv;
+	json_t *root = json_loads(told->out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	const json_t *leaf = root ? function_named(root, "leaf") : NULL;
+	long bytes;
+
+	expect(told, told->status == 0 && leaf, "diff ends with 0 and knows leaf");
+	expect(told, change(leaf, "ncalls") == 60, "60 calls more, not %ld", change(leaf, "ncalls"));
+	expect(told, change(leaf, "allocs") == 60, "60 blocks more, not %ld", change(leaf, "allocs"));
+	bytes = change(leaf, "bytes");
+	expect(told, bytes == 60 * 10033, "60 times 10000 bytes and a header, not %ld", bytes);
+	expect(told, leaf == json_array_get(json_object_get(root, "functions"), 0), "the largest change comes first");
+	expect(told, change(function_named(root, "peak"), "bytes") == 0, "the same in both");
+	json_decref(root);
+	csv = tool("diff", "--csv", before->trace, after->trace);
+	file_write(text("%s/diff.csv", after->directory), csv->out, csv->out_bytes);
+	told = run(.python = python_any(), .how = JOB_BARE,
+		   .args = {"-c",
+			    "import csv, sys\n"
+			    "rows = list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf-8')))\n"
+			    "assert all(None not in row and None not in row.values() for row in rows)\n"
+			    "leaf, = [row for row in rows if row['function'] == 'leaf']\n"
+			    "assert (leaf['ncalls_a'], leaf['ncalls_b'], leaf['ncalls_change'], leaf['in']) == "
+			    "('100', '160', '60', 'both'), leaf\n",
+			    text("%s/diff.csv", after->directory)});
+	expect(told, told->status == 0, "Python's csv reads the same");
+}

@@ -1,0 +1,381 @@
+/*
+ * test_tools_check.c - evprof diff and evprof check: how functions are matched, counted and held against limits.
+ */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/verbs.h"
+#include "tools_verb.h"
+#include "trace_fixture.h"
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *paths[2];
+static struct tools_verb ran;
+
+static void begin_trace(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	thread = fixture_thread(fixture, process, 10, 1000);
+}
+
+static void save(int number)
+{
+	fixture_end(fixture);
+	paths[number] = fixture_save(fixture);
+	fixture_free(fixture);
+	fixture = NULL;
+}
+
+static void tear_down(void)
+{
+	for (int i = 0; i < 2; i++) {
+		if (paths[i])
+			unlink(paths[i]);
+		free(paths[i]);
+		paths[i] = NULL;
+	}
+	if (fixture)
+		fixture_free(fixture);
+	fixture = NULL;
+	tools_verb_done(&ran);
+}
+
+TestSuite(check, .init = begin_trace, .fini = tear_down);
+TestSuite(diff, .init = begin_trace, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, thread, kind, argument, ticks);
+}
+
+static void code(uint32_t id, const char *file, uint32_t line, const char *name, const char *qualified)
+{
+	fixture_define(fixture, process, WIRE_DEFINE_CODE, id, line, file, name, qualified, "pack.mod");
+}
+
+/* So many calls of a function, each of that time. */
+static void called(uint32_t id, int times, uint32_t ticks)
+{
+	while (times--) {
+		event(WIRE_CALL, id, 1);
+		event(WIRE_RETURN, id, ticks);
+	}
+}
+
+static int run(int (*verb)(int argc, char **argv), const char *words)
+{
+	tools_verb_done(&ran);
+	ran = tools_verb_run(verb, words, paths[0], paths[1]);
+	return ran.status;
+}
+
+/* --- check --- */
+
+/* outer(inner(inner)) twice, a C function, memory, and 3 lost events. */
+static void something(void)
+{
+	code(1, "/src/mod.py", 10, "outer", "K.outer");
+	code(2, "/src/mod.py", 20, "inner", "K.inner");
+	fixture_function(fixture, process, 1, "str", "join", "");
+	for (int i = 0; i < 2; i++) {
+		event(WIRE_CALL, 1, 1000000);
+		event(WIRE_CALL, 2, 2000000);
+		event(WIRE_CALL, 2, 3000000);
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, 0x1000 + (uint64_t)i * 0x100000, 1000, 0,
+			       0);
+		event(WIRE_RETURN, 2, 4000000);
+		event(WIRE_RETURN, 2, 5000000);
+		event(WIRE_C_CALL, 1, 0);
+		event(WIRE_C_RETURN, 1, 1000000);
+		event(WIRE_RETURN, 1, 1000000);
+	}
+	fixture_memory(fixture, thread, WIRE_REALLOC, WIRE_DOMAIN_MEM, 0x1000, 5000, 0x1000, 0);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_MEM, 0x1000, 0, 0, 0);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, 0x9000, 10, 0, 0);
+	save(0);
+}
+
+static void expect_check(const char *words, int status, const char *line)
+{
+	cr_expect(run(cmd_check, words) == status, "%s: status %d\n%s%s", words, ran.status, ran.out, ran.err);
+	cr_expect(strstr(ran.out, line), "%s: no \"%s\" in\n%s%s", words, line, ran.out, ran.err);
+}
+
+Test(check, calls)
+{
+	something();
+	expect_check("--max-calls pack.mod:inner=4 TRACE", 0,
+		     "ok     --max-calls pack.mod:inner=4: 4 calls, at most 4\n");
+	expect_check("--max-calls pack.mod:inner=3 TRACE", 1,
+		     "FAILED --max-calls pack.mod:inner=3: 4 calls, at most 3\n");
+	expect_check("--max-calls mod:K.inner=3 TRACE", 1, "4 calls");
+	expect_check("--max-calls mod.py:K.*=5 TRACE", 1, "6 calls");
+	expect_check("--max-calls /src/mod.py:outer=1 TRACE", 1, "2 calls");
+	expect_check("--max-calls *:str.join=1 TRACE", 1, "2 calls");
+	expect_check("--max-calls builtins:join=1 TRACE", 1, "2 calls");
+	expect_check("--max-calls TOTAL=7 TRACE", 1, "8 calls");
+	expect_check("--max-calls TOTAL=7 --thread 99 TRACE", 0, "0 calls");
+}
+
+Test(check, times_are_inclusive_and_count_recursion_once)
+{
+	something();
+	expect_check("--max-time mod:inner=0.024 TRACE", 0, "0.024000 s");
+	expect_check("--max-time mod:inner=23.9ms TRACE", 1, "0.024000 s, at most 0.023900 s");
+	expect_check("--max-time mod:K.*=1us TRACE", 1, "0.032000 s");
+	expect_check("--max-time TOTAL=0.03 TRACE", 1, "0.032000 s");
+}
+
+Test(check, peak_and_losses)
+{
+	something();
+	expect_check("--max-alloc 6000 TRACE", 0, "6000 bytes in process 10, at most 6000");
+	expect_check("--max-alloc 5K TRACE", 1, "6000 bytes in process 10, at most 5120");
+	expect_check("--max-lost 0 TRACE", 0, "0 events lost");
+}
+
+Test(check, lost_events)
+{
+	code(1, "a.py", 1, "f", "");
+	called(1, 1, 1);
+	event(WIRE_GAP, 0, 5);
+	fixture_extra(fixture, thread, 3);
+	fixture_flush(fixture, thread); /* no end: losses are counted by reading */
+	paths[0] = fixture_save(fixture);
+	expect_check("--max-lost 2 TRACE", 1, "3 events lost, at most 2");
+	expect_check("--max-lost 3 TRACE", 2, "ok     --max-lost 3: 3 events lost");
+	cr_expect(strstr(ran.err, "3 events were lost"));
+}
+
+Test(check, what_matches_nothing)
+{
+	something();
+	expect_check("--max-calls mod:outr=5 TRACE", 2,
+		     "ERROR  --max-calls mod:outr=5: no function of the trace matches");
+	expect_check("--max-time other:outer=5 TRACE", 2, "ERROR ");
+	expect_check("--max-calls mod:outr=0 TRACE", 0, "ok     --max-calls mod:outr=0: 0 calls");
+	expect_check("--max-calls mod:outer=0 --max-calls mod:outr=5 TRACE", 2,
+		     "FAILED --max-calls mod:outer=0: 2 calls");
+}
+
+Test(check, no_memory_events)
+{
+	code(1, "a.py", 1, "f", "");
+	called(1, 1, 1);
+	save(0);
+	expect_check("--max-alloc 1G TRACE", 2, "no memory events");
+}
+
+Test(check, mistakes)
+{
+	static const char *const wrong[] = {"",
+					    "--max-calls a:b TRACE",
+					    "--max-calls b=1 TRACE",
+					    "--max-calls :b=1 TRACE",
+					    "--max-calls a:b=x TRACE",
+					    "--max-calls a:b=-1 TRACE",
+					    "--max-time a:b=nan TRACE",
+					    "--max-time a:b=1h TRACE",
+					    "--max-alloc 5X TRACE",
+					    "--max-lost TRACE",
+					    "--max-lost 0",
+					    "--max-lost 0 /nonexistent",
+					    "--nonsense TRACE",
+					    "TRACE",
+					    "--max-lost 0 --junit /nonexistent/file TRACE"};
+
+	save(0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		cr_expect(run(cmd_check, wrong[i]) == 2, "%s", wrong[i]);
+		cr_expect(strncmp(ran.err, "evprof", 6) == 0 && strchr(ran.err, '\n') == strrchr(ran.err, '\n'),
+			  "%s: one line, not %s", wrong[i], ran.err);
+	}
+}
+
+/* --- diff --- */
+
+static json_t *compared(const char *words)
+{
+	json_error_t error;
+	json_t *root;
+
+	cr_assert(run(cmd_diff, words) == 0, "%s", ran.err);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	cr_assert(root, "%s", error.text);
+	return root;
+}
+
+static const json_t *row_of(const json_t *root, size_t number)
+{
+	return json_array_get(json_object_get(root, "functions"), number);
+}
+
+static long value(const json_t *row, const char *side, const char *key)
+{
+	const json_t *of_side = json_object_get(row, side);
+
+	return json_is_null(of_side) ? -1 : (long)json_integer_value(json_object_get(of_side, key));
+}
+
+static const json_t *row_named(const json_t *root, const char *name, long line_b)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "functions"), i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "function")), name) == 0 &&
+		    value(row, "b", "line") == line_b)
+			return row;
+	}
+	cr_assert(false, "no %s in line %ld of b: %s", name, line_b, ran.out);
+	return NULL;
+}
+
+Test(diff, functions_are_matched)
+{
+	const json_t *row;
+	json_t *root;
+
+	code(1, "/old/m.py", 1, "same", "same");
+	code(2, "/old/m.py", 10, "moved", "K.moved");
+	code(3, "/old/m.py", 20, "<lambda>", "<lambda>");
+	code(4, "/old/m.py", 30, "<lambda>", "<lambda>");
+	code(5, "/old/m.py", 40, "gone", "gone");
+	for (uint32_t id = 1; id <= 5; id++)
+		called(id, (int)id, 10);
+	save(0);
+	begin_trace();
+	code(1, "/old/m.py", 1, "same", "same");
+	code(2, "/old/m.py", 12, "moved", "K.moved");
+	code(3, "/new/m.py", 22, "<lambda>", "<lambda>");
+	code(4, "/new/m.py", 32, "<lambda>", "<lambda>");
+	code(5, "/new/m.py", 40, "fresh", "fresh");
+	code(6, "/old/m.py", 13, "moved", "L.moved");
+	for (uint32_t id = 1; id <= 6; id++)
+		called(id, 10, 10);
+	save(1);
+	root = compared("--json TRACE OTHER");
+	cr_expect(json_array_size(json_object_get(root, "functions")) == 7);
+	cr_expect(value(row_named(root, "same", 1), "change", "ncalls") == 9);
+	cr_expect(value(row_named(root, "K.moved", 12), "a", "line") == 10);
+	cr_expect(value(row_named(root, "<lambda>", 22), "a", "ncalls") == 3, "the first with the first");
+	cr_expect(value(row_named(root, "<lambda>", 32), "a", "ncalls") == 4);
+	row = row_named(root, "fresh", 40);
+	cr_expect(value(row, "a", "ncalls") == -1 && value(row, "change", "tottime_ns") == 100);
+	row = row_named(root, "gone", -1);
+	cr_expect(value(row, "a", "ncalls") == 5 && value(row, "change", "ncalls") == -5);
+	row_named(root, "L.moved", 13);
+	json_decref(root);
+	cr_assert(run(cmd_diff, "-n 1 TRACE OTHER") == 0);
+	cr_expect(strstr(ran.out, "List reduced from 7 to 1"));
+}
+
+/* A trace of Python 3.10 has no qualified names. */
+Test(diff, plain_names_where_one_side_has_no_others)
+{
+	json_t *root;
+
+	code(1, "/old/m.py", 10, "f", "");
+	called(1, 1, 10);
+	save(0);
+	begin_trace();
+	code(1, "/new/m.py", 12, "f", "K.f");
+	called(1, 2, 10);
+	save(1);
+	root = compared("--json TRACE OTHER");
+	cr_expect(json_array_size(json_object_get(root, "functions")) == 1);
+	cr_expect(value(row_named(root, "K.f", 12), "change", "ncalls") == 1);
+	json_decref(root);
+}
+
+static void allocate(unsigned kind, uint64_t address, uint64_t size)
+{
+	fixture_memory(fixture, thread, kind, WIRE_DOMAIN_OBJ, address, size, 0x10, 0);
+}
+
+Test(diff, allocations_belong_to_what_runs)
+{
+	const json_t *row;
+	json_t *root;
+
+	code(1, "m.py", 1, "f", "f");
+	code(2, "m.py", 2, "g", "g");
+	allocate(WIRE_MALLOC, 0x100, 7); /* outside of any function */
+	event(WIRE_CALL, 1, 1);
+	allocate(WIRE_MALLOC, 0x200, 100);
+	event(WIRE_CALL, 2, 1);
+	allocate(WIRE_CALLOC, 0x300, 20);
+	allocate(WIRE_REALLOC, 0x400, 50);
+	allocate(WIRE_MALLOC, 0, 1000); /* failed */
+	allocate(WIRE_FREE, 0x300, 0);
+	event(WIRE_RETURN, 2, 1);
+	allocate(WIRE_MALLOC, 0x300, 3);
+	event(WIRE_RETURN, 1, 1);
+	save(0);
+	begin_trace();
+	code(1, "m.py", 1, "f", "f");
+	called(1, 1, 1);
+	save(1);
+	root = compared("--json --sort allocs TRACE OTHER");
+	row = row_of(root, 0);
+	cr_expect_str_eq(json_string_value(json_object_get(row, "function")), "f");
+	cr_expect(value(row, "a", "allocs") == 2 && value(row, "a", "bytes") == 103);
+	cr_expect(value(row, "b", "allocs") == 0 && value(row, "change", "bytes") == -103);
+	row = row_of(root, 1);
+	cr_expect(value(row, "a", "allocs") == 2 && value(row, "a", "bytes") == 70 && value(row, "b", "allocs") == -1);
+	cr_expect(value(root, "a", "allocs") == 5 && value(root, "a", "bytes") == 180);
+	json_decref(root);
+	cr_assert(run(cmd_diff, "--exclude g --json TRACE OTHER") == 0);
+	root = compared("--exclude g --json TRACE OTHER");
+	cr_expect(value(row_named(root, "f", 1), "a", "bytes") == 173, "what g asked for is f's");
+	json_decref(root);
+}
+
+Test(diff, order_table_and_csv)
+{
+	code(1, "m.py", 1, "slow", "slow");
+	code(2, "m,\"n\".py", 2, "often", "often");
+	called(1, 1, 3000000);
+	called(2, 1, 1);
+	save(0);
+	begin_trace();
+	code(1, "m.py", 1, "slow", "slow");
+	code(2, "m,\"n\".py", 4, "often", "often");
+	called(1, 1, 1000000);
+	called(2, 50, 1);
+	save(1);
+	cr_assert(run(cmd_diff, "TRACE OTHER") == 0);
+	cr_expect(strstr(ran.out, "    ncalls    change    tottime    change    cumtime    change "
+				  "filename:lineno(function)\n"
+				  "         1        +0      0.003    -0.002      0.003    -0.002 m.py:1(slow)\n"
+				  "         1       +49      0.000    +0.000      0.000    +0.000 m,\"n\".py:4(often) "
+				  "(was m,\"n\".py:2(often))\n"),
+		  "%s", ran.out);
+	cr_assert(run(cmd_diff, "-s calls -n 1 --csv TRACE OTHER") == 0);
+	cr_expect(strstr(ran.out, "\r\n\"often\",\"m,\"\"n\"\".py\",4,both,1,50,49,1,50,49,1,50,49,0,0,0,0,0,0\r\n"),
+		  "%s", ran.out);
+}
+
+Test(diff, mistakes)
+{
+	static const char *const wrong[] = {"",
+					    "TRACE",
+					    "TRACE TRACE TRACE",
+					    "--sort nonsense TRACE TRACE",
+					    "--limit x TRACE TRACE",
+					    "--min-duration 5 TRACE TRACE",
+					    "TRACE /nonexistent",
+					    "/nonexistent TRACE"};
+
+	save(0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		cr_expect(run(cmd_diff, wrong[i]) == 2, "%s", wrong[i]);
+		cr_expect(*ran.err && !*ran.out, "%s", wrong[i]);
+	}
+}

@@ -1,0 +1,373 @@
+/*
+ * test_tools_flame.c - the tree of stacks, and the exporters that are made of it: folded, speedscope, pprof, firefox.
+ */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "tools/stacks.h"
+#include "tools/verbs.h"
+#include "tools_verb.h"
+#include "trace_fixture.h"
+
+enum { MAIN = 1, F = 2, G = 3, ODD = 4, LEN = 1 };
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *path;
+static struct tools_verb ran;
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, MAIN, "/x/app.py", 1, "main");
+	fixture_define(fixture, process, WIRE_DEFINE_CODE, F, 7, "/x/app.py", "f", "K.f", "app");
+	fixture_code(fixture, process, G, "/x/app.py", 9, "g");
+	fixture_code(fixture, process, ODD, "o\n;.py", 3, "a;b\nc\xff\xed\xa0\x80");
+	fixture_function(fixture, process, LEN, "", "len", "builtins");
+	fixture_define(fixture, process, WIRE_DEFINE_TYPE, 1, 0, "", "KeyError", "KeyError", "builtins");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 10, 0, "", "Main;Thread", "", "");
+}
+
+static void tear_down(void)
+{
+	if (path)
+		unlink(path);
+	free(path);
+	path = NULL;
+	tools_verb_done(&ran);
+	fixture_free(fixture);
+}
+
+TestSuite(flame, .init = set_up, .fini = tear_down);
+
+static void event(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, thread, kind, argument, ticks);
+}
+
+/* main(f(g) g f(g len)): own times main 10 + 2 + 3 + 5, f 2 + 4 + 1 + 1 + 1, g 3 + 6 + 7, len 8. */
+static void calls(void)
+{
+	event(WIRE_CALL, MAIN, 0);
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 2);
+	event(WIRE_RETURN, G, 3);
+	event(WIRE_RETURN, F, 4);
+	event(WIRE_CALL, G, 2);
+	event(WIRE_EXCEPTION, 1, 2);
+	event(WIRE_UNWIND, G, 4);
+	event(WIRE_CALL, F, 3);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_RETURN, G, 7);
+	event(WIRE_C_CALL, LEN, 1);
+	event(WIRE_C_RETURN, LEN, 8);
+	event(WIRE_RETURN, F, 1);
+	event(WIRE_RETURN, MAIN, 5);
+}
+
+static void export(const char *words)
+{
+	if (!path) {
+		fixture_end(fixture);
+		path = fixture_save(fixture);
+	}
+	tools_verb_done(&ran);
+	ran = tools_verb_run(cmd_export, words, path, NULL);
+	cr_assert(ran.status == 0, "%s: %s", words, ran.err);
+}
+
+Test(flame, folded)
+{
+	calls();
+	export("-f folded TRACE -o -");
+	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);main (app.py:1) 20\n"
+				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7) 9\n"
+				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7);g (app.py:9) 10\n"
+				  "a (10);Main:Thread (10);main (app.py:1);g (app.py:9) 6\n"
+				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7);builtins.len 8\n");
+}
+
+Test(flame, folded_replaces_what_would_break_a_line)
+{
+	event(WIRE_CALL, ODD, 1);
+	event(WIRE_RETURN, ODD, 5);
+	event(WIRE_CALL, 77, 1); /* has no definition */
+	event(WIRE_RETURN, 77, 2);
+	export("-f folded TRACE -o -");
+	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);a:b c\xef\xbf\xbd\xef\xbf\xbd (o :.py:3) 5\n"
+				  "a (10);Main:Thread (10);<unknown function 0> (?) 2\n");
+}
+
+Test(flame, folded_leaves_out_what_is_not_chosen)
+{
+	calls();
+	export("-f folded --exclude K.f --max-depth 2 TRACE -o -");
+	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);main (app.py:1) 29\n"
+				  "a (10);Main:Thread (10);main (app.py:1);g (app.py:9) 16\n"
+				  "a (10);Main:Thread (10);main (app.py:1);builtins.len 8\n");
+	export("-f folded --process 99 TRACE -o -");
+	cr_expect_str_eq(ran.out, "");
+}
+
+/* A stack that goes on after a gap, and calls that are open at the end. */
+Test(flame, folded_after_a_gap)
+{
+	event(WIRE_CALL, MAIN, 1);
+	event(WIRE_CALL, F, 2);
+	event(WIRE_GAP, 0, 3);
+	fixture_extra(fixture, thread, 5);
+	event(WIRE_STACK, 2, 100);
+	event(WIRE_FRAME, MAIN, 0);
+	event(WIRE_FRAME, G, 0);
+	event(WIRE_RETURN, G, 4);
+	event(WIRE_CALL, F, 6);
+	event(WIRE_CALL, F, 7);
+	export("-f folded TRACE -o -");
+	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);main (app.py:1) 8\n"
+				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7) 10\n"
+				  "a (10);Main:Thread (10);main (app.py:1);g (app.py:9) 4\n");
+}
+
+static json_t *exported_json(const char *words)
+{
+	json_error_t error;
+	json_t *root;
+
+	export(words);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	cr_assert(root, "%s: %s at line %d", words, error.text, error.line);
+	return root;
+}
+
+static const char *frame_name(const json_t *root, const json_t *number)
+{
+	const json_t *frames = json_object_get(json_object_get(root, "shared"), "frames");
+
+	return json_string_value(json_object_get(json_array_get(frames, (size_t)json_integer_value(number)), "name"));
+}
+
+/* A second process with the same function under another id. */
+static void second_process(void)
+{
+	uint32_t second = fixture_process(fixture, 20, 10), its;
+
+	fixture_define(fixture, second, WIRE_DEFINE_CODE, 9, 7, "/x/app.py", "f", "K.f", "app");
+	its = fixture_thread(fixture, second, 20, 5000);
+	fixture_event(fixture, its, WIRE_CALL, 9, 1);
+	fixture_event(fixture, its, WIRE_RETURN, 9, 3);
+	fixture_thread(fixture, second, 21, 5000); /* calls nothing */
+}
+
+Test(flame, speedscope)
+{
+	const json_t *profiles, *events, *one;
+	json_t *root;
+	size_t i;
+	long depth = 0, last = 0;
+
+	calls();
+	second_process();
+	root = exported_json("-f speedscope TRACE -o -");
+	profiles = json_object_get(root, "profiles");
+	cr_assert(json_array_size(profiles) == 2, "a thread without calls has no profile");
+	cr_expect(json_array_size(json_object_get(json_object_get(root, "shared"), "frames")) == 4,
+		  "both processes share K.f");
+	one = json_array_get(profiles, 0);
+	cr_expect_str_eq(json_string_value(json_object_get(one, "type")), "evented");
+	cr_expect_str_eq(json_string_value(json_object_get(one, "name")), "a (10) Main;Thread (10)");
+	cr_expect(json_integer_value(json_object_get(one, "startValue")) == 0);
+	cr_expect(json_integer_value(json_object_get(one, "endValue")) == 53);
+	events = json_object_get(one, "events");
+	cr_assert(json_array_size(events) == 14);
+	json_array_foreach(events, i, one)
+	{
+		long at = (long)json_integer_value(json_object_get(one, "at"));
+
+		depth += *json_string_value(json_object_get(one, "type")) == 'O' ? 1 : -1;
+		cr_expect(depth >= 0 && at >= last);
+		last = at;
+	}
+	cr_expect(depth == 0);
+	one = json_array_get(events, 1);
+	cr_expect_str_eq(frame_name(root, json_object_get(one, "frame")), "K.f");
+	cr_expect(json_integer_value(json_object_get(one, "at")) == 10);
+	json_decref(root);
+}
+
+Test(flame, speedscope_sampled)
+{
+	const json_t *profile, *samples, *weights;
+	json_t *root;
+
+	calls();
+	second_process();
+	root = exported_json("-f speedscope-sampled TRACE -o -");
+	cr_assert(json_array_size(json_object_get(root, "profiles")) == 2);
+	profile = json_array_get(json_object_get(root, "profiles"), 0);
+	samples = json_object_get(profile, "samples");
+	weights = json_object_get(profile, "weights");
+	cr_expect(json_integer_value(json_object_get(profile, "endValue")) == 53);
+	cr_assert(json_array_size(samples) == 5 && json_array_size(weights) == 5);
+	cr_expect(json_integer_value(json_array_get(weights, 4)) == 8);
+	cr_assert(json_array_size(json_array_get(samples, 4)) == 3);
+	cr_expect_str_eq(frame_name(root, json_array_get(json_array_get(samples, 4), 2)), "builtins.len");
+	json_decref(root);
+}
+
+Test(flame, firefox)
+{
+	static const struct {
+		int stack;
+		double time, weight;
+	} wanted[] = {{0, 0, 10e-6},	{1, 10e-6, 2e-6}, {2, 12e-6, 3e-6}, {1, 15e-6, 4e-6}, {0, 19e-6, 2e-6},
+		      {3, 21e-6, 6e-6}, {0, 27e-6, 3e-6}, {1, 30e-6, 1e-6}, {2, 31e-6, 7e-6}, {1, 38e-6, 1e-6},
+		      {4, 39e-6, 8e-6}, {1, 47e-6, 1e-6}, {0, 48e-6, 5e-6}, {-1, 53e-6, 0}};
+	const json_t *one, *samples, *markers, *data;
+	json_t *root;
+
+	calls();
+	root = exported_json("-f firefox TRACE -o -");
+	one = json_array_get(json_object_get(root, "threads"), 0);
+	samples = json_object_get(one, "samples");
+	cr_assert(json_integer_value(json_object_get(samples, "length")) == 14, "%s", ran.out);
+	for (size_t i = 0; i < 14; i++) {
+		const json_t *stack = json_array_get(json_object_get(samples, "stack"), i);
+
+		cr_expect(wanted[i].stack < 0 ? json_is_null(stack) : json_integer_value(stack) == wanted[i].stack,
+			  "%zu", i);
+		cr_expect(json_number_value(json_array_get(json_object_get(samples, "time"), i)) == wanted[i].time);
+		cr_expect(json_number_value(json_array_get(json_object_get(samples, "weight"), i)) == wanted[i].weight);
+	}
+	markers = json_object_get(one, "markers");
+	cr_assert(json_integer_value(json_object_get(markers, "length")) == 1);
+	data = json_array_get(json_object_get(markers, "data"), 0);
+	cr_expect_str_eq(json_string_value(json_object_get(data, "text")), "builtins.KeyError");
+	cr_expect(json_integer_value(json_object_get(json_object_get(data, "cause"), "stack")) == 3,
+		  "raised in main;g");
+	json_decref(root);
+}
+
+/* --- pprof, with a reader of protobuf of our own: tests/e2e has go's --- */
+
+struct field {
+	uint64_t number;
+	uint64_t value; /* or length */
+	const uint8_t *bytes;
+};
+
+static uint64_t varint(const uint8_t **at)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+
+	do
+		value |= (uint64_t)(**at & 0x7f) << shift;
+	while (shift += 7, *(*at)++ & 0x80);
+	return value;
+}
+
+static bool next_field(const uint8_t **at, const uint8_t *end, struct field *field)
+{
+	uint64_t tag;
+
+	if (*at >= end)
+		return false;
+	tag = varint(at);
+	*field = (struct field){.number = tag >> 3, .value = varint(at)};
+	cr_assert((tag & 7) == 0 || (tag & 7) == 2);
+	if ((tag & 7) == 2) {
+		field->bytes = *at;
+		*at += field->value;
+	}
+	cr_assert(*at <= end);
+	return true;
+}
+
+static uint8_t *unzipped(size_t *size)
+{
+	z_stream stream = {.next_in = (uint8_t *)ran.out, .avail_in = (uInt)ran.out_bytes};
+	uint8_t *bytes = malloc(1 << 16);
+
+	stream.next_out = bytes;
+	stream.avail_out = 1 << 16;
+	cr_assert(inflateInit2(&stream, MAX_WBITS + 16) == Z_OK);
+	cr_assert(inflate(&stream, Z_FINISH) == Z_STREAM_END);
+	*size = stream.total_out;
+	inflateEnd(&stream);
+	return bytes;
+}
+
+Test(flame, pprof)
+{
+	size_t size, counts[16] = {0};
+	const uint8_t *at, *end, *inner;
+	uint64_t calls_sum = 0, time_sum = 0;
+	struct field field, part;
+	uint8_t *bytes;
+
+	calls();
+	second_process();
+	export("-f pprof TRACE -o -");
+	bytes = unzipped(&size);
+	for (at = bytes, end = bytes + size; next_field(&at, end, &field);) {
+		cr_assert(field.number < 16);
+		counts[field.number]++;
+		if (field.number != 2)
+			continue;
+		for (inner = field.bytes; next_field(&inner, field.bytes + field.value, &part);) {
+			const uint8_t *value = part.bytes;
+
+			if (part.number != 2)
+				continue;
+			calls_sum += varint(&value);
+			time_sum += varint(&value);
+		}
+	}
+	cr_expect(counts[1] == 2 && counts[2] == 6, "two types, six stacks: %zu", counts[2]);
+	cr_expect(counts[4] == 4 && counts[5] == 4, "four functions, each one location: %zu", counts[5]);
+	cr_expect(calls_sum == 8 && time_sum == 56, "%llu calls, %llu ns", (unsigned long long)calls_sum,
+		  (unsigned long long)time_sum);
+	free(bytes);
+}
+
+/* --- the tree itself --- */
+
+Test(flame, one_number_for_each_stack)
+{
+	struct stacks stacks = {0};
+	const uint32_t *found;
+	uint32_t length, deep = 0, a, b;
+
+	a = stacks_find(&stacks, 0, 5);
+	b = stacks_find(&stacks, a, 5);
+	cr_expect(a == 1 && b == 2);
+	cr_expect(stacks_find(&stacks, 0, 6) == 3 && stacks_find(&stacks, 0, 5) == a &&
+		  stacks_find(&stacks, a, 5) == b);
+	for (uint32_t i = 0; i < 100000; i++)
+		deep = stacks_find(&stacks, deep, 7);
+	found = stacks_path(&stacks, deep, &length);
+	cr_expect(length == 100000 && stacks.at[found[0]].parent == 0 && found[99999] == deep);
+	stacks_clear(&stacks);
+	cr_expect(stacks_find(&stacks, 0, 6) == 1);
+	stacks_done(&stacks);
+}
+
+Test(flame, no_calls_at_all)
+{
+	static const char *const formats[] = {"folded", "speedscope", "speedscope-sampled", "firefox", "pprof"};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		char words[64];
+
+		snprintf(words, sizeof(words), "-f %s TRACE -o -", formats[i]);
+		export(words);
+		if (strcmp(formats[i], "folded") != 0 && strcmp(formats[i], "pprof") != 0)
+			json_decref(exported_json(words));
+	}
+}

@@ -1,0 +1,621 @@
+/*
+ * cmd_check.c - evprof check: holds a trace against limits, for CI.
+ *
+ * Owns the limits' syntax, the measuring of all function limits in one visit of the calls, the lines about them, and the
+ * JUnit file. A limit that several functions match is for all of them together: calls are added up, and time is that
+ * between the outermost begin and its end, so that nothing counts twice.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap.h"
+#include "output.h"
+#include "progress.h"
+#include "stacks.h"
+#include "tally.h"
+#include "verbs.h"
+#include "visit.h"
+
+enum limit_kind { LIMIT_CALLS, LIMIT_TIME, LIMIT_ALLOC, LIMIT_LOST };
+enum limit_result { LIMIT_HELD, LIMIT_BROKEN, LIMIT_ERROR };
+
+struct limit {
+	enum limit_kind kind;
+	const char *given; /* the option's value */
+	char *module;	   /* patterns; NULL: all functions (TOTAL), or no matter of functions */
+	char *function;
+	uint64_t allowed; /* calls, ns, bytes or events */
+	uint64_t measured;
+	int64_t pid;	  /* LIMIT_ALLOC: where the peak was; 0: there were no memory events */
+	uint32_t matches; /* functions, each process counted for itself */
+	uint32_t open;	  /* calls of them on the stack of the thread */
+	enum limit_result result;
+};
+
+/* A bit each in the functions' masks. */
+#define LIMITS_MAX 64
+
+struct check {
+	struct limit limits[LIMITS_MAX];
+	size_t count;
+	struct select select;
+	const char *junit;
+	uint64_t *masks; /* by key of the process: the limits that the function is in */
+	uint64_t lost;
+	char verdict[256]; /* what is missing from the trace; "" if nothing is */
+};
+
+static const char *const option_names[] = {
+    [LIMIT_CALLS] = "--max-calls",
+    [LIMIT_TIME] = "--max-time",
+    [LIMIT_ALLOC] = "--max-alloc",
+    [LIMIT_LOST] = "--max-lost",
+};
+
+static const char help_text[] =
+    "usage: evprof check [options] TRACE\n"
+    "\n"
+    "Holds a trace against limits; each may be given more than once.\n"
+    "\n"
+    "      --max-calls MODULE:FUNCTION=N       the function is called at most N times\n"
+    "      --max-time MODULE:FUNCTION=SECONDS  at most so much time in it and in what it calls; 0.5, 20ms, 3us\n"
+    "      --max-calls TOTAL=N, --max-time TOTAL=SECONDS\n"
+    "                        the same of all functions, as evprof report adds them up\n"
+    "      --max-alloc BYTES the most that Python's heap held in any process; 5000000, 512K, 64M, 1G\n"
+    "      --max-lost N      events that were not recorded\n"
+    "      --junit FILE      write the results as JUnit XML, too\n"
+    "      --process PID, --thread TID, --from T, --to T\n"
+    "                        only this process, thread or stretch of time\n"
+    "\n"
+    "MODULE is a module's name, or its file with or without directory and .py; FUNCTION a name or a qualified name.\n"
+    "Both may be globs: \"*:Parser.*\". A limit that no function matches is an error, unless it is =0.\n"
+    "Exit status: 0 if all limits hold; 1 if one does not; 2 for errors, and if limits hold in a trace from which\n"
+    "something is missing.\n";
+
+/* --- limits --- */
+
+struct unit {
+	const char *name;
+	double factor;
+};
+
+/* A number with one of the units (the last has no name), rounded. */
+static bool take_number(const char *text, uint64_t *value, double limit, const struct unit *units)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || !isfinite(number) || number < 0)
+		return false;
+	for (; units->name; units++) {
+		if (strcmp(end, units->name) != 0 || number * units->factor > limit)
+			continue;
+		*value = (uint64_t)(number * units->factor + 0.5);
+		return true;
+	}
+	return false;
+}
+
+static bool take_allowed(struct limit *limit, const char *text)
+{
+	static const struct unit seconds[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {NULL, 0}};
+	static const struct unit bytes[] = {{"", 1}, {"K", 1024}, {"M", 1048576}, {"G", 1073741824}, {NULL, 0}};
+	int64_t number;
+
+	switch (limit->kind) {
+	case LIMIT_TIME:
+		if (take_number(text, &limit->allowed, (double)TRACE_NS_FAR, seconds))
+			return true;
+		verb_misused("check", "%s wants seconds such as 0.5 or 20ms, not \"%s\"", option_names[limit->kind],
+			     text);
+		return false;
+	case LIMIT_ALLOC:
+		if (take_number(text, &limit->allowed, 9e18, bytes))
+			return true;
+		verb_misused("check", "%s wants bytes such as 5000000 or 64M, not \"%s\"", option_names[limit->kind],
+			     text);
+		return false;
+	default:
+		if (!verb_number("check", option_names[limit->kind], text, 0, &number))
+			return false;
+		limit->allowed = (uint64_t)number;
+		return true;
+	}
+}
+
+static bool take_function(struct limit *limit, const char *text, size_t length)
+{
+	const char *colon = memrchr(text, ':', length);
+
+	if (length == 5 && memcmp(text, "TOTAL", 5) == 0)
+		return true;
+	if (!colon || colon == text || colon + 1 == text + length) {
+		verb_misused("check", "%s wants MODULE:FUNCTION=LIMIT or TOTAL=LIMIT, not \"%s\"",
+			     option_names[limit->kind], text);
+		return false;
+	}
+	limit->module = strndup(text, (size_t)(colon - text));
+	limit->function = strndup(colon + 1, length - (size_t)(colon + 1 - text));
+	if (limit->module && limit->function)
+		return true;
+	fprintf(stderr, "evprof check: out of memory\n");
+	return false;
+}
+
+static bool take_limit(struct check *check, enum limit_kind kind, const char *text)
+{
+	struct limit *limit = &check->limits[check->count];
+	const char *equals;
+
+	if (check->count == LIMITS_MAX) {
+		verb_misused("check", "at most %d limits at a time", LIMITS_MAX);
+		return false;
+	}
+	*limit = (struct limit){.kind = kind, .given = text};
+	check->count++;
+	if (kind == LIMIT_ALLOC || kind == LIMIT_LOST)
+		return take_allowed(limit, text);
+	equals = strrchr(text, '=');
+	if (!equals) {
+		verb_misused("check", "%s wants MODULE:FUNCTION=LIMIT or TOTAL=LIMIT, not \"%s\"", option_names[kind],
+			     text);
+		return false;
+	}
+	return take_function(limit, text, (size_t)(equals - text)) && take_allowed(limit, equals + 1);
+}
+
+static bool of_functions(const struct limit *limit)
+{
+	return limit->kind == LIMIT_CALLS || limit->kind == LIMIT_TIME;
+}
+
+/* --- which functions --- */
+
+static bool matches_text(const char *pattern, struct text text)
+{
+	char *name = text.length ? strndup(text.at, text.length) : NULL;
+	bool matches = name && fnmatch(pattern, name, 0) == 0;
+
+	free(name);
+	return matches;
+}
+
+static struct text without_suffix(struct text file)
+{
+	if (file.length > 3 && memcmp(file.at + file.length - 3, ".py", 3) == 0)
+		file.length -= 3;
+	return file;
+}
+
+static bool matches_module(const char *pattern, const struct wire_definition *definition, bool native)
+{
+	struct text module = trace_string(definition, 3);
+	struct text file = trace_string(definition, 0);
+
+	/* Methods of C types name no module. */
+	if (native)
+		return matches_text(pattern, module.length ? module : text_of("builtins"));
+	return matches_text(pattern, module) || matches_text(pattern, file) ||
+	       matches_text(pattern, stack_base_name(file)) ||
+	       matches_text(pattern, without_suffix(stack_base_name(file)));
+}
+
+static bool matches_name(const char *pattern, const struct wire_definition *definition, bool native)
+{
+	struct text class = trace_string(definition, 0);
+	struct text name = trace_string(definition, 1);
+	char *method;
+	bool matches;
+
+	if (matches_text(pattern, name))
+		return true;
+	if (!native)
+		return matches_text(pattern, trace_string(definition, 2));
+	if (!class.length || asprintf(&method, "%.*s.%.*s", (int)class.length, class.at, (int)name.length, name.at) < 0)
+		return false;
+	matches = matches_text(pattern, text_of(method));
+	free(method);
+	return matches;
+}
+
+static bool limit_matches(const struct limit *limit, const struct wire_definition *definition, bool native)
+{
+	if (!limit->module)
+		return true;
+	return definition && matches_module(limit->module, definition, native) &&
+	       matches_name(limit->function, definition, native);
+}
+
+/* --- measuring functions --- */
+
+static int check_process(void *owner, struct visit *visit)
+{
+	struct check *check = owner;
+	uint32_t key;
+	size_t i;
+
+	free(check->masks);
+	check->masks = calloc(visit_keys(visit), sizeof(*check->masks));
+	if (!check->masks)
+		return -ENOMEM;
+	for (key = 0; key < visit_keys(visit); key++)
+		for (i = 0; i < check->count; i++) {
+			struct limit *limit = &check->limits[i];
+
+			if (!of_functions(limit) || !limit_matches(limit, visit_definition(visit, key), key & 1))
+				continue;
+			check->masks[key] |= UINT64_C(1) << i;
+			limit->matches++;
+		}
+	return 0;
+}
+
+static void check_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct check *check = owner;
+	uint64_t mask = check->masks[frame->key];
+
+	(void)visit;
+	for (; mask; mask &= mask - 1) {
+		struct limit *limit = &check->limits[__builtin_ctzll(mask)];
+
+		limit->open++;
+		if (limit->kind == LIMIT_CALLS)
+			limit->measured += frame->kind != WIRE_FRAME;
+	}
+}
+
+static void check_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct check *check = owner;
+	uint64_t mask = check->masks[frame->key];
+
+	(void)how;
+	for (; mask; mask &= mask - 1) {
+		struct limit *limit = &check->limits[__builtin_ctzll(mask)];
+
+		if (--limit->open == 0 && limit->kind == LIMIT_TIME)
+			limit->measured += (uint64_t)(visit->now_ns - frame->start_ns);
+	}
+}
+
+static int measure_functions(struct check *check, struct trace *trace)
+{
+	static const struct visitor visitor = {.process = check_process, .push = check_push, .pop = check_pop};
+	struct progress progress;
+	bool any = false;
+	size_t i;
+	int error;
+
+	for (i = 0; i < check->count; i++)
+		any |= of_functions(&check->limits[i]);
+	if (!any)
+		return 0;
+	progress_begin(&progress, "counting", visit_events(trace, &check->select));
+	error = visit_trace(trace, &check->select, &progress, &visitor, check);
+	progress_end(&progress);
+	free(check->masks);
+	check->masks = NULL;
+	return error;
+}
+
+/* --- measuring the rest --- */
+
+struct peak {
+	uint64_t bytes;
+	bool any;
+};
+
+static void note_peak(void *owner, int64_t ns, uint64_t bytes)
+{
+	struct peak *peak = owner;
+
+	(void)ns;
+	peak->any = true;
+	if (bytes > peak->bytes)
+		peak->bytes = bytes;
+}
+
+static void note_process_peak(struct check *check, const struct trace_process *process, const struct peak *peak)
+{
+	size_t i;
+
+	for (i = 0; i < check->count; i++) {
+		struct limit *limit = &check->limits[i];
+
+		if (limit->kind != LIMIT_ALLOC || (limit->pid && limit->measured >= peak->bytes))
+			continue;
+		limit->measured = peak->bytes;
+		limit->pid = process->pid;
+	}
+}
+
+static int measure_heap(struct check *check, struct trace *trace)
+{
+	bool any = false;
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < check->count; i++)
+		any |= check->limits[i].kind == LIMIT_ALLOC;
+	for (i = 0; any && !error && i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+		struct peak peak = {0};
+
+		if (!process || !select_process(&check->select, process))
+			continue;
+		error = heap_curve(trace, process, &check->select, 0, note_peak, &peak);
+		if (peak.any)
+			note_process_peak(check, process, &peak);
+	}
+	return error;
+}
+
+static int measure(struct check *check, struct trace *trace)
+{
+	int error = measure_functions(check, trace);
+	size_t i;
+
+	if (!error)
+		error = measure_heap(check, trace);
+	if (!error)
+		error = tally_lost(trace, &check->lost);
+	for (i = 0; i < check->count; i++)
+		if (check->limits[i].kind == LIMIT_LOST)
+			check->limits[i].measured = check->lost;
+	return error;
+}
+
+static enum limit_result judge(const struct limit *limit)
+{
+	if (limit->kind == LIMIT_ALLOC && !limit->pid)
+		return LIMIT_ERROR;
+	if (limit->module && !limit->matches && limit->allowed)
+		return LIMIT_ERROR;
+	return limit->measured > limit->allowed ? LIMIT_BROKEN : LIMIT_HELD;
+}
+
+/* --- saying it --- */
+
+/* What was measured, or why nothing could be. text has room for that. */
+static void describe(const struct limit *limit, char *text, size_t size)
+{
+	if (limit->kind == LIMIT_ALLOC && !limit->pid)
+		snprintf(text, size, "the trace holds no memory events; record them with --events call,c_call,mem");
+	else if (limit->result == LIMIT_ERROR)
+		snprintf(text, size, "no function of the trace matches; only =0 says that none may");
+	else if (limit->kind == LIMIT_CALLS)
+		snprintf(text, size, "%" PRIu64 " calls, at most %" PRIu64, limit->measured, limit->allowed);
+	else if (limit->kind == LIMIT_TIME)
+		snprintf(text, size, "%.6f s, at most %.6f s", (double)limit->measured / 1e9,
+			 (double)limit->allowed / 1e9);
+	else if (limit->kind == LIMIT_ALLOC)
+		snprintf(text, size, "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64, limit->measured,
+			 limit->pid, limit->allowed);
+	else
+		snprintf(text, size, "%" PRIu64 " events lost, at most %" PRIu64, limit->measured, limit->allowed);
+}
+
+static int print_lines(const struct check *check)
+{
+	static const char *const words[] = {[LIMIT_HELD] = "ok", [LIMIT_BROKEN] = "FAILED", [LIMIT_ERROR] = "ERROR"};
+	struct output output;
+	int error = output_open(&output, "-");
+	size_t i;
+
+	if (error)
+		return error;
+	for (i = 0; i < check->count; i++) {
+		const struct limit *limit = &check->limits[i];
+		char text[160];
+
+		describe(limit, text, sizeof(text));
+		output_format(&output, "%-6s %s ", words[limit->result], option_names[limit->kind]);
+		output_line(&output, text_of(limit->given));
+		output_format(&output, ": %s\n", text);
+	}
+	return output_close(&output);
+}
+
+/* The inside of an attribute: XML 1.0 has no way to write most control characters. */
+static void put_xml(struct output *output, struct text text)
+{
+	while (text.length) {
+		const char *start = text.at;
+		uint32_t code = text_next(&text);
+
+		if (code == '<')
+			output_string(output, "&lt;");
+		else if (code == '>')
+			output_string(output, "&gt;");
+		else if (code == '&')
+			output_string(output, "&amp;");
+		else if (code == '"')
+			output_string(output, "&quot;");
+		else if (code == '\t' || code == '\n' || code == '\r')
+			output_format(output, "&#%u;", code);
+		else if (code < 0x20 || code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff) ||
+			 (code & 0xfffe) == 0xfffe)
+			output_string(output, "\xef\xbf\xbd");
+		else
+			output_put(output, start, (size_t)(text.at - start));
+	}
+}
+
+static void put_testcase(struct output *output, const char *option, const char *given, enum limit_result result,
+			 const char *what)
+{
+	output_format(output, "  <testcase classname=\"evprof.check\" name=\"%s%s", option, given[0] ? " " : "");
+	put_xml(output, text_of(given));
+	if (result == LIMIT_HELD) {
+		output_string(output, "\"/>\n");
+		return;
+	}
+	output_format(output, "\">\n    <%s message=\"", result == LIMIT_BROKEN ? "failure" : "error");
+	put_xml(output, text_of(what));
+	output_string(output, "\"/>\n  </testcase>\n");
+}
+
+static size_t count_results(const struct check *check, enum limit_result result)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < check->count; i++)
+		count += check->limits[i].result == result;
+	return count;
+}
+
+static int write_junit(const struct check *check, const char *trace)
+{
+	size_t missing = check->verdict[0] != 0, i;
+	struct output output;
+	int error = output_open(&output, check->junit);
+
+	if (error)
+		return error;
+	output_string(&output,
+		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite name=\"evprof check ");
+	put_xml(&output, text_of(trace));
+	output_format(&output, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"0\">\n", check->count + 1,
+		      count_results(check, LIMIT_BROKEN), count_results(check, LIMIT_ERROR) + missing);
+	for (i = 0; i < check->count; i++) {
+		const struct limit *limit = &check->limits[i];
+		char text[160];
+
+		describe(limit, text, sizeof(text));
+		put_testcase(&output, option_names[limit->kind], limit->given, limit->result, text);
+	}
+	put_testcase(&output, "the trace is whole", "", missing ? LIMIT_ERROR : LIMIT_HELD, check->verdict);
+	output_string(&output, " </testsuite>\n</testsuites>\n");
+	return output_close(&output);
+}
+
+/* --- all --- */
+
+static int report(struct check *check, const char *path)
+{
+	int error = print_lines(check);
+
+	if (error)
+		fprintf(stderr, "evprof check: cannot write the result: %s\n", strerror(-error));
+	if (check->junit) {
+		int junit_error = write_junit(check, path);
+
+		if (junit_error)
+			fprintf(stderr, "evprof check: cannot write %s: %s\n", check->junit, strerror(-junit_error));
+		error = error ? error : junit_error;
+	}
+	if (check->lost)
+		fprintf(stderr,
+			"evprof check: %" PRIu64 " events were lost, so counts and times are too small; "
+			"--max-lost 0 makes that a failure\n",
+			check->lost);
+	if (error || count_results(check, LIMIT_ERROR))
+		return 2;
+	if (count_results(check, LIMIT_BROKEN))
+		return 1;
+	return check->verdict[0] ? 2 : 0;
+}
+
+static int check_trace(struct check *check, const char *path)
+{
+	struct trace *trace = trace_open_or_say(path);
+	int error, status;
+	size_t i;
+
+	if (!trace)
+		return 2;
+	error = measure(check, trace);
+	if (error) {
+		fprintf(stderr, "evprof check: %s: %s\n", path, strerror(-error));
+		status = 2;
+	} else {
+		trace_verdict(trace, check->verdict, sizeof(check->verdict));
+		trace_say_verdict(trace);
+		for (i = 0; i < check->count; i++)
+			check->limits[i].result = judge(&check->limits[i]);
+		status = report(check, path);
+	}
+	trace_close(trace);
+	return status;
+}
+
+enum { OPTION_CALLS = 256, OPTION_TIME, OPTION_ALLOC, OPTION_LOST, OPTION_JUNIT };
+
+static const struct option options_known[] = {
+    {"max-calls", required_argument, NULL, OPTION_CALLS},
+    {"max-time", required_argument, NULL, OPTION_TIME},
+    {"max-alloc", required_argument, NULL, OPTION_ALLOC},
+    {"max-lost", required_argument, NULL, OPTION_LOST},
+    {"junit", required_argument, NULL, OPTION_JUNIT},
+    {"process", required_argument, NULL, SELECT_PROCESS},
+    {"thread", required_argument, NULL, SELECT_THREAD},
+    {"from", required_argument, NULL, SELECT_FROM},
+    {"to", required_argument, NULL, SELECT_TO},
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static bool take_option(struct check *check, int option)
+{
+	if (select_is_option(option))
+		return select_take(&check->select, "check", option, optarg);
+	switch (option) {
+	case OPTION_CALLS:
+		return take_limit(check, LIMIT_CALLS, optarg);
+	case OPTION_TIME:
+		return take_limit(check, LIMIT_TIME, optarg);
+	case OPTION_ALLOC:
+		return take_limit(check, LIMIT_ALLOC, optarg);
+	case OPTION_LOST:
+		return take_limit(check, LIMIT_LOST, optarg);
+	case OPTION_JUNIT:
+		check->junit = optarg;
+		return true;
+	}
+	verb_misused("check", "this option is not known or lacks its value");
+	return false;
+}
+
+static void check_done(struct check *check)
+{
+	size_t i;
+
+	for (i = 0; i < check->count; i++) {
+		free(check->limits[i].module);
+		free(check->limits[i].function);
+	}
+	select_done(&check->select);
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct check check = {0};
+	int option, status = 2;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "h", options_known, NULL)) != -1) {
+		if (option == 'h') {
+			printf("%s", help_text);
+			status = 0;
+			goto done;
+		}
+		if (!take_option(&check, option))
+			goto done;
+	}
+	if (optind != argc - 1)
+		verb_misused("check", optind == argc ? "a trace is missing" : "one trace at a time");
+	else if (!check.count)
+		verb_misused("check", "a limit is missing");
+	else
+		status = check_trace(&check, argv[optind]);
+done:
+	check_done(&check);
+	return status;
+}

@@ -1,0 +1,638 @@
+/*
+ * cmd_diff.c - evprof diff: calls, times and allocations of two traces, function by function.
+ *
+ * Functions are matched in three rounds, each over what the rounds before left:
+ *
+ *   1. file, line and qualified name are the same
+ *   2. file and qualified name: the line moved
+ *   3. base name of the file and qualified name: the file moved too
+ *
+ * Several that are the same in that (lambdas of one file) are matched in order of file and line. Where one trace has no
+ * qualified names, being of a Python before 3.11, plain names are compared.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "progress.h"
+#include "tally.h"
+#include "verbs.h"
+
+/* A function of one of the traces. */
+struct side {
+	struct text file;
+	struct text name; /* what is compared: qualified or plain */
+	uint32_t line;
+	const struct label *label;
+	const char *display;
+	const struct tally_counts *counts;
+	bool matched;
+};
+
+struct sides {
+	struct side *at;
+	size_t count;
+};
+
+/* A row: a function of a, of b, or of both. */
+struct row {
+	const struct side *a;
+	const struct side *b;
+};
+
+struct rows {
+	struct row *at;
+	size_t count;
+};
+
+static const struct tally_counts nothing;
+
+static const struct tally_counts *counts_of(const struct side *side)
+{
+	return side ? side->counts : &nothing;
+}
+
+/* --- matching --- */
+
+static int compare_lines(const struct side *a, const struct side *b)
+{
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+static int by_place(const struct side *a, const struct side *b)
+{
+	int order = text_compare(a->file, b->file);
+
+	if (!order)
+		order = text_compare(a->name, b->name);
+	return order ? order : compare_lines(a, b);
+}
+
+static int by_file_and_name(const struct side *a, const struct side *b)
+{
+	int order = text_compare(a->file, b->file);
+
+	return order ? order : text_compare(a->name, b->name);
+}
+
+static int by_base_and_name(const struct side *a, const struct side *b)
+{
+	int order = text_compare(stack_base_name(a->file), stack_base_name(b->file));
+
+	return order ? order : text_compare(a->name, b->name);
+}
+
+typedef int comparison(const struct side *a, const struct side *b);
+
+/* What a round compares decides; then place. */
+static int sort_sides(const void *a, const void *b, void *same)
+{
+	comparison *compare = *(comparison **)same;
+	const struct side *const *left = a, *const *right = b;
+	int order = compare(*left, *right);
+
+	return order ? order : by_place(*left, *right);
+}
+
+/* The sides that have no match yet, in order. */
+static struct side **unmatched(const struct sides *sides, comparison *compare, size_t *count)
+{
+	struct side **list = malloc((sides->count + 1) * sizeof(struct side *));
+	size_t i;
+
+	*count = 0;
+	for (i = 0; list && i < sides->count; i++)
+		if (!sides->at[i].matched)
+			list[(*count)++] = &sides->at[i];
+	if (list)
+		qsort_r(list, *count, sizeof(struct side *), sort_sides, &compare);
+	return list;
+}
+
+static int match_round(struct rows *rows, const struct sides *a, const struct sides *b, comparison *compare)
+{
+	size_t a_count, b_count, i = 0, k = 0;
+	struct side **left = unmatched(a, compare, &a_count);
+	struct side **right = unmatched(b, compare, &b_count);
+
+	while (left && right && i < a_count && k < b_count) {
+		int order = compare(left[i], right[k]);
+
+		if (!order) {
+			left[i]->matched = right[k]->matched = true;
+			rows->at[rows->count++] = (struct row){left[i], right[k]};
+		}
+		i += order <= 0;
+		k += order >= 0;
+	}
+	free(left);
+	free(right);
+	return left && right ? 0 : -ENOMEM;
+}
+
+static int match(struct rows *rows, const struct sides *a, const struct sides *b)
+{
+	static comparison *const rounds[] = {by_place, by_file_and_name, by_base_and_name};
+	int error = 0;
+	size_t i;
+
+	rows->at = calloc(a->count + b->count + 1, sizeof(*rows->at));
+	if (!rows->at)
+		return -ENOMEM;
+	for (i = 0; !error && i < sizeof(rounds) / sizeof(rounds[0]); i++)
+		error = match_round(rows, a, b, rounds[i]);
+	for (i = 0; i < a->count; i++)
+		if (!a->at[i].matched)
+			rows->at[rows->count++] = (struct row){&a->at[i], NULL};
+	for (i = 0; i < b->count; i++)
+		if (!b->at[i].matched)
+			rows->at[rows->count++] = (struct row){NULL, &b->at[i]};
+	return error;
+}
+
+static int list_sides(struct sides *sides, const struct tally *tally, bool qualified)
+{
+	uint32_t i;
+
+	sides->at = calloc((size_t)tally->functions.count + 1, sizeof(*sides->at));
+	if (!sides->at)
+		return -ENOMEM;
+	for (i = 0; i < tally->functions.count; i++) {
+		const struct stack_function *function = &tally->functions.at[i];
+		const struct label *label = &tally->functions.labels.at[i];
+
+		sides->at[sides->count++] = (struct side){
+		    .file = function->file,
+		    .name = qualified || function->native ? text_of(function->name) : label->name,
+		    .line = function->line,
+		    .label = label,
+		    .display = function->name,
+		    .counts = &tally->counts[i],
+		};
+	}
+	return 0;
+}
+
+/* --- order --- */
+
+static uint64_t calls_of(const struct tally_counts *counts)
+{
+	return counts->calls;
+}
+
+static uint64_t own_of(const struct tally_counts *counts)
+{
+	return counts->own_ns;
+}
+
+static uint64_t total_of(const struct tally_counts *counts)
+{
+	return counts->total_ns;
+}
+
+static uint64_t allocations_of(const struct tally_counts *counts)
+{
+	return counts->allocations;
+}
+
+static uint64_t bytes_of(const struct tally_counts *counts)
+{
+	return counts->allocated_bytes;
+}
+
+/* What is compared, in the order of the columns. */
+static const struct measure {
+	const char *sort; /* for --sort */
+	const char *key;  /* for JSON and CSV */
+	const char *title;
+	uint64_t (*of)(const struct tally_counts *counts);
+	bool seconds; /* in ns; the table shows seconds */
+	bool memory;
+} measures[] = {
+    {"calls", "ncalls", "call count", calls_of, false, false},
+    {"time", "tottime_ns", "internal time", own_of, true, false},
+    {"cumtime", "cumtime_ns", "cumulative time", total_of, true, false},
+    {"allocs", "allocs", "number of allocations", allocations_of, false, true},
+    {"bytes", "bytes", "allocated bytes", bytes_of, false, true},
+};
+
+#define MEASURES (sizeof(measures) / sizeof(measures[0]))
+
+static int64_t change_of(const struct measure *measure, const struct row *row)
+{
+	return (int64_t)(measure->of(counts_of(row->b)) - measure->of(counts_of(row->a)));
+}
+
+static const struct side *shown_side(const struct row *row)
+{
+	return row->b ? row->b : row->a;
+}
+
+/* The largest change first, whether more or less. */
+static int sort_rows(const void *a, const void *b, void *by)
+{
+	const struct row *left = a, *right = b;
+	int64_t first = change_of(by, left), second = change_of(by, right);
+	uint64_t first_size = first < 0 ? -(uint64_t)first : (uint64_t)first;
+	uint64_t second_size = second < 0 ? -(uint64_t)second : (uint64_t)second;
+
+	if (first_size != second_size)
+		return first_size > second_size ? -1 : 1;
+	if (first != second)
+		return first > second ? -1 : 1;
+	return label_compare(shown_side(left)->label, shown_side(right)->label);
+}
+
+/* --- what was asked for --- */
+
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+
+struct request {
+	struct select select;
+	const struct measure *sort;
+	int64_t limit; /* -1: all */
+	enum format format;
+	const char *paths[2];
+	struct tally tallies[2];
+	uint64_t lost[2];
+};
+
+static const char help_text[] =
+    "usage: evprof diff [options] A B\n"
+    "\n"
+    "Compares two traces function by function: A, and what is more or less of it in B. Functions are the same if "
+    "file,\n"
+    "line and qualified name are, else if file and name are, else if the file's base name and the name are.\n"
+    "\n"
+    "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes\n"
+    "  -n, --limit N         the first N functions only\n"
+    "      --json            for programs\n"
+    "      --csv             for spreadsheets\n"
+    "\n"
+    "%s"
+    "\n"
+    "--min-duration is not for diff.\n"
+    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+
+enum { OPTION_JSON = 256, OPTION_CSV };
+
+static const struct option options_known[] = {
+    {"sort", required_argument, NULL, 's'},
+    {"limit", required_argument, NULL, 'n'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"csv", no_argument, NULL, OPTION_CSV},
+    SELECT_OPTIONS,
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static const struct measure *find_measure(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < MEASURES; i++)
+		if (strcmp(measures[i].sort, name) == 0)
+			return &measures[i];
+	fprintf(stderr, "evprof diff: there is no order \"%s\"; the orders are", name);
+	for (i = 0; i < MEASURES; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", measures[i].sort);
+	fprintf(stderr, "\n");
+	return NULL;
+}
+
+static bool take_option(struct request *request, int option)
+{
+	if (option == SELECT_MIN_DURATION) {
+		/* Memory would go to the wrong function: a call is known to be long enough when it ends. */
+		verb_misused("diff", "--min-duration is not for diff");
+		return false;
+	}
+	if (select_is_option(option))
+		return select_take(&request->select, "diff", option, optarg);
+	switch (option) {
+	case 's':
+		request->sort = find_measure(optarg);
+		return request->sort != NULL;
+	case 'n':
+		return verb_number("diff", "--limit", optarg, 0, &request->limit);
+	case OPTION_JSON:
+		request->format = FORMAT_JSON;
+		return true;
+	case OPTION_CSV:
+		request->format = FORMAT_CSV;
+		return true;
+	}
+	verb_misused("diff", "this option is not known or lacks its value");
+	return false;
+}
+
+/* --- the table --- */
+
+static bool shows(const struct request *request, const struct measure *measure)
+{
+	return !measure->memory || request->tallies[0].memory || request->tallies[1].memory;
+}
+
+static void print_value(struct output *output, const struct measure *measure, uint64_t value, int64_t change)
+{
+	if (measure->seconds)
+		output_format(output, " %9.3f %+9.3f ", (double)value / 1e9, (double)change / 1e9);
+	else
+		output_format(output, " %9" PRIu64 " %+9" PRId64 " ", value, change);
+}
+
+/* As cProfile's, with the qualified name. */
+static void print_place(struct output *output, const struct side *side)
+{
+	if (!side->line && text_same(side->file, text_of("~"))) {
+		label_print(side->label, output);
+		return;
+	}
+	output_line(output, side->file);
+	output_format(output, ":%u(", side->line);
+	output_line(output, text_of(side->display));
+	output_char(output, ')');
+}
+
+static void print_row(struct output *output, const struct request *request, const struct row *row)
+{
+	size_t i;
+
+	for (i = 0; i < MEASURES; i++)
+		if (shows(request, &measures[i]))
+			print_value(output, &measures[i], measures[i].of(counts_of(row->a)),
+				    change_of(&measures[i], row));
+	print_place(output, shown_side(row));
+	if (!row->a)
+		output_string(output, " (new)");
+	else if (!row->b)
+		output_string(output, " (gone)");
+	else if (row->a->line != row->b->line || !text_same(row->a->file, row->b->file)) {
+		output_string(output, " (was ");
+		print_place(output, row->a);
+		output_char(output, ')');
+	}
+	output_char(output, '\n');
+}
+
+static void print_sums(struct output *output, const struct request *request, size_t side)
+{
+	const struct tally_counts *sum = &request->tallies[side].sum;
+
+	output_format(output, "%s %s: %" PRIu64 " function calls in %.3f seconds", side ? "B" : "A",
+		      request->paths[side], sum->calls, (double)sum->own_ns / 1e9);
+	if (request->tallies[side].memory)
+		output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes", sum->allocations,
+			      sum->allocated_bytes);
+	if (request->lost[side])
+		output_format(output, "; %" PRIu64 " events were lost: counts and times are too small",
+			      request->lost[side]);
+	output_char(output, '\n');
+}
+
+static void print_table(struct output *output, const struct request *request, const struct rows *rows, size_t shown)
+{
+	static const char *const heads[MEASURES] = {"ncalls", "tottime", "cumtime", "allocs", "bytes"};
+	size_t i;
+
+	print_sums(output, request, 0);
+	print_sums(output, request, 1);
+	output_format(output, "\n   Ordered by: change of %s\n", request->sort->title);
+	if (shown < rows->count)
+		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", rows->count, shown,
+			      shown);
+	output_char(output, '\n');
+	for (i = 0; i < MEASURES; i++)
+		if (shows(request, &measures[i]))
+			output_format(output, " %9s %9s ", heads[i], "change");
+	output_string(output, "filename:lineno(function)\n");
+	for (i = 0; i < shown; i++)
+		print_row(output, request, &rows->at[i]);
+	output_char(output, '\n');
+}
+
+/* --- JSON --- */
+
+static void json_counts(struct output *output, const struct tally_counts *counts)
+{
+	size_t i;
+
+	for (i = 0; i < MEASURES; i++)
+		output_format(output, "%s\"%s\": %" PRIu64, i ? ", " : "", measures[i].key, measures[i].of(counts));
+}
+
+static void json_side(struct output *output, const char *name, const struct side *side)
+{
+	output_format(output, "\"%s\": ", name);
+	if (!side) {
+		output_string(output, "null");
+		return;
+	}
+	output_string(output, "{\"file\": \"");
+	output_json(output, side->file);
+	output_format(output, "\", \"line\": %u, ", side->line);
+	json_counts(output, side->counts);
+	output_char(output, '}');
+}
+
+static void json_row(struct output *output, const struct row *row)
+{
+	const struct side *side = shown_side(row);
+	size_t i;
+
+	output_string(output, "{\"function\": \"");
+	output_json(output, text_of(side->display));
+	output_string(output, "\", ");
+	json_side(output, "a", row->a);
+	output_string(output, ", ");
+	json_side(output, "b", row->b);
+	output_string(output, ", \"change\": {");
+	for (i = 0; i < MEASURES; i++)
+		output_format(output, "%s\"%s\": %" PRId64, i ? ", " : "", measures[i].key,
+			      change_of(&measures[i], row));
+	output_string(output, "}}");
+}
+
+static void json_trace(struct output *output, const struct request *request, size_t side)
+{
+	output_format(output, "\"%s\": {\"trace\": \"", side ? "b" : "a");
+	output_json(output, text_of(request->paths[side]));
+	output_format(output, "\", \"lost\": %" PRIu64 ", \"memory\": %s, ", request->lost[side],
+		      request->tallies[side].memory ? "true" : "false");
+	json_counts(output, &request->tallies[side].sum);
+	output_string(output, "}");
+}
+
+static void print_json(struct output *output, const struct request *request, const struct rows *rows, size_t shown)
+{
+	size_t i;
+
+	output_char(output, '{');
+	json_trace(output, request, 0);
+	output_string(output, ",\n ");
+	json_trace(output, request, 1);
+	output_string(output, ",\n \"functions\": [");
+	for (i = 0; i < shown; i++) {
+		output_string(output, i ? ",\n  " : "\n  ");
+		json_row(output, &rows->at[i]);
+	}
+	output_string(output, "\n]}\n");
+}
+
+/* --- CSV --- */
+
+/* A field in quotes: valid UTF-8, one line. */
+static void csv_text(struct output *output, struct text text)
+{
+	output_char(output, '"');
+	while (text.length) {
+		const char *start = text.at;
+		uint32_t code = text_next(&text);
+
+		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
+			output_string(output, "\xef\xbf\xbd");
+		else if (code == '"')
+			output_string(output, "\"\"");
+		else if (code < 0x20 || code == 0x7f)
+			output_char(output, ' ');
+		else
+			output_put(output, start, (size_t)(text.at - start));
+	}
+	output_char(output, '"');
+}
+
+static void csv_row(struct output *output, const struct row *row)
+{
+	const struct side *side = shown_side(row);
+	size_t i;
+
+	csv_text(output, text_of(side->display));
+	output_char(output, ',');
+	csv_text(output, side->file);
+	output_format(output, ",%u,%s", side->line, row->a && row->b ? "both" : row->a ? "a" : "b");
+	for (i = 0; i < MEASURES; i++)
+		output_format(output, ",%" PRIu64 ",%" PRIu64 ",%" PRId64, measures[i].of(counts_of(row->a)),
+			      measures[i].of(counts_of(row->b)), change_of(&measures[i], row));
+	output_string(output, "\r\n");
+}
+
+static void print_csv(struct output *output, const struct rows *rows, size_t shown)
+{
+	size_t i;
+
+	output_string(output, "function,file,line,in");
+	for (i = 0; i < MEASURES; i++)
+		output_format(output, ",%s_a,%s_b,%s_change", measures[i].key, measures[i].key, measures[i].key);
+	output_string(output, "\r\n");
+	for (i = 0; i < shown; i++)
+		csv_row(output, &rows->at[i]);
+}
+
+/* --- all --- */
+
+static int print_rows(const struct request *request, const struct rows *rows)
+{
+	size_t shown =
+	    request->limit >= 0 && (size_t)request->limit < rows->count ? (size_t)request->limit : rows->count;
+	struct output output;
+	int error = output_open(&output, "-");
+
+	if (error)
+		return error;
+	if (request->format == FORMAT_JSON)
+		print_json(&output, request, rows, shown);
+	else if (request->format == FORMAT_CSV)
+		print_csv(&output, rows, shown);
+	else
+		print_table(&output, request, rows, shown);
+	return output_close(&output);
+}
+
+static int compare_tallies(const struct request *request)
+{
+	bool qualified = request->tallies[0].qualified && request->tallies[1].qualified;
+	struct sides a = {0}, b = {0};
+	struct rows rows = {0};
+	int error = list_sides(&a, &request->tallies[0], qualified);
+
+	if (!error)
+		error = list_sides(&b, &request->tallies[1], qualified);
+	if (!error)
+		error = match(&rows, &a, &b);
+	if (!error) {
+		qsort_r(rows.at, rows.count, sizeof(*rows.at), sort_rows, (void *)request->sort);
+		error = print_rows(request, &rows);
+	}
+	free(a.at);
+	free(b.at);
+	free(rows.at);
+	if (error)
+		fprintf(stderr, "evprof diff: cannot write the result: %s\n", strerror(-error));
+	return error;
+}
+
+/* Returns the exit status that this trace asks for. */
+static int count_trace(struct request *request, size_t side)
+{
+	struct trace *trace = trace_open_or_say(request->paths[side]);
+	struct progress progress;
+	int error, status;
+
+	if (!trace)
+		return TRACE_EXIT_FAILED;
+	progress_begin(&progress, "counting", visit_events(trace, &request->select));
+	error = tally_trace(&request->tallies[side], trace, &request->select, &progress);
+	progress_end(&progress);
+	if (!error)
+		error = tally_lost(trace, &request->lost[side]);
+	if (error)
+		fprintf(stderr, "evprof diff: %s: %s\n", request->paths[side], strerror(-error));
+	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
+	trace_close(trace);
+	return status;
+}
+
+static int diff(struct request *request)
+{
+	int a = count_trace(request, 0);
+	int b = a == TRACE_EXIT_FAILED ? a : count_trace(request, 1);
+	int status = a > b ? a : b;
+
+	if (status != TRACE_EXIT_FAILED && compare_tallies(request) < 0)
+		status = TRACE_EXIT_FAILED;
+	tally_done(&request->tallies[0]);
+	tally_done(&request->tallies[1]);
+	return status;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct request request = {.sort = &measures[1], .limit = -1};
+	int status = TRACE_EXIT_FAILED;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "s:n:h", options_known, NULL)) != -1) {
+		if (option == 'h') {
+			printf(help_text, select_help);
+			status = TRACE_EXIT_FINE;
+			goto done;
+		}
+		if (!take_option(&request, option))
+			goto done;
+	}
+	if (optind != argc - 2) {
+		verb_misused("diff", "two traces are wanted, not %d", argc - optind);
+		goto done;
+	}
+	request.paths[0] = argv[optind];
+	request.paths[1] = argv[optind + 1];
+	status = diff(&request);
+done:
+	select_done(&request.select);
+	return status;
+}

@@ -1,0 +1,701 @@
+/*
+ * export_firefox.c - the Firefox Profiler's processed profile format, version 57, for profiler.firefox.com.
+ *
+ *   samples    every stretch of time in which the stack of a thread does not change is one, with its length as its
+ *              weight ("tracing-ms"); a stretch without calls has no stack and no weight
+ *   markers    exceptions (with the stack that raised them), lost events, marks, fork, exec, exit, pause
+ *
+ * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of stacks,
+ * so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all times, then
+ * all weights. The first column goes straight to the output, the others to unnamed files beside it. So memory is that of
+ * stacks.h and the names of functions, and the disk is needed twice. The viewer holds everything in memory: choose a
+ * part of the trace (--from, --min-duration, --include) above some millions of calls.
+ */
+#include "export.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stacks.h"
+
+enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
+
+/* A column that must wait. */
+struct spool {
+	FILE *file;
+	bool any; /* a comma comes before the next element */
+};
+
+enum { SPOOL_TIMES, SPOOL_WEIGHTS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
+
+struct string {
+	char *bytes; /* not terminated */
+	size_t length;
+};
+
+/* Strings that the whole profile shares; each has a number. */
+struct strings {
+	struct pairs numbers; /* hash: number + 1 */
+	struct string *at;
+	uint32_t count;
+	uint32_t allocated;
+};
+
+struct firefox {
+	struct output *output;
+	struct strings strings;
+	struct stacks stacks;
+	struct spool spools[SPOOLS];
+	struct output data; /* of the marker being made */
+	char pid[48];
+	const char *program;
+	uint32_t *frames; /* by key: the frame of the thread + 1 */
+	uint32_t *keys;	  /* of the frames of the thread */
+	uint32_t frame_count;
+	uint64_t samples; /* of the thread, so far */
+	uint64_t markers;
+	uint32_t stack; /* that runs; 0: none */
+	int64_t since_ns;
+	bool any_thread;
+};
+
+/* --- columns on disk --- */
+
+static int spool_open(struct spool *spool, const struct output *output)
+{
+	const char *slash = output->path ? strrchr(output->path, '/') : NULL;
+	const char *fallback = getenv("TMPDIR");
+	char *name;
+	int fd, length;
+
+	if (output->path)
+		length =
+		    asprintf(&name, "%.*s.evprof-XXXXXX", slash ? (int)(slash + 1 - output->path) : 0, output->path);
+	else
+		length = asprintf(&name, "%s/evprof-XXXXXX", fallback && fallback[0] ? fallback : "/tmp");
+	if (length < 0)
+		return -ENOMEM;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(name);
+	free(name);
+	if (fd < 0)
+		return -errno;
+	spool->file = fdopen(fd, "w+");
+	if (spool->file)
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+static void spool_put(struct spool *spool, const char *text, size_t length)
+{
+	if (spool->any)
+		putc_unlocked(',', spool->file);
+	spool->any = true;
+	fwrite_unlocked(text, 1, length, spool->file);
+}
+
+/* Writes the column, and empties it. */
+static int spool_copy(struct spool *spool, struct output *output)
+{
+	char bytes[1 << 14];
+	size_t length;
+
+	if (fflush(spool->file) != 0)
+		return -errno;
+	rewind(spool->file);
+	while ((length = fread(bytes, 1, sizeof(bytes), spool->file)) > 0)
+		output_put(output, bytes, length);
+	if (ferror(spool->file))
+		return -EIO;
+	rewind(spool->file);
+	if (ftruncate(fileno(spool->file), 0) < 0)
+		return -errno;
+	spool->any = false;
+	return output->error;
+}
+
+/* ns as ms, exactly: 1234567 as 1.234567. Returns the length. */
+static size_t format_ms(char *text, uint64_t ns)
+{
+	unsigned rest = (unsigned)(ns % 1000000), digit;
+	uint64_t whole = ns / 1000000;
+	size_t length = 20, first = length;
+
+	do {
+		text[--first] = (char)('0' + whole % 10);
+		whole /= 10;
+	} while (whole);
+	memmove(text, text + first, length - first);
+	length -= first;
+	if (!rest)
+		return length;
+	text[length++] = '.';
+	for (digit = 100000; rest; digit /= 10) {
+		text[length++] = (char)('0' + rest / digit);
+		rest %= digit;
+	}
+	return length;
+}
+
+static void spool_ms(struct spool *spool, uint64_t ns)
+{
+	char text[40];
+	size_t length = format_ms(text, ns);
+
+	spool_put(spool, text, length);
+}
+
+static void output_ms(struct output *output, uint64_t ns)
+{
+	char text[40];
+	size_t length = format_ms(text, ns);
+
+	output_put(output, text, length);
+}
+
+/* --- strings --- */
+
+static uint64_t hash_text(struct text text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+static bool reserve_string(struct strings *strings)
+{
+	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
+	struct string *grown;
+
+	if (strings->count < strings->allocated)
+		return true;
+	grown = realloc(strings->at, allocated * sizeof(*grown));
+	if (!grown)
+		return false;
+	strings->at = grown;
+	strings->allocated = allocated;
+	return true;
+}
+
+static struct text text_at(const struct strings *strings, uint32_t number)
+{
+	return (struct text){strings->at[number].bytes, strings->at[number].length};
+}
+
+/* The number of a string; UINT32_MAX where memory ran out. */
+static uint32_t string_number(struct strings *strings, struct text text)
+{
+	uint64_t *number = pairs_make(&strings->numbers, hash_text(text));
+	struct string *made;
+
+	if (!number || !reserve_string(strings))
+		return UINT32_MAX;
+	if (*number && text_same(text_at(strings, (uint32_t)*number - 1), text))
+		return (uint32_t)*number - 1;
+	/* Two strings with one hash: the second is written each time it is met, which is allowed. */
+	made = &strings->at[strings->count];
+	made->bytes = malloc(text.length + 1);
+	if (!made->bytes)
+		return UINT32_MAX;
+	made->length = text.length;
+	memcpy(made->bytes, text.at ? text.at : "", text.length);
+	strings->count++;
+	if (!*number)
+		*number = strings->count;
+	return strings->count - 1;
+}
+
+static void strings_done(struct strings *strings)
+{
+	uint32_t i;
+
+	for (i = 0; i < strings->count; i++)
+		free(strings->at[i].bytes);
+	free(strings->at);
+	pairs_done(&strings->numbers);
+}
+
+/* --- samples --- */
+
+static void put_sample(struct firefox *firefox, uint64_t weight_ns)
+{
+	output_string(firefox->output, firefox->samples++ ? "," : "");
+	if (firefox->stack)
+		output_u64(firefox->output, firefox->stack - 1);
+	else
+		output_string(firefox->output, "null");
+	spool_ms(&firefox->spools[SPOOL_TIMES], (uint64_t)firefox->since_ns);
+	spool_ms(&firefox->spools[SPOOL_WEIGHTS], firefox->stack ? weight_ns : 0);
+}
+
+/* From now on that stack runs. */
+static void change_stack(struct firefox *firefox, struct visit *visit, uint32_t stack)
+{
+	uint64_t length = (uint64_t)(visit->now_ns - firefox->since_ns);
+
+	if (length && (firefox->stack || firefox->samples))
+		put_sample(firefox, length);
+	firefox->stack = stack;
+	firefox->since_ns = visit->now_ns;
+	if (firefox->output->error)
+		visit_fail(visit, firefox->output->error);
+}
+
+static void firefox_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct firefox *firefox = owner;
+
+	change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, frame->key));
+}
+
+static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	(void)how;
+	change_stack(owner, visit, frame > visit->frames ? (uint32_t)frame[-1].user : 0);
+}
+
+/* --- markers --- */
+
+static void put_marker(struct firefox *firefox, struct visit *visit, const char *kind, struct text text)
+{
+	struct output *data = &firefox->data;
+	uint32_t name = string_number(&firefox->strings, text_of(kind));
+	char digits[16];
+
+	if (name == UINT32_MAX) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	data->used = 0;
+	output_string(data, "{\"type\":\"evprof\",\"text\":\"");
+	output_json(data, text);
+	output_char(data, '"');
+	if (firefox->stack)
+		output_format(data, ",\"cause\":{\"stack\":%u}", firefox->stack - 1);
+	output_char(data, '}');
+	spool_put(&firefox->spools[SPOOL_MARKER_NAMES], digits, (size_t)snprintf(digits, sizeof(digits), "%u", name));
+	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)visit->now_ns);
+	spool_put(&firefox->spools[SPOOL_MARKER_DATA], data->buffer, data->used);
+	firefox->markers++;
+}
+
+static void number_marker(struct firefox *firefox, struct visit *visit, const char *kind, const char *format,
+			  unsigned long long number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), format, number);
+	put_marker(firefox, visit, kind, text_of(text));
+}
+
+static void exception_marker(struct firefox *firefox, struct visit *visit, uint32_t id)
+{
+	const struct wire_definition *type = trace_name(&visit->process->types, id);
+	struct text module = type ? trace_string(type, 3) : text_of("");
+	struct text name = type ? trace_string(type, trace_string(type, 2).length ? 2 : 1) : text_of("?");
+	char *whole;
+	int length = asprintf(&whole, "%.*s%s%.*s", (int)module.length, module.at ? module.at : "",
+			      module.length ? "." : "", (int)name.length, name.at);
+
+	if (length < 0) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	put_marker(firefox, visit, "exception", (struct text){whole, (size_t)length});
+	free(whole);
+}
+
+static void firefox_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct firefox *firefox = owner;
+	uint32_t argument = wire_head_arg(head);
+	const struct wire_definition *mark;
+
+	switch (wire_head_kind(head)) {
+	case WIRE_EXCEPTION:
+		exception_marker(firefox, visit, argument);
+		break;
+	case WIRE_GAP:
+		number_marker(firefox, visit, "lost events", "%llu events lost", *extra);
+		break;
+	case WIRE_MARK:
+		mark = trace_name(&visit->process->marks, argument);
+		put_marker(firefox, visit, "mark", mark ? trace_string(mark, 1) : text_of("?"));
+		break;
+	case WIRE_FORK:
+		number_marker(firefox, visit, "fork", "child %llu", argument);
+		break;
+	case WIRE_EXEC:
+		put_marker(firefox, visit, "exec", text_of(""));
+		break;
+	case WIRE_EXEC_FAILED:
+		number_marker(firefox, visit, "exec_failed", "errno %llu", argument);
+		break;
+	case WIRE_EXIT:
+		number_marker(firefox, visit, "exit", "status %llu", argument & 0xff);
+		break;
+	case WIRE_PAUSE:
+		put_marker(firefox, visit, "pause", text_of(argument ? "recording stops" : "recording starts"));
+		break;
+	}
+}
+
+/* --- tables of a thread --- */
+
+/* The frames of the thread in order of their first stack; one frame for each function. */
+static void number_frames(struct firefox *firefox)
+{
+	uint32_t i;
+
+	firefox->frame_count = 0;
+	for (i = 1; i < firefox->stacks.count; i++) {
+		uint32_t key = firefox->stacks.at[i].function;
+
+		if (firefox->frames[key])
+			continue;
+		firefox->keys[firefox->frame_count++] = key;
+		firefox->frames[key] = firefox->frame_count;
+	}
+}
+
+static void put_stack_table(struct firefox *firefox)
+{
+	const struct stacks *stacks = &firefox->stacks;
+	uint32_t i;
+
+	output_string(firefox->output, ",\n\"stackTable\":{\"frame\":[");
+	for (i = 1; i < stacks->count; i++) {
+		output_string(firefox->output, i > 1 ? "," : "");
+		output_u64(firefox->output, firefox->frames[stacks->at[i].function] - 1);
+	}
+	output_string(firefox->output, "],\"prefix\":[");
+	for (i = 1; i < stacks->count; i++) {
+		output_string(firefox->output, i > 1 ? "," : "");
+		if (stacks->at[i].parent)
+			output_u64(firefox->output, stacks->at[i].parent - 1);
+		else
+			output_string(firefox->output, "null");
+	}
+	output_format(firefox->output, "],\"length\":%u}", stacks->count ? stacks->count - 1 : 0);
+}
+
+/* A column whose elements are all the same. */
+static void put_constant(struct firefox *firefox, const char *name, const char *value, uint64_t count)
+{
+	uint64_t i;
+
+	output_format(firefox->output, ",\"%s\":[", name);
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		output_string(firefox->output, value);
+	}
+	output_char(firefox->output, ']');
+}
+
+static void put_lines(struct firefox *firefox, const struct visit *visit, const char *name)
+{
+	uint32_t i;
+
+	output_format(firefox->output, ",\"%s\":[", name);
+	for (i = 0; i < firefox->frame_count; i++) {
+		const struct wire_definition *definition = visit_definition(visit, firefox->keys[i]);
+
+		output_string(firefox->output, i ? "," : "");
+		if (definition && !(firefox->keys[i] & 1))
+			output_u64(firefox->output, definition->number);
+		else
+			output_string(firefox->output, "null");
+	}
+	output_char(firefox->output, ']');
+}
+
+static void put_frame_table(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t count = firefox->frame_count, i;
+
+	output_format(firefox->output, ",\n\"frameTable\":{\"length\":%u", count);
+	put_constant(firefox, "address", "-1", count);
+	put_constant(firefox, "inlineDepth", "0", count);
+	output_string(firefox->output, ",\"category\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		output_u64(firefox->output, firefox->keys[i] & 1 ? CATEGORY_NATIVE : CATEGORY_PYTHON);
+	}
+	output_char(firefox->output, ']');
+	put_constant(firefox, "subcategory", "0", count);
+	output_string(firefox->output, ",\"func\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		output_u64(firefox->output, i);
+	}
+	output_char(firefox->output, ']');
+	put_constant(firefox, "nativeSymbol", "null", count);
+	put_constant(firefox, "innerWindowID", "0", count);
+	put_lines(firefox, visit, "line");
+	put_constant(firefox, "column", "null", count);
+	output_char(firefox->output, '}');
+}
+
+static int put_names(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t i;
+
+	output_string(firefox->output, ",\"name\":[");
+	for (i = 0; i < firefox->frame_count; i++) {
+		uint32_t key = firefox->keys[i], number;
+		char *name = label_display(visit_definition(visit, key), key & 1, key / 2);
+
+		number = name ? string_number(&firefox->strings, text_of(name)) : UINT32_MAX;
+		free(name);
+		if (number == UINT32_MAX)
+			return -ENOMEM;
+		output_string(firefox->output, i ? "," : "");
+		output_u64(firefox->output, number);
+	}
+	output_char(firefox->output, ']');
+	return 0;
+}
+
+static int put_files(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t i;
+
+	output_string(firefox->output, ",\"fileName\":[");
+	for (i = 0; i < firefox->frame_count; i++) {
+		const struct wire_definition *definition = visit_definition(visit, firefox->keys[i]);
+		uint32_t number;
+
+		output_string(firefox->output, i ? "," : "");
+		if (!definition || firefox->keys[i] & 1) {
+			output_string(firefox->output, "null");
+			continue;
+		}
+		number = string_number(&firefox->strings, trace_string(definition, 0));
+		if (number == UINT32_MAX)
+			return -ENOMEM;
+		output_u64(firefox->output, number);
+	}
+	output_char(firefox->output, ']');
+	return 0;
+}
+
+static int put_function_table(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t count = firefox->frame_count;
+	int error;
+
+	output_format(firefox->output, ",\n\"funcTable\":{\"length\":%u", count);
+	error = put_names(firefox, visit);
+	put_constant(firefox, "isJS", "false", count);
+	put_constant(firefox, "relevantForJS", "false", count);
+	put_constant(firefox, "resource", "-1", count);
+	if (!error)
+		error = put_files(firefox, visit);
+	put_lines(firefox, visit, "lineNumber");
+	put_constant(firefox, "columnNumber", "null", count);
+	output_char(firefox->output, '}');
+	return error;
+}
+
+static int put_markers(struct firefox *firefox)
+{
+	struct output *output = firefox->output;
+	int error;
+
+	output_format(output, ",\n\"markers\":{\"length\":%llu,\"name\":[", (unsigned long long)firefox->markers);
+	error = spool_copy(&firefox->spools[SPOOL_MARKER_NAMES], output);
+	output_string(output, "],\"startTime\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_TIMES], output);
+	output_string(output, "],\"data\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_DATA], output);
+	output_char(output, ']');
+	put_constant(firefox, "endTime", "null", firefox->markers);
+	put_constant(firefox, "phase", "0", firefox->markers);
+	put_constant(firefox, "category", "2", firefox->markers); /* CATEGORY_OTHER */
+	output_char(output, '}');
+	return error;
+}
+
+/* --- threads and processes --- */
+
+static void put_thread_times(struct firefox *firefox, const struct visit *visit)
+{
+	const struct trace_process *process = visit->process;
+	int64_t start = trace_ns(process, visit->thread->start_ticks) - visit->trace->start_ns;
+	int64_t from = trace_ns(process, process->start_ticks) - visit->trace->start_ns;
+
+	output_string(firefox->output, ",\"processStartupTime\":");
+	output_ms(firefox->output, from > 0 ? (uint64_t)from : 0);
+	output_string(firefox->output, ",\"processShutdownTime\":null,\"registerTime\":");
+	output_ms(firefox->output, start > 0 ? (uint64_t)start : 0);
+	output_string(firefox->output, ",\"unregisterTime\":null");
+}
+
+static int firefox_thread(void *owner, struct visit *visit)
+{
+	struct firefox *firefox = owner;
+	const struct trace_thread *thread = visit->thread;
+
+	output_string(firefox->output, firefox->any_thread ? ",\n{\"name\":\"" : "\n{\"name\":\"");
+	firefox->any_thread = true;
+	output_json(firefox->output, text_of(thread->name && thread->name[0] ? thread->name : "thread"));
+	output_format(firefox->output, "\",\"isMainThread\":%s,\"pid\":\"%s\",\"tid\":%u,\"processName\":\"",
+		      thread->tid == visit->process->pid ? "true" : "false", firefox->pid, thread->tid);
+	output_json(firefox->output, text_of(firefox->program));
+	output_string(firefox->output, "\",\"processType\":\"default\",\"pausedRanges\":[]");
+	put_thread_times(firefox, visit);
+	output_string(firefox->output, ",\n\"samples\":{\"stack\":[");
+	firefox->samples = firefox->markers = 0;
+	firefox->stack = 0;
+	firefox->since_ns = visit->now_ns;
+	return 0;
+}
+
+static int put_samples(struct firefox *firefox)
+{
+	int error;
+
+	/* One without a stack ends the last. */
+	firefox->stack = 0;
+	put_sample(firefox, 0);
+	output_string(firefox->output, "],\n\"time\":[");
+	error = spool_copy(&firefox->spools[SPOOL_TIMES], firefox->output);
+	output_string(firefox->output, "],\n\"weight\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_WEIGHTS], firefox->output);
+	output_format(firefox->output, "],\"weightType\":\"tracing-ms\",\"length\":%llu}",
+		      (unsigned long long)firefox->samples);
+	return error;
+}
+
+static int firefox_thread_end(void *owner, struct visit *visit)
+{
+	struct firefox *firefox = owner;
+	int error = visit->error;
+	uint32_t i;
+
+	if (!error)
+		error = put_samples(firefox);
+	number_frames(firefox);
+	put_stack_table(firefox);
+	put_frame_table(firefox, visit);
+	if (!error)
+		error = put_function_table(firefox, visit);
+	if (!error)
+		error = put_markers(firefox);
+	output_string(
+	    firefox->output,
+	    ",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
+	    "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}}");
+	for (i = 0; i < firefox->frame_count; i++)
+		firefox->frames[firefox->keys[i]] = 0;
+	stacks_clear(&firefox->stacks);
+	return error;
+}
+
+/* The viewer takes processes with one pid for one; after an exec there are two. */
+static void name_pid(struct firefox *firefox, const struct visit *visit)
+{
+	const struct trace_process *process = visit->process;
+	uint32_t i;
+
+	snprintf(firefox->pid, sizeof(firefox->pid), "%lld", (long long)process->pid);
+	for (i = 0; i < process->number && i < visit->trace->process_count; i++)
+		if (visit->trace->processes[i] && visit->trace->processes[i]->pid == process->pid)
+			snprintf(firefox->pid, sizeof(firefox->pid), "%lld.%u", (long long)process->pid,
+				 process->number);
+}
+
+static int firefox_process(void *owner, struct visit *visit)
+{
+	struct firefox *firefox = owner;
+
+	firefox->program = trace_process_text(visit->process, "program");
+	if (!firefox->program[0])
+		firefox->program = "python";
+	name_pid(firefox, visit);
+	free(firefox->frames);
+	free(firefox->keys);
+	firefox->frames = calloc(visit_keys(visit), sizeof(*firefox->frames));
+	firefox->keys = calloc(visit_keys(visit), sizeof(*firefox->keys));
+	return firefox->frames && firefox->keys ? 0 : -ENOMEM;
+}
+
+/* --- all --- */
+
+static void put_meta(struct firefox *firefox, const struct trace *trace)
+{
+	uint64_t start_ns = 0;
+
+	if (trace->clock_count)
+		start_ns = trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns;
+	output_string(firefox->output, "{\"meta\":{\"preprocessedProfileVersion\":57,\"version\":30,\"product\":\"");
+	output_json(firefox->output, text_of(trace->path));
+	output_string(firefox->output, "\",\"importedFrom\":\"evprof\",\"startTime\":");
+	output_ms(firefox->output, start_ns);
+	output_string(
+	    firefox->output,
+	    ",\"interval\":0.001,\"processType\":0,\"stackwalk\":0,\"symbolicated\":true,"
+	    "\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,\n"
+	    "\"categories\":[{\"name\":\"Python\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
+	    "{\"name\":\"C function\",\"color\":\"blue\",\"subcategories\":[\"Other\"]},"
+	    "{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\n"
+	    "\"markerSchema\":[{\"name\":\"evprof\",\"display\":[\"marker-chart\",\"marker-table\"],"
+	    "\"tooltipLabel\":\"{marker.name} {marker.data.text}\",\"tableLabel\":\"{marker.data.text}\","
+	    "\"chartLabel\":\"{marker.data.text}\",\"fields\":[{\"key\":\"text\",\"label\":\"What\","
+	    "\"format\":\"string\"}]}]},\n\"libs\":[],\"threads\":[");
+}
+
+static void put_strings(struct firefox *firefox)
+{
+	uint32_t i;
+
+	output_string(firefox->output, "\n],\n\"shared\":{\"stringArray\":[");
+	for (i = 0; i < firefox->strings.count; i++) {
+		output_string(firefox->output, i ? ",\n\"" : "\n\"");
+		output_json(firefox->output, text_at(&firefox->strings, i));
+		output_char(firefox->output, '"');
+	}
+	output_string(firefox->output, "]}}\n");
+}
+
+int export_firefox(const struct export *export, struct output *output, struct progress *progress)
+{
+	static const struct visitor visitor = {.process = firefox_process,
+					       .thread = firefox_thread,
+					       .thread_end = firefox_thread_end,
+					       .push = firefox_push,
+					       .pop = firefox_pop,
+					       .other = firefox_other};
+	struct firefox firefox = {.output = output};
+	int error = output_open_nowhere(&firefox.data);
+	size_t i;
+
+	for (i = 0; !error && i < SPOOLS; i++)
+		error = spool_open(&firefox.spools[i], output);
+	if (!error) {
+		put_meta(&firefox, export->trace);
+		error = visit_trace(export->trace, export->select, progress, &visitor, &firefox);
+		put_strings(&firefox);
+	}
+	for (i = 0; i < SPOOLS; i++)
+		if (firefox.spools[i].file)
+			fclose(firefox.spools[i].file);
+	output_abandon(&firefox.data);
+	stacks_done(&firefox.stacks);
+	strings_done(&firefox.strings);
+	free(firefox.frames);
+	free(firefox.keys);
+	return error;
+}

@@ -1,0 +1,110 @@
+/*
+ * export_folded.c - Brendan Gregg's folded stacks, for flamegraph.pl, speedscope and others that read them.
+ *
+ *   app.py (4711);MainThread (4711);<module> (app.py:1);work (app.py:7);builtins.len 1234
+ *
+ * One line for each stack that has time of its own: process, thread, calls from the outermost to the innermost, and that
+ * time in ns, a whole number as flamegraph.pl wants it. ';' in a name becomes ':', what would end a line a space, and so
+ * does any other control character. A thread is written when it ends; see stacks.h for the memory.
+ */
+#include "export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stacks.h"
+
+struct folded {
+	struct output *output;
+	struct stack_functions functions;
+	char *process; /* its name */
+};
+
+static bool is_break(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
+}
+
+/* A frame of the line: valid UTF-8 without what the format has a use for. */
+static void put_name(struct output *output, struct text name)
+{
+	while (name.length) {
+		const char *start = name.at;
+		uint32_t code = text_next(&name);
+
+		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
+			output_string(output, "\xef\xbf\xbd");
+		else if (code == ';')
+			output_char(output, ':');
+		else if (is_break(code))
+			output_char(output, ' ');
+		else
+			output_put(output, start, (size_t)(name.at - start));
+	}
+}
+
+static void put_function(struct output *output, const struct stack_function *function)
+{
+	output_char(output, ';');
+	put_name(output, text_of(function->name));
+	if (function->native)
+		return;
+	output_string(output, " (");
+	put_name(output, stack_base_name(function->file));
+	if (function->line)
+		output_format(output, ":%u", function->line);
+	output_char(output, ')');
+}
+
+static int put_stack(struct folded *folded, const char *thread, struct stacks *stacks, uint32_t number)
+{
+	uint32_t length, i;
+	const uint32_t *path = stacks_path(stacks, number, &length);
+
+	if (!path)
+		return -ENOMEM;
+	put_name(folded->output, text_of(folded->process));
+	output_char(folded->output, ';');
+	put_name(folded->output, text_of(thread));
+	for (i = 0; i < length; i++)
+		put_function(folded->output, &folded->functions.at[stacks->at[path[i]].function]);
+	output_char(folded->output, ' ');
+	output_u64(folded->output, stacks->at[number].own_ns);
+	output_char(folded->output, '\n');
+	return folded->output->error;
+}
+
+static int folded_process(void *owner, struct visit *visit)
+{
+	struct folded *folded = owner;
+
+	free(folded->process);
+	folded->process = stack_process_name(visit->process);
+	return folded->process ? 0 : -ENOMEM;
+}
+
+static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks)
+{
+	struct folded *folded = owner;
+	char *thread = stack_thread_name(visit->thread);
+	int error = thread ? 0 : -ENOMEM;
+	uint32_t i;
+
+	for (i = 1; !error && i < stacks->count; i++)
+		if (stacks->at[i].own_ns)
+			error = put_stack(folded, thread, stacks, i);
+	free(thread);
+	return error;
+}
+
+int export_folded(const struct export *export, struct output *output, struct progress *progress)
+{
+	static const struct stacks_visitor visitor = {folded_process, folded_thread};
+	struct folded folded = {.output = output};
+	int error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
+
+	stack_functions_done(&folded.functions);
+	free(folded.process);
+	return error;
+}

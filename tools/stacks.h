@@ -1,0 +1,108 @@
+/*
+ * stacks.h - the different call stacks of a thread as one tree, with the calls and the time of each; and numbers for
+ * functions that are the same for all processes.
+ *
+ * Used by the exporters of flame graphs (folded, speedscope, pprof, firefox). Memory grows with the number of different
+ * stacks of one thread (64 to 128 bytes each) and the number of functions, not with the number of calls.
+ */
+#ifndef EVPROF_TOOLS_STACKS_H
+#define EVPROF_TOOLS_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "labels.h"
+#include "output.h"
+#include "pairs.h"
+#include "progress.h"
+#include "select.h"
+#include "trace_reader.h"
+#include "visit.h"
+
+/* --- the tree --- */
+
+/* A stack: that of its parent, and one more function. */
+struct stack_node {
+	uint32_t parent;   /* number of a node; smaller than its own */
+	uint32_t function; /* on top: a number of the owner's */
+	uint32_t latest;   /* the child that was looked for last; 0: none yet */
+	uint64_t calls;
+	uint64_t own_ns; /* time with just this stack */
+};
+
+/* at[0] is the empty stack. A parent comes before its children. */
+struct stacks {
+	struct stack_node *at;
+	uint32_t count;
+	uint32_t allocated;
+	struct pairs children; /* parent + 1 << 32 | function: number */
+	uint32_t *path;	       /* what stacks_path() gives */
+	uint32_t path_allocated;
+};
+
+/* The number of the stack that has one more function than parent; 0 where memory ran out. */
+uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function);
+/* The numbers of a stack and of those below it, outermost first, without the empty one. NULL where memory ran out. */
+const uint32_t *stacks_path(struct stacks *stacks, uint32_t number, uint32_t *length);
+/* The time of all stacks. */
+uint64_t stacks_own_ns(const struct stacks *stacks);
+/* Forgets all stacks; the tree can be used again. */
+void stacks_clear(struct stacks *stacks);
+void stacks_done(struct stacks *stacks);
+
+/* --- functions --- */
+
+struct stack_function {
+	char *name;	  /* label_display() */
+	struct text file; /* "~" for C functions; owned by the labels */
+	uint32_t line;	  /* 0: none */
+	bool native;	  /* a C function */
+};
+
+/* Functions are the same if cProfile's names for them are, in whatever process they were called. */
+struct stack_functions {
+	struct stack_function *at; /* by number */
+	uint32_t count;
+	uint32_t allocated;
+	struct labels labels;
+	uint32_t *numbers; /* number + 1 by key of the process being visited */
+};
+
+/* Before a process is visited. Returns 0 or -ENOMEM. */
+int stack_functions_process(struct stack_functions *functions, const struct visit *visit);
+/* The number of a function, counted from 0; a new one equals the count before. UINT32_MAX where memory ran out. */
+uint32_t stack_functions_find(struct stack_functions *functions, const struct visit *visit, uint32_t key);
+void stack_functions_done(struct stack_functions *functions);
+
+/* --- counting --- */
+
+/*
+ * The stack of the call that a visitor's push() gets, with that function on top of the caller's; it is in frame->user
+ * from then on. 0 where memory ran out, and the visit has failed.
+ */
+uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function);
+
+struct stacks_visitor {
+	int (*process)(void *owner, struct visit *visit); /* may be NULL */
+	/* At the end of each thread, with all of its stacks. Both return 0 or -errno. */
+	int (*thread)(void *owner, struct visit *visit, struct stacks *stacks);
+};
+
+/*
+ * Counts the stacks of one thread after the other; their functions are numbers of functions. Returns 0, -ENOMEM, or the
+ * first error of the visitor.
+ */
+int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
+		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner);
+
+/* The base name of a file: "b.py" of "/a/b.py". Points into it. */
+struct text stack_base_name(struct text file);
+
+/* --- names of places, to be freed; NULL where memory ran out --- */
+
+/* "app.py (4711)" */
+char *stack_process_name(const struct trace_process *process);
+/* "MainThread (4711)" */
+char *stack_thread_name(const struct trace_thread *thread);
+
+#endif
