@@ -10,7 +10,7 @@
 #include "verbs.h"
 #include "visit.h"
 
-static const struct export_format formats[] = {
+const struct export_format export_formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
     {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", export_pstats},
     {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", export_perfetto},
@@ -22,7 +22,7 @@ static const struct export_format formats[] = {
     {"firefox", "processed profile JSON, for profiler.firefox.com", export_firefox},
 };
 
-#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
 
 static void print_help(void)
 {
@@ -33,8 +33,8 @@ static void print_help(void)
 	       "Writes a trace in a format of other tools. The file appears when it is whole.\n"
 	       "\n"
 	       "  -f, --format FORMAT   one of\n");
-	for (i = 0; i < FORMATS; i++)
-		printf("                          %-18s %s\n", formats[i].name, formats[i].summary);
+	for (i = 0; i < export_format_count; i++)
+		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
 	       "%s"
@@ -48,12 +48,12 @@ static const struct export_format *find_format(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < FORMATS; i++)
-		if (strcmp(formats[i].name, name) == 0)
-			return &formats[i];
+	for (i = 0; i < export_format_count; i++)
+		if (strcmp(export_formats[i].name, name) == 0)
+			return &export_formats[i];
 	fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
-	for (i = 0; i < FORMATS; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", formats[i].name);
+	for (i = 0; i < export_format_count; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", export_formats[i].name);
 	fprintf(stderr, "\n");
 	return NULL;
 }
@@ -101,7 +101,7 @@ int cmd_export(int argc, char **argv)
 	struct select select = {0};
 	struct export request = {.select = &select};
 	int status = TRACE_EXIT_FAILED;
-	const struct export_format *format = &formats[0];
+	const struct export_format *format = &export_formats[0];
 	const char *to = NULL;
 	int option;
 

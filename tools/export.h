@@ -4,6 +4,9 @@
 #ifndef EVPROF_TOOLS_EXPORT_H
 #define EVPROF_TOOLS_EXPORT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "output.h"
 #include "progress.h"
 #include "select.h"
@@ -22,6 +25,10 @@ struct export_format {
 	/* Writes the trace. Returns 0 or -errno; what fails in writing is kept in output. */
 	int (*write)(const struct export *export, struct output *output, struct progress *progress);
 };
+
+/* All of them; the table is in cmd_export.c. */
+extern const struct export_format export_formats[];
+extern const size_t export_format_count;
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress);
 int export_pstats(const struct export *export, struct output *output, struct progress *progress);

@@ -1,5 +1,5 @@
 /*
- * fuzz_trace.c - any bytes as a trace: opened, checked, counted, dumped and exported.
+ * fuzz_trace.c - any bytes as a trace: opened, checked, counted, dumped and exported in one of the formats.
  *
  * The first byte chooses: the rest is a file as it is; or it is a recipe for a file whose headers and checksums are
  * right, so that the fuzzer gets behind them. A recipe is a row of pieces: chunk type, process, thread, events, extras,
@@ -13,6 +13,7 @@
 #include "tools/export.h"
 #include "tools/merge.h"
 #include "tools/profile.h"
+#include "tools/tally.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -111,31 +112,46 @@ static void dump(struct trace *trace)
 	merge_close(&merge);
 }
 
-static void export(struct trace *trace)
+static void export(struct trace *trace, const struct select *select, unsigned number)
 {
+	struct export export = {.trace = trace, .select = select};
 	struct progress progress;
 	struct output output;
 
 	if (output_open_nowhere(&output) < 0)
 		return;
 	progress_begin(&progress, "", 0);
-	export_chrome(trace, &output, &progress);
+	export_formats[number % export_format_count].write(&export, &output, &progress);
 	output_close(&output);
 }
 
-static void use(struct trace *trace)
+static void tally(struct trace *trace, const struct select *select)
 {
+	struct tally tally = {0};
+	struct progress progress;
+
+	progress_begin(&progress, "", 0);
+	tally_trace(&tally, trace, select, &progress);
+	tally_done(&tally);
+}
+
+static void use(struct trace *trace, unsigned number)
+{
+	struct select all = {0};
+	struct select window = {.from_given = true, .from_ns = 100, .to_given = true, .to_ns = 1000};
+	struct select outer = {.max_depth = 2, .min_duration_ns = number};
 	char text[1024];
 
 	trace_check(trace, NULL, NULL);
 	for (uint32_t i = 0; i < trace->thread_count; i++)
 		if (trace->threads[i])
 			trace_count_events(trace, trace->threads[i]);
-	count(trace, &(struct profile_options){.edges = true});
-	count(trace, &(struct profile_options){.mark_begin = "a", .mark_end = ""});
-	count(trace, &(struct profile_options){.from_given = true, .from_ns = 100, .to_given = true, .to_ns = 1000});
+	count(trace, &(struct profile_options){.select = &outer, .edges = true});
+	count(trace, &(struct profile_options){.select = &all, .mark_begin = "a", .mark_end = ""});
+	count(trace, &(struct profile_options){.select = &window, .modules = true});
 	dump(trace);
-	export(trace);
+	tally(trace, &all);
+	export(trace, number & 64 ? &window : number & 128 ? &outer : &all, number >> 1);
 	trace_verdict(trace, text, sizeof(text));
 }
 
@@ -152,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (size)
 		add(&file, data + 1, size - 1);
 	if (trace_open_memory(&trace, file.bytes, file.size, "fuzz", error, sizeof(error)) == 0)
-		use(trace);
+		use(trace, data[0]);
 	trace_close(trace);
 	free(file.bytes);
 	return 0;
