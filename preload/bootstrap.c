@@ -22,6 +22,7 @@
 #include "evprof/control.h"
 #include "hooks.h"
 #include "log.h"
+#include "neighbours.h"
 #include "process.h"
 #include "python.h"
 #include "spawn.h"
@@ -82,6 +83,8 @@ static bool begin_recording(void)
 	calls_possible = config.events & ~(unsigned)EVENT_MEM && !python_verify();
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC && (python.code_extra || !calls_possible);
 	name_main_thread();
+	if (calls_possible)
+		neighbours_begin();
 	if (config.events & EVENT_MEM)
 		hooks_memory_set();
 	return true;
@@ -149,6 +152,8 @@ static int audit(const char *event, struct object *arguments, void *data)
 		hooks_memory_expect_audit_entry((const void *)audit, data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
+	if (event[0] == 'i' && !python.monitoring && calls_possible && !strcmp(event, "import"))
+		neighbours_expect_profile();
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
 	return 0;

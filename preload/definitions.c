@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "neighbours.h"
 
 #define PROBES 16 /* places of the function table that a key may stand in */
 
@@ -358,6 +359,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 		strings[0] = string_c(type_name(python_field(descriptor, python.descriptor_class)));
 		record.flags |= WIRE_METHOD;
 	}
+	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
 	value = define(&record, strings, &process->next_function);
 	if (value && descriptor && throws(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;

@@ -95,6 +95,8 @@ struct python_method {
 	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
+	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
+	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
 	X(struct object *, PyFrame_GetCode, (struct object *))
 
@@ -130,7 +132,7 @@ struct python {
 	size_t frame_inner;	  /* PyFrameObject.f_frame (3.11) */
 	size_t inner_code;	  /* _PyInterpreterFrame.f_code (3.11) */
 	size_t inner_previous;	  /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t state_profile;	  /* PyThreadState.c_profilefunc (until 3.11) */
+	size_t state_profile;	  /* PyThreadState.c_profilefunc */
 	size_t state_tracing;	  /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;	  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
 	size_t locals;		  /* f_localsplus of the frame, or of the inner frame */
