@@ -27,40 +27,11 @@
 #include "python.h"
 #include "spawn.h"
 
-#define INTERPRETERS_MAX 256
 #define UNSETTLED_EVENTS 64
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
-static int64_t interpreters[INTERPRETERS_MAX]; /* those with callbacks, by id; GIL */
-static unsigned interpreter_count;
-
-static int64_t interpreter_id(void)
-{
-	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
-
-	if (!interpreter)
-		return -1;
-	return python.PyInterpreterState_GetID ? python.PyInterpreterState_GetID(interpreter)
-					       : (int64_t)(intptr_t)interpreter;
-}
-
-/* 3.12+: once for each interpreter. False: too early, try again. */
-static bool monitor_interpreter(void)
-{
-	int64_t id = interpreter_id();
-
-	for (unsigned i = 0; i < interpreter_count; i++)
-		if (interpreters[i] == id)
-			return true;
-	if (interpreter_count == INTERPRETERS_MAX)
-		return true;
-	if (hooks_monitoring_set() == -EAGAIN)
-		return false;
-	interpreters[interpreter_count++] = id;
-	return true;
-}
 
 static void name_main_thread(void)
 {
@@ -102,7 +73,7 @@ void bootstrap_thread(void)
 	thread_self.nesting++;
 	if (begin_recording() && calls_possible) {
 		if (python.monitoring)
-			done = monitor_interpreter();
+			done = hooks_monitoring_set() != -EAGAIN;
 		else
 			hooks_profile_set();
 	}

@@ -22,6 +22,13 @@ bool hooks_profile_set_new(struct thread_state *state);
 /* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
 int hooks_monitoring_set(void);
 
+/*
+ * The program is about to use this tool's id of sys.monitoring: if it is evprof's in the current interpreter, evprof moves to
+ * another that is free, or stops until one is. The program has freed one: evprof begins again. GIL held.
+ */
+void hooks_monitoring_give(int tool);
+void hooks_monitoring_take(void);
+
 /* Puts evprof's allocators over Python's. Once. GIL held. */
 void hooks_memory_set(void);
 

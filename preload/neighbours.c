@@ -5,6 +5,7 @@
  *                                               before the program's at once. In all versions the program's is not told
  *                                               the ends of C calls whose beginnings it was not told.
  *   cProfile's enable() and disable()           until 3.11, likewise
+ *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
  *
  * A wrapped function is called with the arguments of whatever convention it has: all of them fit four registers, and a
  * function does not look at registers that its convention does not use.
@@ -215,6 +216,92 @@ void neighbours_expect_profile(void)
 	}
 	python.PyErr_Clear();
 }
+
+/* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
+
+/* Not for what evprof calls itself. An id that is no int is for Python to complain about. */
+static void give(struct object *id)
+{
+	if (thread_self.nesting || python_type(id) != python.int_type)
+		return;
+	thread_self.nesting++;
+	hooks_monitoring_give((int)python.PyLong_AsLong(id));
+	python.PyErr_Clear();
+	thread_self.nesting--;
+}
+
+static void take(void)
+{
+	if (thread_self.nesting)
+		return;
+	thread_self.nesting++;
+	hooks_monitoring_take();
+	thread_self.nesting--;
+}
+
+/* What takes one argument gets it; what takes more gets an array. */
+#define OF_ONE(name)                                                                                                   \
+	static c_function real_##name;                                                                                 \
+	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
+	{                                                                                                              \
+		give(a);                                                                                               \
+		return real_##name(self, a, b, c);                                                                     \
+	}
+#define OF_MORE(name)                                                                                                  \
+	static c_function real_##name;                                                                                 \
+	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
+	{                                                                                                              \
+		if ((ssize_t)b > 0)                                                                                    \
+			give(*(struct object **)a);                                                                    \
+		return real_##name(self, a, b, c);                                                                     \
+	}
+
+OF_ONE(get_tool)
+OF_ONE(get_events)
+OF_ONE(clear_tool_id)
+OF_MORE(use_tool_id)
+OF_MORE(register_callback)
+OF_MORE(set_events)
+OF_MORE(get_local_events)
+OF_MORE(set_local_events)
+
+static c_function real_free_tool_id;
+
+static struct object *free_tool_id(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result;
+
+	give(a);
+	result = real_free_tool_id(self, a, b, c);
+	if (result)
+		take();
+	return result;
+}
+
+static const struct {
+	const char *name;
+	c_function wrapper, *real;
+} of_tools[] = {
+#define OF_TOOL(name)                                                                                                  \
+	{                                                                                                              \
+#name, name, &real_##name                                                                              \
+	}
+    OF_TOOL(get_tool),	       OF_TOOL(get_events),	   OF_TOOL(clear_tool_id),
+    OF_TOOL(use_tool_id),      OF_TOOL(register_callback), OF_TOOL(set_events),
+    OF_TOOL(get_local_events), OF_TOOL(set_local_events),  OF_TOOL(free_tool_id),
+};
+
+void neighbours_wrap_monitoring(struct object *monitoring)
+{
+	for (size_t i = 0; i < sizeof(of_tools) / sizeof(of_tools[0]); i++) {
+		struct python_method *method = method_named(monitoring, of_tools[i].name);
+
+		if (method)
+			wrap(method, of_tools[i].wrapper, of_tools[i].real);
+	}
+}
+
+/* ---- which and when ---------------------------------------------------------------------------------------------- */
 
 void neighbours_begin(void)
 {

@@ -12,6 +12,9 @@
 /* Wraps sys.setprofile. Once, before the first hook is set. GIL held. */
 void neighbours_begin(void);
 
+/* Wraps the functions of sys.monitoring that take a tool's id. Again does nothing. GIL held. */
+void neighbours_wrap_monitoring(struct object *monitoring);
+
 /*
  * A C function is about to be called for the first time since the process joined. owner: its class ("" where it has
  * none) or its module. GIL held.

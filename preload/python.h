@@ -97,6 +97,7 @@ struct python_method {
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(int, PyUnicode_CompareWithASCIIString, (struct object *, const char *))                                      \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
 	X(struct object *, PyFrame_GetCode, (struct object *))
 
@@ -117,7 +118,7 @@ struct python {
 	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
 	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
 	/* Objects. */
-	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type;
+	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
 	struct object *none;
 	struct object *generator_type, *coroutine_type; /* ? */
 

@@ -290,6 +290,31 @@ def bdb_module():
     known.work(100)
 
 
+def handler_raises():
+    """A signal handler that raises does so wherever the program is: also where a function has not quite begun."""
+    import signal
+
+    class Now(Exception):
+        pass
+
+    def handler(*arguments):
+        raise Now
+
+    def forever():
+        while True:
+            known.leaf()
+
+    times = 0
+    signal.signal(signal.SIGALRM, handler)
+    while times < 50:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            forever()
+        except Now:
+            times += 1
+    print(times)
+
+
 def monitoring_tool(tool):
     """sys.monitoring by a tool of this number, all kinds of events."""
     monitoring, log = sys.monitoring, []
@@ -347,9 +372,35 @@ def monitoring_all():
         monitoring.set_events(tool, monitoring.events.PY_START)
     known.work(100)
     for tool in range(6):
+        monitoring.set_events(tool, 0)
         monitoring.free_tool_id(tool)
     known.work(100)
     print(counts)
+
+
+def monitoring_looks():
+    """A program that looks for a free id finds all of them, and one that clears up after others does no harm."""
+    if not hasattr(sys, "monitoring"):
+        known.work(300)
+        return
+    monitoring = sys.monitoring
+    known.work(100)
+    print([monitoring.get_tool(tool) for tool in range(6)])
+    print([monitoring.get_events(tool) for tool in range(6)])
+    known.work(100)
+    for tool in list(range(6)) + [3, 4]:
+        monitoring.free_tool_id(tool)
+    for tool in (-1, 6, "3", 3.0, None):
+        try:
+            monitoring.use_tool_id(tool, "wrong")
+        except (TypeError, ValueError) as error:
+            print(type(error).__name__, error)
+    for tool in range(6):
+        try:
+            monitoring.set_events(tool, monitoring.events.LINE)
+        except ValueError as error:
+            print(error)
+    known.work(100)
 
 
 def monitoring_disables():
@@ -400,6 +451,8 @@ def monitoring_raises():
                 known.work(50)
             except ValueError as error:
                 print(tool, event, "raised", error)
+            monitoring.set_events(tool, 0)
+            monitoring.register_callback(tool, event, None)
             monitoring.free_tool_id(tool)
     known.work(100)
     known.work(100)
