@@ -123,8 +123,8 @@ static int audit(const char *event, struct object *arguments, void *data)
 		hooks_memory_expect_audit_entry((const void *)audit, data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
-	if (event[0] == 'i' && !python.monitoring && calls_possible && !strcmp(event, "import"))
-		neighbours_expect_profile();
+	if (event[0] == 'i' && verified && !strcmp(event, "import"))
+		neighbours_look();
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
 	return 0;

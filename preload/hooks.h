@@ -29,8 +29,11 @@ int hooks_monitoring_set(void);
 void hooks_monitoring_give(int tool);
 void hooks_monitoring_take(void);
 
-/* Puts evprof's allocators over Python's. Once. GIL held. */
+/* Puts evprof's allocators over Python's. Once, or again where they are there no more. GIL held. */
 void hooks_memory_set(void);
+
+/* Whether Python calls evprof's allocators first. */
+bool hooks_memory_on_top(void);
 
 /*
  * Python is about to free its list of audit hooks. Ours was allocated before Python started, with the allocator of

@@ -110,8 +110,6 @@ static bool is_none(struct object *owned)
 {
 	if (owned)
 		python.Py_DecRef(owned);
-	else
-		python.PyErr_Clear();
 	return !owned || owned == python.none;
 }
 
@@ -125,7 +123,8 @@ static bool has_passed_a_frame(struct object *exception)
 	bool passed;
 
 	thread_self.nesting++;
-	traceback = python.PyObject_GetAttrString(exception, "__traceback__");
+	/* Not by its name: a class of the program may answer to that with code of its own. */
+	traceback = python.PyException_GetTraceback(exception);
 	if (traceback && traceback != python.none)
 		next = python.PyObject_GetAttrString(traceback, "tb_next");
 	passed = !is_none(next);

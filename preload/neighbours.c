@@ -6,6 +6,8 @@
  *                                               the ends of C calls whose beginnings it was not told.
  *   cProfile's enable() and disable()           until 3.11, likewise
  *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
+ *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping it
+ *                                               takes evprof's allocators away with its own
  *
  * A wrapped function is called with the arguments of whatever convention it has: all of them fit four registers, and a
  * function does not look at registers that its convention does not use.
@@ -26,6 +28,10 @@ enum { TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
 /* PyThreadState: c_profilefunc, c_tracefunc, c_profileobj. */
 #define OBJECT_AFTER_PROFILE 16
 
+/* Owners of methods, as definitions name them. */
+#define LSPROF "_lsprof.Profiler"
+#define TRACEMALLOC "_tracemalloc"
+
 typedef struct object *(*c_function)(struct object *self, void *a, void *b, void *c);
 
 /* What the program's profile function of this thread was told. */
@@ -38,7 +44,7 @@ static __thread struct told told __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t setting;       /* counts what was set for all threads at once */
 static python_profile program_profile; /* sysmodule.c's, which calls the program's object; the same for all threads */
 
-static c_function real_setprofile, real_setprofile_all, real_enable, real_disable;
+static c_function real_setprofile, real_setprofile_all, real_enable, real_disable, real_stop;
 
 /* Leads a method to another function, once; *real is the one that it led to. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
@@ -197,26 +203,6 @@ static struct python_method *method_named(struct object *object, const char *nam
 	return method;
 }
 
-void neighbours_expect_profile(void)
-{
-	struct object *modules, *module, *type;
-
-	if (python.monitoring || real_enable)
-		return;
-	modules = python.PySys_GetObject("modules");
-	module = modules ? python.PyDict_GetItemString(modules, "_lsprof") : NULL;
-	type = module ? python.PyObject_GetAttrString(module, "Profiler") : NULL;
-	if (type) {
-		struct python_method *methods[] = {method_named(type, "enable"), method_named(type, "disable")};
-
-		for (size_t i = 0; i < 2; i++)
-			if (methods[i])
-				neighbours_meet(methods[i], "_lsprof.Profiler");
-		python.Py_DecRef(type);
-	}
-	python.PyErr_Clear();
-}
-
 /* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
 
 /* Not for what evprof calls itself. An id that is no int is for Python to complain about. */
@@ -301,6 +287,18 @@ void neighbours_wrap_monitoring(struct object *monitoring)
 	}
 }
 
+/* ---- tracemalloc ------------------------------------------------------------------------------------------------- */
+
+static struct object *stop(struct object *self, void *a, void *b, void *c)
+{
+	bool on_top = hooks_memory_on_top();
+	struct object *result = real_stop(self, a, b, c);
+
+	if (on_top && !hooks_memory_on_top())
+		hooks_memory_set();
+	return result;
+}
+
 /* ---- which and when ---------------------------------------------------------------------------------------------- */
 
 void neighbours_begin(void)
@@ -318,10 +316,43 @@ void neighbours_begin(void)
 
 void neighbours_meet(const struct python_method *method, const char *owner)
 {
-	if (!python.monitoring && python.state_profile && !strcmp(owner, "_lsprof.Profiler")) {
+	if (!python.monitoring && python.state_profile && !strcmp(owner, LSPROF)) {
 		if (!strcmp(method->name, "enable"))
 			wrap(method, enable, &real_enable);
 		else if (!strcmp(method->name, "disable"))
 			wrap(method, disable, &real_disable);
 	}
+	if (!strcmp(owner, TRACEMALLOC) && !strcmp(method->name, "stop"))
+		wrap(method, stop, &real_stop);
+}
+
+/* Of a module that is imported already. */
+static void look_for(const char *module_name, const char *owner, const char *const names[2])
+{
+	struct object *modules = python.PySys_GetObject("modules");
+	struct object *module = modules ? python.PyDict_GetItemString(modules, module_name) : NULL, *object = module;
+
+	if (!module)
+		return;
+	if (owner)
+		object = python.PyObject_GetAttrString(module, owner);
+	for (size_t i = 0; object && i < 2 && names[i]; i++) {
+		struct python_method *method = method_named(object, names[i]);
+
+		if (method)
+			neighbours_meet(method, owner ? LSPROF : TRACEMALLOC);
+	}
+	if (owner && object)
+		python.Py_DecRef(object);
+	python.PyErr_Clear();
+}
+
+void neighbours_look(void)
+{
+	static const char *const of_profiler[2] = {"enable", "disable"}, *const of_tracemalloc[2] = {"stop"};
+
+	if (!python.monitoring && !real_enable)
+		look_for("_lsprof", "Profiler", of_profiler);
+	if (!real_stop)
+		look_for("_tracemalloc", NULL, of_tracemalloc);
 }

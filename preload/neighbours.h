@@ -21,7 +21,7 @@ void neighbours_wrap_monitoring(struct object *monitoring);
  */
 void neighbours_meet(const struct python_method *method, const char *owner);
 
-/* A module is about to be imported, and cProfile's may have been: wraps its methods. Until 3.11. GIL held. */
-void neighbours_expect_profile(void);
+/* A module is about to be imported; one whose functions are to be wrapped may have been. GIL held. */
+void neighbours_look(void);
 
 #endif

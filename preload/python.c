@@ -87,6 +87,7 @@ static const char *resolve(void *handle)
 	python.c_function_type = find_symbol(handle, "PyCFunction_Type");
 	python.c_method_type = find_symbol(handle, "PyCMethod_Type");
 	python.method_descriptor_type = find_symbol(handle, "PyMethodDescr_Type");
+	python.type_type = find_symbol(handle, "PyType_Type");
 	python.int_type = find_symbol(handle, "PyLong_Type");
 	python.generator_type = find_symbol(handle, "PyGen_Type");
 	python.coroutine_type = find_symbol(handle, "PyCoro_Type");

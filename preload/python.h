@@ -97,6 +97,8 @@ struct python_method {
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(struct object *, PyException_GetTraceback, (struct object *))                                                \
+	X(struct object *, PyObject_GenericGetDict, (struct object *, void *))                                         \
 	X(int, PyUnicode_CompareWithASCIIString, (struct object *, const char *))                                      \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
 	X(struct object *, PyFrame_GetCode, (struct object *))
@@ -120,6 +122,7 @@ struct python {
 	/* Objects. */
 	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
 	struct object *none;
+	struct object *type_type;			/* ? */
 	struct object *generator_type, *coroutine_type; /* ? */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */

@@ -481,12 +481,16 @@ def tracemalloc_between():
 
 def faults():
     import faulthandler
+    import tempfile
 
     known.work(100)
-    faulthandler.enable()
-    faulthandler.dump_traceback(all_threads=True)
-    known.work(100)
-    faulthandler.disable()
+    with tempfile.TemporaryFile("w+") as file:
+        faulthandler.enable()
+        faulthandler.dump_traceback(file=file)
+        known.work(100)
+        faulthandler.disable()
+        file.seek(0)
+        print("".join(line for line in file if "File" in line))
     known.work(100)
 
 
