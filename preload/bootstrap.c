@@ -23,44 +23,16 @@
 #include "greenlets.h"
 #include "hooks.h"
 #include "log.h"
+#include "neighbours.h"
 #include "process.h"
 #include "python.h"
 #include "spawn.h"
 
-#define INTERPRETERS_MAX 256
 #define UNSETTLED_EVENTS 64
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
-static int64_t interpreters[INTERPRETERS_MAX]; /* those with callbacks, by id; GIL */
-static unsigned interpreter_count;
-
-static int64_t interpreter_id(void)
-{
-	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
-
-	if (!interpreter)
-		return -1;
-	return python.PyInterpreterState_GetID ? python.PyInterpreterState_GetID(interpreter)
-					       : (int64_t)(intptr_t)interpreter;
-}
-
-/* 3.12+: once for each interpreter. False: too early, try again. */
-static bool monitor_interpreter(void)
-{
-	int64_t id = interpreter_id();
-
-	for (unsigned i = 0; i < interpreter_count; i++)
-		if (interpreters[i] == id)
-			return true;
-	if (interpreter_count == INTERPRETERS_MAX)
-		return true;
-	if (hooks_monitoring_set() == -EAGAIN)
-		return false;
-	interpreters[interpreter_count++] = id;
-	return true;
-}
 
 static void name_main_thread(void)
 {
@@ -83,6 +55,8 @@ static bool begin_recording(void)
 	calls_possible = config.events & ~(unsigned)EVENT_MEM && !python_verify();
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC && (python.code_extra || !calls_possible);
 	name_main_thread();
+	if (calls_possible)
+		neighbours_begin();
 	if (config.events & EVENT_MEM)
 		hooks_memory_set();
 	return true;
@@ -100,7 +74,7 @@ void bootstrap_thread(void)
 	thread_self.nesting++;
 	if (begin_recording() && calls_possible) {
 		if (python.monitoring)
-			done = monitor_interpreter();
+			done = hooks_monitoring_set() != -EAGAIN;
 		else {
 			hooks_profile_set();
 			hooks_line_set();
@@ -153,8 +127,11 @@ static int audit(const char *event, struct object *arguments, void *data)
 		hooks_memory_expect_audit_entry((const void *)audit, data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
-	if (event[0] == 'i' && !strcmp(event, "import") && python.PyTuple_GetItem)
-		greenlets_expect(python.PyTuple_GetItem(arguments, 0));
+	if (event[0] == 'i' && verified && !strcmp(event, "import")) {
+		if (python.PyTuple_GetItem)
+			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
+		neighbours_look();
+	}
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
 	return 0;

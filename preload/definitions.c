@@ -1,8 +1,9 @@
 /*
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
- * Runs inside hooks with the GIL held. It asks Python for attributes that are plain C slots and makes no object that the
- * garbage collector tracks, so that no code of the program runs in here; thread_self.nesting keeps the little memory
+ * Runs inside hooks with the GIL held. It asks Python for attributes that are plain C slots, never for one that a class of
+ * the program could answer for, and makes no object that the garbage collector tracks, so that no code of the program
+ * runs in here; thread_self.nesting keeps the little memory
  * that it does take out of the trace.
  */
 #include "definitions.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "neighbours.h"
 
 #define PROBES 16 /* places of the function table that a key may stand in */
 
@@ -190,11 +192,13 @@ static bool is(const struct string *string, const char *text)
 	return string->length == strlen(text) && !memcmp(string->bytes, text, string->length);
 }
 
-/* Functions of threading.py after which a thread's name may be new. */
-static bool names_threads(const struct string strings[WIRE_DEFINITION_STRINGS])
+/* Functions of threading.py after which a thread's name may be new: see learn_thread_name(). */
+static bool names_threads(struct object *code, const struct string strings[WIRE_DEFINITION_STRINGS])
 {
-	return ends_with(&strings[0], "/threading.py") &&
-	       (is(&strings[1], "_bootstrap_inner") || is(&strings[1], "name"));
+	if (!ends_with(&strings[0], "/threading.py"))
+		return false;
+	return (is(&strings[1], "_bootstrap_inner") && number(code, "co_argcount") == 1) ||
+	       (is(&strings[1], "name") && number(code, "co_argcount") == 2);
 }
 
 /* globals: of the frame that runs the code; borrowed, may be NULL. */
@@ -217,14 +221,14 @@ static uint64_t define_code(struct object *code, struct object *globals)
 		if (!python.monitoring)
 			epoch |= CODE_EPOCH_GENERATOR;
 	}
-	if (value && names_threads(strings))
+	if (value && names_threads(code, strings))
 		epoch |= CODE_EPOCH_SPECIAL;
 	release(strings);
 	return value ? epoch << 32 | value : 0;
 }
 
-/* The local variable at this place of the frame that just began; borrowed or owned as *owned says. */
-static struct object *first_local(int place, const char *name, bool *owned)
+/* The argument at this place of the frame that just began; borrowed or owned as *owned says. */
+static struct object *argument_at(int place, const char *name, bool *owned)
 {
 	struct object *frame = python.PyEval_GetFrame(), *key, *value;
 
@@ -249,34 +253,57 @@ static struct object *first_local(int place, const char *name, bool *owned)
 	return value;
 }
 
-/* A thread begins in threading.py, or gets another name there: self is the Thread, name the new name. */
+/* What the object itself has under a name: borrowed, as long as the object has it. */
+static struct object *own_attribute(struct object *object, const char *name)
+{
+	struct object *dictionary = python.PyObject_GenericGetDict(object, NULL), *value;
+
+	if (!dictionary) {
+		python.PyErr_Clear();
+		return NULL;
+	}
+	value = python.PyDict_GetItemString(dictionary, name);
+	python.Py_DecRef(dictionary);
+	return value;
+}
+
+/* Thread._bootstrap_inner() in the new thread. */
+static void learn_first_name(struct object *thread)
+{
+	struct object *name = own_attribute(thread, "_name");
+
+	if (name && thread_self.writer->slot)
+		definitions_thread_name(thread_self.writer->slot->tid, name);
+}
+
+/* The setter of Thread.name. */
+static void learn_new_name(struct object *thread)
+{
+	struct object *id = own_attribute(thread, "_native_id"), *name;
+	long tid = id && python_type(id) == python.int_type ? python.PyLong_AsLong(id) : 0;
+	bool owned;
+
+	if (tid <= 0)
+		return;
+	name = argument_at(1, "name", &owned);
+	if (name)
+		definitions_thread_name((uint32_t)tid, name);
+	if (owned)
+		python.Py_DecRef(name);
+}
+
+/* A function of names_threads() begins; they differ in the number of their arguments. */
 static void learn_thread_name(struct object *code)
 {
-	bool self_owned, name_owned = false;
-	struct object *self = first_local(0, "self", &self_owned), *name = NULL;
-	struct string function = attribute(code, "co_name");
-	long tid;
+	bool owned;
+	struct object *thread = argument_at(0, "self", &owned);
 
-	if (!self)
-		goto done;
-	if (is(&function, "_bootstrap_inner")) { /* in the new thread */
-		name = python.PyObject_GetAttrString(self, "_name");
-		name_owned = name != NULL;
-		if (name && thread_self.writer->slot)
-			definitions_thread_name(thread_self.writer->slot->tid, name);
-	} else if (number(code, "co_argcount") == 2) { /* the setter of Thread.name; the getter tells nothing new */
-		name = first_local(1, "name", &name_owned);
-		tid = number(self, "_native_id");
-		if (name && tid > 0)
-			definitions_thread_name((uint32_t)tid, name);
-	}
-done:
-	if (function.holder)
-		python.Py_DecRef(function.holder);
-	if (name_owned)
-		python.Py_DecRef(name);
-	if (self_owned)
-		python.Py_DecRef(self);
+	if (thread && number(code, "co_argcount") == 1)
+		learn_first_name(thread);
+	else if (thread)
+		learn_new_name(thread);
+	if (owned)
+		python.Py_DecRef(thread);
 	python.PyErr_Clear();
 }
 
@@ -358,6 +385,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 		strings[0] = string_c(type_name(python_field(descriptor, python.descriptor_class)));
 		record.flags |= WIRE_METHOD;
 	}
+	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
 	value = define(&record, strings, &process->next_function);
 	if (value && descriptor && throws(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;
@@ -447,6 +475,24 @@ static const void *key_of(const void *address, const char *name)
 	return (const void *)(key | 1);
 }
 
+/* By the type of types: a metaclass of the program may have another idea of these. */
+static struct string type_attribute(struct object *type, const char *name)
+{
+	struct object *key = python.PyUnicode_FromString(name), *value = NULL, *found = NULL;
+	struct string string;
+
+	if (key && python._PyType_Lookup && python.type_type)
+		found = python._PyType_Lookup(python.type_type, key);
+	if (found)
+		value = python.PyObject_CallMethod(found, "__get__", "O", type);
+	string = string_of(value);
+	if (value)
+		python.Py_DecRef(value);
+	if (key)
+		python.Py_DecRef(key);
+	return string;
+}
+
 uint32_t definitions_type(const void *type)
 {
 	/* A class may die and another get its address: the name is part of the key. */
@@ -459,9 +505,9 @@ uint32_t definitions_type(const void *type)
 	enter(&guard);
 	{
 		struct object *object = (struct object *)type;
-		struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), attribute(object, "__name__"),
-								  attribute(object, "__qualname__"),
-								  attribute(object, "__module__")};
+		struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), type_attribute(object, "__name__"),
+								  type_attribute(object, "__qualname__"),
+								  type_attribute(object, "__module__")};
 		struct wire_definition record = {.type = WIRE_DEFINE_TYPE};
 
 		value = define(&record, strings, &process->next_type);

@@ -32,8 +32,18 @@ void hooks_line_record(long line);
 /* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
 int hooks_monitoring_set(void);
 
-/* Puts evprof's allocators over Python's. Once. GIL held. */
+/*
+ * The program is about to use this tool's id of sys.monitoring: if it is evprof's in the current interpreter, evprof moves to
+ * another that is free, or stops until one is. The program has freed one: evprof begins again. GIL held.
+ */
+void hooks_monitoring_give(int tool);
+void hooks_monitoring_take(void);
+
+/* Puts evprof's allocators over Python's. Once, or again where they are there no more. GIL held. */
 void hooks_memory_set(void);
+
+/* Whether Python calls evprof's allocators first. */
+bool hooks_memory_on_top(void);
 
 /*
  * Python is about to free its list of audit hooks. Ours was allocated before Python started, with the allocator of

@@ -168,6 +168,14 @@ void hooks_memory_set(void)
 		set_domain(domain);
 }
 
+bool hooks_memory_on_top(void)
+{
+	struct python_allocator top;
+
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
+	return top.malloc == obj_malloc;
+}
+
 /* raw_free() where memory is not recorded. */
 static void raw_free_audit_entry(void *context, void *block)
 {

@@ -11,6 +11,8 @@
 #include "definitions.h"
 #include "hooks.h"
 #include "log.h"
+#include "neighbours.h"
+#include "process.h"
 #include "writer.h"
 
 /* typeslots.h, structmember.h, object.h: the stable ABI. */
@@ -19,8 +21,12 @@ enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
 #define TYPE_FLAGS (1u << 18 | 1u << 11 | 1u << 7) /* DEFAULT, HAVE_VECTORCALL, DISALLOW_INSTANTIATION */
 #define OBJECT_BYTES 16
 
-/* PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. */
-static const int tool_ids[] = {3, 4};
+/*
+ * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. An id that the program names
+ * becomes the program's (neighbours.c), so any will do for the time that it is free.
+ */
+static const int tool_ids[] = {3, 4, 5, 2, 1, 0};
+#define TOOL_NAME "evprof"
 
 typedef struct object *(*vectorcall)(struct object *self, struct object *const *arguments, size_t count,
 				     struct object *names);
@@ -104,8 +110,6 @@ static bool is_none(struct object *owned)
 {
 	if (owned)
 		python.Py_DecRef(owned);
-	else
-		python.PyErr_Clear();
 	return !owned || owned == python.none;
 }
 
@@ -119,7 +123,8 @@ static bool has_passed_a_frame(struct object *exception)
 	bool passed;
 
 	thread_self.nesting++;
-	traceback = python.PyObject_GetAttrString(exception, "__traceback__");
+	/* Not by its name: a class of the program may answer to that with code of its own. */
+	traceback = python.PyException_GetTraceback(exception);
 	if (traceback && traceback != python.none)
 		next = python.PyObject_GetAttrString(traceback, "tb_next");
 	passed = !is_none(next);
@@ -149,6 +154,39 @@ static void record_exception(struct object *exception)
 		writer_lose(writer, WIRE_EXCEPTION);
 }
 
+/*
+ * Whether the frame was unwound at RESUME, where a function begins or a generator goes on. The offset is that of the end
+ * of the instruction from 3.15 on. The code's bytes follow co_extra, the index of its first RESUME is in the word before.
+ * What stands in a cache may look like a RESUME, now and then: no harm.
+ */
+static bool is_at_resume(const struct object *code, struct object *offset)
+{
+	const char *extra = (const char *)code + python.code_extra;
+	long at = python.PyLong_AsLong(offset) - (python.version >= 0x030f ? 2 : 0);
+	int first;
+
+	if (!python.code_extra || python_type(code) != python.code_type || at < 0)
+		return false;
+	first = *(const int *)(extra - 8);
+	return at == 2 * first || extra[8 + at] == extra[8 + 2 * first];
+}
+
+/*
+ * What raised at RESUME may have come before this callback (another tool that hears PY_START first; from 3.13 on, a
+ * signal handler), and the beginning was not told, or after it, and it was. So the stack is written again, as it is.
+ */
+static void record_unwind(struct object *const *arguments)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (unlikely(is_at_resume(arguments[0], arguments[1])) && writer->slot) {
+		writer->resync = 1;
+		writer->limit = writer->room = 0;
+	}
+	record_code_fast(WIRE_UNWIND, arguments[0]);
+	thread_self.writer->unwinding = arguments[2];
+}
+
 /* The arguments of all callbacks begin with the code object and the offset of the instruction. */
 #define CALLBACK(name, statement)                                                                                      \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
@@ -164,7 +202,7 @@ CALLBACK(on_resume, record_code_fast(WIRE_RESUME, arguments[0]))
 CALLBACK(on_throw, record_code_fast(WIRE_THROW, arguments[0]))
 CALLBACK(on_return, record_code_fast(WIRE_RETURN, arguments[0]))
 CALLBACK(on_yield, record_code_fast(WIRE_YIELD, arguments[0]))
-CALLBACK(on_unwind, record_code_fast(WIRE_UNWIND, arguments[0]); thread_self.writer->unwinding = arguments[2])
+CALLBACK(on_unwind, record_unwind(arguments))
 CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
 CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
 CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
@@ -199,19 +237,40 @@ static struct object *make_type(void)
 	return python.PyType_FromSpec(&spec);
 }
 
-static int use_tool_id(struct object *monitoring)
+static void free_tool_id(struct object *monitoring, int tool)
 {
-	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++) {
-		struct object *result =
-		    python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool_ids[i], "evprof");
+	struct object *result = python.PyObject_CallMethod(monitoring, "free_tool_id", "i", tool);
 
-		if (result) {
-			python.Py_DecRef(result);
-			return tool_ids[i];
-		}
+	if (result)
+		python.Py_DecRef(result);
+	python.PyErr_Clear();
+}
+
+/* Up to 3.13 the events of a tool go on after its id was freed: then it is as good as taken. */
+static bool take_tool_id(struct object *monitoring, int tool)
+{
+	struct object *result = python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool, TOOL_NAME), *events;
+	bool idle;
+
+	if (!result) {
 		python.PyErr_Clear();
+		return false;
 	}
-	log_line(LOG_WARNING, "other tools hold the ids 3 and 4 of sys.monitoring; calls are not recorded");
+	python.Py_DecRef(result);
+	events = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
+	idle = events && python.PyLong_AsLong(events) == 0;
+	if (events)
+		python.Py_DecRef(events);
+	if (!idle)
+		free_tool_id(monitoring, tool);
+	return idle;
+}
+
+static int use_tool_id(struct object *monitoring, int not_this)
+{
+	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++)
+		if (tool_ids[i] != not_this && take_tool_id(monitoring, tool_ids[i]))
+			return tool_ids[i];
 	return -EBUSY;
 }
 
@@ -243,10 +302,19 @@ static int register_callback(struct object *monitoring, struct object *type, int
 	return 0;
 }
 
-static int set_callbacks(struct object *monitoring, struct object *type, struct object *events)
+static int set_events(struct object *monitoring, int tool, long set)
 {
-	int tool = use_tool_id(monitoring), r = 0;
-	struct object *result;
+	struct object *result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
+
+	if (!result)
+		return -EINVAL;
+	python.Py_DecRef(result);
+	return 0;
+}
+
+static int set_callbacks(struct object *monitoring, struct object *type, struct object *events, int not_this)
+{
+	int tool = use_tool_id(monitoring, not_this), r = 0;
 	long set = 0;
 
 	if (tool < 0)
@@ -260,35 +328,115 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 		if (callbacks[i].set)
 			set |= bit;
 	}
-	if (r)
-		return r;
-	result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
-	if (!result)
-		return -EINVAL;
-	python.Py_DecRef(result);
-	return 0;
+	return r ? r : set_events(monitoring, tool, set);
 }
 
-int hooks_monitoring_set(void)
+static int set_in_interpreter(struct object *monitoring, int not_this)
 {
-	struct object *monitoring = python.PySys_GetObject("monitoring"), *events, *type, *none;
+	struct object *events = python.PyObject_GetAttrString(monitoring, "events");
+	struct object *type = python.PyVectorcall_Call ? make_type() : NULL;
 	int r = -EINVAL;
 
-	if (!monitoring || monitoring == python.none)
-		return -EAGAIN;
-	none = python.PyObject_GetAttrString(monitoring, "MISSING");
-	missing = none; /* lives as long as the interpreter */
-	events = python.PyObject_GetAttrString(monitoring, "events");
-	type = python.PyVectorcall_Call ? make_type() : NULL;
-	if (none && events && type)
-		r = set_callbacks(monitoring, type, events);
+	if (!missing)
+		missing = python.PyObject_GetAttrString(monitoring, "MISSING"); /* one for all interpreters */
+	if (missing && events && type)
+		r = set_callbacks(monitoring, type, events, not_this);
 	if (events)
 		python.Py_DecRef(events);
 	if (type)
 		python.Py_DecRef(type); /* its instances keep it */
 	python.PyErr_Clear();
-	if (r && r != -EBUSY)
+	return r;
+}
+
+static int held_tool(struct object *monitoring)
+{
+	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++) {
+		struct object *name = python.PyObject_CallMethod(monitoring, "get_tool", "i", tool_ids[i]);
+		bool ours = name && name != python.none && !python.PyUnicode_CompareWithASCIIString(name, TOOL_NAME);
+
+		if (name)
+			python.Py_DecRef(name);
+		else
+			python.PyErr_Clear();
+		if (ours)
+			return tool_ids[i];
+	}
+	return -1;
+}
+
+/* Leaves nothing: up to 3.13 callbacks stay when a tool's id is freed. */
+static void let_go(struct object *monitoring, int tool)
+{
+	struct object *events = python.PyObject_GetAttrString(monitoring, "events"), *result;
+
+	set_events(monitoring, tool, 0);
+	for (size_t i = 0; events && i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
+		result = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool,
+						    event_bit(events, callbacks[i].event), python.none);
+		if (result)
+			python.Py_DecRef(result);
+		python.PyErr_Clear();
+	}
+	if (events)
+		python.Py_DecRef(events);
+	free_tool_id(monitoring, tool);
+}
+
+/* The calls of all threads go by from here on, or did until here. */
+static void expect_other_stacks(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+		process->writers[i].resync = 1;
+	process_set_status(atomic_load(&process->status)); /* each thread notices at its next event */
+}
+
+static struct object *monitoring_of_interpreter(void)
+{
+	struct object *monitoring = python.PySys_GetObject("monitoring");
+
+	return monitoring && monitoring != python.none ? monitoring : NULL;
+}
+
+int hooks_monitoring_set(void)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+	int r;
+
+	if (!monitoring)
+		return -EAGAIN;
+	if (held_tool(monitoring) >= 0)
+		return 0;
+	neighbours_wrap_monitoring(monitoring);
+	r = set_in_interpreter(monitoring, -1);
+	if (r == -EBUSY)
+		log_line(LOG_WARNING, "other tools hold all ids of sys.monitoring; calls are not recorded");
+	else if (r)
 		log_line(LOG_ERROR, "sys.monitoring of Python %s refuses evprof's callbacks; calls are not recorded",
 			 python_version());
 	return r;
+}
+
+void hooks_monitoring_give(int tool)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+
+	if (!monitoring || held_tool(monitoring) != tool)
+		return;
+	if (set_in_interpreter(monitoring, tool) == -EBUSY) {
+		log_line(LOG_WARNING, "the program takes all ids of sys.monitoring; calls are not recorded until it "
+				      "frees one");
+		expect_other_stacks();
+	}
+	let_go(monitoring, tool);
+}
+
+void hooks_monitoring_take(void)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+
+	if (!monitoring || held_tool(monitoring) >= 0)
+		return;
+	if (!set_in_interpreter(monitoring, -1))
+		expect_other_stacks();
 }

@@ -40,10 +40,10 @@ static const struct layout layouts[] = {
 	{ 0x0309,   144,  48,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
 	{ 0x030a,   144,  48,    32,  96,  2,    0,   0,       0,     352,      56,      0,     48 },
 	{ 0x030b,   176,   0,     0,   0,  0,   24,  32,      56,      72,      64,      0,     56 },
-	{ 0x030c,   184,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
-	{ 0x030d,   192,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
-	{ 0x030e,   200,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
-	{ 0x030f,   200,   0,     0,   0,  0,    0,   0,       0,       0,       0,      0,      0 },
+	{ 0x030c,   184,   0,     0,   0,  0,    0,   0,       0,       0,      64,      0,      0 },
+	{ 0x030d,   192,   0,     0,   0,  0,    0,   0,       0,       0,      80,      0,      0 },
+	{ 0x030e,   200,   0,     0,   0,  0,    0,   0,       0,       0,      80,      0,      0 },
+	{ 0x030f,   200,   0,     0,   0,  0,    0,   0,       0,       0,     104,      0,      0 },
 };
 /* clang-format on */
 
@@ -87,6 +87,8 @@ static const char *resolve(void *handle)
 	python.c_function_type = find_symbol(handle, "PyCFunction_Type");
 	python.c_method_type = find_symbol(handle, "PyCMethod_Type");
 	python.method_descriptor_type = find_symbol(handle, "PyMethodDescr_Type");
+	python.type_type = find_symbol(handle, "PyType_Type");
+	python.int_type = find_symbol(handle, "PyLong_Type");
 	python.generator_type = find_symbol(handle, "PyGen_Type");
 	python.coroutine_type = find_symbol(handle, "PyCoro_Type");
 	python.none = find_symbol(handle, "_Py_NoneStruct");

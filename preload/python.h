@@ -103,6 +103,11 @@ struct python_method {
 	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
+	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
+	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(struct object *, PyException_GetTraceback, (struct object *))                                                \
+	X(struct object *, PyObject_GenericGetDict, (struct object *, void *))                                         \
+	X(int, PyUnicode_CompareWithASCIIString, (struct object *, const char *))                                      \
 	X(struct object *, PyFrame_GetBack, (struct object *))                                                         \
 	X(struct object *, PyFrame_GetCode, (struct object *))                                                         \
 	X(struct object *, PyCFunction_NewEx, (struct python_function *, struct object *, struct object *))            \
@@ -128,8 +133,9 @@ struct python {
 	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
 	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
 	/* Objects. */
-	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type;
+	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
 	struct object *none;
+	struct object *type_type;			/* ? */
 	struct object *generator_type, *coroutine_type; /* ? */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
@@ -143,7 +149,7 @@ struct python {
 	size_t frame_inner;	  /* PyFrameObject.f_frame (3.11) */
 	size_t inner_code;	  /* _PyInterpreterFrame.f_code (3.11) */
 	size_t inner_previous;	  /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t state_profile;	  /* PyThreadState.c_profilefunc (until 3.11) */
+	size_t state_profile;	  /* PyThreadState.c_profilefunc */
 	size_t state_tracing;	  /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;	  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
 	size_t locals;		  /* f_localsplus of the frame, or of the inner frame */

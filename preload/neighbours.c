@@ -1,0 +1,358 @@
+/*
+ * neighbours.c - wraps the builtins by which other tools come to the hooks that evprof uses.
+ *
+ *   sys.setprofile, sys._setprofileallthreads   until 3.11 there is one profile function for a thread: evprof's is put
+ *                                               before the program's at once. In all versions the program's is not told
+ *                                               the ends of C calls whose beginnings it was not told.
+ *   cProfile's enable() and disable()           until 3.11, likewise
+ *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
+ *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping it
+ *                                               takes evprof's allocators away with its own
+ *
+ * A wrapped function is called with the arguments of whatever convention it has: all of them fit four registers, and a
+ * function does not look at registers that its convention does not use.
+ */
+#include "neighbours.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "hooks.h"
+#include "writer.h"
+
+/* pystate.h: PyTrace_* */
+enum { TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
+
+/* PyThreadState: c_profilefunc, c_tracefunc, c_profileobj. */
+#define OBJECT_AFTER_PROFILE 16
+
+/* Owners of methods, as definitions name them. */
+#define LSPROF "_lsprof.Profiler"
+#define TRACEMALLOC "_tracemalloc"
+
+typedef struct object *(*c_function)(struct object *self, void *a, void *b, void *c);
+
+/* What the program's profile function of this thread was told. */
+struct told {
+	uint32_t setting; /* the one that this is about */
+	uint32_t open;	  /* C calls it was told that have not ended */
+};
+
+static __thread struct told told __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t setting;       /* counts what was set for all threads at once */
+static python_profile program_profile; /* sysmodule.c's, which calls the program's object; the same for all threads */
+
+static c_function real_setprofile, real_setprofile_all, real_enable, real_disable, real_stop;
+
+/* Leads a method to another function, once; *real is the one that it led to. */
+static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
+{
+	void *ours = (void *)wrapper;
+	struct iovec from = {.iov_base = &ours, .iov_len = sizeof(ours)};
+	struct iovec to = {.iov_base = (void *)&method->function, .iov_len = sizeof(ours)};
+
+	if (*real)
+		return;
+	*real = (c_function)method->function;
+	/* A read-only page is an error for the kernel, not a signal. */
+	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != sizeof(ours))
+		*real = NULL;
+}
+
+static struct python_method *method_of(struct object *function)
+{
+	const void *type = function ? python_type(function) : NULL;
+
+	if (type == python.c_function_type)
+		return python_field(function, python.c_function_method);
+	if (type == python.method_descriptor_type)
+		return python_field(function, python.descriptor_method);
+	return NULL;
+}
+
+/* ---- profile functions ------------------------------------------------------------------------------------------ */
+
+static python_profile *profile_field(struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.state_profile);
+}
+
+static struct object *profile_object(struct thread_state *state)
+{
+	return python_field(state, python.state_profile + OBJECT_AFTER_PROFILE);
+}
+
+/* Until 3.11: ours stands where it stood, or before the program's. Nothing happened in between, so the stack is known. */
+static void put_ours_back(struct thread_state *state)
+{
+	uint32_t resync = thread_self.writer->resync;
+
+	if (python.monitoring || thread_self.hooked_state != state)
+		return;
+	if (*profile_field(state))
+		hooks_profile_set();
+	else
+		hooks_profile_set_new(state);
+	thread_self.writer->resync = resync;
+}
+
+/*
+ * Stands between the interpreter and the program's profile function. Because evprof listens, the interpreter tells that
+ * a C function returns even where nobody else listened when it was called: sys.setprofile itself, first of all.
+ */
+static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	uint32_t now = atomic_load_explicit(&setting, memory_order_relaxed);
+	int result;
+
+	if (told.setting != now)
+		told = (struct told){.setting = now};
+	if (what == TRACE_C_CALL)
+		told.open++;
+	if ((what == TRACE_C_RETURN || what == TRACE_C_EXCEPTION) && told.open-- == 0) {
+		told.open = 0;
+		return 0;
+	}
+	result = program_profile(self, frame, what, argument);
+	if (result < 0) /* it raised, and Python took it away */
+		put_ours_back(python.current_thread_state());
+	return result;
+}
+
+static void stand_before_program(python_profile *place)
+{
+	if (*place != tell_program) {
+		program_profile = *place;
+		*place = tell_program;
+	}
+}
+
+/* Calls the real one; the audit event that it raises needs no attention. */
+static struct object *call_alone(c_function real, struct object *self, void *a, void *b, void *c)
+{
+	uint32_t entered = thread_self.entered;
+	struct object *result;
+
+	thread_self.entered = 1;
+	result = real(self, a, b, c);
+	thread_self.entered = entered;
+	return result;
+}
+
+/* a: the program's function, or None. */
+static struct object *setprofile(struct object *self, void *a, void *b, void *c)
+{
+	struct thread_state *state = python.current_thread_state();
+	struct object *before = profile_object(state);
+	struct object *result = call_alone(real_setprofile, self, a, b, c);
+	python_profile set = *profile_field(state);
+
+	if (!before)
+		told.open = 0;
+	put_ours_back(state);
+	if (!result || profile_object(state) != a) /* None; or a version whose layout has changed */
+		return result;
+	/* The interpreter calls what is in the field; until 3.11 that is evprof's, which calls what was there. */
+	if (python.monitoring)
+		stand_before_program(profile_field(state));
+	else if (*profile_field(state) != set)
+		stand_before_program(&thread_self.chained);
+	return result;
+}
+
+/* 3.12+: for all threads of the interpreter. */
+static struct object *setprofile_all(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result = real_setprofile_all(self, a, b, c);
+	struct thread_state *state = python.PyInterpreterState_ThreadHead(python.current_interpreter());
+
+	atomic_fetch_add(&setting, 1);
+	for (; state; state = python.PyThreadState_Next(state))
+		if (profile_object(state) == a)
+			stand_before_program(profile_field(state));
+	return result;
+}
+
+static struct object *enable(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result = call_alone(real_enable, self, a, b, c);
+
+	put_ours_back(python.current_thread_state());
+	return result;
+}
+
+static struct object *disable(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result = call_alone(real_disable, self, a, b, c);
+
+	put_ours_back(python.current_thread_state());
+	return result;
+}
+
+static struct python_method *method_named(struct object *object, const char *name)
+{
+	struct object *function = object ? python.PyObject_GetAttrString(object, name) : NULL;
+	struct python_method *method = method_of(function);
+
+	if (function)
+		python.Py_DecRef(function); /* its owner keeps it */
+	else
+		python.PyErr_Clear();
+	return method;
+}
+
+/* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
+
+/* Not for what evprof calls itself. An id that is no int is for Python to complain about. */
+static void give(struct object *id)
+{
+	if (thread_self.nesting || python_type(id) != python.int_type)
+		return;
+	thread_self.nesting++;
+	hooks_monitoring_give((int)python.PyLong_AsLong(id));
+	python.PyErr_Clear();
+	thread_self.nesting--;
+}
+
+static void take(void)
+{
+	if (thread_self.nesting)
+		return;
+	thread_self.nesting++;
+	hooks_monitoring_take();
+	thread_self.nesting--;
+}
+
+/* What takes one argument gets it; what takes more gets an array. */
+#define OF_ONE(name)                                                                                                   \
+	static c_function real_##name;                                                                                 \
+	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
+	{                                                                                                              \
+		give(a);                                                                                               \
+		return real_##name(self, a, b, c);                                                                     \
+	}
+#define OF_MORE(name)                                                                                                  \
+	static c_function real_##name;                                                                                 \
+	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
+	{                                                                                                              \
+		if ((ssize_t)b > 0)                                                                                    \
+			give(*(struct object **)a);                                                                    \
+		return real_##name(self, a, b, c);                                                                     \
+	}
+
+OF_ONE(get_tool)
+OF_ONE(get_events)
+OF_ONE(clear_tool_id)
+OF_MORE(use_tool_id)
+OF_MORE(register_callback)
+OF_MORE(set_events)
+OF_MORE(get_local_events)
+OF_MORE(set_local_events)
+
+static c_function real_free_tool_id;
+
+static struct object *free_tool_id(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result;
+
+	give(a);
+	result = real_free_tool_id(self, a, b, c);
+	if (result)
+		take();
+	return result;
+}
+
+static const struct {
+	const char *name;
+	c_function wrapper, *real;
+} of_tools[] = {
+#define OF_TOOL(name)                                                                                                  \
+	{                                                                                                              \
+#name, name, &real_##name                                                                              \
+	}
+    OF_TOOL(get_tool),	       OF_TOOL(get_events),	   OF_TOOL(clear_tool_id),
+    OF_TOOL(use_tool_id),      OF_TOOL(register_callback), OF_TOOL(set_events),
+    OF_TOOL(get_local_events), OF_TOOL(set_local_events),  OF_TOOL(free_tool_id),
+};
+
+void neighbours_wrap_monitoring(struct object *monitoring)
+{
+	for (size_t i = 0; i < sizeof(of_tools) / sizeof(of_tools[0]); i++) {
+		struct python_method *method = method_named(monitoring, of_tools[i].name);
+
+		if (method)
+			wrap(method, of_tools[i].wrapper, of_tools[i].real);
+	}
+}
+
+/* ---- tracemalloc ------------------------------------------------------------------------------------------------- */
+
+static struct object *stop(struct object *self, void *a, void *b, void *c)
+{
+	bool on_top = hooks_memory_on_top();
+	struct object *result = real_stop(self, a, b, c);
+
+	if (on_top && !hooks_memory_on_top())
+		hooks_memory_set();
+	return result;
+}
+
+/* ---- which and when ---------------------------------------------------------------------------------------------- */
+
+void neighbours_begin(void)
+{
+	struct python_method *one = method_of(python.PySys_GetObject("setprofile"));
+	struct python_method *all = method_of(python.PySys_GetObject("_setprofileallthreads"));
+
+	if (!python.state_profile)
+		return;
+	if (one)
+		wrap(one, setprofile, &real_setprofile);
+	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter)
+		wrap(all, setprofile_all, &real_setprofile_all);
+}
+
+void neighbours_meet(const struct python_method *method, const char *owner)
+{
+	if (!python.monitoring && python.state_profile && !strcmp(owner, LSPROF)) {
+		if (!strcmp(method->name, "enable"))
+			wrap(method, enable, &real_enable);
+		else if (!strcmp(method->name, "disable"))
+			wrap(method, disable, &real_disable);
+	}
+	if (!strcmp(owner, TRACEMALLOC) && !strcmp(method->name, "stop"))
+		wrap(method, stop, &real_stop);
+}
+
+/* Of a module that is imported already. */
+static void look_for(const char *module_name, const char *owner, const char *const names[2])
+{
+	struct object *modules = python.PySys_GetObject("modules");
+	struct object *module = modules ? python.PyDict_GetItemString(modules, module_name) : NULL, *object = module;
+
+	if (!module)
+		return;
+	if (owner)
+		object = python.PyObject_GetAttrString(module, owner);
+	for (size_t i = 0; object && i < 2 && names[i]; i++) {
+		struct python_method *method = method_named(object, names[i]);
+
+		if (method)
+			neighbours_meet(method, owner ? LSPROF : TRACEMALLOC);
+	}
+	if (owner && object)
+		python.Py_DecRef(object);
+	python.PyErr_Clear();
+}
+
+void neighbours_look(void)
+{
+	static const char *const of_profiler[2] = {"enable", "disable"}, *const of_tracemalloc[2] = {"stop"};
+
+	if (!python.monitoring && !real_enable)
+		look_for("_lsprof", "Profiler", of_profiler);
+	if (!real_stop)
+		look_for("_tracemalloc", NULL, of_tracemalloc);
+}

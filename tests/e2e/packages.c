@@ -1,0 +1,25 @@
+/* packages.c - finds the packages that some tests need; see packages.h. Used by the test files of this folder. */
+#include "packages.h"
+
+#include <stdlib.h>
+
+static char *folder(void)
+{
+	const char *told = getenv("EVPROF_TEST_PACKAGES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (told && *told)
+		return text("%s", told);
+	return cache && *cache ? text("%s/evprof/packages", cache)
+			       : text("%s/.cache/evprof/packages", home ? home : "");
+}
+
+const char *package_variable(const struct python *python, const char *package)
+{
+	char *variable = text("PYTHONPATH=%s/%d.%d", folder(), python->major, python->minor);
+	struct outcome *outcome =
+	    run(.python = python, .how = JOB_BARE, .args = {"-c", text("import %s", package)}, .env = {variable});
+
+	if (outcome->status)
+		cr_skip_test("%s has no %s", python->name, package);
+	return variable;
+}

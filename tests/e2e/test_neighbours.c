@@ -1,0 +1,230 @@
+/*
+ * test_neighbours.c - other tools at the interpreter's hooks behave as they do without evprof, and evprof goes on
+ * recording beside them.
+ *
+ * Each scenario runs programs/neighbours.py with one of its tools, bare and under evprof: all that the tool was told,
+ * the output and the exit status must be the same. That evprof goes on shows in the calls of known.leaf, whose number is
+ * known whatever tool listens, and in ends that all have their calls.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "packages.h"
+
+static const char *const no_memory = "EVPROF_EVENTS=call,c_call,exception";
+
+/* Any number of calls of leaf. */
+#define ANY (-1)
+
+static void expect_leaves(const struct outcome *outcome, const json_t *report, long leaves)
+{
+	long got = report_calls(report, "/known.py", "leaf");
+
+	expect(outcome, got == leaves, "leaf was called %ld times, not %ld", leaves, got);
+}
+
+/* One tool; variable NULL: none. Balanced: no end without its call. */
+static void expect_as_bare(const struct python *python, const char *tool, const char *variable, long leaves,
+			   bool balanced)
+{
+	struct outcome *bare =
+	    run(.python = python, .how = JOB_BARE, .args = {"@neighbours.py", tool}, .env = {variable});
+	struct outcome *outcome = run(.python = python, .args = {"@neighbours.py", tool}, .env = {variable});
+	json_t *info, *report;
+
+	expect_same(bare, outcome);
+	info = expect_trace(outcome, 1);
+	report = trace_report(outcome->trace, NULL);
+	if (leaves != ANY)
+		expect_leaves(outcome, report, leaves);
+	if (balanced)
+		expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}
+
+#define NEIGHBOUR(Name, Leaves)                                                                                        \
+	SCENARIO(neighbours, Name, SUPPORTED)                                                                          \
+	{                                                                                                              \
+		expect_as_bare(python, #Name, NULL, Leaves, true);                                                     \
+		if (test_all())                                                                                        \
+			expect_as_bare(python, #Name, no_memory, Leaves, true);                                        \
+	}
+
+/* ---- profile and trace functions -------------------------------------------------------------------------------- */
+
+NEIGHBOUR(setprofile, 300)
+NEIGHBOUR(setprofile_in_thread, 300)
+NEIGHBOUR(setprofile_in_many, 2300)
+NEIGHBOUR(setprofile_stays, 300)
+NEIGHBOUR(settrace, 300)
+NEIGHBOUR(both, 300)
+NEIGHBOUR(threading_hooks, 300)
+NEIGHBOUR(all_threads, 300)
+NEIGHBOUR(replaced_within, 300)
+NEIGHBOUR(cprofile, 300)
+NEIGHBOUR(cprofile_in_thread, 300)
+NEIGHBOUR(pure_profile, 300)
+NEIGHBOUR(trace_module, 300)
+NEIGHBOUR(audited, 400)
+/* hooks_profile.c does not yet see that a call was refused, or that its beginning was not told. */
+#define REFUSALS_FROM 12
+
+SCENARIO(neighbours, bdb_module, SUPPORTED)
+{
+	expect_as_bare(python, "bdb_module", NULL, 300, python->minor >= REFUSALS_FROM);
+}
+
+SCENARIO(neighbours, settrace_raises, SUPPORTED)
+{
+	expect_as_bare(python, "settrace_raises", NULL, 300, python->minor >= REFUSALS_FROM);
+}
+
+/* 3.11: the return that the trace function refused has no event of its own; the call ends with the one around it. */
+SCENARIO(neighbours, settrace_raises_at_return, SUPPORTED)
+{
+	expect_as_bare(python, "settrace_raises_at_return", NULL, 300, python->minor != 11);
+}
+
+SCENARIO(neighbours, setprofile_raises, SUPPORTED)
+{
+	expect_as_bare(python, "setprofile_raises", NULL, python->minor >= REFUSALS_FROM ? 300 : ANY,
+		       python->minor >= REFUSALS_FROM);
+}
+
+SCENARIO(neighbours, handler_raises, SUPPORTED)
+{
+	expect_as_bare(python, "handler_raises", NULL, ANY, python->minor >= REFUSALS_FROM);
+}
+
+/* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
+
+NEIGHBOUR(monitoring_each, 1800)
+NEIGHBOUR(monitoring_looks, 300)
+NEIGHBOUR(monitoring_disables, 300)
+
+/* What a tool refuses that is told after evprof (0) is recorded, as what it is: a return and an exception. */
+SCENARIO(neighbours, monitoring_raises, SUPPORTED)
+{
+	expect_as_bare(python, "monitoring_raises", NULL, ANY, python->minor < 12);
+}
+
+/* Where the program has all six ids, evprof says so and goes on when there is one again. */
+SCENARIO(neighbours, monitoring_all, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@neighbours.py", "monitoring_all"});
+	bool taken = python->minor >= 12;
+
+	expect_as_bare(python, "monitoring_all", NULL, taken ? 200 : 300, true);
+	expect(outcome, stderr_evprof_lines(outcome) == 1 + taken, "one line says that the ids are taken");
+	expect(outcome, !taken || strstr(stderr_evprof_line(outcome, 0), "takes all ids of sys.monitoring"),
+	       "the line says that the ids are taken");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+NEIGHBOUR(tracemalloc_between, 500)
+
+static size_t blocks_of(const struct outcome *outcome, unsigned long long size)
+{
+	size_t count, found = 0;
+	struct event *events = trace_dump(outcome->trace, &count);
+
+	for (size_t i = 0; i < count; i++)
+		found += events[i].size == size && strcmp(events[i].kind, "free") != 0;
+	free(events);
+	return found;
+}
+
+/* tracemalloc was there first: its end is not the end of evprof's recording. */
+SCENARIO(neighbours, tracemalloc_first, SUPPORTED)
+{
+	const char *const first = "PYTHONTRACEMALLOC=1";
+	const unsigned long long header = python->minor >= 15 ? 32 : 0; /* of bytes, which a bytearray holds there */
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@neighbours.py", "tracemalloc_between"}, .env = {first});
+
+	expect_as_bare(python, "tracemalloc_between", first, 500, true);
+	expect(outcome, blocks_of(outcome, 100001 + header) == 60, "%zu blocks of 100000 bytes and a NUL",
+	       blocks_of(outcome, 100001 + header));
+	expect(outcome, blocks_of(outcome, 77778 + header) == 10, "%zu blocks of 77777 bytes and a NUL",
+	       blocks_of(outcome, 77778 + header));
+}
+
+NEIGHBOUR(faults, 300)
+
+SCENARIO(neighbours, variables, SUPPORTED)
+{
+	static const char *const variables[] = {"PYTHONMALLOC=debug",  "PYTHONMALLOC=malloc",
+						"PYTHONDEVMODE=1",     "PYTHONMALLOC=malloc_debug",
+						"PYTHONTRACEMALLOC=1", "PYTHONFAULTHANDLER=1"};
+
+	for (size_t i = 0; i < (test_all() ? 6 : 2); i++) {
+		expect_as_bare(python, "setprofile_in_thread", variables[i], 300, true);
+		if (test_all())
+			expect_as_bare(python, "cprofile", variables[i], 300, true);
+		if (test_all())
+			expect_as_bare(python, "tracemalloc_between", variables[i], 500, true);
+	}
+}
+
+/* ---- tools at the prompt ----------------------------------------------------------------------------------------- */
+
+SCENARIO(neighbours, pdb, SUPPORTED)
+{
+	const char *const input = "b leaf\nc\nw\nbt\ncl 1\nn\ns\nu\np 1/0\nc\nq\n", *known = program_path("known.py");
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-m", "pdb", known}, .input = input);
+	struct outcome *outcome = run(.python = python, .args = {"-m", "pdb", known}, .input = input);
+	json_t *report;
+
+	expect(bare, strstr(bare->out, "leaf()"), "the debugger stops in leaf");
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect_leaves(outcome, report, 1000);
+	expect_balanced(outcome, report);
+	json_decref(report);
+}
+
+/* The order of imports; their times differ. */
+static char *imports(const struct outcome *outcome)
+{
+	char *lines = stderr_of_program(outcome), *result = calloc(1, strlen(lines) + 1);
+
+	for (char *at = lines, *line; (line = strsep(&at, "\n"));)
+		if (strrchr(line, '|'))
+			strcat(strcat(result, strrchr(line, '|')), "\n");
+	return result;
+}
+
+SCENARIO(neighbours, importtime, SUPPORTED)
+{
+	const char *const known = program_path("known.py");
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-X", "importtime", known});
+	struct outcome *outcome = run(.python = python, .args = {"-X", "importtime", known});
+
+	expect(bare, strstr(imports(bare), "site"), "imports are told");
+	expect(outcome, strcmp(imports(bare), imports(outcome)) == 0, "the same imports, not:\n%s", imports(outcome));
+}
+
+SCENARIO(neighbours, coverage, SUPPORTED)
+{
+	static const char *const cores[] = {"COVERAGE_CORE=ctrace", "COVERAGE_CORE=sysmon", "COVERAGE_CORE=pytrace"};
+	const char *path = package_variable(python, "coverage");
+
+	for (size_t i = 0; i < (test_all() ? 3 : 1); i++) {
+		struct outcome *bare = run(.python = python, .how = JOB_BARE,
+					   .args = {"@neighbours.py", "coverage_tool"}, .env = {path, cores[i]});
+		struct outcome *outcome =
+		    run(.python = python, .args = {"@neighbours.py", "coverage_tool"}, .env = {path, cores[i]});
+		json_t *report;
+
+		expect(bare, bare->status == 0, "coverage runs");
+		expect_same(bare, outcome);
+		report = trace_report(outcome->trace, NULL);
+		expect_leaves(outcome, report, 300);
+		expect_balanced(outcome, report);
+		json_decref(report);
+	}
+}
