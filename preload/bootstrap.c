@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "choose.h"
 #include "clock.h"
 #include "config.h"
 #include "definitions.h"
@@ -148,6 +149,7 @@ static void program_exits(int status, void *data)
 static void wait_for_start(void)
 {
 	config_read(true);
+	choose_read(!config.session[0] || config.session_first == getpid());
 	if (config.session[0] && !config.children && config.session_first != getpid())
 		return;
 	clock_init();

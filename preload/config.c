@@ -18,8 +18,9 @@
 
 struct config config;
 
-static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,   ENV_SOCKET, ENV_EVENTS, ENV_RING_SIZE,
-					  ENV_ON_FULL, ENV_CHILDREN, ENV_LOG,	 ENV_SESSION};
+static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,  ENV_RING_SIZE,
+					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION, ENV_INCLUDE,
+					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT};
 
 static const char *const event_names[] = {"call", "c_call", "exception", "mem", "line"};
 
@@ -231,10 +232,12 @@ static void complain_of_unknown_names(void)
 		for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++)
 			known |= strlen(known_names[i]) == length && !strncmp(known_names[i], *variable, length);
 		if (!known)
-			log_line(LOG_ERROR,
-				 "%.*s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
-				 "EVPROF_EVENTS, EVPROF_RING_SIZE, EVPROF_ON_FULL, EVPROF_CHILDREN and EVPROF_LOG",
-				 (int)length, *variable);
+			log_line(
+			    LOG_ERROR,
+			    "%.*s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
+			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
+			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_FORMAT and EVPROF_LOG",
+			    (int)length, *variable);
 	}
 }
 

@@ -9,8 +9,10 @@
 #include "definitions.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "choose.h"
 #include "config.h"
 #include "neighbours.h"
 
@@ -201,6 +203,25 @@ static bool names_threads(struct object *code, const struct string strings[WIRE_
 	       (is(&strings[1], "name") && number(code, "co_argcount") == 2);
 }
 
+/* Names as choice.h has them. A class stands where C functions have no file. */
+static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
+{
+	static char texts[4][2 * 1024]; /* the GIL is held; longer names are looked at so far */
+	const char *names[4] = {texts[0], texts[1], texts[2], texts[3]};
+	const struct string *qualified = strings[2].length ? &strings[2] : &strings[1];
+	const struct string *module = &strings[3];
+	int class = native ? (int)strings[0].length : 0;
+
+	snprintf(texts[0], sizeof(texts[0]), "%.*s", native ? 1 : (int)strings[0].length,
+		 native ? "~" : strings[0].bytes);
+	snprintf(texts[1], sizeof(texts[1]), "%.*s", (int)strings[1].length, strings[1].bytes);
+	snprintf(texts[2], sizeof(texts[2]), "%.*s%s%.*s", class, class ? strings[0].bytes : "", class ? "." : "",
+		 (int)qualified->length, qualified->bytes);
+	snprintf(texts[3], sizeof(texts[3]), "%.*s%s%.1023s", (int)module->length, module->length ? module->bytes : "",
+		 module->length ? "." : "", texts[2]);
+	return choose_function(names, native);
+}
+
 /* globals: of the frame that runs the code; borrowed, may be NULL. */
 static uint64_t define_code(struct object *code, struct object *globals)
 {
@@ -214,9 +235,12 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	bool generator = flags > 0 && flags & CODE_GENERATOR_FLAGS;
 	struct wire_definition record = {
 	    .type = WIRE_DEFINE_CODE, .flags = generator ? WIRE_GENERATOR : 0, .number = line < 0 ? 0 : (uint32_t)line};
-	uint64_t value = define(&record, strings, &process->next_code), epoch = code_epoch;
+	bool hidden = choose_any && !is_chosen(strings, false);
+	uint64_t value = hidden ? DEFINITION_HIDDEN : define(&record, strings, &process->next_code), epoch = code_epoch;
 
-	if (value && generator) {
+	if (hidden) {
+		epoch |= CODE_EPOCH_HIDDEN;
+	} else if (value && generator) {
 		value |= CODE_IS_GENERATOR;
 		if (!python.monitoring)
 			epoch |= CODE_EPOCH_GENERATOR;
@@ -316,7 +340,7 @@ static uint32_t code_slow(struct object *code, struct object *globals)
 	/* Generators come here at each resume until 3.11: no need to put an exception aside for a look. */
 	python.get_code_extra(code, python.code_extra_index, &extra);
 	value = (uintptr_t)extra;
-	if (value >> 32 == (code_epoch | CODE_EPOCH_GENERATOR))
+	if (value >> 32 == (code_epoch | CODE_EPOCH_GENERATOR) || value >> 32 == (code_epoch | CODE_EPOCH_HIDDEN))
 		return (uint32_t)value;
 	enter(&guard);
 	if ((value >> 32 & (CODE_EPOCH_MAX - 1)) != code_epoch) {
@@ -386,7 +410,8 @@ static uint64_t define_function(const struct python_method *method, struct objec
 		record.flags |= WIRE_METHOD;
 	}
 	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
-	value = define(&record, strings, &process->next_function);
+	value = choose_any && !is_chosen(strings, true) ? DEFINITION_HIDDEN
+							: define(&record, strings, &process->next_function);
 	if (value && descriptor && throws(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;
 	release(strings);
@@ -558,7 +583,8 @@ static struct object *frame_back(struct object *frame)
 	return back;
 }
 
-static uint32_t frame_id(struct object *frame)
+/* As definitions_code(). */
+static uint32_t frame_value(struct object *frame)
 {
 	struct object *code =
 	    python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python.PyObject_GetAttrString(frame, "f_code");
@@ -571,7 +597,7 @@ static uint32_t frame_id(struct object *frame)
 	}
 	if (globals)
 		python.Py_DecRef(globals);
-	return DEFINITION_ID(value);
+	return value;
 }
 
 static struct object *top_frame(bool skip_top)
@@ -606,14 +632,18 @@ void definitions_put_stack(struct writer *writer, unsigned kind)
 
 	enter(&guard);
 	for (frame = top_frame(skip_top); frame; frame = next_frame(frame))
-		depth++;
+		depth += !choose_any || !(frame_value(frame) & DEFINITION_HIDDEN);
 	/* A stack deeper than half the ring is cut at its outer end: returns come at the inner one. */
 	depth = depth < room ? depth : room;
 	writer_put(writer, wire_head(WIRE_STACK, (uint32_t)depth));
 	at = writer->head;
 	end = at + depth;
-	for (frame = top_frame(skip_top); frame && depth; frame = next_frame(frame))
-		writer->words[(at + --depth) & writer->mask] = wire_word(wire_head(WIRE_FRAME, frame_id(frame)), 0);
+	for (frame = top_frame(skip_top); frame && depth; frame = next_frame(frame)) {
+		uint32_t value = frame_value(frame), head = wire_head(WIRE_FRAME, DEFINITION_ID(value));
+
+		if (!(value & DEFINITION_HIDDEN))
+			writer->words[(at + --depth) & writer->mask] = wire_word(head, 0);
+	}
 	writer->head = end;
 	ring_publish(writer->slot, end);
 	if (frame)

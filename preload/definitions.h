@@ -15,6 +15,8 @@
 #define CODE_IS_GENERATOR (1u << 27)
 #define CODE_EPOCH_GENERATOR (1u << 30) /* until 3.11: hooks_profile.c looks closer at these */
 #define FUNCTION_THROWS (1u << 27)	/* generator.throw() or close(): the next resume is a throw */
+#define DEFINITION_HIDDEN (1u << 28)	/* not to be recorded (choose.h); the id is 0 */
+#define CODE_EPOCH_HIDDEN (1u << 29)	/* likewise */
 
 /* In a code object's extra: code_epoch << 32 | flags | id. Codes that need a look at each call have this bit, too. */
 #define CODE_EPOCH_SPECIAL (1u << 31)
@@ -24,7 +26,7 @@ struct code_extra {
 	uint64_t values[];
 };
 
-/* The id of a code object, and CODE_IS_GENERATOR. */
+/* The id of a code object, and CODE_IS_GENERATOR; or DEFINITION_HIDDEN. */
 uint32_t definitions_code(struct object *code);
 
 /* The place of a key in the table in use. Readers take the shift before the table: the shift of a table is set first. */
@@ -61,7 +63,7 @@ static inline uint32_t definitions_function_fast(const struct python_method *met
 	return likely(atomic_load_explicit(&entry->key, memory_order_acquire) == method) ? (uint32_t)entry->value : 0;
 }
 
-/* The id of a C function, and FUNCTION_THROWS. callable: a PyCFunction or a method_descriptor with that method. */
+/* The id of a C function, and FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor with that method. */
 uint32_t definitions_function(const struct python_method *method, struct object *callable);
 
 /* The id of an exception's type. */

@@ -5,7 +5,9 @@
  * has one: that of the program, when it sets one (a debugger, coverage), replaces evprof's, and the thread's lines are
  * not recorded from then on. It is called for calls, returns and exceptions, too, which the profile function records.
  */
+#include "choose.h"
 #include "config.h"
+#include "definitions.h"
 #include "hooks.h"
 #include "writer.h"
 
@@ -23,10 +25,19 @@ void hooks_line_record(long line)
 		writer_put(writer, head);
 }
 
+/* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
+static bool is_hidden(struct object *frame)
+{
+	struct object *inner = python.frame_inner ? python_field(frame, python.frame_inner) : frame;
+	struct object *code = python_field(inner, python.frame_inner ? python.inner_code : python.frame_code);
+
+	return definitions_code(code) & DEFINITION_HIDDEN;
+}
+
 static int trace(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self, (void)argument;
-	if (what == TRACE_LINE)
+	if (what == TRACE_LINE && !(choose_any && is_hidden(frame)))
 		hooks_line_record(python.PyFrame_GetLineNumber(frame));
 	return 0;
 }

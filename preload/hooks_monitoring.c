@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "choose.h"
 #include "config.h"
 #include "definitions.h"
 #include "hooks.h"
@@ -36,23 +37,28 @@ struct callback {
 	vectorcall call;
 };
 
-static const void *missing; /* sys.monitoring.MISSING */
+static const void *missing;    /* sys.monitoring.MISSING */
+static struct object *disable; /* sys.monitoring.DISABLE: no more of this event here */
 
-static __attribute__((noinline)) void record_code(unsigned kind, struct object *code)
+/* Returns what the callback is to return: a function that is not recorded need not be told of again. */
+static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
 {
 	struct writer *writer = writer_reserve(kind);
 	uint32_t value;
 
 	if (!writer)
-		return;
+		return python.none;
 	value = definitions_code(code);
+	if (value & DEFINITION_HIDDEN)
+		return disable;
 	if (value)
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 	else
 		writer_lose(writer, kind);
+	return python.none;
 }
 
-static inline __attribute__((always_inline)) void record_code_fast(unsigned kind, struct object *code)
+static inline __attribute__((always_inline)) struct object *record_code_fast(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
@@ -60,9 +66,9 @@ static inline __attribute__((always_inline)) void record_code_fast(unsigned kind
 	if (writer_has_room(writer)) {
 		value = DEFINITION_ID(definitions_code_fast(code));
 		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
-			return;
+			return python.none;
 	}
-	record_code(kind, code);
+	return record_code(kind, code);
 }
 
 static __attribute__((noinline)) void record_function(unsigned kind, const struct python_method *method,
@@ -74,6 +80,8 @@ static __attribute__((noinline)) void record_function(unsigned kind, const struc
 	if (!writer)
 		return;
 	value = definitions_function(method, callable);
+	if (value & DEFINITION_HIDDEN)
+		return;
 	if (value)
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 	else
@@ -187,6 +195,13 @@ static void record_unwind(struct object *const *arguments)
 	thread_self.writer->unwinding = arguments[2];
 }
 
+/* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
+static void record_line(struct object *const *arguments)
+{
+	if (!choose_any || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
+		hooks_line_record(python.PyLong_AsLong(arguments[1]));
+}
+
 /* The arguments of all callbacks begin with the code object and the offset of the instruction. */
 #define CALLBACK(name, statement)                                                                                      \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
@@ -197,17 +212,26 @@ static void record_unwind(struct object *const *arguments)
 		return python.none; /* immortal since 3.12 */                                                          \
 	}
 
-CALLBACK(on_start, record_code_fast(WIRE_CALL, arguments[0]))
-CALLBACK(on_resume, record_code_fast(WIRE_RESUME, arguments[0]))
+/* Those of one place in the code, which can be disabled. */
+#define LOCAL_CALLBACK(name, kind)                                                                                     \
+	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
+				   struct object *names)                                                               \
+	{                                                                                                              \
+		(void)self, (void)count, (void)names;                                                                  \
+		return record_code_fast(kind, arguments[0]);                                                           \
+	}
+
+LOCAL_CALLBACK(on_start, WIRE_CALL)
+LOCAL_CALLBACK(on_resume, WIRE_RESUME)
 CALLBACK(on_throw, record_code_fast(WIRE_THROW, arguments[0]))
-CALLBACK(on_return, record_code_fast(WIRE_RETURN, arguments[0]))
-CALLBACK(on_yield, record_code_fast(WIRE_YIELD, arguments[0]))
+LOCAL_CALLBACK(on_return, WIRE_RETURN)
+LOCAL_CALLBACK(on_yield, WIRE_YIELD)
 CALLBACK(on_unwind, record_unwind(arguments))
 CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
 CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
 CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
 CALLBACK(on_raise, record_exception(arguments[2]))
-CALLBACK(on_line, hooks_line_record(python.PyLong_AsLong(arguments[1])))
+CALLBACK(on_line, record_line(arguments))
 
 static const struct {
 	const char *event;
@@ -339,7 +363,9 @@ static int set_in_interpreter(struct object *monitoring, int not_this)
 
 	if (!missing)
 		missing = python.PyObject_GetAttrString(monitoring, "MISSING"); /* one for all interpreters */
-	if (missing && events && type)
+	if (!disable)
+		disable = python.PyObject_GetAttrString(monitoring, "DISABLE"); /* likewise */
+	if (missing && disable && events && type)
 		r = set_callbacks(monitoring, type, events, not_this);
 	if (events)
 		python.Py_DecRef(events);

@@ -76,6 +76,8 @@ static void record_code(int what, struct object *frame, struct object *argument)
 	if (!writer)
 		return;
 	value = definitions_code(code);
+	if (value & DEFINITION_HIDDEN)
+		return;
 	if (!value) {
 		writer_lose(writer, kind);
 		return;
@@ -109,7 +111,8 @@ static void record_function(int what, struct object *function)
 	}
 	if (value & FUNCTION_THROWS)
 		writer->throwing = kind == WIRE_C_CALL;
-	writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	if (!(value & DEFINITION_HIDDEN))
+		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 }
 
 /* C calls are not recorded, but the ones that throw are to be known. */
@@ -167,8 +170,11 @@ static __attribute__((noinline)) int profile_generator(struct object *self, stru
 	struct writer *writer = thread_self.writer;
 	unsigned kind = WIRE_UNWIND;
 
-	if (!value)
+	if (!value) {
+		if (definitions_code_flagged(code, CODE_EPOCH_HIDDEN))
+			return 0;
 		return profile_any(self, frame, what, argument);
+	}
 	if (what == TRACE_CALL)
 		kind = enter_kind(writer, frame, code);
 	else if (argument)
@@ -200,7 +206,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *sel
 		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
 	} else {
 		value = definitions_function_fast(python_field(argument, python.c_function_method));
-		if (unlikely(!value || value & FUNCTION_THROWS))
+		if (unlikely(!value || value & (FUNCTION_THROWS | DEFINITION_HIDDEN)))
 			return profile_any(self, frame, what, argument);
 		kind = function_kind(what);
 	}

@@ -4,7 +4,6 @@
 #include "select.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +50,11 @@ bool select_duration(const char *verb, const char *option, const char *text, int
 
 static bool add_pattern(struct select *select, const char *verb, const char *text, bool exclude)
 {
-	struct select_pattern *grown =
+	struct choice_pattern *grown =
 	    realloc(select->patterns, (select->pattern_count + 1) * sizeof(*select->patterns));
-	struct select_pattern *pattern;
+	struct choice_pattern *pattern;
+	const char *wrong;
 	char why[128];
-	int error;
 
 	if (!grown) {
 		fprintf(stderr, "evprof %s: out of memory\n", verb);
@@ -63,39 +62,20 @@ static bool add_pattern(struct select *select, const char *verb, const char *tex
 	}
 	select->patterns = grown;
 	pattern = &select->patterns[select->pattern_count];
-	*pattern = (struct select_pattern){.exclude = exclude};
-	if (strncmp(text, "re:", 3) == 0) {
-		error = regcomp(&pattern->expression, text + 3, REG_EXTENDED | REG_NOSUB);
-		if (error) {
-			regerror(error, &pattern->expression, why, sizeof(why));
-			verb_misused(verb, "\"%s\" is no regular expression: %s", text + 3, why);
-			return false;
-		}
-	} else {
-		pattern->glob = strdup(text);
-		if (!pattern->glob) {
-			fprintf(stderr, "evprof %s: out of memory\n", verb);
-			return false;
-		}
+	wrong = choice_pattern_parse(pattern, text, exclude, why, sizeof(why));
+	if (wrong) {
+		verb_misused(verb, "the pattern \"%s\" cannot be used: %s", text, wrong);
+		return false;
 	}
 	select->pattern_count++;
 	select->includes |= !exclude;
 	return true;
 }
 
-static bool pattern_matches(const struct select_pattern *pattern, const char *name)
-{
-	if (!name[0])
-		return false;
-	if (pattern->glob)
-		return fnmatch(pattern->glob, name, 0) == 0;
-	return regexec(&pattern->expression, name, 0, NULL, 0) == 0;
-}
-
 /* The texts of a function that patterns look at, each terminated. */
 struct names {
 	char *bytes;
-	const char *at[4]; /* file, name, qualified name, module.qualified name */
+	const char *at[CHOICE_NAMES];
 };
 
 static char *put_text(char *at, struct text text)
@@ -141,47 +121,9 @@ static bool names_of(struct names *names, const struct wire_definition *definiti
 	return true;
 }
 
-/* Below a directory that Python itself puts on sys.path: lib/python3.N and the places of packages. */
-static bool in_syspath(const char *file)
-{
-	static const char *const parts[] = {"/site-packages/", "/dist-packages/"};
-	const char *at;
-	size_t i;
-
-	if (strncmp(file, "<frozen ", 8) == 0)
-		return true;
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (strstr(file, parts[i]))
-			return true;
-	for (at = file; (at = strstr(at, "/python")); at++) {
-		int major, minor, length = 0;
-
-		if (sscanf(at, "/python%d.%d%n", &major, &minor, &length) == 2 && length && at[length] == '/' &&
-		    at - file >= 4 && (strncmp(at - 4, "/lib", 4) == 0 || strncmp(at - 6, "/lib64", 6) == 0))
-			return true;
-		if (strncmp(at, "/python3/", 9) == 0 && at - file >= 4 && strncmp(at - 4, "/lib", 4) == 0)
-			return true;
-	}
-	return strstr(file, ".zip/") != NULL && strstr(file, "/python3") != NULL;
-}
-
 bool select_has_functions(const struct select *select)
 {
 	return select->pattern_count || select->exclude_syspath;
-}
-
-static bool any_matches(const struct select *select, const struct names *names, bool exclude)
-{
-	size_t i, k;
-
-	for (i = 0; i < select->pattern_count; i++) {
-		if (select->patterns[i].exclude != exclude)
-			continue;
-		for (k = 0; k < sizeof(names->at) / sizeof(names->at[0]); k++)
-			if (pattern_matches(&select->patterns[i], names->at[k]))
-				return true;
-	}
-	return false;
 }
 
 bool select_function(const struct select *select, const struct wire_definition *definition, bool native)
@@ -193,11 +135,8 @@ bool select_function(const struct select *select, const struct wire_definition *
 		return true;
 	if (!definition || !names_of(&names, definition, native))
 		return !select->includes;
-	shown = !select->includes || any_matches(select, &names, false);
-	if (shown && select->exclude_syspath && !native)
-		shown = !in_syspath(names.at[0]);
-	if (shown)
-		shown = !any_matches(select, &names, true);
+	shown = choice_takes(select->patterns, select->pattern_count, names.at) &&
+		(native || !select->exclude_syspath || !choice_in_syspath(names.at[0]));
 	free(names.bytes);
 	return shown;
 }
@@ -267,11 +206,8 @@ void select_done(struct select *select)
 {
 	size_t i;
 
-	for (i = 0; i < select->pattern_count; i++) {
-		if (!select->patterns[i].glob)
-			regfree(&select->patterns[i].expression);
-		free(select->patterns[i].glob);
-	}
+	for (i = 0; i < select->pattern_count; i++)
+		choice_pattern_done(&select->patterns[i]);
 	free(select->patterns);
 	memset(select, 0, sizeof(*select));
 }

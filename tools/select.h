@@ -8,21 +8,14 @@
 #define EVPROF_TOOLS_SELECT_H
 
 #include <getopt.h>
-#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evprof/choice.h"
 #include "trace_reader.h"
 
-/* A glob over the whole of a name, or a regular expression ("re:...") anywhere in it. */
-struct select_pattern {
-	char *glob; /* NULL: expression */
-	regex_t expression;
-	bool exclude;
-};
-
 struct select {
-	struct select_pattern *patterns;
+	struct choice_pattern *patterns;
 	size_t pattern_count;
 	bool includes; /* one of the patterns includes: what none includes is left out */
 	bool exclude_syspath;

@@ -49,6 +49,10 @@
 #define ENV_ON_FULL "EVPROF_ON_FULL"
 #define ENV_CHILDREN "EVPROF_CHILDREN"
 #define ENV_LOG "EVPROF_LOG"
+#define ENV_INCLUDE "EVPROF_INCLUDE"
+#define ENV_EXCLUDE "EVPROF_EXCLUDE"
+#define ENV_EXCLUDE_SYSPATH "EVPROF_EXCLUDE_SYSPATH"
+#define ENV_FORMAT "EVPROF_FORMAT"
 /*
  * Set by evprof itself for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first is the
  * pid of the first process of the tree; owner is the pid of who waits for the result and prints the closing line (the

@@ -1,0 +1,81 @@
+/*
+ * choose.c - the patterns of EVPROF_INCLUDE and EVPROF_EXCLUDE. See choose.h; what patterns mean is in choice.h.
+ *
+ * Allocates with malloc() in the constructor's time only, and never frees.
+ */
+#include "choose.h"
+
+#include "evprof/choice.h"
+#include "evprof/control.h"
+#include "log.h"
+
+#define PATTERNS_MAX 64
+
+bool choose_any;
+static bool exclude_syspath;
+static struct choice_pattern patterns[PATTERNS_MAX];
+static size_t pattern_count;
+
+static void add(const char *name, const char *text, bool exclude, bool complain)
+{
+	char why[128];
+	const char *wrong;
+
+	if (!*text)
+		return;
+	wrong = pattern_count < PATTERNS_MAX
+		    ? choice_pattern_parse(&patterns[pattern_count], text, exclude, why, sizeof(why))
+		    : "there are 64 at most";
+	if (!wrong)
+		pattern_count++;
+	else if (complain)
+		log_line(
+		    LOG_ERROR,
+		    "%s: the pattern \"%s\" is left out: %s; allowed: a list, with commas (\\, is one in a pattern), "
+		    "of globs and re:EXPRESSION",
+		    name, text, wrong);
+}
+
+/* "a,b\,c" is a and b,c. */
+static void add_list(const char *name, bool exclude, bool complain)
+{
+	const char *value = getenv(name);
+	char *copy = value ? strdup(value) : NULL, *out = copy, *begin = copy;
+
+	if (!copy)
+		return;
+	for (const char *p = value; *p; p++) {
+		if (p[0] == '\\' && p[1] == ',') {
+			*out++ = *++p;
+		} else if (*p == ',') {
+			*out = 0;
+			add(name, begin, exclude, complain);
+			begin = out = copy + (p - value) + 1;
+		} else {
+			*out++ = *p;
+		}
+	}
+	*out = 0;
+	add(name, begin, exclude, complain);
+	free(copy);
+}
+
+void choose_read(bool complain)
+{
+	const char *syspath = getenv(ENV_EXCLUDE_SYSPATH);
+
+	add_list(ENV_INCLUDE, false, complain);
+	add_list(ENV_EXCLUDE, true, complain);
+	exclude_syspath = syspath && !strcmp(syspath, "1");
+	if (complain && syspath && *syspath && strcmp(syspath, "0") != 0 && strcmp(syspath, "1") != 0)
+		log_line(LOG_ERROR, "%s=%s is not understood; allowed: 0 (off) or 1 (on); the default is used",
+			 ENV_EXCLUDE_SYSPATH, syspath);
+	choose_any = pattern_count || exclude_syspath;
+}
+
+bool choose_function(const char *const names[CHOICE_NAMES], bool native)
+{
+	if (exclude_syspath && !native && choice_in_syspath(names[0]))
+		return false;
+	return choice_takes(patterns, pattern_count, names);
+}
