@@ -1,0 +1,86 @@
+/*
+ * test_choice.c - functions chosen when recording are those chosen when reading, and no others are in the trace.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* The functions that a program of ours has, by the report of one trace; "name=calls" in order of the names. */
+static char *rows_of(const struct outcome *outcome, const char *const *options)
+{
+	const char *args[12] = {"report", "--json", "--sort", "stdname"};
+	struct outcome *reported;
+	json_t *report;
+	char *rows = text("%s", "");
+	size_t n = 4;
+
+	for (size_t i = 0; options[i]; i++)
+		args[n++] = options[i];
+	args[n++] = outcome->trace;
+	args[n] = NULL;
+	reported = tool_run(args);
+	report = json_loads(reported->out, 0, NULL);
+	expect(reported, report, "a report");
+	for (size_t i = 0; i < report_functions(report); i++) {
+		struct function function = report_function(report, i);
+
+		rows = text("%s%s:%s=%ld/%ld\n", rows, strrchr(function.file, '/') ? strrchr(function.file, '/') : "",
+			    function.name, function.total, function.primitive);
+	}
+	expect_balanced(outcome, report);
+	json_decref(report);
+	return rows;
+}
+
+static const char *const nothing[] = {NULL};
+
+static void expect_same_choice(const struct python *python, const char *const variables[3], const char *const *options)
+{
+	struct outcome *all =
+	    run(.python = python, .args = {"-S", "@generators.py"}, .env = {"EVPROF_EVENTS=call,c_call"});
+	struct outcome *some = run(.python = python, .args = {"-S", "@generators.py"},
+				   .env = {"EVPROF_EVENTS=call,c_call", variables[0], variables[1]});
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-S", "@generators.py"});
+	char *want = rows_of(all, options), *got = rows_of(some, nothing);
+	json_t *info = expect_trace(some, 1);
+
+	expect_same(bare, some);
+	expect(some, !strcmp(want, got), "the functions chosen when recording are\n%s, those chosen when reading\n%s",
+	       got, want);
+	expect(some, *got, "some function is recorded");
+	json_decref(info);
+}
+
+SCENARIO(choice, of_what_to_record, SUPPORTED)
+{
+	expect_same_choice(python, (const char *const[]){"EVPROF_INCLUDE=*/generators.py", NULL},
+			   (const char *const[]){"--include", "*/generators.py", NULL});
+}
+
+SCENARIO(choice, by_expressions_and_both_ways, SUPPORTED)
+{
+	expect_same_choice(
+	    python,
+	    (const char *const[]){"EVPROF_INCLUDE=re:generators\\.py$,builtins.*,re:x{1\\,2}y", "EVPROF_EXCLUDE=re:^<"},
+	    (const char *const[]){"--include", "re:generators\\.py$", "--include", "builtins.*", "--exclude", "re:^<",
+				  NULL});
+}
+
+SCENARIO(choice, without_the_library, SUPPORTED)
+{
+	expect_same_choice(python, (const char *const[]){"EVPROF_EXCLUDE_SYSPATH=1", NULL},
+			   (const char *const[]){"--exclude-syspath", NULL});
+}
+
+/* A bad pattern costs a line, the others hold. */
+SCENARIO(choice, of_a_bad_pattern, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"-S", "@generators.py"},
+				      .env = {"EVPROF_INCLUDE=re:(,*/generators.py", "EVPROF_EVENTS=call"});
+	char *line = stderr_evprof_line(outcome, 0);
+
+	expect(outcome, strstr(line, "EVPROF_INCLUDE") && strstr(line, "re:("), "a line names the pattern: %s", line);
+	expect(outcome, outcome->trace[0] && outcome->status == 0, "the program runs on");
+	free(line);
+}
