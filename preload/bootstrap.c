@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "calibrate.h"
 #include "choose.h"
 #include "clock.h"
 #include "config.h"
@@ -80,6 +81,8 @@ void bootstrap_thread(void)
 			hooks_profile_set();
 			hooks_line_set();
 		}
+		if (done)
+			calibrate_soon();
 	}
 	if (done)
 		thread_self.hooked_state = state;

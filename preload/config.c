@@ -18,9 +18,9 @@
 
 struct config config;
 
-static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,  ENV_RING_SIZE,
-					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION, ENV_INCLUDE,
-					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT};
+static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,   ENV_RING_SIZE,
+					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,  ENV_INCLUDE,
+					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE};
 
 static const char *const event_names[] = {"call", "c_call", "exception", "mem", "line"};
 
@@ -236,7 +236,7 @@ static void complain_of_unknown_names(void)
 			    LOG_ERROR,
 			    "%.*s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
-			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_FORMAT and EVPROF_LOG",
+			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_FORMAT and EVPROF_LOG",
 			    (int)length, *variable);
 	}
 }
@@ -248,6 +248,7 @@ void config_read(bool complain)
 	log_level = read_log_level(complain);
 	config.enabled = read_switch(ENV_SWITCH, true, complain);
 	config.children = read_switch(ENV_CHILDREN, true, complain);
+	config.calibrate = read_switch(ENV_CALIBRATE, false, complain);
 	config.events = read_events(complain);
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_on_full(complain);

@@ -12,6 +12,7 @@ enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT
 struct config {
 	bool enabled;	     /* EVPROF */
 	bool children;	     /* EVPROF_CHILDREN */
+	bool calibrate;	     /* EVPROF_CALIBRATE */
 	unsigned events;     /* EVPROF_EVENTS: enum config_event */
 	uint64_t ring_bytes; /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;    /* EVPROF_ON_FULL: 0 for drop */

@@ -559,6 +559,16 @@ uint32_t definitions_mark(const char *name)
 	return (uint32_t)value;
 }
 
+void definitions_calibration(const char *costs)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(costs), string_c(""), string_c("")};
+	struct wire_definition record = {.type = WIRE_DEFINE_CALIBRATION, .id = 1};
+
+	process_lock();
+	write_definition(&record, strings);
+	process_unlock();
+}
+
 void definitions_thread_name(uint32_t tid, struct object *name)
 {
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_of(name), string_c(""), string_c("")};

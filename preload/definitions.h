@@ -72,6 +72,9 @@ uint32_t definitions_type(const void *type);
 /* The id of a mark. No GIL needed. */
 uint32_t definitions_mark(const char *name);
 
+/* What was measured, see wire.h. */
+void definitions_calibration(const char *costs);
+
 /* Tells the name of the thread with this kernel id. */
 void definitions_thread_name(uint32_t tid, struct object *name);
 

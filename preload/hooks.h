@@ -39,6 +39,9 @@ int hooks_monitoring_set(void);
 void hooks_monitoring_give(int tool);
 void hooks_monitoring_take(void);
 
+/* No events of the current interpreter until it is called again with false. GIL held. */
+void hooks_monitoring_pause(bool pause);
+
 /* Puts evprof's allocators over Python's. Once, or again where they are there no more. GIL held. */
 void hooks_memory_set(void);
 

@@ -466,3 +466,20 @@ void hooks_monitoring_take(void)
 	if (!set_in_interpreter(monitoring, -1))
 		expect_other_stacks();
 }
+
+void hooks_monitoring_pause(bool pause)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+	struct object *events = monitoring ? python.PyObject_GetAttrString(monitoring, "events") : NULL;
+	int tool = monitoring ? held_tool(monitoring) : -1;
+	long set = 0;
+
+	for (size_t i = 0; events && !pause && i < sizeof(callbacks) / sizeof(callbacks[0]); i++)
+		if (callbacks[i].set && config.events & callbacks[i].wanted)
+			set |= event_bit(events, callbacks[i].event);
+	if (events && tool >= 0)
+		set_events(monitoring, tool, set);
+	if (events)
+		python.Py_DecRef(events);
+	python.PyErr_Clear();
+}

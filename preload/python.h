@@ -114,7 +114,9 @@ struct python_method {
 	X(struct object *, PyTuple_GetItem, (struct object *, ssize_t))                                                \
 	X(const char *, PyUnicode_AsUTF8, (struct object *))                                                           \
 	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
-	X(int, PyFrame_GetLineNumber, (struct object *))
+	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
+	X(struct object *, PyEval_GetBuiltins, (void))                                                                 \
+	X(struct object *, PyDict_New, (void))
 
 struct python {
 	bool found;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibration.h"
 #include "output.h"
 #include "profile.h"
 #include "progress.h"
@@ -55,6 +56,7 @@ static const char help_text[] =
     "      --callees         whom they call\n"
     "      --by WHAT         module: a row for each; process, thread: a table for each\n"
     "      --strip-dirs      files without their directories\n"
+    "      --calibrate       times without the cost of the hooks, as EVPROF_CALIBRATE=1 had it measured\n"
     "      --format FORMAT   text (default), json or csv; --json is --format json\n"
     "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
     "\n";
@@ -127,6 +129,7 @@ enum {
 	OPTION_CALLEES,
 	OPTION_BY,
 	OPTION_STRIP_DIRS,
+	OPTION_CALIBRATE,
 	OPTION_FORMAT,
 };
 
@@ -141,6 +144,7 @@ static const struct option options_known[] = {
     {"callees", no_argument, NULL, OPTION_CALLEES},
     {"by", required_argument, NULL, OPTION_BY},
     {"strip-dirs", no_argument, NULL, OPTION_STRIP_DIRS},
+    {"calibrate", no_argument, NULL, OPTION_CALIBRATE},
     {"format", required_argument, NULL, OPTION_FORMAT},
     SELECT_OPTIONS,
     {"help", no_argument, NULL, 'h'},
@@ -174,6 +178,8 @@ static bool take_option(struct request *request, int option, const char *word)
 		return request->style.callees = request->options.edges = true;
 	case OPTION_STRIP_DIRS:
 		return request->strip_dirs = true;
+	case OPTION_CALIBRATE:
+		return request->options.calibrate = true;
 	}
 	verb_misused("report", "the option %s is not known or lacks its value", word);
 	return false;
@@ -244,6 +250,13 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
+	if (request->options.calibrate && !calibration_known(trace)) {
+		fprintf(stderr,
+			"evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1\n",
+			path);
+		trace_close(trace);
+		return TRACE_EXIT_FAILED;
+	}
 	report->trace = trace;
 	progress_begin(&progress, "counting", visit_events(trace, &request->select));
 	if (in_parts(request))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibration.h"
 #include "pairs.h"
 #include "replay.h"
 #include "window.h"
@@ -36,6 +37,8 @@ struct edge {
 struct counting {
 	struct replay replay;
 	const struct profile_options *options;
+	struct calibration calibration;
+	bool calibrates;
 	struct entry *entries; /* by row */
 	uint32_t row_count;
 	struct window window;
@@ -302,9 +305,12 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 	counting->marks = 0;
 	counting->next_edge = 0;
 	replay_begin_thread(&counting->replay);
+	calibration_begin_thread(&counting->calibration);
 	trace_stream_open(&stream, trace, thread);
 	trace_stream_skip(&stream, first_place(counting, thread));
 	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
+		if (counting->calibrates)
+			calibration_apply(&counting->calibration, &events);
 		if (counting->rows)
 			count_chunk_rows(counting, &events);
 		else
@@ -557,6 +563,7 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 		error = make_rows(counting, process);
 	if (!error)
 		error = choose(counting, process, options->select);
+	counting->calibrates = options->calibrate && calibration_find(&counting->calibration, trace, process);
 	return error;
 }
 

@@ -39,8 +39,9 @@ struct profile_options {
 	const struct select *select; /* which part; not NULL */
 	const char *mark_begin;	     /* window between two marks, in each process; NULL: that of select */
 	const char *mark_end;
-	bool edges;   /* fill profile.edges too */
-	bool modules; /* count modules instead of functions: see profile_module() */
+	bool edges;	/* fill profile.edges too */
+	bool calibrate; /* take the cost of the hooks out, where it was measured */
+	bool modules;	/* count modules instead of functions: see profile_module() */
 };
 
 struct profile {

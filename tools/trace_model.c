@@ -343,6 +343,9 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 		return set_definition(&process->types, definition);
 	case WIRE_DEFINE_MARK:
 		return set_definition(&process->marks, definition);
+	case WIRE_DEFINE_CALIBRATION:
+		process->calibration = trace_string(definition, 1);
+		return 0;
 	case WIRE_DEFINE_THREAD_NAME:
 		return load_thread_name(trace, process->number, definition);
 	}

@@ -89,7 +89,8 @@ struct trace_process {
 	struct trace_names functions;
 	struct trace_names types;
 	struct trace_names marks;
-	uint32_t *threads; /* numbers of its threads */
+	struct text calibration; /* what it measured; length 0: nothing */
+	uint32_t *threads;	 /* numbers of its threads */
 	size_t thread_count;
 };
 

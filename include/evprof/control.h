@@ -53,6 +53,7 @@
 #define ENV_EXCLUDE "EVPROF_EXCLUDE"
 #define ENV_EXCLUDE_SYSPATH "EVPROF_EXCLUDE_SYSPATH"
 #define ENV_FORMAT "EVPROF_FORMAT"
+#define ENV_CALIBRATE "EVPROF_CALIBRATE"
 /*
  * Set by evprof itself for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first is the
  * pid of the first process of the tree; owner is the pid of who waits for the result and prints the closing line (the

@@ -193,9 +193,14 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   TYPE          type id        0                 0                "", __name__, __qualname__, __module__
  *   THREAD_NAME   tid (kernel)   0                 0                "", name, "", ""
  *   MARK          mark id        0                 0                "", name, "", ""
+ *   CALIBRATION   1              0                 0                "", costs, "", ""
  *
  * Code, function, type and mark ids are counted apart, from 1, for one process image; 0 means "not known". An id is
- * never used again for something else. THREAD_NAME may come again for the same thread: the last one holds.
+ * never used again for something else.
+ *
+ * Costs of events, measured in the process, in ns: "call A B C c_call A B C mem M". A: what the hooks add to a call and its
+ * end; B: what lies between the two time stamps for a function that does nothing; C: the call without hooks; M: what
+ * the hook adds to a memory event. Names may be added. THREAD_NAME may come again for the same thread: the last one holds.
  */
 enum wire_definition_type {
 	WIRE_DEFINE_CODE = 1,
@@ -203,6 +208,7 @@ enum wire_definition_type {
 	WIRE_DEFINE_TYPE = 3,
 	WIRE_DEFINE_THREAD_NAME = 4,
 	WIRE_DEFINE_MARK = 5,
+	WIRE_DEFINE_CALIBRATION = 6,
 };
 
 #define WIRE_DEFINITION_STRINGS 4
