@@ -103,7 +103,7 @@ class _Events:
 
     def __init__(self, chunk, payload):
         n, m = chunk.events, chunk.extras
-        self.count = n
+        self.count, self.first_ticks = n, chunk.first_ticks
         self.ok = n <= reading.CHUNK_EVENTS_MAX and len(payload) == 8 * n + 8 * m
         if not self.ok:
             return
@@ -434,7 +434,7 @@ class _ThreadReader:
             for function in reversed(self._find_base()):
                 self._stack.push(function)
         for events, hole in self._chunks():
-            if hole:
+            if hole and self._matters(events):
                 self._stack.clear()
             if events is not None:
                 self._take(rows, events, *self._stretch(events))
@@ -451,6 +451,11 @@ class _ThreadReader:
                 yield events, hole
         if not passed:
             yield from stream
+
+    def _matters(self, events):
+        """Is what is missing before these events in the stretch?"""
+        return self._choice.from_ns is None or events is None or (
+            self._line.at(events.first_ticks) >= self._choice.from_ns)
 
     @staticmethod
     def _until(stream, place):
@@ -488,14 +493,14 @@ class _ThreadReader:
         """What ends in the stretch without having begun in it, the innermost first."""
         base, depth = [], 0
         for events, hole in self._chunks():
-            if hole and (base or depth) or events is None:
+            if events is None or (hole and self._matters(events)):
                 break
             _, start, end = self._stretch(events)
             kinds = events.kinds[start:end]
             stops = np.flatnonzero(_IS_EMPTYING[kinds])
             if len(stops):
                 kinds = kinds[:stops[0]]
-            calls = np.flatnonzero(_STEP[kinds])
+            calls = np.flatnonzero((_STEP[kinds] != 0) & (kinds != _FRAME))
             depths = depth + np.cumsum(_STEP[kinds[calls]], dtype=np.int64)
             if len(calls):
                 lowest = np.minimum(np.minimum.accumulate(depths), 0)
@@ -563,6 +568,8 @@ class _ThreadReader:
 
 # --- all threads ---
 
+_PIECE = 1 << 16  # events of memory to match together, at most so many
+
 def _find_freed_sizes(rows, process):
     """Fills value2 of what frees a block with minus the size that the block had."""
     event, address, size = rows["event"], rows["value1"], rows["value2"]
@@ -586,20 +593,24 @@ def _match_blocks(at, event, address, size):
     In pieces that fit the processor's caches; only the first and the last event of each address in a piece meet those of
     other pieces.
     """
-    piece = 1 << 16
+    piece = _PIECE
+    waits = event[at] >= _FREED  # for its size
     while True:
-        left = [_match_piece(at[i:i + piece], event, address, size) for i in range(0, len(at), piece)]
+        left = [_match_piece(at[i:i + piece], waits[i:i + piece], event, address, size)
+                for i in range(0, len(at), piece)]
         if len(left) <= 1:
             return
-        fewer = np.concatenate(left)
+        fewer, waits = np.concatenate([kept for kept, _ in left]), np.concatenate([kept for _, kept in left])
         if len(fewer) > len(at) * 3 // 4:  # hardly any address comes twice in a piece
-            _match_all(fewer, event, address, size)
+            order = np.argsort(address[fewer], kind="stable")
+            addresses = address[fewer[order]]
+            _give_sizes(fewer[order], waits[order], addresses[1:] == addresses[:-1], event, size)
             return
         at = fewer
 
 
-def _match_piece(at, event, address, size):
-    """Matches up to 2^16 events. Returns those that events of other pieces may match, in order."""
+def _match_piece(at, waits, event, address, size):
+    """Matches up to 2^16 events. Returns those that events of other pieces may match, in order, and which of them wait."""
     keys = address[at].astype(np.uint64)
     keys <<= np.uint64(16)
     keys |= np.arange(len(at), dtype=np.uint64)
@@ -607,27 +618,23 @@ def _match_piece(at, event, address, size):
     order = (keys & np.uint64(0xffff)).astype(np.intp)
     keys >>= np.uint64(16)
     same = keys[1:] == keys[:-1]
-    frees = (event[at] >= _FREED)[order]
-    _give_sizes(at, order, frees, same, size)
-    edges = np.ones(len(at), np.bool_)
-    edges[:-1] = ~same                   # the last of each address
-    edges[1:] |= frees[1:] & ~same       # the first, if it waits for a size
-    edges[:1] |= frees[:1]
-    keep = np.zeros(len(at), np.bool_)
+    waits = waits[order]
+    _give_sizes(at[order], waits, same, event, size)
+    waits[1:] &= ~same                # what comes first of its address may be made in a piece before
+    edges = waits.copy()
+    edges[:-1] |= ~same               # the last of each address may be freed in a later one, or has been
+    edges[-1:] = True
+    keep, waiting = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
     keep[order[edges]] = True
-    return at[keep]
+    waiting[order[waits]] = True
+    return at[keep], waiting[keep]
 
 
-def _match_all(at, event, address, size):
-    order = np.argsort(address[at], kind="stable")
-    addresses = address[at[order]]
-    _give_sizes(at, order, (event[at] >= _FREED)[order], addresses[1:] == addresses[:-1], size)
-
-
-def _give_sizes(at, order, frees, same, size):
-    """order sorts `at` by address; frees and same are in that order."""
-    known = np.flatnonzero(frees[1:] & ~frees[:-1] & same)
-    size[at[order[known + 1]]] = -size[at[order[known]]]
+def _give_sizes(at, waits, same, event, size):
+    """at: events sorted by address; same: whether it is that of the event before."""
+    known = np.flatnonzero(waits[1:] & same)
+    known = known[event[at[known]] < _FREED]
+    size[at[known + 1]] = -size[at[known]]
 
 
 def _merged(trace, choice):
