@@ -395,8 +395,11 @@ class _Rows:
     kept = (("time", np.int64), ("value1", np.int64), ("value2", np.int64), ("event", np.int16), ("running", np.int32),
             ("caller", np.int32))
 
+    _BELIEVED = 1 << 27  # a damaged file may promise more than there can be
+
     def __init__(self, expected):
-        self._room = min(expected, 1 << 22)
+        # Reallocs take two rows, and other events none. What is not used costs no memory.
+        self._room = min(expected + expected // 16, self._BELIEVED)
         self._columns = [np.empty(self._room, dtype) for _, dtype in self.kept]
         self.count = 0
 
@@ -668,6 +671,13 @@ def _reorder(rows, order):
         rows[name] = np.concatenate([column[start:start + length] for start, length in zip(starts, lengths)])
 
 
+def _keep_small_blocks():
+    """The C library gives blocks of a chunk's size back to the kernel with each chunk, and takes new ones, until it has
+    seen a larger one go: half of all page faults."""
+    block = np.empty(1 << 24, np.uint8)
+    del block
+
+
 def _spell_out(functions, threads, rows, who, whose, thread):
     """Fills in the names of functions, pid and tid. In pieces: what one needs stays in the processor's caches."""
     block = 1 << 16
@@ -692,6 +702,7 @@ def make(trace, kinds, processes, threads, start, end, since_start):
     """model.Trace.to_numpy()."""
     choice = _Choice(trace, kinds, processes, threads, start, end)
     functions = trace._functions()
+    _keep_small_blocks()
     threads, rows, thread = _merged(trace, choice)
     process_of = np.array([thread.process.number for thread in threads], np.int32)
     _find_freed_sizes(rows, process_of[thread] if len(set(process_of.tolist())) > 1 else None)
