@@ -82,6 +82,22 @@ def in_small_pieces(trace, wanted, stretch):
     (table._Stack._PIECE, table._Stack._SMALL), table._PIECE = stack, piece
 
 
+def only_what_is_asked(trace, stretch):
+    """Of the chunks of events none is read that lies outside of the stretch."""
+    seen, read = [], trace.file.read
+    trace.file.read = lambda place: (seen.append(place), read(place))[1]
+    trace.to_numpy(**stretch)
+    trace.file.read = read
+    for thread in trace.threads:
+        for place in thread.places:
+            first, last = (thread.process.line.at(ticks) - trace.start_ns for ticks in (
+                place.first_ticks, place.last_ticks))
+            outside = stretch["start"] is not None and last < stretch["start"] or (
+                stretch["end"] is not None and first >= stretch["end"])
+            if outside and place in seen:
+                sys.exit("%s: a chunk of %d to %d ns is read for %s" % (trace.path, first, last, stretch))
+
+
 def judge(path, table, start, end):
     trace = evprof.load(path)
     stretch = {"start": None if start == "-" else int(start), "end": None if end == "-" else int(end)}
@@ -93,6 +109,7 @@ def judge(path, table, start, end):
         compare(path, "numpy", wanted, from_numpy(trace, trace.to_numpy(since_start=True, **stretch)))
         if len(wanted) < 30000:
             in_small_pieces(trace, wanted, stretch)
+        only_what_is_asked(trace, stretch)
         if stretch == {"start": None, "end": None}:
             parts(trace, wanted)
     if pandas:
