@@ -265,15 +265,17 @@ lib_dir = $(PREFIX)/lib/evprof
 include_dir = $(PREFIX)/include/evprof
 man_dir = $(PREFIX)/share/man
 unit_dir = $(PREFIX)/lib/systemd/system
+python_dir = $(lib_dir)/python
 D = $(DESTDIR)
 
 .PHONY: install uninstall
 install: all
 	install -d '$(D)$(bin_dir)' '$(D)$(lib_dir)' '$(D)$(include_dir)' '$(D)$(man_dir)/man1' '$(D)$(man_dir)/man7' \
-		'$(D)$(unit_dir)'
+		'$(D)$(unit_dir)' '$(D)$(python_dir)/evprof'
 	install -m 755 $(B)/evprof $(B)/evprof-collector '$(D)$(bin_dir)'
 	install -m 755 $(B)/libevprof.so '$(D)$(lib_dir)'
 	install -m 644 include/evprof/evprof.h '$(D)$(include_dir)'
+	install -m 644 tools/python/evprof/*.py '$(D)$(python_dir)/evprof'
 	install -m 644 $(filter %.1,$(manuals)) '$(D)$(man_dir)/man1'
 	install -m 644 $(filter %.7,$(manuals)) '$(D)$(man_dir)/man7'
 	@for unit in $(units); do \
@@ -287,6 +289,7 @@ uninstall:
 	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(include_dir)/evprof.h'
 	rm -f $(foreach page,$(manuals),'$(D)$(man_dir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))')
 	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))')
+	rm -rf '$(D)$(python_dir)'
 	-rmdir '$(D)$(lib_dir)' '$(D)$(include_dir)' 2>/dev/null
 
 .PHONY: clean

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export.h"
@@ -11,21 +12,31 @@
 #include "visit.h"
 
 const struct export_format export_formats[] = {
-    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
-    {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", export_pstats},
-    {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", export_perfetto},
-    {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", export_callgrind},
-    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", export_folded},
-    {"speedscope", "speedscope's JSON with every call", export_speedscope},
-    {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", export_speedscope_sampled},
-    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", export_pprof},
-    {"firefox", "processed profile JSON, for profiler.firefox.com", export_firefox},
+    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", "json", export_chrome, NULL, NULL},
+    {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", "pftrace", export_perfetto, NULL,
+     NULL},
+    {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", "pstats", export_pstats,
+     NULL, NULL},
+    {"csv", "one table of all calls and allocations, with the columns of EventProfiler", "csv", export_csv,
+     export_csv_options, export_csv_free_options},
+    {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", "callgrind", export_callgrind,
+     export_callgrind_options, NULL},
+    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", "folded", export_folded, NULL, NULL},
+    {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL},
+    {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", "sampled.speedscope.json",
+     export_speedscope_sampled, NULL, NULL},
+    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL},
+    {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL},
 };
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
 
+/* getopt_long()'s value for the option number i of the table that option_table() makes. */
+#define OPTION_OF_FORMAT 0x2000
+
 static void print_help(void)
 {
+	const struct export_option *option;
 	size_t i;
 
 	printf("usage: evprof export --format FORMAT TRACE -o FILE\n"
@@ -37,11 +48,19 @@ static void print_help(void)
 		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
 	       "\n"
-	       "%s"
-	       "\n"
-	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not "
-	       "written.\n",
+	       "%s",
 	       select_help);
+	for (i = 0; i < export_format_count; i++) {
+		if (!export_formats[i].options)
+			continue;
+		printf("\nOnly with --format %s:\n", export_formats[i].name);
+		for (option = export_formats[i].options; option->name; option++)
+			printf("      --%s%s%s\n%s", option->name, option->value ? " " : "",
+			       option->value ? option->value : "", option->help);
+	}
+	printf("\n"
+	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not "
+	       "written.\n");
 }
 
 static const struct export_format *find_format(const char *name)
@@ -92,51 +111,138 @@ static int export(const struct export_format *format, struct export *export, con
 	return status;
 }
 
+/* --- options --- */
+
+/* What the command line says. Options of a format wait here until it is known which format it is. */
+struct request {
+	const struct export_format *format;
+	const char *to;
+	struct select select;
+	struct option *table;
+	const struct option **given;
+	const char **values;
+	size_t given_count;
+};
+
+/* The options of all formats behind those of all verbs. Returns -ENOMEM or 0. */
+static int option_table(struct request *request, int argc)
+{
+	static const struct option common[] = {{"format", required_argument, NULL, 'f'},
+					       {"output", required_argument, NULL, 'o'},
+					       SELECT_OPTIONS,
+					       {"help", no_argument, NULL, 'h'}};
+	size_t count = sizeof(common) / sizeof(common[0]), i;
+	const struct export_option *option;
+
+	for (i = 0; i < export_format_count; i++)
+		for (option = export_formats[i].options; option && option->name; option++)
+			count++;
+	request->table = calloc(count + 1, sizeof(*request->table));
+	request->given = calloc((size_t)argc + 1, sizeof(*request->given));
+	request->values = calloc((size_t)argc + 1, sizeof(*request->values));
+	if (!request->table || !request->given || !request->values)
+		return -ENOMEM;
+	memcpy(request->table, common, sizeof(common));
+	count = sizeof(common) / sizeof(common[0]);
+	for (i = 0; i < export_format_count; i++)
+		for (option = export_formats[i].options; option && option->name; option++, count++)
+			request->table[count] =
+			    (struct option){option->name, option->value ? required_argument : no_argument, NULL,
+					    OPTION_OF_FORMAT + (int)count};
+	return 0;
+}
+
+static void request_done(struct request *request)
+{
+	select_done(&request->select);
+	free(request->table);
+	free(request->given);
+	free(request->values);
+}
+
+/* Gives the format its own options. False after one line saying what is wrong. */
+static bool take_own(const struct request *request, struct export *export)
+{
+	const struct export_option *option;
+	size_t i;
+
+	for (i = 0; i < request->given_count; i++) {
+		const char *name = request->given[i]->name;
+
+		for (option = request->format->options; option && option->name; option++)
+			if (strcmp(option->name, name) == 0)
+				break;
+		if (!option || !option->name) {
+			verb_misused("export", "the format %s has no option --%s", request->format->name, name);
+			return false;
+		}
+		if (!option->take(export, request->values[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Takes one option. False after one line saying what is wrong. */
+static bool take_option(struct request *request, int option, const char *wrong)
+{
+	if (select_is_option(option))
+		return select_take(&request->select, "export", option, optarg);
+	if (option >= OPTION_OF_FORMAT) {
+		request->given[request->given_count] = &request->table[option - OPTION_OF_FORMAT];
+		request->values[request->given_count++] = optarg;
+		return true;
+	}
+	if (option == 'f') {
+		request->format = find_format(optarg);
+		return request->format;
+	}
+	if (option == 'o') {
+		request->to = optarg;
+		return true;
+	}
+	verb_misused("export", "the option %s is not known or lacks its value", wrong);
+	return false;
+}
+
+static int run_request(struct request *request, int argc, char **argv)
+{
+	struct export what = {.select = &request->select};
+	int status = TRACE_EXIT_FAILED;
+
+	if (optind != argc - 1)
+		verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
+	else if (!request->to)
+		verb_misused("export", "-o FILE is missing (- for stdout)");
+	else if (take_own(request, &what))
+		status = export(request->format, &what, argv[optind], request->to);
+	if (request->format->free_options)
+		request->format->free_options(&what);
+	return status;
+}
+
 int cmd_export(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"format", required_argument, NULL, 'f'}, {"output", required_argument, NULL, 'o'},
-	    {"zip", no_argument, NULL, 'z'},	      SELECT_OPTIONS,
-	    {"help", no_argument, NULL, 'h'},	      {0}};
-	struct select select = {0};
-	struct export request = {.select = &select};
+	struct request request = {.format = &export_formats[0]};
 	int status = TRACE_EXIT_FAILED;
-	const struct export_format *format = &export_formats[0];
-	const char *to = NULL;
-	int option;
+	int option = 0;
 
+	if (option_table(&request, argc) < 0) {
+		fprintf(stderr, "evprof export: out of memory\n");
+		request_done(&request);
+		return status;
+	}
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "f:o:h", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "f:o:h", request.table, NULL)) != -1) {
 		if (option == 'h') {
 			print_help();
 			status = TRACE_EXIT_FINE;
-			goto done;
+			break;
 		}
-		if (select_is_option(option)) {
-			if (!select_take(&select, "export", option, optarg))
-				goto done;
-		} else if (option == 'f')
-			format = find_format(optarg);
-		else if (option == 'o')
-			to = optarg;
-		else if (option == 'z')
-			request.zip = true;
-		else {
-			verb_misused("export", "the option %s is not known or lacks its value", argv[optind - 1]);
-			goto done;
-		}
-		if (!format)
-			goto done;
+		if (!take_option(&request, option, argv[optind - 1]))
+			break;
 	}
-	if (optind != argc - 1)
-		verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
-	else if (request.zip && format->write != export_callgrind)
-		verb_misused("export", "--zip is for the format callgrind");
-	else if (!to)
-		verb_misused("export", "-o FILE is missing (- for stdout)");
-	else
-		status = export(format, &request, argv[optind], to);
-done:
-	select_done(&select);
+	if (option == -1)
+		status = run_request(&request, argc, argv);
+	request_done(&request);
 	return status;
 }

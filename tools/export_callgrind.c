@@ -392,3 +392,12 @@ int export_callgrind(const struct export *export, struct output *output, struct 
 	line_costs_done(&costs);
 	return error;
 }
+
+static bool take_zip(struct export *export, const char *value)
+{
+	(void)value;
+	return export->zip = true;
+}
+
+const struct export_option export_callgrind_options[] = {
+    {"zip", NULL, "                            FILE is a zip, with the sources as they are now\n", take_zip}, {0}};

@@ -1,0 +1,126 @@
+"""judge.py TRACE CSV START END [TRACE CSV START END ...]: the same table three times. Used by test_table.c.
+
+    CSV         evprof export --format csv --since-start, read by Python's csv module
+    slow.py     the plain replay
+    evprof      the package in tools/python, where this Python has numpy
+
+START and END are in ns since the start of the trace, or - for none. Prints how many rows were the same, and with what; status 1
+and the first row that is not otherwise.
+"""
+import csv
+import sys
+
+import evprof
+import slow
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+
+def from_csv(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, strict=True))
+    if rows[0] != slow.COLUMNS:
+        sys.exit("the columns are %s" % rows[0])
+    return rows[1:]
+
+
+def from_numpy(trace, columns):
+    event = {number: name for name, number in evprof.EVENTS.items()}
+    texts = {"event": lambda n: event[n]}
+    texts.update(dict.fromkeys(("name", "from_name"), trace.names.__getitem__))
+    texts.update(dict.fromkeys(("mod", "from_mod"), trace.mods.__getitem__))
+    lists = [list(map(texts.get(name, str), columns[name].tolist())) for name in slow.COLUMNS]
+    return [list(map(str, row)) for row in zip(*lists)]
+
+
+def from_pandas(frame):
+    return [list(map(str, row)) for row in zip(*(frame[name].tolist() for name in slow.COLUMNS))]
+
+
+def compare(path, what, theirs, mine):
+    """theirs: the rows of the csv."""
+    if mine == theirs:
+        return
+    if len(mine) != len(theirs):
+        print("%s: %s has %d rows, the csv %d" % (path, what, len(mine), len(theirs)))
+    for i, (left, right) in enumerate(zip(mine, theirs)):
+        if left != right:
+            print("%s: row %d\n  %s: %s\n  csv: %s" % (path, i, what, left, right))
+            break
+    sys.exit(1)
+
+
+def parts(trace, whole):
+    """What the choices of the package leave is what they should leave of the whole."""
+    pids, tids = {int(row[10]) for row in whole}, {int(row[11]) for row in whole}
+    for kinds in (["call", "return"], ["free"], ["malloc", "c_call"], "exception"):
+        wanted = [row for row in whole if row[3] in ([kinds] if isinstance(kinds, str) else kinds)]
+        compare(trace.path, "kinds %s" % kinds, wanted, from_numpy(trace, trace.to_numpy(kinds=kinds, since_start=True)))
+    if len(tids) > 1:
+        tid = max(tids)
+        calls = ["call", "return", "c_call", "c_return"]
+        compare(trace.path, "thread %d" % tid, [row for row in whole if int(row[11]) == tid and row[3] in calls],
+                from_numpy(trace, trace.to_numpy(kinds=calls, threads=tid, since_start=True)))
+    if len(pids) > 1:
+        compare(trace.path, "a process", [row for row in whole if int(row[10]) == min(pids)],
+                from_numpy(trace, trace.to_numpy(processes=[min(pids)], since_start=True)))
+
+
+def in_small_pieces(trace, wanted, stretch):
+    """The same with the limits of the quick replay so low that its slow ways and the seams of its pieces are used."""
+    from evprof import table
+    stack, piece = (table._Stack._PIECE, table._Stack._SMALL), table._PIECE
+    table._Stack._PIECE, table._Stack._SMALL, table._PIECE = 8, 2, 64
+    compare(trace.path, "numpy in small pieces", wanted, from_numpy(trace, trace.to_numpy(since_start=True, **stretch)))
+    (table._Stack._PIECE, table._Stack._SMALL), table._PIECE = stack, piece
+
+
+def only_what_is_asked(trace, stretch):
+    """Of the chunks of events none is read that lies outside of the stretch."""
+    seen, read = [], trace.file.read
+    trace.file.read = lambda place: (seen.append(place), read(place))[1]
+    trace.to_numpy(**stretch)
+    trace.file.read = read
+    for thread in trace.threads:
+        for place in thread.places:
+            first, last = (thread.process.line.at(ticks) - trace.start_ns for ticks in (
+                place.first_ticks, place.last_ticks))
+            outside = stretch["start"] is not None and last < stretch["start"] or (
+                stretch["end"] is not None and first >= stretch["end"])
+            if outside and place in seen:
+                sys.exit("%s: a chunk of %d to %d ns is read for %s" % (trace.path, first, last, stretch))
+
+
+def judge(path, table, start, end):
+    trace = evprof.load(path)
+    stretch = {"start": None if start == "-" else int(start), "end": None if end == "-" else int(end)}
+    wanted = from_csv(table)
+    compare(path, "slow.py", wanted, list(slow.rows(trace, **stretch)))
+    if any(int(a[0]) > int(b[0]) for a, b in zip(wanted, wanted[1:])):
+        sys.exit("%s: time goes back" % table)
+    if numpy:
+        compare(path, "numpy", wanted, from_numpy(trace, trace.to_numpy(since_start=True, **stretch)))
+        if len(wanted) < 30000:
+            in_small_pieces(trace, wanted, stretch)
+        only_what_is_asked(trace, stretch)
+        if stretch == {"start": None, "end": None}:
+            parts(trace, wanted)
+    if pandas:
+        compare(path, "pandas", wanted, from_pandas(trace.to_dataframe(since_start=True, **stretch)))
+    return len(wanted)
+
+
+def main(arguments):
+    rows = sum(judge(*arguments[i:i + 4]) for i in range(0, len(arguments), 4))
+    print("%d rows are the same%s%s" % (rows, ", numpy" if numpy else "", ", pandas" if pandas else ""))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

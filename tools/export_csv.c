@@ -1,0 +1,494 @@
+/*
+ * export_csv.c - one table of all events, with the columns of cpyquickhelper's EventProfiler and two more.
+ *
+ *   time       ns since 1970, as there; with --since-start since the start of the trace, as in evprof's other outputs
+ *   value1     of memory events the address, else 0
+ *   value2     of memory events the size in bytes: of the block that came into being, or minus that of the one that went,
+ *              so that the sum of the column is the memory in use; 0 where the size is not known
+ *   event      call return c_call c_return exception c_exception malloc calloc realloc free realloc_free
+ *   name       of the function: co_name, or __qualname__ of a C function
+ *   mod        co_filename, or __module__ of a C function, which is empty for methods
+ *   lineno     co_firstlineno; of a C function that of the Python function that called it
+ *   from_name  the Python function that called it, empty where none did; C functions between are passed over, as by
+ *   from_mod   frame.f_back
+ *   from_line  co_firstlineno of the caller, -1 where there is none
+ *   pid, tid   ours
+ *
+ * A realloc is two rows, realloc_free for the old block and realloc for the new one. A generator that goes on is a call, one
+ * that suspends a return, and so is leaving by an exception, as sys.setprofile() has it.
+ *
+ * What is ours where EventProfiler tells nothing, or something else: it names the place where the profiler was started in
+ * memory events, here it is the function that was running; it has the current line in from_line, here it is the first
+ * one, because no line numbers are recorded; in events of C functions it has the C function's name in from_name and
+ * the caller's caller in from_mod and from_line, here all three are the caller's. The sizes are those of the requests in
+ * all three domains of Python's allocators, not only raw. A failed allocation has address 0 and the size asked for.
+ *
+ * Quoted after RFC 4180 where need be, lines end with \n. What is no text, and NUL, becomes U+FFFD: the file is UTF-8.
+ * Prose: docs/table.md. tools/python/evprof makes the same table; tests hold them together.
+ */
+#include "export.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pairs.h"
+#include "timeline.h"
+#include "verbs.h"
+
+#define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
+
+/* One --clean-file-name. */
+struct csv_clean {
+	char *prefix; /* NULL: expression */
+	regex_t expression;
+};
+
+struct csv_options {
+	struct csv_clean *cleans;
+	size_t clean_count;
+	bool since_start;
+	bool no_freed_sizes;
+};
+
+/* The columns of a function, made at its first event: ",name,mod,lineno"; of a C function ",name,mod". */
+struct csv_function {
+	char *bytes;
+	uint32_t length;
+	uint32_t line_at; /* the place of ",lineno" */
+};
+
+struct csv_process {
+	struct csv_function *functions; /* by key */
+	uint32_t keys;
+	struct pairs sizes; /* address: size + 1, of the live blocks */
+};
+
+struct csv {
+	struct output *output;
+	struct csv_options options;
+	int64_t origin_ns; /* what is added to CLOCK_MONOTONIC */
+	const struct trace_thread *thread;
+	char place[64]; /* ,pid,tid\n of the thread */
+	size_t place_length;
+};
+
+/* --- options --- */
+
+static struct csv_options *options_of(struct export *export)
+{
+	if (!export->options)
+		export->options = calloc(1, sizeof(struct csv_options));
+	if (!export->options)
+		fprintf(stderr, "evprof export: out of memory\n");
+	return export->options;
+}
+
+static bool take_clean(struct export *export, const char *value)
+{
+	struct csv_options *options = options_of(export);
+	struct csv_clean *clean;
+	char why[128];
+	int error;
+
+	if (!options)
+		return false;
+	clean = realloc(options->cleans, (options->clean_count + 1) * sizeof(*clean));
+	if (!clean)
+		goto out_of_memory;
+	options->cleans = clean;
+	clean += options->clean_count;
+	*clean = (struct csv_clean){0};
+	if (strncmp(value, "re:", 3) == 0) {
+		error = regcomp(&clean->expression, value + 3, REG_EXTENDED);
+		if (error) {
+			regerror(error, &clean->expression, why, sizeof(why));
+			verb_misused("export", "\"%s\" is no regular expression: %s", value + 3, why);
+			return false;
+		}
+	} else {
+		clean->prefix = strdup(value);
+		if (!clean->prefix)
+			goto out_of_memory;
+	}
+	options->clean_count++;
+	return true;
+
+out_of_memory:
+	fprintf(stderr, "evprof export: out of memory\n");
+	return false;
+}
+
+static bool take_since_start(struct export *export, const char *value)
+{
+	struct csv_options *options = options_of(export);
+
+	(void)value;
+	if (options)
+		options->since_start = true;
+	return options;
+}
+
+static bool take_no_freed_sizes(struct export *export, const char *value)
+{
+	struct csv_options *options = options_of(export);
+
+	(void)value;
+	if (options)
+		options->no_freed_sizes = true;
+	return options;
+}
+
+const struct export_option export_csv_options[] = {
+    {"clean-file-name", "PREFIX",
+     "                            take this off the front of file names; or re:EXPRESSION: take away what it matches\n"
+     "                            first; may come again\n",
+     take_clean},
+    {"since-start", NULL, "                            times since the start of the trace, not since 1970\n",
+     take_since_start},
+    {"no-freed-sizes", NULL,
+     "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n",
+     take_no_freed_sizes},
+    {NULL, NULL, NULL, NULL},
+};
+
+void export_csv_free_options(struct export *export)
+{
+	struct csv_options *options = export->options;
+	size_t i;
+
+	for (i = 0; options && i < options->clean_count; i++) {
+		if (!options->cleans[i].prefix)
+			regfree(&options->cleans[i].expression);
+		free(options->cleans[i].prefix);
+	}
+	if (options)
+		free(options->cleans);
+	free(options);
+	export->options = NULL;
+}
+
+/* --- text --- */
+
+static bool needs_quotes(struct text text)
+{
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		if (text.at[i] == '"' || text.at[i] == ',' || text.at[i] == '\n' || text.at[i] == '\r')
+			return true;
+	return false;
+}
+
+/* A comma and the text as a field. */
+static void put_field(struct output *output, struct text text)
+{
+	bool quotes = needs_quotes(text);
+
+	output_string(output, quotes ? ",\"" : ",");
+	while (text.length) {
+		const char *start = text.at;
+		uint32_t code = text_next(&text);
+
+		if (code == TEXT_INVALID || code == 0 || (code >= 0xd800 && code <= 0xdfff))
+			output_string(output, "\xef\xbf\xbd");
+		else
+			output_put(output, start, (size_t)(text.at - start));
+		if (code == '"')
+			output_char(output, '"');
+	}
+	if (quotes)
+		output_char(output, '"');
+}
+
+/* Takes away what --clean-file-name says, each in turn. name is changed in place. */
+static void clean_file_name(const struct csv_options *options, char *name)
+{
+	size_t i;
+
+	for (i = 0; i < options->clean_count; i++) {
+		const struct csv_clean *clean = &options->cleans[i];
+		regmatch_t match = {0};
+
+		if (clean->prefix && strncmp(name, clean->prefix, strlen(clean->prefix)) == 0)
+			match.rm_eo = (regoff_t)strlen(clean->prefix);
+		else if (clean->prefix || regexec(&clean->expression, name, 1, &match, 0) != 0)
+			continue;
+		memmove(name + match.rm_so, name + match.rm_eo, strlen(name + match.rm_eo) + 1);
+	}
+}
+
+static int put_file(const struct csv *csv, struct output *output, struct text file)
+{
+	char *name;
+
+	/* One with a NUL is no file's name. */
+	if (!csv->options.clean_count || memchr(file.at, 0, file.length)) {
+		put_field(output, file);
+		return 0;
+	}
+	name = strndup(file.at, file.length);
+	if (!name)
+		return -ENOMEM;
+	clean_file_name(&csv->options, name);
+	put_field(output, text_of(name));
+	free(name);
+	return 0;
+}
+
+/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
+static struct text last_part(struct text name)
+{
+	size_t i;
+
+	for (i = name.length; i > 0; i--)
+		if (name.at[i - 1] == '.')
+			break;
+	return (struct text){name.at + i, name.length - i};
+}
+
+static int put_native(struct output *output, const struct wire_definition *definition)
+{
+	struct text class = last_part(trace_string(definition, 0));
+	struct text name = trace_string(definition, 1);
+	char *qualified = malloc(class.length + name.length + 1);
+	size_t length = class.length;
+
+	if (!qualified)
+		return -ENOMEM;
+	memcpy(qualified, class.at, length);
+	if (length)
+		qualified[length++] = '.';
+	memcpy(qualified + length, name.at, name.length);
+	put_field(output, (struct text){qualified, length + name.length});
+	put_field(output, trace_string(definition, 3));
+	free(qualified);
+	return 0;
+}
+
+static int put_function(const struct csv *csv, struct output *output, const struct wire_definition *definition,
+			uint32_t key, uint32_t *line_at)
+{
+	char unknown[64];
+	int error = 0;
+
+	if (!definition) {
+		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", key & 1 ? "C function" : "function", key / 2);
+		put_field(output, text_of(unknown));
+		put_field(output, text_of(key & 1 ? "" : "?"));
+	} else if (key & 1) {
+		error = put_native(output, definition);
+	} else {
+		put_field(output, trace_string(definition, 1));
+		error = put_file(csv, output, trace_string(definition, 0));
+	}
+	*line_at = (uint32_t)output->used;
+	if (!(key & 1))
+		output_format(output, ",%u", definition ? definition->number : 0);
+	return error;
+}
+
+static int make_function(const struct csv *csv, const struct timeline_event *event, uint32_t key,
+			 struct csv_function *function)
+{
+	struct output piece;
+	int error = output_open_nowhere(&piece);
+
+	if (error)
+		return error;
+	error = put_function(csv, &piece, timeline_definition(event->process, key), key, &function->line_at);
+	function->bytes = malloc(piece.used + 1);
+	if (!function->bytes)
+		error = -ENOMEM;
+	else
+		memcpy(function->bytes, piece.buffer, piece.used);
+	function->length = (uint32_t)piece.used;
+	output_abandon(&piece);
+	return error;
+}
+
+/* NULL where memory ran out. */
+static inline const struct csv_function *function_of(const struct csv *csv, const struct timeline_event *event,
+						     uint32_t key)
+{
+	struct csv_process *process = event->user;
+	struct csv_function *function = &process->functions[key];
+
+	if (__builtin_expect(!function->bytes, 0) && make_function(csv, event, key, function) < 0)
+		return NULL;
+	return function;
+}
+
+/* --- rows --- */
+
+/* The columns from name to from_line. */
+static int put_functions(struct csv *csv, const struct timeline_event *event)
+{
+	const struct csv_function *running, *caller = NULL;
+
+	if (event->running == TIMELINE_NOBODY) {
+		output_string(csv->output, ",,,-1,,,-1");
+		return 0;
+	}
+	running = function_of(csv, event, event->running);
+	if (event->caller != TIMELINE_NOBODY)
+		caller = function_of(csv, event, event->caller);
+	if (!running || (!caller && event->caller != TIMELINE_NOBODY))
+		return -ENOMEM;
+	output_put(csv->output, running->bytes, running->length);
+	if (event->running & 1 && caller)
+		output_put(csv->output, caller->bytes + caller->line_at, caller->length - caller->line_at);
+	else if (event->running & 1)
+		output_string(csv->output, ",-1");
+	if (caller)
+		output_put(csv->output, caller->bytes, caller->length);
+	else
+		output_string(csv->output, ",,,-1");
+	return 0;
+}
+
+static void put_place(struct csv *csv, const struct timeline_event *event)
+{
+	if (event->thread != csv->thread)
+		csv->place_length = (size_t)snprintf(csv->place, sizeof(csv->place), ",%lld,%u\n",
+						     (long long)event->process->pid, event->thread->tid);
+	csv->thread = event->thread;
+	output_put(csv->output, csv->place, csv->place_length);
+}
+
+static int put_row(struct csv *csv, const struct timeline_event *event, uint64_t address, int64_t size,
+		   const char *name)
+{
+	int error;
+
+	output_i64(csv->output, (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns));
+	output_char(csv->output, ',');
+	output_u64(csv->output, address);
+	output_char(csv->output, ',');
+	output_i64(csv->output, size);
+	output_string(csv->output, name);
+	error = put_functions(csv, event);
+	put_place(csv, event);
+	return error ? error : csv->output->error;
+}
+
+/* --- memory --- */
+
+/* Minus the size of the block that goes. */
+static int64_t freed(const struct csv *csv, struct csv_process *process, uint64_t address)
+{
+	uint64_t size;
+
+	if (csv->options.no_freed_sizes || !address || !pairs_take(&process->sizes, address, &size))
+		return 0;
+	return -(int64_t)(size - 1);
+}
+
+static int made(const struct csv *csv, struct csv_process *process, uint64_t address, uint64_t size)
+{
+	uint64_t *value;
+
+	if (csv->options.no_freed_sizes || !address)
+		return 0;
+	value = pairs_make(&process->sizes, address);
+	if (value)
+		*value = size + 1;
+	return value ? 0 : -ENOMEM;
+}
+
+static int put_memory(struct csv *csv, const struct timeline_event *event, unsigned kind)
+{
+	struct csv_process *process = event->user;
+	uint64_t address = wire_memory_address(event->extra[0]);
+	uint64_t size = wire_memory_size(event->head, event->extra[0]);
+	int error = 0;
+
+	if (kind == WIRE_FREE)
+		return put_row(csv, event, address, freed(csv, process, address), ",free");
+	if (kind == WIRE_REALLOC) {
+		uint64_t old = wire_memory_address(event->extra[1]);
+
+		/* One that failed leaves the old block as it was. */
+		error = put_row(csv, event, old, address ? freed(csv, process, old) : 0, ",realloc_free");
+	}
+	if (!error)
+		error = made(csv, process, address, size);
+	if (!error)
+		error = put_row(csv, event, address, (int64_t)size,
+				kind == WIRE_REALLOC  ? ",realloc"
+				: kind == WIRE_CALLOC ? ",calloc"
+						      : ",malloc");
+	return error;
+}
+
+/* --- all --- */
+
+static int csv_event(void *owner, const struct timeline_event *event)
+{
+	static const char *const names[WIRE_KIND_SLOTS] = {
+	    [WIRE_CALL] = ",call",	     [WIRE_RESUME] = ",call",
+	    [WIRE_THROW] = ",call",	     [WIRE_RETURN] = ",return",
+	    [WIRE_YIELD] = ",return",	     [WIRE_UNWIND] = ",return",
+	    [WIRE_C_CALL] = ",c_call",	     [WIRE_C_RETURN] = ",c_return",
+	    [WIRE_EXCEPTION] = ",exception", [WIRE_C_EXCEPTION] = ",c_exception",
+	};
+	struct csv *csv = owner;
+	unsigned kind = wire_head_kind(event->head);
+
+	if (wire_is_memory(kind))
+		return put_memory(csv, event, kind);
+	return names[kind] ? put_row(csv, event, 0, 0, names[kind]) : 0;
+}
+
+static int csv_begin(void *owner, const struct trace_process *process, uint32_t keys, void **user)
+{
+	struct csv_process *own = calloc(1, sizeof(*own));
+
+	(void)owner;
+	(void)process;
+	*user = own;
+	if (!own)
+		return -ENOMEM;
+	own->keys = keys;
+	own->functions = calloc(keys, sizeof(*own->functions));
+	return own->functions ? 0 : -ENOMEM;
+}
+
+static void csv_end(void *owner, const struct trace_process *process, void *user)
+{
+	struct csv_process *own = user;
+	uint32_t key;
+
+	(void)owner;
+	(void)process;
+	for (key = 0; own && own->functions && key < own->keys; key++)
+		free(own->functions[key].bytes);
+	if (own) {
+		free(own->functions);
+		pairs_done(&own->sizes);
+	}
+	free(own);
+}
+
+/* CLOCK_REALTIME less CLOCK_MONOTONIC, as they were when the trace began. */
+static int64_t since_1970(const struct trace *trace)
+{
+	if (trace->clock_count)
+		return (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns);
+	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
+}
+
+int export_csv(const struct export *export, struct output *output, struct progress *progress)
+{
+	static const struct timeline_user user = {csv_begin, csv_end, csv_event};
+	const struct csv_options *options = export->options;
+	struct csv csv = {.output = output};
+
+	if (options)
+		csv.options = *options;
+	csv.origin_ns = csv.options.since_start ? -export->trace->start_ns : since_1970(export->trace);
+	output_string(output, CSV_HEADER);
+	return timeline_run(export->trace, export->select, progress, &user, &csv);
+}

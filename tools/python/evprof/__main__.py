@@ -1,0 +1,79 @@
+"""python -m evprof TRACE: what a trace holds, without numpy. Exit status 0; 1 if something is missing; 2 if it cannot be read."""
+import sys
+
+from .model import KINDS, load
+from .reading import TraceError
+
+_BOOKKEEPING = {"none", "time", "gap", "stack", "frame"}
+_KIND_OF_BYTE = bytes(byte & 31 for byte in range(256))
+
+
+def _counted(trace, thread):
+    """Events of a thread by kind, read where its end is missing."""
+    counts = dict.fromkeys(KINDS, 0)
+    for place in thread.places:
+        found = trace.file.read(place)
+        if found is None:
+            continue
+        kinds = bytes(found[1][:4 * found[0].events:4]).translate(_KIND_OF_BYTE)
+        for number, kind in enumerate(KINDS):
+            counts[kind] += kinds.count(number)
+    return {kind: count for kind, count in counts.items() if count and kind not in _BOOKKEEPING}
+
+
+def _events(trace, thread):
+    counts = _counted(trace, thread) if thread.events is None else thread.events
+    return sum(counts.values()), ", ".join("%s %d" % item for item in counts.items())
+
+
+def _ending(process):
+    if process.end is None:
+        return "its end is not in the trace"
+    how = process.end.get("how", "?")
+    for detail in ("signal", "status"):
+        if process.end.get(detail) is not None:
+            return "%s, %s %s" % (how, detail, process.end[detail])
+    return how
+
+
+def _one_line(text):
+    """Control characters of names do not reach the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def summary(trace):
+    """The lines of the summary."""
+    lines, total = [], 0
+    for process in trace.processes:
+        lines.append("process %d: Python %s: %s (%s)" % (process.pid, _one_line(process.python or "?"),
+                                                         _one_line(" ".join(map(str, process.argv))),
+                                                         _one_line(_ending(process))))
+        for thread in process.threads:
+            count, kinds = _events(trace, thread)
+            total += count
+            lost = sum((thread.lost or {}).values())
+            lines.append("  thread %d %s: %d events%s%s" % (thread.tid, _one_line(thread.name or ""), count,
+                                                           ", %d lost" % lost if lost else "",
+                                                           ": " + kinds if kinds else ""))
+    return ["%s: %d events of %d processes in %.3f s" % (_one_line(trace.path), total, len(trace.processes),
+                                                         trace.duration_ns / 1e9)] + lines
+
+
+def main(arguments):
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python -m evprof TRACE", file=sys.stderr)
+        return 2
+    try:
+        trace = load(arguments[0])
+    except (OSError, TraceError) as error:
+        print("evprof: %s" % error, file=sys.stderr)
+        return 2
+    print("\n".join(line.encode("utf-8", "replace").decode("utf-8") for line in summary(trace)))
+    if trace.damage:
+        print("evprof: %s: the trace is incomplete: %s" % (trace.path, trace.damage), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
