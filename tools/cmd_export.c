@@ -12,6 +12,7 @@
 
 static const struct export_format formats[] = {
     {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", export_chrome},
+    {"html", "one page with timeline, flame graph and table, for any browser, without a network", export_html},
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))

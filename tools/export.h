@@ -23,5 +23,6 @@ struct export_format {
 };
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress);
+int export_html(const struct export *export, struct output *output, struct progress *progress);
 
 #endif
