@@ -167,7 +167,11 @@ async function loadFunctions() {
 	functions.match = null; /* Uint8Array while there is a search */
 }
 
-const functionName = (f) => texts[functions.display[f]] || '(no name)';
+/* Half of a program is called <module>: its file says which. */
+function functionName(f) {
+	const name = texts[functions.display[f]] || '(no name)';
+	return name === '<module>' ? `<module> ${functionFile(f).replace(/^.*\//, '')}` : name;
+}
 const functionFile = (f) => texts[functions.file[f]];
 function functionPlace(f) {
 	return functions.native[f] ? `C function · ${texts[functions.name[f]]}` : `${functionFile(f)}:${functions.line[f]}`;
@@ -586,9 +590,9 @@ function makePalette() {
 		const native = functions.native[f];
 		const hue = native ? 260 : hues.get(functionFile(f)) + (mixed >> 8) % 5 * 8 - 16;
 		if (dark.matches)
-			palette.words[f] = oklch((native ? 0.38 : 0.45) + shade, native ? 0.012 : 0.095, hue);
+			palette.words[f] = oklch((native ? 0.38 : 0.45) + shade, native ? 0.012 : 0.085, hue);
 		else
-			palette.words[f] = oklch((native ? 0.88 : 0.84) + shade, native ? 0.008 : 0.095, hue);
+			palette.words[f] = oklch((native ? 0.88 : 0.84) + shade, native ? 0.008 : 0.08, hue);
 	}
 }
 
@@ -618,7 +622,7 @@ let drawAsked = false;
 
 const canvases = {};
 for (const name of ['overview', 'ruler', 'calls', 'flame'])
-	canvases[name] = {element: byId(name), context: byId(name).getContext('2d')};
+	canvases[name] = {element: byId(name), context: byId(name).getContext('2d', {alpha: false})};
 const font = '11.5px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 const pixelNs = () => (view.to - view.from) / view.width;
@@ -782,7 +786,8 @@ function fit(canvas, width, height) {
 	canvas.width = width;
 	canvas.height = height;
 	context.setTransform(ratio, 0, 0, ratio, 0, 0);
-	context.clearRect(0, 0, width, height);
+	context.fillStyle = palette.back;
+	context.fillRect(0, 0, width, height);
 	context.font = font;
 	context.textBaseline = 'middle';
 	return width > 1 && height > 1;
@@ -948,7 +953,7 @@ function addRow(segment, depth, scale, width, labels) {
 			b -= gap; /* so that calls in a row are told apart */
 		addSpan(a, b, word, weight, width);
 		if (labels && b - a > 26 * gap)
-			labels.push({a: Math.max(a, 0) / gap, b: Math.min(b, width) / gap, f});
+			labels.push({a: Math.max(a, 0) / gap, b: Math.min(b, width) / gap, f, y: labels.y});
 	}
 }
 
@@ -965,27 +970,120 @@ function finishLine(width) {
 	}
 }
 
-const labelWidths = new Map();
+/*
+ * Names are drawn once into a canvas of their own and copied from there: shaping text is what would make zooming slow. A
+ * name that is longer than its slot is drawn as text where there is more room than that.
+ */
+const SLOT_WIDTH = 240;
+const SLOT_HEIGHT = 18;
+const SLOT_COLUMNS = 4;
+const SLOT_ROWS = 160;
+const atlas = {canvas: document.createElement('canvas'), drawing: 0, slots: new Map(), owners: [], next: 0, ratio: 0, ellipsis: 0, letters: new Map()};
+atlas.context = atlas.canvas.getContext('2d');
 
-function drawLabel(context, label, y, height) {
-	const room = label.b - label.a - 8;
-	let name = shorten(functionName(label.f), 200);
-	let width = labelWidths.get(label.f);
+function clearAtlas() {
+	const ratio = window.devicePixelRatio || 1;
+	atlas.canvas.width = SLOT_WIDTH * SLOT_COLUMNS * ratio;
+	atlas.canvas.height = SLOT_HEIGHT * SLOT_ROWS * ratio;
+	atlas.ratio = ratio;
+	atlas.slots.clear();
+	atlas.owners = [];
+	atlas.letters.clear();
+	atlas.next = 0;
+	const {context} = atlas;
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	context.font = font;
+	context.textBaseline = 'middle';
+	context.fillStyle = palette.text;
+	atlas.ellipsis = context.measureText('…').width;
+}
+
+function letterWidth(letter) {
+	let width = atlas.letters.get(letter);
 	if (width === undefined) {
-		width = context.measureText(name).width;
-		labelWidths.set(label.f, width);
+		width = atlas.context.measureText(letter).width;
+		atlas.letters.set(letter, width);
 	}
+	return width;
+}
+
+/* Where each letter ends, until the slot is full. */
+function letterEnds(name) {
+	const ends = [];
+	let at = 0;
+	for (const letter of name) {
+		at += letterWidth(letter);
+		if (at > SLOT_WIDTH)
+			break;
+		ends.push(at);
+	}
+	return ends;
+}
+
+/* The slot with a function's name; null if those of this picture fill all. */
+function labelSlot(f, drawing) {
+	let slot = atlas.slots.get(f);
+	if (slot) {
+		slot.drawing = drawing;
+		return slot;
+	}
+	const number = atlas.next % (SLOT_COLUMNS * SLOT_ROWS);
+	const owner = atlas.owners[number];
+	if (owner !== undefined && atlas.slots.get(owner).drawing === drawing)
+		return null;
+	atlas.slots.delete(owner);
+	atlas.owners[number] = f;
+	atlas.next++;
+	const name = shorten(functionName(f), 200);
+	slot = {x: (number % SLOT_COLUMNS) * SLOT_WIDTH, y: Math.floor(number / SLOT_COLUMNS) * SLOT_HEIGHT, ends: letterEnds(name),
+		width: atlas.context.measureText(name).width, drawing};
+	atlas.slots.set(f, slot);
+	atlas.context.save();
+	atlas.context.beginPath();
+	atlas.context.rect(slot.x, slot.y, SLOT_WIDTH, SLOT_HEIGHT);
+	atlas.context.clip();
+	atlas.context.clearRect(slot.x, slot.y, SLOT_WIDTH, SLOT_HEIGHT);
+	atlas.context.fillText(name, slot.x, slot.y + SLOT_HEIGHT / 2 + 0.5);
+	atlas.context.restore();
+	return slot;
+}
+
+function copyLabel(context, {a, b, f, y}, slot) {
+	const room = b - a - 8;
+	let width = slot.width;
 	if (width > room) {
-		const fits = Math.floor((name.length * room) / width) - 1;
-		if (fits < 2)
+		let letters = 0;
+		while (letters < slot.ends.length && slot.ends[letters] + atlas.ellipsis <= room)
+			letters++;
+		if (letters < 2)
 			return;
-		name = `${name.slice(0, fits)}…`;
+		width = slot.ends[letters - 1];
+		context.fillText('…', a + 4 + width, y + SLOT_HEIGHT / 2 + 0.5);
+	} else if (width > SLOT_WIDTH) {
+		context.fillText(shorten(functionName(f), 200), a + 4, y + SLOT_HEIGHT / 2 + 0.5);
+		return;
 	}
-	context.fillText(name, label.a + 4, y + height / 2 + 0.5);
+	width = Math.min(width + 1, SLOT_WIDTH);
+	const {ratio} = atlas;
+	context.drawImage(atlas.canvas, slot.x * ratio, slot.y * ratio, width * ratio, SLOT_HEIGHT * ratio, Math.round((a + 4) * ratio) / ratio,
+		Math.round(y * ratio) / ratio, width, SLOT_HEIGHT);
+}
+
+/* Names of functions: each from a to b, at the top y of its row. */
+function drawLabels(context, labels) {
+	if (atlas.ratio !== (window.devicePixelRatio || 1))
+		clearAtlas();
+	const drawing = ++atlas.drawing;
+	const slots = labels.map(({f}) => labelSlot(f, drawing));
+	context.fillStyle = palette.text;
+	labels.forEach((label, i) => {
+		if (slots[i])
+			copyLabel(context, label, slots[i]);
+	});
 }
 
 /* Draws the rows of a thread that are on the screen. */
-function drawThread(context, track, top) {
+function drawThread(context, track, top, labels) {
 	const height = rowHeight(track);
 	const y0 = track.y + NAME_ROW - top;
 	const first = Math.max(0, Math.floor(-y0 / height));
@@ -996,23 +1094,16 @@ function drawThread(context, track, top) {
 		return;
 	prepareLines(width, last - first);
 	const scale = width / (view.to - view.from);
-	const labels = [];
 	for (let depth = first; depth < last; depth++) {
-		const texting = height >= ROW ? [] : null;
+		labels.y = y0 + depth * height;
 		for (const segment of list)
-			addRow(segment, depth, scale, width, texting);
+			addRow(segment, depth, scale, width, height >= ROW ? labels : null);
 		finishLine(width);
-		if (texting)
-			for (const label of texting)
-				labels.push([label, y0 + depth * height]);
 	}
 	lines.context.putImageData(lines.image, 0, 0, 0, 0, width, last - first);
 	context.imageSmoothingEnabled = false;
 	for (let depth = first; depth < last; depth++)
 		context.drawImage(lines.canvas, 0, depth - first, width, 1, 0, y0 + depth * height, view.width, height - (height > 6 ? 1 : 0));
-	context.fillStyle = palette.text;
-	for (const [label, y] of labels)
-		drawLabel(context, label, y, height - 1);
 }
 
 const INSTANT_LOOKS = {10: ['bad', 5], 16: ['bad', 12], 26: ['accent', 12]};
@@ -1041,8 +1132,10 @@ function drawInstants(context, track, top) {
 		context.fillRect(x, y + NAME_ROW - 2 - height, 1.5, height);
 		if (list[i].kind !== 10 && x > labelled) {
 			const text = shorten(instantText(list[i]), 40);
-			context.fillText(text, x + 4, y + 10);
-			labelled = x + 12 + context.measureText(text).width;
+			const wide = context.measureText(text).width;
+			const left = x + 6 + wide > view.width; /* no room at the right end */
+			context.fillText(text, left ? x - 4 - wide : x + 4, y + 10);
+			labelled = x + 12 + wide;
 		}
 	}
 }
@@ -1108,6 +1201,7 @@ function drawTracks() {
 	const shown = visibleTracks();
 	drawNames(shown);
 	drawGrid(context);
+	const labels = [];
 	for (const track of shown) {
 		const y = track.y - top;
 		if (track.kind === 'process') {
@@ -1120,10 +1214,11 @@ function drawTracks() {
 		} else if (track.kind === 'heap') {
 			drawHeap(context, track, top);
 		} else {
-			drawThread(context, track, top);
+			drawThread(context, track, top, labels);
 			drawInstants(context, track, top);
 		}
 	}
+	drawLabels(context, labels);
 	drawStretch(context, view.height);
 	drawMarked(context, top);
 }
@@ -1693,11 +1788,12 @@ function drawFlameNow() {
 	}
 	const scale = width / total;
 	const stack = [[root, 0, -box.scrollTop]];
+	const labels = [];
 	while (stack.length) {
 		const [node, x, y] = stack.pop();
 		const wide = tree.total[node] * scale;
 		if (y > -FLAME_ROW)
-			drawFlameBox(context, node, x, y, wide);
+			drawFlameBox(context, node, x, y, wide, labels);
 		let at = x;
 		for (let k = tree.first[node]; k < tree.first[node + 1] && y + FLAME_ROW < height; k++) {
 			const child = tree.order[k];
@@ -1707,9 +1803,10 @@ function drawFlameNow() {
 			at += tree.total[child] * scale;
 		}
 	}
+	drawLabels(context, labels);
 }
 
-function drawFlameBox(context, node, x, y, wide) {
+function drawFlameBox(context, node, x, y, wide, labels) {
 	const {tree} = shown;
 	const fn = tree.parent[node] ? tree.fn[node] : -1;
 	flame.boxes.push([x, y, wide, node]);
@@ -1724,7 +1821,7 @@ function drawFlameBox(context, node, x, y, wide) {
 		return;
 	context.fillStyle = palette.text;
 	if (fn >= 0) {
-		drawLabel(context, {a: x, b: x + wide - 1, f: fn}, y, FLAME_ROW - 1);
+		labels.push({a: x, b: x + wide - 1, f: fn, y});
 		return;
 	}
 	context.save();
@@ -2026,7 +2123,7 @@ function showDetails() {
 	else if (fn >= 0)
 		parts = functionDetails(fn);
 	else
-		parts = [element('p', {class: 'place'}, 'Click a call, a box of the flame graph or a row of the table. Wheel zooms, drag moves; Shift and drag selects a stretch of time. Press ? for keys.')];
+		parts = [element('p', {}, 'Click a call, a box of the flame graph or a row of the table. Wheel zooms, drag moves; Shift and drag selects a stretch of time. Press ? for keys.')];
 	byId('details').replaceChildren(...parts);
 }
 
@@ -2204,6 +2301,7 @@ function listenPage() {
 	new ResizeObserver(() => drawFlame()).observe(byId('flame_box'));
 	dark.addEventListener('change', () => {
 		makePalette();
+		clearAtlas();
 		draw();
 		drawFlame();
 		fillTable();
@@ -2238,7 +2336,11 @@ async function begin() {
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
 globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile,
-	search, callAt, threadName, processName, get shown() {
+	search, callAt, hit, visible, threadName, dark, palette,
+	cname: (f) => texts[functions.name[f]],
+	get heaps() {
+		return heaps;
+	}, processName, get shown() {
 		return shown;
 	}};
 globalThis.evprof.ready = begin().catch((error) => {
