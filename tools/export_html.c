@@ -596,7 +596,7 @@ static int write_meta(struct html *html)
 	put_number(html, "top", html->plan.top);
 	put_number(html, "floor", html->plan.floor);
 	put_number(html, "merged", html_plan_merged(&html->plan, &html->census));
-	put_number(html, "shortest", (uint64_t)html_level_ns(html->plan.floor));
+	put_number(html, "shortest", (uint64_t)html->plan.shortest_ns);
 	put_number(html, "deep", html->too_deep);
 	put_number(html, "instants_left_out", html->instants_left_out);
 	put_number(html, "unmatched", html->profile.unmatched);

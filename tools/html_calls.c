@@ -27,17 +27,30 @@ static unsigned top_level(int64_t duration_ns)
 	return top;
 }
 
-static bool plan_fits(const struct html_plan *plan, const struct html_census *census, uint64_t calls_max,
-		      uint64_t slivers_max)
+/* What a plan stores of a level and those above. */
+static uint64_t sum_from(const uint64_t *counts, unsigned level, unsigned top)
 {
-	uint64_t calls = 0, slivers = 0;
-	unsigned level;
+	uint64_t sum = 0;
 
-	for (level = plan->floor; level <= plan->top; level++) {
-		calls += census->calls[level];
-		slivers += level ? census->slivers[level] : 0;
-	}
-	return calls <= calls_max && slivers <= slivers_max;
+	for (; level <= top; level++)
+		sum += counts[level];
+	return sum;
+}
+
+static bool slivers_fit(const struct html_plan *plan, const struct html_census *census, uint64_t slivers_max)
+{
+	return sum_from(census->slivers, plan->floor ? plan->floor : 1, plan->top) <= slivers_max;
+}
+
+/* Of level 0, the longest calls for which there is room. */
+static int64_t shortest_with(const struct html_census *census, uint64_t room)
+{
+	uint64_t calls = 0;
+	int64_t step = HTML_STEPS;
+
+	while (step > 0 && calls + census->steps[step - 1] <= room)
+		calls += census->steps[--step];
+	return step * HTML_STEP_NS;
 }
 
 struct html_plan html_plan_make(const struct html_census *census, int64_t duration_ns, uint64_t calls_max,
@@ -45,18 +58,26 @@ struct html_plan html_plan_make(const struct html_census *census, int64_t durati
 {
 	struct html_plan plan = {.top = top_level(duration_ns)};
 
-	while (census && plan.floor < plan.top && !plan_fits(&plan, census, calls_max, slivers_max))
+	if (!census)
+		return plan;
+	while (plan.floor < plan.top && (sum_from(census->calls, plan.floor + 1, plan.top) > calls_max ||
+					 !slivers_fit(&plan, census, slivers_max)))
 		plan.floor++;
+	plan.shortest_ns = html_level_ns(plan.floor);
+	if (!plan.floor)
+		plan.shortest_ns = shortest_with(census, calls_max - sum_from(census->calls, 1, plan.top));
 	return plan;
 }
 
 uint64_t html_plan_merged(const struct html_plan *plan, const struct html_census *census)
 {
 	uint64_t merged = 0;
-	unsigned level;
+	int64_t step;
 
-	for (level = 0; level < plan->floor; level++)
-		merged += census->calls[level];
+	if (plan->floor)
+		return sum_from(census->calls, 0, plan->floor - 1);
+	for (step = 0; step < plan->shortest_ns / HTML_STEP_NS; step++)
+		merged += census->steps[step];
 	return merged;
 }
 
@@ -295,7 +316,8 @@ void html_calls_add(struct html_calls *calls, const struct html_call *call)
 	if (call->end_ns >= calls->bucket_end)
 		advance(calls, call->end_ns);
 	calls->census.calls[number]++;
-	if (calls->output && number >= calls->plan.floor)
+	calls->census.steps[number ? 0 : duration / HTML_STEP_NS] += number == 0;
+	if (calls->output && duration >= calls->plan.shortest_ns)
 		store_call(calls, number, call);
 	calls->sequence++;
 	if (number < calls->plan.top)

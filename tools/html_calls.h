@@ -26,6 +26,8 @@
 #define HTML_LEVELS 20
 #define HTML_SHORTEST_SHIFT 14
 #define HTML_SHORTEST_NS (INT64_C(1) << HTML_SHORTEST_SHIFT)
+#define HTML_STEP_NS 32 /* how finely the durations of level 0 are counted */
+#define HTML_STEPS (HTML_SHORTEST_NS / HTML_STEP_NS)
 #define HTML_DEPTH_MAX 16384 /* calls at a greater depth are not stored */
 #define HTML_BLOCK_CALLS 32768
 
@@ -47,15 +49,17 @@ struct html_call {
 struct html_census {
 	uint64_t calls[HTML_LEVELS];
 	uint64_t slivers[HTML_LEVELS];
+	uint64_t steps[HTML_STEPS]; /* those of level 0 by duration */
 };
 
 /* What of them is stored. */
 struct html_plan {
-	unsigned top;	/* the highest level in use */
-	unsigned floor; /* calls of lower levels are only in slivers; 0: every call is stored */
+	unsigned top;	     /* the highest level in use */
+	unsigned floor;	     /* calls of lower levels are only in slivers */
+	int64_t shortest_ns; /* shorter calls are only in slivers; 0: every call is stored */
 };
 
-/* The smallest floor with which no more than so many calls and slivers are stored, if there is one. */
+/* The plan that stores most, but no more than so many calls and slivers, as far as that can be. */
 struct html_plan html_plan_make(const struct html_census *census, int64_t duration_ns, uint64_t calls_max,
 				uint64_t slivers_max);
 /* Calls that the plan does not store. */

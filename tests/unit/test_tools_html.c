@@ -257,7 +257,7 @@ Test(html_calls, what_is_written_can_be_read)
 
 Test(html_calls, slivers_add_up)
 {
-	struct html_plan plan = {.top = 3, .floor = 1};
+	struct html_plan plan = {.top = 3, .floor = 1, .shortest_ns = html_level_ns(1)};
 	struct output output;
 	struct block block;
 	unsigned i;
@@ -294,8 +294,13 @@ Test(html_calls, the_plan_keeps_within_its_bounds)
 				     .slivers = {0, 90000, 30000, 8000, 2000}};
 	struct html_plan plan = html_plan_make(&census, INT64_C(1) << 40, 2000000, 1000000);
 
-	cr_assert(plan.floor == 0 && html_plan_merged(&plan, &census) == 0);
-	plan = html_plan_make(&census, INT64_C(1) << 40, 700000, 1000000);
+	cr_assert(plan.floor == 0 && plan.shortest_ns == 0 && html_plan_merged(&plan, &census) == 0);
+	/* Of the short ones those that there is room for: here the longer half. */
+	census.steps[2] = census.steps[10] = 500000;
+	plan = html_plan_make(&census, INT64_C(1) << 40, 1200000, 1000000);
+	cr_assert(plan.floor == 0 && plan.shortest_ns == 3 * HTML_STEP_NS);
+	cr_assert(html_plan_merged(&plan, &census) == 500000);
+	plan = html_plan_make(&census, INT64_C(1) << 40, 400000, 1000000);
 	cr_assert(plan.floor == 1 && html_plan_merged(&plan, &census) == 1000000);
 	plan = html_plan_make(&census, INT64_C(1) << 40, 2000000, 20000);
 	cr_assert(plan.floor == 3 && html_plan_merged(&plan, &census) == 1600000);

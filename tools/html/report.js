@@ -358,7 +358,8 @@ function levelFor(pixel) {
 
 /* What a thread shows of a stretch at a level: calls of this level and up, and the slivers of what is shorter. */
 function neededSegments(thread, level, from, to) {
-	let needed = level ? segmentsIn(thread, level * 2 + 1, from, to) : [];
+	/* Where the shortest calls were left out, even the finest level has slivers in their place. */
+	let needed = level || meta.shortest ? segmentsIn(thread, Math.max(level, 1) * 2 + 1, from, to) : [];
 	for (let k = level; k <= meta.top; k++)
 		needed = needed.concat(segmentsIn(thread, k * 2, from, to));
 	return needed;
@@ -946,7 +947,7 @@ function addRow(segment, depth, scale, width, labels) {
 		const weight = matching && matching[f] ? 1000 : 1;
 		if (segment.sliver) {
 			const covered = rows.cover[i] / 255;
-			addSpan(a, a + (b - a) * Math.max(covered, 0.05), word, weight, width);
+			addSpan(a, a + (b - a) * Math.max(covered, 0.05), word, weight * 0.5, width);
 			continue;
 		}
 		if (b - a > 3 * gap)
@@ -1692,7 +1693,7 @@ async function stretchChosen() {
 		return;
 	finishTree(result.tree);
 	showScope(result);
-	tellScope(meta.floor ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}, without calls below ${duration(meta.shortest)}` : '');
+	tellScope(meta.shortest ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}, without calls below ${duration(meta.shortest)}` : '');
 }
 
 function clearStretch() {
