@@ -31,7 +31,7 @@
 /* The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says so. */
 #define CALLS_MAX 8000000
 #define SLIVERS_MAX 4000000
-#define NODES_MAX 60000
+#define NODES_MAX 150000
 #define INSTANTS_MAX 100000 /* of exceptions, and again of all others */
 #define ACTIVITY_STEPS 1024
 

@@ -203,6 +203,17 @@ SCENARIO(html, stretch, SUPPORTED)
 	page_close(&page);
 }
 
+/* Text on each colour of a call, found or not, has a contrast of at least 4.5 to 1, as WCAG AA wants. */
+static const char *const least_contrast =
+    "(() => { const linear = (v) => (v /= 255, v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);"
+    "  const light = (r, g, b) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);"
+    "  const word = (w) => light(w & 255, w >> 8 & 255, w >> 16 & 255);"
+    "  const css = (c) => word(parseInt(c.slice(5, 7) + c.slice(3, 5) + c.slice(1, 3), 16));"
+    "  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); const p = evprof.palette;"
+    "  return Math.min(...[...p.words, p.foundWord, p.otherWord].map((w) => ratio(css(p.text), word(w))),"
+    "    ratio(css(p.faint), css(p.back)), ratio(css(p.faint), css(p.raised)), ratio(css(p.accent), css(p.back))); "
+    "})()";
+
 static void key(const struct page *page, const char *name, int code)
 {
 	browser_command(page->browser, "Input.dispatchKeyEvent",
@@ -224,7 +235,7 @@ static double span_of(const struct page *page)
 	return browser_number(page->browser, "evprof.view.to - evprof.view.from");
 }
 
-/* Wheel, drag, keys, click, search and the colours of the system do what the help says. */
+/* Wheel, drag and keys do what the help says. */
 SCENARIO(html, hands, SCENARIO_ONCE)
 {
 	const struct python *any = python_any();
@@ -256,6 +267,18 @@ SCENARIO(html, hands, SCENARIO_ONCE)
 	browser_ask(page.browser, "for (let i = 0; i < 400; i++) evprof.zoomAt(0.8, 300); 1");
 	cr_assert(span_of(&page) <= 1000, "the view goes down to a microsecond");
 	key(&page, "0", 48);
+	page_close(&page);
+}
+
+/* A call is selected by key, functions are found, and the colours are those of the system. */
+SCENARIO(html, eyes, SCENARIO_ONCE)
+{
+	const struct python *any = python_any();
+	struct outcome *outcome = run(.python = any, .args = {"@known.py"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_ask(page.browser, "document.getElementById('calls').focus(), 1");
 	key(&page, "ArrowRight", 39);
 	cr_assert(json_is_true(browser_ask(page.browser, "evprof.selection.call !== null && "
 							 "document.querySelector('#details h2') !== null")),
@@ -267,11 +290,13 @@ SCENARIO(html, hands, SCENARIO_ONCE)
 	browser_ask(page.browser, "document.getElementById('tab_table').click(), 1");
 	cr_assert(browser_number(page.browser, "document.querySelectorAll('#rows tr').length") == 1,
 		  "the table shows what was found");
+	cr_assert(browser_number(page.browser, "%s", least_contrast) >= 4.5, "the light colours can be read");
 	browser_command(page.browser, "Emulation.setEmulatedMedia",
 			"{\"features\":[{\"name\":\"prefers-color-scheme\",\"value\":\"dark\"}]}");
 	browser_ask(page.browser, "new Promise((resolve) => setTimeout(resolve, 100))");
 	cr_assert(json_is_true(browser_ask(page.browser, "evprof.dark.matches && evprof.palette.back === '#14171c'")),
 		  "the colours follow the system");
+	cr_assert(browser_number(page.browser, "%s", least_contrast) >= 4.5, "the dark colours can be read");
 	page_close(&page);
 }
 

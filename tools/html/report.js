@@ -581,7 +581,7 @@ function makePalette() {
 	const style = getComputedStyle(document.documentElement);
 	for (const name of ['back', 'raised', 'line', 'text', 'faint', 'accent', 'found', 'bad', 'curve', 'bar'])
 		palette[name] = style.getPropertyValue(`--${name}`).trim();
-	palette.foundWord = dark.matches ? oklch(0.62, 0.14, 75) : oklch(0.83, 0.165, 80);
+	palette.foundWord = dark.matches ? oklch(0.5, 0.115, 75) : oklch(0.83, 0.165, 80);
 	palette.otherWord = dark.matches ? oklch(0.3, 0.005, 250) : oklch(0.91, 0.005, 250);
 	const hues = fileHues();
 	palette.words = new Uint32Array(functions.count);
@@ -796,9 +796,9 @@ function fit(canvas, width, height) {
 
 function drawNow() {
 	cache.drawing++;
+	drawTracks();
 	drawOverview();
 	drawRuler();
-	drawTracks();
 }
 
 function drawOverview() {
@@ -854,10 +854,14 @@ function drawRuler() {
 	if (!fit(canvas, canvas.element.clientWidth, 23))
 		return;
 	const step = Math.max(rulerStep(90), 1);
-	const [size, unit, above] = rulerUnit(step);
-	const base = above === Infinity || meta.to < above ? 0 : Math.floor(Math.max(view.from, 0) / above) * above;
-	byId('base').textContent = base ? `${moment(base)} +` : '';
-	drawStretch(context, 23);
+	let [size, unit, above] = rulerUnit(step);
+	let base = 0;
+	/* 3.992 s rather than 3,992 ms; where that needs too many digits, what is common to all stands at the left. */
+	if (view.to >= above && (above === 1e9 || view.to < above * 1000))
+		[size, unit] = rulerUnit(above);
+	else if (view.to >= above)
+		base = Math.floor(Math.max(view.from, 0) / above) * above;
+	byId('base').textContent = base ? `${moment(base).replace(/(\.000)?(\u2009000)* s$/, ' s')} +` : '';
 	context.fillStyle = palette.faint;
 	context.strokeStyle = palette.line;
 	context.beginPath();
@@ -869,19 +873,23 @@ function drawRuler() {
 		context.fillText(`${count(Math.round(label * 1000) / 1000)} ${unit}`, x + 4, 12);
 	}
 	context.stroke();
+	drawStretch(context, 23);
 }
 
+/* What is not selected is dimmed. */
 function drawStretch(context, height) {
 	if (!selection.stretch)
 		return;
-	const a = xOf(selection.stretch.from);
-	const b = xOf(selection.stretch.to);
-	context.fillStyle = palette.found;
-	context.globalAlpha = 0.16;
-	context.fillRect(a, 0, b - a, height);
+	const a = Math.round(xOf(selection.stretch.from));
+	const b = Math.round(xOf(selection.stretch.to));
+	context.fillStyle = palette.back;
+	context.globalAlpha = 0.65;
+	context.fillRect(0, 0, a, height);
+	context.fillRect(b, 0, view.width - b, height);
 	context.globalAlpha = 1;
-	context.fillRect(Math.round(a), 0, 1, height);
-	context.fillRect(Math.round(b) - 1, 0, 1, height);
+	context.fillStyle = palette.found;
+	context.fillRect(a - 2, 0, 2, height);
+	context.fillRect(b, 0, 2, height);
 }
 
 /*
@@ -1162,6 +1170,8 @@ function instantText(instant) {
 
 function drawHeap(context, track, top) {
 	const {heap} = track;
+	if (!heap.time.length)
+		return;
 	const bottom = track.y - top + HEAP_ROW - 3;
 	const tall = HEAP_ROW - 10;
 	const yOf = (value) => bottom - (tall * value) / (heap.peak || 1);
@@ -1193,6 +1203,8 @@ function drawTracks() {
 	const {context} = canvas;
 	const box = byId('tracks');
 	view.height = box.clientHeight;
+	for (const line of ['overview_line', 'ruler_line'])
+		byId(line).style.paddingRight = `${box.offsetWidth - box.clientWidth}px`;
 	view.width = Math.max(canvas.element.clientWidth, 1);
 	byId('window').style.height = `${view.height}px`;
 	if (!fit(canvas, view.width, view.height))
@@ -1659,7 +1671,7 @@ let counting = 0;
 
 function tellScope(text) {
 	const {stretch} = selection;
-	byId('scope').textContent = text || (stretch ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}` : 'the whole run');
+	byId('scope').textContent = text || (stretch ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}` : 'all of it');
 	byId('scope_zoom').hidden = !stretch;
 	byId('scope_clear').hidden = !stretch;
 }
@@ -1754,7 +1766,7 @@ function drawCrumbs() {
 		if (node < 0)
 			return [...arrow, '…'];
 		return [...arrow, element('button', {type: 'button', onclick: () => zoomFlame(node)}, shorten(nodeName(node), 60))];
-	}), ` · ${duration(tree.total[flame.root || topNode()])}, ${((100 * tree.total[flame.root || topNode()]) / total).toFixed(1)} %`);
+	}), ` · ${duration(tree.total[flame.root || topNode()])}, ${((100 * tree.total[flame.root || topNode()]) / total).toFixed(1)} %${shown === whole && meta.stacks_least ? ` · stacks below ${duration(meta.stacks_least)} are left out` : ''}`);
 }
 
 function zoomFlame(node) {
@@ -2236,12 +2248,12 @@ function showNotes() {
 		chosen.length && `This is a part of the trace, chosen when the page was made: ${chosen.join(', ')}.`,
 		meta.merged && `To keep this page small, ${count(meta.merged)} of ${count(meta.calls)} calls, all shorter than ${duration(meta.shortest)}, are in the timeline only as merged strips, and are missing when a stretch is counted. Table and flame graph of the whole run have them.`,
 		meta.deep && `${plural(meta.deep, 'call', 'calls')} at a depth of more than 16,384 are not in the timeline.`,
-		meta.stacks_least && `The flame graph of the whole run leaves out stacks that took less than ${duration(meta.stacks_least)} in all.`,
 		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
 		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
 		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
 	].filter(Boolean);
 	byId('notes').replaceChildren(...notes.map((note) => element('li', {}, note)));
+	byId('notes').classList.toggle('bad', Boolean(meta.lost || texts[meta.missing]));
 }
 
 function chooseTab(name) {
