@@ -133,6 +133,9 @@ $(B)/tools/%.o: tools/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -c $< -o $@
 
+# The assembler includes the page of the HTML report, which -MMD does not see.
+$(B)/tools/html_page.o: $(wildcard tools/html/*)
+
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation -I. -c $< -o $@

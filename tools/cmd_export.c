@@ -27,6 +27,8 @@ const struct export_format export_formats[] = {
      export_speedscope_sampled, NULL, NULL},
     {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL},
     {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL},
+    {"html", "one page with timeline, flame graph and table, for any browser, without a network", "html", export_html,
+     NULL, NULL},
 };
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);

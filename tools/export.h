@@ -59,5 +59,6 @@ int export_callgrind(const struct export *export, struct output *output, struct 
 extern const struct export_option export_csv_options[];
 int export_csv(const struct export *export, struct output *output, struct progress *progress);
 void export_csv_free_options(struct export *export);
+int export_html(const struct export *export, struct output *output, struct progress *progress);
 
 #endif

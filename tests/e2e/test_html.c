@@ -1,0 +1,392 @@
+/*
+ * test_html.c - the HTML report in a headless browser: what the page holds and what it counts from its own calls is what
+ * evprof report and evprof info tell, whatever the names are; it moves, zooms, searches; and it does so with ten
+ * million events.
+ *
+ * Without Chromium all of it is skipped.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "browser.h"
+#include "harness.h"
+
+/*
+ * What is asked of the page. counted(): the functions as the page counts them from the calls of the timeline, in the
+ * form of evprof report --json; table(): the same from its table. Names are compared as the page shows them, with any
+ * number of U+FFFD as one: report and browser put a different number of them for broken text.
+ */
+static const char *const helpers =
+    "globalThis.plain = (name) => evprof.visible(name).replace(/\\ufffd+/g, '\\ufffd');"
+    "globalThis.rows = (from) => { const all = []; const f = evprof.functions;"
+    "  for (let i = 0; i < f.count; i++) if (from.calls[i] || from.own[i] || from.total[i])"
+    "    all.push({key: plain(evprof.functionFile(i)) + '|' + f.line[i] + '|' + plain(evprof.cname(i)),"
+    "      calls: from.calls[i], primitive: from.calls[i] - from.recursive[i], own: from.own[i], total: "
+    "from.total[i]});"
+    "  return all; };"
+    "globalThis.told = (report) => report.functions.map((f) => ({key: plain(f.file) + '|' + f.line + '|' + "
+    "plain(f.function),"
+    "  calls: f.ncalls, primitive: f.primitive_calls, own: f.tottime_ns, total: f.cumtime_ns}));"
+    "globalThis.sorted = (list) => list.sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : a.calls - b.calls || "
+    "a.own - b.own);"
+    /* The first difference as a text; '' where there is none. near(calls): how far times may be apart, in ns. */
+    "globalThis.differs = (mine, theirs, near, nested) => { sorted(mine); sorted(theirs);"
+    "  if (mine.length !== theirs.length) return `${mine.length} functions, not ${theirs.length}`;"
+    "  for (let i = 0; i < mine.length; i++) { const a = mine[i], b = theirs[i];"
+    "    if (a.key !== b.key || a.calls !== b.calls || Math.abs(a.own - b.own) > near(b.calls) ||"
+    "      (nested && (a.primitive !== b.primitive || Math.abs(a.total - b.total) > near(b.calls))))"
+    "      return JSON.stringify([a, b]); }"
+    "  return ''; };"
+    "1";
+
+struct page {
+	struct browser *browser;
+	char *path;
+	double ready_ms;
+};
+
+static struct page page_open(const struct outcome *outcome)
+{
+	struct page page = {.path = text("%s/report.html", outcome->directory)};
+	struct outcome *export;
+
+	page.browser = browser_open(outcome->directory);
+	export = tool("export", "--format", "html", outcome->trace, "-o", page.path);
+	expect(export, export->status == 0 && !*export->err, "the export ends with 0 and complains of nothing");
+	browser_load(page.browser, page.path);
+	page.ready_ms = browser_number(page.browser, "evprof.ready");
+	browser_ask(page.browser, "%s", helpers);
+	return page;
+}
+
+static void page_close(struct page *page)
+{
+	browser_expect_quiet(page->browser);
+	cr_assert(browser_number(page->browser, "performance.getEntriesByType('resource').length") == 0,
+		  "the page loads nothing");
+	browser_close(page->browser);
+}
+
+static void expect_same_text(const struct page *page, const char *what, const char *expression)
+{
+	const json_t *difference = browser_ask(page->browser, "(async () => %s)()", expression);
+
+	cr_assert(json_is_string(difference) && !*json_string_value(difference), "%s: page and report differ: %s", what,
+		  json_string_value(difference) ? json_string_value(difference) : "?");
+}
+
+static void give_report(const struct page *page, json_t *report)
+{
+	char *json = json_dumps(report, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	browser_ask(page->browser, "globalThis.report = %s; 1", json);
+	free(json);
+}
+
+/* The table is that of the report to the last ns; the calls in the timeline add up to it but for rounding. */
+static void expect_counts(const struct page *page, const struct outcome *outcome)
+{
+	json_t *report = trace_report(outcome->trace, NULL);
+	json_t *info = trace_info(outcome->trace);
+
+	give_report(page, report);
+	expect_same_text(page, "table", "differs(rows(evprof.functions), told(report), () => 0, true)");
+	expect_same_text(
+	    page, "calls",
+	    "differs(rows(await evprof.aggregate(-1, Infinity)), told(report), (calls) => 2 * calls + 1000, false)");
+	cr_assert(browser_number(page->browser, "evprof.meta.calls") ==
+		  (double)json_integer_value(json_object_get(report, "calls")));
+	cr_assert(browser_number(page->browser, "evprof.meta.events") ==
+		  (double)json_integer_value(json_object_get(info, "events")));
+	cr_assert(browser_number(page->browser, "evprof.meta.processes.length") ==
+		  (double)json_array_size(json_object_get(info, "processes")));
+	cr_assert(browser_number(page->browser, "evprof.meta.threads.length") == (double)info_threads(info));
+	/* The flame graph has the time of the table. */
+	cr_assert(fabs(browser_number(page->browser, "evprof.shown.tree.total[0]") -
+		       browser_number(page->browser, "evprof.functions.own.reduce((a, b) => a + b, 0)")) <
+		      2000 + 2 * (double)json_integer_value(json_object_get(report, "calls")),
+		  "flame graph and table have the same time");
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(html, counts, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+	struct page page = page_open(outcome);
+
+	expect_counts(&page, outcome);
+	/* recurse(50): 51 calls, one of them the outermost, as the page counts it. */
+	cr_assert(browser_number(page.browser,
+				 "evprof.aggregate(-1, Infinity).then((all) => { const f = [...Array(evprof.functions."
+				 "count).keys()].find((i) => evprof.functionName(i) === 'recurse');"
+				 " return all.calls[f] * 1000 + all.recursive[f]; })") == 51050);
+	cr_assert(browser_number(page.browser, "document.querySelectorAll('#notes li').length") == 0,
+		  "nothing is left out, and the page does not say so");
+	page_close(&page);
+}
+
+SCENARIO(html, threads_and_processes, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
+	struct page page = page_open(outcome);
+
+	expect_counts(&page, outcome);
+	page_close(&page);
+	outcome = run(.python = python, .args = {"@processes.py", "forks"});
+	page = page_open(outcome);
+	expect_counts(&page, outcome);
+	cr_assert(browser_number(page.browser, "document.querySelectorAll('.track.process').length") > 0);
+	page_close(&page);
+}
+
+SCENARIO(html, generators_and_exceptions, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@generators.py"});
+	struct page page = page_open(outcome);
+
+	expect_counts(&page, outcome);
+	page_close(&page);
+}
+
+SCENARIO(html, strange_names, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@names.py"});
+	struct page page = page_open(outcome);
+	json_t *info = trace_info(outcome->trace), *threads, *process;
+
+	expect_counts(&page, outcome);
+	cr_assert(browser_number(page.browser, "document.scripts.length") > 5, "the page is whole");
+	cr_assert(browser_number(page.browser, "[...Array(evprof.functions.count).keys()].filter((f) => "
+					       "evprof.functionName(f).includes('</script>')).length") >= 1,
+		  "a name may be </script>");
+	process = json_array_get(json_object_get(info, "processes"), 0);
+	threads = json_object_get(process, "threads");
+	for (size_t i = 0; i < json_array_size(threads); i++) {
+		const json_t *name = json_object_get(json_array_get(threads, i), "name");
+		char *json = json_dumps(name, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+		cr_assert(json_is_true(browser_ask(page.browser, "!%s || plain(evprof.threadName(%zu)) === plain(%s)",
+						   json, i, json)),
+			  "thread %zu is called %s", i, json);
+		free(json);
+	}
+	/* All of them are drawn and listed without an exception. */
+	browser_ask(page.browser, "document.getElementById('tab_table').click(), evprof.drawNow(), 1");
+	cr_assert(browser_number(page.browser, "document.querySelectorAll('#rows tr').length") > 10);
+	json_decref(info);
+	page_close(&page);
+}
+
+/* A stretch that is selected counts what evprof report counts in it. */
+SCENARIO(html, stretch, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@threads.py"}), *part;
+	struct page page = page_open(outcome);
+	double span = browser_number(page.browser, "evprof.meta.to");
+
+	for (int i = 0; i < 4; i++) {
+		char *from = text("%.0f", floor(span * i / 5)), *to = text("%.0f", floor(span * (i + 2) / 5));
+		json_t *report;
+
+		part = tool("report", "--json", "--from", from, "--to", to, outcome->trace);
+		expect(part, part->status == 0, "a report of a stretch");
+		report = json_loads(part->out, 0, NULL);
+		cr_assert(browser_number(page.browser, "evprof.aggregate(%s, %s).then((all) => all.counted)", from,
+					 to) == (double)json_integer_value(json_object_get(report, "calls")),
+			  "calls from %s to %s ns", from, to);
+		json_decref(report);
+	}
+	page_close(&page);
+}
+
+/* Text on each colour of a call, found or not, has a contrast of at least 4.5 to 1, as WCAG AA wants. */
+static const char *const least_contrast =
+    "(() => { const linear = (v) => (v /= 255, v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);"
+    "  const light = (r, g, b) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);"
+    "  const word = (w) => light(w & 255, w >> 8 & 255, w >> 16 & 255);"
+    "  const css = (c) => word(parseInt(c.slice(5, 7) + c.slice(3, 5) + c.slice(1, 3), 16));"
+    "  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); const p = evprof.palette;"
+    "  return Math.min(...[...p.words, p.foundWord, p.otherWord].map((w) => ratio(css(p.text), word(w))),"
+    "    ratio(css(p.faint), css(p.back)), ratio(css(p.faint), css(p.raised)), ratio(css(p.accent), css(p.back))); "
+    "})()";
+
+static void key(const struct page *page, const char *name, int code)
+{
+	browser_command(page->browser, "Input.dispatchKeyEvent",
+			"{\"type\":\"keyDown\",\"key\":\"%s\",\"text\":\"%s\",\"windowsVirtualKeyCode\":%d}", name,
+			strlen(name) == 1 ? name : "", code);
+	browser_ask(page->browser, "new Promise((resolve) => setTimeout(resolve, 120))");
+	browser_command(page->browser, "Input.dispatchKeyEvent",
+			"{\"type\":\"keyUp\",\"key\":\"%s\",\"windowsVirtualKeyCode\":%d}", name, code);
+}
+
+static void mouse(const struct page *page, const char *type, double x, double y, const char *more)
+{
+	browser_command(page->browser, "Input.dispatchMouseEvent", "{\"type\":\"%s\",\"x\":%.1f,\"y\":%.1f%s}", type, x,
+			y, more);
+}
+
+static double span_of(const struct page *page)
+{
+	return browser_number(page->browser, "evprof.view.to - evprof.view.from");
+}
+
+/* Wheel, drag and keys do what the help says. */
+SCENARIO(html, hands, SCENARIO_ONCE)
+{
+	const struct python *any = python_any();
+	struct outcome *outcome = run(.python = any, .args = {"@known.py"});
+	struct page page = page_open(outcome);
+	double left = browser_number(page.browser, "document.getElementById('calls').getBoundingClientRect().left");
+	double top = browser_number(page.browser, "document.getElementById('calls').getBoundingClientRect().top");
+	double before = span_of(&page), from;
+
+	(void)python;
+	mouse(&page, "mouseWheel", left + 300, top + 60, ",\"deltaX\":0,\"deltaY\":-240");
+	browser_ask(page.browser, "new Promise((resolve) => setTimeout(resolve, 200))");
+	cr_assert(span_of(&page) < before * 0.9, "the wheel zooms in");
+	from = browser_number(page.browser, "evprof.view.from");
+	mouse(&page, "mousePressed", left + 300, top + 60, ",\"button\":\"left\",\"buttons\":1,\"clickCount\":1");
+	mouse(&page, "mouseMoved", left + 200, top + 60, ",\"button\":\"left\",\"buttons\":1");
+	mouse(&page, "mouseReleased", left + 200, top + 60, ",\"button\":\"left\",\"clickCount\":1");
+	cr_assert(browser_number(page.browser, "evprof.view.from") > from, "a drag to the left shows what is later");
+	browser_ask(page.browser, "document.getElementById('calls').focus(), evprof.wholeView(), 1");
+	before = span_of(&page);
+	key(&page, "w", 87);
+	cr_assert(span_of(&page) < before, "W zooms in");
+	from = browser_number(page.browser, "evprof.view.from");
+	key(&page, "d", 68);
+	cr_assert(browser_number(page.browser, "evprof.view.from") > from, "D moves right");
+	key(&page, "0", 48);
+	cr_assert(span_of(&page) >= browser_number(page.browser, "evprof.meta.to - evprof.meta.from"),
+		  "0 is everything");
+	browser_ask(page.browser, "for (let i = 0; i < 400; i++) evprof.zoomAt(0.8, 300); 1");
+	cr_assert(span_of(&page) <= 1000, "the view goes down to a microsecond");
+	key(&page, "0", 48);
+	page_close(&page);
+}
+
+/* A call is selected by key, functions are found, and the colours are those of the system. */
+SCENARIO(html, eyes, SCENARIO_ONCE)
+{
+	const struct python *any = python_any();
+	struct outcome *outcome = run(.python = any, .args = {"@known.py"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_ask(page.browser, "document.getElementById('calls').focus(), 1");
+	key(&page, "ArrowRight", 39);
+	cr_assert(json_is_true(browser_ask(page.browser, "evprof.selection.call !== null && "
+							 "document.querySelector('#details h2') !== null")),
+		  "an arrow key selects a call, and its details are there");
+	browser_ask(page.browser, "document.getElementById('query').value = 'LEAF', evprof.search(), 1");
+	cr_assert(json_is_true(browser_ask(page.browser,
+					   "document.getElementById('found').textContent.startsWith('1 function,')")),
+		  "the search finds leaf");
+	browser_ask(page.browser, "document.getElementById('tab_table').click(), 1");
+	cr_assert(browser_number(page.browser, "document.querySelectorAll('#rows tr').length") == 1,
+		  "the table shows what was found");
+	cr_assert(browser_number(page.browser, "%s", least_contrast) >= 4.5, "the light colours can be read");
+	browser_command(page.browser, "Emulation.setEmulatedMedia",
+			"{\"features\":[{\"name\":\"prefers-color-scheme\",\"value\":\"dark\"}]}");
+	browser_ask(page.browser, "new Promise((resolve) => setTimeout(resolve, 100))");
+	cr_assert(json_is_true(browser_ask(page.browser, "evprof.dark.matches && evprof.palette.back === '#14171c'")),
+		  "the colours follow the system");
+	cr_assert(browser_number(page.browser, "%s", least_contrast) >= 4.5, "the dark colours can be read");
+	page_close(&page);
+}
+
+/* The calls of the process that was killed are open, and a file that is cut short is said to be. */
+SCENARIO(html, killed_and_cut, SCENARIO_ONCE)
+{
+	const struct python *any = python_any();
+	struct outcome *outcome = run(.python = any, .args = {"@ends.py", "SIGKILL"}), *export;
+	struct page page = page_open(outcome);
+	char *path = text("%s/cut.evp", outcome->directory), *target = text("%s/cut.html", outcome->directory);
+	size_t bytes;
+	char *data;
+
+	(void)python;
+	expect_counts(&page, outcome);
+	data = file_read(outcome->trace, &bytes);
+	file_write(path, data, bytes - bytes / 8);
+	free(data);
+	export = tool("export", "--format", "html", path, "-o", target);
+	expect(export, export->status == 1, "the export of a cut trace ends with 1");
+	browser_load(page.browser, target);
+	browser_number(page.browser, "evprof.ready");
+	cr_assert(json_is_true(
+		      browser_ask(page.browser, "document.getElementById('notes').textContent.includes('not whole')")),
+		  "the page says that the trace is cut");
+	page_close(&page);
+}
+
+/* Python's heap: a block of 50 MB is made and freed. */
+SCENARIO(html, heap, SCENARIO_ONCE)
+{
+	const struct python *any = python_any();
+	struct outcome *outcome = run(.python = any, .args = {"-c", "x = bytearray(50000017); del x"});
+	struct page page = page_open(outcome);
+	double peak = browser_number(page.browser, "evprof.heaps[0].peak");
+
+	(void)python;
+	cr_assert(peak > 50000017 && peak < 80000000, "the peak is %.0f", peak);
+	cr_assert(browser_number(page.browser, "evprof.heaps[0].last.at(-1)") < 30000000, "it is gone at the end");
+	page_close(&page);
+}
+
+/* Pans and zooms for a while; returns frames and long tasks. */
+static const char *const move_around =
+    "(async () => { const long = []; const frames = [];"
+    "  new PerformanceObserver((list) => list.getEntries().forEach((entry) => long.push(entry.duration)))"
+    "    .observe({entryTypes: ['longtask']});"
+    "  const act = async (step, times) => { for (let i = 0; i < times; i++) { const began = performance.now(); step();"
+    "    await new Promise(requestAnimationFrame); frames.push(performance.now() - began); } };"
+    "  const pan = () => { const by = (evprof.view.to - evprof.view.from) * 0.08;"
+    "    evprof.setView(evprof.view.from + by, evprof.view.to + by); };"
+    "  for (const at of [0.15, 0.5, 0.85]) { evprof.wholeView();"
+    "    await act(() => evprof.zoomAt(0.9, evprof.view.width * at), 120);"
+    "    await act(pan, 40); await act(() => evprof.zoomAt(1.1, evprof.view.width * 0.4), 60); await act(pan, 40); }"
+    "  await new Promise((resolve) => setTimeout(resolve, 300)); frames.sort((a, b) => a - b);"
+    "  return {frames: frames.length, median: frames[frames.length >> 1], p99: frames[Math.floor(frames.length * "
+    "0.99)],"
+    "    worst: frames.at(-1), long: Math.max(0, ...long), tasks: long.length}; })()";
+
+static double member(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
+/* Ten million events: opens within three seconds, and no frame takes longer than a tenth of a second. */
+SCENARIO(html, ten_million, SCENARIO_ONCE)
+{
+	const struct python *any;
+	struct outcome *outcome;
+	struct stat file;
+	struct page page;
+	const json_t *moved;
+
+	(void)python;
+	if (!test_all())
+		cr_skip_test("takes long; EVPROF_TEST_ALL=1 runs it");
+	any = python_any();
+	outcome = run(.python = any, .timeout_s = 300, .env = {"EVPROF_EVENTS=call,c_call"},
+		      .args = {"@html_load.py", "37000"});
+	page = page_open(outcome);
+	cr_assert(browser_number(page.browser, "evprof.meta.events") > 1e7);
+	cr_assert(stat(page.path, &file) == 0);
+	cr_log_warn("html: %.0f events, %.1f MB, opened in %.0f ms", browser_number(page.browser, "evprof.meta.events"),
+		    (double)file.st_size / 1e6, page.ready_ms);
+	cr_assert(page.ready_ms < 3000, "the page opens in %.0f ms", page.ready_ms);
+	moved = browser_ask(page.browser, "%s", move_around);
+	cr_log_warn("html: %.0f frames, median %.1f ms, 99 %% %.1f ms, worst %.1f ms; longest task %.0f ms",
+		    member(moved, "frames"), member(moved, "median"), member(moved, "p99"), member(moved, "worst"),
+		    member(moved, "long"));
+	cr_assert(member(moved, "long") <= 100, "a task of %.0f ms", member(moved, "long"));
+	expect_counts(&page, outcome);
+	page_close(&page);
+}

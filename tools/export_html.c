@@ -1,0 +1,674 @@
+/*
+ * export_html.c - the HTML report: one file with a timeline, a flame graph, the table of cProfile and the heap, that a
+ * browser opens from the disk.
+ *
+ *   html_page.h    the page: tools/html/report.html, report.css, report.js
+ *   html_pack.h    how the data stands in it
+ *   html_calls.h   calls in levels of detail
+ *   html_tree.h    the flame graph
+ *   html_curve.h   the heap
+ *   profile.h      the table, which is that of evprof report
+ *
+ * The trace is read three times: for the table, to count what is there, and to write it. Memory is that of the functions
+ * and the different stacks, and constant beside.
+ */
+#include "export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap.h"
+#include "html_calls.h"
+#include "html_curve.h"
+#include "html_page.h"
+#include "html_tree.h"
+#include "labels.h"
+#include "profile.h"
+#include "visit.h"
+
+/* The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says so. */
+#define CALLS_MAX 8000000
+#define SLIVERS_MAX 4000000
+#define NODES_MAX 150000
+#define INSTANTS_MAX 100000 /* of exceptions, and again of all others */
+#define ACTIVITY_STEPS 1024
+
+/* What a call was and how it ended, as report.js reads it: kind * 8 + end. */
+enum { CALL_PYTHON, CALL_RESUME, CALL_THROW, CALL_NATIVE, CALL_RUNNING };
+enum { END_OPEN, END_RETURN, END_YIELD, END_UNWIND };
+
+struct html_thread {
+	uint32_t process; /* index */
+	const struct trace_thread *thread;
+	uint32_t depth; /* of the deepest call + 1 */
+	uint64_t calls;
+};
+
+enum { INSTANT_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 3 };
+
+/* What is known of a function beside its times. */
+struct html_function {
+	uint32_t display; /* number of its text + 1; 0: none yet */
+	/* Of its longest call; INT64_MIN: it is not called. */
+	int64_t longest_ns;
+	int64_t start_ns;
+	uint32_t thread;
+};
+
+struct html {
+	const struct export *export;
+	struct output *output;
+	struct progress *progress;
+	struct profile profile;
+	struct html_texts texts;
+	struct html_function *known; /* by label */
+	uint32_t known_count;
+	uint32_t *functions; /* by key of the process: label + 1 */
+	struct html_tree tree;
+	struct html_calls calls;
+	struct html_plan plan;
+	struct html_census census;
+	struct html_thread *threads;
+	uint32_t thread_count;
+	uint32_t threads_allocated;
+	uint32_t process_index; /* of the process being visited */
+	uint32_t thread_index;
+	uint32_t root;
+	uint32_t blocks;
+	bool writing; /* the second visit */
+	bool memory;  /* the process has memory events */
+	int64_t from_ns;
+	int64_t to_ns; /* the time that is shown */
+	uint64_t activity[ACTIVITY_STEPS];
+	uint64_t call_count;
+	uint64_t too_deep;
+	/* instants: thread, time, kind, number or text */
+	struct html_column instants[INSTANT_COLUMNS];
+	struct pairs instant_texts; /* type or mark of a process: number of its text + 1 */
+	uint64_t exceptions, others, instants_left_out;
+	struct html_curve *curve;
+	struct html_column heaps[HEAP_COLUMNS]; /* process, shift, block of each curve */
+	uint64_t tree_least_ns;
+};
+
+/* --- functions --- */
+
+static int grow_known(struct html *html)
+{
+	uint32_t count = html->profile.labels.allocated;
+	struct html_function *grown = realloc(html->known, count * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	for (html->known = grown; html->known_count < count; html->known_count++)
+		grown[html->known_count] = (struct html_function){.longest_ns = INT64_MIN};
+	return 0;
+}
+
+static int know(struct html *html, uint32_t label, const struct wire_definition *definition, uint32_t key)
+{
+	char *name;
+
+	if (label >= html->known_count && grow_known(html) < 0)
+		return -ENOMEM;
+	if (html->known[label].display)
+		return 0;
+	name = label_display(definition, key & 1, key / 2);
+	if (!name)
+		return -ENOMEM;
+	html->known[label].display = html_text_add(&html->texts, text_of(name)) + 1;
+	free(name);
+	return 0;
+}
+
+/* The number of a function in the page, which is that of its label. */
+static uint32_t function_of(struct html *html, struct visit *visit, uint32_t key)
+{
+	uint32_t label;
+
+	if (html->functions[key])
+		return html->functions[key] - 1;
+	label = labels_find(&html->profile.labels, visit->process, key / 2, key & 1);
+	if (label == UINT32_MAX || know(html, label, visit_definition(visit, key), key) < 0) {
+		visit_fail(visit, -ENOMEM);
+		return 0;
+	}
+	html->functions[key] = label + 1;
+	return label;
+}
+
+/* --- calls --- */
+
+static uint8_t how_of(unsigned kind, unsigned end)
+{
+	static const uint8_t kinds[WIRE_KIND_SLOTS] = {[WIRE_CALL] = CALL_PYTHON,
+						       [WIRE_RESUME] = CALL_RESUME,
+						       [WIRE_THROW] = CALL_THROW,
+						       [WIRE_C_CALL] = CALL_NATIVE,
+						       [WIRE_FRAME] = CALL_RUNNING};
+	static const uint8_t ends[WIRE_KIND_SLOTS] = {[WIRE_RETURN] = END_RETURN,
+						      [WIRE_C_RETURN] = END_RETURN,
+						      [WIRE_YIELD] = END_YIELD,
+						      [WIRE_UNWIND] = END_UNWIND,
+						      [WIRE_C_EXCEPTION] = END_UNWIND};
+
+	return (uint8_t)(kinds[kind] * 8 + ends[end]);
+}
+
+static void count_activity(struct html *html, int64_t ns)
+{
+	int64_t span = html->to_ns - html->from_ns;
+	int64_t at = ns - html->from_ns;
+
+	if (span > 0 && at >= 0 && at <= span)
+		html->activity[(uint64_t)((unsigned __int128)at * (ACTIVITY_STEPS - 1) / (uint64_t)span)]++;
+}
+
+/* First visit: a call's place in the tree is known when it begins. */
+static void html_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct html *html = owner;
+	uint32_t depth = (uint32_t)(frame - visit->frames);
+	struct html_thread *thread = &html->threads[html->thread_index];
+	uint32_t parent = depth ? (uint32_t)frame[-1].user : html->root;
+
+	frame->user = html_tree_child(&html->tree, parent, function_of(html, visit, frame->key));
+	if (depth >= thread->depth)
+		thread->depth = depth + 1;
+	if (frame->kind == WIRE_FRAME)
+		return;
+	thread->calls++;
+	html->call_count++;
+	count_activity(html, frame->start_ns);
+}
+
+static void count_longest(struct html *html, const struct html_call *call)
+{
+	struct html_function *function = call->function < html->known_count ? &html->known[call->function] : NULL;
+
+	if (!function || call->end_ns - call->start_ns <= function->longest_ns)
+		return;
+	function->longest_ns = call->end_ns - call->start_ns;
+	function->start_ns = call->start_ns;
+	function->thread = html->thread_index;
+}
+
+static void html_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct html *html = owner;
+	uint32_t depth = (uint32_t)(frame - visit->frames);
+	struct html_call call = {.start_ns = frame->start_ns,
+				 .end_ns = visit->now_ns,
+				 .function = function_of(html, visit, frame->key),
+				 .depth = depth,
+				 .how = how_of(frame->kind, how)};
+
+	if (depth < HTML_DEPTH_MAX)
+		html_calls_add(&html->calls, &call);
+	if (!html->writing) {
+		html->too_deep += depth >= HTML_DEPTH_MAX;
+		count_longest(html, &call);
+		html_tree_add(&html->tree, (uint32_t)frame->user, depth ? (uint32_t)frame[-1].user : html->root,
+			      (uint64_t)(call.end_ns - call.start_ns), frame->kind != WIRE_FRAME);
+	}
+	if (html->calls.error || html->output->error)
+		visit_fail(visit, html->calls.error ? html->calls.error : html->output->error);
+}
+
+/* --- instants --- */
+
+static uint64_t text_of_type(struct html *html, const struct trace_names *names, uint32_t id, const char *otherwise)
+{
+	uint64_t key = ((uint64_t)html->process_index + 1) << 33 | (uint64_t)(otherwise[0] == 'm') << 32 | id;
+	uint64_t *number = pairs_make(&html->instant_texts, key);
+	const struct wire_definition *definition = trace_name(names, id);
+
+	if (!number)
+		return html_text_add(&html->texts, text_of(otherwise));
+	if (!*number)
+		*number = (uint64_t)html_text_add(&html->texts,
+						  definition ? trace_string(definition, 1) : text_of(otherwise)) +
+			  1;
+	return *number - 1;
+}
+
+static void html_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct html *html = owner;
+	unsigned kind = wire_head_kind(head);
+	uint64_t value = kind == WIRE_GAP ? *extra : wire_head_arg(head);
+	uint64_t *count = kind == WIRE_EXCEPTION ? &html->exceptions : &html->others;
+
+	html->memory |= wire_is_memory(kind);
+	if (!html->writing || wire_is_memory(kind) || kind == WIRE_THREAD_START || kind == WIRE_THREAD_END ||
+	    kind == WIRE_PROCESS_START)
+		return;
+	if (++*count > INSTANTS_MAX) {
+		html->instants_left_out++;
+		return;
+	}
+	if (kind == WIRE_EXCEPTION)
+		value = text_of_type(html, &visit->process->types, (uint32_t)value, "exception");
+	else if (kind == WIRE_MARK)
+		value = text_of_type(html, &visit->process->marks, (uint32_t)value, "mark");
+	html_column_put(&html->instants[0], html->thread_index);
+	html_column_put(&html->instants[1], (uint64_t)visit->now_ns);
+	html_column_put(&html->instants[2], kind);
+	html_column_put(&html->instants[3], value);
+}
+
+/* --- threads and processes --- */
+
+static int html_thread(void *owner, struct visit *visit)
+{
+	struct html *html = owner;
+
+	if (html->writing) {
+		html->thread_index++;
+	} else {
+		if (html->thread_count == html->threads_allocated) {
+			uint32_t allocated = html->threads_allocated ? html->threads_allocated * 2 : 64;
+			struct html_thread *grown = realloc(html->threads, allocated * sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			html->threads = grown;
+			html->threads_allocated = allocated;
+		}
+		html->thread_index = html->thread_count++;
+		html->threads[html->thread_index] =
+		    (struct html_thread){.process = html->process_index, .thread = visit->thread};
+	}
+	html_calls_thread(&html->calls, html->thread_index);
+	return 0;
+}
+
+static int html_thread_end(void *owner, struct visit *visit)
+{
+	struct html *html = owner;
+
+	(void)visit;
+	html_calls_thread_end(&html->calls);
+	return html->calls.error;
+}
+
+static int html_process(void *owner, struct visit *visit)
+{
+	struct html *html = owner;
+
+	html->process_index++;
+	html->memory = false;
+	html->functions = calloc(visit_keys(visit), sizeof(*html->functions));
+	if (!html->writing)
+		html->root = html_tree_root(&html->tree, html->process_index);
+	return html->functions ? 0 : -ENOMEM;
+}
+
+static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
+{
+	struct html *html = owner;
+
+	html_curve_add(html->curve, ns, bytes);
+}
+
+static int write_heap(struct html *html, const struct visit *visit)
+{
+	struct html_column columns[HTML_CURVE_COLUMNS] = {0};
+	int error;
+	unsigned i;
+
+	html->curve = calloc(1, sizeof(*html->curve));
+	if (!html->curve)
+		return -ENOMEM;
+	error = heap_curve(visit->trace, visit->process, visit->select, 0, sample_heap, html);
+	html_curve_columns(html->curve, columns);
+	html_column_put(&html->heaps[0], html->process_index);
+	html_column_put(&html->heaps[1], html->curve->shift);
+	html_column_put(&html->heaps[2], html->blocks);
+	if (!error)
+		error = html_block_write(html->output, html->blocks++, columns, HTML_CURVE_COLUMNS);
+	for (i = 0; i < HTML_CURVE_COLUMNS; i++)
+		html_column_done(&columns[i]);
+	free(html->curve);
+	html->curve = NULL;
+	return error;
+}
+
+static int html_process_end(void *owner, struct visit *visit)
+{
+	struct html *html = owner;
+
+	free(html->functions);
+	html->functions = NULL;
+	return html->writing && html->memory ? write_heap(html, visit) : 0;
+}
+
+/* One reading of the trace. */
+static int visit(struct html *html, bool writing)
+{
+	const struct visitor visitor = {.process = html_process,
+					.process_end = html_process_end,
+					.thread = html_thread,
+					.thread_end = html_thread_end,
+					.push = writing ? NULL : html_push,
+					.pop = html_pop,
+					.other = html_other};
+	int error;
+
+	html->writing = writing;
+	html->process_index = html->thread_index = UINT32_MAX; /* the first one becomes 0 */
+	html_calls_init(&html->calls, writing ? html->output : NULL, &html->blocks, html->plan);
+	error = visit_trace(html->export->trace, html->export->select, html->progress, &visitor, html);
+	if (!error)
+		error = html_calls_finish(&html->calls);
+	html->census = html->calls.census;
+	html_calls_done(&html->calls);
+	free(html->functions);
+	html->functions = NULL;
+	return error;
+}
+
+/* --- what is written behind the calls: the blocks in the order of report.js, then one JSON object --- */
+
+static int write_functions(struct html *html)
+{
+	const struct labels *labels = &html->profile.labels;
+	struct html_column columns[FUNCTION_COLUMNS] = {0};
+	uint32_t i;
+	int error;
+
+	for (i = 0; i < labels->count; i++) {
+		const struct label *label = &labels->at[i];
+		struct profile_times times = {0};
+		const struct html_function *known = i < html->known_count ? &html->known[i] : NULL;
+		bool called = known && known->longest_ns >= 0;
+		uint32_t name = html_text_add(&html->texts, label->name);
+
+		if (i < html->profile.times_allocated)
+			times = html->profile.times[i];
+		html_column_put(&columns[0], known && known->display ? known->display - 1 : name);
+		html_column_put(&columns[1], name);
+		html_column_put(&columns[2], html_text_add(&html->texts, label->file));
+		html_column_put(&columns[3], label->line);
+		html_column_put(&columns[4], !label->line && text_same(label->file, text_of("~")));
+		html_column_put(&columns[5], times.calls);
+		html_column_put(&columns[6], times.recursive);
+		html_column_put(&columns[7], times.own_ns);
+		html_column_put(&columns[8], times.total_ns);
+		html_column_put(&columns[9], called ? (uint64_t)known->longest_ns + 1 : 0);
+		html_column_put(&columns[10], called ? (uint64_t)known->start_ns : 0);
+		html_column_put(&columns[11], called ? known->thread : 0);
+	}
+	error = html_block_write(html->output, html->blocks++, columns, FUNCTION_COLUMNS);
+	for (i = 0; i < FUNCTION_COLUMNS; i++)
+		html_column_done(&columns[i]);
+	return error;
+}
+
+static int write_tree(struct html *html)
+{
+	struct html_column columns[HTML_TREE_COLUMNS] = {0};
+	int error;
+	unsigned i;
+
+	html->tree_least_ns = html_tree_columns(&html->tree, NODES_MAX, columns);
+	error = html_block_write(html->output, html->blocks++, columns, HTML_TREE_COLUMNS);
+	for (i = 0; i < HTML_TREE_COLUMNS; i++)
+		html_column_done(&columns[i]);
+	return error;
+}
+
+static int write_activity(struct html *html)
+{
+	struct html_column column = {0};
+	int error;
+	unsigned i;
+
+	for (i = 0; i < ACTIVITY_STEPS; i++)
+		html_column_put(&column, html->activity[i]);
+	error = html_block_write(html->output, html->blocks++, &column, 1);
+	html_column_done(&column);
+	return error;
+}
+
+static int write_texts(struct html *html)
+{
+	struct html_column columns[2] = {html->texts.lengths, html->texts.bytes};
+	int error = html_block_write(html->output, html->blocks++, columns, 2);
+
+	html->texts.lengths = columns[0];
+	html->texts.bytes = columns[1];
+	return error;
+}
+
+/* The names of the blocks in the page, in the order in which they are written; what is empty is there, too. */
+static int write_tables(struct html *html)
+{
+	uint32_t first = html->blocks;
+	int error = write_functions(html);
+
+	if (!error)
+		error = write_tree(html);
+	if (!error)
+		error = write_activity(html);
+	if (!error)
+		error = html_block_write(html->output, html->blocks++, html->instants, INSTANT_COLUMNS);
+	if (!error)
+		error = html_block_write(html->output, html->blocks++, html->heaps, HEAP_COLUMNS);
+	if (!error)
+		output_format(
+		    html->output,
+		    "<script type=\"application/json\" id=\"meta\">{\"directory\":%u,\"functions\":%u,\"tree\":%u,"
+		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"texts\":%u,\n",
+		    first - 1, first, first + 1, first + 2, first + 3, first + 4, html->blocks);
+	return error;
+}
+
+static uint32_t add_text(struct html *html, const char *text)
+{
+	return html_text_add(&html->texts, text_of(text ? text : ""));
+}
+
+static void put_number(struct html *html, const char *name, uint64_t number)
+{
+	output_format(html->output, "\"%s\":%llu,", name, (unsigned long long)number);
+}
+
+static uint64_t sum_of(const uint64_t *counts)
+{
+	uint64_t sum = 0;
+	unsigned kind;
+
+	for (kind = 0; counts && kind < WIRE_KINDS; kind++)
+		sum += counts[kind];
+	return sum;
+}
+
+/* Events of the whole trace, and those that were lost, as evprof info tells them. */
+static int put_totals(struct html *html)
+{
+	struct trace *trace = html->export->trace;
+	uint64_t events = trace->end.events, lost = trace->end.lost;
+	uint32_t i;
+
+	if (!trace->complete)
+		events = lost = 0;
+	for (i = 0; i < trace->thread_count && !trace->complete; i++) {
+		if (!trace->threads[i])
+			continue;
+		if (trace_count_events(trace, trace->threads[i]) < 0)
+			return -ENOMEM;
+		events += sum_of(trace->threads[i]->events);
+		lost += sum_of(trace->threads[i]->lost);
+	}
+	for (i = 0; i < trace->process_count && !trace->complete; i++)
+		lost += trace->processes[i] ? sum_of(trace->processes[i]->lost) : 0;
+	put_number(html, "events", events);
+	put_number(html, "lost", lost);
+	return 0;
+}
+
+/* What was chosen on the command line, so that nobody takes a part for the whole. */
+static void put_choice(struct html *html)
+{
+	const struct select *select = html->export->select;
+
+	output_format(html->output, "\"choice\":{\"pid\":%lld,\"tid\":%lld,\"time\":%d,\"functions\":%d,",
+		      (long long)select->pid, (long long)select->tid, select->from_given || select->to_given,
+		      select_has_functions(select));
+	put_number(html, "shortest", select->min_duration_ns);
+	output_format(html->output, "\"deepest\":%u},\n", select->max_depth);
+}
+
+static void put_process(struct html *html, const struct trace_process *process)
+{
+	const json_t *arguments = json_object_get(process->meta, "argv");
+	const json_t *status = json_object_get(process->end, "status");
+	const json_t *signal = json_object_get(process->end, "signal");
+	const json_t *argument;
+	size_t i;
+
+	output_format(
+	    html->output, "{\"pid\":%lld,\"ppid\":%lld,\"program\":%u,\"python\":%u,\"host\":%u,\"cwd\":%u,",
+	    (long long)process->pid, (long long)process->ppid, add_text(html, trace_process_text(process, "program")),
+	    add_text(html, trace_process_text(process, "python")), add_text(html, trace_process_text(process, "host")),
+	    add_text(html, trace_process_text(process, "cwd")));
+	output_format(html->output, "\"ended\":%d,\"status\":%lld,\"signal\":%lld,\"arguments\":[",
+		      process->end != NULL, json_is_integer(status) ? (long long)json_integer_value(status) : -1,
+		      json_is_integer(signal) ? (long long)json_integer_value(signal) : 0);
+	json_array_foreach((json_t *)arguments, i, argument)
+	{
+		const char *text = json_string_value(argument);
+
+		output_format(html->output, "%s%u", i ? "," : "", add_text(html, text));
+	}
+	output_string(html->output, "]}");
+}
+
+static void put_processes(struct html *html)
+{
+	const struct trace *trace = html->export->trace;
+	const char *comma = "";
+	uint32_t i;
+
+	output_string(html->output, "\"processes\":[");
+	for (i = 0; i < trace->process_count; i++) {
+		if (!trace->processes[i] || !select_process(html->export->select, trace->processes[i]))
+			continue;
+		output_string(html->output, comma);
+		put_process(html, trace->processes[i]);
+		comma = ",\n";
+	}
+	output_string(html->output, "],\n\"threads\":[");
+	for (i = 0; i < html->thread_count; i++) {
+		const struct html_thread *thread = &html->threads[i];
+
+		output_format(
+		    html->output, "%s{\"process\":%u,\"tid\":%u,\"name\":%u,\"depth\":%u,\"calls\":%llu,\"lost\":%llu}",
+		    i ? ",\n" : "", thread->process, thread->thread->tid, add_text(html, thread->thread->name),
+		    thread->depth, (unsigned long long)thread->calls, (unsigned long long)sum_of(thread->thread->lost));
+	}
+	output_string(html->output, "],\n");
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int write_meta(struct html *html)
+{
+	struct trace *trace = html->export->trace;
+	char missing[1024];
+	int error = put_totals(html);
+
+	trace_verdict(trace, missing, sizeof(missing));
+	put_number(html, "from", (uint64_t)html->from_ns);
+	put_number(html, "to", (uint64_t)html->to_ns);
+	put_number(html, "created", trace->header.created_ns / 1000000);
+	put_number(html, "trace", add_text(html, base_name(trace->path)));
+	put_number(html, "missing", add_text(html, missing));
+	put_number(html, "calls", html->call_count);
+	put_number(html, "top", html->plan.top);
+	put_number(html, "floor", html->plan.floor);
+	put_number(html, "merged", html_plan_merged(&html->plan, &html->census));
+	put_number(html, "shortest", (uint64_t)html->plan.shortest_ns);
+	put_number(html, "deep", html->too_deep);
+	put_number(html, "instants_left_out", html->instants_left_out);
+	put_number(html, "unmatched", html->profile.unmatched);
+	put_number(html, "stacks", html->tree.count);
+	put_number(html, "stacks_least", html->tree_least_ns);
+	put_number(html, "stacks_folded", html->tree.too_many);
+	put_choice(html);
+	put_processes(html);
+	output_string(html->output, "\"format\":1}</script>\n");
+	return error ? error : write_texts(html);
+}
+
+/* --- all --- */
+
+static int make_table(struct html *html)
+{
+	const struct profile_options options = {.select = html->export->select};
+
+	/* The bar counts the events of the three readings. */
+	html->progress->total *= 3;
+	return profile_add(&html->profile, html->export->trace, &options, html->progress);
+}
+
+static void choose_time(struct html *html)
+{
+	const struct trace *trace = html->export->trace;
+	const struct select *select = html->export->select;
+	int64_t end = trace->end_ns - trace->start_ns;
+
+	html->from_ns = select_from(select);
+	html->to_ns = select_to(select) < end ? select_to(select) : end;
+	if (html->to_ns < html->from_ns)
+		html->to_ns = html->from_ns;
+	html->plan = html_plan_make(NULL, html->to_ns - html->from_ns, 0, 0);
+}
+
+static void html_done(struct html *html)
+{
+	unsigned i;
+
+	profile_done(&html->profile);
+	html_texts_done(&html->texts);
+	html_tree_done(&html->tree);
+	pairs_done(&html->instant_texts);
+	for (i = 0; i < INSTANT_COLUMNS; i++)
+		html_column_done(&html->instants[i]);
+	for (i = 0; i < HEAP_COLUMNS; i++)
+		html_column_done(&html->heaps[i]);
+	free(html->known);
+	free(html->threads);
+}
+
+int export_html(const struct export *export, struct output *output, struct progress *progress)
+{
+	struct html html = {.export = export, .output = output, .progress = progress};
+	int error = make_table(&html);
+
+	choose_time(&html);
+	if (!error)
+		error = visit(&html, false);
+	if (!error && html.tree.failed)
+		error = -ENOMEM;
+	if (!error) {
+		html.plan = html_plan_make(&html.census, html.to_ns - html.from_ns, CALLS_MAX, SLIVERS_MAX);
+		html_page_begin(output);
+		error = visit(&html, true);
+	}
+	if (!error)
+		error = write_tables(&html);
+	if (!error)
+		error = write_meta(&html);
+	html_page_end(output);
+	html_done(&html);
+	return error;
+}

@@ -1,0 +1,50 @@
+/*
+ * html_tree.h - the tree of calls of all processes, for the flame graph of the HTML report: each stack of functions once,
+ * with the calls and the time spent in it.
+ *
+ * Used by export_html.c. A few bytes for each different stack, up to HTML_STACKS_MAX of them; what is called beyond
+ * that counts for its caller.
+ */
+#ifndef EVPROF_TOOLS_HTML_TREE_H
+#define EVPROF_TOOLS_HTML_TREE_H
+
+#include <stdint.h>
+
+#include "html_pack.h"
+#include "pairs.h"
+
+#define HTML_STACKS_MAX (UINT32_C(1) << 22)
+
+struct html_node {
+	uint32_t parent;   /* number of a node; that of a root is its own */
+	uint32_t function; /* of a root: whatever it was made with */
+	uint64_t calls;
+	uint64_t total_ns;
+};
+
+/* invariant: a parent has a smaller number than its children, and not less time */
+struct html_tree {
+	struct html_node *nodes;
+	uint32_t count;
+	uint32_t allocated;
+	struct pairs numbers; /* parent + 1 << 32 | function: number + 1 */
+	uint64_t too_many;    /* calls of stacks that found no place */
+	bool failed;	      /* memory ran out */
+};
+
+/* A new root, or the child of a node for a function. Where there is no place, the parent. */
+uint32_t html_tree_root(struct html_tree *tree, uint32_t function);
+uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t function);
+/* The call of that node, child of that parent, has ended. counted: it is a call, not one that was running already. */
+void html_tree_add(struct html_tree *tree, uint32_t node, uint32_t parent, uint64_t duration_ns, bool counted);
+
+enum { HTML_TREE_COLUMNS = 4 };
+
+/*
+ * The tree as columns: parent (distance, 0 for roots), function, calls, total. Of more than that many nodes, those with
+ * the least time are left out with what is beneath them. Returns the shortest time of a node that is in, 0 if all are.
+ */
+uint64_t html_tree_columns(const struct html_tree *tree, uint32_t nodes_max, struct html_column *columns);
+void html_tree_done(struct html_tree *tree);
+
+#endif
