@@ -267,10 +267,14 @@ static void pause_accepting(struct server *server)
 
 static void accept_all(struct server *server)
 {
+	struct pollfd poller = {.fd = server->source.fd, .events = POLLIN};
+
 	for (unsigned i = 0; i < SERVER_PEERS_MAX; i++) {
 		int error;
 		int fd;
 
+		if (poll(&poller, 1, 0) <= 0)
+			return;
 		/* For each that has been accepted and not read, too. */
 		if (!descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count)) {
 			pause_accepting(server);
