@@ -630,10 +630,10 @@ static bool successor_expected(const struct session *session)
 	return false;
 }
 
-void session_settle(struct session *session, uint64_t now_ns)
+void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
 	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
-		      child_is_slow(session, now_ns);
+		      child_is_slow(session, now_ns) || more_to_come;
 
 	check_unborn(session, now_ns);
 	if (!others && !child_expected(session, now_ns)) {

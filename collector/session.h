@@ -102,8 +102,11 @@ int session_hold(struct session *session, int fd);
 /* Reads from all rings. Processes that have ended become complete. */
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result);
 
-/* Answers those who wait, and finishes the session when nothing is left. Called with an empty backlog. */
-void session_settle(struct session *session, uint64_t now_ns);
+/*
+ * Answers those who wait, and finishes the session when nothing is left. Called with an empty backlog, or else more is
+ * to come.
+ */
+void session_settle(struct session *session, uint64_t now_ns, bool more_to_come);
 
 /* The collector ends: everything that is there goes into the file, and the file is finished. */
 void session_stop(struct session *session, uint64_t now_ns);
