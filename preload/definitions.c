@@ -331,7 +331,8 @@ static void learn_thread_name(struct object *code)
 	python.PyErr_Clear();
 }
 
-static uint32_t code_slow(struct object *code, struct object *globals)
+/* running: its frame is the current one. Of the frames below, nothing is looked at but the code. */
+static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
 	struct guard guard;
 	void *extra = NULL;
@@ -348,7 +349,7 @@ static uint32_t code_slow(struct object *code, struct object *globals)
 		if (value)
 			python.set_code_extra(code, python.code_extra_index, (void *)(uintptr_t)value);
 	}
-	if (value >> 32 & CODE_EPOCH_SPECIAL)
+	if (running && value >> 32 & CODE_EPOCH_SPECIAL)
 		learn_thread_name(code);
 	python.PyErr_Clear();
 	leave(&guard);
@@ -357,7 +358,7 @@ static uint32_t code_slow(struct object *code, struct object *globals)
 
 uint32_t definitions_code(struct object *code)
 {
-	return code_slow(code, python.PyEval_GetGlobals());
+	return code_slow(code, python.PyEval_GetGlobals(), true);
 }
 
 static const char *type_name(const void *type)
@@ -602,7 +603,7 @@ static uint32_t frame_value(struct object *frame)
 	uint32_t value = 0;
 
 	if (code) {
-		value = code_slow(code, globals);
+		value = code_slow(code, globals, false);
 		python.Py_DecRef(code);
 	}
 	if (globals)

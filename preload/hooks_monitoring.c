@@ -147,12 +147,14 @@ static bool has_passed_a_frame(struct object *exception)
  */
 static void record_exception(struct object *exception)
 {
-	struct writer *writer = writer_reserve(WIRE_EXCEPTION);
+	struct writer *writer = thread_self.writer;
 	uint32_t id;
 
-	if (!writer)
-		return;
+	/* First, so that what is passed over is not counted as lost either. */
 	if (writer->unwinding == exception && has_passed_a_frame(exception))
+		return;
+	writer = writer_reserve(WIRE_EXCEPTION);
+	if (!writer)
 		return;
 	writer->unwinding = NULL;
 	id = definitions_type(python_type(exception));

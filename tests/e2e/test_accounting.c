@@ -15,8 +15,8 @@
 #define THREADS 4
 #define DEPTH_MAX 64
 
-static const char *const kinds[] = {"call",	   "return", "unwind", "c_call",  "c_return",
-				    "c_exception", "malloc", "calloc", "realloc", "free"};
+static const char *const kinds[] = {"call",	 "return", "unwind", "c_call",	"c_return", "c_exception",
+				    "exception", "malloc", "calloc", "realloc", "free"};
 
 struct account {
 	struct outcome *outcome;
@@ -260,4 +260,16 @@ SCENARIO(accounting, memory, SUPPORTED)
 	struct account lossy = record(python, words, 30, lost);
 
 	expect(lossy.outcome, expect_sums(&whole, &lossy) > 1000, "much is lost");
+}
+
+/* The stack after a gap goes through the functions that name threads: what runs above them is not asked for the name. */
+SCENARIO(accounting, thread_names, SUPPORTED)
+{
+	static const char *const words[] = {"@other_self.py", "200000", NULL};
+	struct account lossy = record(python, words, 30, dropping);
+	const json_t *thread = thread_of(&lossy, lossy.tids[0]);
+	const char *name = json_string_value(json_object_get(thread, "name"));
+
+	expect(lossy.outcome, sum(thread, "lost") > 1000, "much is lost");
+	expect(lossy.outcome, name && strcmp(name, "its own") == 0, "the thread is called %s", name);
 }
