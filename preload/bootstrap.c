@@ -32,6 +32,7 @@
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
+static const char no_state; /* its address is that of no thread state */
 
 static void name_main_thread(void)
 {
@@ -61,6 +62,23 @@ static bool begin_recording(void)
 	return true;
 }
 
+/*
+ * A thread that enters another interpreter keeps the stack that it has: what runs there stands on it. Only frames that are
+ * running already, unseen, make it unknown. Where the place is free the function is put there without
+ * PyEval_SetProfile(), whose audit event the program could hear.
+ */
+static void set_profile(struct thread_state *state)
+{
+	uint32_t resync = thread_self.writer->resync;
+
+	if (!python.state_profile || python_field(state, python.state_profile) || !hooks_profile_set_new(state))
+		hooks_profile_set();
+	else if (thread_self.writer->slot)
+		thread_self.writer->resync = 1;
+	if (!python.PyEval_GetFrame())
+		thread_self.writer->resync = resync;
+}
+
 void bootstrap_thread(void)
 {
 	struct thread_state *state = python.current_thread_state();
@@ -71,11 +89,11 @@ void bootstrap_thread(void)
 		return;
 	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
 	thread_self.nesting++;
-	if (begin_recording() && calls_possible) {
+	if (begin_recording() && calls_possible && python_enter_interpreter()) {
 		if (python.monitoring)
 			done = hooks_monitoring_set() != -EAGAIN;
 		else
-			hooks_profile_set();
+			set_profile(state);
 	}
 	if (done)
 		thread_self.hooked_state = state;
@@ -125,6 +143,9 @@ static int audit(const char *event, struct object *arguments, void *data)
 		profile_changes();
 	if (event[0] == 'i' && verified && !strcmp(event, "import"))
 		neighbours_look();
+	/* The next interpreter's thread state may stand where this one's stands. Nothing more is set in this one. */
+	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
+		thread_self.hooked_state = &no_state;
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
 	return 0;

@@ -398,6 +398,7 @@ static struct object *monitoring_of_interpreter(void)
 
 int hooks_monitoring_set(void)
 {
+	static bool said;
 	struct object *monitoring = monitoring_of_interpreter();
 	int r;
 
@@ -407,6 +408,9 @@ int hooks_monitoring_set(void)
 		return 0;
 	neighbours_wrap_monitoring(monitoring);
 	r = set_in_interpreter(monitoring, -1);
+	if (r && said)
+		return r; /* for another thread or interpreter */
+	said = r != 0;
 	if (r == -EBUSY)
 		log_line(LOG_WARNING, "other tools hold all ids of sys.monitoring; calls are not recorded");
 	else if (r)

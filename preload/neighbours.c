@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "hooks.h"
+#include "process.h"
 #include "writer.h"
 
 /* pystate.h: PyTrace_* */
@@ -46,19 +47,21 @@ static python_profile program_profile; /* sysmodule.c's, which calls the program
 
 static c_function real_setprofile, real_setprofile_all, real_enable, real_disable, real_stop;
 
-/* Leads a method to another function, once; *real is the one that it led to. */
+/* Leads a method to another function, once; *real is the one that it led to. Interpreters may come at the same time. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
 {
 	void *ours = (void *)wrapper;
 	struct iovec from = {.iov_base = &ours, .iov_len = sizeof(ours)};
 	struct iovec to = {.iov_base = (void *)&method->function, .iov_len = sizeof(ours)};
 
-	if (*real)
-		return;
-	*real = (c_function)method->function;
-	/* A read-only page is an error for the kernel, not a signal. */
-	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != sizeof(ours))
-		*real = NULL;
+	process_lock();
+	if (!*real) {
+		*real = (c_function)method->function;
+		/* A read-only page is an error for the kernel, not a signal. */
+		if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != sizeof(ours))
+			*real = NULL;
+	}
+	process_unlock();
 }
 
 static struct python_method *method_of(struct object *function)
