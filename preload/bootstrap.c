@@ -32,7 +32,8 @@
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
-static const char no_state; /* its address is that of no thread state */
+static _Atomic int state_key = -1; /* where threads keep their states; -1: not seen yet */
+static const char no_state;	   /* its address is that of no thread state */
 
 static void name_main_thread(void)
 {
@@ -109,12 +110,28 @@ static int pending(void *data)
 	return 0;
 }
 
-void bootstrap_new_state(const void *value)
+bool bootstrap_may_be_state(pthread_key_t key)
 {
-	struct thread_state *state = python.PyGILState_GetThisThreadState();
+	int known = atomic_load_explicit(&state_key, memory_order_relaxed);
 
-	if (!calls_possible || state != value || thread_self.entered)
+	return known < 0 || known == (int)key;
+}
+
+void bootstrap_new_state(pthread_key_t key, const void *value)
+{
+	struct thread_state *state;
+
+	if (!calls_possible || thread_self.entered)
 		return;
+	if (!value) {
+		if (atomic_load(&state_key) >= 0)
+			thread_self.hooked_state = NULL;
+		return;
+	}
+	state = python.PyGILState_GetThisThreadState();
+	if (state != value || state == thread_self.hooked_state)
+		return;
+	atomic_store(&state_key, (int)key);
 	if (hooks_profile_set_new(state))
 		thread_self.hooked_state = state;
 }

@@ -157,3 +157,18 @@ SCENARIO_RANGE(interpreters, own_of_3_12, 12, 12)
 	expect(outcome, stderr_evprof_lines(outcome) == 2, "once");
 	json_decref(expect_whole(outcome, "/known.py", 0));
 }
+
+/* ---- threads of C code ------------------------------------------------------------------------------------------- */
+
+/* They leave Python and come again, each time with a thread state that may stand where the one before stood. */
+SCENARIO(control_flow, entering, SUPPORTED)
+{
+	struct outcome *built, *outcome;
+
+	python_needs(python, "ctypes");
+	built = run(.args = {"cc", "-shared", "-fPIC", "-o", "entering.so", "@entering.c", "-lpthread"});
+	expect(built, built->status == 0, "the library is built");
+	outcome = run(.python = python, .args = {"@entering.py", text("%s/entering.so", built->directory)});
+	expect(outcome, outcome->status == 0, "its threads run Python code");
+	json_decref(expect_whole(outcome, "/known.py", 4 * 100 * 5));
+}
