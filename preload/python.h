@@ -96,6 +96,8 @@ struct python_method {
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(struct object *, PyObject_Vectorcall,                                                                        \
+	  (struct object *, struct object *const *, size_t, struct object *names))                                     \
 	X(void *, PyInterpreterState_Main, (void))                                                                     \
 	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
 	X(int, _PyInterpreterState_HasFeature, (void *interpreter, unsigned long feature))                             \

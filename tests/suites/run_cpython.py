@@ -74,7 +74,7 @@ def without_known(bare, profiled, minor):
 
 def run_module(command, module, preload, options):
     # No resources (network, large files, long ones): regrtest's default. A test of a package has its whole name.
-    arguments = ["-m", "test", "--timeout", str(options.timeout), "--junit-xml", "@JUNIT",
+    arguments = ["-m", "test", "-W", "--timeout", str(options.timeout), "--junit-xml", "@JUNIT",
                  "test." + module if "." in module else module]
     return suites.run_once(command + arguments, preload, options.timeout + 30, options.events)
 
