@@ -1,7 +1,9 @@
 /*
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
- * Runs inside hooks with the GIL held. It asks Python for attributes that are plain C slots, never for one that a class of
+ * Runs inside hooks with the GIL held; from 3.13 on there may be several GILs (interpreters of their own), so that only
+ * the process's lock guards what is shared: giving an id, writing its definition, the table of functions. Code objects
+ * belong to one interpreter. It asks Python for attributes that are plain C slots, never for one that a class of
  * the program could answer for, and makes no object that the garbage collector tracks, so that no code of the program
  * runs in here; thread_self.nesting keeps the little memory
  * that it does take out of the trace.
@@ -443,17 +445,27 @@ static uint64_t recall(const void *key)
 	return entry && atomic_load_explicit(&entry->key, memory_order_acquire) == key ? entry->value : 0;
 }
 
-/* A key without a place takes that of another, whose function is then defined once more when next called. */
+/*
+ * A key without a place takes that of another, whose function is then defined once more when next called; unless somebody
+ * may be reading the other at this moment. Then it has none, and is defined once more itself.
+ */
 static void insert(const void *key, uint64_t value)
 {
 	struct function_entry *entry = find_entry(key);
 
+	if (!entry && python.parallel)
+		return;
 	if (!entry)
 		entry = definitions_place(key);
 	entry->value = value;
 	/* Release: pairs with the acquire of readers; they use the value only after they saw the key. */
 	atomic_store_explicit(&entry->key, key, memory_order_release);
 }
+
+/* With one's shift and the other's base a reader meets another entry, whose key is not the one that it looks for. */
+_Static_assert(offsetof(struct process, large_functions) ==
+		   offsetof(struct process, small_functions) + sizeof(((struct process *)0)->small_functions),
+	       "a place beyond the small table is in the large one");
 
 /* The small table is half full: its entries go to the large one. Readers that still have the small one find less there. */
 static void grow_table(void)
