@@ -97,6 +97,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.packer = trace_packer_new(),
 					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
 					.output_dir = config->output_dir,
+					.formats = config->formats,
 					.output_template = config->output};
 	return tools->events && tools->packer && tools->definitions ? 0 : -ENOMEM;
 }
