@@ -79,6 +79,10 @@ static void expect_told(const struct outcome *outcome, const struct cause *cause
 		       "%s: the signal of process %zu is %lld", what, i, (long long)json_integer_value(number));
 	}
 	expect(told, strstr(told->out, cause->told), "%s: info says %s", what, cause->told);
+	if (strcmp(cause->how, "killed") == 0) {
+		told = tool("report", "-n", "1", outcome->trace);
+		expect(told, strstr(told->err, cause->told), "%s: report says %s", what, cause->told);
+	}
 	json_decref(info);
 }
 
