@@ -13,12 +13,12 @@
 
 static void expect_stacks(const struct python *python, const char *package, const char *part)
 {
-	const char *path;
+	const char *path, *wanted = getenv("EVPROF_TEST_GREENLETS");
 	struct outcome *bare, *outcome;
 	json_t *report;
 	char *lines;
 
-	if (!getenv("EVPROF_TEST_GREENLETS"))
+	if (!wanted || !*wanted)
 		cr_skip_test("greenlets have no stacks of their own yet; EVPROF_TEST_GREENLETS=1 runs it");
 	path = package_variable(python, package);
 	bare = run(.python = python, .how = JOB_BARE, .args = {"@greenlets.py", part}, .env = {path});
