@@ -158,12 +158,24 @@ static void profile_changes(void)
 	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
 }
 
+static int audit(const char *event, struct object *arguments, void *data);
+
+/*
+ * The last audit event of this runtime. Should the program initialize another (Py_Initialize after Py_Finalize), no event of it
+ * comes here: of its calls none is recorded, rather than those of some threads.
+ */
+static void runtime_ends(void *data)
+{
+	calls_possible = false;
+	hooks_memory_expect_audit_entry((const void *)audit, data);
+}
+
 static int audit(const char *event, struct object *arguments, void *data)
 {
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
-		hooks_memory_expect_audit_entry((const void *)audit, data);
+		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
 	if (event[0] == 'i' && verified && !strcmp(event, "import")) {

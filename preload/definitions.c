@@ -333,6 +333,28 @@ static void learn_thread_name(struct object *code)
 	python.PyErr_Clear();
 }
 
+/*
+ * Python makes room for the values of all tools at once, and calls the free function of each when the code object dies, also
+ * of those that gave no value. So the room is made here, for values up to evprof's only. Later tools enlarge it.
+ */
+static void set_extra(struct object *code, uint64_t value)
+{
+	struct code_extra **place = (struct code_extra **)((char *)code + python.code_extra), *extra;
+	size_t count = (size_t)python.code_extra_index + 1;
+
+	if (!python.code_extra || *place) {
+		python.set_code_extra(code, python.code_extra_index, (void *)(uintptr_t)value);
+		return;
+	}
+	extra = python.PyMem_Malloc(sizeof(*extra) + count * sizeof(extra->values[0]));
+	if (!extra)
+		return;
+	memset(extra->values, 0, count * sizeof(extra->values[0]));
+	extra->size = (ssize_t)count;
+	extra->values[count - 1] = value;
+	*place = extra;
+}
+
 /* running: its frame is the current one. Of the frames below, nothing is looked at but the code. */
 static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
@@ -349,7 +371,7 @@ static uint32_t code_slow(struct object *code, struct object *globals, bool runn
 	if ((value >> 32 & (CODE_EPOCH_MAX - 1)) != code_epoch) {
 		value = define_code(code, globals);
 		if (value)
-			python.set_code_extra(code, python.code_extra_index, (void *)(uintptr_t)value);
+			set_extra(code, value);
 	}
 	if (running && value >> 32 & CODE_EPOCH_SPECIAL)
 		learn_thread_name(code);

@@ -21,7 +21,7 @@
 /* In a code object's extra: code_epoch << 32 | flags | id. Codes that need a look at each call have this bit, too. */
 #define CODE_EPOCH_SPECIAL (1u << 31)
 
-struct code_extra {
+struct code_extra { /* codeobject.c's: how many values there are, and they */
 	ssize_t size;
 	uint64_t values[];
 };

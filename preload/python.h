@@ -86,6 +86,7 @@ struct python_method {
 	X(void, PyErr_Fetch, (struct object **, struct object **, struct object **))                                   \
 	X(void, PyErr_Restore, (struct object *, struct object *, struct object *))                                    \
 	X(void, PyErr_Clear, (void))                                                                                   \
+	X(void *, PyMem_Malloc, (size_t))                                                                              \
 	X(void, PyMem_GetAllocator, (int domain, struct python_allocator *))                                           \
 	X(void, PyMem_SetAllocator, (int domain, struct python_allocator *))                                           \
 	X(struct object *, PySys_GetObject, (const char *))                                                            \

@@ -122,6 +122,14 @@ SCENARIO(neighbours, monitoring_all, SUPPORTED)
 	       "the line says that the ids are taken");
 }
 
+/* ---- code objects ------------------------------------------------------------------------------------------------ */
+
+SCENARIO(neighbours, code_extra, SUPPORTED)
+{
+	python_needs(python, "ctypes");
+	expect_as_bare(python, "code_extra", NULL, 50, true);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 NEIGHBOUR(tracemalloc_between, 500)

@@ -55,6 +55,7 @@ def run_once(command, preload, timeout, events, junit_name=None, read=None, envi
     junit = os.path.join(folder, junit_name or "results.xml")
     variables = dict(os.environ, TMPDIR=folder, **(environment or {}))
     variables.pop("LD_PRELOAD", None)
+    variables.pop("EVPROF_BUILD", None)  # for us; evprof knows no such variable
     if preload:
         variables["LD_PRELOAD"] = os.path.abspath(os.path.join(BUILD, "libevprof.so"))
         variables["EVPROF_OUTPUT"] = os.path.join(folder, "trace.evp")

@@ -526,6 +526,32 @@ def audited():
     print("\n".join(heard))
 
 
+def code_extra():
+    """A tool keeps something at code objects, as debuggers and compilers do: its free function gets its own only."""
+    import ctypes
+
+    def function(name):
+        names = ("PyUnstable_" + name, "_Py" + name)
+        return next(getattr(ctypes.pythonapi, one) for one in names if hasattr(ctypes.pythonapi, one))
+
+    global free  # code objects may outlive this function
+    freed = []
+    free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(freed.append)
+    request, put = function("Eval_RequestCodeExtraIndex"), function("Code_SetExtra")
+    put.argtypes = (ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p)
+    index = request(free)
+    for i in range(50):
+        names = {"known": known}
+        exec("def made():\n    known.work(1)", names)
+        if i % 10 == 0:
+            put(names["made"].__code__, index, 1000 + i)
+        names["made"]()
+        if i % 10 == 5:
+            put(names["made"].__code__, index, 1000 + i)
+        names.clear()
+    print(freed)
+
+
 def coverage_tool():
     import io
 
