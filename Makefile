@@ -68,6 +68,7 @@ unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))
 e2e_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c)))
+stress_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/stress/stress_%,$(wildcard tests/stress/*.c)))
 stress_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/stress_*.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
@@ -182,8 +183,10 @@ $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
 
-$(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(preload_objects)
-	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries)
+# Without what stands in front of functions of the C library: the sanitizer does that itself.
+$(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(stress_helpers) \
+		$(filter-out %/interpose.o,$(preload_objects)) $(B)/libcollector.a
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(collector_libraries)
 
 $(B)/tests/stress/stress_%: $(B)/tests/stress/stress_%.o $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
