@@ -4,7 +4,7 @@
 #   make demo            install what is missing, build, profile a program, print the report
 #   make test            install what is missing, build, check the rules, run unit and end-to-end tests
 #   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
-#   make bench | fuzz | stress | lint | format | check-rules | coverage | clean
+#   make bench | fuzz | stress | model | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #
 # Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang.
@@ -220,6 +220,8 @@ check-all:
 	@$(MAKE) --no-print-directory lint
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory ASAN=1 run-tests
+	@$(MAKE) --no-print-directory model
+	@$(MAKE) --no-print-directory stress
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
 
@@ -239,7 +241,7 @@ coverage:
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------
 
-.PHONY: fuzz fuzz-run bench stress
+.PHONY: fuzz fuzz-run bench stress model
 fuzz:
 	@$(MAKE) --no-print-directory FUZZ=1 CC='$(CLANG)' fuzz-run
 
@@ -252,6 +254,10 @@ stress: $(stress_programs)
 	@for program in $(stress_programs); do \
 		echo "$$program"; timeout '$(TEST_TIMEOUT)' "$$program" || exit 1; \
 	done
+
+# The protocol of the shared memory, every interleaving of small cases; skipped where spin is missing.
+model:
+	@CC='$(CC)' sh tests/model/run.sh
 
 bench: all
 	@EVPROF_BUILD='$(abspath $(B))' tests/bench/run

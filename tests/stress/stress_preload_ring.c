@@ -36,7 +36,7 @@ struct phase {
 };
 
 /* What all producers did. */
-static _Atomic uint64_t written, lost, lives, unslotted, while_stopped;
+static _Atomic uint64_t written, lost, lives, unslotted, while_stopped, kept;
 static _Atomic bool enough, producers_gone;
 static _Atomic uint64_t bases;
 static _Atomic uint64_t stops; /* odd: recording was stopped, and that call has returned */
@@ -92,7 +92,7 @@ static int set_up(const struct phase *phase)
 						.slot_count = SLOTS};
 	atomic_store(&process->header->collector_pid, getpid());
 	atomic_store(&process->status, PROCESS_JOINED);
-	written = lost = lives = unslotted = while_stopped = stops = 0;
+	written = lost = lives = unslotted = while_stopped = kept = stops = 0;
 	enough = producers_gone = false;
 	return memfd;
 }
@@ -127,8 +127,7 @@ static int put_number(uint64_t number)
 	else if (number % 4 < 2)
 		writer_put(writer, wire_head(WIRE_CALL, low));
 	else
-		writer_put_extra(writer, wire_memory_head(WIRE_REALLOC, 0, 64), address,
-				 ~number & STRESS_ADDRESS_MASK);
+		writer_put_extra(writer, wire_memory_head(WIRE_REALLOC, 0, 64), address, ~number & STRESS_ADDRESS_MASK);
 	return 1;
 }
 
@@ -207,6 +206,10 @@ static void *collector(void *argument)
 		consumer_round(false);
 		nap(phase->pause_us);
 	}
+	/* All threads have ended, so one more round gives all slots back, and the last finds nothing. */
+	consumer_round(false);
+	for (unsigned i = 0; i < SLOTS; i++)
+		kept += atomic_load(&process->slots[i].state) != RING_SLOT_FREE;
 	consumer_round(true);
 	return NULL;
 }
@@ -246,12 +249,14 @@ static int judge(const struct phase *phase, const struct consumer_counts *counts
 	wrong += compare("lives read", counts->threads, lives);
 	wrong += compare("lives ended", counts->ended, lives);
 	wrong += compare("written while stopped", while_stopped, 0);
+	wrong += compare("slots kept by threads that have ended", kept, 0);
 	/* What the phase is for must have happened. */
 	wrong += compare("something was lost", lost > 0, phase->wait_ms == 0);
 	wrong += compare("slots were used again", lives > 2 * SLOTS, 1);
 	printf("  %s: %llu events, %llu lost, %llu lives, %llu definitions, %llu rounds: %s\n", phase->name,
-	       (unsigned long long)counts->events, (unsigned long long)counts->lost, (unsigned long long)counts->threads,
-	       (unsigned long long)counts->definitions, (unsigned long long)counts->rounds, wrong ? "WRONG" : "right");
+	       (unsigned long long)counts->events, (unsigned long long)counts->lost,
+	       (unsigned long long)counts->threads, (unsigned long long)counts->definitions,
+	       (unsigned long long)counts->rounds, wrong ? "WRONG" : "right");
 	return wrong;
 }
 
