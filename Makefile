@@ -4,7 +4,7 @@
 #   make demo            install what is missing, build, profile a program, print the report
 #   make test            install what is missing, build, check the rules, run unit and end-to-end tests
 #   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
-#   make bench | fuzz | stress | lint | format | check-rules | coverage | clean
+#   make bench | fuzz | stress | model | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #
 # Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang.
@@ -68,6 +68,7 @@ unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))
 e2e_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/e2e/test_%,$(wildcard tests/e2e/*.c)))
+stress_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/stress/stress_%,$(wildcard tests/stress/*.c)))
 stress_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/stress_*.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
@@ -182,8 +183,10 @@ $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
 
-$(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(preload_objects)
-	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries)
+# Without what stands in front of functions of the C library: the sanitizer does that itself.
+$(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(stress_helpers) \
+		$(filter-out %/interpose.o,$(preload_objects)) $(B)/libcollector.a
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(collector_libraries)
 
 $(B)/tests/stress/stress_%: $(B)/tests/stress/stress_%.o $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -217,6 +220,8 @@ check-all:
 	@$(MAKE) --no-print-directory lint
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory ASAN=1 run-tests
+	@$(MAKE) --no-print-directory model
+	@$(MAKE) --no-print-directory stress
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
 
@@ -236,7 +241,7 @@ coverage:
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------
 
-.PHONY: fuzz fuzz-run bench stress
+.PHONY: fuzz fuzz-run bench stress model
 fuzz:
 	@$(MAKE) --no-print-directory FUZZ=1 CC='$(CLANG)' fuzz-run
 
@@ -249,6 +254,10 @@ stress: $(stress_programs)
 	@for program in $(stress_programs); do \
 		echo "$$program"; timeout '$(TEST_TIMEOUT)' "$$program" || exit 1; \
 	done
+
+# The protocol of the shared memory, every interleaving of small cases; skipped where spin is missing.
+model:
+	@CC='$(CC)' sh tests/model/run.sh
 
 bench: all
 	@EVPROF_BUILD='$(abspath $(B))' tests/bench/run

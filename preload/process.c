@@ -450,10 +450,8 @@ void process_set_status(uint32_t status)
 {
 	/* Status first, then the room: a thread that gives itself room in between looks at the status afterwards. */
 	atomic_store(&process->status, status);
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++) {
-		__atomic_store_n(&process->writers[i].limit, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&process->writers[i].room, 0, __ATOMIC_RELAXED);
-	}
+	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+		writer_set_room(&process->writers[i], 0, 0);
 }
 
 void process_finish(int status)

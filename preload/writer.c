@@ -81,6 +81,21 @@ static void populate(struct writer *writer)
 	madvise(writer->words, bytes < POPULATE_BYTES ? bytes : POPULATE_BYTES, MADV_POPULATE_WRITE);
 }
 
+/* Field by field: another thread may take the room (process_set_status) at the same time. */
+static void clear_writer(struct writer *writer, struct ring_slot *slot)
+{
+	writer_set_room(writer, 0, 0);
+	writer->words = (uint64_t *)(process->base + slot->data_offset);
+	writer->mask = slot->data_words - 1;
+	writer->head = 0;
+	writer->last_ticks = slot->start_ticks;
+	writer->slot = slot;
+	writer->gap = 0;
+	writer->resync = 0;
+	writer->throwing = 0;
+	writer->unwinding = NULL;
+}
+
 /* Gives the calling thread a ring. NULL: there is none left. */
 static struct writer *begin_thread(void)
 {
@@ -97,10 +112,7 @@ static struct writer *begin_thread(void)
 	writer = &process->writers[slot - process->slots];
 	slot->tid = (uint32_t)syscall(SYS_gettid);
 	slot->start_ticks = clock_now();
-	*writer = (struct writer){.words = (uint64_t *)(process->base + slot->data_offset),
-				  .mask = slot->data_words - 1,
-				  .last_ticks = slot->start_ticks,
-				  .slot = slot};
+	clear_writer(writer, slot);
 	if (slot == process->slots)
 		populate(writer);
 	/* Release: the collector may read tid and start once it sees LIVE. */
@@ -135,7 +147,7 @@ void writer_lose(struct writer *writer, unsigned kind)
 	/* One writer: no read-modify-write needed. */
 	atomic_store_explicit(lost, atomic_load_explicit(lost, memory_order_relaxed) + 1, memory_order_relaxed);
 	writer->gap++;
-	writer->limit = writer->room = 0;
+	writer_set_room(writer, 0, 0);
 }
 
 /* Marks what was lost, now that there is room. The call stack follows where it can be read. */
@@ -178,11 +190,11 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		room = REJOIN_EVERY_WORDS;
 	if (unlikely(greenlets_expected) && !thread_self.greenlets)
 		room = 1; /* the next event looks again */
-	writer->room = writer->resync ? 0 : writer->head + room;
-	/* Against evprof_stop() in another thread, which sets the status first and the limits then. */
+	room = writer->resync ? 0 : writer->head + room;
+	writer_set_room(writer, room, writer_fast && !thread_self.unsettled ? room : 0);
+	/* Against evprof_stop() in another thread, which sets the status first and takes the room then. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
-		writer->room = 0;
-	writer->limit = writer_fast && !thread_self.unsettled ? writer->room : 0;
+		writer_set_room(writer, 0, 0);
 	return writer;
 }
 
@@ -226,13 +238,22 @@ void writer_put_time(struct writer *writer, uint64_t now)
 void writer_end_thread(void)
 {
 	struct writer *writer = thread_self.writer;
+	struct ring_slot *slot = writer->slot;
+	int recording;
 
 	thread_self.writer = &writer_ended;
-	if (!writer->slot || !process_recording())
+	if (!slot)
 		return;
-	if (room_of(writer) > WRITER_SPARE_WORDS)
+	recording = process_recording();
+	/* A slot is given back while recording is stopped, too; its end is then not told. */
+	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
+		return;
+	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
-	/* Release: all words of the ring are there before the slot is seen to have ended. */
-	atomic_store_explicit(&writer->slot->state, RING_SLOT_ENDED, memory_order_release);
 	writer->slot = NULL;
+	/*
+	 * Release: all words of the ring are there before the slot is seen to have ended. Last: from here on slot and
+	 * writer may be another thread's.
+	 */
+	atomic_store_explicit(&slot->state, RING_SLOT_ENDED, memory_order_release);
 }

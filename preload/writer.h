@@ -31,7 +31,7 @@ struct writer {
 	uint64_t mask;
 	uint64_t head;
 	uint64_t limit; /* of the fast path: room, or 0 to force the slow path */
-	uint64_t room;
+	uint64_t room;	/* both are taken back by other threads (process_set_status) */
 	uint64_t last_ticks;
 	struct ring_slot *slot;
 	uint64_t gap;	       /* events lost since the last one written */
@@ -67,11 +67,21 @@ void writer_end_thread(void);
 /* Counts one event as lost; the gap is marked before the next event that can be written. */
 void writer_lose(struct writer *writer, unsigned kind) __attribute__((cold, noinline));
 
+/*
+ * Sequentially consistent, as the status is: a thread that gives itself room looks at the status afterwards, one that
+ * sets the status takes the room afterwards, and one of the two sees the other.
+ */
+static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_t limit)
+{
+	__atomic_store_n(&writer->room, room, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&writer->limit, limit, __ATOMIC_SEQ_CST);
+}
+
 static inline struct writer *writer_reserve(unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 
-	if (unlikely(writer->head >= writer->room))
+	if (unlikely(writer->head >= __atomic_load_n(&writer->room, __ATOMIC_RELAXED)))
 		return writer_refill(kind);
 	return writer;
 }
@@ -137,7 +147,7 @@ static inline void prefetch_for_write(const void *place)
 
 static inline int writer_has_room(const struct writer *writer)
 {
-	return likely(writer->head < writer->limit);
+	return likely(writer->head < __atomic_load_n(&writer->limit, __ATOMIC_RELAXED));
 }
 
 /* 0: 32 bits of ticks do not do, nothing was written. */
