@@ -81,7 +81,8 @@ static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, 
 
 	if (!value)
 		return record_code(kind, code);
-	put_code(writer, wire_head(kind, DEFINITION_ID(value)), value);
+	if (kind <= WIRE_THROW || !writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
+		put_code(writer, wire_head(kind, DEFINITION_ID(value)), value);
 	return python.none;
 }
 

@@ -113,14 +113,6 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 	ring_publish(writer->slot, at);
 }
 
-/* A call, resume or throw that is the step of a task. One time for both events. */
-static inline void writer_put_step(struct writer *writer, uint32_t head, const void *task)
-{
-	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), (uintptr_t)task, 0);
-	writer->words[writer->head & writer->mask] = head;
-	ring_publish(writer->slot, ++writer->head);
-}
-
 /*
  * The fast path of the hooks. They ask for room, find the id by loads alone and put the word; whenever something is out
  * of the ordinary they leave everything to a function that goes the long way. A writer has room here only where the
@@ -142,6 +134,15 @@ static inline void prefetch_for_write(const void *place)
 #else
 	__builtin_prefetch(place, 1, 3);
 #endif
+}
+
+/* A call, resume or throw that is the step of a task. One time for both events. */
+static inline void writer_put_step(struct writer *writer, uint32_t head, const void *task)
+{
+	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), (uintptr_t)task, 0);
+	writer->words[writer->head & writer->mask] = head;
+	prefetch_for_write(&writer->words[(writer->head + WRITER_AHEAD_WORDS) & writer->mask]);
+	ring_publish(writer->slot, ++writer->head);
 }
 
 static inline int writer_has_room(const struct writer *writer)
