@@ -26,7 +26,7 @@
 
 /*
  * How often the stack is repeated, for readers that begin in the middle. The depth counts, so that deep recursion costs
- * no more of the time than a shallow stack does (docs/performance.md).
+ * no more of the time than a shallow stack does (docs/design.md, Windows).
  */
 #define STACK_EVERY_WORDS (UINT64_C(1) << 20)
 #define STACK_WORDS_A_FRAME 4096

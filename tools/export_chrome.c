@@ -89,17 +89,23 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 	return fragment->bytes ? 0 : -ENOMEM;
 }
 
-/* A task's own row: its steps, with the name of its outermost coroutine. */
-static void put_step(struct chrome *chrome, const struct visit *visit, const struct visit_frame *frame, char phase)
+/* A task's own row: viewers make one for each id, or for each name. */
+static void put_step(struct chrome *chrome, struct visit *visit, const struct visit_frame *frame, char phase)
 {
-	const struct fragment *fragment = &chrome->functions[frame->key];
+	char *name = label_display(visit_definition(visit, frame->key), false, frame->key / 2);
 
+	if (!name) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
 	begin_event(chrome);
 	output_format(chrome->output, "{\"ph\":\"%c\"", phase);
 	put_time(chrome);
-	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\"", visit->thread->number, frame->task);
-	output_put(chrome->output, fragment->bytes, fragment->length);
-	output_char(chrome->output, '}');
+	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\",\"name\":\"task ", visit->thread->number,
+		      frame->task);
+	output_json(chrome->output, text_of(name));
+	output_format(chrome->output, " #%u\"}", frame->task);
+	free(name);
 }
 
 static void chrome_push(void *owner, struct visit *visit, struct visit_frame *frame)

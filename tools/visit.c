@@ -387,6 +387,7 @@ static size_t look_back(struct visit *visit, struct running *running, size_t fir
 		trace_stream_open(&stream, visit->trace, visit->thread);
 		trace_stream_skip(&stream, --place);
 		found = !trace_stream_next(&stream, &events) || tells_stack(running, &events, place == 0);
+		running->opening &= stream.next <= first; /* it may be a later one, after damage */
 		trace_stream_close(&stream);
 		read += visit->thread->places[place].events;
 	}
