@@ -51,8 +51,8 @@ static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[W
 /* Kinds that the loop in events_split need not look at twice: one word, nothing but a delta. */
 #define PLAIN_KINDS                                                                                                    \
 	(~(1u << WIRE_NONE | 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_REALLOC | 1u << WIRE_FREE |            \
-	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_SWITCH) &                                                     \
-	 ((1u << WIRE_KINDS) - 1))
+	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_SWITCH | 1u << WIRE_TASK) &                                   \
+	 (uint32_t)((UINT64_C(1) << WIRE_KINDS) - 1))
 
 void events_split(struct events_buffer *buffer, size_t count, uint64_t start_ticks, struct events *result)
 {

@@ -22,6 +22,7 @@
 
 /* code.h: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
 #define CODE_GENERATOR_FLAGS (0x20 | 0x80 | 0x200)
+#define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
 
 /* The exception that may be set while a hook runs is put aside. */
 struct guard {
@@ -244,7 +245,9 @@ static uint64_t define_code(struct object *code, struct object *globals)
 		epoch |= CODE_EPOCH_HIDDEN;
 	} else if (value && generator) {
 		value |= CODE_IS_GENERATOR;
-		if (!python.monitoring)
+		if (flags & CODE_COROUTINE_FLAGS && python_knows_frames())
+			value |= CODE_IS_COROUTINE;
+		if (!python.monitoring || value & CODE_IS_COROUTINE)
 			epoch |= CODE_EPOCH_GENERATOR;
 	}
 	if (value && names_threads(code, strings))
@@ -667,11 +670,11 @@ static struct object *next_frame(struct object *frame)
 	return back;
 }
 
-void definitions_put_stack(struct writer *writer, unsigned kind)
+uint64_t definitions_put_stack(struct writer *writer, unsigned kind, bool known)
 {
 	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
 	uint64_t room = (writer->mask + 1 - (writer->head - ring_tail(writer->slot))) / 2;
-	uint64_t depth = 0, at, end;
+	uint64_t depth = 0, at, end, result;
 	struct object *frame;
 	struct guard guard;
 
@@ -680,11 +683,14 @@ void definitions_put_stack(struct writer *writer, unsigned kind)
 		depth += !choose_any || !(frame_value(frame) & DEFINITION_HIDDEN);
 	/* A stack deeper than half the ring is cut at its outer end: returns come at the inner one. */
 	depth = depth < room ? depth : room;
-	writer_put(writer, wire_head(WIRE_STACK, (uint32_t)depth));
+	result = depth;
+	if (!known)
+		writer_put(writer, wire_head(WIRE_STACK, (uint32_t)depth));
 	at = writer->head;
 	end = at + depth;
 	for (frame = top_frame(skip_top); frame && depth; frame = next_frame(frame)) {
-		uint32_t value = frame_value(frame), head = wire_head(WIRE_FRAME, DEFINITION_ID(value));
+		uint32_t value = frame_value(frame),
+			 head = wire_head(known ? WIRE_OPEN : WIRE_FRAME, DEFINITION_ID(value));
 
 		if (!(value & DEFINITION_HIDDEN))
 			writer->words[(at + --depth) & writer->mask] = wire_word(head, 0);
@@ -694,4 +700,5 @@ void definitions_put_stack(struct writer *writer, unsigned kind)
 	if (frame)
 		python.Py_DecRef(frame);
 	leave(&guard);
+	return result;
 }

@@ -13,7 +13,8 @@
 
 #define DEFINITION_ID(value) ((value)&WIRE_ARG_MAX)
 #define CODE_IS_GENERATOR (1u << 27)
-#define CODE_EPOCH_GENERATOR (1u << 30) /* until 3.11: hooks_profile.c looks closer at these */
+#define CODE_IS_COROUTINE (1u << 29)	/* or an asynchronous generator: its steps may be a task's (writer.h) */
+#define CODE_EPOCH_GENERATOR (1u << 30) /* the hooks look closer: generators until 3.11, then coroutines only */
 #define FUNCTION_THROWS (1u << 27)	/* generator.throw() or close(): the next resume is a throw */
 #define DEFINITION_HIDDEN (1u << 28)	/* not to be recorded (choose.h); the id is 0 */
 #define CODE_EPOCH_HIDDEN (1u << 29)	/* likewise */
@@ -78,7 +79,10 @@ void definitions_calibration(const char *costs);
 /* Tells the name of the thread with this kernel id. */
 void definitions_thread_name(uint32_t tid, struct object *name);
 
-/* Writes the Python stack of this thread, without the top frame if kind is about to push it. */
-void definitions_put_stack(struct writer *writer, unsigned kind);
+/*
+ * Writes the Python stack of this thread, without the top frame if kind is about to push it: as WIRE_STACK, or, if a reader
+ * knows it already, as WIRE_OPEN. Returns how deep it is.
+ */
+uint64_t definitions_put_stack(struct writer *writer, unsigned kind, bool known);
 
 #endif

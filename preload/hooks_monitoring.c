@@ -46,6 +46,21 @@ static inline bool is_code(const struct object *code)
 	return likely(python_type(code) == python.code_type);
 }
 
+/* With the task that takes the step, if a coroutine begins or goes on that no other one awaits. */
+static void put_code(struct writer *writer, uint32_t head, uint32_t value)
+{
+	const void *frame;
+
+	if (value & CODE_IS_COROUTINE && wire_head_kind(head) <= WIRE_THROW) {
+		frame = python_running_frame();
+		if (frame && !python_is_awaited(frame)) {
+			writer_put_step(writer, head, frame);
+			return;
+		}
+	}
+	writer_put(writer, head);
+}
+
 /* Returns what the callback is to return: a function that is not recorded need not be told of again. */
 static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
 {
@@ -58,9 +73,23 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 	if (value & DEFINITION_HIDDEN)
 		return disable;
 	if (value)
-		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+		put_code(writer, wire_head(kind, DEFINITION_ID(value)), value);
 	else
 		writer_lose(writer, kind);
+	return python.none;
+}
+
+/* What is no plain function: a coroutine, unless it is new. */
+static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, struct object *code)
+{
+	struct writer *writer = thread_self.writer;
+	uint32_t value =
+	    writer_has_room(writer) && is_code(code) ? definitions_code_flagged(code, CODE_EPOCH_GENERATOR) : 0;
+
+	if (!value)
+		return record_code(kind, code);
+	if (kind <= WIRE_THROW || !writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
+		put_code(writer, wire_head(kind, DEFINITION_ID(value)), value);
 	return python.none;
 }
 
@@ -74,7 +103,7 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
 			return python.none;
 	}
-	return record_code(kind, code);
+	return record_coroutine(kind, code);
 }
 
 static __attribute__((noinline)) void record_function(unsigned kind, const struct python_method *method,

@@ -59,6 +59,17 @@ static __attribute__((noinline)) unsigned leave_kind(struct object *frame, struc
 	return last && last[0] != OPCODE_RETURN_VALUE ? WIRE_YIELD : WIRE_RETURN;
 }
 
+/* A coroutine begins or goes on. False: for another one, so this is no step of a task. */
+static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
+{
+	const void *inner = python.frame_inner ? python_field(frame, python.frame_inner) : frame;
+
+	if (python_is_awaited(inner))
+		return false;
+	writer_put_step(writer, head, inner);
+	return true;
+}
+
 static inline struct object *code_of(struct object *frame)
 {
 	if (python.frame_inner)
@@ -88,6 +99,9 @@ static void record_code(int what, struct object *frame, struct object *argument)
 		else if (kind == WIRE_RETURN)
 			kind = leave_kind(frame, code);
 	}
+	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
+	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
+		return;
 	writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 }
 
@@ -179,6 +193,9 @@ static __attribute__((noinline)) int profile_generator(struct object *self, stru
 		kind = enter_kind(writer, frame, code);
 	else if (argument)
 		kind = leave_kind(frame, code);
+	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
+	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
+		return 0;
 	/* After a pause of seconds the time does not fit: enter_kind() has used what it knew of a throw, so the event is put here. */
 	if (!writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));

@@ -28,23 +28,24 @@ struct layout {
 	size_t frame_code, frame_last;
 	unsigned last_unit;
 	size_t frame_inner, inner_code, inner_previous, locals;
+	size_t code_flags, chain_back;
 	size_t state_profile, state_tracing, state_cframe;
 };
 
 /* clang-format off */
 static const struct layout layouts[] = {
-	/*       code         frame           inner frame                thread state
-	 *       extra bytes  code last unit  at  code previous locals  profile tracing cframe */
-	{ 0x0306,     0,  40,    32, 120,  1,    0,   0,       0,     376,      48,     44,      0 },
-	{ 0x0307,   136,  40,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
-	{ 0x0308,   144,  48,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
-	{ 0x0309,   144,  48,    32, 104,  1,    0,   0,       0,     360,      56,     48,      0 },
-	{ 0x030a,   144,  48,    32,  96,  2,    0,   0,       0,     352,      56,      0,     48 },
-	{ 0x030b,   176,   0,     0,   0,  0,   24,  32,      56,      72,      64,      0,     56 },
-	{ 0x030c,   184,   0,     0,   0,  0,    0,   0,       0,       0,      64,      0,      0 },
-	{ 0x030d,   192,   0,     0,   0,  0,    0,   0,       0,       0,      80,      0,      0 },
-	{ 0x030e,   200,   0,     0,   0,  0,    0,   0,       0,       0,      80,      0,      0 },
-	{ 0x030f,   200,   0,     0,   0,  0,    0,   0,       0,       0,     104,      0,      0 },
+	/*       code         frame           inner frame                code  frame's thread state
+	 *       extra bytes  code last unit  at  code previous locals  flags back    profile tracing cframe */
+	{ 0x0306,     0,  40,    32, 120,  1,    0,   0,       0,     376,   32,   24,     48,     44,      0 },
+	{ 0x0307,   136,  40,    32, 104,  1,    0,   0,       0,     360,   32,   24,     56,     48,      0 },
+	{ 0x0308,   144,  48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
+	{ 0x0309,   144,  48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
+	{ 0x030a,   144,  48,    32,  96,  2,    0,   0,       0,     352,   36,   24,     56,      0,     48 },
+	{ 0x030b,   176,   0,     0,   0,  0,   24,  32,      56,      72,   48,   48,     64,      0,     56 },
+	{ 0x030c,   184,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     64,      0,      0 },
+	{ 0x030d,   192,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
+	{ 0x030e,   200,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
+	{ 0x030f,   200,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,    104,      0,      0 },
 };
 /* clang-format on */
 
@@ -114,6 +115,9 @@ static void choose_layout(void)
 		python.inner_code = layout->inner_code;
 		python.inner_previous = layout->inner_previous;
 		python.locals = layout->locals;
+		python.code_flags = layout->code_flags;
+		python.chain_code = layout->frame_code ? layout->frame_code : layout->inner_code;
+		python.chain_back = layout->chain_back;
 		python.state_profile = layout->state_profile;
 		python.state_tracing = layout->state_tracing;
 		python.state_cframe = layout->state_cframe;
@@ -166,6 +170,119 @@ static bool peek(const void *address, void *out, size_t size)
 	struct iovec to = {.iov_base = out, .iov_len = size}, from = {.iov_base = (void *)address, .iov_len = size};
 
 	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
+}
+
+/* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
+enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
+
+#define FRAME_INNER 24	       /* PyFrameObject.f_frame, from 3.11 on */
+#define FRAME_OWNER 70	       /* 3.12: _PyInterpreterFrame.owner */
+#define FRAME_OWNED_BY_C 3     /* 3.12: FRAME_OWNED_BY_CSTACK */
+#define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that are searched */
+
+static const void *inner_frame(const struct object *frame)
+{
+	return python.version < 0x030b ? frame : python_field(frame, FRAME_INNER);
+}
+
+static const void *back_of(const void *frame)
+{
+	return python_field(frame, python.chain_back);
+}
+
+/* The code of a frame, or NULL where C code was entered. From 3.14 on the low bits are a tag. */
+static const void *frame_code(const void *frame)
+{
+	const void *code = (const void *)((uintptr_t)python_field(frame, python.chain_code) & ~(uintptr_t)7);
+
+	if (!code || python_type(code) != python.code_type)
+		return NULL;
+	return python.version == 0x030c && ((const char *)frame)[FRAME_OWNER] == FRAME_OWNED_BY_C ? NULL : code;
+}
+
+const void *python_running_frame(void)
+{
+	const void *frame = python_field(python.current_thread_state(), python.state_frame);
+
+	return python.version == 0x030c ? python_field(frame, 0) : frame;
+}
+
+bool python_is_awaited(const void *frame)
+{
+	for (frame = back_of(frame); frame; frame = back_of(frame)) {
+		const void *code = frame_code(frame);
+		int flags = code ? *(const int *)((const char *)code + python.code_flags) : CODE_IS_PLAIN_GENERATOR;
+
+		if (flags & CODE_CAN_AWAIT)
+			return true;
+		if (!(flags & CODE_IS_PLAIN_GENERATOR))
+			return false;
+	}
+	return false;
+}
+
+/* Where the thread state names the frame that runs; 0: nowhere. */
+static size_t find_state_frame(const void *running)
+{
+	const void *state = python.current_thread_state(), *word;
+
+	for (size_t offset = 16; offset < STATE_SEARCH_BYTES; offset += 8) {
+		word = python_field(state, offset);
+		if (python.version == 0x030c && !peek(word, &word, sizeof(word)))
+			continue;
+		if (word == running)
+			return offset;
+	}
+	return 0;
+}
+
+/* Following the chain from the frame leads to that of its f_back; C code may have been entered in between. */
+static bool leads_back(struct object *frame)
+{
+	struct object *back = python.PyObject_GetAttrString(frame, "f_back");
+	const void *at = inner_frame(frame), *wanted = back && back != python.none ? inner_frame(back) : NULL;
+	bool found = false;
+
+	for (int i = 0; back && i < 8 && !found; i++)
+		found = (peek((const char *)at + python.chain_back, &at, sizeof(at)) && at == wanted) || !wanted;
+	if (back)
+		python.Py_DecRef(back);
+	return found;
+}
+
+static bool flags_are_there(struct object *frame)
+{
+	struct object *code = python.PyObject_GetAttrString(frame, "f_code");
+	struct object *flags = code ? python.PyObject_GetAttrString(code, "co_flags") : NULL;
+	bool there = flags && frame_code(inner_frame(frame)) == code &&
+		     python.PyLong_AsLong(flags) == *(const int *)((const char *)code + python.code_flags);
+
+	if (flags)
+		python.Py_DecRef(flags);
+	if (code)
+		python.Py_DecRef(code);
+	return there;
+}
+
+bool python_knows_frames(void)
+{
+	static enum { UNKNOWN, KNOWN, OTHERWISE } state;
+	struct object *frame;
+
+	if (state != UNKNOWN)
+		return state == KNOWN;
+	frame = python.code_flags ? python.PyEval_GetFrame() : NULL;
+	if (!frame)
+		return false;
+	if (python.monitoring)
+		python.state_frame = find_state_frame(inner_frame(frame));
+	state = (!python.monitoring || python.state_frame) && flags_are_there(frame) && leads_back(frame) ? KNOWN
+													  : OTHERWISE;
+	if (state == OTHERWISE)
+		log_line(LOG_INFO, "frames of Python %s are not where they are expected; tasks are not told apart",
+			 python_version());
+	python.PyErr_Clear();
+	return state == KNOWN;
 }
 
 static bool extra_is_at(struct object *code, size_t offset, uint64_t magic)

@@ -152,11 +152,15 @@ struct python {
 	size_t type_name;	  /* PyTypeObject.tp_name */
 	size_t code_extra;	  /* PyCodeObject.co_extra; 0: by function */
 	size_t code_bytes;	  /* PyCodeObject.co_code (until 3.10) */
+	size_t code_flags;	  /* PyCodeObject.co_flags */
 	size_t frame_code;	  /* PyFrameObject.f_code (until 3.10) */
 	size_t frame_last;	  /* PyFrameObject.f_lasti (until 3.10) */
 	size_t frame_inner;	  /* PyFrameObject.f_frame (3.11) */
 	size_t inner_code;	  /* _PyInterpreterFrame.f_code (3.11) */
 	size_t inner_previous;	  /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t chain_code;	  /* of the interpreter's frames, that is PyFrameObject until 3.10: the code, */
+	size_t chain_back;	  /* and the frame of the caller */
+	size_t state_frame;	  /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
 	size_t state_profile;	  /* PyThreadState.c_profilefunc */
 	size_t state_tracing;	  /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;	  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
@@ -185,6 +189,21 @@ int python_verify(void);
  * everywhere the first time. False: it is left alone, with a line. GIL held.
  */
 bool python_enter_interpreter(void);
+
+/*
+ * Whether the two below can be called: looks, once, if what they read is in the running frame where it should be. GIL held;
+ * while a Python function runs, with no exception set.
+ */
+bool python_knows_frames(void);
+
+/* The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL held. */
+const void *python_running_frame(void);
+
+/*
+ * The frame of a coroutine runs: is it for another coroutine, or for a generator that one awaits? frame: as above, or
+ * PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
+ */
+bool python_is_awaited(const void *frame);
 
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);

@@ -24,6 +24,13 @@
 #define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
 #endif
 
+/*
+ * How often the stack is repeated, for readers that begin in the middle. The depth counts, so that deep recursion costs
+ * no more of the time than a shallow stack does (docs/design.md, Windows).
+ */
+#define STACK_EVERY_WORDS (UINT64_C(1) << 20)
+#define STACK_WORDS_A_FRAME 4096
+
 struct writer writer_absent;
 int writer_fast;
 static struct writer writer_ended; /* of a thread whose destructors already ran */
@@ -160,6 +167,44 @@ static void close_gap(struct writer *writer)
 	writer->resync = 1;
 }
 
+static bool stack_is_due(const struct writer *writer)
+{
+	return writer->head >= writer->stack_due && config.events & (EVENT_CALL | EVENT_C_CALL);
+}
+
+/*
+ * The stack can be read only by a call or return, which holds the GIL. Until one comes and there was a gap, memory events go
+ * one by one through here; where the stack only is to be repeated, a few at a time.
+ */
+static void put_stack(struct writer *writer, unsigned kind)
+{
+	uint64_t depth;
+
+	if (kind >= WIRE_EXCEPTION || !(writer->resync || stack_is_due(writer)))
+		return;
+	depth = definitions_put_stack(writer, kind, !writer->resync);
+	writer->resync = 0;
+	writer->stack_due = writer->head + STACK_EVERY_WORDS;
+	if (depth > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
+		writer->stack_due = writer->head + depth * STACK_WORDS_A_FRAME;
+}
+
+/* How much of the room may be used until it is time to look again. */
+static uint64_t next_look(const struct writer *writer, uint64_t room)
+{
+	uint64_t most = STACK_EVERY_WORDS;
+
+	if (stack_is_due(writer))
+		most = WRITER_AHEAD_WORDS; /* a memory event, most likely */
+	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
+		most = writer->stack_due - writer->head;
+	if (config.socket[0] && most > REJOIN_EVERY_WORDS)
+		most = REJOIN_EVERY_WORDS;
+	if (unlikely(greenlets_expected) && !thread_self.greenlets)
+		most = 1; /* the next event looks again */
+	return room < most ? room : most;
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
@@ -172,24 +217,13 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		return NULL;
 	}
 	close_gap(writer);
-	/*
-	 * The stack can be read only by a call or return, which holds the GIL; until one comes, memory events go
-	 * one by one through here.
-	 */
-	if (writer->resync && kind < WIRE_EXCEPTION) {
-		definitions_put_stack(writer, kind);
-		writer->resync = 0;
-	}
+	put_stack(writer, kind);
 	room = room_of(writer);
 	if (room <= 2 * WRITER_SPARE_WORDS) {
 		writer_lose(writer, kind);
 		return NULL;
 	}
-	room -= WRITER_SPARE_WORDS;
-	if (config.socket[0] && room > REJOIN_EVERY_WORDS)
-		room = REJOIN_EVERY_WORDS;
-	if (unlikely(greenlets_expected) && !thread_self.greenlets)
-		room = 1; /* the next event looks again */
+	room = next_look(writer, room - WRITER_SPARE_WORDS);
 	room = writer->resync ? 0 : writer->head + room;
 	writer_set_room(writer, room, writer_fast && !thread_self.unsettled ? room : 0);
 	/* Against evprof_stop() in another thread, which sets the status first and takes the room then. */

@@ -38,7 +38,8 @@ struct writer {
 	uint32_t resync;       /* the call stack must be written again before the next call or return */
 	uint32_t throwing;     /* the program is inside generator.throw() or close(), see hooks_profile.c */
 	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t reserved[6];
+	uint64_t stack_due;    /* the head from which on the stack is to be written again, see WIRE_OPEN */
+	uint64_t reserved[5];
 };
 
 _Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
@@ -143,6 +144,15 @@ static inline void prefetch_for_write(const void *place)
 #else
 	__builtin_prefetch(place, 1, 3);
 #endif
+}
+
+/* A call, resume or throw that is the step of a task. One time for both events. */
+static inline void writer_put_step(struct writer *writer, uint32_t head, const void *task)
+{
+	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), (uintptr_t)task, 0);
+	writer->words[writer->head & writer->mask] = head;
+	prefetch_for_write(&writer->words[(writer->head + WRITER_AHEAD_WORDS) & writer->mask]);
+	ring_publish(writer->slot, ++writer->head);
 }
 
 static inline int writer_has_room(const struct writer *writer)

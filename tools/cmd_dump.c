@@ -160,7 +160,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 	unsigned kind = wire_head_kind(event->head);
 	uint32_t argument = wire_head_arg(event->head);
 
-	if ((kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME)
+	if ((kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME || kind == WIRE_OPEN)
 		put_code(output, event->process, argument);
 	else if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION)
 		put_native(output, event->process, argument);
@@ -170,6 +170,8 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_memory(output, event->head, event->extra);
 	else if (kind == WIRE_SWITCH)
 		put_switch(output, event->extra);
+	else if (kind == WIRE_TASK)
+		output_hex(output, *event->extra);
 	else if (kind == WIRE_MARK)
 		put_mark(output, event->process, argument);
 	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)

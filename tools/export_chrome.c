@@ -2,6 +2,7 @@
  * export_chrome.c - Chrome trace JSON: {"traceEvents": [...]}, for Perfetto's and Chrome's viewers.
  *
  *   calls of Python and C         B and E, nested; what is open at the end of a thread is closed at its last time
+ *   steps of tasks                b and e, besides B and E, with an id for each task
  *   exceptions, marks, lost events, fork, exec, exit, pause      i
  *   names of processes and threads                               M
  *   bytes of Python's heap, where memory was recorded            C, at most one each 100 us
@@ -88,6 +89,25 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 	return fragment->bytes ? 0 : -ENOMEM;
 }
 
+/* A task's own row: viewers make one for each id, or for each name. */
+static void put_step(struct chrome *chrome, struct visit *visit, const struct visit_frame *frame, char phase)
+{
+	char *name = label_display(visit_definition(visit, frame->key), false, frame->key / 2);
+
+	if (!name) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	begin_event(chrome);
+	output_format(chrome->output, "{\"ph\":\"%c\"", phase);
+	put_time(chrome);
+	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\",\"name\":\"task ", visit->thread->number,
+		      frame->task);
+	output_json(chrome->output, text_of(name));
+	output_format(chrome->output, " #%u\"}", frame->task);
+	free(name);
+}
+
 static void chrome_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
 	static const char *const categories[WIRE_KIND_SLOTS] = {
@@ -107,6 +127,8 @@ static void chrome_push(void *owner, struct visit *visit, struct visit_frame *fr
 	output_string(chrome->output, categories[frame->kind]);
 	output_put(chrome->output, fragment->bytes, fragment->length);
 	output_char(chrome->output, '}');
+	if (frame->task)
+		put_step(chrome, visit, frame, 'b');
 	if (chrome->output->error)
 		visit_fail(visit, chrome->output->error);
 }
@@ -120,8 +142,9 @@ static void chrome_pop(void *owner, struct visit *visit, struct visit_frame *fra
 	};
 	struct chrome *chrome = owner;
 
-	(void)frame;
 	chrome->now_ns = visit->now_ns;
+	if (frame->task)
+		put_step(chrome, visit, frame, 'e');
 	begin_event(chrome);
 	output_string(chrome->output, "{\"ph\":\"E\"");
 	put_time(chrome);

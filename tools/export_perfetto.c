@@ -3,6 +3,8 @@
  *
  *   processes and threads          TrackDescriptor, each with what it runs and its name
  *   calls of Python and C          slices on the thread's track; the category is the kind of the event that began them
+ *   calls in a greenlet            slices on the greenlet's track, below its thread's; the thread's own stays on that
+ *   steps of a task                slices with the category task on the task's track, besides those on the thread's
  *   exceptions, marks, lost events, fork, exec, exit, pause        instants on the thread's track
  *   bytes of Python's heap         a counter track of the process, at most one value each 100 us
  *   lost events                    a counter track of the thread, their sum
@@ -109,10 +111,11 @@ enum category {
 	CATEGORY_MARK,
 	CATEGORY_LOST,
 	CATEGORY_PROCESS,
+	CATEGORY_TASK,
 	CATEGORIES
 };
-static const char *const categories[] = {NULL,	    "call",	 "resume", "throw", "c_call",
-					 "running", "exception", "mark",   "lost",  "process"};
+static const char *const categories[] = {NULL,	      "call", "resume", "throw",   "c_call", "running",
+					 "exception", "mark", "lost",	"process", "task"};
 
 enum name {
 	NAME_LOST = 1,
@@ -167,6 +170,12 @@ struct sequence {
 	int64_t now_ns; /* CLOCK_MONOTONIC, of the last packet whose time was a difference */
 };
 
+/* A set of numbers from 0. */
+struct numbers {
+	uint8_t *bits;
+	size_t bytes;
+};
+
 struct perfetto {
 	struct output *output;
 	const struct trace *trace;
@@ -178,8 +187,10 @@ struct perfetto {
 	struct function *functions; /* by key */
 	struct interned *types;	    /* by id */
 	struct interned *marks;
-	uint64_t lost; /* of the thread, so far */
-	bool memory;   /* the process has memory events */
+	struct numbers greenlets; /* of the thread, that have a track */
+	struct numbers tasks;	  /* likewise */
+	uint64_t lost;		  /* of the thread, so far */
+	bool memory;		  /* the process has memory events */
 };
 
 /* --- tracks have numbers that are unlikely to be those of another trace's --- */
@@ -198,6 +209,44 @@ static uint64_t session_bits(const struct perfetto *perfetto)
 static uint64_t uuid_of(const struct perfetto *perfetto, enum track_kind kind, uint32_t number)
 {
 	return session_bits(perfetto) | ((uint64_t)number + 1) << 2 | kind;
+}
+
+/* Greenlets and tasks are counted for each thread: too many for the numbers above. */
+static uint64_t uuid_within(const struct perfetto *perfetto, bool is_task, uint32_t number)
+{
+	uint64_t uuid =
+	    session_bits(perfetto) ^ ((uint64_t)perfetto->thread->number << 33 | (uint64_t)number << 1 | is_task);
+
+	uuid = (uuid ^ uuid >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uuid ^ uuid >> 29) | 1; /* 0 is no track */
+}
+
+/* Returns 1 if the number is new in the set, 0, or -ENOMEM. */
+static int add_number(struct numbers *numbers, uint32_t number)
+{
+	size_t byte = number / 8, bytes = numbers->bytes ? numbers->bytes : 64;
+	uint8_t bit = (uint8_t)(1u << number % 8);
+
+	while (bytes <= byte)
+		bytes *= 2;
+	if (bytes > numbers->bytes) {
+		uint8_t *grown = realloc(numbers->bits, bytes);
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + numbers->bytes, 0, bytes - numbers->bytes);
+		*numbers = (struct numbers){grown, bytes};
+	}
+	if (numbers->bits[byte] & bit)
+		return 0;
+	numbers->bits[byte] |= bit;
+	return 1;
+}
+
+static void free_numbers(struct numbers *numbers)
+{
+	free(numbers->bits);
+	*numbers = (struct numbers){0};
 }
 
 /* --- packets --- */
@@ -333,6 +382,72 @@ static int intern_function(struct perfetto *perfetto, struct function *function,
 
 /* --- calls --- */
 
+/* Of a greenlet or task, below its thread's track. */
+static int describe_within(struct perfetto *perfetto, uint64_t uuid, const char *name)
+{
+	struct protobuf *packet = &perfetto->packet;
+
+	begin_packet(perfetto, perfetto->sequence.id, 0);
+	protobuf_begin(packet, PACKET_TRACK);
+	protobuf_number(packet, TRACK_UUID, uuid);
+	protobuf_number(packet, TRACK_PARENT, uuid_of(perfetto, KIND_THREAD, perfetto->thread->number));
+	protobuf_string(packet, TRACK_NAME, name);
+	protobuf_end(packet);
+	return end_packet(perfetto);
+}
+
+/* The track of the greenlet that runs, or 0: the thread's. */
+static uint64_t running_track(struct perfetto *perfetto, struct visit *visit)
+{
+	uint32_t number = visit_greenlet(visit);
+	uint64_t uuid = number ? uuid_within(perfetto, false, number) : 0;
+	char name[32];
+	int added = number ? add_number(&perfetto->greenlets, number) : 0;
+
+	if (added > 0) {
+		snprintf(name, sizeof(name), "greenlet %u", number);
+		added = describe_within(perfetto, uuid, name);
+	}
+	if (added < 0)
+		visit_fail(visit, added);
+	return uuid;
+}
+
+static uint64_t task_track(struct perfetto *perfetto, struct visit *visit, const struct visit_frame *frame)
+{
+	uint64_t uuid = uuid_within(perfetto, true, frame->task);
+	int added = add_number(&perfetto->tasks, frame->task);
+	char *function = NULL, *name = NULL;
+
+	if (added > 0) {
+		added = -ENOMEM;
+		function = label_display(visit_definition(visit, frame->key), false, frame->key / 2);
+		if (function && asprintf(&name, "task %s #%u", function, frame->task) >= 0)
+			added = describe_within(perfetto, uuid, name);
+		free(name);
+		free(function);
+	}
+	if (added < 0)
+		visit_fail(visit, added);
+	return uuid;
+}
+
+static void put_begin(struct perfetto *perfetto, const struct visit *visit, const struct function *function,
+		      enum category category, uint64_t track)
+{
+	uint8_t event[EVENT_MAX_BYTES], *at = event + 4 + function->length;
+
+	event[0] = EVENT_TYPE << 3;
+	event[1] = TYPE_BEGIN;
+	event[2] = EVENT_CATEGORY_IID << 3;
+	event[3] = (uint8_t)category;
+	memcpy(event + 4, function->bytes, sizeof(function->bytes));
+	if (track)
+		at = protobuf_put_number(at, EVENT_TRACK, track);
+	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + visit->now_ns, event,
+		  (size_t)(at - event));
+}
+
 static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
 	static const uint8_t category[WIRE_KIND_SLOTS] = {
@@ -341,7 +456,6 @@ static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *
 	};
 	struct perfetto *perfetto = owner;
 	struct function *function = &perfetto->functions[frame->key];
-	uint8_t event[EVENT_MAX_BYTES];
 
 	if (function->sequence != perfetto->sequence.id) {
 		int error = intern_function(perfetto, function, visit_definition(visit, frame->key), frame->key);
@@ -349,27 +463,21 @@ static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *
 		if (error)
 			visit_fail(visit, error);
 	}
-	event[0] = EVENT_TYPE << 3;
-	event[1] = TYPE_BEGIN;
-	event[2] = EVENT_CATEGORY_IID << 3;
-	event[3] = category[frame->kind];
-	memcpy(event + 4, function->bytes, sizeof(function->bytes));
-	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + visit->now_ns, event,
-		  4 + (size_t)function->length);
+	put_begin(perfetto, visit, function, category[frame->kind], running_track(perfetto, visit));
+	if (frame->task)
+		put_begin(perfetto, visit, function, CATEGORY_TASK, task_track(perfetto, visit, frame));
 	if (perfetto->output->error)
 		visit_fail(visit, perfetto->output->error);
 }
 
 /* What an end says beside its time: nothing, or the annotation "end". */
-static void perfetto_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void put_end(struct perfetto *perfetto, const struct visit *visit, unsigned how, uint64_t track)
 {
 	static const uint8_t said[WIRE_KIND_SLOTS] = {
 	    [WIRE_YIELD] = END_YIELD, [WIRE_UNWIND] = END_UNWIND, [WIRE_C_EXCEPTION] = END_EXCEPTION};
-	struct perfetto *perfetto = owner;
 	uint8_t event[EVENT_MAX_BYTES];
 	uint8_t *at = event + 2;
 
-	(void)frame;
 	event[0] = EVENT_TYPE << 3;
 	event[1] = TYPE_END;
 	if (said[how]) {
@@ -381,8 +489,19 @@ static void perfetto_pop(void *owner, struct visit *visit, struct visit_frame *f
 		at[1] = (uint8_t)(annotation - at - 2);
 		at = annotation;
 	}
+	if (track)
+		at = protobuf_put_number(at, EVENT_TRACK, track);
 	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + visit->now_ns, event,
 		  (size_t)(at - event));
+}
+
+static void perfetto_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct perfetto *perfetto = owner;
+
+	if (frame->task)
+		put_end(perfetto, visit, how, task_track(perfetto, visit, frame));
+	put_end(perfetto, visit, how, running_track(perfetto, visit));
 }
 
 /* --- instants --- */
@@ -672,6 +791,8 @@ static int perfetto_thread(void *owner, struct visit *visit)
 
 	perfetto->thread = visit->thread;
 	perfetto->lost = 0;
+	free_numbers(&perfetto->greenlets);
+	free_numbers(&perfetto->tasks);
 	begin_sequence(perfetto, &perfetto->sequence, sequence_of_thread(visit->thread), ns,
 		       uuid_of(perfetto, KIND_THREAD, visit->thread->number));
 	protobuf_begin(packet, PACKET_INTERNED);
@@ -776,6 +897,8 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 	if (!error)
 		error = visit_trace(export->trace, export->select, progress, &visitor, &perfetto);
 	free_names(&perfetto);
+	free_numbers(&perfetto.greenlets);
+	free_numbers(&perfetto.tasks);
 	protobuf_done(&perfetto.packet);
 	return error;
 }

@@ -27,6 +27,7 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 struct replay_stack {
 	uint32_t *keys;
 	uint32_t depth;
+	uint32_t hidden_base;
 	bool base_unknown;
 	bool natives_unknown;
 };
@@ -57,14 +58,24 @@ static void free_stacks(struct replay *replay)
 	replay->stacks = NULL;
 }
 
+static struct replay_stacks *new_stacks(bool lost)
+{
+	struct replay_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (stacks)
+		stacks->lost = lost;
+	return stacks;
+}
+
 void replay_forget_stacks(struct replay *replay)
 {
 	bool any = replay->stacks != NULL;
 
 	replay->greenlet = 0;
+	replay->greenlet_number = 0;
 	free_stacks(replay);
-	if (any && (replay->stacks = calloc(1, sizeof(*replay->stacks))))
-		replay->stacks->lost = true;
+	if (any)
+		replay->stacks = new_stacks(true);
 }
 
 /* The number of a free stack; UINT32_MAX where memory ran out. */
@@ -107,6 +118,7 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 	*number = (uint64_t)free_number + 1;
 	stack = &stacks->at[free_number];
 	*stack = (struct replay_stack){.keys = malloc((replay->depth + 1) * sizeof(*stack->keys)),
+				       .hidden_base = replay->hidden_base,
 				       .base_unknown = replay->base_unknown,
 				       .natives_unknown = replay->natives_unknown};
 	if (!stack->keys)
@@ -125,12 +137,14 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 	uint64_t number;
 	uint32_t i;
 
+	replay->hidden_base = 0;
 	if (!pairs_take(&stacks->numbers, greenlet, &number) || !number) {
 		replay->base_unknown = stacks->lost;
 		replay->natives_unknown = false;
 		return;
 	}
 	stack = &stacks->at[number - 1];
+	replay->hidden_base = stack->hidden_base;
 	replay->base_unknown = stack->base_unknown;
 	replay->natives_unknown = stack->natives_unknown;
 	for (i = 0; i < stack->depth; i++)
@@ -140,26 +154,54 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 	stacks->spare[stacks->spare_count++] = (uint32_t)number - 1;
 }
 
+/* The one that is met first has the number 0: as a rule it is the thread's own. */
+static uint32_t number_of(struct replay *replay, uint64_t greenlet)
+{
+	uint64_t *number = pairs_make(&replay->numbers, greenlet);
+
+	if (!number) {
+		replay->out_of_memory = true;
+		return 0;
+	}
+	if (!*number)
+		*number = ++replay->greenlets;
+	return (uint32_t)*number - 1;
+}
+
+/* One whose stack is empty has come to its end; another may get its address. Not the thread's own. */
+static void forget_ended(struct replay *replay, uint64_t greenlet)
+{
+	uint64_t number;
+
+	if (!replay->depth && !replay->hidden_base && !replay->base_unknown && number_of(replay, greenlet))
+		pairs_take(&replay->numbers, greenlet, &number);
+}
+
 void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner)
 {
 	uint64_t target = extra[0], origin = extra[1];
 	bool known = !replay->greenlet || replay->greenlet == origin;
 
 	if (!replay->stacks)
-		replay->stacks = calloc(1, sizeof(*replay->stacks));
+		replay->stacks = new_stacks(replay->others_unknown);
 	if (!replay->stacks || !target || !origin || (known && !put_aside(replay, origin))) {
 		replay->out_of_memory |= target && origin;
 		return;
 	}
+	number_of(replay, origin);
+	if (known)
+		forget_ended(replay, origin);
 	while (replay->depth)
 		replay_pop(replay, WIRE_YIELD, sink, owner);
-	take_up(replay, target, sink, owner);
 	replay->greenlet = target;
+	replay->greenlet_number = number_of(replay, target);
+	take_up(replay, target, sink, owner);
 }
 
 void replay_done(struct replay *replay)
 {
 	free_stacks(replay);
+	pairs_done(&replay->numbers);
 	free(replay->frames);
 	free(replay->open);
 	memset(replay, 0, sizeof(*replay));
@@ -169,7 +211,11 @@ void replay_begin_thread(struct replay *replay)
 {
 	replay_forget(replay);
 	free_stacks(replay);
+	pairs_done(&replay->numbers);
+	replay->numbers = (struct pairs){0};
 	replay->greenlet = 0;
+	replay->greenlet_number = replay->greenlets = 0;
+	replay->others_unknown = replay->begins_inside;
 	replay->now = 0;
 	replay->base_unknown = replay->begins_inside;
 	replay->natives_unknown = false;
@@ -179,6 +225,7 @@ void replay_forget(struct replay *replay)
 {
 	while (replay->depth)
 		replay->open[replay->frames[--replay->depth].key]--;
+	replay->hidden_base = 0;
 }
 
 bool replay_grow(struct replay *replay)

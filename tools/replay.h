@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "evprof/wire.h"
+#include "pairs.h"
 #include "trace_reader.h"
 
 #define REPLAY_DEPTH_MAX (UINT32_C(1) << 22)
@@ -50,11 +51,16 @@ struct replay {
 	const uint8_t *hidden; /* by key, not 0: as if it was part of its caller. NULL: all are shown. Not owned */
 	/* Greenlets: the one that runs, if that is known, and the stacks of the others (replay.c). */
 	uint64_t greenlet;
+	uint32_t greenlet_number; /* of the one that runs, from 0 in the order in which the thread's are met */
+	uint32_t greenlets;	  /* numbers given so far */
+	struct pairs numbers;	  /* of those that live: address to number + 1 */
 	struct replay_stacks *stacks;
+	uint32_t hidden_base; /* so many hidden functions run below all frames */
 	uint64_t now;
 	uint64_t unmatched;
 	uint64_t left_open;   /* frames on the stack when their thread ended */
 	bool base_unknown;    /* there may be frames below those on the stack */
+	bool others_unknown;  /* there may have been greenlets before the first event that was read */
 	bool begins_inside;   /* threads were running before the first event: a process that has rejoined */
 	bool natives_unknown; /* the stack was taken from Python's frames, which do not show calls of C functions */
 	bool out_of_memory;
@@ -62,7 +68,8 @@ struct replay {
 
 /*
  * pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. When another greenlet
- * goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes on in turn.
+ * goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes on in turn;
+ * greenlet_number is that of the greenlet whose frame it is.
  */
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
@@ -129,8 +136,10 @@ static inline void replay_note_hidden(struct replay *replay, bool begins)
 {
 	struct replay_frame *top;
 
-	if (!replay->depth)
+	if (!replay->depth) {
+		replay->hidden_base += begins ? 1 : replay->hidden_base ? -1u : 0;
 		return;
+	}
 	top = &replay->frames[replay->depth - 1];
 	if (begins)
 		top->hidden++;
@@ -151,6 +160,7 @@ static inline void replay_pop_all(struct replay *replay, const struct replay_sin
 {
 	while (replay->depth)
 		replay_pop(replay, WIRE_NONE, sink, owner);
+	replay->hidden_base = 0;
 }
 
 /* After the last event of a thread. */

@@ -55,6 +55,63 @@ static void show(struct visit *visit, uint32_t number)
 	visit->now_ns = now;
 }
 
+/* --- tasks --- */
+
+/*
+ * The task that begins or goes on with this frame, or 0. Until 3.9 an exception that is thrown into a task is seen first
+ * where it arrives, in the innermost coroutine, which then looks as if nobody awaited it: it is no task that was met.
+ */
+static uint32_t task_of(struct visit *visit, const struct visit_frame *frame)
+{
+	uint64_t *number, found;
+
+	if (frame->kind == WIRE_THROW && !pairs_take(&visit->tasks, visit->step, &found))
+		return 0;
+	number = pairs_make(&visit->tasks, visit->step);
+	if (!number) {
+		visit_fail(visit, -ENOMEM);
+		return 0;
+	}
+	if (frame->kind == WIRE_THROW)
+		*number = found;
+	else if (frame->kind == WIRE_CALL || !*number)
+		*number = ++visit->task_count;
+	return (uint32_t)*number;
+}
+
+static void take_step(struct visit *visit, struct visit_frame *frame)
+{
+	if (frame->key == visit->step_key && frame->kind <= WIRE_THROW) {
+		frame->task = task_of(visit, frame);
+		frame->task_address = visit->step;
+	}
+	visit->step = 0;
+}
+
+static void end_step(struct visit *visit, const struct visit_frame *frame, unsigned how)
+{
+	uint64_t number;
+
+	if (how == WIRE_RETURN || how == WIRE_UNWIND)
+		pairs_take(&visit->tasks, frame->task_address, &number);
+}
+
+static void expect_step(struct visit *visit, uint32_t head, uint64_t task)
+{
+	visit->step_key = replay_key_of(&visit->replay, head);
+	visit->step = replay_hides(&visit->replay, visit->step_key) ? 0 : task;
+}
+
+static void forget_tasks(struct visit *visit)
+{
+	pairs_done(&visit->tasks);
+	visit->tasks = (struct pairs){0};
+	visit->task_count = 0;
+	visit->step = 0;
+}
+
+/* --- calls --- */
+
 static void visit_push(void *owner, struct replay *replay, struct replay_frame *replayed)
 {
 	struct visit *visit = owner;
@@ -65,6 +122,8 @@ static void visit_push(void *owner, struct replay *replay, struct replay_frame *
 		return;
 	frame = &visit->frames[visit->depth++];
 	*frame = (struct visit_frame){.key = replayed->key, .kind = replayed->kind, .start_ns = now};
+	if (visit->step)
+		take_step(visit, frame);
 	if (!visit->select->min_duration_ns && !too_deep(visit, visit->depth - 1))
 		show(visit, visit->depth - 1);
 }
@@ -91,6 +150,8 @@ static void visit_pop(void *owner, struct replay *replay, struct replay_frame *r
 		if (visit->visitor->pop)
 			visit->visitor->pop(visit->owner, visit, frame, how);
 	}
+	if (frame->task)
+		end_step(visit, frame, how);
 	visit->depth--;
 }
 
@@ -99,7 +160,10 @@ static int visit_other(void *owner, struct replay *replay, uint32_t head, const 
 	struct visit *visit = owner;
 
 	shown_ns(visit, replay->now);
-	if (visit->visitor->other)
+	visit->step = 0;
+	if (wire_head_kind(head) == WIRE_TASK)
+		expect_step(visit, head, *extra);
+	else if (visit->visitor->other)
 		visit->visitor->other(visit->owner, visit, head, extra);
 	return 0;
 }
@@ -108,8 +172,11 @@ static const struct replay_sink sink = {visit_push, visit_pop, visit_other};
 
 /* --- the stack at the beginning of a stretch of time --- */
 
+#define LOOK_BACK_EVENTS (UINT64_C(1) << 22)	 /* of one thread; the stack is told each 2^20 words as a rule */
+#define LOOK_BACK_EVENTS_ALL (UINT64_C(1) << 25) /* of all */
+
 /*
- * What runs when the stretch begins, by key. The chunk in which it begins is read from its start: what it shows before
+ * What runs when the stretch begins, by key. Chunks are read from where look_back() says: what they show before
  * the stretch is known. Beneath that is what ends in the stretch without having begun.
  */
 struct running {
@@ -119,6 +186,8 @@ struct running {
 	uint32_t *ended; /* of what ended without having begun, innermost first */
 	uint32_t ended_count;
 	uint32_t ended_allocated;
+	bool opening; /* WIRE_OPEN events tell the stack, from event number open_at of the first chunk on */
+	uint32_t open_at;
 	bool past; /* the beginning of the stretch */
 	bool over; /* nothing more can be known */
 };
@@ -193,7 +262,7 @@ static int read_ends(struct running *running, struct visit *visit, const struct 
 		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
 		extra += wire_extra_words(kind);
 		running->over = now >= to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
-				kind == WIRE_THREAD_END;
+				kind == WIRE_THREAD_END || kind == WIRE_SWITCH;
 		if (running->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
 			continue;
 		key = replay_key_of(&visit->replay, head);
@@ -223,6 +292,42 @@ static int take_known(struct running *running, const struct visit *visit)
 	return 0;
 }
 
+/* Passes over events of the chunk up to that number. */
+static void pass_to(struct visit *visit, struct replay_cursor *cursor, uint32_t number)
+{
+	for (; cursor->at < number; cursor->at++) {
+		unsigned kind = wire_head_kind(cursor->events->heads[cursor->at]);
+
+		visit->replay.now =
+		    kind == WIRE_TIME ? *cursor->extra : visit->replay.now + cursor->events->ticks[cursor->at];
+		cursor->extra += wire_extra_words(kind);
+	}
+}
+
+/* What WIRE_OPEN events say is on the stack; they may go on in the next chunk. */
+static void take_open(struct visit *visit, struct running *running, struct replay_cursor *cursor)
+{
+	const struct trace_events *events = cursor->events;
+	struct replay *replay = &visit->replay;
+
+	pass_to(visit, cursor, running->open_at);
+	running->open_at = 0;
+	replay->base_unknown = false;
+	replay->natives_unknown = true;
+	for (; cursor->at < events->count; cursor->at++) {
+		uint32_t head = events->heads[cursor->at], key = replay_key_of(replay, head);
+
+		running->opening = wire_head_kind(head) == WIRE_OPEN;
+		if (!running->opening)
+			return;
+		replay->now += events->ticks[cursor->at];
+		if (replay_hides(replay, key))
+			replay_note_hidden(replay, true);
+		else
+			replay_push(replay, key, WIRE_FRAME, &quiet, visit);
+	}
+}
+
 static int read_running(struct running *running, struct visit *visit, const struct trace_events *events, uint64_t from,
 			uint64_t to)
 {
@@ -234,6 +339,8 @@ static int read_running(struct running *running, struct visit *visit, const stru
 		visit->replay.now = events->first_ticks;
 	} else {
 		cursor = replay_begin_chunk(&visit->replay, events, &quiet, visit);
+		if (running->opening)
+			take_open(visit, running, &cursor);
 		if (replay_run(&visit->replay, &cursor, from, &quiet, visit) == 0)
 			return 0;
 		error = take_known(running, visit);
@@ -243,13 +350,60 @@ static int read_running(struct running *running, struct visit *visit, const stru
 	return error;
 }
 
+/* Whether the stack is told in a chunk, or nothing before it can be known; and from which event on. */
+static bool tells_stack(struct running *running, const struct trace_events *events, bool is_first)
+{
+	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
+	unsigned before = is_first ? WIRE_NONE : WIRE_OPEN; /* the chunk before may begin what goes on here */
+	bool found = events->hole;
+	uint32_t i;
+
+	for (i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+
+		if (kind == WIRE_OPEN && before != WIRE_OPEN) {
+			running->opening = found = true;
+			running->open_at = i;
+		} else if (ends >> kind & 1) {
+			running->opening = false;
+			found = true;
+		}
+		before = kind;
+	}
+	return found;
+}
+
+/* The thread's place, before number `first`, from which on to read: where the stack is told, or the first of all. */
+static size_t look_back(struct visit *visit, struct running *running, size_t first)
+{
+	uint64_t most = visit->look_back < LOOK_BACK_EVENTS ? visit->look_back : LOOK_BACK_EVENTS, read = 0;
+	size_t place = first;
+	bool found = false;
+
+	while (place && !found && read < most) {
+		struct trace_stream stream;
+		struct trace_events events;
+
+		trace_stream_open(&stream, visit->trace, visit->thread);
+		trace_stream_skip(&stream, --place);
+		found = !trace_stream_next(&stream, &events) || tells_stack(running, &events, place == 0);
+		running->opening &= stream.next <= first; /* it may be a later one, after damage */
+		trace_stream_close(&stream);
+		read += visit->thread->places[place].events;
+	}
+	visit->look_back -= read < visit->look_back ? read : visit->look_back;
+	return found || !place ? place : first;
+}
+
 static int find_running(struct visit *visit, struct running *running, size_t first, uint64_t from, uint64_t to)
 {
 	struct trace_stream stream;
 	struct trace_events events;
 	int error = 0;
 
-	visit->replay.base_unknown = first > 0;
+	first = look_back(visit, running, first);
+	visit->replay.base_unknown |= first > 0;
+	visit->replay.others_unknown |= first > 0;
 	trace_stream_open(&stream, visit->trace, visit->thread);
 	trace_stream_skip(&stream, first);
 	while (!error && !running->over && trace_stream_next(&stream, &events))
@@ -356,6 +510,7 @@ static int visit_thread(struct visit *visit, struct progress *progress)
 	visit->now_ns = select_from(visit->select);
 	visit->depth = visit->shown = 0;
 	replay_begin_thread(&visit->replay);
+	forget_tasks(visit);
 	if (visit->visitor->thread)
 		error = visit->visitor->thread(visit->owner, visit);
 	if (!error)
@@ -420,7 +575,8 @@ uint64_t visit_events(const struct trace *trace, const struct select *select)
 int visit_trace(struct trace *trace, const struct select *select, struct progress *progress,
 		const struct visitor *visitor, void *owner)
 {
-	struct visit visit = {.trace = trace, .select = select, .visitor = visitor, .owner = owner};
+	struct visit visit = {
+	    .trace = trace, .select = select, .visitor = visitor, .owner = owner, .look_back = LOOK_BACK_EVENTS_ALL};
 	int error = 0;
 	uint32_t i;
 
@@ -430,5 +586,6 @@ int visit_trace(struct trace *trace, const struct select *select, struct progres
 			error = visit_process(&visit, progress);
 	}
 	free(visit.frames);
+	pairs_done(&visit.tasks);
 	return error;
 }

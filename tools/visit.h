@@ -8,9 +8,11 @@
  * of events, the stack, and a few bytes a function.
  *
  * What is on the stack when the chosen stretch begins, or when a gap was read over, begins there with kind WIRE_FRAME;
- * what is still running when it ends, ends there with WIRE_NONE. The events before the stretch are not read, but those
- * of the chunk in which it begins: of the calls that began before it, those are known that began in that chunk or
- * end in the stretch.
+ * what is still running when it ends, ends there with WIRE_NONE. The events before the stretch are read from where the
+ * stack was last told (WIRE_OPEN, or a gap), if that is not too far back: a window costs no more in a long trace. What
+ * began earlier is known if it is a Python function, or ends in the stretch.
+ *
+ * Frames of a greenlet other than the thread's own come with visit_greenlet(), steps of a task with frame->task: see there.
  */
 #ifndef EVPROF_TOOLS_VISIT_H
 #define EVPROF_TOOLS_VISIT_H
@@ -30,6 +32,9 @@ struct visit_frame {
 	int64_t start_ns;  /* since the start of the trace */
 	uint64_t inner_ns; /* spent so far in the shown calls beneath */
 	uint64_t user;	   /* the visitor's; 0 at the push */
+	/* Not 0: the call is a step of that task, numbered from 1 as the thread's are met. Its first one was WIRE_CALL. */
+	uint32_t task;
+	uint64_t task_address;
 };
 
 struct visit {
@@ -48,6 +53,11 @@ struct visit {
 	uint32_t allocated;
 	uint8_t *hidden; /* by key */
 	int error;
+	struct pairs tasks; /* that have not ended: address to number */
+	uint32_t task_count;
+	uint64_t step; /* the task of the next call, 0: none; and the call's key */
+	uint32_t step_key;
+	uint64_t look_back; /* so many events may yet be read before stretches */
 };
 
 /* Any may be NULL. Those with a result return 0 or -errno, which ends the visit. */
@@ -60,7 +70,7 @@ struct visitor {
 	void (*push)(void *owner, struct visit *visit, struct visit_frame *frame);
 	/* how: WIRE_RETURN, YIELD, UNWIND, C_RETURN, C_EXCEPTION, or NONE. The duration is now_ns - start_ns. */
 	void (*pop)(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how);
-	/* Any other event that is no bookkeeping, and gaps, at now_ns. */
+	/* Any other event that is no bookkeeping and no WIRE_TASK, and gaps, at now_ns. */
 	void (*other)(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra);
 };
 
@@ -75,6 +85,12 @@ static inline void visit_fail(struct visit *visit, int error)
 static inline uint32_t visit_keys(const struct visit *visit)
 {
 	return visit->replay.keys;
+}
+
+/* 0: the thread's own stack runs. Else the number of the greenlet that does, in the order in which they are met. */
+static inline uint32_t visit_greenlet(const struct visit *visit)
+{
+	return visit->replay.greenlet_number;
 }
 
 /* Does the top of the shown stack run, and not something above it that was not chosen? For line events. */

@@ -37,6 +37,13 @@
  *
  * Greenlets are stacks of one thread that take turns. WIRE_SWITCH tells two addresses, which are numbers without meaning
  * but for being different while both live. A stack that has ended is empty, so an address may come again.
+ *
+ * A coroutine that no other coroutine awaits is what an event loop calls a task. WIRE_TASK tells which one takes a step: the
+ * call, resume or throw that follows it is the step's beginning, and what ends that ends the step. The word is an address,
+ * different for all that have not ended; an address with a call is a new task.
+ *
+ * WIRE_OPEN events, which stand one after the other, name the Python functions that run: what a reader of everything
+ * before knows already, for those who begin to read in the middle. They do not change the call stack.
  */
 enum wire_kind {
 	WIRE_NONE = 0,	      /* never written; what an unwritten word looks like */
@@ -69,7 +76,9 @@ enum wire_kind {
 	WIRE_PAUSE = 27,	 /* argument: 1 recording was stopped by the program, 0 started again */
 	WIRE_LINE = 28,		 /* line number: the function on top of the call stack comes to that line */
 	WIRE_SWITCH = 29,	 /* extra words: the greenlet that goes on, and the one that stops */
-	WIRE_KINDS = 30,	 /* kinds known to this version; 30 and 31 are free */
+	WIRE_TASK = 30,		 /* code id; extra word: the task that takes a step with the next event */
+	WIRE_OPEN = 31,		 /* code id: this frame is on the stack, outermost first */
+	WIRE_KINDS = 32,	 /* kinds known to this version; none is free */
 };
 
 #define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */
@@ -98,13 +107,13 @@ enum wire_start {
 		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
 		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame",               \
 		    "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark",      \
-		    "pause", "line", "switch"                                                                          \
+		    "pause", "line", "switch", "task", "open"                                                          \
 	}
 
 static inline unsigned wire_extra_words(unsigned kind)
 {
-	const uint32_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME | 1u << WIRE_GAP;
-
+	const uint32_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME |
+			     1u << WIRE_GAP | 1u << WIRE_TASK;
 	const uint32_t two = 1u << WIRE_REALLOC | 1u << WIRE_SWITCH;
 
 	return (one >> kind & 1) + (two >> kind & 1) * 2;
@@ -113,7 +122,7 @@ static inline unsigned wire_extra_words(unsigned kind)
 /* Bookkeeping of the stream itself: not an event that the program caused, not counted as one. */
 static inline int wire_is_bookkeeping(unsigned kind)
 {
-	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_FRAME) || kind >= WIRE_KINDS;
+	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_FRAME) || kind >= WIRE_OPEN;
 }
 
 static inline int wire_is_memory(unsigned kind)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "packages.h"
 
 static const char *engine(void)
 {
@@ -183,6 +184,76 @@ SCENARIO(perfetto, processes, SCENARIO_ONCE)
 	     "fork\tprocess_start\t3\t1\t1"});
 }
 
+/* --- greenlets and tasks --- */
+
+/* One track for each greenlet but the two threads' own; leaf runs on those only, and nothing of theirs runs elsewhere. */
+SCENARIO(perfetto, greenlets, SUPPORTED)
+{
+	const char *path, *variable = package_variable(python, "greenlet");
+	struct outcome *outcome;
+
+	engine();
+	outcome = run(.python = python, .args = {"@greenlets.py"}, .env = {variable});
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+	expect_sql(
+	    outcome, path,
+	    {"SELECT count(DISTINCT t.id), sum(s.name = 'work' AND s.category = 'call') FROM slice s JOIN track t ON "
+	     "s.track_id = t.id WHERE t.name GLOB 'greenlet [0-9]*'",
+	     "33\t33"},
+	    {"SELECT count(DISTINCT t.name) FROM track t WHERE t.name GLOB 'greenlet [0-9]*'", "25"},
+	    {"SELECT DISTINCT t.name GLOB 'greenlet *' FROM slice s JOIN track t ON s.track_id = t.id WHERE "
+	     "s.name IN ('outer', 'inner', 'leaf')",
+	     "1"},
+	    {"SELECT count(*) FROM slice s JOIN track t ON s.track_id = t.id WHERE s.name = 'run' AND t.name GLOB "
+	     "'greenlet *'",
+	     "0"});
+}
+
+/* Steps of the tasks with that function: as many numbers as tasks, in order. */
+#define STEPS(Name)                                                                                                    \
+	"SELECT group_concat(steps, ' ') FROM (SELECT count(*) AS steps FROM slice s JOIN track t ON s.track_id = "    \
+	"t.id WHERE s.category = 'task' AND t.name GLOB 'task " Name " #*' GROUP BY t.id ORDER BY steps)"
+
+static const char *steps_of(const json_t *counts, const char *name)
+{
+	const json_t *steps = json_object_get(counts, name), *number;
+	char *list = text("%s", "");
+	size_t i;
+
+	json_array_foreach((json_t *)steps, i, number)
+	{
+		list = text("%s%s%lld", list, i ? " " : "", (long long)json_integer_value(number));
+	}
+	return list;
+}
+
+/* The program itself counts how often its event loop resumes each of its tasks. */
+SCENARIO(perfetto, tasks, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@tasks.py"});
+	struct outcome *outcome = run(.python = python, .args = {"@tasks.py"});
+	json_t *counts = json_loads(outcome->out, 0, NULL);
+	const char *path;
+
+	engine();
+	expect_same(bare, outcome);
+	expect(outcome, json_object_size(counts) == 4, "the program has counted");
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_counts(outcome, path);
+	expect_sql(
+	    outcome, path, {STEPS("short"), steps_of(counts, "short")}, {STEPS("long"), steps_of(counts, "long")},
+	    {STEPS("cancelled"), steps_of(counts, "cancelled")}, {STEPS("fails"), steps_of(counts, "fails")},
+	    {"SELECT count(DISTINCT t.id) FROM track t WHERE t.name GLOB 'task session #*'", "1"},
+	    {"SELECT count(*) FROM track t WHERE t.name GLOB 'task *leaf #*' OR t.name GLOB 'task *ticks #*' OR t.name "
+	     "GLOB 'task *old_style #*' OR t.name GLOB 'task *sleep #*'",
+	     "0"},
+	    {"SELECT count(*) FROM slice s WHERE s.category = 'task' AND NOT EXISTS (SELECT 1 FROM slice o WHERE "
+	     "o.ts = s.ts AND o.dur = s.dur AND o.name = s.name AND o.category IN ('call', 'resume', 'throw'))",
+	     "0"});
+	json_decref(counts);
+}
+
 /* The addresses that were seen, in a table of fixed size. */
 struct addresses {
 	unsigned long long slots[1 << 18];
@@ -285,6 +356,32 @@ SCENARIO(perfetto, windows, SCENARIO_ONCE)
 		   {"SELECT count(*), sum(category = 'running'), count(DISTINCT ts) FROM slice WHERE name = 'recurse'",
 		    "51\t10\t41"},
 		   {"SELECT max(ts + dur) - min(ts) <= 1000001 FROM slice", "1"});
+}
+
+/* Near the end of a thread so long that its beginning is not read: what began there is known all the same. */
+SCENARIO(perfetto, window_far_from_the_beginning, SUPPORTED)
+{
+	static const char *const code = "def leaf(): pass\n"
+					"def inner():\n"
+					"    for _ in range(4000000): leaf()\n"
+					"def outer(): inner()\n"
+					"outer()\n";
+	struct outcome *outcome;
+	const char *path;
+	json_t *info;
+	long long end;
+
+	engine();
+	outcome = run(.python = python, .args = {"-c", code}, .env = {"EVPROF_EVENTS=call"});
+	info = expect_trace(outcome, 1);
+	end = (long long)json_integer_value(json_object_get(info, "duration_ns"));
+	path = exported(outcome, "--from", text("%lld", end / 10 * 7), "--to", text("%lld", end / 10 * 7 + end / 50));
+	expect_sql(outcome, path,
+		   {"SELECT group_concat(name, ' ') FROM (SELECT name FROM slice WHERE category = 'running' AND name "
+		    "!= 'leaf' ORDER BY depth)",
+		    "<module> outer inner"},
+		   {"SELECT count(*) FROM slice WHERE name = 'leaf' AND depth != 3", "0"});
+	json_decref(info);
 }
 
 /* A process that is killed leaves functions open: the export closes them. */

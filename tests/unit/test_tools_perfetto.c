@@ -83,6 +83,7 @@ struct sequence {
 };
 
 static struct sequence sequences[SEQUENCES];
+static uint64_t large_uuids[16];
 static FILE *story;
 static char *saw;
 static size_t saw_bytes;
@@ -160,6 +161,21 @@ static void read_defaults(struct sequence *sequence, const struct field *message
 	}
 }
 
+/* Tracks of greenlets and tasks have numbers without an order: -1, -2, as they are met. */
+static int short_uuid(uint64_t uuid)
+{
+	if (uuid < 1000)
+		return (int)uuid;
+	for (int i = 0; i < 16; i++) {
+		if (!large_uuids[i])
+			large_uuids[i] = uuid;
+		if (large_uuids[i] == uuid)
+			return -1 - i;
+	}
+	cr_assert_fail("there are too many tracks");
+	return 0;
+}
+
 static void tell_track(const struct field *message)
 {
 	struct field field, part;
@@ -168,9 +184,9 @@ static void tell_track(const struct field *message)
 	EACH_FIELD(*message, field)
 	{
 		if (field.number == 1)
-			fprintf(story, " %d", (int)field.value);
+			fprintf(story, " %d", short_uuid(field.value));
 		if (field.number == 5)
-			fprintf(story, " of %d", (int)field.value);
+			fprintf(story, " of %d", short_uuid(field.value));
 		if (field.number == 2)
 			fprintf(story, " %.*s", (int)field.length, field.at);
 		if (field.number != 3 && field.number != 4 && field.number != 8)
@@ -231,7 +247,7 @@ static void tell_event(struct sequence *sequence, uint64_t time, const struct fi
 		if (field.number == 47)
 			fprintf(story, " flow %d", (int)field.value);
 	}
-	fprintf(story, " @%d\n", (int)track);
+	fprintf(story, " @%d\n", short_uuid(track));
 }
 
 static void read_packet(const struct field *packet)
@@ -307,6 +323,7 @@ static void set_up(void)
 	close(mkstemp(exported));
 	chosen = (struct select){0};
 	memset(sequences, 0, sizeof(sequences));
+	memset(large_uuids, 0, sizeof(large_uuids));
 }
 
 static void tear_down(void)
@@ -393,6 +410,62 @@ Test(perfetto, calls)
 			   "70320 begin throw \xef\xbf\xbdg\xef\xbf\xbd\xc3\xa4 b\xef\xbf\xbd.py:8 @5\n"
 			   "70325 end end=unwind @5\n"
 			   "70330 end @5\n");
+}
+
+static void step(uint64_t task, unsigned kind, uint32_t ticks)
+{
+	event(WIRE_TASK, 1, ticks);
+	fixture_extra(fixture, thread, task);
+	event(kind, 1, 0);
+}
+
+/* Each task's track is described once; the steps stand there beside those of the thread. */
+Test(perfetto, tasks)
+{
+	step(0x10, WIRE_CALL, 0);
+	event(WIRE_YIELD, 1, 10);
+	step(0x20, WIRE_CALL, 0);
+	event(WIRE_YIELD, 1, 10);
+	step(0x10, WIRE_RESUME, 0);
+	event(WIRE_UNWIND, 1, 10);
+	expect_story(BEGIN "0 begin call f a.py:7 @5\n"
+			   "track -1 of 5 task f #1\n"
+			   "0 begin task f a.py:7 @-1\n"
+			   "10 end end=yield @-1\n10 end end=yield @5\n"
+			   "10 begin call f a.py:7 @5\n"
+			   "track -2 of 5 task f #2\n"
+			   "10 begin task f a.py:7 @-2\n"
+			   "20 end end=yield @-2\n20 end end=yield @5\n"
+			   "20 begin resume f a.py:7 @5\n"
+			   "20 begin task f a.py:7 @-1\n"
+			   "30 end end=unwind @-1\n30 end end=unwind @5\n");
+}
+
+static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
+{
+	event(WIRE_SWITCH, 0, ticks);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+/* The thread's own stack stays on its track, and is not there while a greenlet runs. */
+Test(perfetto, greenlets)
+{
+	event(WIRE_CALL, 1, 0);
+	switch_to(0x20, 0x10, 10);
+	event(WIRE_CALL, 1, 10);
+	switch_to(0x10, 0x20, 10);
+	switch_to(0x20, 0x10, 10);
+	event(WIRE_RETURN, 1, 10);
+	expect_story(BEGIN "0 begin call f a.py:7 @5\n"
+			   "10 end end=yield @5\n"
+			   "track -1 of 5 greenlet 1\n"
+			   "20 begin call f a.py:7 @-1\n"
+			   "30 end end=yield @-1\n"
+			   "30 begin running f a.py:7 @5\n"
+			   "40 end end=yield @5\n"
+			   "40 begin running f a.py:7 @-1\n"
+			   "50 end @-1\n");
 }
 
 Test(perfetto, instants)

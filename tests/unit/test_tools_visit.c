@@ -86,7 +86,12 @@ static void see_push(void *owner, struct visit *visit, struct visit_frame *frame
 	cr_expect(frame->user == 0 && visit->now_ns == frame->start_ns);
 	cr_expect(frame == &visit->frames[visit->shown] || frame == &visit->frames[visit->shown - 1]);
 	frame->user = 4711;
-	fprintf(story, "%lld +%s %s\n", (long long)visit->now_ns, name_of(visit, frame->key), kind_of(frame->kind));
+	fprintf(story, "%lld +%s %s", (long long)visit->now_ns, name_of(visit, frame->key), kind_of(frame->kind));
+	if (visit_greenlet(visit))
+		fprintf(story, " greenlet %u", visit_greenlet(visit));
+	if (frame->task)
+		fprintf(story, " task %u", frame->task);
+	fprintf(story, "\n");
 	if (fails_at && --fails_at == 0)
 		visit_fail(visit, -EIO);
 }
@@ -154,6 +159,11 @@ static void from_to(int64_t from, int64_t to)
 	chosen.from_ns = from;
 	chosen.to_given = to >= 0;
 	chosen.to_ns = to;
+}
+
+static void choose(int option, const char *value)
+{
+	cr_assert(select_take(&chosen, "test", option, value));
 }
 
 /* a { b { x {} } c {} } at 0, 10, 20, 30, 40, 50, 70, 100; each chunk has `each` of these events. */
@@ -233,12 +243,89 @@ Test(visit, no_event_in_the_window)
 	expect_story("thread 11\n51 +a frame\n51 +c frame\n69 -c none 18 (0)\n69 -a none 18 (18)\nend\n");
 }
 
-/* Neither its begin nor its end are in what is read: nobody knows of a. */
+/* Neither its begin nor its end are in the window or in the chunks at its borders. */
 Test(visit, calls_around_the_window)
 {
 	a_b_c(1);
 	from_to(45, 60);
-	expect_story("thread 11\n50 +c call\n60 -c none 10 (0)\nend\n");
+	expect_story("thread 11\n45 +a frame\n50 +c call\n60 -c none 10 (0)\n60 -a none 15 (10)\nend\n");
+}
+
+static void flushed(unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	event(kind, argument, ticks);
+	fixture_flush(fixture, thread);
+}
+
+/* Calls without an end tell nothing, a stack that is told does; what is before it is not read. */
+Test(visit, a_stack_that_is_told)
+{
+	flushed(WIRE_C_CALL, Y, 0);
+	event(WIRE_CALL, A, 5);
+	event(WIRE_OPEN, A, 5);
+	event(WIRE_OPEN, B, 0);
+	flushed(WIRE_CALL, C, 5);
+	flushed(WIRE_C_CALL, X, 5);
+	flushed(WIRE_C_RETURN, X, 5);
+	flushed(WIRE_RETURN, C, 10);
+	flushed(WIRE_CALL, A, 10);
+	from_to(30, 40);
+	expect_story("thread 11\n30 +a frame\n30 +b frame\n30 +c frame\n35 -c return 5 (0)\n40 -b none 10 (5)\n"
+		     "40 -a none 10 (10)\nend\n");
+}
+
+/* It goes on over the border of two chunks; the end that is at the beginning of a chunk is not taken for the whole. */
+Test(visit, a_stack_that_is_told_in_two_chunks)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 0);
+	flushed(WIRE_OPEN, A, 10);
+	event(WIRE_OPEN, B, 0);
+	flushed(WIRE_CALL, C, 10);
+	flushed(WIRE_RETURN, C, 10);
+	event(WIRE_CALL, C, 10);
+	fixture_end(fixture);
+	from_to(25, -1);
+	expect_story("thread 11\n25 +a frame\n25 +b frame\n25 +c frame\n30 -c return 5 (0)\n40 +c call\n"
+		     "40 -c none 0 (0)\n40 -b none 15 (5)\n40 -a none 15 (15)\nend\n");
+}
+
+/* It is not an event to whoever reads from the beginning, and does not touch what runs. */
+Test(visit, a_stack_that_was_known)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_C_CALL, X, 10);
+	event(WIRE_OPEN, A, 10);
+	event(WIRE_C_RETURN, X, 10);
+	event(WIRE_RETURN, A, 10);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call\n10 +x c_call\n30 -x c_return 20 (0)\n40 -a return 40 (20)\nend\n");
+}
+
+/* After it, events were lost: it says nothing any more. */
+Test(visit, a_gap_after_the_stack_that_is_told)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_OPEN, A, 0);
+	gap(5, 10);
+	fixture_flush(fixture, thread);
+	flushed(WIRE_CALL, B, 10);
+	flushed(WIRE_MARK, 0, 10);
+	flushed(WIRE_CALL, C, 10);
+	from_to(25, -1);
+	expect_story("thread 11\n25 +b frame\n30 mark\n40 +c call\n40 -c none 0 (0)\n40 -b none 15 (0)\nend\n");
+}
+
+Test(visit, hidden_frames_of_a_stack_that_is_told)
+{
+	choose(SELECT_EXCLUDE, "b");
+	event(WIRE_CALL, A, 0);
+	event(WIRE_OPEN, A, 0);
+	event(WIRE_OPEN, B, 0);
+	flushed(WIRE_CALL, C, 0);
+	flushed(WIRE_RETURN, C, 20);
+	from_to(10, -1);
+	expect_story("thread 11\n10 +a frame\n10 +c frame\n20 -c return 10 (0)\n20 -a none 10 (10)\nend\n");
 }
 
 Test(visit, window_behind_all)
@@ -335,7 +422,7 @@ Test(visit, gap_in_the_window)
 	event(WIRE_RETURN, A, 10);
 	fixture_end(fixture);
 	from_to(5, -1);
-	expect_story("thread 11\n10 +b call\n20 -b none 10 (0)\n20 gap 5\nend\n");
+	expect_story("thread 11\n5 +a frame\n10 +b call\n20 -b none 10 (0)\n20 -a none 15 (10)\n20 gap 5\nend\n");
 }
 
 Test(visit, absolute_times)
@@ -352,11 +439,6 @@ Test(visit, absolute_times)
 }
 
 /* --- what is shown of it --- */
-
-static void choose(int option, const char *value)
-{
-	cr_assert(select_take(&chosen, "test", option, value));
-}
 
 Test(visit, hidden_functions)
 {
@@ -471,6 +553,132 @@ Test(visit, gaps_end_what_runs)
 		     "40 +a frame\n50 -a return 10 (0)\nend\n");
 }
 
+/* --- tasks and greenlets --- */
+
+/* The event that a task's step begins with. */
+static void step(uint64_t task, unsigned kind, uint32_t code, uint32_t ticks)
+{
+	event(WIRE_TASK, code, ticks);
+	fixture_extra(fixture, thread, task);
+	event(kind, code, 0);
+}
+
+/* Two tasks in turn, of one function; an address comes again, with a call. What a task awaits is no task. */
+Test(visit, tasks)
+{
+	step(0x10, WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 1);
+	event(WIRE_YIELD, B, 1);
+	event(WIRE_YIELD, A, 0);
+	step(0x20, WIRE_CALL, A, 1);
+	event(WIRE_YIELD, A, 1);
+	step(0x10, WIRE_RESUME, A, 1);
+	event(WIRE_RETURN, A, 1);
+	step(0x10, WIRE_CALL, C, 1);
+	event(WIRE_YIELD, C, 1);
+	step(0x20, WIRE_THROW, A, 1);
+	event(WIRE_UNWIND, A, 1);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call task 1\n1 +b call\n2 -b yield 1 (0)\n2 -a yield 2 (1)\n"
+		     "3 +a call task 2\n4 -a yield 1 (0)\n5 +a resume task 1\n6 -a return 1 (0)\n"
+		     "7 +c call task 3\n8 -c yield 1 (0)\n9 +a throw task 2\n10 -a unwind 1 (0)\nend\n");
+}
+
+/* Until 3.9 an exception arrives in the innermost coroutine first, which is not known as a task. */
+Test(visit, an_exception_thrown_into_a_task)
+{
+	step(0x10, WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 0);
+	event(WIRE_YIELD, B, 0);
+	event(WIRE_YIELD, A, 0);
+	step(0x30, WIRE_THROW, B, 10);
+	event(WIRE_UNWIND, B, 0);
+	step(0x10, WIRE_RESUME, A, 0);
+	event(WIRE_UNWIND, A, 0);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +a call task 1\n0 +b call\n0 -b yield 0 (0)\n0 -a yield 0 (0)\n10 +b throw\n"
+		     "10 -b unwind 0 (0)\n10 +a resume task 1\n10 -a unwind 0 (0)\nend\n");
+}
+
+Test(visit, a_task_whose_function_is_hidden)
+{
+	choose(SELECT_EXCLUDE, "a");
+	step(0x10, WIRE_CALL, A, 0);
+	event(WIRE_CALL, B, 0);
+	event(WIRE_RETURN, B, 0);
+	event(WIRE_RETURN, A, 0);
+	step(0x20, WIRE_CALL, B, 0);
+	event(WIRE_RETURN, B, 0);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 +b call\n0 -b return 0 (0)\n0 +b call task 1\n0 -b return 0 (0)\nend\n");
+}
+
+Test(visit, long_steps_of_tasks)
+{
+	chosen.min_duration_ns = 5;
+	step(0x10, WIRE_CALL, A, 0);
+	event(WIRE_YIELD, A, 1);
+	step(0x20, WIRE_CALL, A, 0);
+	event(WIRE_YIELD, A, 9);
+	fixture_end(fixture);
+	expect_story("thread 11\n1 +a call task 2\n10 -a yield 9 (0)\nend\n");
+}
+
+static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
+{
+	event(WIRE_SWITCH, 0, ticks);
+	fixture_extra(fixture, thread, target);
+	fixture_extra(fixture, thread, origin);
+}
+
+/* An address of one that has ended comes again; the thread's own keeps its number whatever is on its stack. */
+Test(visit, greenlets)
+{
+	switch_to(0x20, 0x10, 0);
+	event(WIRE_CALL, A, 1);
+	switch_to(0x10, 0x20, 1);
+	event(WIRE_CALL, C, 1);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_RETURN, A, 1);
+	switch_to(0x10, 0x20, 1);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_CALL, B, 1);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 switch\n1 +a call greenlet 1\n2 -a yield 1 (0)\n2 switch\n3 +c call\n"
+		     "4 -c yield 1 (0)\n4 +a frame greenlet 1\n4 switch\n5 -a return 1 (0)\n6 +c frame\n6 switch\n"
+		     "7 -c yield 1 (0)\n7 switch\n8 +b call greenlet 2\n8 -b none 0 (0)\nend\n");
+}
+
+/* One that waits with hidden functions only has not ended. */
+Test(visit, greenlets_with_hidden_functions)
+{
+	choose(SELECT_EXCLUDE, "a");
+	switch_to(0x20, 0x10, 0);
+	event(WIRE_CALL, A, 1);
+	switch_to(0x10, 0x20, 1);
+	switch_to(0x20, 0x10, 1);
+	event(WIRE_CALL, B, 1);
+	fixture_end(fixture);
+	expect_story("thread 11\n0 switch\n2 switch\n3 switch\n4 +b call greenlet 1\n4 -b none 0 (0)\nend\n");
+}
+
+/* What ends in another greenlet says nothing about the one that ran at the border. */
+Test(visit, greenlets_and_a_window)
+{
+	event(WIRE_CALL, A, 0);
+	event(WIRE_OPEN, A, 0);
+	switch_to(0x20, 0x10, 1);
+	flushed(WIRE_CALL, B, 1);
+	flushed(WIRE_CALL, C, 1);
+	flushed(WIRE_RETURN, C, 7);
+	switch_to(0x10, 0x20, 1);
+	event(WIRE_RETURN, A, 1);
+	fixture_end(fixture);
+	from_to(5, -1);
+	expect_story("thread 11\n5 +b frame greenlet 1\n5 +c frame greenlet 1\n10 -c return 5 (0)\n"
+		     "11 -b yield 6 (5)\n11 +a frame\n11 switch\n12 -a return 1 (0)\nend\n");
+}
+
 Test(visit, an_end_takes_what_is_above_it)
 {
 	event(WIRE_CALL, A, 0);
@@ -505,7 +713,7 @@ Test(visit, damage_is_a_gap)
 	expect_story("thread 11\n0 +a call\n0 -a none 0 (0)\n0 gap 2\n30 +c call\n40 -c return 10 (0)\nend\n");
 	rewind(story);
 	from_to(5, -1);
-	expect_story("thread 11\n5 gap 2\n30 +c call\n40 -c return 10 (0)\nend\n");
+	expect_story("thread 11\n5 +a frame\n5 -a none 0 (0)\n5 gap 2\n30 +c call\n40 -c return 10 (0)\nend\n");
 }
 
 Test(visit, an_error_of_the_visitor_ends_it)

@@ -213,7 +213,7 @@ static void put_event(struct fixture *fixture, uint32_t thread, uint32_t head, u
 	to->heads[to->count] = head;
 	to->ticks[to->count++] = ticks;
 	to->now += ticks;
-	if (kind < WIRE_TIME || (kind > WIRE_FRAME && kind < WIRE_KINDS))
+	if (kind < WIRE_TIME || (kind > WIRE_FRAME && kind < WIRE_OPEN))
 		fixture->events++;
 }
 

@@ -4,7 +4,7 @@ import sys
 from .model import KINDS, load
 from .reading import TraceError
 
-_BOOKKEEPING = {"none", "time", "gap", "stack", "frame"}
+_BOOKKEEPING = {"none", "time", "gap", "stack", "frame", "open"}
 _KIND_OF_BYTE = bytes(byte & 31 for byte in range(256))
 
 

@@ -11,7 +11,8 @@ from . import reading
 
 KINDS = ("none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",
          "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "thread_start",
-         "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark", "pause", "line", "switch")
+         "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark", "pause", "line", "switch", "task",
+         "open")
 
 _DEFINITION = struct.Struct("<IHHIIQ4I")
 _CLOCK = struct.Struct("<IIQQQ")

@@ -17,6 +17,7 @@ from .model import KINDS
  _REALLOC, _FREE, _TIME, _GAP, _STACK, _FRAME, _, _THREAD_END) = range(21)
 _PAUSE = 27
 _SWITCH = 29
+_TASK = 30
 _NOBODY = 0
 _FREED = 1003       # events from here on free a block; from _MADE on they make one
 _REALLOC_FREE = 1004
@@ -31,7 +32,7 @@ def _by_kind(values, dtype):
     return array
 
 
-_EXTRA_WORDS = _by_kind({_MALLOC: 1, _CALLOC: 1, _FREE: 1, _TIME: 1, _GAP: 1, _REALLOC: 2, _SWITCH: 2}, np.uint8)
+_EXTRA_WORDS = _by_kind({_MALLOC: 1, _CALLOC: 1, _FREE: 1, _TIME: 1, _GAP: 1, _REALLOC: 2, _SWITCH: 2, _TASK: 1}, np.uint8)
 _BEGINS = (_CALL, _RESUME, _THROW, _C_CALL, _FRAME)
 _ENDS = (_RETURN, _YIELD, _UNWIND, _C_RETURN, _C_EXCEPTION)
 _EMPTIES = (_GAP, _STACK, _PAUSE, _THREAD_END, _SWITCH)  # of a greenlet that goes on, what it called is not kept
