@@ -82,7 +82,7 @@ class Thread:
             return kind, 0, [self.now]
         if kind in (16, 17, 20, 27):
             self.stack = []
-        return kind, random.randrange(8), [random.randrange(100)] if kind == 16 else []
+        return kind, random.randrange(8), [random.randrange(100)] if kind in (16, 30) else []
 
     def event(self):
         draw = random.random()
