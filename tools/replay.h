@@ -261,6 +261,11 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 				replay_mismatch(replay, key, kind, sink, owner);
 			continue;
 		}
+		if (kind == WIRE_GAP) { /* what ran in the time that is not known is not known either */
+			replay->now -= ticks[i];
+			replay_pop_all(replay, sink, owner);
+			replay->now += ticks[i];
+		}
 		result = replay_other(replay, head, extra, sink, owner) ? 2 : 0;
 		extra += wire_extra_words(kind);
 		if (result) {

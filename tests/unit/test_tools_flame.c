@@ -130,7 +130,7 @@ Test(flame, folded_after_a_gap)
 	event(WIRE_CALL, F, 7);
 	export("-f folded TRACE -o -");
 	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);main (app.py:1) 8\n"
-				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7) 10\n"
+				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7) 7\n"
 				  "a (10);Main:Thread (10);main (app.py:1);g (app.py:9) 4\n");
 }
 

@@ -506,12 +506,12 @@ Test(perfetto, lost_events_are_counted)
 	event(WIRE_GAP, 0, 10);
 	fixture_extra(fixture, thread, 6);
 	expect_story(BEGIN "0 begin call f a.py:7 @5\n"
-			   "10 end @5\n"
+			   "0 end @5\n"
 			   "10 instant lost events lost events=5 @5\n"
 			   "track 7 of 5 events lost 3=2\n"
 			   "10 counter 5 @7\n"
 			   "20 begin running f a.py:7 @5\n"
-			   "30 end @5\n"
+			   "20 end @5\n"
 			   "30 instant lost events lost events=6 @5\n"
 			   "30 counter 11 @7\n");
 }

@@ -161,3 +161,21 @@ Test(replay, a_switch_that_contradicts_the_one_before_mixes_nothing_up)
 	cr_assert_eq(profile.unmatched, 0);
 	cr_assert_eq(profile.times[number_of("main")].calls, 1);
 }
+
+/* Nobody knows what ran while events were lost: that time is nobody's. */
+Test(replay, lost_time_is_nobodys)
+{
+	event(WIRE_CALL, MAIN, 10);
+	event(WIRE_CALL, A, 5);
+	event(WIRE_CALL, LEAF, 7);
+	event(WIRE_GAP, 0, 1000);
+	fixture_extra(fixture, thread, 3);
+	event(WIRE_STACK, 1, 0);
+	event(WIRE_FRAME, MAIN, 0);
+	event(WIRE_RETURN, MAIN, 20);
+	count();
+	cr_assert_eq(profile.times[number_of("leaf")].own_ns, 0);
+	cr_assert_eq(profile.times[number_of("a")].total_ns, 7);
+	cr_assert_eq(profile.times[number_of("main")].total_ns, 12 + 20);
+	cr_assert_eq(profile.times[number_of("main")].calls, 1);
+}

@@ -422,7 +422,7 @@ Test(visit, gap_in_the_window)
 	event(WIRE_RETURN, A, 10);
 	fixture_end(fixture);
 	from_to(5, -1);
-	expect_story("thread 11\n5 +a frame\n10 +b call\n20 -b none 10 (0)\n20 -a none 15 (10)\n20 gap 5\nend\n");
+	expect_story("thread 11\n5 +a frame\n10 +b call\n10 -b none 0 (0)\n10 -a none 5 (0)\n20 gap 5\nend\n");
 }
 
 Test(visit, absolute_times)
@@ -549,7 +549,7 @@ Test(visit, gaps_end_what_runs)
 	event(WIRE_FRAME, A, 0);
 	event(WIRE_RETURN, A, 10);
 	fixture_end(fixture);
-	expect_story("thread 11\n0 +a call\n10 +b call\n20 -b none 10 (0)\n20 -a none 20 (10)\n20 gap 5\n"
+	expect_story("thread 11\n0 +a call\n10 +b call\n10 -b none 0 (0)\n10 -a none 10 (0)\n20 gap 5\n"
 		     "40 +a frame\n50 -a return 10 (0)\nend\n");
 }
 
