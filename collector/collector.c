@@ -52,6 +52,13 @@ static int open_session(struct collector *collector, const struct control_messag
 	return 0;
 }
 
+static bool knows(void *context, const struct control_message *message)
+{
+	struct collector *collector = context;
+
+	return collector->private && find_session(collector, message->session);
+}
+
 static int on_join(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid, char *reason,
 		   size_t reason_bytes)
 {
@@ -90,6 +97,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.packer = trace_packer_new(),
 					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
 					.output_dir = config->output_dir,
+					.formats = config->formats,
 					.output_template = config->output};
 	return tools->events && tools->packer && tools->definitions ? 0 : -ENOMEM;
 }
@@ -103,7 +111,7 @@ static void free_tools(struct session_tools *tools)
 
 int collector_init(struct collector *collector, const struct collector_config *config)
 {
-	struct server_handler handler = {.context = collector, .join = on_join, .hold = on_hold};
+	struct server_handler handler = {.context = collector, .join = on_join, .knows = knows, .hold = on_hold};
 	int error;
 
 	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};
@@ -159,11 +167,11 @@ static void look(struct collector *collector, struct drain_result *result)
 		session_round(session, now_ns, result);
 	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
 	server_poll(collector->server, now_ns);
-	if (server_expects(collector->server, now_ns - PEER_GRACE_NS))
+	if (!server_is_short(collector->server) && server_expects(collector->server, now_ns - PEER_GRACE_NS))
 		return;
 	now_ns = clock_now_ns();
 	for (struct session *session = collector->sessions; session; session = session->next)
-		session_settle(session, now_ns);
+		session_settle(session, now_ns, server_is_short(collector->server));
 	forget_finished(collector);
 }
 

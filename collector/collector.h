@@ -30,6 +30,7 @@ struct collector_config {
 	bool private;
 	bool allow_other_users;
 	const char *output_dir; /* NULL for a private one */
+	const char *formats;	/* likewise; and where none are wanted */
 	const char *output;
 };
 

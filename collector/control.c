@@ -101,6 +101,10 @@ static const char *parse_texts(const json_t *object, struct control_message *mes
 		return "argv";
 	if (!(message->events = get_strings(object, "events")))
 		return "events";
+	message->formats = "";
+	if (json_object_get(object, "formats") &&
+	    !(message->formats = get_string(object, "formats", CONTROL_FORMATS_MAX_BYTES)))
+		return "formats";
 	return NULL;
 }
 

@@ -31,6 +31,7 @@ struct control_message {
 	const char *cwd;
 	const char *host;
 	const char *output;    /* absolute, shorter than PATH_MAX */
+	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
 	struct json_t *argv;   /* array of strings */
 	struct json_t *events; /* array of strings */
 	struct json_t *object;

@@ -144,6 +144,7 @@ int main(int argc, char **argv)
 					   .private = options.private,
 					   .allow_other_users = options.allow_other_users,
 					   .output_dir = options.output_dir,
+					   .formats = options.formats,
 					   .output = options.output};
 	if (config.listen_fd < 0)
 		return 1;

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "evprof/control.h"
 #include "evprof/version.h"
@@ -16,6 +17,7 @@ enum {
 	OPTION_SOCKET,
 	OPTION_OUTPUT_DIR,
 	OPTION_OUTPUT,
+	OPTION_FORMAT,
 	OPTION_ALLOW,
 	OPTION_LOG,
 	OPTION_FOREGROUND
@@ -26,6 +28,7 @@ static const struct option long_options[] = {
     {"socket", required_argument, NULL, OPTION_SOCKET},
     {"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
     {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"format", required_argument, NULL, OPTION_FORMAT},
     {"allow-other-users", no_argument, NULL, OPTION_ALLOW},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
@@ -43,6 +46,7 @@ static const char help_text[] =
     "  --socket SOCKET      a path, or @NAME for an abstract socket; not needed under systemd's socket activation\n"
     "  --output-dir FOLDER  where trace files go\n"
     "  --output TEMPLATE    their names: %n program, %p pid, %h host, %t time (default: " OUTPUT_DEFAULT ")\n"
+    "  --format LIST        write each finished trace in these formats of evprof export, too: pstats,html,...\n"
     "  --allow-other-users  accept processes of all users, not only those of this one\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
@@ -83,6 +87,11 @@ static enum options_result take(int option, struct options *options)
 		return OPTIONS_RUN;
 	case OPTION_OUTPUT:
 		options->output = optarg;
+		return OPTIONS_RUN;
+	case OPTION_FORMAT:
+		if (strlen(optarg) >= CONTROL_FORMATS_MAX_BYTES)
+			return wrong("--format is a list of less than 256 bytes, not ", optarg);
+		options->formats = optarg;
 		return OPTIONS_RUN;
 	case OPTION_ALLOW:
 		options->allow_other_users = true;

@@ -12,7 +12,8 @@ struct options {
 	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
 	const char *socket; /* a path, or @ and an abstract name; NULL with socket activation */
 	const char *output_dir;
-	const char *output; /* template below output_dir */
+	const char *output;  /* template below output_dir */
+	const char *formats; /* names with commas; NULL: none */
 	bool allow_other_users;
 	enum log_level log_level;
 };

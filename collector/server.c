@@ -6,6 +6,8 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,8 @@
 #include "process.h"
 
 #define SERVER_FDS_MAX 8 /* room for more than is right, to close what a stranger sends too much */
+#define FREE_TO_READ 4	 /* descriptors: those that come with a message, and what looking at them takes */
+#define FREE_AT_MOST 32	 /* as many as are tried */
 
 struct peer {
 	struct loop_source source;
@@ -26,6 +30,7 @@ struct peer {
 	struct server *server;
 	uint64_t since_ns;
 	struct ucred who;
+	bool waiting; /* for descriptors that are free; not in the loop until then */
 };
 
 struct server {
@@ -42,10 +47,28 @@ struct server {
 static void free_peer(struct peer *peer)
 {
 	if (peer->source.fd >= 0) {
-		loop_remove(peer->server->loop, &peer->source);
+		if (!peer->waiting)
+			loop_remove(peer->server->loop, &peer->source);
 		close(peer->source.fd);
 	}
 	free(peer);
+}
+
+/*
+ * Whether so many descriptors are free. A message whose descriptors find no place would be lost, with its process: it
+ * stays in the socket until processes that have ended leave room.
+ */
+static bool descriptors_free(const struct server *server, unsigned count)
+{
+	int fds[FREE_AT_MOST];
+	unsigned got = 0;
+
+	count = count < FREE_AT_MOST ? count : FREE_AT_MOST;
+	while (got < count && (fds[got] = fcntl(server->source.fd, F_DUPFD_CLOEXEC, 0)) >= 0)
+		got++;
+	for (unsigned i = 0; i < got; i++)
+		close(fds[i]);
+	return got == count;
 }
 
 static void close_peer(struct peer *peer)
@@ -95,6 +118,17 @@ static int handle_hold(struct peer *peer, const struct control_message *message,
 	return error;
 }
 
+/*
+ * A program may give up its user before it forks: its children know the session, which nobody else can guess.
+ */
+static bool is_welcome(const struct peer *peer, const struct control_message *message)
+{
+	const struct server_handler *handler = &peer->server->handler;
+
+	return peer->who.uid == geteuid() || peer->server->allow_other_users ||
+	       (message->type == CONTROL_JOIN && handler->knows && handler->knows(handler->context, message));
+}
+
 /* Takes the two descriptors over when it succeeds (and sets *kept). */
 static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsigned fd_count, bool *kept, char *reason,
 			  size_t reason_bytes)
@@ -103,16 +137,15 @@ static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsig
 	struct control_message message;
 	int error;
 
-	if (peer->who.uid != geteuid() && !server->allow_other_users) {
-		snprintf(reason, reason_bytes,
-			 "the collector serves user %u only, not user %u: start it with --allow-other-users",
-			 (unsigned)geteuid(), (unsigned)peer->who.uid);
-		return -EPERM;
-	}
 	error = control_parse(server->message, bytes, &message, reason, reason_bytes);
 	if (error)
 		return error;
-	if (message.type == CONTROL_HOLD) {
+	if (!is_welcome(peer, &message)) {
+		snprintf(reason, reason_bytes,
+			 "the collector serves user %u only, not user %u: start it with --allow-other-users",
+			 (unsigned)geteuid(), (unsigned)peer->who.uid);
+		error = -EPERM;
+	} else if (message.type == CONTROL_HOLD) {
 		error = handle_hold(peer, &message, reason, reason_bytes);
 	} else if (fd_count != CONTROL_FDS) {
 		snprintf(reason, reason_bytes, "the message came with %u descriptors instead of %d", fd_count,
@@ -125,6 +158,20 @@ static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsig
 	}
 	control_message_done(&message);
 	return error;
+}
+
+/* False: the message has to wait. */
+static bool may_read(struct peer *peer)
+{
+	bool may = descriptors_free(peer->server, FREE_TO_READ);
+
+	if (!may && !peer->waiting) {
+		loop_remove(peer->server->loop, &peer->source);
+		peer->waiting = true;
+	} else if (may && peer->waiting && loop_add(peer->server->loop, &peer->source) == 0) {
+		peer->waiting = false;
+	}
+	return may && !peer->waiting;
 }
 
 /* The one message of a peer, and its end. */
@@ -142,8 +189,11 @@ static void read_peer(struct peer *peer)
 	char reason[256] = "";
 	bool kept = false;
 	unsigned fd_count;
-	ssize_t count = recvmsg(peer->source.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t count;
 
+	if (!may_read(peer))
+		return;
+	count = recvmsg(peer->source.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	fd_count = count >= 0 ? take_fds(&header, fds) : 0;
@@ -206,20 +256,34 @@ fail:
 	return error;
 }
 
+static void pause_accepting(struct server *server)
+{
+	if (server->paused)
+		return;
+	log_error("no descriptor left: new processes wait (raise the limit of open files)");
+	loop_remove(server->loop, &server->source);
+	server->paused = true;
+}
+
 static void accept_all(struct server *server)
 {
+	struct pollfd poller = {.fd = server->source.fd, .events = POLLIN};
+
 	for (unsigned i = 0; i < SERVER_PEERS_MAX; i++) {
-		int fd = accept4(server->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		int error;
+		int fd;
 
+		if (poll(&poller, 1, 0) <= 0)
+			return;
+		/* For each that has been accepted and not read, too. */
+		if (!descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count)) {
+			pause_accepting(server);
+			return;
+		}
+		fd = accept4(server->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
-			bool full = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
-
-			if (full && !server->paused) {
-				log_error("no descriptor left: new processes wait (raise the limit of open files)");
-				loop_remove(server->loop, &server->source);
-				server->paused = true;
-			}
+			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+				pause_accepting(server);
 			return;
 		}
 		error = add_peer(server, fd);
@@ -236,18 +300,41 @@ static void listen_ready(struct loop_source *source, uint32_t events)
 	accept_all(LOOP_OWNER(source, struct server, source));
 }
 
-void server_poll(struct server *server, uint64_t now_ns)
+static void read_waiting(struct server *server)
 {
 	struct peer *next;
 
 	for (struct peer *peer = server->peers; peer; peer = next) {
 		next = peer->next;
-		if (now_ns > peer->since_ns && now_ns - peer->since_ns >= SERVER_SILENT_NS) {
-			log_info("process %d connected and said nothing: closed", (int)peer->who.pid);
-			close_peer(peer);
-		}
+		if (peer->waiting)
+			read_peer(peer);
 	}
-	if (server->paused && loop_add(server->loop, &server->source) == 0)
+}
+
+static void close_silent(struct server *server, uint64_t now_ns)
+{
+	struct peer *next;
+
+	for (struct peer *peer = server->peers; peer; peer = next) {
+		struct pollfd poller = {.fd = peer->source.fd, .events = POLLIN};
+
+		next = peer->next;
+		if (peer->waiting || now_ns <= peer->since_ns || now_ns - peer->since_ns < SERVER_SILENT_NS)
+			continue;
+		/* It may be we who have slept. */
+		if (poll(&poller, 1, 0) > 0)
+			continue;
+		log_info("process %d connected and said nothing: closed", (int)peer->who.pid);
+		close_peer(peer);
+	}
+}
+
+void server_poll(struct server *server, uint64_t now_ns)
+{
+	read_waiting(server);
+	close_silent(server, now_ns);
+	if (server->paused && descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count) &&
+	    loop_add(server->loop, &server->source) == 0)
 		server->paused = false;
 	accept_all(server);
 }
@@ -259,6 +346,11 @@ bool server_expects(const struct server *server, uint64_t since_ns)
 			return true;
 	}
 	return false;
+}
+
+bool server_is_short(const struct server *server)
+{
+	return server->paused;
 }
 
 bool server_has_peers(const struct server *server)

@@ -21,6 +21,8 @@ struct server_handler {
 	void *context;
 	int (*join)(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid, char *reason,
 		    size_t reason_bytes);
+	/* Whether a join is one of a session that has begun here and is of this user. NULL: none is. */
+	bool (*knows)(void *context, const struct control_message *message);
 	int (*hold)(void *context, const struct control_message *message, int fd, char *reason, size_t reason_bytes);
 };
 
@@ -40,6 +42,8 @@ void server_poll(struct server *server, uint64_t now_ns);
 
 /* Connections that have not said anything yet and came after since_ns. */
 bool server_expects(const struct server *server, uint64_t since_ns);
+/* Some wait for descriptors: sessions may free theirs, and may not end. */
+bool server_is_short(const struct server *server);
 bool server_has_peers(const struct server *server);
 
 #endif

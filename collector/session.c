@@ -484,8 +484,12 @@ int session_join(struct session *session, const struct control_message *join, in
 		process_forget(process);
 		return error;
 	}
-	if (!session->opened)
+	if (!session->opened) {
+		const char *formats = session->tools->output_dir ? session->tools->formats : join->formats;
+
+		snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
 		open_trace(session, join);
+	}
 	end_predecessor(session, join, pid, now_ns);
 	count_child(session, join);
 	process->number = session->process_count++;
@@ -573,7 +577,8 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 	}
 }
 
-static void finish(struct session *session, uint64_t now_ns)
+/* No more will be written. */
+static void close_trace(struct session *session, uint64_t now_ns)
 {
 	char text[RING_TEXT_BYTES];
 	int error = 0;
@@ -589,6 +594,18 @@ static void finish(struct session *session, uint64_t now_ns)
 	}
 	if (!session->failed && session->process_count > 0 && trace_writer_removed(&session->writer)) {
 		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
+		session_fail(session, text);
+	}
+	session->closed = true;
+}
+
+static void finish(struct session *session, uint64_t now_ns)
+{
+	char text[RING_TEXT_BYTES];
+
+	if (session->formats.failed && !session->failed) {
+		snprintf(text, sizeof(text), "the trace is %.400s, but %.200s could not be written beside it; %s",
+			 session->path, session->format_list, "evprof export --beside says why");
 		session_fail(session, text);
 	}
 	session->finished = true;
@@ -630,14 +647,28 @@ static bool successor_expected(const struct session *session)
 	return false;
 }
 
-void session_settle(struct session *session, uint64_t now_ns)
+/* The trace is being written in other formats: whoever waits for it waits for these, too, and is told that we live. */
+static bool converting(struct session *session)
+{
+	if (!session->converted && session->format_list[0] && !session->failed && session->process_count > 0)
+		formats_start(&session->formats, session->tools->loop, session->format_list, session->path);
+	session->converted = true;
+	for (struct process *process = session->processes; process && session->formats.running; process = process->next)
+		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
+	return session->formats.running;
+}
+
+void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
 	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
-		      child_is_slow(session, now_ns);
+		      child_is_slow(session, now_ns) || more_to_come;
 
 	check_unborn(session, now_ns);
 	if (!others && !child_expected(session, now_ns)) {
-		finish(session, now_ns);
+		if (!session->closed)
+			close_trace(session, now_ns);
+		if (!converting(session))
+			finish(session, now_ns);
 		return;
 	}
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -656,12 +687,15 @@ void session_stop(struct session *session, uint64_t now_ns)
 		if (!process->complete)
 			complete(session, process, how ? how : "detached", now_ns);
 	}
+	if (!session->closed)
+		close_trace(session, now_ns);
+	formats_stop(&session->formats);
 	finish(session, now_ns);
 }
 
 bool session_needs_polling(const struct session *session, uint64_t now_ns)
 {
-	if (session_live(session) > 0 || child_expected(session, now_ns))
+	if (session_live(session) > 0 || child_expected(session, now_ns) || session->formats.running)
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

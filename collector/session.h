@@ -19,6 +19,7 @@
 #include "control.h"
 #include "drain.h"
 #include "events.h"
+#include "formats.h"
 #include "evprof/ring.h"
 #include "hold.h"
 #include "loop.h"
@@ -39,6 +40,7 @@ struct session_tools {
 	/* A host's daemon: the folder of all traces and the template below it. NULL: each session says itself where. */
 	const char *output_dir;
 	const char *output_template;
+	const char *formats; /* likewise: names with commas; NULL: none */
 };
 
 struct session_clock {
@@ -58,10 +60,14 @@ struct session {
 	uint8_t id[CONTROL_SESSION_DIGITS / 2];
 	char *output; /* the template, as the first message had it */
 
-	bool opened; /* the file was made, or that failed */
-	bool failed; /* no more events are written ... */
-	bool full;   /* ... but what ends the file is */
+	bool opened;	/* the file was made, or that failed */
+	bool failed;	/* no more events are written ... */
+	bool full;	/* ... but what ends the file is */
+	bool closed;	/* the file is complete, or as complete as it gets */
+	bool converted; /* other formats were asked for, where some are wanted */
 	bool finished;
+	char format_list[CONTROL_FORMATS_MAX_BYTES];
+	struct formats formats;
 	char path[PATH_MAX];
 	char error[RING_TEXT_BYTES];
 	struct trace_writer writer;
@@ -102,8 +108,11 @@ int session_hold(struct session *session, int fd);
 /* Reads from all rings. Processes that have ended become complete. */
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result);
 
-/* Answers those who wait, and finishes the session when nothing is left. Called with an empty backlog. */
-void session_settle(struct session *session, uint64_t now_ns);
+/*
+ * Answers those who wait, and finishes the session when nothing is left. Called with an empty backlog, or else more is
+ * to come.
+ */
+void session_settle(struct session *session, uint64_t now_ns, bool more_to_come);
 
 /* The collector ends: everything that is there goes into the file, and the file is finished. */
 void session_stop(struct session *session, uint64_t now_ns);

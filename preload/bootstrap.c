@@ -35,6 +35,8 @@
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
+static _Atomic int state_key = -1; /* where threads keep their states; -1: not seen yet */
+static const char no_state;	   /* its address is that of no thread state */
 
 static void name_main_thread(void)
 {
@@ -64,6 +66,23 @@ static bool begin_recording(void)
 	return true;
 }
 
+/*
+ * A thread that enters another interpreter keeps the stack that it has: what runs there stands on it. Only frames that are
+ * running already, unseen, make it unknown. Where the place is free the function is put there without
+ * PyEval_SetProfile(), whose audit event the program could hear.
+ */
+static void set_profile(struct thread_state *state)
+{
+	uint32_t resync = thread_self.writer->resync;
+
+	if (!python.state_profile || python_field(state, python.state_profile) || !hooks_profile_set_new(state))
+		hooks_profile_set();
+	else if (thread_self.writer->slot)
+		thread_self.writer->resync = 1;
+	if (!python.PyEval_GetFrame())
+		thread_self.writer->resync = resync;
+}
+
 void bootstrap_thread(void)
 {
 	struct thread_state *state = python.current_thread_state();
@@ -74,11 +93,11 @@ void bootstrap_thread(void)
 		return;
 	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
 	thread_self.nesting++;
-	if (begin_recording() && calls_possible) {
+	if (begin_recording() && calls_possible && python_enter_interpreter()) {
 		if (python.monitoring)
 			done = hooks_monitoring_set() != -EAGAIN;
 		else {
-			hooks_profile_set();
+			set_profile(state);
 			hooks_line_set();
 		}
 		if (done)
@@ -98,12 +117,28 @@ static int pending(void *data)
 	return 0;
 }
 
-void bootstrap_new_state(const void *value)
+bool bootstrap_may_be_state(pthread_key_t key)
 {
-	struct thread_state *state = python.PyGILState_GetThisThreadState();
+	int known = atomic_load_explicit(&state_key, memory_order_relaxed);
 
-	if (!calls_possible || state != value || thread_self.entered)
+	return known < 0 || known == (int)key;
+}
+
+void bootstrap_new_state(pthread_key_t key, const void *value)
+{
+	struct thread_state *state;
+
+	if (!calls_possible || thread_self.entered)
 		return;
+	if (!value) {
+		if (atomic_load(&state_key) >= 0)
+			thread_self.hooked_state = NULL;
+		return;
+	}
+	state = python.PyGILState_GetThisThreadState();
+	if (state != value || state == thread_self.hooked_state)
+		return;
+	atomic_store(&state_key, (int)key);
 	if (!hooks_profile_set_new(state))
 		return;
 	hooks_line_set_new(state);
@@ -136,6 +171,9 @@ static int audit(const char *event, struct object *arguments, void *data)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
 		neighbours_look();
 	}
+	/* The next interpreter's thread state may stand where this one's stands. Nothing more is set in this one. */
+	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
+		thread_self.hooked_state = &no_state;
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
 		bootstrap_forking = 1;
 	return 0;

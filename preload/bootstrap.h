@@ -2,6 +2,9 @@
 #ifndef PRELOAD_BOOTSTRAP_H
 #define PRELOAD_BOOTSTRAP_H
 
+#include <pthread.h>
+#include <stdbool.h>
+
 /*
  * Looks for Python where a library has just been loaded, and prepares to be called by it. handle: dlopen's, or NULL for
  * the global scope. Cheap when there is nothing to find.
@@ -13,9 +16,12 @@ void bootstrap_thread(void);
 
 /*
  * Until 3.11: the calling thread has stored value under a key. If it is the thread state that it will enter Python with, its
- * profile function is set. Without the GIL.
+ * profile function is set; if it is NULL in the place of one, the thread has left Python. Without the GIL.
  */
-void bootstrap_new_state(const void *value);
+void bootstrap_new_state(pthread_key_t key, const void *value);
+
+/* False: the key is known not to be that of thread states. */
+bool bootstrap_may_be_state(pthread_key_t key);
 
 /* The calling thread is about to fork by os.fork() or os.forkpty(), whose child goes on in Python. */
 extern __thread int bootstrap_forking;

@@ -96,7 +96,7 @@ static void switch_hooks(bool on)
 {
 	thread_self.nesting++; /* what follows is evprof, not the program */
 	if (python.monitoring)
-		hooks_monitoring_pause(!on);
+		hooks_monitoring_hear(on);
 	else if (on)
 		hooks_profile_set();
 	else

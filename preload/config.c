@@ -241,6 +241,46 @@ static void complain_of_unknown_names(void)
 	}
 }
 
+static bool is_format(const char *name, size_t length)
+{
+	static const char *const names[] = CONTROL_FORMAT_NAMES;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == length && !strncmp(names[i], name, length))
+			return true;
+	return false;
+}
+
+/* Those that are known, so that a slip of the pen in one does not cost the others. */
+static void read_formats(bool complain)
+{
+	const char *value = getenv(ENV_FORMAT);
+	size_t used = 0;
+	bool good = true;
+
+	config.formats[0] = 0;
+	for (const char *p = value ? value : ""; *p;) {
+		size_t length = strcspn(p, ",");
+
+		if (is_format(p, length) && used + length + 2 < sizeof(config.formats)) {
+			if (used)
+				config.formats[used++] = ',';
+			memcpy(config.formats + used, p, length);
+			config.formats[used += length] = 0;
+		} else {
+			good = false;
+		}
+		p += length + (p[length] == ',');
+	}
+	if (!good && complain)
+		log_line(
+		    LOG_ERROR,
+		    "%s=%s has a format that is not known; allowed: a list, with commas, of chrome, perfetto, pstats, "
+		    "csv, callgrind, folded, speedscope, speedscope-sampled, pprof, firefox, html; the known ones are "
+		    "written",
+		    ENV_FORMAT, value);
+}
+
 void config_read(bool complain)
 {
 	read_session();
@@ -253,6 +293,7 @@ void config_read(bool complain)
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_on_full(complain);
 	read_paths(complain);
+	read_formats(complain);
 	if (complain && config.enabled)
 		complain_of_unknown_names();
 }

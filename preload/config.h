@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "evprof/control.h"
+
 enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8, EVENT_LINE = 16 };
 
 struct config {
@@ -17,7 +19,8 @@ struct config {
 	uint64_t ring_bytes; /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;    /* EVPROF_ON_FULL: 0 for drop */
 	char output[PATH_MAX];
-	char socket[PATH_MAX]; /* EVPROF_SOCKET, "" for a private collector */
+	char formats[CONTROL_FORMATS_MAX_BYTES]; /* EVPROF_FORMAT: known names with commas, or "" */
+	char socket[PATH_MAX];			 /* EVPROF_SOCKET, "" for a private collector */
 
 	/* EVPROF_SESSION, set by the first process of the tree */
 	char session[33]; /* "" in the first process */

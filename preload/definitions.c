@@ -1,7 +1,9 @@
 /*
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
- * Runs inside hooks with the GIL held. It asks Python for attributes that are plain C slots, never for one that a class of
+ * Runs inside hooks with the GIL held; from 3.13 on there may be several GILs (interpreters of their own), so that only
+ * the process's lock guards what is shared: giving an id, writing its definition, the table of functions. Code objects
+ * belong to one interpreter. It asks Python for attributes that are plain C slots, never for one that a class of
  * the program could answer for, and makes no object that the garbage collector tracks, so that no code of the program
  * runs in here; thread_self.nesting keeps the little memory
  * that it does take out of the trace.
@@ -334,7 +336,8 @@ static void learn_thread_name(struct object *code)
 	python.PyErr_Clear();
 }
 
-static uint32_t code_slow(struct object *code, struct object *globals)
+/* running: its frame is the current one. Of the frames below, nothing is looked at but the code. */
+static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
 	struct guard guard;
 	void *extra = NULL;
@@ -351,7 +354,7 @@ static uint32_t code_slow(struct object *code, struct object *globals)
 		if (value)
 			python.set_code_extra(code, python.code_extra_index, (void *)(uintptr_t)value);
 	}
-	if (value >> 32 & CODE_EPOCH_SPECIAL)
+	if (running && value >> 32 & CODE_EPOCH_SPECIAL)
 		learn_thread_name(code);
 	python.PyErr_Clear();
 	leave(&guard);
@@ -360,7 +363,7 @@ static uint32_t code_slow(struct object *code, struct object *globals)
 
 uint32_t definitions_code(struct object *code)
 {
-	return code_slow(code, python.PyEval_GetGlobals());
+	return code_slow(code, python.PyEval_GetGlobals(), true);
 }
 
 static const char *type_name(const void *type)
@@ -445,17 +448,27 @@ static uint64_t recall(const void *key)
 	return entry && atomic_load_explicit(&entry->key, memory_order_acquire) == key ? entry->value : 0;
 }
 
-/* A key without a place takes that of another, whose function is then defined once more when next called. */
+/*
+ * A key without a place takes that of another, whose function is then defined once more when next called; unless somebody
+ * may be reading the other at this moment. Then it has none, and is defined once more itself.
+ */
 static void insert(const void *key, uint64_t value)
 {
 	struct function_entry *entry = find_entry(key);
 
+	if (!entry && python.parallel)
+		return;
 	if (!entry)
 		entry = definitions_place(key);
 	entry->value = value;
 	/* Release: pairs with the acquire of readers; they use the value only after they saw the key. */
 	atomic_store_explicit(&entry->key, key, memory_order_release);
 }
+
+/* With one's shift and the other's base a reader meets another entry, whose key is not the one that it looks for. */
+_Static_assert(offsetof(struct process, large_functions) ==
+		   offsetof(struct process, small_functions) + sizeof(((struct process *)0)->small_functions),
+	       "a place beyond the small table is in the large one");
 
 /* The small table is half full: its entries go to the large one. Readers that still have the small one find less there. */
 static void grow_table(void)
@@ -605,7 +618,7 @@ static uint32_t frame_value(struct object *frame)
 	uint32_t value = 0;
 
 	if (code) {
-		value = code_slow(code, globals);
+		value = code_slow(code, globals, false);
 		python.Py_DecRef(code);
 	}
 	if (globals)

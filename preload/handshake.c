@@ -170,6 +170,8 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	add_string(text, "cwd", getcwd(scratch, size / 2) ? scratch : "");
 	add_string(text, "host", gethostname(scratch, 256) ? "" : scratch);
 	add_string(text, "output", config.output);
+	if (config.formats[0])
+		add_string(text, "formats", config.formats);
 	add_events(text);
 	add_argv(text, scratch, size / 2);
 	text_add(text, "}");

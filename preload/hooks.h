@@ -39,8 +39,17 @@ int hooks_monitoring_set(void);
 void hooks_monitoring_give(int tool);
 void hooks_monitoring_take(void);
 
-/* No events of the current interpreter until it is called again with false. GIL held. */
-void hooks_monitoring_pause(bool pause);
+/* Whether the tool with this id hears C calls; false where the id is none. GIL held, no exception set. */
+bool hooks_monitoring_hears_calls(struct object *tool);
+
+/*
+ * A tool has just asked for the events of C calls: it is not told that the function by which it asked returns, because it
+ * was not told that it was called. GIL held.
+ */
+void hooks_monitoring_deafen(int tool, const struct python_method *returning);
+
+/* Switches the events of the current interpreter off or on again, between two instructions of the program. GIL held. */
+void hooks_monitoring_hear(bool on);
 
 /* Puts evprof's allocators over Python's. Once, or again where they are there no more. GIL held. */
 void hooks_memory_set(void);

@@ -55,13 +55,19 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 	writer_put(writer, head);
 }
 
+/* From 3.13 on, C code may tell events of objects of its own (PyMonitoring_FirePyStartEvent): they have no name. */
+static inline bool is_code(const struct object *code)
+{
+	return likely(python_type(code) == python.code_type);
+}
+
 /* Returns what the callback is to return: a function that is not recorded need not be told of again. */
 static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
 {
 	struct writer *writer = writer_reserve(kind);
 	uint32_t value;
 
-	if (!writer)
+	if (!writer || !is_code(code))
 		return python.none;
 	value = definitions_code(code);
 	if (value & DEFINITION_HIDDEN)
@@ -77,7 +83,8 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
-	uint32_t value = writer_has_room(writer) ? definitions_code_flagged(code, CODE_EPOCH_GENERATOR) : 0;
+	bool fast = writer_has_room(writer) && is_code(code);
+	uint32_t value = fast ? definitions_code_flagged(code, CODE_EPOCH_GENERATOR) : 0;
 
 	if (!value)
 		return record_code(kind, code);
@@ -91,7 +98,7 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
 
-	if (writer_has_room(writer)) {
+	if (writer_has_room(writer) && is_code(code)) {
 		value = DEFINITION_ID(definitions_code_fast(code));
 		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
 			return python.none;
@@ -175,12 +182,14 @@ static bool has_passed_a_frame(struct object *exception)
  */
 static void record_exception(struct object *exception)
 {
-	struct writer *writer = writer_reserve(WIRE_EXCEPTION);
+	struct writer *writer = thread_self.writer;
 	uint32_t id;
 
-	if (!writer)
-		return;
+	/* First, so that what is passed over is not counted as lost either. */
 	if (writer->unwinding == exception && has_passed_a_frame(exception))
+		return;
+	writer = writer_reserve(WIRE_EXCEPTION);
+	if (!writer)
 		return;
 	writer->unwinding = NULL;
 	id = definitions_type(python_type(exception));
@@ -201,7 +210,7 @@ static bool is_at_resume(const struct object *code, struct object *offset)
 	long at = python.PyLong_AsLong(offset) - (python.version >= 0x030f ? 2 : 0);
 	int first;
 
-	if (!python.code_extra || python_type(code) != python.code_type || at < 0)
+	if (!python.code_extra || !is_code(code) || at < 0)
 		return false;
 	first = *(const int *)(extra - 8);
 	return at == 2 * first || extra[8 + at] == extra[8 + 2 * first];
@@ -275,18 +284,17 @@ static const struct {
     {"LINE", on_line, EVENT_LINE, true},
 };
 
-static struct object *make_type(void)
+/* size: of the instances, which begin as a callback. */
+static struct object *make_type(const char *name, size_t size)
 {
 	static struct python_member members[] = {
 	    {"__vectorcalloffset__", MEMBER_SSIZE, offsetof(struct callback, call), MEMBER_READONLY, NULL},
 	    {0},
 	};
-	static struct python_slot slots[3];
-	static struct python_spec spec = {"evprof.callback", sizeof(struct callback), 0, TYPE_FLAGS, slots};
+	struct python_slot slots[3] = {{SLOT_CALL, (void *)python.PyVectorcall_Call}, {SLOT_MEMBERS, members}, {0}};
+	struct python_spec spec = {name, (int)size, 0, TYPE_FLAGS, slots};
 
-	slots[0] = (struct python_slot){SLOT_CALL, (void *)python.PyVectorcall_Call};
-	slots[1] = (struct python_slot){SLOT_MEMBERS, members};
-	return python.PyType_FromSpec(&spec);
+	return python.PyVectorcall_Call ? python.PyType_FromSpec(&spec) : NULL;
 }
 
 static void free_tool_id(struct object *monitoring, int tool)
@@ -364,10 +372,19 @@ static int set_events(struct object *monitoring, int tool, long set)
 	return 0;
 }
 
+static long wanted_events(struct object *events)
+{
+	long wanted = 0;
+
+	for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++)
+		if (callbacks[i].set && config.events & callbacks[i].wanted)
+			wanted |= event_bit(events, callbacks[i].event);
+	return wanted;
+}
+
 static int set_callbacks(struct object *monitoring, struct object *type, struct object *events, int not_this)
 {
 	int tool = use_tool_id(monitoring, not_this), r = 0;
-	long set = 0;
 
 	if (tool < 0)
 		return tool;
@@ -377,16 +394,14 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 		if (!bit || !(config.events & callbacks[i].wanted))
 			continue;
 		r = register_callback(monitoring, type, tool, bit, callbacks[i].call);
-		if (callbacks[i].set)
-			set |= bit;
 	}
-	return r ? r : set_events(monitoring, tool, set);
+	return r ? r : set_events(monitoring, tool, wanted_events(events));
 }
 
 static int set_in_interpreter(struct object *monitoring, int not_this)
 {
 	struct object *events = python.PyObject_GetAttrString(monitoring, "events");
-	struct object *type = python.PyVectorcall_Call ? make_type() : NULL;
+	struct object *type = make_type("evprof.callback", sizeof(struct callback));
 	int r = -EINVAL;
 
 	if (!missing)
@@ -454,6 +469,7 @@ static struct object *monitoring_of_interpreter(void)
 
 int hooks_monitoring_set(void)
 {
+	static bool said;
 	struct object *monitoring = monitoring_of_interpreter();
 	int r;
 
@@ -463,6 +479,9 @@ int hooks_monitoring_set(void)
 		return 0;
 	neighbours_wrap_monitoring(monitoring);
 	r = set_in_interpreter(monitoring, -1);
+	if (r && said)
+		return r; /* for another thread or interpreter */
+	said = r != 0;
 	if (r == -EBUSY)
 		log_line(LOG_WARNING, "other tools hold all ids of sys.monitoring; calls are not recorded");
 	else if (r)
@@ -495,18 +514,109 @@ void hooks_monitoring_take(void)
 		expect_other_stacks();
 }
 
-void hooks_monitoring_pause(bool pause)
+void hooks_monitoring_hear(bool on)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 	struct object *events = monitoring ? python.PyObject_GetAttrString(monitoring, "events") : NULL;
-	int tool = monitoring ? held_tool(monitoring) : -1;
-	long set = 0;
+	int tool = events ? held_tool(monitoring) : -1;
 
-	for (size_t i = 0; events && !pause && i < sizeof(callbacks) / sizeof(callbacks[0]); i++)
-		if (callbacks[i].set && config.events & callbacks[i].wanted)
-			set |= event_bit(events, callbacks[i].event);
-	if (events && tool >= 0)
-		set_events(monitoring, tool, set);
+	if (tool >= 0)
+		set_events(monitoring, tool, on ? wanted_events(events) : 0);
+	if (events)
+		python.Py_DecRef(events);
+	python.PyErr_Clear();
+}
+
+bool hooks_monitoring_hears_calls(struct object *tool)
+{
+	struct object *monitoring = monitoring_of_interpreter(), *events, *set = NULL;
+	long calls = 0, heard = 0;
+
+	if (!monitoring || python_type(tool) != python.int_type)
+		return false;
+	thread_self.nesting++;
+	events = python.PyObject_GetAttrString(monitoring, "events");
+	if (events) {
+		calls = event_bit(events, "CALL");
+		python.Py_DecRef(events);
+		set = python.PyObject_CallMethod(monitoring, "get_events", "O", tool);
+	}
+	if (set) {
+		heard = python.PyLong_AsLong(set);
+		python.Py_DecRef(set);
+	}
+	python.PyErr_Clear();
+	thread_self.nesting--;
+	return heard & calls;
+}
+
+/* In place of a tool's callback for C_RETURN, until the next one comes. */
+struct deaf {
+	struct callback callback;
+	struct object *heard; /* the tool's own; owned */
+	int tool;
+	long bit;
+	const struct python_method *returning;
+};
+
+/* The interpreter does not look at the callback after its call, so it may go away in it. */
+static struct object *on_deaf(struct object *self, struct object *const *arguments, size_t count, struct object *names)
+{
+	struct deaf deaf = *(struct deaf *)self;
+	struct object *monitoring = monitoring_of_interpreter(), *callable = arguments[2], *result;
+	bool same = python_type(callable) == python.c_function_type &&
+		    python_field(callable, python.c_function_method) == deaf.returning;
+
+	thread_self.nesting++;
+	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", deaf.tool, deaf.bit,
+							 deaf.heard)
+			    : NULL;
+	thread_self.nesting--;
+	if (result)
+		python.Py_DecRef(result);
+	else
+		python.PyErr_Clear();
+	result = same ? python.none : python.PyObject_Vectorcall(deaf.heard, arguments, count, names);
+	python.Py_DecRef(deaf.heard);
+	return result;
+}
+
+/* The callback that the tool had; NULL: none. */
+static struct object *exchange_callback(struct object *monitoring, int tool, long bit, struct object *callback)
+{
+	struct object *before = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool, bit, callback);
+
+	if (!before)
+		python.PyErr_Clear();
+	else if (before == python.none)
+		before = NULL; /* immortal */
+	return before;
+}
+
+void hooks_monitoring_deafen(int tool, const struct python_method *returning)
+{
+	struct object *monitoring = monitoring_of_interpreter(), *events, *type;
+	struct deaf *deaf;
+	long bit;
+
+	if (!monitoring || !python.PyObject_Vectorcall || held_tool(monitoring) < 0)
+		return;
+	events = python.PyObject_GetAttrString(monitoring, "events");
+	bit = events ? event_bit(events, "C_RETURN") : 0;
+	type = bit ? make_type("evprof.deaf", sizeof(struct deaf)) : NULL;
+	deaf = type ? (struct deaf *)python.PyType_GenericAlloc(type, 0) : NULL;
+	if (deaf) {
+		deaf->callback.call = on_deaf;
+		deaf->tool = tool;
+		deaf->bit = bit;
+		deaf->returning = returning;
+		deaf->heard = exchange_callback(monitoring, tool, bit, (struct object *)deaf);
+		if (!deaf->heard)
+			exchange_callback(monitoring, tool, bit, python.none);
+		python.Py_DecRef((struct object *)deaf);
+	}
+	if (type)
+		python.Py_DecRef(type);
 	if (events)
 		python.Py_DecRef(events);
 	python.PyErr_Clear();

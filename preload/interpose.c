@@ -100,14 +100,14 @@ PUBLIC void *dlopen(const char *name, int flags)
 
 /*
  * Every thread that enters Python, made by Python or by C code, first stores its thread state in a thread-specific key.
- * It does not run yet: nothing else looks at it.
+ * It does not run yet: nothing else looks at it. One that leaves Python stores NULL, and may come back with another state.
  */
 PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {
 	int result = REAL(pthread_setspecific)(key, value);
 
-	if (unlikely(python.found && value && !python.monitoring && !thread_self.hooked_state) && is_this_process())
-		bootstrap_new_state(value);
+	if (unlikely(python.found && !python.monitoring) && bootstrap_may_be_state(key) && is_this_process())
+		bootstrap_new_state(key, value);
 	return result;
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "hooks.h"
+#include "process.h"
 #include "writer.h"
 
 /* pystate.h: PyTrace_* */
@@ -46,19 +47,21 @@ static python_profile program_profile; /* sysmodule.c's, which calls the program
 
 static c_function real_setprofile, real_setprofile_all, real_enable, real_disable, real_stop;
 
-/* Leads a method to another function, once; *real is the one that it led to. */
+/* Leads a method to another function, once; *real is the one that it led to. Interpreters may come at the same time. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
 {
 	void *ours = (void *)wrapper;
 	struct iovec from = {.iov_base = &ours, .iov_len = sizeof(ours)};
 	struct iovec to = {.iov_base = (void *)&method->function, .iov_len = sizeof(ours)};
 
-	if (*real)
-		return;
-	*real = (c_function)method->function;
-	/* A read-only page is an error for the kernel, not a signal. */
-	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != sizeof(ours))
-		*real = NULL;
+	process_lock();
+	if (!*real) {
+		*real = (c_function)method->function;
+		/* A read-only page is an error for the kernel, not a signal. */
+		if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != sizeof(ours))
+			*real = NULL;
+	}
+	process_unlock();
 }
 
 static struct python_method *method_of(struct object *function)
@@ -247,9 +250,31 @@ OF_ONE(get_events)
 OF_ONE(clear_tool_id)
 OF_MORE(use_tool_id)
 OF_MORE(register_callback)
-OF_MORE(set_events)
 OF_MORE(get_local_events)
 OF_MORE(set_local_events)
+
+static c_function real_set_events;
+static const struct python_method *set_events_method;
+
+/* tool_id, event_set: if they are no ints Python has complained. */
+static struct object *set_events(struct object *self, void *a, void *b, void *c)
+{
+	struct object *const *arguments = a, *result;
+	bool had_calls, has_calls;
+
+	if ((ssize_t)b != 2 || thread_self.nesting)
+		return real_set_events(self, a, b, c);
+	give(arguments[0]);
+	had_calls = hooks_monitoring_hears_calls(arguments[0]);
+	result = real_set_events(self, a, b, c);
+	has_calls = result && hooks_monitoring_hears_calls(arguments[0]);
+	if (has_calls && !had_calls) {
+		thread_self.nesting++;
+		hooks_monitoring_deafen((int)python.PyLong_AsLong(arguments[0]), set_events_method);
+		thread_self.nesting--;
+	}
+	return result;
+}
 
 static c_function real_free_tool_id;
 
@@ -261,6 +286,24 @@ static struct object *free_tool_id(struct object *self, void *a, void *b, void *
 	result = real_free_tool_id(self, a, b, c);
 	if (result)
 		take();
+	return result;
+}
+
+static c_function real_all_events;
+
+/* Which tool hears what: evprof hears nothing at this moment. */
+static struct object *all_events(struct object *self, void *a, void *b, void *c)
+{
+	struct object *result;
+
+	if (thread_self.nesting)
+		return real_all_events(self, a, b, c);
+	thread_self.nesting++;
+	hooks_monitoring_hear(false);
+	result = real_all_events(self, a, b, c);
+	if (result)
+		hooks_monitoring_hear(true);
+	thread_self.nesting--;
 	return result;
 }
 
@@ -279,11 +322,16 @@ static const struct {
 
 void neighbours_wrap_monitoring(struct object *monitoring)
 {
-	for (size_t i = 0; i < sizeof(of_tools) / sizeof(of_tools[0]); i++) {
-		struct python_method *method = method_named(monitoring, of_tools[i].name);
+	struct python_method *method = method_named(monitoring, "_all_events");
 
+	if (method)
+		wrap(method, all_events, &real_all_events);
+	for (size_t i = 0; i < sizeof(of_tools) / sizeof(of_tools[0]); i++) {
+		method = method_named(monitoring, of_tools[i].name);
 		if (method)
 			wrap(method, of_tools[i].wrapper, of_tools[i].real);
+		if (method && of_tools[i].wrapper == set_events)
+			set_events_method = method;
 	}
 }
 

@@ -30,6 +30,7 @@
 #define SILENT_AGAIN_US 500000 /* ... which is looked at again after so long */
 #define SUMMARY_STALL_MS 5000  /* the closing line waits this long for a sign of life of the collector ... */
 #define SUMMARY_WAIT_MS 60000  /* ... and this long in all */
+#define FORMATS_WAIT_MS 600000 /* ... or this long, where it writes other formats, too */
 
 struct process *process;
 uint32_t code_epoch;
@@ -396,7 +397,7 @@ static uint32_t wait_for_collector(void)
 	struct watch watch = watch_collector();
 	int silent_ms = 0;
 
-	for (int waited_ms = 0; waited_ms < SUMMARY_WAIT_MS; waited_ms += 50) {
+	for (int waited_ms = 0; waited_ms < (config.formats[0] ? FORMATS_WAIT_MS : SUMMARY_WAIT_MS); waited_ms += 50) {
 		state = atomic_load(&header->collector_state);
 		if (is_final(state))
 			return state;

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,6 +357,67 @@ int python_verify(void)
 		return -ENOTSUP;
 	}
 	return 0;
+}
+
+/* Alive at once; with more, the threads of an older one may be left out. */
+#define INTERPRETERS 4096
+
+/* pystate.h: without it, an interpreter of 3.12 and later has its own memory and its own GIL. */
+#define FEATURE_MAIN_MEMORY (1ul << 5)
+
+/*
+ * The interpreters of 3.12 share the code objects of frozen modules, and what Python keeps at them, without a common lock
+ * where they have GILs of their own: there a hook that Python puts into such code is a race with the others.
+ */
+static bool is_safe(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (python.version != 0x030c || !python._PyInterpreterState_HasFeature ||
+	    python._PyInterpreterState_HasFeature(python.current_interpreter(), FEATURE_MAIN_MEMORY))
+		return true;
+	if (!atomic_flag_test_and_set(&said))
+		log_line(LOG_WARNING, "interpreters with a GIL of their own are not recorded on Python 3.12; from 3.13 "
+				      "on they are");
+	return false;
+}
+
+/* Slots are counted in each interpreter. The one that code objects have ids in must be nobody else's. */
+static bool has_slot(void)
+{
+	ssize_t slot;
+
+	do
+		slot = python.request_code_extra(NULL);
+	while (slot >= 0 && slot < python.code_extra_index);
+	if (slot == python.code_extra_index)
+		return true;
+	log_line(LOG_WARNING, "another tool has evprof's slot at the code objects of a sub-interpreter; its calls are "
+			      "not recorded");
+	return false;
+}
+
+bool python_enter_interpreter(void)
+{
+	/* By id, which is never used again: 1 + id, and whether it is ready in the lowest bit. */
+	static _Atomic uint64_t interpreters[INTERPRETERS];
+	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
+	uint64_t id, known;
+	bool ready;
+
+	/* python_verify() has asked for the slot of the main one. */
+	if (!interpreter || !python.PyInterpreterState_Main || interpreter == python.PyInterpreterState_Main())
+		return true;
+	if (!python.PyInterpreterState_GetID)
+		return false;
+	id = (uint64_t)python.PyInterpreterState_GetID(interpreter);
+	known = atomic_load(&interpreters[id % INTERPRETERS]);
+	if (known >> 1 == id + 1)
+		return known & 1;
+	ready = is_safe() && has_slot();
+	python.parallel |= ready && python.version > 0x030c;
+	atomic_store(&interpreters[id % INTERPRETERS], (id + 1) << 1 | ready);
+	return ready;
 }
 
 int python_call_at_start(python_audit_hook audit, int (*start)(void *))

@@ -101,10 +101,14 @@ struct python_method {
 	X(struct object *, _PyType_Lookup, (struct object *, struct object *))                                         \
 	X(struct object *, PyVectorcall_Call, (struct object *, struct object *, struct object *))                     \
 	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
-	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(struct object *, PyObject_Vectorcall,                                                                        \
+	  (struct object *, struct object *const *, size_t, struct object *names))                                     \
+	X(void *, PyInterpreterState_Main, (void))                                                                     \
+	X(int64_t, PyInterpreterState_GetID, (void *interpreter))                                                      \
+	X(int, _PyInterpreterState_HasFeature, (void *interpreter, unsigned long feature))                             \
 	X(struct object *, PyException_GetTraceback, (struct object *))                                                \
 	X(struct object *, PyObject_GenericGetDict, (struct object *, void *))                                         \
 	X(int, PyUnicode_CompareWithASCIIString, (struct object *, const char *))                                      \
@@ -123,6 +127,7 @@ struct python {
 	int version; /* 0x030b for 3.11 */
 	bool free_threaded;
 	bool monitoring; /* sys.monitoring is the hook (3.12+) */
+	bool parallel;	 /* hooks may run in several threads at once: there are interpreters with GILs of their own */
 
 #define PYTHON_DECLARE(result, name, arguments) result(*name) arguments;
 	PYTHON_SYMBOLS(PYTHON_DECLARE)
@@ -192,6 +197,12 @@ const void *python_running_frame(void);
  * PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
  */
 bool python_is_awaited(const void *frame);
+
+/*
+ * The current interpreter is met; each is to be, before anything of it is recorded. Asks for the same code-extra slot as
+ * everywhere the first time. False: it is left alone, with a line. GIL held.
+ */
+bool python_enter_interpreter(void);
 
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);

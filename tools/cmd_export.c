@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "export.h"
 #include "verbs.h"
@@ -33,6 +34,8 @@ const struct export_format export_formats[] = {
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
 
+enum { OPTION_BESIDE = 256 };
+
 /* getopt_long()'s value for the option number i of the table that option_table() makes. */
 #define OPTION_OF_FORMAT 0x2000
 
@@ -49,6 +52,9 @@ static void print_help(void)
 	for (i = 0; i < export_format_count; i++)
 		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
+	       "      --beside          beside the trace, with its name and an ending of the format; then --format may "
+	       "be a\n"
+	       "                        list with commas\n"
 	       "\n"
 	       "%s",
 	       select_help);
@@ -116,8 +122,13 @@ static int export(const struct export_format *format, struct export *export, con
 /* --- options --- */
 
 /* What the command line says. Options of a format wait here until it is known which format it is. */
+#define FORMATS_MAX 16
+
 struct request {
-	const struct export_format *format;
+	const struct export_format *format;		  /* the first */
+	const struct export_format *formats[FORMATS_MAX]; /* all; more than one only with beside */
+	size_t format_count;
+	bool beside;
 	const char *to;
 	struct select select;
 	struct option *table;
@@ -131,6 +142,7 @@ static int option_table(struct request *request, int argc)
 {
 	static const struct option common[] = {{"format", required_argument, NULL, 'f'},
 					       {"output", required_argument, NULL, 'o'},
+					       {"beside", no_argument, NULL, OPTION_BESIDE},
 					       SELECT_OPTIONS,
 					       {"help", no_argument, NULL, 'h'}};
 	size_t count = sizeof(common) / sizeof(common[0]), i;
@@ -184,6 +196,29 @@ static bool take_own(const struct request *request, struct export *export)
 	return true;
 }
 
+/* Names with commas. */
+static bool take_formats(struct request *request, char *names)
+{
+	char *state = NULL;
+
+	request->format_count = 0;
+	for (char *name = strtok_r(names, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
+		const struct export_format *format = find_format(name);
+
+		if (!format)
+			return false;
+		if (request->format_count == FORMATS_MAX) {
+			verb_misused("export", "there are at most %d formats at a time", FORMATS_MAX);
+			return false;
+		}
+		request->formats[request->format_count++] = format;
+	}
+	if (!request->format_count)
+		verb_misused("export", "--format wants a name");
+	request->format = request->formats[0];
+	return request->format_count > 0;
+}
+
 /* Takes one option. False after one line saying what is wrong. */
 static bool take_option(struct request *request, int option, const char *wrong)
 {
@@ -194,16 +229,46 @@ static bool take_option(struct request *request, int option, const char *wrong)
 		request->values[request->given_count++] = optarg;
 		return true;
 	}
-	if (option == 'f') {
-		request->format = find_format(optarg);
-		return request->format;
-	}
+	if (option == 'f')
+		return take_formats(request, optarg);
+	if (option == OPTION_BESIDE)
+		return request->beside = true;
 	if (option == 'o') {
 		request->to = optarg;
 		return true;
 	}
 	verb_misused("export", "the option %s is not known or lacks its value", wrong);
 	return false;
+}
+
+/* a/b.evp and pstats: a/b.pstats. The caller frees it. */
+static char *path_beside(const char *trace, const char *suffix)
+{
+	size_t length = strlen(trace);
+	char *path = malloc(length + strlen(suffix) + 2);
+
+	if (length > 4 && strcmp(trace + length - 4, ".evp") == 0)
+		length -= 4;
+	if (path)
+		sprintf(path, "%.*s.%s", (int)length, trace, suffix);
+	return path;
+}
+
+static int export_beside(const struct request *request, struct export *what, const char *trace)
+{
+	int worst = TRACE_EXIT_FINE;
+	size_t i;
+
+	umask(077); /* what is in a trace is for its owner only */
+
+	for (i = 0; i < request->format_count; i++) {
+		char *path = path_beside(trace, request->formats[i]->suffix);
+		int status = path ? export(request->formats[i], what, trace, path) : TRACE_EXIT_FAILED;
+
+		worst = status > worst ? status : worst;
+		free(path);
+	}
+	return worst;
 }
 
 static int run_request(struct request *request, int argc, char **argv)
@@ -213,9 +278,15 @@ static int run_request(struct request *request, int argc, char **argv)
 
 	if (optind != argc - 1)
 		verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
-	else if (!request->to)
+	else if (request->beside && request->to)
+		verb_misused("export", "--beside and -o exclude each other");
+	else if (request->beside && take_own(request, &what))
+		status = export_beside(request, &what, argv[optind]);
+	else if (!request->beside && request->format_count > 1)
+		verb_misused("export", "several formats at a time need --beside");
+	else if (!request->to && !request->beside)
 		verb_misused("export", "-o FILE is missing (- for stdout)");
-	else if (take_own(request, &what))
+	else if (!request->beside && take_own(request, &what))
 		status = export(request->format, &what, argv[optind], request->to);
 	if (request->format->free_options)
 		request->format->free_options(&what);
@@ -224,7 +295,7 @@ static int run_request(struct request *request, int argc, char **argv)
 
 int cmd_export(int argc, char **argv)
 {
-	struct request request = {.format = &export_formats[0]};
+	struct request request = {.format = &export_formats[0], .formats = {&export_formats[0]}, .format_count = 1};
 	int status = TRACE_EXIT_FAILED;
 	int option = 0;
 

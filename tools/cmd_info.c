@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "output.h"
+#include "process_end.h"
 #include "progress.h"
 #include "trace_reader.h"
 #include "verbs.h"
@@ -110,12 +111,11 @@ static void copy_member(json_t *to, const json_t *from, const char *member)
 		json_object_set_new(to, member, json_null());
 }
 
-static json_t *json_signal_name(const json_t *end)
+static json_t *json_signal_name(const struct trace_process *process)
 {
-	const json_t *number = json_object_get(end, "signal");
-	const char *name = json_is_integer(number) ? sigabbrev_np((int)json_integer_value(number)) : NULL;
+	const char *name = process_end_signal(process);
 
-	return name ? json_sprintf("SIG%s", name) : json_null();
+	return name ? json_string(name) : json_null();
 }
 
 static json_t *json_process(const struct trace *trace, const struct trace_process *process)
@@ -130,7 +130,7 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 		copy_member(object, process->meta, members[i]);
 	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
 		copy_member(object, process->end, end_members[i]);
-	json_object_set_new(object, "signal_name", json_signal_name(process->end));
+	json_object_set_new(object, "signal_name", json_signal_name(process));
 	json_object_set_new(object, "lost", json_counts(process->lost));
 	for (i = 0; i < process->thread_count; i++)
 		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
@@ -197,35 +197,14 @@ static void print_thread(struct output *output, const struct trace_thread *threa
 	output_char(output, '\n');
 }
 
-/* What a process died of, in the words of kill -l. */
-static void print_signal(struct output *output, int number)
-{
-	const char *name = sigabbrev_np(number);
-
-	if (name)
-		output_format(output, " by SIG%s (signal %d)", name, number);
-	else
-		output_format(output, " by signal %d", number);
-}
-
 static void print_end(struct output *output, const struct trace_process *process)
 {
-	const char *how = json_string_value(json_object_get(process->end, "how"));
-	const json_t *status = json_object_get(process->end, "status");
-	const json_t *number = json_object_get(process->end, "signal");
-
 	if (!process->end) {
 		output_string(output, ", its end is not in the trace");
 		return;
 	}
 	output_string(output, ", ended: ");
-	print_text(output, how ? how : "?");
-	if (json_is_integer(status))
-		output_format(output, ", status %lld", (long long)json_integer_value(status));
-	if (json_is_integer(number))
-		print_signal(output, (int)json_integer_value(number));
-	else if (how && strcmp(how, "killed") == 0)
-		output_string(output, " (by which signal is not known)");
+	process_end_print(process, output);
 }
 
 static void print_process(struct output *output, const struct trace *trace, const struct trace_process *process)

@@ -15,6 +15,7 @@
 
 #include "calibration.h"
 #include "output.h"
+#include "process_end.h"
 #include "profile.h"
 #include "progress.h"
 #include "report_order.h"
@@ -268,6 +269,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 	if (status < 0)
 		fprintf(stderr, "evprof report: %s: %s\n", path, strerror(-status));
 	status = status < 0 ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
+	process_end_say(trace);
 	report->trace = NULL;
 	trace_close(trace);
 	return status;

@@ -35,6 +35,10 @@ static const char help_text[] =
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line\n"
+    "      --include LIST, --exclude LIST, --exclude-syspath\n"
+    "                          which functions are recorded: patterns as for evprof report, with commas\n"
+    "      --format LIST       write the trace in these formats of evprof export, too, beside it\n"
+    "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
     "      --ring-size BYTES   buffer of each thread\n"
     "      --on-full WHAT      when a buffer is full: wait or drop\n"
     "      --no-children       do not follow child processes\n"
@@ -58,10 +62,8 @@ static const struct {
 	int option;
 	const char *variable;
 } passed_on[] = {
-    {'e', ENV_EVENTS},
-    {'r', ENV_RING_SIZE},
-    {'f', ENV_ON_FULL},
-    {'l', ENV_LOG},
+    {'e', ENV_EVENTS}, {'r', ENV_RING_SIZE}, {'f', ENV_ON_FULL}, {'l', ENV_LOG},
+    {'F', ENV_FORMAT}, {'I', ENV_INCLUDE},   {'X', ENV_EXCLUDE},
 };
 
 static bool pass_on(int option)
@@ -86,6 +88,11 @@ static int take_options(struct request *request, int argc, char **argv)
 						{"no-children", no_argument, NULL, 'c'},
 						{"socket", required_argument, NULL, 's'},
 						{"log", required_argument, NULL, 'l'},
+						{"format", required_argument, NULL, 'F'},
+						{"include", required_argument, NULL, 'I'},
+						{"exclude", required_argument, NULL, 'X'},
+						{"exclude-syspath", no_argument, NULL, 'S'},
+						{"calibrate", no_argument, NULL, 'C'},
 						{"quiet", no_argument, NULL, 'q'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
@@ -105,6 +112,10 @@ static int take_options(struct request *request, int argc, char **argv)
 			request->quiet = true;
 		else if (option == 'c')
 			setenv(ENV_CHILDREN, "0", 1);
+		else if (option == 'S')
+			setenv(ENV_EXCLUDE_SYSPATH, "1", 1);
+		else if (option == 'C')
+			setenv(ENV_CALIBRATE, "1", 1);
 		else if (!pass_on(option)) {
 			verb_misused("run", "the option %s is not known or lacks its value", argv[optind - 1]);
 			return EXIT_FAILED + 1;

@@ -225,6 +225,14 @@ int run_session_open(struct run_session *session, const char *socket, const char
 	return error ? say("no collector answers at", session->socket, -error) : 0;
 }
 
+/* The collector answers when it has written the formats of EVPROF_FORMAT, too. */
+static int wait_seconds(void)
+{
+	const char *formats = getenv(ENV_FORMAT);
+
+	return formats && formats[0] ? RUN_FORMATS_SECONDS : RUN_SUMMARY_SECONDS;
+}
+
 json_t *run_session_summary(struct run_session *session)
 {
 	struct pollfd wait = {.fd = session->hold, .events = POLLIN};
@@ -233,7 +241,7 @@ json_t *run_session_summary(struct run_session *session)
 	ssize_t bytes;
 
 	shutdown(session->hold, SHUT_WR);
-	if (message && poll(&wait, 1, RUN_SUMMARY_SECONDS * 1000) > 0) {
+	if (message && poll(&wait, 1, wait_seconds() * 1000) > 0) {
 		bytes = recv(session->hold, message, CONTROL_MESSAGE_MAX_BYTES, 0);
 		if (bytes > 0)
 			summary = json_loadb(message, (size_t)bytes, 0, NULL);

@@ -27,5 +27,6 @@ void run_session_done(struct run_session *session);
 
 /* The collector has to write what is in the rings, which it does in well under a second unless the disk is slow. */
 #define RUN_SUMMARY_SECONDS 30
+#define RUN_FORMATS_SECONDS 600 /* where other formats are written, too */
 
 #endif

@@ -10,7 +10,7 @@
 #   build    compiler, make and libraries
 #   demo     build, and a python3 to profile
 #   test     demo, and what the tests and `make lint` use
-#   all      test, and what only `make check-all` uses (blender: large)
+#   all      test, and what only `make check-all` uses (chromium, blender: large)
 #   --check  change nothing; exit status 1 if something is missing
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -35,7 +35,7 @@ items_build="cc make jansson zstd zlib"
 [ -e collector/symbols.c ] && items_build="$items_build dw"
 [ -e preload/unwind.c ] && items_build="$items_build unwind"
 items_demo="$items_build python3"
-items_test="$items_demo find awk criterion clang fuzzer clang-format cppcheck valgrind debootstrap venv git"
+items_test="$items_demo find awk criterion clang fuzzer clang-format cppcheck valgrind debootstrap venv git numpy greenlet"
 manager=none
 for candidate in apt-get dnf pacman zypper apk; do
 	if command -v "$candidate" >/dev/null 2>&1; then
@@ -49,7 +49,7 @@ case $group in
 build) items=$items_build ;;
 demo) items=$items_demo ;;
 test) items=$items_test ;;
-all) items="$items_test sanitizers blender" ;;
+all) items="$items_test sanitizers pandas chromium node npm spin blender" ;;
 *) die "unknown group '$group'; use build, demo, test or all" ;;
 esac
 
@@ -95,6 +95,7 @@ found() { # ITEM: is it on this machine?
 			clang -fsanitize=fuzzer,address -x c - -o "$scratch/fuzz" >/dev/null 2>&1
 		;;
 	venv) /usr/bin/python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
+	numpy | pandas | greenlet) /usr/bin/python3 -c "import $1" >/dev/null 2>&1 ;;
 	debootstrap | uwsgi) command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/usr/bin/$1-core" ] ;;
 	*) command -v "$1" >/dev/null 2>&1 ;;
 	esac
@@ -143,6 +144,10 @@ package() { # ITEM: its packages here
 	apt-get:venv) echo python3 python3-venv ;;
 	apt-get:uwsgi) echo uwsgi-core uwsgi-plugin-python3 ;;
 	apt-get:sanitizers) echo gcc ;;
+	apt-get:node) echo nodejs ;;
+	pacman:numpy | pacman:pandas | pacman:greenlet) echo "python-$1" ;;
+	*:numpy | *:pandas | *:greenlet) echo "python3-$1" ;;
+	*:node) echo nodejs ;;
 	dnf:cc) echo gcc glibc-devel ;;
 	dnf:jansson) echo jansson-devel ;;
 	dnf:zstd) echo libzstd-devel ;;

@@ -23,6 +23,8 @@
  *                         the session's first process (a private collector obeys it, a host's daemon does not)
  *   root        boolean   this image started the session
  *   events      array     of strings: what is recorded
+ *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace written in
+ *                         them, beside it (a host's daemon has an option of its own for that)
  *
  * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"}. When it
  * shuts its side down, the collector finishes the session and answers {"type":"summary", "trace", "events", "lost",
@@ -39,6 +41,14 @@
 #define CONTROL_FDS 2
 #define CONTROL_SESSION_DIGITS 32
 #define CONTROL_BACKLOG 4096
+#define CONTROL_FORMATS_MAX_BYTES 256
+
+/* The formats of evprof export: what EVPROF_FORMAT may name. tools/cmd_export.c has them; a test compares. */
+#define CONTROL_FORMAT_NAMES                                                                                           \
+	{                                                                                                              \
+		"chrome", "perfetto", "pstats", "csv", "callgrind", "folded", "speedscope", "speedscope-sampled",      \
+		    "pprof", "firefox", "html"                                                                         \
+	}
 
 /* What the user may set. */
 #define ENV_SWITCH "EVPROF"

@@ -200,6 +200,23 @@ static bool scenario_fits(const struct scenario *scenario, int major, int minor)
 	return minor >= scenario->lowest && (scenario->highest == 0 || minor <= scenario->highest);
 }
 
+/* The oldest, the newest, and 3.11, which is between the kinds of hooks. */
+static bool is_chosen(const struct python *python)
+{
+	int lowest = 99, highest = 0;
+	const struct python *first = NULL;
+
+	for (size_t i = 0; i < pythons_count; i++) {
+		if (pythons[i].major != 3 || pythons[i].minor < SUPPORTED)
+			continue;
+		lowest = pythons[i].minor < lowest ? pythons[i].minor : lowest;
+		highest = pythons[i].minor > highest ? pythons[i].minor : highest;
+		if (!first && pythons[i].minor == python->minor)
+			first = &pythons[i];
+	}
+	return python == first && (python->minor == lowest || python->minor == highest || python->minor == 11);
+}
+
 static void scenario_expand(const struct scenario *scenario)
 {
 	struct test *test;
@@ -209,7 +226,8 @@ static void scenario_expand(const struct scenario *scenario)
 		return;
 	}
 	for (size_t i = 0; i < pythons_count; i++) {
-		if (!scenario_fits(scenario, pythons[i].major, pythons[i].minor))
+		if (!scenario_fits(scenario, pythons[i].major, pythons[i].minor) ||
+		    (scenario->some && !test_all() && !is_chosen(&pythons[i])))
 			continue;
 		test = test_new(scenario, pythons[i].name);
 		if (test)

@@ -40,6 +40,7 @@ struct scenario {
 	const char *name;
 	int lowest;  /* SCENARIO_ONCE: needs no interpreter; SCENARIO_ANY: 2.7 too */
 	int highest; /* 0: no bound */
+	bool some;   /* the interpreter matters little: make test takes three of them, make check-all all */
 	void (*body)(const struct python *python);
 	struct scenario *next;
 };
@@ -50,16 +51,19 @@ struct scenario {
 
 void scenario_add(struct scenario *scenario);
 
-#define SCENARIO_RANGE(Suite, Name, Lowest, Highest)                                                                   \
+#define SCENARIO_ANY_OF(Suite, Name, Lowest, Highest, Some)                                                            \
 	static void Suite##_##Name(const struct python *python);                                                       \
 	__attribute__((constructor)) static void Suite##_##Name##_add(void)                                            \
 	{                                                                                                              \
-		static struct scenario scenario = {#Suite, #Name, Lowest, Highest, Suite##_##Name, NULL};              \
+		static struct scenario scenario = {#Suite, #Name, Lowest, Highest, Some, Suite##_##Name, NULL};        \
 		scenario_add(&scenario);                                                                               \
 	}                                                                                                              \
 	static void Suite##_##Name(const struct python *python)
 
-#define SCENARIO(Suite, Name, Lowest) SCENARIO_RANGE(Suite, Name, Lowest, 0)
+#define SCENARIO_RANGE(Suite, Name, Lowest, Highest) SCENARIO_ANY_OF(Suite, Name, Lowest, Highest, false)
+#define SCENARIO(Suite, Name, Lowest) SCENARIO_ANY_OF(Suite, Name, Lowest, 0, false)
+/* For what reads traces rather than makes them. */
+#define SCENARIO_SOME(Suite, Name, Lowest) SCENARIO_ANY_OF(Suite, Name, Lowest, 0, true)
 
 /* Skips the running test unless the interpreter has a feature of find.sh's list. */
 void python_needs(const struct python *python, const char *feature);

@@ -134,3 +134,16 @@ void strike_collector_slow(const struct strike *strike)
 		usleep(round_us / 10);
 	}
 }
+
+void strike_program_while_stopped(const struct strike *strike)
+{
+	pid_t collector = strike_collector();
+
+	if (collector > 0)
+		kill(collector, SIGSTOP);
+	usleep(30000);
+	strike_program(strike);
+	usleep(100000);
+	if (collector > 0)
+		kill(collector, SIGCONT);
+}

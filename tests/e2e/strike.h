@@ -54,6 +54,8 @@ pid_t strike_collector(void);
 
 /* argument: the signal. */
 void strike_program(const struct strike *strike);
+/* The same, while the collector is stopped. */
+void strike_program_while_stopped(const struct strike *strike);
 void strike_program_group(const struct strike *strike);
 void strike_collector_signal(const struct strike *strike);
 /* Stops the collector for so many milliseconds (the argument), then lets it go on. */

@@ -14,7 +14,7 @@
 #include "harness.h"
 #include "strike.h"
 
-#define DEATHS_ALL 100 /* for each of ten interpreters */
+#define DEATHS_ALL 112 /* for each interpreter; nine make a thousand */
 #define DEATHS_FEW 2
 #define DELAY_MAX_US 150000
 
@@ -32,6 +32,7 @@ static const struct cause causes[] = {
     {"1", "os_exit", 0, NULL, 7, "exit", "status 7", 1},
     {"3", "forever", SIGKILL, strike_program, -SIGKILL, "killed", "SIGKILL", 1},
     {"3", "exec", 0, NULL, 9, "exec", "exec", 2},
+    {"2", "forever", SIGKILL, strike_program_while_stopped, -SIGKILL, "killed", "SIGKILL", 1},
     {"1", "forever", SIGSEGV, strike_program, -SIGSEGV, "killed", "SIGSEGV", 1},
     {"p4", "forever", SIGKILL, strike_program_group, -SIGKILL, "killed", "SIGKILL", 4},
     {"3", "segfault", 0, NULL, -SIGSEGV, "killed", "SIGSEGV", 1},
@@ -78,6 +79,10 @@ static void expect_told(const struct outcome *outcome, const struct cause *cause
 		       "%s: the signal of process %zu is %lld", what, i, (long long)json_integer_value(number));
 	}
 	expect(told, strstr(told->out, cause->told), "%s: info says %s", what, cause->told);
+	if (strcmp(cause->how, "killed") == 0) {
+		told = tool("report", "-n", "1", outcome->trace);
+		expect(told, strstr(told->err, cause->told), "%s: report says %s", what, cause->told);
+	}
 	json_decref(info);
 }
 

@@ -55,7 +55,7 @@ static void expect_same_in_all(const struct outcome *outcome)
 	expect(judge, judge->status == 0 && atoi(judge->out) > 0, "all formats say what the report says");
 }
 
-SCENARIO(flame, known_work, SUPPORTED)
+SCENARIO_SOME(flame, known_work, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
 
@@ -63,7 +63,7 @@ SCENARIO(flame, known_work, SUPPORTED)
 	expect_same_in_all(outcome);
 }
 
-SCENARIO(flame, threads, SUPPORTED)
+SCENARIO_SOME(flame, threads, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
 
@@ -71,7 +71,7 @@ SCENARIO(flame, threads, SUPPORTED)
 	expect_same_in_all(outcome);
 }
 
-SCENARIO(flame, processes, SUPPORTED)
+SCENARIO_SOME(flame, processes, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@processes.py", "forks"});
 
@@ -79,7 +79,7 @@ SCENARIO(flame, processes, SUPPORTED)
 	expect_same_in_all(outcome);
 }
 
-SCENARIO(flame, generators_and_exceptions, SUPPORTED)
+SCENARIO_SOME(flame, generators_and_exceptions, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@raises.py"});
 
@@ -87,7 +87,7 @@ SCENARIO(flame, generators_and_exceptions, SUPPORTED)
 	expect_same_in_all(outcome);
 }
 
-SCENARIO(flame, strange_names, SUPPORTED)
+SCENARIO_SOME(flame, strange_names, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@names.py"});
 
@@ -96,7 +96,7 @@ SCENARIO(flame, strange_names, SUPPORTED)
 }
 
 /* Functions are open at its end. */
-SCENARIO(flame, killed, SUPPORTED)
+SCENARIO_SOME(flame, killed, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@ends.py", "SIGKILL"});
 

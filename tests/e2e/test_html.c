@@ -113,7 +113,7 @@ static void expect_counts(const struct page *page, const struct outcome *outcome
 	json_decref(info);
 }
 
-SCENARIO(html, counts, SUPPORTED)
+SCENARIO_SOME(html, counts, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
 	struct page page = page_open(outcome);
@@ -129,7 +129,7 @@ SCENARIO(html, counts, SUPPORTED)
 	page_close(&page);
 }
 
-SCENARIO(html, threads_and_processes, SUPPORTED)
+SCENARIO_SOME(html, threads_and_processes, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
 	struct page page = page_open(outcome);
@@ -143,7 +143,7 @@ SCENARIO(html, threads_and_processes, SUPPORTED)
 	page_close(&page);
 }
 
-SCENARIO(html, generators_and_exceptions, SUPPORTED)
+SCENARIO_SOME(html, generators_and_exceptions, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@generators.py"});
 	struct page page = page_open(outcome);
@@ -152,7 +152,7 @@ SCENARIO(html, generators_and_exceptions, SUPPORTED)
 	page_close(&page);
 }
 
-SCENARIO(html, strange_names, SUPPORTED)
+SCENARIO_SOME(html, strange_names, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@names.py"});
 	struct page page = page_open(outcome);
@@ -182,7 +182,7 @@ SCENARIO(html, strange_names, SUPPORTED)
 }
 
 /* A stretch that is selected counts what evprof report counts in it. */
-SCENARIO(html, stretch, SUPPORTED)
+SCENARIO_SOME(html, stretch, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@threads.py"}), *part;
 	struct page page = page_open(outcome);

@@ -107,7 +107,7 @@ SCENARIO(table, as_setprofile_tells, SUPPORTED)
 
 /* ---- the three tables are one ---------------------------------------------------------------------------------- */
 
-SCENARIO(table, package_and_csv, SUPPORTED)
+SCENARIO_SOME(table, package_and_csv, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@generators.py"});
 	struct outcome *threads =
@@ -128,7 +128,7 @@ SCENARIO(table, package_and_csv, SUPPORTED)
 }
 
 /* Cut short, bits flipped, killed: what is whole is the same in all three. */
-SCENARIO(table, damaged, SUPPORTED)
+SCENARIO_SOME(table, damaged, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@generators.py"});
 	struct outcome *killed = run(.python = python, .args = {"@ends.py", "SIGKILL"});
@@ -155,7 +155,7 @@ SCENARIO(table, damaged, SUPPORTED)
 }
 
 /* Events that no Python tells, written by a writer of its own. */
-SCENARIO(table, random_traces, SUPPORTED)
+SCENARIO_SOME(table, random_traces, SUPPORTED)
 {
 	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
 	struct outcome *writer = run(.python = python, .how = JOB_BARE,
@@ -182,7 +182,7 @@ SCENARIO(table, random_traces, SUPPORTED)
 
 /* ---- the package by itself ------------------------------------------------------------------------------------- */
 
-SCENARIO(table, summary, SUPPORTED)
+SCENARIO_SOME(table, summary, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});
 	struct job job = {.python = python, .how = JOB_BARE, .args = {"-m", "evprof", outcome->trace}};

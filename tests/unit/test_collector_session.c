@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -297,6 +298,7 @@ static pid_t start_child(struct fake_target *target, struct fake_join how)
 	pid_t child = fork();
 
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		how.output = output;
 		how.pid = getpid();
 		how.ppid = getppid();
@@ -532,6 +534,213 @@ Test(collector_session, a_child_that_was_just_forked_is_waited_for)
 	trace_close(trace);
 	fake_target_free(&parent);
 	fake_target_free(&child);
+}
+
+/* The fork is told, and the child does not get the processor: it maps what its parent mapped. */
+static pid_t fork_slow_child(struct fake_target *parent)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	cr_assert(child > 0);
+	cr_assert_eq(waitpid(child, NULL, WUNTRACED), child);
+	atomic_fetch_add(&parent->header->forks, 1);
+	fake_call(parent, 0, WIRE_FORK, (uint32_t)child, 1);
+	return child;
+}
+
+Test(collector_session, a_child_that_is_slow_to_begin_is_waited_for)
+{
+	struct fake_target parent;
+	struct trace *trace;
+	pid_t child;
+
+	begin(&parent);
+	child = fork_slow_child(&parent);
+	leave(&parent);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_DRAINED));
+	for (unsigned i = 0; i < 100; i++)
+		cr_assert(collector_turn(&collector, WAIT_MS));
+	cr_assert_eq(fake_collector_state(&parent), RING_COLLECTOR_DRAINED, "the parent is not held up by it");
+	cr_assert_eq(atomic_load(&parent.header->summary_running), 1);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_FINISHED));
+	trace = read_whole(parent.header->text);
+	cr_assert_eq(trace->end.processes, 1);
+	trace_close(trace);
+	fake_target_free(&parent);
+}
+
+Test(collector_session, a_child_that_becomes_another_program_is_not_waited_for)
+{
+	struct fake_target parent;
+	pid_t child;
+
+	begin(&parent);
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		execl("/bin/sleep", "sleep", "20", (char *)NULL);
+		_exit(1);
+	}
+	atomic_fetch_add(&parent.header->forks, 1);
+	fake_call(&parent, 0, WIRE_FORK, (uint32_t)child, 1);
+	leave(&parent);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_FINISHED));
+	cr_assert_eq(waitpid(child, NULL, WNOHANG), 0, "it runs");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	fake_target_free(&parent);
+}
+
+Test(collector_session, a_pid_that_is_used_again_ends_who_had_it)
+{
+	struct fake_target first;
+	struct fake_target second;
+	struct trace *trace;
+
+	cr_assert_eq(fake_target_new(&first, RING_BYTES_MIN, 8), 0);
+	join(&first, (struct fake_join){.start_time = 1000});
+	fake_thread_start(&first, 0, 77, 10);
+	fake_call(&first, 0, WIRE_CALL, 1, 1);
+	cr_assert_eq(fake_target_new(&second, RING_BYTES_MIN, 8), 0);
+	join(&second, (struct fake_join){.start_time = 1001});
+	fake_thread_start(&second, 0, 77, 10);
+	fake_call(&second, 0, WIRE_CALL, 1, 1);
+	leave(&second);
+	cr_assert(turn_until(&second, RING_COLLECTOR_FINISHED));
+	trace = read_whole(second.header->text);
+	cr_assert_eq(trace->process_count, 2);
+	cr_assert_str_eq(how_ended(trace, 0), "killed", "no exec: another process");
+	cr_assert_str_eq(how_ended(trace, 1), "exit");
+	cr_assert_eq(trace->end.events, 2);
+	trace_close(trace);
+	fake_target_free(&first);
+	fake_target_free(&second);
+}
+
+Test(collector_session, a_quick_program_after_an_exec_does_not_hide_it)
+{
+	struct fake_target target;
+	struct trace *trace;
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = fork();
+	if (child == 0) {
+		fake_target_join(
+		    &target, socket_name,
+		    &(struct fake_join){.output = output, .pid = getpid(), .start_time = own_start_time()});
+		fake_thread_start(&target, 0, 1, 10);
+		fake_call(&target, 0, WIRE_EXEC, 0, 1);
+		execl("/bin/sh", "sh", "-c", "exit 8", (char *)NULL);
+		_exit(1);
+	}
+	cr_assert_eq(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_str_eq(how_ended(trace, 0), "exec");
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, calls_of_a_killed_process_end_with_it)
+{
+	struct fake_target target;
+	struct trace *trace;
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	child = start_child(&target, (struct fake_join){.program = "prog"});
+	cr_assert(turn_until(&target, RING_COLLECTOR_ATTACHED));
+	turn(20);
+	kill(child, SIGKILL);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	waitpid(child, NULL, 0);
+	trace = read_whole(target.header->text);
+	cr_assert_gt(trace->processes[0]->end_ticks, 1000000000, "CLOCK_MONOTONIC when it died, not its one event");
+	cr_assert_eq(trace->threads[0]->places[trace->threads[0]->place_count - 1].last_ticks,
+		     trace->processes[0]->end_ticks);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+static pid_t join_as_nobody(struct fake_target *target)
+{
+	struct fake_join how = {.output = output};
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (setuid(65534) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
+		    fake_target_join(target, socket_name, &how) < 0)
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(child, NULL, WUNTRACED), child);
+	return child;
+}
+
+Test(collector_session, who_gave_up_its_user_belongs_to_its_session)
+{
+	struct fake_target root;
+	struct fake_target child;
+	pid_t pid;
+
+	if (geteuid() != 0)
+		cr_skip("only root can become another user");
+	begin(&root);
+	cr_assert_eq(fake_target_new(&child, RING_BYTES_MIN, 8), 0);
+	pid = join_as_nobody(&child);
+	accept_all();
+	cr_assert_eq(fake_collector_state(&child), RING_COLLECTOR_ATTACHED, "%s", child.header->text);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	leave(&root);
+	cr_assert(turn_until(&root, RING_COLLECTOR_FINISHED));
+	fake_target_free(&root);
+	fake_target_free(&child);
+}
+
+/* Who joins when no descriptor is left is read when others have ended. */
+Test(collector_session, joins_wait_for_descriptors)
+{
+	struct rlimit limit = {.rlim_cur = 0, .rlim_max = 0};
+	struct fake_target root;
+	struct fake_target targets[6];
+	struct trace *trace;
+	pid_t children[6];
+	int next;
+
+	begin(&root);
+	for (unsigned i = 0; i < 6; i++) {
+		cr_assert_eq(fake_target_new(&targets[i], RING_BYTES_MIN, 8), 0);
+		children[i] = start_child(&targets[i], (struct fake_join){.program = "child"});
+	}
+	next = dup(0);
+	close(next);
+	limit.rlim_cur = limit.rlim_max = (rlim_t)next + 9;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned i = 0; i < 6; i++) {
+		turn(30);
+		cr_assert_eq(fake_collector_state(&targets[i]), RING_COLLECTOR_ATTACHED, "child %u: %s", i,
+			     targets[i].header->text);
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	leave(&root);
+	cr_assert(turn_until(&root, RING_COLLECTOR_FINISHED));
+	trace = read_whole(root.header->text);
+	cr_assert_eq(trace->end.processes, 7);
+	trace_close(trace);
+	fake_target_free(&root);
+	for (unsigned i = 0; i < 6; i++)
+		fake_target_free(&targets[i]);
 }
 
 Test(collector_session, a_child_that_never_joins_is_not_waited_for_long)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "evprof/control.h"
+#include "tools/export.h"
 #include "tools/verbs.h"
 #include "trace_fixture.h"
 
@@ -100,6 +102,22 @@ static void every_kind(void)
 	event(WIRE_FORK, 4711, 5);
 	event(WIRE_UNWIND, 1, 5);
 	event(WIRE_EXIT, 3, 5);
+}
+
+/* EVPROF_FORMAT may name what evprof export can write, and nothing else. */
+Test(verbs, formats_of_the_library_are_those_of_export)
+{
+	static const char *const names[] = CONTROL_FORMAT_NAMES;
+	size_t count = sizeof(names) / sizeof(names[0]), i, k;
+
+	cr_assert_eq(count, export_format_count);
+	for (i = 0; i < count; i++) {
+		for (k = 0; k < count && strcmp(names[i], export_formats[k].name) != 0; k++)
+			;
+		cr_assert_lt(k, count, "%s", names[i]);
+		for (k = 0; k < i; k++)
+			cr_assert_str_neq(export_formats[i].suffix, export_formats[k].suffix);
+	}
 }
 
 Test(verbs, dump)

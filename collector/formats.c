@@ -1,0 +1,94 @@
+/*
+ * formats.c - runs evprof export for a finished trace. See formats.h. Called by the session.
+ */
+#include "formats.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3 /* sys/wait.h, since glibc 2.36 */
+#endif
+
+/* evprof stands beside the collector, in the build folder and where it is installed. */
+static int find_evprof(char *path, size_t bytes)
+{
+	ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	path[length] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash + sizeof("/evprof") - path) > bytes)
+		return -ENOENT;
+	strcpy(slash, "/evprof");
+	return access(path, X_OK) < 0 ? -errno : 0;
+}
+
+static void ended(struct loop_source *source, uint32_t events)
+{
+	struct formats *formats = LOOP_OWNER(source, struct formats, source);
+	siginfo_t info = {0};
+
+	(void)events;
+	if (waitid(P_PIDFD, (id_t)source->fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+		return;
+	loop_remove(formats->loop, source);
+	close(source->fd);
+	formats->running = false;
+	formats->failed = info.si_code != CLD_EXITED || info.si_status != 0;
+}
+
+static int start(struct formats *formats, const char *list, const char *trace)
+{
+	static char *const environment[] = {NULL};
+	char path[PATH_MAX];
+	char *argv[] = {"evprof", "export", "--beside", "--format", (char *)list, (char *)trace, NULL};
+	int error = find_evprof(path, sizeof(path));
+	pid_t pid;
+
+	if (error)
+		return error;
+	error = -posix_spawn(&pid, path, NULL, NULL, argv, environment);
+	if (error)
+		return error;
+	formats->source = (struct loop_source){.fd = (int)syscall(SYS_pidfd_open, pid, 0), .ready = ended};
+	if (formats->source.fd < 0)
+		return -errno;
+	error = loop_add(formats->loop, &formats->source);
+	if (error)
+		close(formats->source.fd);
+	return error;
+}
+
+void formats_start(struct formats *formats, struct loop *loop, const char *list, const char *trace)
+{
+	int error;
+
+	formats->loop = loop;
+	error = start(formats, list, trace);
+	formats->running = error == 0;
+	formats->failed = error != 0;
+	if (error)
+		log_error("cannot start evprof export for %s: %s", trace, strerror(-error));
+}
+
+void formats_stop(struct formats *formats)
+{
+	if (!formats->running)
+		return;
+	loop_remove(formats->loop, &formats->source);
+	syscall(SYS_pidfd_send_signal, formats->source.fd, SIGTERM, NULL, 0);
+	close(formats->source.fd);
+	formats->running = false;
+}

@@ -1,0 +1,195 @@
+/*
+ * test_storms.c - very many of everything, and programs that leave where they were: the program is as without evprof, the
+ * counts are exact, the file is whole, and what is used of memory has a bound.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "strike.h"
+
+/* Bare and profiled, by way of some words before the interpreter; in_child was called so often. */
+static struct outcome *storm(const struct python *python, const char *const *words, const char *kind, const char *count,
+			     long children)
+{
+	struct job job = {.how = JOB_BARE, .timeout_s = 200};
+	struct outcome *bare, *outcome;
+	json_t *report;
+	int n = 0;
+
+	while (words && words[n]) {
+		job.args[n] = words[n];
+		n++;
+	}
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n++] = "@storms.py";
+	job.args[n++] = kind;
+	job.args[n] = count;
+	bare = job_run(&job);
+	if (bare->status != 0)
+		cr_skip_test("%s cannot be had here: %s", kind, bare->err);
+	job.how = JOB_PRELOAD;
+	outcome = job_run(&job);
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 0));
+	expect(outcome, stderr_evprof_lines(outcome) == 1, "%s: one line is said, not %u", kind,
+	       stderr_evprof_lines(outcome));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "storms.py", "in_child") == children,
+	       "%s: in_child was called %ld times, not %ld", kind, children,
+	       report_calls(report, "storms.py", "in_child"));
+	expect_balanced(outcome, report);
+	json_decref(report);
+	return outcome;
+}
+
+static void expect_processes(const struct outcome *outcome, size_t images)
+{
+	json_t *info = trace_info(outcome->trace);
+	size_t found = json_array_size(json_object_get(info, "processes"));
+
+	expect(outcome, found == images, "%zu process images are in the trace, not %zu", images, found);
+	json_decref(info);
+}
+
+SCENARIO(storms, children_at_once, SUPPORTED)
+{
+	bool many = test_all() || (python->minor == 13 && chosen(python));
+
+	expect_processes(storm(python, NULL, "children", many ? "500" : "50", many ? 500 : 50), many ? 501 : 51);
+}
+
+/* The collector may open fewer files than there are processes: they wait for their turn. */
+SCENARIO(storms, children_and_few_descriptors, SUPPORTED)
+{
+	static const char *const words[] = {"sh", "-c", "ulimit -n 30; exec \"$@\"", "sh", NULL};
+
+	if (!chosen(python))
+		return;
+	expect_processes(storm(python, words, "children", "60", 60), 61);
+}
+
+SCENARIO(storms, orphans, SUPPORTED)
+{
+	expect_processes(storm(python, NULL, "orphans", "20", 20), 22);
+}
+
+SCENARIO(storms, live_threads, SUPPORTED)
+{
+	bool many = test_all() || chosen(python);
+	struct outcome *outcome = storm(python, NULL, "live_threads", many ? "1000" : "200", 0);
+	char *shared = file_read(text("%s/shared_kib", outcome->directory), NULL);
+	json_t *info = trace_info(outcome->trace);
+
+	expect(outcome, (long)info_threads(info) == (many ? 1001 : 201), "there are %zu threads", info_threads(info));
+	/* 16 rings of 4 MiB, 112 of 512 KiB, the rest of 64 KiB, and what stands before them. */
+	expect(outcome, shared && atol(shared) > 0 && atol(shared) < (16 * 4096 + 112 * 512 + 872 * 64 + 8192),
+	       "the shared memory has %s KiB", shared);
+	json_decref(info);
+}
+
+SCENARIO(storms, short_threads_through_a_small_ring, SUPPORTED)
+{
+	const char *count = test_all() ? "10000" : "400";
+	struct outcome *outcome = run(.python = python, .args = {"@many_threads.py", count}, .timeout_s = 200,
+				      .env = {"EVPROF_RING_SIZE=64K"});
+	json_t *report;
+
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "", "leaf") == 10 * atol(count), "leaf was called %ld times",
+	       report_calls(report, "", "leaf"));
+	expect_balanced(outcome, report);
+	json_decref(report);
+}
+
+SCENARIO(storms, deep_recursion, SUPPORTED)
+{
+	static const char *const words[] = {"sh", "-c", "ulimit -s 1000000; exec \"$@\"", "sh", NULL};
+	struct outcome *outcome = storm(python, words, "recursion", "50000", 0);
+	json_t *report = trace_report(outcome->trace, NULL);
+
+	expect(outcome, report_calls(report, "storms.py", "deep") == 3 * 50001, "deep was called %ld times",
+	       report_calls(report, "storms.py", "deep"));
+	expect(outcome, report_primitive_calls(report, "storms.py", "deep") == 3, "three of them from outside");
+	json_decref(report);
+}
+
+/* The stacks that follow gaps are deeper than the ring. */
+SCENARIO(storms, deep_recursion_with_gaps, SUPPORTED)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct job job = {.args = {"sh", "-c", "ulimit -s 1000000; exec \"$@\"", "sh"},
+			  .directory = directory,
+			  .env = {"EVPROF_RING_SIZE=64K", "EVPROF_ON_FULL=drop"}};
+	struct outcome *outcome, *told;
+	json_t *report;
+	int n = 4;
+
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n++] = "@storms.py";
+	job.args[n++] = "recursion";
+	job.args[n] = "50000";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0, "the program runs");
+	told = tool("info", outcome->trace);
+	expect(told, told->status == 0, "the trace is whole");
+	/* Ends of calls that are below the part of the stack that was written have no partner. */
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "storms.py", "deep") <= 3 * 50001, "no call is invented");
+	json_decref(report);
+}
+
+SCENARIO(storms, signals, SUPPORTED)
+{
+	const char *milliseconds = test_all() ? "5000" : "700";
+	struct outcome *outcome = storm(python, NULL, "signals", milliseconds, 0);
+	char *numbers = file_read(text("%s/handled", outcome->directory), NULL);
+	json_t *report = trace_report(outcome->trace, NULL);
+	long handled = 0, calls = 0;
+
+	expect(outcome, numbers && sscanf(numbers, "%ld %ld", &handled, &calls) == 2 && handled > 100,
+	       "signals came: %s", numbers);
+	expect(outcome, report_calls(report, "storms.py", "handler") == handled,
+	       "the handler was called %ld times, not %ld", handled, report_calls(report, "storms.py", "handler"));
+	expect(outcome, report_calls(report, "known.py", "recurse") == 4 * calls,
+	       "and the program made %ld calls, not %ld", 4 * calls, report_calls(report, "known.py", "recurse"));
+	json_decref(report);
+}
+
+SCENARIO(storms, forks_beside_threads, SUPPORTED)
+{
+	const char *count = test_all() ? "200" : "20";
+
+	expect_processes(storm(python, NULL, "forks_beside_threads", count, atol(count)), (size_t)atol(count) + 1);
+}
+
+SCENARIO(storms, same_pid, SUPPORTED)
+{
+	static const char *const words[] = {"unshare",	       "--pid", "--fork", "--mount-proc", "sh", "-c",
+					    "\"$@\"; exit $?", "sh",	NULL};
+	struct outcome *outcome = storm(python, words, "same_pid", "10", 10);
+	char *same = file_read(text("%s/same", outcome->directory), NULL);
+
+	expect(outcome, same && atol(same) >= 8, "children have the same pid: %s", same);
+	expect_processes(outcome, 11);
+}
+
+SCENARIO(storms, chrooted, SUPPORTED)
+{
+	expect_processes(storm(python, NULL, "chrooted", "3", 3), 4);
+}
+
+SCENARIO(storms, unprivileged, SUPPORTED)
+{
+	expect_processes(storm(python, NULL, "unprivileged", "3", 4), 4);
+}
+
+SCENARIO(storms, environment_cleared, SUPPORTED)
+{
+	expect_processes(storm(python, NULL, "environment_cleared", "3", 3), 4);
+}

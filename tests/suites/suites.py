@@ -1,0 +1,135 @@
+"""suites.py: what run_cpython.py and run_packages.py share: running a test suite bare and under evprof, comparing what came
+of each test, and the table. Not run by itself."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import xml.etree.ElementTree as xml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("EVPROF_BUILD") or os.path.join(HERE, "..", "..", "build")
+ROOT_ENTRY = os.path.join(HERE, "..", "interpreters", "in-root.sh")
+
+
+class Run:
+    """One run of a suite: how each test ended, and how the whole did."""
+
+    def __init__(self, status, seconds, outcomes, text, evprof_lines):
+        self.status = status        # of the process; "timeout"
+        self.seconds = seconds
+        self.outcomes = outcomes    # test -> "passed", "failed", "error", "skipped"
+        self.text = text            # what it wrote, to look at
+        self.evprof_lines = evprof_lines
+
+    def count(self, outcome):
+        return sum(one == outcome for one in self.outcomes.values())
+
+    def bad(self):
+        return {name for name, outcome in self.outcomes.items() if outcome in ("failed", "error")}
+
+
+def read_junit(path):
+    """Addresses and numbers of processes in the names of tests differ from run to run."""
+    outcomes = {}
+    try:
+        tree = xml.parse(path)
+    except (OSError, xml.ParseError):
+        return outcomes
+    for case in tree.iter("testcase"):
+        name = "%s.%s" % (case.get("classname") or "", case.get("name") or "")
+        name = re.sub(r"0x[0-9a-f]+", "0x", name)
+        kinds = {child.tag for child in case}
+        outcome = ("error" if "error" in kinds else "failed" if "failure" in kinds else
+                   "skipped" if "skipped" in kinds or case.get("status") == "notrun" or case.get("result") == "skipped"
+                   else "passed")
+        outcomes[name] = outcome if outcomes.get(name, "passed") == "passed" else outcomes[name]
+    return outcomes
+
+
+def run_once(command, preload, timeout, events, junit_name=None, read=None, environment=None):
+    """command: a list, in which "@JUNIT" stands for the path that the results are to be written to."""
+    folder = tempfile.mkdtemp(prefix="evprof-suite.")
+    junit = os.path.join(folder, junit_name or "results.xml")
+    variables = dict(os.environ, TMPDIR=folder, **(environment or {}))
+    variables.pop("LD_PRELOAD", None)
+    if preload:
+        variables["LD_PRELOAD"] = os.path.abspath(os.path.join(BUILD, "libevprof.so"))
+        variables["EVPROF_OUTPUT"] = os.path.join(folder, "trace.evp")
+        if events:
+            variables["EVPROF_EVENTS"] = events
+    begin = time.monotonic()
+    log = open(os.path.join(folder, "log"), "wb+")
+    process = subprocess.Popen(["nice", "-n", "15"] + [one.replace("@JUNIT", junit) for one in command], cwd=folder,
+                               env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                               start_new_session=True)
+    try:
+        status = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        status = "timeout"
+    seconds = time.monotonic() - begin
+    try:
+        os.killpg(process.pid, signal.SIGKILL)  # this run's own session; whatever it left behind
+    except ProcessLookupError:
+        pass
+    process.wait()
+    log.seek(0)
+    text = log.read().decode("utf-8", "replace")
+    log.close()
+    outcomes = read(text) if read else read_junit(junit)
+    lines = [line for line in text.splitlines() if line.startswith("evprof:")]
+    shutil.rmtree(folder, ignore_errors=True)
+    return Run(status, seconds, outcomes, text, lines)
+
+
+def tail(text, lines=25):
+    return "\n".join("    " + line for line in text.splitlines()[-lines:])
+
+
+def compare(bare, profiled):
+    """What is worse under evprof, in words; "" where nothing is."""
+    said = []
+    new = sorted(profiled.bad() - bare.bad())
+    if new:
+        said.append("fails only under evprof: " + ", ".join(new))
+    other = sorted(name for name in set(bare.outcomes) ^ set(profiled.outcomes))
+    if other and bare.outcomes and profiled.outcomes:
+        said.append("%d tests ran in one only: %s" % (len(other), ", ".join(other[:5])))
+    if bare.status != profiled.status and not new:
+        said.append("status %s, not %s" % (profiled.status, bare.status))
+    skipped = sorted(name for name, one in profiled.outcomes.items()
+                     if one == "skipped" and bare.outcomes.get(name) == "passed")
+    if skipped:
+        said.append("skipped only under evprof: " + ", ".join(skipped[:5]))
+    gone = sorted(bare.bad() - profiled.bad())
+    if gone:
+        said.append("fails only bare: " + ", ".join(gone[:5]))
+    return "; ".join(said)
+
+
+class Table:
+    """One line a suite, as it comes; the whole in Markdown at the end."""
+
+    HEADS = ("suite", "tests", "failed bare", "failed under evprof", "bare s", "evprof s", "difference")
+
+    def __init__(self, title):
+        self.title = title
+        self.rows = []
+        print("| " + " | ".join(self.HEADS) + " |\n|" + "---|" * len(self.HEADS), flush=True)
+
+    def add(self, name, bare, profiled, difference):
+        row = (name, str(len(bare.outcomes)), str(len(bare.bad())), str(len(profiled.bad())),
+               "%.1f" % bare.seconds, "%.1f" % profiled.seconds, difference or "none")
+        self.rows.append(row)
+        print("| " + " | ".join(row) + " |", flush=True)
+
+    def write(self, path):
+        with open(path, "w") as file:
+            file.write("# %s\n\n| %s |\n|%s\n" % (self.title, " | ".join(self.HEADS), "---|" * len(self.HEADS)))
+            for row in self.rows:
+                file.write("| " + " | ".join(row) + " |\n")
+
+    def differences(self):
+        return sum(row[-1] != "none" for row in self.rows)
