@@ -76,13 +76,13 @@ class Thread:
         return kind, (random.randrange(3) | (size << 2) & (1 << 27) - 1) if kind != 14 else 1, extras
 
     def other(self):
-        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30])
+        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30, 31])
         if kind == 15:
             self.now += random.randrange(1 << 34)
             return kind, 0, [self.now]
         if kind in (16, 17, 20, 27):
             self.stack = []
-        return kind, random.randrange(8), [random.randrange(100)] if kind == 16 else []
+        return kind, random.randrange(8), [random.randrange(100)] if kind in (16, 30) else []
 
     def event(self):
         draw = random.random()

@@ -10,11 +10,11 @@ from evprof import reading
 COLUMNS = "time value1 value2 event name mod lineno from_name from_mod from_line pid tid".split()
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, C_CALL, C_RETURN, C_EXCEPTION, EXCEPTION, MALLOC, CALLOC, REALLOC, FREE, TIME,
  GAP, STACK, FRAME) = range(1, 19)
-THREAD_END, PAUSE = 20, 27
+THREAD_END, PAUSE, SWITCH, TASK = 20, 27, 29, 30
 NAMES = {CALL: "call", RESUME: "call", THROW: "call", RETURN: "return", YIELD: "return", UNWIND: "return",
          C_CALL: "c_call", C_RETURN: "c_return", C_EXCEPTION: "c_exception", EXCEPTION: "exception", MALLOC: "malloc",
          CALLOC: "calloc", REALLOC: "realloc", FREE: "free"}
-WORDS = {MALLOC: 1, CALLOC: 1, FREE: 1, TIME: 1, GAP: 1, REALLOC: 2}
+WORDS = {MALLOC: 1, CALLOC: 1, FREE: 1, TIME: 1, GAP: 1, TASK: 1, REALLOC: 2, SWITCH: 2}
 BEGINS, ENDS = (CALL, RESUME, THROW, C_CALL, FRAME), (RETURN, YIELD, UNWIND, C_RETURN, C_EXCEPTION)
 EMPTIES = (GAP, STACK, PAUSE, THREAD_END)
 
