@@ -28,12 +28,15 @@ PUBLIC void evprof_stop(void)
 {
 	struct writer *writer;
 
-	if (!process || atomic_load(&process->status) != PROCESS_JOINED)
+	if (!process || atomic_load(&process->status) == PROCESS_UNJOINED || !process_recording())
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
 		writer_put(writer, wire_head(WIRE_PAUSE, 1));
-	process_set_status(PROCESS_STOPPED);
+	process_lock(); /* a rejoin changes the status, too */
+	if (atomic_load(&process->status) == PROCESS_JOINED)
+		process_set_status(PROCESS_STOPPED);
+	process_unlock();
 }
 
 PUBLIC void evprof_start(void)

@@ -93,7 +93,7 @@ void greenlets_watch(void)
 	python.PyErr_Restore(type, value, traceback);
 	thread_self.nesting--;
 	if (first && here)
-		process_set_status(PROCESS_JOINED); /* the other threads look now */
+		process_look_again();
 }
 
 void greenlets_expect(struct object *name)

@@ -457,7 +457,7 @@ static void expect_other_stacks(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
 		process->writers[i].resync = 1;
-	process_set_status(atomic_load(&process->status)); /* each thread notices at its next event */
+	process_look_again();
 }
 
 static struct object *monitoring_of_interpreter(void)

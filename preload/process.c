@@ -446,12 +446,17 @@ static void print_summary(uint32_t state)
 	}
 }
 
+void process_look_again(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+		writer_set_room(&process->writers[i], 0, 0);
+}
+
 void process_set_status(uint32_t status)
 {
 	/* Status first, then the room: a thread that gives itself room in between looks at the status afterwards. */
 	atomic_store(&process->status, status);
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
-		writer_set_room(&process->writers[i], 0, 0);
+	process_look_again();
 }
 
 void process_finish(int status)

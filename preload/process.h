@@ -93,6 +93,9 @@ void process_forked(void);
  */
 void process_finish(int status);
 
+/* Makes all threads take the slow path at their next event. */
+void process_look_again(void);
+
 /* Sets a status in which nothing is recorded, and makes all threads notice at their next event. */
 void process_set_status(uint32_t status);
 
