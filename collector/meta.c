@@ -93,10 +93,11 @@ char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const s
 
 char *meta_process_end(const struct meta_process_end *end)
 {
-	return dump(json_pack("{ss sI ss so so so so so}", "type", "process_end", "process", (json_int_t)end->process,
-			      "how", end->how, "status", integer_or_null(end->status), "signal",
-			      integer_or_null(end->signal), "end_ticks", integer(end->end_ticks), "lost_definitions",
-			      integer(end->lost_definitions), "lost", counts_object(&end->lost)));
+	return dump(json_pack("{ss sI ss so so so so so so so}", "type", "process_end", "process",
+			      (json_int_t)end->process, "how", end->how, "status", integer_or_null(end->status),
+			      "signal", integer_or_null(end->signal), "end_ticks", integer(end->end_ticks),
+			      "lost_definitions", integer(end->lost_definitions), "waits", integer(end->waits),
+			      "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost)));
 }
 
 char *meta_summary(const struct meta_summary *summary)

@@ -24,6 +24,8 @@ struct meta_process_end {
 	int64_t signal; /* -1: not known */
 	uint64_t end_ticks;
 	uint64_t lost_definitions;
+	uint64_t waits; /* of threads, for room in their rings */
+	uint64_t waited_us;
 	struct meta_counts lost;
 };
 

@@ -381,6 +381,8 @@ static void complete(struct session *session, struct process *process, const cha
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
 		end.lost.of[kind] = atomic_load_explicit(&process->header->lost_unslotted[kind], memory_order_relaxed);
 	end.lost_definitions = atomic_load_explicit(&process->header->lost_definitions, memory_order_relaxed);
+	end.waits = atomic_load_explicit(&process->header->waits, memory_order_relaxed);
+	end.waited_us = atomic_load_explicit(&process->header->waited_us, memory_order_relaxed);
 	end.status = process->status;
 	session->lost += meta_lost(&end.lost);
 	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));

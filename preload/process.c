@@ -360,7 +360,7 @@ int process_wait_for(int (*done)(const void *what), const void *what)
 {
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
-	uint64_t end_us = process_now_us() + (uint64_t)config.wait_ms * 1000;
+	uint64_t begin_us = process_now_us(), end_us = begin_us + (uint64_t)config.wait_ms * 1000;
 	struct watch watch;
 
 	if (done(what))
@@ -376,6 +376,8 @@ int process_wait_for(int (*done)(const void *what), const void *what)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
 	}
 	atomic_store(&header->waiting, 0);
+	atomic_fetch_add(&header->waits, 1);
+	atomic_fetch_add(&header->waited_us, process_now_us() - begin_us);
 	if (done(what))
 		return 1;
 	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);

@@ -121,7 +121,7 @@ static json_t *json_signal_name(const struct trace_process *process)
 static json_t *json_process(const struct trace *trace, const struct trace_process *process)
 {
 	static const char *const members[] = {"python", "argv", "exe", "cwd", "host", "program", "start"};
-	static const char *const end_members[] = {"how", "status", "signal"};
+	static const char *const end_members[] = {"how", "status", "signal", "waits", "waited_us"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
 	json_t *threads = json_array();
 	size_t i;
@@ -205,6 +205,10 @@ static void print_end(struct output *output, const struct trace_process *process
 	}
 	output_string(output, ", ended: ");
 	process_end_print(process, output);
+	if (json_integer_value(json_object_get(process->end, "waits")) > 0)
+		output_format(output, "; waited for the collector %lld times, %.3f s in all",
+			      (long long)json_integer_value(json_object_get(process->end, "waits")),
+			      (double)json_integer_value(json_object_get(process->end, "waited_us")) / 1e6);
 }
 
 static void print_process(struct output *output, const struct trace *trace, const struct trace_process *process)

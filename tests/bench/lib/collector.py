@@ -2,6 +2,7 @@
 
 The collector runs as a host's daemon that is a child of the bench, so that its CPU time is the kernel's own figure.
 """
+import json
 import os
 import re
 import signal
@@ -95,6 +96,13 @@ def totals(path):
     return events, lost
 
 
+def waits_of(path):
+    """(times, us) that threads of the program waited for room in their rings, as they counted it themselves."""
+    told = subprocess.run([target.EVPROF, "info", "--quick", "--json", path], stdout=subprocess.PIPE)
+    processes = json.loads(told.stdout)["processes"]
+    return sum(p["waits"] for p in processes), sum(p["waited_us"] for p in processes)
+
+
 def session(interpreter, name, events, scratch, repeat=1):
     """One program with a daemon of its own."""
     scratch.clear()
@@ -106,11 +114,12 @@ def session(interpreter, name, events, scratch, repeat=1):
         raise target.Failed("%d trace files after one program; expected one" % len(traces))
     count, lost = totals(traces[0])
     size = os.path.getsize(traces[0])
+    waits, waited_us = waits_of(traces[0])
     scratch.clear()
     return {
         "python": interpreter.name, "program": name, "events_asked": events, "repeat": repeat,
         "events": count, "lost": lost, "size_bytes": size,
-        "wall_s": measured["wall"], "waited_s": max(0.0, measured["wall"] - measured["cpu"]),
+        "wall_s": measured["wall"], "waits": waits, "waited_s": waited_us / 1e6,
         "program_cpu_s": measured["total_cpu"], "collector_cpu_s": daemon.cpu_s,
         "collector_status": daemon.process.returncode,
         "peak_kib": daemon.peak_kib, "peak_early_kib": daemon.early_peak(),

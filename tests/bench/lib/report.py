@@ -103,7 +103,7 @@ def collector_row(row):
     early = " (%.1f after a fifth)" % (row["peak_early_kib"] / 1024) if row["peak_early_kib"] else ""
     return [
         row["python"], name, row["events_asked"], "%.1f M" % (row["events"] / 1e6),
-        "%.1f M/s" % (row["events"] / row["wall_s"] / 1e6), str(row["lost"]), "%.3f" % row["waited_s"],
+        "%.1f M/s" % (row["events"] / row["wall_s"] / 1e6), str(row["lost"]), "%d: %.3f" % (row.get("waits", 0), row["waited_s"]),
         "%.2f" % row["program_cpu_s"], "%.2f" % row["collector_cpu_s"], "%.1f%s" % (row["peak_kib"] / 1024, early),
         "%.2f" % call_bytes if call_bytes else "–", "%.2f" % memory_bytes if memory_bytes else "–",
         verdict(*limits),
@@ -111,7 +111,7 @@ def collector_row(row):
 
 
 def collector_table(rows):
-    titles = ["Python", "program", "events asked for", "events", "rate", "lost", "waited, s", "program CPU, s"]
+    titles = ["Python", "program", "events asked for", "events", "rate", "lost", "waits for room: s", "program CPU, s"]
     titles += ["collector CPU, s", "peak MiB", "bytes a call event", "bytes a memory event", ""]
     return table(titles, [collector_row(row) for row in rows])
 

@@ -21,6 +21,7 @@ WORKLOADS = os.path.join(os.path.dirname(REPO), "shared", "workloads")
 BUILD = os.environ.get("EVPROF_BUILD") or os.path.join(REPO, "build")  # make bench says which
 LIBRARY = os.path.join(BUILD, "libevprof.so")
 COLLECTOR = os.path.join(BUILD, "evprof-collector")
+EVPROF = os.path.join(BUILD, "evprof")
 EMPTY_HOOK = os.path.join(BUILD, "bench", "libemptyhook.so")
 LEAST_HOOK = os.path.join(BUILD, "bench", "libleasthook.so")
 
