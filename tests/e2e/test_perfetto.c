@@ -193,7 +193,7 @@ SCENARIO(perfetto, greenlets, SUPPORTED)
 	struct outcome *outcome;
 
 	engine();
-	outcome = run(.python = python, .args = {"@greenlets.py"}, .env = {variable});
+	outcome = run(.python = python, .args = {"@hub.py"}, .env = {variable});
 	path = exported(outcome, NULL, NULL, NULL, NULL);
 	expect_counts(outcome, path);
 	expect_sql(

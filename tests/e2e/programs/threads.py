@@ -72,6 +72,7 @@ def main():
         from concurrent.futures import ThreadPoolExecutor
         with ThreadPoolExecutor(3) as pool:
             print(sum(pool.map(by_executor, [50] * 10)))
+    time.sleep(0.3)  # join() waits for the end of Python's part of a thread, not for that of the thread
     print("done")
 
 
