@@ -14,8 +14,10 @@
 #include "merge.h"
 #include "output.h"
 #include "progress.h"
+#include "select.h"
 #include "trace_reader.h"
 #include "verbs.h"
+#include "visit.h"
 
 static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
 
@@ -40,17 +42,16 @@ static const char help_text[] =
     "  exit                             status\n"
     "  mark                             name\n"
     "  pause                            stop or start\n"
+    "  switch                           greenlet that goes on, greenlet that stops\n"
     "  thread_start, thread_end         name of the thread\n"
-    "\n"
-    "      --process PID   only this process\n"
-    "      --thread TID    only this thread\n"
     "\n"
     "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
 
 struct request {
-	int64_t pid; /* 0: all */
-	int64_t tid;
+	struct select select;
 	struct progress progress;
+	const struct trace_process *process; /* of which the tables below are */
+	uint8_t *hidden;		     /* by key (replay.h); NULL: no function is */
 };
 
 static void put_code(struct output *output, const struct trace_process *process, uint32_t id)
@@ -205,22 +206,36 @@ static bool is_wanted(void *owner, const struct trace_process *process, const st
 {
 	const struct request *request = owner;
 
-	return (!request->pid || process->pid == request->pid) && (!request->tid || thread->tid == request->tid);
+	return select_process(&request->select, process) && select_thread(&request->select, thread);
+}
+
+/* Functions are chosen for the events that name one; all others are shown. Returns -ENOMEM, 0 or 1. */
+static int is_shown(struct request *request, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+	bool native = kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION;
+	bool named = native || (kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME;
+	const struct trace_process *process = event->process;
+	uint32_t id = wire_head_arg(event->head), keys;
+
+	if (!named || !select_has_functions(&request->select))
+		return 1;
+	keys =
+	    2 *
+	    ((process->codes.count > process->functions.count ? process->codes.count : process->functions.count) + 1);
+	if (request->process != process) {
+		free(request->hidden);
+		request->process = process;
+		if (select_hide(&request->select, process, keys, &request->hidden) < 0)
+			return -ENOMEM;
+	}
+	id = id < (native ? process->functions.count : process->codes.count) ? id : 0;
+	return !request->hidden[2 * id + native];
 }
 
 static void chunk_loaded(void *owner, uint32_t events)
 {
 	progress_add(&((struct request *)owner)->progress, events);
-}
-
-static uint64_t events_of(const struct trace *trace)
-{
-	uint64_t events = 0;
-	size_t i;
-
-	for (i = 0; i < trace->place_count; i++)
-		events += trace->places[i].type == TRACE_CHUNK_EVENTS ? trace->places[i].events : 0;
-	return events;
 }
 
 static int dump_events(struct trace *trace, struct output *output, struct request *request)
@@ -233,10 +248,21 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 		return error;
 	merge.loaded = chunk_loaded;
 	merge.owner = request;
-	while (!output->error && merge_next(&merge, &event))
-		put_event(output, trace, &event);
+	if (request->select.from_given)
+		merge_skip(&merge, trace->start_ns + request->select.from_ns);
+	while (!output->error && error >= 0 && merge_next(&merge, &event)) {
+		int64_t ns = event.ns - trace->start_ns;
+
+		if (ns >= select_to(&request->select))
+			break;
+		if (ns < select_from(&request->select))
+			continue;
+		error = is_shown(request, &event);
+		if (error > 0)
+			put_event(output, trace, &event);
+	}
 	merge_close(&merge);
-	return 0;
+	return error < 0 ? error : 0;
 }
 
 static int dump(const char *path, struct request *request)
@@ -250,7 +276,7 @@ static int dump(const char *path, struct request *request)
 		return TRACE_EXIT_FAILED;
 	error = output_open(&output, "-");
 	if (!error) {
-		progress_begin(&request->progress, "dumping", events_of(trace));
+		progress_begin(&request->progress, "dumping", visit_events(trace, &request->select));
 		error = dump_events(trace, &output, request);
 		progress_end(&request->progress);
 		if (output_close(&output) < 0 && !error)
@@ -266,31 +292,33 @@ static int dump(const char *path, struct request *request)
 
 int cmd_dump(int argc, char **argv)
 {
-	static const struct option options[] = {{"process", required_argument, NULL, 'p'},
-						{"thread", required_argument, NULL, 't'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {SELECT_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
 	struct request request = {0};
+	int status = TRACE_EXIT_FAILED;
 	int option;
 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		bool good = true;
-
 		if (option == 'h') {
-			fputs(help_text, stdout);
-			return TRACE_EXIT_FINE;
+			printf("%s\n%s", help_text, select_help);
+			status = TRACE_EXIT_FINE;
+			goto done;
 		}
-		if (option == 'p')
-			good = verb_number("dump", "--process", optarg, 1, &request.pid);
-		else if (option == 't')
-			good = verb_number("dump", "--thread", optarg, 1, &request.tid);
-		else
-			return verb_misused("dump", "the option %s is not known or lacks its value", argv[optind - 1]);
-		if (!good)
-			return TRACE_EXIT_FAILED;
+		if (!select_is_option(option)) {
+			verb_misused("dump", "the option %s is not known or lacks its value", argv[optind - 1]);
+			goto done;
+		}
+		if (!select_take(&request.select, "dump", option, optarg))
+			goto done;
 	}
-	if (optind != argc - 1)
-		return verb_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
-	return dump(argv[optind], &request);
+	if (request.select.min_duration_ns || request.select.max_depth)
+		verb_misused("dump", "events have neither duration nor depth: choose calls with report or export");
+	else if (optind != argc - 1)
+		verb_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
+	else
+		status = dump(argv[optind], &request);
+done:
+	free(request.hidden);
+	select_done(&request.select);
+	return status;
 }

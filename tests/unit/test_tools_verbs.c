@@ -302,3 +302,20 @@ Test(verbs, mistakes_end_with_2)
 	cr_expect(verb(cmd_run, "") == 125);
 	cr_expect(verb(cmd_run, "--nonsense -- true") == 125);
 }
+
+Test(verbs, dump_shows_what_is_chosen)
+{
+	event(WIRE_CALL, 1, 10);
+	event(WIRE_CALL, 2, 10);
+	event(WIRE_C_CALL, 1, 10);
+	event(WIRE_C_RETURN, 1, 10);
+	event(WIRE_RETURN, 2, 10);
+	event(WIRE_RETURN, 1, 10);
+	finish();
+	cr_expect_eq(verb(cmd_dump, "--include b.py TRACE"), 0);
+	cr_expect(strstr(said, "b.py:8") && !strstr(said, "a \"b\".py") && !strstr(said, "join"), "%s", said);
+	cr_expect_eq(verb(cmd_dump, "--exclude str.join --from 5 --to 45 TRACE"), 0);
+	cr_expect(strstr(said, "\treturn\t") && strstr(said, "b.py:8") && !strstr(said, "join"), "%s", said);
+	cr_expect(!strstr(said, "a \"b\".py"), "it began before and ends after: %s", said);
+	cr_expect_eq(verb(cmd_dump, "--max-depth 3 TRACE"), 2);
+}
