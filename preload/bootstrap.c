@@ -158,6 +158,7 @@ static int audit(const char *event, struct object *arguments, void *data);
 static void runtime_ends(void *data)
 {
 	calls_possible = false;
+	thread_self.hooked_state = &no_state;
 	hooks_memory_expect_audit_entry((const void *)audit, data);
 }
 

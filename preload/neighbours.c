@@ -66,11 +66,11 @@ static void wrap(const struct python_method *method, c_function wrapper, c_funct
 
 static struct python_method *method_of(struct object *function)
 {
-	const void *type = function ? python_type(function) : NULL;
-
-	if (type == python.c_function_type)
+	if (!function)
+		return NULL;
+	if (python_type(function) == python.c_function_type)
 		return python_field(function, python.c_function_method);
-	if (type == python.method_descriptor_type)
+	if (python_type(function) == python.method_descriptor_type)
 		return python_field(function, python.descriptor_method);
 	return NULL;
 }

@@ -119,7 +119,6 @@ static void choose_layout(void)
 		python.state_cframe = layout->state_cframe;
 		python.last_unit = layout->last_unit;
 	}
-	python.type = 8;
 	python.type_name = 24;
 	python.c_function_method = 16;
 	python.c_function_self = 24;

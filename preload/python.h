@@ -133,7 +133,6 @@ struct python {
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	ssize_t code_extra_index;
-	size_t type;		  /* PyObject.ob_type */
 	size_t type_name;	  /* PyTypeObject.tp_name */
 	size_t code_extra;	  /* PyCodeObject.co_extra; 0: by function */
 	size_t code_bytes;	  /* PyCodeObject.co_code (until 3.10) */
@@ -187,9 +186,12 @@ static inline void *python_field(const void *object, size_t offset)
 	return *(void *const *)((const char *)object + offset);
 }
 
+/* PyObject.ob_type: after the reference count, in all versions. A constant: hooks ask at each event. */
+#define PYTHON_TYPE_OFFSET 8
+
 static inline const void *python_type(const void *object)
 {
-	return python_field(object, python.type);
+	return python_field(object, PYTHON_TYPE_OFFSET);
 }
 
 #endif

@@ -3,7 +3,7 @@
  *
  * The functions of programs/greenlets.py count themselves, and none of them is ever called within itself; but in one
  * thread they interleave. With one stack for all, ends take frames of others off, and calls look recursive.
- * Skipped where greenlet or gevent is missing (packages.h), and unless EVPROF_TEST_GREENLETS=1.
+ * Skipped where greenlet or gevent is missing (packages.h), and unless TEST_GREENLETS=1.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 
 static void expect_stacks(const struct python *python, const char *package, const char *part)
 {
-	const char *path, *wanted = getenv("EVPROF_TEST_GREENLETS");
+	const char *path, *wanted = getenv("TEST_GREENLETS");
 	struct outcome *bare, *outcome;
 	json_t *report;
 	char *lines;
 
 	if (!wanted || !*wanted)
-		cr_skip_test("greenlets have no stacks of their own yet; EVPROF_TEST_GREENLETS=1 runs it");
+		cr_skip_test("greenlets have no stacks of their own yet; TEST_GREENLETS=1 runs it");
 	path = package_variable(python, package);
 	bare = run(.python = python, .how = JOB_BARE, .args = {"@greenlets.py", part}, .env = {path});
 	outcome = run(.python = python, .args = {"@greenlets.py", part}, .env = {path});

@@ -117,7 +117,7 @@ SCENARIO(neighbours, monitoring_all, SUPPORTED)
 	bool taken = python->minor >= 12;
 
 	expect_as_bare(python, "monitoring_all", NULL, taken ? 200 : 300, true);
-	expect(outcome, stderr_evprof_lines(outcome) == 1 + taken, "one line says that the ids are taken");
+	expect(outcome, stderr_evprof_lines(outcome) == 1u + taken, "one line says that the ids are taken");
 	expect(outcome, !taken || strstr(stderr_evprof_line(outcome, 0), "takes all ids of sys.monitoring"),
 	       "the line says that the ids are taken");
 }

@@ -30,14 +30,33 @@ test_types test_super test_asyncio.test_tasks test_asyncio.test_events test_asyn
 test_asyncio.test_futures test_importlib.test_threaded_import test_importlib.test_locks
 """.split()
 
-# What differs for a reason that is not evprof's to mend: (expression for the test, lowest and highest minor version, why).
+# What differs, and why: (expression for the test, lowest and highest minor version, reason). "CPython" and "any listener":
+# the same tests fail without evprof where another tool listens to the same events, which was tried. "evprof": it is evprof.
 KNOWN = [
-    (r"test_debugmallocstats$", 8, 99,
-     "sys._debugmallocstats tells of pymalloc only where no other allocator stands before it; tracemalloc does the same"),
     (r"test_sneaky_frame_object$", 11, 11,
-     "3.11 makes a frame object for each event of any profile function, and the collector counts them"),
-    (r"test_no_unwind_for_shim_frame$", 13, 99,
-     "looks for a specialized opcode that any listener for calls takes away"),
+     "any listener: 3.11 makes a frame object for each event of a profile function, and the collector counts them"),
+    (r"test_set_nomemory$", 12, 99,
+     "any listener: from 3.12 on the interpreter allocates an int for events of sys.monitoring; here it may not"),
+    (r"test_no_unwind_for_shim_frame$|test_dis\..*(specialize|loop_quicken|super_instructions)$", 11, 99,
+     "any listener: looks for specialized opcodes"),
+    (r"test_pdb\.", 13, 13,
+     "any listener: on 3.13.0 pdb.set_trace() stops one line later"),
+    (r"test_set_trace_with_skip$", 14, 15,
+     "any listener: pdb.set_trace() stops later"),
+    (r"test_debugmallocstats$", 8, 99,
+     "evprof's allocators: sys._debugmallocstats tells of pymalloc only where none stands before it (tracemalloc: the same)"),
+    (r"test_(pythonmalloc|xdev)$", 8, 99,
+     "evprof's allocators: the test asks for the allocator's name, which only Python's own have (tracemalloc: the same)"),
+    (r"test_get_traced_memory$", 8, 99,
+     "evprof: tracemalloc, started after it, traces what it has Python allocate for a new name"),
+]
+
+# Left out of both runs, because the process would not live to tell of the others: (test, module, versions, reason).
+LEFT_OUT = [
+    ("test_pendingcalls_threaded", "test_capi", 11, 11,
+     "any listener: 3.11 loops forever in a pending call that finds another pending (cProfile too), now and then"),
+    ("test_invalid_bytecode", "test_code", 15, 15,
+     "any listener: 3.15.0 crashes in invalid bytecode under sys.monitoring"),
 ]
 
 
@@ -67,20 +86,26 @@ def known_reason(test, minor):
 def without_known(bare, profiled, minor):
     """Takes tests that are known to differ out of both."""
     reasons = set()
-    for test in list(profiled.outcomes):
-        if profiled.outcomes[test] != bare.outcomes.get(test):
+    for test in sorted(set(profiled.outcomes) | set(bare.outcomes)):
+        if profiled.outcomes.get(test) != bare.outcomes.get(test):
             why = known_reason(test, minor)
             if why:
                 reasons.add(why)
-                profiled.outcomes.pop(test)
+                profiled.outcomes.pop(test, None)
                 bare.outcomes.pop(test, None)
     return reasons
 
 
-def run_module(command, module, preload, options):
+def left_out(module, minor):
+    return [entry for entry in LEFT_OUT if entry[1] == module and entry[2] <= minor <= entry[3]]
+
+
+def run_module(command, module, preload, options, minor):
     # No resources (network, large files, long ones): regrtest's default. A test of a package has its whole name.
     arguments = ["-m", "test", "-W", "--timeout", str(options.timeout), "--junit-xml", "@JUNIT",
                  "test." + module if "." in module else module]
+    for entry in left_out(module, minor):
+        arguments[-1:-1] = ["-i", entry[0]]
     return suites.run_once(command + arguments, preload, options.timeout + 30, options.events)
 
 
@@ -98,21 +123,22 @@ def main():
     table = suites.Table("CPython %d.%d.%d's own tests, bare and under evprof" % version)
     failures = 0
     for module in existing(command, options.modules or MODULES):
-        bare = run_module(command, module, False, options)
-        profiled = run_module(command, module, True, options)
+        bare = run_module(command, module, False, options, version[1])
+        profiled = run_module(command, module, True, options, version[1])
         texts = bare.text, profiled.text
         reasons = without_known(bare, profiled, version[1])
         if reasons and not profiled.bad() and profiled.status != bare.status:
             profiled.status = bare.status  # it failed for these only
         difference = suites.compare(bare, profiled)
-        if difference and not any(part.startswith("fails only bare") for part in [difference]):
-            failures += 1
+        failures += bool(difference) and not difference.startswith("fails only bare")  # what was not compared, too
         if difference and options.logs:
             os.makedirs(options.logs, exist_ok=True)
             for kind, text in zip(("bare", "evprof"), texts):
                 with open(os.path.join(options.logs, "%d.%d-%s.%s" % (version[0], version[1], module, kind)), "w") as file:
                     file.write(text)
-        table.add(module, bare, profiled, "; ".join(filter(None, [difference] + ["known: " + why for why in reasons])))
+        known = ["known: " + why for why in sorted(reasons)]
+        known += ["left out: %s (%s)" % (entry[0], entry[4]) for entry in left_out(module, version[1])]
+        table.add(module, bare, profiled, "; ".join(filter(None, [difference] + known)))
     if options.table:
         table.write(options.table)
     print("%d modules, %d differ" % (len(table.rows), failures))

@@ -40,7 +40,7 @@ def read_junit(path):
         return outcomes
     for case in tree.iter("testcase"):
         name = "%s.%s" % (case.get("classname") or "", case.get("name") or "")
-        name = re.sub(r"0x[0-9a-f]+", "0x", name)
+        name = re.sub(r"0x[0-9a-f]+", "0x", name) if name != "." else "(subtests, which have no name)"
         kinds = {child.tag for child in case}
         outcome = ("error" if "error" in kinds else "failed" if "failure" in kinds else
                    "skipped" if "skipped" in kinds or case.get("status") == "notrun" or case.get("result") == "skipped"
@@ -91,7 +91,11 @@ def tail(text, lines=25):
 
 def compare(bare, profiled):
     """What is worse under evprof, in words; "" where nothing is."""
+    if not bare.outcomes:
+        return "NOT COMPARED: no results bare (status %s)" % bare.status
     said = []
+    if not profiled.outcomes:
+        said.append("no results under evprof")
     new = sorted(profiled.bad() - bare.bad())
     if new:
         said.append("fails only under evprof: " + ", ".join(new))
@@ -131,6 +135,3 @@ class Table:
             file.write("# %s\n\n| %s |\n|%s\n" % (self.title, " | ".join(self.HEADS), "---|" * len(self.HEADS)))
             for row in self.rows:
                 file.write("| " + " | ".join(row) + " |\n")
-
-    def differences(self):
-        return sum(row[-1] != "none" for row in self.rows)
