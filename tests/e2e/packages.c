@@ -5,7 +5,7 @@
 
 static char *folder(void)
 {
-	const char *told = getenv("EVPROF_TEST_PACKAGES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *told = getenv("TEST_PACKAGES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
 	if (told && *told)
 		return text("%s", told);
