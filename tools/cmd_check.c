@@ -359,13 +359,15 @@ static int measure_heap(struct check *check, struct trace *trace)
 
 static int measure(struct check *check, struct trace *trace)
 {
+	struct trace_totals totals = {0};
 	int error = measure_functions(check, trace);
 	size_t i;
 
 	if (!error)
 		error = measure_heap(check, trace);
 	if (!error)
-		error = tally_lost(trace, &check->lost);
+		error = trace_count_totals(trace, &totals);
+	check->lost = totals.lost;
 	for (i = 0; i < check->count; i++)
 		if (check->limits[i].kind == LIMIT_LOST)
 			check->limits[i].measured = check->lost;

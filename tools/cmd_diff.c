@@ -579,6 +579,7 @@ static int compare_tallies(const struct request *request)
 static int count_trace(struct request *request, size_t side)
 {
 	struct trace *trace = trace_open_or_say(request->paths[side]);
+	struct trace_totals totals = {0};
 	struct progress progress;
 	int error, status;
 
@@ -588,7 +589,8 @@ static int count_trace(struct request *request, size_t side)
 	error = tally_trace(&request->tallies[side], trace, &request->select, &progress);
 	progress_end(&progress);
 	if (!error)
-		error = tally_lost(trace, &request->lost[side]);
+		error = trace_count_totals(trace, &totals);
+	request->lost[side] = totals.lost;
 	if (error)
 		fprintf(stderr, "evprof diff: %s: %s\n", request->paths[side], strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);

@@ -30,39 +30,6 @@ static const char help_text[] =
     "\n"
     "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
 
-static uint64_t sum_of(const uint64_t *counts)
-{
-	uint64_t sum = 0;
-	unsigned kind;
-
-	for (kind = 0; kind < WIRE_KINDS; kind++)
-		sum += counts[kind];
-	return sum;
-}
-
-struct totals {
-	uint64_t events;
-	uint64_t lost;
-};
-
-static struct totals count_totals(const struct trace *trace)
-{
-	struct totals totals = {0};
-	uint32_t i;
-
-	if (trace->complete)
-		return (struct totals){trace->end.events, trace->end.lost};
-	for (i = 0; i < trace->thread_count; i++) {
-		if (!trace->threads[i])
-			continue;
-		totals.events += sum_of(trace->threads[i]->events);
-		totals.lost += sum_of(trace->threads[i]->lost);
-	}
-	for (i = 0; i < trace->process_count; i++)
-		totals.lost += trace->processes[i] ? sum_of(trace->processes[i]->lost) : 0;
-	return totals;
-}
-
 /* --- JSON --- */
 
 static json_t *json_counts(const uint64_t *counts)
@@ -138,9 +105,8 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 	return object;
 }
 
-static json_t *json_trace(const struct trace *trace)
+static json_t *json_trace(const struct trace *trace, const struct trace_totals *totals)
 {
-	struct totals totals = count_totals(trace);
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
 	json_t *processes = json_array();
@@ -151,7 +117,7 @@ static json_t *json_trace(const struct trace *trace)
 			json_array_append_new(processes, json_process(trace, trace->processes[i]));
 	return json_pack("{s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "trace", json_any(trace->path), "complete",
 			 trace->complete && !verdict, "missing", verdict ? json_string(missing) : json_null(), "events",
-			 (json_int_t)totals.events, "lost", (json_int_t)totals.lost, "duration_ns",
+			 (json_int_t)totals->events, "lost", (json_int_t)totals->lost, "duration_ns",
 			 (json_int_t)(trace->end_ns - trace->start_ns), "created_ns",
 			 (json_int_t)trace->header.created_ns, "size_bytes", (json_int_t)trace->size_bytes, "processes",
 			 processes);
@@ -186,11 +152,11 @@ static void print_thread(struct output *output, const struct trace_thread *threa
 		print_text(output, thread->name);
 		output_string(output, "\" ");
 	}
-	output_format(output, "%" PRIu64 " events", sum_of(thread->events));
-	if (sum_of(thread->events))
+	output_format(output, "%" PRIu64 " events", trace_sum(thread->events));
+	if (trace_sum(thread->events))
 		output_string(output, ": ");
 	print_counts(output, thread->events);
-	if (sum_of(thread->lost)) {
+	if (trace_sum(thread->lost)) {
 		output_string(output, "; LOST: ");
 		print_counts(output, thread->lost);
 	}
@@ -232,7 +198,7 @@ static void print_process(struct output *output, const struct trace *trace, cons
 	output_char(output, '\n');
 	for (i = 0; i < process->thread_count; i++)
 		print_thread(output, trace->threads[process->threads[i]]);
-	if (sum_of(process->lost)) {
+	if (trace_sum(process->lost)) {
 		output_string(output, "  LOST in threads without a ring: ");
 		print_counts(output, process->lost);
 		output_char(output, '\n');
@@ -249,9 +215,8 @@ static void print_created(struct output *output, const struct trace *trace)
 		output_format(output, "recorded  %s\n", text);
 }
 
-static void print_trace(struct output *output, const struct trace *trace)
+static void print_trace(struct output *output, const struct trace *trace, const struct trace_totals *totals)
 {
-	struct totals totals = count_totals(trace);
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
 	uint32_t i;
@@ -261,10 +226,10 @@ static void print_trace(struct output *output, const struct trace *trace)
 	output_format(output, "\nstate     %s%s\n", verdict ? "incomplete: " : "complete", missing);
 	print_created(output, trace);
 	output_format(output, "duration  %.6f s\n", (double)(trace->end_ns - trace->start_ns) / 1e9);
-	output_format(output, "events    %" PRIu64 ", %" PRIu64 " lost\n", totals.events, totals.lost);
+	output_format(output, "events    %" PRIu64 ", %" PRIu64 " lost\n", totals->events, totals->lost);
 	output_format(output, "size      %" PRIu64 " bytes", trace->size_bytes);
-	if (totals.events)
-		output_format(output, ", %.2f an event", (double)trace->size_bytes / (double)totals.events);
+	if (totals->events)
+		output_format(output, ", %.2f an event", (double)trace->size_bytes / (double)totals->events);
 	output_char(output, '\n');
 	for (i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
@@ -300,19 +265,20 @@ static int read_all(struct trace *trace, bool quick)
 static int show(const char *path, bool quick, json_t *list, struct output *output)
 {
 	struct trace *trace = trace_open_or_say(path);
+	struct trace_totals totals;
 	int status;
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	if (read_all(trace, quick) < 0) {
+	if (read_all(trace, quick) < 0 || trace_count_totals(trace, &totals) < 0) {
 		fprintf(stderr, "evprof info: %s: %s\n", path, strerror(ENOMEM));
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}
 	if (list)
-		json_array_append_new(list, json_trace(trace));
+		json_array_append_new(list, json_trace(trace, &totals));
 	else
-		print_trace(output, trace);
+		print_trace(output, trace, &totals);
 	status = trace_say_verdict(trace);
 	trace_close(trace);
 	return status;

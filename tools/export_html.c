@@ -476,37 +476,16 @@ static void put_number(struct html *html, const char *name, uint64_t number)
 	output_format(html->output, "\"%s\":%llu,", name, (unsigned long long)number);
 }
 
-static uint64_t sum_of(const uint64_t *counts)
-{
-	uint64_t sum = 0;
-	unsigned kind;
-
-	for (kind = 0; counts && kind < WIRE_KINDS; kind++)
-		sum += counts[kind];
-	return sum;
-}
-
 /* Events of the whole trace, and those that were lost, as evprof info tells them. */
 static int put_totals(struct html *html)
 {
-	struct trace *trace = html->export->trace;
-	uint64_t events = trace->end.events, lost = trace->end.lost;
-	uint32_t i;
+	struct trace_totals totals;
+	int error = trace_count_totals(html->export->trace, &totals);
 
-	if (!trace->complete)
-		events = lost = 0;
-	for (i = 0; i < trace->thread_count && !trace->complete; i++) {
-		if (!trace->threads[i])
-			continue;
-		if (trace_count_events(trace, trace->threads[i]) < 0)
-			return -ENOMEM;
-		events += sum_of(trace->threads[i]->events);
-		lost += sum_of(trace->threads[i]->lost);
-	}
-	for (i = 0; i < trace->process_count && !trace->complete; i++)
-		lost += trace->processes[i] ? sum_of(trace->processes[i]->lost) : 0;
-	put_number(html, "events", events);
-	put_number(html, "lost", lost);
+	if (error)
+		return error;
+	put_number(html, "events", totals.events);
+	put_number(html, "lost", totals.lost);
 	return 0;
 }
 
@@ -565,10 +544,11 @@ static void put_processes(struct html *html)
 	for (i = 0; i < html->thread_count; i++) {
 		const struct html_thread *thread = &html->threads[i];
 
-		output_format(
-		    html->output, "%s{\"process\":%u,\"tid\":%u,\"name\":%u,\"depth\":%u,\"calls\":%llu,\"lost\":%llu}",
-		    i ? ",\n" : "", thread->process, thread->thread->tid, add_text(html, thread->thread->name),
-		    thread->depth, (unsigned long long)thread->calls, (unsigned long long)sum_of(thread->thread->lost));
+		output_format(html->output,
+			      "%s{\"process\":%u,\"tid\":%u,\"name\":%u,\"depth\":%u,\"calls\":%llu,\"lost\":%llu}",
+			      i ? ",\n" : "", thread->process, thread->thread->tid,
+			      add_text(html, thread->thread->name), thread->depth, (unsigned long long)thread->calls,
+			      (unsigned long long)trace_sum(thread->thread->lost));
 	}
 	output_string(html->output, "],\n");
 }

@@ -112,32 +112,3 @@ void tally_done(struct tally *tally)
 	free(tally->open);
 	memset(tally, 0, sizeof(*tally));
 }
-
-static uint64_t sum_of(const uint64_t *counts)
-{
-	uint64_t sum = 0;
-	unsigned kind;
-
-	for (kind = 0; counts && kind < WIRE_KIND_SLOTS; kind++)
-		sum += counts[kind];
-	return sum;
-}
-
-int tally_lost(struct trace *trace, uint64_t *lost)
-{
-	uint64_t sum = 0;
-	uint32_t i;
-
-	for (i = 0; !trace->complete && i < trace->thread_count; i++) {
-		if (!trace->threads[i])
-			continue;
-		if (trace_count_events(trace, trace->threads[i]) < 0)
-			return -ENOMEM;
-		sum += sum_of(trace->threads[i]->lost);
-	}
-	for (i = 0; !trace->complete && i < trace->process_count; i++)
-		if (trace->processes[i])
-			sum += sum_of(trace->processes[i]->lost);
-	*lost = trace->complete ? trace->end.lost : sum;
-	return 0;
-}

@@ -37,7 +37,4 @@ struct tally {
 int tally_trace(struct tally *tally, struct trace *trace, const struct select *select, struct progress *progress);
 void tally_done(struct tally *tally);
 
-/* Events that were lost, as evprof info counts them. Returns 0 or -ENOMEM. */
-int tally_lost(struct trace *trace, uint64_t *lost);
-
 #endif

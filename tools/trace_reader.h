@@ -167,6 +167,26 @@ void trace_check(struct trace *trace, void (*tick)(void *owner, uint64_t bytes),
 /* Events of a thread by kind, as its end in the file says; counted where that is missing. Returns 0 or -ENOMEM. */
 int trace_count_events(struct trace *trace, struct trace_thread *thread);
 
+/* The sum over all kinds; counts may be NULL. */
+static inline uint64_t trace_sum(const uint64_t *counts)
+{
+	uint64_t sum = 0;
+	unsigned kind;
+
+	for (kind = 0; counts && kind < WIRE_KIND_SLOTS; kind++)
+		sum += counts[kind];
+	return sum;
+}
+
+/* Of the whole trace, as its end says; counted where that is missing. */
+struct trace_totals {
+	uint64_t events;
+	uint64_t lost;
+};
+
+/* Returns 0 or -ENOMEM. */
+int trace_count_totals(struct trace *trace, struct trace_totals *totals);
+
 /*
  * Events, unpacked. Arrays stay valid until the next chunk is read into the same buffer.
  *

@@ -108,3 +108,25 @@ int trace_count_events(struct trace *trace, struct trace_thread *thread)
 	trace_stream_close(&stream);
 	return 0;
 }
+
+int trace_count_totals(struct trace *trace, struct trace_totals *totals)
+{
+	uint32_t i;
+
+	*totals = (struct trace_totals){0};
+	if (trace->complete) {
+		*totals = (struct trace_totals){trace->end.events, trace->end.lost};
+		return 0;
+	}
+	for (i = 0; i < trace->thread_count; i++) {
+		if (!trace->threads[i])
+			continue;
+		if (trace_count_events(trace, trace->threads[i]) < 0)
+			return -ENOMEM;
+		totals->events += trace_sum(trace->threads[i]->events);
+		totals->lost += trace_sum(trace->threads[i]->lost);
+	}
+	for (i = 0; i < trace->process_count; i++)
+		totals->lost += trace->processes[i] ? trace_sum(trace->processes[i]->lost) : 0;
+	return 0;
+}
