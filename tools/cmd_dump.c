@@ -220,9 +220,7 @@ static int is_shown(struct request *request, const struct merge_event *event)
 
 	if (!named || !select_has_functions(&request->select))
 		return 1;
-	keys =
-	    2 *
-	    ((process->codes.count > process->functions.count ? process->codes.count : process->functions.count) + 1);
+	keys = replay_keys_of(process);
 	if (request->process != process) {
 		free(request->hidden);
 		request->process = process;

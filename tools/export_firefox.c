@@ -161,16 +161,6 @@ static void output_ms(struct output *output, uint64_t ns)
 
 /* --- strings --- */
 
-static uint64_t hash_text(struct text text)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	size_t i;
-
-	for (i = 0; i < text.length; i++)
-		hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
-	return hash ? hash : 1;
-}
-
 static bool reserve_string(struct strings *strings)
 {
 	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
@@ -194,7 +184,7 @@ static struct text text_at(const struct strings *strings, uint32_t number)
 /* The number of a string; UINT32_MAX where memory ran out. */
 static uint32_t string_number(struct strings *strings, struct text text)
 {
-	uint64_t *number = pairs_make(&strings->numbers, hash_text(text));
+	uint64_t *number = pairs_make(&strings->numbers, text_hash(TEXT_HASH_BEGIN, text) | 1);
 	struct string *made;
 
 	if (!number || !reserve_string(strings))

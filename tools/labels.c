@@ -69,20 +69,11 @@ char *label_display(const struct wire_definition *definition, bool native, uint3
 	return bytes;
 }
 
-static uint64_t hash_bytes(uint64_t hash, struct text text)
-{
-	size_t i;
-
-	for (i = 0; i < text.length; i++)
-		hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
-	return (hash ^ 0xff) * UINT64_C(0x100000001b3);
-}
-
 static uint32_t hash_label(const struct label *label)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ label->line;
+	uint64_t hash = TEXT_HASH_BEGIN ^ label->line;
 
-	hash = hash_bytes(hash_bytes(hash, label->file), label->name);
+	hash = text_hash(text_hash(hash, label->file), label->name);
 	return (uint32_t)(hash ^ hash >> 32);
 }
 

@@ -25,17 +25,6 @@ struct cost_frame {
 
 /* --- names --- */
 
-static uint64_t hash_text(uint64_t hash, struct text text)
-{
-	size_t i;
-
-	for (i = 0; i < text.length; i++)
-		hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
-	return (hash ^ 0xff) * UINT64_C(0x100000001b3);
-}
-
-#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
-
 /* Room for element number `count`; array is the address of the pointer to the elements. */
 static bool reserve(void *array, uint32_t count, uint32_t *allocated, size_t size)
 {
@@ -56,7 +45,7 @@ static bool reserve(void *array, uint32_t count, uint32_t *allocated, size_t siz
 /* The number of a place, made if it is new; NOBODY where memory ran out. */
 static uint32_t find_place(struct line_costs *costs, struct text name)
 {
-	uint64_t key = hash_text(HASH_BEGIN, name) | 1, *number;
+	uint64_t key = text_hash(TEXT_HASH_BEGIN, name) | 1, *number;
 
 	while ((number = pairs_make(&costs->place_numbers, key)) && *number &&
 	       !text_same(costs->places[*number - 1].name, name))
@@ -96,7 +85,7 @@ static char *unlike_others(struct line_costs *costs, struct text module, struct 
 	if (native)
 		return copy_text(name);
 	others = pairs_make(&costs->names,
-			    (hash_text(hash_text(HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
+			    (text_hash(text_hash(TEXT_HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
 	if (!others)
 		return NULL;
 	if ((*others)++)

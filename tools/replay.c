@@ -11,14 +11,11 @@
 
 int replay_init(struct replay *replay, const struct trace_process *process)
 {
-	uint32_t ids =
-	    process->codes.count > process->functions.count ? process->codes.count : process->functions.count;
-
 	memset(replay, 0, sizeof(*replay));
 	replay->codes = process->codes.count;
 	replay->begins_inside = strcmp(trace_process_text(process, "start"), "rejoin") == 0;
 	replay->functions = process->functions.count;
-	replay->keys = 2 * (ids + 1);
+	replay->keys = replay_keys_of(process);
 	replay->open = calloc(replay->keys, sizeof(*replay->open));
 	return replay->open ? 0 : -ENOMEM;
 }

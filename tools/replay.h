@@ -85,6 +85,14 @@ struct replay_cursor {
 	uint32_t at;
 };
 
+/* One more than the largest key of a function of that process: the size of a table by key. */
+static inline uint32_t replay_keys_of(const struct trace_process *process)
+{
+	uint32_t codes = process->codes.count, functions = process->functions.count;
+
+	return 2 * ((codes > functions ? codes : functions) + 1);
+}
+
 /* For the threads of one process. Returns 0 or -ENOMEM. */
 int replay_init(struct replay *replay, const struct trace_process *process);
 void replay_done(struct replay *replay);

@@ -13,6 +13,16 @@ int text_compare(struct text a, struct text b)
 	return (a.length > b.length) - (a.length < b.length);
 }
 
+uint64_t text_hash(uint64_t hash, struct text text)
+{
+	const uint64_t prime = UINT64_C(0x100000001b3);
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		hash = (hash ^ (unsigned char)text.at[i]) * prime;
+	return (hash ^ 0xff) * prime; /* a byte that no UTF-8 has */
+}
+
 /* The smallest code point that may be written with that many bytes: shorter ones are an attack or a mistake. */
 static const uint32_t smallest_of_length[] = {0, 0, 0x80, 0x800, 0x10000};
 

@@ -37,6 +37,12 @@ int text_compare(struct text a, struct text b);
  */
 uint32_t text_next(struct text *text);
 
+/*
+ * FNV-1a, 64 bits. hash: TEXT_HASH_BEGIN, or what came of the texts before: where one ends and the next begins counts too.
+ */
+#define TEXT_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+uint64_t text_hash(uint64_t hash, struct text text);
+
 /* How many bytes at the front are printable ASCII without '"' and '\\': what needs no thought in any output. */
 size_t text_plain(struct text text);
 

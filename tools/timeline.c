@@ -243,19 +243,11 @@ static void close_processes(struct timeline *timeline, int64_t now_ns)
 }
 
 /* As replay_init() counts them. */
-static uint32_t keys_of(const struct trace_process *process)
-{
-	uint32_t ids =
-	    process->codes.count > process->functions.count ? process->codes.count : process->functions.count;
-
-	return 2 * (ids + 1);
-}
-
 static void open_process(struct timeline *timeline, const struct trace_process *process)
 {
 	struct line_process *line = &timeline->processes[process->number];
 	int64_t now_ns = timeline->event.ns;
-	uint32_t keys = keys_of(process);
+	uint32_t keys = replay_keys_of(process);
 	size_t i;
 	int error;
 
