@@ -94,9 +94,9 @@ void bootstrap_thread(void)
 	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
 	thread_self.nesting++;
 	if (begin_recording() && calls_possible && python_enter_interpreter()) {
-		if (python.monitoring)
+		if (python.monitoring) {
 			done = hooks_monitoring_set() != -EAGAIN;
-		else {
+		} else {
 			set_profile(state);
 			hooks_line_set();
 		}

@@ -202,8 +202,12 @@ static int calibrate(void *data)
 	struct object *globals;
 
 	(void)data;
-	if (words == MAP_FAILED || !python.PyDict_New || !python.PyEval_GetBuiltins || !writer->slot)
+	if (words == MAP_FAILED)
 		return 0;
+	if (!python.PyDict_New || !python.PyEval_GetBuiltins || !writer->slot) {
+		munmap(words, bytes);
+		return 0;
+	}
 	private_writer = (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot};
 	thread_self.entered = 1; /* the hooks that are set here are ours */
 	thread_self.writer = &private_writer;

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKE
 					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,  ENV_INCLUDE,
 					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE};
 
-static const char *const event_names[] = {"call", "c_call", "exception", "mem", "line"};
+const char *const config_event_names[CONFIG_EVENTS] = {"call", "c_call", "exception", "mem", "line"};
 
 #define ON_FULL_DEFAULT_MS 1000
 #define ON_FULL_MAX_MS 60000
@@ -47,8 +48,8 @@ static bool read_switch(const char *name, bool fallback, bool complain)
 
 static unsigned event_by_name(const char *name, size_t length)
 {
-	for (size_t i = 0; i < sizeof(event_names) / sizeof(event_names[0]); i++)
-		if (strlen(event_names[i]) == length && !strncmp(event_names[i], name, length))
+	for (size_t i = 0; i < CONFIG_EVENTS; i++)
+		if (strlen(config_event_names[i]) == length && !strncmp(config_event_names[i], name, length))
 			return 1u << i;
 	return 0;
 }
@@ -241,14 +242,28 @@ static void complain_of_unknown_names(void)
 	}
 }
 
+static const char *const format_names[] = CONTROL_FORMAT_NAMES;
+#define FORMATS (sizeof(format_names) / sizeof(format_names[0]))
+
 static bool is_format(const char *name, size_t length)
 {
-	static const char *const names[] = CONTROL_FORMAT_NAMES;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == length && !strncmp(names[i], name, length))
+	for (size_t i = 0; i < FORMATS; i++)
+		if (strlen(format_names[i]) == length && !strncmp(format_names[i], name, length))
 			return true;
 	return false;
+}
+
+static void complain_of_formats(const char *value)
+{
+	char known[CONTROL_FORMATS_MAX_BYTES];
+	size_t used = 0;
+
+	for (size_t i = 0; i < FORMATS && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", format_names[i]);
+	log_line(
+	    LOG_ERROR,
+	    "%s=%s has a format that is not known; allowed: a list, with commas, of %s; the known ones are written",
+	    ENV_FORMAT, value, known);
 }
 
 /* Those that are known, so that a slip of the pen in one does not cost the others. */
@@ -273,12 +288,7 @@ static void read_formats(bool complain)
 		p += length + (p[length] == ',');
 	}
 	if (!good && complain)
-		log_line(
-		    LOG_ERROR,
-		    "%s=%s has a format that is not known; allowed: a list, with commas, of chrome, perfetto, pstats, "
-		    "csv, callgrind, folded, speedscope, speedscope-sampled, pprof, firefox, html; the known ones are "
-		    "written",
-		    ENV_FORMAT, value);
+		complain_of_formats(value);
 }
 
 void config_read(bool complain)

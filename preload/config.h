@@ -11,6 +11,10 @@
 
 enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8, EVENT_LINE = 16 };
 
+/* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum config_event. */
+#define CONFIG_EVENTS 5
+extern const char *const config_event_names[CONFIG_EVENTS];
+
 struct config {
 	bool enabled;	     /* EVPROF */
 	bool children;	     /* EVPROF_CHILDREN */

@@ -106,5 +106,5 @@ void greenlets_expect(struct object *name)
 	    !(config.events & (EVENT_CALL | EVENT_C_CALL)))
 		return;
 	greenlets_expected = true;
-	thread_self.writer->limit = thread_self.writer->room = 0;
+	writer_set_room(thread_self.writer, 0, 0);
 }

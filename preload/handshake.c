@@ -139,13 +139,12 @@ static void add_string(struct text *text, const char *name, const char *value)
 
 static void add_events(struct text *text)
 {
-	static const char *const names[] = {"call", "c_call", "exception", "mem", "line"};
 	const char *comma = "";
 
 	text_add(text, ",\"events\":[");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < CONFIG_EVENTS; i++)
 		if (config.events & 1u << i) {
-			text_add(text, "%s\"%s\"", comma, names[i]);
+			text_add(text, "%s\"%s\"", comma, config_event_names[i]);
 			comma = ",";
 		}
 	text_add(text, "]");

@@ -19,8 +19,8 @@ extern struct session session;
 
 /*
  * Sends the join message with memfd to the session's collector. Where the session names none, or one that is gone, a
- * private collector is started and the session is made anew, unless start is a rejoin. start: enum wire_start. scratch: private memory of
- * HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns 0 or -errno, with a line on stderr.
+ * private collector is started and the session is made anew, unless start is a rejoin. start: enum wire_start.
+ * scratch: private memory of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns 0 or -errno, with a line on stderr.
  */
 int handshake_join(int memfd, int start, void *scratch);
 

@@ -226,7 +226,7 @@ static void record_unwind(struct object *const *arguments)
 
 	if (unlikely(is_at_resume(arguments[0], arguments[1])) && writer->slot) {
 		writer->resync = 1;
-		writer->limit = writer->room = 0;
+		writer_set_room(writer, 0, 0);
 	}
 	record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
