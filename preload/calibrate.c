@@ -208,7 +208,8 @@ static int calibrate(void *data)
 		munmap(words, bytes);
 		return 0;
 	}
-	private_writer = (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot};
+	private_writer =
+	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
 	thread_self.entered = 1; /* the hooks that are set here are ours */
 	thread_self.writer = &private_writer;
 	empty_private_writer();

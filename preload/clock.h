@@ -18,6 +18,7 @@ extern uint32_t clock_kind; /* enum ring_clock */
 #if defined(__x86_64__)
 #define CLOCK_COUNTER RING_CLOCK_TSC
 #define CLOCK_SHIFT 3
+#define CLOCK_WAIT_TICKS 8192
 static inline uint64_t clock_counter(void)
 {
 	return __builtin_ia32_rdtsc();
@@ -25,6 +26,7 @@ static inline uint64_t clock_counter(void)
 #elif defined(__aarch64__)
 #define CLOCK_COUNTER RING_CLOCK_CNTVCT
 #define CLOCK_SHIFT 0
+#define CLOCK_WAIT_TICKS 1024
 static inline uint64_t clock_counter(void)
 {
 	uint64_t ticks;
@@ -35,6 +37,21 @@ static inline uint64_t clock_counter(void)
 #else
 #error "evprof knows the clocks of x86-64 and aarch64"
 #endif
+
+/*
+ * CLOCK_WAIT_TICKS: a thread from which nothing was heard for so long may have waited. 25 us with a counter of 2.6 GHz; the
+ * exact time does not matter: much longer than a call of the system, which then tells what the thread did meanwhile, and
+ * much shorter than what anybody wants to know.
+ */
+
+/* How long the calling thread has run, in ns. A system call. */
+static inline uint64_t clock_thread_cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static inline uint64_t clock_now(void)
 {

@@ -23,7 +23,7 @@ static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKE
 					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,  ENV_INCLUDE,
 					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE};
 
-const char *const config_event_names[CONFIG_EVENTS] = {"call", "c_call", "exception", "mem", "line"};
+const char *const config_event_names[CONFIG_EVENTS] = {"call", "c_call", "exception", "mem", "line", "cpu"};
 
 #define ON_FULL_DEFAULT_MS 1000
 #define ON_FULL_MAX_MS 60000
@@ -68,7 +68,7 @@ static unsigned read_events(bool complain)
 
 		if (!event) {
 			complain_of(complain, ENV_EVENTS, value,
-				    "a list, with commas, of call, c_call, exception, mem, line");
+				    "a list, with commas, of call, c_call, exception, mem, line, cpu");
 			return all;
 		}
 		events |= event;

@@ -9,10 +9,17 @@
 
 #include "evprof/control.h"
 
-enum config_event { EVENT_CALL = 1, EVENT_C_CALL = 2, EVENT_EXCEPTION = 4, EVENT_MEM = 8, EVENT_LINE = 16 };
+enum config_event {
+	EVENT_CALL = 1,
+	EVENT_C_CALL = 2,
+	EVENT_EXCEPTION = 4,
+	EVENT_MEM = 8,
+	EVENT_LINE = 16,
+	EVENT_CPU = 32, /* no events of its own: CPU times beside the others' */
+};
 
 /* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum config_event. */
-#define CONFIG_EVENTS 5
+#define CONFIG_EVENTS 6
 extern const char *const config_event_names[CONFIG_EVENTS];
 
 struct config {

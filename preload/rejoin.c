@@ -60,11 +60,11 @@ static uint64_t ticks_at_tail(const struct writer *writer, uint64_t tail, uint64
 		uint64_t word = writer->words[at & writer->mask];
 		unsigned kind = wire_head_kind((uint32_t)word);
 
-		sum += word >> 32;
 		if (kind == WIRE_TIME) { /* behind a pause: what lies before cannot be told, and is set right there */
 			ticks = writer->words[(at + 1) & writer->mask];
 			break;
 		}
+		sum += word >> 32;
 		at += wire_extra_words(kind);
 	}
 	return ticks - sum;

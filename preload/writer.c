@@ -31,6 +31,9 @@
 #define STACK_EVERY_WORDS (UINT64_C(1) << 20)
 #define STACK_WORDS_A_FRAME 4096
 
+/* How often the CPU time is told at least, so that what is not seen of short interruptions does not add up. */
+#define CPU_EVERY_WORDS 16384
+
 struct writer writer_absent;
 int writer_fast;
 static struct writer writer_ended; /* of a thread whose destructors already ran */
@@ -97,6 +100,8 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->head = 0;
 	writer->last_ticks = slot->start_ticks;
 	writer->slot = slot;
+	writer->cpu_due = 0;
+	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : UINT64_C(1) << 32;
 	writer->gap = 0;
 	writer->resync = 0;
 	writer->throwing = 0;
@@ -162,7 +167,13 @@ static void close_gap(struct writer *writer)
 {
 	if (!writer->gap)
 		return;
-	writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
+	if (clock_now() - writer->last_ticks < writer->pause) {
+		writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
+	} else { /* the WIRE_TIME comes after it: the time of what is lost belongs to nobody */
+		writer->words[writer->head & writer->mask] = wire_word(wire_head(WIRE_GAP, 0), 0);
+		writer->words[(writer->head + 1) & writer->mask] = writer->gap;
+		writer->head += 2;
+	}
 	writer->gap = 0;
 	writer->resync = 1;
 }
@@ -170,6 +181,11 @@ static void close_gap(struct writer *writer)
 static bool stack_is_due(const struct writer *writer)
 {
 	return writer->head >= writer->stack_due && config.events & (EVENT_CALL | EVENT_C_CALL);
+}
+
+static bool cpu_is_due(const struct writer *writer)
+{
+	return config.events & EVENT_CPU && writer->head >= writer->cpu_due;
 }
 
 /*
@@ -198,6 +214,8 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 		most = WRITER_AHEAD_WORDS; /* a memory event, most likely */
 	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
 		most = writer->stack_due - writer->head;
+	if (config.events & EVENT_CPU && writer->cpu_due - writer->head < most)
+		most = writer->cpu_due - writer->head;
 	if (config.socket[0] && most > REJOIN_EVERY_WORDS)
 		most = REJOIN_EVERY_WORDS;
 	if (unlikely(greenlets_expected) && !thread_self.greenlets)
@@ -218,6 +236,8 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	}
 	close_gap(writer);
 	put_stack(writer, kind);
+	if (cpu_is_due(writer))
+		writer_put_time(writer, clock_now());
 	room = room_of(writer);
 	if (room <= 2 * WRITER_SPARE_WORDS) {
 		writer_lose(writer, kind);
@@ -263,10 +283,12 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	/* A counter that went back a little (another core) stands still instead. */
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		return;
-	writer->words[writer->head & writer->mask] = wire_word(wire_head(WIRE_TIME, 0), 0);
+	writer->words[writer->head & writer->mask] =
+	    config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu()) : wire_word(wire_head(WIRE_TIME, 0), 0);
 	writer->words[(writer->head + 1) & writer->mask] = now;
 	writer->head += 2;
 	writer->last_ticks = now;
+	writer->cpu_due = writer->head + CPU_EVERY_WORDS;
 }
 
 void writer_end_thread(void)

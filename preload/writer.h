@@ -39,7 +39,9 @@ struct writer {
 	uint32_t throwing;     /* the program is inside generator.throw() or close(), see hooks_profile.c */
 	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t stack_due;    /* the head from which on the stack is to be written again, see WIRE_OPEN */
-	uint64_t reserved[5];
+	uint64_t pause;	       /* so many ticks after the event before, or more, WIRE_TIME is needed */
+	uint64_t cpu_due;      /* the head from which on the CPU time is to be told again */
+	uint64_t reserved[3];
 };
 
 _Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
@@ -87,14 +89,14 @@ static inline struct writer *writer_reserve(unsigned kind)
 	return writer;
 }
 
-/* The event's time, with a WIRE_TIME before it if 32 bits of difference do not do. */
+/* A WIRE_TIME with the time of the event that follows, and the thread's CPU time where that is wanted. */
 void writer_put_time(struct writer *writer, uint64_t now) __attribute__((cold, noinline));
 
 static inline uint64_t writer_stamp(struct writer *writer)
 {
 	uint64_t now = clock_now(), ticks = now - writer->last_ticks;
 
-	if (unlikely(ticks >> 32)) {
+	if (unlikely(ticks >= writer->pause)) {
 		writer_put_time(writer, now);
 		ticks = 0;
 	}
@@ -160,12 +162,12 @@ static inline int writer_has_room(const struct writer *writer)
 	return likely(writer->head < __atomic_load_n(&writer->limit, __ATOMIC_RELAXED));
 }
 
-/* 0: 32 bits of ticks do not do, nothing was written. */
+/* 0: a WIRE_TIME is needed, nothing was written. */
 static inline int writer_put_fast(struct writer *writer, uint32_t head)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
 
-	if (unlikely(ticks >> 32))
+	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
 	writer->words[at & writer->mask] = ticks << 32 | head;
@@ -179,7 +181,7 @@ static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, ui
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
 
-	if (unlikely(ticks >> 32))
+	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
 	writer->words[at & writer->mask] = ticks << 32 | head;

@@ -121,7 +121,8 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 		unsigned kind = wire_head_kind(events->heads[i]);
 		uint32_t cost =
 		    calibration->after[calibration->last_kind] + calibration->before[kind] + calibration->rest;
-		uint32_t whole = cost >> 8 < ticks[i] ? cost >> 8 : ticks[i];
+		uint32_t most = kind == WIRE_TIME ? 0 : ticks[i]; /* its ticks are no time */
+		uint32_t whole = cost >> 8 < most ? cost >> 8 : most;
 
 		if (kind == WIRE_TIME)
 			*extra -= calibration->removed;

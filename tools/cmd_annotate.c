@@ -583,7 +583,7 @@ static uint64_t duration_ns(const struct trace *trace, const struct select *sele
 
 static int annotate(struct request *request, const char *path)
 {
-	struct annotate annotate = {.request = request, .trace = trace_open_or_say(path)};
+	struct annotate annotate = {.request = request, .trace = select_open(&request->select, "annotate", path)};
 	struct progress progress;
 	struct output output;
 	int status, error;

@@ -363,6 +363,7 @@ static int measure(struct check *check, struct trace *trace)
 	int error = measure_functions(check, trace);
 	size_t i;
 
+	trace->clock = CPU_CLOCK_WALL; /* the heap is that of all threads at one time */
 	if (!error)
 		error = measure_heap(check, trace);
 	if (!error)
@@ -527,7 +528,7 @@ static int report(struct check *check, const char *path)
 
 static int check_trace(struct check *check, const char *path)
 {
-	struct trace *trace = trace_open_or_say(path);
+	struct trace *trace = select_open(&check->select, "check", path);
 	int error, status;
 	size_t i;
 

@@ -578,7 +578,7 @@ static int compare_tallies(const struct request *request)
 /* Returns the exit status that this trace asks for. */
 static int count_trace(struct request *request, size_t side)
 {
-	struct trace *trace = trace_open_or_say(request->paths[side]);
+	struct trace *trace = select_open(&request->select, "diff", request->paths[side]);
 	struct trace_totals totals = {0};
 	struct progress progress;
 	int error, status;

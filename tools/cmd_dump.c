@@ -309,7 +309,11 @@ int cmd_dump(int argc, char **argv)
 		if (!select_take(&request.select, "dump", option, optarg))
 			goto done;
 	}
-	if (request.select.min_duration_ns || request.select.max_depth)
+	if (request.select.clock != CPU_CLOCK_WALL)
+		verb_misused("dump",
+			     "events of several threads have the wall's clock in common: --clock is for report and "
+			     "export");
+	else if (request.select.min_duration_ns || request.select.max_depth)
 		verb_misused("dump", "events have neither duration nor depth: choose calls with report or export");
 	else if (optind != argc - 1)
 		verb_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");

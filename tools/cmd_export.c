@@ -13,23 +13,24 @@
 #include "visit.h"
 
 const struct export_format export_formats[] = {
-    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", "json", export_chrome, NULL, NULL},
+    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", "json", export_chrome, NULL, NULL, false},
     {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", "pftrace", export_perfetto, NULL,
-     NULL},
+     NULL, false},
     {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", "pstats", export_pstats,
-     NULL, NULL},
+     NULL, NULL, true},
     {"csv", "one table of all calls and allocations, with the columns of EventProfiler", "csv", export_csv,
-     export_csv_options, export_csv_free_options},
+     export_csv_options, export_csv_free_options, false},
     {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", "callgrind", export_callgrind,
-     export_callgrind_options, NULL},
-    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", "folded", export_folded, NULL, NULL},
-    {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL},
+     export_callgrind_options, NULL, true},
+    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", "folded", export_folded, NULL, NULL,
+     true},
+    {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL, false},
     {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", "sampled.speedscope.json",
-     export_speedscope_sampled, NULL, NULL},
-    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL},
-    {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL},
+     export_speedscope_sampled, NULL, NULL, true},
+    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL, true},
+    {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL, false},
     {"html", "one page with timeline, flame graph and table, for any browser, without a network", "html", export_html,
-     NULL, NULL},
+     NULL, NULL, false},
 };
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
@@ -105,10 +106,18 @@ static int write_format(const struct export_format *format, const struct export 
 
 static int export(const struct export_format *format, struct export *export, const char *from, const char *to)
 {
-	struct trace *trace = export->trace = trace_open_or_say(from);
+	struct trace *trace;
 	int status;
 	int error;
 
+	if (export->select->clock != CPU_CLOCK_WALL && !format->any_clock) {
+		verb_misused("export",
+			     "%s shows what was when; --clock is for pstats, callgrind, folded, speedscope-sampled "
+			     "and pprof",
+			     format->name);
+		return TRACE_EXIT_FAILED;
+	}
+	trace = export->trace = select_open(export->select, "export", from);
 	if (!trace)
 		return TRACE_EXIT_FAILED;
 	error = write_format(format, export, to);

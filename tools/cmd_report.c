@@ -245,7 +245,7 @@ static bool in_parts(const struct request *request)
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
 	const struct request *request = report->request;
-	struct trace *trace = trace_open_or_say(path);
+	struct trace *trace = select_open(&request->select, "report", path);
 	struct progress progress;
 	int status;
 
@@ -367,6 +367,7 @@ int cmd_report(int argc, char **argv)
 		if (!take_option(&request, option, argv[optind - 1]))
 			goto done;
 	}
+	request.style.clock = request.select.clock;
 	request.style.several = argc - optind > 1;
 	if (fits_together(&request, argc - optind))
 		status = report(&request, argv + optind, argc - optind);

@@ -34,7 +34,7 @@ static const char help_text[] =
     "\n"
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
-    "      --events LIST       of call, c_call, exception, mem (all of these), line\n"
+    "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
     "      --format LIST       write the trace in these formats of evprof export, too, beside it\n"

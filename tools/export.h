@@ -38,6 +38,7 @@ struct export_format {
 	int (*write)(const struct export *export, struct output *output, struct progress *progress);
 	const struct export_option *options;	     /* up to one without a name; NULL: none */
 	void (*free_options)(struct export *export); /* NULL: nothing to do */
+	bool any_clock; /* it adds times up; the others show what was when, for which only the wall's clock will do */
 };
 
 /* All of them; the table is in cmd_export.c. */

@@ -314,22 +314,6 @@ static int costs_process(void *owner, struct visit *visit)
 	return costs->keys ? 0 : -ENOMEM;
 }
 
-static bool records_lines(const struct trace_process *process)
-{
-	const json_t *events = json_object_get(process->meta, "events");
-	const json_t *event;
-	size_t i;
-
-	json_array_foreach((json_t *)events, i, event)
-	{
-		const char *name = json_string_value(event);
-
-		if (name && strcmp(name, "line") == 0)
-			return true;
-	}
-	return false;
-}
-
 bool line_costs_by_line(const struct trace *trace, const struct select *select)
 {
 	uint32_t i;
@@ -337,7 +321,7 @@ bool line_costs_by_line(const struct trace *trace, const struct select *select)
 	for (i = 0; i < trace->process_count && !select->min_duration_ns; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (process && select_process(select, process) && records_lines(process))
+		if (process && select_process(select, process) && trace_process_records(process, "line"))
 			return true;
 	}
 	return false;

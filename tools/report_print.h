@@ -33,6 +33,7 @@ struct report_style {
 	bool callers; /* who calls the rows, for text instead of their times */
 	bool callees;
 	bool several; /* traces */
+	enum cpu_clock clock;
 };
 
 struct report_table {

@@ -49,14 +49,16 @@ static void print_times(struct output *output, const struct profile_times *times
 		print_spaces(output, 9);
 }
 
-static void print_sums(struct output *output, const struct report_rows *rows)
+static void print_sums(struct output *output, const struct report_style *style, const struct report_rows *rows)
 {
+	static const char *const spent[] = {
+	    [CPU_CLOCK_WALL] = "", [CPU_CLOCK_RAN] = " of CPU time", [CPU_CLOCK_WAITED] = " of waiting"};
 	uint64_t primitive = report_primitive_calls(&rows->sums);
 
 	output_format(output, "         %" PRIu64 " function calls", rows->sums.calls);
 	if (primitive != rows->sums.calls)
 		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
-	output_format(output, " in %.3f seconds\n\n", report_seconds(rows->sums.own_ns));
+	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), spent[style->clock]);
 }
 
 static void print_order(struct output *output, const struct report_style *style, const struct report_table *table)
@@ -189,7 +191,7 @@ static void print_table(struct output *output, const struct report_style *style,
 
 	print_whose(output, style, table);
 	if (!style->callers && !style->callees)
-		print_sums(output, table->rows);
+		print_sums(output, style, table->rows);
 	if (lost)
 		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
 	if (style->callers)

@@ -22,7 +22,10 @@ const char select_help[] =
     "                            only this process or thread\n"
     "      --from T, --to T      only this stretch, since the start of the trace: 1500 (ns), 20us, 3ms, 1.5s\n"
     "      --min-duration T      only calls that last at least so long\n"
-    "      --max-depth N         only the N outermost calls of the stack\n";
+    "      --max-depth N         only the N outermost calls of the stack\n"
+    "      --clock CLOCK         times by: wall (default), cpu: while the thread ran, or off-cpu: while it waited; "
+    "for\n"
+    "                            traces recorded with the events cpu\n";
 
 bool select_duration(const char *verb, const char *option, const char *text, int64_t *ns)
 {
@@ -193,6 +196,11 @@ bool select_take(struct select *select, const char *verb, int option, const char
 			return false;
 		select->min_duration_ns = (uint64_t)number;
 		return true;
+	case SELECT_CLOCK:
+		if (cpu_clock_by_name(value, &select->clock))
+			return true;
+		verb_misused(verb, "--clock wants wall, cpu or off-cpu, not \"%s\"", value);
+		return false;
 	case SELECT_MAX_DEPTH:
 		if (!verb_number(verb, "--max-depth", value, 1, &number))
 			return false;
@@ -200,6 +208,28 @@ bool select_take(struct select *select, const char *verb, int option, const char
 		return true;
 	}
 	return false;
+}
+
+struct trace *select_open(const struct select *select, const char *verb, const char *path)
+{
+	struct trace *trace;
+
+	if (select->clock != CPU_CLOCK_WALL && (select->from_given || select->to_given)) {
+		verb_misused(verb, "--from and --to are times of the wall's clock, and do not go with --clock");
+		return NULL;
+	}
+	trace = trace_open_or_say(path);
+	if (!trace || select->clock == CPU_CLOCK_WALL)
+		return trace;
+	if (!cpu_time_known(trace)) {
+		fprintf(stderr,
+			"evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=call,c_call,cpu\n",
+			verb, path);
+		trace_close(trace);
+		return NULL;
+	}
+	trace->clock = select->clock;
+	return trace;
 }
 
 void select_done(struct select *select)

@@ -27,6 +27,7 @@ struct select {
 	int64_t to_ns;
 	uint64_t min_duration_ns;
 	uint32_t max_depth; /* 0: no limit */
+	enum cpu_clock clock;
 };
 
 enum {
@@ -39,12 +40,14 @@ enum {
 	SELECT_TO,
 	SELECT_MIN_DURATION,
 	SELECT_MAX_DEPTH,
+	SELECT_CLOCK,
 	SELECT_END,
 };
 
 /* For the verb's table of getopt_long(). */
 #define SELECT_OPTIONS                                                                                                 \
-	{"include", required_argument, NULL, SELECT_INCLUDE}, {"exclude", required_argument, NULL, SELECT_EXCLUDE},    \
+	{"clock", required_argument, NULL, SELECT_CLOCK}, {"include", required_argument, NULL, SELECT_INCLUDE},        \
+	    {"exclude", required_argument, NULL, SELECT_EXCLUDE},                                                      \
 	    {"exclude-syspath", no_argument, NULL, SELECT_EXCLUDE_SYSPATH},                                            \
 	    {"process", required_argument, NULL, SELECT_PROCESS}, {"thread", required_argument, NULL, SELECT_THREAD},  \
 	    {"from", required_argument, NULL, SELECT_FROM}, {"to", required_argument, NULL, SELECT_TO},                \
@@ -64,6 +67,12 @@ static inline bool select_is_option(int option)
 /* Takes one of SELECT_OPTIONS with its value. False after one line on stderr saying what is wrong. */
 bool select_take(struct select *select, const char *verb, int option, const char *value);
 void select_done(struct select *select);
+
+/*
+ * Opens the trace, with the times of its events by the chosen clock. NULL after one line on stderr: it cannot be read, or has
+ * no CPU times, or what is chosen does not go together.
+ */
+struct trace *select_open(const struct select *select, const char *verb, const char *path);
 
 /* Whether the name, file or both leave anything to be decided by function. */
 bool select_has_functions(const struct select *select);

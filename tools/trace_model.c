@@ -39,6 +39,22 @@ const char *trace_process_text(const struct trace_process *process, const char *
 	return text ? text : "";
 }
 
+bool trace_process_records(const struct trace_process *process, const char *kind)
+{
+	const json_t *events = json_object_get(process->meta, "events");
+	const json_t *event;
+	size_t i;
+
+	json_array_foreach((json_t *)events, i, event)
+	{
+		const char *name = json_string_value(event);
+
+		if (name && strcmp(name, kind) == 0)
+			return true;
+	}
+	return false;
+}
+
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)
 {
 	return trace->processes[thread->process];

@@ -19,6 +19,7 @@
 
 #include "evprof/trace.h"
 #include "evprof/wire.h"
+#include "cpu_time.h"
 #include "pairs.h"
 #include "text.h"
 
@@ -135,6 +136,7 @@ struct trace {
 	int64_t start_ns;	       /* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
 	int64_t end_ns;		       /* of the latest */
 	void *unzstd;
+	enum cpu_clock clock; /* the streams tell times by it; set by a verb before it reads events */
 };
 
 /*
@@ -231,6 +233,7 @@ struct trace_stream {
 	struct trace *trace;
 	const struct trace_thread *thread;
 	struct trace_payload payload;
+	struct cpu_time cpu_time;
 	size_t next;	     /* index in thread->places */
 	uint64_t last_ticks; /* where the chunk before ended */
 	uint16_t holes;
@@ -260,6 +263,8 @@ struct text trace_string(const struct wire_definition *definition, unsigned k);
 
 /* Member of a process's META object; "" where there is none. */
 const char *trace_process_text(const struct trace_process *process, const char *member);
+/* Did it record that kind (EVPROF_EVENTS)? */
+bool trace_process_records(const struct trace_process *process, const char *kind);
 
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread);
 
@@ -284,6 +289,14 @@ static inline int64_t trace_ns(const struct trace_process *process, uint64_t tic
 static inline uint64_t trace_span_ns(const struct trace_process *process, uint64_t ticks)
 {
 	return (uint64_t)((unsigned __int128)ticks * process->line.factor >> process->line.shift);
+}
+
+/* The other way. */
+static inline uint64_t trace_span_ticks(const struct trace_process *process, uint64_t ns)
+{
+	uint64_t factor = process->line.factor;
+
+	return factor ? (uint64_t)(((unsigned __int128)ns << process->line.shift) / factor) : 0;
 }
 
 /* The first tick that is not before that time (CLOCK_MONOTONIC). */

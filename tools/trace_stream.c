@@ -61,6 +61,9 @@ int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
 		events->missing = stream->missing;
 		stream->hole = false;
 		stream->missing = 0;
+		if (stream->trace->clock != CPU_CLOCK_WALL)
+			cpu_time_apply(&stream->cpu_time, stream->trace->clock,
+				       trace_process_of(stream->trace, stream->thread), events);
 		return 1;
 	}
 	if (!stream->hole)

@@ -25,6 +25,10 @@
  * WIRE_TIME, whose extra word is the absolute time. Ticks are those of the process's clock (ring.h: clock_kind),
  * shifted right by clock_shift.
  *
+ * Where CPU times are recorded, WIRE_TIME stands before each event that comes after a pause of more than some 25 us, at the
+ * beginning of a thread and now and then, and tells how long the thread has run. Its ticks, which say nothing otherwise,
+ * hold the low half of that (wire_cpu_word()). In shorter pauses the thread is taken to have run.
+ *
  * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
  *
  *    31                     7 6      5 4    0        63             48 47                        0
@@ -61,7 +65,7 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* extra word: the time of this event, absolute, in ticks */
+	WIRE_TIME = 15,	      /* 0, or a CPU time; extra word: the time of this event, absolute, in ticks */
 	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
 	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow; they replace the call stack */
 	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
@@ -148,6 +152,22 @@ static inline uint32_t wire_head_arg(uint32_t head)
 static inline uint64_t wire_word(uint32_t head, uint32_t ticks)
 {
 	return (uint64_t)ticks << 32 | head;
+}
+
+/* The first word of a WIRE_TIME that tells the CPU time of its thread: ns, exact below 2^58. */
+static inline uint64_t wire_cpu_word(uint64_t cpu_ns)
+{
+	return wire_word(wire_head(WIRE_TIME, ((uint32_t)(cpu_ns >> 32) << 1 | 1) & WIRE_ARG_MAX), (uint32_t)cpu_ns);
+}
+
+static inline int wire_has_cpu(uint32_t time_head)
+{
+	return wire_head_arg(time_head) & 1;
+}
+
+static inline uint64_t wire_cpu_ns(uint32_t time_head, uint32_t ticks)
+{
+	return (uint64_t)(wire_head_arg(time_head) >> 1) << 32 | ticks;
 }
 
 static inline uint32_t wire_memory_head(unsigned kind, unsigned domain, uint64_t size_bytes)

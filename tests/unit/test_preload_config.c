@@ -66,7 +66,7 @@ Test(config, events)
 	cr_assert_eq(config.events, EVENT_C_CALL);
 	read_with("EVPROF_EVENTS", "mem,line");
 	cr_assert_eq(config.events, EVENT_CALL | EVENT_MEM | EVENT_LINE, "lines want calls");
-	check_complaint("EVPROF_EVENTS", "call,calls", "c_call, exception, mem, line");
+	check_complaint("EVPROF_EVENTS", "call,calls", "c_call, exception, mem, line, cpu");
 	cr_assert_eq(config.events, EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM);
 }
 

@@ -165,6 +165,61 @@ Test(writer, a_long_pause_is_bridged_by_an_absolute_time)
 	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
 }
 
+static uint64_t cpu_ns_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The CPU time that the WIRE_TIME there tells; it lies between two measurements. */
+static void expect_cpu_time(uint64_t at, uint64_t low, uint64_t high)
+{
+	uint64_t word = words[at % WORDS], told = wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32));
+
+	cr_assert_eq(wire_head_kind((uint32_t)word), WIRE_TIME);
+	cr_assert(wire_has_cpu((uint32_t)word));
+	cr_assert(told >= low && told <= high, "%d ns", (int)(told - low));
+}
+
+Test(writer, cpu_time_is_told_at_the_start_after_each_pause_and_now_and_then)
+{
+	uint64_t low = cpu_ns_now(), at, times = 0;
+	struct writer *writer;
+
+	config.events |= EVENT_CPU;
+	put(WIRE_FORK, 1);
+	/* Before the thread's start, if the memory for the ring took that long. */
+	expect_cpu_time(wire_head_kind(head_at(0)) != WIRE_TIME, low, cpu_ns_now());
+	writer = thread_self.writer;
+	at = writer->head;
+	low = cpu_ns_now();
+	writer->last_ticks -= CLOCK_WAIT_TICKS;
+	cr_assert_not(writer_put_fast(writer, wire_head(WIRE_CALL, 5)), "a pause goes the long way");
+	put(WIRE_FORK, 2);
+	expect_cpu_time(at, low, cpu_ns_now());
+	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
+	at = writer->head;
+	for (int i = 0; i < 40000; i++) {
+		ring_consume(&slots[0], ring_head(&slots[0]));
+		writer->last_ticks = clock_now(); /* however busy the machine is: no pause */
+		put(WIRE_FORK, 3);
+		times += wire_head_kind(head_at(at)) == WIRE_TIME;
+		at = writer->head;
+	}
+	cr_assert_geq(times, 2);
+}
+
+Test(writer, cpu_time_of_half_a_year)
+{
+	const uint64_t long_ns = UINT64_C(0x03a5a5a5f0f0f0f1);
+	uint64_t word = wire_cpu_word(long_ns);
+
+	cr_assert(wire_has_cpu((uint32_t)word));
+	cr_assert_eq(wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32)), long_ns & ((UINT64_C(1) << 58) - 1));
+}
+
 Test(writer, the_fast_path_writes_what_the_slow_one_writes)
 {
 	struct writer *writer;

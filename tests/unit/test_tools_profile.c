@@ -15,6 +15,7 @@ static uint32_t process, thread;
 static struct profile profile;
 static struct profile_options options;
 static struct select chosen;
+static enum cpu_clock clock_choice;
 
 static void set_up(void)
 {
@@ -28,6 +29,7 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
 	thread = fixture_thread(fixture, process, 10, 1000);
 	chosen = (struct select){0};
+	clock_choice = CPU_CLOCK_WALL;
 	options = (struct profile_options){.select = &chosen};
 }
 
@@ -52,6 +54,7 @@ static void count(void)
 
 	fixture_end(fixture);
 	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "test", error, sizeof(error)) == 0);
+	trace->clock = clock_choice;
 	progress_begin(&progress, "", 0);
 	cr_assert(profile_add(&profile, trace, &options, &progress) == 0);
 	trace_close(trace);
@@ -171,6 +174,77 @@ Test(profile, long_pauses)
 	event(WIRE_RETURN, F, 10);
 	count();
 	expect("f", 1, 1, UINT64_C(1000000000000) + 10 - 1010, UINT64_C(1000000000000) + 10 - 1010);
+}
+
+/* The thread has run for so long. */
+static void told(uint64_t cpu_ns, uint64_t at)
+{
+	uint64_t word = wire_cpu_word(cpu_ns);
+
+	event(WIRE_TIME, wire_head_arg((uint32_t)word), (uint32_t)(word >> 32));
+	fixture_extra(fixture, thread, at);
+}
+
+/* f calls len, which runs 300 ns and waits for the rest of its 100000; the counter of CPU time passes 2^32 in it. */
+static void record_a_wait(void)
+{
+	const uint64_t before = UINT64_C(7) << 32;
+
+	told(before - 100, 1000);
+	event(WIRE_CALL, F, 10);
+	event(WIRE_C_CALL, LEN, 5);
+	fixture_flush(fixture, thread);
+	told(before - 100 + 15 + 300, 101015);
+	event(WIRE_C_RETURN, LEN, 2);
+	event(WIRE_RETURN, F, 5);
+	event(WIRE_CALL, G, 1);
+	event(WIRE_RETURN, G, 40);
+}
+
+Test(profile, by_cpu_time)
+{
+	clock_choice = CPU_CLOCK_RAN;
+	record_a_wait();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 302, 302);
+	expect("f", 1, 1, 10, 312);
+	expect("g", 1, 1, 40, 40);
+}
+
+Test(profile, by_the_time_of_waiting)
+{
+	clock_choice = CPU_CLOCK_WAITED;
+	record_a_wait();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 99700, 99700);
+	expect("f", 1, 1, 0, 99700);
+	expect("g", 1, 1, 0, 0);
+}
+
+Test(profile, cpu_times_do_not_change_those_of_the_wall)
+{
+	record_a_wait();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 100002, 100002);
+	expect("f", 1, 1, 10, 100012);
+}
+
+/* What the thread did while events were lost is not known, nor is it what it ran in the pause after. */
+Test(profile, cpu_time_after_a_gap_is_not_that_from_before)
+{
+	clock_choice = CPU_CLOCK_RAN;
+	told(1000, 1000);
+	event(WIRE_CALL, F, 10);
+	event(WIRE_GAP, 0, 5000);
+	fixture_extra(fixture, thread, 3);
+	event(WIRE_CALL, G, 10);
+	told(900000, 100000);
+	event(WIRE_RETURN, G, 1);
+	event(WIRE_CALL, G, 10);
+	told(900000 + 11 + 700, 200000);
+	event(WIRE_RETURN, G, 1);
+	count();
+	expect("g", 2, 2, 1 + 701, 1 + 701);
 }
 
 /* Chunks are joined; the stack goes on over the border. */
