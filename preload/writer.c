@@ -99,6 +99,9 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->slot = slot;
 	writer->gap = 0;
 	writer->resync = 0;
+	writer->moved = 0;
+	writer->points[0] = (struct writer_point){.ticks = slot->start_ticks};
+	writer->point = 0;
 	writer->throwing = 0;
 	writer->unwinding = NULL;
 }
@@ -149,10 +152,8 @@ static int wait_for_room(struct writer *writer)
 
 void writer_lose(struct writer *writer, unsigned kind)
 {
-	_Atomic uint64_t *lost = &writer->slot->lost[kind];
-
-	/* One writer: no read-modify-write needed. */
-	atomic_store_explicit(lost, atomic_load_explicit(lost, memory_order_relaxed) + 1, memory_order_relaxed);
+	/* One thread counts here, but rejoin.c may add what was counted in the memory before. */
+	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
 	writer->gap++;
 	writer_set_room(writer, 0, 0);
 }
@@ -198,24 +199,46 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 		most = WRITER_AHEAD_WORDS; /* a memory event, most likely */
 	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
 		most = writer->stack_due - writer->head;
-	if (config.socket[0] && most > REJOIN_EVERY_WORDS)
+	if (most > REJOIN_EVERY_WORDS)
 		most = REJOIN_EVERY_WORDS;
 	if (unlikely(greenlets_expected) && !thread_self.greenlets)
 		most = 1; /* the next event looks again */
 	return room < most ? room : most;
 }
 
+/* From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. */
+static void note_point(struct writer *writer)
+{
+	uint32_t other = !writer->point;
+
+	writer->points[other] = (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
+	__atomic_store_n(&writer->point, other, __ATOMIC_RELEASE);
+}
+
+/* A collector that died while it was waited for may have a successor. */
+static bool find_room(struct writer *writer, unsigned kind)
+{
+	bool stalled = process_stalled();
+
+	if (room_of(writer) > 2 * WRITER_SPARE_WORDS || wait_for_room(writer))
+		return true;
+	return config.wait_ms && !stalled && rejoin_if_lost(kind, REJOIN_NOW) && wait_for_room(writer);
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
-	rejoin_if_lost(kind, false);
+	note_point(writer);
+	rejoin_if_lost(kind, REJOIN_AT_TIMES);
 	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)
 		greenlets_watch();
-	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !wait_for_room(writer)) {
+	if (!find_room(writer, kind)) {
 		writer_lose(writer, kind);
 		return NULL;
 	}
+	if (__atomic_exchange_n(&writer->moved, 0, __ATOMIC_SEQ_CST))
+		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
 	close_gap(writer);
 	put_stack(writer, kind);
 	room = room_of(writer);
@@ -226,8 +249,9 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	room = next_look(writer, room - WRITER_SPARE_WORDS);
 	room = writer->resync ? 0 : writer->head + room;
 	writer_set_room(writer, room, writer_fast && !thread_self.unsettled ? room : 0);
-	/* Against evprof_stop() in another thread, which sets the status first and takes the room then. */
-	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
+	/* Against evprof_stop() and rejoin() in another thread, which set these first and take the room then. */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
+	    unlikely(__atomic_load_n(&writer->moved, __ATOMIC_SEQ_CST)))
 		writer_set_room(writer, 0, 0);
 	return writer;
 }
@@ -263,8 +287,8 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	/* A counter that went back a little (another core) stands still instead. */
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		return;
-	writer->words[writer->head & writer->mask] = wire_word(wire_head(WIRE_TIME, 0), 0);
-	writer->words[(writer->head + 1) & writer->mask] = now;
+	writer_store(writer, writer->head, wire_word(wire_head(WIRE_TIME, 0), 0));
+	writer_store(writer, writer->head + 1, now);
 	writer->head += 2;
 	writer->last_ticks = now;
 }
@@ -282,6 +306,7 @@ void writer_end_thread(void)
 	/* A slot is given back while recording is stopped, too; its end is then not told. */
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
 		return;
+	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that ends */
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
 	writer->slot = NULL;
@@ -290,4 +315,5 @@ void writer_end_thread(void)
 	 * writer may be another thread's.
 	 */
 	atomic_store_explicit(&slot->state, RING_SLOT_ENDED, memory_order_release);
+	process_unlock();
 }
