@@ -99,11 +99,13 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.output_template = config->output};
+	awaited_init(&tools->first, loop, config->resumes);
 	return tools->events && tools->packer && tools->definitions ? 0 : -ENOMEM;
 }
 
 static void free_tools(struct session_tools *tools)
 {
+	awaited_done(&tools->first);
 	events_buffer_free(tools->events);
 	trace_packer_free(tools->packer);
 	free(tools->definitions);

@@ -28,6 +28,7 @@ struct collector {
 struct collector_config {
 	int listen_fd;
 	bool private;
+	pid_t resumes; /* first process of a session that had another private collector before; 0: none */
 	bool allow_other_users;
 	const char *output_dir; /* NULL for a private one */
 	const char *formats;	/* likewise; and where none are wanted */

@@ -142,6 +142,7 @@ int main(int argc, char **argv)
 		return 1;
 	config = (struct collector_config){.listen_fd = open_socket(&options),
 					   .private = options.private,
+					   .resumes = (pid_t)options.resumes,
 					   .allow_other_users = options.allow_other_users,
 					   .output_dir = options.output_dir,
 					   .formats = options.formats,

@@ -14,6 +14,7 @@
 
 enum {
 	OPTION_PRIVATE = 256,
+	OPTION_RESUME,
 	OPTION_SOCKET,
 	OPTION_OUTPUT_DIR,
 	OPTION_OUTPUT,
@@ -25,6 +26,7 @@ enum {
 
 static const struct option long_options[] = {
     {"private", no_argument, NULL, OPTION_PRIVATE},
+    {"resume", required_argument, NULL, OPTION_RESUME},
     {"socket", required_argument, NULL, OPTION_SOCKET},
     {"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
     {"output", required_argument, NULL, OPTION_OUTPUT},
@@ -51,6 +53,7 @@ static const char help_text[] =
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
+    "  --resume PID         ... in place of one that is gone, in a trace beside the one of this first process\n"
     "  --help, --version\n";
 
 static enum options_result wrong(const char *text, const char *value)
@@ -61,6 +64,8 @@ static enum options_result wrong(const char *text, const char *value)
 
 static enum options_result check(const struct options *options)
 {
+	if (options->resumes && !options->private)
+		return wrong("--resume goes with --private", "");
 	if (options->private)
 		return options->socket || options->output_dir ? wrong("--private goes alone", "") : OPTIONS_RUN;
 	if (!options->socket && !getenv("LISTEN_FDS"))
@@ -79,6 +84,9 @@ static enum options_result take(int option, struct options *options)
 	case OPTION_PRIVATE:
 		options->private = true;
 		return OPTIONS_RUN;
+	case OPTION_RESUME:
+		options->resumes = strtol(optarg, NULL, 10);
+		return options->resumes > 0 ? OPTIONS_RUN : wrong("--resume is the pid of a process, not ", optarg);
 	case OPTION_SOCKET:
 		options->socket = optarg;
 		return OPTIONS_RUN;

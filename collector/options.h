@@ -10,6 +10,7 @@
 
 struct options {
 	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
+	long resumes;	    /* pid of the first process of a session whose collector is gone; 0: none */
 	const char *socket; /* a path, or @ and an abstract name; NULL with socket activation */
 	const char *output_dir;
 	const char *output;  /* template below output_dir */

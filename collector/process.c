@@ -221,9 +221,40 @@ void process_free(struct process *process)
 	process_forget(process);
 }
 
+/* Field `number` (from 3, the first after the name) of a line of /proc/PID/stat; false when it is not there. */
+static bool stat_field(const char *line, unsigned number, uint64_t *value)
+{
+	const char *at = strrchr(line, ')');
+
+	for (unsigned field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %" SCNu64, value) == 1;
+}
+
+/* Field 22 of our own /proc/PID/stat. */
+static uint64_t own_start_time(void)
+{
+	static uint64_t start_time;
+	char line[1024];
+	ssize_t length;
+	int fd = start_time ? -1 : open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return start_time;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	stat_field(line, 22, &start_time);
+	return start_time;
+}
+
 void process_attach(struct process *process)
 {
-	atomic_store_explicit(&process->header->collector_pid, getpid(), memory_order_relaxed);
+	/* In another pid namespace our number is nobody's, or somebody else's. */
+	pid_t pid = process->pid == process->sender_pid ? getpid() : 0;
+
+	atomic_store_explicit(&process->header->collector_start_time, own_start_time(), memory_order_relaxed);
+	atomic_store_explicit(&process->header->collector_pid, pid, memory_order_relaxed);
 	atomic_store_explicit(&process->header->collector_state, RING_COLLECTOR_ATTACHED, memory_order_release);
 }
 
@@ -257,16 +288,6 @@ void process_refuse(int memfd, const char *text)
 		return;
 	answer(header, RING_COLLECTOR_REFUSED, text);
 	munmap(header, RING_PAGE_BYTES);
-}
-
-/* Field `number` (from 3, the first after the name) of a line of /proc/PID/stat; false when it is not there. */
-static bool stat_field(const char *line, unsigned number, uint64_t *value)
-{
-	const char *at = strrchr(line, ')');
-
-	for (unsigned field = 2; at && field < number; field++)
-		at = strchr(at + 1, ' ');
-	return at && sscanf(at, " %" SCNu64, value) == 1;
 }
 
 /* linux/pidfd.h, since 6.13; PIDFD_INFO_EXIT since 6.15. */

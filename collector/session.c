@@ -217,7 +217,8 @@ static void use_clock(struct session *session, uint32_t kind, uint32_t shift)
 
 static int output_path(const struct session *session, const struct control_message *first, char *path, size_t bytes)
 {
-	struct output_values values = {.program = first->program, .host = first->host, .pid = first->pid};
+	pid_t named_after = session->tools->first.pid ? session->tools->first.pid : first->pid;
+	struct output_values values = {.program = first->program, .host = first->host, .pid = named_after};
 	size_t used = 0;
 
 	if (!session->tools->output_dir)
@@ -246,7 +247,8 @@ static void open_failed(struct session *session, int error)
 /* The file is made when the first process joins: its name is that of this process. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
-	enum output_existing existing = session->tools->output_dir ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
+	bool others = session->tools->output_dir || session->tools->first.pid;
+	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
 	int fd = output_path(session, first, session->path, sizeof(session->path));
 	int error;
 
@@ -492,6 +494,7 @@ int session_join(struct session *session, const struct control_message *join, in
 		snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
 		open_trace(session, join);
 	}
+	awaited_joined(&session->tools->first, pid);
 	end_predecessor(session, join, pid, now_ns);
 	count_child(session, join);
 	process->number = session->process_count++;
@@ -663,7 +666,7 @@ static bool converting(struct session *session)
 void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
 	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
-		      child_is_slow(session, now_ns) || more_to_come;
+		      child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
 
 	check_unborn(session, now_ns);
 	if (!others && !child_expected(session, now_ns)) {

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "awaited.h"
 #include "control.h"
 #include "drain.h"
 #include "events.h"
@@ -41,6 +42,8 @@ struct session_tools {
 	const char *output_dir;
 	const char *output_template;
 	const char *formats; /* likewise: names with commas; NULL: none */
+	/* The first process of a session whose trace another collector has begun; the file is kept. */
+	struct awaited first;
 };
 
 struct session_clock {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,11 @@
 #include "python.h"
 #include "spawn.h"
 #include "text.h"
+#include "watch.h"
 
 #define CONNECT_TRIES 1000 /* with a millisecond between: a full backlog, for a storm of children */
-#define POKE_TRIES 1	   /* behind a full backlog nobody sleeps who would have to be woken */
+#define RESUMES_MAX 3
+#define POKE_TRIES 1 /* behind a full backlog nobody sleeps who would have to be woken */
 
 struct session session;
 
@@ -100,21 +103,6 @@ bool handshake_poke(void)
 	return fd != -ECONNREFUSED && fd != -ENOENT;
 }
 
-static uint64_t start_time(char *scratch, size_t size)
-{
-	char *p;
-	unsigned long long value = 0;
-
-	/* Field 22; the second field, the name, may hold anything, so count from its last ')'. */
-	if (text_read_file("/proc/self/stat", scratch, size) <= 0 || !(p = strrchr(scratch, ')')))
-		return 0;
-	for (int field = 2; field < 22 && p; field++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		value = strtoull(p + 1, NULL, 10);
-	return value;
-}
-
 static void add_argv(struct text *text, char *scratch, size_t size)
 {
 	long n = text_read_file("/proc/self/cmdline", scratch,
@@ -159,7 +147,7 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	text_add(text, "{\"evprof\":%d,\"type\":\"join\",\"session\":\"%s\",\"start\":\"%s\"", CONTROL_VERSION,
 		 session.id, starts[start]);
 	text_add(text, ",\"pid\":%d,\"ppid\":%d,\"start_time\":%llu,\"root\":%s", (int)getpid(), (int)getppid(),
-		 (unsigned long long)start_time(scratch, size / 2), session.first == getpid() ? "true" : "false");
+		 (unsigned long long)watch_start_time(0, NULL), session.first == getpid() ? "true" : "false");
 	add_string(text, "python", python_version());
 	program_name(scratch, size / 2, half, size / 2);
 	add_string(text, "program", scratch);
@@ -202,10 +190,17 @@ static int send_message(int fd, const struct text *text, const int fds[CONTROL_F
 	return -ETIMEDOUT;
 }
 
+static void publish_session(void)
+{
+	char value[4200];
+
+	snprintf(value, sizeof(value), "%s:%d:%d:%s", session.id, session.first, session.owner, session.socket);
+	setenv(ENV_SESSION, value, 1);
+}
+
 static void new_session(const char *socket_name)
 {
 	unsigned char random[16];
-	char value[4200];
 
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
 		/* Early in the life of a machine: unique is enough, it need not be secret. */
@@ -224,38 +219,118 @@ static void new_session(const char *socket_name)
 	else
 		snprintf(session.socket, sizeof(session.socket), "@evprof-%d-%.16s", (int)getpid(), session.id);
 	session.first = session.owner = getpid();
-	snprintf(value, sizeof(value), "%s:%d:%d:%s", session.id, session.first, session.owner, session.socket);
-	setenv(ENV_SESSION, value, 1);
+	publish_session();
 }
 
-/* Listens before the collector is there, so that nobody who joins has to wait for it. */
-static int start_private(void *scratch)
+/*
+ * Listens before the collector is there, so that nobody who joins has to wait for it. resumes: the pid that names the trace
+ * of a collector that was there before, or 0. Returns 0 or -errno; -EADDRINUSE if somebody else was first.
+ */
+static int listen_and_spawn(pid_t resumes, void *scratch)
 {
 	struct sockaddr_un address;
 	socklen_t length;
-	int fd, r;
+	int fd = new_socket(), r;
 
-	new_session(NULL);
-	fd = new_socket();
 	if (fd < 0)
 		return fd;
 	r = socket_address(session.socket, &address, &length);
 	if (!r && (bind(fd, (struct sockaddr *)&address, length) || listen(fd, CONTROL_BACKLOG)))
 		r = -errno;
 	if (!r)
-		r = spawn_collector(fd, scratch);
+		r = spawn_collector(fd, resumes, scratch);
+	close(fd);
 	if (r == -ENOENT)
 		log_line(LOG_ERROR, "there is no evprof-collector beside %s; nothing is recorded", library_path);
-	else if (r < 0)
+	else if (r < 0 && r != -EADDRINUSE)
 		log_line(LOG_ERROR, "cannot start the collector: %s; nothing is recorded", strerror(-r));
-	if (!r)
-		r = connect_to(session.socket, CONNECT_TRIES);
-	close(fd);
 	return r;
 }
 
-/* A connection to the collector that this image shall join. */
-static int find_collector(int start, void *scratch)
+static int start_private(void *scratch)
+{
+	int r;
+
+	new_session(NULL);
+	r = listen_and_spawn(0, scratch);
+	return r ? r : connect_to(session.socket, CONNECT_TRIES);
+}
+
+/* Anybody may bind the name that a dead collector leaves. Whoever serves us now is root or ourselves. */
+static int checked(int fd)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	if (fd < 0)
+		return fd;
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) &&
+	    (who.uid == 0 || who.uid == geteuid() || who.uid == getuid()))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* The one that is started now goes on for the whole tree. Where nobody waits for the trace any more, we do. */
+static void take_session_over(int start)
+{
+	bool owned = !kill(session.owner, 0) || errno != ESRCH;
+
+	log_line(owned ? LOG_WARNING : LOG_INFO,
+		 "the collector is gone, its trace ends there; another one goes on, in a trace of its own beside it");
+	if (owned)
+		return;
+	session.owner = getpid();
+	if (start != WIRE_START_REJOIN) /* a program that runs may be reading its environment */
+		publish_session();
+}
+
+/*
+ * The private collector of the session is gone. The name of its socket is the lock: whoever binds it starts the next
+ * collector, and all others find it there.
+ */
+static int resume_private(int start, void *scratch)
+{
+	static unsigned
+	    started; /* of a tree that goes on by forks: a collector that always fails is not started for ever */
+	const struct timespec step = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < CONNECT_TRIES; i++) {
+		int fd = checked(connect_to(session.socket, POKE_TRIES)), r;
+
+		if (fd >= 0 || (fd != -ECONNREFUSED && fd != -EAGAIN))
+			return fd;
+		if (fd == -ECONNREFUSED && started >= RESUMES_MAX)
+			return -ECONNREFUSED;
+		r = fd == -ECONNREFUSED ? listen_and_spawn(session.first, scratch) : -EADDRINUSE;
+		if (r == 0) {
+			started++;
+			take_session_over(start);
+		} else if (r != -EADDRINUSE) {
+			return r;
+		} else {
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL); /* the other is about to listen */
+		}
+	}
+	return -ETIMEDOUT;
+}
+
+static bool is_private(void)
+{
+	return session.socket[0] == '@' && strcmp(config.socket, session.socket) != 0;
+}
+
+/* At the session's socket. */
+static int connect_to_session(int start, void *scratch)
+{
+	int fd = connect_to(session.socket, start == WIRE_START_REJOIN ? POKE_TRIES : CONNECT_TRIES);
+
+	if (fd == -ECONNREFUSED && is_private())
+		return resume_private(start, scratch);
+	return start == WIRE_START_REJOIN && is_private() ? checked(fd) : fd;
+}
+
+int handshake_connect(int start, void *scratch)
 {
 	int fd;
 
@@ -266,7 +341,7 @@ static int find_collector(int start, void *scratch)
 		session.owner = config.session_owner;
 	}
 	if (session.id[0]) {
-		fd = connect_to(session.socket, start == WIRE_START_REJOIN ? POKE_TRIES : CONNECT_TRIES);
+		fd = connect_to_session(start, scratch);
 		if (fd >= 0 || start == WIRE_START_REJOIN)
 			return fd;
 		log_line(LOG_INFO, "the collector of this session is gone (%s: %s)", session.socket, strerror(-fd));
@@ -283,25 +358,21 @@ static int find_collector(int start, void *scratch)
 	return start_private(scratch);
 }
 
-int handshake_join(int memfd, int start, void *scratch)
+int handshake_send(int connection, int memfd, int start, void *scratch)
 {
+	int fds[CONTROL_FDS] = {memfd, above_standard((int)syscall(SYS_pidfd_open, getpid(), 0))};
 	struct text text;
-	int fds[CONTROL_FDS] = {memfd, -1};
-	int fd, r;
+	int r = fds[1];
 
-	fd = find_collector(start, scratch);
-	if (fd < 0)
-		return fd;
-	text_init(&text, scratch, CONTROL_MESSAGE_MAX_BYTES);
-	build_message(&text, start, (char *)scratch + CONTROL_MESSAGE_MAX_BYTES,
-		      HANDSHAKE_SCRATCH_BYTES - CONTROL_MESSAGE_MAX_BYTES);
-	fds[1] = above_standard((int)syscall(SYS_pidfd_open, getpid(), 0));
-	r = fds[1] < 0 ? fds[1] : text.cut ? -E2BIG : send_message(fd, &text, fds);
+	if (r >= 0) {
+		text_init(&text, scratch, CONTROL_MESSAGE_MAX_BYTES);
+		build_message(&text, start, (char *)scratch + CONTROL_MESSAGE_MAX_BYTES,
+			      HANDSHAKE_SCRATCH_BYTES - CONTROL_MESSAGE_MAX_BYTES);
+		r = text.cut ? -E2BIG : send_message(connection, &text, fds);
+		close(fds[1]);
+	}
 	if (r < 0)
 		log_line(LOG_ERROR, "cannot join the collector at %s: %s; this process is not recorded", session.socket,
 			 strerror(-r));
-	if (fds[1] >= 0)
-		close(fds[1]);
-	close(fd);
 	return r;
 }

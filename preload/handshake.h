@@ -18,11 +18,16 @@ extern struct session session;
 #define HANDSHAKE_SCRATCH_BYTES (256 * 1024)
 
 /*
- * Sends the join message with memfd to the session's collector. Where the session names none, or one that is gone, a
- * private collector is started and the session is made anew, unless start is a rejoin. start: enum wire_start.
- * scratch: private memory of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns 0 or -errno, with a line on stderr.
+ * Connects to the session's collector. Where there is no session yet, one is made, with the host's collector or a private
+ * one that is started. Where the private collector of the session is gone, another is started at its socket, by
+ * whichever process of the tree comes first; the host's is not replaced in a rejoin. start: enum wire_start. scratch: private
+ * memory of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns a descriptor or -errno, with a line on stderr
+ * unless start is a rejoin.
  */
-int handshake_join(int memfd, int start, void *scratch);
+int handshake_connect(int start, void *scratch);
+
+/* Sends the join message with memfd; takes over neither descriptor. Returns 0 or -errno, with a line on stderr. */
+int handshake_send(int connection, int memfd, int start, void *scratch);
 
 /* Connects and hangs up, which wakes the collector. False: nobody listens there. */
 bool handshake_poke(void);

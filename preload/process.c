@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +21,12 @@
 #include "rejoin.h"
 #include "spawn.h"
 #include "text.h"
+#include "watch.h"
 
 #define WAIT_STEP_NS 100000 /* between two looks at what is waited for */
+#define LOCK_AT_END_MS 1000
 #define SLOTS_FEWEST 16
 #define ADDRESS_SPACE_PART 16  /* of a limited address space, the rings take no larger part */
-#define SILENT_US 100000       /* a collector that did not look here for so long may be dead ... */
-#define SILENT_AGAIN_US 500000 /* ... which is looked at again after so long */
 #define SUMMARY_STALL_MS 5000  /* the closing line waits this long for a sign of life of the collector ... */
 #define SUMMARY_WAIT_MS 60000  /* ... and this long in all */
 #define FORMATS_WAIT_MS 600000 /* ... or this long, where it writes other formats, too */
@@ -44,18 +43,32 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const s
 	return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
 }
 
+/* Returns within a few times so many milliseconds. */
+static bool lock_within(uint32_t milliseconds)
+{
+	const struct timespec step = {.tv_nsec = 1000000};
+
+	for (uint32_t i = 0; i <= milliseconds; i++) {
+		uint32_t free = 0;
+
+		if (atomic_compare_exchange_strong_explicit(&process->lock, &free, 1, memory_order_acquire,
+							    memory_order_relaxed))
+			return true;
+		futex(&process->lock, FUTEX_WAIT_PRIVATE, 1, &step);
+	}
+	return false;
+}
+
 /* Short sections only: a definition is copied, a ring is set up once. */
 void process_lock(void)
 {
-	uint32_t free = 0;
+	while (!lock_within(UINT32_MAX - 1))
+		continue;
+}
 
-	while (!atomic_compare_exchange_weak_explicit(&process->lock, &free, 1, memory_order_acquire,
-						      memory_order_relaxed)) {
-		const struct timespec bound = {.tv_nsec = 1000000};
-
-		futex(&process->lock, FUTEX_WAIT_PRIVATE, 1, &bound);
-		free = 0;
-	}
+bool process_lock_at_end(void)
+{
+	return lock_within(LOCK_AT_END_MS);
 }
 
 void process_unlock(void)
@@ -221,7 +234,7 @@ static int join(int start)
 	uint64_t begin_us = process_now_us();
 	uint8_t *inherited = keep_inherited_page();
 	void *scratch;
-	int fd, r;
+	int fd, connection, r;
 
 	process->pid = getpid();
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -235,7 +248,11 @@ static int join(int start)
 		r = fd;
 		goto done;
 	}
-	r = handshake_join(fd, start, scratch);
+	r = connection = handshake_connect(start, scratch);
+	if (connection >= 0) {
+		r = handshake_send(connection, fd, start, scratch);
+		close(connection);
+	}
 	close(fd);
 	if (r < 0)
 		forget_inherited_ring();
@@ -244,8 +261,11 @@ done:
 left:
 	if (inherited)
 		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
-	if (r == 0)
+	if (r == 0) {
 		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
+		process->watch = watch_begin();
+		process->rejoin_after_us = process->watch.since_us + REJOIN_EVERY_US;
+	}
 	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(process_now_us() - begin_us));
 	return r;
 }
@@ -319,39 +339,7 @@ void process_poke_collector(void)
 	handshake_poke();
 }
 
-struct watch {
-	uint32_t beat;
-	uint64_t since_us; /* when the beat was seen to change */
-};
-
-static struct watch watch_collector(void)
-{
-	return (struct watch){.beat = atomic_load(&process->header->heartbeat), .since_us = process_now_us()};
-}
-
-/*
- * One that looks here is alive, wherever it runs. Otherwise neither its pid tells (it may not be reaped, or mean nothing
- * in our namespace) nor a name that nobody listens at (it may mean nothing in our network or root): together with the
- * silence they do.
- */
-static int collector_is_dead(struct watch *watch)
-{
-	struct ring_header *header = process->header;
-	pid_t pid = atomic_load(&header->collector_pid);
-	uint32_t beat = atomic_load(&header->heartbeat);
-	uint64_t now_us = process_now_us();
-
-	if (atomic_load(&header->collector_state) == RING_COLLECTOR_REFUSED)
-		return 1;
-	if (beat != watch->beat)
-		*watch = (struct watch){.beat = beat, .since_us = now_us};
-	if (now_us - watch->since_us < SILENT_US)
-		return 0;
-	watch->since_us += SILENT_AGAIN_US;
-	return (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH) || !handshake_poke();
-}
-
-static int is_stalled(void)
+int process_stalled(void)
 {
 	return atomic_load(&process->stalled_heartbeat) == atomic_load(&process->header->heartbeat) + 1;
 }
@@ -365,12 +353,12 @@ int process_wait_for(int (*done)(const void *what), const void *what)
 
 	if (done(what))
 		return 1;
-	if (!config.wait_ms || is_stalled())
+	if (!config.wait_ms || process_stalled())
 		return 0;
-	watch = watch_collector();
+	watch = watch_begin();
 	process_poke_collector();
 	for (unsigned i = 0; !done(what) && process_now_us() < end_us; i++) {
-		if (i % 64 == 63 && collector_is_dead(&watch))
+		if (i % 64 == 63 && watch_is_gone(&watch))
 			break;
 		atomic_store(&header->waiting, 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
@@ -396,14 +384,14 @@ static uint32_t wait_for_collector(void)
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = 50 * 1000000};
 	uint32_t beat = atomic_load(&header->heartbeat), state;
-	struct watch watch = watch_collector();
+	struct watch watch = watch_begin();
 	int silent_ms = 0;
 
 	for (int waited_ms = 0; waited_ms < (config.formats[0] ? FORMATS_WAIT_MS : SUMMARY_WAIT_MS); waited_ms += 50) {
 		state = atomic_load(&header->collector_state);
 		if (is_final(state))
 			return state;
-		if (collector_is_dead(&watch) || is_stalled())
+		if (watch_is_gone(&watch) || process_stalled())
 			break;
 		futex(&header->collector_state, FUTEX_WAIT, state, &step);
 		silent_ms = beat == atomic_load(&header->heartbeat) ? silent_ms + 50 : 0;
@@ -466,18 +454,22 @@ void process_finish(int status)
 	int saved_errno = errno;
 	struct writer *writer;
 	uint32_t now;
+	bool locked;
 
 	if (!process || process->pid != getpid())
 		return;
 	now = atomic_load(&process->status);
 	if (now != PROCESS_JOINED && now != PROCESS_STOPPED)
 		return;
-	rejoin_if_lost(WIRE_EXIT, true);
+	rejoin_if_lost(WIRE_EXIT, REJOIN_AT_END);
 	writer = writer_reserve(WIRE_EXIT);
 	if (writer)
 		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | ((uint32_t)status & 0xff)));
+	locked = process_lock_at_end(); /* a rejoin in another thread changes both, too */
 	process_set_status(PROCESS_OFF);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
+	if (locked)
+		process_unlock();
 	if (session.owner == process->pid) {
 		uint64_t begin_us = process_now_us();
 		uint32_t state;

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "evprof/ring.h"
+#include "watch.h"
 #include "writer.h"
 
 enum process_status {
@@ -42,9 +43,9 @@ struct process {
 	_Atomic uint32_t lock;		    /* guards joining, definitions and the insertion into functions[] */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
-	uint32_t rejoin_beat;	  /* of the collector, at the last look (rejoin.c) */
-	uint64_t rejoin_after_us; /* the next look */
-	uint8_t *base;		  /* the shared memory */
+	struct watch watch;		  /* over the collector (rejoin.c) */
+	_Atomic uint64_t rejoin_after_us; /* the next look */
+	uint8_t *base;			  /* the shared memory */
 	struct ring_header *header;
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
@@ -106,6 +107,9 @@ void process_set_status(uint32_t status);
  */
 int process_wait_for(int (*done)(const void *what), const void *what);
 
+/* Whether somebody has waited in vain, and the heartbeat has not gone on since. */
+int process_stalled(void);
+
 /* Wakes a collector that may be asleep between two polls. */
 void process_poke_collector(void);
 
@@ -114,5 +118,7 @@ uint64_t process_now_us(void);
 
 void process_lock(void);
 void process_unlock(void);
+/* For where the image ends, maybe in a signal handler over a thread that holds the lock. False: it could not be had. */
+bool process_lock_at_end(void);
 
 #endif

@@ -1,19 +1,30 @@
 /*
- * rejoin.c - a process whose host's collector is gone joins the one that has taken its place.
+ * rejoin.c - a process whose collector is gone joins the one that has taken its place.
  *
- * No descriptor of the shared memory is kept in the program, so the new collector gets new memory: a copy of what the
- * old one had not read, with all definitions that are still there, laid over the old memory at the same address. So
- * every pointer of every thread stays good, and a thread that is in the middle of an event ends it in the copy. Other
- * threads find no room while this goes on, and wait for the lock on their slow path.
+ * No descriptor of the shared memory is kept in the program, so the new collector gets new memory: what the old one had
+ * not read, with all definitions that are still there, at the same address. So every pointer of every thread stays good.
  *
- * What the old collector had read but not written yet is the only thing that is gone; a private collector is not
- * replaced, because its trace would be.
+ * Other threads write all the while, and nothing makes them wait in the middle of an event: a thread that has looked at
+ * its room may store its words and its head at any later time. So the memory is exchanged in this order:
+ *
+ *   1. The status changes and all rooms are taken: each thread may store at most what it was about to
+ *      (WRITER_PENDING_WORDS), and then waits for the lock on its slow path.
+ *   2. The new memory gets what threads read there (the tails), and NOBODYS_WORD where those words may come.
+ *   3. mmap() lays it over the old one. From here on the old memory does not change any more: what was stored before is in
+ *      it, what is stored later is in the new.
+ *   4. What is in the old one goes to the new: words below its heads as they are, heads where the thread's own is not
+ *      higher, words above only where still NOBODYS_WORD stands. Counters are added: the new ones began at zero.
+ *   5. Only then the new collector gets the memory.
+ *
+ * Each step leaves memory in which every published event is whole; one whose words were stored on both sides is put
+ * together in step 4 (tests/model/exchange.pml, tests/stress/stress_preload_exchange.c).
+ *
+ * What the old collector had read but not written yet is the only thing that is gone.
  */
 #include "rejoin.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -23,9 +34,18 @@
 #include "handshake.h"
 #include "log.h"
 #include "process.h"
+#include "watch.h"
 
-#define LOOK_EVERY_US 1000000
-#define SETTLE_NS 200000 /* for threads in the few instructions between their look at the room and their event */
+/* No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large. */
+#define NOBODYS_WORD (UINT64_MAX << WIRE_KIND_BITS)
+
+/* Two mappings beside that at process->base, for as long as the exchange takes. */
+struct exchange {
+	int memfd; /* the new memory */
+	uint64_t size;
+	uint8_t *fresh; /* the new memory */
+	uint8_t *old;	/* the old memory */
+};
 
 static uint64_t coarse_us(void)
 {
@@ -35,169 +55,296 @@ static uint64_t coarse_us(void)
 	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* It has said goodbye, or it has been silent since the last look and its process is not there or nobody listens. */
-static bool is_gone(void)
+static bool is_hosts(void)
 {
-	const struct ring_header *header = process->header;
-	uint32_t state = atomic_load(&header->collector_state), beat = atomic_load(&header->heartbeat);
-	bool silent = beat == process->rejoin_beat;
-	pid_t pid = atomic_load(&header->collector_pid);
+	return config.socket[0] && !strcmp(config.socket, session.socket);
+}
 
-	process->rejoin_beat = beat;
-	if (state == RING_COLLECTOR_FINISHED)
-		return true;
-	if (state != RING_COLLECTOR_ATTACHED || !silent)
+/*
+ * A host's daemon that has said goodbye was stopped or is being started anew. A private collector that did so was told to
+ * by somebody, who does not want another.
+ */
+static bool is_gone(enum rejoin_when when)
+{
+	uint32_t state = atomic_load(&process->header->collector_state);
+
+	if (!session.id[0])
 		return false;
-	return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+	if (state == RING_COLLECTOR_FINISHED)
+		return is_hosts();
+	if (state != RING_COLLECTOR_ATTACHED && state != RING_COLLECTOR_NONE)
+		return false;
+	return watch_is_gone(&process->watch) || (when != REJOIN_AT_TIMES && watch_has_ended());
 }
 
-/* The time at the tail: that of the last event less what the unread ones tell. */
-static uint64_t ticks_at_tail(const struct writer *writer, uint64_t tail, uint64_t head)
-{
-	uint64_t ticks = writer->last_ticks, sum = 0;
+/* ---- the exchange ------------------------------------------------------------------------------------------------- */
 
-	for (uint64_t at = tail; at < head; at++) {
-		uint64_t word = writer->words[at & writer->mask];
-		unsigned kind = wire_head_kind((uint32_t)word);
-
-		if (kind == WIRE_TIME) { /* behind a pause: what lies before cannot be told, and is set right there */
-			ticks = writer->words[(at + 1) & writer->mask];
-			break;
-		}
-		sum += word >> 32;
-		at += wire_extra_words(kind);
-	}
-	return ticks - sum;
-}
-
-static void copy_words(uint8_t *copy, const struct writer *writer, uint64_t data_offset, uint64_t tail, uint64_t head)
-{
-	uint64_t *to = (uint64_t *)(copy + data_offset);
-
-	for (uint64_t at = tail; at < head; at++)
-		to[at & writer->mask] = writer->words[at & writer->mask];
-}
-
-static void copy_slot(uint8_t *copy, uint32_t number)
-{
-	const struct ring_slot *slot = &process->slots[number];
-	struct ring_slot *to = (struct ring_slot *)(copy + ((const uint8_t *)slot - process->base));
-	const struct writer *writer = &process->writers[number];
-	uint64_t head = ring_head(slot), tail = ring_tail(slot);
-	uint32_t state = atomic_load(&slot->state);
-
-	if (state != RING_SLOT_LIVE && state != RING_SLOT_ENDED)
-		return; /* nobody claims one while the lock is held */
-	memcpy(to, slot, sizeof(*to));
-	if (head - tail > slot->data_words)
-		tail = head;
-	to->start_ticks = ticks_at_tail(writer, tail, head);
-	atomic_store(&to->tail, tail);
-	copy_words(copy, writer, slot->data_offset, tail, head);
-}
-
-/* Definitions from the first on, if all are still there: then the ids that were given stay good. */
-static void copy_definitions(uint8_t *copy, bool all)
-{
-	const struct ring_header *header = process->header;
-	uint64_t head = atomic_load(&header->definitions_head), offset = header->definitions_offset;
-
-	memcpy(copy + offset, process->base + offset, all ? head : header->definitions_bytes);
-}
-
-static void copy_header(uint8_t *copy, bool all_definitions)
-{
-	const struct ring_header *header = process->header;
-	struct ring_header *to = (struct ring_header *)copy;
-
-	/* From the target's constants on, without what the old collector has said. */
-	memcpy(to, header, offsetof(struct ring_header, definitions_tail));
-	atomic_store(&to->target_state, RING_TARGET_RUNNING);
-	atomic_store(&to->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
-}
-
-/* A sealed memfd with the copy, laid over the old memory. Returns the descriptor, or -errno with nothing changed. */
-static int move_memory(bool all_definitions)
+static int open_exchange(struct exchange *exchange)
 {
 	uint64_t size = process->header->size_bytes;
-	uint32_t used = atomic_load(&process->header->slots_used);
-	int fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
-	uint8_t *copy = MAP_FAILED;
+	int r;
 
-	if (fd < 0)
+	*exchange = (struct exchange){.size = size, .fresh = MAP_FAILED, .old = MAP_FAILED};
+	exchange->memfd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (exchange->memfd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)size) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (copy == MAP_FAILED) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	copy_definitions(copy, all_definitions);
-	copy_header(copy, all_definitions);
-	for (uint32_t i = 0; i < used && i < process->header->slot_count; i++)
-		copy_slot(copy, i);
-	atomic_store(&process->header->target_state, RING_TARGET_REPLACED);
-	r = mmap(process->base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) ==
-		    MAP_FAILED
-		? -errno
-		: fd;
-	munmap(copy, size);
-	if (r < 0)
-		close(fd);
+	if (ftruncate(exchange->memfd, (off_t)size) < 0 ||
+	    fcntl(exchange->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto failed;
+	exchange->fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, exchange->memfd, 0);
+	/* Of shared memory, a size of zero makes a second mapping. */
+	exchange->old = mremap(process->base, 0, size, MREMAP_MAYMOVE);
+	if (exchange->fresh == MAP_FAILED || exchange->old == MAP_FAILED)
+		goto failed;
+	/* A child that is forked now keeps the mapping that it would keep anyhow. */
+	madvise(exchange->fresh, size, MADV_DONTFORK);
+	madvise(exchange->old, size, MADV_DONTFORK);
+	return 0;
+failed:
+	r = -errno;
+	close(exchange->memfd);
+	exchange->memfd = -1;
 	return r;
 }
 
+static void close_exchange(const struct exchange *exchange)
+{
+	if (exchange->fresh != MAP_FAILED)
+		munmap(exchange->fresh, exchange->size);
+	if (exchange->old != MAP_FAILED)
+		munmap(exchange->old, exchange->size);
+}
+
+/* The same place in another mapping. */
+static void *in(uint8_t *mapping, const void *place)
+{
+	return mapping + ((const uint8_t *)place - process->base);
+}
+
+static bool is_in_use(const struct ring_slot *slot)
+{
+	uint32_t state = atomic_load(&slot->state);
+
+	return state == RING_SLOT_LIVE || state == RING_SLOT_ENDED; /* nobody claims one while the lock is held */
+}
+
+/* Beyond the head, and before what comes round to the tail. */
+static uint64_t pending_end(const struct ring_slot *slot, uint64_t head)
+{
+	uint64_t full = ring_tail(slot) + slot->data_words, end = head + WRITER_PENDING_WORDS;
+
+	return end < full ? end : full;
+}
+
+/* What its thread may read or overwrite while the memory is laid over. */
+static void prepare_slot(const struct exchange *exchange, const struct ring_slot *slot)
+{
+	struct ring_slot *fresh = in(exchange->fresh, slot);
+	uint64_t *words = (uint64_t *)(exchange->fresh + slot->data_offset), mask = slot->data_words - 1;
+	uint64_t head = ring_head(slot), tail = ring_tail(slot);
+
+	if (head - tail > slot->data_words)
+		tail = head; /* somebody's mistake, which the new collector need not see */
+	fresh->tid = slot->tid;
+	fresh->data_offset = slot->data_offset;
+	fresh->data_words = slot->data_words;
+	atomic_store(&fresh->head, head);
+	atomic_store(&fresh->tail, tail);
+	atomic_store(&fresh->state, atomic_load(&slot->state));
+	for (uint64_t at = head, end = pending_end(fresh, head); at < end; at++)
+		words[at & mask] = NOBODYS_WORD;
+}
+
+static void prepare(const struct exchange *exchange, bool all_definitions)
+{
+	const struct ring_header *header = process->header;
+	struct ring_header *fresh = (struct ring_header *)exchange->fresh;
+	uint32_t used = atomic_load(&header->slots_used);
+
+	memcpy(fresh, header, offsetof(struct ring_header, definitions_head)); /* the constant part */
+	atomic_store(&fresh->definitions_head, atomic_load(&header->definitions_head));
+	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
+	atomic_store(&fresh->slots_used, used);
+	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
+		if (is_in_use(&process->slots[i]))
+			prepare_slot(exchange, &process->slots[i]);
+}
+
+/* The time at the tail, from that at the place where the thread came by its slow path last. */
+static uint64_t ticks_at_tail(const struct writer *writer, const uint64_t *words, uint64_t tail)
+{
+	struct writer_point point = writer->points[__atomic_load_n(&writer->point, __ATOMIC_ACQUIRE)];
+	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
+	uint64_t sum = 0;
+
+	for (uint64_t at = from; at < to; at++) {
+		uint64_t word = words[at & writer->mask];
+		unsigned kind = wire_head_kind((uint32_t)word);
+
+		if (kind != WIRE_TIME) /* its ticks are no time */
+			sum += word >> 32;
+		if (kind == WIRE_TIME && from == tail) /* what lies before is set right there */
+			return words[(at + 1) & writer->mask] - sum;
+		if (kind == WIRE_TIME)
+			point.ticks = words[(at + 1) & writer->mask] - sum;
+		at += wire_extra_words(kind);
+	}
+	return from == tail ? point.ticks - sum : point.ticks + sum;
+}
+
+static void raise_head(struct ring_slot *slot, uint64_t head)
+{
+	uint64_t found = ring_head(slot);
+
+	/* Release: whoever sees the head sees the words, as with ring_publish(). */
+	while (found < head && !atomic_compare_exchange_weak_explicit(&slot->head, &found, head, memory_order_release,
+								      memory_order_acquire))
+		continue;
+}
+
+static void merge_words(const struct writer *writer, const struct ring_slot *slot, const uint64_t *old, uint64_t head)
+{
+	for (uint64_t at = ring_tail(slot); at < head; at++)
+		__atomic_store_n(&writer->words[at & writer->mask], old[at & writer->mask], __ATOMIC_RELAXED);
+	for (uint64_t at = head, end = pending_end(slot, head); at < end; at++) {
+		uint64_t nobodys = NOBODYS_WORD;
+
+		__atomic_compare_exchange_n(&writer->words[at & writer->mask], &nobodys, old[at & writer->mask], false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+}
+
+static void merge_slot(const struct exchange *exchange, uint32_t number)
+{
+	struct ring_slot *slot = &process->slots[number];
+	const struct ring_slot *old = in(exchange->old, slot);
+	const uint64_t *words = (const uint64_t *)(exchange->old + old->data_offset);
+	const struct writer *writer = &process->writers[number];
+	uint64_t head = ring_head(old);
+
+	slot->start_ticks = ticks_at_tail(writer, words, ring_tail(slot));
+	merge_words(writer, slot, words, head);
+	raise_head(slot, head);
+	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));
+}
+
+static void merge_definitions(const struct exchange *exchange, bool all)
+{
+	const struct ring_header *header = process->header;
+	uint64_t offset = header->definitions_offset, head = atomic_load(&header->definitions_head);
+
+	memcpy(process->base + offset, exchange->old + offset, all ? head : header->definitions_bytes);
+}
+
+static void merge(const struct exchange *exchange, bool all_definitions)
+{
+	struct ring_header *header = process->header;
+	const struct ring_header *old = (const struct ring_header *)exchange->old;
+	uint32_t used = atomic_load(&header->slots_used);
+
+	merge_definitions(exchange, all_definitions);
+	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
+		if (is_in_use(&process->slots[i]))
+			merge_slot(exchange, i);
+	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+		atomic_fetch_add(&header->lost_unslotted[kind], atomic_load(&old->lost_unslotted[kind]));
+	atomic_fetch_add(&header->forks, atomic_load(&old->forks));
+	atomic_fetch_add(&header->lost_definitions, atomic_load(&old->lost_definitions));
+	atomic_fetch_add(&header->waits, atomic_load(&old->waits));
+	atomic_fetch_add(&header->waited_us, atomic_load(&old->waited_us));
+}
+
+int rejoin_exchange_memory(bool all_definitions)
+{
+	struct exchange exchange;
+	int r = open_exchange(&exchange);
+
+	if (r < 0)
+		goto done;
+	prepare(&exchange, all_definitions);
+	if (mmap(process->base, exchange.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		 exchange.memfd, 0) == MAP_FAILED) {
+		r = -errno;
+		close(exchange.memfd);
+		goto done;
+	}
+	merge(&exchange, all_definitions);
+	/* A collector that was only slow takes its part for ended. */
+	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);
+	r = exchange.memfd;
+done:
+	close_exchange(&exchange);
+	return r;
+}
+
+/* ---- joining ------------------------------------------------------------------------------------------------------ */
+
 /* Stacks were not written to the new collector: each thread tells its own. */
-static void tell_stacks(void)
+static void ask_for_stacks(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
-		__atomic_store_n(&process->writers[i].resync, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&process->writers[i].moved, 1, __ATOMIC_SEQ_CST);
 }
 
-static void rejoin(unsigned kind)
+/* connection: to the new collector. */
+static bool move_to(int connection, unsigned kind, void *scratch)
 {
-	const struct timespec settle = {.tv_nsec = SETTLE_NS};
 	bool all = atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
-	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd;
+	bool joined = false;
+	int memfd;
 
-	if (scratch == MAP_FAILED)
-		return;
 	if (!all && kind >= WIRE_EXCEPTION) /* ids are given anew, for which the GIL is needed */
-		goto done;
+		return false;
 	process_set_status(PROCESS_MOVING);
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &settle, NULL);
-	fd = move_memory(all);
-	if (fd >= 0) {
+	memfd = rejoin_exchange_memory(all);
+	if (memfd >= 0) {
 		if (!all)
 			process_begin_epoch();
-		tell_stacks();
-		if (!handshake_join(fd, WIRE_START_REJOIN, scratch)) {
-			atomic_store(&process->stalled_heartbeat, 0);
-			log_line(LOG_INFO, "joined the collector that now answers at %s", session.socket);
-		}
-		close(fd);
+		ask_for_stacks();
+		atomic_store(&process->stalled_heartbeat, 0);
+		process->watch = watch_begin();
+		joined = !handshake_send(connection, memfd, WIRE_START_REJOIN, scratch);
+		close(memfd);
 	}
 	process_set_status(PROCESS_JOINED);
-done:
-	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+	return joined;
 }
 
-void rejoin_if_lost(unsigned kind, bool last)
+static bool rejoin(unsigned kind)
 {
-	uint64_t now_us;
+	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool joined = false;
+	int connection;
 
-	if (!config.socket[0] || strcmp(config.socket, session.socket) != 0)
-		return;
-	now_us = coarse_us();
-	if (now_us < process->rejoin_after_us && !last)
-		return;
-	process_lock();
-	if (now_us >= process->rejoin_after_us || last) {
-		process->rejoin_after_us = now_us + LOOK_EVERY_US;
-		if (atomic_load(&process->status) == PROCESS_JOINED && is_gone() && handshake_poke())
-			rejoin(kind);
+	if (scratch == MAP_FAILED)
+		return false;
+	connection = handshake_connect(WIRE_START_REJOIN, scratch);
+	if (connection >= 0) {
+		joined = move_to(connection, kind, scratch);
+		close(connection);
+	}
+	if (joined)
+		log_line(LOG_INFO, "joined the collector that now answers at %s", session.socket);
+	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+	return joined;
+}
+
+bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
+{
+	uint64_t now_us = coarse_us();
+	bool joined = false;
+
+	if (when == REJOIN_AT_TIMES && now_us < process->rejoin_after_us)
+		return false;
+	if (when == REJOIN_AT_END && !process_lock_at_end())
+		return false;
+	if (when != REJOIN_AT_END)
+		process_lock();
+	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us) {
+		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
+		joined = atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin(kind);
 	}
 	process_unlock();
+	return joined;
 }

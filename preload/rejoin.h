@@ -1,17 +1,33 @@
-/* rejoin.h - a process whose host's collector is gone joins the one that has taken its place. */
+/* rejoin.h - a process whose collector is gone joins the one that has taken its place. */
 #ifndef PRELOAD_REJOIN_H
 #define PRELOAD_REJOIN_H
 
 #include <stdbool.h>
 
-/* Events between two looks at whether the collector is still there, for processes of a host's collector. */
+/* Between two looks at whether the collector is still there: so many words of a thread, and so much time. */
 #define REJOIN_EVERY_WORDS 8192
+#define REJOIN_EVERY_US 1000000
+
+enum rejoin_when {
+	REJOIN_AT_TIMES, /* if it is time to look again */
+	REJOIN_NOW,	 /* a thread has waited for it in vain */
+	REJOIN_AT_END,	 /* the image ends */
+};
 
 /*
- * Called by writers on their slow path, with or without the GIL, and (last) when the image ends. Cheap, and at most once
+ * Called by writers on their slow path, with or without the GIL, and when the image ends. Cheap, and at most once
  * a second more than a look at the time. kind: of the event that is about to be written; a kind that is made with the
- * GIL held may begin a new epoch of ids. errno may change.
+ * GIL held may begin a new epoch of ids. True: there is another collector, which reads the rings from here on. errno may
+ * change.
  */
-void rejoin_if_lost(unsigned kind, bool last);
+bool rejoin_if_lost(unsigned kind, enum rejoin_when when);
+
+/*
+ * Exchanges the shared memory for new memory with the same content at the same address, while other threads write.
+ * Afterwards every event that has been published or is about to be is in the new memory, once. The lock is held, and
+ * the status is PROCESS_MOVING; threads find no room until it is set anew. all_definitions: from the first one on.
+ * Returns a descriptor of the new memory, or -errno with nothing changed.
+ */
+int rejoin_exchange_memory(bool all_definitions);
 
 #endif

@@ -111,11 +111,12 @@ static void copy_environment(char **out)
 	out[n] = NULL;
 }
 
-int spawn_collector(int listen_fd, void *scratch)
+int spawn_collector(int listen_fd, pid_t resumes, void *scratch)
 {
 	char *memory = scratch, *program = memory, **environment = (char **)(memory + 8192);
 	char *stack = memory + SPAWN_SCRATCH_BYTES;
-	char *argv[] = {(char *)"evprof-collector", (char *)"--private", NULL};
+	char number[16];
+	char *argv[] = {(char *)"evprof-collector", (char *)"--private", (char *)"--resume", number, NULL};
 	struct spawn spawn = {.program = program,
 			      .argv = argv,
 			      .environment = environment,
@@ -128,6 +129,9 @@ int spawn_collector(int listen_fd, void *scratch)
 	r = find_collector(program, 8192);
 	if (r < 0)
 		return r;
+	snprintf(number, sizeof(number), "%d", (int)resumes);
+	if (!resumes)
+		argv[2] = NULL;
 	copy_environment(environment);
 	/* No handler of the program may run in a process that shares its memory. */
 	sigfillset(&all);

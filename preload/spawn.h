@@ -2,15 +2,18 @@
 #ifndef PRELOAD_SPAWN_H
 #define PRELOAD_SPAWN_H
 
+#include <sys/types.h>
+
 /* The directory of libevprof.so, absolute, links resolved; "" where not known. Set by the constructor. */
 extern char library_path[4096];
 
 /*
  * Starts `evprof-collector --private` with listen_fd as its descriptor CONTROL_LISTEN_FD. The collector is no child of
  * this process, is in a session of its own, and has none of its descriptors. scratch: at least SPAWN_SCRATCH_BYTES of
- * private memory, used until the return. Returns 0 or -errno (-ENOENT: no collector beside the library).
+ * private memory, used until the return. resumes: not 0 if the session had a collector before, whose trace was named after
+ * that pid and is to be kept. Returns 0 or -errno (-ENOENT: no collector beside the library).
  */
-int spawn_collector(int listen_fd, void *scratch);
+int spawn_collector(int listen_fd, pid_t resumes, void *scratch);
 
 #define SPAWN_SCRATCH_BYTES (256 * 1024)
 

@@ -104,6 +104,9 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : UINT64_C(1) << 32;
 	writer->gap = 0;
 	writer->resync = 0;
+	writer->moved = 0;
+	writer->points[0] = (struct writer_point){.ticks = slot->start_ticks};
+	writer->point = 0;
 	writer->throwing = 0;
 	writer->unwinding = NULL;
 }
@@ -154,10 +157,8 @@ static int wait_for_room(struct writer *writer)
 
 void writer_lose(struct writer *writer, unsigned kind)
 {
-	_Atomic uint64_t *lost = &writer->slot->lost[kind];
-
-	/* One writer: no read-modify-write needed. */
-	atomic_store_explicit(lost, atomic_load_explicit(lost, memory_order_relaxed) + 1, memory_order_relaxed);
+	/* One thread counts here, but rejoin.c may add what was counted in the memory before. */
+	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
 	writer->gap++;
 	writer_set_room(writer, 0, 0);
 }
@@ -170,8 +171,8 @@ static void close_gap(struct writer *writer)
 	if (clock_now() - writer->last_ticks < writer->pause) {
 		writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
 	} else { /* the WIRE_TIME comes after it: the time of what is lost belongs to nobody */
-		writer->words[writer->head & writer->mask] = wire_word(wire_head(WIRE_GAP, 0), 0);
-		writer->words[(writer->head + 1) & writer->mask] = writer->gap;
+		writer_store(writer, writer->head, wire_word(wire_head(WIRE_GAP, 0), 0));
+		writer_store(writer, writer->head + 1, writer->gap);
 		writer->head += 2;
 	}
 	writer->gap = 0;
@@ -183,9 +184,17 @@ static bool stack_is_due(const struct writer *writer)
 	return writer->head >= writer->stack_due && config.events & (EVENT_CALL | EVENT_C_CALL);
 }
 
+/* Until the CPU time is to be told; 0: now. */
+static uint32_t cpu_words_left(const struct writer *writer)
+{
+	uint32_t left = writer->cpu_due - (uint32_t)writer->head;
+
+	return left <= CPU_EVERY_WORDS ? left : 0;
+}
+
 static bool cpu_is_due(const struct writer *writer)
 {
-	return config.events & EVENT_CPU && writer->head >= writer->cpu_due;
+	return config.events & EVENT_CPU && !cpu_words_left(writer);
 }
 
 /*
@@ -214,26 +223,48 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 		most = WRITER_AHEAD_WORDS; /* a memory event, most likely */
 	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
 		most = writer->stack_due - writer->head;
-	if (config.events & EVENT_CPU && writer->cpu_due - writer->head < most)
-		most = writer->cpu_due - writer->head;
-	if (config.socket[0] && most > REJOIN_EVERY_WORDS)
+	if (config.events & EVENT_CPU && cpu_words_left(writer) < most)
+		most = cpu_words_left(writer);
+	if (most > REJOIN_EVERY_WORDS)
 		most = REJOIN_EVERY_WORDS;
 	if (unlikely(greenlets_expected) && !thread_self.greenlets)
 		most = 1; /* the next event looks again */
 	return room < most ? room : most;
 }
 
+/* From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. */
+static void note_point(struct writer *writer)
+{
+	uint32_t other = !writer->point;
+
+	writer->points[other] = (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
+	__atomic_store_n(&writer->point, other, __ATOMIC_RELEASE);
+}
+
+/* A collector that died while it was waited for may have a successor. */
+static bool find_room(struct writer *writer, unsigned kind)
+{
+	bool stalled = process_stalled();
+
+	if (room_of(writer) > 2 * WRITER_SPARE_WORDS || wait_for_room(writer))
+		return true;
+	return config.wait_ms && !stalled && rejoin_if_lost(kind, REJOIN_NOW) && wait_for_room(writer);
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
-	rejoin_if_lost(kind, false);
+	note_point(writer);
+	rejoin_if_lost(kind, REJOIN_AT_TIMES);
 	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)
 		greenlets_watch();
-	if (room_of(writer) <= 2 * WRITER_SPARE_WORDS && !wait_for_room(writer)) {
+	if (!find_room(writer, kind)) {
 		writer_lose(writer, kind);
 		return NULL;
 	}
+	if (__atomic_exchange_n(&writer->moved, 0, __ATOMIC_SEQ_CST))
+		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
 	close_gap(writer);
 	put_stack(writer, kind);
 	if (cpu_is_due(writer))
@@ -246,8 +277,9 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	room = next_look(writer, room - WRITER_SPARE_WORDS);
 	room = writer->resync ? 0 : writer->head + room;
 	writer_set_room(writer, room, writer_fast && !thread_self.unsettled ? room : 0);
-	/* Against evprof_stop() in another thread, which sets the status first and takes the room then. */
-	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
+	/* Against evprof_stop() and rejoin() in another thread, which set these first and take the room then. */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
+	    unlikely(__atomic_load_n(&writer->moved, __ATOMIC_SEQ_CST)))
 		writer_set_room(writer, 0, 0);
 	return writer;
 }
@@ -283,12 +315,13 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	/* A counter that went back a little (another core) stands still instead. */
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		return;
-	writer->words[writer->head & writer->mask] =
-	    config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu()) : wire_word(wire_head(WIRE_TIME, 0), 0);
-	writer->words[(writer->head + 1) & writer->mask] = now;
+	writer_store(writer, writer->head,
+		     config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu())
+					       : wire_word(wire_head(WIRE_TIME, 0), 0));
+	writer_store(writer, writer->head + 1, now);
 	writer->head += 2;
 	writer->last_ticks = now;
-	writer->cpu_due = writer->head + CPU_EVERY_WORDS;
+	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
 }
 
 void writer_end_thread(void)
@@ -304,6 +337,7 @@ void writer_end_thread(void)
 	/* A slot is given back while recording is stopped, too; its end is then not told. */
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
 		return;
+	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that ends */
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
 	writer->slot = NULL;
@@ -312,4 +346,5 @@ void writer_end_thread(void)
 	 * writer may be another thread's.
 	 */
 	atomic_store_explicit(&slot->state, RING_SLOT_ENDED, memory_order_release);
+	process_unlock();
 }

@@ -22,6 +22,17 @@ struct object;
 #define WRITER_SPARE_WORDS 16
 
 /*
+ * What a thread may still write after its room was taken and the status changed: what it was about to, and what goes
+ * before that (its start, a gap, the head of a stack). Frames of a stack are not among it, see writer_pass().
+ */
+#define WRITER_PENDING_WORDS 64
+
+/* The time of the event that ends at a place of the ring. */
+struct writer_point {
+	uint64_t head, ticks;
+};
+
+/*
  * The private side of a slot. Cleared by a fork (process.h); cleared means "no room", which leads to the slow path.
  *
  * invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS
@@ -34,14 +45,16 @@ struct writer {
 	uint64_t room;	/* both are taken back by other threads (process_set_status) */
 	uint64_t last_ticks;
 	struct ring_slot *slot;
-	uint64_t gap;	       /* events lost since the last one written */
-	uint32_t resync;       /* the call stack must be written again before the next call or return */
-	uint32_t throwing;     /* the program is inside generator.throw() or close(), see hooks_profile.c */
-	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t stack_due;    /* the head from which on the stack is to be written again, see WIRE_OPEN */
-	uint64_t pause;	       /* so many ticks after the event before, or more, WIRE_TIME is needed */
-	uint64_t cpu_due;      /* the head from which on the CPU time is to be told again */
-	uint64_t reserved[3];
+	uint64_t gap;		       /* events lost since the last one written */
+	uint8_t resync;		       /* the call stack must be written again before the next call or return */
+	uint8_t throwing;	       /* the program is inside generator.throw() or close(), see hooks_profile.c */
+	uint8_t point;		       /* which of the points holds */
+	uint8_t moved;		       /* the memory was exchanged (rejoin.c): the new collector knows no stack */
+	uint32_t cpu_due;	       /* the low half of the head from which on the CPU time is to be told again */
+	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
+	uint64_t stack_due;	       /* the head from which on the stack is to be written again, see WIRE_OPEN */
+	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
+	uint64_t pause;		       /* so many ticks after the event before, or more, WIRE_TIME is needed */
 };
 
 _Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
@@ -80,6 +93,12 @@ static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_
 	__atomic_store_n(&writer->limit, limit, __ATOMIC_SEQ_CST);
 }
 
+/* Relaxed: ring_publish() makes it visible to the collector. Atomic, because rejoin.c may look at the place, too. */
+static inline void writer_store(struct writer *writer, uint64_t at, uint64_t word)
+{
+	__atomic_store_n(&writer->words[at & writer->mask], word, __ATOMIC_RELAXED);
+}
+
 static inline struct writer *writer_reserve(unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
@@ -108,7 +127,7 @@ static inline void writer_put(struct writer *writer, uint32_t head)
 {
 	uint64_t stamp = writer_stamp(writer);
 
-	writer->words[writer->head & writer->mask] = stamp | head;
+	writer_store(writer, writer->head, stamp | head);
 	ring_publish(writer->slot, ++writer->head);
 }
 
@@ -117,10 +136,10 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 {
 	uint64_t stamp = writer_stamp(writer), at = writer->head;
 
-	writer->words[at++ & writer->mask] = stamp | head;
-	writer->words[at++ & writer->mask] = extra;
+	writer_store(writer, at++, stamp | head);
+	writer_store(writer, at++, extra);
 	if (wire_extra_words(wire_head_kind(head)) == 2)
-		writer->words[at++ & writer->mask] = extra_2;
+		writer_store(writer, at++, extra_2);
 	writer->head = at;
 	ring_publish(writer->slot, at);
 }
@@ -152,7 +171,7 @@ static inline void prefetch_for_write(const void *place)
 static inline void writer_put_step(struct writer *writer, uint32_t head, const void *task)
 {
 	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), (uintptr_t)task, 0);
-	writer->words[writer->head & writer->mask] = head;
+	writer_store(writer, writer->head, head);
 	prefetch_for_write(&writer->words[(writer->head + WRITER_AHEAD_WORDS) & writer->mask]);
 	ring_publish(writer->slot, ++writer->head);
 }
@@ -170,7 +189,7 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	writer->words[at & writer->mask] = ticks << 32 | head;
+	writer_store(writer, at, ticks << 32 | head);
 	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
 	writer->head = at + 1;
 	ring_publish(writer->slot, at + 1);
@@ -184,8 +203,8 @@ static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, ui
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	writer->words[at & writer->mask] = ticks << 32 | head;
-	writer->words[(at + 1) & writer->mask] = extra;
+	writer_store(writer, at, ticks << 32 | head);
+	writer_store(writer, at + 1, extra);
 	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
 	writer->head = at + 2;
 	ring_publish(writer->slot, at + 2);

@@ -98,12 +98,13 @@ struct ring_header {
 	_Alignas(64) _Atomic uint64_t definitions_tail; /* bytes read */
 	_Atomic uint32_t collector_state;		/* futex */
 	_Atomic uint32_t heartbeat;			/* changes whenever the collector looks here */
-	_Atomic int32_t collector_pid;
+	_Atomic int32_t collector_pid;			/* 0: it is in another pid namespace than T */
 	/* C, valid once collector_state is DRAINED or FINISHED: what the closing line says, for the whole tree so far */
 	_Atomic uint32_t summary_processes;
 	_Atomic uint32_t summary_running; /* processes still alive, this one not counted */
 	_Atomic uint64_t summary_events;
 	_Atomic uint64_t summary_lost;
+	_Atomic uint64_t collector_start_time; /* field 22 of /proc/PID/stat: tells a reused pid; 0 not known */
 	/* C, valid once collector_state says so: the reason, or the path of the trace file. NUL-terminated UTF-8. */
 	char text[RING_TEXT_BYTES];
 };

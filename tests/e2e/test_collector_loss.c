@@ -54,7 +54,8 @@ static struct run struck_run(const struct python *python, struct strike blow, co
 	return run;
 }
 
-static void expect_unharmed(const struct python *python, const struct run *run)
+/* As bare, but for so many lines of evprof's. */
+static void expect_unharmed(const struct python *python, const struct run *run, unsigned lines)
 {
 	struct run bare = new_run();
 
@@ -63,8 +64,8 @@ static void expect_unharmed(const struct python *python, const struct run *run)
 	expect_same(bare.outcome, run->outcome);
 	expect(run->outcome, oracle_ended(run->oracle) == 2 * CALLS, "it made all its calls: %ld",
 	       oracle_ended(run->oracle));
-	expect(run->outcome, stderr_evprof_lines(run->outcome) == 1, "one line is said, not %u",
-	       stderr_evprof_lines(run->outcome));
+	expect(run->outcome, stderr_evprof_lines(run->outcome) == lines, "%u lines are said, not %u",
+	       stderr_evprof_lines(run->outcome), lines);
 }
 
 /* Held up for no longer than so many seconds more than with a collector that is well. */
@@ -87,16 +88,41 @@ static void end_collector(struct run *run)
 	outcome_settle(run->outcome);
 }
 
-/* What is in a trace that was cut short: some of it, and a line that says that the rest is not there. */
-static void expect_cut(const struct run *run)
+/* What is in a trace that was cut short: some of it, and a line that says that the rest is not there. Returns the calls. */
+static long expect_cut(const struct run *run, const char *trace)
 {
-	struct outcome *told = tool("info", "--json", run->outcome->trace);
+	struct outcome *told = tool("info", "--json", trace);
 	json_t *info = json_loads(told->out, 0, NULL), *report;
+	long calls;
 
 	expect(told, told->status == 1 && *told->err, "info says that something is missing");
 	expect(told, info && json_is_false(json_object_get(info, "complete")), "the trace is not complete");
-	report = trace_report(run->outcome->trace, NULL);
-	expect(run->outcome, report_calls(report, "counting.py", "leaf") <= 2 * CALLS, "no call is invented");
+	report = trace_report(trace, NULL);
+	calls = report_calls(report, "counting.py", "leaf");
+	expect(run->outcome, calls <= 2 * CALLS, "no call is invented");
+	json_decref(report);
+	json_decref(info);
+	return calls;
+}
+
+/* What the collector had read and not written when it was killed: less than a buffer of each thread. */
+#define READ_AND_NOT_WRITTEN (2 * 65536)
+
+/* Two traces: the one of the collector that was killed, and one of another that has taken its place. */
+static void expect_resumed(const struct run *run)
+{
+	const char *second = text("%s/loss-2.evp", run->directory);
+	long calls = expect_cut(run, text("%s/loss.evp", run->directory));
+	json_t *info = trace_info(second), *report = trace_report(second, NULL);
+	long lost = info_lost(info, "call");
+
+	expect(run->outcome, run->outcome->traces == 2, "there are two traces, not %u", run->outcome->traces);
+	expect(run->outcome, json_is_true(json_object_get(info, "complete")), "the second one is complete");
+	calls += report_calls(report, "counting.py", "leaf");
+	expect(run->outcome, calls <= 2 * CALLS, "no call is in both: %ld of %d", calls, 2 * CALLS);
+	expect(run->outcome, calls + lost + READ_AND_NOT_WRITTEN > 2 * CALLS,
+	       "%ld calls are in either, %ld are told to be lost, of %d", calls, lost, 2 * CALLS);
+	expect_balanced(run->outcome, report);
 	json_decref(report);
 	json_decref(info);
 }
@@ -133,9 +159,9 @@ SCENARIO(collector_loss, killed, SUPPORTED)
 		       SMALL_RING, NULL);
 
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 2);
 	expect_in_time(python, &run, ON_FULL_S, "killed");
-	expect_cut(&run);
+	expect_resumed(&run);
 }
 
 SCENARIO(collector_loss, killed_before_a_quiet_end, SUPPORTED)
@@ -147,8 +173,37 @@ SCENARIO(collector_loss, killed_before_a_quiet_end, SUPPORTED)
 		       "EVPROF_RING_SIZE=64M", NULL);
 
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 2);
 	expect_in_time(python, &run, ON_FULL_S, "killed, with room in the ring");
+	expect_resumed(&run);
+}
+
+/* Processes that live, one that sleeps, and others that come later: what the tree does from then on is in one trace. */
+SCENARIO(collector_loss, killed_with_a_family, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = new_run();
+	json_t *info, *report;
+
+	strike((struct strike){
+	    .oracle = run.oracle, .delay_us = 400000, .act = strike_collector_signal, .argument = SIGKILL});
+	run.outcome = run(.python = python, .args = {"@family.py"}, .directory = run.directory,
+			  .env = {"EVPROF_OUTPUT=loss.evp"});
+	expect(run.outcome, run.outcome->status == 0 && !strcmp(run.outcome->out, "all have ended\n"), "it runs");
+	expect(run.outcome, stderr_evprof_lines(run.outcome) == 2, "two lines are said, not %u",
+	       stderr_evprof_lines(run.outcome));
+	expect(run.outcome, run.outcome->traces == 2, "there are two traces, not %u", run.outcome->traces);
+	info = trace_info(text("%s/loss-2.evp", run.directory));
+	expect(run.outcome, json_is_true(json_object_get(info, "complete")), "the second one is complete");
+	expect(run.outcome, info_pids(info) == 7, "it has 7 processes, not %zu", info_pids(info));
+	report = trace_report(text("%s/loss-2.evp", run.directory), NULL);
+	expect(run.outcome, report_calls(report, "counting.py", "leaf") > oracle_ended(run.oracle) / 2,
+	       "it has %ld of %ld calls, those after the first 0.4 of 3 seconds",
+	       report_calls(report, "counting.py", "leaf"), oracle_ended(run.oracle));
+	expect_balanced(run.outcome, report);
+	json_decref(report);
+	json_decref(info);
 }
 
 SCENARIO(collector_loss, frozen, SUPPORTED)
@@ -160,9 +215,9 @@ SCENARIO(collector_loss, frozen, SUPPORTED)
 		       SMALL_RING, NULL);
 
 	end_collector(&run);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect_in_time(python, &run, ON_FULL_S, "frozen");
-	expect_cut(&run);
+	expect_cut(&run, run.outcome->trace);
 }
 
 /* The ring has room for all: the program ends without having met the collector's silence. */
@@ -175,7 +230,7 @@ SCENARIO(collector_loss, frozen_before_a_quiet_end, SUPPORTED)
 		       "EVPROF_RING_SIZE=64M", NULL);
 
 	end_collector(&run);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect_in_time(python, &run, CLOSING_S, "frozen, with room in the ring");
 }
 
@@ -188,7 +243,7 @@ SCENARIO(collector_loss, paused_for_less_than_the_bound, SUPPORTED)
 		       SMALL_RING, "EVPROF_ON_FULL=wait:5000");
 
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect(run.outcome, expect_accounted(&run) == 0, "nothing is lost");
 }
 
@@ -201,7 +256,7 @@ SCENARIO(collector_loss, paused_for_more_than_the_bound, SUPPORTED)
 		       SMALL_RING, "EVPROF_ON_FULL=wait:100");
 
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect_accounted(&run);
 }
 
@@ -213,7 +268,7 @@ SCENARIO(collector_loss, slow, SUPPORTED)
 				    "EVPROF_ON_FULL=drop");
 
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
 }
 
@@ -248,7 +303,7 @@ SCENARIO(collector_loss, disk_full, SUPPORTED)
 		return;
 	struct run run = run_in_shell(python, MOUNT_OR_SKIP("size=400k") COPY, "EVPROF_OUTPUT=m/loss.evp");
 
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect(run.outcome, strstr(run.outcome->err, "No space left"), "the line says what was wrong");
 	expect(run.outcome, run.outcome->traces == 1, "what was written is there");
 	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
@@ -273,7 +328,7 @@ SCENARIO(collector_loss, file_size_limited, SUPPORTED)
 	    (struct strike){.oracle = run.oracle, .act = limit_file_size, .argument = 300000, .path = run.directory});
 	start_run(&run, python, SMALL_RING, NULL);
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect(run.outcome, strstr(run.outcome->err, "File too large"), "the line says what was wrong");
 	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
 }
@@ -284,7 +339,7 @@ SCENARIO(collector_loss, read_only, SUPPORTED)
 		return;
 	struct run run = run_in_shell(python, MOUNT_OR_SKIP("ro") "exec \"$@\"", "EVPROF_OUTPUT=m/loss.evp");
 
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect(run.outcome, strstr(run.outcome->err, "Read-only") && strstr(run.outcome->err, "EVPROF_OUTPUT"),
 	       "the line says what is wrong and what to do");
 }
@@ -307,7 +362,7 @@ SCENARIO(collector_loss, folder_removed, SUPPORTED)
 	strike((struct strike){.oracle = run.oracle, .delay_us = 20000, .act = remove_output, .path = run.directory});
 	start_run(&run, python, "EVPROF_OUTPUT=out/loss.evp", SMALL_RING);
 	outcome_settle(run.outcome);
-	expect_unharmed(python, &run);
+	expect_unharmed(python, &run, 1);
 	expect(run.outcome, strstr(run.outcome->err, "removed"), "the line says that the trace is gone");
 }
 

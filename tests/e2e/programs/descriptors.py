@@ -3,6 +3,7 @@ bare run."""
 import os
 import sys
 import threading
+import time
 
 import known
 
@@ -24,6 +25,14 @@ def descriptors(where):
     sys.stdout.flush()
 
 
+def join(thread):
+    """Also waits for what comes after Python's part of the end: a thread that ends by pthread_exit() opens libgcc_s.so,
+    and a fork at that moment gives its child the descriptor."""
+    thread.join()
+    while len(os.listdir("/proc/self/task")) > 1:
+        time.sleep(0.001)
+
+
 def main():
     descriptors("start")
     known.everything()
@@ -31,7 +40,7 @@ def main():
     descriptors("work")
     thread = threading.Thread(target=descriptors, args=("thread",))
     thread.start()
-    thread.join()
+    join(thread)
     pid = os.fork()
     if pid == 0:
         known.everything()

@@ -1,0 +1,90 @@
+/*
+ * watch.c - whether the collector of this image is still there.
+ *
+ * A collector that looks into our memory is alive, wherever it runs: its heartbeat goes on. One that is silent may be
+ * frozen or dead. Its number tells, where the collector has given one: it does so only to processes of its own pid
+ * namespace. A zombie is dead, and a number with another start time is another process. Where the number tells nothing
+ * (another namespace, no /proc) the socket does, together with the silence: alone it may mean nothing in our network or
+ * root. A listener there may be a frozen collector or the next one, so only a long silence counts then.
+ *
+ * Called by whoever waits for the collector (process.c) or looks for another (rejoin.c).
+ */
+#include "watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handshake.h"
+#include "process.h"
+#include "text.h"
+
+#define SILENT_US 100000       /* a collector that did not look here for so long may be dead ... */
+#define SILENT_AGAIN_US 500000 /* ... which is looked at again after so long */
+#define SILENT_LONG_US 10000000
+
+enum evidence { UNKNOWN, THERE, GONE };
+
+uint64_t watch_start_time(pid_t pid, char *state)
+{
+	char path[32] = "/proc/self/stat", line[1024], *at;
+
+	if (pid > 0)
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	/* The second field, the name, may hold anything, so count from its last ')'. */
+	if (text_read_file(path, line, sizeof(line)) <= 0 || !(at = strrchr(line, ')')) || !at[1])
+		return 0;
+	if (state)
+		*state = at[2];
+	for (int field = 2; field < 22 && at; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static enum evidence ask_number(void)
+{
+	const struct ring_header *header = process->header;
+	uint64_t start_time = atomic_load(&header->collector_start_time), found;
+	pid_t pid = atomic_load(&header->collector_pid);
+	char state = 0;
+
+	if (pid <= 0)
+		return UNKNOWN;
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return GONE;
+	found = watch_start_time(pid, &state);
+	if (!found || !start_time)
+		return UNKNOWN;
+	return found != start_time || state == 'Z' || state == 'X' ? GONE : THERE;
+}
+
+struct watch watch_begin(void)
+{
+	return (struct watch){.beat = atomic_load(&process->header->heartbeat), .since_us = process_now_us()};
+}
+
+bool watch_is_gone(struct watch *watch)
+{
+	uint32_t beat = atomic_load(&process->header->heartbeat);
+	uint64_t now_us = process_now_us();
+	enum evidence evidence;
+
+	if (atomic_load(&process->header->collector_state) == RING_COLLECTOR_REFUSED)
+		return true;
+	if (beat != watch->beat || !watch->since_us)
+		*watch = (struct watch){.beat = beat, .since_us = now_us};
+	if (now_us - watch->since_us < SILENT_US || now_us < watch->again_us)
+		return false;
+	watch->again_us = now_us + SILENT_AGAIN_US;
+	evidence = ask_number();
+	if (evidence == UNKNOWN)
+		return !handshake_poke() || now_us - watch->since_us >= SILENT_LONG_US;
+	return evidence == GONE;
+}
+
+bool watch_has_ended(void)
+{
+	return ask_number() == GONE;
+}
