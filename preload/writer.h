@@ -51,7 +51,8 @@ struct writer {
 	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t stack_due;	       /* the head from which on the stack is to be written again, see WIRE_OPEN */
 	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
-	uint32_t point;		       /* which of them holds */
+	uint16_t point;		       /* which of them holds */
+	bool stack_cut;		       /* of the stack, only the inner part was written */
 	uint32_t moved;		       /* the memory was exchanged (rejoin.c): the new collector knows no stack */
 };
 
