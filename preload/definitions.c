@@ -670,35 +670,26 @@ static struct object *next_frame(struct object *frame)
 	return back;
 }
 
-uint64_t definitions_put_stack(struct writer *writer, unsigned kind, bool known)
+uint32_t definitions_stack(unsigned kind, uint32_t *ids, uint32_t most, bool *more)
 {
 	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
-	uint64_t room = (writer->mask + 1 - (writer->head - ring_tail(writer->slot))) / 2;
-	uint64_t depth = 0, at, end, result;
 	struct object *frame;
 	struct guard guard;
+	uint32_t count = 0;
 
 	enter(&guard);
-	for (frame = top_frame(skip_top); frame; frame = next_frame(frame))
-		depth += !choose_any || !(frame_value(frame) & DEFINITION_HIDDEN);
-	/* A stack deeper than half the ring is cut at its outer end: returns come at the inner one. */
-	depth = depth < room ? depth : room;
-	result = depth;
-	if (!known)
-		writer_put(writer, wire_head(WIRE_STACK, (uint32_t)depth));
-	at = writer->head;
-	end = at + depth;
-	for (frame = top_frame(skip_top); frame && depth; frame = next_frame(frame)) {
-		uint32_t value = frame_value(frame),
-			 head = wire_head(known ? WIRE_OPEN : WIRE_FRAME, DEFINITION_ID(value));
+	for (frame = top_frame(skip_top); frame; frame = next_frame(frame)) {
+		uint32_t value = frame_value(frame);
 
-		if (!(value & DEFINITION_HIDDEN))
-			writer->words[(at + --depth) & writer->mask] = wire_word(head, 0);
+		if (value & DEFINITION_HIDDEN)
+			continue;
+		if (count == most)
+			break;
+		ids[count++] = DEFINITION_ID(value);
 	}
-	writer->head = end;
-	ring_publish(writer->slot, end);
+	*more = frame != NULL;
 	if (frame)
 		python.Py_DecRef(frame);
 	leave(&guard);
-	return result;
+	return count;
 }

@@ -80,9 +80,9 @@ void definitions_calibration(const char *costs);
 void definitions_thread_name(uint32_t tid, struct object *name);
 
 /*
- * Writes the Python stack of this thread, without the top frame if kind is about to push it: as WIRE_STACK, or, if a reader
- * knows it already, as WIRE_OPEN. Returns how deep it is.
+ * The ids of the Python stack of this thread, innermost first, without the top frame if kind is about to push it: at
+ * most so many. *more: there are others below. Returns how many there are in ids.
  */
-uint64_t definitions_put_stack(struct writer *writer, unsigned kind, bool known);
+uint32_t definitions_stack(unsigned kind, uint32_t *ids, uint32_t most, bool *more);
 
 #endif

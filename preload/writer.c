@@ -30,6 +30,8 @@
  */
 #define STACK_EVERY_WORDS (UINT64_C(1) << 20)
 #define STACK_WORDS_A_FRAME 4096
+#define STACK_CUT_WORDS 512 /* one that was cut is not written again before */
+#define STACK_SMALL 256	    /* frames that find their place on the thread's own stack */
 
 /* How often the CPU time is told at least, so that what is not seen of short interruptions does not add up. */
 #define CPU_EVERY_WORDS 16384
@@ -107,6 +109,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->moved = 0;
 	writer->points[0] = (struct writer_point){.ticks = slot->start_ticks};
 	writer->point = 0;
+	writer->stack_cut = false;
 	writer->throwing = 0;
 	writer->unwinding = NULL;
 }
@@ -197,21 +200,107 @@ static bool cpu_is_due(const struct writer *writer)
 	return config.events & EVENT_CPU && !cpu_words_left(writer);
 }
 
+/* The most frames that may have a place: where nobody waits for room, half of what there is. */
+static uint64_t most_frames(const struct writer *writer)
+{
+	uint64_t room = config.wait_ms ? writer->mask + 1 : room_of(writer) / 2;
+
+	room = room > 4 * WRITER_SPARE_WORDS ? room - 4 * WRITER_SPARE_WORDS : 0;
+	return room < WIRE_STACK_CUT ? room : WIRE_STACK_CUT - 1;
+}
+
+/* A stack that is to be written, and how much of it may be. */
+struct stack {
+	uint32_t *ids; /* innermost first */
+	uint32_t count;
+	bool more; /* below */
+};
+
+static int has_room_for(const void *what)
+{
+	const struct stack *stack = what;
+
+	return room_of(thread_self.writer) >= stack->count + 3 * WRITER_SPARE_WORDS;
+}
+
+/* What finds no place even now is left out at the outer end: returns come at the inner one. */
+static void fit_stack(const struct writer *writer, struct stack *stack)
+{
+	uint64_t room;
+
+	if (has_room_for(stack) || process_wait_for(has_room_for, stack))
+		return;
+	room = room_of(writer) > 3 * WRITER_SPARE_WORDS ? room_of(writer) - 3 * WRITER_SPARE_WORDS : 0;
+	stack->more = true;
+	stack->count = room < stack->count ? (uint32_t)room : stack->count;
+}
+
+static void write_stack(struct writer *writer, const struct stack *stack, bool known)
+{
+	uint32_t cut = stack->more ? WIRE_STACK_CUT : 0;
+
+	if (!known)
+		writer_put(writer, wire_head(WIRE_STACK, stack->count | cut));
+	for (uint32_t i = stack->count; i-- > 0;) {
+		/* One at a time, as events are: the memory may be exchanged in between (rejoin.c). */
+		if (unlikely(atomic_load(&process->status) == PROCESS_MOVING))
+			process_recording();
+		writer_store(writer, writer->head,
+			     wire_word(wire_head(known ? WIRE_OPEN : WIRE_FRAME, stack->ids[i]), 0));
+		ring_publish(writer->slot, ++writer->head);
+	}
+}
+
+/*
+ * Asks for the stack once more when what was written of it may have been used up; where it was not cut, when readers that
+ * begin in the middle need it.
+ */
+static void note_stack(struct writer *writer, const struct stack *stack)
+{
+	uint64_t words = STACK_EVERY_WORDS;
+
+	if (stack->count > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
+		words = (uint64_t)stack->count * STACK_WORDS_A_FRAME;
+	if (stack->more)
+		words = stack->count > STACK_CUT_WORDS ? stack->count : STACK_CUT_WORDS;
+	writer->stack_due = writer->head + words;
+	writer->stack_cut = stack->more;
+}
+
 /*
  * The stack can be read only by a call or return, which holds the GIL. Until one comes and there was a gap, memory events go
  * one by one through here; where the stack only is to be repeated, a few at a time.
  */
 static void put_stack(struct writer *writer, unsigned kind)
 {
-	uint64_t depth;
+	uint32_t some[STACK_SMALL];
+	struct stack stack = {.ids = some};
+	uint64_t most = most_frames(writer);
+	size_t bytes = most * sizeof(uint32_t);
+	bool known;
 
 	if (kind >= WIRE_EXCEPTION || !(writer->resync || stack_is_due(writer)))
 		return;
-	depth = definitions_put_stack(writer, kind, !writer->resync);
+	known = !writer->resync && !writer->stack_cut;
+	stack.count = definitions_stack(kind, some, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL, &stack.more);
+	if (stack.more && most > STACK_SMALL) {
+		stack.ids =
+		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (stack.ids == MAP_FAILED)
+			stack.ids = some;
+		else
+			stack.count = definitions_stack(kind, stack.ids, (uint32_t)most, &stack.more);
+	}
+	fit_stack(writer, &stack);
 	writer->resync = 0;
-	writer->stack_due = writer->head + STACK_EVERY_WORDS;
-	if (depth > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
-		writer->stack_due = writer->head + depth * STACK_WORDS_A_FRAME;
+	/* What is known is repeated as a whole or not at all. */
+	if (!known || !stack.more)
+		write_stack(writer, &stack, known);
+	else
+		stack.more = false;
+	note_stack(writer, &stack);
+	if (stack.ids != some)
+		munmap(stack.ids, bytes);
 }
 
 /* How much of the room may be used until it is time to look again. */
@@ -235,7 +324,7 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 /* From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. */
 static void note_point(struct writer *writer)
 {
-	uint32_t other = !writer->point;
+	uint16_t other = !writer->point;
 
 	writer->points[other] = (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
 	__atomic_store_n(&writer->point, other, __ATOMIC_RELEASE);

@@ -52,7 +52,8 @@ struct writer {
 	uint8_t moved;		       /* the memory was exchanged (rejoin.c): the new collector knows no stack */
 	uint32_t cpu_due;	       /* the low half of the head from which on the CPU time is to be told again */
 	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t stack_due;	       /* the head from which on the stack is to be written again, see WIRE_OPEN */
+	uint64_t stack_due : 63;       /* the head from which on the stack is to be written again, see WIRE_OPEN */
+	uint64_t stack_cut : 1;	       /* of the stack, only the inner part was written */
 	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
 	uint64_t pause;		       /* so many ticks after the event before, or more, WIRE_TIME is needed */
 };

@@ -179,9 +179,10 @@ static void put_details(struct output *output, const struct merge_event *event)
 		output_line(output, text_of(event->thread->name ? event->thread->name : ""));
 	else
 		put_number(output, kind,
-			   kind == WIRE_GAP    ? *event->extra
-			   : kind == WIRE_EXIT ? argument & 0xff
-					       : argument);
+			   kind == WIRE_GAP	? *event->extra
+			   : kind == WIRE_EXIT	? argument & 0xff
+			   : kind == WIRE_STACK ? argument & ~WIRE_STACK_CUT
+						: argument);
 }
 
 static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event)

@@ -205,7 +205,7 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		return sink->other(owner, replay, head, extra);
 	case WIRE_STACK:
 		replay_pop_all(replay, sink, owner);
-		replay->base_unknown = false;
+		replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
 		replay->natives_unknown = true;
 		return 0;
 	case WIRE_FRAME:

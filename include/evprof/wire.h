@@ -67,7 +67,7 @@ enum wire_kind {
 	WIRE_FREE = 14,	      /* domain; address */
 	WIRE_TIME = 15,	      /* 0, or a CPU time; extra word: the time of this event, absolute, in ticks */
 	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
-	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow; they replace the call stack */
+	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
 	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
 	WIRE_THREAD_START = 19,
 	WIRE_THREAD_END = 20,
@@ -85,7 +85,8 @@ enum wire_kind {
 	WIRE_KINDS = 32,	 /* kinds known to this version; none is free */
 };
 
-#define WIRE_EXIT_KNOWN 0x100u /* the low 8 bits are what the process exits with */
+#define WIRE_STACK_CUT (1u << 26) /* there are frames below the first, which had no place in the ring */
+#define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are what the process exits with */
 
 #define WIRE_KIND_BITS 5
 #define WIRE_KIND_SLOTS (1u << WIRE_KIND_BITS)

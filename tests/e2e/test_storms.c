@@ -118,7 +118,34 @@ SCENARIO(storms, deep_recursion, SUPPORTED)
 	json_decref(report);
 }
 
-/* The stacks that follow gaps are deeper than the ring. */
+/* Who calls what at which depth is known; some caller is not, where the thread's stack is. */
+static void expect_callers(const struct outcome *outcome, const char *prefix, const char *caller_prefix)
+{
+	struct outcome *told = tool("report", "--callers", "--format", "json", outcome->trace);
+	json_t *report = json_loads(told->out, 0, NULL);
+	size_t i, k, found = 0, length = strlen(prefix);
+	const json_t *row, *caller;
+
+	json_array_foreach(json_object_get(report, "functions"), i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "function"));
+
+		if (strncmp(name, prefix, length) != 0)
+			continue;
+		json_array_foreach(json_object_get(row, "callers"), k, caller)
+		{
+			const char *by = json_string_value(json_object_get(caller, "function"));
+
+			expect(outcome, strcmp(by, text("%s%s", caller_prefix, name + length)) == 0,
+			       "%s is called by %s", name, by);
+			found++;
+		}
+	}
+	expect(outcome, found > 0, "calls of %s are in the report, with who made them", prefix);
+	json_decref(report);
+}
+
+/* The stacks that follow gaps are deeper than the ring: the inner part is told, and more of it as it unwinds. */
 SCENARIO(storms, deep_recursion_with_gaps, SUPPORTED)
 {
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
@@ -126,22 +153,28 @@ SCENARIO(storms, deep_recursion_with_gaps, SUPPORTED)
 			  .directory = directory,
 			  .env = {"EVPROF_RING_SIZE=64K", "EVPROF_ON_FULL=drop"}};
 	struct outcome *outcome, *told;
-	json_t *report;
+	json_t *report, *info;
 	int n = 4;
 
 	for (int i = 0; python->command[i]; i++)
 		job.args[n++] = python->command[i];
 	job.args[n++] = "@storms.py";
-	job.args[n++] = "recursion";
+	job.args[n++] = "ladder";
 	job.args[n] = "50000";
 	outcome = job_run(&job);
 	expect(outcome, outcome->status == 0, "the program runs");
 	told = tool("info", outcome->trace);
 	expect(told, told->status == 0, "the trace is whole");
-	/* Ends of calls that are below the part of the stack that was written have no partner. */
+	info = trace_info(outcome->trace);
+	expect(outcome, json_integer_value(json_object_get(info, "lost")) > 0, "something is lost");
 	report = trace_report(outcome->trace, NULL);
-	expect(outcome, report_calls(report, "storms.py", "deep") <= 3 * 50001, "no call is invented");
+	for (int i = 0; i < 7; i++)
+		expect(outcome, report_calls(report, "", text("rung_%d", i)) <= 50001 / 7 + 1, "no call is invented");
+	expect_balanced(outcome, report);
+	expect(outcome, report_calls(report, "", "rung_0") > 50001 / 7 / 2, "most of the way up was recorded");
+	expect_callers(outcome, "rung_", "step_");
 	json_decref(report);
+	json_decref(info);
 }
 
 SCENARIO(storms, signals, SUPPORTED)

@@ -60,6 +60,8 @@ right ring.pml -DTHREADS=2 -DSLOTS=1 -DEVENTS=2
 right ring.pml -DTHREADS=2 -DSLOTS=2 -DEVENTS=1
 right ring.pml -DTHREADS=1 -DSLOTS=1 -DEVENTS=4 -DLIVES=2
 right stop.pml
+right exchange.pml -DTHREADS=1 -DEVENTS=4
+right exchange.pml -DTHREADS=2 -DEVENTS=1
 
 found ring.pml -DMISTAKE_DEFINITIONS_BEFORE_HEAD -DTHREADS=1 -DEVENTS=2
 found ring.pml -DMISTAKE_EVENT_BEFORE_DEFINITION -DTHREADS=1 -DEVENTS=2
@@ -74,4 +76,14 @@ found ring.pml -DMISTAKE_ROOM -DTHREADS=1 -DEVENTS=5
 found stop.pml -DMISTAKE_RELAXED_ROOM
 found stop.pml -DMISTAKE_RELAXED_STATUS
 found stop.pml -DMISTAKE_LIMIT_AFTER_LOOK
+found exchange.pml -DMISTAKE_ROOM_LEFT -DEVENTS=5
+found exchange.pml -DMISTAKE_COPY_BEFORE_MAPPING -DEVENTS=3
+found exchange.pml -DMISTAKE_TAIL_AFTER_MAPPING -DEVENTS=5
+found exchange.pml -DMISTAKE_NO_MARK -DEVENTS=3
+found exchange.pml -DMISTAKE_PUBLISHED_ONLY -DEVENTS=3
+found exchange.pml -DMISTAKE_NO_COMPARE -DEVENTS=3
+found exchange.pml -DMISTAKE_HEAD_STORED -DEVENTS=3
+found exchange.pml -DMISTAKE_GIVEN_BEFORE_MERGE -DEVENTS=3
+found exchange.pml -DMISTAKE_LOSS_STORED -DEVENTS=5
+found exchange.pml -DMISTAKE_LOSS_LOADED_AND_STORED -DEVENTS=5
 exit $status

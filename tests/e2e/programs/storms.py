@@ -88,6 +88,22 @@ def recursion(depth):
     known.work(1000)
 
 
+STEPS = 7
+
+for _n in range(STEPS):  # step_n calls step_(n + 1) % STEPS, and rung_n when it comes back
+    exec("def rung_%d(n):\n    if n %% 500 == 0:\n        time.sleep(0.02)\n\n\n"
+         "def step_%d(n):\n    if n:\n        step_%d(n - 1)\n    rung_%d(n)\n"
+         % (_n, _n, (_n + 1) % STEPS, _n))
+
+
+def ladder(depth):
+    """Down at full speed, up slowly. Whose turn it is at which depth is known: a wrong stack shows as a wrong caller, or
+    as the end of a call that has none."""
+    sys.setrecursionlimit(depth + 1000)
+    step_0(depth)
+    known.work(1000)
+
+
 handled = itertools.count()
 
 
