@@ -18,6 +18,7 @@
 
 #include "config.h"
 #include "handshake.h"
+#include "lock.h"
 #include "log.h"
 #include "rejoin.h"
 #include "spawn.h"
@@ -33,7 +34,6 @@
 #define FORMATS_WAIT_MS 600000 /* ... or this long, where it writes other formats, too */
 
 struct process *process;
-uint32_t code_epoch;
 
 /* What a forked child inherits and must neither use nor keep. Not in the memory that fork clears. */
 static uint8_t *mapped;
@@ -47,20 +47,12 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const s
 /* Short sections only: a definition is copied, a ring is set up once. */
 void process_lock(void)
 {
-	uint32_t free = 0;
-
-	while (!atomic_compare_exchange_weak_explicit(&process->lock, &free, 1, memory_order_acquire,
-						      memory_order_relaxed)) {
-		const struct timespec bound = {.tv_nsec = 1000000};
-
-		futex(&process->lock, FUTEX_WAIT_PRIVATE, 1, &bound);
-		free = 0;
-	}
+	lock_take(&process->lock);
 }
 
 void process_unlock(void)
 {
-	atomic_store_explicit(&process->lock, 0, memory_order_release);
+	lock_give(&process->lock);
 }
 
 int process_init(void)
@@ -146,8 +138,6 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 		goto failed;
 	mapped_bytes = size;
 	process->base = mapped;
-	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
-	process->functions = process->small_functions;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
 	*process->header = (struct ring_header){
@@ -245,19 +235,17 @@ left:
 	if (inherited)
 		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
 	if (r == 0)
-		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
+		ids_begin(&process->ids);
 	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(process_now_us() - begin_us));
 	return r;
 }
 
-void process_begin_epoch(void)
+void process_forget_ids(void)
 {
-	code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
-	process->function_count = 0;
-	memset(process->small_functions, 0, sizeof(process->small_functions));
-	memset(process->large_functions, 0, sizeof(process->large_functions));
-	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
-	process->functions = process->small_functions;
+	ids_clear(&process->ids);
+	lock_take(&process->names.lock);
+	memset(process->names.at, 0, sizeof(process->names.at));
+	lock_give(&process->names.lock);
 }
 
 int process_join(int start)

@@ -171,7 +171,7 @@ static void rejoin(unsigned kind)
 	fd = move_memory(all);
 	if (fd >= 0) {
 		if (!all)
-			process_begin_epoch();
+			process_forget_ids();
 		tell_stacks();
 		if (!handshake_join(fd, WIRE_START_REJOIN, scratch)) {
 			atomic_store(&process->stalled_heartbeat, 0);

@@ -10,7 +10,7 @@
 /*
  * Called by writers on their slow path, with or without the GIL, and (last) when the image ends. Cheap, and at most once
  * a second more than a look at the time. kind: of the event that is about to be written; a kind that is made with the
- * GIL held may begin a new epoch of ids. errno may change.
+ * GIL held may have all ids given anew. errno may change.
  */
 void rejoin_if_lost(unsigned kind, bool last);
 

@@ -1,0 +1,15 @@
+/*
+ * lock.h - a lock for sections of a few instructions, usable in memory that a fork clears: 0 is free.
+ *
+ * Whoever holds one runs no code of the program and waits for nothing but what its own comment says. Waiting keeps errno.
+ */
+#ifndef PRELOAD_LOCK_H
+#define PRELOAD_LOCK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+void lock_take(_Atomic uint32_t *lock);
+void lock_give(_Atomic uint32_t *lock);
+
+#endif
