@@ -56,8 +56,8 @@ static bool begin_recording(void)
 	verified = true;
 	if (process_join(WIRE_START_EXEC) < 0)
 		return false;
-	calls_possible = config.events & ~(unsigned)EVENT_MEM && !python_verify();
-	writer_fast = clock_kind != RING_CLOCK_MONOTONIC && (python.code_extra || !calls_possible);
+	calls_possible = config.events & ~(unsigned)EVENT_MEM && !python_verify(definitions_forget_code);
+	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
 	name_main_thread();
 	if (calls_possible)
 		neighbours_begin();

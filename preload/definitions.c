@@ -2,8 +2,8 @@
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
  * Runs inside hooks with the GIL held; from 3.13 on there may be several GILs (interpreters of their own), so that only
- * the process's lock guards what is shared: giving an id, writing its definition, the table of functions. Code objects
- * belong to one interpreter. It asks Python for attributes that are plain C slots, never for one that a class of
+ * the process's lock guards what is shared: giving an id, writing its definition. Code objects belong to one
+ * interpreter. It asks Python for attributes that are plain C slots, never for one that a class of
  * the program could answer for, and makes no object that the garbage collector tracks, so that no code of the program
  * runs in here; thread_self.nesting keeps the little memory
  * that it does take out of the trace.
@@ -16,9 +16,10 @@
 
 #include "choose.h"
 #include "config.h"
+#include "lock.h"
 #include "neighbours.h"
 
-#define PROBES 16 /* places of the function table that a key may stand in */
+#define NAMES_PROBES 16 /* places that a key may stand in */
 
 /* code.h: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
 #define CODE_GENERATOR_FLAGS (0x20 | 0x80 | 0x200)
@@ -170,19 +171,42 @@ static int write_definition(struct wire_definition *record, struct string string
 	return 0;
 }
 
-/* Gives the next id of a kind to a definition. 0: it could not be written. */
-static uint32_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last)
+/* Gives the next id of a kind to a definition. The lock is held. 0: it could not be written. */
+static uint32_t give_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last)
 {
-	uint32_t id = 0;
+	if (*last >= WIRE_ARG_MAX)
+		return 0;
+	record->id = *last + 1;
+	if (write_definition(record, strings))
+		return 0;
+	return *last = record->id;
+}
+
+/*
+ * Gives what stands at an address its next id, with these flags. In one go, so that a process that joins another collector
+ * in between (rejoin.c) does not keep an id of before. Returns what is kept, or 0: the definition could not be written.
+ */
+static uint64_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last,
+		       const void *address, uint64_t flags)
+{
+	uint64_t value = 0;
+	uint32_t id;
 
 	process_lock();
-	if (*last < WIRE_ARG_MAX) {
-		record->id = *last + 1;
-		if (!write_definition(record, strings))
-			id = *last = record->id;
+	id = give_id(record, strings, last);
+	if (id) {
+		value = flags | id;
+		ids_insert(&process->ids, address, value);
 	}
 	process_unlock();
-	return id;
+	return value;
+}
+
+/* What is not to be recorded has no id. */
+static uint64_t hide(const void *address, uint64_t flags)
+{
+	ids_insert(&process->ids, address, flags | DEFINITION_HIDDEN);
+	return flags | DEFINITION_HIDDEN;
 }
 
 static bool ends_with(const struct string *string, const char *end)
@@ -207,9 +231,9 @@ static bool names_threads(struct object *code, const struct string strings[WIRE_
 }
 
 /* Names as choice.h has them. A class stands where C functions have no file. */
-static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
+static bool matches(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
 {
-	static char texts[4][2 * 1024]; /* the GIL is held; longer names are looked at so far */
+	static char texts[4][2 * 1024]; /* the lock is held; longer names are looked at so far */
 	const char *names[4] = {texts[0], texts[1], texts[2], texts[3]};
 	const struct string *qualified = strings[2].length ? &strings[2] : &strings[1];
 	const struct string *module = &strings[3];
@@ -225,6 +249,29 @@ static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool
 	return choose_function(names, native);
 }
 
+static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
+{
+	bool chosen;
+
+	if (!choose_any)
+		return true;
+	process_lock();
+	chosen = matches(strings, native);
+	process_unlock();
+	return chosen;
+}
+
+static uint64_t generator_flags(long flags)
+{
+	uint64_t value = CODE_IS_GENERATOR, closer = 0;
+
+	if (flags & CODE_COROUTINE_FLAGS && python_knows_frames())
+		value |= CODE_IS_COROUTINE;
+	if (!python.monitoring || value & CODE_IS_COROUTINE)
+		closer = CODE_CLOSER_GENERATOR;
+	return closer << 32 | value;
+}
+
 /* globals: of the frame that runs the code; borrowed, may be NULL. */
 static uint64_t define_code(struct object *code, struct object *globals)
 {
@@ -238,22 +285,15 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	bool generator = flags > 0 && flags & CODE_GENERATOR_FLAGS;
 	struct wire_definition record = {
 	    .type = WIRE_DEFINE_CODE, .flags = generator ? WIRE_GENERATOR : 0, .number = line < 0 ? 0 : (uint32_t)line};
-	bool hidden = choose_any && !is_chosen(strings, false);
-	uint64_t value = hidden ? DEFINITION_HIDDEN : define(&record, strings, &process->next_code), epoch = code_epoch;
+	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_CLOSER_SPECIAL << 32 : 0;
 
-	if (hidden) {
-		epoch |= CODE_EPOCH_HIDDEN;
-	} else if (value && generator) {
-		value |= CODE_IS_GENERATOR;
-		if (flags & CODE_COROUTINE_FLAGS && python_knows_frames())
-			value |= CODE_IS_COROUTINE;
-		if (!python.monitoring || value & CODE_IS_COROUTINE)
-			epoch |= CODE_EPOCH_GENERATOR;
-	}
-	if (value && names_threads(code, strings))
-		epoch |= CODE_EPOCH_SPECIAL;
+	if (is_chosen(strings, false))
+		value = define(&record, strings, &process->next_code, code,
+			       value | (generator ? generator_flags(flags) : 0));
+	else
+		value = hide(code, value | (uint64_t)CODE_CLOSER_HIDDEN << 32);
 	release(strings);
-	return value ? epoch << 32 | value : 0;
+	return value;
 }
 
 /* The argument at this place of the frame that just began; borrowed or owned as *owned says. */
@@ -336,47 +376,20 @@ static void learn_thread_name(struct object *code)
 	python.PyErr_Clear();
 }
 
-/*
- * Python makes room for the values of all tools at once, and calls the free function of each when the code object dies, also
- * of those that gave no value. So the room is made here, for values up to evprof's only. Later tools enlarge it.
- */
-static void set_extra(struct object *code, uint64_t value)
-{
-	struct code_extra **place = (struct code_extra **)((char *)code + python.code_extra), *extra;
-	size_t count = (size_t)python.code_extra_index + 1;
-
-	if (!python.code_extra || *place) {
-		python.set_code_extra(code, python.code_extra_index, (void *)(uintptr_t)value);
-		return;
-	}
-	extra = python.PyMem_Malloc(sizeof(*extra) + count * sizeof(extra->values[0]));
-	if (!extra)
-		return;
-	memset(extra->values, 0, count * sizeof(extra->values[0]));
-	extra->size = (ssize_t)count;
-	extra->values[count - 1] = value;
-	*place = extra;
-}
-
 /* running: its frame is the current one. Of the frames below, nothing is looked at but the code. */
 static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
+	uint64_t value = ids_find(&process->ids, code);
+	bool known = value && !(value >> 32 & CODE_CLOSER_NATIVE);
 	struct guard guard;
-	void *extra = NULL;
-	uint64_t value;
 
 	/* Generators come here at each resume until 3.11: no need to put an exception aside for a look. */
-	python.get_code_extra(code, python.code_extra_index, &extra);
-	value = (uintptr_t)extra;
-	if (value >> 32 == (code_epoch | CODE_EPOCH_GENERATOR) || value >> 32 == (code_epoch | CODE_EPOCH_HIDDEN))
+	if (known && !(running && value >> 32 & CODE_CLOSER_SPECIAL))
 		return (uint32_t)value;
 	enter(&guard);
-	if ((value >> 32 & (CODE_EPOCH_MAX - 1)) != code_epoch) {
+	if (!known)
 		value = define_code(code, globals);
-		if (value)
-			set_extra(code, value);
-	}
-	if (running && value >> 32 & CODE_EPOCH_SPECIAL)
+	if (running && value >> 32 & CODE_CLOSER_SPECIAL)
 		learn_thread_name(code);
 	python.PyErr_Clear();
 	leave(&guard);
@@ -386,6 +399,11 @@ static uint32_t code_slow(struct object *code, struct object *globals, bool runn
 uint32_t definitions_code(struct object *code)
 {
 	return code_slow(code, python.PyEval_GetGlobals(), true);
+}
+
+void definitions_forget_code(const struct object *code)
+{
+	ids_remove(&process->ids, code);
 }
 
 static const char *type_name(const void *type)
@@ -427,7 +445,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(method->name), string_c(""),
 							  string_c("")};
 	struct wire_definition record = {.type = WIRE_DEFINE_C_FUNCTION, .address = (uintptr_t)method->function};
-	uint64_t value;
+	uint64_t value = (uint64_t)CODE_CLOSER_NATIVE << 32;
 
 	if (python_type(callable) != python.method_descriptor_type) {
 		descriptor = descriptor_of(method, python_field(callable, python.c_function_self));
@@ -438,104 +456,83 @@ static uint64_t define_function(const struct python_method *method, struct objec
 		record.flags |= WIRE_METHOD;
 	}
 	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
-	value = choose_any && !is_chosen(strings, true) ? DEFINITION_HIDDEN
-							: define(&record, strings, &process->next_function);
-	if (value && descriptor && throws(method, strings[0].bytes))
+	if (descriptor && throws(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;
+	value = is_chosen(strings, true) ? define(&record, strings, &process->next_function, method, value)
+					 : hide(method, value);
 	release(strings);
 	return value;
 }
 
-/* The entry of a key in the table in use, or the first free one, or NULL where all places that it may have are taken. */
-static struct function_entry *find_entry(const void *key)
-{
-	struct function_entry *table = process->functions;
-	size_t size = (size_t)1 << (64 - process->function_shift), at = (size_t)(definitions_place(key) - table);
-
-	for (size_t i = 0; i < PROBES; i++) {
-		struct function_entry *entry = &table[(at + i) & (size - 1)];
-		const void *found = atomic_load_explicit(&entry->key, memory_order_acquire);
-
-		if (!found || found == key)
-			return entry;
-	}
-	return NULL;
-}
-
-/* The value of a key in the table of functions and types, or 0. */
-static uint64_t recall(const void *key)
-{
-	struct function_entry *entry = find_entry(key);
-
-	return entry && atomic_load_explicit(&entry->key, memory_order_acquire) == key ? entry->value : 0;
-}
-
-/*
- * A key without a place takes that of another, whose function is then defined once more when next called; unless somebody
- * may be reading the other at this moment. Then it has none, and is defined once more itself.
- */
-static void insert(const void *key, uint64_t value)
-{
-	struct function_entry *entry = find_entry(key);
-
-	if (!entry && python.parallel)
-		return;
-	if (!entry)
-		entry = definitions_place(key);
-	entry->value = value;
-	/* Release: pairs with the acquire of readers; they use the value only after they saw the key. */
-	atomic_store_explicit(&entry->key, key, memory_order_release);
-}
-
-/* With one's shift and the other's base a reader meets another entry, whose key is not the one that it looks for. */
-_Static_assert(offsetof(struct process, large_functions) ==
-		   offsetof(struct process, small_functions) + sizeof(((struct process *)0)->small_functions),
-	       "a place beyond the small table is in the large one");
-
-/* The small table is half full: its entries go to the large one. Readers that still have the small one find less there. */
-static void grow_table(void)
-{
-	struct function_entry *small = process->small_functions;
-
-	process->function_shift = 64 - FUNCTION_TABLE_LARGE_BITS;
-	process->functions = process->large_functions;
-	for (size_t i = 0; i < (size_t)1 << FUNCTION_TABLE_SMALL_BITS; i++)
-		if (small[i].key)
-			insert(small[i].key, small[i].value);
-}
-
-static void remember(const void *key, uint64_t value)
-{
-	process_lock();
-	insert(key, value);
-	if (++process->function_count == 1u << (FUNCTION_TABLE_SMALL_BITS - 1))
-		grow_table();
-	process_unlock();
-}
-
 uint32_t definitions_function(const struct python_method *method, struct object *callable)
 {
-	uint64_t value = recall(method);
+	uint64_t value = ids_find(&process->ids, method);
 	struct guard guard;
 
 	if (value)
 		return (uint32_t)value;
 	enter(&guard);
 	value = define_function(method, callable);
-	if (value)
-		remember(method, value);
 	leave(&guard);
 	return (uint32_t)value;
 }
 
-/* A key made of an address and a name (FNV-1a). Odd, so that it is no address of a method: those are aligned. */
-static const void *key_of(const void *address, const char *name)
+/* A number made of an address and a name (FNV-1a). Never 0. */
+static uint64_t key_of(const void *address, const char *name)
 {
-	uintptr_t key = (uintptr_t)address ^ UINT64_C(0xcbf29ce484222325);
+	uint64_t key = (uintptr_t)address ^ UINT64_C(0xcbf29ce484222325);
 
 	for (; *name; name++)
 		key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-	return (const void *)(key | 1);
+	return key | 1;
+}
+
+static size_t name_place(uint64_t key, size_t probe)
+{
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NAMES_BITS)) + probe) & ((1u << NAMES_BITS) - 1);
+}
+
+/* The id of a key, or 0. */
+static uint32_t recall(uint64_t key)
+{
+	struct names *names = &process->names;
+	uint32_t id = 0;
+
+	lock_take(&names->lock);
+	for (size_t i = 0; i < NAMES_PROBES && !id; i++)
+		if (names->at[name_place(key, i)].key == key)
+			id = names->at[name_place(key, i)].id;
+	lock_give(&names->lock);
+	return id;
+}
+
+/* A key that finds no free place takes the first one's. */
+static void remember(uint64_t key, uint32_t id)
+{
+	struct names *names = &process->names;
+	size_t place = name_place(key, 0);
+
+	lock_take(&names->lock);
+	for (size_t i = NAMES_PROBES; i-- > 0;)
+		if (!names->at[name_place(key, i)].key)
+			place = name_place(key, i);
+	names->at[place].key = key;
+	names->at[place].id = id;
+	lock_give(&names->lock);
+}
+
+/* As define(), for what is told by a key. */
+static uint32_t define_name(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
+			    uint32_t *last, uint64_t key)
+{
+	uint32_t id;
+
+	process_lock();
+	id = give_id(record, strings, last);
+	if (id)
+		remember(key, id);
+	process_unlock();
+	return id;
 }
 
 /* By the type of types: a metaclass of the program may have another idea of these. */
@@ -559,12 +556,12 @@ static struct string type_attribute(struct object *type, const char *name)
 uint32_t definitions_type(const void *type)
 {
 	/* A class may die and another get its address: the name is part of the key. */
-	const void *key = key_of(type, type_name(type));
-	uint64_t value = recall(key);
+	uint64_t key = key_of(type, type_name(type));
+	uint32_t id = recall(key);
 	struct guard guard;
 
-	if (value)
-		return (uint32_t)value;
+	if (id)
+		return id;
 	enter(&guard);
 	{
 		struct object *object = (struct object *)type;
@@ -573,28 +570,21 @@ uint32_t definitions_type(const void *type)
 								  type_attribute(object, "__module__")};
 		struct wire_definition record = {.type = WIRE_DEFINE_TYPE};
 
-		value = define(&record, strings, &process->next_type);
+		id = define_name(&record, strings, &process->next_type, key);
 		release(strings);
 	}
-	if (value)
-		remember(key, value);
 	leave(&guard);
-	return (uint32_t)value;
+	return id;
 }
 
 uint32_t definitions_mark(const char *name)
 {
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(name), string_c(""), string_c("")};
 	struct wire_definition record = {.type = WIRE_DEFINE_MARK};
-	const void *key = key_of(NULL, name);
-	uint64_t value = recall(key);
+	uint64_t key = key_of(NULL, name);
+	uint32_t id = recall(key);
 
-	if (value)
-		return (uint32_t)value;
-	value = define(&record, strings, &process->next_mark);
-	if (value)
-		remember(key, value);
-	return (uint32_t)value;
+	return id ? id : define_name(&record, strings, &process->next_mark, key);
 }
 
 void definitions_calibration(const char *costs)

@@ -13,55 +13,44 @@
 
 #define DEFINITION_ID(value) ((value)&WIRE_ARG_MAX)
 #define CODE_IS_GENERATOR (1u << 27)
-#define CODE_IS_COROUTINE (1u << 29)	/* or an asynchronous generator: its steps may be a task's (writer.h) */
-#define CODE_EPOCH_GENERATOR (1u << 30) /* the hooks look closer: generators until 3.11, then coroutines only */
-#define FUNCTION_THROWS (1u << 27)	/* generator.throw() or close(): the next resume is a throw */
-#define DEFINITION_HIDDEN (1u << 28)	/* not to be recorded (choose.h); the id is 0 */
-#define CODE_EPOCH_HIDDEN (1u << 29)	/* likewise */
+#define CODE_IS_COROUTINE (1u << 29) /* or an asynchronous generator: its steps may be a task's (writer.h) */
+#define FUNCTION_THROWS (1u << 27)   /* generator.throw() or close(): the next resume is a throw */
+#define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (choose.h); the id is 0 */
 
-/* In a code object's extra: code_epoch << 32 | flags | id. Codes that need a look at each call have this bit, too. */
-#define CODE_EPOCH_SPECIAL (1u << 31)
-
-struct code_extra { /* codeobject.c's: how many values there are, and they */
-	ssize_t size;
-	uint64_t values[];
-};
+/* The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. */
+#define CODE_CLOSER_GENERATOR 1u /* generators until 3.11, then coroutines only */
+#define CODE_CLOSER_HIDDEN 2u
+#define CODE_CLOSER_SPECIAL 4u /* each call is to be looked at */
+#define CODE_CLOSER_NATIVE 8u  /* no code object, but a C function that stood at its address */
 
 /* The id of a code object, and CODE_IS_GENERATOR; or DEFINITION_HIDDEN. */
 uint32_t definitions_code(struct object *code);
 
-/* The place of a key in the table in use. Readers take the shift before the table: the shift of a table is set first. */
-static inline struct function_entry *definitions_place(const void *key)
-{
-	uint32_t shift = atomic_load_explicit(&process->function_shift, memory_order_relaxed);
-	struct function_entry *table = atomic_load_explicit(&process->functions, memory_order_relaxed);
+/* The code object dies. GIL held. */
+void definitions_forget_code(const struct object *code);
 
-	return &table[((uintptr_t)key >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> shift];
+/* As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with writer_fast. */
+static inline uint32_t definitions_code_closer(const struct object *code, uint32_t closer)
+{
+	uint64_t value = ids_find_fast(&process->ids, code);
+
+	if (unlikely(!value))
+		value = ids_find(&process->ids, code);
+	return value >> 32 & ~closer ? 0 : (uint32_t)value;
 }
 
-/* As definitions_code(), by loads alone, for codes whose epoch has these flags: 0 for others. Only with writer_fast. */
-static inline uint32_t definitions_code_flagged(const struct object *code, uint32_t flags)
-{
-	const struct code_extra *extra = python_field(code, python.code_extra);
-	uint64_t value;
-
-	if (unlikely(!extra || extra->size <= python.code_extra_index))
-		return 0;
-	value = extra->values[python.code_extra_index];
-	return likely(value >> 32 == (code_epoch | flags)) ? (uint32_t)value : 0;
-}
-
+/* Likewise, for codes that need none; 0 for some of these, too. */
 static inline uint32_t definitions_code_fast(const struct object *code)
 {
-	return definitions_code_flagged(code, 0);
+	uint64_t value = ids_find_fast(&process->ids, code);
+
+	return likely(!(value >> 32)) ? (uint32_t)value : 0;
 }
 
 /* As definitions_function(), likewise. */
 static inline uint32_t definitions_function_fast(const struct python_method *method)
 {
-	struct function_entry *entry = definitions_place(method);
-
-	return likely(atomic_load_explicit(&entry->key, memory_order_acquire) == method) ? (uint32_t)entry->value : 0;
+	return (uint32_t)ids_find_fast(&process->ids, method);
 }
 
 /* The id of a C function, and FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor with that method. */

@@ -84,7 +84,7 @@ static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, 
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value =
-	    writer_has_room(writer) && is_code(code) ? definitions_code_flagged(code, CODE_EPOCH_GENERATOR) : 0;
+	    writer_has_room(writer) && is_code(code) ? definitions_code_closer(code, CODE_CLOSER_GENERATOR) : 0;
 
 	if (!value)
 		return record_code(kind, code);
@@ -201,19 +201,19 @@ static void record_exception(struct object *exception)
 
 /*
  * Whether the frame was unwound at RESUME, where a function begins or a generator goes on. The offset is that of the end
- * of the instruction from 3.15 on. The code's bytes follow co_extra, the index of its first RESUME is in the word before.
+ * of the instruction from 3.15 on. The index of the first RESUME is two words before the instructions.
  * What stands in a cache may look like a RESUME, now and then: no harm.
  */
 static bool is_at_resume(const struct object *code, struct object *offset)
 {
-	const char *extra = (const char *)code + python.code_extra;
+	const char *instructions = (const char *)code + python.code_instructions;
 	long at = python.PyLong_AsLong(offset) - (python.version >= 0x030f ? 2 : 0);
 	int first;
 
-	if (!python.code_extra || !is_code(code) || at < 0)
+	if (!python.code_instructions || !is_code(code) || at < 0)
 		return false;
-	first = *(const int *)(extra - 8);
-	return at == 2 * first || extra[8 + at] == extra[8 + 2 * first];
+	first = *(const int *)(instructions - 16);
+	return at == 2 * first || instructions[at] == instructions[2 * first];
 }
 
 /*

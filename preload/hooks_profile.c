@@ -175,24 +175,25 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	return 0;
 }
 
-/* What is not a plain function: a generator, unless it is new. */
+/* What the fast path does not find: a generator, unless it is new. */
 static __attribute__((noinline)) int profile_generator(struct object *self, struct object *frame, int what,
 						       struct object *argument)
 {
 	struct object *code = code_of(frame);
-	uint32_t value = definitions_code_flagged(code, CODE_EPOCH_GENERATOR);
+	uint32_t value = definitions_code_closer(code, CODE_CLOSER_GENERATOR);
 	struct writer *writer = thread_self.writer;
+	bool generator = value & CODE_IS_GENERATOR;
 	unsigned kind = WIRE_UNWIND;
 
 	if (!value) {
-		if (definitions_code_flagged(code, CODE_EPOCH_HIDDEN))
+		if (definitions_code_closer(code, CODE_CLOSER_HIDDEN))
 			return 0;
 		return profile_any(self, frame, what, argument);
 	}
 	if (what == TRACE_CALL)
-		kind = enter_kind(writer, frame, code);
+		kind = generator ? enter_kind(writer, frame, code) : WIRE_CALL;
 	else if (argument)
-		kind = leave_kind(frame, code);
+		kind = generator ? leave_kind(frame, code) : WIRE_RETURN;
 	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
 	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
 		return 0;

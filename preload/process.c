@@ -17,6 +17,7 @@
 
 #include "config.h"
 #include "handshake.h"
+#include "lock.h"
 #include "log.h"
 #include "rejoin.h"
 #include "spawn.h"
@@ -32,7 +33,6 @@
 #define FORMATS_WAIT_MS 600000 /* ... or this long, where it writes other formats, too */
 
 struct process *process;
-uint32_t code_epoch;
 
 /* What a forked child inherits and must neither use nor keep. Not in the memory that fork clears. */
 static uint8_t *mapped;
@@ -43,37 +43,20 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const s
 	return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
 }
 
-/* Returns within a few times so many milliseconds. */
-static bool lock_within(uint32_t milliseconds)
-{
-	const struct timespec step = {.tv_nsec = 1000000};
-
-	for (uint32_t i = 0; i <= milliseconds; i++) {
-		uint32_t free = 0;
-
-		if (atomic_compare_exchange_strong_explicit(&process->lock, &free, 1, memory_order_acquire,
-							    memory_order_relaxed))
-			return true;
-		futex(&process->lock, FUTEX_WAIT_PRIVATE, 1, &step);
-	}
-	return false;
-}
-
 /* Short sections only: a definition is copied, a ring is set up once. */
 void process_lock(void)
 {
-	while (!lock_within(UINT32_MAX - 1))
-		continue;
+	lock_take(&process->lock);
 }
 
 bool process_lock_at_end(void)
 {
-	return lock_within(LOCK_AT_END_MS);
+	return lock_take_within(&process->lock, LOCK_AT_END_MS);
 }
 
 void process_unlock(void)
 {
-	atomic_store_explicit(&process->lock, 0, memory_order_release);
+	lock_give(&process->lock);
 }
 
 int process_init(void)
@@ -159,8 +142,6 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 		goto failed;
 	mapped_bytes = size;
 	process->base = mapped;
-	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
-	process->functions = process->small_functions;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
 	*process->header = (struct ring_header){
@@ -262,7 +243,7 @@ left:
 	if (inherited)
 		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
 	if (r == 0) {
-		code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
+		ids_begin(&process->ids);
 		process->watch = watch_begin();
 		process->rejoin_after_us = process->watch.since_us + REJOIN_EVERY_US;
 	}
@@ -270,14 +251,12 @@ left:
 	return r;
 }
 
-void process_begin_epoch(void)
+void process_forget_ids(void)
 {
-	code_epoch = (code_epoch + 1) & (CODE_EPOCH_MAX - 1);
-	process->function_count = 0;
-	memset(process->small_functions, 0, sizeof(process->small_functions));
-	memset(process->large_functions, 0, sizeof(process->large_functions));
-	process->function_shift = 64 - FUNCTION_TABLE_SMALL_BITS;
-	process->functions = process->small_functions;
+	ids_clear(&process->ids);
+	lock_take(&process->names.lock);
+	memset(process->names.at, 0, sizeof(process->names.at));
+	lock_give(&process->names.lock);
 }
 
 int process_join(int start)

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "evprof/ring.h"
+#include "ids.h"
 #include "watch.h"
 #include "writer.h"
 
@@ -26,21 +27,22 @@ enum process_status {
 };
 
 /*
- * C functions and exception types by address. Most programs call some hundreds: they begin with a small table, which
- * touches few pages, and go over to the large one once when it is half full.
+ * The ids of exception types and marks, by a number that is made of their names (definitions.c). No table that grows: a
+ * program may make classes without end. One that has lost its place to another is given an id once more.
  */
-#define FUNCTION_TABLE_SMALL_BITS 10
-#define FUNCTION_TABLE_LARGE_BITS 16
+#define NAMES_BITS 12
 
-/* One C function or exception type. key is stored last (release), so that readers need no lock. */
-struct function_entry {
-	_Atomic(const void *) key;
-	uint64_t value;
+struct names {
+	_Atomic uint32_t lock;
+	struct {
+		uint64_t key;
+		uint32_t id;
+	} at[1u << NAMES_BITS];
 };
 
 struct process {
 	_Atomic uint32_t status;
-	_Atomic uint32_t lock;		    /* guards joining, definitions and the insertion into functions[] */
+	_Atomic uint32_t lock;		    /* guards joining and definitions */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
 	struct watch watch;		  /* over the collector (rejoin.c) */
@@ -50,22 +52,12 @@ struct process {
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
 	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
-	uint32_t function_count;				 /* in the table in use */
-	struct function_entry *_Atomic functions;		 /* the table in use */
-	_Atomic uint32_t function_shift;			 /* 64 - its bits */
-	struct function_entry small_functions[1u << FUNCTION_TABLE_SMALL_BITS];
-	struct function_entry large_functions[1u << FUNCTION_TABLE_LARGE_BITS];
+	struct ids ids;						 /* of code objects and C functions */
+	struct names names;
 	_Alignas(128) struct writer writers[RING_SLOTS];
 };
 
 extern struct process *process; /* NULL until process_init() */
-
-/*
- * Ids of code objects live in the code objects themselves, which a fork copies. The epoch says for which ring an id was
- * given; every join begins a new one, and ids of an older epoch are given anew when next met.
- */
-#define CODE_EPOCH_MAX (1u << 20) /* epochs come round; bits above are flags (definitions.h) */
-extern uint32_t code_epoch;
 
 /* Makes the memory. Returns 0 or -errno. Once, from the constructor's side, before any hook. */
 int process_init(void);
@@ -79,8 +71,8 @@ int process_join(int start);
 /* Room for an image that is not joined: joins if this is the child of a fork that shall be recorded. 1 if recording. */
 int process_recording(void);
 
-/* All ids are to be given anew. GIL and lock held. */
-void process_begin_epoch(void);
+/* All ids are to be given anew. Lock held, nobody has room. */
+void process_forget_ids(void);
 
 /* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
 void process_place_slot(struct ring_slot *slot);

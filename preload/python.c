@@ -24,7 +24,7 @@ struct python python;
 /* 0: the version has no such field, or hooks do not read it there. */
 struct layout {
 	int version;
-	size_t code_extra, code_bytes;
+	size_t code_bytes;
 	size_t frame_code, frame_last;
 	unsigned last_unit;
 	size_t frame_inner, inner_code, inner_previous, locals;
@@ -34,18 +34,18 @@ struct layout {
 
 /* clang-format off */
 static const struct layout layouts[] = {
-	/*       code         frame           inner frame                code  frame's thread state
-	 *       extra bytes  code last unit  at  code previous locals  flags back    profile tracing cframe */
-	{ 0x0306,     0,  40,    32, 120,  1,    0,   0,       0,     376,   32,   24,     48,     44,      0 },
-	{ 0x0307,   136,  40,    32, 104,  1,    0,   0,       0,     360,   32,   24,     56,     48,      0 },
-	{ 0x0308,   144,  48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
-	{ 0x0309,   144,  48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
-	{ 0x030a,   144,  48,    32,  96,  2,    0,   0,       0,     352,   36,   24,     56,      0,     48 },
-	{ 0x030b,   176,   0,     0,   0,  0,   24,  32,      56,      72,   48,   48,     64,      0,     56 },
-	{ 0x030c,   184,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     64,      0,      0 },
-	{ 0x030d,   192,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
-	{ 0x030e,   200,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
-	{ 0x030f,   200,   0,     0,   0,  0,    0,   0,       0,       0,   48,    8,    104,      0,      0 },
+	/*       code   frame           inner frame                code  frame's thread state
+	 *       bytes  code last unit  at  code previous locals  flags back    profile tracing cframe */
+	{ 0x0306,   40,    32, 120,  1,    0,   0,       0,     376,   32,   24,     48,     44,      0 },
+	{ 0x0307,   40,    32, 104,  1,    0,   0,       0,     360,   32,   24,     56,     48,      0 },
+	{ 0x0308,   48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
+	{ 0x0309,   48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
+	{ 0x030a,   48,    32,  96,  2,    0,   0,       0,     352,   36,   24,     56,      0,     48 },
+	{ 0x030b,    0,     0,   0,  0,   24,  32,      56,      72,   48,   48,     64,      0,     56 },
+	{ 0x030c,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     64,      0,      0 },
+	{ 0x030d,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
+	{ 0x030e,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
+	{ 0x030f,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,    104,      0,      0 },
 };
 /* clang-format on */
 
@@ -77,14 +77,8 @@ static const char *resolve(void *handle)
 	    find_either(handle, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
 	*(void **)&python.current_interpreter =
 	    find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");
-	*(void **)&python.request_code_extra =
-	    find_either(handle, "PyUnstable_Eval_RequestCodeExtraIndex", "_PyEval_RequestCodeExtraIndex");
-	*(void **)&python.get_code_extra = find_either(handle, "PyUnstable_Code_GetExtra", "_PyCode_GetExtra");
-	*(void **)&python.set_code_extra = find_either(handle, "PyUnstable_Code_SetExtra", "_PyCode_SetExtra");
 	if (!python.current_thread_state)
 		return "_PyThreadState_UncheckedGet";
-	if (!python.request_code_extra || !python.get_code_extra || !python.set_code_extra)
-		return "_PyEval_RequestCodeExtraIndex";
 	python.code_type = find_symbol(handle, "PyCode_Type");
 	python.c_function_type = find_symbol(handle, "PyCFunction_Type");
 	python.c_method_type = find_symbol(handle, "PyCMethod_Type");
@@ -107,7 +101,6 @@ static void choose_layout(void)
 		if (layouts[i].version == python.version)
 			layout = &layouts[i];
 	if (layout) {
-		python.code_extra = layout->code_extra;
 		python.code_bytes = layout->code_bytes;
 		python.frame_code = layout->frame_code;
 		python.frame_last = layout->frame_last;
@@ -284,37 +277,65 @@ bool python_knows_frames(void)
 	return state == KNOWN;
 }
 
-static bool extra_is_at(struct object *code, size_t offset, uint64_t magic)
-{
-	const char *extra;
-	uint64_t value;
+/* PyTypeObject: the same in all versions. */
+#define TYPE_BASIC_SIZE 32
+#define TYPE_DEALLOC 48
 
-	return peek((const char *)code + offset, &extra, sizeof(extra)) &&
-	       peek(extra + 8 * (1 + python.code_extra_index), &value, sizeof(value)) && value == magic;
+typedef void (*destructor)(struct object *object);
+
+static destructor dealloc_code;
+static void (*code_dies)(const struct object *code);
+static const struct object *awaited; /* its death is to be seen */
+
+static void dealloc_known_code(struct object *code)
+{
+	code_dies(code);
+	dealloc_code(code);
 }
 
-/* Where co_extra is: as the table says, or found, or left to the function. */
-static void verify_code_extra(struct object *code)
+static void dealloc_sample(struct object *code)
 {
-	const uint64_t magic = UINT64_C(0x5a5a0000a5a5);
+	if (code == awaited)
+		awaited = NULL;
+	dealloc_code(code);
+}
 
-	if (python.set_code_extra(code, python.code_extra_index, (void *)magic) < 0) {
-		python.PyErr_Clear();
-		python.code_extra = 0;
-		return;
-	}
-	if (!python.code_extra || !extra_is_at(code, python.code_extra, magic)) {
-		size_t found = 0;
+static void set_dealloc(destructor dealloc)
+{
+	__atomic_store_n((destructor *)((char *)python.code_type + TYPE_DEALLOC), dealloc, __ATOMIC_RELEASE);
+}
 
-		if (python.version >= 0x0307) /* 3.6 has one more pointer in between */
-			for (size_t offset = 64; offset < 320 && !found; offset += 8)
-				if (extra_is_at(code, offset, magic))
-					found = offset;
-		if (found != python.code_extra)
-			log_line(LOG_INFO, "co_extra of Python %s is at %zu", python_version(), found);
-		python.code_extra = found;
-	}
-	python.set_code_extra(code, python.code_extra_index, NULL);
+/*
+ * A code object's death is told by nobody to somebody who keeps nothing at it: what stands in co_extra has a free
+ * function, but is memory of the program's, and from 3.14 on code that has any is not shared with other interpreters; the
+ * watchers of code objects (3.12) are few, and each interpreter's own. The type is one for all interpreters.
+ */
+static bool watch_codes(struct object *sample, void (*dies)(const struct object *code))
+{
+	dealloc_code = (destructor)python_field(python.code_type, TYPE_DEALLOC);
+	code_dies = dies;
+	awaited = sample;
+	set_dealloc(dealloc_sample);
+	python.Py_DecRef(sample);
+	set_dealloc(awaited ? dealloc_code : dealloc_known_code);
+	return !awaited;
+}
+
+/* The instructions of a code object are its end, so the size of the type says where they begin. */
+static size_t find_instructions(struct object *code)
+{
+	struct object *bytes = python.PyObject_GetAttrString(code, "_co_code_adaptive");
+	size_t offset = (size_t)python_field(python.code_type, TYPE_BASIC_SIZE);
+	char *expected, found[64];
+	ssize_t size;
+
+	if (!bytes || python.PyBytes_AsStringAndSize(bytes, &expected, &size) < 0 || size > (ssize_t)sizeof(found) ||
+	    !peek((const char *)code + offset, found, (size_t)size) || memcmp(found, expected, (size_t)size) != 0)
+		offset = 0;
+	if (bytes)
+		python.Py_DecRef(bytes);
+	python.PyErr_Clear();
+	return offset;
 }
 
 /* sys.exc_info is a C function in every version. */
@@ -331,25 +352,25 @@ static bool c_functions_are_as_expected(void)
 	       !memcmp(name, "exc_info", 9);
 }
 
-int python_verify(void)
+static bool codes_are_as_expected(void (*dies)(const struct object *code))
 {
-	struct object *code;
+	struct object *sample = python.PyCode_NewEmpty("evprof", "evprof", 1);
 
-	python.code_extra_index = python.request_code_extra(NULL);
-	if (python.code_extra_index < 0) {
-		log_line(LOG_ERROR, "other tools took all of Python's code-extra slots; calls are not recorded");
-		return -EBUSY;
-	}
-	code = python.PyCode_NewEmpty("evprof", "evprof", 1);
-	if (!code)
-		return -ENOMEM;
-	if (python_type(code) != python.code_type) {
+	python.PyErr_Clear();
+	if (!sample || python_type(sample) != python.code_type)
+		return false;
+	if (python.monitoring)
+		python.code_instructions = find_instructions(sample);
+	return watch_codes(sample, dies);
+}
+
+int python_verify(void (*dies)(const struct object *code))
+{
+	if (!codes_are_as_expected(dies)) {
 		log_line(LOG_ERROR, "Python %s lays out its objects in a way unknown to evprof; nothing is recorded",
 			 python_version());
 		return -ENOTSUP;
 	}
-	verify_code_extra(code);
-	python.Py_DecRef(code);
 	if (!c_functions_are_as_expected()) {
 		log_line(LOG_ERROR, "Python %s lays out C functions in a way unknown to evprof; nothing is recorded",
 			 python_version());
@@ -381,21 +402,6 @@ static bool is_safe(void)
 	return false;
 }
 
-/* Slots are counted in each interpreter. The one that code objects have ids in must be nobody else's. */
-static bool has_slot(void)
-{
-	ssize_t slot;
-
-	do
-		slot = python.request_code_extra(NULL);
-	while (slot >= 0 && slot < python.code_extra_index);
-	if (slot == python.code_extra_index)
-		return true;
-	log_line(LOG_WARNING, "another tool has evprof's slot at the code objects of a sub-interpreter; its calls are "
-			      "not recorded");
-	return false;
-}
-
 bool python_enter_interpreter(void)
 {
 	/* By id, which is never used again: 1 + id, and whether it is ready in the lowest bit. */
@@ -404,7 +410,6 @@ bool python_enter_interpreter(void)
 	uint64_t id, known;
 	bool ready;
 
-	/* python_verify() has asked for the slot of the main one. */
 	if (!interpreter || !python.PyInterpreterState_Main || interpreter == python.PyInterpreterState_Main())
 		return true;
 	if (!python.PyInterpreterState_GetID)
@@ -413,8 +418,7 @@ bool python_enter_interpreter(void)
 	known = atomic_load(&interpreters[id % INTERPRETERS]);
 	if (known >> 1 == id + 1)
 		return known & 1;
-	ready = is_safe() && has_slot();
-	python.parallel |= ready && python.version > 0x030c;
+	ready = is_safe();
 	atomic_store(&interpreters[id % INTERPRETERS], (id + 1) << 1 | ready);
 	return ready;
 }

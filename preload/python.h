@@ -128,7 +128,6 @@ struct python {
 	int version; /* 0x030b for 3.11 */
 	bool free_threaded;
 	bool monitoring; /* sys.monitoring is the hook (3.12+) */
-	bool parallel;	 /* hooks may run in several threads at once: there are interpreters with GILs of their own */
 
 #define PYTHON_DECLARE(result, name, arguments) result(*name) arguments;
 	PYTHON_SYMBOLS(PYTHON_DECLARE)
@@ -137,9 +136,6 @@ struct python {
 	/* Under other names in some versions. */
 	struct thread_state *(*current_thread_state)(void);
 	void *(*current_interpreter)(void);
-	ssize_t (*request_code_extra)(void (*free)(void *));
-	int (*get_code_extra)(struct object *code, ssize_t index, void **extra);
-	int (*set_code_extra)(struct object *code, ssize_t index, void *extra);
 	/* Objects. */
 	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
 	struct object *none;
@@ -147,9 +143,8 @@ struct python {
 	struct object *generator_type, *coroutine_type; /* ? */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
-	ssize_t code_extra_index;
 	size_t type_name;	  /* PyTypeObject.tp_name */
-	size_t code_extra;	  /* PyCodeObject.co_extra; 0: by function */
+	size_t code_instructions; /* PyCodeObject.co_code_adaptive (from 3.12 on) */
 	size_t code_bytes;	  /* PyCodeObject.co_code (until 3.10) */
 	size_t code_flags;	  /* PyCodeObject.co_flags */
 	size_t frame_code;	  /* PyFrameObject.f_code (until 3.10) */
@@ -180,12 +175,15 @@ bool python_is_here(void *handle);
 /* Resolves the Python that is here, once. True if evprof knows how to record it. */
 bool python_find(void *handle);
 
-/* Asks for the code-extra slot and checks that the layouts are as the table says. GIL held. 0 or -errno, with a line. */
-int python_verify(void);
+/*
+ * Checks that the layouts are as the table says, and has each code object tell when it dies, in whatever interpreter: its
+ * address is good until then. GIL held; dies is called with that of its interpreter. 0 or -errno, with a line.
+ */
+int python_verify(void (*dies)(const struct object *code));
 
 /*
- * The current interpreter is met; each is to be, before anything of it is recorded. Asks for the same code-extra slot as
- * everywhere the first time. False: it is left alone, with a line. GIL held.
+ * The current interpreter is met; each is to be, before anything of it is recorded. False: it is left alone, with a line.
+ * GIL held.
  */
 bool python_enter_interpreter(void);
 

@@ -300,7 +300,7 @@ static bool move_to(int connection, unsigned kind, void *scratch)
 	memfd = rejoin_exchange_memory(all);
 	if (memfd >= 0) {
 		if (!all)
-			process_begin_epoch();
+			process_forget_ids();
 		ask_for_stacks();
 		atomic_store(&process->stalled_heartbeat, 0);
 		process->watch = watch_begin();

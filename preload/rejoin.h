@@ -17,7 +17,7 @@ enum rejoin_when {
 /*
  * Called by writers on their slow path, with or without the GIL, and when the image ends. Cheap, and at most once
  * a second more than a look at the time. kind: of the event that is about to be written; a kind that is made with the
- * GIL held may begin a new epoch of ids. True: there is another collector, which reads the rings from here on. errno may
+ * GIL held may have all ids given anew. True: there is another collector, which reads the rings from here on. errno may
  * change.
  */
 bool rejoin_if_lost(unsigned kind, enum rejoin_when when);

@@ -148,7 +148,7 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 /*
  * The fast path of the hooks. They ask for room, find the id by loads alone and put the word; whenever something is out
  * of the ordinary they leave everything to a function that goes the long way. A writer has room here only where the
- * counter is the clock and co_extra was found (writer_fast), so neither is looked at again.
+ * counter is the clock (writer_fast), so that is not looked at again.
  */
 extern int writer_fast;
 

@@ -46,7 +46,7 @@ static int punch_shared(int fd, int mode, off_t offset, off_t bytes)
 
 #include "collector/drain.c"
 
-#define MARKS_MAX 65536u
+#define MARKS_MAX (1u << 22)
 
 struct life {
 	uint64_t number; /* of the last event; 0: none yet */

@@ -1,0 +1,171 @@
+/*
+ * ids.c - the table of ids: open addressing with a bound on the probes, so that a key can be removed without a trace.
+ *
+ * The first table is a part of struct ids; larger ones are mapped when they are needed. Both are cleared by a fork, as all
+ * that belongs to one process image (process.h). The child finds the mappings of its parent and uses them for its own.
+ */
+#include "ids.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "lock.h"
+
+/* By the number of the step; not in the memory that a fork clears. One for the process: there is one struct ids. */
+static struct id_entry *_Atomic mapped[(IDS_BITS_LAST - IDS_BITS_FIRST) / IDS_BITS_STEP + 1];
+
+static uintptr_t table_word(const struct id_entry *entries, unsigned bits)
+{
+	return (uintptr_t)entries | (64 - bits);
+}
+
+static unsigned table_bits(uintptr_t table)
+{
+	return 64 - (table & 63);
+}
+
+static struct id_entry *table_entries(uintptr_t table)
+{
+	return (struct id_entry *)(table & ~(uintptr_t)63);
+}
+
+void ids_begin(struct ids *ids)
+{
+	atomic_store_explicit(&ids->table, table_word(ids->first, IDS_BITS_FIRST), memory_order_release);
+}
+
+/* Where the key stands, or else the first free place, or NULL. */
+static struct id_entry *find_place(uintptr_t table, const void *key)
+{
+	struct id_entry *entry = ids_place(table, key), *free = NULL;
+
+	for (int i = 0; i < IDS_PROBES; i++, entry++) {
+		const void *found = atomic_load_explicit(&entry->key, memory_order_acquire);
+
+		if (found == key)
+			return entry;
+		if (!found && !free)
+			free = entry;
+	}
+	return free;
+}
+
+static bool holds(const struct id_entry *entry, const void *key)
+{
+	return entry && atomic_load_explicit(&entry->key, memory_order_acquire) == key;
+}
+
+uint64_t ids_find(const struct ids *ids, const void *key)
+{
+	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_acquire);
+	const struct id_entry *entry = table ? find_place(table, key) : NULL;
+
+	return holds(entry, key) ? atomic_load_explicit(&entry->value, memory_order_relaxed) : 0;
+}
+
+static void fill(struct id_entry *entry, const void *key, uint64_t value)
+{
+	atomic_store_explicit(&entry->value, value, memory_order_relaxed);
+	/* Release: whoever meets the key sees the value. */
+	atomic_store_explicit(&entry->key, key, memory_order_release);
+}
+
+/* An empty table of so many bits, or NULL. The lock is held. Keeps errno. */
+static struct id_entry *map_table(unsigned bits)
+{
+	struct id_entry *_Atomic *known = &mapped[(bits - IDS_BITS_FIRST) / IDS_BITS_STEP];
+	size_t size = IDS_ENTRIES(bits) * sizeof(struct id_entry);
+	int saved_errno = errno;
+	void *memory = atomic_load(known);
+
+	if (memory)
+		return memory;
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory != MAP_FAILED && madvise(memory, size, MADV_WIPEONFORK) < 0) {
+		munmap(memory, size);
+		memory = MAP_FAILED;
+	}
+	errno = saved_errno;
+	if (memory == MAP_FAILED)
+		return NULL;
+	atomic_store(known, memory);
+	return memory;
+}
+
+/* The lock is held. False: there is no larger table. */
+static bool grow(struct ids *ids)
+{
+	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed), larger;
+	unsigned bits = table_bits(table) + IDS_BITS_STEP;
+	const struct id_entry *entries = table_entries(table);
+	struct id_entry *memory = bits <= IDS_BITS_LAST ? map_table(bits) : NULL;
+
+	if (!memory)
+		return false;
+	larger = table_word(memory, bits);
+	for (size_t i = 0; i < IDS_ENTRIES(table_bits(table)); i++) {
+		const void *key = atomic_load_explicit(&entries[i].key, memory_order_relaxed);
+		struct id_entry *place = key ? find_place(larger, key) : NULL;
+
+		if (place)
+			fill(place, key, atomic_load_explicit(&entries[i].value, memory_order_relaxed));
+		else if (key)
+			ids->count--; /* it is given an id once more */
+	}
+	/* Release: whoever sees the table sees its keys. */
+	atomic_store_explicit(&ids->table, larger, memory_order_release);
+	return true;
+}
+
+/* The lock is held. */
+static bool insert(struct ids *ids, const void *key, uint64_t value)
+{
+	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed);
+	struct id_entry *place = table ? find_place(table, key) : NULL;
+
+	if (!place)
+		return false;
+	if (holds(place, key))
+		ids->count--;
+	fill(place, key, value);
+	if (++ids->count > (uint32_t)1 << (table_bits(table) - 1))
+		grow(ids);
+	return true;
+}
+
+bool ids_insert(struct ids *ids, const void *key, uint64_t value)
+{
+	bool done;
+
+	lock_take(&ids->lock);
+	done = insert(ids, key, value) || (atomic_load(&ids->table) && grow(ids) && insert(ids, key, value));
+	lock_give(&ids->lock);
+	return done;
+}
+
+void ids_remove(struct ids *ids, const void *key)
+{
+	struct id_entry *entry;
+
+	if (!ids_find(ids, key)) /* most code objects that die have never run */
+		return;
+	lock_take(&ids->lock);
+	entry = find_place(atomic_load_explicit(&ids->table, memory_order_relaxed), key);
+	if (holds(entry, key)) {
+		atomic_store_explicit(&entry->key, NULL, memory_order_release);
+		ids->count--;
+	}
+	lock_give(&ids->lock);
+}
+
+void ids_clear(struct ids *ids)
+{
+	uintptr_t table;
+
+	lock_take(&ids->lock);
+	table = atomic_load_explicit(&ids->table, memory_order_relaxed);
+	for (size_t i = 0; table && i < IDS_ENTRIES(table_bits(table)); i++)
+		atomic_store_explicit(&table_entries(table)[i].key, NULL, memory_order_release);
+	ids->count = 0;
+	lock_give(&ids->lock);
+}

@@ -1,0 +1,83 @@
+/*
+ * ids.h - which id a code object or a C function has, by its address.
+ *
+ * Hooks look here at each event, with loads alone. Whoever gives an id, or sees a code object die, takes the lock.
+ * Interpreters with a GIL each may do all of this at the same time.
+ *
+ *   invariant: a key stands in one place of the table in use, among the IDS_PROBES places from that of its hash on.
+ *   invariant: a place changes its key only by way of NULL; its value is there before the key is.
+ *
+ * So a reader that meets its key has its value, as long as the key is not removed meanwhile: only ids of what is alive
+ * may be asked for (the caller has a reference), and only what dies may be removed. A key of an address that is used again
+ * is therefore never met with the value of what was there before.
+ *
+ * The table grows, never shrinks. Readers may still be in the one before, so that stays where it is; a key that stands
+ * there only is found once the reader looks again.
+ */
+#ifndef PRELOAD_IDS_H
+#define PRELOAD_IDS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IDS_BITS_FIRST 10 /* programs that call a few hundred functions touch few pages */
+#define IDS_BITS_STEP 2
+#define IDS_BITS_LAST 24
+#define IDS_PROBES 32
+
+struct id_entry {
+	_Atomic(const void *) key;
+	_Atomic uint64_t value; /* not 0 */
+};
+
+#define IDS_ENTRIES(bits) (((size_t)1 << (bits)) + IDS_PROBES) /* the last hash has its places, too */
+
+/* All zeros: no table, nothing is found and nothing kept. */
+struct ids {
+	_Atomic uintptr_t table; /* the address of the table in use, and in its low six bits 64 - its bits */
+	_Atomic uint32_t lock;
+	uint32_t count; /* of the keys */
+	_Alignas(64) struct id_entry first[IDS_ENTRIES(IDS_BITS_FIRST)];
+};
+
+/* Makes the empty ids ready. */
+void ids_begin(struct ids *ids);
+
+/*
+ * The place of a key in a table: the golden ratio spreads addresses, which are multiples of 16 mostly. Shifting takes the
+ * low six bits of the count only, so taking them costs nothing.
+ */
+static inline struct id_entry *ids_place(uintptr_t table, const void *key)
+{
+	uint64_t hash = (uintptr_t)key * (UINT64_C(0x9e3779b97f4a7c15) / 16) >> (table & 63);
+
+	return (struct id_entry *)(table & ~(uintptr_t)63) + hash;
+}
+
+/* The value of a key, or 0. May miss one that is there: ids_find() does not. Only after ids_begin(). */
+static inline uint64_t ids_find_fast(const struct ids *ids, const void *key)
+{
+	/* Acquire, here and below: pairs with the release of whoever published the table or the key. */
+	struct id_entry *entry = ids_place(atomic_load_explicit(&ids->table, memory_order_acquire), key);
+
+	if (__builtin_expect(atomic_load_explicit(&entry->key, memory_order_acquire) != key, 0) &&
+	    atomic_load_explicit(&(++entry)->key, memory_order_acquire) != key)
+		return 0;
+	return atomic_load_explicit(&entry->value, memory_order_relaxed);
+}
+
+/* The value of a key, or 0. */
+uint64_t ids_find(const struct ids *ids, const void *key);
+
+/* Gives a key a value, or another one. False: there is no place for it and no memory for more; it is not found then. */
+bool ids_insert(struct ids *ids, const void *key, uint64_t value);
+
+/* The key is no more. */
+void ids_remove(struct ids *ids, const void *key);
+
+/* All keys are gone. Who reads meanwhile may find one or not. */
+void ids_clear(struct ids *ids);
+
+#endif
