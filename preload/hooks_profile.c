@@ -15,6 +15,8 @@ enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5
 
 /* opcode.h; these three are the same in all versions that come here. */
 enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALUE = 86 };
+/* 3.11: where a function begins and a generator goes on; and as it stands in code that ran often. */
+enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
 
 #define BYTES_DATA 32 /* PyBytesObject.ob_sval */
 
@@ -77,13 +79,42 @@ static inline struct object *code_of(struct object *frame)
 	return python_field(frame, python.frame_code);
 }
 
+/*
+ * 3.11: the frame is unwound where it begins or goes on. What raised there may have come before the profile function (a
+ * signal handler, an exception sent to the thread, a trace function), and the beginning was not told, or it was the
+ * program's profile function, and it was not told either, or another tool's, and it was.
+ */
+static inline bool is_at_resume(struct object *frame)
+{
+	const uint8_t *last;
+
+	if (!python.frame_inner)
+		return false;
+	last = python_field(python_field(frame, python.frame_inner), python.inner_previous);
+	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
+}
+
+/* The stack is written again, as it is, before the next call or return. */
+static void expect_other_stack(void)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (!writer->slot)
+		return;
+	writer->resync = 1;
+	writer_set_room(writer, 0, 0);
+}
+
 static void record_code(int what, struct object *frame, struct object *argument)
 {
 	unsigned kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
-	struct writer *writer = writer_reserve(kind);
 	struct object *code = code_of(frame);
+	struct writer *writer;
 	uint32_t value;
 
+	if (kind == WIRE_UNWIND && is_at_resume(frame))
+		expect_other_stack();
+	writer = writer_reserve(kind);
 	if (!writer)
 		return;
 	value = definitions_code(code);
@@ -193,6 +224,8 @@ static __attribute__((noinline)) int profile_generator(struct object *self, stru
 		kind = enter_kind(writer, frame, code);
 	else if (argument)
 		kind = leave_kind(frame, code);
+	else if (is_at_resume(frame))
+		return profile_any(self, frame, what, argument);
 	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
 	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
 		return 0;
@@ -202,13 +235,24 @@ static __attribute__((noinline)) int profile_generator(struct object *self, stru
 	return 0;
 }
 
+/* 3.11: a plain function ends by an exception. The look at its frame is out of the way of calls and returns. */
+static __attribute__((noinline)) int profile_unwound(struct object *self, struct object *frame, int what,
+						     struct object *argument)
+{
+	uint32_t value = definitions_code_fast(code_of(frame));
+
+	if (unlikely(is_at_resume(frame) || !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, value))))
+		return profile_any(self, frame, what, argument);
+	return 0;
+}
+
 /*
  * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be saved
  * on the stack for it.
  */
 static inline __attribute__((always_inline)) int profile_fast(struct object *self, struct object *frame,
 							      const struct object *code, int what,
-							      struct object *argument)
+							      struct object *argument, bool inner)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
@@ -221,6 +265,8 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *sel
 		if (unlikely(!value))
 			return profile_generator(self, frame, what, argument);
 		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
+		if (inner && unlikely(kind == WIRE_UNWIND))
+			return profile_unwound(self, frame, what, argument);
 	} else {
 		value = definitions_function_fast(python_field(argument, python.c_function_method));
 		if (unlikely(!value || value & (FUNCTION_THROWS | DEFINITION_HIDDEN)))
@@ -235,14 +281,14 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *sel
 /* Until 3.10 the frame object holds the code. */
 static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	return profile_fast(self, frame, python_field(frame, python.frame_code), what, argument);
+	return profile_fast(self, frame, python_field(frame, python.frame_code), what, argument, false);
 }
 
 /* 3.11: the interpreter's own frame does. */
 static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	return profile_fast(self, frame, python_field(python_field(frame, python.frame_inner), python.inner_code), what,
-			    argument);
+			    argument, true);
 }
 
 /* The fast ones do not ask what is wanted. */
@@ -254,11 +300,21 @@ static python_profile choose_profile(void)
 	return python.frame_inner ? profile_inner_frame : profile_frame;
 }
 
-/* Ours first, then the one that the program set: it gets what it would get without us, its own object included. */
+/*
+ * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it raises
+ * at a beginning the function is not called, and no end is told.
+ */
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	profile_any(NULL, frame, what, argument);
-	return thread_self.chained(self, frame, what, argument);
+	bool begins = what == TRACE_CALL || what == TRACE_C_CALL;
+	int result;
+
+	if (!begins)
+		profile_any(NULL, frame, what, argument);
+	result = thread_self.chained(self, frame, what, argument);
+	if (begins && !result)
+		profile_any(NULL, frame, what, argument);
+	return result;
 }
 
 /*
