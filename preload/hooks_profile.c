@@ -22,6 +22,9 @@ enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
 
 static unsigned wanted; /* bits 1 << TRACE_* */
 
+/* C calls that the program's profile function of this thread was told and that have not ended. */
+static __thread uint32_t told_open __attribute__((tls_model("initial-exec")));
+
 /* The methods that throw into a generator or coroutine. Until 3.10, see enter_kind(). */
 static const struct python_method *throwers[4];
 
@@ -94,17 +97,6 @@ static inline bool is_at_resume(struct object *frame)
 	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
 }
 
-/* The stack is written again, as it is, before the next call or return. */
-static void expect_other_stack(void)
-{
-	struct writer *writer = thread_self.writer;
-
-	if (!writer->slot)
-		return;
-	writer->resync = 1;
-	writer_set_room(writer, 0, 0);
-}
-
 static void record_code(int what, struct object *frame, struct object *argument)
 {
 	unsigned kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
@@ -113,7 +105,7 @@ static void record_code(int what, struct object *frame, struct object *argument)
 	uint32_t value;
 
 	if (kind == WIRE_UNWIND && is_at_resume(frame))
-		expect_other_stack();
+		writer_expect_stack();
 	writer = writer_reserve(kind);
 	if (!writer)
 		return;
@@ -300,6 +292,43 @@ static python_profile choose_profile(void)
 	return python.frame_inner ? profile_inner_frame : profile_frame;
 }
 
+static python_profile *profile_field(struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.state_profile);
+}
+
+/*
+ * Because evprof listens, the interpreter tells that a C function returns even where nobody else listened when it was
+ * called: sys.setprofile itself, first of all. The program is not to hear of these.
+ */
+static bool is_to_be_told(int what)
+{
+	told_open += what == TRACE_C_CALL;
+	if (what != TRACE_C_RETURN && what != TRACE_C_EXCEPTION)
+		return true;
+	return told_open && told_open--;
+}
+
+static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
+
+/* It may raise, and Python takes it away then; or exchange itself, or set whatever else it likes. */
+static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	bool telling = thread_self.telling;
+	int result;
+
+	if (!is_to_be_told(what))
+		return 0;
+	thread_self.telling = true;
+	result = thread_self.chained(self, frame, what, argument);
+	thread_self.telling = telling;
+	if (result && what == TRACE_C_CALL && told_open)
+		told_open--;
+	if (*profile_field(python.current_thread_state()) != profile_chained)
+		hooks_profile_put_back(false);
+	return result;
+}
+
 /*
  * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it raises
  * at a beginning the function is not called, and no end is told.
@@ -311,7 +340,7 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
 
 	if (!begins)
 		profile_any(NULL, frame, what, argument);
-	result = thread_self.chained(self, frame, what, argument);
+	result = tell_program(self, frame, what, argument);
 	if (begins && !result)
 		profile_any(NULL, frame, what, argument);
 	return result;
@@ -324,7 +353,7 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
  */
 static bool chain(struct thread_state *state)
 {
-	python_profile *current = (python_profile *)((char *)state + python.state_profile);
+	python_profile *current = profile_field(state);
 
 	if (!python.state_profile || !*current)
 		return false;
@@ -349,7 +378,24 @@ void hooks_profile_set(void)
 		return;
 	if (thread_self.writer->slot)
 		thread_self.writer->resync = 1;
+	told_open = 0;
 	python.PyEval_SetProfile(choose_profile(), NULL);
+}
+
+void hooks_profile_put_back(bool missed)
+{
+	struct thread_state *state = python.current_thread_state();
+	uint32_t resync = thread_self.writer->resync;
+
+	if (python.monitoring || thread_self.hooked_state != state)
+		return;
+	if (*profile_field(state))
+		hooks_profile_set();
+	else
+		hooks_profile_set_new(state);
+	thread_self.writer->resync = resync;
+	if (missed)
+		writer_expect_stack();
 }
 
 bool hooks_profile_set_new(struct thread_state *state)
@@ -358,7 +404,8 @@ bool hooks_profile_set_new(struct thread_state *state)
 
 	if (!wanted || !python.state_profile)
 		return false;
-	*(python_profile *)(fields + python.state_profile) = choose_profile();
+	told_open = 0;
+	*profile_field(state) = choose_profile();
 	if (!python.state_cframe)
 		*(int *)(fields + python.state_tracing) = 1;
 	else if (python.version == 0x030a)

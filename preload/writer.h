@@ -36,7 +36,7 @@ struct writer {
 	struct ring_slot *slot;
 	uint64_t gap;	       /* events lost since the last one written */
 	uint32_t resync;       /* the call stack must be written again before the next call or return */
-	uint32_t throwing;     /* the program is inside generator.throw() or close(), see hooks_profile.c */
+	uint32_t throwing;     /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
 	const void *unwinding; /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t stack_due;    /* the head from which on the stack is to be written again, see WIRE_OPEN */
 	uint64_t reserved[5];
@@ -52,6 +52,7 @@ struct thread_self {
 	uint32_t
 	    unsettled;	/* until 3.11: so many more events are looked at for a profile function that replaced ours */
 	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
+	bool telling;	/* until 3.11: the program's own profile function runs */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
@@ -61,6 +62,9 @@ extern struct writer writer_absent; /* the writer of a thread that has none yet:
 
 /* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted) or not wanted. */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
+
+/* The call stack of the calling thread is not as the events say: it is written before the next call or return. GIL held. */
+void writer_expect_stack(void) __attribute__((cold, noinline));
 
 /* Ends the calling thread's ring. */
 void writer_end_thread(void);
