@@ -148,14 +148,26 @@ void bootstrap_new_state(pthread_key_t key, const void *value)
 /*
  * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
  * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
+ * Later: Python takes away the program's, which raised (neighbours.c knows the other cases). What it refused we are not told.
  */
 static void profile_changes(void)
 {
-	if (python.monitoring || thread_self.entered || !calls_possible)
+	if (thread_self.entered || thread_self.telling || !calls_possible)
 		return;
+	if (python.monitoring) {
+		writer_expect_stack();
+		return;
+	}
 	thread_self.unsettled = UNSETTLED_EVENTS;
 	thread_self.writer->limit = 0;
 	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
+}
+
+/* From 3.11 on: Python takes away a trace function that raised. What it refused at an end no profile function is told. */
+static void trace_changes(void)
+{
+	if (!thread_self.entered && calls_possible && python.version >= 0x030b)
+		writer_expect_stack();
 }
 
 static int audit(const char *event, struct object *arguments, void *data);
@@ -179,6 +191,8 @@ static int audit(const char *event, struct object *arguments, void *data)
 		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
 		profile_changes();
+	if (event[0] == 's' && !strcmp(event, "sys.settrace"))
+		trace_changes();
 	if (event[0] == 'i' && verified && !strcmp(event, "import")) {
 		if (python.PyTuple_GetItem)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));

@@ -15,6 +15,12 @@
 void hooks_profile_set(void);
 
 /*
+ * The program has exchanged the profile function of the current thread state: ours stands where it stood, or before the
+ * program's. missed: calls or returns have gone by since. Until 3.11. GIL held.
+ */
+void hooks_profile_put_back(bool missed);
+
+/*
  * Sets the profile function of a thread state that was just made for the calling thread and does not run yet. Without
  * the GIL. False: this version's layout is not known, or nothing is wanted.
  */
@@ -41,6 +47,9 @@ void hooks_monitoring_take(void);
 
 /* Whether the tool with this id hears C calls; false where the id is none. GIL held, no exception set. */
 bool hooks_monitoring_hears_calls(struct object *tool);
+
+/* Whether a tool of the program's does. GIL held, no exception set. */
+bool hooks_monitoring_others_hear_calls(void);
 
 /*
  * A tool has just asked for the events of C calls: it is not told that the function by which it asked returns, because it

@@ -222,14 +222,29 @@ static bool is_at_resume(const struct object *code, struct object *offset)
  */
 static void record_unwind(struct object *const *arguments)
 {
-	struct writer *writer = thread_self.writer;
-
-	if (unlikely(is_at_resume(arguments[0], arguments[1])) && writer->slot) {
-		writer->resync = 1;
-		writer_set_room(writer, 0, 0);
-	}
+	if (unlikely(is_at_resume(arguments[0], arguments[1])))
+		writer_expect_stack();
 	record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
+}
+
+/* The exception that is thrown in is raised next. A generator may stand at RESUME then. */
+static void record_throw(struct object *code)
+{
+	record_code_fast(WIRE_THROW, code);
+	thread_self.writer->throwing = 1;
+}
+
+/* As for record_unwind(): a generator may catch what raised at RESUME, and has a handler of its own around all of it. */
+static void record_raise(struct object *const *arguments)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (!writer->throwing && is_at_resume(arguments[0], arguments[1]))
+		writer_expect_stack();
+	writer->throwing = 0;
+	if (config.events & EVENT_EXCEPTION)
+		record_exception(arguments[2]);
 }
 
 /* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
@@ -260,27 +275,27 @@ static void record_line(struct object *const *arguments)
 
 LOCAL_CALLBACK(on_start, WIRE_CALL)
 LOCAL_CALLBACK(on_resume, WIRE_RESUME)
-CALLBACK(on_throw, record_code_fast(WIRE_THROW, arguments[0]))
+CALLBACK(on_throw, record_throw(arguments[0]))
 LOCAL_CALLBACK(on_return, WIRE_RETURN)
 LOCAL_CALLBACK(on_yield, WIRE_YIELD)
 CALLBACK(on_unwind, record_unwind(arguments))
 CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
 CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
 CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
-CALLBACK(on_raise, record_exception(arguments[2]))
+CALLBACK(on_raise, record_raise(arguments))
 CALLBACK(on_line, record_line(arguments))
 
 static const struct {
 	const char *event;
 	vectorcall call;
-	enum config_event wanted;
-	bool set; /* false: comes along with CALL */
+	unsigned wanted; /* for any of these: enum config_event */
+	bool set;	 /* false: comes along with CALL */
 } callbacks[] = {
     {"PY_START", on_start, EVENT_CALL, true},	  {"PY_RESUME", on_resume, EVENT_CALL, true},
     {"PY_THROW", on_throw, EVENT_CALL, true},	  {"PY_RETURN", on_return, EVENT_CALL, true},
     {"PY_YIELD", on_yield, EVENT_CALL, true},	  {"PY_UNWIND", on_unwind, EVENT_CALL, true},
     {"CALL", on_call, EVENT_C_CALL, true},	  {"C_RETURN", on_c_return, EVENT_C_CALL, false},
-    {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_EXCEPTION, true},
+    {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_CALL | EVENT_EXCEPTION, true},
     {"LINE", on_line, EVENT_LINE, true},
 };
 
@@ -527,19 +542,17 @@ void hooks_monitoring_hear(bool on)
 	python.PyErr_Clear();
 }
 
-bool hooks_monitoring_hears_calls(struct object *tool)
+static bool hears_calls(struct object *monitoring, int tool)
 {
-	struct object *monitoring = monitoring_of_interpreter(), *events, *set = NULL;
+	struct object *events, *set = NULL;
 	long calls = 0, heard = 0;
 
-	if (!monitoring || python_type(tool) != python.int_type)
-		return false;
 	thread_self.nesting++;
 	events = python.PyObject_GetAttrString(monitoring, "events");
 	if (events) {
 		calls = event_bit(events, "CALL");
 		python.Py_DecRef(events);
-		set = python.PyObject_CallMethod(monitoring, "get_events", "O", tool);
+		set = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
 	}
 	if (set) {
 		heard = python.PyLong_AsLong(set);
@@ -548,6 +561,34 @@ bool hooks_monitoring_hears_calls(struct object *tool)
 	python.PyErr_Clear();
 	thread_self.nesting--;
 	return heard & calls;
+}
+
+bool hooks_monitoring_hears_calls(struct object *tool)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+	long id;
+
+	if (!monitoring || python_type(tool) != python.int_type)
+		return false;
+	id = python.PyLong_AsLong(tool);
+	python.PyErr_Clear();
+	return hears_calls(monitoring, (int)id);
+}
+
+bool hooks_monitoring_others_hear_calls(void)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+	int ours;
+
+	if (!monitoring)
+		return false;
+	thread_self.nesting++;
+	ours = held_tool(monitoring);
+	thread_self.nesting--;
+	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++)
+		if (tool_ids[i] != ours && hears_calls(monitoring, tool_ids[i]))
+			return true;
+	return false;
 }
 
 /* In place of a tool's callback for C_RETURN, until the next one comes. */

@@ -15,10 +15,15 @@ enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5
 
 /* opcode.h; these three are the same in all versions that come here. */
 enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALUE = 86 };
+/* 3.11: where a function begins and a generator goes on; and as it stands in code that ran often. */
+enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
 
 #define BYTES_DATA 32 /* PyBytesObject.ob_sval */
 
 static unsigned wanted; /* bits 1 << TRACE_* */
+
+/* C calls that the program's profile function of this thread was told and that have not ended. */
+static __thread uint32_t told_open __attribute__((tls_model("initial-exec")));
 
 /* The methods that throw into a generator or coroutine. Until 3.10, see enter_kind(). */
 static const struct python_method *throwers[4];
@@ -77,13 +82,31 @@ static inline struct object *code_of(struct object *frame)
 	return python_field(frame, python.frame_code);
 }
 
+/*
+ * 3.11: the frame is unwound where it begins or goes on. What raised there may have come before the profile function (a
+ * signal handler, an exception sent to the thread, a trace function), and the beginning was not told, or it was the
+ * program's profile function, and it was not told either, or another tool's, and it was.
+ */
+static inline bool is_at_resume(struct object *frame)
+{
+	const uint8_t *last;
+
+	if (!python.frame_inner)
+		return false;
+	last = python_field(python_field(frame, python.frame_inner), python.inner_previous);
+	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
+}
+
 static void record_code(int what, struct object *frame, struct object *argument)
 {
 	unsigned kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
-	struct writer *writer = writer_reserve(kind);
 	struct object *code = code_of(frame);
+	struct writer *writer;
 	uint32_t value;
 
+	if (kind == WIRE_UNWIND && is_at_resume(frame))
+		writer_expect_stack();
+	writer = writer_reserve(kind);
 	if (!writer)
 		return;
 	value = definitions_code(code);
@@ -194,6 +217,8 @@ static __attribute__((noinline)) int profile_generator(struct object *self, stru
 		kind = generator ? enter_kind(writer, frame, code) : WIRE_CALL;
 	else if (argument)
 		kind = generator ? leave_kind(frame, code) : WIRE_RETURN;
+	else if (is_at_resume(frame))
+		return profile_any(self, frame, what, argument);
 	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
 	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
 		return 0;
@@ -203,13 +228,24 @@ static __attribute__((noinline)) int profile_generator(struct object *self, stru
 	return 0;
 }
 
+/* 3.11: a plain function ends by an exception. The look at its frame is out of the way of calls and returns. */
+static __attribute__((noinline)) int profile_unwound(struct object *self, struct object *frame, int what,
+						     struct object *argument)
+{
+	uint32_t value = definitions_code_fast(code_of(frame));
+
+	if (unlikely(is_at_resume(frame) || !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, value))))
+		return profile_any(self, frame, what, argument);
+	return 0;
+}
+
 /*
  * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be saved
  * on the stack for it.
  */
 static inline __attribute__((always_inline)) int profile_fast(struct object *self, struct object *frame,
 							      const struct object *code, int what,
-							      struct object *argument)
+							      struct object *argument, bool inner)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
@@ -222,6 +258,8 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *sel
 		if (unlikely(!value))
 			return profile_generator(self, frame, what, argument);
 		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
+		if (inner && unlikely(kind == WIRE_UNWIND))
+			return profile_unwound(self, frame, what, argument);
 	} else {
 		value = definitions_function_fast(python_field(argument, python.c_function_method));
 		if (unlikely(!value || value & (FUNCTION_THROWS | DEFINITION_HIDDEN)))
@@ -236,14 +274,14 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *sel
 /* Until 3.10 the frame object holds the code. */
 static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	return profile_fast(self, frame, python_field(frame, python.frame_code), what, argument);
+	return profile_fast(self, frame, python_field(frame, python.frame_code), what, argument, false);
 }
 
 /* 3.11: the interpreter's own frame does. */
 static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	return profile_fast(self, frame, python_field(python_field(frame, python.frame_inner), python.inner_code), what,
-			    argument);
+			    argument, true);
 }
 
 /* The fast ones do not ask what is wanted. */
@@ -255,11 +293,58 @@ static python_profile choose_profile(void)
 	return python.frame_inner ? profile_inner_frame : profile_frame;
 }
 
-/* Ours first, then the one that the program set: it gets what it would get without us, its own object included. */
+static python_profile *profile_field(struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.state_profile);
+}
+
+/*
+ * Because evprof listens, the interpreter tells that a C function returns even where nobody else listened when it was
+ * called: sys.setprofile itself, first of all. The program is not to hear of these.
+ */
+static bool is_to_be_told(int what)
+{
+	told_open += what == TRACE_C_CALL;
+	if (what != TRACE_C_RETURN && what != TRACE_C_EXCEPTION)
+		return true;
+	return told_open && told_open--;
+}
+
+static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
+
+/* It may raise, and Python takes it away then; or exchange itself, or set whatever else it likes. */
+static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	bool telling = thread_self.telling;
+	int result;
+
+	if (!is_to_be_told(what))
+		return 0;
+	thread_self.telling = true;
+	result = thread_self.chained(self, frame, what, argument);
+	thread_self.telling = telling;
+	if (result && what == TRACE_C_CALL && told_open)
+		told_open--;
+	if (*profile_field(python.current_thread_state()) != profile_chained)
+		hooks_profile_put_back(false);
+	return result;
+}
+
+/*
+ * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it raises
+ * at a beginning the function is not called, and no end is told.
+ */
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	profile_any(NULL, frame, what, argument);
-	return thread_self.chained(self, frame, what, argument);
+	bool begins = what == TRACE_CALL || what == TRACE_C_CALL;
+	int result;
+
+	if (!begins)
+		profile_any(NULL, frame, what, argument);
+	result = tell_program(self, frame, what, argument);
+	if (begins && !result)
+		profile_any(NULL, frame, what, argument);
+	return result;
 }
 
 /*
@@ -269,7 +354,7 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
  */
 static bool chain(struct thread_state *state)
 {
-	python_profile *current = (python_profile *)((char *)state + python.state_profile);
+	python_profile *current = profile_field(state);
 
 	if (!python.state_profile || !*current)
 		return false;
@@ -294,7 +379,24 @@ void hooks_profile_set(void)
 		return;
 	if (thread_self.writer->slot)
 		thread_self.writer->resync = 1;
+	told_open = 0;
 	python.PyEval_SetProfile(choose_profile(), NULL);
+}
+
+void hooks_profile_put_back(bool missed)
+{
+	struct thread_state *state = python.current_thread_state();
+	uint32_t resync = thread_self.writer->resync;
+
+	if (python.monitoring || thread_self.hooked_state != state)
+		return;
+	if (*profile_field(state))
+		hooks_profile_set();
+	else
+		hooks_profile_set_new(state);
+	thread_self.writer->resync = resync;
+	if (missed)
+		writer_expect_stack();
 }
 
 bool hooks_profile_set_new(struct thread_state *state)
@@ -303,7 +405,8 @@ bool hooks_profile_set_new(struct thread_state *state)
 
 	if (!wanted || !python.state_profile)
 		return false;
-	*(python_profile *)(fields + python.state_profile) = choose_profile();
+	told_open = 0;
+	*profile_field(state) = choose_profile();
 	if (!python.state_cframe)
 		*(int *)(fields + python.state_tracing) = 1;
 	else if (python.version == 0x030a)

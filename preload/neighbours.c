@@ -5,6 +5,7 @@
  *                                               before the program's at once. In all versions the program's is not told
  *                                               the ends of C calls whose beginnings it was not told.
  *   cProfile's enable() and disable()           until 3.11, likewise
+ *   sys.settrace                                only to tell it from what Python does when a trace function raises
  *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
  *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping it
  *                                               takes evprof's allocators away with its own
@@ -45,7 +46,7 @@ static __thread struct told told __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t setting;       /* counts what was set for all threads at once */
 static python_profile program_profile; /* sysmodule.c's, which calls the program's object; the same for all threads */
 
-static c_function real_setprofile, real_setprofile_all, real_enable, real_disable, real_stop;
+static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop;
 
 /* Leads a method to another function, once; *real is the one that it led to. Interpreters may come at the same time. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
@@ -87,28 +88,13 @@ static struct object *profile_object(struct thread_state *state)
 	return python_field(state, python.state_profile + OBJECT_AFTER_PROFILE);
 }
 
-/* Until 3.11: ours stands where it stood, or before the program's. Nothing happened in between, so the stack is known. */
-static void put_ours_back(struct thread_state *state)
-{
-	uint32_t resync = thread_self.writer->resync;
-
-	if (python.monitoring || thread_self.hooked_state != state)
-		return;
-	if (*profile_field(state))
-		hooks_profile_set();
-	else
-		hooks_profile_set_new(state);
-	thread_self.writer->resync = resync;
-}
-
 /*
- * Stands between the interpreter and the program's profile function. Because evprof listens, the interpreter tells that
- * a C function returns even where nobody else listened when it was called: sys.setprofile itself, first of all.
+ * 3.12+: stands between the interpreter and the program's profile function. Because evprof listens, the interpreter tells
+ * that a C function returns even where nobody else listened when it was called: sys.setprofile itself, first of all.
  */
 static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	uint32_t now = atomic_load_explicit(&setting, memory_order_relaxed);
-	int result;
 
 	if (told.setting != now)
 		told = (struct told){.setting = now};
@@ -118,10 +104,7 @@ static int tell_program(struct object *self, struct object *frame, int what, str
 		told.open = 0;
 		return 0;
 	}
-	result = program_profile(self, frame, what, argument);
-	if (result < 0) /* it raised, and Python took it away */
-		put_ours_back(python.current_thread_state());
-	return result;
+	return program_profile(self, frame, what, argument);
 }
 
 static void stand_before_program(python_profile *place)
@@ -149,26 +132,30 @@ static struct object *setprofile(struct object *self, void *a, void *b, void *c)
 {
 	struct thread_state *state = python.current_thread_state();
 	struct object *before = profile_object(state);
+	bool within = thread_self.entered; /* another one: a destructor of what was set before */
+	/* From 3.12 on: the interpreter tells of the end of this call if any tool hears calls. */
+	bool heard = python.monitoring && !before && hooks_monitoring_others_hear_calls();
 	struct object *result = call_alone(real_setprofile, self, a, b, c);
-	python_profile set = *profile_field(state);
 
 	if (!before)
-		told.open = 0;
-	put_ours_back(state);
-	if (!result || profile_object(state) != a) /* None; or a version whose layout has changed */
-		return result;
-	/* The interpreter calls what is in the field; until 3.11 that is evprof's, which calls what was there. */
-	if (python.monitoring)
+		told.open = heard;
+	if (!python.monitoring)
+		hooks_profile_put_back(within);
+	else if (result && profile_object(state) == a) /* not None; and the layout is the one that is known */
 		stand_before_program(profile_field(state));
-	else if (*profile_field(state) != set)
-		stand_before_program(&thread_self.chained);
 	return result;
+}
+
+/* Told apart from what Python does with a trace function that raised. */
+static struct object *settrace(struct object *self, void *a, void *b, void *c)
+{
+	return call_alone(real_settrace, self, a, b, c);
 }
 
 /* 3.12+: for all threads of the interpreter. */
 static struct object *setprofile_all(struct object *self, void *a, void *b, void *c)
 {
-	struct object *result = real_setprofile_all(self, a, b, c);
+	struct object *result = call_alone(real_setprofile_all, self, a, b, c);
 	struct thread_state *state = python.PyInterpreterState_ThreadHead(python.current_interpreter());
 
 	atomic_fetch_add(&setting, 1);
@@ -180,17 +167,19 @@ static struct object *setprofile_all(struct object *self, void *a, void *b, void
 
 static struct object *enable(struct object *self, void *a, void *b, void *c)
 {
+	bool within = thread_self.entered;
 	struct object *result = call_alone(real_enable, self, a, b, c);
 
-	put_ours_back(python.current_thread_state());
+	hooks_profile_put_back(within);
 	return result;
 }
 
 static struct object *disable(struct object *self, void *a, void *b, void *c)
 {
+	bool within = thread_self.entered;
 	struct object *result = call_alone(real_disable, self, a, b, c);
 
-	put_ours_back(python.current_thread_state());
+	hooks_profile_put_back(within);
 	return result;
 }
 
@@ -353,11 +342,14 @@ void neighbours_begin(void)
 {
 	struct python_method *one = method_of(python.PySys_GetObject("setprofile"));
 	struct python_method *all = method_of(python.PySys_GetObject("_setprofileallthreads"));
+	struct python_method *trace = method_of(python.PySys_GetObject("settrace"));
 
 	if (!python.state_profile)
 		return;
 	if (one)
 		wrap(one, setprofile, &real_setprofile);
+	if (trace)
+		wrap(trace, settrace, &real_settrace);
 	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter)
 		wrap(all, setprofile_all, &real_setprofile_all);
 }

@@ -399,6 +399,16 @@ struct writer *writer_refill(unsigned kind)
 	return writer;
 }
 
+void writer_expect_stack(void)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (!writer->slot)
+		return;
+	writer->resync = 1;
+	writer_set_room(writer, 0, 0);
+}
+
 void writer_put_time(struct writer *writer, uint64_t now)
 {
 	/* A counter that went back a little (another core) stands still instead. */

@@ -45,15 +45,15 @@ struct writer {
 	uint64_t room;	/* both are taken back by other threads (process_set_status) */
 	uint64_t last_ticks;
 	struct ring_slot *slot;
-	uint64_t gap;		       /* events lost since the last one written */
-	uint8_t resync;		       /* the call stack must be written again before the next call or return */
-	uint8_t throwing;	       /* the program is inside generator.throw() or close(), see hooks_profile.c */
-	uint8_t point;		       /* which of the points holds */
-	uint8_t moved;		       /* the memory was exchanged (rejoin.c): the new collector knows no stack */
-	uint32_t cpu_due;	       /* the low half of the head from which on the CPU time is to be told again */
-	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t stack_due : 63;       /* the head from which on the stack is to be written again, see WIRE_OPEN */
-	uint64_t stack_cut : 1;	       /* of the stack, only the inner part was written */
+	uint64_t gap;		 /* events lost since the last one written */
+	uint8_t resync;		 /* the call stack must be written again before the next call or return */
+	uint8_t throwing;	 /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
+	uint8_t point;		 /* which of the points holds */
+	uint8_t moved;		 /* the memory was exchanged (rejoin.c): the new collector knows no stack */
+	uint32_t cpu_due;	 /* the low half of the head from which on the CPU time is to be told again */
+	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
+	uint64_t stack_due : 63; /* the head from which on the stack is to be written again, see WIRE_OPEN */
+	uint64_t stack_cut : 1;	 /* of the stack, only the inner part was written */
 	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
 	uint64_t pause;		       /* so many ticks after the event before, or more, WIRE_TIME is needed */
 };
@@ -68,6 +68,7 @@ struct thread_self {
 	uint32_t
 	    unsettled;	/* until 3.11: so many more events are looked at for a profile function that replaced ours */
 	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
+	bool telling;	/* until 3.11: the program's own profile function runs */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
@@ -77,6 +78,9 @@ extern struct writer writer_absent; /* the writer of a thread that has none yet:
 
 /* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted) or not wanted. */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
+
+/* The call stack of the calling thread is not as the events say: it is written before the next call or return. GIL held. */
+void writer_expect_stack(void) __attribute__((cold, noinline));
 
 /* Ends the calling thread's ring. */
 void writer_end_thread(void);

@@ -90,8 +90,7 @@ SCENARIO(control_flow, raised_in_threads, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 	report = trace_report(outcome->trace, NULL);
 	expect(outcome, report_calls(report, "/control_flow.py", "forever") == 10, "forever was called ten times");
-	if (python->minor != 11)
-		expect_balanced(outcome, report);
+	expect_balanced(outcome, report);
 	json_decref(report);
 }
 

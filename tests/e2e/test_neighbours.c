@@ -68,8 +68,7 @@ NEIGHBOUR(cprofile_in_thread, 300)
 NEIGHBOUR(pure_profile, 300)
 NEIGHBOUR(trace_module, 300)
 NEIGHBOUR(audited, 400)
-/* hooks_profile.c does not yet see that a call was refused, or that its beginning was not told. */
-#define REFUSALS_FROM 12
+#define REFUSALS_FROM 8
 
 SCENARIO(neighbours, bdb_module, SUPPORTED)
 {
