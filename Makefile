@@ -223,7 +223,7 @@ check-all:
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory stress
 	@$(MAKE) --no-print-directory TSAN=1 stress
-	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
+	@$(MAKE) --no-print-directory fuzz
 
 all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*.[ch] tests/*/*.[ch])
 all_sources = $(preload_sources) $(collector_sources) $(tools_sources)

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "events.h"
@@ -17,10 +18,11 @@
 #include "process.h"
 #include "session.h"
 
-#define GATHER_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
-#define GATHER_NS UINT64_C(200000000)	       /* no event waits longer in a ring */
-#define PUNCH_BYTES (UINT64_C(256) << 10)      /* a ring that used more gives its memory back */
-#define PUNCH_FROM_SLOT 4u		       /* the first few are used again at once */
+#define GATHER_WORDS (UINT64_C(64) << 10 >> 3)	   /* a chunk worth writing */
+#define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring */
+#define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more gives its memory back */
+#define UNREAD_PLAUSIBLE_BYTES (UINT64_C(1) << 20) /* not worth a look at the file */
+#define PUNCH_FROM_SLOT 4u			   /* the first few are used again at once */
 
 _Static_assert(SESSION_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
 
@@ -476,6 +478,28 @@ static void read_head(struct process *process, unsigned index, bool last)
 	reader->ended = state == RING_SLOT_ENDED;
 }
 
+/*
+ * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many rings
+ * to one place: everybody else would wait while the same zeros are read for hours.
+ */
+static void check_unread(struct process *process)
+{
+	uint64_t unread = 0;
+	struct stat status;
+
+	for (unsigned i = 0; i < process->reader_count; i++) {
+		if (process->readers[i])
+			unread += (process->readers[i]->head - process->readers[i]->tail) * sizeof(uint64_t);
+	}
+	if (unread <= UNREAD_PLAUSIBLE_BYTES || fstat(process->memfd, &status) < 0 ||
+	    unread <= (uint64_t)status.st_blocks * 512)
+		return;
+	for (unsigned i = 0; i < process->reader_count; i++) {
+		if (process->readers[i] && process->readers[i]->head != process->readers[i]->tail)
+			reader_damaged(process, process->readers[i], "more is to be read than was ever written");
+	}
+}
+
 void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
 {
 	struct ring_header *header = process->header;
@@ -488,8 +512,10 @@ void drain_process(struct process *process, enum drain_mode mode, uint64_t now_n
 		used = process->layout.slot_count;
 	if (used > process->reader_count)
 		grow_readers(process, used);
-	for (unsigned i = 0; i < process->reader_count; i++) {
+	for (unsigned i = 0; i < process->reader_count; i++)
 		read_head(process, i, mode == DRAIN_LAST);
+	check_unread(process);
+	for (unsigned i = 0; i < process->reader_count; i++) {
 		if (process->readers[i] && want_slot(process->readers[i], mode, waiting, now_ns))
 			needed = true;
 	}

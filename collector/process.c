@@ -411,6 +411,10 @@ void process_note_fork(struct process *process, pid_t child)
 	/* In another namespace its pid means nothing here. */
 	if (process->pid != process->sender_pid)
 		return;
+	for (unsigned i = 0; i < process->forked_count; i++) {
+		if (process->forked[i] == child)
+			return;
+	}
 	if (process->forked_count == process->forked_capacity && process->forked_count >= FORKED_MANY)
 		forget_gone_forks(process);
 	if (process->forked_count == process->forked_capacity) {

@@ -71,12 +71,11 @@ static bool descriptors_free(const struct server *server, unsigned count)
 	return got == count;
 }
 
-static void close_peer(struct peer *peer)
+/* link: what points to it in the list. */
+static void close_peer(struct peer **link)
 {
-	struct peer **link = &peer->server->peers;
+	struct peer *peer = *link;
 
-	while (*link != peer)
-		link = &(*link)->next;
 	*link = peer->next;
 	peer->server->peer_count--;
 	free_peer(peer);
@@ -174,8 +173,8 @@ static bool may_read(struct peer *peer)
 	return may && !peer->waiting;
 }
 
-/* The one message of a peer, and its end. */
-static void read_peer(struct peer *peer)
+/* The one message of a peer. False when it is still to come; otherwise the peer is to be closed. */
+static bool read_peer(struct peer *peer)
 {
 	struct server *server = peer->server;
 	union {
@@ -192,10 +191,10 @@ static void read_peer(struct peer *peer)
 	ssize_t count;
 
 	if (!may_read(peer))
-		return;
+		return false;
 	count = recvmsg(peer->source.fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	fd_count = count >= 0 ? take_fds(&header, fds) : 0;
 	if (count > 0 && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		snprintf(reason, sizeof(reason), "the message is too long, or the collector has no descriptor left");
@@ -208,22 +207,30 @@ static void read_peer(struct peer *peer)
 	}
 	for (unsigned i = 0; i < fd_count && !kept; i++)
 		close(fds[i]);
-	close_peer(peer);
+	return true;
 }
 
 static void peer_ready(struct loop_source *source, uint32_t events)
 {
+	struct peer *peer = LOOP_OWNER(source, struct peer, source);
+	struct peer **link = &peer->server->peers;
+
 	(void)events;
-	read_peer(LOOP_OWNER(source, struct peer, source));
+	if (!read_peer(peer))
+		return;
+	while (*link != peer)
+		link = &(*link)->next;
+	close_peer(link);
 }
 
-static struct peer *oldest_peer(struct server *server)
+static void close_oldest(struct server *server)
 {
-	struct peer *peer = server->peers;
+	struct peer **link = &server->peers;
 
-	while (peer && peer->next)
-		peer = peer->next;
-	return peer;
+	while (*link && (*link)->next)
+		link = &(*link)->next;
+	if (*link)
+		close_peer(link);
 }
 
 static int add_peer(struct server *server, int fd)
@@ -239,7 +246,7 @@ static int add_peer(struct server *server, int fd)
 		goto fail;
 	}
 	if (server->peer_count >= SERVER_PEERS_MAX)
-		close_peer(oldest_peer(server));
+		close_oldest(server);
 	peer->source = (struct loop_source){.fd = fd, .ready = peer_ready};
 	peer->server = server;
 	peer->since_ns = clock_now_ns();
@@ -249,7 +256,8 @@ static int add_peer(struct server *server, int fd)
 	peer->next = server->peers;
 	server->peers = peer;
 	server->peer_count++;
-	read_peer(peer); /* most have sent it by now */
+	if (read_peer(peer)) /* most have sent it by now */
+		close_peer(&server->peers);
 	return 0;
 fail:
 	free(peer);
@@ -302,30 +310,37 @@ static void listen_ready(struct loop_source *source, uint32_t events)
 
 static void read_waiting(struct server *server)
 {
-	struct peer *next;
+	struct peer **link = &server->peers;
 
-	for (struct peer *peer = server->peers; peer; peer = next) {
-		next = peer->next;
-		if (peer->waiting)
-			read_peer(peer);
+	while (*link) {
+		if ((*link)->waiting && read_peer(*link))
+			close_peer(link);
+		else
+			link = &(*link)->next;
 	}
+}
+
+static bool is_silent(const struct peer *peer, uint64_t now_ns)
+{
+	struct pollfd poller = {.fd = peer->source.fd, .events = POLLIN};
+
+	if (peer->waiting || now_ns <= peer->since_ns || now_ns - peer->since_ns < SERVER_SILENT_NS)
+		return false;
+	/* It may be we who have slept. */
+	return poll(&poller, 1, 0) <= 0;
 }
 
 static void close_silent(struct server *server, uint64_t now_ns)
 {
-	struct peer *next;
+	struct peer **link = &server->peers;
 
-	for (struct peer *peer = server->peers; peer; peer = next) {
-		struct pollfd poller = {.fd = peer->source.fd, .events = POLLIN};
-
-		next = peer->next;
-		if (peer->waiting || now_ns <= peer->since_ns || now_ns - peer->since_ns < SERVER_SILENT_NS)
+	while (*link) {
+		if (!is_silent(*link, now_ns)) {
+			link = &(*link)->next;
 			continue;
-		/* It may be we who have slept. */
-		if (poll(&poller, 1, 0) > 0)
-			continue;
-		log_info("process %d connected and said nothing: closed", (int)peer->who.pid);
-		close_peer(peer);
+		}
+		log_info("process %d connected and said nothing: closed", (int)(*link)->who.pid);
+		close_peer(link);
 	}
 }
 

@@ -224,12 +224,13 @@ static int is_shown(struct request *request, const struct merge_event *event)
 	keys = replay_keys_of(process);
 	if (request->process != process) {
 		free(request->hidden);
+		request->hidden = NULL;
 		request->process = process;
 		if (select_hide(&request->select, process, keys, &request->hidden) < 0)
 			return -ENOMEM;
 	}
 	id = id < (native ? process->functions.count : process->codes.count) ? id : 0;
-	return !request->hidden[2 * id + native];
+	return !request->hidden || !request->hidden[2 * id + native];
 }
 
 static void chunk_loaded(void *owner, uint32_t events)

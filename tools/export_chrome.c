@@ -118,8 +118,10 @@ static void chrome_push(void *owner, struct visit *visit, struct visit_frame *fr
 	struct chrome *chrome = owner;
 	struct fragment *fragment = &chrome->functions[frame->key];
 
-	if (!fragment->bytes && make_fragment(fragment, visit_definition(visit, frame->key), frame->key) < 0)
+	if (!fragment->bytes && make_fragment(fragment, visit_definition(visit, frame->key), frame->key) < 0) {
 		visit_fail(visit, -ENOMEM);
+		return;
+	}
 	chrome->now_ns = visit->now_ns;
 	begin_event(chrome);
 	output_string(chrome->output, "{\"ph\":\"B\"");

@@ -394,13 +394,13 @@ int line_costs_sort(struct line_costs *costs)
 
 	if (!before)
 		return -ENOMEM;
-	if (costs->line_count)
-		memcpy(before, costs->lines, costs->line_count * sizeof(*before));
 	if (costs->call_count)
 		qsort_r(costs->calls, costs->call_count, sizeof(*costs->calls), by_caller, costs->lines);
-	if (costs->line_count)
+	if (costs->line_count) {
+		memcpy(before, costs->lines, costs->line_count * sizeof(*before));
 		qsort(costs->lines, costs->line_count, sizeof(*costs->lines), by_line);
-	renumber(costs, before);
+		renumber(costs, before);
+	}
 	free(before);
 	return 0;
 }

@@ -2,7 +2,8 @@
 # run_fuzz.sh - runs libFuzzer programs, one after the other, each for a number of seconds. Called by `make fuzz`.
 #
 # Starts from the inputs in tests/fuzz/corpus/NAME (kept in the repository); new ones go to the build directory. A
-# crashing input is left in the build directory, and its path printed.
+# crashing input is left in the build directory, and its path printed. Memory is limited: what a hostile input makes grow
+# is a finding. The programs write to descriptor 2 what would be lost among their messages, so it is closed for them.
 #
 #   sh tools/run_fuzz.sh SECONDS build-fuzz/tests/fuzz/fuzz_NAME...
 set -u
@@ -15,9 +16,12 @@ for program in "$@"; do
 	seeds=tests/fuzz/corpus/$name
 	mkdir -p "$found"
 	[ -d "$seeds" ] || seeds=
+	words=tests/fuzz/$name.dict
+	words=$([ -f "$words" ] && echo "-dict=$words")
 	echo "fuzz $name for $seconds s"
 	# shellcheck disable=SC2086 # no seeds is no argument
-	if "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	if ASAN_OPTIONS="${ASAN_OPTIONS:-quarantine_size_mb=16}" "$program" -max_total_time="$seconds" -max_len=16384 \
+		-timeout=20 -rss_limit_mb=700 -malloc_limit_mb=400 -print_final_stats=1 -close_fd_mask=2 $words \
 		-artifact_prefix="$found-" "$found" $seeds >"$found.log" 2>&1; then
 		sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' "$found.log"
 	else

@@ -131,11 +131,12 @@ static inline void tell(struct timeline *timeline, uint32_t running, uint64_t ca
 /* The innermost Python function among the first so many frames. */
 static inline uint64_t python_below(const struct replay *replay, uint32_t depth)
 {
-	const struct replay_frame *frame = replay->frames + depth;
+	const struct replay_frame *frame;
 
 	if (!depth)
 		return TIMELINE_NOBODY;
-	return frame[-1].key & 1 ? frame[-1].owner : frame[-1].key;
+	frame = &replay->frames[depth - 1];
+	return frame->key & 1 ? frame->owner : frame->key;
 }
 
 static inline bool too_deep(const struct timeline *timeline, uint32_t number)

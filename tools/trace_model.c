@@ -14,6 +14,16 @@
 #define ID_JUMP_MAX (UINT32_C(1) << 20)
 #define NUMBER_MAX (UINT64_C(1) << 24)
 
+/*
+ * A few hundred bytes of zstd may unpack to 16 MiB: what is kept of all chunks together may take so many times the size of
+ * the file, or so much in any case. A program that does nothing but make functions and call each once keeps 21 times.
+ */
+#define KEPT_TIMES 128
+#define KEPT_BYTES_MIN (UINT64_C(256) << 20)
+#define ID_BYTES 128  /* in tables, for each id up to the highest */
+#define JSON_TIMES 32 /* an object in memory, compared with its text */
+#define META_MAX_BYTES (UINT32_C(1) << 20)
+
 /* A thread name whose thread was not announced yet. */
 struct trace_pending {
 	struct trace_pending *next;
@@ -58,6 +68,19 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)
 {
 	return trace->processes[thread->process];
+}
+
+/* Returns 0, or -EBADMSG where it would be too much. */
+static int keep(struct trace *trace, uint64_t bytes)
+{
+	uint64_t most = trace->size_bytes * KEPT_TIMES;
+
+	if (most < KEPT_BYTES_MIN)
+		most = KEPT_BYTES_MIN;
+	if (bytes > most - trace->kept_bytes)
+		return -EBADMSG;
+	trace->kept_bytes += bytes;
+	return 0;
 }
 
 /* --- processes and threads by number --- */
@@ -285,10 +308,16 @@ static int load_process_end(struct trace *trace, json_t *object)
 
 static int load_meta(struct trace *trace, const struct trace_payload *payload)
 {
-	json_t *object = json_loadb((const char *)payload->raw, payload->chunk.raw_bytes, 0, NULL);
-	const char *type = json_string_value(json_object_get(object, "type"));
-	int error = object && type ? 0 : -EBADMSG;
+	json_t *object;
+	const char *type;
+	int error;
 
+	if (payload->chunk.raw_bytes > META_MAX_BYTES ||
+	    keep(trace, (uint64_t)payload->chunk.raw_bytes * JSON_TIMES) < 0)
+		return -EBADMSG;
+	object = json_loadb((const char *)payload->raw, payload->chunk.raw_bytes, 0, NULL);
+	type = json_string_value(json_object_get(object, "type"));
+	error = object && type ? 0 : -EBADMSG;
 	if (type && strcmp(type, "process") == 0)
 		error = load_process(trace, object);
 	else if (type && strcmp(type, "thread") == 0)
@@ -303,11 +332,13 @@ static int load_meta(struct trace *trace, const struct trace_payload *payload)
 
 /* --- DEFINITIONS --- */
 
-static int set_definition(struct trace_names *names, const struct wire_definition *definition)
+static int set_definition(struct trace *trace, struct trace_names *names, const struct wire_definition *definition)
 {
 	uint32_t id = definition->id;
 
 	if (id == 0 || id > WIRE_ARG_MAX || id > names->count + ID_JUMP_MAX)
+		return -EBADMSG;
+	if (id >= names->count && keep(trace, (id + UINT64_C(1) - names->count) * ID_BYTES) < 0)
 		return -EBADMSG;
 	if (id >= names->allocated) {
 		uint32_t allocated = id + id / 2 + 64;
@@ -352,13 +383,13 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 {
 	switch (definition->type) {
 	case WIRE_DEFINE_CODE:
-		return set_definition(&process->codes, definition);
+		return set_definition(trace, &process->codes, definition);
 	case WIRE_DEFINE_C_FUNCTION:
-		return set_definition(&process->functions, definition);
+		return set_definition(trace, &process->functions, definition);
 	case WIRE_DEFINE_TYPE:
-		return set_definition(&process->types, definition);
+		return set_definition(trace, &process->types, definition);
 	case WIRE_DEFINE_MARK:
-		return set_definition(&process->marks, definition);
+		return set_definition(trace, &process->marks, definition);
 	case WIRE_DEFINE_CALIBRATION:
 		process->calibration = trace_string(definition, 1);
 		return 0;
@@ -383,12 +414,21 @@ static bool definition_valid(const struct wire_definition *definition, size_t ro
 /* Keeps the payload: names point into it. */
 static int keep_definitions(struct trace *trace, struct trace_payload *payload)
 {
-	void *grown = realloc(trace->definitions, (trace->definition_count + 1) * sizeof(*trace->definitions));
+	size_t bytes = payload->chunk.raw_bytes;
+	void *grown;
+	void *kept;
 
+	if (keep(trace, bytes) < 0)
+		return -EBADMSG;
+	grown = realloc(trace->definitions, (trace->definition_count + 1) * sizeof(*trace->definitions));
 	if (!grown)
 		return -ENOMEM;
 	trace->definitions = grown;
-	trace->definitions[trace->definition_count++] = payload->raw;
+	/* The buffer may be that of a larger chunk before. */
+	kept = realloc(payload->raw, bytes ? bytes : 1);
+	if (!kept)
+		return -ENOMEM;
+	trace->definitions[trace->definition_count++] = kept;
 	payload->raw = NULL;
 	payload->raw_allocated = 0;
 	return 0;
@@ -396,14 +436,17 @@ static int keep_definitions(struct trace *trace, struct trace_payload *payload)
 
 static int load_definitions(struct trace *trace, struct trace_payload *payload)
 {
-	const uint8_t *at = payload->raw;
 	size_t room = payload->chunk.raw_bytes;
+	const uint8_t *at;
 	int error;
 	struct trace_process *process = process_at(trace, payload->chunk.process, &error);
 
 	if (!process)
 		return error;
 	error = keep_definitions(trace, payload);
+	if (error)
+		return error;
+	at = trace->definitions[trace->definition_count - 1];
 	while (room && !error) {
 		const struct wire_definition *definition = (const void *)at;
 
@@ -427,6 +470,8 @@ static int load_clocks(struct trace *trace, const struct trace_payload *payload)
 		return -EBADMSG;
 	if (count == 0)
 		return 0;
+	if (keep(trace, payload->chunk.raw_bytes) < 0)
+		return -EBADMSG;
 	grown = realloc(trace->clocks, (trace->clock_count + count) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;

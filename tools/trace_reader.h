@@ -129,6 +129,7 @@ struct trace {
 	uint32_t thread_count;
 	void **definitions; /* the payloads that names point into */
 	size_t definition_count;
+	uint64_t kept_bytes; /* of memory, for what chunks say: bounded by the size of the file */
 	struct trace_clock *clocks;
 	size_t clock_count;
 	struct pairs latest;	       /* process + 1 << 32 | tid: number + 1 of the last thread with that tid */

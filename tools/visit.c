@@ -63,7 +63,7 @@ static void show(struct visit *visit, uint32_t number)
  */
 static uint32_t task_of(struct visit *visit, const struct visit_frame *frame)
 {
-	uint64_t *number, found;
+	uint64_t *number, found = 0;
 
 	if (frame->kind == WIRE_THROW && !pairs_take(&visit->tasks, visit->step, &found))
 		return 0;

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -93,7 +94,7 @@ static inline void put(uint64_t word)
 
 	words[count & (WORDS - 1)] = (now - last) << 32 | word;
 	last = now;
-	__atomic_store_n(&published, ++count, __ATOMIC_RELEASE);
+	atomic_store_explicit(&published, ++count, memory_order_release);
 }
 
 static int least_profile(void *self, void *frame, int what, void *arg)

@@ -35,7 +35,7 @@ static char *rows_of(const struct outcome *outcome, const char *const *options)
 
 static const char *const nothing[] = {NULL};
 
-static void expect_same_choice(const struct python *python, const char *const variables[3], const char *const *options)
+static void expect_same_choice(const struct python *python, const char *const *variables, const char *const *options)
 {
 	struct outcome *all =
 	    run(.python = python, .args = {"-S", "@generators.py"}, .env = {"EVPROF_EVENTS=call,c_call"});

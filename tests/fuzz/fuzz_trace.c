@@ -1,175 +1,180 @@
 /*
- * fuzz_trace.c - any bytes as a trace: opened, checked, counted, dumped and exported in one of the formats.
+ * fuzz_trace.c - any bytes as a trace, read by each verb of evprof and written in each format.
  *
- * The first byte chooses: the rest is a file as it is; or it is a recipe for a file whose headers and checksums are
- * right, so that the fuzzer gets behind them. A recipe is a row of pieces: chunk type, process, thread, events, extras,
- * length of the payload (two bytes), and the payload. Built by `make fuzz`.
+ * The first byte chooses the command line, the second what is selected, the rest is the file. Nothing may crash or leak,
+ * the exit status is one of evprof's, and what claims to be JSON is JSON. Built by `make fuzz`.
  */
+#include <fcntl.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "evprof/trace.h"
-#include "tools/export.h"
-#include "tools/merge.h"
-#include "tools/profile.h"
-#include "tools/tally.h"
+#include "tools/trace_reader.h"
+#include "tools/verbs.h"
+#include "trace_mutator.h"
 
+#define PREFIX 2
+#define WORDS_MAX 40
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *one, size_t one_size, const uint8_t *other, size_t other_size,
+				 uint8_t *out, size_t room, unsigned seed);
 
-#define PIECE_BYTES 7
-
-struct file {
-	uint8_t *bytes;
-	size_t size;
+static const struct command {
+	int (*verb)(int argc, char **argv);
+	const char *words;
+	bool selects; /* takes the options about what is shown */
+	bool json;
+} commands[] = {
+    {cmd_export, "-f chrome -o - TRACE", true, true},
+    {cmd_export, "-f perfetto -o - TRACE", true, false},
+    {cmd_export, "-f pstats -o - TRACE", true, false},
+    {cmd_export, "-f csv -o - --clean-file-name re:^/ --no-freed-sizes TRACE", true, false},
+    {cmd_export, "-f callgrind -o - TRACE", true, false},
+    {cmd_export, "-f callgrind --zip -o - TRACE", true, false},
+    {cmd_export, "-f folded -o - TRACE", true, false},
+    {cmd_export, "-f speedscope -o - TRACE", true, true},
+    {cmd_export, "-f speedscope-sampled -o - TRACE", true, true},
+    {cmd_export, "-f pprof -o - TRACE", true, false},
+    {cmd_export, "-f firefox -o - TRACE", true, true},
+    {cmd_export, "-f html -o - TRACE", true, false},
+    {cmd_info, "TRACE", false, false},
+    {cmd_info, "--json TRACE", false, true},
+    {cmd_info, "--quick TRACE", false, false},
+    {cmd_dump, "TRACE", true, false},
+    {cmd_report, "TRACE", true, false},
+    {cmd_report, "--callers --sort time --limit 5 TRACE", true, false},
+    {cmd_report, "--callees --calibrate --strip-dirs TRACE", true, false},
+    {cmd_report, "--by process --format json TRACE", true, true},
+    {cmd_report, "--by thread --format csv --reverse TRACE", true, false},
+    {cmd_report, "--by module --restrict 0.5 --restrict a --restrict 3 TRACE", true, false},
+    {cmd_report, "--between a,b --callers --json TRACE", true, true},
+    {cmd_report, "TRACE TRACE", true, false},
+    {cmd_report, "--by thread --format json --callers --callees TRACE", true, true},
+    {cmd_report, "--by module --format json --sort cumulative,name,line TRACE", true, true},
+    {cmd_report, "--sort pcalls,stdname,filename,nfl --restrict (a|b) --format csv --callers TRACE", true, false},
+    {cmd_annotate, "TRACE", true, false},
+    {cmd_annotate, "--by thread -f json TRACE", true, false},
+    {cmd_diff, "TRACE TRACE", true, false},
+    {cmd_diff, "--json --sort calls TRACE TRACE", true, true},
+    {cmd_diff, "--csv TRACE TRACE", true, false},
+    {cmd_check, "--max-calls TOTAL=9 --max-calls *:*=1 --max-time *:a*=1us --max-alloc 1K --junit /dev/null TRACE",
+     false, false},
+    {cmd_check, "--max-lost 0 --max-calls a:b=0 --from 5 --to 1us TRACE", false, false},
 };
 
-static void add(struct file *file, const void *bytes, size_t size)
+static const char *const selections[] = {
+    "",
+    "",
+    "",
+    "--max-depth 2",
+    "--min-duration 5",
+    "--from 10 --to 1us",
+    "--from 1us",
+    "--to 100",
+    "--include *a*",
+    "--exclude re:^a --exclude-syspath",
+    "--process 1",
+    "--thread 1 --max-depth 3",
+};
+
+static int file = -1;
+static int out = -1;
+static char path[64];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	memcpy(file->bytes + file->size, bytes, size);
-	file->size += size;
+	(void)argc;
+	(void)argv;
+	file = memfd_create("trace", MFD_CLOEXEC);
+	out = memfd_create("out", MFD_CLOEXEC);
+	if (file < 0 || out < 0 || dup2(out, STDOUT_FILENO) < 0)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	/* Whoever reports a finding has its own way to descriptor 2. */
+	stderr = fopen("/dev/null", "we");
+	if (!stderr)
+		abort();
+	return 0;
 }
 
-static void add_header(struct file *file)
+static void fill(int fd, const uint8_t *bytes, size_t count)
 {
-	struct trace_header header = {.version = TRACE_VERSION, .header_bytes = sizeof(header)};
-
-	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
-	header.crc = (uint32_t)crc32(0, (const uint8_t *)&header, offsetof(struct trace_header, crc));
-	add(file, &header, sizeof(header));
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, bytes, count, 0) != (ssize_t)count)
+		abort();
 }
 
-static void add_piece(struct file *file, const uint8_t *piece, const uint8_t *payload, size_t bytes)
+/* Splits at spaces, in place. */
+static int add_words(char **arguments, int count, char *words)
 {
-	static const uint8_t zeros[8];
-	struct trace_chunk chunk = {.magic = TRACE_CHUNK_MAGIC,
-				    .type = piece[0] % 7,
-				    .stored_bytes = (uint32_t)bytes,
-				    .raw_bytes = (uint32_t)bytes,
-				    .process = piece[1] == 255 ? TRACE_NOBODY : piece[1],
-				    .thread = piece[2] == 255 ? TRACE_NOBODY : piece[2],
-				    .first_ticks = (uint64_t)piece[0] << (piece[3] % 64),
-				    .last_ticks = (uint64_t)piece[4] << (piece[3] % 64),
-				    .events = piece[3],
-				    .extras = piece[4]};
+	char *state = NULL;
 
-	/* Mostly what fits, so that events are read; sometimes the lie that was asked for. */
-	if (chunk.type == TRACE_CHUNK_EVENTS && piece[3] % 8)
-		chunk.events = (uint32_t)(bytes / 8) - (chunk.extras < bytes / 8 ? chunk.extras : 0);
-	chunk.payload_crc = (uint32_t)crc32(0, payload, (uInt)bytes);
-	chunk.crc = (uint32_t)crc32(0, (const uint8_t *)&chunk, offsetof(struct trace_chunk, crc));
-	add(file, &chunk, sizeof(chunk));
-	add(file, payload, bytes);
-	add(file, zeros, (8 - bytes % 8) % 8);
+	for (char *word = strtok_r(words, " ", &state); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &state))
+		arguments[count++] = strcmp(word, "TRACE") == 0 ? path : word;
+	return count;
 }
 
-static void add_end(struct file *file, uint64_t index)
+static void check_json(void)
 {
-	struct trace_end end = {.magic = TRACE_END_MAGIC, .index_offset = index};
+	json_error_t error;
+	json_t *object;
+	FILE *stream = fopen("/proc/self/fd/1", "re");
 
-	end.crc = (uint32_t)crc32(0, (const uint8_t *)&end, offsetof(struct trace_end, crc));
-	add(file, &end, sizeof(end));
-}
-
-static void follow_recipe(struct file *file, const uint8_t *data, size_t size)
-{
-	uint64_t last = 0;
-
-	add_header(file);
-	while (size >= PIECE_BYTES) {
-		size_t bytes = data[5] | (size_t)data[6] << 8;
-
-		if (bytes > size - PIECE_BYTES)
-			bytes = size - PIECE_BYTES;
-		last = file->size;
-		add_piece(file, data, data + PIECE_BYTES, bytes);
-		data += PIECE_BYTES + bytes;
-		size -= PIECE_BYTES + bytes;
+	object = stream ? json_loadf(stream, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error) : NULL;
+	if (!object) {
+		dprintf(STDERR_FILENO, "no JSON: %s at byte %d\n", error.text, error.position);
+		abort();
 	}
-	if (size > 0)
-		add_end(file, last);
+	json_decref(object);
+	fclose(stream);
 }
 
-static void count(struct trace *trace, const struct profile_options *options)
+static void run(const struct command *command, const char *selection)
 {
-	struct profile profile = {0};
-	struct progress progress;
+	char *arguments[WORDS_MAX + 1] = {(char *)"verb"};
+	char selected[128];
+	char words[256];
+	int count = 1;
+	int status;
 
-	progress_begin(&progress, "", 0);
-	profile_add(&profile, trace, options, &progress);
-	profile_done(&profile);
-}
-
-static void dump(struct trace *trace)
-{
-	struct merge_event event;
-	struct merge merge;
-
-	if (merge_open(&merge, trace, NULL, NULL) < 0)
-		return;
-	while (merge_next(&merge, &event))
-		;
-	merge_close(&merge);
-}
-
-static void export(struct trace *trace, const struct select *select, unsigned number)
-{
-	struct export export = {.trace = trace, .select = select};
-	struct progress progress;
-	struct output output;
-
-	if (output_open_nowhere(&output) < 0)
-		return;
-	progress_begin(&progress, "", 0);
-	export_formats[number % export_format_count].write(&export, &output, &progress);
-	output_close(&output);
-}
-
-static void tally(struct trace *trace, const struct select *select)
-{
-	struct tally tally = {0};
-	struct progress progress;
-
-	progress_begin(&progress, "", 0);
-	tally_trace(&tally, trace, select, &progress);
-	tally_done(&tally);
-}
-
-static void use(struct trace *trace, unsigned number)
-{
-	struct select all = {0};
-	struct select window = {.from_given = true, .from_ns = 100, .to_given = true, .to_ns = 1000};
-	struct select outer = {.max_depth = 2, .min_duration_ns = number};
-	char text[1024];
-
-	trace_check(trace, NULL, NULL);
-	for (uint32_t i = 0; i < trace->thread_count; i++)
-		if (trace->threads[i])
-			trace_count_events(trace, trace->threads[i]);
-	count(trace, &(struct profile_options){.select = &outer, .edges = true});
-	count(trace, &(struct profile_options){.select = &all, .mark_begin = "a", .mark_end = ""});
-	count(trace, &(struct profile_options){.select = &window, .modules = true});
-	dump(trace);
-	tally(trace, &all);
-	export(trace, number & 64 ? &window : number & 128 ? &outer : &all, number >> 1);
-	trace_verdict(trace, text, sizeof(text));
+	snprintf(selected, sizeof(selected), "%s", command->selects ? selection : "");
+	snprintf(words, sizeof(words), "%s", command->words);
+	count = add_words(arguments, count, selected);
+	count = add_words(arguments, count, words);
+	optind = 0;
+	status = command->verb(count, arguments);
+	fflush(stdout);
+	if (status < 0 || status > 2)
+		abort();
+	if (command->json && status < TRACE_EXIT_FAILED)
+		check_json();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct file file = {.bytes = malloc(size * (sizeof(struct trace_chunk) + 8) + 256)};
-	struct trace *trace = NULL;
-	char error[256];
-
-	if (!file.bytes)
+	if (size < PREFIX)
 		return 0;
-	if (size && data[0] & 1)
-		follow_recipe(&file, data + 1, size - 1);
-	else if (size)
-		add(&file, data + 1, size - 1);
-	if (trace_open_memory(&trace, file.bytes, file.size, "fuzz", error, sizeof(error)) == 0)
-		use(trace, data[0]);
-	trace_close(trace);
-	free(file.bytes);
+	fill(file, data + PREFIX, size - PREFIX);
+	fill(out, NULL, 0);
+	lseek(STDOUT_FILENO, 0, SEEK_SET);
+	run(&commands[data[0] % COUNT_OF(commands)], selections[data[1] % COUNT_OF(selections)]);
 	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+	return trace_mutate(data, size, room, PREFIX, seed);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *one, size_t one_size, const uint8_t *other, size_t other_size,
+				 uint8_t *into, size_t room, unsigned seed)
+{
+	return trace_cross(one, one_size, other, other_size, into, room, PREFIX, seed);
 }

@@ -106,7 +106,7 @@ int fake_connect(const char *name)
 int fake_send(int socket, const char *text, size_t bytes, const int *fds, unsigned count)
 {
 	union {
-		char bytes[CMSG_SPACE(8 * sizeof(int))];
+		char bytes[CMSG_SPACE(16 * sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = bytes};

@@ -256,7 +256,7 @@ Test(collector_parts, a_full_file_takes_its_end_and_nothing_else)
 	cr_assert_eq(trace_writer_last(&writer, &chunk, noise, 500), 0);
 	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), 0);
 	cr_assert_eq(stat(path, &status), 0);
-	cr_assert_eq(status.st_size, writer.offset);
+	cr_assert_eq((uint64_t)status.st_size, writer.offset);
 	cr_assert(status.st_blocks * 512 < 20000, "what was kept is given back: %ld blocks", (long)status.st_blocks);
 	trace_writer_close(&writer);
 	trace_packer_free(packer);
@@ -285,7 +285,7 @@ Test(collector_parts, a_failed_write_leaves_whole_chunks_and_stays_failed)
 	cr_assert_eq(trace_writer_chunk(&writer, &chunk, noise, 8), -EFBIG);
 	cr_assert_eq(trace_writer_finish(&writer, 0, 0, 0), -EFBIG);
 	cr_assert_eq(stat(path, &status), 0);
-	cr_assert_eq(status.st_size, end);
+	cr_assert_eq((uint64_t)status.st_size, end);
 	trace_writer_close(&writer);
 	trace_packer_free(packer);
 }

@@ -391,6 +391,65 @@ Test(collector_session, impossible_positions_stop_that_slot_only)
 	fake_target_free(&target);
 }
 
+/* Strangers that say nothing: as many are kept as there is room for, and who has something to say is heard. */
+Test(collector_session, ten_thousand_silent_connections)
+{
+	static int strangers[10000];
+	unsigned count = sizeof(strangers) / sizeof(strangers[0]);
+	struct fake_target target;
+	struct rlimit limit;
+	struct trace *trace;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_cur < count + SERVER_PEERS_MAX + 100)
+		cr_skip_test("this takes %u descriptors, the limit is %llu", count + SERVER_PEERS_MAX + 100,
+			     (unsigned long long)limit.rlim_cur);
+	for (unsigned i = 0; i < count; i++) {
+		strangers[i] = fake_connect(socket_name);
+		cr_assert(strangers[i] >= 0);
+		if (i % 1000 == 999)
+			accept_all();
+	}
+	begin(&target);
+	fake_call(&target, 0, WIRE_CALL, 1, 1);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 1);
+	cr_assert_eq(recv(strangers[0], &limit, sizeof(limit), MSG_DONTWAIT), 0, "the oldest was closed");
+	cr_assert_eq(recv(strangers[count - 1], &limit, sizeof(limit), MSG_DONTWAIT), -1, "the latest was not");
+	for (unsigned i = 0; i < count; i++)
+		close(strangers[i]);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+/* Holes of a file can be as large as it likes: reading their zeros would keep everybody else waiting. */
+Test(collector_session, what_was_never_written_is_not_read)
+{
+	struct fake_target target;
+	struct trace *trace;
+
+	cr_assert_eq(fake_target_new(&target, UINT64_C(64) << 20, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	for (unsigned slot = 0; slot < 8; slot++) {
+		target.slots[slot].data_offset = target.slots[0].data_offset;
+		fake_thread_start(&target, slot, 70 + slot, 2000);
+		ring_publish(&target.slots[slot], target.slots[slot].data_words);
+	}
+	turn(1);
+	cr_assert_eq(atomic_load(&target.slots[0].tail), 0);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 0);
+	cr_assert_eq(trace->end.lost, 8, "one mark for each ring, not %llu", (unsigned long long)trace->end.lost);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
 Test(collector_session, a_ring_outside_the_memory_is_not_read)
 {
 	struct fake_target target;

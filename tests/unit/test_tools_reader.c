@@ -270,6 +270,66 @@ Test(reader, lies)
 	fixture_free(fixture);
 }
 
+/* As many records of one long name as fill a chunk; they pack to a few kilobytes. */
+static void define_much(struct fixture *fixture, uint32_t process, uint32_t id)
+{
+	struct wire_definition record = {.size_bytes = sizeof(record) + WIRE_STRING_MAX_BYTES,
+					 .type = WIRE_DEFINE_CODE,
+					 .length = {WIRE_STRING_MAX_BYTES}};
+	size_t count = TRACE_PAYLOAD_MAX_BYTES / record.size_bytes;
+	uint8_t *bytes = malloc(count * record.size_bytes);
+
+	cr_assert(bytes);
+	memset(bytes, 'a', count * record.size_bytes);
+	for (size_t i = 0; i < count; i++) {
+		record.id = id + (uint32_t)i;
+		memcpy(bytes + i * record.size_bytes, &record, sizeof(record));
+	}
+	fixture_chunk(fixture, (struct trace_chunk){.type = TRACE_CHUNK_DEFINITIONS, .process = process}, bytes,
+		      count * record.size_bytes);
+	free(bytes);
+}
+
+/* What unpacks to gigabytes is damage: memory is bounded by the size of the file. */
+Test(reader, names_without_end)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 1, 0);
+	struct trace *trace;
+	char text[256];
+
+	fixture_code(fixture, process, 1, "a.py", 1, "f");
+	for (uint32_t chunk = 0; chunk < 20; chunk++)
+		define_much(fixture, process, 2 + chunk * 1024);
+	fixture_end(fixture);
+	cr_assert_lt(fixture->size, 4 << 20);
+	trace = open_fixture(fixture);
+	cr_assert_geq(trace->damage.chunks, 4, "320 MiB of names in a file of %zu bytes", fixture->size);
+	cr_assert_lt(trace->definition_count, 17);
+	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), TRACE_EXIT_DAMAGED);
+	cr_assert(trace_name(&trace->processes[0]->codes, 1), "what came before stays");
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
+/* Tables by id grow with the highest: a few ids that are far apart must not cost gigabytes. */
+Test(reader, ids_far_apart)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 1, 0);
+	struct trace *trace;
+
+	for (uint32_t i = 0; i < 100; i++)
+		fixture_code(fixture, process, 1 + i * 1000000, "a.py", 1, "f");
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_assert_lt(trace->processes[0]->codes.count, 3000000);
+	cr_assert(trace_name(&trace->processes[0]->codes, 1000001));
+	cr_assert_gt(trace->damage.chunks, 90);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
 Test(reader, strings_longer_than_their_record)
 {
 	struct fixture *fixture = fixture_new();
