@@ -112,23 +112,29 @@ static void forget_tasks(struct visit *visit)
 
 /* --- calls --- */
 
-static void visit_push(void *owner, struct replay *replay, struct replay_frame *replayed)
+/* Inline, like the end of a call: each event of the trace goes through one of them. */
+static inline __attribute__((always_inline)) void visit_push(void *owner, struct replay *replay,
+							     struct replay_frame *replayed)
 {
 	struct visit *visit = owner;
 	struct visit_frame *frame;
 	int64_t now = shown_ns(visit, replay->now);
 
-	if (visit->depth == visit->allocated && !grow(visit))
+	if (__builtin_expect(visit->depth == visit->allocated, 0) && !grow(visit))
 		return;
 	frame = &visit->frames[visit->depth++];
 	*frame = (struct visit_frame){.key = replayed->key, .kind = replayed->kind, .start_ns = now};
-	if (visit->step)
+	if (__builtin_expect(visit->step != 0, 0))
 		take_step(visit, frame);
-	if (!visit->select->min_duration_ns && !too_deep(visit, visit->depth - 1))
-		show(visit, visit->depth - 1);
+	if (visit->depth > visit->shown_at_once)
+		return;
+	visit->shown++;
+	if (visit->visitor->push)
+		visit->visitor->push(visit->owner, visit, frame);
 }
 
-static void visit_pop(void *owner, struct replay *replay, struct replay_frame *replayed, unsigned how)
+static inline __attribute__((always_inline)) void visit_pop(void *owner, struct replay *replay,
+							    struct replay_frame *replayed, unsigned how)
 {
 	struct visit *visit = owner;
 	int64_t now = shown_ns(visit, replay->now);
@@ -140,7 +146,7 @@ static void visit_pop(void *owner, struct replay *replay, struct replay_frame *r
 		return; /* its push found no memory */
 	frame = &visit->frames[visit->depth - 1];
 	total = (uint64_t)(now - frame->start_ns);
-	if (visit->depth > visit->shown && total >= visit->select->min_duration_ns &&
+	if (__builtin_expect(visit->depth > visit->shown, 0) && total >= visit->select->min_duration_ns &&
 	    !too_deep(visit, visit->depth - 1))
 		show(visit, visit->depth - 1);
 	if (visit->depth == visit->shown) {
@@ -150,7 +156,7 @@ static void visit_pop(void *owner, struct replay *replay, struct replay_frame *r
 		if (visit->visitor->pop)
 			visit->visitor->pop(visit->owner, visit, frame, how);
 	}
-	if (frame->task)
+	if (__builtin_expect(frame->task != 0, 0))
 		end_step(visit, frame, how);
 	visit->depth--;
 }
@@ -580,6 +586,8 @@ int visit_trace(struct trace *trace, const struct select *select, struct progres
 	int error = 0;
 	uint32_t i;
 
+	if (!select->min_duration_ns)
+		visit.shown_at_once = select->max_depth ? select->max_depth : UINT32_MAX;
 	for (i = 0; i < trace->process_count && !error; i++) {
 		visit.process = trace->processes[i];
 		if (visit.process && select_process(select, visit.process))
