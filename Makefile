@@ -134,6 +134,9 @@ $(B)/tools/%.o: tools/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -c $< -o $@
 
+# Loops over every event of a trace, which -O2 leaves scalar.
+$(B)/tools/trace_unpack.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
+
 # The assembler includes the page of the HTML report, which -MMD does not see.
 $(B)/tools/html_page.o: $(wildcard tools/html/*)
 
@@ -187,6 +190,10 @@ $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 $(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(stress_helpers) \
 		$(filter-out %/interpose.o,$(preload_objects)) $(B)/libcollector.a
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(collector_libraries)
+
+$(B)/tests/stress/stress_tools_%: $(B)/tests/stress/stress_tools_%.o $(B)/tests/unit/trace_fixture.o $(parts)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
 
 $(B)/tests/stress/stress_%: $(B)/tests/stress/stress_%.o $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \

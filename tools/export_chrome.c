@@ -29,6 +29,19 @@ struct fragment {
 	size_t length;
 };
 
+/*
+ * What all calls of a thread that begin or end in one millisecond have in common, up to the last digit that they share:
+ * two copies for each call, instead of a division for each digit.
+ */
+struct stamp {
+	char begin[96];
+	char end[96];
+	size_t length;	  /* of each */
+	int64_t start_ns; /* of the millisecond; INT64_MAX: none yet */
+};
+
+#define STAMP_NS 1000000
+
 struct chrome {
 	struct output *output;
 	const struct trace_process *process;
@@ -36,6 +49,7 @@ struct chrome {
 	uint32_t keys;
 	char place[64]; /* ,"pid":1,"tid":2,"ts": of the thread */
 	size_t place_length;
+	struct stamp stamp;
 	int64_t now_ns;
 	bool any;    /* an event was written: a comma comes before the next */
 	bool memory; /* the process has memory events */
@@ -60,15 +74,15 @@ static void put_function(struct output *output, struct text name, const struct w
 	output_string(output, ",\"name\":\"");
 	output_json(output, name);
 	if (native || !definition) {
-		output_char(output, '"');
+		output_string(output, "\"}");
 		return;
 	}
 	output_string(output, "\",\"args\":{\"file\":\"");
 	output_json(output, trace_string(definition, 0));
-	output_format(output, "\",\"line\":%u}", definition->number);
+	output_format(output, "\",\"line\":%u}}", definition->number);
 }
 
-/* What a function's begins have in common, made at the first of them. */
+/* What a function's begins have in common behind their category, made at the first of them. */
 static int make_fragment(struct fragment *fragment, const struct wire_definition *definition, uint32_t key)
 {
 	char *name = label_display(definition, key & 1, key / 2);
@@ -108,6 +122,54 @@ static void put_step(struct chrome *chrome, struct visit *visit, const struct vi
 	free(name);
 }
 
+/* Of the millisecond of now_ns, which is not the first of the trace: there, times have fewer digits. */
+static void make_stamp(struct chrome *chrome)
+{
+	struct stamp *stamp = &chrome->stamp;
+	long long milliseconds = chrome->now_ns / STAMP_NS;
+	int length;
+
+	stamp->start_ns = milliseconds * STAMP_NS;
+	length = snprintf(stamp->begin, sizeof(stamp->begin), ",\n{\"ph\":\"B\"%s%lld", chrome->place, milliseconds);
+	snprintf(stamp->end, sizeof(stamp->end), ",\n{\"ph\":\"E\"%s%lld", chrome->place, milliseconds);
+	stamp->length = (size_t)length;
+}
+
+/* Three digits of a number below 1000. */
+static inline void put_three(char *at, uint32_t number)
+{
+	uint32_t rest = number % 100;
+
+	at[0] = (char)('0' + number / 100);
+	at[1] = (char)('0' + rest / 10);
+	at[2] = (char)('0' + rest % 10);
+}
+
+/* The begin or end of a call, up to its time. */
+static inline void begin_call(struct chrome *chrome, bool begins)
+{
+	struct stamp *stamp = &chrome->stamp;
+	uint32_t rest;
+	char *at;
+
+	if (chrome->now_ns < STAMP_NS || !chrome->any) {
+		begin_event(chrome);
+		output_string(chrome->output, begins ? "{\"ph\":\"B\"" : "{\"ph\":\"E\"");
+		put_time(chrome);
+		return;
+	}
+	if ((uint64_t)chrome->now_ns - (uint64_t)stamp->start_ns >= STAMP_NS)
+		make_stamp(chrome);
+	rest = (uint32_t)(chrome->now_ns - stamp->start_ns);
+	at = output_room(chrome->output, sizeof(stamp->begin) + 8);
+	memcpy(at, begins ? stamp->begin : stamp->end, sizeof(stamp->begin));
+	at += stamp->length;
+	put_three(at, rest / 1000);
+	at[3] = '.';
+	put_three(at + 4, rest % 1000);
+	output_take(chrome->output, stamp->length + 7);
+}
+
 static void chrome_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
 	static const char *const categories[WIRE_KIND_SLOTS] = {
@@ -123,12 +185,9 @@ static void chrome_push(void *owner, struct visit *visit, struct visit_frame *fr
 		return;
 	}
 	chrome->now_ns = visit->now_ns;
-	begin_event(chrome);
-	output_string(chrome->output, "{\"ph\":\"B\"");
-	put_time(chrome);
+	begin_call(chrome, true);
 	output_string(chrome->output, categories[frame->kind]);
 	output_put(chrome->output, fragment->bytes, fragment->length);
-	output_char(chrome->output, '}');
 	if (frame->task)
 		put_step(chrome, visit, frame, 'b');
 	if (chrome->output->error)
@@ -147,9 +206,7 @@ static void chrome_pop(void *owner, struct visit *visit, struct visit_frame *fra
 	chrome->now_ns = visit->now_ns;
 	if (frame->task)
 		put_step(chrome, visit, frame, 'e');
-	begin_event(chrome);
-	output_string(chrome->output, "{\"ph\":\"E\"");
-	put_time(chrome);
+	begin_call(chrome, false);
 	if (ends[how])
 		output_string(chrome->output, ends[how]);
 	output_char(chrome->output, '}');
@@ -309,6 +366,7 @@ static int chrome_thread(void *owner, struct visit *visit)
 	chrome->place_length =
 	    (size_t)snprintf(chrome->place, sizeof(chrome->place),
 			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, visit->thread->tid);
+	chrome->stamp.start_ns = INT64_MAX;
 	return 0;
 }
 

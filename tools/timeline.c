@@ -1,7 +1,6 @@
 /*
  * timeline.c - all threads at once, each with its stack. See timeline.h. Called by the exporters of tables.
  *
- *   base pass      with --from: what ends in the stretch without having begun in it was running when it began
  *   measure pass   with --min-duration: one bit for each call, in the order in which they begin
  *   last pass      the events
  */
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include "merge.h"
+#include "running.h"
 
 struct line_process {
 	uint8_t *hidden; /* by key; NULL: none is */
@@ -24,10 +24,6 @@ struct line_thread {
 	struct replay replay; /* frame->owner is the caller's key; in the measure pass the number of the call */
 	uint32_t shown;	      /* how many frames of the stack are shown, from the outermost */
 	bool begun;
-	bool base_done; /* the rest of the stretch says nothing about its beginning */
-	uint32_t *base; /* keys running when the stretch begins, the innermost first */
-	uint32_t base_count;
-	uint32_t base_depth;
 	uint8_t *lasting; /* bits: the calls that are long enough */
 	size_t lasting_bytes;
 	uint64_t calls; /* begun so far */
@@ -46,6 +42,7 @@ struct timeline {
 	uint32_t open_count;
 	int64_t from_ns; /* CLOCK_MONOTONIC */
 	int64_t to_ns;
+	uint64_t look_back; /* running.h; of this pass */
 	int error;
 	/* The event at hand. */
 	struct line_thread *thread;
@@ -271,22 +268,44 @@ static void open_process(struct timeline *timeline, const struct trace_process *
 		fail(timeline, error);
 }
 
-static void begin_thread(struct timeline *timeline, struct line_thread *thread, const struct trace_process *process)
+/* Begins what runs when the stretch does. */
+static int push_running(struct timeline *timeline, struct replay *replay, const struct trace_process *process,
+			const struct trace_thread *thread)
 {
-	struct replay *replay = &thread->replay;
+	struct running running = {.trace = timeline->trace,
+				  .thread = thread,
+				  .replay = replay,
+				  .from = trace_ticks(process, timeline->from_ns),
+				  .to = UINT64_MAX,
+				  .look_back = &timeline->look_back};
+	int error;
 	uint32_t i;
+
+	if (timeline->select->to_given)
+		running.to = trace_ticks(process, timeline->to_ns);
+	error = running_find(&running);
+	replay->now = (uint64_t)timeline->from_ns;
+	for (i = 0; i < running.count && !error; i++)
+		replay_push(replay, running.stack[i], WIRE_FRAME, timeline->sink, timeline);
+	running_done(&running);
+	return error;
+}
+
+static void begin_thread(struct timeline *timeline, struct line_thread *line, const struct trace_process *process,
+			 const struct trace_thread *thread)
+{
+	struct replay *replay = &line->replay;
 
 	if (replay_init(replay, process) < 0) {
 		fail(timeline, -ENOMEM);
 		return;
 	}
+	replay_begin_thread(replay);
 	replay->hidden = timeline->processes[process->number].hidden;
 	replay->now = (uint64_t)timeline->from_ns;
-	replay->base_unknown = timeline->select->from_given;
-	for (i = thread->begun ? 0 : thread->base_count; i-- > 0;)
-		if (!replay_hides(replay, thread->base[i]))
-			replay_push(replay, thread->base[i], WIRE_FRAME, timeline->sink, timeline);
-	thread->begun = true;
+	if (timeline->select->from_given && !line->begun && push_running(timeline, replay, process, thread) < 0)
+		fail(timeline, -ENOMEM);
+	line->begun = true;
 }
 
 /* --- one event --- */
@@ -301,7 +320,7 @@ static inline struct replay *prepare(struct timeline *timeline, const struct mer
 		open_process(timeline, event->process);
 	timeline->thread = thread;
 	if (!thread->replay.open && !timeline->error)
-		begin_thread(timeline, thread, event->process);
+		begin_thread(timeline, thread, event->process, event->thread);
 	timeline->event.process = event->process;
 	timeline->event.thread = event->thread;
 	timeline->event.user = process->user;
@@ -351,42 +370,6 @@ static void measure_step(struct timeline *timeline, const struct merge_event *ev
 	step(timeline, event, &measure_sink);
 }
 
-/* --- what runs when the stretch begins --- */
-
-static bool base_add(struct line_thread *thread, uint32_t key)
-{
-	uint32_t count = thread->base_count;
-
-	/* Doubled at each power of two. */
-	if ((count & (count - 1)) == 0) {
-		uint32_t *grown = realloc(thread->base, (count ? count * 2 : 1) * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		thread->base = grown;
-	}
-	thread->base[thread->base_count++] = key;
-	return true;
-}
-
-static void base_step(struct timeline *timeline, const struct merge_event *event)
-{
-	struct line_thread *thread = &timeline->threads[event->thread->number];
-	struct replay limits = {.codes = event->process->codes.count, .functions = event->process->functions.count};
-	unsigned kind = wire_head_kind(event->head);
-
-	if (kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE || kind == WIRE_THREAD_END)
-		thread->base_done = true;
-	if (thread->base_done || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
-		return;
-	if (kind <= WIRE_THROW || kind == WIRE_C_CALL)
-		thread->base_depth++;
-	else if (thread->base_depth)
-		thread->base_depth--;
-	else if (!base_add(thread, replay_key_of(&limits, event->head)))
-		fail(timeline, -ENOMEM);
-}
-
 /* --- all threads --- */
 
 static bool wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
@@ -401,7 +384,7 @@ static void loaded(void *owner, uint32_t events)
 	progress_add(((struct timeline *)owner)->progress, events);
 }
 
-/* Each event of the stretch, in order of time. sink: that of the step, or NULL. */
+/* Each event of the stretch, in order of time. */
 static void pass(struct timeline *timeline, line_step take, const struct replay_sink *sink)
 {
 	struct merge_event event;
@@ -420,6 +403,7 @@ static void pass(struct timeline *timeline, line_step take, const struct replay_
 		merge.owner = timeline;
 	}
 	timeline->sink = sink;
+	timeline->look_back = RUNNING_LOOK_BACK_EVENTS;
 	timeline->event.ns = timeline->from_ns;
 	while (!timeline->error && merge_next(&merge, &event) && event.ns < timeline->to_ns) {
 		if (event.ns < timeline->from_ns)
@@ -437,8 +421,6 @@ static void all_passes(struct timeline *timeline)
 {
 	uint32_t i;
 
-	if (timeline->select->from_given)
-		pass(timeline, base_step, NULL);
 	if (timeline->select->min_duration_ns) {
 		pass(timeline, measure_step, &measure_sink);
 		for (i = 0; i < timeline->trace->thread_count; i++) {
@@ -454,7 +436,6 @@ static void free_all(struct timeline *timeline)
 	uint32_t i;
 
 	for (i = 0; timeline->threads && i < timeline->trace->thread_count; i++) {
-		free(timeline->threads[i].base);
 		free(timeline->threads[i].lasting);
 	}
 	free(timeline->processes);

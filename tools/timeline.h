@@ -12,8 +12,8 @@
  * A call that begins with a taken stack (WIRE_FRAME), and an end that a gap or the end of the thread takes, are no events
  * and are not told. An end whose beginning is not known is: it belongs to its function, and its caller is what runs then.
  *
- * With a stretch of time the trace is read twice, and with --min-duration once more: which functions were running
- * when it began, and which calls last long enough, is known at their ends only. Memory: a chunk and a stack for each thread
+ * What runs when a stretch of time begins is known as running.h says. With --min-duration the trace is read twice: which calls
+ * last long enough is known at their ends only. Memory: a chunk and a stack for each thread
  * alive, four bytes a function for each of them, and with --min-duration a bit for each call.
  */
 #ifndef EVPROF_TOOLS_TIMELINE_H

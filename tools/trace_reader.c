@@ -58,7 +58,7 @@ size_t trace_read_at(const struct trace *trace, uint64_t offset, void *buffer, s
 	return done;
 }
 
-static int reserve(void **buffer, size_t *allocated, size_t bytes)
+int trace_reserve(void **buffer, size_t *allocated, size_t bytes)
 {
 	void *grown;
 
@@ -92,22 +92,21 @@ static int read_chunk(const struct trace *trace, uint64_t offset, struct trace_c
 	return 0;
 }
 
-static int unpack_stored(struct trace *trace, struct trace_payload *payload)
+static int unpack_stored(struct trace_payload *payload, void **unzstd)
 {
 	const struct trace_chunk *chunk = &payload->chunk;
 	size_t unpacked;
 
-	if (!trace->unzstd)
-		trace->unzstd = ZSTD_createDCtx();
-	if (!trace->unzstd)
+	if (!*unzstd)
+		*unzstd = ZSTD_createDCtx();
+	if (!*unzstd)
 		return -ENOMEM;
-	unpacked =
-	    ZSTD_decompressDCtx(trace->unzstd, payload->raw, chunk->raw_bytes, payload->stored, chunk->stored_bytes);
+	unpacked = ZSTD_decompressDCtx(*unzstd, payload->raw, chunk->raw_bytes, payload->stored, chunk->stored_bytes);
 	return ZSTD_isError(unpacked) || unpacked != chunk->raw_bytes ? -EBADMSG : 0;
 }
 
 /* The payload of payload->chunk, which stands at that offset, into payload->raw. */
-static int read_payload_at(struct trace *trace, uint64_t offset, struct trace_payload *payload)
+static int read_payload_at(const struct trace *trace, uint64_t offset, struct trace_payload *payload, void **unzstd)
 {
 	const struct trace_chunk *chunk = &payload->chunk;
 	bool plain = chunk->codec == TRACE_CODEC_NONE;
@@ -115,14 +114,14 @@ static int read_payload_at(struct trace *trace, uint64_t offset, struct trace_pa
 
 	if (chunk->codec > TRACE_CODEC_ZSTD || (plain && chunk->stored_bytes != chunk->raw_bytes))
 		return -EBADMSG;
-	if (reserve((void **)&payload->raw, &payload->raw_allocated, chunk->raw_bytes) < 0 ||
-	    (!plain && reserve((void **)&payload->stored, &payload->stored_allocated, chunk->stored_bytes) < 0))
+	if (trace_reserve((void **)&payload->raw, &payload->raw_allocated, chunk->raw_bytes) < 0 ||
+	    (!plain && trace_reserve((void **)&payload->stored, &payload->stored_allocated, chunk->stored_bytes) < 0))
 		return -ENOMEM;
 	stored = plain ? payload->raw : payload->stored;
 	if (trace_read_at(trace, offset + sizeof(*chunk), stored, chunk->stored_bytes) != chunk->stored_bytes ||
 	    crc_of(stored, chunk->stored_bytes) != chunk->payload_crc)
 		return -EBADMSG;
-	return plain ? 0 : unpack_stored(trace, payload);
+	return plain ? 0 : unpack_stored(payload, unzstd);
 }
 
 static bool chunk_is_at(const struct trace_place *place, const struct trace_chunk *chunk)
@@ -141,18 +140,33 @@ void trace_note_damage(struct trace *trace, struct trace_place *place)
 		trace->damage.events += place->events;
 }
 
-int trace_read_payload(struct trace *trace, struct trace_place *place, struct trace_payload *payload)
+int trace_fetch(const struct trace *trace, const struct trace_place *place, struct trace_payload *payload,
+		void **unzstd)
 {
-	int error = -EBADMSG;
+	if (read_chunk(trace, place->offset, &payload->chunk) < 0 || !chunk_is_at(place, &payload->chunk))
+		return -EBADMSG;
+	return read_payload_at(trace, place->offset, payload, unzstd);
+}
 
-	if (!place->damaged && read_chunk(trace, place->offset, &payload->chunk) == 0 &&
-	    chunk_is_at(place, &payload->chunk))
-		error = read_payload_at(trace, place->offset, payload);
+void trace_unzstd_free(void *unzstd)
+{
+	ZSTD_freeDCtx(unzstd);
+}
+
+int trace_note_error(struct trace *trace, struct trace_place *place, int error)
+{
 	if (error == -EBADMSG)
 		trace_note_damage(trace, place);
 	if (error == -ENOMEM)
 		trace->damage.out_of_memory = true;
 	return error;
+}
+
+int trace_read_payload(struct trace *trace, struct trace_place *place, struct trace_payload *payload)
+{
+	int error = place->damaged ? -EBADMSG : trace_fetch(trace, place, payload, &trace->unzstd);
+
+	return trace_note_error(trace, place, error);
 }
 
 void trace_payload_done(struct trace_payload *payload)
@@ -161,74 +175,6 @@ void trace_payload_done(struct trace_payload *payload)
 	free(payload->stored);
 	free(payload->ticks);
 	memset(payload, 0, sizeof(*payload));
-}
-
-static uint64_t extras_of(const uint32_t *heads, uint32_t count)
-{
-	uint64_t extras = 0;
-	uint32_t i;
-
-	for (i = 0; i < count; i++)
-		extras += wire_extra_words(wire_head_kind(heads[i]));
-	return extras;
-}
-
-/*
- * Gathers the ticks from their four planes. A function of its own so that the compiler makes vector code of it.
- */
-static void gather_ticks(uint32_t *restrict ticks, const uint8_t *restrict planes, uint32_t count)
-{
-	const uint8_t *restrict plane1 = planes + count;
-	const uint8_t *restrict plane2 = plane1 + count;
-	const uint8_t *restrict plane3 = plane2 + count;
-	uint32_t i;
-
-	for (i = 0; i < count; i++)
-		ticks[i] = (uint32_t)planes[i] | (uint32_t)plane1[i] << 8 | (uint32_t)plane2[i] << 16 |
-			   (uint32_t)plane3[i] << 24;
-}
-
-/* Likewise the extra words from their eight. */
-static void gather_extras(uint64_t *restrict extras, const uint8_t *restrict planes, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		extras[i] = planes[i];
-	for (unsigned plane = 1; plane < 8; plane++) {
-		const uint8_t *restrict bytes = planes + (size_t)plane * count;
-
-		for (uint32_t i = 0; i < count; i++)
-			extras[i] |= (uint64_t)bytes[i] << (8 * plane);
-	}
-}
-
-int trace_unpack_events(struct trace_payload *payload, struct trace_events *events)
-{
-	const struct trace_chunk *chunk = &payload->chunk;
-	const uint32_t *heads = (const uint32_t *)payload->raw;
-	uint32_t count = chunk->events;
-	size_t ticks_bytes = ((size_t)count * sizeof(uint32_t) + 7) & ~(size_t)7;
-	uint64_t *extras;
-
-	if (count > TRACE_CHUNK_EVENTS_MAX || chunk->raw_bytes != (uint64_t)count * 8 + (uint64_t)chunk->extras * 8)
-		return -EBADMSG;
-	if (extras_of(heads, count) != chunk->extras)
-		return -EBADMSG;
-	/* One piece of memory for both: first the ticks, then the extra words. */
-	if (reserve((void **)&payload->ticks, &payload->ticks_allocated,
-		    ticks_bytes + (size_t)chunk->extras * sizeof(uint64_t)) < 0)
-		return -ENOMEM;
-	gather_ticks(payload->ticks, payload->raw + (size_t)count * 4, count);
-	extras = (uint64_t *)(void *)((uint8_t *)payload->ticks + ticks_bytes);
-	gather_extras(extras, payload->raw + (size_t)count * 8, chunk->extras);
-	*events = (struct trace_events){
-	    .heads = heads,
-	    .ticks = payload->ticks,
-	    .extras = extras,
-	    .count = count,
-	    .extra_count = chunk->extras,
-	    .first_ticks = chunk->first_ticks,
-	};
-	return 0;
 }
 
 /* --- where the chunks are --- */
@@ -399,7 +345,7 @@ static int read_index_chunk(struct trace *trace, uint64_t offset, struct trace_p
 	int error = read_chunk(trace, offset, &payload->chunk);
 
 	if (!error)
-		error = read_payload_at(trace, offset, payload);
+		error = read_payload_at(trace, offset, payload, &trace->unzstd);
 	if (error)
 		return error;
 	if (payload->chunk.raw_bytes != (uint64_t)payload->chunk.events * sizeof(*entries))
@@ -423,7 +369,7 @@ static int index_offsets(const struct trace *trace, uint64_t **offsets, size_t *
 		if (read_chunk(trace, offset, &chunk) < 0 || chunk.type != TRACE_CHUNK_INDEX ||
 		    chunk.previous >= offset)
 			return -EBADMSG;
-		if (reserve(&grown, &allocated, (*count + 1 + *count / 2) * sizeof(**offsets)) < 0)
+		if (trace_reserve(&grown, &allocated, (*count + 1 + *count / 2) * sizeof(**offsets)) < 0)
 			return -ENOMEM;
 		*offsets = grown;
 		(*offsets)[(*count)++] = offset;
@@ -508,7 +454,7 @@ static bool payload_intact(const struct trace *trace, uint64_t offset, struct tr
 	uint32_t bytes = payload->chunk.stored_bytes;
 	uint64_t at = offset + sizeof(payload->chunk);
 
-	if (reserve((void **)&payload->stored, &payload->stored_allocated, bytes) < 0)
+	if (trace_reserve((void **)&payload->stored, &payload->stored_allocated, bytes) < 0)
 		return true; /* not looked at */
 	return trace_read_at(trace, at, payload->stored, bytes) == bytes &&
 	       crc_of(payload->stored, bytes) == payload->chunk.payload_crc &&
@@ -641,6 +587,7 @@ int trace_open_memory(struct trace **result, const void *bytes, size_t size, con
 	if (!trace)
 		return -ENOMEM;
 	trace->memory = bytes;
+	trace->no_ahead = true; /* there is nothing to wait for */
 	trace->size_bytes = size;
 	return trace_begin(result, trace, error, error_bytes);
 }
@@ -661,6 +608,7 @@ void trace_close(struct trace *trace)
 {
 	if (!trace)
 		return;
+	trace_ahead_free(trace->ahead);
 	trace_model_done(trace);
 	free(trace->places);
 	ZSTD_freeDCtx(trace->unzstd);

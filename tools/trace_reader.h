@@ -8,6 +8,8 @@
  * trace_reader.c   the file: header, index, scan, chunks, unpacking (the only place that knows zstd)
  * trace_model.c    what the chunks say: processes, threads, names, clock
  * trace_stream.c   the events of one thread, chunk by chunk
+ * trace_unpack.c   the events of a chunk, out of its payload
+ * trace_ahead.c    a thread that reads and unpacks the chunks that are next
  */
 #ifndef EVPROF_TOOLS_TRACE_READER_H
 #define EVPROF_TOOLS_TRACE_READER_H
@@ -137,7 +139,9 @@ struct trace {
 	int64_t start_ns;	       /* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
 	int64_t end_ns;		       /* of the latest */
 	void *unzstd;
-	enum cpu_clock clock; /* the streams tell times by it; set by a verb before it reads events */
+	enum cpu_clock clock;	   /* the streams tell times by it; set by a verb before it reads events */
+	struct trace_ahead *ahead; /* NULL: none yet */
+	bool no_ahead;		   /* reads without a thread; may be set right after opening */
 };
 
 /*
@@ -241,6 +245,7 @@ struct trace_stream {
 	bool began;
 	bool hole;
 	uint64_t missing;
+	uint32_t read; /* chunks, one after the other */
 };
 
 void trace_stream_open(struct trace_stream *stream, struct trace *trace, const struct trace_thread *thread);
@@ -309,6 +314,36 @@ uint64_t trace_ticks(const struct trace_process *process, int64_t ns);
 size_t trace_read_at(const struct trace *trace, uint64_t offset, void *buffer, size_t bytes);
 /* trace_reader.c: counts what the chunk at place held as missing, once. */
 void trace_note_damage(struct trace *trace, struct trace_place *place);
+/* trace_reader.c: realloc() where *allocated is less than bytes. Returns 0 or -ENOMEM. */
+int trace_reserve(void **buffer, size_t *allocated, size_t bytes);
+/*
+ * trace_reader.c: what trace_read_payload() does to the bytes. Changes nothing but payload and *unzstd, which is made here
+ * and belongs to the calling thread.
+ */
+int trace_fetch(const struct trace *trace, const struct trace_place *place, struct trace_payload *payload,
+		void **unzstd);
+void trace_unzstd_free(void *unzstd);
+/* trace_reader.c: counts what trace_fetch() found, and returns it. */
+int trace_note_error(struct trace *trace, struct trace_place *place, int error);
+
+/*
+ * trace_ahead.c: at most so many chunks are read ahead, for all streams. A stream is known by its address. All are for the
+ * thread that owns the trace.
+ */
+#define TRACE_AHEAD_CHUNKS 4
+
+/* Asks for a place of the stream's thread, if there is room and it was not asked for. */
+void trace_ahead_ask(struct trace *trace, const struct trace_stream *stream, size_t number);
+/*
+ * What was asked for: waits until it is read, exchanges payload for it, and sets *error to what trace_fetch() or
+ * trace_unpack_events() returned. False where it was not asked for, or nobody has begun with it.
+ */
+bool trace_ahead_take(struct trace *trace, const struct trace_stream *stream, size_t number,
+		      struct trace_payload *payload, struct trace_events *events, int *error);
+/* The stream ends here. */
+void trace_ahead_forget(struct trace *trace, const struct trace_stream *stream);
+/* Ends the thread. NULL is fine. */
+void trace_ahead_free(struct trace_ahead *ahead);
 /* trace_model.c: reads META, DEFINITIONS and CLOCK chunks, makes processes and threads, and sorts the rest by thread. */
 int trace_model_load(struct trace *trace);
 void trace_model_done(struct trace *trace);

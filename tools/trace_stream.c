@@ -29,16 +29,32 @@ static bool hole_before(const struct trace_stream *stream, const struct trace_pl
 	return !stream->began || place->first_ticks != stream->last_ticks;
 }
 
+/* Reads on while these events are looked at. Whoever wants one chunk only asks for no more. */
+static void read_ahead(const struct trace_stream *stream)
+{
+	size_t number = stream->next;
+
+	if (stream->read < 2)
+		return;
+	while (number < stream->thread->place_count && number < stream->next + TRACE_AHEAD_CHUNKS)
+		trace_ahead_ask(stream->trace, stream, number++);
+}
+
+/* The place before stream->next. */
 static int read_events(struct trace_stream *stream, struct trace_place *place, struct trace_events *events)
 {
-	int error = trace_read_payload(stream->trace, place, &stream->payload);
+	int error;
 
-	if (error)
-		return error;
-	error = trace_unpack_events(&stream->payload, events);
-	if (error)
-		trace_note_damage(stream->trace, place);
-	return error;
+	stream->read++;
+	if (!trace_ahead_take(stream->trace, stream, stream->next - 1, &stream->payload, events, &error)) {
+		error = trace_read_payload(stream->trace, place, &stream->payload);
+		if (!error)
+			error = trace_unpack_events(&stream->payload, events);
+	} else if (place->damaged) {
+		error = -EBADMSG;
+	}
+	read_ahead(stream);
+	return trace_note_error(stream->trace, place, error);
 }
 
 int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
@@ -75,6 +91,9 @@ int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
 
 void trace_stream_close(struct trace_stream *stream)
 {
+	if (stream->read)
+		trace_ahead_forget(stream->trace, stream);
+	stream->read = 0;
 	trace_payload_done(&stream->payload);
 }
 

@@ -51,7 +51,8 @@ struct visit {
 	const struct visitor *visitor;
 	void *owner;
 	uint32_t allocated;
-	uint8_t *hidden; /* by key */
+	uint32_t shown_at_once; /* so many frames are, when they begin: with a shortest duration none */
+	uint8_t *hidden;	/* by key */
 	int error;
 	struct pairs tasks; /* that have not ended: address to number */
 	uint32_t task_count;

@@ -180,6 +180,22 @@ SCENARIO_SOME(table, random_traces, SUPPORTED)
 	}
 }
 
+/* ---- a stretch is a part of the whole --------------------------------------------------------------------------- */
+
+/* In deep calls that began long before, in a forked child that began with them, and over its end. */
+SCENARIO_SOME(table, stretch_of_deep_calls, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@deep.py"}, .env = {"EVPROF_EVENTS=call,c_call,exception"});
+	struct outcome *verdict;
+
+	json_decref(expect_trace(outcome, 2));
+	verdict =
+	    run(.python = python_any(), .how = JOB_BARE, .args = {"@../table/stretch.py", "%B/evprof", outcome->trace});
+	expect(verdict, verdict->status == 0 && strstr(verdict->out, " rows are the same"),
+	       "the rows of each stretch are those of the whole");
+}
+
 /* ---- the package by itself ------------------------------------------------------------------------------------- */
 
 SCENARIO_SOME(table, summary, SUPPORTED)

@@ -256,18 +256,18 @@ Test(csv, short_and_deep_calls_left_out)
 						   "100,0,0,return,main,a.py,1,,,-1,10,11\n");
 }
 
-/* What ran at the beginning of the stretch is known by its end in it. */
+/* What runs at the beginning of the stretch is known by what was before, though it does not end in it. */
 Test(csv, stretch_of_time)
 {
 	nested();
 	finish();
 	expect_rows("--since-start --from 22 --to 66", "25,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
-						       "26,32,2,malloc,f,lib/b.py,20,,,-1,10,11\n"
-						       "50,0,0,return,f,lib/b.py,20,,,-1,10,11\n"
-						       "60,0,0,c_call,deque.append,,-1,,,-1,10,11\n"
-						       "65,0,0,call,g,lib/b.py,30,,,-1,10,11\n");
-	expect_rows("--since-start --from 26 --to 51", "26,32,2,malloc,f,lib/b.py,20,,,-1,10,11\n"
-						       "50,0,0,return,f,lib/b.py,20,,,-1,10,11\n");
+						       "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
+						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
+						       "60,0,0,c_call,deque.append,,1,main,a.py,1,10,11\n"
+						       "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11\n");
+	expect_rows("--since-start --from 26 --to 51", "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
+						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n");
 	expect_rows("--since-start --from 67", "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11\n"
 					       "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11\n"
 					       "100,0,0,return,main,a.py,1,,,-1,10,11\n");
@@ -287,12 +287,52 @@ Test(csv, stretch_over_chunks)
 	}
 	event(WIRE_RETURN, 1, 10);
 	finish();
-	expect_rows("--since-start --from 75 --to 95", "80,0,0,return,f,lib/b.py,20,,,-1,10,11\n"
-						       "90,0,0,call,f,lib/b.py,20,,,-1,10,11\n");
+	expect_rows("--since-start --from 75 --to 95", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
+						       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n");
 	expect_rows("--since-start --from 75", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
 					       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n"
 					       "100,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
 					       "110,0,0,return,main,a.py,1,,,-1,10,11\n");
+}
+
+/* An `open` event is believed: nothing before it is read, and what it does not name is not known. */
+Test(csv, stretch_after_open)
+{
+	event(WIRE_CALL, 1, 0);
+	fixture_flush(fixture, thread);
+	event(WIRE_CALL, 3, 10);
+	event(WIRE_OPEN, 1, 0); /* 10; without g */
+	event(WIRE_OPEN, 2, 0);
+	fixture_flush(fixture, thread);
+	memory(WIRE_MALLOC, 0x10, 1, 0); /* 11 */
+	event(WIRE_RETURN, 2, 9);
+	memory(WIRE_MALLOC, 0x20, 2, 0); /* 21 */
+	finish();
+	expect_rows("--since-start --from 11", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
+					       "20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
+					       "21,32,2,malloc,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start --from 11 --min-duration 5", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
+								"20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
+								"21,32,2,malloc,main,a.py,1,,,-1,10,11\n");
+}
+
+/* After a gap only what began since is known, and beneath it what ends in the stretch. */
+Test(csv, stretch_after_a_gap)
+{
+	event(WIRE_CALL, 1, 0);
+	event(WIRE_GAP, 0, 10);
+	fixture_extra(fixture, thread, 77);
+	event(WIRE_CALL, 3, 10);
+	fixture_flush(fixture, thread);
+	memory(WIRE_MALLOC, 0x10, 1, 9); /* 21 */
+	event(WIRE_RETURN, 3, 9);
+	event(WIRE_RETURN, 2, 10); /* 40 */
+	finish();
+	expect_rows("--since-start --from 21", "21,16,1,malloc,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
+					       "30,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
+					       "40,0,0,return,f,lib/b.py,20,,,-1,10,11\n");
+	expect_rows("--since-start --from 21 --to 35", "21,16,1,malloc,g,lib/b.py,30,,,-1,10,11\n"
+						       "30,0,0,return,g,lib/b.py,30,,,-1,10,11\n");
 }
 
 Test(csv, gaps_and_stacks)

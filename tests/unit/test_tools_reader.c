@@ -106,6 +106,99 @@ Test(reader, whole)
 	}
 }
 
+/* What a reader gets to know of all threads, as one number. */
+static uint64_t digest(struct trace *trace)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < trace->thread_count; i++) {
+		struct trace_stream stream;
+		struct trace_events events;
+
+		trace_stream_open(&stream, trace, trace->threads[i]);
+		while (trace->threads[i] && trace_stream_next(&stream, &events)) {
+			sum = sum * 31 + events.hole + 2 * events.missing + events.first_ticks;
+			for (uint32_t k = 0; k < events.count; k++)
+				sum = sum * 31 + events.heads[k] + 7 * events.ticks[k];
+			for (uint32_t k = 0; k < events.extra_count; k++)
+				sum = sum * 31 + events.extras[k];
+		}
+		trace_stream_close(&stream);
+	}
+	return sum;
+}
+
+/* Two threads with so many chunks that some are read ahead. */
+static struct fixture *long_sample(void)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 10, 1);
+
+	fixture_code(fixture, process, 1, "a.py", 1, "f");
+	for (uint32_t thread = 0; thread < 2; thread++)
+		fixture_thread(fixture, process, 10 + thread, 1000);
+	for (uint32_t chunk = 0; chunk < 20; chunk++) {
+		fixture_event(fixture, chunk % 2, WIRE_CALL, 1, 10 + chunk);
+		fixture_memory(fixture, chunk % 2, WIRE_REALLOC, WIRE_DOMAIN_OBJ, 0x1000, 40, 0x2000 + chunk, 5);
+		fixture_event(fixture, chunk % 2, WIRE_RETURN, 1, 10);
+		fixture_flush(fixture, chunk % 2);
+	}
+	fixture_end(fixture);
+	return fixture;
+}
+
+/* The same events, and the same words about what is missing, with the thread that reads ahead and without. */
+Test(reader, ahead, .timeout = 120)
+{
+	struct fixture *fixture = long_sample();
+	unsigned damaged = 0, ahead = 0;
+
+	for (size_t at = 64; at <= fixture->size; at += 13) {
+		uint64_t digests[2] = {0};
+		char words[2][1024] = {"", ""};
+
+		if (at < fixture->size)
+			fixture->bytes[at] ^= 0x40;
+		for (int without = 0; without < 2; without++) {
+			struct trace *trace = open_bytes(fixture->bytes, fixture->size);
+
+			if (!trace)
+				continue;
+			trace->no_ahead = without;
+			digests[without] = digest(trace);
+			damaged += trace_verdict(trace, words[without], sizeof(words[without])) != 0;
+			ahead += trace->ahead != NULL;
+			cr_expect(!without || !trace->ahead);
+			trace_close(trace);
+		}
+		cr_expect(digests[0] == digests[1], "byte %zu", at);
+		cr_expect_str_eq(words[0], words[1], "byte %zu", at);
+		if (at < fixture->size)
+			fixture->bytes[at] ^= 0x40;
+	}
+	cr_expect(damaged > 100);
+	cr_expect(ahead > 20 || sysconf(_SC_NPROCESSORS_ONLN) < 2);
+	fixture_free(fixture);
+}
+
+/* How many extra words an event has is known in two places, one of which is vector code. */
+Test(reader, extra_words)
+{
+	for (unsigned kind = 0; kind < 32; kind++)
+		for (uint32_t extras = 0; extras < 4; extras++) {
+			struct trace_payload payload = {
+			    .chunk = {.events = 1, .extras = extras, .raw_bytes = 8 + 8 * extras}};
+			uint32_t raw[8] = {wire_head(kind, 1)};
+			struct trace_events events;
+			int expected = extras == wire_extra_words(kind) ? 0 : -EBADMSG;
+
+			payload.raw = (uint8_t *)raw;
+			cr_expect(trace_unpack_events(&payload, &events) == expected, "kind %u", kind);
+			payload.raw = NULL;
+			trace_payload_done(&payload);
+		}
+}
+
 Test(reader, without_end)
 {
 	struct fixture *fixture = sample(false, false);

@@ -83,19 +83,16 @@ def in_small_pieces(trace, wanted, stretch):
 
 
 def only_what_is_asked(trace, stretch):
-    """Of the chunks of events none is read that lies outside of the stretch."""
+    """Of the chunks of events none is read that lies behind the stretch."""
     seen, read = [], trace.file.read
     trace.file.read = lambda place: (seen.append(place), read(place))[1]
     trace.to_numpy(**stretch)
     trace.file.read = read
     for thread in trace.threads:
         for place in thread.places:
-            first, last = (thread.process.line.at(ticks) - trace.start_ns for ticks in (
-                place.first_ticks, place.last_ticks))
-            outside = stretch["start"] is not None and last < stretch["start"] or (
-                stretch["end"] is not None and first >= stretch["end"])
-            if outside and place in seen:
-                sys.exit("%s: a chunk of %d to %d ns is read for %s" % (trace.path, first, last, stretch))
+            first = thread.process.line.at(place.first_ticks) - trace.start_ns
+            if stretch["end"] is not None and first >= stretch["end"] and place in seen:
+                sys.exit("%s: a chunk from %d ns on is read for %s" % (trace.path, first, stretch))
 
 
 def judge(path, table, start, end):

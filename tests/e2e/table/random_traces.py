@@ -76,7 +76,7 @@ class Thread:
         return kind, (random.randrange(3) | (size << 2) & (1 << 27) - 1) if kind != 14 else 1, extras
 
     def other(self):
-        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30, 31])
+        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30])
         if kind == 15:
             self.now += random.randrange(1 << 34)
             return kind, 0, [self.now]

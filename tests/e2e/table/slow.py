@@ -72,26 +72,34 @@ class Thread:
         self.stack = []
         self.events = events_of(trace, thread)
         if start is not None:
-            self._find_base(trace, start, end)
+            self._find_running(trace, start, end)
 
     def function(self, head):
         native = head & 31 in (C_CALL, C_RETURN, C_EXCEPTION)
         limit = self.process.c_function_limit if native else self.process.code_limit
         return native, head >> 5 if head >> 5 < limit else 0
 
-    def _find_base(self, trace, start, end):
-        depth = 0
+    def _find_running(self, trace, start, end):
+        """The stack as all that was before leaves it; after a gap, on top of what ends without having begun."""
+        unknown = self.process.meta.get("start") == "rejoin"
+        known, beneath = None, []
         for ns, head, _ in events_of(trace, self.thread):
+            kind = head & 31
             if ns < start:
+                self.move(head)
+                unknown = kind in (GAP, PAUSE) or (unknown and kind != STACK)
                 continue
-            if head & 31 in EMPTIES or (end is not None and ns >= end):
+            if known is None:
+                known = list(self.stack)
+            if not unknown or kind in EMPTIES + (SWITCH,) or (end is not None and ns >= end):
                 break
-            if head & 31 in BEGINS and head & 31 != FRAME:
-                depth += 1
-            elif head & 31 in ENDS and depth:
-                depth -= 1
-            elif head & 31 in ENDS:
-                self.stack.insert(0, self.function(head))
+            if kind in BEGINS and kind != FRAME:
+                self.stack.append(self.function(head))
+            elif kind in ENDS and not self.stack:
+                beneath.insert(0, self.function(head))
+            elif kind in ENDS:
+                self.move(head)
+        self.stack = beneath + (self.stack if known is None else known)
 
     def caller(self, depth):
         """The innermost Python function below that depth."""

@@ -18,10 +18,12 @@ from .model import KINDS
 _PAUSE = 27
 _SWITCH = 29
 _TASK = 30
+_OPEN = 31
 _NOBODY = 0
 _FREED = 1003       # events from here on free a block; from _MADE on they make one
 _REALLOC_FREE = 1004
 _MADE = 1000
+_LOOK_BACK_EVENTS = 1 << 22  # of a thread, before a stretch
 _KEEPS = -1         # in value2 of a realloc_free: the realloc failed, nothing was freed
 
 
@@ -39,6 +41,7 @@ _EMPTIES = (_GAP, _STACK, _PAUSE, _THREAD_END, _SWITCH)  # of a greenlet that go
 _STEP = _by_kind({**{kind: 1 for kind in _BEGINS}, **{kind: -1 for kind in _ENDS}}, np.int8)
 _ON_STACK = _by_kind({kind: 1 for kind in _BEGINS + _ENDS + _EMPTIES}, np.bool_)
 _IS_EMPTYING = _by_kind({kind: 1 for kind in _EMPTIES}, np.bool_)
+_TELLS = _by_kind({_STACK: 1, _GAP: 1, _PAUSE: 1}, np.bool_)
 _IS_NATIVE = _by_kind({kind: 1 for kind in (_C_CALL, _C_RETURN, _C_EXCEPTION)}, np.uint8)
 _IS_MEMORY = _by_kind({kind: 1 for kind in (_MALLOC, _CALLOC, _REALLOC, _FREE)}, np.bool_)
 #: The kinds as the events of the table, by EventProfiler's numbers; 0: no row.
@@ -436,19 +439,18 @@ class _ThreadReader:
     def read(self, rows):
         choice = self._choice
         if choice.from_ns is not None:
-            for function in reversed(self._find_base()):
-                self._stack.push(function)
-        for events, hole in self._chunks():
+            self._begin()
+        for events, hole in self._chunks(self._first):
             if hole and self._matters(events):
                 self._stack.clear()
             if events is not None:
                 self._take(rows, events, *self._stretch(events))
 
-    def _chunks(self):
-        """The chunks that the stretch touches."""
+    def _chunks(self, first):
+        """The chunks from that place on that the stretch touches, or that are before it."""
         passed = False
-        stream = iter(_Stream(self._trace, self._thread, self._first))
-        for place in self._thread.places[self._first:]:
+        stream = iter(_Stream(self._trace, self._thread, first))
+        for place in self._thread.places[first:]:
             if self._choice.is_after(self._thread, place):
                 passed = True
                 break
@@ -494,28 +496,92 @@ class _ThreadReader:
         functions += self._base
         return functions
 
-    def _find_base(self):
-        """What ends in the stretch without having begun in it, the innermost first."""
-        base, depth = [], 0
-        for events, hole in self._chunks():
+    def _begin(self):
+        """Puts on the stack what runs when the stretch begins, as tools/running.c finds it."""
+        first, told = self._look_back()
+        unknown = first > 0 or self._thread.process.meta.get("start") == "rejoin"
+        stream = self._chunks(first)
+        for events, hole in stream:
             if events is None or (hole and self._matters(events)):
                 break
-            _, start, end = self._stretch(events)
-            kinds = events.kinds[start:end]
-            stops = np.flatnonzero(_IS_EMPTYING[kinds])
-            if len(stops):
-                kinds = kinds[:stops[0]]
-            calls = np.flatnonzero((_STEP[kinds] != 0) & (kinds != _FRAME))
-            depths = depth + np.cumsum(_STEP[kinds[calls]], dtype=np.int64)
-            if len(calls):
-                lowest = np.minimum(np.minimum.accumulate(depths), 0)
-                fresh = calls[np.flatnonzero(np.diff(lowest, prepend=0) < 0)]
-                base.extend(self._functions_of(events.heads[start + fresh], kinds[fresh]).tolist())
-                depth = int(depths[-1] - lowest[-1])
-            if len(stops) or end < events.count:
+            if hole:
+                self._stack.clear()
+                unknown = True
+            start, at = self._stretch(events)[1], told or 0
+            if told is not None:
+                unknown = False
+                at = self._open(events, told)
+                told = 0 if at == events.count else None
+            unknown = self._replay(events, at, start, unknown)
+            if start < events.count:
+                if unknown:
+                    self._put_beneath(events, start, stream)
                 break
         self._now = None
-        return base
+
+    def _look_back(self):
+        """The place from which on to replay: where the stack was last told, or the first. And the event that tells it, if those
+        after it need not be seen as an end of what was before."""
+        place, read = self._first, 0
+        while place and read < _LOOK_BACK_EVENTS:
+            place -= 1
+            read += self._thread.places[place].events
+            events, hole = next(iter(_Stream(self._trace, self._thread, place)), (None, True))
+            if events is None:
+                return place, None
+            opens = events.kinds == _OPEN
+            opens[1:] &= ~opens[:-1].copy()
+            opens[:1] &= place == 0  # the chunk before may begin what goes on here
+            told = np.flatnonzero(opens | _TELLS[events.kinds])
+            if hole or len(told):
+                return place, int(told[-1]) if len(told) and events.kinds[told[-1]] == _OPEN else None
+        return place if place == 0 else self._first, None
+
+    def _open(self, events, at):
+        """The stack as the events from number `at` on tell it. Returns the number of the event behind them."""
+        behind = at
+        while behind < events.count and events.kinds[behind] == _OPEN:
+            behind += 1
+        for function in self._functions_of(events.heads[at:behind], events.kinds[at:behind]).tolist():
+            self._stack.push(function)
+        return behind
+
+    def _replay(self, events, at, end, unknown):
+        """Moves the stack by events[at:end]. Returns whether there may be more beneath it."""
+        kinds, heads = events.kinds[at:end], events.heads[at:end]
+        moves = np.flatnonzero(_ON_STACK[kinds])
+        self._stack.run(self._functions_of(heads[moves], kinds[moves]), _STEP[kinds[moves]])
+        told = np.flatnonzero(_TELLS[kinds])
+        return bool(kinds[told[-1]] != _STACK) if len(told) else unknown
+
+    def _put_beneath(self, events, start, stream):
+        """What ends in the stretch without having begun in it is beneath what is known."""
+        frames, beneath = list(self._stack.frames), []
+        self._now = None
+        while events is not None:
+            end = self._stretch(events)[2]
+            kinds = events.kinds[start:end]
+            stops = np.flatnonzero(_IS_EMPTYING[kinds] | (kinds == _SWITCH))
+            kinds = kinds[:stops[0]] if len(stops) else kinds
+            calls = np.flatnonzero((_STEP[kinds] != 0) & (kinds != _FRAME))
+            functions = self._functions_of(events.heads[start + calls], kinds[calls])
+            for function, step in zip(functions.tolist(), _STEP[kinds[calls]].tolist()):
+                if step > 0:
+                    frames.append(function)
+                elif not frames:
+                    beneath.append(function)
+                elif function in frames:
+                    del frames[len(frames) - 1 - frames[::-1].index(function):]
+            if len(stops) or end < events.count:
+                break
+            events, hole = next(stream, (None, False))
+            if hole:
+                break
+            start = 0
+        known = self._stack.frames[:]
+        self._stack.clear()
+        for function in beneath[::-1] + known:
+            self._stack.push(function)
 
     def _take(self, rows, events, ns, start, end):
         """Adds the rows of events[start:end] of a chunk."""
