@@ -1,13 +1,19 @@
 /*
  * calibrate.c - what an event costs here, on this machine, by this interpreter, with these hooks.
  *
- * A loop that calls an empty function is timed with the hooks and without them: the difference is what a call and its
- * return add. How much of that lies between the two time stamps, and so looks like time of the function, the stamps
- * themselves tell; the rest looks like time of the caller. The same for a C function, and for a block of memory. It
- * takes some ten milliseconds, writes no event (a private writer takes them), and calls no code of the program.
+ * Loops that call functions of several kinds are timed with the hooks and without them: the difference is what a call
+ * and its return add. It depends on the kind more than on the hook: where hooks are set, the interpreter does without its short
+ * cuts (calls of Python functions in place, specialised instructions), and how much that costs depends on what it would have
+ * done. How much of the difference lies between the two time stamps, and so looks like time of the function, the stamps
+ * of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every instruction may be slower
+ * while there is a profile function, which a loop without calls tells.
+ *
+ * It takes some 15 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
+ * it makes is gone at the end; a class goes by a garbage collection.
  */
 #include "calibrate.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,22 +27,122 @@
 #include "process.h"
 #include "writer.h"
 
-#define TIMES 400
-#define ROUNDS 15
+#define TURNS 100 /* of each loop, as in the source */
+#define ROUNDS 5
+#define PASSES 4 /* apart from each other: what disturbs one may be over at the next */
+#define BLOCKS 64
 #define WORDS 8192
+#define POPULATE_BYTES ((size_t)4 << 20)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
+#endif
 
-static const char source[] = "def leaf(): pass\n"
+/* Each loop has one kind of call, in several shapes of which programs have many. */
+static const char source[] = "__name__ = 'evprof'\n"
+			     "times = tuple(range(100))\n"
+			     "def leaf(): pass\n"
+			     "def middle(a, b, c): return b\n"
+			     "def some(a, b=2, *, c=3): return b\n"
+			     "def same(a): return a\n"
+			     "def outer(a): return middle(a, 1, a)\n"
+			     "def down(n): return n if n < 1 else down(n - 1) + 1\n"
+			     "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
+			     "def each(times):\n"
+			     "    for i in times: yield i\n"
+			     "def once():\n"
+			     "    yield 1\n"
+			     "class Point:\n"
+			     "    def __init__(self, x, y):\n"
+			     "        self.x = x\n"
+			     "        self.y = y\n"
+			     "    def get(self): return self.x\n"
+			     "    def __neg__(self): return self\n"
+			     "    def __getitem__(self, key): return key\n"
+			     "point = Point(1, 2)\n"
 			     "def nothing(times):\n"
-			     "    for _ in times: pass\n"
+			     "    for i in times: pass\n"
+			     "def plain(times):\n"
+			     "    n = 0; pair = [1, 2]; p = point\n"
+			     "    for i in times:\n"
+			     "        n = n * 3 + 1 & 255\n"
+			     "        if n > 7: p.x = pair[0]\n"
+			     "        pair = [p.x, n]\n"
+			     "def leaves(times):\n"
+			     "    for i in times: leaf()\n"
 			     "def calls(times):\n"
-			     "    for _ in times: leaf()\n"
-			     "def natives(times, f=len, x=()):\n"
-			     "    for _ in times: f(x)\n"
-			     "times = (None,) * 400\n";
+			     "    p = point\n"
+			     "    for i in times:\n"
+			     "        leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)\n"
+			     "def recursion(times): fib(12)\n"
+			     "def entries(times):\n"
+			     "    p = point\n"
+			     "    for i in times: -p; p[1]\n"
+			     "def callbacks(times): sorted(times, key=same)\n"
+			     "def inits(times):\n"
+			     "    for i in times: Point(1, 2)\n"
+			     "def resumes(times):\n"
+			     "    for i in each(times): pass\n"
+			     "def pulls(times): sum(each(times))\n"
+			     "def generators(times):\n"
+			     "    for i in times:\n"
+			     "        for k in once(): pass\n"
+			     "def lengths(times, x=(1, 2)):\n"
+			     "    for i in times: len(x)\n"
+			     "def appends(times):\n"
+			     "    l = []\n"
+			     "    for i in times: l.append(i)\n"
+			     "def natives(times, x=(1, 2)):\n"
+			     "    for i in times: len(x); isinstance(x, tuple); max(x)\n"
+			     "def methods(times, x={}, y='abc'):\n"
+			     "    l = []\n"
+			     "    for i in times: x.get(1); l.append(1); y.startswith('a'); l.pop()\n";
 
+enum loop {
+	NOTHING,
+	PLAIN,
+	LEAVES,
+	CALLS,
+	RECURSION,
+	ENTRIES,
+	CALLBACKS,
+	INITS,
+	RESUMES,
+	PULLS,
+	GENERATORS,
+	LENGTHS,
+	NATIVES,
+	APPENDS,
+	METHODS,
+	LOOPS
+};
+
+static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",  "calls",	  "recursion",
+					 "entries",    "callbacks", "inits",   "resumes", "pulls",
+					 "generators", "lengths",   "natives", "appends", "methods"};
+
+#define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)
+#define END_KINDS (1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_C_RETURN)
+
+/* What the events of one run of a loop tell. In ticks. */
+struct stamps {
+	uint64_t count[WIRE_KIND_SLOTS];
+	uint64_t inner
+	    [WIRE_KIND_SLOTS]; /* from an event of the kind to the end of what it began, if nothing comes between */
+	uint64_t inner_count[WIRE_KIND_SLOTS];
+	uint64_t native; /* in which a function of C ran */
+};
+
+/* The shortest run. */
 struct timing {
-	double on, off; /* ns for one turn, the shortest of the rounds */
-	double inner;	/* ns between the stamps of a call and its end */
+	double on_ns, off_ns;
+	struct stamps stamps; /* of that with the hooks */
+};
+
+struct measurement {
+	struct timing loops[LOOPS];
+	double malloc_ns, free_ns;
+	double tick_ns;
+	double slow;
 };
 
 static struct writer private_writer;
@@ -58,22 +164,33 @@ static void empty_private_writer(void)
 	private_writer.limit = writer_fast ? private_writer.room : 0;
 }
 
-/* Mean ticks between a call and its end, of what the private writer holds. */
-static double mean_inner(void)
+/* Of what the private writer holds. At most one function of C is on the stack in any loop. */
+static void read_stamps(struct stamps *stamps)
 {
-	const uint32_t ends = 1u << WIRE_RETURN | 1u << WIRE_C_RETURN;
-	uint64_t sum = 0, count = 0;
+	unsigned last = WIRE_NONE, depth = 0, native = 0; /* the depth at which it runs */
 
+	memset(stamps, 0, sizeof(*stamps));
 	for (uint64_t at = 0; at < private_writer.head; at++) {
 		unsigned kind = wire_head_kind((uint32_t)private_writer.words[at]);
+		uint64_t ticks = private_writer.words[at] >> 32;
+		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
 
-		if (ends >> kind & 1) {
-			sum += private_writer.words[at] >> 32;
-			count++;
+		stamps->count[kind]++;
+		if (native && depth == native)
+			stamps->native += ticks;
+		if (ends && BEGIN_KINDS >> last & 1) {
+			stamps->inner[last] += ticks;
+			stamps->inner_count[last]++;
 		}
+		depth += begins;
+		depth -= ends && depth;
+		if (kind == WIRE_C_CALL)
+			native = depth;
+		else if (kind == WIRE_C_RETURN)
+			native = 0;
+		last = kind;
 		at += wire_extra_words(kind);
 	}
-	return count ? (double)sum / (double)count : 0;
 }
 
 static double run_once(struct object *globals, const char *name)
@@ -88,59 +205,191 @@ static double run_once(struct object *globals, const char *name)
 	if (result)
 		python.Py_DecRef(result);
 	python.PyErr_Clear();
-	return begin / TIMES;
+	return begin;
+}
+
+static void time_loop(struct object *globals, enum loop loop, bool on, struct timing *timing)
+{
+	double *shortest = on ? &timing->on_ns : &timing->off_ns;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double ns = run_once(globals, names[loop]);
+
+		if (*shortest > 0 && ns >= *shortest)
+			continue;
+		*shortest = ns;
+		if (on)
+			read_stamps(&timing->stamps);
+	}
 }
 
 /* Turns the hooks of this thread off and on again. */
 static void switch_hooks(bool on)
 {
-	thread_self.nesting++; /* what follows is evprof, not the program */
 	if (python.monitoring)
 		hooks_monitoring_hear(on);
 	else if (on)
 		hooks_profile_set();
 	else
 		python.PyEval_SetProfile(NULL, NULL);
-	thread_self.nesting--;
 }
 
-static void time_function(struct object *globals, const char *name, bool on, struct timing *timing)
+static void time_loops(struct object *globals, struct measurement *measurement)
 {
-	double *shortest = on ? &timing->on : &timing->off;
-
-	for (int i = 0; i < ROUNDS; i++) {
-		double turn = run_once(globals, name);
-
-		if (i && turn >= *shortest)
-			continue;
-		*shortest = turn;
-		if (on)
-			timing->inner = mean_inner();
+	for (int pass = 0; pass < PASSES; pass++) {
+		for (int i = 0; i < LOOPS; i++)
+			time_loop(globals, i, true, &measurement->loops[i]);
+		switch_hooks(false);
+		for (int i = 0; i < LOOPS; i++)
+			time_loop(globals, i, false, &measurement->loops[i]);
+		switch_hooks(true);
 	}
 }
 
-/* ns that a memory event adds. */
-static double time_memory(void)
+/* ns of a malloc and of a free of the allocator, the shortest of the rounds. */
+static void time_allocator(const struct python_allocator *allocator, double ns[2])
 {
-	struct python_allocator allocator;
-	double shortest[2] = {1e9, 1e9}, turn;
-	uint32_t nesting = thread_self.nesting;
+	void *blocks[BLOCKS];
+	double begin, middle, end;
 
-	if (!(config.events & EVENT_MEM))
-		return 0;
-	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &allocator);
-	for (int i = 0; i < 2 * ROUNDS; i++) {
-		thread_self.nesting = (uint32_t)(i & 1); /* not 0: the hook is passed through */
+	ns[0] = ns[1] = 1e9;
+	for (int i = 0; i < 8 * ROUNDS; i++) {
 		empty_private_writer();
-		turn = now_ns();
-		for (int k = 0; k < TIMES; k++)
-			allocator.free(allocator.context, allocator.malloc(allocator.context, 64));
-		turn = (now_ns() - turn) / TIMES;
-		if (turn < shortest[i & 1])
-			shortest[i & 1] = turn;
+		begin = now_ns();
+		for (int k = 0; k < BLOCKS; k++)
+			blocks[k] = allocator->malloc(allocator->context, 64);
+		middle = now_ns();
+		for (int k = 0; k < BLOCKS; k++)
+			allocator->free(allocator->context, blocks[k]);
+		end = now_ns();
+		if (middle - begin < ns[0])
+			ns[0] = middle - begin;
+		if (end - middle < ns[1])
+			ns[1] = end - middle;
 	}
+	ns[0] /= BLOCKS;
+	ns[1] /= BLOCKS;
+}
+
+/* What the hooks add to a malloc and to a free. */
+static void time_memory(struct measurement *measurement)
+{
+	struct python_allocator ours, under;
+	uint32_t nesting = thread_self.nesting;
+	double on[2], off[2];
+
+	if (!(config.events & EVENT_MEM) || !hooks_memory_on_top())
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &ours);
+	under = hooks_memory_under(WIRE_DOMAIN_OBJ);
+	thread_self.nesting = 0; /* recorded, by the private writer */
+	time_allocator(&ours, on);
 	thread_self.nesting = nesting;
-	return shortest[0] > shortest[1] ? (shortest[0] - shortest[1]) / 2 : 0;
+	time_allocator(&under, off);
+	measurement->malloc_ns = on[0] > off[0] ? on[0] - off[0] : 0;
+	measurement->free_ns = on[1] > off[1] ? on[1] - off[1] : 0;
+}
+
+/* ns that the hooks add to a run of the loop, beyond what they slow the instructions by. */
+static double added(const struct measurement *measurement, enum loop loop)
+{
+	const struct timing *timing = &measurement->loops[loop];
+	double native = (double)timing->stamps.native * measurement->tick_ns;
+
+	return measurement->slow * (timing->on_ns - native) + native - timing->off_ns;
+}
+
+/* The text that wire.h describes, as it grows. */
+struct costs {
+	char text[1024];
+	size_t length;
+};
+
+static void __attribute__((format(printf, 2, 3))) add_text(struct costs *costs, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(costs->text + costs->length, sizeof(costs->text) - costs->length, format, arguments);
+	va_end(arguments);
+	if (length > 0 && costs->length + (size_t)length < sizeof(costs->text))
+		costs->length += (size_t)length;
+}
+
+/* Calls, or what else begins so, in a run of the loop. */
+static double count(const struct measurement *measurement, enum loop loop, unsigned kind)
+{
+	uint64_t own = kind == WIRE_CALL; /* the loop's function is called too */
+
+	return (double)(measurement->loops[loop].stamps.count[kind] - own);
+}
+
+/* Adds the three numbers of a kind of call. trivial: the loop whose functions do nothing, for the stamps. */
+static void add_costs(struct costs *costs, const struct measurement *measurement, const char *name, double cost,
+		      enum loop trivial, unsigned kind)
+{
+	const struct timing *timing = &measurement->loops[trivial];
+	uint64_t inner_count = timing->stamps.inner_count[kind];
+	double calls = count(measurement, trivial, kind);
+
+	if (inner_count >= TURNS && calls >= TURNS)
+		add_text(costs, " %s %.2f %.2f %.2f", name, cost,
+			 (double)timing->stamps.inner[kind] * measurement->tick_ns / (double)inner_count,
+			 (timing->off_ns - measurement->loops[NOTHING].off_ns) / calls);
+}
+
+/* ns that the hooks add to one call of the loop. */
+static double added_each(const struct measurement *measurement, enum loop loop, unsigned kind)
+{
+	double calls = count(measurement, loop, kind);
+
+	return calls > 0 ? added(measurement, loop) / calls : 0;
+}
+
+static void add_python_costs(struct costs *costs, const struct measurement *m)
+{
+	double resume = added_each(m, RESUMES, WIRE_RESUME), generators = count(m, GENERATORS, WIRE_CALL);
+	double call = (added_each(m, CALLS, WIRE_CALL) + added_each(m, RECURSION, WIRE_CALL)) / 2, generator = 0;
+
+	/* The first call of a generator comes with a resume that ends it. */
+	if (generators > 0)
+		generator = (added(m, GENERATORS) - resume * count(m, GENERATORS, WIRE_RESUME)) / generators;
+	add_costs(costs, m, "call", call, LEAVES, WIRE_CALL);
+	add_costs(costs, m, "entry", added_each(m, ENTRIES, WIRE_CALL), ENTRIES, WIRE_CALL);
+	add_costs(costs, m, "callback", added_each(m, CALLBACKS, WIRE_CALL), CALLBACKS, WIRE_CALL);
+	add_costs(costs, m, "init", added_each(m, INITS, WIRE_CALL), INITS, WIRE_CALL);
+	add_costs(costs, m, "resume", resume, RESUMES, WIRE_RESUME);
+	add_costs(costs, m, "pull", added_each(m, PULLS, WIRE_RESUME), PULLS, WIRE_RESUME);
+	add_costs(costs, m, "generator", generator, GENERATORS, WIRE_CALL);
+}
+
+static void tell(const struct measurement *m)
+{
+	struct costs costs = {.length = 0};
+
+	add_text(&costs, "slow %.3f", m->slow);
+	add_python_costs(&costs, m);
+	add_costs(&costs, m, "c_call", added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
+	add_costs(&costs, m, "method", added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
+	add_text(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
+	definitions_calibration(costs.text);
+	log_line(LOG_DEBUG, "calibration: %s", costs.text);
+}
+
+static void measure(struct object *globals)
+{
+	struct measurement measurement = {0};
+	const struct timing *plain = &measurement.loops[PLAIN];
+	uint64_t ticks = clock_now();
+	double ns = now_ns();
+
+	time_loops(globals, &measurement);
+	time_memory(&measurement);
+	measurement.tick_ns = (now_ns() - ns) / (double)(clock_now() - ticks + 1);
+	/* Nothing is slowed where the profile function is asked for at calls only: what shows then is noise. */
+	measurement.slow = plain->off_ns < 0.95 * plain->on_ns ? plain->off_ns / plain->on_ns : 1;
+	tell(&measurement);
 }
 
 static struct object *make_globals(void)
@@ -158,40 +407,33 @@ static struct object *make_globals(void)
 	return done ? globals : NULL;
 }
 
-/* ns per tick of the events, from two clocks over the time that the measurement took. */
-struct span {
-	double ns;
-	uint64_t ticks;
-};
-
-static struct span span_now(void)
+/* With the writer that takes the events, and unrecorded memory: none of it is the program's. */
+static void measure_apart(void)
 {
-	return (struct span){now_ns(), clock_now()};
+	struct object *globals;
+
+	python.PyGC_Collect(); /* what is garbage already is the program's, and recorded as such */
+	thread_self.writer = &private_writer;
+	thread_self.nesting++;
+	empty_private_writer();
+	globals = make_globals();
+	if (globals) {
+		measure(globals);
+		python.Py_DecRef(globals);
+		python.PyGC_Collect();
+	}
+	thread_self.nesting--;
 }
 
-static void measure(struct object *globals)
+/*
+ * The first time round, a fault for each page of the ring would cost as much as the hooks do: it is no cost of a kind of
+ * event, so it is paid beforehand.
+ */
+static void populate(struct writer *writer)
 {
-	struct timing nothing = {0}, calls = {0}, natives = {0};
-	struct span begin = span_now(), end;
-	char text[160];
-	double memory, tick;
+	size_t bytes = (writer->mask + 1) * sizeof(uint64_t);
 
-	time_function(globals, "nothing", true, &nothing);
-	time_function(globals, "calls", true, &calls);
-	time_function(globals, "natives", true, &natives);
-	memory = time_memory();
-	switch_hooks(false);
-	time_function(globals, "nothing", false, &nothing);
-	time_function(globals, "calls", false, &calls);
-	time_function(globals, "natives", false, &natives);
-	switch_hooks(true);
-	end = span_now();
-	tick = (end.ns - begin.ns) / (double)(end.ticks - begin.ticks + 1);
-	snprintf(text, sizeof(text), "call %.2f %.2f %.2f c_call %.2f %.2f %.2f mem %.2f", calls.on - calls.off,
-		 calls.inner * tick, calls.off - nothing.off, natives.on - natives.off, natives.inner * tick,
-		 natives.off - nothing.off, memory);
-	definitions_calibration(text);
-	log_line(LOG_DEBUG, "calibration: %s", text);
+	madvise(writer->words, bytes < POPULATE_BYTES ? bytes : POPULATE_BYTES, MADV_POPULATE_WRITE);
 }
 
 static int calibrate(void *data)
@@ -199,25 +441,19 @@ static int calibrate(void *data)
 	struct writer *writer = thread_self.writer;
 	size_t bytes = WORDS * sizeof(uint64_t);
 	void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct object *globals;
 
 	(void)data;
 	if (words == MAP_FAILED)
 		return 0;
-	if (!python.PyDict_New || !python.PyEval_GetBuiltins || !writer->slot) {
+	if (!python.PyDict_New || !python.PyEval_GetBuiltins || !python.PyGC_Collect || !writer->slot) {
 		munmap(words, bytes);
 		return 0;
 	}
 	private_writer =
 	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
 	thread_self.entered = 1; /* the hooks that are set here are ours */
-	thread_self.writer = &private_writer;
-	empty_private_writer();
-	globals = make_globals();
-	if (globals) {
-		measure(globals);
-		python.Py_DecRef(globals);
-	}
+	measure_apart();
+	populate(writer);
 	thread_self.writer = writer;
 	thread_self.entered = 0;
 	munmap(words, bytes);

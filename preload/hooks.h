@@ -66,6 +66,9 @@ void hooks_memory_set(void);
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);
 
+/* The allocator that evprof's stands over. After hooks_memory_set(). */
+struct python_allocator hooks_memory_under(int domain);
+
 /*
  * Python is about to free its list of audit hooks. Ours was allocated before Python started, with the allocator of
  * that time; frees it with that one, whatever debug allocator has come since (-X dev, PYTHONMALLOC). GIL held.

@@ -176,6 +176,11 @@ bool hooks_memory_on_top(void)
 	return top.malloc == obj_malloc;
 }
 
+struct python_allocator hooks_memory_under(int domain)
+{
+	return under[domain];
+}
+
 /* raw_free() where memory is not recorded. */
 static void raw_free_audit_entry(void *context, void *block)
 {

@@ -121,7 +121,8 @@ struct python_method {
 	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
 	X(struct object *, PyEval_GetBuiltins, (void))                                                                 \
-	X(struct object *, PyDict_New, (void))
+	X(struct object *, PyDict_New, (void))                                                                         \
+	X(ssize_t, PyGC_Collect, (void))
 
 struct python {
 	bool found;

@@ -4,31 +4,96 @@
 #include "calibration.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
- * Of the time between the stamps of an empty function, this much is the function's own: the rest of a bare call lies
- * before the first stamp and after the last. A C function has its body between them and little else.
+ * A longer interval without an event is no row of slowed instructions as a rule, but one that does much (on an array, a
+ * file), or a wait for the GIL.
  */
-#define OWN_SHARE_CALL 0.25
-#define OWN_SHARE_C_CALL 0.5
+#define SLOWED_MOST_NS 1000000
 
+/* wire.h: A, B, C; of memory events A only. */
 struct costs {
-	double call[3]; /* wire.h: A, B, C */
-	double c_call[3];
-	double memory;
+	double of[CALIBRATION_KINDS][3];
+	bool known[CALIBRATION_KINDS];
+	double slow;
 };
 
+static const struct {
+	const char *name;
+	/*
+	 * Of the bare time of a function that does nothing, this much lies between the places of the stamps and is the
+	 * function's own: the rest of a Python call comes before and after. A C function has its body there, and little else.
+	 */
+	double own_share;
+	enum calibration_kind otherwise; /* where the process did not measure this kind */
+} kinds[CALIBRATION_KINDS] = {
+    [CALIBRATION_CALL] = {"call", 0.25, CALIBRATION_NOTHING},
+    [CALIBRATION_ENTRY] = {"entry", 0.25, CALIBRATION_CALL},
+    [CALIBRATION_CALLBACK] = {"callback", 0.25, CALIBRATION_ENTRY},
+    [CALIBRATION_INIT] = {"init", 0.25, CALIBRATION_CALL},
+    [CALIBRATION_RESUME] = {"resume", 0.5, CALIBRATION_CALL},
+    [CALIBRATION_PULL] = {"pull", 0.5, CALIBRATION_RESUME},
+    [CALIBRATION_GENERATOR] = {"generator", 0.25, CALIBRATION_CALL},
+    [CALIBRATION_C_CALL] = {"c_call", 0.5, CALIBRATION_NOTHING},
+    [CALIBRATION_METHOD] = {"method", 0.5, CALIBRATION_C_CALL},
+    [CALIBRATION_MALLOC] = {"malloc", 0, CALIBRATION_NOTHING},
+    [CALIBRATION_FREE] = {"free", 0, CALIBRATION_MALLOC},
+};
+
+/* The numbers after a name, at most three. Returns what follows them. */
+static const char *parse_numbers(const char *at, double numbers[3], unsigned *count)
+{
+	char *end;
+
+	for (*count = 0; *count < 3; ++*count, at = end) {
+		numbers[*count] = strtod(at, &end);
+		if (end == at)
+			break;
+	}
+	return at;
+}
+
+static void take_numbers(struct costs *costs, const char *name, const double numbers[3], unsigned count)
+{
+	unsigned kind;
+
+	if (strcmp(name, "slow") == 0 && count == 1 && numbers[0] > 0 && numbers[0] <= 1)
+		costs->slow = numbers[0];
+	if (strcmp(name, "mem") == 0)
+		name = kinds[CALIBRATION_MALLOC].name;
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++) {
+		if (strcmp(name, kinds[kind].name) != 0 || count != (kind < CALIBRATION_MALLOC ? 3 : 1))
+			continue;
+		memcpy(costs->of[kind], numbers, sizeof(costs->of[kind]));
+		costs->known[kind] = true;
+	}
+}
+
+/* Names that are not known are passed over. */
 static bool parse(struct text text, struct costs *costs)
 {
-	char copy[256];
+	char copy[1024], name[16];
+	const char *at = copy;
+	unsigned kind, count;
+	int length;
 
+	*costs = (struct costs){.slow = 1};
 	if (text.length >= sizeof(copy))
 		return false;
 	memcpy(copy, text.at, text.length);
 	copy[text.length] = 0;
-	return sscanf(copy, "call %lf %lf %lf c_call %lf %lf %lf mem %lf", &costs->call[0], &costs->call[1],
-		      &costs->call[2], &costs->c_call[0], &costs->c_call[1], &costs->c_call[2], &costs->memory) == 7;
+	while (sscanf(at, "%15s%n", name, &length) == 1) {
+		double numbers[3] = {0};
+
+		at = parse_numbers(at + length, numbers, &count);
+		take_numbers(costs, name, numbers, count);
+	}
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++)
+		if (!costs->known[kind])
+			memcpy(costs->of[kind], costs->of[kinds[kind].otherwise], sizeof(costs->of[kind]));
+	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL];
 }
 
 static bool find_costs(const struct trace *trace, const struct trace_process *process, struct costs *costs)
@@ -57,57 +122,173 @@ bool calibration_known(const struct trace *trace)
 	return false;
 }
 
-static uint32_t fixed(const struct trace_process *process, double ns)
+static double ticks_per_ns(const struct trace_process *process)
 {
-	double ticks_per_ns = 1e-6 * (double)(trace_ticks(process, process->line.ns + 1000000) - process->line.ticks);
-	double cost = ns * ticks_per_ns * 256;
-
-	return cost > 0 && cost < 1e9 ? (uint32_t)cost : 0;
+	return 1e-6 * (double)(trace_ticks(process, process->line.ns + 1000000) - process->line.ticks);
 }
 
-/* What the hooks add lies to a part between the two stamps, and for the rest around them. */
-static void set_pair(struct calibration *calibration, const struct trace_process *process, const double costs[3],
-		     double own_share, uint32_t begins, uint32_t ends)
+static uint32_t fixed(double ticks)
 {
-	double inner = costs[1] - own_share * costs[2], outer;
+	return ticks > 0 && ticks < 1e6 ? (uint32_t)(ticks * 256) : 0;
+}
+
+/* What the hooks add to a call lies to a part between the two stamps, and for the rest around them. */
+static void set_costs(struct calibration *calibration, const struct costs *costs, double tick)
+{
 	unsigned kind;
 
-	inner = inner < 0 ? 0 : inner > costs[0] ? costs[0] : inner;
-	outer = costs[0] - inner;
-	for (kind = 0; kind < WIRE_KIND_SLOTS; kind++) {
-		if (begins >> kind & 1) {
-			calibration->before[kind] = fixed(process, outer / 2);
-			calibration->after[kind] = fixed(process, inner / 2);
-		} else if (ends >> kind & 1) {
-			calibration->before[kind] = fixed(process, inner / 2);
-			calibration->after[kind] = fixed(process, outer / 2);
-		}
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_MALLOC; kind++) {
+		const double *cost = costs->of[kind];
+		double slow = kind < CALIBRATION_C_CALL ? costs->slow : 1;
+		double inner = slow * cost[1] - kinds[kind].own_share * cost[2], outer;
+
+		inner = inner < 0 ? 0 : inner > cost[0] ? cost[0] : inner;
+		outer = fixed((cost[0] - inner) * tick / 2);
+		inner = fixed(inner * tick / 2);
+		calibration->begin[kind] = (struct calibration_cost){(uint32_t)outer, (uint32_t)inner};
+		calibration->end[kind] = (struct calibration_cost){(uint32_t)inner, (uint32_t)outer};
 	}
+	for (kind = CALIBRATION_MALLOC; kind < CALIBRATION_KINDS; kind++) {
+		uint32_t half = fixed(costs->of[kind][0] * tick / 2);
+
+		calibration->begin[kind] = (struct calibration_cost){half, half};
+	}
+}
+
+/* Special methods are called from C, except that the interpreter may call __init__ by itself. */
+static enum calibration_kind kind_of_code(const struct wire_definition *code)
+{
+	struct text name = trace_string(code, 1);
+
+	if (code->flags & WIRE_GENERATOR)
+		return CALIBRATION_GENERATOR;
+	if (name.length < 5 || memcmp(name.at, "__", 2) != 0 || memcmp(name.at + name.length - 2, "__", 2) != 0)
+		return CALIBRATION_CALL;
+	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
+}
+
+static bool sort_names(struct calibration *calibration, const struct trace_process *process)
+{
+	uint32_t id;
+
+	calibration->codes = calloc(process->codes.count + 1, 1);
+	calibration->functions = calloc(process->functions.count + 1, 1);
+	if (!calibration->codes || !calibration->functions) {
+		calibration_done(calibration);
+		return false;
+	}
+	calibration->code_count = process->codes.count;
+	calibration->function_count = process->functions.count;
+	for (id = 0; id < process->codes.count; id++)
+		if (process->codes.at[id])
+			calibration->codes[id] = (uint8_t)kind_of_code(process->codes.at[id]);
+	for (id = 0; id < process->functions.count; id++) {
+		const struct wire_definition *function = process->functions.at[id];
+		bool method = function && function->flags & WIRE_METHOD;
+
+		calibration->functions[id] = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
+	}
+	return true;
 }
 
 bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process)
 {
 	struct costs costs;
-	unsigned kind;
+	double tick = ticks_per_ns(process);
 
 	memset(calibration, 0, sizeof(*calibration));
 	if (!find_costs(trace, process, &costs))
 		return false;
-	set_pair(calibration, process, costs.call, OWN_SHARE_CALL,
-		 1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_THROW,
-		 1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_UNWIND);
-	set_pair(calibration, process, costs.c_call, OWN_SHARE_C_CALL, 1u << WIRE_C_CALL,
-		 1u << WIRE_C_RETURN | 1u << WIRE_C_EXCEPTION);
-	for (kind = WIRE_MALLOC; kind <= WIRE_FREE; kind++)
-		calibration->before[kind] = calibration->after[kind] = fixed(process, costs.memory / 2);
-	return true;
+	set_costs(calibration, &costs, tick);
+	calibration->slowed = (uint32_t)((1 - costs.slow) * 256);
+	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
+	return sort_names(calibration, process);
+}
+
+void calibration_done(struct calibration *calibration)
+{
+	free(calibration->codes);
+	free(calibration->functions);
+	calibration->codes = calibration->functions = NULL;
 }
 
 void calibration_begin_thread(struct calibration *calibration)
 {
-	calibration->last_kind = WIRE_NONE;
+	calibration->depth = 0;
 	calibration->removed = 0;
-	calibration->rest = 0;
+	calibration->owed = 0;
+}
+
+static inline enum calibration_kind running(const struct calibration *calibration)
+{
+	return calibration->depth ? calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH]
+				  : CALIBRATION_NOTHING;
+}
+
+static inline bool is_c(enum calibration_kind kind)
+{
+	return kind == CALIBRATION_C_CALL || kind == CALIBRATION_METHOD;
+}
+
+static inline const struct calibration_cost *begin(struct calibration *calibration, enum calibration_kind kind)
+{
+	if (is_c(running(calibration))) {
+		if (kind == CALIBRATION_RESUME)
+			kind = CALIBRATION_PULL;
+		else if (kind != CALIBRATION_GENERATOR && !is_c(kind))
+			kind = CALIBRATION_CALLBACK;
+	}
+	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (uint8_t)kind;
+	return &calibration->begin[kind];
+}
+
+static inline const struct calibration_cost *end(struct calibration *calibration)
+{
+	enum calibration_kind kind = running(calibration);
+
+	calibration->depth -= calibration->depth > 0;
+	return &calibration->end[kind];
+}
+
+/* Follows the calls. What an event of this kind cost. */
+static inline const struct calibration_cost *follow(struct calibration *calibration, unsigned kind, uint32_t id)
+{
+	switch (kind) {
+	case WIRE_CALL:
+	case WIRE_FRAME:
+		return begin(calibration, id < calibration->code_count ? calibration->codes[id] : CALIBRATION_CALL);
+	case WIRE_RESUME:
+	case WIRE_THROW:
+		return begin(calibration, CALIBRATION_RESUME);
+	case WIRE_C_CALL:
+		return begin(calibration,
+			     id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL);
+	case WIRE_RETURN:
+	case WIRE_YIELD:
+	case WIRE_UNWIND:
+	case WIRE_C_RETURN:
+	case WIRE_C_EXCEPTION:
+		return end(calibration);
+	case WIRE_MALLOC:
+	case WIRE_CALLOC:
+	case WIRE_REALLOC:
+		return &calibration->begin[CALIBRATION_MALLOC];
+	case WIRE_FREE:
+		return &calibration->begin[CALIBRATION_FREE];
+	case WIRE_STACK:
+		calibration->depth = 0;
+		/* fall through */
+	default:
+		return &calibration->begin[CALIBRATION_NOTHING];
+	}
+}
+
+/* Of an interval that a Python function ran. In 1/256 ticks. */
+static inline uint64_t slowed(const struct calibration *calibration, uint64_t ticks)
+{
+	if (!calibration->slowed || is_c(running(calibration)))
+		return 0;
+	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
 }
 
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
@@ -119,18 +300,18 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint32_t cost =
-		    calibration->after[calibration->last_kind] + calibration->before[kind] + calibration->rest;
 		uint32_t most = kind == WIRE_TIME ? 0 : ticks[i]; /* its ticks are no time */
-		uint32_t whole = cost >> 8 < most ? cost >> 8 : most;
+		uint64_t cost = calibration->owed + slowed(calibration, most);
+		const struct calibration_cost *own = follow(calibration, kind, wire_head_arg(events->heads[i]));
+		uint32_t whole;
 
+		cost += own->before;
+		whole = cost >> 8 < most ? (uint32_t)(cost >> 8) : most;
 		if (kind == WIRE_TIME)
 			*extra -= calibration->removed;
-		else
-			calibration->rest = cost >> 8 > whole ? 0 : cost & 255;
+		calibration->owed = own->after + (cost >> 8 > whole ? 0 : (uint32_t)cost & 255);
 		ticks[i] -= whole;
 		calibration->removed += whole;
-		calibration->last_kind = kind;
 		extra += wire_extra_words(kind);
 	}
 }

@@ -1,8 +1,9 @@
 /*
  * calibration.h - the cost of evprof's own hooks, taken out of the times of a thread. Used by the profile.
  *
- * The costs were measured in the recorded process (EVPROF_CALIBRATE=1). Each event is taken to have cost something
- * before its time stamp and something after it; that much of the time between two events was not the program's.
+ * The costs were measured in the recorded process (EVPROF_CALIBRATE=1), for each kind of call (wire.h). Each event is
+ * taken to have cost something before its time stamp and something after it; that much of the time between two events
+ * was not the program's, and of the interpreter's own time a part was not, where hooks slow every instruction.
  */
 #ifndef EVPROF_TOOLS_CALIBRATION_H
 #define EVPROF_TOOLS_CALIBRATION_H
@@ -12,20 +13,56 @@
 
 #include "trace_reader.h"
 
-/* For the threads of one process. Costs in 1/256 ticks. */
+enum calibration_kind {
+	CALIBRATION_NOTHING, /* what is not known to cost anything */
+	CALIBRATION_CALL,
+	CALIBRATION_ENTRY,
+	CALIBRATION_CALLBACK,
+	CALIBRATION_INIT,
+	CALIBRATION_RESUME,
+	CALIBRATION_PULL,
+	CALIBRATION_GENERATOR,
+	CALIBRATION_C_CALL,
+	CALIBRATION_METHOD,
+	CALIBRATION_MALLOC,
+	CALIBRATION_FREE,
+	CALIBRATION_KINDS
+};
+
+#define CALIBRATION_DEPTH 4096u /* a power of two */
+
+/* In 1/256 ticks. */
+struct calibration_cost {
+	uint32_t before;
+	uint32_t after;
+};
+
+/* For the threads of one process. */
 struct calibration {
-	uint32_t before[WIRE_KIND_SLOTS];
-	uint32_t after[WIRE_KIND_SLOTS];
-	unsigned last_kind;
+	struct calibration_cost begin[CALIBRATION_KINDS];
+	struct calibration_cost end[CALIBRATION_KINDS]; /* of calls only */
+	uint32_t slowed;				/* of the time of Python functions, in 1/256 */
+	uint64_t slowed_most;				/* ticks of one interval that can have been slowed */
+	uint8_t *codes;	    /* enum calibration_kind, by id, for calls that C does not make */
+	uint8_t *functions; /* the same */
+	uint32_t code_count;
+	uint32_t function_count;
+
+	uint8_t open[CALIBRATION_DEPTH]; /* what runs: kinds, by depth. Of deeper stacks the inner part */
+	uint32_t depth;
 	uint64_t removed; /* ticks, of the thread so far */
-	uint32_t rest;	  /* less than a tick */
+	uint32_t owed;	  /* 1/256 ticks that are to be taken from what follows */
 };
 
 /* Did some process of the trace measure? */
 bool calibration_known(const struct trace *trace);
 
-/* False: the trace has no measurement for this process, nor for another one of the same Python. */
+/*
+ * False: the trace has no measurement for this process, nor for another one of the same Python; or there is no memory.
+ * Nothing is to be done then.
+ */
 bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process);
+void calibration_done(struct calibration *calibration);
 
 void calibration_begin_thread(struct calibration *calibration);
 

@@ -577,6 +577,7 @@ static void counting_done(struct counting *counting)
 	free(counting->rows);
 	free(counting->open);
 	free(counting->hidden);
+	calibration_done(&counting->calibration);
 	window_done(&counting->window);
 }
 

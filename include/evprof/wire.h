@@ -228,9 +228,25 @@ static inline uint64_t wire_memory_address(uint64_t word)
  * Code, function, type and mark ids are counted apart, from 1, for one process image; 0 means "not known". An id is
  * never used again for something else.
  *
- * Costs of events, measured in the process, in ns: "call A B C c_call A B C mem M". A: what the hooks add to a call and its
- * end; B: what lies between the two time stamps for a function that does nothing; C: the call without hooks; M: what
- * the hook adds to a memory event. Names may be added. THREAD_NAME may come again for the same thread: the last one holds.
+ * Costs of events, measured in the process, in ns: words and numbers, "slow S call A B C entry A B C ...". Whoever does
+ * not know a word passes over it and its numbers.
+ *
+ *   A         what the hooks add to a call and its end, without what S tells
+ *   B         what lies between the two time stamps of a function that does nothing
+ *   C         the call of that without hooks
+ *   slow      S: time of the interpreter's instructions without hooks, as a part of that with hooks
+ *   call      a call of a Python function by an instruction
+ *   entry     ... by an operator: a special method
+ *   callback  ... by a function of C, which has an event of its own
+ *   init      ... of __init__ for a new object
+ *   generator ... of a generator, the first of its frame
+ *   resume    ... of a generator, later; pull: by a function of C, as for a callback
+ *   c_call    a function of C; method: a method of a C type
+ *   malloc M, free M   what the hook adds to the event
+ *
+ * Earlier ones have call and c_call, and "mem M" for both kinds of memory events.
+ *
+ * THREAD_NAME may come again for the same thread: the last one holds.
  */
 enum wire_definition_type {
 	WIRE_DEFINE_CODE = 1,
