@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
-"""run_cpython.py [--python COMMAND] [--timeout S] [--events LIST] [--table FILE] [--logs DIRECTORY] [MODULE...]
+"""run_cpython.py [--python COMMAND] [--all] [--results DIRECTORY] [--spare-bare] [--jobs N] [--timeout S] [--events LIST]
+[--table FILE] [MODULE...]
 
 Runs modules of CPython's own test suite bare and under evprof and compares what came of every single test. The modules are
-those that touch what evprof touches, unless some are named. Status 0: no test ended otherwise, known reasons aside (KNOWN).
+those that touch what evprof touches, unless some are named, or all are asked for. Status 0: no test ended otherwise, known
+reasons aside (KNOWN).
 
     tests/suites/run_cpython.py --python python3.11 test_sys test_threading
+    tests/suites/run_cpython.py --python python3.11 --all --spare-bare --results /tmp/3.11 --jobs 2
 
 COMMAND may have arguments ("in-root.sh ROOT /usr/bin/python3.15"). Not part of `make test`: it takes an hour.
 """
 import argparse
+import concurrent.futures
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 import suites
 
@@ -76,6 +82,13 @@ def existing(command, modules):
     return out.stdout.decode().split()
 
 
+def all_modules(command):
+    """Every module that regrtest finds, those last that take long because they wait."""
+    out = subprocess.run(command + ["-m", "test", "--list-tests"], stdout=subprocess.PIPE, check=True)
+    names = [re.sub(r"^test\.", "", name) for name in out.stdout.decode().split()]
+    return sorted(names, key=lambda name: bool(re.match("test_(multiprocessing|concurrent_futures|asyncio)", name)))
+
+
 def known_reason(test, minor):
     for expression, lowest, highest, why in KNOWN:
         if lowest <= minor <= highest and re.search(expression, test):
@@ -100,45 +113,111 @@ def left_out(module, minor):
     return [entry for entry in LEFT_OUT if entry[1] == module and entry[2] <= minor <= entry[3]]
 
 
-def run_module(command, module, preload, options, minor):
+def regrtest(module, minor, options):
     # No resources (network, large files, long ones): regrtest's default. A test of a package has its whole name.
-    arguments = ["-m", "test", "-W", "--timeout", str(options.timeout), "--junit-xml", "@JUNIT",
-                 "test." + module if "." in module else module]
+    arguments = ["-m", "test", "-W", "--timeout", str(options.timeout), "--junit-xml", "@JUNIT"]
     for entry in left_out(module, minor):
-        arguments[-1:-1] = ["-i", entry[0]]
-    return suites.run_once(command + arguments, preload, options.timeout + 30, options.events)
+        arguments += ["-i", entry[0]]
+    return arguments + ["test." + module if "." in module else module]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--timeout", type=int, default=300, help="for one module, in seconds")
-    parser.add_argument("--events", default="", help="EVPROF_EVENTS; all by default")
-    parser.add_argument("--table", help="write the table there")
-    parser.add_argument("--logs", help="write what a module that differs said there")
-    parser.add_argument("modules", nargs="*")
-    options = parser.parse_args()
-    command = shlex.split(options.python)
-    version = version_of(command)
-    table = suites.Table("CPython %d.%d.%d's own tests, bare and under evprof" % version)
-    failures = 0
-    for module in existing(command, options.modules or MODULES):
-        bare = run_module(command, module, False, options, version[1])
-        profiled = run_module(command, module, True, options, version[1])
-        texts = bare.text, profiled.text
-        reasons = without_known(bare, profiled, version[1])
+def run_module(command, module, preload, options, minor):
+    return suites.run_once(command + regrtest(module, minor, options), preload, options.timeout + 30, options.events)
+
+
+def list_cases(command, module, minor, options):
+    """The tests that a bare Python finds in a module; none of them is run."""
+    arguments = [one for one in regrtest(module, minor, options) if one != "-W"]
+    at = arguments.index("--junit-xml")
+    arguments[at:at + 2] = ["--list-cases"]
+
+    def read(text):
+        return {suites.case_name("", line): "listed" for line in text.splitlines() if re.match(r"\S+$", line)}
+    return set(suites.run_once(command + arguments, False, options.timeout, "", read=read).outcomes)
+
+
+def skipped_bare(command, module, names, minor, options):
+    """Which of these tests a bare Python skips, too."""
+    with tempfile.NamedTemporaryFile("w", suffix=".names") as file:
+        file.write("".join(name.lstrip(".") + "\n" for name in names))
+        file.flush()
+        arguments = regrtest(module, minor, options)
+        arguments[-1:-1] = ["--matchfile", file.name]
+        return suites.run_once(command + arguments, False, options.timeout + 30, "").having("skipped")
+
+
+def may_spare_bare(command, module, profiled, minor, options):
+    """Whether a bare run could show no difference: where every test that a bare Python lists has passed, or was skipped
+    and is skipped bare, too. What passes under evprof and fails bare is no fault of evprof's."""
+    if profiled.status != 0 or not profiled.outcomes or profiled.bad():
+        return False
+    if list_cases(command, module, minor, options) != set(profiled.outcomes):
+        return False
+    skipped = profiled.having("skipped")
+    return not skipped or skipped_bare(command, module, skipped, minor, options) == skipped
+
+
+def both(command, module, minor, options):
+    """(bare or None, under evprof), from the results that are kept where they are."""
+    path = options.results and os.path.join(options.results, module + ".json")
+    if path and os.path.exists(path):
+        with open(path) as file:
+            return [run and suites.Run(**run) for run in json.load(file)]
+    profiled = run_module(command, module, True, options, minor)
+    spare = options.spare_bare and may_spare_bare(command, module, profiled, minor, options)
+    bare = None if spare else run_module(command, module, False, options, minor)
+    if path:
+        with open(path + ".part", "w") as file:
+            json.dump([run and vars(run) for run in (bare, profiled)], file, indent=0)
+        os.rename(path + ".part", path)
+    return [bare, profiled]
+
+
+def difference_of(bare, profiled, module, minor):
+    """(what is worse under evprof, the same with what is known and with the losses)."""
+    reasons = set()
+    difference = ""
+    if bare:
+        reasons = without_known(bare, profiled, minor)
         if reasons and not profiled.bad() and profiled.status != bare.status:
             profiled.status = bare.status  # it failed for these only
         difference = suites.compare(bare, profiled)
-        failures += bool(difference) and not difference.startswith("fails only bare")  # what was not compared, too
-        if difference and options.logs:
-            os.makedirs(options.logs, exist_ok=True)
-            for kind, text in zip(("bare", "evprof"), texts):
-                with open(os.path.join(options.logs, "%d.%d-%s.%s" % (version[0], version[1], module, kind)), "w") as file:
-                    file.write(text)
-        known = ["known: " + why for why in sorted(reasons)]
-        known += ["left out: %s (%s)" % (entry[0], entry[4]) for entry in left_out(module, version[1])]
-        table.add(module, bare, profiled, "; ".join(filter(None, [difference] + known)))
+    remarks = ["known: " + why for why in sorted(reasons)]
+    remarks += ["left out: %s (%s)" % (entry[0], entry[4]) for entry in left_out(module, minor)]
+    if profiled.events()[1]:
+        remarks.append("%d of %d events lost" % profiled.events()[::-1])
+    return difference, "; ".join(filter(None, [difference] + remarks))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--all", action="store_true", help="every module that regrtest finds")
+    parser.add_argument("--results", help="keep the outcomes of each module there, and do not run again what has some")
+    parser.add_argument("--spare-bare", action="store_true", help="no bare run of a module that passes wholly under "
+                        "evprof: the same tests as --list-cases names, and those that are skipped are skipped bare, too")
+    parser.add_argument("--jobs", type=int, default=1, help="modules that run at once")
+    parser.add_argument("--timeout", type=int, default=300, help="for one module, in seconds")
+    parser.add_argument("--events", default="", help="EVPROF_EVENTS; all by default")
+    parser.add_argument("--table", help="write the table there")
+    parser.add_argument("modules", nargs="*")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    command = shlex.split(options.python)
+    version = version_of(command)
+    if options.results:
+        os.makedirs(options.results, exist_ok=True)
+    modules = all_modules(command) if options.all else existing(command, options.modules or MODULES)
+    table = suites.Table("CPython %d.%d.%d's own tests, bare and under evprof" % version)
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for module, (bare, profiled) in zip(modules, pool.map(lambda one: both(command, one, version[1], options), modules)):
+            difference, remarks = difference_of(bare, profiled, module, version[1])
+            failures += bool(difference) and not difference.startswith("fails only bare")  # what was not compared, too
+            table.add(module, bare, profiled, remarks)
     if options.table:
         table.write(options.table)
     print("%d modules, %d differ" % (len(table.rows), failures))

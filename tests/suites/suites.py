@@ -24,23 +24,32 @@ class Run:
         self.text = text            # what it wrote, to look at
         self.evprof_lines = evprof_lines
 
-    def count(self, outcome):
-        return sum(one == outcome for one in self.outcomes.values())
+    def having(self, *outcomes):
+        return {name for name, outcome in self.outcomes.items() if outcome in outcomes}
 
     def bad(self):
-        return {name for name, outcome in self.outcomes.items() if outcome in ("failed", "error")}
+        return self.having("failed", "error")
+
+    def events(self):
+        """Recorded and lost, as the closing lines say."""
+        found = re.findall(r"^evprof: (\d+) events? of .*?(\d+) lost", "\n".join(self.evprof_lines), re.M)
+        return sum(int(one[0]) for one in found), sum(int(one[1]) for one in found)
+
+
+def case_name(classname, name):
+    """Addresses in the names of tests differ from run to run."""
+    full = "%s.%s" % (classname, name)
+    return re.sub(r"0x[0-9a-f]+", "0x", full) if full != "." else "(subtests, which have no name)"
 
 
 def read_junit(path):
-    """Addresses and numbers of processes in the names of tests differ from run to run."""
     outcomes = {}
     try:
         tree = xml.parse(path)
     except (OSError, xml.ParseError):
         return outcomes
     for case in tree.iter("testcase"):
-        name = "%s.%s" % (case.get("classname") or "", case.get("name") or "")
-        name = re.sub(r"0x[0-9a-f]+", "0x", name) if name != "." else "(subtests, which have no name)"
+        name = case_name(case.get("classname") or "", case.get("name") or "")
         kinds = {child.tag for child in case}
         outcome = ("error" if "error" in kinds else "failed" if "failure" in kinds else
                    "skipped" if "skipped" in kinds or case.get("status") == "notrun" or case.get("result") == "skipped"
@@ -63,8 +72,7 @@ def run_once(command, preload, timeout, events, junit_name=None, read=None, envi
             variables["EVPROF_EVENTS"] = events
     begin = time.monotonic()
     log = open(os.path.join(folder, "log"), "wb+")
-    process = subprocess.Popen(["nice", "-n", "15"] + [one.replace("@JUNIT", junit) for one in command], cwd=folder,
-                               env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+    process = subprocess.Popen([one.replace("@JUNIT", junit) for one in command], cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                start_new_session=True)
     try:
         status = process.wait(timeout)
@@ -91,6 +99,8 @@ def tail(text, lines=25):
 
 def compare(bare, profiled):
     """What is worse under evprof, in words; "" where nothing is."""
+    if not bare.outcomes and not profiled.outcomes and bare.status == profiled.status == 0:
+        return ""  # the whole suite is skipped on this machine
     if not bare.outcomes:
         return "NOT COMPARED: no results bare (status %s)" % bare.status
     said = []
@@ -125,8 +135,10 @@ class Table:
         print("| " + " | ".join(self.HEADS) + " |\n|" + "---|" * len(self.HEADS), flush=True)
 
     def add(self, name, bare, profiled, difference):
-        row = (name, str(len(bare.outcomes)), str(len(bare.bad())), str(len(profiled.bad())),
-               "%.1f" % bare.seconds, "%.1f" % profiled.seconds, difference or "none")
+        """bare: None where the suite was not run bare."""
+        row = (name, str(len((bare or profiled).outcomes)), str(len(bare.bad())) if bare else "not run",
+               str(len(profiled.bad())), "%.1f" % bare.seconds if bare else "", "%.1f" % profiled.seconds,
+               difference or "none")
         self.rows.append(row)
         print("| " + " | ".join(row) + " |", flush=True)
 
