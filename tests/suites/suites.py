@@ -1,5 +1,6 @@
 """suites.py: what run_cpython.py and run_packages.py share: running a test suite bare and under evprof, comparing what came
 of each test, and the table. Not run by itself."""
+import json
 import os
 import re
 import shutil
@@ -72,8 +73,8 @@ def run_once(command, preload, timeout, events, junit_name=None, read=None, envi
             variables["EVPROF_EVENTS"] = events
     begin = time.monotonic()
     log = open(os.path.join(folder, "log"), "wb+")
-    process = subprocess.Popen([one.replace("@JUNIT", junit) for one in command], cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                               start_new_session=True)
+    process = subprocess.Popen([one.replace("@JUNIT", junit) for one in command], cwd=folder, env=variables,
+                               stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         status = process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -93,14 +94,50 @@ def run_once(command, preload, timeout, events, junit_name=None, read=None, envi
     return Run(status, seconds, outcomes, text, lines)
 
 
+def both(path, run, may_spare_bare):
+    """(bare, under evprof): what run(preload) gives; kept at path, or taken from there. No bare run, and None, where
+    may_spare_bare(the run under evprof)."""
+    if path and os.path.exists(path):
+        with open(path) as file:
+            return [one and Run(**one) for one in json.load(file)]
+    profiled = run(True)
+    bare = None if may_spare_bare(profiled) else run(False)
+    if path:
+        with open(path + ".part", "w") as file:
+            json.dump([one and vars(one) for one in (bare, profiled)], file, indent=0)
+        os.rename(path + ".part", path)
+    return bare, profiled
+
+
+def add_arguments(parser, what):
+    """What both programs are told on the command line; what: what one run runs."""
+    parser.add_argument("--results", help="keep what came of each %s there, and do not run again what has some" % what)
+    parser.add_argument("--spare-bare", action="store_true", help="no bare run of a %s that passes wholly under evprof, as "
+                        "far as a bare listing shows that nothing was left out" % what)
+    parser.add_argument("--jobs", type=int, default=1, help="%ss that run at once" % what)
+    parser.add_argument("--timeout", type=int, default=300, help="for one %s, in seconds" % what)
+    parser.add_argument("--events", default="", help="EVPROF_EVENTS; all by default")
+    parser.add_argument("--table", help="write the table there")
+
+
+def losses(profiled):
+    recorded, lost = profiled.events()
+    return ["%d events lost, %d recorded" % (lost, recorded)] if lost else []
+
+
+def is_worse(difference):
+    """What was not compared is, too."""
+    return bool(difference) and not difference.startswith("fails only bare")
+
+
 def tail(text, lines=25):
     return "\n".join("    " + line for line in text.splitlines()[-lines:])
 
 
-def compare(bare, profiled):
-    """What is worse under evprof, in words; "" where nothing is."""
-    if not bare.outcomes and not profiled.outcomes and bare.status == profiled.status == 0:
-        return ""  # the whole suite is skipped on this machine
+def compare(bare, profiled, nothing_ran=()):
+    """What is worse under evprof, in words; "" where nothing is. nothing_ran: statuses that say that nothing was to run."""
+    if not bare.outcomes and not profiled.outcomes and bare.status == profiled.status and bare.status in nothing_ran:
+        return ""
     if not bare.outcomes:
         return "NOT COMPARED: no results bare (status %s)" % bare.status
     said = []
