@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""run_packages.py --venv DIRECTORY [--python COMMAND] [--timeout S] [--events LIST] [--table FILE] [--logs DIRECTORY] [SUITE...]
+"""run_packages.py --venv DIRECTORY [--python COMMAND] [--results DIRECTORY] [--spare-bare] [--jobs N] [--timeout S]
+[--events LIST] [--table FILE] [SUITE...]
 
-Runs parts of the test suites of numpy, gevent, uvloop and greenlet bare and under evprof, by pytest, and compares what came of
-every single test. The virtual environment is made with COMMAND where it is not there, and the packages are installed into it
-by pip. Status 0: no test failed under evprof only. Not part of `make test`.
+Runs the test suites of numpy, gevent, uvloop and greenlet bare and under evprof, by pytest, a file at a time, and compares
+what came of every single test. The virtual environment is made with COMMAND where it is not there, and the packages are
+installed into it by pip. Status 0: no test failed under evprof only. Not part of `make test`: it takes hours.
+
+    tests/suites/run_packages.py --venv /tmp/venv --python python3.12 --results /tmp/packages --spare-bare numpy.linalg uvloop
 """
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -15,90 +19,114 @@ import tarfile
 
 import suites
 
-PACKAGES = "pytest hypothesis numpy gevent greenlet uvloop psutil objgraph".split()
+PACKAGES = "pytest hypothesis numpy gevent greenlet uvloop aiohttp psutil objgraph setuptools pyOpenSSL".split()
 
-NUMPY = "test_numeric test_ufunc test_indexing test_dtype test_arrayprint test_nditer test_records test_scalarmath test_api"
-GEVENT = """test__queue test__event test__greenlet test__pool test__hub test__greenness test__semaphore test__timeout
-test__core test__contextvars test__local test__memleak test__threadpool test__select test__signal test__subprocess
-test__socket_close test__order test__loop_callback test__GreenletExit test__nondefaultloop test__threading_2 test__iwait"""
-UVLOOP = "test_base test_aiohttp test_context test_cython test_executors test_process test_regr1 test_signals test_unix"
-
-# Suite -> what pytest is to run; "@SOURCE" stands for the folder of the package's unpacked source.
-SUITES = {}
-for name in NUMPY.split():
-    SUITES["numpy " + name] = ["--pyargs", "numpy._core.tests." + name, "-k", "not thread and not slow"]
-SUITES["numpy linalg"] = ["--pyargs", "numpy.linalg.tests.test_regression", "numpy.linalg.tests.test_deprecations"]
-for name in GEVENT.split():
-    SUITES["gevent " + name] = ["--pyargs", "gevent.tests." + name]
-for name in UVLOOP.split():
-    SUITES["uvloop " + name] = ["@SOURCE/tests/%s.py" % name]
-SUITES["greenlet"] = ["--pyargs", "greenlet.tests.test_greenlet", "greenlet.tests.test_generator",
-                      "greenlet.tests.test_generator_nested", "greenlet.tests.test_contextvars",
-                      "greenlet.tests.test_throw", "greenlet.tests.test_tracing", "greenlet.tests.test_gc",
-                      "greenlet.tests.test_stack_saved", "greenlet.tests.test_weakref"]
+NO_TESTS = 5  # pytest's status
+WHOLE = "(the program, by its status)"
 
 
 def make_environment(venv, python):
     inner = os.path.join(venv, "bin", "python")
     if not os.path.exists(inner):
         subprocess.run([python, "-m", "venv", venv], check=True)
-    probe = "import " + ", ".join(PACKAGES)
+    probe = "import " + ", ".join(PACKAGES).replace("pyOpenSSL", "OpenSSL")
     if subprocess.run([inner, "-c", probe], stderr=subprocess.DEVNULL).returncode:
         subprocess.run([inner, "-m", "pip", "install", "-q", "--only-binary=:all:"] + PACKAGES, check=True)
     return inner
 
 
-def uvloop_source(venv, python):
-    """Its wheel has no tests. The folder, or None where the source cannot be had."""
+def uvloop_tests(venv, python):
+    """Its wheel has no tests. The folder that holds them alone (the rest of the source would be imported in place of what is
+    installed), or None where they cannot be had."""
     found = glob.glob(os.path.join(venv, "uvloop-*", "tests"))
     if not found:
         subprocess.run([python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "uvloop", "-d", venv, "uvloop"],
                        stdout=subprocess.DEVNULL)
         for archive in glob.glob(os.path.join(venv, "uvloop-*.tar.gz")):
             with tarfile.open(archive) as tar:
-                tar.extractall(venv)
+                tar.extractall(venv, [one for one in tar if one.name.split("/")[1:2] == ["tests"]])
         found = glob.glob(os.path.join(venv, "uvloop-*", "tests"))
-    return os.path.abspath(os.path.dirname(found[0])) if found else None
+    return found[0] if found else None
 
 
-def run_suite(python, arguments, preload, options):
+def find_suites(venv, python):
+    """Suite -> what pytest is to run: one for each file of tests."""
+    site = glob.glob(os.path.join(venv, "lib", "python3*", "site-packages"))[0]
+    found = {}
+    for pattern in ("numpy/**/tests/test_*.py", "gevent/tests/test_*.py", "greenlet/tests/test_*.py"):
+        for path in sorted(glob.glob(os.path.join(site, pattern), recursive=True)):
+            name = os.path.relpath(path, site)[:-len(".py")].replace("/", ".")
+            # What numpy.test() leaves out by default, too.
+            found[name] = ["--pyargs", name] + (["-m", "not slow"] if name.startswith("numpy") else [])
+    for path in sorted(glob.glob(os.path.join(uvloop_tests(venv, python) or "/nonexistent", "test_*.py"))):
+        # Tests that redirect the descriptors of the standard streams do not bear pytest's doing the same.
+        found["uvloop." + os.path.basename(path)[:-len(".py")]] = ["-s", path]
+    return found
+
+
+def run_pytest(python, arguments, preload, options):
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", "@JUNIT"]
     return suites.run_once(command + arguments, preload, options.timeout, options.events)
 
 
-def main():
+def run_suite(python, name, arguments, preload, options):
+    """Files of gevent's without tests for pytest are programs; their status tells."""
+    run = run_pytest(python, arguments, preload, options)
+    if run.status == NO_TESTS and not run.outcomes and name.startswith("gevent"):
+        run = suites.run_once([python, "-m", name], preload, options.timeout, options.events)
+        run.outcomes = {WHOLE: "failed" if run.status else "passed"}
+    return run
+
+
+def may_spare_bare(python, arguments, profiled, options):
+    """Whether a bare run could show no difference: where all tests that a bare pytest collects have passed."""
+    if profiled.status != 0 or profiled.having("passed") != set(profiled.outcomes):
+        return False
+    if set(profiled.outcomes) == {WHOLE}:
+        return True
+    listing = suites.run_once([python, "-m", "pytest", "-q", "--collect-only"] + arguments, False, options.timeout, "")
+    collected = re.search(r"^(?:(\d+)/)?(\d+) tests? collected", listing.text, re.M)
+    return bool(collected) and int(collected.group(1) or collected.group(2)) == len(profiled.outcomes)
+
+
+def both(python, name, arguments, options):
+    path = options.results and os.path.join(options.results, name + ".json")
+
+    def run(preload):
+        return run_suite(python, name, arguments, preload, options)
+
+    def may_spare(profiled):
+        return options.spare_bare and may_spare_bare(python, arguments, profiled, options)
+    return suites.both(path, run, may_spare)
+
+
+def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--venv", required=True)
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--timeout", type=int, default=300, help="for one suite, in seconds")
-    parser.add_argument("--events", default="", help="EVPROF_EVENTS; all by default")
-    parser.add_argument("--table", help="write the table there")
-    parser.add_argument("--logs", help="write what a suite that differs said there")
-    parser.add_argument("suites", nargs="*", help="parts of names")
-    options = parser.parse_args()
-    python = make_environment(os.path.abspath(options.venv), options.python)
-    source = uvloop_source(os.path.abspath(options.venv), python)
+    suites.add_arguments(parser, "file")
+    parser.add_argument("suites", nargs="*", help="what names begin with: numpy.linalg gevent uvloop.test_tcp")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    venv = os.path.abspath(options.venv)
+    python = make_environment(venv, options.python)
+    if options.results:
+        os.makedirs(options.results, exist_ok=True)
     version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"],
                              stdout=subprocess.PIPE).stdout.decode().strip()
+    wanted = [(name, arguments) for name, arguments in find_suites(venv, python).items()
+              if name.startswith(tuple(options.suites or [""]))]
     table = suites.Table("Packages' own tests on Python %s, bare and under evprof" % version)
     failures = 0
-    for name, arguments in SUITES.items():
-        if options.suites and not any(part in name for part in options.suites):
-            continue
-        if any("@SOURCE" in one for one in arguments) and not source:
-            print("skipped: %s: pip cannot fetch the source of uvloop" % name)
-            continue
-        arguments = [one.replace("@SOURCE", source or "") for one in arguments]
-        bare = run_suite(python, arguments, False, options)
-        profiled = run_suite(python, arguments, True, options)
-        difference = suites.compare(bare, profiled)
-        failures += bool(difference) and not difference.startswith("fails only bare")  # what was not compared, too
-        if difference and options.logs:
-            os.makedirs(options.logs, exist_ok=True)
-            for kind, run in (("bare", bare), ("evprof", profiled)):
-                with open(os.path.join(options.logs, re.sub(r"\W", "_", name) + "." + kind), "w") as file:
-                    file.write(run.text)
-        table.add(name, bare, profiled, difference)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = pool.map(lambda one: both(python, one[0], one[1], options), wanted)
+        for (name, _), (bare, profiled) in zip(wanted, runs):
+            difference = suites.compare(bare, profiled, (0, NO_TESTS)) if bare else ""
+            failures += suites.is_worse(difference)
+            table.add(name, bare, profiled, "; ".join(filter(None, [difference] + suites.losses(profiled))))
     if options.table:
         table.write(options.table)
     print("%d suites, %d differ" % (len(table.rows), failures))

@@ -1,5 +1,6 @@
 """suites.py: what run_cpython.py and run_packages.py share: running a test suite bare and under evprof, comparing what came
 of each test, and the table. Not run by itself."""
+import json
 import os
 import re
 import shutil
@@ -24,23 +25,32 @@ class Run:
         self.text = text            # what it wrote, to look at
         self.evprof_lines = evprof_lines
 
-    def count(self, outcome):
-        return sum(one == outcome for one in self.outcomes.values())
+    def having(self, *outcomes):
+        return {name for name, outcome in self.outcomes.items() if outcome in outcomes}
 
     def bad(self):
-        return {name for name, outcome in self.outcomes.items() if outcome in ("failed", "error")}
+        return self.having("failed", "error")
+
+    def events(self):
+        """Recorded and lost, as the closing lines say."""
+        found = re.findall(r"^evprof: (\d+) events? of .*?(\d+) lost", "\n".join(self.evprof_lines), re.M)
+        return sum(int(one[0]) for one in found), sum(int(one[1]) for one in found)
+
+
+def case_name(classname, name):
+    """Addresses in the names of tests differ from run to run."""
+    full = "%s.%s" % (classname, name)
+    return re.sub(r"0x[0-9a-f]+", "0x", full) if full != "." else "(subtests, which have no name)"
 
 
 def read_junit(path):
-    """Addresses and numbers of processes in the names of tests differ from run to run."""
     outcomes = {}
     try:
         tree = xml.parse(path)
     except (OSError, xml.ParseError):
         return outcomes
     for case in tree.iter("testcase"):
-        name = "%s.%s" % (case.get("classname") or "", case.get("name") or "")
-        name = re.sub(r"0x[0-9a-f]+", "0x", name) if name != "." else "(subtests, which have no name)"
+        name = case_name(case.get("classname") or "", case.get("name") or "")
         kinds = {child.tag for child in case}
         outcome = ("error" if "error" in kinds else "failed" if "failure" in kinds else
                    "skipped" if "skipped" in kinds or case.get("status") == "notrun" or case.get("result") == "skipped"
@@ -63,9 +73,8 @@ def run_once(command, preload, timeout, events, junit_name=None, read=None, envi
             variables["EVPROF_EVENTS"] = events
     begin = time.monotonic()
     log = open(os.path.join(folder, "log"), "wb+")
-    process = subprocess.Popen(["nice", "-n", "15"] + [one.replace("@JUNIT", junit) for one in command], cwd=folder,
-                               env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                               start_new_session=True)
+    process = subprocess.Popen([one.replace("@JUNIT", junit) for one in command], cwd=folder, env=variables,
+                               stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         status = process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -85,12 +94,50 @@ def run_once(command, preload, timeout, events, junit_name=None, read=None, envi
     return Run(status, seconds, outcomes, text, lines)
 
 
+def both(path, run, may_spare_bare):
+    """(bare, under evprof): what run(preload) gives; kept at path, or taken from there. No bare run, and None, where
+    may_spare_bare(the run under evprof)."""
+    if path and os.path.exists(path):
+        with open(path) as file:
+            return [one and Run(**one) for one in json.load(file)]
+    profiled = run(True)
+    bare = None if may_spare_bare(profiled) else run(False)
+    if path:
+        with open(path + ".part", "w") as file:
+            json.dump([one and vars(one) for one in (bare, profiled)], file, indent=0)
+        os.rename(path + ".part", path)
+    return bare, profiled
+
+
+def add_arguments(parser, what):
+    """What both programs are told on the command line; what: what one run runs."""
+    parser.add_argument("--results", help="keep what came of each %s there, and do not run again what has some" % what)
+    parser.add_argument("--spare-bare", action="store_true", help="no bare run of a %s that passes wholly under evprof, as "
+                        "far as a bare listing shows that nothing was left out" % what)
+    parser.add_argument("--jobs", type=int, default=1, help="%ss that run at once" % what)
+    parser.add_argument("--timeout", type=int, default=300, help="for one %s, in seconds" % what)
+    parser.add_argument("--events", default="", help="EVPROF_EVENTS; all by default")
+    parser.add_argument("--table", help="write the table there")
+
+
+def losses(profiled):
+    recorded, lost = profiled.events()
+    return ["%d events lost, %d recorded" % (lost, recorded)] if lost else []
+
+
+def is_worse(difference):
+    """What was not compared is, too."""
+    return bool(difference) and not difference.startswith("fails only bare")
+
+
 def tail(text, lines=25):
     return "\n".join("    " + line for line in text.splitlines()[-lines:])
 
 
-def compare(bare, profiled):
-    """What is worse under evprof, in words; "" where nothing is."""
+def compare(bare, profiled, nothing_ran=()):
+    """What is worse under evprof, in words; "" where nothing is. nothing_ran: statuses that say that nothing was to run."""
+    if not bare.outcomes and not profiled.outcomes and bare.status == profiled.status and bare.status in nothing_ran:
+        return ""
     if not bare.outcomes:
         return "NOT COMPARED: no results bare (status %s)" % bare.status
     said = []
@@ -125,8 +172,10 @@ class Table:
         print("| " + " | ".join(self.HEADS) + " |\n|" + "---|" * len(self.HEADS), flush=True)
 
     def add(self, name, bare, profiled, difference):
-        row = (name, str(len(bare.outcomes)), str(len(bare.bad())), str(len(profiled.bad())),
-               "%.1f" % bare.seconds, "%.1f" % profiled.seconds, difference or "none")
+        """bare: None where the suite was not run bare."""
+        row = (name, str(len((bare or profiled).outcomes)), str(len(bare.bad())) if bare else "not run",
+               str(len(profiled.bad())), "%.1f" % bare.seconds if bare else "", "%.1f" % profiled.seconds,
+               difference or "none")
         self.rows.append(row)
         print("| " + " | ".join(row) + " |", flush=True)
 
