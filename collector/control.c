@@ -127,6 +127,10 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	if (!json_is_boolean(root))
 		return "root";
 	message->root = json_is_true(root);
+	value = 0;
+	if (json_object_get(object, "sample_rate") && !get_integer(object, "sample_rate", 1, INT_MAX, &value))
+		return "sample_rate";
+	message->sample_rate = (int)value;
 	return parse_texts(object, message);
 }
 

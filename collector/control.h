@@ -25,6 +25,7 @@ struct control_message {
 	pid_t ppid;
 	uint64_t start_time;
 	bool root;
+	int sample_rate; /* a second; 0: not sampled */
 	const char *python;
 	const char *program;
 	const char *exe;

@@ -16,6 +16,7 @@
 
 #include "collector.h"
 #include "options.h"
+#include "sampler.h"
 
 /* A stop by signal arrives through the loop like everything else. */
 struct stopper {
@@ -138,6 +139,10 @@ int main(int argc, char **argv)
 		return parsed == OPTIONS_DONE ? 0 : 2;
 	log_set_level(options.log_level);
 	raise_file_limit();
+	if (options.sampling) {
+		signal(SIGHUP, SIG_IGN);
+		return sampler_run(options.sampled, options.sampling) ? 1 : 0;
+	}
 	if (!options.private && !folder_is_there(options.output_dir))
 		return 1;
 	config = (struct collector_config){.listen_fd = open_socket(&options),

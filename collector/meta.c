@@ -71,12 +71,16 @@ static char *dump(json_t *object)
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
 		   uint64_t start_ticks)
 {
-	return dump(json_pack("{ss si si si ss ss sO ss ss ss ss si si so sO}", "type", "process", "process",
-			      (int)process, "pid", (int)join->pid, "ppid", (int)join->ppid, "start",
-			      start_names[join->start], "python", join->python, "argv", join->argv, "exe", join->exe,
-			      "cwd", join->cwd, "host", join->host, "program", join->program, "clock_kind",
-			      (int)clock_kind, "clock_shift", (int)clock_shift, "start_ticks", integer(start_ticks),
-			      "events", join->events));
+	json_t *process_object =
+	    json_pack("{ss si si si ss ss sO ss ss ss ss si si so sO}", "type", "process", "process", (int)process,
+		      "pid", (int)join->pid, "ppid", (int)join->ppid, "start", start_names[join->start], "python",
+		      join->python, "argv", join->argv, "exe", join->exe, "cwd", join->cwd, "host", join->host,
+		      "program", join->program, "clock_kind", (int)clock_kind, "clock_shift", (int)clock_shift,
+		      "start_ticks", integer(start_ticks), "events", join->events);
+
+	if (process_object && join->sample_rate)
+		json_object_set_new(process_object, "sample_rate", integer((uint64_t)join->sample_rate));
+	return dump(process_object);
 }
 
 char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks)

@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 enum {
 	OPTION_PRIVATE = 256,
 	OPTION_RESUME,
+	OPTION_SAMPLE,
 	OPTION_SOCKET,
 	OPTION_OUTPUT_DIR,
 	OPTION_OUTPUT,
@@ -27,6 +29,7 @@ enum {
 static const struct option long_options[] = {
     {"private", no_argument, NULL, OPTION_PRIVATE},
     {"resume", required_argument, NULL, OPTION_RESUME},
+    {"sample", required_argument, NULL, OPTION_SAMPLE},
     {"socket", required_argument, NULL, OPTION_SOCKET},
     {"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
     {"output", required_argument, NULL, OPTION_OUTPUT},
@@ -54,6 +57,7 @@ static const char help_text[] =
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
     "  --resume PID         ... in place of one that is gone, in a trace beside the one of this first process\n"
+    "  --sample PID:ADDRESS sample the stacks of one process into its ring; used by libevprof.so\n"
     "  --help, --version\n";
 
 static enum options_result wrong(const char *text, const char *value)
@@ -66,6 +70,8 @@ static enum options_result check(const struct options *options)
 {
 	if (options->resumes && !options->private)
 		return wrong("--resume goes with --private", "");
+	if (options->sampling)
+		return options->private || options->socket ? wrong("--sample goes alone", "") : OPTIONS_RUN;
 	if (options->private)
 		return options->socket || options->output_dir ? wrong("--private goes alone", "") : OPTIONS_RUN;
 	if (!options->socket && !getenv("LISTEN_FDS"))
@@ -87,6 +93,11 @@ static enum options_result take(int option, struct options *options)
 	case OPTION_RESUME:
 		options->resumes = strtol(optarg, NULL, 10);
 		return options->resumes > 0 ? OPTIONS_RUN : wrong("--resume is the pid of a process, not ", optarg);
+	case OPTION_SAMPLE:
+		return sscanf(optarg, "%d:%" SCNx64, &options->sampled, &options->sampling) == 2 &&
+			       options->sampled > 0 && options->sampling
+			   ? OPTIONS_RUN
+			   : wrong("--sample is a pid and an address, not ", optarg);
 	case OPTION_SOCKET:
 		options->socket = optarg;
 		return OPTIONS_RUN;

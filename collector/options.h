@@ -6,10 +6,14 @@
 
 #include <stdbool.h>
 
+#include <stdint.h>
+
 #include "log.h"
 
 struct options {
 	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
+	int sampled;	    /* pid to sample ... */
+	uint64_t sampling;  /* ... and the address of its struct sampling; 0: serve */
 	long resumes;	    /* pid of the first process of a session whose collector is gone; 0: none */
 	const char *socket; /* a path, or @ and an abstract name; NULL with socket activation */
 	const char *output_dir;

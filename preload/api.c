@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "config.h"
 #include "definitions.h"
 #include "process.h"
 
@@ -10,7 +11,8 @@
 
 PUBLIC void evprof_mark(const char *name)
 {
-	struct writer *writer = name ? writer_reserve(WIRE_MARK) : NULL;
+	/* The definitions are the sampler's where there is one. */
+	struct writer *writer = name && !(config.events & EVENT_SAMPLE) ? writer_reserve(WIRE_MARK) : NULL;
 	int saved_errno = errno;
 	uint32_t id;
 

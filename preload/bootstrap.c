@@ -28,6 +28,7 @@
 #include "neighbours.h"
 #include "process.h"
 #include "python.h"
+#include "sampling.h"
 #include "spawn.h"
 
 #define UNSETTLED_EVENTS 64
@@ -56,7 +57,8 @@ static bool begin_recording(void)
 	verified = true;
 	if (process_join(WIRE_START_EXEC) < 0)
 		return false;
-	calls_possible = config.events & ~(unsigned)EVENT_MEM && !python_verify(definitions_forget_code);
+	calls_possible = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
+			 !python_verify(definitions_forget_code);
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
 	name_main_thread();
 	if (calls_possible)
@@ -114,6 +116,7 @@ static int pending(void *data)
 {
 	(void)data;
 	bootstrap_thread();
+	sampling_begin();
 	return 0;
 }
 
@@ -187,6 +190,7 @@ static int audit(const char *event, struct object *arguments, void *data)
 {
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
+	sampling_begin();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))

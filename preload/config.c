@@ -15,15 +15,16 @@
 
 #include "evprof/control.h"
 #include "evprof/ring.h"
+#include "evprof/sampling.h"
 #include "log.h"
 
 struct config config;
 
-static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,   ENV_RING_SIZE,
-					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,  ENV_INCLUDE,
-					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE};
+static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,    ENV_RING_SIZE,
+					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,   ENV_INCLUDE,
+					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE, ENV_SAMPLE_RATE};
 
-const char *const config_event_names[CONFIG_EVENTS] = {"call", "c_call", "exception", "mem", "line", "cpu"};
+const char *const config_event_names[CONFIG_EVENTS] = {"call", "c_call", "exception", "mem", "line", "cpu", "sample"};
 
 #define ON_FULL_DEFAULT_MS 1000
 #define ON_FULL_MAX_MS 60000
@@ -68,11 +69,15 @@ static unsigned read_events(bool complain)
 
 		if (!event) {
 			complain_of(complain, ENV_EVENTS, value,
-				    "a list, with commas, of call, c_call, exception, mem, line, cpu");
+				    "a list, with commas, of call, c_call, exception, mem, line, cpu, sample");
 			return all;
 		}
 		events |= event;
 		p += length + (p[length] == ',');
+	}
+	if (events & EVENT_SAMPLE && events & ~(unsigned)(EVENT_SAMPLE | EVENT_CPU)) {
+		complain_of(complain, ENV_EVENTS, value, "sample alone or with cpu, or a list without it");
+		return all;
 	}
 	/* A line event says the line only: its function is the one on top of the stack. */
 	return events & EVENT_LINE ? events | EVENT_CALL : events;
@@ -138,6 +143,22 @@ static uint32_t read_on_full(bool complain)
 	}
 	complain_of(complain, ENV_ON_FULL, value, "wait, wait:MILLISECONDS (1 to 60000) or drop");
 	return ON_FULL_DEFAULT_MS;
+}
+
+static uint32_t read_sample_rate(bool complain)
+{
+	const char *value = getenv(ENV_SAMPLE_RATE);
+	char *end;
+	long rate;
+
+	if (!value || !*value)
+		return SAMPLING_RATE_DEFAULT;
+	errno = 0;
+	rate = strtol(value, &end, 10);
+	if (!errno && !*end && rate > 0 && rate <= SAMPLING_RATE_MAX)
+		return (uint32_t)rate;
+	complain_of(complain, ENV_SAMPLE_RATE, value, "1 to 10000, samples a second");
+	return SAMPLING_RATE_DEFAULT;
 }
 
 static enum log_level read_log_level(bool complain)
@@ -237,7 +258,8 @@ static void complain_of_unknown_names(void)
 			    LOG_ERROR,
 			    "%.*s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
-			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_FORMAT and EVPROF_LOG",
+			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_SAMPLE_RATE, EVPROF_FORMAT and "
+			    "EVPROF_LOG",
 			    (int)length, *variable);
 	}
 }
@@ -302,6 +324,7 @@ void config_read(bool complain)
 	config.events = read_events(complain);
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_on_full(complain);
+	config.sample_rate = read_sample_rate(complain);
 	read_paths(complain);
 	read_formats(complain);
 	if (complain && config.enabled)

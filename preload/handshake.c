@@ -128,14 +128,18 @@ static void add_string(struct text *text, const char *name, const char *value)
 static void add_events(struct text *text)
 {
 	const char *comma = "";
+	/* A sample is told as calls and lines. */
+	unsigned events = config.events | (config.events & EVENT_SAMPLE ? EVENT_CALL | EVENT_LINE : 0);
 
 	text_add(text, ",\"events\":[");
 	for (size_t i = 0; i < CONFIG_EVENTS; i++)
-		if (config.events & 1u << i) {
+		if (events & 1u << i) {
 			text_add(text, "%s\"%s\"", comma, config_event_names[i]);
 			comma = ",";
 		}
 	text_add(text, "]");
+	if (config.events & EVENT_SAMPLE)
+		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
 }
 
 static void build_message(struct text *text, int start, char *scratch, size_t size)

@@ -21,6 +21,7 @@
 #include "definitions.h"
 #include "process.h"
 #include "python.h"
+#include "sampling.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -124,6 +125,8 @@ PUBLIC pid_t fork(void)
 	pid = REAL(fork)();
 	if (pid > 0)
 		put_event(WIRE_FORK, (uint32_t)pid);
+	if (pid == 0 && expected)
+		sampling_begin();
 	return pid;
 }
 

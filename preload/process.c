@@ -20,6 +20,7 @@
 #include "lock.h"
 #include "log.h"
 #include "rejoin.h"
+#include "sampling.h"
 #include "spawn.h"
 #include "text.h"
 #include "watch.h"
@@ -232,6 +233,8 @@ static int join(int start)
 	r = connection = handshake_connect(start, scratch);
 	if (connection >= 0) {
 		r = handshake_send(connection, fd, start, scratch);
+		if (r == 0)
+			sampling_follow(fd, scratch);
 		close(connection);
 	}
 	close(fd);
@@ -311,6 +314,7 @@ void process_forked(void)
 {
 	/* The rest of what belongs to the image was cleared by the kernel. */
 	thread_self.nesting = 0;
+	sampling_forked();
 }
 
 void process_poke_collector(void)

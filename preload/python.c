@@ -156,8 +156,7 @@ bool python_find(void *handle)
 	return true;
 }
 
-/* Reads memory that may not be there. False: it is not. */
-static bool peek(const void *address, void *out, size_t size)
+bool python_peek(const void *address, void *out, size_t size)
 {
 	struct iovec to = {.iov_base = out, .iov_len = size}, from = {.iov_base = (void *)address, .iov_len = size};
 
@@ -220,7 +219,7 @@ static size_t find_state_frame(const void *running)
 
 	for (size_t offset = 16; offset < STATE_SEARCH_BYTES; offset += 8) {
 		word = python_field(state, offset);
-		if (python.version == 0x030c && !peek(word, &word, sizeof(word)))
+		if (python.version == 0x030c && !python_peek(word, &word, sizeof(word)))
 			continue;
 		if (word == running)
 			return offset;
@@ -236,7 +235,7 @@ static bool leads_back(struct object *frame)
 	bool found = false;
 
 	for (int i = 0; back && i < 8 && !found; i++)
-		found = (peek((const char *)at + python.chain_back, &at, sizeof(at)) && at == wanted) || !wanted;
+		found = (python_peek((const char *)at + python.chain_back, &at, sizeof(at)) && at == wanted) || !wanted;
 	if (back)
 		python.Py_DecRef(back);
 	return found;
@@ -280,6 +279,22 @@ bool python_knows_frames(void)
 /* PyTypeObject: the same in all versions. */
 #define TYPE_BASIC_SIZE 32
 #define TYPE_DEALLOC 48
+#define TYPE_MEMBERS 240
+
+size_t python_member(const void *type, const char *name, enum python_member_type kind)
+{
+	const struct python_member *at = python_field(type, TYPE_MEMBERS);
+
+	for (; at && at->name; at++)
+		if (!strcmp(at->name, name))
+			return at->type == (int)kind ? (size_t)at->offset : 0;
+	return 0;
+}
+
+size_t python_basic_size(const void *type)
+{
+	return (size_t)python_field(type, TYPE_BASIC_SIZE);
+}
 
 typedef void (*destructor)(struct object *object);
 
@@ -330,7 +345,8 @@ static size_t find_instructions(struct object *code)
 	ssize_t size;
 
 	if (!bytes || python.PyBytes_AsStringAndSize(bytes, &expected, &size) < 0 || size > (ssize_t)sizeof(found) ||
-	    !peek((const char *)code + offset, found, (size_t)size) || memcmp(found, expected, (size_t)size) != 0)
+	    !python_peek((const char *)code + offset, found, (size_t)size) ||
+	    memcmp(found, expected, (size_t)size) != 0)
 		offset = 0;
 	if (bytes)
 		python.Py_DecRef(bytes);
@@ -348,7 +364,7 @@ static bool c_functions_are_as_expected(void)
 	if (!function || python_type(function) != python.c_function_type)
 		return false;
 	method = python_field(function, python.c_function_method);
-	return peek(method, &method, sizeof(method)) && peek(method, name, sizeof(name)) &&
+	return python_peek(method, &method, sizeof(method)) && python_peek(method, name, sizeof(name)) &&
 	       !memcmp(name, "exc_info", 9);
 }
 

@@ -203,6 +203,18 @@ const void *python_running_frame(void);
  */
 bool python_is_awaited(const void *frame);
 
+/* Reads memory that may not be there. False: it is not. */
+bool python_peek(const void *address, void *out, size_t size);
+
+/* structmember.h: T_INT, T_OBJECT */
+enum python_member_type { PYTHON_MEMBER_INT = 1, PYTHON_MEMBER_OBJECT = 6 };
+
+/* Where objects of the type keep what Python code sees under this name; 0: not in a field of this type. */
+size_t python_member(const void *type, const char *name, enum python_member_type kind);
+
+/* PyTypeObject.tp_basicsize */
+size_t python_basic_size(const void *type);
+
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);
 

@@ -34,6 +34,7 @@
 #include "handshake.h"
 #include "log.h"
 #include "process.h"
+#include "sampling.h"
 #include "watch.h"
 
 /* No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large. */
@@ -305,6 +306,8 @@ static bool move_to(int connection, unsigned kind, void *scratch)
 		atomic_store(&process->stalled_heartbeat, 0);
 		process->watch = watch_begin();
 		joined = !handshake_send(connection, memfd, WIRE_START_REJOIN, scratch);
+		if (joined)
+			sampling_follow(memfd, scratch);
 		close(memfd);
 	}
 	process_set_status(PROCESS_JOINED);

@@ -1,5 +1,5 @@
 /*
- * spawn.c - starts the private collector.
+ * spawn.c - starts the private collector, and samplers.
  *
  * The program must not notice: it gets no SIGCHLD (the exit signal of the middle process is none) and its wait() finds
  * nothing (the middle process is reaped here with __WCLONE, which wait() does not ask for). Both processes are made
@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@
 #include "evprof/control.h"
 #include "log.h"
 
+#define SPAWN_FDS 2
 #define STACK_BYTES (64 * 1024)
 #define ENVIRONMENT_MAX 4096
 
@@ -31,8 +33,8 @@ struct spawn {
 	const char *program;
 	char *const *argv;
 	char **environment;
-	int listen_fd;
-	char *stack; /* of the inner process */
+	int fds[SPAWN_FDS]; /* become the first descriptors after the standard ones; -1: none */
+	char *stack;	    /* of the inner process */
 	int error;
 };
 
@@ -60,23 +62,37 @@ static int collector_may_see(const char *variable)
 	       strncmp(variable, "MALLOC_", 7);
 }
 
+/* Puts the descriptors in their places and closes all others. The copies do not stand in each other's way. */
+static int place_fds(const int fds[SPAWN_FDS])
+{
+	int null = open("/dev/null", O_RDWR), copies[SPAWN_FDS], end = 3;
+
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	for (int i = 0; i < SPAWN_FDS; i++) {
+		copies[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + SPAWN_FDS) : -1;
+		if (fds[i] >= 0 && copies[i] < 0)
+			return -errno;
+	}
+	for (; end < 3 + SPAWN_FDS && copies[end - 3] >= 0; end++)
+		if (dup2(copies[end - 3], end) < 0)
+			return -errno;
+	if (syscall(SYS_close_range, end, ~0u, 0) < 0)
+		for (int fd = end; fd < 65536; fd++)
+			close(fd);
+	return 0;
+}
+
 /* In the innermost process: becomes the collector. */
 static int exec_collector(void *argument)
 {
 	struct spawn *spawn = argument;
-	int null = open("/dev/null", O_RDWR);
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
-	if (dup2(spawn->listen_fd, CONTROL_LISTEN_FD) < 0)
-		goto failed;
-	if (spawn->listen_fd == CONTROL_LISTEN_FD)
-		fcntl(CONTROL_LISTEN_FD, F_SETFD, 0);
-	if (syscall(SYS_close_range, CONTROL_LISTEN_FD + 1, ~0u, 0) < 0)
-		for (int fd = CONTROL_LISTEN_FD + 1; fd < 65536; fd++)
-			close(fd);
+	spawn->error = place_fds(spawn->fds);
+	if (spawn->error < 0)
+		_exit(127);
 	if (chdir("/") < 0)
 		goto failed;
 	for (int number = 1; number < 65; number++)
@@ -111,16 +127,14 @@ static void copy_environment(char **out)
 	out[n] = NULL;
 }
 
-int spawn_collector(int listen_fd, pid_t resumes, void *scratch)
+static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
 {
 	char *memory = scratch, *program = memory, **environment = (char **)(memory + 8192);
 	char *stack = memory + SPAWN_SCRATCH_BYTES;
-	char number[16];
-	char *argv[] = {(char *)"evprof-collector", (char *)"--private", (char *)"--resume", number, NULL};
 	struct spawn spawn = {.program = program,
 			      .argv = argv,
 			      .environment = environment,
-			      .listen_fd = listen_fd,
+			      .fds = {fds[0], fds[1]},
 			      .stack = stack - STACK_BYTES};
 	sigset_t all, before;
 	pid_t middle;
@@ -129,9 +143,6 @@ int spawn_collector(int listen_fd, pid_t resumes, void *scratch)
 	r = find_collector(program, 8192);
 	if (r < 0)
 		return r;
-	snprintf(number, sizeof(number), "%d", (int)resumes);
-	if (!resumes)
-		argv[2] = NULL;
 	copy_environment(environment);
 	/* No handler of the program may run in a process that shares its memory. */
 	sigfillset(&all);
@@ -144,4 +155,26 @@ int spawn_collector(int listen_fd, pid_t resumes, void *scratch)
 			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return spawn.error;
+}
+
+int spawn_collector(int listen_fd, pid_t resumes, void *scratch)
+{
+	char number[16];
+	char *argv[] = {(char *)"evprof-collector", (char *)"--private", (char *)"--resume", number, NULL};
+	const int fds[SPAWN_FDS] = {listen_fd, -1};
+
+	snprintf(number, sizeof(number), "%d", (int)resumes);
+	if (!resumes)
+		argv[2] = NULL;
+	return start(argv, fds, scratch);
+}
+
+int spawn_sampler(int memfd, int memory, const struct sampling *sampling, void *scratch)
+{
+	char what[64];
+	char *argv[] = {(char *)"evprof-collector", (char *)"--sample", what, NULL};
+	const int fds[SPAWN_FDS] = {memfd, memory};
+
+	snprintf(what, sizeof(what), "%d:%llx", (int)getpid(), (unsigned long long)(uintptr_t)sampling);
+	return start(argv, fds, scratch);
 }

@@ -1,8 +1,10 @@
-/* spawn.h - starting a private collector that is no child of the program. */
+/* spawn.h - starting a private collector or a sampler that is no child of the program. */
 #ifndef PRELOAD_SPAWN_H
 #define PRELOAD_SPAWN_H
 
 #include <sys/types.h>
+
+struct sampling;
 
 /* The directory of libevprof.so, absolute, links resolved; "" where not known. Set by the constructor. */
 extern char library_path[4096];
@@ -14,6 +16,12 @@ extern char library_path[4096];
  * that pid and is to be kept. Returns 0 or -errno (-ENOENT: no collector beside the library).
  */
 int spawn_collector(int listen_fd, pid_t resumes, void *scratch);
+
+/*
+ * Starts `evprof-collector --sample` for this process, with its ring and its memory (evprof/sampling.h), in the same way. Takes
+ * over neither descriptor.
+ */
+int spawn_sampler(int memfd, int memory, const struct sampling *sampling, void *scratch);
 
 #define SPAWN_SCRATCH_BYTES (256 * 1024)
 

@@ -195,14 +195,18 @@ struct report {
 	struct output output;
 	size_t tables;
 	bool mark_seen;
+	int sample_rate; /* of a process that was sampled; 0: none was */
 };
 
 static int print_table(struct report *report, const struct profile *profile, const struct trace_process *process,
 		       const struct trace_thread *thread)
 {
 	const struct request *request = report->request;
-	struct report_table table = {
-	    .number = report->tables, .trace = report->trace, .process = process, .thread = thread};
+	struct report_table table = {.number = report->tables,
+				     .sample_rate = report->sample_rate,
+				     .trace = report->trace,
+				     .process = process,
+				     .thread = thread};
 	struct report_rows rows;
 	struct output reductions;
 	int error = report_rows_init(&rows, profile, request->options.modules, request->strip_dirs);
@@ -241,6 +245,15 @@ static bool in_parts(const struct request *request)
 	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
 }
 
+static void note_sampling(struct report *report, const struct trace *trace)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !report->sample_rate; i++)
+		if (trace->processes[i])
+			report->sample_rate = trace_process_sample_rate(trace->processes[i]);
+}
+
 /* Returns the exit status that this trace asks for. */
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
@@ -259,6 +272,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 		return TRACE_EXIT_FAILED;
 	}
 	report->trace = trace;
+	note_sampling(report, trace);
 	progress_begin(&progress, "counting", visit_events(trace, &request->select));
 	if (in_parts(request))
 		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,

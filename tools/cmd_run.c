@@ -35,6 +35,7 @@ static const char help_text[] =
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu\n"
+    "      --sample[=RATE]     sample stacks so many times a second (default: 100) instead: nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
     "      --format LIST       write the trace in these formats of evprof export, too, beside it\n"
@@ -78,6 +79,13 @@ static bool pass_on(int option)
 	return false;
 }
 
+static void ask_for_samples(const char *rate)
+{
+	setenv(ENV_EVENTS, "sample", 1);
+	if (rate)
+		setenv(ENV_SAMPLE_RATE, rate, 1);
+}
+
 /* Returns 0 to go on, else the exit status + 1. */
 static int take_options(struct request *request, int argc, char **argv)
 {
@@ -93,6 +101,7 @@ static int take_options(struct request *request, int argc, char **argv)
 						{"exclude", required_argument, NULL, 'X'},
 						{"exclude-syspath", no_argument, NULL, 'S'},
 						{"calibrate", no_argument, NULL, 'C'},
+						{"sample", optional_argument, NULL, 'P'},
 						{"quiet", no_argument, NULL, 'q'},
 						{"help", no_argument, NULL, 'h'},
 						{0}};
@@ -116,6 +125,8 @@ static int take_options(struct request *request, int argc, char **argv)
 			setenv(ENV_EXCLUDE_SYSPATH, "1", 1);
 		else if (option == 'C')
 			setenv(ENV_CALIBRATE, "1", 1);
+		else if (option == 'P')
+			ask_for_samples(optarg);
 		else if (!pass_on(option)) {
 			verb_misused("run", "the option %s is not known or lacks its value", argv[optind - 1]);
 			return EXIT_FAILED + 1;

@@ -49,8 +49,9 @@ static void print_times(struct output *output, const struct profile_times *times
 		print_spaces(output, 9);
 }
 
-static void print_sums(struct output *output, const struct report_style *style, const struct report_rows *rows)
+static void print_sums(struct output *output, const struct report_style *style, const struct report_table *table)
 {
+	const struct report_rows *rows = table->rows;
 	static const char *const spent[] = {
 	    [CPU_CLOCK_WALL] = "", [CPU_CLOCK_RAN] = " of CPU time", [CPU_CLOCK_WAITED] = " of waiting"};
 	uint64_t primitive = report_primitive_calls(&rows->sums);
@@ -59,6 +60,10 @@ static void print_sums(struct output *output, const struct report_style *style, 
 	if (primitive != rows->sums.calls)
 		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
 	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), spent[style->clock]);
+	if (table->sample_rate)
+		output_format(output,
+			      "   Sampled %d times a second: calls are those that were seen, times are estimates\n\n",
+			      table->sample_rate);
 }
 
 static void print_order(struct output *output, const struct report_style *style, const struct report_table *table)
@@ -191,7 +196,7 @@ static void print_table(struct output *output, const struct report_style *style,
 
 	print_whose(output, style, table);
 	if (!style->callers && !style->callees)
-		print_sums(output, style, table->rows);
+		print_sums(output, style, table);
 	if (lost)
 		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
 	if (style->callers)

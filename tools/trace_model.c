@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,14 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 			return true;
 	}
 	return false;
+}
+
+int trace_process_sample_rate(const struct trace_process *process)
+{
+	const json_t *rate = process->meta ? json_object_get(process->meta, "sample_rate") : NULL;
+	json_int_t value = json_integer_value(rate);
+
+	return value > 0 && value <= INT_MAX ? (int)value : 0;
 }
 
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)

@@ -272,6 +272,9 @@ const char *trace_process_text(const struct trace_process *process, const char *
 /* Did it record that kind (EVPROF_EVENTS)? */
 bool trace_process_records(const struct trace_process *process, const char *kind);
 
+/* How many times a second its stacks were sampled; 0: it was not. */
+int trace_process_sample_rate(const struct trace_process *process);
+
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread);
 
 /*

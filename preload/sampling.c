@@ -1,0 +1,301 @@
+/*
+ * sampling.c - finds out where this Python keeps what a sampler reads, and starts one.
+ *
+ * Nothing is taken from a table that can be found by looking: a word that is known is searched where it must be, in the
+ * thread that runs, its frame and a few texts. What is not found means that this process is not sampled, with a line.
+ */
+#include "sampling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "evprof/sampling.h"
+#include "log.h"
+#include "process.h"
+#include "python.h"
+#include "spawn.h"
+
+static struct sampling sampling; /* of the image and of its forked children */
+static bool known;		 /* all of it but what a fork changes */
+static pid_t begun;		 /* the process that it was filled for, or that cannot be */
+
+/* ---- searching ---------------------------------------------------------------------------------------------------- */
+
+#define SEARCH_BYTES 4096
+
+/* The offset of a value of so many bytes within what stands at an address, at a multiple of its size; 0: nowhere. */
+static uint32_t find(const void *at, const void *value, size_t size, uint32_t from, uint32_t to)
+{
+	char bytes[16];
+
+	for (uint32_t offset = from; offset < to; offset += (uint32_t)size)
+		if (python_peek((const char *)at + offset, bytes, size) && !memcmp(bytes, value, size))
+			return offset;
+	return 0;
+}
+
+static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_t to)
+{
+	return find(at, &word, sizeof(word), from, to);
+}
+
+/* ---- threads and frames ------------------------------------------------------------------------------------------- */
+
+#define STATE_BYTES 1024     /* PyThreadState has more in all versions */
+#define THREAD_BYTES 2048    /* struct pthread of glibc likewise */
+#define STATE_INTERPRETER 16 /* PyThreadState.interp, until 3.7 */
+#define STATE_FRAME 24	     /* PyThreadState.frame, until 3.10 */
+#define CFRAME_FRAME 8	     /* CFrame.current_frame, 3.11 */
+#define FRAME_INNER 24	     /* PyFrameObject.f_frame, from 3.11 on */
+#define FRAME_OWNER 70	     /* _PyInterpreterFrame.owner, 3.12 */
+#define FRAME_OWNED_BY_C 3   /* FRAME_OWNED_BY_CSTACK, 3.12 */
+
+/* Until 3.7 no function tells it. */
+static const void *interpreter_of(const void *state)
+{
+	return python.current_interpreter ? python.current_interpreter() : python_field(state, STATE_INTERPRETER);
+}
+
+static bool find_threads(void)
+{
+	const void *state = python.current_thread_state();
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+	sampling.state_previous = 0;
+	sampling.state_next = 8;
+	sampling.state_interpreter = find_word(state, (uintptr_t)interpreter_of(state), 16, 64);
+	sampling.state_thread = find_word(state, (uintptr_t)pthread_self(), 24, STATE_BYTES);
+	sampling.thread_tid = find((const void *)pthread_self(), &tid, sizeof(tid), 16, THREAD_BYTES);
+	return sampling.state_interpreter && sampling.state_thread && sampling.thread_tid;
+}
+
+static bool find_frame(const void *frame)
+{
+	const void *at = python.current_thread_state();
+
+	sampling.frame_back = (uint32_t)python.chain_back;
+	sampling.frame_code = (uint32_t)python.chain_code;
+	sampling.state_frame = STATE_FRAME;
+	if (python.monitoring)
+		sampling.state_frame = (uint32_t)python.state_frame;
+	if (python.version == 0x030b) {
+		sampling.state_frame = (uint32_t)python.state_cframe;
+		sampling.frame_holder = 1 + CFRAME_FRAME;
+	}
+	if (python.version == 0x030c) {
+		sampling.frame_holder = 1;
+		sampling.frame_owner = FRAME_OWNER;
+		sampling.frame_owner_c = FRAME_OWNED_BY_C;
+	}
+	at = python_field(at, sampling.state_frame);
+	if (sampling.frame_holder)
+		at = python_field(at, sampling.frame_holder - 1);
+	return at == frame;
+}
+
+/* Where the frame tells the instruction that runs. last: what Python says of it. */
+static bool find_instruction(const void *frame, const struct object *code, long last)
+{
+	if (python.version < 0x030b) {
+		sampling.frame_instruction = (uint32_t)python.frame_last;
+		sampling.instruction_unit = python.last_unit;
+		return *(const int *)((const char *)frame + python.frame_last) == last / (long)python.last_unit;
+	}
+	sampling.frame_instruction =
+	    find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last, 40, 112);
+	return sampling.frame_instruction != 0;
+}
+
+/* Below zero: it is about to begin. */
+static long last_instruction(struct object *frame)
+{
+	struct object *value = python.PyObject_GetAttrString(frame, "f_lasti");
+	long last = value ? python.PyLong_AsLong(value) : -1;
+
+	if (value)
+		python.Py_DecRef(value);
+	python.PyErr_Clear();
+	return last;
+}
+
+/* ---- objects ------------------------------------------------------------------------------------------------------ */
+
+#define OBJECT_SIZE 16 /* PyVarObject.ob_size, PyASCIIObject.length */
+
+static uint32_t code_member(const char *name, int kind)
+{
+	return (uint32_t)python_member(python.code_type, name, kind);
+}
+
+static bool find_code(void)
+{
+	sampling.code_type = (uintptr_t)python.code_type;
+	sampling.code_file = code_member("co_filename", PYTHON_MEMBER_OBJECT);
+	sampling.code_name = code_member("co_name", PYTHON_MEMBER_OBJECT);
+	sampling.code_qualified_name = code_member("co_qualname", PYTHON_MEMBER_OBJECT);
+	sampling.code_line = code_member("co_firstlineno", PYTHON_MEMBER_INT);
+	sampling.code_flags = code_member("co_flags", PYTHON_MEMBER_INT);
+	sampling.code_lines = code_member(python.version < 0x030a ? "co_lnotab" : "co_linetable", PYTHON_MEMBER_OBJECT);
+	sampling.code_instructions = python.version < 0x030b ? 0 : (uint32_t)python_basic_size(python.code_type);
+	sampling.lines = python.version < 0x030a    ? SAMPLING_LINES_LNOTAB
+			 : python.version == 0x030a ? SAMPLING_LINES_RANGES
+						    : SAMPLING_LINES_PLACES;
+	return sampling.code_file && sampling.code_name && sampling.code_line && sampling.code_lines;
+}
+
+static bool find_bytes(const struct object *code)
+{
+	struct object *bytes = python_field(code, sampling.code_lines);
+	char *data;
+	ssize_t size;
+
+	if (python.PyBytes_AsStringAndSize(bytes, &data, &size))
+		return false;
+	sampling.size = OBJECT_SIZE;
+	sampling.bytes_data = (uint32_t)(data - (char *)bytes);
+	return (ssize_t)python_field(bytes, OBJECT_SIZE) == size && sampling.bytes_data < 128;
+}
+
+/* Texts of one, two and four bytes a character, and where their characters are. */
+static const struct sample {
+	const char *utf8;
+	unsigned kind, ascii;
+	const void *characters;
+} samples[] = {
+    {"evprof-sample-of", 1, 1, "evprof-sample-of"},
+    {"\xc3\xa9vprof-sample-o", 1, 0, "\xe9vprof-sample-o"},
+    {"\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81", 2, 0,
+     u"\x101\x101\x101\x101\x101\x101\x101\x101"},
+    {"\xf0\x9f\x90\x8d\xf0\x9f\x90\x8d\xf0\x9f\x90\x8d\xf0\x9f\x90\x8d", 4, 0, U"\x1f40d\x1f40d\x1f40d\x1f40d"},
+};
+enum { SAMPLES = sizeof(samples) / sizeof(samples[0]) };
+
+/* Whether all samples have their kind, compact and ASCII from this bit of the state on. */
+static bool is_kind_at(const uint32_t states[SAMPLES], unsigned bit)
+{
+	for (int i = 0; i < SAMPLES; i++)
+		if ((states[i] >> bit & 31) != (samples[i].kind | 1u << 3 | samples[i].ascii << 4))
+			return false;
+	return true;
+}
+
+static bool find_text(void)
+{
+	uint32_t states[SAMPLES], places[SAMPLES];
+
+	sampling.text_state = 32;
+	for (int i = 0; i < SAMPLES; i++) {
+		struct object *text = python.PyUnicode_FromString(samples[i].utf8);
+
+		if (!text)
+			return false;
+		memcpy(&states[i], (char *)text + sampling.text_state, sizeof(states[i]));
+		places[i] = 0;
+		for (uint32_t offset = 36; offset < 96 && !places[i]; offset += 4)
+			if (find(text, samples[i].characters, 15, offset, offset + 1))
+				places[i] = offset;
+		python.Py_DecRef(text);
+	}
+	sampling.text_ascii_data = places[0];
+	sampling.text_data = places[1];
+	if (!places[0] || !places[1] || places[2] != places[1] || places[3] != places[1])
+		return false;
+	for (sampling.text_kind = 0; sampling.text_kind < 28; sampling.text_kind++)
+		if (is_kind_at(states, sampling.text_kind))
+			return true;
+	return false;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+
+static const char *find_all(struct object *frame_object, long last)
+{
+	const void *frame = python.version < 0x030b ? frame_object : python_field(frame_object, FRAME_INNER);
+	const struct object *code =
+	    (const struct object *)((uintptr_t)python_field(frame, python.chain_code) & ~(uintptr_t)7);
+
+	if (!find_threads())
+		return "threads";
+	if (!find_frame(frame))
+		return "frames";
+	if (python_type(code) != python.code_type || !find_code() || !find_bytes(code))
+		return "code objects";
+	if (!find_instruction(frame, code, last))
+		return "instructions";
+	return find_text() ? NULL : "text";
+}
+
+/* Once. False: not yet. */
+static bool look(void)
+{
+	struct object *frame = python.PyEval_GetFrame();
+	const char *unknown;
+	long last;
+
+	if (!frame)
+		return false;
+	last = last_instruction(frame);
+	if (last < 0 && python.version >= 0x030b)
+		return false;
+	unknown = python_knows_frames() ? find_all(frame, last) : "frames";
+	python.PyErr_Clear();
+	if (unknown)
+		log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; nothing is sampled",
+			 python_version(), unknown);
+	known = !unknown;
+	return true;
+}
+
+static void publish(void)
+{
+	sampling.rate = config.sample_rate;
+	sampling.cpu = (config.events & EVENT_CPU) != 0;
+	sampling.ring_bytes = process->ring_bytes;
+	sampling.data_offset = process->data_offset;
+	sampling.recording = (uintptr_t)&process->status;
+	sampling.recording_value = PROCESS_JOINED;
+	sampling.state = (uintptr_t)python.current_thread_state();
+	sampling.interpreter = (uintptr_t)interpreter_of(python.current_thread_state());
+	/* Release: the sampler copies the struct when it sees this. */
+	__atomic_store_n(&sampling.ready, SAMPLING_READY, __ATOMIC_RELEASE);
+}
+
+void sampling_begin(void)
+{
+	if (!(config.events & EVENT_SAMPLE) || thread_self.entered || (begun && begun == process->pid))
+		return;
+	thread_self.entered = 1; /* looking at a frame raises audit events, which come back here */
+	thread_self.nesting++;
+	if (process_recording() && (known || look())) {
+		begun = process->pid;
+		if (known)
+			publish();
+	}
+	thread_self.nesting--;
+	thread_self.entered = 0;
+}
+
+void sampling_forked(void)
+{
+	__atomic_store_n(&sampling.ready, 0, __ATOMIC_RELEASE);
+}
+
+void sampling_follow(int memfd, void *scratch)
+{
+	int memory, r;
+
+	if (!(config.events & EVENT_SAMPLE))
+		return;
+	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	r = memory < 0 ? -errno : spawn_sampler(memfd, memory, &sampling, scratch);
+	if (memory >= 0)
+		close(memory);
+	if (r < 0)
+		log_line(LOG_ERROR, "cannot start the sampler: %s; this process is not sampled", strerror(-r));
+}

@@ -1,0 +1,19 @@
+/* sampling.h - stacks that a sampler reads from outside (evprof/sampling.h), in place of hooks. */
+#ifndef PRELOAD_SAMPLING_H
+#define PRELOAD_SAMPLING_H
+
+#include <stdbool.h>
+
+/* Starts the sampler of the ring in memfd. With the lock of the process; scratch as for spawn.h. */
+void sampling_follow(int memfd, void *scratch);
+
+/*
+ * Tells the sampler where everything is, once for each process image. GIL held, no exception set, at any time: where no
+ * Python function runs yet, nothing is done. errno may change.
+ */
+void sampling_begin(void);
+
+/* The child of a fork that goes on in Python, in the child. */
+void sampling_forked(void);
+
+#endif
