@@ -1,0 +1,173 @@
+"""What a sampler is to see; prints what the program itself knows of it."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+if sys.version_info < (3, 7):
+    def thread_time():
+        return time.clock_gettime(3)  # CLOCK_THREAD_CPUTIME_ID
+else:
+    thread_time = time.thread_time
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(200))
+
+
+def short():
+    spin(0.15)
+
+
+def long():
+    spin(0.45)
+
+
+def ünïcode_例():
+    time.sleep(0.2)
+
+
+def times():
+    """Three functions of different length, over and over."""
+    took = {}
+    for _ in range(3):
+        for function in short, long, ünïcode_例:
+            begin = time.perf_counter()
+            function()
+            took[function] = took.get(function, 0) + time.perf_counter() - begin
+    for function, seconds in took.items():
+        print(function.__name__, "%.6f" % seconds)
+
+
+def lines():
+    """A line that takes long, in the middle of others."""
+    x = took = 0
+    for i in range(3):
+        begin = time.perf_counter()
+        time.sleep(0.2); line = sys._getframe().f_lineno
+        took += time.perf_counter() - begin
+        x -= i
+    print(line, "%.6f" % took)
+
+
+def cpu():
+    """Prints what it ran."""
+    begin = thread_time()
+    short()
+    time.sleep(0.3)
+    print("%.6f" % (thread_time() - begin))
+
+
+def in_thread(number):
+    time.sleep(0.3)
+
+
+def in_child():
+    time.sleep(0.3)
+
+
+def tree():
+    """Threads, a forked child that has threads, another one from a thread, a program that is started, and one that replaces."""
+    threads = [threading.Thread(target=in_thread, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pid = os.fork()
+    if not pid:
+        in_child()
+        os._exit(7)
+    print(os.waitpid(pid, 0)[1] >> 8)
+    forked = []
+
+    def fork():
+        pid = os.fork()
+        if not pid:
+            in_child()
+            os._exit(0)
+        forked.append(pid)
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    thread.join()
+    os.waitpid(forked[0], 0)
+    sys.stdout.flush()
+    subprocess.check_call([sys.executable, "-c", "import time\ndef started():\n time.sleep(0.3)\nstarted()"])
+    os.execv(sys.executable, [sys.executable, "-c", "import time\ndef replaced():\n time.sleep(0.3)\nreplaced()"])
+
+
+def before():
+    spin(0.8)
+
+
+def stopped():
+    """What runs between evprof_stop() and evprof_start() is nobody's."""
+    import ctypes
+
+    evprof = ctypes.CDLL(None)
+    before()
+    if hasattr(evprof, "evprof_stop"):
+        evprof.evprof_stop()
+    long()
+    if hasattr(evprof, "evprof_start"):
+        evprof.evprof_start()
+    time.sleep(0.2)
+    in_child()
+
+
+def neighbours():
+    """Nothing is set that the program could see: its own profiler has all to itself. And a fork beside threads warns as bare."""
+    import cProfile
+    import gc
+    import pstats
+
+    print(sys.getprofile(), sys.gettrace())
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(100):
+        in_order()
+    profile.disable()
+    print(sorted((name[2], value[0]) for name, value in pstats.Stats(profile).stats.items()))
+    if hasattr(sys, "monitoring"):
+        print([sys.monitoring.get_tool(tool) for tool in range(6)])
+    print(len(os.listdir("/proc/self/fd")), threading.active_count(), len(os.listdir("/proc/self/task")))
+    gc.collect()
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    print(os.waitpid(pid, 0)[1])
+
+
+def in_order():
+    return [abs(x) for x in range(3)]
+
+
+def depth():
+    """A stack of thousands."""
+    sys.setrecursionlimit(20000)
+    threading.stack_size(256 << 20)
+
+    def deeper(n):
+        if n:
+            return deeper(n - 1)
+        time.sleep(0.5)
+
+    thread = threading.Thread(target=deeper, args=(3000,))
+    thread.start()
+    thread.join()
+
+
+def many():
+    """Many threads that come and go."""
+    for _ in range(5):
+        threads = [threading.Thread(target=time.sleep, args=(0.1,)) for _ in range(60)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,212 @@
+/*
+ * test_sampling.c - with the kind sample, times of functions and lines are about those that the program's own stopwatch says, in
+ * all threads and processes, and the program is as it is bare.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define OLDEST 6
+
+static struct outcome *sampled(const struct python *python, const char *what, const char *events)
+{
+	return run(.python = python, .args = {"@sampling.py", what}, .env = {events, "PYTHONIOENCODING=utf-8"});
+}
+
+static json_t *report_of(const struct outcome *outcome, const char *clock)
+{
+	struct outcome *reported = tool("report", "--json", "--clock", clock, outcome->trace);
+	json_t *report = json_loads(reported->out, 0, NULL);
+
+	expect(reported, report && reported->status == 0, "a report by %s", clock);
+	return report;
+}
+
+static const json_t *function_of(const json_t *report, const char *name)
+{
+	const json_t *function;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "functions"), i, function)
+	{
+		const char *is = json_string_value(json_object_get(function, "function"));
+
+		if (is && strcmp(is, name) == 0)
+			return function;
+	}
+	return NULL;
+}
+
+static double time_of(const json_t *report, const char *name)
+{
+	return json_number_value(json_object_get(function_of(report, name), "cumtime"));
+}
+
+static long calls_of(const json_t *report, const char *name)
+{
+	return (long)json_integer_value(json_object_get(function_of(report, name), "ncalls"));
+}
+
+/* A sampler that has to wait for a processor takes fewer samples: each then stands for more. */
+static bool is_about(double measured, double told)
+{
+	return fabs(measured - told) < 0.08 + 0.2 * told;
+}
+
+SCENARIO(sampling, times_of_functions, OLDEST)
+{
+	struct outcome *outcome = sampled(python, "times", "EVPROF_EVENTS=sample");
+	json_t *info = expect_trace(outcome, 1), *report = report_of(outcome, "wall");
+	char *rest = outcome->out;
+	int functions = 0;
+
+	for (char *line; (line = strsep(&rest, "\n")) && *line; functions++) {
+		char name[64];
+		double took;
+
+		expect(outcome, sscanf(line, "%63s %lf", name, &took) == 2, "the program says: %s", line);
+		expect(outcome, is_about(time_of(report, name), took), "%s took %f s, reported %f", name, took,
+		       time_of(report, name));
+	}
+	expect(outcome, functions == 3, "%d functions", functions);
+	expect(outcome,
+	       is_about(time_of(report, "times"), time_of(report, "short") + time_of(report, "long") +
+						      time_of(report, "\xc3\xbcn\xc3\xaf"
+								      "code_\xe4\xbe\x8b")),
+	       "the caller has the time of what it calls");
+	expect(outcome, is_about(time_of(report, "spin"), time_of(report, "short") + time_of(report, "long")),
+	       "each call has its callers");
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(sampling, lines, OLDEST)
+{
+	struct outcome *outcome = sampled(python, "lines", "EVPROF_EVENTS=sample");
+	struct outcome *annotated = tool("annotate", outcome->trace);
+	char *rest = strstr(annotated->out, "sampling.py\nFile duration");
+	char *after;
+	long wanted = strtol(outcome->out, &after, 10);
+	double took_in_all = strtod(after, NULL);
+	double slept = -1;
+
+	expect(annotated, rest, "the program's file");
+	for (char *line; rest && (line = strsep(&rest, "\n"));) {
+		unsigned hits;
+		double took;
+		long number;
+
+		if (sscanf(line, "%ld|%u|%lf", &number, &hits, &took) != 3)
+			continue;
+		if (number == wanted && slept < 0) {
+			slept = took;
+			expect(annotated, hits > 10, "%u samples of line %ld", hits, number);
+		}
+	}
+	expect(annotated, is_about(slept, took_in_all), "line %ld took %f s, reported %f", wanted, took_in_all, slept);
+}
+
+SCENARIO(sampling, running_and_waiting, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "cpu", "EVPROF_EVENTS=sample,cpu");
+	double ran = strtod(outcome->out, NULL);
+	json_t *wall = report_of(outcome, "wall"), *cpu = report_of(outcome, "cpu");
+
+	expect(outcome, time_of(wall, "cpu") > 0.37, "it took %f s", time_of(wall, "cpu"));
+	expect(outcome, fabs(time_of(cpu, "cpu") - ran) < 0.03 + 0.2 * ran, "it ran %f s, reported %f", ran,
+	       time_of(cpu, "cpu"));
+	json_decref(wall);
+	json_decref(cpu);
+}
+
+SCENARIO(sampling, threads_and_processes, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "tree", "EVPROF_EVENTS=sample");
+	json_t *info = expect_trace(outcome, 4), *report = report_of(outcome, "wall");
+
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "7\n"), "as bare");
+	expect(outcome, calls_of(report, "in_thread") >= 5, "%ld threads", calls_of(report, "in_thread"));
+	expect(outcome, calls_of(report, "in_child") >= 2, "%ld children", calls_of(report, "in_child"));
+	expect(outcome, is_about(time_of(report, "in_thread"), 5 * 0.3), "in threads: %f s",
+	       time_of(report, "in_thread"));
+	expect(outcome, is_about(time_of(report, "in_child"), 2 * 0.3), "in children: %f s",
+	       time_of(report, "in_child"));
+	expect(outcome, is_about(time_of(report, "started"), 0.3), "started: %f s", time_of(report, "started"));
+	expect(outcome, is_about(time_of(report, "replaced"), 0.3), "replaced: %f s", time_of(report, "replaced"));
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(sampling, stopped, SUPPORTED)
+{
+	struct outcome *outcome;
+	json_t *report;
+
+	python_needs(python, "ctypes");
+	outcome = sampled(python, "stopped", "EVPROF_EVENTS=sample");
+	report = report_of(outcome, "wall");
+	expect(outcome, is_about(time_of(report, "before"), 0.8), "before: %f s", time_of(report, "before"));
+	expect(outcome, time_of(report, "long") < 0.1, "between: %f s", time_of(report, "long"));
+	expect(outcome, is_about(time_of(report, "in_child"), 0.3), "after: %f s", time_of(report, "in_child"));
+	json_decref(report);
+}
+
+SCENARIO(sampling, neighbours, SUPPORTED)
+{
+	struct outcome *bare =
+	    run(.python = python, .how = JOB_BARE, .args = {"-Werror", "@sampling.py", "neighbours"});
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-Werror", "@sampling.py", "neighbours"}, .env = {"EVPROF_EVENTS=sample"});
+
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 2));
+}
+
+SCENARIO(sampling, deep_stacks, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "depth", "EVPROF_EVENTS=sample");
+	json_t *report = report_of(outcome, "wall");
+
+	expect(outcome, calls_of(report, "deeper") >= 3001, "%ld frames", calls_of(report, "deeper"));
+	expect(outcome, is_about(time_of(report, "deeper"), 0.5), "%f s", time_of(report, "deeper"));
+	json_decref(report);
+}
+
+SCENARIO(sampling, many_threads, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "many", "EVPROF_EVENTS=sample");
+	json_t *info = expect_trace(outcome, 1);
+
+	expect(outcome, info_events(info, "thread_start") > 200, "%ld threads",
+	       (long)info_events(info, "thread_start"));
+	expect_balanced(outcome, report_of(outcome, "wall"));
+	json_decref(info);
+}
+
+SCENARIO(sampling, by_the_command, SCENARIO_ONCE)
+{
+	struct outcome *outcome =
+	    run(.python = python_any(), .how = JOB_RUN, .options = {"--sample=250"}, .args = {"@sampling.py", "lines"});
+	struct outcome *report = tool("report", outcome->trace), *info = tool("info", outcome->trace);
+
+	(void)python;
+	expect(report, strstr(report->out, "Sampled 250 times a second"), "a report says so");
+	expect(info, strstr(info->out, "sampled 250 times a second"), "info says so");
+}
+
+SCENARIO(sampling, says_what_is_wrong, SCENARIO_ONCE)
+{
+	struct outcome *outcome =
+	    run(.python = python_any(), .args = {"-c", "pass"}, .env = {"EVPROF_EVENTS=sample,call"});
+
+	(void)python;
+	expect(outcome, strstr(outcome->err, "EVPROF_EVENTS=sample,call") && strstr(outcome->err, "alone"),
+	       "sample stands alone");
+	for (const char *const *rate = (const char *const[]){"0", "10001", "x", "1.5", NULL}; *rate; rate++) {
+		outcome = run(.python = python_any(), .args = {"-c", "pass"},
+			      .env = {"EVPROF_EVENTS=sample", text("EVPROF_SAMPLE_RATE=%s", *rate)});
+		expect(outcome, strstr(outcome->err, "1 to 10000") && outcome->status == 0, "rate %s", *rate);
+	}
+}
