@@ -165,15 +165,29 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 	atomic_store(&fresh->definitions_head, atomic_load(&header->definitions_head));
 	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
 	atomic_store(&fresh->slots_used, used);
+	/* So that who waited in vain for the old collector is not taken to have waited for the new one. */
+	atomic_store(&fresh->heartbeat, atomic_load(&header->heartbeat) + 1);
 	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
 		if (is_in_use(&process->slots[i]))
 			prepare_slot(exchange, &process->slots[i]);
 }
 
-/* The time at the tail, from that at the place where the thread came by its slow path last. */
-static uint64_t ticks_at_tail(const struct writer *writer, const uint64_t *words, uint64_t tail)
+/*
+ * A place of which the time is known, and from which on all words are there: where the thread came by its slow path last, or,
+ * if that was before an earlier exchange, the first word that was taken over then.
+ */
+static struct writer_point known_point(const struct writer *writer, const struct ring_slot *old)
 {
 	struct writer_point point = writer->points[__atomic_load_n(&writer->point, __ATOMIC_ACQUIRE)];
+
+	if (point.head >= old->start_position)
+		return point;
+	return (struct writer_point){.head = old->start_position, .ticks = old->start_ticks};
+}
+
+static uint64_t ticks_at_tail(struct writer_point point, const struct writer *writer, const uint64_t *words,
+			      uint64_t tail)
+{
 	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
 	uint64_t sum = 0;
 
@@ -222,7 +236,8 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 	const struct writer *writer = &process->writers[number];
 	uint64_t head = ring_head(old);
 
-	slot->start_ticks = ticks_at_tail(writer, words, ring_tail(slot));
+	slot->start_position = ring_tail(slot);
+	slot->start_ticks = ticks_at_tail(known_point(writer, old), writer, words, slot->start_position);
 	merge_words(writer, slot, words, head);
 	raise_head(slot, head);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
