@@ -39,6 +39,8 @@
 /* No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large. */
 #define NOBODYS_WORD (UINT64_MAX << WIRE_KIND_BITS)
 
+#define WANTED 0 /* in place of the time of the next look: who waited in vain could not look himself */
+
 /* Two mappings beside that at process->base, for as long as the exchange takes. */
 struct exchange {
 	int memfd; /* the new memory */
@@ -302,15 +304,17 @@ static void ask_for_stacks(void)
 		__atomic_store_n(&process->writers[i].moved, 1, __ATOMIC_SEQ_CST);
 }
 
-/* connection: to the new collector. */
-static bool move_to(int connection, unsigned kind, void *scratch)
+static bool has_all_definitions(void)
 {
-	bool all = atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
-	bool joined = false;
+	return atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
+}
+
+/* connection: to the new collector. */
+static bool move_to(int connection, void *scratch)
+{
+	bool all = has_all_definitions(), joined = false;
 	int memfd;
 
-	if (!all && kind >= WIRE_EXCEPTION) /* ids are given anew, for which the GIL is needed */
-		return false;
 	process_set_status(PROCESS_MOVING);
 	memfd = rejoin_exchange_memory(all);
 	if (memfd >= 0) {
@@ -326,7 +330,7 @@ static bool move_to(int connection, unsigned kind, void *scratch)
 	return joined;
 }
 
-static bool rejoin(unsigned kind)
+static bool rejoin(void)
 {
 	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool joined = false;
@@ -336,13 +340,28 @@ static bool rejoin(unsigned kind)
 		return false;
 	connection = handshake_connect(WIRE_START_REJOIN, scratch);
 	if (connection >= 0) {
-		joined = move_to(connection, kind, scratch);
+		joined = move_to(connection, scratch);
 		close(connection);
 	}
 	if (joined)
 		log_line(LOG_INFO, "joined the collector that now answers at %s", session.socket);
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
 	return joined;
+}
+
+/* Lock held. */
+static bool look(unsigned kind, enum rejoin_when when, uint64_t now_us)
+{
+	/* Ids are to be given anew, for which the GIL is needed: the next call or return does it. */
+	bool may = kind < WIRE_EXCEPTION || has_all_definitions();
+
+	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
+		when = REJOIN_NOW;
+	if (may)
+		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
+	else if (when == REJOIN_NOW)
+		process->rejoin_after_us = WANTED;
+	return may && atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin();
 }
 
 bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
@@ -356,10 +375,8 @@ bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
 		return false;
 	if (when != REJOIN_AT_END)
 		process_lock();
-	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us) {
-		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
-		joined = atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin(kind);
-	}
+	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us)
+		joined = look(kind, when, now_us);
 	process_unlock();
 	return joined;
 }
