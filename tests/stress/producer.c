@@ -3,11 +3,14 @@
  */
 #include "tests/stress/producer.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +22,7 @@
 
 #define LONG_THREADS 3
 #define SPAWNERS 2
+#define JOLT_US 3000
 #define LONG_LIFE (UINT64_C(1) << 23)
 #define MARKS 6000u /* more than the table of names holds: some are defined again */
 
@@ -27,6 +31,7 @@ static _Atomic bool enough;
 static _Atomic uint64_t bases;
 static _Atomic uint64_t stops; /* odd: recording was stopped, and that call has returned */
 static pthread_t threads[LONG_THREADS + SPAWNERS];
+static _Atomic pid_t tids[LONG_THREADS + SPAWNERS]; /* of those that write */
 
 void producers_nap(unsigned us)
 {
@@ -157,25 +162,35 @@ static void produce(uint64_t events)
 	lost += gone;
 }
 
-static void *one_life(void *events)
+struct life {
+	uint64_t events;
+	_Atomic pid_t *tid;
+};
+
+static void *one_life(void *argument)
 {
-	produce(*(const uint64_t *)events);
+	const struct life *life = argument;
+
+	*life->tid = (pid_t)syscall(SYS_gettid);
+	produce(life->events);
+	*life->tid = 0;
 	return NULL;
 }
 
 /* One thread after the other: all long, or of very different length. */
-static void *spawner(void *all_long)
+static void *spawner(void *number)
 {
 	uint64_t seed = (uintptr_t)&seed >> 4;
+	bool all_long = (_Atomic pid_t *)number < tids + LONG_THREADS;
 
 	while (!enough) {
-		uint64_t events = LONG_LIFE;
+		struct life life = {.events = LONG_LIFE, .tid = number};
 		pthread_t thread;
 
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 		if (!all_long)
-			events = seed >> 60 ? seed >> 56 : 20000;
-		if (pthread_create(&thread, NULL, one_life, &events))
+			life.events = seed >> 60 ? seed >> 56 : 20000;
+		if (pthread_create(&thread, NULL, one_life, &life))
 			abort();
 		pthread_join(thread, NULL);
 	}
@@ -187,7 +202,7 @@ void producers_begin(void)
 	written = lost = lives = unslotted = while_stopped = stops = 0;
 	enough = false;
 	for (int i = 0; i < LONG_THREADS + SPAWNERS; i++)
-		if (pthread_create(&threads[i], NULL, spawner, i < LONG_THREADS ? &threads : NULL))
+		if (pthread_create(&threads[i], NULL, spawner, &tids[i]))
 			abort();
 }
 
@@ -209,8 +224,27 @@ struct producer_counts producers_end(void)
 	    .written = written, .lost = lost, .lives = lives, .while_stopped = while_stopped};
 }
 
+static void be_jolted(int number)
+{
+	int saved_errno = errno;
+
+	(void)number;
+	producers_nap(JOLT_US);
+	errno = saved_errno;
+}
+
+void producers_jolt(void)
+{
+	for (int i = 0; i < LONG_THREADS + SPAWNERS; i++)
+		if (tids[i])
+			syscall(SYS_tgkill, getpid(), tids[i], SIGUSR1);
+}
+
 void producers_init(void)
 {
+	struct sigaction action = {.sa_handler = be_jolted, .sa_flags = SA_RESTART};
+
+	sigaction(SIGUSR1, &action, NULL);
 	config_read(false);
 	config.events = EVENT_MEM | EVENT_CALL; /* a gap asks for the stack, too */
 	clock_init();

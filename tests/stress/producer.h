@@ -35,6 +35,9 @@ struct producer_counts producers_end(void);
 /* Unmaps the memory. */
 void producers_close(void);
 
+/* Holds all of them up for a moment, wherever they are: in the middle of an event, too. The thread sanitizer waits for a call. */
+void producers_jolt(void);
+
 void producers_nap(unsigned us);
 
 /* Says what is not as expected. 1 if so. */
