@@ -107,6 +107,7 @@ struct trace_damage {
 	bool no_clock;
 	bool bad_index;
 	bool bad_end; /* no valid struct trace_end */
+	bool growing; /* because it is still being written */
 	bool out_of_memory;
 };
 
