@@ -182,9 +182,9 @@ class Trace:
         """The table of events as a dict of numpy arrays, in order of time.
 
         kinds, processes, threads: only these events (their names), pids, tids. start, end: only this stretch, in ns since
-        the start of the trace; chunks that lie outside are not read. since_start: time in ns since the start of the
-        trace, not since 1970. event has the numbers of evprof.EVENTS; name and from_name are indices of
-        trace.names, mod and from_mod of trace.mods.
+        the start of the trace; of what is before, only as much is read as tells what was running then. since_start: time in
+        ns since the start of the trace, not since 1970. event has the numbers of evprof.EVENTS; name and from_name are
+        indices of trace.names, mod and from_mod of trace.mods.
         """
         from . import table
         return table.make(self, kinds, processes, threads, start, end, since_start)
