@@ -1,6 +1,7 @@
 /*
  * test_table.c - the table of events, evprof export --format csv and the Python package evprof, against oracles that are not
- * ours: Python's csv module, sys.setprofile(), tracemalloc and sys.getsizeof(), and a plain replay (table/slow.py).
+ * ours: Python's csv module, sys.setprofile(), tracemalloc and sys.getsizeof(), a plain replay (table/slow.py), and the C
+ * library's patterns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,18 @@ SCENARIO_SOME(table, random_traces, SUPPORTED)
 		if (i + 8 >= count)
 			name_what_is_missing(python, outcome);
 	}
+}
+
+/* Globs and expressions mean what they mean to evprof, which leaves them to the C library. */
+SCENARIO_SOME(table, patterns, SUPPORTED)
+{
+	struct job job = {
+	    .python = python, .how = JOB_BARE, .args = {"@../table/matching.py", test_all() ? "40000" : "4000"}};
+	struct outcome *verdict;
+
+	package_path(&job);
+	verdict = job_run(&job);
+	expect(verdict, verdict->status == 0 && strstr(verdict->out, " mean the same"), "the patterns mean the same");
 }
 
 /* ---- a stretch is a part of the whole --------------------------------------------------------------------------- */
