@@ -13,9 +13,14 @@ static char *folder(void)
 			       : text("%s/.cache/evprof/packages", home ? home : "");
 }
 
+char *package_folder(const struct python *python)
+{
+	return text("%s/%d.%d", folder(), python->major, python->minor);
+}
+
 const char *package_variable(const struct python *python, const char *package)
 {
-	char *variable = text("PYTHONPATH=%s/%d.%d", folder(), python->major, python->minor);
+	char *variable = text("PYTHONPATH=%s", package_folder(python));
 	struct outcome *outcome =
 	    run(.python = python, .how = JOB_BARE, .args = {"-c", text("import %s", package)}, .env = {variable});
 

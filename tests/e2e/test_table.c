@@ -1,18 +1,21 @@
 /*
  * test_table.c - the table of events, evprof export --format csv and the Python package evprof, against oracles that are not
- * ours: Python's csv module, sys.setprofile(), tracemalloc and sys.getsizeof(), and a plain replay (table/slow.py).
+ * ours: Python's csv module, sys.setprofile(), tracemalloc and sys.getsizeof(), a plain replay (table/slow.py), and the C
+ * library's patterns.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
+#include "packages.h"
 
-#define SETS 24 /* of arguments of judge.py in one run */
+#define CASES 64 /* of judge.py in one run */
+#define WORDS 24
 
-/* What judge.py is to compare: traces, their tables, stretches of time. */
+/* What judge.py is to compare: traces, their tables, the options that choose. */
 struct case_list {
-	const char *args[2 + 4 * SETS];
+	const char *args[3 * CASES];
 	size_t count;
 };
 
@@ -21,35 +24,30 @@ static char *beside(const struct outcome *outcome, const char *name)
 	return text("%s/%s", outcome->directory, name);
 }
 
-/* Writes the table of a stretch ("-": no bound) as a file of its own. The trace may be damaged, not more. */
-static void add_case(struct case_list *list, const char *trace, const char *start, const char *end)
+/* Writes the table of what options choose, words with spaces between, as a file of its own. The trace may be damaged, not more. */
+static void add_case(struct case_list *list, const char *trace, const char *options)
 {
-	char *table = text("%s.%s.%s.csv", trace, start, end);
-	const char *words[12] = {"export", "--format", "csv", "--since-start", trace, "-o", table};
+	char *table = text("%s.%zu.csv", trace, list->count), *rest = text("%s", options), *word;
+	const char *words[WORDS] = {"export", "--format", "csv", "--since-start", trace, "-o", table};
 	size_t count = 7;
 	struct outcome *export;
 
-	if (strcmp(start, "-") != 0) {
-		words[count++] = "--from";
-		words[count++] = start;
-	}
-	if (strcmp(end, "-") != 0) {
-		words[count++] = "--to";
-		words[count++] = end;
-	}
+	while ((word = strsep(&rest, " ")))
+		if (*word && count < WORDS - 1)
+			words[count++] = word;
 	export = tool_run(words);
-	expect(export, export->status == 0 || export->status == 1, "the export of %s ends with %d", trace,
-	       export->status);
-	cr_assert(list->count + 4 <= sizeof(list->args) / sizeof(*list->args) - 1);
+	expect(export, export->status == 0 || export->status == 1, "the export of %s with %s ends with %d", trace,
+	       options, export->status);
+	cr_assert(list->count + 3 <= sizeof(list->args) / sizeof(*list->args));
 	list->args[list->count++] = trace;
 	list->args[list->count++] = table;
-	list->args[list->count++] = start;
-	list->args[list->count++] = end;
+	list->args[list->count++] = options;
 }
 
 static void package_path(struct job *job)
 {
-	job->env[0] = text("PYTHONPATH=%s:%s", program_path("../../../tools/python"), program_path("../table"));
+	job->env[0] = text("PYTHONPATH=%s:%s:%s", program_path("../../../tools/python"), program_path("../table"),
+			   package_folder(job->python));
 	job->env[1] = "PYTHONDONTWRITEBYTECODE=1";
 }
 
@@ -116,15 +114,91 @@ SCENARIO_SOME(table, package_and_csv, SUPPORTED)
 	struct outcome *names = run(.python = python, .args = {"@names.py"});
 	struct case_list list = {0};
 
-	add_case(&list, outcome->trace, "-", "-");
-	add_case(&list, outcome->trace, "5000000", "9000000");
-	add_case(&list, outcome->trace, "7000000", "-");
-	add_case(&list, outcome->trace, "-", "4000000");
-	add_case(&list, threads->trace, "-", "-");
-	add_case(&list, threads->trace, "9000000", "60000000");
-	add_case(&list, forks->trace, "-", "-");
-	add_case(&list, names->trace, "-", "-");
+	add_case(&list, outcome->trace, "");
+	add_case(&list, outcome->trace, "--from 5000000 --to 9000000");
+	add_case(&list, outcome->trace, "--from 7000000");
+	add_case(&list, outcome->trace, "--to 4000000");
+	add_case(&list, threads->trace, "");
+	add_case(&list, threads->trace, "--from 9000000 --to 60000000");
+	add_case(&list, forks->trace, "");
+	add_case(&list, names->trace, "");
 	name_what_is_missing(python, judge(python, outcome, &list));
+}
+
+/* What the options that choose leave of them, one by one and together. */
+static const char *const choices[] = {
+    "--include */tests/*",
+    "--include re:^[a-m] --include builtins.*",
+    "--exclude re:[st]$ --from 3ms",
+    "--exclude-syspath",
+    "--exclude-syspath --max-depth 3",
+    "--max-depth 2 --from 4ms --to 40ms",
+    "--min-duration 20us",
+    "--min-duration 3us --max-depth 6 --exclude *[[:upper:]]*",
+    "--min-duration 0.1ms --from 2.5ms --to 30ms --exclude ~",
+};
+
+static void add_choices(struct case_list *list, const char *trace)
+{
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+		add_case(list, trace, choices[i]);
+}
+
+/* The last thread of the trace, and its process. */
+static const char *last_thread(const struct outcome *outcome)
+{
+	json_t *info = trace_info(outcome->trace), *processes = json_object_get(info, "processes");
+	json_t *process = json_array_get(processes, json_array_size(processes) - 1);
+	json_t *threads = json_object_get(process, "threads");
+	json_t *thread = json_array_get(threads, json_array_size(threads) - 1);
+	char *options =
+	    text("--process %lld --thread %lld", (long long)json_integer_value(json_object_get(process, "pid")),
+		 (long long)json_integer_value(json_object_get(thread, "tid")));
+
+	json_decref(info);
+	return options;
+}
+
+SCENARIO_SOME(table, choices, SUPPORTED)
+{
+	struct outcome *calls = run(.python = python, .args = {"@generators.py"}, .env = {"EVPROF_EVENTS=call,c_call"});
+	struct outcome *memory = run(.python = python, .args = {"@table.py"});
+	struct outcome *threads =
+	    run(.python = python, .args = {"@threads.py"}, .env = {"EVPROF_EVENTS=call,c_call,exception"});
+	struct outcome *forks = run(.python = python, .args = {"@processes.py", "forks"});
+	struct case_list list = {0};
+
+	add_choices(&list, calls->trace);
+	add_choices(&list, memory->trace);
+	add_choices(&list, threads->trace);
+	add_case(&list, threads->trace, last_thread(threads));
+	add_case(&list, forks->trace, last_thread(forks));
+	add_case(&list, forks->trace, "--min-duration 50us --max-depth 9 --from 1ms");
+	name_what_is_missing(python, judge(python, calls, &list));
+}
+
+/* Each with a stack of its own. */
+SCENARIO_SOME(table, greenlets, SUPPORTED)
+{
+	const char *variable = package_variable(python, "greenlet");
+	struct outcome *plain = run(.python = python, .args = {"@greenlets.py", "plain"},
+				    .env = {variable, "EVPROF_EVENTS=call,c_call,exception"});
+	struct outcome *hub =
+	    run(.python = python, .args = {"@hub.py"}, .env = {variable, "EVPROF_EVENTS=call,c_call,exception"});
+	struct case_list list = {0};
+	json_t *info = expect_trace(hub, 1);
+	const char *middle =
+	    text("--from %lld", (long long)json_integer_value(json_object_get(info, "duration_ns")) / 2);
+
+	add_case(&list, plain->trace, "");
+	add_choices(&list, plain->trace);
+	add_case(&list, hub->trace, "");
+	add_case(&list, hub->trace, middle);
+	add_case(&list, hub->trace, text("%s --max-depth 4", middle));
+	add_case(&list, hub->trace, text("%s --min-duration 20us", middle));
+	add_case(&list, hub->trace, "--include */hub.py");
+	json_decref(info);
+	name_what_is_missing(python, judge(python, plain, &list));
 }
 
 /* Cut short, bits flipped, killed: what is whole is the same in all three. */
@@ -140,23 +214,55 @@ SCENARIO_SOME(table, damaged, SUPPORTED)
 		char *path = text("%s/cut%zu", outcome->directory, i);
 
 		file_write(path, data, bytes * i / 4);
-		add_case(&list, path, "-", "-");
+		add_case(&list, path, "");
 	}
 	for (size_t i = 1; i < 4; i++) {
 		char *path = text("%s/flipped%zu", outcome->directory, i);
 
 		data[bytes * i / 4 + i] ^= 4;
 		file_write(path, data, bytes);
-		add_case(&list, path, "-", "-");
-		add_case(&list, path, "5000000", "-");
+		add_case(&list, path, "");
+		add_case(&list, path, "--from 5000000");
+		add_case(&list, path, "--min-duration 5us --max-depth 5");
 	}
-	add_case(&list, killed->trace, "-", "-");
+	add_case(&list, killed->trace, "");
+	name_what_is_missing(python, judge(python, outcome, &list));
+}
+
+/* Where nothing waited for the collector: events are missing, and stacks are told anew behind the gaps. */
+SCENARIO_SOME(table, losses, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@flood.py", "60000"},
+				      .env = {"EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K", "EVPROF_EVENTS=call"});
+	json_t *info = trace_info(outcome->trace);
+	struct case_list list = {0};
+
+	expect(outcome, info_lost(info, "call") > 0, "events are missing");
+	json_decref(info);
+	add_case(&list, outcome->trace, "");
+	add_case(&list, outcome->trace, "--from 5000000");
+	add_case(&list, outcome->trace, "--from 5ms --max-depth 3");
+	add_case(&list, outcome->trace, "--min-duration 1ms");
+	add_case(&list, outcome->trace, "--exclude flood --min-duration 500 --from 8ms");
 	name_what_is_missing(python, judge(python, outcome, &list));
 }
 
 /* Events that no Python tells, written by a writer of its own. */
+static const char *const random_choices[] = {
+    "--max-depth 3",
+    "--min-duration 300",
+    "--min-duration 1us --from 8000",
+    "--include f3 --include c* --max-depth 4",
+    "--exclude re:[12]$ --from 5000 --to 30000",
+    "--include re:^(f|c)[1-6] --min-duration 200 --max-depth 5 --from 3000",
+    "--process 101 --from 20000",
+    "--thread 201 --exclude *3*",
+    "--max-depth 2 --from 9000",
+};
+
 SCENARIO_SOME(table, random_traces, SUPPORTED)
 {
+	const size_t kinds = sizeof(random_choices) / sizeof(random_choices[0]);
 	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
 	struct outcome *writer = run(.python = python, .how = JOB_BARE,
 				     .args = {"@../table/random_traces.py", place->directory, test_all() ? "80" : "8"});
@@ -170,14 +276,28 @@ SCENARIO_SOME(table, random_traces, SUPPORTED)
 		for (size_t k = i; k < i + 8; k++) {
 			char *trace = text("%s/random%zu.trace", place->directory, k);
 
-			add_case(&list, trace, "-", "-");
-			add_case(&list, trace, "3000", "20000");
-			add_case(&list, trace, "8000", "-");
+			add_case(&list, trace, "");
+			add_case(&list, trace, "--from 3000 --to 20000");
+			add_case(&list, trace, "--from 8000");
+			add_case(&list, trace, random_choices[k % kinds]);
+			add_case(&list, trace, random_choices[(k + 4) % kinds]);
 		}
 		outcome = judge(python, place, &list);
 		if (i + 8 >= count)
 			name_what_is_missing(python, outcome);
 	}
+}
+
+/* Globs and expressions mean what they mean to evprof, which leaves them to the C library. */
+SCENARIO_SOME(table, patterns, SUPPORTED)
+{
+	struct job job = {
+	    .python = python, .how = JOB_BARE, .args = {"@../table/matching.py", test_all() ? "40000" : "4000"}};
+	struct outcome *verdict;
+
+	package_path(&job);
+	verdict = job_run(&job);
+	expect(verdict, verdict->status == 0 && strstr(verdict->out, " mean the same"), "the patterns mean the same");
 }
 
 /* ---- a stretch is a part of the whole --------------------------------------------------------------------------- */
@@ -230,6 +350,30 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 	       summary->status == 2 && strstr(summary->err, "no evprof trace") && !strstr(summary->err, "Traceback"),
 	       "what is no trace is refused in a line");
 	json_decref(info);
+}
+
+/* What is missing is told with what to install. */
+SCENARIO_SOME(table, without_packages, SUPPORTED)
+{
+	static const char *const calls[][2] = {
+	    {"numpy", "to_numpy()"}, {"pandas", "to_dataframe()"}, {"pyarrow", "to_parquet('none')"}};
+	static const char *const code = "import sys, evprof\nsys.modules['%s'] = None\nevprof.load(sys.argv[1]).%s";
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", NULL, outcome->trace}};
+
+	package_path(&job);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct outcome *verdict;
+
+		job.args[1] = text(code, calls[i][0], calls[i][1]);
+		verdict = job_run(&job);
+		if (strstr(verdict->err, "packed with zstd"))
+			cr_skip_test("%s cannot unpack zstd", python->name);
+		expect(verdict,
+		       verdict->status == 1 && strstr(verdict->err, text("needs the package %s", calls[i][0])) &&
+			   strstr(verdict->err, text("python -m pip install %s\n", calls[i][0])),
+		       "it says that %s is to be installed", calls[i][0]);
+	}
 }
 
 /* What pandas and pyarrow read of what the package wrote. */

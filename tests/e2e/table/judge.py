@@ -1,12 +1,13 @@
-"""judge.py TRACE CSV START END [TRACE CSV START END ...]: the same table three times. Used by test_table.c.
+"""judge.py TRACE CSV OPTIONS [TRACE CSV OPTIONS ...]: the same table three times. Used by test_table.c.
 
-    CSV         evprof export --format csv --since-start, read by Python's csv module
-    slow.py     the plain replay
+    CSV         evprof export --format csv --since-start OPTIONS, read by Python's csv module
+    slow.py     the plain replay, where nothing or only a stretch of time was chosen
     evprof      the package in tools/python, where this Python has numpy
 
-START and END are in ns since the start of the trace, or - for none. Prints how many rows were the same, and with what; status 1
-and the first row that is not otherwise.
+OPTIONS are those that choose, as words. Prints how many rows were the same, and with what; status 1 and the first row that is
+not otherwise.
 """
+import argparse
 import csv
 import sys
 
@@ -73,49 +74,68 @@ def parts(trace, whole):
                 from_numpy(trace, trace.to_numpy(processes=[min(pids)], since_start=True)))
 
 
-def in_small_pieces(trace, wanted, stretch):
+def in_small_pieces(trace, wanted, choices):
     """The same with the limits of the quick replay so low that its slow ways and the seams of its pieces are used."""
-    from evprof import table
-    stack, piece = (table._Stack._PIECE, table._Stack._SMALL), table._PIECE
-    table._Stack._PIECE, table._Stack._SMALL, table._PIECE = 8, 2, 64
-    compare(trace.path, "numpy in small pieces", wanted, from_numpy(trace, trace.to_numpy(since_start=True, **stretch)))
-    (table._Stack._PIECE, table._Stack._SMALL), table._PIECE = stack, piece
+    from evprof import stack, table
+    limits = stack._Row.PIECE, stack._Row.SMALL, table._PIECE
+    stack._Row.PIECE, stack._Row.SMALL, table._PIECE = 8, 2, 64
+    compare(trace.path, "numpy in small pieces, %s" % choices, wanted,
+            from_numpy(trace, trace.to_numpy(since_start=True, **choices)))
+    stack._Row.PIECE, stack._Row.SMALL, table._PIECE = limits
 
 
-def only_what_is_asked(trace, stretch):
+def only_what_is_asked(trace, choices):
     """Of the chunks of events none is read that lies behind the stretch."""
+    if "end" not in choices:
+        return
     seen, read = [], trace.file.read
     trace.file.read = lambda place: (seen.append(place), read(place))[1]
-    trace.to_numpy(**stretch)
+    trace.to_numpy(**choices)
     trace.file.read = read
     for thread in trace.threads:
         for place in thread.places:
             first = thread.process.line.at(place.first_ticks) - trace.start_ns
-            if stretch["end"] is not None and first >= stretch["end"] and place in seen:
-                sys.exit("%s: a chunk from %d ns on is read for %s" % (trace.path, first, stretch))
+            if first >= int(choices["end"]) and place in seen:
+                sys.exit("%s: a chunk from %d ns on is read for %s" % (trace.path, first, choices))
 
 
-def judge(path, table, start, end):
-    trace = evprof.load(path)
-    stretch = {"start": None if start == "-" else int(start), "end": None if end == "-" else int(end)}
+def chosen(options):
+    """The options as to_numpy() takes them. One that comes once is no list: both must do."""
+    parser = argparse.ArgumentParser()
+    for option, name, kind in (("--include", "include", str), ("--exclude", "exclude", str), ("--process", "processes", int),
+                               ("--thread", "threads", int)):
+        parser.add_argument(option, dest=name, action="append", type=kind)
+    for option, name in (("--from", "start"), ("--to", "end"), ("--min-duration", "min_duration")):
+        parser.add_argument(option, dest=name)
+    parser.add_argument("--max-depth", dest="max_depth", type=int)
+    parser.add_argument("--exclude-syspath", dest="exclude_syspath", action="store_true")
+    found = vars(parser.parse_args(options))
+    return {name: value[0] if isinstance(value, list) and len(value) == 1 else value for name, value in found.items()
+            if value}
+
+
+def judge(path, table, options):
+    trace, choices = evprof.load(path), chosen(options.split())
     wanted = from_csv(table)
-    compare(path, "slow.py", wanted, list(slow.rows(trace, **stretch)))
+    if set(choices) <= {"start", "end"}:
+        compare(path, "slow.py", wanted, list(slow.rows(trace, **{name: int(ns) for name, ns in choices.items()})))
     if any(int(a[0]) > int(b[0]) for a, b in zip(wanted, wanted[1:])):
         sys.exit("%s: time goes back" % table)
     if numpy:
-        compare(path, "numpy", wanted, from_numpy(trace, trace.to_numpy(since_start=True, **stretch)))
+        compare(path, "numpy, %s" % choices, wanted, from_numpy(trace, trace.to_numpy(since_start=True, **choices)))
         if len(wanted) < 30000:
-            in_small_pieces(trace, wanted, stretch)
-        only_what_is_asked(trace, stretch)
-        if stretch == {"start": None, "end": None}:
+            in_small_pieces(trace, wanted, choices)
+        if set(choices) <= {"start", "end"}:
+            only_what_is_asked(trace, choices)
+        if not choices:
             parts(trace, wanted)
     if pandas:
-        compare(path, "pandas", wanted, from_pandas(trace.to_dataframe(since_start=True, **stretch)))
+        compare(path, "pandas, %s" % choices, wanted, from_pandas(trace.to_dataframe(since_start=True, **choices)))
     return len(wanted)
 
 
 def main(arguments):
-    rows = sum(judge(*arguments[i:i + 4]) for i in range(0, len(arguments), 4))
+    rows = sum(judge(*arguments[i:i + 3]) for i in range(0, len(arguments), 3))
     print("%d rows are the same%s%s" % (rows, ", numpy" if numpy else "", ", pandas" if pandas else ""))
 
 

@@ -1,7 +1,8 @@
 """random_traces.py DIRECTORY COUNT: writes small traces of random events that no Python would tell, for test_table.c.
 
 Written from include/evprof/trace.h: ends that do not fit, gaps, stacks, times set, unknown ids, threads of several
-processes, deep stacks, damaged chunks. The seed is fixed: each run writes the same.
+processes, deep stacks, greenlets that take turns as they should and as they should not, frames told for readers that begin in
+the middle, damaged chunks. The seed is fixed: each run writes the same.
 """
 import json
 import os
@@ -12,6 +13,7 @@ import zlib
 
 CALLS, ENDS = [1, 2, 3, 7], [4, 5, 6, 8, 9]
 MEMORY = [11, 12, 13, 14]
+STACK_CUT = 1 << 26
 
 
 class Writer:
@@ -50,10 +52,13 @@ def planes(numbers, width):
 class Thread:
     """Makes events: mostly such as fit the stack."""
 
-    def __init__(self, writer, number, process, wild):
+    def __init__(self, writer, number, process, wild, greenlets):
+        self.greenlets = greenlets  # how often they take turns
         self.writer, self.number, self.process, self.wild = writer, number, process, wild
         self.now = self.last = 5000 + number
         self.stack, self.blocks = [], []
+        self.greenlet, self.others = 1, {}
+        self.opens = 0  # so many are still to come
 
     def call(self):
         kind, number = random.choice(CALLS), random.randrange(12)
@@ -76,16 +81,33 @@ class Thread:
         return kind, (random.randrange(3) | (size << 2) & (1 << 27) - 1) if kind != 14 else 1, extras
 
     def other(self):
-        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30])
+        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30, 31])
         if kind == 15:
             self.now += random.randrange(1 << 34)
             return kind, 0, [self.now]
         if kind in (16, 17, 20, 27):
             self.stack = []
-        return kind, random.randrange(8), [random.randrange(100)] if kind in (16, 30) else []
+        if kind == 31:
+            self.opens = random.randrange(5)
+        argument = random.randrange(8) | (random.choice([0, STACK_CUT]) if kind == 17 else 0)
+        return kind, argument, [random.randrange(100)] if kind in (16, 30) else []
+
+    def switch(self):
+        """To another greenlet, whose stack goes on; now and then the trace tells of others."""
+        target, origin = random.randrange(1, 7), self.greenlet
+        self.others[origin] = self.stack
+        self.greenlet, self.stack = target, self.others.pop(target, [])
+        if random.random() < self.wild:
+            return 29, 0, [random.randrange(7), random.randrange(7)]
+        return 29, 0, [target, origin]
 
     def event(self):
         draw = random.random()
+        if self.opens:
+            self.opens -= 1
+            return 31, random.randrange(12), []
+        if self.greenlets and random.random() < self.greenlets:
+            return self.switch()
         if draw < self.wild / 4:
             return self.other()
         if draw < 0.3:
@@ -122,7 +144,7 @@ def trace(wild, chunk):
                           random.choice(["f%d", "say \"%d\"", "\ud800%d", "new\nline%d", "nul\0%d"]) % number, "", "m")
             writer.define(process, 2, number, 0, random.choice(["", "list", "a.b.c"]), "c%d" % number, "", "builtins")
         for _ in range(random.choice([1, 2, 5])):
-            thread = Thread(writer, len(threads), process, wild)
+            thread = Thread(writer, len(threads), process, wild, random.choice([0, 0, 0.02, 0.2]))
             writer.meta({"type": "thread", "process": process, "thread": thread.number, "tid": 200 + thread.number})
             threads.append(thread)
     for _ in range(random.randrange(1, 12)):

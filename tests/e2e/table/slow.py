@@ -10,7 +10,8 @@ from evprof import reading
 COLUMNS = "time value1 value2 event name mod lineno from_name from_mod from_line pid tid".split()
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, C_CALL, C_RETURN, C_EXCEPTION, EXCEPTION, MALLOC, CALLOC, REALLOC, FREE, TIME,
  GAP, STACK, FRAME) = range(1, 19)
-THREAD_END, PAUSE, SWITCH, TASK = 20, 27, 29, 30
+THREAD_END, PAUSE, SWITCH, TASK, OPEN = 20, 27, 29, 30, 31
+STACK_CUT = 1 << 26
 NAMES = {CALL: "call", RESUME: "call", THROW: "call", RETURN: "return", YIELD: "return", UNWIND: "return",
          C_CALL: "c_call", C_RETURN: "c_return", C_EXCEPTION: "c_exception", EXCEPTION: "exception", MALLOC: "malloc",
          CALLOC: "calloc", REALLOC: "realloc", FREE: "free"}
@@ -40,11 +41,12 @@ def unpacked(chunk, payload):
     return events if used == m else None
 
 
-def events_of(trace, thread):
-    """(ns, head, extras) of each event of a thread; missing chunks are gaps."""
-    hole, holes, last, latest = False, 0, None, None
+def events_of(trace, thread, first=0):
+    """(number of the chunk, ns, head, extras) of each event of a thread from a chunk on; missing chunks are gaps."""
+    hole, last, latest = False, None, None
+    holes = thread.places[first].holes if first and first < len(thread.places) else 0
     line = thread.process.line
-    for place in thread.places:
+    for number, place in enumerate(thread.places[first:], first):
         hole |= place.holes != holes and place.first_ticks != last
         holes, last = place.holes, place.last_ticks
         found = trace.file.read(place)
@@ -56,49 +58,77 @@ def events_of(trace, thread):
             continue
         ticks = place.first_ticks
         if hole:
-            yield max(line.at(ticks), latest or line.at(ticks)), GAP, [0]
+            yield number, max(line.at(ticks), latest or line.at(ticks)), GAP, [0]
         hole = False
         for head, delta, extras in events:
             ticks = extras[0] if head & 31 == TIME else ticks + delta
             latest = line.at(ticks) if latest is None else max(latest, line.at(ticks))
-            yield latest, head, extras
+            yield number, latest, head, extras
 
 
 class Thread:
     """The stack of one thread: (is a C function, id)."""
 
     def __init__(self, trace, thread, start, end):
-        self.thread, self.process = thread, thread.process
+        self.trace, self.thread, self.process = trace, thread, thread.process
         self.stack = []
-        self.events = events_of(trace, thread)
+        self.unknown = self.process.meta.get("start") == "rejoin"  # there may be frames beneath the stack
+        self.greenlet, self.others = 0, {}  # the one that runs, 0: not known; stacks of the others, and what may be beneath
+        self.others_unknown, self.met = self.unknown, False  # of greenlets that were not met; one was met
+        self.events = (event[1:] for event in events_of(trace, thread))
         if start is not None:
-            self._find_running(trace, start, end)
+            self._find_running(start, end)
 
     def function(self, head):
         native = head & 31 in (C_CALL, C_RETURN, C_EXCEPTION)
         limit = self.process.c_function_limit if native else self.process.code_limit
         return native, head >> 5 if head >> 5 < limit else 0
 
-    def _find_running(self, trace, start, end):
-        """The stack as all that was before leaves it; after a gap, on top of what ends without having begun."""
-        unknown = self.process.meta.get("start") == "rejoin"
+    def _look_back(self, start):
+        """The chunk to begin with, and of its events the first that tells the stack, None: the stack is not told by opens."""
+        places, told = self.thread.places, None
+        stretch = [n for n, place in enumerate(places) if self.process.line.at(place.last_ticks) >= start]
+        first = at = stretch[0] if stretch else len(places)
+        while at:
+            at -= 1
+            events, before = [], FRAME if at == 0 else OPEN
+            for number, _, head, _ in events_of(self.trace, self.thread, at):
+                if events and number != events[0]:
+                    break
+                events.append(number)
+                kind = head & 31
+                if kind in (GAP, STACK, PAUSE) or (kind == OPEN and before != OPEN):
+                    told = len(events) - 1 if kind == OPEN and number < first else -1
+                before = kind
+            if told is not None or not events:
+                break
+        return at, None if told == -1 else told
+
+    def _find_running(self, start, end):
+        """The stack as what was before leaves it; after a gap, on top of what ends without having begun."""
+        place, told = self._look_back(start)
+        self.unknown = self.others_unknown = self.unknown or place > 0
         known, beneath = None, []
-        for ns, head, _ in events_of(trace, self.thread):
+        for i, (_, ns, head, extras) in enumerate(events_of(self.trace, self.thread, place)):
             kind = head & 31
+            if told is not None and (i < told or kind == OPEN):
+                self.unknown = False
+                self.stack += [self.function(head)] if i >= told else []
+                continue
+            told = None
             if ns < start:
-                self.move(head)
-                unknown = kind in (GAP, PAUSE) or (unknown and kind != STACK)
+                self.move(head, extras)
                 continue
             if known is None:
                 known = list(self.stack)
-            if not unknown or kind in EMPTIES + (SWITCH,) or (end is not None and ns >= end):
+            if not self.unknown or kind in EMPTIES + (SWITCH,) or (end is not None and ns >= end):
                 break
             if kind in BEGINS and kind != FRAME:
                 self.stack.append(self.function(head))
             elif kind in ENDS and not self.stack:
                 beneath.insert(0, self.function(head))
             elif kind in ENDS:
-                self.move(head)
+                self.move(head, extras)
         self.stack = beneath + (self.stack if known is None else known)
 
     def caller(self, depth):
@@ -108,11 +138,32 @@ class Thread:
                 return native, number
         return None
 
-    def move(self, head):
+    def switch(self, target, origin):
+        """To the stack of another greenlet. What ran is lost if it is not the one that is said to stop."""
+        self.met = True
+        if not target or not origin:
+            return
+        if self.greenlet in (0, origin):
+            self.others[origin] = self.stack, self.unknown
+        self.greenlet = target
+        self.stack, self.unknown = self.others.pop(target, ([], self.others_unknown))
+
+    def empty(self, kind, head):
+        self.stack = []
+        if kind == STACK:
+            self.unknown = bool(head >> 5 & STACK_CUT)
+            return
+        self.greenlet, self.others = 0, {}
+        if kind != THREAD_END:
+            self.unknown, self.others_unknown = True, self.others_unknown or self.met
+
+    def move(self, head, extras):
         """Moves the stack. Returns the (function, caller) of the event."""
         kind = head & 31
         if kind in EMPTIES:
-            self.stack = []
+            self.empty(kind, head)
+        elif kind == SWITCH:
+            self.switch(*extras)
         elif kind in BEGINS:
             self.stack.append(self.function(head))
             return self.stack[-1], self.caller(len(self.stack) - 1)
@@ -172,7 +223,7 @@ def rows(trace, start=None, end=None):
         if end is not None and ns >= end:
             break
         thread = threads[i]
-        function, caller = thread.move(head)
+        function, caller = thread.move(head, extras)
         kind = head & 31
         if kind not in NAMES:
             continue

@@ -4,10 +4,11 @@ table.py, which needs numpy, makes the table of the events; it is imported when 
 """
 import codecs
 import collections
+import importlib
 import json
 import struct
 
-from . import reading
+from . import choosing, reading
 
 KINDS = ("none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",
          "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "thread_start",
@@ -124,6 +125,22 @@ def _integer(value):
     return value if type(value) is int else 0
 
 
+def _needs(package, what):
+    """Raises ImportError saying what to install."""
+    try:
+        importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError("evprof: %s needs the package %s, which this Python cannot import (%s): python -m pip install %s"
+                          % (what, package, error, package), name=package) from error
+
+
+def _table():
+    """table.py, which needs numpy."""
+    _needs("numpy", "the table of events")
+    from . import table
+    return table
+
+
 class Trace:
     """A trace file. Made by load()."""
 
@@ -173,32 +190,42 @@ class Trace:
         return self._functions().mods
 
     def _functions(self):
-        from . import table
         if self._names is None:
-            self._names = table.Functions(self)
+            self._names = _table().Functions(self)
         return self._names
 
-    def to_numpy(self, kinds=None, processes=None, threads=None, start=None, end=None, since_start=False):
+    def to_numpy(self, kinds=None, processes=None, threads=None, start=None, end=None, since_start=False, include=None,
+                 exclude=None, exclude_syspath=False, min_duration=None, max_depth=None):
         """The table of events as a dict of numpy arrays, in order of time.
 
-        kinds, processes, threads: only these events (their names), pids, tids. start, end: only this stretch, in ns since
-        the start of the trace; chunks that lie outside are not read. since_start: time in ns since the start of the
-        trace, not since 1970. event has the numbers of evprof.EVENTS; name and from_name are indices of
-        trace.names, mod and from_mod of trace.mods.
+        event has the numbers of evprof.EVENTS; name and from_name are indices of trace.names, mod and from_mod of
+        trace.mods. since_start: time in ns since the start of the trace, not since 1970. kinds: only these events, by
+        name. The other choices mean what the options of `evprof export` mean:
+
+        processes, threads   only these pids, tids: numbers, or lists of them
+        start, end           only this stretch, since the start of the trace (--from, --to); what is after it is not read, and of
+                             what is before it as much as tells what runs when it begins
+        include, exclude     patterns of functions, a text or a list of texts: globs, or "re:" and an expression
+        exclude_syspath      true: without functions of the standard library and of installed packages
+        min_duration         only calls that last at least so long; the chunks are read twice
+        max_depth            only so many outermost calls of the stack
+
+        start, end and min_duration are in ns, or texts such as "20us", "3ms", "1.5s".
         """
-        from . import table
-        return table.make(self, kinds, processes, threads, start, end, since_start)
+        choice = choosing.Choice(self, processes, threads, start, end, include, exclude, exclude_syspath, min_duration,
+                                 max_depth)
+        return _table().make(self, choice, kinds, since_start)
 
     def to_dataframe(self, clean_file_name=None, **selection):
         """The table as a pandas DataFrame; texts are categoricals. clean_file_name: a function that shortens file
         names, as that of EventProfiler. Selection as to_numpy()."""
-        from . import table
-        return table.dataframe(self, self.to_numpy(**selection), clean_file_name)
+        _needs("pandas", "a data frame")
+        return _table().dataframe(self, self.to_numpy(**selection), clean_file_name)
 
     def to_parquet(self, path, clean_file_name=None, **selection):
         """Writes the table with pyarrow; texts are dictionaries. Selection as to_numpy()."""
-        from . import table
-        table.parquet(self, self.to_numpy(**selection), clean_file_name, path)
+        _needs("pyarrow", "a Parquet file")
+        _table().parquet(self, self.to_numpy(**selection), clean_file_name, path)
 
     # --- processes and threads ---
 

@@ -1,0 +1,130 @@
+"""What of a trace is asked for: processes, threads, a stretch of time, functions, long calls, outer calls. Without numpy.
+
+Each choice means what the option of `evprof export` with its name means: tools/select.c and include/evprof/choice.h are the
+models. Called by model.Trace and table.py.
+"""
+import re
+
+from . import patterns
+
+_UNITS = {"": 1, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+_TIME = re.compile(r"\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)(|ns|us|ms|s)\Z")
+_FAR_NS = 1 << 60
+_LIBRARY = re.compile(r"/lib(?:64)?/python(?:3/|\s*[-+]?[0-9]+\.\s*[-+]?[0-9]+/)")
+_DEPTH_MAX = (1 << 32) - 1
+
+
+def duration(value, what):
+    """ns: a number, or a text such as "1500", "20us", "3ms", "1.5s". None stays."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        found = _TIME.match(value)
+        if not found:
+            raise ValueError('evprof: %s is a number of ns, or a text such as "20us", "3ms" or "1.5s", not "%s"'
+                             % (what, value))
+        scaled = float(found.group(1)) * _UNITS[found.group(2)]
+        value = int(scaled + 0.5) if scaled <= _FAR_NS else _FAR_NS + 1
+    value = int(value)
+    if not 0 <= value <= _FAR_NS:
+        raise ValueError("evprof: %s is from 0 to 2^60 ns, not %d" % (what, value))
+    return value
+
+
+def numbers(values):
+    """One number or several as a set; None, which means all, stays."""
+    if values is None:
+        return None
+    if isinstance(values, (int, str)) or not hasattr(values, "__iter__"):
+        values = [values]
+    return {int(value) for value in values}
+
+
+def _texts(values):
+    return [] if values is None else [values] if isinstance(values, str) else list(values)
+
+
+def _compiled(values):
+    found = []
+    for text in _texts(values):
+        try:
+            found.append(patterns.matcher(text))
+        except patterns.PatternError as error:
+            raise ValueError('evprof: the pattern "%s" cannot be used: %s' % (text, error)) from None
+    return found
+
+
+def in_syspath(file):
+    """Is the file one that Python itself puts on sys.path: of the standard library, frozen, or of an installed package?"""
+    return file.startswith("<frozen ") or "/site-packages/" in file or "/dist-packages/" in file or bool(
+        _LIBRARY.search(file)) or (".zip/" in file and "/python3" in file)
+
+
+def _names_of(file, name, qualified, module):
+    """The names of a function that patterns look at, as bytes; none is empty."""
+    texts = (file, name, qualified, module + "." + qualified if module else qualified)
+    return [text.replace("\0", " ").encode("utf-8", "surrogatepass") for text in texts if text]
+
+
+class FunctionChoice:
+    """Which functions are shown."""
+
+    def __init__(self, include, exclude, exclude_syspath):
+        self._include, self._exclude = _compiled(include), _compiled(exclude)
+        self._exclude_syspath = bool(exclude_syspath)
+
+    def __bool__(self):
+        return bool(self._include or self._exclude or self._exclude_syspath)
+
+    def _takes(self, names):
+        if any(matches(name) for matches in self._exclude for name in names):
+            return False
+        return not self._include or any(matches(name) for matches in self._include for name in names)
+
+    def shows_code(self, code):
+        """code: a model.Code, or None: a function without a name is shown unless something is to be included."""
+        if code is None:
+            return not self._include
+        return self._takes(_names_of(code.file, code.name, code.qualname, code.module)) and not (
+            self._exclude_syspath and in_syspath(code.file))
+
+    def shows_c_function(self, function):
+        if function is None:
+            return not self._include
+        qualified = function.cls + "." + function.name if function.cls else function.name
+        return self._takes(_names_of("~", function.name, qualified, function.module))
+
+
+class Choice:
+    """All that to_numpy() was asked for. Times are those of CLOCK_MONOTONIC; None: no bound, or all."""
+
+    def __init__(self, trace, processes=None, threads=None, start=None, end=None, include=None, exclude=None,
+                 exclude_syspath=False, min_duration=None, max_depth=None):
+        self.processes, self.threads = numbers(processes), numbers(threads)
+        start, end = duration(start, "start"), duration(end, "end")
+        self.from_ns = None if start is None else trace.start_ns + start
+        self.to_ns = None if end is None else trace.start_ns + end
+        self.functions = FunctionChoice(include, exclude, exclude_syspath)
+        self.min_ns = duration(min_duration, "min_duration") or 0
+        self.max_depth = None if max_depth is None else min(int(max_depth), _DEPTH_MAX)
+        if self.max_depth is not None and self.max_depth < 1:
+            raise ValueError("evprof: max_depth is 1 or more, not %d" % self.max_depth)
+
+    @property
+    def narrows(self):
+        """Are there functions or calls that are not shown?"""
+        return bool(self.functions or self.min_ns or self.max_depth)
+
+    def wants(self, thread):
+        return (self.processes is None or thread.process.pid in self.processes) and (
+            self.threads is None or thread.tid in self.threads)
+
+    def places(self, thread):
+        """Numbers of the first chunk that the stretch touches and of the first that is after it."""
+        at, places = thread.process.line.at, thread.places
+        first, end = 0, len(places)
+        if self.from_ns is not None:
+            first = next((n for n, place in enumerate(places) if at(place.last_ticks) >= self.from_ns), end)
+        if self.to_ns is not None:
+            end = next((n for n in range(first, end) if at(places[n].first_ticks) >= self.to_ns), end)
+        return first, end
