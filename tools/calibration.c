@@ -150,8 +150,10 @@ static void set_costs(struct calibration *calibration, const struct costs *costs
 	}
 	for (kind = CALIBRATION_MALLOC; kind < CALIBRATION_KINDS; kind++) {
 		uint32_t half = fixed(costs->of[kind][0] * tick / 2);
+		uint32_t slowed_half = fixed(costs->slow * costs->of[kind][0] * tick / 2);
 
 		calibration->begin[kind] = (struct calibration_cost){half, half};
+		calibration->end[kind] = (struct calibration_cost){slowed_half, slowed_half};
 	}
 }
 
@@ -250,6 +252,12 @@ static inline const struct calibration_cost *end(struct calibration *calibration
 	return &calibration->end[kind];
 }
 
+/* Of the time of a Python function a part is taken away already. */
+static inline const struct calibration_cost *memory(const struct calibration *calibration, enum calibration_kind kind)
+{
+	return is_c(running(calibration)) ? &calibration->begin[kind] : &calibration->end[kind];
+}
+
 /* Follows the calls. What an event of this kind cost. */
 static inline const struct calibration_cost *follow(struct calibration *calibration, unsigned kind, uint32_t id)
 {
@@ -272,9 +280,9 @@ static inline const struct calibration_cost *follow(struct calibration *calibrat
 	case WIRE_MALLOC:
 	case WIRE_CALLOC:
 	case WIRE_REALLOC:
-		return &calibration->begin[CALIBRATION_MALLOC];
+		return memory(calibration, CALIBRATION_MALLOC);
 	case WIRE_FREE:
-		return &calibration->begin[CALIBRATION_FREE];
+		return memory(calibration, CALIBRATION_FREE);
 	case WIRE_STACK:
 		calibration->depth = 0;
 		/* fall through */

@@ -40,7 +40,7 @@ struct calibration_cost {
 /* For the threads of one process. */
 struct calibration {
 	struct calibration_cost begin[CALIBRATION_KINDS];
-	struct calibration_cost end[CALIBRATION_KINDS]; /* of calls only */
+	struct calibration_cost end[CALIBRATION_KINDS]; /* of memory events: in a Python function */
 	uint32_t slowed;				/* of the time of Python functions, in 1/256 */
 	uint64_t slowed_most;				/* ticks of one interval that can have been slowed */
 	uint8_t *codes;	    /* enum calibration_kind, by id, for calls that C does not make */
