@@ -198,6 +198,9 @@ bool python_enter_interpreter(void);
  */
 bool python_knows_frames(void);
 
+/* Bytes of the instructions of a code object. */
+uint64_t python_code_size(const struct object *code);
+
 /* The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL held. */
 const void *python_running_frame(void);
 
