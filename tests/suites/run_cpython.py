@@ -55,6 +55,7 @@ KNOWN = [
      14, 15, "any listener: looks for specialized opcodes"),
     (r"test_pdb\.|test_pdb_set_trace(_nested)?$|test_connect_and_basic_commands$", 13, 15,
      "any listener: from 3.13 on pdb.set_trace() stops one line later"),
+    (r"test_jit_is_active$", 15, 15, "any listener: asks whether code runs compiled, which no code does that is listened to"),
     (r"test_debugmallocstats$", 8, 99,
      "evprof's allocators: sys._debugmallocstats tells of pymalloc only where none stands before it (tracemalloc: the same)"),
     (r"test_(pythonmalloc|xdev)$", 8, 99,
@@ -84,14 +85,18 @@ def version_of(command):
 
 
 def existing(command, modules):
-    """Those that this version has, as its regrtest calls them."""
+    """Those that this version has; a folder whose modules regrtest runs one by one, as these."""
     code = ("import importlib.util, sys\n"
             "for name in sys.argv[1:]:\n"
             "    try:\n"
             "        if importlib.util.find_spec('test.' + name): print(name)\n"
             "    except ImportError: pass\n")
     out = subprocess.run(command + ["-c", code] + modules, stdout=subprocess.PIPE, check=True)
-    return out.stdout.decode().split()
+    listed = all_modules(command)
+    found = []
+    for name in out.stdout.decode().split():
+        found += [one for one in listed if one.startswith(name + ".")] or [name]
+    return found
 
 
 def all_modules(command):
@@ -236,4 +241,5 @@ def main():
     sys.exit(1 if failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
