@@ -294,8 +294,10 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	int flags = code_number(code, python.code_flags, "co_flags");
 	int line = code_number(code, python.code_line, "co_firstlineno");
 	bool generator = flags & CODE_GENERATOR_FLAGS;
-	struct wire_definition record = {
-	    .type = WIRE_DEFINE_CODE, .flags = generator ? WIRE_GENERATOR : 0, .number = line < 0 ? 0 : (uint32_t)line};
+	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
+					 .flags = generator ? WIRE_GENERATOR : 0,
+					 .number = line < 0 ? 0 : (uint32_t)line,
+					 .address = python_code_size(code)};
 	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_CLOSER_SPECIAL << 32 : 0;
 
 	if (is_chosen(strings, false))

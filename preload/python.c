@@ -277,6 +277,8 @@ bool python_knows_frames(void)
 
 /* PyTypeObject: the same in all versions. */
 #define TYPE_BASIC_SIZE 32
+/* PyVarObject.ob_size. */
+#define VARIABLE_SIZE 16
 #define TYPE_DEALLOC 48
 #define TYPE_MEMBERS 240
 
@@ -366,6 +368,15 @@ static size_t find_instructions(struct object *code)
 		python.Py_DecRef(bytes);
 	python.PyErr_Clear();
 	return offset;
+}
+
+/* Until 3.10 they are an object of their own. Both are of variable size, and say so after the type. */
+uint64_t python_code_size(const struct object *code)
+{
+	const struct object *sized = python.code_bytes ? python_field(code, python.code_bytes) : code;
+	unsigned unit = python.code_bytes ? 1 : 2;
+
+	return unit * *(const uint64_t *)((const char *)sized + VARIABLE_SIZE);
 }
 
 /* sys.exc_info is a C function in every version. */

@@ -119,6 +119,8 @@ struct python_method {
 	X(struct object *, PyFrame_GetCode, (struct object *))                                                         \
 	X(struct object *, PyCFunction_NewEx, (struct python_function *, struct object *, struct object *))            \
 	X(struct object *, PyTuple_GetItem, (struct object *, ssize_t))                                                \
+	X(struct object *, PyTuple_Pack, (ssize_t, ...))                                                               \
+	X(struct object *, PyObject_Call, (struct object *, struct object *, struct object *))                         \
 	X(const char *, PyUnicode_AsUTF8, (struct object *))                                                           \
 	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
@@ -197,6 +199,9 @@ bool python_enter_interpreter(void);
  * while a Python function runs, with no exception set.
  */
 bool python_knows_frames(void);
+
+/* Bytes of the instructions of a code object. */
+uint64_t python_code_size(const struct object *code);
 
 /* The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL held. */
 const void *python_running_frame(void);
