@@ -302,7 +302,7 @@ static size_t code_member(const char *name, enum python_member_type kind)
 	return python_member(python.code_type, name, kind);
 }
 
-static void find_members(void)
+void python_find_members(void)
 {
 	python.code_file = code_member("co_filename", PYTHON_MEMBER_OBJECT);
 	python.code_name = code_member("co_name", PYTHON_MEMBER_OBJECT);
@@ -400,7 +400,7 @@ static bool codes_are_as_expected(void (*dies)(const struct object *code))
 	python.PyErr_Clear();
 	if (!sample || python_type(sample) != python.code_type)
 		return false;
-	find_members();
+	python_find_members();
 	if (python.monitoring)
 		python.code_instructions = find_instructions(sample);
 	return watch_codes(sample, dies);

@@ -227,6 +227,9 @@ enum python_member_type { PYTHON_MEMBER_INT = 1, PYTHON_MEMBER_OBJECT = 6 };
 /* Where objects of the type keep what Python code sees under this name; 0: not in a field of this type. */
 size_t python_member(const void *type, const char *name, enum python_member_type kind);
 
+/* Finds the members of code objects. python_verify() does so, too. */
+void python_find_members(void);
+
 /* PyTypeObject.tp_basicsize */
 size_t python_basic_size(const void *type);
 

@@ -128,20 +128,16 @@ static long last_instruction(struct object *frame)
 
 #define OBJECT_SIZE 16 /* PyVarObject.ob_size, PyASCIIObject.length */
 
-static uint32_t code_member(const char *name, int kind)
-{
-	return (uint32_t)python_member(python.code_type, name, kind);
-}
-
 static bool find_code(void)
 {
 	sampling.code_type = (uintptr_t)python.code_type;
-	sampling.code_file = code_member("co_filename", PYTHON_MEMBER_OBJECT);
-	sampling.code_name = code_member("co_name", PYTHON_MEMBER_OBJECT);
-	sampling.code_qualified_name = code_member("co_qualname", PYTHON_MEMBER_OBJECT);
-	sampling.code_line = code_member("co_firstlineno", PYTHON_MEMBER_INT);
-	sampling.code_flags = code_member("co_flags", PYTHON_MEMBER_INT);
-	sampling.code_lines = code_member(python.version < 0x030a ? "co_lnotab" : "co_linetable", PYTHON_MEMBER_OBJECT);
+	sampling.code_file = (uint32_t)python.code_file;
+	sampling.code_name = (uint32_t)python.code_name;
+	sampling.code_qualified_name = (uint32_t)python.code_qualified_name;
+	sampling.code_line = (uint32_t)python.code_line;
+	sampling.code_flags = (uint32_t)python.code_flags;
+	sampling.code_lines = (uint32_t)python_member(
+	    python.code_type, python.version < 0x030a ? "co_lnotab" : "co_linetable", PYTHON_MEMBER_OBJECT);
 	sampling.code_instructions = python.version < 0x030b ? 0 : (uint32_t)python_basic_size(python.code_type);
 	sampling.lines = python.version < 0x030a    ? SAMPLING_LINES_LNOTAB
 			 : python.version == 0x030a ? SAMPLING_LINES_RANGES
@@ -243,6 +239,7 @@ static bool look(void)
 	last = last_instruction(frame);
 	if (last < 0 && python.version >= 0x030b)
 		return false;
+	python_find_members();
 	unknown = python_knows_frames() ? find_all(frame, last) : "frames";
 	python.PyErr_Clear();
 	if (unknown)

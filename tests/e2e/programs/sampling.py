@@ -62,11 +62,11 @@ def cpu():
 
 
 def in_thread(number):
-    time.sleep(0.3)
+    time.sleep(0.5)
 
 
 def in_child():
-    time.sleep(0.3)
+    time.sleep(0.5)
 
 
 def tree():
@@ -95,8 +95,8 @@ def tree():
     thread.join()
     os.waitpid(forked[0], 0)
     sys.stdout.flush()
-    subprocess.check_call([sys.executable, "-c", "import time\ndef started():\n time.sleep(0.3)\nstarted()"])
-    os.execv(sys.executable, [sys.executable, "-c", "import time\ndef replaced():\n time.sleep(0.3)\nreplaced()"])
+    subprocess.check_call([sys.executable, "-c", "import time\ndef started():\n time.sleep(1)\nstarted()"])
+    os.execv(sys.executable, [sys.executable, "-c", "import time\ndef replaced():\n time.sleep(1)\nreplaced()"])
 
 
 def before():
