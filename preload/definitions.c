@@ -320,8 +320,8 @@ static struct object *argument_at(int place, const char *name, bool *owned)
 	if (!python.monitoring) {
 		const char *at = (const char *)frame;
 
-		if (python.frame_inner)
-			at = python_field(frame, python.frame_inner);
+		if (python.inner_frames)
+			at = python_field(frame, PYTHON_FRAME_INNER);
 		return *(struct object *const *)(at + python.locals + 8 * (size_t)place);
 	}
 	key = python.PyFrame_GetVar ? python.PyUnicode_FromString(name) : NULL;
@@ -421,7 +421,7 @@ void definitions_forget_code(const struct object *code)
 
 static const char *type_name(const void *type)
 {
-	return python_field(type, python.type_name);
+	return python_field(type, PYTHON_TYPE_NAME);
 }
 
 /* What a bound C method is in its class: the method_descriptor with the same PyMethodDef, or NULL. Borrowed. */
@@ -441,7 +441,7 @@ static const void *descriptor_of(const struct python_method *method, const void 
 
 static struct string module_of(struct object *callable)
 {
-	struct object *module = python_field(callable, python.c_function_module);
+	struct object *module = python_field(callable, PYTHON_C_FUNCTION_MODULE);
 
 	return string_of(module);
 }
@@ -461,11 +461,11 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	uint64_t value = (uint64_t)CODE_CLOSER_NATIVE << 32;
 
 	if (python_type(callable) != python.method_descriptor_type) {
-		descriptor = descriptor_of(method, python_field(callable, python.c_function_self));
+		descriptor = descriptor_of(method, python_field(callable, PYTHON_C_FUNCTION_SELF));
 		strings[3] = module_of(callable);
 	}
 	if (descriptor) {
-		strings[0] = string_c(type_name(python_field(descriptor, python.descriptor_class)));
+		strings[0] = string_c(type_name(python_field(descriptor, PYTHON_DESCRIPTOR_CLASS)));
 		record.flags |= WIRE_METHOD;
 	}
 	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);

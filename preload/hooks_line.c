@@ -28,8 +28,8 @@ void hooks_line_record(long line)
 /* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
 static bool is_hidden(struct object *frame)
 {
-	struct object *inner = python.frame_inner ? python_field(frame, python.frame_inner) : frame;
-	struct object *code = python_field(inner, python.frame_inner ? python.inner_code : python.frame_code);
+	struct object *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
+	struct object *code = python_field(inner, python.inner_frames ? PYTHON_INNER_CODE : PYTHON_FRAME_CODE);
 
 	return definitions_code(code) & DEFINITION_HIDDEN;
 }

@@ -106,28 +106,31 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 	return record_coroutine(kind, code);
 }
 
-static __attribute__((noinline)) void record_function(unsigned kind, const struct python_method *method,
-						      struct object *callable)
+/* Returns what the callback is to return, so that it is a call in tail position: nothing has to be saved for it. */
+static __attribute__((noinline)) struct object *record_function(unsigned kind, const struct python_method *method,
+								struct object *callable)
 {
 	struct writer *writer = writer_reserve(kind);
 	uint32_t value;
 
 	if (!writer)
-		return;
+		return python.none;
 	value = definitions_function(method, callable);
 	if (value & DEFINITION_HIDDEN)
-		return;
+		return python.none;
 	if (value)
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 	else
 		writer_lose(writer, kind);
+	return python.none;
 }
 
 /*
  * CALL comes for whatever is called, and the return of what is not a Python function comes for classes and other
  * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object.
  */
-static inline __attribute__((always_inline)) void record_function_fast(unsigned kind, struct object *const *arguments)
+static inline __attribute__((always_inline)) struct object *record_function_fast(unsigned kind,
+										 struct object *const *arguments)
 {
 	struct object *callable = arguments[2];
 	const void *type = python_type(callable);
@@ -136,17 +139,17 @@ static inline __attribute__((always_inline)) void record_function_fast(unsigned 
 	uint32_t value;
 
 	if (type == python.c_function_type || type == python.c_method_type)
-		method = python_field(callable, python.c_function_method);
+		method = python_field(callable, PYTHON_C_FUNCTION_METHOD);
 	else if (type == python.method_descriptor_type && arguments[3] != missing)
-		method = python_field(callable, python.descriptor_method);
+		method = python_field(callable, PYTHON_DESCRIPTOR_METHOD);
 	else
-		return;
+		return python.none;
 	if (writer_has_room(writer)) {
 		value = DEFINITION_ID(definitions_function_fast(method));
 		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
-			return;
+			return python.none;
 	}
-	record_function(kind, method, callable);
+	return record_function(kind, method, callable);
 }
 
 static bool is_none(struct object *owned)
@@ -199,10 +202,20 @@ static void record_exception(struct object *exception)
 		writer_lose(writer, WIRE_EXCEPTION);
 }
 
+/* YIELD_VALUE, as it is and instrumented (Include/opcode_ids.h; 3.12: opcode.h). */
+static bool is_yield(char instruction)
+{
+	static const uint8_t yields[][2] = {{150, 243}, {118, 241}, {120, 247}, {119, 246}};
+	size_t version = (size_t)python.version - 0x030c;
+
+	return version >= sizeof(yields) / sizeof(yields[0]) || (uint8_t)instruction == yields[version][0] ||
+	       (uint8_t)instruction == yields[version][1];
+}
+
 /*
  * Whether the frame was unwound at RESUME, where a function begins or a generator goes on. The offset is that of the end
- * of the instruction from 3.15 on. The index of the first RESUME is two words before the instructions.
- * What stands in a cache may look like a RESUME, now and then: no harm.
+ * of the instruction from 3.15 on. The index of the first RESUME is two words before the instructions; each other one comes
+ * after a yield, and what stands in a cache does not.
  */
 static bool is_at_resume(const struct object *code, struct object *offset)
 {
@@ -213,7 +226,8 @@ static bool is_at_resume(const struct object *code, struct object *offset)
 	if (!python.code_instructions || !is_code(code) || at < 0)
 		return false;
 	first = *(const int *)(instructions - 16);
-	return at == 2 * first || instructions[at] == instructions[2 * first];
+	return at == 2 * first ||
+	       (instructions[at] == instructions[2 * first] && at > 2 && is_yield(instructions[at - 2]));
 }
 
 /*
@@ -264,24 +278,24 @@ static void record_line(struct object *const *arguments)
 		return python.none; /* immortal since 3.12 */                                                          \
 	}
 
-/* Those of one place in the code, which can be disabled. */
-#define LOCAL_CALLBACK(name, kind)                                                                                     \
+/* Those that say themselves what they return. */
+#define TAIL_CALLBACK(name, result)                                                                                    \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
 				   struct object *names)                                                               \
 	{                                                                                                              \
 		(void)self, (void)count, (void)names;                                                                  \
-		return record_code_fast(kind, arguments[0]);                                                           \
+		return result;                                                                                         \
 	}
 
-LOCAL_CALLBACK(on_start, WIRE_CALL)
-LOCAL_CALLBACK(on_resume, WIRE_RESUME)
+TAIL_CALLBACK(on_start, record_code_fast(WIRE_CALL, arguments[0]))
+TAIL_CALLBACK(on_resume, record_code_fast(WIRE_RESUME, arguments[0]))
 CALLBACK(on_throw, record_throw(arguments[0]))
-LOCAL_CALLBACK(on_return, WIRE_RETURN)
-LOCAL_CALLBACK(on_yield, WIRE_YIELD)
+TAIL_CALLBACK(on_return, record_code_fast(WIRE_RETURN, arguments[0]))
+TAIL_CALLBACK(on_yield, record_code_fast(WIRE_YIELD, arguments[0]))
 CALLBACK(on_unwind, record_unwind(arguments))
-CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
-CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
-CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
+TAIL_CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
+TAIL_CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
+TAIL_CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
 CALLBACK(on_raise, record_raise(arguments))
 CALLBACK(on_line, record_line(arguments))
 
@@ -606,7 +620,7 @@ static struct object *on_deaf(struct object *self, struct object *const *argumen
 	struct deaf deaf = *(struct deaf *)self;
 	struct object *monitoring = monitoring_of_interpreter(), *callable = arguments[2], *result;
 	bool same = python_type(callable) == python.c_function_type &&
-		    python_field(callable, python.c_function_method) == deaf.returning;
+		    python_field(callable, PYTHON_C_FUNCTION_METHOD) == deaf.returning;
 
 	thread_self.nesting++;
 	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", deaf.tool, deaf.bit,

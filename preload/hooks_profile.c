@@ -29,12 +29,12 @@ static __thread uint32_t told_open __attribute__((tls_model("initial-exec")));
 static const struct python_method *throwers[4];
 
 /* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first. */
-static const uint8_t *last_instruction(struct object *frame, struct object *code)
+static inline const uint8_t *last_instruction(struct object *frame, struct object *code)
 {
 	int last;
 
-	if (python.frame_inner)
-		return python_field(python_field(frame, python.frame_inner), python.inner_previous);
+	if (python.inner_frames)
+		return python_field(python_field(frame, PYTHON_FRAME_INNER), python.inner_previous);
 	last = *(int *)((char *)frame + python.frame_last) * (int)python.last_unit;
 	return last < 0 ? NULL : (const uint8_t *)python_field(code, python.code_bytes) + BYTES_DATA + last;
 }
@@ -44,20 +44,20 @@ static const uint8_t *last_instruction(struct object *frame, struct object *code
  * argument is 0 at the start, or still at the yield when something is thrown. Before, the interpreter does not tell a
  * throw; the C call of throw() or close() just before does.
  */
-static __attribute__((noinline)) unsigned enter_kind(struct writer *writer, struct object *frame, struct object *code)
+static inline unsigned enter_kind(struct writer *writer, struct object *frame, struct object *code)
 {
 	const uint8_t *last = last_instruction(frame, code);
 	unsigned thrown = writer->throwing;
 
 	writer->throwing = 0;
-	if (!python.frame_inner)
+	if (!python.inner_frames)
 		return !last ? WIRE_CALL : thrown ? WIRE_THROW : WIRE_RESUME;
 	if (last[0] == OPCODE_YIELD_VALUE || last[0] == OPCODE_RETURN_GENERATOR)
 		return WIRE_THROW;
 	return last[1] == 0 ? WIRE_CALL : WIRE_RESUME;
 }
 
-static __attribute__((noinline)) unsigned leave_kind(struct object *frame, struct object *code)
+static inline unsigned leave_kind(struct object *frame, struct object *code)
 {
 	const uint8_t *last = last_instruction(frame, code);
 
@@ -67,7 +67,7 @@ static __attribute__((noinline)) unsigned leave_kind(struct object *frame, struc
 /* A coroutine begins or goes on. False: for another one, so this is no step of a task. */
 static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 {
-	const void *inner = python.frame_inner ? python_field(frame, python.frame_inner) : frame;
+	const void *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
 
 	if (python_is_awaited(inner))
 		return false;
@@ -77,9 +77,9 @@ static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 
 static inline struct object *code_of(struct object *frame)
 {
-	if (python.frame_inner)
-		return python_field(python_field(frame, python.frame_inner), python.inner_code);
-	return python_field(frame, python.frame_code);
+	if (python.inner_frames)
+		return python_field(python_field(frame, PYTHON_FRAME_INNER), PYTHON_INNER_CODE);
+	return python_field(frame, PYTHON_FRAME_CODE);
 }
 
 /*
@@ -91,9 +91,9 @@ static inline bool is_at_resume(struct object *frame)
 {
 	const uint8_t *last;
 
-	if (!python.frame_inner)
+	if (!python.inner_frames)
 		return false;
-	last = python_field(python_field(frame, python.frame_inner), python.inner_previous);
+	last = python_field(python_field(frame, PYTHON_FRAME_INNER), python.inner_previous);
 	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
 }
 
@@ -130,7 +130,11 @@ static void record_code(int what, struct object *frame, struct object *argument)
 
 static inline unsigned function_kind(int what)
 {
-	return what == TRACE_C_CALL ? WIRE_C_CALL : what == TRACE_C_RETURN ? WIRE_C_RETURN : WIRE_C_EXCEPTION;
+	/* A load rather than branches. */
+	static const uint8_t kinds[] = {
+	    [TRACE_C_CALL] = WIRE_C_CALL, [TRACE_C_EXCEPTION] = WIRE_C_EXCEPTION, [TRACE_C_RETURN] = WIRE_C_RETURN};
+
+	return kinds[what];
 }
 
 static void record_function(int what, struct object *function)
@@ -141,7 +145,7 @@ static void record_function(int what, struct object *function)
 
 	if (!writer)
 		return;
-	value = definitions_function(python_field(function, python.c_function_method), function);
+	value = definitions_function(python_field(function, PYTHON_C_FUNCTION_METHOD), function);
 	if (!value) {
 		writer_lose(writer, kind);
 		return;
@@ -157,9 +161,9 @@ static void note_throw(int what, struct object *function)
 {
 	const struct python_method *method;
 
-	if (python.frame_inner || what < TRACE_C_CALL || thread_self.writer == &writer_absent)
+	if (python.inner_frames || what < TRACE_C_CALL || thread_self.writer == &writer_absent)
 		return;
-	method = python_field(function, python.c_function_method);
+	method = python_field(function, PYTHON_C_FUNCTION_METHOD);
 	for (size_t i = 0; i < sizeof(throwers) / sizeof(throwers[0]); i++)
 		if (method == throwers[i])
 			thread_self.writer->throwing = what == TRACE_C_CALL;
@@ -175,7 +179,7 @@ static void find_throwers(void)
 		struct object *method = type ? python.PyObject_GetAttrString(type, names[i % 2]) : NULL;
 
 		if (method && python_type(method) == python.method_descriptor_type)
-			throwers[i] = python_field(method, python.descriptor_method);
+			throwers[i] = python_field(method, PYTHON_DESCRIPTOR_METHOD);
 		if (method)
 			python.Py_DecRef(method); /* the type keeps it */
 	}
@@ -198,44 +202,60 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	return 0;
 }
 
-/* What the fast path does not find: a generator, unless it is new. */
-static __attribute__((noinline)) int profile_generator(struct object *self, struct object *frame, int what,
-						       struct object *argument)
+/* After a pause of seconds the time does not fit the fast path; enter_kind() has used what it knew of a throw. */
+static __attribute__((noinline)) int put_late(uint32_t head)
 {
-	struct object *code = code_of(frame);
-	uint32_t value = definitions_code_closer(code, CODE_CLOSER_GENERATOR);
-	struct writer *writer = thread_self.writer;
-	bool generator = value & CODE_IS_GENERATOR;
-	unsigned kind = WIRE_UNWIND;
-
-	if (!value) {
-		if (definitions_code_closer(code, CODE_CLOSER_HIDDEN))
-			return 0;
-		return profile_any(self, frame, what, argument);
-	}
-	if (what == TRACE_CALL)
-		kind = generator ? enter_kind(writer, frame, code) : WIRE_CALL;
-	else if (argument)
-		kind = generator ? leave_kind(frame, code) : WIRE_RETURN;
-	else if (is_at_resume(frame))
-		return profile_any(self, frame, what, argument);
-	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
-	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
-		return 0;
-	/* After a pause of seconds the time does not fit: enter_kind() has used what it knew of a throw, so the event is put here. */
-	if (!writer_put_fast(writer, wire_head(kind, DEFINITION_ID(value))))
-		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	writer_put(thread_self.writer, head);
 	return 0;
 }
 
+static inline __attribute__((always_inline)) int put_kind(uint32_t head)
+{
+	return likely(writer_put_fast(thread_self.writer, head)) ? 0 : put_late(head);
+}
+
+static __attribute__((noinline)) int put_coroutine(struct object *frame, uint32_t head)
+{
+	return put_step(thread_self.writer, head, frame) ? 0 : put_kind(head);
+}
+
+/* value: of a generator, as definitions.h has it, or of any other code that needs no closer look. There is room. */
+static __attribute__((noinline)) int profile_generator(struct object *frame, int what, struct object *argument,
+						       uint32_t value)
+{
+	struct object *code = code_of(frame);
+	bool generator = value & CODE_IS_GENERATOR;
+	uint32_t kind = WIRE_UNWIND;
+
+	if (what == TRACE_CALL)
+		kind = generator ? enter_kind(thread_self.writer, frame, code) : WIRE_CALL;
+	else if (argument)
+		kind = generator ? leave_kind(frame, code) : WIRE_RETURN;
+	else if (is_at_resume(frame))
+		return profile_any(NULL, frame, what, argument);
+	if (value & CODE_IS_COROUTINE && what == TRACE_CALL)
+		return put_coroutine(frame, wire_head(kind, DEFINITION_ID(value)));
+	return put_kind(wire_head(kind, DEFINITION_ID(value)));
+}
+
+/* What the fast path does not find: far from its place in the table, hidden, or new. */
+static __attribute__((noinline)) int profile_far(struct object *frame, int what, struct object *argument)
+{
+	struct object *code = code_of(frame);
+	uint32_t value = definitions_code_closer(code, CODE_CLOSER_GENERATOR);
+
+	if (value)
+		return profile_generator(frame, what, argument, value);
+	return definitions_code_closer(code, CODE_CLOSER_HIDDEN) ? 0 : profile_any(NULL, frame, what, argument);
+}
+
 /* 3.11: a plain function ends by an exception. The look at its frame is out of the way of calls and returns. */
-static __attribute__((noinline)) int profile_unwound(struct object *self, struct object *frame, int what,
-						     struct object *argument)
+static __attribute__((noinline)) int profile_unwound(struct object *frame, int what, struct object *argument)
 {
 	uint32_t value = definitions_code_fast(code_of(frame));
 
 	if (unlikely(is_at_resume(frame) || !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, value))))
-		return profile_any(self, frame, what, argument);
+		return profile_any(NULL, frame, what, argument);
 	return 0;
 }
 
@@ -243,8 +263,7 @@ static __attribute__((noinline)) int profile_unwound(struct object *self, struct
  * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be saved
  * on the stack for it.
  */
-static inline __attribute__((always_inline)) int profile_fast(struct object *self, struct object *frame,
-							      const struct object *code, int what,
+static inline __attribute__((always_inline)) int profile_fast(struct object *frame, const struct object *code, int what,
 							      struct object *argument, bool inner)
 {
 	struct writer *writer = thread_self.writer;
@@ -252,35 +271,41 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *sel
 	unsigned kind;
 
 	if (!writer_has_room(writer))
-		return profile_any(self, frame, what, argument);
+		return profile_any(NULL, frame, what, argument);
 	if (what < TRACE_C_CALL) {
-		value = definitions_code_fast(code);
-		if (unlikely(!value))
-			return profile_generator(self, frame, what, argument);
+		uint64_t found = ids_find_fast(&process->ids, code);
+
+		value = (uint32_t)found;
+		if (unlikely(found >> 32 == CODE_CLOSER_GENERATOR))
+			return profile_generator(frame, what, argument, value);
+		if (unlikely(found >> 32 || !value))
+			return profile_far(frame, what, argument);
 		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
 		if (inner && unlikely(kind == WIRE_UNWIND))
-			return profile_unwound(self, frame, what, argument);
+			return profile_unwound(frame, what, argument);
 	} else {
-		value = definitions_function_fast(python_field(argument, python.c_function_method));
+		value = definitions_function_fast(python_field(argument, PYTHON_C_FUNCTION_METHOD));
 		if (unlikely(!value || value & (FUNCTION_THROWS | DEFINITION_HIDDEN)))
-			return profile_any(self, frame, what, argument);
+			return profile_any(NULL, frame, what, argument);
 		kind = function_kind(what);
 	}
 	if (unlikely(!writer_put_fast(writer, wire_head(kind, value))))
-		return profile_any(self, frame, what, argument);
+		return profile_any(NULL, frame, what, argument);
 	return 0;
 }
 
 /* Until 3.10 the frame object holds the code. */
 static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	return profile_fast(self, frame, python_field(frame, python.frame_code), what, argument, false);
+	(void)self;
+	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
 }
 
 /* 3.11: the interpreter's own frame does. */
 static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	return profile_fast(self, frame, python_field(python_field(frame, python.frame_inner), python.inner_code), what,
+	(void)self;
+	return profile_fast(frame, python_field(python_field(frame, PYTHON_FRAME_INNER), PYTHON_INNER_CODE), what,
 			    argument, true);
 }
 
@@ -290,7 +315,7 @@ static python_profile choose_profile(void)
 	if (wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN |
 		       1u << TRACE_C_EXCEPTION))
 		return profile_any;
-	return python.frame_inner ? profile_inner_frame : profile_frame;
+	return python.inner_frames ? profile_inner_frame : profile_frame;
 }
 
 static python_profile *profile_field(struct thread_state *state)

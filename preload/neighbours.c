@@ -70,9 +70,9 @@ static struct python_method *method_of(struct object *function)
 	if (!function)
 		return NULL;
 	if (python_type(function) == python.c_function_type)
-		return python_field(function, python.c_function_method);
+		return python_field(function, PYTHON_C_FUNCTION_METHOD);
 	if (python_type(function) == python.method_descriptor_type)
-		return python_field(function, python.descriptor_method);
+		return python_field(function, PYTHON_DESCRIPTOR_METHOD);
 	return NULL;
 }
 

@@ -57,7 +57,7 @@ struct process {
 	_Alignas(128) struct writer writers[RING_SLOTS];
 };
 
-extern struct process *process; /* NULL until process_init() */
+extern struct process *process __attribute__((visibility("hidden"))); /* NULL until process_init() */
 
 /* Makes the memory. Returns 0 or -errno. Once, from the constructor's side, before any hook. */
 int process_init(void);

@@ -25,27 +25,27 @@ struct python python;
 struct layout {
 	int version;
 	size_t code_bytes;
-	size_t frame_code, frame_last;
+	size_t frame_last;
 	unsigned last_unit;
-	size_t frame_inner, inner_code, inner_previous, locals;
+	size_t inner_previous, locals;
 	size_t chain_back;
 	size_t state_profile, state_tracing, state_cframe;
 };
 
 /* clang-format off */
 static const struct layout layouts[] = {
-	/*       code   frame           inner frame               frame's thread state
-	 *       bytes  code last unit  at  code previous locals  back    profile tracing cframe */
-	{ 0x0306,   40,    32, 120,  1,    0,   0,       0,     376,   24,     48,     44,      0 },
-	{ 0x0307,   40,    32, 104,  1,    0,   0,       0,     360,   24,     56,     48,      0 },
-	{ 0x0308,   48,    32, 104,  1,    0,   0,       0,     360,   24,     56,     48,      0 },
-	{ 0x0309,   48,    32, 104,  1,    0,   0,       0,     360,   24,     56,     48,      0 },
-	{ 0x030a,   48,    32,  96,  2,    0,   0,       0,     352,   24,     56,      0,     48 },
-	{ 0x030b,    0,     0,   0,  0,   24,  32,      56,      72,   48,     64,      0,     56 },
-	{ 0x030c,    0,     0,   0,  0,    0,   0,       0,       0,    8,     64,      0,      0 },
-	{ 0x030d,    0,     0,   0,  0,    0,   0,       0,       0,    8,     80,      0,      0 },
-	{ 0x030e,    0,     0,   0,  0,    0,   0,       0,       0,    8,     80,      0,      0 },
-	{ 0x030f,    0,     0,   0,  0,    0,   0,       0,       0,    8,    104,      0,      0 },
+	/*       code   frame      inner frame      frame's thread state
+	 *       bytes  last unit  previous locals  back    profile tracing cframe */
+	{ 0x0306,   40,   120,  1,       0,     376,    24,      48,     44,      0 },
+	{ 0x0307,   40,   104,  1,       0,     360,    24,      56,     48,      0 },
+	{ 0x0308,   48,   104,  1,       0,     360,    24,      56,     48,      0 },
+	{ 0x0309,   48,   104,  1,       0,     360,    24,      56,     48,      0 },
+	{ 0x030a,   48,    96,  2,       0,     352,    24,      56,      0,     48 },
+	{ 0x030b,    0,     0,  0,      56,      72,    48,      64,      0,     56 },
+	{ 0x030c,    0,     0,  0,       0,       0,     8,      64,      0,      0 },
+	{ 0x030d,    0,     0,  0,       0,       0,     8,      80,      0,      0 },
+	{ 0x030e,    0,     0,  0,       0,       0,     8,      80,      0,      0 },
+	{ 0x030f,    0,     0,  0,       0,       0,     8,     104,      0,      0 },
 };
 /* clang-format on */
 
@@ -102,25 +102,18 @@ static void choose_layout(void)
 			layout = &layouts[i];
 	if (layout) {
 		python.code_bytes = layout->code_bytes;
-		python.frame_code = layout->frame_code;
 		python.frame_last = layout->frame_last;
-		python.frame_inner = layout->frame_inner;
-		python.inner_code = layout->inner_code;
 		python.inner_previous = layout->inner_previous;
 		python.locals = layout->locals;
-		python.chain_code = layout->frame_code ? layout->frame_code : layout->inner_code;
+		python.chain_code = python.version < 0x030b ? PYTHON_FRAME_CODE
+				    : python.inner_frames   ? PYTHON_INNER_CODE
+							    : 0;
 		python.chain_back = layout->chain_back;
 		python.state_profile = layout->state_profile;
 		python.state_tracing = layout->state_tracing;
 		python.state_cframe = layout->state_cframe;
 		python.last_unit = layout->last_unit;
 	}
-	python.type_name = 24;
-	python.c_function_method = 16;
-	python.c_function_self = 24;
-	python.c_function_module = 32;
-	python.descriptor_class = 16;
-	python.descriptor_method = 40;
 }
 
 bool python_is_here(void *handle)
@@ -146,6 +139,7 @@ bool python_find(void *handle)
 	python.version = major << 8 | minor;
 	python.free_threaded = strstr(text, "free-threading") != NULL;
 	python.monitoring = python.version >= 0x030c;
+	python.inner_frames = python.version == 0x030b;
 	if (python.free_threaded) {
 		log_line(LOG_WARNING, "free-threaded Python %d.%d is not recorded yet; use the build with the GIL",
 			 major, minor);
@@ -165,14 +159,13 @@ bool python_peek(const void *address, void *out, size_t size)
 /* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
 enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
 
-#define FRAME_INNER 24	       /* PyFrameObject.f_frame, from 3.11 on */
 #define FRAME_OWNER 70	       /* 3.12: _PyInterpreterFrame.owner */
 #define FRAME_OWNED_BY_C 3     /* 3.12: FRAME_OWNED_BY_CSTACK */
 #define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that are searched */
 
 static const void *inner_frame(const struct object *frame)
 {
-	return python.version < 0x030b ? frame : python_field(frame, FRAME_INNER);
+	return python.version < 0x030b ? frame : python_field(frame, PYTHON_FRAME_INNER);
 }
 
 static const void *back_of(const void *frame)
@@ -388,7 +381,7 @@ static bool c_functions_are_as_expected(void)
 
 	if (!function || python_type(function) != python.c_function_type)
 		return false;
-	method = python_field(function, python.c_function_method);
+	method = python_field(function, PYTHON_C_FUNCTION_METHOD);
 	return python_peek(method, &method, sizeof(method)) && python_peek(method, name, sizeof(name)) &&
 	       !memcmp(name, "exc_info", 9);
 }

@@ -132,7 +132,8 @@ struct python {
 	bool found;
 	int version; /* 0x030b for 3.11 */
 	bool free_threaded;
-	bool monitoring; /* sys.monitoring is the hook (3.12+) */
+	bool monitoring;   /* sys.monitoring is the hook (3.12+) */
+	bool inner_frames; /* the profile function's frames lead to the interpreter's own (3.11) */
 
 #define PYTHON_DECLARE(result, name, arguments) result(*name) arguments;
 	PYTHON_SYMBOLS(PYTHON_DECLARE)
@@ -142,39 +143,32 @@ struct python {
 	struct thread_state *(*current_thread_state)(void);
 	void *(*current_interpreter)(void);
 	/* Objects. */
-	const void *code_type, *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
+	_Alignas(64) const void *code_type; /* what hooks ask at each event is in one cache line */
+	const void *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
 	struct object *none;
 	struct object *type_type;			/* ? */
 	struct object *generator_type, *coroutine_type; /* ? */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
-	size_t type_name;			      /* PyTypeObject.tp_name */
 	size_t code_instructions;		      /* PyCodeObject.co_code_adaptive (from 3.12 on) */
 	size_t code_bytes;			      /* PyCodeObject.co_code (until 3.10) */
 	size_t code_file, code_name;		      /* PyCodeObject.co_filename, .co_name */
 	size_t code_qualified_name;		      /* PyCodeObject.co_qualname (from 3.11 on) */
 	size_t code_line, code_flags, code_arguments; /* PyCodeObject.co_firstlineno, .co_flags, .co_argcount: int */
-	size_t frame_code;			      /* PyFrameObject.f_code (until 3.10) */
 	size_t frame_last;			      /* PyFrameObject.f_lasti (until 3.10) */
-	size_t frame_inner;			      /* PyFrameObject.f_frame (3.11) */
-	size_t inner_code;			      /* _PyInterpreterFrame.f_code (3.11) */
 	size_t inner_previous;			      /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t chain_code;	  /* of the interpreter's frames, that is PyFrameObject until 3.10: the code, */
-	size_t chain_back;	  /* and the frame of the caller */
-	size_t state_frame;	  /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
-	size_t state_profile;	  /* PyThreadState.c_profilefunc */
-	size_t state_tracing;	  /* PyThreadState.use_tracing (until 3.9) */
-	size_t state_cframe;	  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
-	size_t locals;		  /* f_localsplus of the frame, or of the inner frame */
-	unsigned last_unit;	  /* bytes that one step of f_lasti means */
-	size_t c_function_method; /* PyCFunctionObject.m_ml */
-	size_t c_function_self;	  /* PyCFunctionObject.m_self */
-	size_t c_function_module; /* PyCFunctionObject.m_module */
-	size_t descriptor_class;  /* PyDescrObject.d_type */
-	size_t descriptor_method; /* PyMethodDescrObject.d_method */
+	size_t chain_code;    /* of the interpreter's frames, that is PyFrameObject until 3.10: the code, */
+	size_t chain_back;    /* and the frame of the caller */
+	size_t state_frame;   /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
+	size_t state_profile; /* PyThreadState.c_profilefunc */
+	size_t state_tracing; /* PyThreadState.use_tracing (until 3.9) */
+	size_t state_cframe;  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
+	size_t locals;	      /* f_localsplus of the frame, or of the inner frame */
+	unsigned last_unit;   /* bytes that one step of f_lasti means */
 };
 
-extern struct python python;
+/* Not through the global offset table: hooks come here at each event. */
+extern struct python python __attribute__((visibility("hidden")));
 
 /* Whether there is a Python in the process. handle: what dlopen returned, or NULL for the global scope. */
 bool python_is_here(void *handle);
@@ -254,12 +248,23 @@ static inline int python_int(const void *object, size_t offset)
 	return *(const int *)((const char *)object + offset);
 }
 
-/* PyObject.ob_type: after the reference count, in all versions. A constant: hooks ask at each event. */
-#define PYTHON_TYPE_OFFSET 8
+/* Offsets that are the same in all versions that have the field: constants, because hooks ask at each event. */
+enum {
+	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
+	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
+	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
+	PYTHON_C_FUNCTION_SELF = 24,   /* PyCFunctionObject.m_self */
+	PYTHON_C_FUNCTION_MODULE = 32, /* PyCFunctionObject.m_module */
+	PYTHON_DESCRIPTOR_CLASS = 16,  /* PyDescrObject.d_type */
+	PYTHON_DESCRIPTOR_METHOD = 40, /* PyMethodDescrObject.d_method */
+	PYTHON_FRAME_CODE = 32,	       /* PyFrameObject.f_code (until 3.10) */
+	PYTHON_FRAME_INNER = 24,       /* PyFrameObject.f_frame (from 3.11 on) */
+	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */
+};
 
 static inline const void *python_type(const void *object)
 {
-	return python_field(object, PYTHON_TYPE_OFFSET);
+	return python_field(object, PYTHON_TYPE);
 }
 
 #endif

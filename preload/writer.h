@@ -8,6 +8,7 @@
 #define PRELOAD_WRITER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "clock.h"
@@ -45,6 +46,7 @@ struct writer {
 	uint64_t room;	/* both are taken back by other threads (process_set_status) */
 	uint64_t last_ticks;
 	struct ring_slot *slot;
+	uint64_t pause;		 /* so many ticks after the event before, or more, WIRE_TIME is needed */
 	uint64_t gap;		 /* events lost since the last one written */
 	uint8_t resync;		 /* the call stack must be written again before the next call or return */
 	uint8_t throwing;	 /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
@@ -55,10 +57,10 @@ struct writer {
 	uint64_t stack_due : 63; /* the head from which on the stack is to be written again, see WIRE_OPEN */
 	uint64_t stack_cut : 1;	 /* of the stack, only the inner part was written */
 	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
-	uint64_t pause;		       /* so many ticks after the event before, or more, WIRE_TIME is needed */
 };
 
 _Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
+_Static_assert(offsetof(struct writer, gap) == 64, "the fast path needs the first line only");
 
 /* What each thread has. Small, because the static TLS of a process is (initial-exec). */
 struct thread_self {
@@ -159,7 +161,8 @@ extern int writer_fast;
 
 /*
  * A ring is larger than a core's own cache, and the collector has read what is to be written over: without this each
- * line would be waited for when the first word of it is written (measured: a quarter of the cost of an event).
+ * line would be waited for when the first word of it is written (measured: a quarter of the cost of an event). At the end of
+ * the ring it is for nothing, and harmless: a prefetch does not fault.
  */
 #define WRITER_AHEAD_WORDS 64
 
@@ -190,13 +193,15 @@ static inline int writer_has_room(const struct writer *writer)
 /* 0: a WIRE_TIME is needed, nothing was written. */
 static inline int writer_put_fast(struct writer *writer, uint32_t head)
 {
-	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at, *place;
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	writer_store(writer, at, ticks << 32 | head);
-	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
+	at = writer->head;
+	place = &writer->words[at & writer->mask];
+	__atomic_store_n(place, ticks << 32 | head, __ATOMIC_RELAXED);
+	prefetch_for_write(place + WRITER_AHEAD_WORDS);
 	writer->head = at + 1;
 	ring_publish(writer->slot, at + 1);
 	return 1;
