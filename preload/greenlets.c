@@ -76,7 +76,7 @@ static struct python_function switched_function = {"evprof_switched", switched, 
 static bool is_ours(struct object *function)
 {
 	return python_type(function) == python.c_function_type &&
-	       python_field(function, python.c_function_method) == &switched_function;
+	       python_field(function, PYTHON_C_FUNCTION_METHOD) == &switched_function;
 }
 
 /* Takes a trace function, and gives what the program is to see in its place. */
@@ -86,7 +86,7 @@ static struct object *without_ours(struct object *function)
 
 	if (!function || !is_ours(function))
 		return function;
-	program = python_field(function, python.c_function_self);
+	program = python_field(function, PYTHON_C_FUNCTION_SELF);
 	if (!program)
 		program = python.none;
 	python.Py_IncRef(program);
@@ -157,7 +157,7 @@ static struct python_function *definition_of(struct object *module, const char *
 	if (!function)
 		return NULL;
 	if (python_type(function) == python.c_function_type)
-		definition = python_field(function, python.c_function_method);
+		definition = python_field(function, PYTHON_C_FUNCTION_METHOD);
 	python.Py_DecRef(function);
 	return definition && definition->flags == flags && !strcmp(definition->name, name) ? definition : NULL;
 }
