@@ -13,6 +13,12 @@
  */
 #define SLOWED_MOST_NS 1000000
 
+/*
+ * Where two passes of the measurement are further apart, other work on the machine kept it from being made: on four times as
+ * many busy threads as processors they are apart by 0.04 at most.
+ */
+#define SPREAD_MOST 0.2
+
 /* wire.h: A, B, C; of memory events A only. */
 struct costs {
 	double of[CALIBRATION_KINDS][3];
@@ -107,7 +113,7 @@ static bool parse(struct text text, struct costs *costs)
 	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++)
 		if (!costs->known[kind])
 			memcpy(costs->of[kind], costs->of[kinds[kind].otherwise], sizeof(costs->of[kind]));
-	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL];
+	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL] && costs->spread <= SPREAD_MOST;
 }
 
 static bool find_costs(const struct trace *trace, const struct trace_process *process, struct costs *costs)
@@ -115,25 +121,31 @@ static bool find_costs(const struct trace *trace, const struct trace_process *pr
 	const char *python = trace_process_text(process, "python");
 	uint32_t i;
 
-	if (process->calibration.length)
-		return parse(process->calibration, costs);
+	if (process->calibration.length && parse(process->calibration, costs))
+		return true;
 	for (i = 0; i < trace->process_count; i++) {
 		const struct trace_process *other = trace->processes[i];
 
-		if (other && other->calibration.length && strcmp(trace_process_text(other, "python"), python) == 0)
-			return parse(other->calibration, costs);
+		if (other && other->calibration.length && strcmp(trace_process_text(other, "python"), python) == 0 &&
+		    parse(other->calibration, costs))
+			return true;
 	}
 	return false;
 }
 
-bool calibration_known(const struct trace *trace)
+enum calibration_state calibration_state(const struct trace *trace)
 {
+	enum calibration_state state = CALIBRATION_NONE;
+	struct costs costs;
 	uint32_t i;
 
-	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace->processes[i]->calibration.length)
-			return true;
-	return false;
+	for (i = 0; i < trace->process_count && state != CALIBRATION_GOOD; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && process->calibration.length)
+			state = parse(process->calibration, &costs) ? CALIBRATION_GOOD : CALIBRATION_UNSTABLE;
+	}
+	return state;
 }
 
 static double ticks_per_ns(const struct trace_process *process)

@@ -68,11 +68,17 @@ struct calibration {
 	uint32_t owed;	  /* 1/256 ticks that are to be taken from what follows */
 };
 
-/* Did some process of the trace measure? */
-bool calibration_known(const struct trace *trace);
+enum calibration_state {
+	CALIBRATION_NONE,     /* no process of the trace measured */
+	CALIBRATION_UNSTABLE, /* what was measured is not to be relied on */
+	CALIBRATION_GOOD
+};
+
+/* Of the best measurement of any process. */
+enum calibration_state calibration_state(const struct trace *trace);
 
 /*
- * False: the trace has no measurement for this process, nor for another one of the same Python; or there is no memory.
+ * False: the trace has no good measurement for this process, nor for another one of the same Python; or there is no memory.
  * Nothing is to be done then.
  */
 bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process);

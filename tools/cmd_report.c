@@ -241,6 +241,25 @@ static bool in_parts(const struct request *request)
 	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
 }
 
+/* False: there is nothing to calibrate with, which one line says. */
+static bool can_calibrate(const struct trace *trace, const char *path)
+{
+	switch (calibration_state(trace)) {
+	case CALIBRATION_GOOD:
+		return true;
+	case CALIBRATION_UNSTABLE:
+		fprintf(stderr,
+			"evprof report: %s: the machine was too busy to measure the cost of the hooks; record again\n",
+			path);
+		return false;
+	case CALIBRATION_NONE:
+		break;
+	}
+	fprintf(stderr, "evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1\n",
+		path);
+	return false;
+}
+
 /* Returns the exit status that this trace asks for. */
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
@@ -251,10 +270,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	if (request->options.calibrate && !calibration_known(trace)) {
-		fprintf(stderr,
-			"evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1\n",
-			path);
+	if (request->options.calibrate && !can_calibrate(trace, path)) {
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}

@@ -657,3 +657,47 @@ Test(profile, costs_that_are_nonsense_are_none)
 	count();
 	expect("f", 1, 1, 90, 120);
 }
+
+enum { LONG = 4 };
+
+/* Three quarters of the code are far, so 3 of 4 for each event, half of that on each side. */
+Test(profile, events_in_long_codes_cost_more)
+{
+	fixture_code_of_size(fixture, process, LONG, "long", 1024);
+	calibrate("call 0 0 0 c_call 0 0 0 far 256 4");
+	event(WIRE_CALL, LONG, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 30);
+	event(WIRE_CALL, F, 50);
+	event(WIRE_RETURN, F, 50);
+	event(WIRE_RETURN, LONG, 40);
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30 - 3, 30 - 3);
+	/* The call of f is told of in the caller, too, before it begins. */
+	expect("f", 1, 1, 50, 50);
+	cr_expect(times_of("long").own_ns == 50 + 50 + 40 - 6 - 1, "%d", (int)times_of("long").own_ns);
+}
+
+/* The way is walked once: as long as the code is the same, the next event is nearby. */
+Test(profile, the_first_event_after_one_of_another_code_walks)
+{
+	fixture_code_of_size(fixture, process, LONG, "long", 100);
+	calibrate("call 0 0 0 c_call 0 0 0 walk 0.1");
+	event(WIRE_CALL, LONG, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 30);
+	event(WIRE_CALL, F, 20);
+	event(WIRE_RETURN, F, 20);
+	event(WIRE_RETURN, LONG, 40);
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30, 30);
+	expect("long", 1, 1, 50 - 5 + 20 + 40 - 5, 50 - 5 + 30 + 20 + 20 + 40 - 5);
+}
+
+Test(profile, passes_that_do_not_agree_are_no_measurement)
+{
+	calibrate("spread 0.5 call 20 10 0 c_call 8 4 0");
+	call_len_from_f();
+	count();
+	expect("f", 1, 1, 90, 120);
+}
