@@ -701,3 +701,37 @@ Test(profile, passes_that_do_not_agree_are_no_measurement)
 	count();
 	expect("f", 1, 1, 90, 120);
 }
+
+Test(profile, leaving_by_an_exception_has_a_cost_of_its_own)
+{
+	calibrate("call 0 0 0 c_call 0 0 0 unwind 20");
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 10);
+	event(WIRE_UNWIND, G, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("g", 1, 1, 50 - 10, 50 - 10);
+	expect("f", 1, 1, 10 + 50 - 10, 10 + 40 + 40);
+}
+
+/* Of 100 ticks half are slowed instructions; 20 of those were not, as it turns out. */
+Test(profile, what_was_taken_too_much_is_given_back)
+{
+	calibrate("slow 0.5 call 0 0 0 c_call 0 0 0 unwind -20");
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 10);
+	event(WIRE_UNWIND, G, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("g", 1, 1, 25 + 10, 25 + 10);
+	expect("f", 1, 1, 5 + 25 + 10, 5 + 35 + 35);
+}
+
+Test(profile, no_time_gets_longer)
+{
+	calibrate("call -2000 0 0 c_call -800 0 0 unwind -20");
+	call_len_from_f();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30, 30);
+	expect("f", 1, 1, 90, 120);
+}
