@@ -243,7 +243,8 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	if (!find_costs(trace, process, &costs))
 		return false;
 	set_costs(calibration, &costs, tick);
-	calibration->slowed = (uint32_t)((1 - costs.slow) * 256);
+	/* Where only waits are counted, nothing is slowed. */
+	calibration->slowed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)((1 - costs.slow) * 256);
 	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
 	return sort_names(calibration, process, &costs, tick);
 }
@@ -421,25 +422,36 @@ static inline uint32_t take(struct calibration *calibration, int64_t cost, uint3
 	return whole;
 }
 
+/* After a pause WIRE_TIME tells when it ended; its own ticks are no time. */
+static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_t ticks)
+{
+	if (kind != WIRE_TIME)
+		return ticks;
+	return told <= now ? 0 : told - now < UINT32_MAX ? (uint32_t)(told - now) : UINT32_MAX;
+}
+
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
 {
 	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
 	uint64_t *extra = (uint64_t *)events->extras;
+	uint64_t now = events->first_ticks;
 	uint32_t i;
 
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint32_t most = kind == WIRE_TIME ? 0 : ticks[i]; /* its ticks are no time */
+		uint32_t most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
 		int64_t cost = calibration->owed + (int64_t)slowed(calibration, most);
 		struct calibration_cost own = follow(calibration, kind, wire_head_arg(events->heads[i]));
 		uint32_t whole = take(calibration, cost + own.before, most);
 
+		now = kind == WIRE_TIME ? *extra : now + ticks[i];
+		calibration->owed += own.after;
+		calibration->removed += whole;
 		if (kind == WIRE_TIME)
 			*extra -= calibration->removed;
-		calibration->owed += own.after;
-		ticks[i] -= whole;
-		calibration->removed += whole;
+		else
+			ticks[i] -= whole;
 		extra += wire_extra_words(kind);
 	}
 }

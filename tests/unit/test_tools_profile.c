@@ -735,3 +735,34 @@ Test(profile, no_time_gets_longer)
 	expect("<built-in method builtins.len>", 1, 1, 30, 30);
 	expect("f", 1, 1, 90, 120);
 }
+
+/* f, and a pause after which the time is told: half of it were slowed instructions. */
+static void pause_in_f(void)
+{
+	calibrate("slow 0.5 call 0 0 0 c_call 0 0 0");
+	told(1000, 1000);
+	event(WIRE_CALL, F, 10);
+	told(1000 + 10 + 60000, 101010);
+	event(WIRE_RETURN, F, 10);
+	count();
+}
+
+Test(profile, slowed_instructions_are_taken_out_of_pauses)
+{
+	pause_in_f();
+	expect("f", 1, 1, 50000 + 5, 50000 + 5);
+}
+
+Test(profile, slowed_instructions_are_taken_out_of_cpu_time)
+{
+	clock_choice = CPU_CLOCK_RAN;
+	pause_in_f();
+	expect("f", 1, 1, 30000 + 5, 30000 + 5);
+}
+
+Test(profile, nothing_is_slowed_while_it_waits)
+{
+	clock_choice = CPU_CLOCK_WAITED;
+	pause_in_f();
+	expect("f", 1, 1, 40000, 40000);
+}
