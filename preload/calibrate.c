@@ -57,6 +57,8 @@ static const char source[] = "__name__ = 'evprof'\n"
 			     "def outer(a): return middle(a, 1, a)\n"
 			     "def down(n): return n if n < 1 else down(n - 1) + 1\n"
 			     "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
+			     "def fails(): raise error\n"
+			     "error = ValueError()\n"
 			     "def each(times):\n"
 			     "    for i in times: yield i\n"
 			     "def remote(times):\n"
@@ -87,6 +89,10 @@ static const char source[] = "__name__ = 'evprof'\n"
 			     "    for i in times:\n"
 			     "        leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)\n"
 			     "def recursion(times): fib(12)\n"
+			     "def catches(times):\n"
+			     "    for i in times:\n"
+			     "        try: fails()\n"
+			     "        except ValueError: error.__traceback__ = None\n"
 			     "def entries(times):\n"
 			     "    p = point\n"
 			     "    for i in times: -p; p[1]\n"
@@ -123,6 +129,7 @@ enum loop {
 	LEAVES,
 	CALLS,
 	RECURSION,
+	CATCHES,
 	ENTRIES,
 	CALLBACKS,
 	INITS,
@@ -139,9 +146,10 @@ enum loop {
 	LOOPS
 };
 
-static const char *const names[LOOPS] = {"nothing",   "plain",	   "leaves",  "calls",	 "recursion", "entries",
-					 "callbacks", "inits",	   "resumes", "walks",	 "pulls",     "generators",
-					 "lengths",   "distances", "natives", "appends", "methods",   "allocations"};
+static const char *const names[LOOPS] = {"nothing", "plain",   "leaves",     "calls",	   "recursion",
+					 "catches", "entries", "callbacks",  "inits",	   "resumes",
+					 "walks",   "pulls",   "generators", "lengths",	   "distances",
+					 "natives", "appends", "methods",    "allocations"};
 
 #define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)
 #define END_KINDS (1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_C_RETURN)
@@ -491,6 +499,7 @@ static void tell(const struct measurement *m, struct object *globals)
 	add_python_costs(&costs, m);
 	add_costs(&costs, m, "c_call", added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
 	add_costs(&costs, m, "method", added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
+	add_text(&costs, " unwind %.2f", added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL));
 	add_text(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
 	add_distances(&costs, m, globals);
 	definitions_calibration(costs.text);

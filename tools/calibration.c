@@ -13,6 +13,15 @@
  */
 #define SLOWED_MOST_NS 1000000
 
+/*
+ * Where two passes of the measurement are further apart, other work on the machine kept it from being made: on four times as
+ * many busy threads as processors they are apart by 0.04 at most.
+ */
+#define SPREAD_MOST 0.2
+
+/* 1/256 ticks. */
+#define OWED_MOST (1 << 16)
+
 /* wire.h: A, B, C; of memory events A only. */
 struct costs {
 	double of[CALIBRATION_KINDS][3];
@@ -39,6 +48,7 @@ static const struct {
     [CALIBRATION_GENERATOR] = {"generator", 0.25, CALIBRATION_CALL},
     [CALIBRATION_C_CALL] = {"c_call", 0.5, CALIBRATION_NOTHING},
     [CALIBRATION_METHOD] = {"method", 0.5, CALIBRATION_C_CALL},
+    [CALIBRATION_UNWIND] = {"unwind", 0, CALIBRATION_NOTHING},
     [CALIBRATION_MALLOC] = {"malloc", 0, CALIBRATION_NOTHING},
     [CALIBRATION_FREE] = {"free", 0, CALIBRATION_MALLOC},
 };
@@ -78,7 +88,7 @@ static void take_numbers(struct costs *costs, const char *name, const double num
 	if (strcmp(name, "mem") == 0)
 		name = kinds[CALIBRATION_MALLOC].name;
 	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++) {
-		if (strcmp(name, kinds[kind].name) != 0 || count != (kind < CALIBRATION_MALLOC ? 3 : 1))
+		if (strcmp(name, kinds[kind].name) != 0 || count != (kind < CALIBRATION_UNWIND ? 3 : 1))
 			continue;
 		memcpy(costs->of[kind], numbers, sizeof(costs->of[kind]));
 		costs->known[kind] = true;
@@ -107,7 +117,7 @@ static bool parse(struct text text, struct costs *costs)
 	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++)
 		if (!costs->known[kind])
 			memcpy(costs->of[kind], costs->of[kinds[kind].otherwise], sizeof(costs->of[kind]));
-	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL];
+	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL] && costs->spread <= SPREAD_MOST;
 }
 
 static bool find_costs(const struct trace *trace, const struct trace_process *process, struct costs *costs)
@@ -115,25 +125,31 @@ static bool find_costs(const struct trace *trace, const struct trace_process *pr
 	const char *python = trace_process_text(process, "python");
 	uint32_t i;
 
-	if (process->calibration.length)
-		return parse(process->calibration, costs);
+	if (process->calibration.length && parse(process->calibration, costs))
+		return true;
 	for (i = 0; i < trace->process_count; i++) {
 		const struct trace_process *other = trace->processes[i];
 
-		if (other && other->calibration.length && strcmp(trace_process_text(other, "python"), python) == 0)
-			return parse(other->calibration, costs);
+		if (other && other->calibration.length && strcmp(trace_process_text(other, "python"), python) == 0 &&
+		    parse(other->calibration, costs))
+			return true;
 	}
 	return false;
 }
 
-bool calibration_known(const struct trace *trace)
+enum calibration_state calibration_state(const struct trace *trace)
 {
+	enum calibration_state state = CALIBRATION_NONE;
+	struct costs costs;
 	uint32_t i;
 
-	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace->processes[i]->calibration.length)
-			return true;
-	return false;
+	for (i = 0; i < trace->process_count && state != CALIBRATION_GOOD; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && process->calibration.length)
+			state = parse(process->calibration, &costs) ? CALIBRATION_GOOD : CALIBRATION_UNSTABLE;
+	}
+	return state;
 }
 
 static double ticks_per_ns(const struct trace_process *process)
@@ -141,9 +157,9 @@ static double ticks_per_ns(const struct trace_process *process)
 	return 1e-6 * (double)(trace_ticks(process, process->line.ns + 1000000) - process->line.ticks);
 }
 
-static uint32_t fixed(double ticks)
+static int32_t fixed(double ticks)
 {
-	return ticks > 0 && ticks < 1e6 ? (uint32_t)(ticks * 256) : 0;
+	return ticks > -1e6 && ticks < 1e6 ? (int32_t)(ticks * 256) : 0;
 }
 
 /* What the hooks add to a call lies to a part between the two stamps, and for the rest around them. */
@@ -151,20 +167,19 @@ static void set_costs(struct calibration *calibration, const struct costs *costs
 {
 	unsigned kind;
 
-	for (kind = CALIBRATION_CALL; kind < CALIBRATION_MALLOC; kind++) {
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_UNWIND; kind++) {
 		const double *cost = costs->of[kind];
 		double slow = kind < CALIBRATION_C_CALL ? costs->slow : 1;
-		double inner = slow * cost[1] - kinds[kind].own_share * cost[2], outer;
+		double inner = slow * cost[1] - kinds[kind].own_share * cost[2];
+		struct calibration_cost *begin = &calibration->begin[kind], *end = &calibration->end[kind];
 
-		inner = inner < 0 ? 0 : inner > cost[0] ? cost[0] : inner;
-		outer = fixed((cost[0] - inner) * tick / 2);
-		inner = fixed(inner * tick / 2);
-		calibration->begin[kind] = (struct calibration_cost){(uint32_t)outer, (uint32_t)inner};
-		calibration->end[kind] = (struct calibration_cost){(uint32_t)inner, (uint32_t)outer};
+		inner = inner < 0 || cost[0] < 0 ? 0 : inner > cost[0] ? cost[0] : inner;
+		begin->before = end->after = fixed((cost[0] - inner) * tick / 2);
+		begin->after = end->before = fixed(inner * tick / 2);
 	}
-	for (kind = CALIBRATION_MALLOC; kind < CALIBRATION_KINDS; kind++) {
-		uint32_t half = fixed(costs->of[kind][0] * tick / 2);
-		uint32_t slowed_half = fixed(costs->slow * costs->of[kind][0] * tick / 2);
+	for (kind = CALIBRATION_UNWIND; kind < CALIBRATION_KINDS; kind++) {
+		int32_t half = fixed(costs->of[kind][0] * tick / 2);
+		int32_t slowed_half = fixed(costs->slow * costs->of[kind][0] * tick / 2);
 
 		calibration->begin[kind] = (struct calibration_cost){half, half};
 		calibration->end[kind] = (struct calibration_cost){slowed_half, slowed_half};
@@ -228,7 +243,8 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	if (!find_costs(trace, process, &costs))
 		return false;
 	set_costs(calibration, &costs, tick);
-	calibration->slowed = (uint32_t)((1 - costs.slow) * 256);
+	/* Where only waits are counted, nothing is slowed. */
+	calibration->slowed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)((1 - costs.slow) * 256);
 	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
 	return sort_names(calibration, process, &costs, tick);
 }
@@ -327,6 +343,16 @@ static inline struct calibration_cost end(struct calibration *calibration)
 	return at_instruction(calibration, calibration->end[ended.kind], ended.code);
 }
 
+/* The interpreter tells of the exception before and after it leaves the function. */
+static inline struct calibration_cost unwind(struct calibration *calibration)
+{
+	struct calibration_cost cost = end(calibration);
+
+	cost.before += calibration->begin[CALIBRATION_UNWIND].before;
+	cost.after += calibration->begin[CALIBRATION_UNWIND].after;
+	return cost;
+}
+
 /* Of the time of a Python function a part is taken away already. */
 static inline struct calibration_cost memory(const struct calibration *calibration, enum calibration_kind kind)
 {
@@ -352,10 +378,11 @@ static inline struct calibration_cost follow(struct calibration *calibration, un
 		return begin_c(calibration, id);
 	case WIRE_RETURN:
 	case WIRE_YIELD:
-	case WIRE_UNWIND:
 	case WIRE_C_RETURN:
 	case WIRE_C_EXCEPTION:
 		return end(calibration);
+	case WIRE_UNWIND:
+		return unwind(calibration);
 	case WIRE_MALLOC:
 	case WIRE_CALLOC:
 	case WIRE_REALLOC:
@@ -378,27 +405,53 @@ static inline uint64_t slowed(const struct calibration *calibration, uint64_t ti
 	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
 }
 
+/*
+ * Takes a cost, in 1/256 ticks, from an interval as far as it goes, and owes the rest of a tick, or what is to be given back:
+ * of that no more than one call gives.
+ */
+static inline uint32_t take(struct calibration *calibration, int64_t cost, uint32_t ticks)
+{
+	uint32_t whole;
+
+	if (cost < 0) {
+		calibration->owed = cost > -OWED_MOST ? (int32_t)cost : -OWED_MOST;
+		return 0;
+	}
+	whole = cost >> 8 < ticks ? (uint32_t)(cost >> 8) : ticks;
+	calibration->owed = cost >> 8 > whole ? 0 : (int32_t)(cost & 255);
+	return whole;
+}
+
+/* After a pause WIRE_TIME tells when it ended; its own ticks are no time. */
+static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_t ticks)
+{
+	if (kind != WIRE_TIME)
+		return ticks;
+	return told <= now ? 0 : told - now < UINT32_MAX ? (uint32_t)(told - now) : UINT32_MAX;
+}
+
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
 {
 	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
 	uint64_t *extra = (uint64_t *)events->extras;
+	uint64_t now = events->first_ticks;
 	uint32_t i;
 
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint32_t most = kind == WIRE_TIME ? 0 : ticks[i]; /* its ticks are no time */
-		uint64_t cost = calibration->owed + slowed(calibration, most);
+		uint32_t most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
+		int64_t cost = calibration->owed + (int64_t)slowed(calibration, most);
 		struct calibration_cost own = follow(calibration, kind, wire_head_arg(events->heads[i]));
-		uint32_t whole;
+		uint32_t whole = take(calibration, cost + own.before, most);
 
-		cost += own.before;
-		whole = cost >> 8 < most ? (uint32_t)(cost >> 8) : most;
+		now = kind == WIRE_TIME ? *extra : now + ticks[i];
+		calibration->owed += own.after;
+		calibration->removed += whole;
 		if (kind == WIRE_TIME)
 			*extra -= calibration->removed;
-		calibration->owed = own.after + (cost >> 8 > whole ? 0 : (uint32_t)cost & 255);
-		ticks[i] -= whole;
-		calibration->removed += whole;
+		else
+			ticks[i] -= whole;
 		extra += wire_extra_words(kind);
 	}
 }

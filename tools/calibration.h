@@ -24,6 +24,7 @@ enum calibration_kind {
 	CALIBRATION_GENERATOR,
 	CALIBRATION_C_CALL,
 	CALIBRATION_METHOD,
+	CALIBRATION_UNWIND, /* beyond what the call's end costs */
 	CALIBRATION_MALLOC,
 	CALIBRATION_FREE,
 	CALIBRATION_KINDS
@@ -31,17 +32,17 @@ enum calibration_kind {
 
 #define CALIBRATION_DEPTH 4096u /* a power of two */
 
-/* In 1/256 ticks. */
+/* In 1/256 ticks. Less than nothing where more was taken already, as a part of the interpreter's time. */
 struct calibration_cost {
-	uint32_t before;
-	uint32_t after;
+	int32_t before;
+	int32_t after;
 };
 
 /* Of a code, by its size, as nobody knows at which of its instructions an event was. In 1/256 ticks. */
 struct calibration_code {
-	uint8_t kind;  /* enum calibration_kind, for calls that C does not make */
-	uint32_t far;  /* what an event costs more */
-	uint32_t walk; /* what the first one after one of another code costs more */
+	uint8_t kind; /* enum calibration_kind, for calls that C does not make */
+	int32_t far;  /* what an event costs more */
+	int32_t walk; /* what the first one after one of another code costs more */
 };
 
 /* What runs. */
@@ -65,14 +66,20 @@ struct calibration {
 	uint32_t depth;
 	uint32_t last;	  /* the code that the interpreter told of last */
 	uint64_t removed; /* ticks, of the thread so far */
-	uint32_t owed;	  /* 1/256 ticks that are to be taken from what follows */
+	int32_t owed;	  /* 1/256 ticks that are to be taken from what follows */
 };
 
-/* Did some process of the trace measure? */
-bool calibration_known(const struct trace *trace);
+enum calibration_state {
+	CALIBRATION_NONE,     /* no process of the trace measured */
+	CALIBRATION_UNSTABLE, /* what was measured is not to be relied on */
+	CALIBRATION_GOOD
+};
+
+/* Of the best measurement of any process. */
+enum calibration_state calibration_state(const struct trace *trace);
 
 /*
- * False: the trace has no measurement for this process, nor for another one of the same Python; or there is no memory.
+ * False: the trace has no good measurement for this process, nor for another one of the same Python; or there is no memory.
  * Nothing is to be done then.
  */
 bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process);

@@ -254,6 +254,25 @@ static void note_sampling(struct report *report, const struct trace *trace)
 			report->sample_rate = trace_process_sample_rate(trace->processes[i]);
 }
 
+/* False: there is nothing to calibrate with, which one line says. */
+static bool can_calibrate(const struct trace *trace, const char *path)
+{
+	switch (calibration_state(trace)) {
+	case CALIBRATION_GOOD:
+		return true;
+	case CALIBRATION_UNSTABLE:
+		fprintf(stderr,
+			"evprof report: %s: the machine was too busy to measure the cost of the hooks; record again\n",
+			path);
+		return false;
+	case CALIBRATION_NONE:
+		break;
+	}
+	fprintf(stderr, "evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1\n",
+		path);
+	return false;
+}
+
 /* Returns the exit status that this trace asks for. */
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
@@ -264,10 +283,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	if (request->options.calibrate && !calibration_known(trace)) {
-		fprintf(stderr,
-			"evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1\n",
-			path);
+	if (request->options.calibrate && !can_calibrate(trace, path)) {
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}

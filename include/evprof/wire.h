@@ -246,6 +246,7 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   c_call    a function of C; method: a method of a C type
  *   far L F   what an event costs more at an instruction that is more than L bytes from the first one of its code
  *   walk W    what the first event of a code after one of another code costs more for each byte that it is from there
+ *   unwind U  what a Python function that an exception leaves costs more than one that returns
  *   malloc M, free M   what the hook adds to the event
  *   spread R  how much longer all loops took together in the second best pass than at their best, as a part of that
  *

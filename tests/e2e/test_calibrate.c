@@ -131,6 +131,33 @@ SCENARIO(calibrate, agrees_with_a_stopwatch_where_memory_is_recorded, SUPPORTED)
 	expect_agreement(python, "EVPROF_EVENTS=call,c_call,mem");
 }
 
+/* The first of the numbers after a word of the costs; -1: the word is not there. */
+static double cost_of(const struct outcome *outcome, const char *word)
+{
+	const char *costs = strstr(outcome->err, "calibration: "), *at = costs ? strstr(costs, word) : NULL;
+
+	return at ? strtod(at + strlen(word), NULL) : -1;
+}
+
+/*
+ * What costs more far from the beginning of a code is another thing in each version: integers that are not at hand, or a
+ * walk over the table of lines.
+ */
+SCENARIO(calibrate, knows_what_far_events_cost, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_CALIBRATE=1", "EVPROF_LOG=debug"});
+	double small = python->minor < 12 ? -1 : python->minor < 15 ? 256 : 1024;
+
+	expect(outcome, cost_of(outcome, " call ") > 0 && cost_of(outcome, " spread ") >= 0, "costs");
+	expect(outcome, cost_of(outcome, " far ") == small, "%f bytes are near, not %f", small,
+	       cost_of(outcome, " far "));
+	if (python->minor == 10)
+		expect(outcome, cost_of(outcome, " walk ") > 0, "a walk");
+	if (python->minor >= 12)
+		expect(outcome, cost_of(outcome, " unwind ") > 0, "exceptions that leave a function cost more");
+}
+
 SCENARIO(calibrate, says_how_to_measure, SCENARIO_ONCE)
 {
 	struct outcome *outcome = run(.python = python_any(), .args = {"-c", "pass"});

@@ -657,3 +657,112 @@ Test(profile, costs_that_are_nonsense_are_none)
 	count();
 	expect("f", 1, 1, 90, 120);
 }
+
+enum { LONG = 4 };
+
+/* Three quarters of the code are far, so 3 of 4 for each event, half of that on each side. */
+Test(profile, events_in_long_codes_cost_more)
+{
+	fixture_code_of_size(fixture, process, LONG, "long", 1024);
+	calibrate("call 0 0 0 c_call 0 0 0 far 256 4");
+	event(WIRE_CALL, LONG, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 30);
+	event(WIRE_CALL, F, 50);
+	event(WIRE_RETURN, F, 50);
+	event(WIRE_RETURN, LONG, 40);
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30 - 3, 30 - 3);
+	/* The call of f is told of in the caller, too, before it begins. */
+	expect("f", 1, 1, 50, 50);
+	cr_expect(times_of("long").own_ns == 50 + 50 + 40 - 6 - 1, "%d", (int)times_of("long").own_ns);
+}
+
+/* The way is walked once: as long as the code is the same, the next event is nearby. */
+Test(profile, the_first_event_after_one_of_another_code_walks)
+{
+	fixture_code_of_size(fixture, process, LONG, "long", 100);
+	calibrate("call 0 0 0 c_call 0 0 0 walk 0.1");
+	event(WIRE_CALL, LONG, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 30);
+	event(WIRE_CALL, F, 20);
+	event(WIRE_RETURN, F, 20);
+	event(WIRE_RETURN, LONG, 40);
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30, 30);
+	expect("long", 1, 1, 50 - 5 + 20 + 40 - 5, 50 - 5 + 30 + 20 + 20 + 40 - 5);
+}
+
+Test(profile, passes_that_do_not_agree_are_no_measurement)
+{
+	calibrate("spread 0.5 call 20 10 0 c_call 8 4 0");
+	call_len_from_f();
+	count();
+	expect("f", 1, 1, 90, 120);
+}
+
+Test(profile, leaving_by_an_exception_has_a_cost_of_its_own)
+{
+	calibrate("call 0 0 0 c_call 0 0 0 unwind 20");
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 10);
+	event(WIRE_UNWIND, G, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("g", 1, 1, 50 - 10, 50 - 10);
+	expect("f", 1, 1, 10 + 50 - 10, 10 + 40 + 40);
+}
+
+/* Of 100 ticks half are slowed instructions; 20 of those were not, as it turns out. */
+Test(profile, what_was_taken_too_much_is_given_back)
+{
+	calibrate("slow 0.5 call 0 0 0 c_call 0 0 0 unwind -20");
+	event(WIRE_CALL, F, 10);
+	event(WIRE_CALL, G, 10);
+	event(WIRE_UNWIND, G, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("g", 1, 1, 25 + 10, 25 + 10);
+	expect("f", 1, 1, 5 + 25 + 10, 5 + 35 + 35);
+}
+
+Test(profile, no_time_gets_longer)
+{
+	calibrate("call -2000 0 0 c_call -800 0 0 unwind -20");
+	call_len_from_f();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30, 30);
+	expect("f", 1, 1, 90, 120);
+}
+
+/* f, and a pause after which the time is told: half of it were slowed instructions. */
+static void pause_in_f(void)
+{
+	calibrate("slow 0.5 call 0 0 0 c_call 0 0 0");
+	told(1000, 1000);
+	event(WIRE_CALL, F, 10);
+	told(1000 + 10 + 60000, 101010);
+	event(WIRE_RETURN, F, 10);
+	count();
+}
+
+Test(profile, slowed_instructions_are_taken_out_of_pauses)
+{
+	pause_in_f();
+	expect("f", 1, 1, 50000 + 5, 50000 + 5);
+}
+
+Test(profile, slowed_instructions_are_taken_out_of_cpu_time)
+{
+	clock_choice = CPU_CLOCK_RAN;
+	pause_in_f();
+	expect("f", 1, 1, 30000 + 5, 30000 + 5);
+}
+
+Test(profile, nothing_is_slowed_while_it_waits)
+{
+	clock_choice = CPU_CLOCK_WAITED;
+	pause_in_f();
+	expect("f", 1, 1, 40000, 40000);
+}

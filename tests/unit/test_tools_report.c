@@ -118,12 +118,19 @@ static int verb(int (*run)(int argc, char **argv), const char *arguments)
 	return status;
 }
 
+static void save(void)
+{
+	if (path)
+		unlink(path);
+	free(path);
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+}
+
 static int report(const char *arguments)
 {
-	if (!path) {
-		fixture_end(fixture);
-		path = fixture_save(fixture);
-	}
+	if (!path)
+		save();
 	return verb(cmd_report, arguments);
 }
 
@@ -310,6 +317,22 @@ Test(report, mistakes_are_named)
 		cr_expect(strstr(err, wrong[i][1]) && strchr(err, '\n') == err + strlen(err) - 1, "report %s: %s",
 			  arguments, err);
 	}
+}
+
+/* Where the times cannot be those of a program without hooks, none are printed. */
+Test(report, calibrates_with_what_can_be_relied_on)
+{
+	calls();
+	cr_expect(report("--calibrate TRACE") == 2 && !*out && strstr(err, "record with EVPROF_CALIBRATE=1"), "%s",
+		  err);
+	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", "spread 0.9 call 2 1 0 c_call 2 1 0", "",
+		       "");
+	save();
+	cr_expect(report("--calibrate TRACE") == 2 && !*out && strstr(err, "too busy"), "%s", err);
+	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", "spread 0.1 call 2 1 0 c_call 2 1 0", "",
+		       "");
+	save();
+	cr_expect(report("--calibrate TRACE") == 0 && *out && !*err, "%s", err);
 }
 
 /* Texts that are none, numbers beyond 31 bits, no callers: byte for byte. Read by pstats in the end-to-end tests. */

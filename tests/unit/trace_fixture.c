@@ -154,12 +154,10 @@ uint32_t fixture_thread(struct fixture *fixture, uint32_t process, uint32_t tid,
 	return number;
 }
 
-void fixture_define(struct fixture *fixture, uint32_t process, unsigned type, uint32_t id, uint32_t number,
-		    const char *string0, const char *string1, const char *string2, const char *string3)
+static void put_definition(struct fixture *fixture, uint32_t process, struct wire_definition definition,
+			   const char *const strings[4])
 {
 	struct trace_chunk chunk = {.type = TRACE_CHUNK_DEFINITIONS, .process = process, .thread = TRACE_NOBODY};
-	const char *strings[4] = {string0, string1, string2, string3};
-	struct wire_definition definition = {.type = (uint16_t)type, .id = id, .number = number};
 	size_t bytes = sizeof(definition);
 	uint8_t *payload;
 	int i;
@@ -180,6 +178,23 @@ void fixture_define(struct fixture *fixture, uint32_t process, unsigned type, ui
 	}
 	fixture_chunk(fixture, chunk, payload, definition.size_bytes);
 	free(payload);
+}
+
+void fixture_define(struct fixture *fixture, uint32_t process, unsigned type, uint32_t id, uint32_t number,
+		    const char *string0, const char *string1, const char *string2, const char *string3)
+{
+	const char *const strings[4] = {string0, string1, string2, string3};
+
+	put_definition(fixture, process, (struct wire_definition){.type = (uint16_t)type, .id = id, .number = number},
+		       strings);
+}
+
+void fixture_code_of_size(struct fixture *fixture, uint32_t process, uint32_t id, const char *name, uint64_t size)
+{
+	const char *const strings[4] = {"sized.py", name, "", "__main__"};
+
+	put_definition(fixture, process, (struct wire_definition){.type = WIRE_DEFINE_CODE, .id = id, .address = size},
+		       strings);
 }
 
 void fixture_code(struct fixture *fixture, uint32_t process, uint32_t id, const char *file, uint32_t line,
