@@ -364,10 +364,14 @@ static int put_row(struct csv *csv, const struct timeline_event *event, uint64_t
 	int error;
 
 	output_i64(csv->output, (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns));
-	output_char(csv->output, ',');
-	output_u64(csv->output, address);
-	output_char(csv->output, ',');
-	output_i64(csv->output, size);
+	if (address || size) {
+		output_char(csv->output, ',');
+		output_u64(csv->output, address);
+		output_char(csv->output, ',');
+		output_i64(csv->output, size);
+	} else {
+		output_put(csv->output, ",0,0", 4);
+	}
 	output_string(csv->output, name);
 	error = put_functions(csv, event);
 	put_place(csv, event);

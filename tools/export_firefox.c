@@ -26,8 +26,8 @@ enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
 
 /* A column that must wait. */
 struct spool {
-	FILE *file;
-	bool any; /* a comma comes before the next element */
+	struct output column; /* all zeros: not open */
+	bool any;	      /* a comma comes before the next element */
 };
 
 enum { SPOOL_TIMES, SPOOL_WEIGHTS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
@@ -85,75 +85,76 @@ static int spool_open(struct spool *spool, const struct output *output)
 	free(name);
 	if (fd < 0)
 		return -errno;
-	spool->file = fdopen(fd, "w+");
-	if (spool->file)
-		return 0;
-	close(fd);
-	return -ENOMEM;
+	if (output_open_nowhere(&spool->column) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	spool->column.fd = fd;
+	return 0;
 }
 
 static void spool_put(struct spool *spool, const char *text, size_t length)
 {
-	if (spool->any)
-		putc_unlocked(',', spool->file);
+	output_put(&spool->column, ",", spool->any);
 	spool->any = true;
-	fwrite_unlocked(text, 1, length, spool->file);
+	output_put(&spool->column, text, length);
 }
 
 /* Writes the column, and empties it. */
 static int spool_copy(struct spool *spool, struct output *output)
 {
 	char bytes[1 << 14];
-	size_t length;
+	int fd = spool->column.fd;
+	ssize_t length;
+	off_t at = 0;
 
-	if (fflush(spool->file) != 0)
-		return -errno;
-	rewind(spool->file);
-	while ((length = fread(bytes, 1, sizeof(bytes), spool->file)) > 0)
-		output_put(output, bytes, length);
-	if (ferror(spool->file))
-		return -EIO;
-	rewind(spool->file);
-	if (ftruncate(fileno(spool->file), 0) < 0)
+	output_flush(&spool->column);
+	if (spool->column.error)
+		return spool->column.error;
+	while ((length = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+		output_put(output, bytes, (size_t)length);
+		at += length;
+	}
+	if (length < 0 || lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0)
 		return -errno;
 	spool->any = false;
 	return output->error;
 }
 
-/* ns as ms, exactly: 1234567 as 1.234567. Returns the length. */
+#define MS_BYTES (OUTPUT_DIGITS + 8)
+
+/* ns as ms, exactly: 1234567 as 1.234567. Returns the length, at most MS_BYTES. */
 static size_t format_ms(char *text, uint64_t ns)
 {
-	unsigned rest = (unsigned)(ns % 1000000), digit;
-	uint64_t whole = ns / 1000000;
-	size_t length = 20, first = length;
+	char digits[OUTPUT_DIGITS + 1], *end = digits + OUTPUT_DIGITS;
+	char *first = output_digits(end, ns / 1000000);
+	unsigned rest = (unsigned)(ns % 1000000);
+	size_t length = (size_t)(end - first);
 
-	do {
-		text[--first] = (char)('0' + whole % 10);
-		whole /= 10;
-	} while (whole);
-	memmove(text, text + first, length - first);
-	length -= first;
+	memcpy(text, first, length);
 	if (!rest)
 		return length;
-	text[length++] = '.';
-	for (digit = 100000; rest; digit /= 10) {
-		text[length++] = (char)('0' + rest / digit);
-		rest %= digit;
-	}
+	/* A digit more in front keeps the zeros behind the point. */
+	output_digits(end, rest + 1000000);
+	text[length] = '.';
+	memcpy(text + length + 1, end - 6, 6);
+	for (length += 7; text[length - 1] == '0'; length--)
+		;
 	return length;
 }
 
 static void spool_ms(struct spool *spool, uint64_t ns)
 {
-	char text[40];
-	size_t length = format_ms(text, ns);
+	char *at = output_room(&spool->column, MS_BYTES + 1);
 
-	spool_put(spool, text, length);
+	*at = ',';
+	output_take(&spool->column, spool->any + format_ms(at + spool->any, ns));
+	spool->any = true;
 }
 
 static void output_ms(struct output *output, uint64_t ns)
 {
-	char text[40];
+	char text[MS_BYTES];
 	size_t length = format_ms(text, ns);
 
 	output_put(output, text, length);
@@ -680,8 +681,8 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		put_strings(&firefox);
 	}
 	for (i = 0; i < SPOOLS; i++)
-		if (firefox.spools[i].file)
-			fclose(firefox.spools[i].file);
+		if (firefox.spools[i].column.buffer)
+			output_abandon(&firefox.spools[i].column);
 	output_abandon(&firefox.data);
 	stacks_done(&firefox.stacks);
 	strings_done(&firefox.strings);

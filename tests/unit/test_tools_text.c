@@ -161,3 +161,32 @@ Test(output, errors_are_told)
 	output_string(&output, "x");
 	cr_expect(output_close(&output) == -ENOSPC);
 }
+
+static void expect_digits(uint64_t value)
+{
+	char digits[OUTPUT_DIGITS + 1] = {0}, expected[OUTPUT_DIGITS + 1];
+
+	snprintf(expected, sizeof(expected), "%llu", (unsigned long long)value);
+	cr_assert_str_eq(output_digits(digits + OUTPUT_DIGITS, value), expected);
+}
+
+/* Around each power of ten and of two, and the digits of 3 1/3 at each length. */
+Test(text, digits)
+{
+	uint64_t ten = 1, three = 0;
+
+	for (int i = 0; i < 20; i++, ten *= 10) {
+		for (uint64_t more = 0; more < 12; more++) {
+			expect_digits(ten + more);
+			expect_digits(ten - more);
+			expect_digits(three + more);
+		}
+		three = three * 10 + 3;
+	}
+	for (int i = 0; i < 64; i++) {
+		expect_digits(UINT64_C(1) << i);
+		expect_digits(UINT64_MAX >> i);
+	}
+	for (uint64_t value = 0; value < 100000; value++)
+		expect_digits(value * 10007);
+}
