@@ -164,12 +164,15 @@ static void forget_finished(struct collector *collector)
 static void look(struct collector *collector, struct drain_result *result)
 {
 	uint64_t now_ns = clock_now_ns();
+	bool ended = collector->tools.init_ends; /* nobody who comes now will live to see it */
 
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
 	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
-	server_poll(collector->server, now_ns);
-	if (!server_is_short(collector->server) && server_expects(collector->server, now_ns - PEER_GRACE_NS))
+	if (!ended)
+		server_poll(collector->server, now_ns);
+	if (!collector->tools.init_ends && !server_is_short(collector->server) &&
+	    server_expects(collector->server, now_ns - PEER_GRACE_NS))
 		return;
 	now_ns = clock_now_ns();
 	for (struct session *session = collector->sessions; session; session = session->next)

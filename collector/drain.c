@@ -19,7 +19,8 @@
 #include "session.h"
 
 #define GATHER_WORDS (UINT64_C(64) << 10 >> 3)	   /* a chunk worth writing */
-#define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring */
+#define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring ... */
+#define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... nor where the reader may be ended together with the program */
 #define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more gives its memory back */
 #define UNREAD_PLAUSIBLE_BYTES (UINT64_C(1) << 20) /* not worth a look at the file */
 #define PUNCH_FROM_SLOT 4u			   /* the first few are used again at once */
@@ -379,8 +380,10 @@ static bool drain_slot_once(struct process *process, unsigned index)
 }
 
 /* Decides whether this round reads the slot. */
-static bool want_slot(struct slot_reader *reader, enum drain_mode mode, bool waiting, uint64_t now_ns)
+static bool want_slot(const struct process *process, struct slot_reader *reader, enum drain_mode mode, bool waiting,
+		      uint64_t now_ns)
 {
+	uint64_t gather_ns = process->session->tools->with_init ? GATHER_WITH_INIT_NS : GATHER_NS;
 	uint64_t unread = reader->head - reader->tail;
 
 	reader->wanted = false;
@@ -391,7 +394,7 @@ static bool want_slot(struct slot_reader *reader, enum drain_mode mode, bool wai
 	if (reader->since_ns == 0)
 		reader->since_ns = now_ns;
 	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= GATHER_WORDS ||
-			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= GATHER_NS;
+			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }
 
@@ -516,7 +519,7 @@ void drain_process(struct process *process, enum drain_mode mode, uint64_t now_n
 		read_head(process, i, mode == DRAIN_LAST);
 	check_unread(process);
 	for (unsigned i = 0; i < process->reader_count; i++) {
-		if (process->readers[i] && want_slot(process->readers[i], mode, waiting, now_ns))
+		if (process->readers[i] && want_slot(process, process->readers[i], mode, waiting, now_ns))
 			needed = true;
 	}
 	drain_definitions(process, needed);

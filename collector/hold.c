@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "process.h"
 
 static void hold_ready(struct loop_source *source, uint32_t events)
 {
@@ -28,12 +29,15 @@ static void hold_ready(struct loop_source *source, uint32_t events)
 int hold_new(struct loop *loop, int fd, struct hold **result)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
+	struct ucred who;
+	socklen_t length = sizeof(who);
 	int error;
 
 	if (!hold)
 		return -ENOMEM;
 	hold->source = (struct loop_source){.fd = fd, .ready = hold_ready};
 	hold->loop = loop;
+	hold->init = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.pid == PROCESS_INIT;
 	error = loop_add(loop, &hold->source);
 	if (error) {
 		free(hold);

@@ -18,6 +18,7 @@ struct hold {
 	struct hold *next;
 	struct loop *loop;
 	bool closing;
+	bool init; /* the other side is the first process of our pid namespace */
 	uint64_t closed_ns;
 };
 

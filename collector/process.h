@@ -101,6 +101,9 @@ struct process {
  */
 int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *reason, size_t reason_bytes);
 
+/* The first process of a pid namespace, as its members see it: when it is gone, the kernel ends all others. */
+#define PROCESS_INIT ((pid_t)1)
+
 /* Not in any list and not in the loop any more. */
 void process_free(struct process *process);
 

@@ -504,6 +504,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	process_attach(process);
 	if (session->failed)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
+	session->tools->with_init |= pid == PROCESS_INIT;
 	log_info("process %d joined (%s)", (int)pid, join->program);
 	return 0;
 }
@@ -515,6 +516,7 @@ int session_hold(struct session *session, int fd)
 
 	if (error)
 		return error;
+	session->tools->with_init |= hold->init;
 	hold->next = session->holds;
 	session->holds = hold;
 	return 0;
@@ -533,7 +535,9 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		how = end_of(process, now_ns);
 		if (how)
 			complete(session, process, how, now_ns);
-		else
+		if (how && process->pid == PROCESS_INIT && !strcmp(how, "exit"))
+			session->tools->init_ends = true;
+		if (!how)
 			drain_process(process, DRAIN_GATHER, now_ns, result);
 	}
 	if (result->words != before && now_ns >= session->clock_next_ns && !session->failed)
@@ -663,13 +667,35 @@ static bool converting(struct session *session)
 	return session->formats.running;
 }
 
+static void let_go(struct session *session, uint64_t now_ns)
+{
+	for (struct process *process = session->processes; process; process = process->next) {
+		const char *how = process->complete ? NULL : end_of(process, now_ns);
+
+		if (!process->complete)
+			complete(session, process, how ? how : "detached", now_ns);
+	}
+	session->unborn_count = 0;
+}
+
+static void note_end_of_holder(struct session *session, uint64_t now_ns)
+{
+	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
+		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_GRACE_NS)
+			session->tools->init_ends = true;
+	}
+}
+
 void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
 	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
 		      child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
 
 	check_unborn(session, now_ns);
-	if (!others && !child_expected(session, now_ns)) {
+	note_end_of_holder(session, now_ns);
+	if (session->tools->init_ends && !session->closed)
+		let_go(session, now_ns);
+	if (session->tools->init_ends || (!others && !child_expected(session, now_ns))) {
 		if (!session->closed)
 			close_trace(session, now_ns);
 		if (!converting(session))
@@ -686,12 +712,7 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 
 void session_stop(struct session *session, uint64_t now_ns)
 {
-	for (struct process *process = session->processes; process; process = process->next) {
-		const char *how = process->complete ? NULL : end_of(process, now_ns);
-
-		if (!process->complete)
-			complete(session, process, how ? how : "detached", now_ns);
-	}
+	let_go(session, now_ns);
 	if (!session->closed)
 		close_trace(session, now_ns);
 	formats_stop(&session->formats);

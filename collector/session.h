@@ -44,6 +44,12 @@ struct session_tools {
 	const char *formats; /* likewise: names with commas; NULL: none */
 	/* The first process of a session whose trace another collector has begun; the file is kept. */
 	struct awaited first;
+	/*
+	 * The first process of our pid namespace is recorded here, and it is at its end: then so are we, and all others in it. As
+	 * long as somebody of that number waits, there is time to write everything down.
+	 */
+	bool with_init;
+	bool init_ends;
 };
 
 struct session_clock {

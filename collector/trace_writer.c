@@ -114,6 +114,14 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 	return 0;
 }
 
+/* Readers tell by it whether the trace still grows. It ends with the descriptor, however that ends; nobody waits for it. */
+static void lock_file(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
 int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, const uint8_t session[16])
 {
 	struct trace_header header = {
@@ -124,6 +132,7 @@ int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, 
 	memcpy(header.session, session, sizeof(header.session));
 	header.crc = checksum(&header, offsetof(struct trace_header, crc));
 	*writer = (struct trace_writer){.fd = fd, .packer = packer};
+	lock_file(fd);
 	error = append(writer, &header, sizeof(header));
 	if (error)
 		writer->fd = -1;

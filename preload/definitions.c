@@ -76,26 +76,36 @@ static struct string string_c(const char *text)
 	return (struct string){.bytes = text, .length = strlen(text)};
 }
 
-static struct string attribute(struct object *object, const char *name)
+/* What a code object shows under a name. offset: where it keeps that, or 0: ask. */
+static struct string code_string(struct object *code, size_t offset, const char *name)
 {
-	struct object *value = python.PyObject_GetAttrString(object, name);
+	struct object *value = offset ? python_field(code, offset) : python_attribute(code, name);
 	struct string string = string_of(value);
 
-	if (value)
+	if (value && !offset)
 		python.Py_DecRef(value);
 	return string;
 }
 
-static long number(struct object *object, const char *name)
+static int code_number(struct object *code, size_t offset, const char *name)
 {
-	struct object *value = python.PyObject_GetAttrString(object, name);
-	long result = value ? python.PyLong_AsLong(value) : -1;
+	struct object *value;
+	long number;
 
+	if (offset)
+		return python_int(code, offset);
+	value = python_attribute(code, name);
+	number = value ? python.PyLong_AsLong(value) : 0;
 	if (value)
 		python.Py_DecRef(value);
-	if (result < 0)
+	else
 		python.PyErr_Clear();
-	return result;
+	return (int)number;
+}
+
+static int count_arguments(struct object *code)
+{
+	return code_number(code, python.code_arguments, "co_argcount");
 }
 
 static void release(struct string strings[WIRE_DEFINITION_STRINGS])
@@ -226,8 +236,8 @@ static bool names_threads(struct object *code, const struct string strings[WIRE_
 {
 	if (!ends_with(&strings[0], "/threading.py"))
 		return false;
-	return (is(&strings[1], "_bootstrap_inner") && number(code, "co_argcount") == 1) ||
-	       (is(&strings[1], "name") && number(code, "co_argcount") == 2);
+	return (is(&strings[1], "_bootstrap_inner") && count_arguments(code) == 1) ||
+	       (is(&strings[1], "name") && count_arguments(code) == 2);
 }
 
 /* Names as choice.h has them. A class stands where C functions have no file. */
@@ -261,7 +271,7 @@ static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool
 	return chosen;
 }
 
-static uint64_t generator_flags(long flags)
+static uint64_t generator_flags(int flags)
 {
 	uint64_t value = CODE_IS_GENERATOR, closer = 0;
 
@@ -276,15 +286,18 @@ static uint64_t generator_flags(long flags)
 static uint64_t define_code(struct object *code, struct object *globals)
 {
 	struct string strings[WIRE_DEFINITION_STRINGS] = {
-	    attribute(code, "co_filename"),
-	    attribute(code, "co_name"),
-	    python.version >= 0x030b ? attribute(code, "co_qualname") : string_c(""),
+	    code_string(code, python.code_file, "co_filename"),
+	    code_string(code, python.code_name, "co_name"),
+	    python.version >= 0x030b ? code_string(code, python.code_qualified_name, "co_qualname") : string_c(""),
 	    string_of(globals ? python.PyDict_GetItemString(globals, "__name__") : NULL),
 	};
-	long flags = number(code, "co_flags"), line = number(code, "co_firstlineno");
-	bool generator = flags > 0 && flags & CODE_GENERATOR_FLAGS;
-	struct wire_definition record = {
-	    .type = WIRE_DEFINE_CODE, .flags = generator ? WIRE_GENERATOR : 0, .number = line < 0 ? 0 : (uint32_t)line};
+	int flags = code_number(code, python.code_flags, "co_flags");
+	int line = code_number(code, python.code_line, "co_firstlineno");
+	bool generator = flags & CODE_GENERATOR_FLAGS;
+	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
+					 .flags = generator ? WIRE_GENERATOR : 0,
+					 .number = line < 0 ? 0 : (uint32_t)line,
+					 .address = python_code_size(code)};
 	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_CLOSER_SPECIAL << 32 : 0;
 
 	if (is_chosen(strings, false))
@@ -367,7 +380,7 @@ static void learn_thread_name(struct object *code)
 	bool owned;
 	struct object *thread = argument_at(0, "self", &owned);
 
-	if (thread && number(code, "co_argcount") == 1)
+	if (thread && count_arguments(code) == 1)
 		learn_first_name(thread);
 	else if (thread)
 		learn_new_name(thread);
@@ -418,7 +431,7 @@ static const void *descriptor_of(const struct python_method *method, const void 
 
 	if (!self || !python._PyType_Lookup)
 		return NULL;
-	name = python.PyUnicode_FromString(method->name);
+	name = python.PyUnicode_InternFromString(method->name);
 	if (!name)
 		return NULL;
 	found = python._PyType_Lookup((struct object *)python_type(self), name);
@@ -538,7 +551,7 @@ static uint32_t define_name(struct wire_definition *record, struct string string
 /* By the type of types: a metaclass of the program may have another idea of these. */
 static struct string type_attribute(struct object *type, const char *name)
 {
-	struct object *key = python.PyUnicode_FromString(name), *value = NULL, *found = NULL;
+	struct object *key = python.PyUnicode_InternFromString(name), *value = NULL, *found = NULL;
 	struct string string;
 
 	if (key && python._PyType_Lookup && python.type_type)
@@ -612,7 +625,7 @@ void definitions_thread_name(uint32_t tid, struct object *name)
 static struct object *frame_back(struct object *frame)
 {
 	struct object *back =
-	    python.PyFrame_GetBack ? python.PyFrame_GetBack(frame) : python.PyObject_GetAttrString(frame, "f_back");
+	    python.PyFrame_GetBack ? python.PyFrame_GetBack(frame) : python_attribute(frame, "f_back");
 
 	if (back == python.none) {
 		python.Py_DecRef(back);
@@ -621,14 +634,16 @@ static struct object *frame_back(struct object *frame)
 	return back;
 }
 
-/* As definitions_code(). */
+/* As definitions_code(). The names of what is known are not asked for. */
 static uint32_t frame_value(struct object *frame)
 {
 	struct object *code =
-	    python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python.PyObject_GetAttrString(frame, "f_code");
-	struct object *globals = python.PyObject_GetAttrString(frame, "f_globals");
+	    python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python_attribute(frame, "f_code");
+	struct object *globals = NULL;
 	uint32_t value = 0;
 
+	if (code && !ids_find(&process->ids, code))
+		globals = python_attribute(frame, "f_globals");
 	if (code) {
 		value = code_slow(code, globals, false);
 		python.Py_DecRef(code);

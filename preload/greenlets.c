@@ -3,15 +3,22 @@
  *
  * greenlet calls it after each switch, in the greenlet that goes on: whatever came before in the thread belongs to the one
  * that stopped. The module has no other way to tell; what Python's own hooks see of a switch (the C call of switch())
- * is missing where it is called by C code, as gevent does. A program that sets a trace function of its own gets ours as
- * the one before, and as a rule calls it.
+ * is missing where it is called by C code, as gevent does.
+ *
+ * There is one trace function for a thread. The program's own is called by ours, which has it as its self; gettrace() and
+ * settrace() tell the program of its own only. They do so because their PyMethodDef leads to the functions here, which
+ * call the module's: whoever imported them has them by that. Where it cannot be written, or is not as expected, the
+ * program sees ours, and takes it away by setting one of its own.
  *
  * The module is there some time after the audit event that announces its import, with no event of its own. From then on
  * each call of the thread looks for it, on the slow path, until it is found.
  */
 #include "greenlets.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "process.h"
@@ -24,23 +31,103 @@ bool greenlets_expected;
 static bool here;
 static unsigned looks;
 
-static struct object *switched(struct object *self, struct object *arguments)
-{
-	struct object *pair = python.PyTuple_GetItem(arguments, 1), *origin, *target;
-	struct writer *writer;
+#define METH_VARARGS 1
+#define METH_NOARGS 4
 
-	(void)self;
-	origin = pair ? python.PyTuple_GetItem(pair, 0) : NULL;
-	target = origin ? python.PyTuple_GetItem(pair, 1) : NULL;
-	python.PyErr_Clear();
-	writer = target ? writer_reserve(WIRE_SWITCH) : NULL;
+typedef struct object *(*function_call)(struct object *self, struct object *arguments);
+
+/* The module's own functions, where ours stand before the first two. */
+static function_call own_gettrace, own_settrace, own_getcurrent;
+
+static void record_switch(const void *target, const void *origin)
+{
+	struct writer *writer = writer_reserve(WIRE_SWITCH);
+
 	if (writer)
 		writer_put_extra(writer, wire_head(WIRE_SWITCH, 0), (uintptr_t)target, (uintptr_t)origin);
-	python.Py_IncRef(python.none);
-	return python.none;
 }
 
-static struct python_function switched_function = {"evprof_switched", switched, 1 /* METH_VARARGS */, NULL};
+/* self: the program's trace function, or NULL. */
+static struct object *switched(struct object *self, struct object *arguments)
+{
+	struct object *pair = python.PyTuple_GetItem(arguments, 1), *result;
+	struct object *origin = pair ? python.PyTuple_GetItem(pair, 0) : NULL;
+	struct object *target = origin ? python.PyTuple_GetItem(pair, 1) : NULL;
+
+	python.PyErr_Clear();
+	if (target)
+		record_switch(target, origin);
+	if (!self) {
+		python.Py_IncRef(python.none);
+		return python.none;
+	}
+	result = python.PyObject_Call(self, arguments, NULL);
+	if (!result) {
+		/* greenlet takes a trace function off that raised, and ours with it. It is set anew at the next event. */
+		thread_self.greenlets = false;
+		thread_self.raised_in = target;
+		writer_set_room(thread_self.writer, 0, 0);
+	}
+	return result;
+}
+
+static struct python_function switched_function = {"evprof_switched", switched, METH_VARARGS, NULL};
+
+static bool is_ours(struct object *function)
+{
+	return python_type(function) == python.c_function_type &&
+	       python_field(function, python.c_function_method) == &switched_function;
+}
+
+/* Takes a trace function, and gives what the program is to see in its place. */
+static struct object *without_ours(struct object *function)
+{
+	struct object *program;
+
+	if (!function || !is_ours(function))
+		return function;
+	program = python_field(function, python.c_function_self);
+	if (!program)
+		program = python.none;
+	python.Py_IncRef(program);
+	python.Py_DecRef(function);
+	return program;
+}
+
+/* Puts ours in place, before the program's, which may be None; gives what was there, or NULL with an exception. */
+static struct object *set_ours(struct object *module, struct object *program)
+{
+	struct object *ours, *arguments = NULL, *before = NULL;
+
+	thread_self.nesting++;
+	ours = python.PyCFunction_NewEx(&switched_function, program == python.none ? NULL : program, NULL);
+	if (ours)
+		arguments = python.PyTuple_Pack(1, ours);
+	if (arguments) {
+		before = own_settrace(module, arguments);
+		python.Py_DecRef(arguments);
+	}
+	if (ours)
+		python.Py_DecRef(ours);
+	thread_self.nesting--;
+	return before;
+}
+
+static struct object *gettrace(struct object *module, struct object *arguments)
+{
+	return without_ours(own_gettrace(module, arguments));
+}
+
+static struct object *settrace(struct object *module, struct object *arguments)
+{
+	struct object *program = python.PyTuple_GetItem(arguments, 0);
+	bool one = program && !python.PyTuple_GetItem(arguments, 1);
+
+	python.PyErr_Clear();
+	if (!one || !thread_self.greenlets)
+		return without_ours(own_settrace(module, arguments));
+	return without_ours(set_ours(module, program));
+}
 
 /* Borrowed: what has settrace() now; NULL while it is not there. Before 1.0 the package is the C module itself. */
 static struct object *find_module(void)
@@ -60,21 +147,97 @@ static struct object *find_module(void)
 	return NULL;
 }
 
+/* Borrowed from the module that has it: a function's definition, or NULL if it is not as expected. */
+static struct python_function *definition_of(struct object *module, const char *name, int flags)
+{
+	struct object *function = python.PyObject_GetAttrString(module, name);
+	struct python_function *definition = NULL;
+
+	python.PyErr_Clear();
+	if (!function)
+		return NULL;
+	if (python_type(function) == python.c_function_type)
+		definition = python_field(function, python.c_function_method);
+	python.Py_DecRef(function);
+	return definition && definition->flags == flags && !strcmp(definition->name, name) ? definition : NULL;
+}
+
+/* By the kernel, which says so where the place cannot be written. */
+static bool exchange(struct python_function *definition, function_call ours)
+{
+	struct iovec from = {&ours, sizeof(ours)}, to = {&definition->call, sizeof(definition->call)};
+	int error = errno;
+	bool done = process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)sizeof(ours);
+
+	errno = error;
+	return done;
+}
+
+static bool find_own(struct object *module)
+{
+	struct python_function *get = definition_of(module, "gettrace", METH_NOARGS);
+	struct python_function *set = definition_of(module, "settrace", METH_VARARGS);
+	struct python_function *current = definition_of(module, "getcurrent", METH_NOARGS);
+
+	if (!get || !set || !current)
+		return false;
+	own_getcurrent = current->call;
+	own_gettrace = get->call;
+	own_settrace = set->call;
+	if (exchange(get, gettrace) && !exchange(set, settrace))
+		exchange(get, own_gettrace);
+	return true;
+}
+
+/* By what every release has, where its functions are not those that are known. */
+static struct object *replace_by_ours(struct object *module)
+{
+	struct object *ours = python.PyCFunction_NewEx(&switched_function, NULL, NULL), *before = NULL;
+
+	if (ours) {
+		before = python.PyObject_CallMethod(module, "settrace", "O", ours);
+		python.Py_DecRef(ours);
+	}
+	return before;
+}
+
+static struct object *stand_before(struct object *module)
+{
+	struct object *program = without_ours(own_gettrace(module, NULL)), *before = NULL;
+
+	if (program) {
+		before = set_ours(module, program);
+		python.Py_DecRef(program);
+	}
+	return before;
+}
+
 static bool set_trace(void)
 {
-	struct object *module = find_module(), *function, *before = NULL;
+	struct object *module = find_module(), *before;
 
-	if (!module || !python.PyCFunction_NewEx || !python.PyTuple_GetItem)
+	if (!module || !python.PyCFunction_NewEx || !python.PyTuple_GetItem || !python.PyTuple_Pack ||
+	    !python.PyObject_Call)
 		return false;
-	function = python.PyCFunction_NewEx(&switched_function, NULL, NULL);
-	if (function)
-		before = python.PyObject_CallMethod(module, "settrace", "O", function);
+	before = own_settrace || find_own(module) ? stand_before(module) : replace_by_ours(module);
 	if (before)
 		python.Py_DecRef(before);
-	if (function)
-		python.Py_DecRef(function);
 	python.PyErr_Clear();
 	return before != NULL;
+}
+
+/* The switch, if the exception of a trace function ended the greenlet in which it was raised: it had no trace function. */
+static void record_missed(void)
+{
+	const void *origin = thread_self.raised_in;
+	struct object *target = origin ? own_getcurrent(NULL, NULL) : NULL;
+
+	thread_self.raised_in = NULL;
+	python.PyErr_Clear();
+	if (target && target != origin)
+		record_switch(target, origin);
+	if (target)
+		python.Py_DecRef(target);
 }
 
 void greenlets_watch(void)
@@ -90,6 +253,8 @@ void greenlets_watch(void)
 		thread_self.greenlets = here = true;
 	else if (!here && ++looks >= LOOKS_MAX)
 		greenlets_expected = false;
+	if (thread_self.greenlets)
+		record_missed();
 	python.PyErr_Restore(type, value, traceback);
 	thread_self.nesting--;
 	if (first && here)

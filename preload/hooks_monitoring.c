@@ -169,7 +169,7 @@ static bool has_passed_a_frame(struct object *exception)
 	/* Not by its name: a class of the program may answer to that with code of its own. */
 	traceback = python.PyException_GetTraceback(exception);
 	if (traceback && traceback != python.none)
-		next = python.PyObject_GetAttrString(traceback, "tb_next");
+		next = python_attribute(traceback, "tb_next");
 	passed = !is_none(next);
 	is_none(traceback);
 	thread_self.nesting--;

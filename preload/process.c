@@ -323,12 +323,18 @@ int process_stalled(void)
 	return atomic_load(&process->stalled_heartbeat) == atomic_load(&process->header->heartbeat) + 1;
 }
 
-int process_wait_for(int (*done)(const void *what), const void *what)
+void process_give_up(uint32_t heartbeat)
+{
+	atomic_store(&process->stalled_heartbeat, heartbeat + 1);
+}
+
+int process_wait_unless_gone(int (*done)(const void *what), const void *what)
 {
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
 	uint64_t begin_us = process_now_us(), end_us = begin_us + (uint64_t)config.wait_ms * 1000;
 	struct watch watch;
+	bool gone = false;
 
 	if (done(what))
 		return 1;
@@ -336,9 +342,8 @@ int process_wait_for(int (*done)(const void *what), const void *what)
 		return 0;
 	watch = watch_begin();
 	process_poke_collector();
-	for (unsigned i = 0; !done(what) && process_now_us() < end_us; i++) {
-		if (i % 64 == 63 && watch_is_gone(&watch))
-			break;
+	for (unsigned i = 0; !done(what) && !gone && process_now_us() < end_us; i++) {
+		gone = i % 64 == 63 && watch_is_gone(&watch);
 		atomic_store(&header->waiting, 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
 	}
@@ -347,8 +352,20 @@ int process_wait_for(int (*done)(const void *what), const void *what)
 	atomic_fetch_add(&header->waited_us, process_now_us() - begin_us);
 	if (done(what))
 		return 1;
-	atomic_store(&process->stalled_heartbeat, atomic_load(&header->heartbeat) + 1);
+	if (gone)
+		return -ESRCH;
+	process_give_up(atomic_load(&header->heartbeat));
 	return 0;
+}
+
+int process_wait_for(int (*done)(const void *what), const void *what)
+{
+	uint32_t heartbeat = atomic_load(&process->header->heartbeat);
+	int waited = process_wait_unless_gone(done, what);
+
+	if (waited < 0)
+		process_give_up(heartbeat);
+	return waited > 0;
 }
 
 static int is_final(uint32_t state)

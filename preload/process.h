@@ -99,6 +99,12 @@ void process_set_status(uint32_t status);
  */
 int process_wait_for(int (*done)(const void *what), const void *what);
 
+/* The same, but -ESRCH where the collector is gone: whoever finds no other says so with process_give_up(). */
+int process_wait_unless_gone(int (*done)(const void *what), const void *what);
+
+/* Nobody is to wait until the heartbeat is another than this one, which was read before waiting. */
+void process_give_up(uint32_t heartbeat);
+
 /* Whether somebody has waited in vain, and the heartbeat has not gone on since. */
 int process_stalled(void);
 

@@ -28,24 +28,24 @@ struct layout {
 	size_t frame_code, frame_last;
 	unsigned last_unit;
 	size_t frame_inner, inner_code, inner_previous, locals;
-	size_t code_flags, chain_back;
+	size_t chain_back;
 	size_t state_profile, state_tracing, state_cframe;
 };
 
 /* clang-format off */
 static const struct layout layouts[] = {
-	/*       code   frame           inner frame                code  frame's thread state
-	 *       bytes  code last unit  at  code previous locals  flags back    profile tracing cframe */
-	{ 0x0306,   40,    32, 120,  1,    0,   0,       0,     376,   32,   24,     48,     44,      0 },
-	{ 0x0307,   40,    32, 104,  1,    0,   0,       0,     360,   32,   24,     56,     48,      0 },
-	{ 0x0308,   48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
-	{ 0x0309,   48,    32, 104,  1,    0,   0,       0,     360,   36,   24,     56,     48,      0 },
-	{ 0x030a,   48,    32,  96,  2,    0,   0,       0,     352,   36,   24,     56,      0,     48 },
-	{ 0x030b,    0,     0,   0,  0,   24,  32,      56,      72,   48,   48,     64,      0,     56 },
-	{ 0x030c,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     64,      0,      0 },
-	{ 0x030d,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
-	{ 0x030e,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,     80,      0,      0 },
-	{ 0x030f,    0,     0,   0,  0,    0,   0,       0,       0,   48,    8,    104,      0,      0 },
+	/*       code   frame           inner frame               frame's thread state
+	 *       bytes  code last unit  at  code previous locals  back    profile tracing cframe */
+	{ 0x0306,   40,    32, 120,  1,    0,   0,       0,     376,   24,     48,     44,      0 },
+	{ 0x0307,   40,    32, 104,  1,    0,   0,       0,     360,   24,     56,     48,      0 },
+	{ 0x0308,   48,    32, 104,  1,    0,   0,       0,     360,   24,     56,     48,      0 },
+	{ 0x0309,   48,    32, 104,  1,    0,   0,       0,     360,   24,     56,     48,      0 },
+	{ 0x030a,   48,    32,  96,  2,    0,   0,       0,     352,   24,     56,      0,     48 },
+	{ 0x030b,    0,     0,   0,  0,   24,  32,      56,      72,   48,     64,      0,     56 },
+	{ 0x030c,    0,     0,   0,  0,    0,   0,       0,       0,    8,     64,      0,      0 },
+	{ 0x030d,    0,     0,   0,  0,    0,   0,       0,       0,    8,     80,      0,      0 },
+	{ 0x030e,    0,     0,   0,  0,    0,   0,       0,       0,    8,     80,      0,      0 },
+	{ 0x030f,    0,     0,   0,  0,    0,   0,       0,       0,    8,    104,      0,      0 },
 };
 /* clang-format on */
 
@@ -108,7 +108,6 @@ static void choose_layout(void)
 		python.inner_code = layout->inner_code;
 		python.inner_previous = layout->inner_previous;
 		python.locals = layout->locals;
-		python.code_flags = layout->code_flags;
 		python.chain_code = layout->frame_code ? layout->frame_code : layout->inner_code;
 		python.chain_back = layout->chain_back;
 		python.state_profile = layout->state_profile;
@@ -203,7 +202,7 @@ bool python_is_awaited(const void *frame)
 {
 	for (frame = back_of(frame); frame; frame = back_of(frame)) {
 		const void *code = frame_code(frame);
-		int flags = code ? *(const int *)((const char *)code + python.code_flags) : CODE_IS_PLAIN_GENERATOR;
+		int flags = code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
 
 		if (flags & CODE_CAN_AWAIT)
 			return true;
@@ -247,7 +246,7 @@ static bool flags_are_there(struct object *frame)
 	struct object *code = python.PyObject_GetAttrString(frame, "f_code");
 	struct object *flags = code ? python.PyObject_GetAttrString(code, "co_flags") : NULL;
 	bool there = flags && frame_code(inner_frame(frame)) == code &&
-		     python.PyLong_AsLong(flags) == *(const int *)((const char *)code + python.code_flags);
+		     python.PyLong_AsLong(flags) == python_int(code, python.code_flags);
 
 	if (flags)
 		python.Py_DecRef(flags);
@@ -263,7 +262,7 @@ bool python_knows_frames(void)
 
 	if (state != UNKNOWN)
 		return state == KNOWN;
-	frame = python.code_flags ? python.PyEval_GetFrame() : NULL;
+	frame = python.chain_back && python.code_flags ? python.PyEval_GetFrame() : NULL;
 	if (!frame)
 		return false;
 	if (python.monitoring)
@@ -279,7 +278,34 @@ bool python_knows_frames(void)
 
 /* PyTypeObject: the same in all versions. */
 #define TYPE_BASIC_SIZE 32
+/* PyVarObject.ob_size. */
+#define VARIABLE_SIZE 16
 #define TYPE_DEALLOC 48
+#define TYPE_MEMBERS 240
+
+/* structmember.h: the stable ABI. */
+enum { MEMBER_INT = 1, MEMBER_OBJECT = 6 };
+
+/* Where the type says that it keeps what its objects show under this name; 0: nowhere. */
+static size_t member(const void *type, const char *name, int kind)
+{
+	const struct python_member *at = python_field(type, TYPE_MEMBERS);
+
+	for (; at && at->name; at++)
+		if (!strcmp(at->name, name))
+			return at->type == kind ? (size_t)at->offset : 0;
+	return 0;
+}
+
+static void find_members(void)
+{
+	python.code_file = member(python.code_type, "co_filename", MEMBER_OBJECT);
+	python.code_name = member(python.code_type, "co_name", MEMBER_OBJECT);
+	python.code_qualified_name = member(python.code_type, "co_qualname", MEMBER_OBJECT);
+	python.code_line = member(python.code_type, "co_firstlineno", MEMBER_INT);
+	python.code_flags = member(python.code_type, "co_flags", MEMBER_INT);
+	python.code_arguments = member(python.code_type, "co_argcount", MEMBER_INT);
+}
 
 typedef void (*destructor)(struct object *object);
 
@@ -338,6 +364,15 @@ static size_t find_instructions(struct object *code)
 	return offset;
 }
 
+/* Until 3.10 they are an object of their own. Both are of variable size, and say so after the type. */
+uint64_t python_code_size(const struct object *code)
+{
+	const struct object *sized = python.code_bytes ? python_field(code, python.code_bytes) : code;
+	unsigned unit = python.code_bytes ? 1 : 2;
+
+	return unit * *(const uint64_t *)((const char *)sized + VARIABLE_SIZE);
+}
+
 /* sys.exc_info is a C function in every version. */
 static bool c_functions_are_as_expected(void)
 {
@@ -359,6 +394,7 @@ static bool codes_are_as_expected(void (*dies)(const struct object *code))
 	python.PyErr_Clear();
 	if (!sample || python_type(sample) != python.code_type)
 		return false;
+	find_members();
 	if (python.monitoring)
 		python.code_instructions = find_instructions(sample);
 	return watch_codes(sample, dies);
@@ -431,6 +467,17 @@ int python_call_at_start(python_audit_hook audit, int (*start)(void *))
 	if (python.version == 0x0307 && python._PyRuntime_Initialize)
 		python._PyRuntime_Initialize();
 	return python.Py_AddPendingCall(start, NULL);
+}
+
+struct object *python_attribute(struct object *object, const char *name)
+{
+	struct object *key = python.PyUnicode_InternFromString(name), *value = NULL;
+
+	if (!key)
+		return NULL;
+	value = python.PyObject_GetAttr(object, key);
+	python.Py_DecRef(key);
+	return value;
 }
 
 const char *python_version(void)

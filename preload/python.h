@@ -75,10 +75,12 @@ struct python_method {
 	X(void, PyEval_SetProfile, (python_profile profile, struct object * self))                                     \
 	X(struct object *, PyEval_GetFrame, (void))                                                                    \
 	X(struct thread_state *, PyGILState_GetThisThreadState, (void))                                                \
+	X(struct object *, PyObject_GetAttr, (struct object *, struct object *))                                       \
 	X(struct object *, PyObject_GetAttrString, (struct object *, const char *))                                    \
 	X(struct object *, PyObject_CallMethod, (struct object *, const char *, const char *, ...))                    \
 	X(struct object *, PyUnicode_AsEncodedString, (struct object *, const char *, const char *))                   \
 	X(struct object *, PyUnicode_FromString, (const char *))                                                       \
+	X(struct object *, PyUnicode_InternFromString, (const char *))                                                 \
 	X(int, PyBytes_AsStringAndSize, (struct object *, char **, ssize_t *))                                         \
 	X(long, PyLong_AsLong, (struct object *))                                                                      \
 	X(void, Py_IncRef, (struct object *))                                                                          \
@@ -117,6 +119,8 @@ struct python_method {
 	X(struct object *, PyFrame_GetCode, (struct object *))                                                         \
 	X(struct object *, PyCFunction_NewEx, (struct python_function *, struct object *, struct object *))            \
 	X(struct object *, PyTuple_GetItem, (struct object *, ssize_t))                                                \
+	X(struct object *, PyTuple_Pack, (ssize_t, ...))                                                               \
+	X(struct object *, PyObject_Call, (struct object *, struct object *, struct object *))                         \
 	X(const char *, PyUnicode_AsUTF8, (struct object *))                                                           \
 	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
@@ -144,15 +148,17 @@ struct python {
 	struct object *generator_type, *coroutine_type; /* ? */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
-	size_t type_name;	  /* PyTypeObject.tp_name */
-	size_t code_instructions; /* PyCodeObject.co_code_adaptive (from 3.12 on) */
-	size_t code_bytes;	  /* PyCodeObject.co_code (until 3.10) */
-	size_t code_flags;	  /* PyCodeObject.co_flags */
-	size_t frame_code;	  /* PyFrameObject.f_code (until 3.10) */
-	size_t frame_last;	  /* PyFrameObject.f_lasti (until 3.10) */
-	size_t frame_inner;	  /* PyFrameObject.f_frame (3.11) */
-	size_t inner_code;	  /* _PyInterpreterFrame.f_code (3.11) */
-	size_t inner_previous;	  /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t type_name;			      /* PyTypeObject.tp_name */
+	size_t code_instructions;		      /* PyCodeObject.co_code_adaptive (from 3.12 on) */
+	size_t code_bytes;			      /* PyCodeObject.co_code (until 3.10) */
+	size_t code_file, code_name;		      /* PyCodeObject.co_filename, .co_name */
+	size_t code_qualified_name;		      /* PyCodeObject.co_qualname (from 3.11 on) */
+	size_t code_line, code_flags, code_arguments; /* PyCodeObject.co_firstlineno, .co_flags, .co_argcount: int */
+	size_t frame_code;			      /* PyFrameObject.f_code (until 3.10) */
+	size_t frame_last;			      /* PyFrameObject.f_lasti (until 3.10) */
+	size_t frame_inner;			      /* PyFrameObject.f_frame (3.11) */
+	size_t inner_code;			      /* _PyInterpreterFrame.f_code (3.11) */
+	size_t inner_previous;			      /* _PyInterpreterFrame.prev_instr (3.11) */
 	size_t chain_code;	  /* of the interpreter's frames, that is PyFrameObject until 3.10: the code, */
 	size_t chain_back;	  /* and the frame of the caller */
 	size_t state_frame;	  /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
@@ -194,6 +200,9 @@ bool python_enter_interpreter(void);
  */
 bool python_knows_frames(void);
 
+/* Bytes of the instructions of a code object. */
+uint64_t python_code_size(const struct object *code);
+
 /* The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL held. */
 const void *python_running_frame(void);
 
@@ -202,6 +211,12 @@ const void *python_running_frame(void);
  * PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
  */
 bool python_is_awaited(const void *frame);
+
+/*
+ * As PyObject_GetAttrString(), for what is asked again and again: that makes a string each time, and Python's cache of
+ * attributes keeps thousands of them, in place of those that the program needs.
+ */
+struct object *python_attribute(struct object *object, const char *name);
 
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);
@@ -217,6 +232,11 @@ void program_name(char *out, size_t size, char *scratch, size_t scratch_size);
 static inline void *python_field(const void *object, size_t offset)
 {
 	return *(void *const *)((const char *)object + offset);
+}
+
+static inline int python_int(const void *object, size_t offset)
+{
+	return *(const int *)((const char *)object + offset);
 }
 
 /* PyObject.ob_type: after the reference count, in all versions. A constant: hooks ask at each event. */

@@ -39,6 +39,8 @@
 /* No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large. */
 #define NOBODYS_WORD (UINT64_MAX << WIRE_KIND_BITS)
 
+#define WANTED 0 /* in place of the time of the next look: who waited in vain could not look himself */
+
 /* Two mappings beside that at process->base, for as long as the exchange takes. */
 struct exchange {
 	int memfd; /* the new memory */
@@ -165,15 +167,29 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 	atomic_store(&fresh->definitions_head, atomic_load(&header->definitions_head));
 	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
 	atomic_store(&fresh->slots_used, used);
+	/* So that who waited in vain for the old collector is not taken to have waited for the new one. */
+	atomic_store(&fresh->heartbeat, atomic_load(&header->heartbeat) + 1);
 	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
 		if (is_in_use(&process->slots[i]))
 			prepare_slot(exchange, &process->slots[i]);
 }
 
-/* The time at the tail, from that at the place where the thread came by its slow path last. */
-static uint64_t ticks_at_tail(const struct writer *writer, const uint64_t *words, uint64_t tail)
+/*
+ * A place of which the time is known, and from which on all words are there: where the thread came by its slow path last, or,
+ * if that was before an earlier exchange, the first word that was taken over then.
+ */
+static struct writer_point known_point(const struct writer *writer, const struct ring_slot *old)
 {
 	struct writer_point point = writer->points[__atomic_load_n(&writer->point, __ATOMIC_ACQUIRE)];
+
+	if (point.head >= old->start_position)
+		return point;
+	return (struct writer_point){.head = old->start_position, .ticks = old->start_ticks};
+}
+
+static uint64_t ticks_at_tail(struct writer_point point, const struct writer *writer, const uint64_t *words,
+			      uint64_t tail)
+{
 	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
 	uint64_t sum = 0;
 
@@ -222,7 +238,8 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 	const struct writer *writer = &process->writers[number];
 	uint64_t head = ring_head(old);
 
-	slot->start_ticks = ticks_at_tail(writer, words, ring_tail(slot));
+	slot->start_position = ring_tail(slot);
+	slot->start_ticks = ticks_at_tail(known_point(writer, old), writer, words, slot->start_position);
 	merge_words(writer, slot, words, head);
 	raise_head(slot, head);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
@@ -287,15 +304,17 @@ static void ask_for_stacks(void)
 		__atomic_store_n(&process->writers[i].moved, 1, __ATOMIC_SEQ_CST);
 }
 
-/* connection: to the new collector. */
-static bool move_to(int connection, unsigned kind, void *scratch)
+static bool has_all_definitions(void)
 {
-	bool all = atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
-	bool joined = false;
+	return atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
+}
+
+/* connection: to the new collector. */
+static bool move_to(int connection, void *scratch)
+{
+	bool all = has_all_definitions(), joined = false;
 	int memfd;
 
-	if (!all && kind >= WIRE_EXCEPTION) /* ids are given anew, for which the GIL is needed */
-		return false;
 	process_set_status(PROCESS_MOVING);
 	memfd = rejoin_exchange_memory(all);
 	if (memfd >= 0) {
@@ -311,7 +330,7 @@ static bool move_to(int connection, unsigned kind, void *scratch)
 	return joined;
 }
 
-static bool rejoin(unsigned kind)
+static bool rejoin(void)
 {
 	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool joined = false;
@@ -321,13 +340,28 @@ static bool rejoin(unsigned kind)
 		return false;
 	connection = handshake_connect(WIRE_START_REJOIN, scratch);
 	if (connection >= 0) {
-		joined = move_to(connection, kind, scratch);
+		joined = move_to(connection, scratch);
 		close(connection);
 	}
 	if (joined)
 		log_line(LOG_INFO, "joined the collector that now answers at %s", session.socket);
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
 	return joined;
+}
+
+/* Lock held. */
+static bool look(unsigned kind, enum rejoin_when when, uint64_t now_us)
+{
+	/* Ids are to be given anew, for which the GIL is needed: the next call or return does it. */
+	bool may = kind < WIRE_EXCEPTION || has_all_definitions();
+
+	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
+		when = REJOIN_NOW;
+	if (may)
+		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
+	else if (when == REJOIN_NOW)
+		process->rejoin_after_us = WANTED;
+	return may && atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin();
 }
 
 bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
@@ -341,10 +375,8 @@ bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
 		return false;
 	if (when != REJOIN_AT_END)
 		process_lock();
-	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us) {
-		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
-		joined = atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin(kind);
-	}
+	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us)
+		joined = look(kind, when, now_us);
 	process_unlock();
 	return joined;
 }

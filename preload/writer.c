@@ -33,6 +33,8 @@
 #define STACK_CUT_WORDS 512 /* one that was cut is not written again before */
 #define STACK_SMALL 256	    /* frames that find their place on the thread's own stack */
 
+#define COLLECTORS_IN_TURN 4 /* that may die while a thread waits for room */
+
 /* How often the CPU time is told at least, so that what is not seen of short interruptions does not add up. */
 #define CPU_EVERY_WORDS 16384
 
@@ -130,6 +132,7 @@ static struct writer *begin_thread(void)
 	writer = &process->writers[slot - process->slots];
 	slot->tid = (uint32_t)syscall(SYS_gettid);
 	slot->start_ticks = clock_now();
+	slot->start_position = 0;
 	clear_writer(writer, slot);
 	if (slot == process->slots)
 		populate(writer);
@@ -152,10 +155,12 @@ static int has_quarter(const void *writer)
 	return room_of(writer) >= (((const struct writer *)writer)->mask + 1) / 4;
 }
 
-/* Waits for room, within the bound. Less than what was hoped for will do. */
+/* Waits for room, within the bound. Less than what was hoped for will do. 1, 0, or -ESRCH: the collector is gone. */
 static int wait_for_room(struct writer *writer)
 {
-	return process_wait_for(has_quarter, writer) || room_of(writer) > 2 * WRITER_SPARE_WORDS;
+	int waited = process_wait_unless_gone(has_quarter, writer);
+
+	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
 }
 
 void writer_lose(struct writer *writer, unsigned kind)
@@ -330,14 +335,37 @@ static void note_point(struct writer *writer)
 	__atomic_store_n(&writer->point, other, __ATOMIC_RELEASE);
 }
 
-/* A collector that died while it was waited for may have a successor. */
+/* Whether the memory was exchanged since this was asked last. The new collector knows no stack. */
+static bool note_move(struct writer *writer)
+{
+	if (!__atomic_exchange_n(&writer->moved, 0, __ATOMIC_SEQ_CST))
+		return false;
+	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+	return true;
+}
+
+/* A collector that died while it was waited for may have a successor, which another thread may have found. */
 static bool find_room(struct writer *writer, unsigned kind)
 {
 	bool stalled = process_stalled();
 
-	if (room_of(writer) > 2 * WRITER_SPARE_WORDS || wait_for_room(writer))
-		return true;
-	return config.wait_ms && !stalled && rejoin_if_lost(kind, REJOIN_NOW) && wait_for_room(writer);
+	note_move(writer);
+	for (unsigned i = 0; room_of(writer) <= 2 * WRITER_SPARE_WORDS && i < COLLECTORS_IN_TURN; i++) {
+		uint32_t heartbeat = atomic_load(&process->header->heartbeat);
+		int waited = wait_for_room(writer);
+
+		if (waited > 0)
+			return true;
+		if (!config.wait_ms || stalled)
+			return false;
+		rejoin_if_lost(kind, REJOIN_NOW);
+		if (!note_move(writer)) {
+			if (waited < 0)
+				process_give_up(heartbeat);
+			return false;
+		}
+	}
+	return room_of(writer) > 2 * WRITER_SPARE_WORDS;
 }
 
 static struct writer *refill(struct writer *writer, unsigned kind)
@@ -352,8 +380,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		writer_lose(writer, kind);
 		return NULL;
 	}
-	if (__atomic_exchange_n(&writer->moved, 0, __ATOMIC_SEQ_CST))
-		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+	note_move(writer);
 	close_gap(writer);
 	put_stack(writer, kind);
 	if (cpu_is_due(writer))

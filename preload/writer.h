@@ -69,6 +69,7 @@ struct thread_self {
 	    unsettled;	/* until 3.11: so many more events are looked at for a profile function that replaced ours */
 	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
 	bool telling;	/* until 3.11: the program's own profile function runs */
+	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };

@@ -17,7 +17,8 @@
 struct costs {
 	double of[CALIBRATION_KINDS][3];
 	bool known[CALIBRATION_KINDS];
-	double slow;
+	double slow, spread;
+	double far_bytes, far, walk;
 };
 
 static const struct {
@@ -55,12 +56,25 @@ static const char *parse_numbers(const char *at, double numbers[3], unsigned *co
 	return at;
 }
 
+static void take_measure(struct costs *costs, const char *name, const double numbers[3], unsigned count)
+{
+	if (strcmp(name, "slow") == 0 && count == 1 && numbers[0] > 0 && numbers[0] <= 1)
+		costs->slow = numbers[0];
+	if (strcmp(name, "spread") == 0 && count == 1 && numbers[0] > 0)
+		costs->spread = numbers[0];
+	if (strcmp(name, "far") == 0 && count == 2 && numbers[0] > 0 && numbers[1] > 0) {
+		costs->far_bytes = numbers[0];
+		costs->far = numbers[1];
+	}
+	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
+		costs->walk = numbers[0];
+}
+
 static void take_numbers(struct costs *costs, const char *name, const double numbers[3], unsigned count)
 {
 	unsigned kind;
 
-	if (strcmp(name, "slow") == 0 && count == 1 && numbers[0] > 0 && numbers[0] <= 1)
-		costs->slow = numbers[0];
+	take_measure(costs, name, numbers, count);
 	if (strcmp(name, "mem") == 0)
 		name = kinds[CALIBRATION_MALLOC].name;
 	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++) {
@@ -150,8 +164,10 @@ static void set_costs(struct calibration *calibration, const struct costs *costs
 	}
 	for (kind = CALIBRATION_MALLOC; kind < CALIBRATION_KINDS; kind++) {
 		uint32_t half = fixed(costs->of[kind][0] * tick / 2);
+		uint32_t slowed_half = fixed(costs->slow * costs->of[kind][0] * tick / 2);
 
 		calibration->begin[kind] = (struct calibration_cost){half, half};
+		calibration->end[kind] = (struct calibration_cost){slowed_half, slowed_half};
 	}
 }
 
@@ -167,21 +183,33 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
 }
 
-static bool sort_names(struct calibration *calibration, const struct trace_process *process)
+/* An event is taken to be anywhere in its code. */
+static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
+{
+	double size = (double)code->address, beyond = size - costs->far_bytes;
+
+	return (struct calibration_code){.kind = (uint8_t)kind_of_code(code),
+					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick) : 0,
+					 .walk = fixed(costs->walk * size / 2 * tick)};
+}
+
+static bool sort_names(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
+		       double tick)
 {
 	uint32_t id;
 
-	calibration->codes = calloc(process->codes.count + 1, 1);
+	calibration->codes = calloc(process->codes.count + 1, sizeof(*calibration->codes));
 	calibration->functions = calloc(process->functions.count + 1, 1);
 	if (!calibration->codes || !calibration->functions) {
 		calibration_done(calibration);
 		return false;
 	}
+	calibration->codes[0].kind = CALIBRATION_CALL; /* of which the id is not known */
 	calibration->code_count = process->codes.count;
 	calibration->function_count = process->functions.count;
 	for (id = 0; id < process->codes.count; id++)
 		if (process->codes.at[id])
-			calibration->codes[id] = (uint8_t)kind_of_code(process->codes.at[id]);
+			calibration->codes[id] = sort_code(process->codes.at[id], costs, tick);
 	for (id = 0; id < process->functions.count; id++) {
 		const struct wire_definition *function = process->functions.at[id];
 		bool method = function && function->flags & WIRE_METHOD;
@@ -202,27 +230,29 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	set_costs(calibration, &costs, tick);
 	calibration->slowed = (uint32_t)((1 - costs.slow) * 256);
 	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
-	return sort_names(calibration, process);
+	return sort_names(calibration, process, &costs, tick);
 }
 
 void calibration_done(struct calibration *calibration)
 {
 	free(calibration->codes);
 	free(calibration->functions);
-	calibration->codes = calibration->functions = NULL;
+	calibration->codes = NULL;
+	calibration->functions = NULL;
 }
 
 void calibration_begin_thread(struct calibration *calibration)
 {
 	calibration->depth = 0;
+	calibration->last = 0;
 	calibration->removed = 0;
 	calibration->owed = 0;
 }
 
-static inline enum calibration_kind running(const struct calibration *calibration)
+static inline struct calibration_open running(const struct calibration *calibration)
 {
 	return calibration->depth ? calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH]
-				  : CALIBRATION_NOTHING;
+				  : (struct calibration_open){CALIBRATION_NOTHING, 0};
 }
 
 static inline bool is_c(enum calibration_kind kind)
@@ -230,39 +260,96 @@ static inline bool is_c(enum calibration_kind kind)
 	return kind == CALIBRATION_C_CALL || kind == CALIBRATION_METHOD;
 }
 
-static inline const struct calibration_cost *begin(struct calibration *calibration, enum calibration_kind kind)
+static inline enum calibration_kind called_from_c(enum calibration_kind kind)
 {
-	if (is_c(running(calibration))) {
-		if (kind == CALIBRATION_RESUME)
-			kind = CALIBRATION_PULL;
-		else if (kind != CALIBRATION_GENERATOR && !is_c(kind))
-			kind = CALIBRATION_CALLBACK;
-	}
-	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (uint8_t)kind;
-	return &calibration->begin[kind];
+	if (kind == CALIBRATION_RESUME)
+		return CALIBRATION_PULL;
+	return kind == CALIBRATION_GENERATOR ? kind : CALIBRATION_CALLBACK;
 }
 
-static inline const struct calibration_cost *end(struct calibration *calibration)
+/* What an event at an instruction of the code costs more than at the first one. */
+static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
+						     uint32_t code)
 {
-	enum calibration_kind kind = running(calibration);
+	const struct calibration_code *place = &calibration->codes[code];
+
+	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk);
+	cost.after += place->far / 2;
+	calibration->last = code;
+	return cost;
+}
+
+static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
+{
+	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (struct calibration_open){kind, code};
+}
+
+/* A Python function begins. The interpreter tells of the call at the caller's instruction, too, from 3.12 on. */
+static inline struct calibration_cost begin(struct calibration *calibration, uint32_t code)
+{
+	struct calibration_open caller = running(calibration);
+	enum calibration_kind kind = calibration->codes[code].kind;
+	struct calibration_cost cost;
+
+	if (is_c(caller.kind))
+		kind = called_from_c(kind);
+	cost = calibration->begin[kind];
+	if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
+		cost.before += calibration->codes[caller.code].far;
+	push(calibration, kind, code);
+	calibration->last = 0; /* it is at its first instruction */
+	return cost;
+}
+
+static inline struct calibration_cost resume(struct calibration *calibration, uint32_t code)
+{
+	bool pulled = is_c(running(calibration).kind);
+	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
+
+	push(calibration, kind, code);
+	return at_instruction(calibration, calibration->begin[kind], code);
+}
+
+static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
+{
+	uint32_t code = running(calibration).code;
+	enum calibration_kind kind = id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL;
+
+	push(calibration, kind, code);
+	return at_instruction(calibration, calibration->begin[kind], code);
+}
+
+static inline struct calibration_cost end(struct calibration *calibration)
+{
+	struct calibration_open ended = running(calibration);
 
 	calibration->depth -= calibration->depth > 0;
-	return &calibration->end[kind];
+	return at_instruction(calibration, calibration->end[ended.kind], ended.code);
+}
+
+/* Of the time of a Python function a part is taken away already. */
+static inline struct calibration_cost memory(const struct calibration *calibration, enum calibration_kind kind)
+{
+	return is_c(running(calibration).kind) ? calibration->begin[kind] : calibration->end[kind];
+}
+
+static inline uint32_t known_code(const struct calibration *calibration, uint32_t id)
+{
+	return id < calibration->code_count ? id : 0;
 }
 
 /* Follows the calls. What an event of this kind cost. */
-static inline const struct calibration_cost *follow(struct calibration *calibration, unsigned kind, uint32_t id)
+static inline struct calibration_cost follow(struct calibration *calibration, unsigned kind, uint32_t id)
 {
 	switch (kind) {
 	case WIRE_CALL:
 	case WIRE_FRAME:
-		return begin(calibration, id < calibration->code_count ? calibration->codes[id] : CALIBRATION_CALL);
+		return begin(calibration, known_code(calibration, id));
 	case WIRE_RESUME:
 	case WIRE_THROW:
-		return begin(calibration, CALIBRATION_RESUME);
+		return resume(calibration, known_code(calibration, id));
 	case WIRE_C_CALL:
-		return begin(calibration,
-			     id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL);
+		return begin_c(calibration, id);
 	case WIRE_RETURN:
 	case WIRE_YIELD:
 	case WIRE_UNWIND:
@@ -272,21 +359,21 @@ static inline const struct calibration_cost *follow(struct calibration *calibrat
 	case WIRE_MALLOC:
 	case WIRE_CALLOC:
 	case WIRE_REALLOC:
-		return &calibration->begin[CALIBRATION_MALLOC];
+		return memory(calibration, CALIBRATION_MALLOC);
 	case WIRE_FREE:
-		return &calibration->begin[CALIBRATION_FREE];
+		return memory(calibration, CALIBRATION_FREE);
 	case WIRE_STACK:
 		calibration->depth = 0;
 		/* fall through */
 	default:
-		return &calibration->begin[CALIBRATION_NOTHING];
+		return (struct calibration_cost){0, 0};
 	}
 }
 
 /* Of an interval that a Python function ran. In 1/256 ticks. */
 static inline uint64_t slowed(const struct calibration *calibration, uint64_t ticks)
 {
-	if (!calibration->slowed || is_c(running(calibration)))
+	if (!calibration->slowed || is_c(running(calibration).kind))
 		return 0;
 	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
 }
@@ -302,14 +389,14 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 		unsigned kind = wire_head_kind(events->heads[i]);
 		uint32_t most = kind == WIRE_TIME ? 0 : ticks[i]; /* its ticks are no time */
 		uint64_t cost = calibration->owed + slowed(calibration, most);
-		const struct calibration_cost *own = follow(calibration, kind, wire_head_arg(events->heads[i]));
+		struct calibration_cost own = follow(calibration, kind, wire_head_arg(events->heads[i]));
 		uint32_t whole;
 
-		cost += own->before;
+		cost += own.before;
 		whole = cost >> 8 < most ? (uint32_t)(cost >> 8) : most;
 		if (kind == WIRE_TIME)
 			*extra -= calibration->removed;
-		calibration->owed = own->after + (cost >> 8 > whole ? 0 : (uint32_t)cost & 255);
+		calibration->owed = own.after + (cost >> 8 > whole ? 0 : (uint32_t)cost & 255);
 		ticks[i] -= whole;
 		calibration->removed += whole;
 		extra += wire_extra_words(kind);

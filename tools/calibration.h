@@ -37,19 +37,33 @@ struct calibration_cost {
 	uint32_t after;
 };
 
+/* Of a code, by its size, as nobody knows at which of its instructions an event was. In 1/256 ticks. */
+struct calibration_code {
+	uint8_t kind;  /* enum calibration_kind, for calls that C does not make */
+	uint32_t far;  /* what an event costs more */
+	uint32_t walk; /* what the first one after one of another code costs more */
+};
+
+/* What runs. */
+struct calibration_open {
+	uint32_t kind;
+	uint32_t code; /* of a function of C: its caller's */
+};
+
 /* For the threads of one process. */
 struct calibration {
 	struct calibration_cost begin[CALIBRATION_KINDS];
-	struct calibration_cost end[CALIBRATION_KINDS]; /* of calls only */
+	struct calibration_cost end[CALIBRATION_KINDS]; /* of memory events: in a Python function */
 	uint32_t slowed;				/* of the time of Python functions, in 1/256 */
 	uint64_t slowed_most;				/* ticks of one interval that can have been slowed */
-	uint8_t *codes;	    /* enum calibration_kind, by id, for calls that C does not make */
-	uint8_t *functions; /* the same */
+	struct calibration_code *codes;			/* by id; 0 is none */
+	uint8_t *functions;				/* kinds, by id */
 	uint32_t code_count;
 	uint32_t function_count;
 
-	uint8_t open[CALIBRATION_DEPTH]; /* what runs: kinds, by depth. Of deeper stacks the inner part */
+	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of deeper stacks the inner part */
 	uint32_t depth;
+	uint32_t last;	  /* the code that the interpreter told of last */
 	uint64_t removed; /* ticks, of the thread so far */
 	uint32_t owed;	  /* 1/256 ticks that are to be taken from what follows */
 };

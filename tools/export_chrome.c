@@ -23,11 +23,14 @@
 
 #define HEAP_SAMPLE_NS 100000
 
-/* A piece of JSON made once. */
+/* A piece of JSON made once: the category of most begins of a function, and what all of them have in common. */
 struct fragment {
 	char *bytes;
 	size_t length;
+	size_t category_length;
 };
+
+#define FRAGMENT_SHORT 1024 /* as a rule it is, and then needs no look at the room of its own */
 
 /*
  * What all calls of a thread that begin or end in one millisecond have in common, up to the last digit that they share:
@@ -50,6 +53,7 @@ struct chrome {
 	char place[64]; /* ,"pid":1,"tid":2,"ts": of the thread */
 	size_t place_length;
 	struct stamp stamp;
+	char threes[1000][4]; /* the digits of numbers below 1000 */
 	int64_t now_ns;
 	bool any;    /* an event was written: a comma comes before the next */
 	bool memory; /* the process has memory events */
@@ -69,6 +73,17 @@ static void put_time(struct chrome *chrome)
 
 /* --- calls --- */
 
+static const char *const categories[WIRE_KIND_SLOTS] = {
+    [WIRE_CALL] = ",\"cat\":\"call\"",	   [WIRE_RESUME] = ",\"cat\":\"resume\"", [WIRE_THROW] = ",\"cat\":\"throw\"",
+    [WIRE_C_CALL] = ",\"cat\":\"c_call\"", [WIRE_FRAME] = ",\"cat\":\"running\"",
+};
+
+/* How most calls of a function begin. */
+static inline unsigned usual_kind(uint32_t key)
+{
+	return key & 1 ? WIRE_C_CALL : WIRE_CALL;
+}
+
 static void put_function(struct output *output, struct text name, const struct wire_definition *definition, bool native)
 {
 	output_string(output, ",\"name\":\"");
@@ -82,7 +97,7 @@ static void put_function(struct output *output, struct text name, const struct w
 	output_format(output, "\",\"line\":%u}}", definition->number);
 }
 
-/* What a function's begins have in common behind their category, made at the first of them. */
+/* Made at the first begin of the function. */
 static int make_fragment(struct fragment *fragment, const struct wire_definition *definition, uint32_t key)
 {
 	char *name = label_display(definition, key & 1, key / 2);
@@ -92,6 +107,8 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 		free(name);
 		return -ENOMEM;
 	}
+	output_string(&piece, categories[usual_kind(key)]);
+	fragment->category_length = piece.used;
 	put_function(&piece, text_of(name), definition, key & 1);
 	fragment->bytes = malloc(piece.used + 1);
 	if (fragment->bytes) {
@@ -135,18 +152,16 @@ static void make_stamp(struct chrome *chrome)
 	stamp->length = (size_t)length;
 }
 
-/* Three digits of a number below 1000. */
-static inline void put_three(char *at, uint32_t number)
+static void make_threes(struct chrome *chrome)
 {
-	uint32_t rest = number % 100;
+	unsigned i;
 
-	at[0] = (char)('0' + number / 100);
-	at[1] = (char)('0' + rest / 10);
-	at[2] = (char)('0' + rest % 10);
+	for (i = 0; i < 1000; i++)
+		snprintf(chrome->threes[i], sizeof(chrome->threes[i]), "%03u", i);
 }
 
-/* The begin or end of a call, up to its time. */
-static inline void begin_call(struct chrome *chrome, bool begins)
+/* The begin or end of a call, up to its time. Returns room for FRAGMENT_SHORT bytes behind it. */
+static inline char *begin_call(struct chrome *chrome, bool begins)
 {
 	struct stamp *stamp = &chrome->stamp;
 	uint32_t rest;
@@ -156,38 +171,41 @@ static inline void begin_call(struct chrome *chrome, bool begins)
 		begin_event(chrome);
 		output_string(chrome->output, begins ? "{\"ph\":\"B\"" : "{\"ph\":\"E\"");
 		put_time(chrome);
-		return;
+		return output_room(chrome->output, FRAGMENT_SHORT);
 	}
 	if ((uint64_t)chrome->now_ns - (uint64_t)stamp->start_ns >= STAMP_NS)
 		make_stamp(chrome);
 	rest = (uint32_t)(chrome->now_ns - stamp->start_ns);
-	at = output_room(chrome->output, sizeof(stamp->begin) + 8);
+	at = output_room(chrome->output, sizeof(stamp->begin) + 8 + FRAGMENT_SHORT);
 	memcpy(at, begins ? stamp->begin : stamp->end, sizeof(stamp->begin));
 	at += stamp->length;
-	put_three(at, rest / 1000);
+	memcpy(at, chrome->threes[rest / 1000], 4);
 	at[3] = '.';
-	put_three(at + 4, rest % 1000);
+	memcpy(at + 4, chrome->threes[rest % 1000], 4);
 	output_take(chrome->output, stamp->length + 7);
+	return at + 7;
 }
 
 static void chrome_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
-	static const char *const categories[WIRE_KIND_SLOTS] = {
-	    [WIRE_CALL] = ",\"cat\":\"call\"",	   [WIRE_RESUME] = ",\"cat\":\"resume\"",
-	    [WIRE_THROW] = ",\"cat\":\"throw\"",   [WIRE_C_CALL] = ",\"cat\":\"c_call\"",
-	    [WIRE_FRAME] = ",\"cat\":\"running\"",
-	};
 	struct chrome *chrome = owner;
 	struct fragment *fragment = &chrome->functions[frame->key];
+	char *room;
 
 	if (!fragment->bytes && make_fragment(fragment, visit_definition(visit, frame->key), frame->key) < 0) {
 		visit_fail(visit, -ENOMEM);
 		return;
 	}
 	chrome->now_ns = visit->now_ns;
-	begin_call(chrome, true);
-	output_string(chrome->output, categories[frame->kind]);
-	output_put(chrome->output, fragment->bytes, fragment->length);
+	room = begin_call(chrome, true);
+	if (frame->kind == usual_kind(frame->key) && fragment->length <= FRAGMENT_SHORT) {
+		memcpy(room, fragment->bytes, fragment->length);
+		output_take(chrome->output, fragment->length);
+	} else {
+		output_string(chrome->output, categories[frame->kind]);
+		output_put(chrome->output, fragment->bytes + fragment->category_length,
+			   fragment->length - fragment->category_length);
+	}
 	if (frame->task)
 		put_step(chrome, visit, frame, 'b');
 	if (chrome->output->error)
@@ -202,14 +220,19 @@ static void chrome_pop(void *owner, struct visit *visit, struct visit_frame *fra
 	    [WIRE_C_EXCEPTION] = ",\"args\":{\"end\":\"exception\"}",
 	};
 	struct chrome *chrome = owner;
+	char *room;
 
 	chrome->now_ns = visit->now_ns;
 	if (frame->task)
 		put_step(chrome, visit, frame, 'e');
-	begin_call(chrome, false);
-	if (ends[how])
+	room = begin_call(chrome, false);
+	if (ends[how]) {
 		output_string(chrome->output, ends[how]);
-	output_char(chrome->output, '}');
+		output_char(chrome->output, '}');
+		return;
+	}
+	*room = '}';
+	output_take(chrome->output, 1);
 }
 
 /* --- instants --- */
@@ -415,6 +438,7 @@ int export_chrome(const struct export *export, struct output *output, struct pro
 	struct chrome chrome = {.output = output};
 	int error;
 
+	make_threes(&chrome);
 	output_string(output,
 		      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"evprof\"},\"traceEvents\":[\n");
 	error = visit_trace(export->trace, export->select, progress, &visitor, &chrome);

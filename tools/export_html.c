@@ -82,6 +82,8 @@ struct html {
 	int64_t from_ns;
 	int64_t to_ns; /* the time that is shown */
 	uint64_t activity[ACTIVITY_STEPS];
+	unsigned activity_step; /* the latest, which lasts from one time to before the other */
+	int64_t step_from_ns, step_to_ns;
 	uint64_t call_count;
 	uint64_t too_deep;
 	/* instants: thread, time, kind, number or text */
@@ -123,20 +125,23 @@ static int know(struct html *html, uint32_t label, const struct wire_definition 
 	return 0;
 }
 
-/* The number of a function in the page, which is that of its label. */
-static uint32_t function_of(struct html *html, struct visit *visit, uint32_t key)
+static uint32_t new_function(struct html *html, struct visit *visit, uint32_t key)
 {
-	uint32_t label;
-
-	if (html->functions[key])
-		return html->functions[key] - 1;
-	label = labels_find(&html->profile.labels, visit->process, key / 2, key & 1);
+	uint32_t label = labels_find(&html->profile.labels, visit->process, key / 2, key & 1);
 	if (label == UINT32_MAX || know(html, label, visit_definition(visit, key), key) < 0) {
 		visit_fail(visit, -ENOMEM);
 		return 0;
 	}
 	html->functions[key] = label + 1;
 	return label;
+}
+
+/* The number of a function in the page, which is that of its label. */
+static inline uint32_t function_of(struct html *html, struct visit *visit, uint32_t key)
+{
+	uint32_t number = html->functions[key];
+
+	return __builtin_expect(number != 0, 1) ? number - 1 : new_function(html, visit, key);
 }
 
 /* --- calls --- */
@@ -157,24 +162,45 @@ static uint8_t how_of(unsigned kind, unsigned end)
 	return (uint8_t)(kinds[kind] * 8 + ends[end]);
 }
 
-static void count_activity(struct html *html, int64_t ns)
+/* The first time that belongs to a step. */
+static int64_t activity_from(const struct html *html, unsigned step)
 {
-	int64_t span = html->to_ns - html->from_ns;
-	int64_t at = ns - html->from_ns;
+	uint64_t span = (uint64_t)(html->to_ns - html->from_ns);
 
-	if (span > 0 && at >= 0 && at <= span)
-		html->activity[(uint64_t)((unsigned __int128)at * (ACTIVITY_STEPS - 1) / (uint64_t)span)]++;
+	return html->from_ns + (int64_t)(((unsigned __int128)step * span + ACTIVITY_STEPS - 2) / (ACTIVITY_STEPS - 1));
 }
 
-/* First visit: a call's place in the tree is known when it begins. */
+static void find_step(struct html *html, int64_t ns)
+{
+	uint64_t span = (uint64_t)(html->to_ns - html->from_ns);
+	uint64_t at = (uint64_t)(ns - html->from_ns);
+	unsigned step = (unsigned)((unsigned __int128)at * (ACTIVITY_STEPS - 1) / span);
+
+	html->activity_step = step;
+	html->step_from_ns = activity_from(html, step);
+	html->step_to_ns = step == ACTIVITY_STEPS - 1 ? html->to_ns + 1 : activity_from(html, step + 1);
+}
+
+static inline void count_activity(struct html *html, int64_t ns)
+{
+	if (__builtin_expect(ns < html->step_from_ns || ns >= html->step_to_ns, 0)) {
+		if (html->to_ns == html->from_ns || ns < html->from_ns || ns > html->to_ns)
+			return;
+		find_step(html, ns);
+	}
+	html->activity[html->activity_step]++;
+}
+
+/* First visit: a call's place in the tree is known when it begins. frame->user is that, and its function. */
 static void html_push(void *owner, struct visit *visit, struct visit_frame *frame)
 {
 	struct html *html = owner;
 	uint32_t depth = (uint32_t)(frame - visit->frames);
 	struct html_thread *thread = &html->threads[html->thread_index];
 	uint32_t parent = depth ? (uint32_t)frame[-1].user : html->root;
+	uint32_t function = function_of(html, visit, frame->key);
 
-	frame->user = html_tree_child(&html->tree, parent, function_of(html, visit, frame->key));
+	frame->user = html_tree_child(&html->tree, parent, function) | (uint64_t)function << 32;
 	if (depth >= thread->depth)
 		thread->depth = depth + 1;
 	if (frame->kind == WIRE_FRAME)
@@ -184,7 +210,7 @@ static void html_push(void *owner, struct visit *visit, struct visit_frame *fram
 	count_activity(html, frame->start_ns);
 }
 
-static void count_longest(struct html *html, const struct html_call *call)
+static inline void count_longest(struct html *html, const struct html_call *call)
 {
 	struct html_function *function = call->function < html->known_count ? &html->known[call->function] : NULL;
 
@@ -195,26 +221,44 @@ static void count_longest(struct html *html, const struct html_call *call)
 	function->thread = html->thread_index;
 }
 
-static void html_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static inline void add_call(struct html *html, struct visit *visit, const struct html_call *call)
+{
+	if (call->depth < HTML_DEPTH_MAX)
+		html_calls_add(&html->calls, call);
+	if (__builtin_expect(html->calls.error != 0, 0))
+		visit_fail(visit, html->calls.error);
+}
+
+static void html_count(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
 {
 	struct html *html = owner;
 	uint32_t depth = (uint32_t)(frame - visit->frames);
 	struct html_call call = {.start_ns = frame->start_ns,
 				 .end_ns = visit->now_ns,
-				 .function = function_of(html, visit, frame->key),
+				 .function = (uint32_t)(frame->user >> 32),
 				 .depth = depth,
 				 .how = how_of(frame->kind, how)};
 
-	if (depth < HTML_DEPTH_MAX)
-		html_calls_add(&html->calls, &call);
-	if (!html->writing) {
-		html->too_deep += depth >= HTML_DEPTH_MAX;
-		count_longest(html, &call);
-		html_tree_add(&html->tree, (uint32_t)frame->user, depth ? (uint32_t)frame[-1].user : html->root,
-			      (uint64_t)(call.end_ns - call.start_ns), frame->kind != WIRE_FRAME);
-	}
-	if (html->calls.error || html->output->error)
-		visit_fail(visit, html->calls.error ? html->calls.error : html->output->error);
+	add_call(html, visit, &call);
+	html->too_deep += depth >= HTML_DEPTH_MAX;
+	count_longest(html, &call);
+	html_tree_add(&html->tree, (uint32_t)frame->user, depth ? (uint32_t)frame[-1].user : html->root,
+		      (uint64_t)(call.end_ns - call.start_ns), frame->kind != WIRE_FRAME);
+}
+
+/* Second visit. */
+static void html_write(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct html *html = owner;
+	struct html_call call = {.start_ns = frame->start_ns,
+				 .end_ns = visit->now_ns,
+				 .function = function_of(html, visit, frame->key),
+				 .depth = (uint32_t)(frame - visit->frames),
+				 .how = how_of(frame->kind, how)};
+
+	add_call(html, visit, &call);
+	if (__builtin_expect(html->output->error != 0, 0))
+		visit_fail(visit, html->output->error);
 }
 
 /* --- instants --- */
@@ -353,7 +397,7 @@ static int visit(struct html *html, bool writing)
 					.thread = html_thread,
 					.thread_end = html_thread_end,
 					.push = writing ? NULL : html_push,
-					.pop = html_pop,
+					.pop = writing ? html_write : html_count,
 					.other = html_other};
 	int error;
 

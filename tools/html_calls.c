@@ -214,16 +214,25 @@ static bool grow_array(void **array, uint32_t *allocated, uint32_t needed, size_
 	return true;
 }
 
-static void merge_sliver(struct html_calls *calls, unsigned number, uint32_t depth, const struct html_sliver *sliver)
+/* Room for that depth. */
+static bool reserve_pending(struct html_level *level, uint32_t depth)
+{
+	return (depth < level->pending_allocated ||
+		grow_array((void **)&level->pending, &level->pending_allocated, depth + 1, sizeof(*level->pending))) &&
+	       (level->touched_count < level->touched_allocated ||
+		grow_array((void **)&level->touched, &level->touched_allocated, level->touched_count + 1,
+			   sizeof(*level->touched)));
+}
+
+static inline void merge_sliver(struct html_calls *calls, unsigned number, uint32_t depth,
+				const struct html_sliver *sliver)
 {
 	struct html_level *level = &calls->level[number];
 	struct html_sliver *into;
 
-	if ((depth >= level->pending_allocated &&
-	     !grow_array((void **)&level->pending, &level->pending_allocated, depth + 1, sizeof(*level->pending))) ||
-	    (level->touched_count == level->touched_allocated &&
-	     !grow_array((void **)&level->touched, &level->touched_allocated, level->touched_count + 1,
-			 sizeof(*level->touched)))) {
+	if (__builtin_expect(depth >= level->pending_allocated || level->touched_count == level->touched_allocated,
+			     0) &&
+	    !reserve_pending(level, depth)) {
 		fail(calls, -ENOMEM);
 		return;
 	}
@@ -316,7 +325,7 @@ void html_calls_add(struct html_calls *calls, const struct html_call *call)
 	if (call->end_ns >= calls->bucket_end)
 		advance(calls, call->end_ns);
 	calls->census.calls[number]++;
-	calls->census.steps[number ? 0 : duration / HTML_STEP_NS] += number == 0;
+	calls->census.steps[number ? 0 : (uint64_t)duration / HTML_STEP_NS] += number == 0;
 	if (calls->output && duration >= calls->plan.shortest_ns)
 		store_call(calls, number, call);
 	calls->sequence++;

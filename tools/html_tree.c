@@ -28,13 +28,13 @@ uint32_t html_tree_root(struct html_tree *tree, uint32_t function)
 	return new_node(tree, tree->count, function);
 }
 
-uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t function)
+uint32_t html_tree_new_child(struct html_tree *tree, uint32_t parent, uint32_t function)
 {
 	uint64_t *number;
 
 	if (tree->failed)
 		return parent;
-	number = pairs_make(&tree->numbers, ((uint64_t)parent + 1) << 32 | function);
+	number = pairs_make(&tree->numbers, html_tree_pair(parent, function));
 	if (!number) {
 		tree->failed = true;
 		return parent;

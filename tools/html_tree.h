@@ -34,7 +34,20 @@ struct html_tree {
 
 /* A new root, or the child of a node for a function. Where there is no place, the parent. */
 uint32_t html_tree_root(struct html_tree *tree, uint32_t function);
-uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t function);
+uint32_t html_tree_new_child(struct html_tree *tree, uint32_t parent, uint32_t function);
+
+static inline uint64_t html_tree_pair(uint32_t parent, uint32_t function)
+{
+	return ((uint64_t)parent + 1) << 32 | function;
+}
+
+static inline uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t function)
+{
+	uint64_t number = pairs_value(&tree->numbers, html_tree_pair(parent, function));
+
+	return number ? (uint32_t)(number - 1) : html_tree_new_child(tree, parent, function);
+}
+
 /* The call of that node, child of that parent, has ended. counted: it is a call, not one that was running already. */
 void html_tree_add(struct html_tree *tree, uint32_t node, uint32_t parent, uint64_t duration_ns, bool counted);
 

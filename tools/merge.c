@@ -41,7 +41,7 @@ static void find_time(struct merge_source *source)
 
 	source->ticks =
 	    wire_head_kind(head) == WIRE_TIME ? *source->extra : source->ticks + source->events.ticks[source->at];
-	source->ns = trace_ns(source->process, source->ticks);
+	source->ns = trace_near_ns(&source->near, source->process, source->ticks);
 }
 
 /* Reads the next chunk; false at the end of the thread, whose memory is then given back. */

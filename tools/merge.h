@@ -14,6 +14,7 @@
 struct merge_source {
 	struct trace_stream stream;
 	const struct trace_process *process;
+	struct trace_near near;
 	struct trace_events events;
 	const uint64_t *extra;
 	uint32_t at;

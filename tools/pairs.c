@@ -7,22 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t home(const struct pairs *pairs, uint64_t key)
-{
-	uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (size_t)(hash ^ hash >> 29) & pairs->mask;
-}
-
-static size_t find_slot(const struct pairs *pairs, uint64_t key)
-{
-	size_t slot = home(pairs, key);
-
-	while (pairs->slots[slot].key && pairs->slots[slot].key != key)
-		slot = (slot + 1) & pairs->mask;
-	return slot;
-}
-
 static int grow(struct pairs *pairs)
 {
 	size_t size = pairs->slots ? (pairs->mask + 1) * 2 : 1024;
@@ -33,7 +17,7 @@ static int grow(struct pairs *pairs)
 		return -ENOMEM;
 	for (i = 0; pairs->slots && i <= pairs->mask; i++)
 		if (pairs->slots[i].key)
-			grown.slots[find_slot(&grown, pairs->slots[i].key)] = pairs->slots[i];
+			grown.slots[pairs_slot(&grown, pairs->slots[i].key)] = pairs->slots[i];
 	free(pairs->slots);
 	*pairs = grown;
 	return 0;
@@ -45,7 +29,7 @@ uint64_t *pairs_make(struct pairs *pairs, uint64_t key)
 
 	if ((!pairs->slots || pairs->count * 2 > pairs->mask) && grow(pairs) < 0)
 		return NULL;
-	slot = find_slot(pairs, key);
+	slot = pairs_slot(pairs, key);
 	if (!pairs->slots[slot].key) {
 		pairs->slots[slot] = (struct pair){.key = key};
 		pairs->count++;
@@ -64,13 +48,13 @@ static void close_hole(struct pairs *pairs, size_t hole)
 		slot = (slot + 1) & pairs->mask;
 		if (!pairs->slots[slot].key)
 			break;
-		wanted = home(pairs, pairs->slots[slot].key);
+		wanted = pairs_home(pairs, pairs->slots[slot].key);
 		if (((slot - wanted) & pairs->mask) < ((slot - hole) & pairs->mask))
 			continue;
 		pairs->slots[hole] = pairs->slots[slot];
 		hole = slot;
 	}
-	pairs->slots[hole].key = 0;
+	pairs->slots[hole] = (struct pair){0};
 }
 
 bool pairs_take(struct pairs *pairs, uint64_t key, uint64_t *value)
@@ -79,7 +63,7 @@ bool pairs_take(struct pairs *pairs, uint64_t key, uint64_t *value)
 
 	if (!pairs->slots)
 		return false;
-	slot = find_slot(pairs, key);
+	slot = pairs_slot(pairs, key);
 	if (!pairs->slots[slot].key)
 		return false;
 	*value = pairs->slots[slot].value;

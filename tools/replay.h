@@ -117,6 +117,14 @@ static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
 	return (id < limit ? id * 2 : 0) | is_native;
 }
 
+/* Of the kinds of calls and their ends: is it a call? */
+static inline bool replay_begins(unsigned kind)
+{
+	const uint32_t calls = 1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_THROW | 1u << WIRE_C_CALL;
+
+	return calls >> kind & 1;
+}
+
 static inline bool replay_hides(const struct replay *replay, uint32_t key)
 {
 	return replay->hidden && replay->hidden[key];
@@ -257,11 +265,9 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 		if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION) {
 			uint32_t key = replay_key_of(replay, head);
 
-			bool begins = kind <= WIRE_THROW || kind == WIRE_C_CALL;
-
 			if (replay_hides(replay, key))
-				replay_note_hidden(replay, begins);
-			else if (begins)
+				replay_note_hidden(replay, replay_begins(kind));
+			else if (replay_begins(kind))
 				replay_push(replay, key, kind, sink, owner);
 			else if (replay->depth && replay->frames[replay->depth - 1].key == key)
 				replay_pop(replay, kind, sink, owner);

@@ -528,6 +528,26 @@ static void set_line(struct trace *trace, struct trace_process *process)
 		trace->damage.no_clock = true;
 }
 
+void trace_near_begin(struct trace_near *near, const struct trace_process *process, uint64_t ticks)
+{
+	const struct trace_line *line = &process->line;
+	uint64_t span = ticks - line->ticks;
+	unsigned __int128 exact = (unsigned __int128)span * line->factor;
+
+	*near = (struct trace_near){.ticks = ticks, .span = 1, .ns = trace_ns(process, ticks)};
+	/*
+	 * Before the line, ns are rounded the other way; far from it they are bounded, and ticks wrap. There, each time
+	 * is for itself.
+	 */
+	if (ticks < line->ticks || ticks > UINT64_MAX - TRACE_NEAR_TICKS ||
+	    (exact + (unsigned __int128)TRACE_NEAR_TICKS * line->factor) >> line->shift >= TRACE_NS_FAR)
+		return;
+	near->span = TRACE_NEAR_TICKS;
+	near->rest = (uint64_t)(exact & (((unsigned __int128)1 << line->shift) - 1));
+	near->factor = line->factor;
+	near->shift = line->shift;
+}
+
 uint64_t trace_ticks(const struct trace_process *process, int64_t ns)
 {
 	uint64_t low = 0;

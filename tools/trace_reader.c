@@ -313,7 +313,7 @@ static void read_end(struct trace *trace)
 		return;
 	trace->end = end;
 	trace->complete = true;
-	trace->damage.bad_end = false;
+	trace->damage.bad_end = trace->damage.growing = false;
 }
 
 static int add_entry(struct trace *trace, const struct trace_index_entry *entry)
@@ -545,11 +545,21 @@ static int trace_begin(struct trace **result, struct trace *trace, char *error, 
 	return 0;
 }
 
+/* Whoever writes a trace holds a lock on it. */
+static bool is_being_written(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 static int open_file(struct trace *trace, char *error, size_t error_bytes)
 {
 	struct stat status;
 
 	trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* Before its size is looked at: if nobody was writing then, the size is the last. */
+	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
 	if (trace->fd < 0 || fstat(trace->fd, &status) < 0) {
 		int code = -errno;
 
@@ -640,11 +650,11 @@ int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 	size_t used = 0;
 
 	text[0] = 0;
-	if (damage->bad_end)
-		used = append(text, bytes, used,
-			      "; it has no end: it is still being written, or its writing was cut "
-			      "short");
-	if (damage->cut_bytes)
+	if (damage->growing)
+		used = append(text, bytes, used, "; it is still being written, and this is what it holds so far");
+	else if (damage->bad_end)
+		used = append(text, bytes, used, "; it has no end: its writing was cut short");
+	if (damage->cut_bytes && !damage->growing)
 		used = append(text, bytes, used, "; its last %llu bytes are no whole chunk",
 			      (unsigned long long)damage->cut_bytes);
 	if (damage->bad_index)

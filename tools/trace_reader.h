@@ -107,6 +107,7 @@ struct trace_damage {
 	bool no_clock;
 	bool bad_index;
 	bool bad_end; /* no valid struct trace_end */
+	bool growing; /* because it is still being written */
 	bool out_of_memory;
 };
 
@@ -289,6 +290,38 @@ static inline int64_t trace_ns(const struct trace_process *process, uint64_t tic
 	int64_t ns = exact < TRACE_NS_FAR ? (int64_t)exact : TRACE_NS_FAR;
 
 	return line->ns + (before ? -ns : ns);
+}
+
+/*
+ * trace_ns() for many times of one process that are near each other, with the same results: what they have in common is
+ * multiplied once. All zeros: nothing yet.
+ *
+ * invariant: for d below span, trace_ns(ticks + d) is ns + (rest + d * factor) / 2^shift, and that is no overflow
+ */
+struct trace_near {
+	uint64_t ticks;
+	uint64_t span;
+	int64_t ns;
+	uint64_t rest;
+	uint64_t factor;
+	unsigned shift;
+};
+
+#define TRACE_NEAR_TICKS (UINT64_C(1) << 32)
+
+/* trace_model.c: begins anew at that time. */
+void trace_near_begin(struct trace_near *near, const struct trace_process *process, uint64_t ticks);
+
+static inline int64_t trace_near_ns(struct trace_near *near, const struct trace_process *process, uint64_t ticks)
+{
+	unsigned __int128 exact;
+
+	if (__builtin_expect(ticks - near->ticks >= near->span, 0))
+		trace_near_begin(near, process, ticks);
+	exact = (unsigned __int128)(ticks - near->ticks) * near->factor + near->rest;
+	/* As exact >> shift, which is below 2^64: quicker, for the shift is known to be below 64. */
+	return near->ns +
+	       (int64_t)((uint64_t)(exact >> 64) << 1 << (63 - near->shift) | (uint64_t)exact >> near->shift);
 }
 
 /* A span of ticks in ns. */

@@ -15,7 +15,7 @@
 
 static inline int64_t shown_ns(struct visit *visit, uint64_t ticks)
 {
-	int64_t ns = trace_ns(visit->process, ticks) - visit->trace->start_ns;
+	int64_t ns = trace_near_ns(&visit->near, visit->process, ticks) - visit->trace->start_ns;
 
 	/* The clocks of cores may differ by a few ticks; nothing that is shown goes back for that. */
 	if (ns > visit->now_ns)
@@ -291,6 +291,7 @@ static int visit_process(struct visit *visit, struct progress *progress)
 	if (!error)
 		error = select_hide(visit->select, process, visit->replay.keys, &visit->hidden);
 	visit->replay.hidden = visit->hidden;
+	visit->near = (struct trace_near){0};
 	if (!error && visit->visitor->process)
 		error = visit->visitor->process(visit->owner, visit);
 	for (i = 0; i < process->thread_count && !error; i++) {

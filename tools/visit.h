@@ -48,6 +48,7 @@ struct visit {
 	int64_t now_ns;
 	/* The machinery. */
 	struct replay replay;
+	struct trace_near near; /* of the process */
 	const struct visitor *visitor;
 	void *owner;
 	uint32_t allocated;

@@ -127,10 +127,11 @@ enum ring_slot_state {
 struct ring_slot {
 	/* T while CLAIMED, constant while LIVE and ENDED; state as drawn above */
 	_Atomic uint32_t state;
-	uint32_t tid;	      /* the kernel's, in the target's pid namespace */
-	uint64_t start_ticks; /* shifted; the ticks of the event at tail (0, but after a rejoin) count from here */
-	uint64_t data_offset; /* the same for each life of the slot; written when it is claimed */
-	uint64_t data_words;  /* likewise; a power of two */
+	uint32_t tid;		 /* the kernel's, in the target's pid namespace */
+	uint64_t start_ticks;	 /* shifted; the ticks of the event at start_position count from here */
+	uint64_t data_offset;	 /* the same for each life of the slot; written when it is claimed */
+	uint64_t data_words;	 /* likewise; a power of two */
+	uint64_t start_position; /* the tail at first: 0, but after a rejoin */
 
 	/* T: the thread that owns the slot */
 	_Alignas(64) _Atomic uint64_t head; /* words written */

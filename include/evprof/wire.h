@@ -218,12 +218,14 @@ static inline uint64_t wire_memory_address(uint64_t word)
  * Strings are Python's text in UTF-8; a lone surrogate is encoded like any other code point (WTF-8).
  *
  *   type          id             number            address          strings 0..3
- *   CODE          code id        co_firstlineno    0                co_filename, co_name, co_qualname or "", __name__
+ *   CODE          code id        co_firstlineno    size             co_filename, co_name, co_qualname or "", __name__
  *   C_FUNCTION    function id    0                 ml_meth          class or "", ml_name, "", module or ""
  *   TYPE          type id        0                 0                "", __name__, __qualname__, __module__
  *   THREAD_NAME   tid (kernel)   0                 0                "", name, "", ""
  *   MARK          mark id        0                 0                "", name, "", ""
  *   CALIBRATION   1              0                 0                "", costs, "", ""
+ *
+ * The size of a code is that of its instructions in bytes; 0: not known.
  *
  * Code, function, type and mark ids are counted apart, from 1, for one process image; 0 means "not known". An id is
  * never used again for something else.
@@ -242,7 +244,10 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   generator ... of a generator, the first of its frame
  *   resume    ... of a generator, later; pull: by a function of C, as for a callback
  *   c_call    a function of C; method: a method of a C type
+ *   far L F   what an event costs more at an instruction that is more than L bytes from the first one of its code
+ *   walk W    what the first event of a code after one of another code costs more for each byte that it is from there
  *   malloc M, free M   what the hook adds to the event
+ *   spread R  how much longer all loops took together in the second best pass than at their best, as a part of that
  *
  * Earlier ones have call and c_call, and "mem M" for both kinds of memory events.
  *

@@ -46,6 +46,91 @@ SCENARIO(calibrate, takes_the_cost_out_of_the_times, SUPPORTED)
 	json_decref(plain);
 }
 
+/* What the program's own stopwatch said of a function: the shortest run, ns. */
+static double stopwatch(const struct outcome *outcome, const char *function)
+{
+	const char *line = strstr(outcome->out, function);
+
+	expect(outcome, line && outcome->status == 0, "a line for %s", function);
+	return strtod(line + strlen(function), NULL);
+}
+
+/* The shortest run as the report says it, with what was called, ns. */
+static double reported(const json_t *report, const char *function)
+{
+	double shortest = 0, run;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "functions"), i, row)
+	{
+		const char *name = json_string_value(json_object_get(row, "function"));
+
+		run = number_of(row, "cumtime_ns");
+		if (strncmp(name, function, strlen(function)) == 0 && name[strlen(function)] == '_' &&
+		    (shortest == 0 || run < shortest))
+			shortest = run;
+	}
+	return shortest;
+}
+
+/*
+ * What is taken out of a run over what the hooks added to one by the program's own stopwatch, with evprof and without:
+ * of the shortest runs, which other work on the machine does not touch. 1 would be perfect.
+ */
+static double share_taken(const struct outcome *bare, const struct outcome *outcome, const json_t *raw,
+			  const json_t *calibrated, const char *function)
+{
+	double added = stopwatch(outcome, function) - stopwatch(bare, function);
+
+	/* Not more: one of the two runs was disturbed throughout. */
+	return added > 0 ? (reported(raw, function) - reported(calibrated, function)) / added : 0;
+}
+
+static const char *const timed[] = {"recursion", "methods", "generator", "lengths"};
+enum { TIMED = sizeof(timed) / sizeof(timed[0]) };
+
+/* Of one run of the program under evprof. */
+static bool agrees(const struct python *python, const char *events, double shares[TIMED])
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@stopwatch.py"});
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@stopwatch.py"}, .env = {"EVPROF_CALIBRATE=1", events});
+	json_t *raw = report_of(outcome->trace, false), *calibrated = report_of(outcome->trace, true);
+	bool good = true;
+
+	for (size_t i = 0; i < TIMED; i++) {
+		shares[i] = share_taken(bare, outcome, raw, calibrated, timed[i]);
+		good = good && shares[i] > 0.5 && shares[i] < 1.6;
+	}
+	json_decref(raw);
+	json_decref(calibrated);
+	return good;
+}
+
+/* A measurement that other work on the machine disturbs may be off: one of some tries has to agree. */
+static void expect_agreement(const struct python *python, const char *events)
+{
+	double shares[TIMED];
+
+	for (int try = 0; try < 5; try++)
+		if (agrees(python, events, shares))
+			return;
+	cr_assert_fail(
+	    "%s, %s: taken out of what the hooks added: recursion %.2f, methods %.2f, generator %.2f, lengths %.2f",
+	    python->name, events, shares[0], shares[1], shares[2], shares[3]);
+}
+
+SCENARIO(calibrate, agrees_with_a_stopwatch, SUPPORTED)
+{
+	expect_agreement(python, "EVPROF_EVENTS=call,c_call");
+}
+
+SCENARIO(calibrate, agrees_with_a_stopwatch_where_memory_is_recorded, SUPPORTED)
+{
+	expect_agreement(python, "EVPROF_EVENTS=call,c_call,mem");
+}
+
 SCENARIO(calibrate, says_how_to_measure, SCENARIO_ONCE)
 {
 	struct outcome *outcome = run(.python = python_any(), .args = {"-c", "pass"});

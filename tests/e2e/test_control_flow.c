@@ -147,6 +147,58 @@ SCENARIO(interpreters, pool, 14)
 	expect_interpreters(python, "pool", 900);
 }
 
+/* Code that has a state, as what a profiler keeps at it, cannot be given to another interpreter. */
+SCENARIO(interpreters, call, 14)
+{
+	expect_interpreters(python, "call", 2 * (50 + 60 + 70));
+}
+
+#define DEFINERS 4
+
+/* Each function of fNUMBER_I() is there once, with two calls or, where it was kept, three. */
+static void expect_defined(const struct outcome *outcome, const json_t *report, long n)
+{
+	bool *seen = calloc((size_t)(DEFINERS * n), sizeof(*seen));
+	long calls = 0, names = 0;
+
+	for (size_t i = 0; i < report_functions(report); i++) {
+		struct function function = report_function(report, i);
+		long number, which;
+
+		if (strcmp(function.file, "<string>") != 0 || sscanf(function.name, "f%ld_%ld", &number, &which) != 2)
+			continue;
+		expect(outcome, number < DEFINERS && which < n && !seen[number * n + which], "%s is there once",
+		       function.name);
+		expect(outcome, function.total == 2 || function.total == 3, "%s was called %ld times", function.name,
+		       function.total);
+		seen[number * n + which] = true;
+		calls += function.total;
+		names++;
+	}
+	expect(outcome, names == DEFINERS * n, "%ld functions, not %ld", names, DEFINERS * n);
+	expect(outcome, calls == DEFINERS * (2 * n + n / 2), "%ld calls, not %ld", calls, DEFINERS * (2 * n + n / 2));
+	free(seen);
+}
+
+/* Interpreters with a GIL each give ids at the same time, for code objects at addresses of what died in another. */
+SCENARIO(interpreters, defining_own, 13)
+{
+	long n = test_all() ? 10000 : 1000;
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@interpreters.py", "defining_own", text("%d", DEFINERS), text("%ld", n)},
+		.env = {"EVPROF_EVENTS=call,c_call,exception"}, .timeout_s = 200);
+	json_t *info, *report;
+
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "done\n"), "it runs");
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "exception") >= DEFINERS * n, "each exception is there");
+	report = trace_report(outcome->trace, NULL);
+	expect_defined(outcome, report, n);
+	expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}
+
 SCENARIO_RANGE(interpreters, own_of_3_12, 12, 12)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@interpreters.py", "threads_own"});

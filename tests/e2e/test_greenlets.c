@@ -55,10 +55,10 @@ SCENARIO(greenlets, with_gevent, SUPPORTED)
 	expect_stacks(python, "gevent", "with_gevent");
 }
 
-static long calls_between(const struct outcome *outcome, const char *caller, const char *callee)
+static long calls_between(const struct outcome *outcome, const char *file, const char *caller, const char *callee)
 {
 	struct outcome *printed = tool("report", "--format", "csv", "--callers", "--restrict", text("\\(%s\\)", callee),
-				       "--include", "*/hub.py", outcome->trace);
+				       "--include", file, outcome->trace);
 	long calls = 0;
 	char *state = NULL;
 
@@ -92,11 +92,48 @@ SCENARIO(greenlets, each_has_its_stack, SUPPORTED)
 		       want);
 	}
 	expect(outcome, info_events(info, "switch") > 1000, "switches are there: %ld", info_events(info, "switch"));
-	expect(outcome, calls_between(outcome, "inner", "leaf") > 0, "inner calls leaf");
-	expect(outcome, calls_between(outcome, "run", "leaf") == 0, "run does not call leaf");
-	expect(outcome, calls_between(outcome, "outer", "leaf") == 0, "outer does not call leaf");
+	expect(outcome, calls_between(outcome, "*/hub.py", "inner", "leaf") > 0, "inner calls leaf");
+	expect(outcome, calls_between(outcome, "*/hub.py", "run", "leaf") == 0, "run does not call leaf");
+	expect(outcome, calls_between(outcome, "*/hub.py", "outer", "leaf") == 0, "outer does not call leaf");
 	expect_balanced(outcome, report);
 	json_decref(counts);
 	json_decref(report);
+	json_decref(info);
+}
+
+/* A program's own trace functions are called and told of as without us, beside ours. */
+SCENARIO(greenlets, with_trace_functions, SUPPORTED)
+{
+	const char *variable = package_variable(python, "greenlet"), *last;
+	struct outcome *bare, *outcome;
+	json_t *report, *info;
+
+	bare = run(.python = python, .how = JOB_BARE, .args = {"@greenlet_trace.py"}, .env = {variable});
+	outcome = run(.python = python, .args = {"@greenlet_trace.py"}, .env = {variable});
+	expect_same(bare, outcome);
+	info = expect_trace(outcome, 1);
+	report = trace_report(outcome->trace, NULL);
+	outcome->out[strlen(outcome->out) - 1] = '\0';
+	last = strrchr(outcome->out, '\n');
+	expect(outcome, last && info_events(info, "switch") == atol(last), "%ld switches, not %s",
+	       info_events(info, "switch"), last);
+	expect(outcome, calls_between(outcome, "*/greenlet_trace.py", "raising", "taken_off") == 1,
+	       "the stack is right where a trace function was taken off");
+	expect_balanced(outcome, report);
+	json_decref(report);
+	json_decref(info);
+}
+
+/* A release whose functions are not those that are known is watched by what it has. */
+SCENARIO(greenlets, with_other_functions, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@own_greenlet/main.py"});
+	struct outcome *outcome = run(.python = python, .args = {"@own_greenlet/main.py"});
+	json_t *info;
+
+	expect_same(bare, outcome);
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "switch") == atol(outcome->out), "%ld switches, not %s",
+	       info_events(info, "switch"), outcome->out);
 	json_decref(info);
 }

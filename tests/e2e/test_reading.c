@@ -3,8 +3,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
+#include "strike.h"
 
 static struct outcome *a_trace(const struct python *python)
 {
@@ -121,4 +123,151 @@ SCENARIO(reading, run_options, SUPPORTED)
 	outcome = run(.python = python, .how = JOB_RUN, .args = {"@known.py"}, .options = {"--events", "nonsense"});
 	expect(outcome, strstr(outcome->err, "nonsense") && strstr(outcome->err, "c_call"),
 	       "a wrong value is named, with the allowed ones");
+}
+
+/* ---- while it is written --------------------------------------------------------------------------------------- */
+
+struct writing {
+	const char *directory; /* of the program */
+	struct oracle *oracle;
+	struct background *program;
+	const char *traces; /* the folder of the trace */
+	char *trace;
+};
+
+static void expect_growing(const struct outcome *told)
+{
+	const char *line = strstr(told->err, "evprof: ");
+
+	expect(told, told->status == 1, "what is not all there ends with 1, not %d", told->status);
+	expect(told, line && strstr(line, "it is still being written, and this is what it holds so far\n"),
+	       "that it is still being written is said");
+	expect(told, lines_of(told->err) == 1, "in one line");
+}
+
+static long calls_in_report(const char *trace)
+{
+	struct outcome *told = tool("report", "--json", trace);
+	json_t *report = json_loads(told->out, 0, NULL);
+	long calls = report_calls(report, "steady.py", "leaf");
+
+	expect_growing(told);
+	expect(told, report, "what there is makes a whole report");
+	json_decref(report);
+	return calls;
+}
+
+static long calls_in_dump(const char *trace)
+{
+	struct outcome *told = tool("dump", trace);
+	long calls = 0;
+
+	expect_growing(told);
+	for (const char *at = told->out; (at = strstr(at, "\tcall\tleaf")); at++)
+		calls++;
+	return calls;
+}
+
+static long calls_in_chrome(const char *trace)
+{
+	struct outcome *told = tool("export", "-f", "chrome", trace, "-o", "-");
+	json_t *chrome = json_loads(told->out, 0, NULL);
+	long calls = 0;
+
+	expect_growing(told);
+	expect(told, chrome, "what there is makes a whole file");
+	for (const char *at = told->out; (at = strstr(at, "\"name\":\"leaf")); at++)
+		calls++;
+	json_decref(chrome);
+	return calls;
+}
+
+/* Of all functions, but nothing else calls as steadily. */
+static long calls_in_info(const char *trace)
+{
+	struct outcome *told = tool("info", "--json", trace);
+	json_t *info = json_loads(told->out, 0, NULL);
+	long calls = info_events(info, "call");
+
+	expect_growing(told);
+	expect(told, json_is_false(json_object_get(info, "complete")), "the trace is not complete");
+	json_decref(info);
+	return calls;
+}
+
+/* What was called two seconds before is there, and nothing that was not called. */
+static void expect_calls(const struct writing *writing, const char *verb, long (*count)(const char *trace), long more)
+{
+	long before = oracle_ended(writing->oracle), calls, after;
+
+	sleep(2);
+	calls = count(writing->trace);
+	after = oracle_begun(writing->oracle);
+	cr_assert(before < after, "the program went on calling meanwhile");
+	cr_assert(calls >= before && calls <= after + more, "%s tells %ld calls; there were %ld, then %ld", verb, calls,
+		  before, after);
+}
+
+/* In the end all is there, and nothing is missing. */
+static void expect_whole(const struct writing *writing)
+{
+	struct outcome *report = tool("report", "--json", writing->trace);
+	json_t *rows = json_loads(report->out, 0, NULL);
+
+	expect(report, report->status == 0 && !*report->err, "the trace is complete");
+	expect(report, report_calls(rows, "steady.py", "leaf") == oracle_ended(writing->oracle),
+	       "%ld calls are in it, of %ld", report_calls(rows, "steady.py", "leaf"), oracle_ended(writing->oracle));
+	json_decref(rows);
+}
+
+static void start_writing(struct writing *writing, const struct python *python, const char *variable)
+{
+	struct outcome found = {.pid = 0};
+
+	writing->oracle = oracle_new(writing->directory);
+	writing->program = background_start(&(struct job){
+	    .python = python, .args = {"@steady.py", "16"}, .env = {variable}, .directory = writing->directory});
+	for (int i = 0; i < 300 && !(oracle_ended(writing->oracle) && found.traces); i++) {
+		usleep(100000);
+		outcome_find_traces(&found, writing->traces);
+	}
+	cr_assert(found.traces == 1, "there is a trace in %s: %s", writing->traces,
+		  file_read(writing->program->log, NULL));
+	writing->trace = text("%s", found.trace);
+}
+
+/* The calls of the program itself and of its start are in info's, too: more than a few thousand are none of theirs. */
+static void read_while_written(const struct writing *writing)
+{
+	expect_calls(writing, "report", calls_in_report, 0);
+	expect_calls(writing, "dump", calls_in_dump, 0);
+	expect_calls(writing, "chrome", calls_in_chrome, 0);
+	expect_calls(writing, "info", calls_in_info, 50000);
+	cr_assert(background_wait(writing->program) == 0, "%s", file_read(writing->program->log, NULL));
+}
+
+SCENARIO_SOME(reading, while_it_is_written, SUPPORTED)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct writing writing = {.directory = directory, .traces = directory};
+
+	start_writing(&writing, python, NULL);
+	read_while_written(&writing);
+	expect_whole(&writing);
+}
+
+SCENARIO_SOME(reading, while_the_daemon_writes_it, SUPPORTED)
+{
+	struct writing writing = {.directory = run(.how = JOB_BARE, .args = {"true"})->directory,
+				  .traces = run(.how = JOB_BARE, .args = {"true"})->directory};
+	char *socket = text("%s/socket", writing.directory);
+	struct background *daemon = background_start(&(struct job){
+	    .how = JOB_BARE, .args = {"%B/evprof-collector", "--socket", socket, "--output-dir", writing.traces}});
+
+	for (int i = 0; i < 500 && access(socket, F_OK) != 0; i++)
+		usleep(10000);
+	start_writing(&writing, python, text("EVPROF_SOCKET=%s", socket));
+	read_while_written(&writing);
+	cr_assert(background_stop(daemon) == 0, "%s", file_read(daemon->log, NULL));
+	expect_whole(&writing);
 }

@@ -44,12 +44,17 @@ static int punch_shared(int fd, int mode, off_t offset, off_t bytes)
 #define fallocate punch_shared
 #endif
 
+#include "collector/clock.h"
 #include "collector/drain.c"
 
 #define MARKS_MAX (1u << 22)
+#define CORES_APART_TICKS (1u << 16) /* what the counters of two cores may differ by */
 
 struct life {
 	uint64_t number; /* of the last event; 0: none yet */
+	uint64_t ticks;	 /* of the last event */
+	uint64_t in_gaps;
+	uint64_t told; /* of these, by collectors before */
 	bool started, ended;
 };
 
@@ -60,6 +65,8 @@ static struct consumer_counts counts;
 static bool defined[MARKS_MAX];
 static struct life *lives;
 static size_t lives_capacity;
+static struct life inherited[RING_SLOTS]; /* in the slots, from the collector before */
+static bool is_inherited[RING_SLOTS];
 
 static void fail(uint32_t thread, const char *what, uint64_t found, uint64_t expected)
 {
@@ -144,6 +151,7 @@ static void check_event(uint32_t thread, uint32_t head, const uint64_t extra[WIR
 		break;
 	case WIRE_GAP:
 		life->number += extra[0];
+		life->in_gaps += extra[0];
 		counts.in_gaps += extra[0];
 		break;
 	case WIRE_CALL:
@@ -159,6 +167,24 @@ static void check_event(uint32_t thread, uint32_t head, const uint64_t extra[WIR
 		fail(thread, "a kind that nobody wrote", wire_head_kind(head), WIRE_CALL);
 	}
 	expect(thread, "begun", life->started, true);
+}
+
+/*
+ * Times only go forward, and never past this moment. That at the beginning of a chunk is that at the end of the one before,
+ * also where the memory was exchanged in between and the process has told it.
+ */
+static void check_times(const struct trace_chunk *chunk)
+{
+	struct life *life = &lives[chunk->thread];
+	uint64_t now = clock_ticks(target->layout.clock_kind) >> target->layout.clock_shift;
+
+	if (life->ticks)
+		expect(chunk->thread, "the time at which it goes on", chunk->first_ticks, life->ticks);
+	if (chunk->last_ticks < chunk->first_ticks)
+		fail(chunk->thread, "a time before the last one", chunk->last_ticks, chunk->first_ticks);
+	if (chunk->last_ticks > now + CORES_APART_TICKS)
+		fail(chunk->thread, "a time to come", chunk->last_ticks, now);
+	life->ticks = chunk->last_ticks;
 }
 
 static void check_events(const struct trace_chunk *chunk, const uint8_t *raw)
@@ -184,12 +210,14 @@ int session_write_chunk(struct session *session, const struct trace_chunk *chunk
 	(void)session;
 	if (chunk->type == TRACE_CHUNK_DEFINITIONS)
 		check_definition_order(raw, raw_bytes);
-	else
+	else {
+		check_times(chunk);
 		check_events(chunk, raw);
+	}
 	return 0;
 }
 
-/* What a thread lost at its very end: no event of its own. */
+/* What a thread lost at its very end: no event of its own. What a collector before has told is told once more. */
 int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
 	uint32_t head;
@@ -198,15 +226,32 @@ int session_write_last(struct session *session, const struct trace_chunk *chunk,
 	(void)raw_bytes;
 	memcpy(&head, raw, sizeof(head));
 	if (wire_head_kind(head) == WIRE_GAP)
-		counts.in_gaps += extra_at((const uint8_t *)raw + (size_t)chunk->events * 8, chunk->extras, 0);
+		counts.in_gaps += extra_at((const uint8_t *)raw + (size_t)chunk->events * 8, chunk->extras, 0) -
+				  lives[chunk->thread].told;
 	return 0;
 }
 
+/* A thread that a collector before has seen the beginning of. */
+static void inherit(uint32_t thread)
+{
+	for (unsigned i = 0; i < target->reader_count; i++) {
+		if (!target->readers[i] || target->readers[i]->thread != thread || !is_inherited[i])
+			continue;
+		lives[thread] = inherited[i];
+		lives[thread].told = lives[thread].in_gaps;
+		is_inherited[i] = false;
+		counts.threads--;
+		counts.lives_moved++;
+	}
+}
+
+/* Descriptions come when a thread is first seen, and at its end. */
 void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text)
 {
 	(void)session;
 	(void)process;
-	(void)thread;
+	if (thread != TRACE_NOBODY)
+		inherit(thread);
 	free(text);
 }
 
@@ -264,7 +309,8 @@ static uint8_t *collectors_mapping(uint8_t *base, uint64_t bytes, int memfd)
 #endif
 }
 
-void consumer_open(uint8_t *base, int memfd)
+/* What stands where the process gives it memory. */
+static void attach(uint8_t *base, int memfd)
 {
 	uint64_t bytes = ((struct ring_header *)(void *)base)->size_bytes;
 
@@ -273,8 +319,6 @@ void consumer_open(uint8_t *base, int memfd)
 	tools = (struct session_tools){.events = events_buffer_new(), .definitions = malloc(SESSION_DEFINITIONS_BYTES)};
 	if (!target || !watched || !tools.events || !tools.definitions)
 		abort();
-	counts = (struct consumer_counts){0};
-	memset(defined, 0, sizeof(defined));
 	base = collectors_mapping(base, bytes, memfd);
 	watched->tools = &tools;
 	target->session = watched;
@@ -285,6 +329,49 @@ void consumer_open(uint8_t *base, int memfd)
 	target->slots_map = base;
 	/* After a rejoin the first bytes may have been read by another collector. */
 	target->definitions_tail = atomic_load(&target->header->definitions_tail);
+}
+
+static void detach(void)
+{
+#ifndef SHARED_MAPPING
+	munmap(target->slots_map, target->layout.size_bytes);
+#endif
+	for (unsigned i = 0; i < target->reader_count; i++)
+		free(target->readers[i]);
+	free(target->readers);
+	free(target->forked);
+	free(target);
+	free(watched);
+	free(tools.definitions);
+	events_buffer_free(tools.events);
+}
+
+void consumer_open(uint8_t *base, int memfd)
+{
+	counts = (struct consumer_counts){0};
+	memset(defined, 0, sizeof(defined));
+	memset(is_inherited, 0, sizeof(is_inherited));
+	attach(base, memfd);
+}
+
+void consumer_move(uint8_t *base, int memfd)
+{
+	for (unsigned i = 0; i < target->reader_count; i++) {
+		/* One that was inherited and has not been looked at is handed on. */
+		if (!target->readers[i])
+			continue;
+		inherited[i] = lives[target->readers[i]->thread];
+		is_inherited[i] = true;
+	}
+	detach();
+	attach(base, memfd);
+	counts.moves++;
+	if (target->definitions_tail > 0)
+		return;
+	/* All definitions are told anew, with the ids that they have. */
+	counts.from_start++;
+	counts.definitions = 0;
+	memset(defined, 0, sizeof(defined));
 }
 
 void consumer_round(bool last)
@@ -304,14 +391,6 @@ void consumer_round(bool last)
 
 struct consumer_counts consumer_close(void)
 {
-#ifndef SHARED_MAPPING
-	munmap(target->slots_map, target->layout.size_bytes);
-#endif
-	free(target->readers);
-	free(target->forked);
-	free(target);
-	free(watched);
-	free(tools.definitions);
-	events_buffer_free(tools.events);
+	detach();
 	return counts;
 }

@@ -30,11 +30,20 @@ struct consumer_counts {
 	uint64_t ended;	      /* ... and closed */
 	uint64_t definitions; /* of marks */
 	uint64_t rounds;
+	uint64_t moves;	     /* to other memory ... */
+	uint64_t from_start; /* ... with all definitions */
+	uint64_t lives_moved;
 	uint64_t failures; /* each said on stderr */
 };
 
 /* base: the producers' mapping of memfd. Takes neither over. */
 void consumer_open(uint8_t *base, int memfd);
+
+/*
+ * The collector dies as it stands between two rounds, and another goes on with the memory that the process has moved to
+ * (rejoin.c). Lives go on where the first one left them. The first memory is not looked at any more.
+ */
+void consumer_move(uint8_t *base, int memfd);
 
 /* One round. last: nobody writes any more, and everything is read; true also says that those without an end are closed. */
 void consumer_round(bool last);

@@ -157,11 +157,12 @@ static bool read_in_turn(const char *path, unsigned rounds)
 
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 3);
 	char *path = make_trace();
 	unsigned lives = 0, ahead = 0;
+	time_t end;
 
 	read_expected(path);
+	end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 3);
 	while (time(NULL) < end) {
 		ahead += read_in_turn(path, 1 + (unsigned)rand() % 400);
 		lives++;

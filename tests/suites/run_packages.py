@@ -100,6 +100,12 @@ def both(python, name, arguments, options):
     return suites.both(path, run, may_spare)
 
 
+def difference_of(bare, profiled):
+    """(what is worse under evprof, the same with the losses)."""
+    difference = suites.compare(bare, profiled, (0, NO_TESTS)) if bare else ""
+    return difference, "; ".join(filter(None, [difference] + suites.losses(profiled)))
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--venv", required=True)
@@ -124,13 +130,14 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = pool.map(lambda one: both(python, one[0], one[1], options), wanted)
         for (name, _), (bare, profiled) in zip(wanted, runs):
-            difference = suites.compare(bare, profiled, (0, NO_TESTS)) if bare else ""
+            difference, remarks = difference_of(bare, profiled)
             failures += suites.is_worse(difference)
-            table.add(name, bare, profiled, "; ".join(filter(None, [difference] + suites.losses(profiled))))
+            table.add(name, bare, profiled, remarks)
     if options.table:
         table.write(options.table)
     print("%d suites, %d differ" % (len(table.rows), failures))
     sys.exit(1 if failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -586,3 +586,74 @@ Test(pairs, like_a_simple_table)
 	}
 	pairs_done(&pairs);
 }
+
+static void calibrate(const char *costs)
+{
+	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", costs, "", "");
+	options.calibrate = true;
+}
+
+static void call_len_from_f(void)
+{
+	event(WIRE_CALL, F, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 30);
+	event(WIRE_RETURN, F, 40);
+}
+
+/* Half of a call's cost lies between its stamps, as its three numbers say; half of that at each of them. */
+Test(profile, costs_are_taken_out_on_both_sides_of_an_event)
+{
+	calibrate("call 20 10 0 c_call 8 4 0 mem 3");
+	call_len_from_f();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 30 - 2 - 2, 30 - 2 - 2);
+	expect("f", 1, 1, (50 - 5 - 2) + (40 - 2 - 5), 102);
+}
+
+/* Of the time of the interpreter half is taken, of that of C functions nothing; what "later" is nobody knows. */
+Test(profile, slowed_instructions_are_taken_out)
+{
+	calibrate("slow 0.5 call 20 10 0 later 1 2 3 4 c_call 8 4 0 malloc 4 free 2");
+	call_len_from_f();
+	event(WIRE_CALL, G, 50);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 16, 0, 20);
+	event(WIRE_RETURN, G, 100);
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 26, 26);
+	expect("f", 1, 1, 62 - 26, 62);
+	/* 10 - 2.5 - 1 before the allocation, 50 - 1 - 2.5 after it */
+	expect("g", 1, 1, 53, 53);
+}
+
+Test(profile, calls_from_c_have_costs_of_their_own)
+{
+	calibrate("call 20 10 0 callback 40 20 0 c_call 0 0 0");
+	event(WIRE_CALL, F, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_CALL, G, 50);
+	event(WIRE_RETURN, G, 50);
+	event(WIRE_C_RETURN, LEN, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("g", 1, 1, 50 - 10 - 10, 30);
+	expect("<built-in method builtins.len>", 1, 1, 2 * (50 - 10), 80 + 30);
+	expect("f", 1, 1, 2 * (50 - 5), 90 + 110);
+}
+
+Test(profile, no_time_gets_below_nothing)
+{
+	calibrate("call 2000 1000 0 c_call 800 400 0 mem 3");
+	call_len_from_f();
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 0, 0);
+	expect("f", 1, 1, 0, 0);
+}
+
+Test(profile, costs_that_are_nonsense_are_none)
+{
+	calibrate("call x c_call -1 slow 7");
+	call_len_from_f();
+	count();
+	expect("f", 1, 1, 90, 120);
+}

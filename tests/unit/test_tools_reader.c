@@ -484,6 +484,46 @@ Test(reader, clock_is_a_line)
 	fixture_free(fixture);
 }
 
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return *state ^ *state >> 29;
+}
+
+/* Time goes on by steps of any size, sometimes back, and sometimes anywhere. */
+static void expect_near_is_exact(const struct trace_process *process, uint64_t *state)
+{
+	struct trace_near near = {0};
+	uint64_t ticks = next_random(state) >> next_random(state) % 64;
+
+	for (int i = 0; i < 300; i++) {
+		uint64_t step = next_random(state) >> (i % 8 ? 30 + next_random(state) % 34 : next_random(state) % 64);
+
+		ticks = next_random(state) % 16 ? ticks + step : ticks - step;
+		cr_assert(trace_near_ns(&near, process, ticks) == trace_ns(process, ticks),
+			  "%llu ticks, on a line through %llu, %lld with %llu >> %u", (unsigned long long)ticks,
+			  (unsigned long long)process->line.ticks, (long long)process->line.ns,
+			  (unsigned long long)process->line.factor, process->line.shift);
+	}
+}
+
+Test(reader, near_times_are_exact)
+{
+	uint64_t state = 1;
+
+	for (int i = 0; i < 3000; i++) {
+		struct trace_process process = {
+		    .line = {.ticks = next_random(&state) >> next_random(&state) % 64,
+			     .ns = (int64_t)(next_random(&state) % TRACE_NS_FAR),
+			     .shift = (unsigned)(next_random(&state) % 64),
+			     .factor = next_random(&state) >> 1 >> next_random(&state) % 63}};
+
+		if (i % 2)
+			process.line.factor |= UINT64_C(1) << process.line.shift >> next_random(&state) % 4;
+		expect_near_is_exact(&process, &state);
+	}
+}
+
 Test(reader, names_of_threads)
 {
 	struct fixture *fixture = fixture_new();

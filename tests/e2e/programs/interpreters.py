@@ -137,4 +137,73 @@ def pool():
         print(list(executor.map(known.work, [100] * 9)))
 
 
+def call():
+    """A function that another one makes is called in another interpreter (3.14): its code must have no state."""
+    from concurrent import interpreters as api
+
+    def nested(path, n):
+        import sys
+        sys.path.insert(0, path)
+        import known
+        known.work(n)
+        return n
+
+    interpreter = api.create()
+    for n in 50, 60, 70:
+        nested(HERE, n)
+        print(interpreter.call(nested, HERE, n))
+    interpreter.close()
+
+
+DEFINING = """
+from concurrent_names import define
+define(%d, %d)
+"""
+
+
+def defining_own():
+    """Interpreters with a GIL each define functions at once, by the thousand, and let every other one die."""
+    import tempfile
+
+    api = interpreters()
+    source = """
+import json
+def define(number, n):
+    kept = []
+    for i in range(n):
+        names = {}
+        name = "f%d_%d" % (number, i)
+        exec("def %s(x):\\n    return abs(x)\\n%s(1)" % (name, name), names)
+        function = names[name]
+        kept.append(function)
+        function(-2)
+        if i % 2:
+            kept.pop(i // 2)
+        try:
+            json.loads(str(i))
+            raise type("E%d_%d" % (number, i % 100), (Exception,), {})
+        except Exception:
+            pass
+    for function in kept:
+        function(3)
+"""
+    number, n = int(sys.argv[2]), int(sys.argv[3])
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "concurrent_names.py"), "w") as file:
+            file.write(source)
+
+        def whole(which):
+            interpreter = api.create(True)
+            api.run(interpreter, "import sys\nsys.path.insert(0, %r)" % folder)
+            api.run(interpreter, DEFINING % (which, n))
+            api.destroy(interpreter)
+
+        started = [threading.Thread(target=whole, args=(which,)) for which in range(number)]
+        for thread in started:
+            thread.start()
+        for thread in started:
+            thread.join()
+    print("done")
+
+
 globals()[sys.argv[1]]()

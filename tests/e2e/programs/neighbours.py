@@ -459,7 +459,7 @@ def monitoring_raises():
 
 
 def tracemalloc_between():
-    """Started and stopped in the middle; totals differ by what each code object keeps for its id, so not those."""
+    """Started and stopped in the middle."""
     import tracemalloc
 
     print(tracemalloc.is_tracing())
@@ -477,6 +477,40 @@ def tracemalloc_between():
     kept = [bytearray(77777) for _ in range(10)]
     del kept
     known.work(100)
+
+
+def listen():
+    """A hook that does nothing, with the events that evprof asks for: what Python keeps for that at each code object."""
+    if sys.version_info >= (3, 12):
+        sys.monitoring.use_tool_id(3, "listener")
+        events = "PY_START PY_RESUME PY_THROW PY_RETURN PY_YIELD PY_UNWIND CALL RAISE"
+        sys.monitoring.set_events(3, sum(getattr(sys.monitoring.events, event) for event in events.split()))
+    else:
+        sys.setprofile(lambda frame, event, argument: None)
+
+
+def tracemalloc_totals():
+    """What is traced of a program that defines functions and calls them. LISTEN: as if there was a hook."""
+    import os
+    import tracemalloc
+
+    def define(n):
+        kept = []
+        for _ in range(n):
+            names = {"known": known}
+            exec("def made(x):\n    return [x]\nclass Made:\n    def method(self):\n        return made(1)\n", names)
+            kept.append((names["made"](1), names["Made"]().method(), names["made"]))
+        return kept
+
+    if os.environ.get("LISTEN"):
+        listen()
+    define(10)
+    known.work(100)
+    tracemalloc.start()
+    kept = define(300)
+    total, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    print(len(kept), total)
 
 
 def faults():

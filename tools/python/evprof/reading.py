@@ -4,7 +4,9 @@ Knows nothing of processes and threads. The layouts are those of include/evprof/
 evprof(1) counts it. Used by model.py.
 """
 import collections
+import fcntl
 import mmap
+import os
 import struct
 import zlib
 
@@ -20,6 +22,7 @@ _HEADER = struct.Struct("<8sIIIIQ16s12sI")
 _CHUNK = struct.Struct("<4sHHIIIIQQIIQII")
 _ENTRY = struct.Struct("<QQQIIIHH")
 _END = struct.Struct("<4sIQQQII")
+_F_OFD_GETLK = 36
 
 Chunk = collections.namedtuple("Chunk", "magic type codec stored_bytes raw_bytes process thread first_ticks last_ticks "
                                "events extras previous payload_crc crc")
@@ -40,16 +43,19 @@ class Damage:
         self.cut_bytes = 0     # of an unfinished chunk at the end of the file
         self.no_clock = False  # times are in ticks
         self.bad_index = False
-        self.bad_end = False   # it is still being written, or its writing was cut short
+        self.bad_end = False   # its writing was cut short, or goes on
+        self.growing = False   # it goes on
 
     def __bool__(self):
         return bool(self.holes or self.chunks or self.cut_bytes or self.no_clock or self.bad_index or self.bad_end)
 
     def __str__(self):
         parts = []
-        if self.bad_end:
-            parts.append("it has no end: it is still being written, or its writing was cut short")
-        if self.cut_bytes:
+        if self.growing:
+            parts.append("it is still being written, and this is what it holds so far")
+        elif self.bad_end:
+            parts.append("it has no end: its writing was cut short")
+        if self.cut_bytes and not self.growing:
             parts.append("its last %d bytes are no whole chunk" % self.cut_bytes)
         if self.bad_index:
             parts.append("its index is damaged and was made anew")
@@ -75,6 +81,15 @@ class Place:
         self.damaged = False
 
 
+def _is_being_written(file):
+    """Whoever writes a trace holds a lock on it."""
+    lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        return struct.unpack_from("h", fcntl.fcntl(file, _F_OFD_GETLK, lock))[0] != fcntl.F_UNLCK
+    except OSError:
+        return False
+
+
 class File:
     """The chunks of a trace file: places, in the order of the file, without the index."""
 
@@ -83,6 +98,8 @@ class File:
         self.damage = Damage()
         self.places = []
         with open(path, "rb") as file:
+            # Before its size is looked at: if nobody was writing then, the size is the last.
+            self.damage.growing = _is_being_written(file)
             try:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except ValueError:
@@ -112,6 +129,7 @@ class File:
             end = bytes(self._bytes[size - _END.size:])
             magic, _, index, _, _, _, crc = _END.unpack(end)
             if magic == b"EEND" and crc == zlib.crc32(end[:-4]) and self._begin <= index < size:
+                self.damage.growing = False
                 return index
         self.damage.bad_end = True
         return None

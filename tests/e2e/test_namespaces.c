@@ -1,0 +1,178 @@
+/*
+ * test_namespaces.c - the first process of a pid namespace, as in a container: when it is gone the kernel ends all others in
+ * it, and the private collector is one of them.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "strike.h"
+
+#define PROCESSES 4 /* of namespace.py ... */
+#define CALLS 4000  /* ... and what they call in all */
+#define KILLED_AFTER_US 1500000
+
+/* In a namespace of its own; what stands behind it is the first process there. */
+static const char *const ways[][7] = {
+    {"unshare", "--pid", "--fork", "--mount-proc"},
+    {"unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"},
+};
+
+#define WAYS (sizeof(ways) / sizeof(*ways))
+
+static void add(struct job *job, int *n, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		job->args[(*n)++] = words[i];
+}
+
+static bool is_allowed(const char *const *way)
+{
+	struct job job = {.how = JOB_BARE};
+	int n = 0;
+
+	add(&job, &n, way);
+	add(&job, &n, (const char *const[]){"true", NULL});
+	return job_run(&job)->status == 0;
+}
+
+/* The arguments of a namespace, as far as this machine allows one. Skips the test where it does not. */
+static int enter(struct job *job, size_t way)
+{
+	int n = 0;
+
+	if (!is_allowed(ways[way]))
+		cr_skip_test("%s %s is not allowed here", ways[way][0], ways[way][1]);
+	add(job, &n, ways[way]);
+	return n;
+}
+
+static struct outcome *run_first(const struct python *python, struct job job, int n, const char *how)
+{
+	add(&job, &n, (const char *const *)python->command);
+	add(&job, &n, (const char *const[]){"@namespace.py", how, NULL});
+	return job_run(&job);
+}
+
+static void expect_all(struct outcome *outcome, const char *what)
+{
+	json_t *report = trace_report(outcome->trace, NULL);
+
+	expect(outcome, report_calls(report, "namespace.py", "leaf") == CALLS, "%s: %ld calls of leaf, not %d", what,
+	       report_calls(report, "namespace.py", "leaf"), CALLS);
+	expect_balanced(outcome, report);
+	json_decref(report);
+}
+
+static const struct {
+	const char *how;
+	int status;
+} ends[] = {
+    {"return", 0},
+    {"os_exit", 4},
+    {"exception", 1},
+    {"exec", 9},
+};
+
+static void expect_ends(const struct python *python, size_t way, size_t count)
+{
+	struct job job = {.timeout_s = 30};
+	int n = enter(&job, way);
+
+	for (size_t i = 0; i < count; i++) {
+		struct outcome *outcome = run_first(python, job, n, ends[i].how);
+
+		expect(outcome, outcome->status == ends[i].status, "%s: the status is %d, not %d", ends[i].how,
+		       outcome->status, ends[i].status);
+		expect(outcome, strstr(outcome->out, "process 1\n"), "%s: it is the first process", ends[i].how);
+		json_decref(expect_trace(outcome, PROCESSES));
+		expect_closing_line(outcome);
+		expect_all(outcome, ends[i].how);
+	}
+}
+
+SCENARIO(namespaces, first_process_ends, SUPPORTED)
+{
+	expect_ends(python, 0, sizeof(ends) / sizeof(*ends));
+}
+
+SCENARIO(namespaces, without_privileges, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	expect_ends(python, 1, 2);
+}
+
+/* The formats are written before it ends, too. */
+SCENARIO(namespaces, formats_beside_the_trace, SUPPORTED)
+{
+	struct job job = {.env = {"EVPROF_FORMAT=folded,csv", "EVPROF_OUTPUT=first.evp"}};
+	struct outcome *outcome;
+	char *folded;
+
+	if (!chosen(python))
+		return;
+	outcome = run_first(python, job, enter(&job, 0), "return");
+	expect_closing_line(outcome);
+	folded = file_read(text("%s/first.folded", outcome->directory), NULL);
+	expect(outcome, folded && strstr(folded, "leaf"), "the folded stacks are there");
+	expect(outcome, access(text("%s/first.csv", outcome->directory), R_OK) == 0, "so is the table");
+	free(folded);
+}
+
+/* evprof run is the first process, the program is not. */
+SCENARIO(namespaces, evprof_run_is_first, SUPPORTED)
+{
+	struct job job = {.how = JOB_BARE};
+	struct outcome *outcome;
+	int n = 0;
+
+	if (!chosen(python))
+		return;
+	n = enter(&job, 0);
+	add(&job, &n, (const char *const[]){"%B/evprof", "run", "-o", "first.evp", "--", NULL});
+	outcome = run_first(python, job, n, "os_exit");
+	expect(outcome, outcome->status == 4, "the status is %d, not 4", outcome->status);
+	json_decref(expect_trace(outcome, PROCESSES));
+	expect_all(outcome, "evprof run");
+}
+
+static void strike_first(const struct strike *strike)
+{
+	char *children = NULL;
+
+	(void)strike;
+	/* The namespace is known outside by another number: the only child of unshare, which is the test's. */
+	children = file_read(text("/proc/%d/task/%d/children", getppid(), getppid()), NULL);
+	for (char *at = children, *word; at && (word = strsep(&at, " "));) {
+		char *inside = *word ? file_read(text("/proc/%s/task/%s/children", word, word), NULL) : NULL;
+
+		if (inside && atoi(inside) > 0)
+			kill((pid_t)atoi(inside), SIGKILL);
+		free(inside);
+	}
+	free(children);
+}
+
+/* Nobody can write the end then; what had been there for a moment is in the file, which is read as far as it goes. */
+SCENARIO(namespaces, first_process_killed, SUPPORTED)
+{
+	struct job job = {.env = {"EVPROF_OUTPUT=first.evp"}};
+	struct outcome *outcome;
+	json_t *info;
+	int n;
+
+	if (!chosen(python))
+		return;
+	n = enter(&job, 0);
+	job.directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	strike((struct strike){.oracle = oracle_new(job.directory), .delay_us = KILLED_AFTER_US, .act = strike_first});
+	outcome = run_first(python, job, n, "sleep");
+	info = trace_info(outcome->trace);
+	expect(outcome, json_is_false(json_object_get(info, "complete")), "the trace has no end");
+	expect_all(outcome, "killed");
+	json_decref(info);
+}

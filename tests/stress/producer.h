@@ -1,0 +1,46 @@
+/*
+ * producer.h - threads that write numbered events (consumer.h) with the library's own writer.c, process.c and definitions.c.
+ *
+ * Long ones fill their rings; short ones, of very different length, take and leave the few slots. Used by the programs of
+ * tests/stress.
+ */
+#ifndef TESTS_STRESS_PRODUCER_H
+#define TESTS_STRESS_PRODUCER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PRODUCER_SLOTS 6u /* fewer than threads: some find none */
+
+/* What all producers did. */
+struct producer_counts {
+	uint64_t written;
+	uint64_t lost;	/* the gaps must tell of them */
+	uint64_t lives; /* of slots */
+	uint64_t while_stopped;
+};
+
+/* Once, before everything else. */
+void producers_init(void);
+
+/* Makes a process that has joined, with fresh memory at process->base. Gives the memfd, which is the caller's. */
+int producers_open(uint32_t wait_ms);
+void producers_begin(void);
+
+/* Stops recording, or goes on with it, while everybody writes. */
+void producers_stop(bool stop);
+
+/* Waits for the last of them. */
+struct producer_counts producers_end(void);
+/* Unmaps the memory. */
+void producers_close(void);
+
+/* Holds all of them up for a moment, wherever they are: in the middle of an event, too. The thread sanitizer waits for a call. */
+void producers_jolt(void);
+
+void producers_nap(unsigned us);
+
+/* Says what is not as expected. 1 if so. */
+int producers_compare(const char *what, uint64_t found, uint64_t expected);
+
+#endif
