@@ -229,6 +229,30 @@ SCENARIO_SOME(table, damaged, SUPPORTED)
 	name_what_is_missing(python, judge(python, outcome, &list));
 }
 
+/* A stretch that begins in a damaged chunk: what ran before it says nothing of what runs behind it. */
+SCENARIO_SOME(table, begins_in_damage, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@flood.py", "250000"}, .env = {"EVPROF_EVENTS=call"});
+	char *spoilt = beside(outcome, "spoilt"), *from;
+	struct job job = {.python = python,
+			  .how = JOB_BARE,
+			  .args = {"@../table/spoil.py", outcome->trace, spoilt},
+			  .timeout_s = 200};
+	struct outcome *spoil;
+	struct case_list list = {0};
+
+	package_path(&job);
+	spoil = job_run(&job);
+	if (strstr(spoil->err, "packed with zstd"))
+		cr_skip_test("%s cannot unpack zstd", python->name);
+	expect(spoil, spoil->status == 0, "a chunk is damaged");
+	from = text("--from %ld", atol(spoil->out));
+	add_case(&list, spoilt, from);
+	add_case(&list, spoilt, text("%s --max-depth 3", from));
+	add_case(&list, spoilt, text("%s --min-duration 1us --exclude leaf", from));
+	name_what_is_missing(python, judge(python, outcome, &list));
+}
+
 /* Where nothing waited for the collector: events are missing, and stacks are told anew behind the gaps. */
 SCENARIO_SOME(table, losses, SUPPORTED)
 {
@@ -291,8 +315,10 @@ SCENARIO_SOME(table, random_traces, SUPPORTED)
 /* Globs and expressions mean what they mean to evprof, which leaves them to the C library. */
 SCENARIO_SOME(table, patterns, SUPPORTED)
 {
-	struct job job = {
-	    .python = python, .how = JOB_BARE, .args = {"@../table/matching.py", test_all() ? "40000" : "4000"}};
+	struct job job = {.python = python,
+			  .how = JOB_BARE,
+			  .args = {"@../table/matching.py", test_all() ? "10000" : "4000"},
+			  .timeout_s = 200};
 	struct outcome *verdict;
 
 	package_path(&job);

@@ -92,8 +92,8 @@ class Running:
             before = part.piece(at, max(at, part.start))
             moves = self._source.moves(before)
             self._beneath.follow(before, moves)
-            moves = moves.after(FRAME, opened, 0, 0)
-            self._stacks.run(moves.after(GAP, [NOBODY], 0, 0) if part.hole else moves)
+            moves = moves.preceded(FRAME, opened, 0, 0)
+            self._stacks.run(moves.preceded(GAP, [NOBODY], 0, 0) if part.hole else moves)
             if part.start < part.events.count:
                 return self._beneath_known(part, parts) if self._beneath.current else []
         return []

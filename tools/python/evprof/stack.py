@@ -27,8 +27,8 @@ class Moves:
         """Only those; no switch is left out."""
         return Moves(self.kinds[mask], self.functions[mask], self.at[mask], self.ns[mask], self.switches)
 
-    def after(self, kind, functions, at, ns):
-        """These moves, and before them some of one kind."""
+    def preceded(self, kind, functions, at, ns):
+        """Some moves of one kind, and then these."""
         count = len(functions)
         return Moves(np.concatenate((np.full(count, kind, np.uint8), self.kinds)),
                      np.concatenate((np.array(functions, np.int32), self.functions)),

@@ -49,10 +49,10 @@ class Reader:
         for part in self._source.parts(self._source.first):
             hole = part.hole and self._source.matters(part.events)
             moves = self._source.moves(part)
-            if frames and (len(part.kinds) or hole):
-                moves, frames = moves.after(FRAME, frames, 0, self._choice.from_ns), []
             if hole:
-                moves = moves.after(GAP, [NOBODY], 0, part.gap_ns)
+                moves = moves.preceded(GAP, [NOBODY], 0, part.gap_ns)
+            if frames and (len(part.kinds) or hole):
+                moves, frames = moves.preceded(FRAME, frames, 0, self._choice.from_ns), []
             yield part, unrolling.unrolled(moves) if unrolling else moves
 
     # --- which calls are shown ---
