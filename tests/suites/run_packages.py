@@ -117,6 +117,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    suites.mend_signals()
     venv = os.path.abspath(options.venv)
     python = make_environment(venv, options.python)
     if options.results:
