@@ -69,10 +69,16 @@ def run_pytest(python, arguments, preload, options):
     return suites.run_once(command + arguments, preload, options.timeout, options.events)
 
 
+def is_for_pytest(run):
+    """Not where it found no tests, or broke off: while collecting, or in the middle because a test forks or exits."""
+    broken = {suites.case_name("", ""), suites.case_name("pytest", "internal")}
+    return bool(run.outcomes or run.status != NO_TESTS) and not broken & set(run.outcomes)
+
+
 def run_suite(python, name, arguments, preload, options):
-    """Files of gevent's without tests for pytest are programs; their status tells."""
+    """Files of gevent's that are not for pytest are programs; their status tells."""
     run = run_pytest(python, arguments, preload, options)
-    if run.status == NO_TESTS and not run.outcomes and name.startswith("gevent"):
+    if name.startswith("gevent") and not is_for_pytest(run):
         run = suites.run_once([python, "-m", name], preload, options.timeout, options.events)
         run.outcomes = {WHOLE: "failed" if run.status else "passed"}
     return run
