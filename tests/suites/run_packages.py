@@ -24,6 +24,13 @@ PACKAGES = "pytest hypothesis numpy gevent greenlet uvloop aiohttp psutil objgra
 NO_TESTS = 5  # pytest's status
 WHOLE = "(the program, by its status)"
 
+# What may differ, and why: (expressions for the suite and the test, reason).
+KNOWN = [
+    (r"gevent.tests.test__hub_join_timeout$|gevent.tests.test__core_timer$",
+     r"Test(Again)?\.test_(callback|event|later|ref_arg|timeout)$|test_resolution$",
+     "the load: compares spans of some 50 ms; on a loaded machine it fails bare, too, in some runs"),
+]
+
 
 def make_environment(venv, python):
     inner = os.path.join(venv, "bin", "python")
@@ -106,10 +113,26 @@ def both(python, name, arguments, options):
     return suites.both(path, run, may_spare)
 
 
-def difference_of(bare, profiled):
-    """(what is worse under evprof, the same with the losses)."""
+def without_known(name, bare, profiled):
+    """Takes tests that are known to differ out of both."""
+    reasons = set()
+    for suite, test, why in KNOWN:
+        differ = [one for one in bare.bad() ^ profiled.bad() if re.search(suite, name) and re.search(test, one)]
+        for one in differ:
+            reasons.add(why)
+            bare.outcomes.pop(one, None)
+            profiled.outcomes.pop(one, None)
+    if reasons and profiled.bad() <= bare.bad():
+        profiled.status = bare.status  # it failed for these only
+    return sorted(reasons)
+
+
+def difference_of(name, bare, profiled):
+    """(what is worse under evprof, the same with what is known and with the losses)."""
+    known = without_known(name, bare, profiled) if bare else []
     difference = suites.compare(bare, profiled, (0, NO_TESTS)) if bare else ""
-    return difference, "; ".join(filter(None, [difference] + suites.losses(profiled)))
+    remarks = [difference] + ["known: " + why for why in known] + suites.losses(profiled)
+    return difference, "; ".join(filter(None, remarks))
 
 
 def parse_arguments():
@@ -137,7 +160,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = pool.map(lambda one: both(python, one[0], one[1], options), wanted)
         for (name, _), (bare, profiled) in zip(wanted, runs):
-            difference, remarks = difference_of(bare, profiled)
+            difference, remarks = difference_of(name, bare, profiled)
             failures += suites.is_worse(difference)
             table.add(name, bare, profiled, remarks)
     if options.table:
