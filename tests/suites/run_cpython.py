@@ -67,7 +67,10 @@ KNOWN = [
 # Left out of both runs, because the process would not live to tell of the others: (test, module, versions, reason).
 LEFT_OUT = [
     ("test_in_thread", "test__xxsubinterpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),
+    ("test_in_threaded_subinterpreter", "test__xxsubinterpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),
+    ("test_from_other_thread", "test__xxsubinterpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),
     ("test_in_thread", "test_interpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),
+    ("test_from_other_thread", "test_interpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),
     ("*jit_frames*", "test_c_stack_unwind", 15, 15,
      "any listener: waits until code is compiled, which no code is that is listened to"),
     ("test_manual_unwind_finds_expected_frames", "test_c_stack_unwind", 15, 15,
@@ -223,6 +226,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    suites.mend_signals()
     command = shlex.split(options.python)
     version = version_of(command)
     if options.results:

@@ -24,6 +24,13 @@ PACKAGES = "pytest hypothesis numpy gevent greenlet uvloop aiohttp psutil objgra
 NO_TESTS = 5  # pytest's status
 WHOLE = "(the program, by its status)"
 
+# What may differ, and why: (expressions for the suite and the test, reason).
+KNOWN = [
+    (r"gevent.tests.test__hub_join_timeout$|gevent.tests.test__core_timer$",
+     r"Test(Again)?\.test_(callback|event|later|ref_arg|timeout)$|test_resolution$",
+     "the load: compares spans of some 50 ms; on a loaded machine it fails bare, too, in some runs"),
+]
+
 
 def make_environment(venv, python):
     inner = os.path.join(venv, "bin", "python")
@@ -69,10 +76,16 @@ def run_pytest(python, arguments, preload, options):
     return suites.run_once(command + arguments, preload, options.timeout, options.events)
 
 
+def is_for_pytest(run):
+    """Not where it found no tests, or broke off: while collecting, or in the middle because a test forks or exits."""
+    broken = {suites.case_name("", ""), suites.case_name("pytest", "internal")}
+    return bool(run.outcomes or run.status != NO_TESTS) and not broken & set(run.outcomes)
+
+
 def run_suite(python, name, arguments, preload, options):
-    """Files of gevent's without tests for pytest are programs; their status tells."""
+    """Files of gevent's that are not for pytest are programs; their status tells."""
     run = run_pytest(python, arguments, preload, options)
-    if run.status == NO_TESTS and not run.outcomes and name.startswith("gevent"):
+    if name.startswith("gevent") and not is_for_pytest(run):
         run = suites.run_once([python, "-m", name], preload, options.timeout, options.events)
         run.outcomes = {WHOLE: "failed" if run.status else "passed"}
     return run
@@ -100,10 +113,26 @@ def both(python, name, arguments, options):
     return suites.both(path, run, may_spare)
 
 
-def difference_of(bare, profiled):
-    """(what is worse under evprof, the same with the losses)."""
+def without_known(name, bare, profiled):
+    """Takes tests that are known to differ out of both."""
+    reasons = set()
+    for suite, test, why in KNOWN:
+        differ = [one for one in bare.bad() ^ profiled.bad() if re.search(suite, name) and re.search(test, one)]
+        for one in differ:
+            reasons.add(why)
+            bare.outcomes.pop(one, None)
+            profiled.outcomes.pop(one, None)
+    if reasons and profiled.bad() <= bare.bad():
+        profiled.status = bare.status  # it failed for these only
+    return sorted(reasons)
+
+
+def difference_of(name, bare, profiled):
+    """(what is worse under evprof, the same with what is known and with the losses)."""
+    known = without_known(name, bare, profiled) if bare else []
     difference = suites.compare(bare, profiled, (0, NO_TESTS)) if bare else ""
-    return difference, "; ".join(filter(None, [difference] + suites.losses(profiled)))
+    remarks = [difference] + ["known: " + why for why in known] + suites.losses(profiled)
+    return difference, "; ".join(filter(None, remarks))
 
 
 def parse_arguments():
@@ -117,6 +146,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    suites.mend_signals()
     venv = os.path.abspath(options.venv)
     python = make_environment(venv, options.python)
     if options.results:
@@ -130,7 +160,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = pool.map(lambda one: both(python, one[0], one[1], options), wanted)
         for (name, _), (bare, profiled) in zip(wanted, runs):
-            difference, remarks = difference_of(bare, profiled)
+            difference, remarks = difference_of(name, bare, profiled)
             failures += suites.is_worse(difference)
             table.add(name, bare, profiled, remarks)
     if options.table:

@@ -59,6 +59,14 @@ def read_junit(path):
     return outcomes
 
 
+def mend_signals():
+    """A program that a shell starts in the background, or by nohup, ignores signals, and so would all Pythons that it starts:
+    tests that interrupt themselves wait forever. What is caught is at its default again after an exec."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def run_once(command, preload, timeout, events, junit_name=None, read=None, environment=None):
     """command: a list, in which "@JUNIT" stands for the path that the results are to be written to."""
     folder = tempfile.mkdtemp(prefix="evprof-suite.")

@@ -28,6 +28,9 @@ passed wholly under evprof was not run bare, if a bare Python lists the same tes
 - "any listener": the same tests fail without evprof, where another tool listens to the same events (tried for each).
 - "evprof": it is evprof that makes the difference.
 - "NOT COMPARED": the suite gave no results bare on this machine, so nothing is known.
+- "left out": in both runs.
+- With the library of 15:03 the runs ignored SIGINT, having been started in the background: tests that interrupt themselves
+  failed in both.
 - "events lost": more than the program waited for the collector on the loaded machine; counted, and no matter to the tests.
 - Without a reason: a difference that is open."""
 
@@ -48,7 +51,7 @@ class Section:
     def remarks_of(self, name, bare, profiled):
         """As the program that ran it tells them: (what is worse, the same with reasons)."""
         if self.packages:
-            return run_packages.difference_of(bare, profiled)
+            return run_packages.difference_of(name, bare, profiled)
         return run_cpython.difference_of(bare, profiled, name, int(self.version.split(".")[1]))
 
     def existing(self):
