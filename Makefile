@@ -191,6 +191,8 @@ $(B)/tests/stress/stress_preload_%: $(B)/tests/stress/stress_preload_%.o $(stres
 		$(filter-out %/interpose.o,$(preload_objects)) $(B)/libcollector.a
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(collector_libraries)
 
+$(B)/tests/stress/stress_preload_exchange: LDFLAGS += -Wl,--wrap=mmap
+
 $(B)/tests/stress/stress_tools_%: $(B)/tests/stress/stress_tools_%.o $(B)/tests/unit/trace_fixture.o $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))

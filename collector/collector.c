@@ -20,6 +20,7 @@
 #define WAIT_MS 100			  /* nothing runs, but somebody is to be answered or given up in time */
 #define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join */
 
+/* Newest first: of one tree there may be one before, whose trace is finished and is being written in other formats. */
 static struct session *find_session(struct collector *collector, const uint8_t *id)
 {
 	for (struct session *session = collector->sessions; session; session = session->next) {
@@ -29,22 +30,23 @@ static struct session *find_session(struct collector *collector, const uint8_t *
 	return NULL;
 }
 
-/* The session that a message names, made when it is new. */
+/* The session that a message names, made when there is none, or none any more that takes processes. */
 static int open_session(struct collector *collector, const struct control_message *message, struct session **result,
 			char *reason, size_t reason_bytes)
 {
-	struct session *session = find_session(collector, message->session);
+	struct session *known = find_session(collector, message->session), *session = known;
 
 	if (!session && collector->private && collector->sessions) {
 		snprintf(reason, reason_bytes, "this collector serves another session");
 		return -EPERM;
 	}
-	if (!session) {
+	if (!session || session->closed) {
 		session = session_new(&collector->tools, message);
 		if (!session) {
 			snprintf(reason, reason_bytes, "the collector has no memory left");
 			return -ENOMEM;
 		}
+		session->goes_on = known != NULL;
 		session->next = collector->sessions;
 		collector->sessions = session;
 	}

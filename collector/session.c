@@ -247,7 +247,7 @@ static void open_failed(struct session *session, int error)
 /* The file is made when the first process joins: its name is that of this process. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
-	bool others = session->tools->output_dir || session->tools->first.pid;
+	bool others = session->tools->output_dir || session->tools->first.pid || session->goes_on;
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
 	int fd = output_path(session, first, session->path, sizeof(session->path));
 	int error;

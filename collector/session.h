@@ -69,6 +69,7 @@ struct session {
 	uint8_t id[CONTROL_SESSION_DIGITS / 2];
 	char *output; /* the template, as the first message had it */
 
+	bool goes_on;	/* with a tree whose first trace is finished; it is kept */
 	bool opened;	/* the file was made, or that failed */
 	bool failed;	/* no more events are written ... */
 	bool full;	/* ... but what ends the file is */

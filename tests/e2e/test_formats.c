@@ -82,3 +82,47 @@ SCENARIO(formats, that_cannot_be_written, SCENARIO_ONCE)
 	json_decref(trace_info(outcome->trace));
 	free(line);
 }
+
+/* Beside a collector of its own, an evprof that takes its time. Gives what to preload. */
+static char *slow_evprof(const char *directory, int seconds)
+{
+	char *script = text("#!/bin/sh\nsleep %d\nexec '%s' \"$@\"\n", seconds, build_path("evprof"));
+	char *evprof = text("%s/evprof", directory);
+
+	cr_assert(run(.how = JOB_BARE, .args = {"cp", "%B/evprof-collector", "%B/libevprof.so", directory})->status ==
+		  0);
+	file_write(evprof, script, strlen(script));
+	chmod(evprof, 0755);
+	free(script);
+	free(evprof);
+	return text("LD_PRELOAD=%s/libevprof.so", directory);
+}
+
+/* A tree goes on when its trace was finished: a program that nobody knew of comes while the formats are written. */
+SCENARIO(formats, that_are_being_written_when_another_process_comes, SCENARIO_ONCE)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	const char *program = "import subprocess, sys\n"
+			      "subprocess.Popen(['sh', '-c', 'sleep 1; exec \"$0\" -c \"$1\"', sys.executable,\n"
+			      "                  'def late(): pass\\nlate()'], start_new_session=True)\n";
+	struct outcome *outcome =
+	    run(.python = python_any(), .how = JOB_BARE, .args = {"-c", program}, .directory = directory,
+		.env = {slow_evprof(directory, 3), "EVPROF_FORMAT=folded", "EVPROF_OUTPUT=late.evp"});
+	const char *second = text("%s/late-2.evp", directory);
+	json_t *info, *report;
+
+	(void)python;
+	outcome_settle(outcome);
+	outcome_find_traces(outcome, NULL);
+	expect(outcome, outcome->status == 0 && outcome->traces == 2, "there are two traces, not %u", outcome->traces);
+	info = trace_info(second);
+	expect(outcome, json_is_true(json_object_get(info, "complete")), "the second one is complete");
+	report = trace_report(second, NULL);
+	expect(outcome, report_calls(report, "<string>", "late") == 1, "it is that of the second program");
+	json_decref(report);
+	json_decref(info);
+	info = trace_info(text("%s/late.evp", directory));
+	expect(outcome, json_is_true(json_object_get(info, "complete")), "and so is the first one");
+	expect(outcome, info_pids(info) == 1, "which is that of the first program");
+	json_decref(info);
+}

@@ -56,10 +56,10 @@ static struct object *no_frame(void)
 	return NULL;
 }
 
-int producers_open(uint32_t wait_ms)
+int producers_open(uint32_t wait_ms, uint64_t ring_bytes)
 {
 	size_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
-	size_t data_offset = slots_offset + RING_PAGE_BYTES, size = data_offset + PRODUCER_SLOTS * RING_BYTES_MIN;
+	size_t data_offset = slots_offset + RING_PAGE_BYTES, size = data_offset + PRODUCER_SLOTS * ring_bytes;
 	int memfd = memfd_create("stress", MFD_CLOEXEC);
 
 	config.wait_ms = wait_ms;
@@ -70,7 +70,7 @@ int producers_open(uint32_t wait_ms)
 		abort();
 	process->header = (struct ring_header *)process->base;
 	process->slots = (struct ring_slot *)(process->base + slots_offset);
-	process->ring_bytes = RING_BYTES_MIN;
+	process->ring_bytes = ring_bytes;
 	process->data_offset = data_offset;
 	process->pid = getpid();
 	process->next_mark = 0;
@@ -235,8 +235,11 @@ static void be_jolted(int number)
 
 void producers_jolt(void)
 {
-	for (int i = 0; i < LONG_THREADS + SPAWNERS; i++)
-		if (tids[i])
+	static unsigned jolts;
+
+	jolts++;
+	for (unsigned i = 0; i < LONG_THREADS + SPAWNERS; i++)
+		if (tids[i] && (jolts >> i % 4 & 1))
 			syscall(SYS_tgkill, getpid(), tids[i], SIGUSR1);
 }
 

@@ -24,7 +24,7 @@ struct producer_counts {
 void producers_init(void);
 
 /* Makes a process that has joined, with fresh memory at process->base. Gives the memfd, which is the caller's. */
-int producers_open(uint32_t wait_ms);
+int producers_open(uint32_t wait_ms, uint64_t ring_bytes);
 void producers_begin(void);
 
 /* Stops recording, or goes on with it, while everybody writes. */
@@ -35,7 +35,10 @@ struct producer_counts producers_end(void);
 /* Unmaps the memory. */
 void producers_close(void);
 
-/* Holds all of them up for a moment, wherever they are: in the middle of an event, too. The thread sanitizer waits for a call. */
+/*
+ * Holds some of them up for a moment, others the next time, wherever they are: in the middle of an event, too. The thread
+ * sanitizer puts that off until they call something.
+ */
 void producers_jolt(void);
 
 void producers_nap(unsigned us);

@@ -79,7 +79,7 @@ static int judge(const struct phase *phase, const struct producer_counts *done, 
 
 static int run(struct phase *phase, unsigned seconds)
 {
-	int memfd = producers_open(phase->wait_ms);
+	int memfd = producers_open(phase->wait_ms, RING_BYTES_MIN);
 	struct producer_counts done;
 	struct consumer_counts seen;
 	pthread_t reader;
