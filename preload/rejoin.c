@@ -181,8 +181,16 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
  */
 static struct writer_point known_point(const struct writer *writer, const struct ring_slot *old)
 {
-	struct writer_point point = writer->points[__atomic_load_n(&writer->point, __ATOMIC_ACQUIRE)];
+	struct writer_point point;
+	uint8_t number;
 
+	/* The owner may be noting another one, and then another in the place of this. */
+	do {
+		number = __atomic_load_n(&writer->point, __ATOMIC_ACQUIRE);
+		point.head = __atomic_load_n(&writer->points[number & 1].head, __ATOMIC_RELAXED);
+		point.ticks = __atomic_load_n(&writer->points[number & 1].ticks, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (__atomic_load_n(&writer->point, __ATOMIC_RELAXED) != number);
 	if (point.head >= old->start_position)
 		return point;
 	return (struct writer_point){.head = old->start_position, .ticks = old->start_ticks};

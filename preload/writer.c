@@ -240,6 +240,22 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 	stack->count = room < stack->count ? (uint32_t)room : stack->count;
 }
 
+/*
+ * From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. Everything before is
+ * published.
+ */
+static void note_point(struct writer *writer)
+{
+	uint8_t number = (uint8_t)(writer->point + 1);
+	struct writer_point *point = &writer->points[number & 1];
+
+	__atomic_store_n(&point->head, writer->head, __ATOMIC_RELAXED);
+	__atomic_store_n(&point->ticks, writer->last_ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&writer->point, number, __ATOMIC_RELEASE);
+	/* The next one is not seen before this number is. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
 static void write_stack(struct writer *writer, const struct stack *stack, bool known)
 {
 	uint32_t cut = stack->more ? WIRE_STACK_CUT : 0;
@@ -303,6 +319,8 @@ static void put_stack(struct writer *writer, unsigned kind)
 		write_stack(writer, &stack, known);
 	else
 		stack.more = false;
+	/* What was written may be read by now, and its place, with that of the point before, be used anew. */
+	note_point(writer);
 	note_stack(writer, &stack);
 	if (stack.ids != some)
 		munmap(stack.ids, bytes);
@@ -324,15 +342,6 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 	if (unlikely(greenlets_expected) && !thread_self.greenlets)
 		most = 1; /* the next event looks again */
 	return room < most ? room : most;
-}
-
-/* From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. */
-static void note_point(struct writer *writer)
-{
-	uint16_t other = !writer->point;
-
-	writer->points[other] = (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
-	__atomic_store_n(&writer->point, other, __ATOMIC_RELEASE);
 }
 
 /* Whether the memory was exchanged since this was asked last. The new collector knows no stack. */

@@ -50,7 +50,7 @@ struct writer {
 	uint64_t gap;		 /* events lost since the last one written */
 	uint8_t resync;		 /* the call stack must be written again before the next call or return */
 	uint8_t throwing;	 /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
-	uint8_t point;		 /* which of the points holds */
+	uint8_t point;		 /* how many points were noted; the last one holds */
 	uint8_t moved;		 /* the memory was exchanged (rejoin.c): the new collector knows no stack */
 	uint32_t cpu_due;	 /* the low half of the head from which on the CPU time is to be told again */
 	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
