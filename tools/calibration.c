@@ -14,8 +14,8 @@
 #define SLOWED_MOST_NS 1000000
 
 /*
- * Where two passes of the measurement are further apart, other work on the machine kept it from being made: on four times as
- * many busy threads as processors they are apart by 0.04 at most.
+ * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load of
+ * eight times the processors they are apart by 0.04 at most.
  */
 #define SPREAD_MOST 0.2
 
