@@ -24,8 +24,8 @@ bool chosen(const struct python *python);
 
 /* What stands in the file. Written by the program; each word is stored whole. */
 struct oracle {
-	volatile uint64_t pid; /* of the program, in its own namespace; 0: not begun */
-	volatile uint64_t reserved;
+	volatile uint64_t pid;	/* of the program, in its own namespace; 0: not begun */
+	volatile uint64_t stop; /* set by the test: programs/steady.py ends before its time */
 	struct {
 		volatile uint64_t begun, ended;
 	} calls[ORACLE_PAIRS]; /* of one thread or process each */

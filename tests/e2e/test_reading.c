@@ -195,6 +195,15 @@ static long calls_in_info(const char *trace)
 	return calls;
 }
 
+static void expect_package_tells(const struct python *python, const char *trace, const char *damage)
+{
+	struct outcome *told = run(.python = python, .how = JOB_BARE, .lingers = true,
+				   .args = {"-c", "import evprof, sys; print(evprof.load(sys.argv[1]).damage)", trace},
+				   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))});
+
+	expect(told, told->status == 0 && strcmp(told->out, damage) == 0, "the package says of it: %s", damage);
+}
+
 /* What was called two seconds before is there, and nothing that was not called. */
 static void expect_calls(const struct writing *writing, const char *verb, long (*count)(const char *trace), long more)
 {
@@ -226,7 +235,7 @@ static void start_writing(struct writing *writing, const struct python *python, 
 
 	writing->oracle = oracle_new(writing->directory);
 	writing->program = background_start(&(struct job){
-	    .python = python, .args = {"@steady.py", "16"}, .env = {variable}, .directory = writing->directory});
+	    .python = python, .args = {"@steady.py", "50"}, .env = {variable}, .directory = writing->directory});
 	for (int i = 0; i < 300 && !(oracle_ended(writing->oracle) && found.traces); i++) {
 		usleep(100000);
 		outcome_find_traces(&found, writing->traces);
@@ -237,12 +246,14 @@ static void start_writing(struct writing *writing, const struct python *python, 
 }
 
 /* The calls of the program itself and of its start are in info's, too: more than a few thousand are none of theirs. */
-static void read_while_written(const struct writing *writing)
+static void read_while_written(const struct writing *writing, const struct python *python)
 {
+	expect_package_tells(python, writing->trace, "it is still being written, and this is what it holds so far\n");
 	expect_calls(writing, "report", calls_in_report, 0);
 	expect_calls(writing, "dump", calls_in_dump, 0);
 	expect_calls(writing, "chrome", calls_in_chrome, 0);
 	expect_calls(writing, "info", calls_in_info, 50000);
+	writing->oracle->stop = 1;
 	cr_assert(background_wait(writing->program) == 0, "%s", file_read(writing->program->log, NULL));
 }
 
@@ -252,8 +263,9 @@ SCENARIO_SOME(reading, while_it_is_written, SUPPORTED)
 	struct writing writing = {.directory = directory, .traces = directory};
 
 	start_writing(&writing, python, NULL);
-	read_while_written(&writing);
+	read_while_written(&writing, python);
 	expect_whole(&writing);
+	expect_package_tells(python, writing.trace, "\n");
 }
 
 SCENARIO_SOME(reading, while_the_daemon_writes_it, SUPPORTED)
@@ -267,7 +279,8 @@ SCENARIO_SOME(reading, while_the_daemon_writes_it, SUPPORTED)
 	for (int i = 0; i < 500 && access(socket, F_OK) != 0; i++)
 		usleep(10000);
 	start_writing(&writing, python, text("EVPROF_SOCKET=%s", socket));
-	read_while_written(&writing);
+	read_while_written(&writing, python);
 	cr_assert(background_stop(daemon) == 0, "%s", file_read(daemon->log, NULL));
 	expect_whole(&writing);
+	expect_package_tells(python, writing.trace, "\n");
 }

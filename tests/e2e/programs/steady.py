@@ -1,4 +1,5 @@
-"""Calls leaf() about a thousand times a second for so many seconds (its argument), counting in the file "oracle"."""
+"""Calls leaf() about a thousand times a second for so many seconds (its argument), counting in the file "oracle"; or until
+the test says so there."""
 import os
 import sys
 import time
@@ -14,7 +15,7 @@ words = counting.open_oracle()
 words[0] = os.getpid()
 end = time.time() + float(sys.argv[1])
 n = 0
-while time.time() < end:
+while time.time() < end and not words[1]:
     n += 1
     words[2] = n
     leaf()
