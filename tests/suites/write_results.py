@@ -14,6 +14,7 @@ import glob
 import json
 import os
 import sys
+import textwrap
 
 import run_cpython
 import run_packages
@@ -85,6 +86,10 @@ def read_section(section):
     return groups
 
 
+def wrapped(text):
+    return "\n" + textwrap.fill(text, 128, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
 def write_group(out, section, library, runs):
     """Returns how many differ without a known reason."""
     rows, same, tests, worse = [], [], 0, 0
@@ -104,7 +109,7 @@ def write_group(out, section, library, runs):
         out.write("\n| suite | tests | failed bare | failed under evprof | difference |\n|---|---|---|---|---|\n")
         out.writelines(rows)
     if same:
-        out.write("\nNone in: " + ", ".join(same) + ".\n")
+        out.write(wrapped("None in: " + ", ".join(same) + "."))
 
 
 def write_section(out, section):
@@ -115,7 +120,7 @@ def write_section(out, section):
             write_group(out, section, library, runs)
     missing = sorted(set(section.existing() or []).difference(*(runs for _, runs in groups)))
     if missing:
-        out.write("\nNot run (%d): %s.\n" % (len(missing), ", ".join(missing)))
+        out.write(wrapped("Not run (%d): %s." % (len(missing), ", ".join(missing))))
 
 
 def main():
