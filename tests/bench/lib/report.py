@@ -124,6 +124,16 @@ def startup_table(rows):
     return table(["program", "bare, ms", "evprof, ms", "added, ms", "limit", ""], lines)
 
 
+def sampling_table(rows):
+    lines = []
+    for row in rows:
+        sampler = row["sampler_cpu"]
+        lines.append([row["python"], row["program"], row["variant"], with_spread(row["wall_of_bare"], 3),
+                      with_spread(row["cpu_of_bare"], 3), "%.1f %%" % (100 * sampler["median"]) if sampler["median"] else "–"])
+    titles = ["Python", "program", "samples a second", "× bare", "× bare, CPU", "the sampler's share of a processor"]
+    return table(titles, lines)
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -138,6 +148,7 @@ SECTIONS = [
     ("allocations", "Allocations: alloc.py", allocation_table),
     ("collector", "The collector", collector_table),
     ("startup", "Starting", startup_table),
+    ("sampling", "Sampling", sampling_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 
