@@ -83,6 +83,8 @@ bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, u
 	slot->start_ticks = ring_writer_now(writer);
 	slot->data_offset = data_offset;
 	slot->data_words = size / sizeof(uint64_t);
+	slot->start_position = 0;
+	atomic_store(&slot->head_ticks, slot->start_ticks);
 	*stream = (struct ring_stream){.slot = slot,
 				       .words = (uint64_t *)(writer->base + data_offset),
 				       .mask = slot->data_words - 1,
@@ -126,6 +128,7 @@ void ring_stream_put_cpu(struct ring_stream *stream, uint64_t cpu_ns, uint64_t n
 
 void ring_stream_publish(struct ring_stream *stream)
 {
+	atomic_store_explicit(&stream->slot->head_ticks, stream->last_ticks, memory_order_relaxed);
 	ring_publish(stream->slot, stream->head);
 }
 

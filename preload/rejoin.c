@@ -175,14 +175,22 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 			prepare_slot(exchange, &process->slots[i]);
 }
 
+static bool is_sampled(const struct ring_slot *slot)
+{
+	return atomic_load(&slot->head_ticks) != 0;
+}
+
 /*
  * A place of which the time is known, and from which on all words are there: where the thread came by its slow path last, or,
  * if that was before an earlier exchange, the first word that was taken over then.
  */
 static struct writer_point known_point(const struct writer *writer, const struct ring_slot *old)
 {
-	struct writer_point point;
+	struct writer_point point = {.head = ring_head(old), .ticks = atomic_load(&old->head_ticks)};
 	uint8_t number;
+
+	if (is_sampled(old))
+		return point;
 
 	/* The owner may be noting another one, and then another in the place of this. */
 	do {
@@ -196,22 +204,21 @@ static struct writer_point known_point(const struct writer *writer, const struct
 	return (struct writer_point){.head = old->start_position, .ticks = old->start_ticks};
 }
 
-static uint64_t ticks_at_tail(struct writer_point point, const struct writer *writer, const uint64_t *words,
-			      uint64_t tail)
+static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const uint64_t *words, uint64_t tail)
 {
 	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
 	uint64_t sum = 0;
 
 	for (uint64_t at = from; at < to; at++) {
-		uint64_t word = words[at & writer->mask];
+		uint64_t word = words[at & mask];
 		unsigned kind = wire_head_kind((uint32_t)word);
 
 		if (kind != WIRE_TIME) /* its ticks are no time */
 			sum += word >> 32;
 		if (kind == WIRE_TIME && from == tail) /* what lies before is set right there */
-			return words[(at + 1) & writer->mask] - sum;
+			return words[(at + 1) & mask] - sum;
 		if (kind == WIRE_TIME)
-			point.ticks = words[(at + 1) & writer->mask] - sum;
+			point.ticks = words[(at + 1) & mask] - sum;
 		at += wire_extra_words(kind);
 	}
 	return from == tail ? point.ticks - sum : point.ticks + sum;
@@ -227,15 +234,17 @@ static void raise_head(struct ring_slot *slot, uint64_t head)
 		continue;
 }
 
-static void merge_words(const struct writer *writer, const struct ring_slot *slot, const uint64_t *old, uint64_t head)
+static void merge_words(const struct ring_slot *slot, const uint64_t *old, uint64_t head)
 {
+	uint64_t *words = (uint64_t *)(process->base + slot->data_offset), mask = slot->data_words - 1;
+
 	for (uint64_t at = ring_tail(slot); at < head; at++)
-		__atomic_store_n(&writer->words[at & writer->mask], old[at & writer->mask], __ATOMIC_RELAXED);
+		__atomic_store_n(&words[at & mask], old[at & mask], __ATOMIC_RELAXED);
 	for (uint64_t at = head, end = pending_end(slot, head); at < end; at++) {
 		uint64_t nobodys = NOBODYS_WORD;
 
-		__atomic_compare_exchange_n(&writer->words[at & writer->mask], &nobodys, old[at & writer->mask], false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&words[at & mask], &nobodys, old[at & mask], false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 	}
 }
 
@@ -244,13 +253,15 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 	struct ring_slot *slot = &process->slots[number];
 	const struct ring_slot *old = in(exchange->old, slot);
 	const uint64_t *words = (const uint64_t *)(exchange->old + old->data_offset);
-	const struct writer *writer = &process->writers[number];
+	struct writer_point point = known_point(&process->writers[number], old);
 	uint64_t head = ring_head(old);
 
 	slot->start_position = ring_tail(slot);
-	slot->start_ticks = ticks_at_tail(known_point(writer, old), writer, words, slot->start_position);
-	merge_words(writer, slot, words, head);
+	slot->start_ticks = ticks_at_tail(point, slot->data_words - 1, words, slot->start_position);
+	merge_words(slot, words, head);
 	raise_head(slot, head);
+	if (is_sampled(old)) /* its sampler ends with the old memory */
+		atomic_store(&slot->state, RING_SLOT_ENDED);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
 		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));
 }

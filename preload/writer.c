@@ -133,6 +133,7 @@ static struct writer *begin_thread(void)
 	slot->tid = (uint32_t)syscall(SYS_gettid);
 	slot->start_ticks = clock_now();
 	slot->start_position = 0;
+	atomic_store(&slot->head_ticks, 0);
 	clear_writer(writer, slot);
 	if (slot == process->slots)
 		populate(writer);

@@ -135,6 +135,8 @@ struct ring_slot {
 
 	/* T: the thread that owns the slot */
 	_Alignas(64) _Atomic uint64_t head; /* words written */
+	/* Where a sampler owns the slot (sampling.h): the time of the event that ends at head, or will in a moment; else 0. */
+	_Atomic uint64_t head_ticks;
 
 	/* C */
 	_Alignas(64) _Atomic uint64_t tail; /* words read */

@@ -465,3 +465,51 @@ SCENARIO(collector_loss, daemon_started_anew, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+
+static double seconds_of(const json_t *report, const char *name)
+{
+	const json_t *function;
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "functions"), i, function)
+	{
+		if (!strcmp(json_string_value(json_object_get(function, "function")), name))
+			return json_number_value(json_object_get(function, "cumtime"));
+	}
+	return 0;
+}
+
+/* Nothing is done in a program that is sampled, so it looks at its end only; what the sampler saw until then is kept. */
+SCENARIO(collector_loss, daemon_started_anew_for_samples, SUPPORTED)
+{
+	struct run run = new_run();
+	char *socket = text("%s/sock", run.directory), *begun = text("%s/begun", run.directory);
+	char *folders[2] = {text("%s/traces0", run.directory), text("%s/traces1", run.directory)};
+	struct background *daemon, *program;
+	struct outcome found = {.out = "", .err = ""};
+	json_t *report;
+
+	if (!chosen(python))
+		return;
+	cr_assert(mkdir(folders[0], 0755) == 0 && mkdir(folders[1], 0755) == 0);
+	daemon = start_daemon(folders[0], socket);
+	program = background_start(&(struct job){.python = python,
+						 .directory = run.directory,
+						 .env = {text("EVPROF_SOCKET=%s", socket), "EVPROF_EVENTS=sample"},
+						 .args = {"@sampling.py", "anew"}});
+	for (int i = 0; i < 2000 && access(begun, F_OK); i++)
+		usleep(10000);
+	kill(daemon->pid, SIGKILL);
+	background_wait(daemon);
+	unlink(socket);
+	daemon = start_daemon(folders[1], socket);
+	found.status = background_wait(program);
+	background_stop(daemon);
+	expect(&found, found.status == 0, "the program ends with 0: %s", file_read(program->log, NULL));
+	outcome_find_traces(&found, folders[1]);
+	expect(&found, found.traces == 1, "the new daemon wrote one trace, not %u", found.traces);
+	report = trace_report(found.trace, NULL);
+	expect(&found, seconds_of(report, "long") > 1 && seconds_of(report, "long") < 5, "%f s of 1.8 s are in it",
+	       seconds_of(report, "long"));
+	json_decref(report);
+}

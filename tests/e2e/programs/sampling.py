@@ -118,6 +118,15 @@ def stopped():
     in_child()
 
 
+def anew():
+    """Says in a file that it runs, and then does so for a time."""
+    before()
+    open("begun", "w").close()
+    before()
+    for _ in range(4):
+        long()
+
+
 def neighbours():
     """Nothing is set that the program could see: its own profiler has all to itself. And a fork beside threads warns as bare."""
     import cProfile
