@@ -230,23 +230,25 @@ static const char *find_all(struct object *frame_object, long last)
 /* Once. False: not yet. */
 static bool look(void)
 {
-	struct object *frame = python.PyEval_GetFrame();
+	struct object *frame = python.PyEval_GetFrame(), *type, *value, *traceback;
 	const char *unknown;
 	long last;
 
 	if (!frame)
 		return false;
+	python.PyErr_Fetch(&type, &value, &traceback);
 	last = last_instruction(frame);
-	if (last < 0 && python.version >= 0x030b)
-		return false;
-	python_find_members();
-	unknown = python_knows_frames() ? find_all(frame, last) : "frames";
-	python.PyErr_Clear();
-	if (unknown)
-		log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; nothing is sampled",
-			 python_version(), unknown);
-	known = !unknown;
-	return true;
+	if (last >= 0 || python.version < 0x030b) {
+		python_find_members();
+		unknown = python_knows_frames() ? find_all(frame, last) : "frames";
+		python.PyErr_Clear();
+		if (unknown)
+			log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; nothing is sampled",
+				 python_version(), unknown);
+		known = !unknown;
+	}
+	python.PyErr_Restore(type, value, traceback);
+	return last >= 0 || python.version < 0x030b;
 }
 
 static void publish(void)
@@ -265,8 +267,11 @@ static void publish(void)
 
 void sampling_begin(void)
 {
+	int saved_errno;
+
 	if (!(config.events & EVENT_SAMPLE) || thread_self.entered || (begun && begun == process->pid))
 		return;
+	saved_errno = errno;
 	thread_self.entered = 1; /* looking at a frame raises audit events, which come back here */
 	thread_self.nesting++;
 	if (process_recording() && (known || look())) {
@@ -276,6 +281,7 @@ void sampling_begin(void)
 	}
 	thread_self.nesting--;
 	thread_self.entered = 0;
+	errno = saved_errno;
 }
 
 void sampling_forked(void)

@@ -8,8 +8,8 @@
 void sampling_follow(int memfd, void *scratch);
 
 /*
- * Tells the sampler where everything is, once for each process image. GIL held, no exception set, at any time: where no
- * Python function runs yet, nothing is done. errno may change.
+ * Tells the sampler where everything is, once for each process image. GIL held; where no Python function runs yet, nothing is
+ * done.
  */
 void sampling_begin(void);
 
