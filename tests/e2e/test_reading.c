@@ -248,8 +248,8 @@ static void start_writing(struct writing *writing, const struct python *python, 
 /* The calls of the program itself and of its start are in info's, too: more than a few thousand are none of theirs. */
 static void read_while_written(const struct writing *writing, const struct python *python)
 {
-	expect_package_tells(python, writing->trace, "it is still being written, and this is what it holds so far\n");
 	expect_calls(writing, "report", calls_in_report, 0);
+	expect_package_tells(python, writing->trace, "it is still being written, and this is what it holds so far\n");
 	expect_calls(writing, "dump", calls_in_dump, 0);
 	expect_calls(writing, "chrome", calls_in_chrome, 0);
 	expect_calls(writing, "info", calls_in_info, 50000);
