@@ -105,8 +105,8 @@ static bool is_entry(struct remote *remote, const struct remote_frame *frame)
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
 {
 	const struct sampling *layout = &remote->layout;
-	int count = 0, steps = 0;
-	uint64_t at;
+	int count = 0, steps = 0, turn = 8;
+	uint64_t at, passed = 0; /* one that was passed: generators that change places meanwhile may look like a ring */
 
 	if (!first_frame(remote, state, &at))
 		return -1;
@@ -114,7 +114,13 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		struct remote_frame *frame = &frames[count];
 
 		frame->frame = at;
-		if (count + 1 == REMOTE_FRAMES || ++steps == 2 * REMOTE_FRAMES ||
+		if (++steps == turn) {
+			passed = at;
+			turn *= 2;
+		} else if (at == passed) {
+			return -1;
+		}
+		if (count + 1 == REMOTE_FRAMES || steps == 2 * REMOTE_FRAMES ||
 		    !remote_word(remote, at + layout->frame_code, &frame->code) ||
 		    !remote_word(remote, at + layout->frame_back, &at))
 			return -1;

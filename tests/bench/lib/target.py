@@ -131,13 +131,21 @@ def last_line(text):
     return lines[-1] if lines else "(no output)"
 
 
+def measured_line(text):
+    """What the harness wrote; py-spy may write something after it."""
+    lines = [line for line in text.splitlines() if line.startswith("{")]
+    if not lines:
+        raise Failed("no figures in: " + last_line(text))
+    return lines[-1]
+
+
 def harness(interpreter, program, env, profiler=None, repeat=1, prefix=()):
     """One measured run: {"wall", "cpu", "python", "stderr", "total_cpu"}. Raises Failed."""
     arguments = [HARNESS, program, "--repeat", str(repeat)] + (["--with", profiler] if profiler else [])
     result = run(interpreter, arguments, env, prefix)
     if result.status:
         raise Failed("status %d: %s" % (result.status, last_line(result.err)))
-    measured = json.loads(last_line(result.out))
+    measured = json.loads(measured_line(result.out))
     measured.update(stderr=result.err, total_cpu=result.cpu_s)
     return measured
 
