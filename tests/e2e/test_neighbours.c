@@ -138,7 +138,7 @@ NEIGHBOUR(tracemalloc_between, 500)
  * itself keeps something at each code object for whoever listens, so the bare run has a hook of its own, which does nothing;
  * the frames of the running functions, which evprof looks at, may be more.
  */
-#define FRAMES_BYTES 1000
+#define FRAMES_BYTES 4000
 
 SCENARIO(neighbours, tracemalloc_totals, SUPPORTED)
 {
