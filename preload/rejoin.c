@@ -139,11 +139,62 @@ static uint64_t pending_end(const struct ring_slot *slot, uint64_t head)
 	return end < full ? end : full;
 }
 
+static bool is_sampled(const struct ring_slot *slot)
+{
+	return atomic_load(&slot->head_ticks) != 0;
+}
+
+/*
+ * A place of which the time is known, and from which on all words are there: where the thread came by its slow path last, or,
+ * if that was before an earlier exchange, the first word that was taken over then.
+ */
+static struct writer_point known_point(const struct writer *writer, const struct ring_slot *slot)
+{
+	struct writer_point point = {.head = ring_head(slot), .ticks = atomic_load(&slot->head_ticks)};
+	uint8_t number;
+
+	if (is_sampled(slot))
+		return point;
+
+	/* The owner may be noting another one, and then another in the place of this. */
+	do {
+		number = __atomic_load_n(&writer->point, __ATOMIC_ACQUIRE);
+		point.head = __atomic_load_n(&writer->points[number & 1].head, __ATOMIC_RELAXED);
+		point.ticks = __atomic_load_n(&writer->points[number & 1].ticks, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (__atomic_load_n(&writer->point, __ATOMIC_RELAXED) != number);
+	if (point.head >= slot->start_position)
+		return point;
+	return (struct writer_point){.head = slot->start_position, .ticks = slot->start_ticks};
+}
+
+static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const uint64_t *words, uint64_t tail)
+{
+	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
+	uint64_t sum = 0;
+
+	for (uint64_t at = from; at < to; at++) {
+		uint64_t word = words[at & mask];
+		unsigned kind = wire_head_kind((uint32_t)word);
+
+		if (kind != WIRE_TIME) /* its ticks are no time */
+			sum += word >> 32;
+		if (kind == WIRE_TIME && from == tail) /* what lies before is set right there */
+			return words[(at + 1) & mask] - sum;
+		if (kind == WIRE_TIME)
+			point.ticks = words[(at + 1) & mask] - sum;
+		at += wire_extra_words(kind);
+	}
+	return from == tail ? point.ticks - sum : point.ticks + sum;
+}
+
 /* What its thread may read or overwrite while the memory is laid over. */
 static void prepare_slot(const struct exchange *exchange, const struct ring_slot *slot)
 {
 	struct ring_slot *fresh = in(exchange->fresh, slot);
 	uint64_t *words = (uint64_t *)(exchange->fresh + slot->data_offset), mask = slot->data_words - 1;
+	const uint64_t *present = (const uint64_t *)(process->base + slot->data_offset);
+	struct writer_point point = known_point(&process->writers[slot - process->slots], slot);
 	uint64_t head = ring_head(slot), tail = ring_tail(slot);
 
 	if (head - tail > slot->data_words)
@@ -151,6 +202,9 @@ static void prepare_slot(const struct exchange *exchange, const struct ring_slot
 	fresh->tid = slot->tid;
 	fresh->data_offset = slot->data_offset;
 	fresh->data_words = slot->data_words;
+	fresh->start_position = tail;
+	/* While the words are here: those of a point that is noted once the new memory is laid over may be there. */
+	fresh->start_ticks = ticks_at_tail(point, mask, present, tail);
 	atomic_store(&fresh->head, head);
 	atomic_store(&fresh->tail, tail);
 	atomic_store(&fresh->state, atomic_load(&slot->state));
@@ -173,55 +227,6 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
 		if (is_in_use(&process->slots[i]))
 			prepare_slot(exchange, &process->slots[i]);
-}
-
-static bool is_sampled(const struct ring_slot *slot)
-{
-	return atomic_load(&slot->head_ticks) != 0;
-}
-
-/*
- * A place of which the time is known, and from which on all words are there: where the thread came by its slow path last, or,
- * if that was before an earlier exchange, the first word that was taken over then.
- */
-static struct writer_point known_point(const struct writer *writer, const struct ring_slot *old)
-{
-	struct writer_point point = {.head = ring_head(old), .ticks = atomic_load(&old->head_ticks)};
-	uint8_t number;
-
-	if (is_sampled(old))
-		return point;
-
-	/* The owner may be noting another one, and then another in the place of this. */
-	do {
-		number = __atomic_load_n(&writer->point, __ATOMIC_ACQUIRE);
-		point.head = __atomic_load_n(&writer->points[number & 1].head, __ATOMIC_RELAXED);
-		point.ticks = __atomic_load_n(&writer->points[number & 1].ticks, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (__atomic_load_n(&writer->point, __ATOMIC_RELAXED) != number);
-	if (point.head >= old->start_position)
-		return point;
-	return (struct writer_point){.head = old->start_position, .ticks = old->start_ticks};
-}
-
-static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const uint64_t *words, uint64_t tail)
-{
-	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
-	uint64_t sum = 0;
-
-	for (uint64_t at = from; at < to; at++) {
-		uint64_t word = words[at & mask];
-		unsigned kind = wire_head_kind((uint32_t)word);
-
-		if (kind != WIRE_TIME) /* its ticks are no time */
-			sum += word >> 32;
-		if (kind == WIRE_TIME && from == tail) /* what lies before is set right there */
-			return words[(at + 1) & mask] - sum;
-		if (kind == WIRE_TIME)
-			point.ticks = words[(at + 1) & mask] - sum;
-		at += wire_extra_words(kind);
-	}
-	return from == tail ? point.ticks - sum : point.ticks + sum;
 }
 
 static void raise_head(struct ring_slot *slot, uint64_t head)
@@ -253,11 +258,8 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 	struct ring_slot *slot = &process->slots[number];
 	const struct ring_slot *old = in(exchange->old, slot);
 	const uint64_t *words = (const uint64_t *)(exchange->old + old->data_offset);
-	struct writer_point point = known_point(&process->writers[number], old);
 	uint64_t head = ring_head(old);
 
-	slot->start_position = ring_tail(slot);
-	slot->start_ticks = ticks_at_tail(point, slot->data_words - 1, words, slot->start_position);
 	merge_words(slot, words, head);
 	raise_head(slot, head);
 	if (is_sampled(old)) /* its sampler ends with the old memory */
