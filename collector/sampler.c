@@ -36,6 +36,7 @@ struct told {
 	uint64_t frame; /* its address */
 	uint32_t id;
 	uint32_t line;
+	int64_t instruction;
 };
 
 struct thread {
@@ -189,8 +190,17 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 
 /* ---- one sample --------------------------------------------------------------------------------------------------- */
 
+/* Most of a stack stands where it stood: then its lines are known. */
+static bool was_told(const struct thread *thread, const struct told *frame, int depth)
+{
+	const struct told *before = &thread->stack[depth];
+
+	return (uint32_t)depth < thread->count && before->frame == frame->frame && before->id == frame->id &&
+	       before->instruction == frame->instruction;
+}
+
 /* Looks the functions of a stack up, outermost first, into found[]. Returns how many, or -1. */
-static int resolve(struct sampler *sampler, int count)
+static int resolve(struct sampler *sampler, const struct thread *thread, int count)
 {
 	for (int i = 0; i < count; i++) {
 		const struct remote_frame *frame = &frames[count - 1 - i];
@@ -199,15 +209,17 @@ static int resolve(struct sampler *sampler, int count)
 
 		if (!code)
 			return -1;
-		found[i] = (struct told){.frame = frame->frame, .id = code->id};
-		found[i].line = (uint32_t)line_of((enum sampling_lines)sampler->remote.layout.lines, code->lines,
-						  code->lines_size, code->is.line, frame->instruction);
+		found[i] = (struct told){.frame = frame->frame, .id = code->id, .instruction = frame->instruction};
+		found[i].line = was_told(thread, &found[i], i)
+				    ? thread->stack[i].line
+				    : (uint32_t)line_of((enum sampling_lines)sampler->remote.layout.lines, code->lines,
+							code->lines_size, code->is.line, frame->instruction);
 	}
 	return count;
 }
 
 /* Reads the stack of a thread state into found[]. Returns how many functions, or -1: it changes too fast. */
-static int read_stack(struct sampler *sampler, uint64_t state)
+static int read_stack(struct sampler *sampler, const struct thread *thread, uint64_t state)
 {
 	for (int try = 0; try < TRIES; try++) {
 		uint64_t before = 0, after = 0, at = state + sampler->remote.layout.state_frame;
@@ -218,7 +230,7 @@ static int read_stack(struct sampler *sampler, uint64_t state)
 			return -1;
 		count = remote_stack(&sampler->remote, state, frames);
 		if (count >= 0)
-			count = resolve(sampler, count);
+			count = resolve(sampler, thread, count);
 		if (count >= 0 && !remote_read_now(&sampler->remote, at, &after, sizeof(after)) &&
 		    (before == after || try == TRIES - 1))
 			return count;
@@ -288,7 +300,7 @@ static bool sample_state(struct sampler *sampler, uint64_t state)
 	thread->misses = 0;
 	if (thread->turns++ == NAME_TURNS)
 		name_thread(sampler, thread);
-	count = read_stack(sampler, state);
+	count = read_stack(sampler, thread, state);
 	if (count >= 0 && has_space(thread, (uint32_t)count)) {
 		uint64_t now = ring_writer_now(&sampler->writer);
 
