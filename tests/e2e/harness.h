@@ -151,6 +151,8 @@ struct outcome *tool_run(const char *const *args);
 json_t *trace_info(const char *trace);
 /* The report of a trace; between NULL or "begin,end". */
 json_t *trace_report(const char *trace, const char *between);
+/* By wall, cpu or off-cpu. */
+json_t *trace_report_by(const char *trace, const char *clock);
 /* Where recording is not promised (below 3.8): true if there is no trace; then not a word may be said either. */
 bool silent(const struct python *python, const struct outcome *outcome);
 /* Info of a trace that must be one, complete and without loss, with so many processes (0: any number). */
@@ -173,12 +175,15 @@ struct function {
 	long line;
 	const char *name;
 	long total, primitive;
+	double seconds; /* cumulative */
 };
 size_t report_functions(const json_t *report);
 struct function report_function(const json_t *report, size_t i);
 /* Total and primitive calls of a Python function, by the end of its file's name and its name. 0 where there is none. */
 long report_calls(const json_t *report, const char *file, const char *function);
 long report_primitive_calls(const json_t *report, const char *file, const char *function);
+/* Likewise the cumulative seconds; -1 where there is none. */
+double report_seconds(const json_t *report, const char *file, const char *function);
 /* Each call has its end: what the replay of stacks could not match. */
 void expect_balanced(const struct outcome *outcome, const json_t *report);
 

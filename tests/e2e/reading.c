@@ -33,6 +33,12 @@ json_t *trace_report(const char *trace, const char *between)
 	return tool_json(tool("report", "--json", trace));
 }
 
+json_t *trace_report_by(const char *trace, const char *clock)
+{
+	cr_assert(*trace, "there is no trace");
+	return tool_json(tool("report", "--json", "--clock", clock, trace));
+}
+
 bool silent(const struct python *python, const struct outcome *outcome)
 {
 	if ((python->major == 3 && python->minor >= SUPPORTED) || outcome->traces > 0)
@@ -194,10 +200,19 @@ struct function report_function(const json_t *report, size_t i)
 	    .name = json_string_value(json_object_get(row, "function")),
 	    .total = (long)json_integer_value(json_object_get(row, "ncalls")),
 	    .primitive = (long)json_integer_value(json_object_get(row, "primitive_calls")),
+	    .seconds = json_number_value(json_object_get(row, "cumtime")),
 	};
 
 	cr_assert(function.file && function.name, "row %zu of the report has a file and a function", i);
 	return function;
+}
+
+/* file: the end of its name. */
+static bool is_called(const struct function *function, const char *file, const char *name)
+{
+	size_t length = strlen(function->file), tail = strlen(file);
+
+	return strcmp(function->name, name) == 0 && length >= tail && strcmp(function->file + length - tail, file) == 0;
 }
 
 static long report_sum(const json_t *report, const char *file, const char *name, bool primitive)
@@ -207,10 +222,8 @@ static long report_sum(const json_t *report, const char *file, const char *name,
 
 	for (size_t i = 0; i < count; i++) {
 		struct function function = report_function(report, i);
-		size_t length = strlen(function.file), tail = strlen(file);
 
-		if (strcmp(function.name, name) == 0 && length >= tail &&
-		    strcmp(function.file + length - tail, file) == 0)
+		if (is_called(&function, file, name))
 			sum += primitive ? function.primitive : function.total;
 	}
 	return sum;
@@ -224,6 +237,17 @@ long report_calls(const json_t *report, const char *file, const char *function)
 long report_primitive_calls(const json_t *report, const char *file, const char *function)
 {
 	return report_sum(report, file, function, true);
+}
+
+double report_seconds(const json_t *report, const char *file, const char *function)
+{
+	for (size_t i = 0; i < report_functions(report); i++) {
+		struct function found = report_function(report, i);
+
+		if (is_called(&found, file, function))
+			return found.seconds;
+	}
+	return -1;
 }
 
 void expect_balanced(const struct outcome *outcome, const json_t *report)

@@ -466,19 +466,6 @@ SCENARIO(collector_loss, daemon_started_anew, SUPPORTED)
 	json_decref(info);
 }
 
-static double seconds_of(const json_t *report, const char *name)
-{
-	const json_t *function;
-	size_t i;
-
-	json_array_foreach(json_object_get(report, "functions"), i, function)
-	{
-		if (!strcmp(json_string_value(json_object_get(function, "function")), name))
-			return json_number_value(json_object_get(function, "cumtime"));
-	}
-	return 0;
-}
-
 /* Nothing is done in a program that is sampled, so it looks at its end only; what the sampler saw until then is kept. */
 SCENARIO(collector_loss, daemon_started_anew_for_samples, SUPPORTED)
 {
@@ -509,7 +496,8 @@ SCENARIO(collector_loss, daemon_started_anew_for_samples, SUPPORTED)
 	outcome_find_traces(&found, folders[1]);
 	expect(&found, found.traces == 1, "the new daemon wrote one trace, not %u", found.traces);
 	report = trace_report(found.trace, NULL);
-	expect(&found, seconds_of(report, "long") > 1 && seconds_of(report, "long") < 5, "%f s of 1.8 s are in it",
-	       seconds_of(report, "long"));
+	expect(&found,
+	       report_seconds(report, "sampling.py", "long") > 1 && report_seconds(report, "sampling.py", "long") < 5,
+	       "%f s of 1.8 s are in it", report_seconds(report, "sampling.py", "long"));
 	json_decref(report);
 }

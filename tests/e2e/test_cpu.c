@@ -8,31 +8,9 @@
 
 #include "harness.h"
 
-static json_t *report_by(const char *clock, const char *trace)
-{
-	struct outcome *outcome = tool("report", "--json", "--clock", clock, trace);
-	json_t *report = json_loads(outcome->out, 0, NULL);
-
-	expect(outcome, report && outcome->status == 0, "a report by %s", clock);
-	return report;
-}
-
-/* Seconds, cumulative. */
 static double time_of(const json_t *report, const char *name)
 {
-	const json_t *functions = json_object_get(report, "functions");
-	const json_t *function;
-	size_t i;
-
-	json_array_foreach((json_t *)functions, i, function)
-	{
-		const char *file = json_string_value(json_object_get(function, "file"));
-		const char *is = json_string_value(json_object_get(function, "function"));
-
-		if (is && file && strcmp(is, name) == 0 && strstr(file, "cpu.py"))
-			return json_number_value(json_object_get(function, "cumtime"));
-	}
-	return -1;
+	return report_seconds(report, "cpu.py", name);
 }
 
 /*
@@ -52,8 +30,8 @@ SCENARIO(cpu, running_and_waiting_are_told_apart, SUPPORTED)
 	struct outcome *outcome =
 	    run(.python = python, .args = {"@cpu.py"}, .env = {"EVPROF_EVENTS=call,c_call,exception,mem,cpu"});
 	json_t *info = expect_trace(outcome, 1);
-	json_t *wall = report_by("wall", outcome->trace), *cpu = report_by("cpu", outcome->trace),
-	       *waited = report_by("off-cpu", outcome->trace);
+	json_t *wall = trace_report_by(outcome->trace, "wall"), *cpu = trace_report_by(outcome->trace, "cpu"),
+	       *waited = trace_report_by(outcome->trace, "off-cpu");
 	char *rest = outcome->out;
 	int functions = 0;
 

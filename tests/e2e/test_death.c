@@ -127,19 +127,6 @@ SCENARIO(death, at_any_moment, SUPPORTED)
 		die_once(python, directory, oracle, (unsigned)python->minor * DEATHS_FEW + i);
 }
 
-static double report_seconds(const json_t *report, const char *name)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(report, "functions"), i, row)
-	{
-		if (strcmp(json_string_value(json_object_get(row, "function")), name) == 0)
-			return json_number_value(json_object_get(row, "cumtime"));
-	}
-	return -1;
-}
-
 /* What runs when a process dies has run until then. */
 SCENARIO(death, calls_end_with_the_process, SUPPORTED)
 {
@@ -153,11 +140,11 @@ SCENARIO(death, calls_end_with_the_process, SUPPORTED)
 	expect(outcome, outcome->status == -SIGKILL, "it is killed");
 	json_decref(expect_trace(outcome, 1));
 	report = trace_report(outcome->trace, NULL);
-	expect(outcome, report_seconds(report, "<built-in method time.sleep>") > 0.4,
+	expect(outcome, report_seconds(report, "", "<built-in method time.sleep>") > 0.4,
 	       "time.sleep ran 0.6 s until the death, not %.3f s",
-	       report_seconds(report, "<built-in method time.sleep>"));
-	expect(outcome, report_seconds(report, "forever_asleep") > 0.4, "and so did its caller: %.3f s",
-	       report_seconds(report, "forever_asleep"));
+	       report_seconds(report, "", "<built-in method time.sleep>"));
+	expect(outcome, report_seconds(report, "", "forever_asleep") > 0.4, "and so did its caller: %.3f s",
+	       report_seconds(report, "", "forever_asleep"));
 	json_decref(report);
 }
 

@@ -15,38 +15,15 @@ static struct outcome *sampled(const struct python *python, const char *what, co
 	return run(.python = python, .args = {"@sampling.py", what}, .env = {events, "PYTHONIOENCODING=utf-8"});
 }
 
-static json_t *report_of(const struct outcome *outcome, const char *clock)
-{
-	struct outcome *reported = tool("report", "--json", "--clock", clock, outcome->trace);
-	json_t *report = json_loads(reported->out, 0, NULL);
-
-	expect(reported, report && reported->status == 0, "a report by %s", clock);
-	return report;
-}
-
-static const json_t *function_of(const json_t *report, const char *name)
-{
-	const json_t *function;
-	size_t i;
-
-	json_array_foreach(json_object_get(report, "functions"), i, function)
-	{
-		const char *is = json_string_value(json_object_get(function, "function"));
-
-		if (is && strcmp(is, name) == 0)
-			return function;
-	}
-	return NULL;
-}
-
+/* A program that is started or replaces has no file. */
 static double time_of(const json_t *report, const char *name)
 {
-	return json_number_value(json_object_get(function_of(report, name), "cumtime"));
+	return report_seconds(report, "", name);
 }
 
 static long calls_of(const json_t *report, const char *name)
 {
-	return (long)json_integer_value(json_object_get(function_of(report, name), "ncalls"));
+	return report_calls(report, "sampling.py", name);
 }
 
 /* A sampler that has to wait for a processor takes fewer samples: each then stands for more. */
@@ -58,7 +35,7 @@ static bool is_about(double measured, double told)
 SCENARIO(sampling, times_of_functions, OLDEST)
 {
 	struct outcome *outcome = sampled(python, "times", "EVPROF_EVENTS=sample");
-	json_t *info = expect_trace(outcome, 1), *report = report_of(outcome, "wall");
+	json_t *info = expect_trace(outcome, 1), *report = trace_report_by(outcome->trace, "wall");
 	char *rest = outcome->out;
 	int functions = 0;
 
@@ -112,7 +89,7 @@ SCENARIO(sampling, running_and_waiting, SUPPORTED)
 {
 	struct outcome *outcome = sampled(python, "cpu", "EVPROF_EVENTS=sample,cpu");
 	double ran = strtod(outcome->out, NULL);
-	json_t *wall = report_of(outcome, "wall"), *cpu = report_of(outcome, "cpu");
+	json_t *wall = trace_report_by(outcome->trace, "wall"), *cpu = trace_report_by(outcome->trace, "cpu");
 
 	expect(outcome, time_of(wall, "cpu") > 0.37, "it took %f s", time_of(wall, "cpu"));
 	expect(outcome, fabs(time_of(cpu, "cpu") - ran) < 0.03 + 0.2 * ran, "it ran %f s, reported %f", ran,
@@ -134,7 +111,7 @@ SCENARIO(sampling, threads_and_processes, SUPPORTED)
 		double took;
 	} seen[] = {{"in_thread", 5 * 0.5}, {"in_child", 2 * 0.5}, {"started", 1}, {"replaced", 1}, {NULL, 0}};
 	struct outcome *outcome = sampled(python, "tree", "EVPROF_EVENTS=sample");
-	json_t *info = expect_trace(outcome, 4), *report = report_of(outcome, "wall");
+	json_t *info = expect_trace(outcome, 4), *report = trace_report_by(outcome->trace, "wall");
 
 	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "7\n"), "as bare");
 	expect(outcome, calls_of(report, "in_thread") >= 5, "%ld threads", calls_of(report, "in_thread"));
@@ -153,7 +130,7 @@ SCENARIO(sampling, stopped, SUPPORTED)
 
 	python_needs(python, "ctypes");
 	outcome = sampled(python, "stopped", "EVPROF_EVENTS=sample");
-	report = report_of(outcome, "wall");
+	report = trace_report_by(outcome->trace, "wall");
 	expect(outcome, is_roughly(time_of(report, "before"), 0.8), "before: %f s", time_of(report, "before"));
 	expect(outcome, time_of(report, "long") < 0.15, "between: %f s", time_of(report, "long"));
 	expect(outcome, is_roughly(time_of(report, "in_child"), 0.5), "after: %f s", time_of(report, "in_child"));
@@ -174,7 +151,7 @@ SCENARIO(sampling, neighbours, SUPPORTED)
 SCENARIO(sampling, deep_stacks, SUPPORTED)
 {
 	struct outcome *outcome = sampled(python, "depth", "EVPROF_EVENTS=sample");
-	json_t *report = report_of(outcome, "wall");
+	json_t *report = trace_report_by(outcome->trace, "wall");
 
 	expect(outcome, calls_of(report, "deeper") >= 3001, "%ld frames", calls_of(report, "deeper"));
 	expect(outcome, is_roughly(time_of(report, "deeper"), 0.5), "%f s", time_of(report, "deeper"));
@@ -188,7 +165,7 @@ SCENARIO(sampling, many_threads, SUPPORTED)
 
 	expect(outcome, info_events(info, "thread_start") > 200, "%ld threads",
 	       (long)info_events(info, "thread_start"));
-	expect_balanced(outcome, report_of(outcome, "wall"));
+	expect_balanced(outcome, trace_report_by(outcome->trace, "wall"));
 	json_decref(info);
 }
 
