@@ -114,7 +114,7 @@ static void write_definitions(struct process *process, const void *bytes, size_t
 /* One batch of what is below `head`. False when there is nothing more to read. */
 static bool drain_definitions_once(struct process *process, uint64_t head)
 {
-	const struct process_layout *layout = &process->layout;
+	const struct layout *layout = &process->layout;
 	uint64_t unread = head - process->definitions_tail;
 	uint8_t *buffer = process->session->tools->definitions;
 	size_t count = unread < SESSION_DEFINITIONS_BYTES ? (size_t)unread : SESSION_DEFINITIONS_BYTES;
@@ -161,7 +161,7 @@ static void reader_damaged(struct process *process, struct slot_reader *reader, 
 	reader->lost.of[WIRE_NONE]++;
 }
 
-static bool data_in_file(const struct process_layout *layout, uint64_t offset, uint64_t words)
+static bool data_in_file(const struct layout *layout, uint64_t offset, uint64_t words)
 {
 	uint64_t slots_end = layout->slots_offset + (uint64_t)layout->slot_count * sizeof(struct ring_slot);
 	uint64_t definitions_end = layout->definitions_offset + layout->definitions_bytes;

@@ -20,70 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-
-_Static_assert(sizeof(struct process_layout) <= offsetof(struct ring_header, definitions_head) &&
-		   offsetof(struct process_layout, start_ticks) == offsetof(struct ring_header, start_ticks),
-	       "struct process_layout is the constant part of struct ring_header");
-
-/* All rings of the largest classes, and room for what stands before them. */
-#define MEMFD_MAX_BYTES (UINT64_C(1) << 40)
-
 #define FORKED_MANY 64 /* children that have not joined: look whether they are there */
-
-/* Only memory that cannot shrink may be mapped: a fault in a hole that was cut off would kill the collector. */
-static const char *check_memfd(int memfd, uint64_t *size)
-{
-	int seals = fcntl(memfd, F_GET_SEALS);
-	struct stat status;
-
-	if (seals < 0 || fstat(memfd, &status) < 0 || !S_ISREG(status.st_mode))
-		return "the first descriptor is not a memfd";
-	if (!(seals & F_SEAL_SHRINK))
-		return "the memfd is not sealed against shrinking";
-	if (status.st_size < (off_t)RING_PAGE_BYTES || (uint64_t)status.st_size > MEMFD_MAX_BYTES)
-		return "the memfd has an impossible size";
-	*size = (uint64_t)status.st_size;
-	return NULL;
-}
-
-static bool is_power_of_two(uint64_t value)
-{
-	return value && !(value & (value - 1));
-}
-
-/* [offset, offset + bytes) is in the file and behind the header. */
-static bool in_file(const struct process_layout *layout, uint64_t offset, uint64_t bytes)
-{
-	return offset >= RING_PAGE_BYTES && offset % 8 == 0 && offset <= layout->size_bytes &&
-	       bytes <= layout->size_bytes - offset;
-}
-
-static const char *check_layout(const struct process_layout *layout, uint64_t size)
-{
-	uint64_t slots_bytes = (uint64_t)layout->slot_count * sizeof(struct ring_slot);
-
-	if (layout->magic != RING_MAGIC)
-		return "the memfd holds no ring of evprof";
-	if (layout->version != RING_VERSION || layout->header_bytes != sizeof(struct ring_header) ||
-	    layout->slot_bytes != sizeof(struct ring_slot))
-		return "the library has another version of the ring: install library and collector from one release";
-	if (layout->size_bytes != size)
-		return "the ring's size is not the memfd's";
-	if (!clock_known(layout->clock_kind) || layout->clock_shift > 32)
-		return "the ring's clock is not one of this machine";
-	if (!is_power_of_two(layout->definitions_bytes) || layout->definitions_bytes < RING_PAGE_BYTES ||
-	    layout->definitions_bytes > RING_BYTES_MAX ||
-	    !in_file(layout, layout->definitions_offset, layout->definitions_bytes))
-		return "the ring's definitions are not inside the memfd";
-	if (layout->slot_count == 0 || layout->slot_count > RING_SLOTS || layout->slots_offset % RING_PAGE_BYTES ||
-	    !in_file(layout, layout->slots_offset, slots_bytes))
-		return "the ring's slots are not inside the memfd";
-	if (layout->slots_offset < layout->definitions_offset + layout->definitions_bytes &&
-	    layout->definitions_offset < layout->slots_offset + slots_bytes)
-		return "the ring's definitions and slots overlap";
-	return NULL;
-}
 
 /* The pid that a pidfd stands for; 0 when the process is gone, -1 when it is no pidfd. */
 static pid_t pidfd_pid(int pidfd)
@@ -126,7 +63,7 @@ static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
 /* mmap wants offsets of whole system pages, which may be larger than RING_PAGE_BYTES. */
 static int map_slots(struct process *process)
 {
-	const struct process_layout *layout = &process->layout;
+	const struct layout *layout = &process->layout;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t start = layout->slots_offset & ~(page - 1);
 	uint64_t before = layout->slots_offset - start;
@@ -167,7 +104,6 @@ int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *
 {
 	struct process *process = calloc(1, sizeof(*process));
 	const char *wrong;
-	uint64_t size;
 	int error = -EINVAL;
 
 	if (!process) {
@@ -177,11 +113,7 @@ int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *
 	process->slots_map = MAP_FAILED;
 	process->status = -1;
 	process->signal = -1;
-	wrong = check_memfd(memfd, &size);
-	if (!wrong && pread(memfd, &process->layout, sizeof(process->layout), 0) != sizeof(process->layout))
-		wrong = "the memfd cannot be read";
-	if (!wrong)
-		wrong = check_layout(&process->layout, size);
+	wrong = layout_read(memfd, &process->layout);
 	if (!wrong)
 		wrong = check_pidfd(pidfd, pid, &process->dead);
 	if (wrong) {
@@ -281,7 +213,7 @@ void process_refuse(int memfd, const char *text)
 	struct ring_header *header;
 	uint64_t size;
 
-	if (check_memfd(memfd, &size))
+	if (layout_check_memfd(memfd, &size))
 		return;
 	header = map_header(memfd);
 	if (!header)

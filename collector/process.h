@@ -14,26 +14,11 @@
 
 #include "control.h"
 #include "evprof/ring.h"
+#include "layout.h"
 #include "loop.h"
 #include "meta.h"
 
 struct session;
-
-/* The constant part of ring_header: copied once, checked, then used. */
-struct process_layout {
-	uint64_t magic;
-	uint32_t version;
-	uint32_t header_bytes;
-	uint64_t size_bytes;
-	uint64_t definitions_offset;
-	uint64_t definitions_bytes;
-	uint64_t slots_offset;
-	uint32_t slot_count;
-	uint32_t slot_bytes;
-	uint32_t clock_kind;
-	uint32_t clock_shift;
-	uint64_t start_ticks;
-};
 
 /* What drain.c knows of a slot in use. Freed when the thread has ended and all was read. */
 struct slot_reader {
@@ -59,7 +44,7 @@ struct process {
 	struct process *next;
 	struct session *session;
 	int memfd; /* owned */
-	struct process_layout layout;
+	struct layout layout;
 	struct ring_header *header;
 	struct ring_slot *slots;
 	void *slots_map;

@@ -4,41 +4,24 @@
 #include "ring_writer.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "clock.h"
-
-/* What a process of this version of evprof would make. */
-static bool is_sound(const struct ring_header *header, uint64_t bytes)
-{
-	return header->magic == RING_MAGIC && header->version == RING_VERSION && header->size_bytes == bytes &&
-	       header->slot_bytes == sizeof(struct ring_slot) && header->slot_count <= RING_SLOTS &&
-	       header->slots_offset < bytes &&
-	       bytes - header->slots_offset >= header->slot_count * sizeof(struct ring_slot) &&
-	       header->definitions_offset < bytes && bytes - header->definitions_offset >= header->definitions_bytes &&
-	       header->definitions_bytes && !(header->definitions_bytes & (header->definitions_bytes - 1)) &&
-	       clock_known(header->clock_kind) && header->clock_shift < 64;
-}
+#include "layout.h"
 
 int ring_writer_open(struct ring_writer *writer, int fd)
 {
-	struct stat status;
+	struct layout layout;
 	void *base;
 
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	if (status.st_size < RING_PAGE_BYTES)
+	if (layout_read(fd, &layout))
 		return -EINVAL;
-	base = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	base = mmap(NULL, (size_t)layout.size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
-	*writer = (struct ring_writer){.base = base, .bytes = (size_t)status.st_size, .header = base};
-	if (is_sound(writer->header, writer->bytes))
-		return 0;
-	munmap(base, writer->bytes);
-	return -EINVAL;
+	*writer = (struct ring_writer){.base = base, .bytes = (size_t)layout.size_bytes, .header = base};
+	writer->slots = (struct ring_slot *)(writer->base + layout.slots_offset);
+	return 0;
 }
 
 uint64_t ring_writer_now(const struct ring_writer *writer)
@@ -46,47 +29,25 @@ uint64_t ring_writer_now(const struct ring_writer *writer)
 	return clock_ticks(writer->header->clock_kind) >> writer->header->clock_shift;
 }
 
-static struct ring_slot *free_slot(struct ring_writer *writer, uint32_t *number)
-{
-	struct ring_slot *slots = (struct ring_slot *)(writer->base + writer->header->slots_offset);
-
-	for (uint32_t i = 0; i < writer->header->slot_count; i++) {
-		uint32_t free = RING_SLOT_FREE, used;
-
-		if (!atomic_compare_exchange_strong(&slots[i].state, &free, RING_SLOT_CLAIMED))
-			continue;
-		used = atomic_load(&writer->header->slots_used);
-		while (used < i + 1 && !atomic_compare_exchange_weak(&writer->header->slots_used, &used, i + 1))
-			;
-		*number = i;
-		return &slots[i];
-	}
-	return NULL;
-}
-
 bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid, uint64_t ring_bytes,
 		       uint64_t data_offset)
 {
-	uint32_t number;
-	struct ring_slot *slot = free_slot(writer, &number);
+	struct ring_slot *slot = ring_claim(writer->header, writer->slots);
 	uint64_t size;
 
 	*stream = (struct ring_stream){0};
 	if (!slot)
 		return false;
-	for (uint32_t i = 0; i < number; i++)
-		data_offset += ring_slot_bytes(i, ring_bytes);
-	size = ring_slot_bytes(number, ring_bytes);
-	if (data_offset > writer->bytes || writer->bytes - data_offset < size)
+	ring_place(slot, (uint32_t)(slot - writer->slots), ring_bytes, data_offset);
+	size = slot->data_words * sizeof(uint64_t);
+	if (slot->data_offset > writer->bytes || writer->bytes - slot->data_offset < size)
 		return false;
 	slot->tid = tid;
 	slot->start_ticks = ring_writer_now(writer);
-	slot->data_offset = data_offset;
-	slot->data_words = size / sizeof(uint64_t);
 	slot->start_position = 0;
 	atomic_store(&slot->head_ticks, slot->start_ticks);
 	*stream = (struct ring_stream){.slot = slot,
-				       .words = (uint64_t *)(writer->base + data_offset),
+				       .words = (uint64_t *)(writer->base + slot->data_offset),
 				       .mask = slot->data_words - 1,
 				       .last_ticks = slot->start_ticks};
 	/* Release: the collector may read the rest once it sees LIVE. */
@@ -139,37 +100,15 @@ void ring_stream_end(struct ring_stream *stream)
 	stream->slot = NULL;
 }
 
-static uint64_t copy_in(struct ring_writer *writer, uint64_t at, const void *bytes, size_t size)
-{
-	uint8_t *ring = writer->base + writer->header->definitions_offset;
-	size_t place = at & (writer->header->definitions_bytes - 1), room = writer->header->definitions_bytes - place;
-	size_t first = size < room ? size : room;
-
-	memcpy(ring + place, bytes, first);
-	memcpy(ring, (const char *)bytes + first, size - first);
-	return at + size;
-}
-
 bool ring_writer_define(struct ring_writer *writer, struct wire_definition *record,
 			const char *const strings[WIRE_DEFINITION_STRINGS],
 			const size_t lengths[WIRE_DEFINITION_STRINGS])
 {
-	struct ring_header *header = writer->header;
-	uint64_t begin = atomic_load(&header->definitions_head), at = begin, size = sizeof(*record);
-	const uint64_t zeros = 0;
-
-	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
-		record->length[i] = (uint32_t)lengths[i];
-		size += lengths[i];
-	}
-	record->size_bytes = (uint32_t)((size + 7) & ~UINT64_C(7));
-	if (header->definitions_bytes - (begin - atomic_load(&header->definitions_tail)) < record->size_bytes)
-		return false;
-	at = copy_in(writer, at, record, sizeof(*record));
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
-		at = copy_in(writer, at, strings[i], lengths[i]);
-	copy_in(writer, at, &zeros, begin + record->size_bytes - at);
-	/* Release: the collector reads the bytes once it sees the head. */
-	atomic_store_explicit(&header->definitions_head, begin + record->size_bytes, memory_order_release);
+		record->length[i] = (uint32_t)lengths[i];
+	record->size_bytes = wire_definition_bytes(record);
+	if (ring_definitions_room(writer->header) < record->size_bytes)
+		return false;
+	ring_define(writer->header, writer->base, record, strings);
 	return true;
 }

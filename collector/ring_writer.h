@@ -17,6 +17,7 @@ struct ring_writer {
 	uint8_t *base;
 	size_t bytes;
 	struct ring_header *header;
+	struct ring_slot *slots;
 };
 
 /* One thread's events. */

@@ -10,9 +10,6 @@
 #define CODES_MAX (1u << 20) /* of a program that makes them without end; later ones have no name */
 #define LINES_MAX_BYTES (1u << 20)
 
-/* code.h: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
-#define CODE_GENERATOR_FLAGS (0x20 | 0x80 | 0x200)
-
 static size_t place_of(const struct sampled_codes *codes, uint64_t address, const struct remote_code *is)
 {
 	size_t at = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (codes->size - 1);
@@ -47,7 +44,7 @@ static bool define(const struct sampled_code *code, struct remote *remote, struc
 	const char *const strings[WIRE_DEFINITION_STRINGS] = {texts[0], texts[1], texts[2], ""};
 	size_t lengths[WIRE_DEFINITION_STRINGS] = {0};
 	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
-					 .flags = code->is.flags & CODE_GENERATOR_FLAGS ? WIRE_GENERATOR : 0,
+					 .flags = code->is.flags & WIRE_GENERATOR_CO_FLAGS ? WIRE_GENERATOR : 0,
 					 .id = code->id,
 					 .number = code->is.line < 0 ? 0 : (uint32_t)code->is.line};
 

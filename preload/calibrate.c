@@ -36,9 +36,6 @@
 #define BLOCKS 64
 #define WORDS 8192
 #define POPULATE_BYTES ((size_t)4 << 20)
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
-#endif
 
 /* Lines that never run, so that what follows is far from the beginning: in no version small integers reach that far. */
 #define LINE "        n = n + n + n\n"
@@ -554,17 +551,6 @@ static void measure_apart(void)
 	thread_self.nesting--;
 }
 
-/*
- * The first time round, a fault for each page of the ring would cost as much as the hooks do: it is no cost of a kind of
- * event, so it is paid beforehand.
- */
-static void populate(struct writer *writer)
-{
-	size_t bytes = (writer->mask + 1) * sizeof(uint64_t);
-
-	madvise(writer->words, bytes < POPULATE_BYTES ? bytes : POPULATE_BYTES, MADV_POPULATE_WRITE);
-}
-
 static int calibrate(void *data)
 {
 	struct writer *writer = thread_self.writer;
@@ -582,7 +568,8 @@ static int calibrate(void *data)
 	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
 	thread_self.entered = 1; /* the hooks that are set here are ours */
 	measure_apart();
-	populate(writer);
+	/* The first time round, a fault for each page of the ring would cost as much as the hooks do: it is paid beforehand. */
+	writer_populate(writer, POPULATE_BYTES);
 	thread_self.writer = writer;
 	thread_self.entered = 0;
 	munmap(words, bytes);

@@ -21,8 +21,6 @@
 
 #define NAMES_PROBES 16 /* places that a key may stand in */
 
-/* code.h: CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR */
-#define CODE_GENERATOR_FLAGS (0x20 | 0x80 | 0x200)
 #define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
 
 /* The exception that may be set while a hook runs is put aside. */
@@ -117,11 +115,7 @@ static void release(struct string strings[WIRE_DEFINITION_STRINGS])
 
 static int has_room(const void *size)
 {
-	struct ring_header *header = process->header;
-	uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
-
-	/* Acquire: pairs with the collector's release; it has read what is overwritten. */
-	return header->definitions_bytes - (head - atomic_load(&header->definitions_tail)) >= *(const uint64_t *)size;
+	return ring_definitions_room(process->header) >= *(const uint64_t *)size;
 }
 
 static bool wait_for_room(uint64_t size)
@@ -130,17 +124,6 @@ static bool wait_for_room(uint64_t size)
 		return true;
 	atomic_fetch_add(&process->header->lost_definitions, 1);
 	return false;
-}
-
-static void copy_in(uint64_t at, const void *bytes, size_t size)
-{
-	struct ring_header *header = process->header;
-	uint8_t *ring = process->base + header->definitions_offset;
-	size_t place = at & (header->definitions_bytes - 1);
-	size_t first = size < header->definitions_bytes - place ? size : header->definitions_bytes - place;
-
-	memcpy(ring + place, bytes, first);
-	memcpy(ring, (const char *)bytes + first, size - first);
 }
 
 static void cut_string(struct string *string, uint16_t *flags)
@@ -156,28 +139,17 @@ static void cut_string(struct string *string, uint16_t *flags)
 /* Writes one definition. The caller holds the lock. Returns 0 or -EAGAIN. */
 static int write_definition(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS])
 {
-	struct ring_header *header = process->header;
-	uint64_t size = sizeof(*record), at, begin;
-	const uint64_t zeros = 0;
+	const char *bytes[WIRE_DEFINITION_STRINGS];
 
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
 		cut_string(&strings[i], &record->flags);
 		record->length[i] = (uint32_t)strings[i].length;
-		size += strings[i].length;
+		bytes[i] = strings[i].bytes;
 	}
-	record->size_bytes = (uint32_t)((size + 7) & ~(uint64_t)7);
+	record->size_bytes = wire_definition_bytes(record);
 	if (!wait_for_room(record->size_bytes))
 		return -EAGAIN;
-	begin = at = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
-	copy_in(at, record, sizeof(*record));
-	at += sizeof(*record);
-	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
-		copy_in(at, strings[i].bytes, strings[i].length);
-		at += strings[i].length;
-	}
-	copy_in(at, &zeros, begin + record->size_bytes - at);
-	/* Release: the collector reads the bytes once it sees the head. */
-	atomic_store_explicit(&header->definitions_head, begin + record->size_bytes, memory_order_release);
+	ring_define(process->header, process->base, record, bytes);
 	return 0;
 }
 
@@ -293,7 +265,7 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	};
 	int flags = code_number(code, python.code_flags, "co_flags");
 	int line = code_number(code, python.code_line, "co_firstlineno");
-	bool generator = flags & CODE_GENERATOR_FLAGS;
+	bool generator = flags & WIRE_GENERATOR_CO_FLAGS;
 	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
 					 .flags = generator ? WIRE_GENERATOR : 0,
 					 .number = line < 0 ? 0 : (uint32_t)line,

@@ -15,10 +15,7 @@
  */
 #include "greenlets.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "process.h"
@@ -162,15 +159,9 @@ static struct python_function *definition_of(struct object *module, const char *
 	return definition && definition->flags == flags && !strcmp(definition->name, name) ? definition : NULL;
 }
 
-/* By the kernel, which says so where the place cannot be written. */
-static bool exchange(struct python_function *definition, function_call ours)
+static bool lead_to(const struct python_function *definition, function_call ours)
 {
-	struct iovec from = {&ours, sizeof(ours)}, to = {&definition->call, sizeof(definition->call)};
-	int error = errno;
-	bool done = process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)sizeof(ours);
-
-	errno = error;
-	return done;
+	return python_lead_to((const struct python_method *)definition, (void *)ours);
 }
 
 static bool find_own(struct object *module)
@@ -184,8 +175,8 @@ static bool find_own(struct object *module)
 	own_getcurrent = current->call;
 	own_gettrace = get->call;
 	own_settrace = set->call;
-	if (exchange(get, gettrace) && !exchange(set, settrace))
-		exchange(get, own_gettrace);
+	if (lead_to(get, gettrace) && !lead_to(set, settrace))
+		lead_to(get, own_gettrace);
 	return true;
 }
 

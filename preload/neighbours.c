@@ -17,8 +17,6 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "hooks.h"
 #include "process.h"
@@ -51,15 +49,10 @@ static c_function real_setprofile, real_setprofile_all, real_settrace, real_enab
 /* Leads a method to another function, once; *real is the one that it led to. Interpreters may come at the same time. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
 {
-	void *ours = (void *)wrapper;
-	struct iovec from = {.iov_base = &ours, .iov_len = sizeof(ours)};
-	struct iovec to = {.iov_base = (void *)&method->function, .iov_len = sizeof(ours)};
-
 	process_lock();
 	if (!*real) {
 		*real = (c_function)method->function;
-		/* A read-only page is an error for the kernel, not a signal. */
-		if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != sizeof(ours))
+		if (!python_lead_to(method, (void *)wrapper))
 			*real = NULL;
 	}
 	process_unlock();

@@ -80,22 +80,9 @@ int process_init(void)
 	return 0;
 }
 
-/* Where the rings of the slots below this one end, from the first. */
-static uint64_t data_bytes(uint32_t slots, uint64_t ring_bytes)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < slots; i++)
-		bytes += ring_slot_bytes(i, ring_bytes);
-	return bytes;
-}
-
 void process_place_slot(struct ring_slot *slot)
 {
-	uint32_t number = (uint32_t)(slot - process->slots);
-
-	slot->data_offset = process->data_offset + data_bytes(number, process->ring_bytes);
-	slot->data_words = ring_slot_bytes(number, process->ring_bytes) / sizeof(uint64_t);
+	ring_place(slot, (uint32_t)(slot - process->slots), process->ring_bytes, process->data_offset);
 }
 
 static uint64_t page_up(uint64_t bytes)
@@ -123,7 +110,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 {
 	uint64_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
 	uint64_t data_offset = page_up(slots_offset + slots * sizeof(struct ring_slot));
-	uint64_t size = page_up(data_offset + data_bytes(slots, ring_bytes));
+	uint64_t size = page_up(data_offset + ring_data_bytes(slots, ring_bytes));
 	struct rlimit limit;
 	int fd, r;
 

@@ -156,14 +156,23 @@ bool python_peek(const void *address, void *out, size_t size)
 	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
+bool python_lead_to(const struct python_method *method, void *function)
+{
+	struct iovec from = {.iov_base = &function, .iov_len = sizeof(function)};
+	struct iovec to = {.iov_base = (void *)&method->function, .iov_len = sizeof(function)};
+	int saved_errno = errno;
+	bool done = process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)sizeof(function);
+
+	errno = saved_errno;
+	return done;
+}
+
 /* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
 enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
 
-#define FRAME_OWNER 70	       /* 3.12: _PyInterpreterFrame.owner */
-#define FRAME_OWNED_BY_C 3     /* 3.12: FRAME_OWNED_BY_CSTACK */
 #define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that are searched */
 
-static const void *inner_frame(const struct object *frame)
+const void *python_inner_frame(const struct object *frame)
 {
 	return python.version < 0x030b ? frame : python_field(frame, PYTHON_FRAME_INNER);
 }
@@ -173,14 +182,15 @@ static const void *back_of(const void *frame)
 	return python_field(frame, python.chain_back);
 }
 
-/* The code of a frame, or NULL where C code was entered. From 3.14 on the low bits are a tag. */
-static const void *frame_code(const void *frame)
+/* From 3.14 on the low bits are a tag. */
+const void *python_frame_code(const void *frame)
 {
 	const void *code = (const void *)((uintptr_t)python_field(frame, python.chain_code) & ~(uintptr_t)7);
 
 	if (!code || python_type(code) != python.code_type)
 		return NULL;
-	return python.version == 0x030c && ((const char *)frame)[FRAME_OWNER] == FRAME_OWNED_BY_C ? NULL : code;
+	return python.version == 0x030c && ((const char *)frame)[PYTHON_FRAME_OWNER] == PYTHON_FRAME_OWNED_BY_C ? NULL
+														: code;
 }
 
 const void *python_running_frame(void)
@@ -193,7 +203,7 @@ const void *python_running_frame(void)
 bool python_is_awaited(const void *frame)
 {
 	for (frame = back_of(frame); frame; frame = back_of(frame)) {
-		const void *code = frame_code(frame);
+		const void *code = python_frame_code(frame);
 		int flags = code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
 
 		if (flags & CODE_CAN_AWAIT)
@@ -223,7 +233,8 @@ static size_t find_state_frame(const void *running)
 static bool leads_back(struct object *frame)
 {
 	struct object *back = python.PyObject_GetAttrString(frame, "f_back");
-	const void *at = inner_frame(frame), *wanted = back && back != python.none ? inner_frame(back) : NULL;
+	const void *at = python_inner_frame(frame),
+		   *wanted = back && back != python.none ? python_inner_frame(back) : NULL;
 	bool found = false;
 
 	for (int i = 0; back && i < 8 && !found; i++)
@@ -237,7 +248,7 @@ static bool flags_are_there(struct object *frame)
 {
 	struct object *code = python.PyObject_GetAttrString(frame, "f_code");
 	struct object *flags = code ? python.PyObject_GetAttrString(code, "co_flags") : NULL;
-	bool there = flags && frame_code(inner_frame(frame)) == code &&
+	bool there = flags && python_frame_code(python_inner_frame(frame)) == code &&
 		     python.PyLong_AsLong(flags) == python_int(code, python.code_flags);
 
 	if (flags)
@@ -258,7 +269,7 @@ bool python_knows_frames(void)
 	if (!frame)
 		return false;
 	if (python.monitoring)
-		python.state_frame = find_state_frame(inner_frame(frame));
+		python.state_frame = find_state_frame(python_inner_frame(frame));
 	state = (!python.monitoring || python.state_frame) && flags_are_there(frame) && leads_back(frame) ? KNOWN
 													  : OTHERWISE;
 	if (state == OTHERWISE)

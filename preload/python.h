@@ -212,6 +212,16 @@ bool python_is_awaited(const void *frame);
  */
 struct object *python_attribute(struct object *object, const char *name);
 
+/*
+ * Leads a C function to another one. The kernel writes: a read-only page is an error for it, not a signal. False: it could not
+ * be written. errno is kept.
+ */
+bool python_lead_to(const struct python_method *method, void *function);
+
+/* The interpreter's frame of a frame object, and its code, or NULL where C code was entered. chain_code is known. */
+const void *python_inner_frame(const struct object *frame);
+const void *python_frame_code(const void *inner);
+
 /* Reads memory that may not be there. False: it is not. */
 bool python_peek(const void *address, void *out, size_t size);
 
@@ -260,7 +270,10 @@ enum {
 	PYTHON_FRAME_CODE = 32,	       /* PyFrameObject.f_code (until 3.10) */
 	PYTHON_FRAME_INNER = 24,       /* PyFrameObject.f_frame (from 3.11 on) */
 	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */
+	PYTHON_FRAME_OWNER = 70,       /* _PyInterpreterFrame.owner, a byte (3.12) */
 };
+
+#define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
 
 static inline const void *python_type(const void *object)
 {

@@ -52,9 +52,6 @@ static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_
 #define STATE_INTERPRETER 16 /* PyThreadState.interp, until 3.7 */
 #define STATE_FRAME 24	     /* PyThreadState.frame, until 3.10 */
 #define CFRAME_FRAME 8	     /* CFrame.current_frame, 3.11 */
-#define FRAME_INNER 24	     /* PyFrameObject.f_frame, from 3.11 on */
-#define FRAME_OWNER 70	     /* _PyInterpreterFrame.owner, 3.12 */
-#define FRAME_OWNED_BY_C 3   /* FRAME_OWNED_BY_CSTACK, 3.12 */
 
 /* Until 3.7 no function tells it. */
 static const void *interpreter_of(const void *state)
@@ -90,8 +87,8 @@ static bool find_frame(const void *frame)
 	}
 	if (python.version == 0x030c) {
 		sampling.frame_holder = 1;
-		sampling.frame_owner = FRAME_OWNER;
-		sampling.frame_owner_c = FRAME_OWNED_BY_C;
+		sampling.frame_owner = PYTHON_FRAME_OWNER;
+		sampling.frame_owner_c = PYTHON_FRAME_OWNED_BY_C;
 	}
 	at = python_field(at, sampling.state_frame);
 	if (sampling.frame_holder)
@@ -212,15 +209,14 @@ static bool find_text(void)
 
 static const char *find_all(struct object *frame_object, long last)
 {
-	const void *frame = python.version < 0x030b ? frame_object : python_field(frame_object, FRAME_INNER);
-	const struct object *code =
-	    (const struct object *)((uintptr_t)python_field(frame, python.chain_code) & ~(uintptr_t)7);
+	const void *frame = python_inner_frame(frame_object);
+	const struct object *code = python_frame_code(frame);
 
 	if (!find_threads())
 		return "threads";
 	if (!find_frame(frame))
 		return "frames";
-	if (python_type(code) != python.code_type || !find_code() || !find_bytes(code))
+	if (!code || !find_code() || !find_bytes(code))
 		return "code objects";
 	if (!find_instruction(frame, code, last))
 		return "instructions";

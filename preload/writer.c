@@ -58,41 +58,16 @@ static void make_thread_key(void)
 	pthread_key_create(&thread_key, thread_gone);
 }
 
-/* The lowest free slot, so that many short threads use little memory. */
-static struct ring_slot *claim_slot(void)
-{
-	for (unsigned i = 0; i < process->header->slot_count; i++) {
-		struct ring_slot *slot = &process->slots[i];
-		uint32_t free = RING_SLOT_FREE;
-
-		if (atomic_load_explicit(&slot->state, memory_order_relaxed) == RING_SLOT_FREE &&
-		    atomic_compare_exchange_strong_explicit(&slot->state, &free, RING_SLOT_CLAIMED,
-							    memory_order_acquire, memory_order_relaxed)) {
-			uint32_t used = atomic_load(&process->header->slots_used);
-
-			while (used < i + 1 &&
-			       !atomic_compare_exchange_weak(&process->header->slots_used, &used, i + 1))
-				;
-			return slot;
-		}
-	}
-	return NULL;
-}
-
 static void lose_unslotted(unsigned kind)
 {
 	atomic_fetch_add_explicit(&process->header->lost_unslotted[kind], 1, memory_order_relaxed);
 }
 
-/*
- * The first thread of a process fills the beginning of its ring while Python starts: one call for those pages is cheaper
- * than a fault for each. Older kernels (before 5.14) do not know it, and fault.
- */
-static void populate(struct writer *writer)
+void writer_populate(struct writer *writer, size_t most)
 {
 	size_t bytes = (writer->mask + 1) * sizeof(uint64_t);
 
-	madvise(writer->words, bytes < POPULATE_BYTES ? bytes : POPULATE_BYTES, MADV_POPULATE_WRITE);
+	madvise(writer->words, bytes < most ? bytes : most, MADV_POPULATE_WRITE);
 }
 
 /* Field by field: another thread may take the room (process_set_status) at the same time. */
@@ -123,7 +98,7 @@ static struct writer *begin_thread(void)
 	struct writer *writer;
 
 	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that begins */
-	slot = claim_slot();
+	slot = ring_claim(process->header, process->slots);
 	if (!slot) {
 		process_unlock();
 		return NULL;
@@ -135,8 +110,9 @@ static struct writer *begin_thread(void)
 	slot->start_position = 0;
 	atomic_store(&slot->head_ticks, 0);
 	clear_writer(writer, slot);
+	/* The first thread of a process fills the beginning of its ring while Python starts. */
 	if (slot == process->slots)
-		populate(writer);
+		writer_populate(writer, POPULATE_BYTES);
 	/* Release: the collector may read tid and start once it sees LIVE. */
 	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
 	process_unlock();

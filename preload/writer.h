@@ -24,7 +24,7 @@ struct object;
 
 /*
  * What a thread may still write after its room was taken and the status changed: what it was about to, and what goes
- * before that (its start, a gap, the head of a stack). Frames of a stack are not among it, see writer_pass().
+ * before that (its start, a gap, the head of a stack). Frames of a stack are not among it, see write_stack().
  */
 #define WRITER_PENDING_WORDS 64
 
@@ -84,6 +84,12 @@ struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
 
 /* The call stack of the calling thread is not as the events say: it is written before the next call or return. GIL held. */
 void writer_expect_stack(void) __attribute__((cold, noinline));
+
+/*
+ * Takes the pages of the ring's first so many bytes: one call is cheaper than a fault for each. Older kernels (before 5.14) do not
+ * know it, and fault.
+ */
+void writer_populate(struct writer *writer, size_t most);
 
 /* Ends the calling thread's ring. */
 void writer_end_thread(void);

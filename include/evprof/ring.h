@@ -1,7 +1,8 @@
 /*
  * ring.h - the shared memory between one process image (the target) and the collector.
  *
- * Owns the layout of the memfd, the states in it, and the two inline steps of the event ring (publish, consume). The
+ * Owns the layout of the memfd, the states in it, and the inline steps of whoever writes or reads a ring: claiming a slot,
+ * publishing and consuming events, writing a definition. The
  * target creates the memfd, seals it against shrinking and sends it with the handshake (control.h). Prose: docs/wire.md.
  *
  *   offset 0                 struct ring_header, one page
@@ -19,7 +20,9 @@
 #define EVPROF_RING_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "evprof/wire.h"
 
@@ -158,6 +161,79 @@ static inline uint64_t ring_slot_bytes(unsigned slot, uint64_t ring_bytes)
 	else if (slot >= RING_SLOTS_LARGE)
 		bytes /= 8;
 	return bytes < RING_BYTES_MIN ? RING_BYTES_MIN : bytes;
+}
+
+/* Where the rings of the slots below this one end, from the first. */
+static inline uint64_t ring_data_bytes(uint32_t slots, uint64_t ring_bytes)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < slots; i++)
+		bytes += ring_slot_bytes(i, ring_bytes);
+	return bytes;
+}
+
+/*
+ * T: claims the lowest free slot, so that many short threads use little memory. Any thread may, without a lock, and a
+ * sampler beside them. NULL: all are taken.
+ */
+static inline struct ring_slot *ring_claim(struct ring_header *header, struct ring_slot *slots)
+{
+	for (uint32_t i = 0; i < header->slot_count; i++) {
+		uint32_t free = RING_SLOT_FREE, used;
+
+		if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) != RING_SLOT_FREE ||
+		    !atomic_compare_exchange_strong_explicit(&slots[i].state, &free, RING_SLOT_CLAIMED,
+							     memory_order_acquire, memory_order_relaxed))
+			continue;
+		used = atomic_load(&header->slots_used);
+		while (used < i + 1 && !atomic_compare_exchange_weak(&header->slots_used, &used, i + 1))
+			;
+		return &slots[i];
+	}
+	return NULL;
+}
+
+/* T: says where the ring of a slot that was claimed is. data_offset: of the first slot's. */
+static inline void ring_place(struct ring_slot *slot, uint32_t number, uint64_t ring_bytes, uint64_t data_offset)
+{
+	slot->data_offset = data_offset + ring_data_bytes(number, ring_bytes);
+	slot->data_words = ring_slot_bytes(number, ring_bytes) / sizeof(uint64_t);
+}
+
+/* T: bytes that may be written to the definitions. Acquire: pairs with the collector, which has read what is overwritten. */
+static inline uint64_t ring_definitions_room(const struct ring_header *header)
+{
+	uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
+
+	return header->definitions_bytes - (head - atomic_load(&header->definitions_tail));
+}
+
+static inline uint64_t ring_copy_definition(const struct ring_header *header, uint8_t *base, uint64_t at,
+					    const void *bytes, size_t size)
+{
+	uint8_t *ring = base + header->definitions_offset;
+	size_t place = at & (header->definitions_bytes - 1), room = header->definitions_bytes - place;
+	size_t first = size < room ? size : room;
+
+	memcpy(ring + place, bytes, first);
+	memcpy(ring, (const char *)bytes + first, size - first);
+	return at + size;
+}
+
+/* T: writes a definition, for which there is room. One at a time. base: of the memory. The record has its lengths. */
+static inline void ring_define(struct ring_header *header, uint8_t *base, const struct wire_definition *record,
+			       const char *const strings[WIRE_DEFINITION_STRINGS])
+{
+	uint64_t begin = atomic_load_explicit(&header->definitions_head, memory_order_relaxed), at = begin;
+	const uint64_t zeros = 0;
+
+	at = ring_copy_definition(header, base, at, record, sizeof(*record));
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		at = ring_copy_definition(header, base, at, strings[i], record->length[i]);
+	ring_copy_definition(header, base, at, &zeros, begin + record->size_bytes - at);
+	/* Release: the collector reads the bytes once it sees the head. */
+	atomic_store_explicit(&header->definitions_head, begin + record->size_bytes, memory_order_release);
 }
 
 /* T: makes all words below head visible. Pairs with ring_head(). */

@@ -272,6 +272,9 @@ enum wire_definition_flags {
 	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without it a function of a module */
 };
 
+/* WIRE_GENERATOR, by co_flags: CO_GENERATOR, CO_COROUTINE or CO_ASYNC_GENERATOR of code.h. */
+#define WIRE_GENERATOR_CO_FLAGS (0x20 | 0x80 | 0x200)
+
 struct wire_definition {
 	uint32_t size_bytes; /* of the whole record, header and padding included */
 	uint16_t type;
@@ -281,6 +284,16 @@ struct wire_definition {
 	uint64_t address;
 	uint32_t length[WIRE_DEFINITION_STRINGS];
 };
+
+/* What the lengths of a record come to: its size_bytes. */
+static inline uint32_t wire_definition_bytes(const struct wire_definition *record)
+{
+	uint32_t bytes = sizeof(*record);
+
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		bytes += record->length[i];
+	return (bytes + 7) & ~7u;
+}
 
 #define WIRE_DEFINITION_MAX_BYTES (sizeof(struct wire_definition) + WIRE_DEFINITION_STRINGS * WIRE_STRING_MAX_BYTES)
 

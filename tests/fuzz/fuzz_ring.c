@@ -17,17 +17,13 @@
 #include "collector/log.h"
 #include "collector/process.h"
 #include "collector/session.h"
+#include "tests/fuzz/input.h"
 #include "tests/unit/fake_target.c"
 
 #define SLOTS 8u
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
 
 static struct loop loop;
 static struct session_tools tools;
@@ -52,18 +48,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 				       .packer = trace_packer_new(),
 				       .definitions = malloc(SESSION_DEFINITIONS_BYTES)};
 	return 0;
-}
-
-static uint64_t take(struct input *input, size_t bytes)
-{
-	uint64_t value = 0;
-
-	if (bytes > input->left)
-		bytes = input->left;
-	memcpy(&value, input->at, bytes);
-	input->at += bytes;
-	input->left -= bytes;
-	return value;
 }
 
 /* Copies input into a ring at its head, and moves the head. */

@@ -23,6 +23,7 @@
 
 #include "collector/collector.h"
 #include "collector/log.h"
+#include "tests/fuzz/input.h"
 #include "tests/unit/fake_target.c"
 
 #define PEERS 6
@@ -33,11 +34,6 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
 
 /* What a stranger may send beside a memfd of his. */
 enum odd_fd {
@@ -169,18 +165,6 @@ static bool remove_files(void)
 	}
 	closedir(files);
 	return true;
-}
-
-static uint64_t take(struct input *input, size_t bytes)
-{
-	uint64_t value = 0;
-
-	if (bytes > input->left)
-		bytes = input->left;
-	memcpy(&value, input->at, bytes);
-	input->at += bytes;
-	input->left -= bytes;
-	return value;
 }
 
 static struct fake_target *take_target(struct stage *stage)

@@ -264,3 +264,15 @@ int producers_compare(const char *what, uint64_t found, uint64_t expected)
 	fprintf(stderr, "stress: %s: %llu, not %llu\n", what, (unsigned long long)found, (unsigned long long)expected);
 	return 1;
 }
+
+int producers_judge(const struct producer_counts *done, const struct consumer_counts *seen)
+{
+	int wrong = seen->failures > 0;
+
+	wrong += producers_compare("events read", seen->events, done->written);
+	wrong += producers_compare("events lost", seen->lost, done->lost);
+	wrong += producers_compare("events in gaps", seen->in_gaps, done->lost);
+	wrong += producers_compare("lives read", seen->threads, done->lives);
+	wrong += producers_compare("lives ended", seen->ended, done->lives);
+	return wrong;
+}

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/stress/consumer.h"
+
 #define PRODUCER_SLOTS 6u /* fewer than threads: some find none */
 
 /* What all producers did. */
@@ -45,5 +47,8 @@ void producers_nap(unsigned us);
 
 /* Says what is not as expected. 1 if so. */
 int producers_compare(const char *what, uint64_t found, uint64_t expected);
+
+/* What holds in every phase: each event is read once, or told as lost. Returns how much does not. */
+int producers_judge(const struct producer_counts *done, const struct consumer_counts *seen);
 
 #endif

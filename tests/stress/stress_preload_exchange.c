@@ -163,13 +163,8 @@ static int judge(const struct phase *phase, const struct producer_counts *done, 
 {
 	/* Where ids are to be given anew, a thread at a memory event leaves that to others, and may lose meanwhile. */
 	bool may_lose = seen->from_start < seen->moves;
-	int wrong = seen->failures > 0;
+	int wrong = producers_judge(done, seen);
 
-	wrong += producers_compare("events read", seen->events, done->written);
-	wrong += producers_compare("events lost", seen->lost, done->lost);
-	wrong += producers_compare("events in gaps", seen->in_gaps, done->lost);
-	wrong += producers_compare("lives read", seen->threads, done->lives);
-	wrong += producers_compare("lives ended", seen->ended, done->lives);
 	/* What the phase is for must have happened. */
 	if (!may_lose)
 		wrong += producers_compare("something was lost", done->lost > 0, phase->wait_ms == 0);
