@@ -214,6 +214,7 @@ endif
 .PHONY: test run-tests check-rules
 test:
 	@CC='$(CC)' sh tools/setup.sh test
+	@sh tests/interpreters/packages.sh
 	@$(MAKE) --no-print-directory run-tests
 
 run-tests: $(programs) $(selected_tests)
@@ -226,6 +227,7 @@ check-rules: $(programs)
 .PHONY: check-all lint format coverage
 check-all:
 	@CC='$(CC)' sh tools/setup.sh all
+	@sh tests/interpreters/packages.sh
 	@$(MAKE) --no-print-directory lint
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory ASAN=1 run-tests

@@ -35,7 +35,7 @@ items_build="cc make jansson zstd zlib"
 [ -e collector/symbols.c ] && items_build="$items_build dw"
 [ -e preload/unwind.c ] && items_build="$items_build unwind"
 items_demo="$items_build python3"
-items_test="$items_demo find awk criterion clang fuzzer clang-format cppcheck valgrind debootstrap venv git numpy greenlet"
+items_test="$items_demo find awk criterion clang fuzzer clang-format cppcheck valgrind debootstrap venv git numpy greenlet node"
 manager=none
 for candidate in apt-get dnf pacman zypper apk; do
 	if command -v "$candidate" >/dev/null 2>&1; then
@@ -49,7 +49,7 @@ case $group in
 build) items=$items_build ;;
 demo) items=$items_demo ;;
 test) items=$items_test ;;
-all) items="$items_test sanitizers pandas chromium node npm spin blender" ;;
+all) items="$items_test sanitizers pandas chromium npm spin blender" ;;
 *) die "unknown group '$group'; use build, demo, test or all" ;;
 esac
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "packages.h"
 
 /* Where cProfile is known to differ from what happened, and why. Rows that fit are left out on both sides. */
 static const struct exception {
@@ -212,7 +213,8 @@ static size_t differences(const struct rows pair[2], bool primitive, char *said,
 	return by_name[0].count > by_name[1].count ? by_name[0].count : by_name[1].count;
 }
 
-static void expect_same_counts(const struct python *python, const char *name)
+/* The variable is for both, or NULL. */
+static void expect_same_counts(const struct python *python, const char *name, const char *variable)
 {
 	char *program = text("../counted/%s.py", name), *path, *said = malloc(4000);
 	struct outcome *judge, *outcome;
@@ -222,11 +224,12 @@ static void expect_same_counts(const struct python *python, const char *name)
 	size_t differ;
 
 	program = text("%s", program_path(program));
-	judge = run(.python = python, .how = JOB_BARE, .args = {"@../count.py", "cprofile", program, "profile.json"});
+	judge = run(.python = python, .how = JOB_BARE, .args = {"@../count.py", "cprofile", program, "profile.json"},
+		    .env = {variable});
 	expect(judge, judge->status == 0, "%s runs under cProfile", name);
 	path = text("%s/profile.json", judge->directory);
 	outcome = run(.python = python, .args = {"@../count.py", "evprof", program},
-		      .env = {"EVPROF_EVENTS=call,c_call,exception"});
+		      .env = {"EVPROF_EVENTS=call,c_call,exception", variable});
 	expect(outcome, outcome->status == 0, "%s runs under evprof", name);
 	info = expect_trace(outcome, 1);
 	report = trace_report(outcome->trace, "begin,end");
@@ -246,7 +249,7 @@ static void expect_same_counts(const struct python *python, const char *name)
 #define COUNTED(Name)                                                                                                  \
 	SCENARIO(counts, Name, SUPPORTED)                                                                              \
 	{                                                                                                              \
-		expect_same_counts(python, #Name);                                                                     \
+		expect_same_counts(python, #Name, NULL);                                                               \
 	}
 
 COUNTED(parsing)
@@ -269,17 +272,15 @@ COUNTED(containers)
 SCENARIO(counts, databases, SUPPORTED)
 {
 	python_needs(python, "sqlite3");
-	expect_same_counts(python, "databases");
+	expect_same_counts(python, "databases", NULL);
 }
 
 SCENARIO(counts, symbolic, SUPPORTED)
 {
-	python_needs(python, "sympy");
-	expect_same_counts(python, "symbolic");
+	expect_same_counts(python, "symbolic", package_variable(python, "sympy"));
 }
 
 SCENARIO(counts, graphs, SUPPORTED)
 {
-	python_needs(python, "networkx");
-	expect_same_counts(python, "graphs");
+	expect_same_counts(python, "graphs", package_variable(python, "networkx"));
 }

