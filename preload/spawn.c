@@ -29,6 +29,12 @@
 
 char library_path[4096];
 
+/*
+ * For functions that end with their process: what the address sanitizer notes of their frames would stay in the program's
+ * memory, and be found by whoever maps the scratch memory's place next.
+ */
+#define NEVER_RETURNS __attribute__((no_sanitize_address))
+
 struct spawn {
 	const char *program;
 	char *const *argv;
@@ -84,7 +90,7 @@ static int place_fds(const int fds[SPAWN_FDS])
 }
 
 /* In the innermost process: becomes the collector. */
-static int exec_collector(void *argument)
+NEVER_RETURNS static int exec_collector(void *argument)
 {
 	struct spawn *spawn = argument;
 	struct sigaction action = {.sa_handler = SIG_DFL};
@@ -106,7 +112,7 @@ failed:
 }
 
 /* In the middle process: leaves the program's session and lets the collector go. */
-static int leave_session(void *argument)
+NEVER_RETURNS static int leave_session(void *argument)
 {
 	struct spawn *spawn = argument;
 
