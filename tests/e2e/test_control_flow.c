@@ -217,7 +217,8 @@ SCENARIO(control_flow, entering, SUPPORTED)
 	struct outcome *built, *outcome;
 
 	python_needs(python, "ctypes");
-	built = run(.args = {"cc", "-shared", "-fPIC", "-o", "entering.so", "@entering.c", "-lpthread"});
+	built =
+	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "entering.so", "@entering.c", "-lpthread"});
 	expect(built, built->status == 0, "the library is built");
 	outcome = run(.python = python, .args = {"@entering.py", text("%s/entering.so", built->directory)});
 	expect(outcome, outcome->status == 0, "its threads run Python code");
