@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/digits.h"
 #include "tools/output.h"
 
 static char *shown(void (*put)(struct output *output, struct text text), const char *bytes, size_t length)
@@ -164,10 +165,10 @@ Test(output, errors_are_told)
 
 static void expect_digits(uint64_t value)
 {
-	char digits[OUTPUT_DIGITS + 1] = {0}, expected[OUTPUT_DIGITS + 1];
+	char digits[DIGITS_MAX + 1] = {0}, expected[DIGITS_MAX + 1];
 
 	snprintf(expected, sizeof(expected), "%llu", (unsigned long long)value);
-	cr_assert_str_eq(output_digits(digits + OUTPUT_DIGITS, value), expected);
+	cr_assert_str_eq(digits_before(digits + DIGITS_MAX, value), expected);
 }
 
 /* Around each power of ten and of two, and the digits of 3 1/3 at each length. */
