@@ -34,6 +34,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batches.h"
+#include "digits.h"
 #include "pairs.h"
 #include "timeline.h"
 #include "verbs.h"
@@ -66,13 +68,70 @@ struct csv_process {
 	struct pairs sizes; /* address: size + 1, of the live blocks */
 };
 
+/* What column 4 says. */
+enum csv_what {
+	CSV_NONE,
+	CSV_CALL,
+	CSV_RETURN,
+	CSV_C_CALL,
+	CSV_C_RETURN,
+	CSV_EXCEPTION,
+	CSV_C_EXCEPTION,
+	CSV_MALLOC,
+	CSV_CALLOC,
+	CSV_REALLOC,
+	CSV_FREE,
+	CSV_REALLOC_FREE
+};
+
+static const char *const what_names[] = {"",	      ",call",	    ",return",	    ",c_call",
+					 ",c_return", ",exception", ",c_exception", ",malloc",
+					 ",calloc",   ",realloc",   ",free",	    ",realloc_free"};
+
+static const uint8_t what_of[WIRE_KIND_SLOTS] = {
+    [WIRE_CALL] = CSV_CALL,	      [WIRE_RESUME] = CSV_CALL,
+    [WIRE_THROW] = CSV_CALL,	      [WIRE_RETURN] = CSV_RETURN,
+    [WIRE_YIELD] = CSV_RETURN,	      [WIRE_UNWIND] = CSV_RETURN,
+    [WIRE_C_CALL] = CSV_C_CALL,	      [WIRE_C_RETURN] = CSV_C_RETURN,
+    [WIRE_EXCEPTION] = CSV_EXCEPTION, [WIRE_C_EXCEPTION] = CSV_C_EXCEPTION,
+    [WIRE_MALLOC] = CSV_MALLOC,	      [WIRE_CALLOC] = CSV_CALLOC,
+    [WIRE_REALLOC] = CSV_REALLOC,     [WIRE_FREE] = CSV_FREE,
+};
+
+/* An event on its way to the rows; of memory events the extra words follow. */
+struct csv_event {
+	int64_t ns; /* CLOCK_MONOTONIC */
+	uint32_t head;
+	uint32_t running; /* timeline.h */
+	uint32_t caller;
+	uint32_t thread; /* number */
+};
+
+/* A row from column 4 on, with its end: most rows have one that was written before. */
+struct csv_tail {
+	uint32_t what;
+	uint32_t running;
+	uint32_t caller;
+	uint32_t thread;
+	uint32_t length; /* 0: none */
+	uint32_t allocated;
+	char *bytes;
+};
+
+#define TAILS 2048
+#define TAIL_BYTES_MAX 1024 /* longer ones are not kept */
+#define TAIL_STEP 16	    /* they are copied by so many bytes */
+
 struct csv {
+	const struct trace *trace;
+	struct batches events;
+	struct csv_process **processes; /* by number; those that run */
+	/* The second thread's, until batches_wait(). */
 	struct output *output;
 	struct csv_options options;
 	int64_t origin_ns; /* what is added to CLOCK_MONOTONIC */
-	const struct trace_thread *thread;
-	char place[64]; /* ,pid,tid\n of the thread */
-	size_t place_length;
+	struct digits_near near;
+	struct csv_tail *tails;
 };
 
 /* --- options --- */
@@ -290,7 +349,7 @@ static int put_function(const struct csv *csv, struct output *output, const stru
 	return error;
 }
 
-static int make_function(const struct csv *csv, const struct timeline_event *event, uint32_t key,
+static int make_function(const struct csv *csv, const struct trace_process *process, uint32_t key,
 			 struct csv_function *function)
 {
 	struct output piece;
@@ -298,7 +357,7 @@ static int make_function(const struct csv *csv, const struct timeline_event *eve
 
 	if (error)
 		return error;
-	error = put_function(csv, &piece, timeline_definition(event->process, key), key, &function->line_at);
+	error = put_function(csv, &piece, timeline_definition(process, key), key, &function->line_at);
 	function->bytes = malloc(piece.used + 1);
 	if (!function->bytes)
 		error = -ENOMEM;
@@ -309,14 +368,18 @@ static int make_function(const struct csv *csv, const struct timeline_event *eve
 	return error;
 }
 
-/* NULL where memory ran out. */
-static inline const struct csv_function *function_of(const struct csv *csv, const struct timeline_event *event,
-						     uint32_t key)
-{
-	struct csv_process *process = event->user;
-	struct csv_function *function = &process->functions[key];
+static const struct csv_function no_function = {.bytes = ",,,-1", .length = 5, .line_at = 2};
 
-	if (__builtin_expect(!function->bytes, 0) && make_function(csv, event, key, function) < 0)
+/* Of nobody: empty names and the line -1. NULL where memory ran out. */
+static const struct csv_function *function_of(const struct csv *csv, const struct csv_event *event, uint32_t key)
+{
+	const struct trace_process *process = trace_process_of(csv->trace, csv->trace->threads[event->thread]);
+	struct csv_function *function;
+
+	if (key == TIMELINE_NOBODY)
+		return &no_function;
+	function = &csv->processes[process->number]->functions[key];
+	if (!function->bytes && make_function(csv, process, key, function) < 0)
 		return NULL;
 	return function;
 }
@@ -324,58 +387,120 @@ static inline const struct csv_function *function_of(const struct csv *csv, cons
 /* --- rows --- */
 
 /* The columns from name to from_line. */
-static int put_functions(struct csv *csv, const struct timeline_event *event)
+static void put_functions(struct output *output, const struct csv_event *event, const struct csv_function *running,
+			  const struct csv_function *caller)
 {
-	const struct csv_function *running, *caller = NULL;
+	output_put(output, running->bytes, running->length);
+	if (event->running != TIMELINE_NOBODY && event->running & 1)
+		output_put(output, caller->bytes + caller->line_at, caller->length - caller->line_at);
+	output_put(output, caller->bytes, caller->length);
+}
 
-	if (event->running == TIMELINE_NOBODY) {
-		output_string(csv->output, ",,,-1,,,-1");
-		return 0;
-	}
-	running = function_of(csv, event, event->running);
-	if (event->caller != TIMELINE_NOBODY)
-		caller = function_of(csv, event, event->caller);
-	if (!running || (!caller && event->caller != TIMELINE_NOBODY))
+static void put_place(const struct csv *csv, struct output *output, const struct csv_event *event)
+{
+	const struct trace_thread *thread = csv->trace->threads[event->thread];
+
+	output_char(output, ',');
+	output_i64(output, trace_process_of(csv->trace, thread)->pid);
+	output_char(output, ',');
+	output_u64(output, thread->tid);
+	output_char(output, '\n');
+}
+
+static struct csv_tail *tail_place(const struct csv *csv, const struct csv_event *event, enum csv_what what)
+{
+	uint64_t hash =
+	    (uint64_t)event->running << 32 ^ (uint64_t)event->caller << 8 ^ (uint64_t)event->thread << 4 ^ what;
+
+	return &csv->tails[hash * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (TAILS - 1)];
+}
+
+static bool reserve_tail(struct csv_tail *tail, size_t length)
+{
+	size_t allocated = (length + TAIL_STEP - 1) / TAIL_STEP * TAIL_STEP;
+	char *grown;
+
+	if (allocated <= tail->allocated)
+		return true;
+	grown = realloc(tail->bytes, allocated);
+	if (!grown)
+		return false;
+	memset(grown, 0, allocated);
+	tail->bytes = grown;
+	tail->allocated = (uint32_t)allocated;
+	return true;
+}
+
+/* Puts what is not kept, and keeps it if it is not too long. */
+static int put_new_tail(struct csv *csv, const struct csv_event *event, enum csv_what what, struct csv_tail *tail)
+{
+	const struct csv_function *running = function_of(csv, event, event->running);
+	const struct csv_function *caller = function_of(csv, event, event->caller);
+	struct output *output = csv->output, kept = {.fd = -1};
+	size_t length;
+
+	if (!running || !caller)
 		return -ENOMEM;
-	output_put(csv->output, running->bytes, running->length);
-	if (event->running & 1 && caller)
-		output_put(csv->output, caller->bytes + caller->line_at, caller->length - caller->line_at);
-	else if (event->running & 1)
-		output_string(csv->output, ",-1");
-	if (caller)
-		output_put(csv->output, caller->bytes, caller->length);
-	else
-		output_string(csv->output, ",,,-1");
+	length = strlen(what_names[what]) + running->length + 2 * (size_t)caller->length + 2 * DIGITS_MAX + 4;
+	if (length <= TAIL_BYTES_MAX) {
+		if (!reserve_tail(tail, length))
+			return -ENOMEM;
+		kept.buffer = tail->bytes; /* which is large enough */
+		output = &kept;
+	}
+	output_string(output, what_names[what]);
+	put_functions(output, event, running, caller);
+	put_place(csv, output, event);
+	if (output == csv->output)
+		return 0;
+	output_put(csv->output, tail->bytes, kept.used);
+	*tail = (struct csv_tail){
+	    what, event->running, event->caller, event->thread, (uint32_t)kept.used, tail->allocated, tail->bytes};
 	return 0;
 }
 
-static void put_place(struct csv *csv, const struct timeline_event *event)
+static inline int put_tail(struct csv *csv, const struct csv_event *event, enum csv_what what)
 {
-	if (event->thread != csv->thread)
-		csv->place_length = (size_t)snprintf(csv->place, sizeof(csv->place), ",%lld,%u\n",
-						     (long long)event->process->pid, event->thread->tid);
-	csv->thread = event->thread;
-	output_put(csv->output, csv->place, csv->place_length);
+	struct csv_tail *tail = tail_place(csv, event, what);
+	char *room;
+	uint32_t i;
+
+	if (__builtin_expect(!tail->length || tail->what != what || tail->running != event->running ||
+				 tail->caller != event->caller || tail->thread != event->thread,
+			     0))
+		return put_new_tail(csv, event, what, tail);
+	room = output_room(csv->output, TAIL_BYTES_MAX);
+	for (i = 0; i < tail->length; i += TAIL_STEP)
+		memcpy(room + i, tail->bytes + i, TAIL_STEP);
+	output_take(csv->output, tail->length);
+	return 0;
 }
 
-static int put_row(struct csv *csv, const struct timeline_event *event, uint64_t address, int64_t size,
-		   const char *name)
+static inline char *put_signed(char *at, int64_t value)
 {
-	int error;
+	if (value < 0)
+		*at++ = '-';
+	return digits_put(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
 
-	output_i64(csv->output, (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns));
+static inline int put_row(struct csv *csv, const struct csv_event *event, uint64_t address, int64_t size,
+			  enum csv_what what)
+{
+	int64_t ns = (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns);
+	char *room = output_room(csv->output, 4 * DIGITS_MAX + 8);
+	char *at = ns < 0 ? put_signed(room, ns) : digits_near_put(&csv->near, room, (uint64_t)ns);
+
 	if (address || size) {
-		output_char(csv->output, ',');
-		output_u64(csv->output, address);
-		output_char(csv->output, ',');
-		output_i64(csv->output, size);
+		*at++ = ',';
+		at = digits_put(at, address);
+		*at++ = ',';
+		at = put_signed(at, size);
 	} else {
-		output_put(csv->output, ",0,0", 4);
+		memcpy(at, ",0,0", 4);
+		at += 4;
 	}
-	output_string(csv->output, name);
-	error = put_functions(csv, event);
-	put_place(csv, event);
-	return error ? error : csv->output->error;
+	output_take(csv->output, (size_t)(at - room));
+	return put_tail(csv, event, what);
 }
 
 /* --- memory --- */
@@ -402,56 +527,76 @@ static int made(const struct csv *csv, struct csv_process *process, uint64_t add
 	return value ? 0 : -ENOMEM;
 }
 
-static int put_memory(struct csv *csv, const struct timeline_event *event, unsigned kind)
+static int put_memory(struct csv *csv, const struct csv_event *event, const uint64_t *extra)
 {
-	struct csv_process *process = event->user;
-	uint64_t address = wire_memory_address(event->extra[0]);
-	uint64_t size = wire_memory_size(event->head, event->extra[0]);
+	const struct trace_thread *thread = csv->trace->threads[event->thread];
+	struct csv_process *process = csv->processes[trace_process_of(csv->trace, thread)->number];
+	unsigned kind = wire_head_kind(event->head);
+	uint64_t address = wire_memory_address(extra[0]);
+	uint64_t size = wire_memory_size(event->head, extra[0]);
 	int error = 0;
 
 	if (kind == WIRE_FREE)
-		return put_row(csv, event, address, freed(csv, process, address), ",free");
+		return put_row(csv, event, address, freed(csv, process, address), CSV_FREE);
 	if (kind == WIRE_REALLOC) {
-		uint64_t old = wire_memory_address(event->extra[1]);
+		uint64_t old = wire_memory_address(extra[1]);
 
 		/* One that failed leaves the old block as it was. */
-		error = put_row(csv, event, old, address ? freed(csv, process, old) : 0, ",realloc_free");
+		error = put_row(csv, event, old, address ? freed(csv, process, old) : 0, CSV_REALLOC_FREE);
 	}
 	if (!error)
 		error = made(csv, process, address, size);
-	if (!error)
-		error = put_row(csv, event, address, (int64_t)size,
-				kind == WIRE_REALLOC  ? ",realloc"
-				: kind == WIRE_CALLOC ? ",calloc"
-						      : ",malloc");
-	return error;
+	return error ? error : put_row(csv, event, address, (int64_t)size, what_of[kind]);
 }
 
 /* --- all --- */
 
+/* The second thread's. */
+static int write_rows(void *owner, const char *bytes, size_t used)
+{
+	struct csv *csv = owner;
+	size_t at = 0;
+	int error = 0;
+
+	while (at < used && !error) {
+		const struct csv_event *event = (const struct csv_event *)(bytes + at);
+		unsigned kind = wire_head_kind(event->head);
+
+		at += sizeof(*event);
+		if (wire_is_memory(kind)) {
+			error = put_memory(csv, event, (const uint64_t *)(bytes + at));
+			at += wire_extra_words(kind) * sizeof(uint64_t);
+		} else {
+			error = put_row(csv, event, 0, 0, what_of[kind]);
+		}
+	}
+	return error ? error : csv->output->error;
+}
+
 static int csv_event(void *owner, const struct timeline_event *event)
 {
-	static const char *const names[WIRE_KIND_SLOTS] = {
-	    [WIRE_CALL] = ",call",	     [WIRE_RESUME] = ",call",
-	    [WIRE_THROW] = ",call",	     [WIRE_RETURN] = ",return",
-	    [WIRE_YIELD] = ",return",	     [WIRE_UNWIND] = ",return",
-	    [WIRE_C_CALL] = ",c_call",	     [WIRE_C_RETURN] = ",c_return",
-	    [WIRE_EXCEPTION] = ",exception", [WIRE_C_EXCEPTION] = ",c_exception",
-	};
 	struct csv *csv = owner;
 	unsigned kind = wire_head_kind(event->head);
+	unsigned words = wire_is_memory(kind) ? wire_extra_words(kind) : 0;
+	struct csv_event *room;
 
-	if (wire_is_memory(kind))
-		return put_memory(csv, event, kind);
-	return names[kind] ? put_row(csv, event, 0, 0, names[kind]) : 0;
+	if (!what_of[kind])
+		return 0;
+	room = batches_room(&csv->events, sizeof(*room) + words * sizeof(uint64_t));
+	if (room) {
+		*room =
+		    (struct csv_event){event->ns, event->head, event->running, event->caller, event->thread->number};
+		memcpy(room + 1, event->extra, words * sizeof(uint64_t));
+	}
+	return csv->events.error;
 }
 
 static int csv_begin(void *owner, const struct trace_process *process, uint32_t keys, void **user)
 {
 	struct csv_process *own = calloc(1, sizeof(*own));
+	struct csv *csv = owner;
 
-	(void)owner;
-	(void)process;
+	csv->processes[process->number] = own;
 	*user = own;
 	if (!own)
 		return -ENOMEM;
@@ -463,10 +608,11 @@ static int csv_begin(void *owner, const struct trace_process *process, uint32_t 
 static void csv_end(void *owner, const struct trace_process *process, void *user)
 {
 	struct csv_process *own = user;
+	struct csv *csv = owner;
 	uint32_t key;
 
-	(void)owner;
-	(void)process;
+	batches_wait(&csv->events);
+	csv->processes[process->number] = NULL;
 	for (key = 0; own && own->functions && key < own->keys; key++)
 		free(own->functions[key].bytes);
 	if (own) {
@@ -484,15 +630,34 @@ static int64_t since_1970(const struct trace *trace)
 	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
 }
 
+static void free_tails(struct csv_tail *tails)
+{
+	uint32_t i;
+
+	for (i = 0; tails && i < TAILS; i++)
+		free(tails[i].bytes);
+	free(tails);
+}
+
 int export_csv(const struct export *export, struct output *output, struct progress *progress)
 {
 	static const struct timeline_user user = {csv_begin, csv_end, csv_event};
 	const struct csv_options *options = export->options;
-	struct csv csv = {.output = output};
+	struct csv csv = {.trace = export->trace, .output = output};
+	int error = -ENOMEM, written = 0;
 
 	if (options)
 		csv.options = *options;
 	csv.origin_ns = csv.options.since_start ? -export->trace->start_ns : since_1970(export->trace);
-	output_string(output, CSV_HEADER);
-	return timeline_run(export->trace, export->select, progress, &user, &csv);
+	csv.tails = calloc(TAILS, sizeof(*csv.tails));
+	csv.processes = calloc((size_t) export->trace->process_count + 1, sizeof(struct csv_process *));
+	if (csv.tails && csv.processes) {
+		output_string(output, CSV_HEADER);
+		batches_begin(&csv.events, write_rows, &csv);
+		error = timeline_run(export->trace, export->select, progress, &user, &csv);
+		written = batches_end(&csv.events);
+	}
+	free_tails(csv.tails);
+	free(csv.processes);
+	return error ? error : written;
 }

@@ -7,8 +7,9 @@
  *
  * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of stacks,
  * so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all times, then
- * all weights. The first column goes straight to the output, the others to unnamed files beside it. So memory is that of
- * stacks.h and the names of functions, and the disk is needed twice. The viewer holds everything in memory: choose a
+ * all weights. The first column goes straight to the output; what the others are made of, the lengths of the samples, waits in
+ * an unnamed file beside it, and so do the columns of the markers. A second thread writes both. So memory is that of
+ * stacks.h and the names of functions. The viewer holds everything in memory: choose a
  * part of the trace (--from, --min-duration, --include) above some millions of calls.
  */
 #include "export.h"
@@ -20,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batches.h"
+#include "digits.h"
 #include "stacks.h"
 
 enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
@@ -30,7 +33,7 @@ struct spool {
 	bool any;	      /* a comma comes before the next element */
 };
 
-enum { SPOOL_TIMES, SPOOL_WEIGHTS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
+enum { SPOOL_LENGTHS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
 
 struct string {
 	char *bytes; /* not terminated */
@@ -45,8 +48,15 @@ struct strings {
 	uint32_t allocated;
 };
 
+/* A stretch of time without a change; the next begins where it ends. */
+struct sample {
+	uint64_t length_ns;
+	uint64_t stack; /* 0: none */
+};
+
 struct firefox {
 	struct output *output;
+	struct batches samples; /* struct sample, on their way to the output and to SPOOL_LENGTHS */
 	struct strings strings;
 	struct stacks stacks;
 	struct spool spools[SPOOLS];
@@ -56,7 +66,10 @@ struct firefox {
 	uint32_t *frames; /* by key: the frame of the thread + 1 */
 	uint32_t *keys;	  /* of the frames of the thread */
 	uint32_t frame_count;
-	uint64_t samples; /* of the thread, so far */
+	/* Of the thread, so far. */
+	uint64_t sample_count;
+	uint64_t written; /* of them, by the second thread */
+	int64_t first_ns; /* where the first sample begins */
 	uint64_t markers;
 	uint32_t stack; /* that runs; 0: none */
 	int64_t since_ns;
@@ -100,64 +113,72 @@ static void spool_put(struct spool *spool, const char *text, size_t length)
 	output_put(&spool->column, text, length);
 }
 
+static int spool_empty(struct spool *spool)
+{
+	spool->any = false;
+	return lseek(spool->column.fd, 0, SEEK_SET) < 0 || ftruncate(spool->column.fd, 0) < 0 ? -errno : 0;
+}
+
 /* Writes the column, and empties it. */
 static int spool_copy(struct spool *spool, struct output *output)
 {
 	char bytes[1 << 14];
-	int fd = spool->column.fd;
 	ssize_t length;
 	off_t at = 0;
 
 	output_flush(&spool->column);
 	if (spool->column.error)
 		return spool->column.error;
-	while ((length = pread(fd, bytes, sizeof(bytes), at)) > 0) {
+	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0) {
 		output_put(output, bytes, (size_t)length);
 		at += length;
 	}
-	if (length < 0 || lseek(fd, 0, SEEK_SET) < 0 || ftruncate(fd, 0) < 0)
+	if (length < 0)
 		return -errno;
-	spool->any = false;
-	return output->error;
+	return output->error ? output->error : spool_empty(spool);
 }
 
-#define MS_BYTES (OUTPUT_DIGITS + 8)
+#define MS_BYTES (DIGITS_MAX + 8)
 
-/* ns as ms, exactly: 1234567 as 1.234567. Returns the length, at most MS_BYTES. */
-static size_t format_ms(char *text, uint64_t ns)
+/* Behind the digits of the whole ms: 234567 as .234567, 200000 as .2, 0 as nothing. */
+static inline char *put_fraction(char *at, uint32_t ns)
 {
-	char digits[OUTPUT_DIGITS + 1], *end = digits + OUTPUT_DIGITS;
-	char *first = output_digits(end, ns / 1000000);
-	unsigned rest = (unsigned)(ns % 1000000);
-	size_t length = (size_t)(end - first);
-
-	memcpy(text, first, length);
-	if (!rest)
-		return length;
-	/* A digit more in front keeps the zeros behind the point. */
-	output_digits(end, rest + 1000000);
-	text[length] = '.';
-	memcpy(text + length + 1, end - 6, 6);
-	for (length += 7; text[length - 1] == '0'; length--)
+	if (!ns)
+		return at;
+	*at = '.';
+	digits_six(at + 1, ns);
+	for (at += 7; at[-1] == '0'; at--)
 		;
-	return length;
+	return at;
+}
+
+/* ns as ms, exactly: 1234567 as 1.234567. At most MS_BYTES may be changed. */
+static inline char *put_ms(struct digits_near *near, char *at, uint64_t ns)
+{
+	uint32_t rest = digits_near(near, ns);
+
+	memcpy(at, near->text, DIGITS_MAX);
+	return put_fraction(at + near->length, rest);
 }
 
 static void spool_ms(struct spool *spool, uint64_t ns)
 {
-	char *at = output_room(&spool->column, MS_BYTES + 1);
+	struct digits_near near = {0};
+	char *room = output_room(&spool->column, MS_BYTES + 1);
+	char *at = room;
 
 	*at = ',';
-	output_take(&spool->column, spool->any + format_ms(at + spool->any, ns));
+	at = put_ms(&near, at + spool->any, ns);
+	output_take(&spool->column, (size_t)(at - room));
 	spool->any = true;
 }
 
 static void output_ms(struct output *output, uint64_t ns)
 {
-	char text[MS_BYTES];
-	size_t length = format_ms(text, ns);
+	struct digits_near near = {0};
+	char *at = output_room(output, MS_BYTES);
 
-	output_put(output, text, length);
+	output_take(output, (size_t)(put_ms(&near, at, ns) - at));
 }
 
 /* --- strings --- */
@@ -217,15 +238,117 @@ static void strings_done(struct strings *strings)
 
 /* --- samples --- */
 
-static void put_sample(struct firefox *firefox, uint64_t weight_ns)
+static void put_stack(struct firefox *firefox, uint64_t stack)
 {
-	output_string(firefox->output, firefox->samples++ ? "," : "");
-	if (firefox->stack)
-		output_u64(firefox->output, firefox->stack - 1);
+	char *room = output_room(firefox->output, DIGITS_MAX + 8);
+	char *at = room;
+
+	*at = ',';
+	at += firefox->written++ > 0;
+	if (stack)
+		at = digits_put(at, stack - 1);
 	else
-		output_string(firefox->output, "null");
-	spool_ms(&firefox->spools[SPOOL_TIMES], (uint64_t)firefox->since_ns);
-	spool_ms(&firefox->spools[SPOOL_WEIGHTS], firefox->stack ? weight_ns : 0);
+		at = (char *)memcpy(at, "null", 4) + 4;
+	output_take(firefox->output, (size_t)(at - room));
+}
+
+/* Seven bits a byte, the lowest first; the lowest of all says whether there is a stack. */
+static void spool_length(struct output *column, const struct sample *sample)
+{
+	uint64_t value = sample->length_ns << 1 | (sample->stack != 0);
+	uint8_t *room = (uint8_t *)output_room(column, 10);
+	uint8_t *at = room;
+
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (uint8_t)(value | 0x80);
+	*at++ = (uint8_t)value;
+	output_take(column, (size_t)(at - room));
+}
+
+/* The second thread's. */
+static int write_samples(void *owner, const char *bytes, size_t used)
+{
+	const struct sample *sample = (const struct sample *)bytes, *end = sample + used / sizeof(*sample);
+	struct firefox *firefox = owner;
+	struct output *lengths = &firefox->spools[SPOOL_LENGTHS].column;
+
+	for (; sample < end; sample++) {
+		put_stack(firefox, sample->stack);
+		spool_length(lengths, sample);
+	}
+	return firefox->output->error ? firefox->output->error : lengths->error;
+}
+
+static void put_sample(struct firefox *firefox, uint64_t length_ns)
+{
+	struct sample *sample = batches_room(&firefox->samples, sizeof(*sample));
+
+	if (sample)
+		*sample = (struct sample){length_ns, firefox->stack};
+	if (!firefox->sample_count++)
+		firefox->first_ns = firefox->since_ns;
+}
+
+/* A column that is made of the lengths. */
+struct lengths {
+	struct output *output;
+	struct digits_near near;
+	uint64_t ns; /* where the sample begins; of weights not used */
+	bool weights;
+	uint64_t value; /* of which `shift` bits are there */
+	unsigned shift;
+	bool any;
+};
+
+static inline void put_length(struct lengths *lengths, uint64_t value)
+{
+	uint64_t weight = value & 1 ? value >> 1 : 0;
+	char *room = output_room(lengths->output, MS_BYTES + 1);
+	char *at = room;
+
+	*at = ',';
+	at = put_ms(&lengths->near, at + lengths->any, lengths->weights ? weight : lengths->ns);
+	output_take(lengths->output, (size_t)(at - room));
+	lengths->ns += value >> 1;
+	lengths->any = true;
+}
+
+static void put_lengths(struct lengths *lengths, const uint8_t *bytes, size_t length)
+{
+	uint64_t value = lengths->value;
+	unsigned shift = lengths->shift;
+	size_t i;
+
+	for (i = 0; i < length; i++) {
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+		shift += 7;
+		if (bytes[i] & 0x80)
+			continue;
+		put_length(lengths, value);
+		value = 0;
+		shift = 0;
+	}
+	lengths->value = value;
+	lengths->shift = shift;
+}
+
+/* Times from the first one on, or the weights of the samples. */
+static int put_column(struct firefox *firefox, bool weights)
+{
+	struct lengths lengths = {.output = firefox->output, .ns = (uint64_t)firefox->first_ns, .weights = weights};
+	struct output *spool = &firefox->spools[SPOOL_LENGTHS].column;
+	uint8_t bytes[1 << 14];
+	ssize_t length;
+	off_t at = 0;
+
+	output_flush(spool);
+	if (spool->error)
+		return spool->error;
+	while ((length = pread(spool->fd, bytes, sizeof(bytes), at)) > 0 && !firefox->output->error) {
+		put_lengths(&lengths, bytes, (size_t)length);
+		at += length;
+	}
+	return length < 0 ? -errno : firefox->output->error;
 }
 
 /* From now on that stack runs. */
@@ -233,12 +356,12 @@ static void change_stack(struct firefox *firefox, struct visit *visit, uint32_t 
 {
 	uint64_t length = (uint64_t)(visit->now_ns - firefox->since_ns);
 
-	if (length && (firefox->stack || firefox->samples))
+	if (length && (firefox->stack || firefox->sample_count))
 		put_sample(firefox, length);
 	firefox->stack = stack;
 	firefox->since_ns = visit->now_ns;
-	if (firefox->output->error)
-		visit_fail(visit, firefox->output->error);
+	if (__builtin_expect(firefox->samples.error != 0, 0))
+		visit_fail(visit, firefox->samples.error);
 }
 
 static void firefox_push(void *owner, struct visit *visit, struct visit_frame *frame)
@@ -547,7 +670,7 @@ static int firefox_thread(void *owner, struct visit *visit)
 	output_string(firefox->output, "\",\"processType\":\"default\",\"pausedRanges\":[]");
 	put_thread_times(firefox, visit);
 	output_string(firefox->output, ",\n\"samples\":{\"stack\":[");
-	firefox->samples = firefox->markers = 0;
+	firefox->sample_count = firefox->written = firefox->markers = 0;
 	firefox->stack = 0;
 	firefox->since_ns = visit->now_ns;
 	return 0;
@@ -560,24 +683,29 @@ static int put_samples(struct firefox *firefox)
 	/* One without a stack ends the last. */
 	firefox->stack = 0;
 	put_sample(firefox, 0);
+	/* From here on the output is this thread's. */
+	error = batches_wait(&firefox->samples);
 	output_string(firefox->output, "],\n\"time\":[");
-	error = spool_copy(&firefox->spools[SPOOL_TIMES], firefox->output);
+	if (!error)
+		error = put_column(firefox, false);
 	output_string(firefox->output, "],\n\"weight\":[");
 	if (!error)
-		error = spool_copy(&firefox->spools[SPOOL_WEIGHTS], firefox->output);
+		error = put_column(firefox, true);
+	if (!error)
+		error = spool_empty(&firefox->spools[SPOOL_LENGTHS]);
 	output_format(firefox->output, "],\"weightType\":\"tracing-ms\",\"length\":%llu}",
-		      (unsigned long long)firefox->samples);
+		      (unsigned long long)firefox->sample_count);
 	return error;
 }
 
 static int firefox_thread_end(void *owner, struct visit *visit)
 {
 	struct firefox *firefox = owner;
-	int error = visit->error;
+	int error = put_samples(firefox);
 	uint32_t i;
 
 	if (!error)
-		error = put_samples(firefox);
+		error = visit->error;
 	number_frames(firefox);
 	put_stack_table(firefox);
 	put_frame_table(firefox, visit);
@@ -677,7 +805,9 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		error = spool_open(&firefox.spools[i], output);
 	if (!error) {
 		put_meta(&firefox, export->trace);
+		batches_begin(&firefox.samples, write_samples, &firefox);
 		error = visit_trace(export->trace, export->select, progress, &visitor, &firefox);
+		batches_end(&firefox.samples);
 		put_strings(&firefox);
 	}
 	for (i = 0; i < SPOOLS; i++)

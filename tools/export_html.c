@@ -67,7 +67,9 @@ struct html {
 	uint32_t known_count;
 	uint32_t *functions; /* by key of the process: label + 1 */
 	struct html_tree tree;
-	struct html_calls calls;
+	struct html_packer packer;
+	struct batches adding;	 /* struct html_call, on their way to calls */
+	struct html_calls calls; /* the adding thread's, until batches_wait() */
 	struct html_plan plan;
 	struct html_census census;
 	struct html_thread *threads;
@@ -221,12 +223,27 @@ static inline void count_longest(struct html *html, const struct html_call *call
 	function->thread = html->thread_index;
 }
 
+static int add_calls(void *owner, const char *bytes, size_t used)
+{
+	const struct html_call *call = (const struct html_call *)bytes, *end = call + used / sizeof(*call);
+	struct html *html = owner;
+
+	for (; call < end; call++)
+		html_calls_add(&html->calls, call);
+	return html->calls.error;
+}
+
 static inline void add_call(struct html *html, struct visit *visit, const struct html_call *call)
 {
-	if (call->depth < HTML_DEPTH_MAX)
-		html_calls_add(&html->calls, call);
-	if (__builtin_expect(html->calls.error != 0, 0))
-		visit_fail(visit, html->calls.error);
+	struct html_call *room;
+
+	if (call->depth >= HTML_DEPTH_MAX)
+		return;
+	room = batches_room(&html->adding, sizeof(*room));
+	if (room)
+		*room = *call;
+	if (__builtin_expect(html->adding.error != 0, 0))
+		visit_fail(visit, html->adding.error);
 }
 
 static void html_count(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
@@ -257,8 +274,6 @@ static void html_write(void *owner, struct visit *visit, struct visit_frame *fra
 				 .how = how_of(frame->kind, how)};
 
 	add_call(html, visit, &call);
-	if (__builtin_expect(html->output->error != 0, 0))
-		visit_fail(visit, html->output->error);
 }
 
 /* --- instants --- */
@@ -308,6 +323,7 @@ static void html_other(void *owner, struct visit *visit, uint32_t head, const ui
 static int html_thread(void *owner, struct visit *visit)
 {
 	struct html *html = owner;
+	int error;
 
 	if (html->writing) {
 		html->thread_index++;
@@ -325,17 +341,19 @@ static int html_thread(void *owner, struct visit *visit)
 		html->threads[html->thread_index] =
 		    (struct html_thread){.process = html->process_index, .thread = visit->thread};
 	}
+	error = batches_wait(&html->adding);
 	html_calls_thread(&html->calls, html->thread_index);
-	return 0;
+	return error;
 }
 
 static int html_thread_end(void *owner, struct visit *visit)
 {
 	struct html *html = owner;
+	int error = batches_wait(&html->adding);
 
 	(void)visit;
 	html_calls_thread_end(&html->calls);
-	return html->calls.error;
+	return error ? error : html->calls.error;
 }
 
 static int html_process(void *owner, struct visit *visit)
@@ -372,7 +390,7 @@ static int write_heap(struct html *html, const struct visit *visit)
 	html_column_put(&html->heaps[1], html->curve->shift);
 	html_column_put(&html->heaps[2], html->blocks);
 	if (!error)
-		error = html_block_write(html->output, html->blocks++, columns, HTML_CURVE_COLUMNS);
+		error = html_block_write(&html->packer, html->blocks++, columns, HTML_CURVE_COLUMNS);
 	for (i = 0; i < HTML_CURVE_COLUMNS; i++)
 		html_column_done(&columns[i]);
 	free(html->curve);
@@ -403,8 +421,10 @@ static int visit(struct html *html, bool writing)
 
 	html->writing = writing;
 	html->process_index = html->thread_index = UINT32_MAX; /* the first one becomes 0 */
-	html_calls_init(&html->calls, writing ? html->output : NULL, &html->blocks, html->plan);
+	html_calls_init(&html->calls, writing ? &html->packer : NULL, &html->blocks, html->plan);
+	batches_begin(&html->adding, add_calls, html);
 	error = visit_trace(html->export->trace, html->export->select, html->progress, &visitor, html);
+	batches_end(&html->adding);
 	if (!error)
 		error = html_calls_finish(&html->calls);
 	html->census = html->calls.census;
@@ -445,7 +465,7 @@ static int write_functions(struct html *html)
 		html_column_put(&columns[10], called ? (uint64_t)known->start_ns : 0);
 		html_column_put(&columns[11], called ? known->thread : 0);
 	}
-	error = html_block_write(html->output, html->blocks++, columns, FUNCTION_COLUMNS);
+	error = html_block_write(&html->packer, html->blocks++, columns, FUNCTION_COLUMNS);
 	for (i = 0; i < FUNCTION_COLUMNS; i++)
 		html_column_done(&columns[i]);
 	return error;
@@ -458,7 +478,7 @@ static int write_tree(struct html *html)
 	unsigned i;
 
 	html->tree_least_ns = html_tree_columns(&html->tree, NODES_MAX, columns);
-	error = html_block_write(html->output, html->blocks++, columns, HTML_TREE_COLUMNS);
+	error = html_block_write(&html->packer, html->blocks++, columns, HTML_TREE_COLUMNS);
 	for (i = 0; i < HTML_TREE_COLUMNS; i++)
 		html_column_done(&columns[i]);
 	return error;
@@ -472,7 +492,7 @@ static int write_activity(struct html *html)
 
 	for (i = 0; i < ACTIVITY_STEPS; i++)
 		html_column_put(&column, html->activity[i]);
-	error = html_block_write(html->output, html->blocks++, &column, 1);
+	error = html_block_write(&html->packer, html->blocks++, &column, 1);
 	html_column_done(&column);
 	return error;
 }
@@ -480,7 +500,7 @@ static int write_activity(struct html *html)
 static int write_texts(struct html *html)
 {
 	struct html_column columns[2] = {html->texts.lengths, html->texts.bytes};
-	int error = html_block_write(html->output, html->blocks++, columns, 2);
+	int error = html_block_write(&html->packer, html->blocks++, columns, 2);
 
 	html->texts.lengths = columns[0];
 	html->texts.bytes = columns[1];
@@ -498,9 +518,11 @@ static int write_tables(struct html *html)
 	if (!error)
 		error = write_activity(html);
 	if (!error)
-		error = html_block_write(html->output, html->blocks++, html->instants, INSTANT_COLUMNS);
+		error = html_block_write(&html->packer, html->blocks++, html->instants, INSTANT_COLUMNS);
 	if (!error)
-		error = html_block_write(html->output, html->blocks++, html->heaps, HEAP_COLUMNS);
+		error = html_block_write(&html->packer, html->blocks++, html->heaps, HEAP_COLUMNS);
+	if (!error)
+		error = html_packer_wait(&html->packer);
 	if (!error)
 		output_format(
 		    html->output,
@@ -676,7 +698,7 @@ static void html_done(struct html *html)
 int export_html(const struct export *export, struct output *output, struct progress *progress)
 {
 	struct html html = {.export = export, .output = output, .progress = progress};
-	int error = make_table(&html);
+	int error = make_table(&html), packed;
 
 	choose_time(&html);
 	if (!error)
@@ -686,13 +708,16 @@ int export_html(const struct export *export, struct output *output, struct progr
 	if (!error) {
 		html.plan = html_plan_make(&html.census, html.to_ns - html.from_ns, CALLS_MAX, SLIVERS_MAX);
 		html_page_begin(output);
-		error = visit(&html, true);
+		error = html_packer_begin(&html.packer, output);
 	}
+	if (!error)
+		error = visit(&html, true);
 	if (!error)
 		error = write_tables(&html);
 	if (!error)
 		error = write_meta(&html);
+	packed = html_packer_end(&html.packer);
 	html_page_end(output);
 	html_done(&html);
-	return error;
+	return error ? error : packed;
 }

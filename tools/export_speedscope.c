@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "batches.h"
+#include "digits.h"
 #include "stacks.h"
 
 struct speedscope {
@@ -21,9 +23,18 @@ struct speedscope {
 	struct trace *trace;
 	char *process; /* its name */
 	bool any;      /* a profile was written: a comma comes before the next */
-	/* Of the thread, evented only. */
+	/* Evented only. */
+	struct batches events;	 /* struct event, on their way to the output */
+	struct digits_near near; /* the writing thread's */
+	/* Of the thread. */
 	bool begun;
 	int64_t last_ns;
+};
+
+struct event {
+	uint64_t ns;
+	uint32_t function;
+	uint32_t type; /* 'O' or 'C' */
 };
 
 static void begin_profile(struct speedscope *speedscope, const char *type, const char *thread)
@@ -83,24 +94,66 @@ static void put_frames(struct speedscope *speedscope)
 
 /* --- evented --- */
 
-static void put_event(struct speedscope *speedscope, struct visit *visit, const struct visit_frame *frame, char type)
+/* The line of an event, with the comma that ends the one before; the array begins with [. */
+static char *event_line(struct digits_near *near, char *at, const struct event *event)
 {
-	uint32_t number = stack_functions_find(&speedscope->functions, visit, frame->key);
+	static const char begin[] = ",\n{\"type\":\"", frame[] = "\",\"frame\":", time[] = ",\"at\":";
+
+	memcpy(at, begin, sizeof(begin) - 1);
+	at += sizeof(begin) - 1;
+	*at++ = (char)event->type;
+	memcpy(at, frame, sizeof(frame) - 1);
+	at = digits_put(at + sizeof(frame) - 1, event->function);
+	memcpy(at, time, sizeof(time) - 1);
+	at = digits_near_put(near, at + sizeof(time) - 1, event->ns);
+	*at++ = '}';
+	return at;
+}
+
+#define EVENT_BYTES (48 + 2 * DIGITS_MAX)
+
+/* The second thread's. */
+static int write_events(void *owner, const char *bytes, size_t used)
+{
+	const struct event *event = (const struct event *)bytes, *end = event + used / sizeof(*event);
+	struct speedscope *speedscope = owner;
 	struct output *output = speedscope->output;
 
-	if (number == UINT32_MAX)
+	for (; event < end; event++) {
+		char *at = output_room(output, EVENT_BYTES);
+
+		output_take(output, (size_t)(event_line(&speedscope->near, at, event) - at));
+	}
+	return output->error;
+}
+
+/* The first event of a thread, whose comma would be too much. */
+static void put_first(struct speedscope *speedscope, const struct event *event)
+{
+	char line[EVENT_BYTES];
+
+	output_put(speedscope->output, line + 1, (size_t)(event_line(&speedscope->near, line, event) - line) - 1);
+}
+
+static void put_event(struct speedscope *speedscope, struct visit *visit, const struct visit_frame *frame, char type)
+{
+	struct event event = {(uint64_t)visit->now_ns, stack_functions_find(&speedscope->functions, visit, frame->key),
+			      (uint32_t)type};
+	struct event *room;
+
+	if (event.function == UINT32_MAX)
 		visit_fail(visit, -ENOMEM);
-	output_string(output, speedscope->begun ? ",\n{\"type\":\"" : "\n{\"type\":\"");
-	speedscope->begun = true;
 	speedscope->last_ns = visit->now_ns;
-	output_char(output, type);
-	output_string(output, "\",\"frame\":");
-	output_u64(output, number);
-	output_string(output, ",\"at\":");
-	output_i64(output, visit->now_ns);
-	output_char(output, '}');
-	if (output->error)
-		visit_fail(visit, output->error);
+	if (!speedscope->begun) {
+		speedscope->begun = true;
+		put_first(speedscope, &event);
+		return;
+	}
+	room = batches_room(&speedscope->events, sizeof(*room));
+	if (room)
+		*room = event;
+	if (__builtin_expect(speedscope->events.error != 0, 0))
+		visit_fail(visit, speedscope->events.error);
 }
 
 static int evented_process(void *owner, struct visit *visit)
@@ -143,6 +196,7 @@ static void evented_pop(void *owner, struct visit *visit, struct visit_frame *fr
 static int evented_thread_end(void *owner, struct visit *visit)
 {
 	struct speedscope *speedscope = owner;
+	int error = batches_wait(&speedscope->events);
 
 	(void)visit;
 	if (speedscope->begun) {
@@ -150,7 +204,7 @@ static int evented_thread_end(void *owner, struct visit *visit)
 		output_i64(speedscope->output, speedscope->last_ns);
 		output_char(speedscope->output, '}');
 	}
-	return 0;
+	return error;
 }
 
 /* --- sampled --- */
@@ -238,7 +292,9 @@ int export_speedscope(const struct export *export, struct output *output, struct
 	int error;
 
 	begin_file(&speedscope, export);
+	batches_begin(&speedscope.events, write_events, &speedscope);
 	error = visit_trace(export->trace, export->select, progress, &visitor, &speedscope);
+	batches_end(&speedscope.events);
 	end_file(&speedscope);
 	return error;
 }

@@ -93,6 +93,7 @@ static unsigned level_of(const struct html_calls *calls, int64_t duration_ns)
 
 /* --- blocks --- */
 
+/* Notes the first error; 0 is none. */
 static void fail(struct html_calls *calls, int error)
 {
 	if (!calls->error)
@@ -134,8 +135,7 @@ static void write_calls(struct html_calls *calls, unsigned number)
 	if (!level->count)
 		return;
 	close_segment(calls, &level->segment, number * 2, level->block);
-	if (html_block_write(calls->output, level->block, level->calls, HTML_CALL_COLUMNS) < 0)
-		fail(calls, -ENOMEM);
+	fail(calls, html_block_write(calls->packer, level->block, level->calls, HTML_CALL_COLUMNS));
 	level->count = 0;
 }
 
@@ -146,8 +146,7 @@ static void write_slivers(struct html_calls *calls, unsigned number)
 	if (!level->sliver_count)
 		return;
 	close_segment(calls, &level->sliver_segment, number * 2 + 1, level->sliver_block);
-	if (html_block_write(calls->output, level->sliver_block, level->slivers, HTML_SLIVER_COLUMNS) < 0)
-		fail(calls, -ENOMEM);
+	fail(calls, html_block_write(calls->packer, level->sliver_block, level->slivers, HTML_SLIVER_COLUMNS));
 	level->sliver_count = 0;
 }
 
@@ -257,7 +256,7 @@ static void flush_bucket(struct html_calls *calls, unsigned number)
 	for (i = 0; i < level->touched_count; i++) {
 		struct html_sliver *sliver = &level->pending[level->touched[i]];
 
-		if (calls->output && number >= calls->plan.floor)
+		if (calls->packer && number >= calls->plan.floor)
 			store_sliver(calls, number, level->touched[i], sliver);
 		if (number < calls->plan.top)
 			merge_sliver(calls, number + 1, level->touched[i], sliver);
@@ -284,10 +283,10 @@ static void advance(struct html_calls *calls, int64_t now_ns)
 
 /* --- calls --- */
 
-void html_calls_init(struct html_calls *calls, struct output *output, uint32_t *blocks, struct html_plan plan)
+void html_calls_init(struct html_calls *calls, struct html_packer *packer, uint32_t *blocks, struct html_plan plan)
 {
 	memset(calls, 0, sizeof(*calls));
-	calls->output = output;
+	calls->packer = packer;
 	calls->blocks = blocks;
 	calls->plan = plan;
 }
@@ -326,7 +325,7 @@ void html_calls_add(struct html_calls *calls, const struct html_call *call)
 		advance(calls, call->end_ns);
 	calls->census.calls[number]++;
 	calls->census.steps[number ? 0 : (uint64_t)duration / HTML_STEP_NS] += number == 0;
-	if (calls->output && duration >= calls->plan.shortest_ns)
+	if (calls->packer && duration >= calls->plan.shortest_ns)
 		store_call(calls, number, call);
 	calls->sequence++;
 	if (number < calls->plan.top)
@@ -338,13 +337,13 @@ int html_calls_finish(struct html_calls *calls)
 {
 	unsigned number;
 
-	for (number = 0; number <= calls->plan.top && calls->output; number++) {
+	for (number = 0; number <= calls->plan.top && calls->packer; number++) {
 		write_calls(calls, number);
 		write_slivers(calls, number);
 	}
-	if (calls->output &&
-	    html_block_write(calls->output, (*calls->blocks)++, calls->directory, HTML_SEGMENT_COLUMNS) < 0)
-		fail(calls, -ENOMEM);
+	if (calls->packer)
+		fail(calls,
+		     html_block_write(calls->packer, (*calls->blocks)++, calls->directory, HTML_SEGMENT_COLUMNS));
 	return calls->error;
 }
 

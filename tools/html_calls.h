@@ -100,8 +100,8 @@ struct html_level {
 };
 
 struct html_calls {
-	struct output *output; /* NULL: count only */
-	uint32_t *blocks;      /* the next number of a block */
+	struct html_packer *packer; /* NULL: count only */
+	uint32_t *blocks;	    /* the next number of a block */
 	struct html_plan plan;
 	struct html_census census;
 	struct html_level level[HTML_LEVELS];
@@ -113,8 +113,8 @@ struct html_calls {
 	int error;	    /* the first -errno */
 };
 
-/* Begins. With output NULL nothing is written and only the census is made; plan.floor is 0 then. */
-void html_calls_init(struct html_calls *calls, struct output *output, uint32_t *blocks, struct html_plan plan);
+/* Begins. With packer NULL nothing is written and only the census is made; plan.floor is 0 then. */
+void html_calls_init(struct html_calls *calls, struct html_packer *packer, uint32_t *blocks, struct html_plan plan);
 /* Before the first call of a thread, and after its last. */
 void html_calls_thread(struct html_calls *calls, uint32_t thread);
 void html_calls_thread_end(struct html_calls *calls);

@@ -68,70 +68,137 @@ static void put_base64(struct output *output, const uint8_t *bytes, size_t lengt
 	}
 }
 
-/* A deflate stream whose output goes through base64. */
-struct packer {
-	z_stream stream;
+/* A deflate stream whose output goes through base64; the working thread's. */
+struct html_stream {
+	z_stream deflate;
 	struct output *output;
 	uint8_t packed[PACKED_BYTES];
 };
 
-static void pack(struct packer *packer, const void *bytes, size_t length, int flush)
+/* A block in a batch; its bytes follow, and what makes them a multiple of 8. */
+struct piece {
+	uint64_t length;
+	uint64_t number;
+};
+
+static void pack(struct html_stream *stream, const void *bytes, size_t length, int flush)
 {
 	int result;
 
-	packer->stream.next_in = (uint8_t *)bytes;
-	packer->stream.avail_in = (uInt)length;
+	stream->deflate.next_in = (uint8_t *)bytes;
+	stream->deflate.avail_in = (uInt)length;
 	do {
-		result = deflate(&packer->stream, flush);
-		if (packer->stream.avail_out == 0 || result == Z_STREAM_END) {
-			put_base64(packer->output, packer->packed, PACKED_BYTES - packer->stream.avail_out);
-			packer->stream.next_out = packer->packed;
-			packer->stream.avail_out = (uInt)PACKED_BYTES;
+		result = deflate(&stream->deflate, flush);
+		if (stream->deflate.avail_out == 0 || result == Z_STREAM_END) {
+			put_base64(stream->output, stream->packed, PACKED_BYTES - stream->deflate.avail_out);
+			stream->deflate.next_out = stream->packed;
+			stream->deflate.avail_out = (uInt)PACKED_BYTES;
 		}
-	} while (packer->stream.avail_in || (flush == Z_FINISH && result == Z_OK));
+	} while (stream->deflate.avail_in || (flush == Z_FINISH && result == Z_OK));
 }
 
-static void pack_column(struct packer *packer, const struct html_column *column)
+static void write_block(struct html_stream *stream, uint64_t number, const char *bytes, size_t length)
 {
-	uint8_t length[4];
-	size_t done, i;
+	size_t done, part;
 
-	for (i = 0; i < 4; i++)
-		length[i] = (uint8_t)(column->used >> (8 * i));
-	pack(packer, length, sizeof(length), Z_NO_FLUSH);
+	output_format(stream->output, "<script type=\"text/plain\" id=\"b%u\">", (unsigned)number);
+	deflateReset(&stream->deflate);
 	/* By the gigabyte at most: zlib counts in 32 bits. */
-	for (done = 0; done < column->used;) {
-		size_t part = column->used - done < (1u << 30) ? column->used - done : 1u << 30;
-
-		pack(packer, column->bytes + done, part, Z_NO_FLUSH);
-		done += part;
+	for (done = 0; length - done > 1u << 30; done += part) {
+		part = 1u << 30;
+		pack(stream, bytes + done, part, Z_NO_FLUSH);
 	}
+	pack(stream, bytes + done, length - done, Z_FINISH);
+	output_string(stream->output, "</script>\n");
 }
 
-int html_block_write(struct output *output, uint32_t number, struct html_column *columns, unsigned count)
+static int write_blocks(void *owner, const char *bytes, size_t used)
 {
-	struct packer *packer = calloc(1, sizeof(*packer));
-	bool failed = !packer || deflateInit(&packer->stream, PACK_LEVEL) != Z_OK;
+	struct html_stream *stream = owner;
+	const struct piece *piece;
+	size_t at;
+
+	for (at = 0; at < used; at += sizeof(*piece) + (piece->length + 7) / 8 * 8) {
+		piece = (const struct piece *)(bytes + at);
+		write_block(stream, piece->number, (const char *)(piece + 1), piece->length);
+	}
+	return stream->output->error;
+}
+
+int html_packer_begin(struct html_packer *packer, struct output *output)
+{
+	struct html_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream || deflateInit(&stream->deflate, PACK_LEVEL) != Z_OK) {
+		free(stream);
+		return -ENOMEM;
+	}
+	stream->output = output;
+	stream->deflate.next_out = stream->packed;
+	stream->deflate.avail_out = (uInt)PACKED_BYTES;
+	packer->stream = stream;
+	batches_begin(&packer->batches, write_blocks, stream);
+	return 0;
+}
+
+int html_packer_wait(struct html_packer *packer)
+{
+	return batches_wait(&packer->batches);
+}
+
+int html_packer_end(struct html_packer *packer)
+{
+	int error = batches_end(&packer->batches);
+
+	if (packer->stream)
+		deflateEnd(&packer->stream->deflate);
+	free(packer->stream);
+	packer->stream = NULL;
+	return error;
+}
+
+/* The bytes of a block; SIZE_MAX where a column failed. */
+static size_t block_length(const struct html_column *columns, unsigned count)
+{
+	size_t length = 0;
 	unsigned i;
 
-	for (i = 0; i < count; i++)
-		failed |= columns[i].failed || columns[i].used > UINT32_MAX;
-	if (!failed) {
-		packer->output = output;
-		packer->stream.next_out = packer->packed;
-		packer->stream.avail_out = (uInt)PACKED_BYTES;
-		output_format(output, "<script type=\"text/plain\" id=\"b%u\">", number);
-		for (i = 0; i < count; i++)
-			pack_column(packer, &columns[i]);
-		pack(packer, "", 0, Z_FINISH);
-		output_string(output, "</script>\n");
+	for (i = 0; i < count; i++) {
+		if (columns[i].failed || columns[i].used > UINT32_MAX)
+			return SIZE_MAX;
+		length += 4 + columns[i].used;
 	}
-	if (packer)
-		deflateEnd(&packer->stream);
-	free(packer);
+	return length;
+}
+
+static void copy_columns(uint8_t *to, const struct html_column *columns, unsigned count)
+{
+	unsigned i, k;
+
+	for (i = 0; i < count; i++) {
+		for (k = 0; k < 4; k++)
+			*to++ = (uint8_t)(columns[i].used >> (8 * k));
+		if (columns[i].used)
+			memcpy(to, columns[i].bytes, columns[i].used);
+		to += columns[i].used;
+	}
+}
+
+int html_block_write(struct html_packer *packer, uint32_t number, struct html_column *columns, unsigned count)
+{
+	size_t length = block_length(columns, count);
+	struct piece *piece = NULL;
+	unsigned i;
+
+	if (length != SIZE_MAX)
+		piece = batches_room(&packer->batches, sizeof(*piece) + (length + 7) / 8 * 8);
+	if (piece) {
+		*piece = (struct piece){length, number};
+		copy_columns((uint8_t *)(piece + 1), columns, count);
+	}
 	for (i = 0; i < count; i++)
 		columns[i].used = 0;
-	return failed ? -ENOMEM : 0;
+	return piece ? packer->batches.error : -ENOMEM;
 }
 
 uint32_t html_text_add(struct html_texts *texts, struct text text)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "batches.h"
 #include "output.h"
 #include "text.h"
 
@@ -50,10 +51,26 @@ static inline void html_column_signed(struct html_column *column, int64_t value)
 }
 
 /*
- * Writes a block with that number and empties the columns. Returns 0 or -ENOMEM (also for a column that failed); what
- * fails in writing is kept in output.
+ * Writes blocks. A second thread deflates them, in order: until html_packer_wait() or html_packer_end() the output is its
+ * own. Used by one thread at a time.
  */
-int html_block_write(struct output *output, uint32_t number, struct html_column *columns, unsigned count);
+struct html_packer {
+	struct batches batches;
+	struct html_stream *stream;
+};
+
+/* Returns 0 or -ENOMEM. */
+int html_packer_begin(struct html_packer *packer, struct output *output);
+/* All blocks are in the output. Returns 0 or the first -errno, of memory or of writing. */
+int html_packer_wait(struct html_packer *packer);
+/* The same, and frees. Also for all zeros. */
+int html_packer_end(struct html_packer *packer);
+
+/*
+ * Writes a block with that number and empties the columns. Returns 0, -ENOMEM (also for a column that failed), or the first
+ * -errno of a block before.
+ */
+int html_block_write(struct html_packer *packer, uint32_t number, struct html_column *columns, unsigned count);
 
 /* Texts by number, counted from 0: lengths and bytes. A browser shows what is no UTF-8 as U+FFFD. */
 struct html_texts {

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "digits.h"
+
 /* The temporary name of the one file being written, for the signal handler. Set while its handler is in place. */
 static const char *volatile temporary_to_remove;
 
@@ -172,48 +174,11 @@ void output_abandon(struct output *output)
 	output_close(output);
 }
 
-/* The two digits of a number below 100. */
-static inline void two_digits(char *at, uint32_t number)
-{
-	static const char digits[] = "00010203040506070809101112131415161718192021222324"
-				     "25262728293031323334353637383940414243444546474849"
-				     "50515253545556575859606162636465666768697071727374"
-				     "75767778798081828384858687888990919293949596979899";
-
-	memcpy(at, digits + 2 * (size_t)number, 2);
-}
-
-/* Traces are numbers above all: eight digits at once need no long division, and two of them are one copy. */
-char *output_digits(char *end, uint64_t value)
-{
-	uint32_t rest;
-
-	for (; value >= 100000000; value /= 100000000) {
-		uint32_t eight = (uint32_t)(value % 100000000);
-		uint32_t high = eight / 10000, low = eight % 10000;
-
-		end -= 8;
-		two_digits(end, high / 100);
-		two_digits(end + 2, high % 100);
-		two_digits(end + 4, low / 100);
-		two_digits(end + 6, low % 100);
-	}
-	for (rest = (uint32_t)value; rest >= 100; rest /= 100)
-		two_digits(end -= 2, rest % 100);
-	if (rest < 10)
-		*--end = (char)('0' + rest);
-	else
-		two_digits(end -= 2, rest);
-	return end;
-}
-
 void output_u64(struct output *output, uint64_t value)
 {
-	char digits[OUTPUT_DIGITS];
-	char *end = digits + sizeof(digits);
-	char *at = output_digits(end, value);
+	char *at = output_room(output, DIGITS_MAX);
 
-	output_put(output, at, (size_t)(end - at));
+	output_take(output, (size_t)(digits_put(at, value) - at));
 }
 
 void output_i64(struct output *output, int64_t value)

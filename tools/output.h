@@ -73,10 +73,6 @@ static inline void output_string(struct output *output, const char *string)
 	output_put(output, string, strlen(string));
 }
 
-/* Writes the decimal digits of a number, at most OUTPUT_DIGITS, before that place, and returns the first one's. */
-#define OUTPUT_DIGITS 20
-char *output_digits(char *end, uint64_t value);
-
 void output_u64(struct output *output, uint64_t value);
 void output_i64(struct output *output, int64_t value);
 void output_hex(struct output *output, uint64_t value); /* with 0x */

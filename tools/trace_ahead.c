@@ -13,9 +13,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "second_thread.h"
 
 enum slot_state { SLOT_FREE, SLOT_WANTED, SLOT_READING, SLOT_READ };
 
@@ -104,26 +104,6 @@ static void *read_slots(void *owner)
 
 /* --- the owner's side --- */
 
-static bool one_processor(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) < 2;
-}
-
-/* Signals are for the thread that has the output. Returns 0 or an error number. */
-static int start(struct trace_ahead *ahead)
-{
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&ahead->thread, NULL, read_slots, ahead);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 static struct trace_ahead *ahead_new(const struct trace *trace)
 {
 	struct trace_ahead *ahead = calloc(1, sizeof(*ahead));
@@ -134,7 +114,7 @@ static struct trace_ahead *ahead_new(const struct trace *trace)
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_cond_init(&ahead->wanted, NULL);
 	pthread_cond_init(&ahead->read, NULL);
-	if (start(ahead) == 0)
+	if (second_thread_start(&ahead->thread, read_slots, ahead) == 0)
 		return ahead;
 	free(ahead);
 	return NULL;
@@ -145,7 +125,7 @@ void trace_ahead_ask(struct trace *trace, const struct trace_stream *stream, siz
 	struct trace_ahead *ahead;
 	unsigned i;
 
-	if (!trace->ahead && !trace->no_ahead && !one_processor())
+	if (!trace->ahead && !trace->no_ahead && second_thread_helps())
 		trace->ahead = ahead_new(trace);
 	ahead = trace->ahead;
 	trace->no_ahead = !ahead; /* it is tried once */

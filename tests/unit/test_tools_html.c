@@ -3,6 +3,7 @@
  * trace of the fixture. The blocks are read back with zlib and a base64 of this file's own.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -99,13 +100,17 @@ static size_t numbers_in(const struct block *block, unsigned k)
 	return count;
 }
 
+static struct html_packer packer;
+
 static void begin_page(struct output *output)
 {
 	cr_assert(output_open_nowhere(output) == 0);
+	cr_assert(html_packer_begin(&packer, output) == 0);
 }
 
 static void end_page(struct output *output)
 {
+	cr_assert(html_packer_end(&packer) == 0);
 	free(page);
 	page = calloc(1, output->used + 1);
 	memcpy(page, output->buffer, output->used);
@@ -127,7 +132,7 @@ Test(html_pack, numbers_come_back)
 		html_column_put(&columns[0], values[i]);
 		html_column_signed(&columns[1], i % 2 ? -(int64_t)i : (int64_t)i);
 	}
-	cr_assert(html_block_write(&output, 3, columns, 2) == 0);
+	cr_assert(html_block_write(&packer, 3, columns, 2) == 0);
 	cr_assert(columns[0].used == 0, "the columns are empty again");
 	end_page(&output);
 	block = read_block(3);
@@ -139,6 +144,30 @@ Test(html_pack, numbers_come_back)
 	free(block.bytes);
 	html_column_done(&columns[0]);
 	html_column_done(&columns[1]);
+}
+
+/* A disk that is full is told of by a block behind the one that did not fit, and at the end. */
+Test(html_pack, what_cannot_be_written_is_told)
+{
+	struct html_column column = {0};
+	struct output output;
+	int error = 0;
+
+	if (access("/dev/full", W_OK) != 0)
+		cr_skip_test("there is no /dev/full");
+	cr_assert(output_open(&output, "/dev/full") == 0);
+	cr_assert(html_packer_begin(&packer, &output) == 0);
+	for (unsigned i = 0; i < 1000 && !error; i++) {
+		uint32_t random = i;
+
+		for (size_t k = 0; k < 100000; k++)
+			html_column_put(&column, (random = random * 1664525 + 1013904223) >> 25);
+		error = html_block_write(&packer, i, &column, 1);
+	}
+	cr_assert(error == -ENOSPC, "a block says so: %d", error);
+	cr_assert(html_packer_wait(&packer) == -ENOSPC && html_packer_end(&packer) == -ENOSPC);
+	output_abandon(&output);
+	html_column_done(&column);
 }
 
 /* Lengths around the size of the packer's buffer, of bytes that deflate cannot make smaller. */
@@ -159,7 +188,7 @@ Test(html_pack, any_length_comes_back)
 
 			html_column_bytes(&column, &byte, 1);
 		}
-		cr_assert(html_block_write(&output, 0, &column, 1) == 0);
+		cr_assert(html_block_write(&packer, 0, &column, 1) == 0);
 		end_page(&output);
 		block = read_block(0);
 		cr_assert(block.length == lengths[i] + 4, "%zu bytes", lengths[i]);
@@ -223,7 +252,7 @@ Test(html_calls, what_is_written_can_be_read)
 	struct block block;
 
 	begin_page(&output);
-	html_calls_init(&calls, &output, &blocks, plan);
+	html_calls_init(&calls, &packer, &blocks, plan);
 	html_calls_thread(&calls, 7);
 	add(100, 200, 5, 1);
 	add(150, 90000, 6, 2);
@@ -264,7 +293,7 @@ Test(html_calls, slivers_add_up)
 	unsigned i;
 
 	begin_page(&output);
-	html_calls_init(&calls, &output, &blocks, plan);
+	html_calls_init(&calls, &packer, &blocks, plan);
 	html_calls_thread(&calls, 0);
 	for (i = 0; i < 100; i++) /* ten of 1 us in each 16 us, one of them longer */
 		add(i * 2000, i * 2000 + (i == 50 ? 1900 : 1000), i == 50 ? 8 : 3, 4);
@@ -330,7 +359,7 @@ Test(html_tree, stacks_and_their_times)
 	begin_page(&output);
 	/* With room for three, the one without any time goes, and it is told from which time on they are in. */
 	cr_assert(html_tree_columns(&tree, 3, columns) == 1);
-	cr_assert(html_block_write(&output, 0, columns, HTML_TREE_COLUMNS) == 0);
+	cr_assert(html_block_write(&packer, 0, columns, HTML_TREE_COLUMNS) == 0);
 	end_page(&output);
 	block = read_block(0);
 	cr_assert(numbers_in(&block, 0) == 3 && number_at(&block, 0, 2) == 1 && number_at(&block, 3, 2) == 35);

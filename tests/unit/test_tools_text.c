@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/digits.h"
 #include "tools/output.h"
 
 static char *shown(void (*put)(struct output *output, struct text text), const char *bytes, size_t length)
@@ -164,10 +165,44 @@ Test(output, errors_are_told)
 
 static void expect_digits(uint64_t value)
 {
-	char digits[OUTPUT_DIGITS + 1] = {0}, expected[OUTPUT_DIGITS + 1];
+	char digits[DIGITS_MAX + 1] = {0}, expected[DIGITS_MAX + 1];
 
 	snprintf(expected, sizeof(expected), "%llu", (unsigned long long)value);
-	cr_assert_str_eq(output_digits(digits + OUTPUT_DIGITS, value), expected);
+	cr_assert_str_eq(digits_before(digits + DIGITS_MAX, value), expected);
+	*digits_put(digits, value) = 0;
+	cr_assert_str_eq(digits, expected);
+}
+
+static void expect_near(struct digits_near *near, uint64_t value)
+{
+	char digits[DIGITS_MAX + 1], expected[DIGITS_MAX + 1], whole[DIGITS_MAX + 1];
+	uint32_t rest = digits_near(near, value);
+
+	snprintf(whole, sizeof(whole), "%llu", (unsigned long long)value / 1000000);
+	cr_assert_eq(rest, value % 1000000);
+	cr_assert(strlen(whole) == near->length && memcmp(near->text, whole, near->length) == 0, "%llu",
+		  (unsigned long long)value);
+	snprintf(expected, sizeof(expected), "%llu", (unsigned long long)value);
+	*digits_near_put(near, digits, value) = 0;
+	cr_assert_str_eq(digits, expected);
+}
+
+/* Up and down, by less and by more than a million, at each length. */
+Test(text, digits_of_numbers_that_are_near)
+{
+	struct digits_near near = {0};
+	uint64_t ten = 1;
+
+	for (int i = 0; i < 20; i++, ten *= 10) {
+		for (uint64_t more = 0; more < 3000000; more += 99991) {
+			expect_near(&near, ten + more);
+			expect_near(&near, ten - 1);
+			expect_near(&near, ten + more / 3);
+		}
+	}
+	expect_near(&near, 0);
+	expect_near(&near, UINT64_MAX);
+	expect_near(&near, 999999);
 }
 
 /* Around each power of ten and of two, and the digits of 3 1/3 at each length. */
