@@ -605,6 +605,8 @@ static void close_trace(struct session *session, uint64_t now_ns)
 		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
 		session_fail(session, text);
 	}
+	if (session->tools->with_init) /* after the answer there may be no time */
+		trace_writer_release(&session->writer);
 	session->closed = true;
 }
 
