@@ -18,7 +18,6 @@
 #include "process.h"
 #include "session.h"
 
-#define GATHER_WORDS (UINT64_C(64) << 10 >> 3)	   /* a chunk worth writing */
 #define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring ... */
 #define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... nor where the reader may be ended together with the program */
 #define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more gives its memory back */
@@ -393,7 +392,7 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 	}
 	if (reader->since_ns == 0)
 		reader->since_ns = now_ns;
-	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= GATHER_WORDS ||
+	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= DRAIN_CHUNK_WORDS ||
 			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }
