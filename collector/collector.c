@@ -106,6 +106,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.events = events_buffer_new(),
 					.packer = trace_packer_new(),
 					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
+					.takes_pages = config->private,
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.output_template = config->output};

@@ -50,6 +50,7 @@ struct session_tools {
 	 */
 	bool with_init;
 	bool init_ends;
+	bool takes_pages; /* of rings, ahead of their writers: our memory is accounted for where theirs is */
 };
 
 struct session_clock {
