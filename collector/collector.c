@@ -155,14 +155,14 @@ void collector_done(struct collector *collector)
 	loop_done(&collector->loop);
 }
 
-static void forget_finished(struct collector *collector)
+static void forget_finished(struct collector *collector, uint64_t now_ns)
 {
 	struct session **link = &collector->sessions;
 
 	while (*link) {
 		struct session *session = *link;
 
-		if (!session->finished) {
+		if (!session->finished || session_lingers(session, now_ns)) {
 			link = &session->next;
 			continue;
 		}
@@ -187,9 +187,11 @@ static bool look(struct collector *collector, struct drain_result *result)
 	    server_expects(collector->server, now_ns - PEER_GRACE_NS))
 		return came;
 	now_ns = clock_now_ns();
-	for (struct session *session = collector->sessions; session; session = session->next)
-		session_settle(session, now_ns, server_is_short(collector->server));
-	forget_finished(collector);
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_settle(session, now_ns, server_is_short(collector->server));
+	}
+	forget_finished(collector, now_ns);
 	return came;
 }
 
@@ -259,7 +261,9 @@ void collector_stop(struct collector *collector)
 	uint64_t now_ns = clock_now_ns();
 
 	server_poll(collector->server, now_ns);
-	for (struct session *session = collector->sessions; session; session = session->next)
-		session_stop(session, now_ns);
-	forget_finished(collector);
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_stop(session, now_ns);
+	}
+	forget_finished(collector, UINT64_MAX);
 }

@@ -183,6 +183,9 @@ Test(collector_session, one_process_is_complete)
 	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FINISHED);
 	cr_assert_eq(atomic_load(&target.header->summary_events), 4);
 	cr_assert_eq(atomic_load(&target.header->summary_processes), 1);
+	cr_assert(collector_turn(&collector, WAIT_MS), "the process lets go of its memory before");
+	for (unsigned i = 0; i < 2000 && collector.sessions; i++)
+		turn(1);
 	cr_assert_not(collector_turn(&collector, WAIT_MS), "a private collector ends with its session");
 
 	trace = read_whole(target.header->text);
