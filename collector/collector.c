@@ -20,6 +20,13 @@
 #define WAIT_MS 100			  /* nothing runs, but somebody is to be answered or given up in time */
 #define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join */
 
+/*
+ * A program that has only begun may end at once, and waits then for what is in its rings to be written. For so long the
+ * rounds come as often as makes a chunk each.
+ */
+#define YOUNG_NS UINT64_C(200000000)
+#define YOUNG_POLL_US 200
+
 /* Newest first: of one tree there may be one before, whose trace is finished and is being written in other formats. */
 static struct session *find_session(struct collector *collector, const uint8_t *id)
 {
@@ -47,6 +54,7 @@ static int open_session(struct collector *collector, const struct control_messag
 			return -ENOMEM;
 		}
 		session->goes_on = known != NULL;
+		collector->young_until_ns = clock_now_ns() + YOUNG_NS;
 		session->next = collector->sessions;
 		collector->sessions = session;
 	}
@@ -98,6 +106,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.events = events_buffer_new(),
 					.packer = trace_packer_new(),
 					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
+					.takes_pages = config->private,
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.output_template = config->output};
@@ -146,14 +155,14 @@ void collector_done(struct collector *collector)
 	loop_done(&collector->loop);
 }
 
-static void forget_finished(struct collector *collector)
+static void forget_finished(struct collector *collector, uint64_t now_ns)
 {
 	struct session **link = &collector->sessions;
 
 	while (*link) {
 		struct session *session = *link;
 
-		if (!session->finished) {
+		if (!session->finished || session_lingers(session, now_ns)) {
 			link = &session->next;
 			continue;
 		}
@@ -162,24 +171,28 @@ static void forget_finished(struct collector *collector)
 	}
 }
 
-/* One look at everything. */
-static void look(struct collector *collector, struct drain_result *result)
+/* One look at everything. True: somebody came after the rings were read, and may be waiting for that. */
+static bool look(struct collector *collector, struct drain_result *result)
 {
 	uint64_t now_ns = clock_now_ns();
 	bool ended = collector->tools.init_ends; /* nobody who comes now will live to see it */
+	bool came = false;
 
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
 	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
 	if (!ended)
-		server_poll(collector->server, now_ns);
+		came = server_poll(collector->server, now_ns);
 	if (!collector->tools.init_ends && !server_is_short(collector->server) &&
 	    server_expects(collector->server, now_ns - PEER_GRACE_NS))
-		return;
+		return came;
 	now_ns = clock_now_ns();
-	for (struct session *session = collector->sessions; session; session = session->next)
-		session_settle(session, now_ns, server_is_short(collector->server));
-	forget_finished(collector);
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_settle(session, now_ns, server_is_short(collector->server));
+	}
+	forget_finished(collector, now_ns);
+	return came;
 }
 
 static bool needs_polling(const struct collector *collector, uint64_t now_ns)
@@ -191,38 +204,56 @@ static bool needs_polling(const struct collector *collector, uint64_t now_ns)
 	return false;
 }
 
-static int next_timeout_ms(struct collector *collector, const struct drain_result *result)
+/* Until what is in the rings makes a chunk, at the rate at which they are being filled. */
+static int until_chunk_us(const struct collector *collector, const struct drain_result *result, uint64_t now_ns)
+{
+	uint64_t found = result->words + result->unread;
+	uint64_t written = found > collector->left_words ? found - collector->left_words : 0;
+	uint64_t wanted = DRAIN_CHUNK_WORDS > result->unread ? DRAIN_CHUNK_WORDS - result->unread : 0;
+	uint64_t us = POLL_MIN_MS * 1000;
+
+	if (written > 0 && wanted * ((now_ns - collector->looked_ns) / 1000) < us * written)
+		us = wanted * ((now_ns - collector->looked_ns) / 1000) / written;
+	return us < YOUNG_POLL_US ? YOUNG_POLL_US : (int)us;
+}
+
+static int next_timeout_us(struct collector *collector, const struct drain_result *result, uint64_t now_ns)
 {
 	int sleep_ms;
 
 	if (result->pressed && result->words > 0)
 		return 0;
-	if (!needs_polling(collector, clock_now_ns())) {
+	if (!needs_polling(collector, now_ns)) {
 		bool bounded = server_has_peers(collector->server) || (collector->private && !collector->had_session);
 
-		return bounded ? WAIT_MS : -1;
+		return bounded ? WAIT_MS * 1000 : -1;
 	}
+	if (now_ns < collector->young_until_ns)
+		return until_chunk_us(collector, result, now_ns);
 	collector->idle_rounds = result->words > 0 || result->pressed ? 0 : collector->idle_rounds + 1;
 	/* Somebody writes, but little up to now: that may change. */
 	if (result->unread > 0 && collector->idle_rounds > POLL_IDLE_ROUNDS)
 		collector->idle_rounds = POLL_IDLE_ROUNDS;
 	sleep_ms = POLL_MIN_MS + (int)(collector->idle_rounds / POLL_IDLE_ROUNDS);
-	return sleep_ms < POLL_MAX_MS ? sleep_ms : POLL_MAX_MS;
+	return (sleep_ms < POLL_MAX_MS ? sleep_ms : POLL_MAX_MS) * 1000;
 }
 
 bool collector_turn(struct collector *collector, int max_wait_ms)
 {
 	struct drain_result result = {0};
-	int wait_ms;
+	uint64_t began_ns = clock_now_ns();
+	int wait_us;
+	bool came = look(collector, &result);
 
-	look(collector, &result);
 	if (collector->private && !collector->sessions && !server_has_peers(collector->server) &&
 	    (collector->had_session || clock_now_ns() - collector->started_ns >= COLLECTOR_JOIN_NS))
 		return false;
-	wait_ms = next_timeout_ms(collector, &result);
-	if (max_wait_ms >= 0 && (wait_ms < 0 || wait_ms > max_wait_ms))
-		wait_ms = max_wait_ms;
-	return loop_wait(&collector->loop, wait_ms) == 0;
+	wait_us = came ? 0 : next_timeout_us(collector, &result, began_ns);
+	collector->looked_ns = began_ns;
+	collector->left_words = result.unread;
+	if (max_wait_ms >= 0 && (wait_us < 0 || wait_us > max_wait_ms * 1000))
+		wait_us = max_wait_ms * 1000;
+	return loop_wait(&collector->loop, wait_us) == 0;
 }
 
 void collector_stop(struct collector *collector)
@@ -230,7 +261,9 @@ void collector_stop(struct collector *collector)
 	uint64_t now_ns = clock_now_ns();
 
 	server_poll(collector->server, now_ns);
-	for (struct session *session = collector->sessions; session; session = session->next)
-		session_stop(session, now_ns);
-	forget_finished(collector);
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_stop(session, now_ns);
+	}
+	forget_finished(collector, UINT64_MAX);
 }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,12 +19,17 @@
 #include "process.h"
 #include "session.h"
 
-#define GATHER_WORDS (UINT64_C(64) << 10 >> 3)	   /* a chunk worth writing */
+#define AHEAD_BYTES (UINT64_C(256) << 10) /* of a ring have their pages before they are written to */
+#define AHEAD_STEP_BYTES (UINT64_C(64) << 10)
 #define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring ... */
 #define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... nor where the reader may be ended together with the program */
 #define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more gives its memory back */
 #define UNREAD_PLAUSIBLE_BYTES (UINT64_C(1) << 20) /* not worth a look at the file */
 #define PUNCH_FROM_SLOT 4u			   /* the first few are used again at once */
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* linux/mman.h, since 5.14 */
+#endif
 
 _Static_assert(SESSION_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
 
@@ -393,7 +399,7 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 	}
 	if (reader->since_ns == 0)
 		reader->since_ns = now_ns;
-	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= GATHER_WORDS ||
+	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= DRAIN_CHUNK_WORDS ||
 			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }
@@ -482,6 +488,31 @@ static void read_head(struct process *process, unsigned index, bool last)
 }
 
 /*
+ * The first time that a ring is filled, each of its pages has to be found and cleared, for which its writer would wait. A
+ * process has its first thread's pages found here, ahead of it (writer.c maps what it finds). Older kernels (before 5.14)
+ * cannot be asked for that.
+ */
+static void take_pages(const struct process *process, struct slot_reader *reader)
+{
+	uint64_t ring_bytes = reader->data_words * sizeof(uint64_t), page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t from = reader->head * sizeof(uint64_t), to = from + AHEAD_BYTES, start;
+	void *map;
+
+	from = from > reader->taken ? from : reader->taken;
+	to = to < ring_bytes ? to : ring_bytes;
+	if (from >= to || (to - from < AHEAD_STEP_BYTES && to < ring_bytes))
+		return;
+	reader->taken = ring_bytes;
+	start = (reader->data_offset + from) & ~(page - 1);
+	map = mmap(NULL, reader->data_offset + to - start, PROT_READ, MAP_SHARED, process->memfd, (off_t)start);
+	if (map == MAP_FAILED)
+		return;
+	if (!madvise(map, reader->data_offset + to - start, MADV_POPULATE_READ))
+		reader->taken = to;
+	munmap(map, reader->data_offset + to - start);
+}
+
+/*
  * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many rings
  * to one place: everybody else would wait while the same zeros are read for hours.
  */
@@ -518,6 +549,9 @@ void drain_process(struct process *process, enum drain_mode mode, uint64_t now_n
 	for (unsigned i = 0; i < process->reader_count; i++)
 		read_head(process, i, mode == DRAIN_LAST);
 	check_unread(process);
+	if (process->session->tools->takes_pages && process->reader_count > 0 && process->readers[0] &&
+	    !process->readers[0]->corrupt && mode != DRAIN_LAST)
+		take_pages(process, process->readers[0]);
 	for (unsigned i = 0; i < process->reader_count; i++) {
 		if (process->readers[i] && want_slot(process, process->readers[i], mode, waiting, now_ns))
 			needed = true;

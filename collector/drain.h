@@ -10,6 +10,8 @@
 struct process;
 struct session;
 
+#define DRAIN_CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
+
 enum drain_mode {
 	DRAIN_GATHER, /* leave a little in the rings, so that chunks are of a good size */
 	DRAIN_LAST,   /* everything, and the writer writes no more: drain_end() follows */

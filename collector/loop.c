@@ -4,6 +4,7 @@
 #include "loop.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <unistd.h>
 
 int loop_init(struct loop *loop)
@@ -34,10 +35,24 @@ void loop_remove(struct loop *loop, struct loop_source *source)
 	}
 }
 
-int loop_wait(struct loop *loop, int timeout_ms)
+/* epoll_wait() counts in milliseconds, and epoll_pwait2() is of Linux 5.11. Returns what is left to wait. */
+static int wait_fraction(struct loop *loop, int timeout_us)
 {
+	const struct timespec time = {.tv_nsec = timeout_us * 1000L};
+	struct pollfd ready = {.fd = loop->epoll_fd, .events = POLLIN};
+
+	if (timeout_us <= 0 || timeout_us >= 1000)
+		return timeout_us;
+	ppoll(&ready, 1, &time, NULL);
+	return 0;
+}
+
+int loop_wait(struct loop *loop, int timeout_us)
+{
+	int left_us = wait_fraction(loop, timeout_us);
+
 	loop->next = 0;
-	loop->count = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, timeout_ms);
+	loop->count = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, left_us < 0 ? -1 : left_us / 1000);
 	if (loop->count < 0) {
 		loop->count = 0;
 		return errno == EINTR ? 0 : -errno;

@@ -34,7 +34,7 @@ void loop_done(struct loop *loop);
 int loop_add(struct loop *loop, struct loop_source *source);
 void loop_remove(struct loop *loop, struct loop_source *source);
 
-/* Waits once, at most timeout_ms (-1: without bound), and calls what is ready. 0 or -errno; -EINTR counts as 0. */
-int loop_wait(struct loop *loop, int timeout_ms);
+/* Waits once, at most timeout_us (-1: without bound), and calls what is ready. 0 or -errno; -EINTR counts as 0. */
+int loop_wait(struct loop *loop, int timeout_us);
 
 #endif

@@ -32,6 +32,7 @@ struct slot_reader {
 	uint64_t written;  /* the time of the last event in the trace */
 	uint64_t since_ns; /* when words that are still unread were first seen; 0: none */
 	uint64_t in_gaps;  /* events that the gaps among its events stand for */
+	uint64_t taken;	   /* bytes from the ring's beginning on whose pages are there; see take_pages() */
 	bool wanted;	   /* this round reads it */
 	bool ended;
 	bool corrupt;		   /* not read any more */

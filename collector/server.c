@@ -273,26 +273,28 @@ static void pause_accepting(struct server *server)
 	server->paused = true;
 }
 
-static void accept_all(struct server *server)
+/* Whether there was anybody. */
+static bool accept_all(struct server *server)
 {
 	struct pollfd poller = {.fd = server->source.fd, .events = POLLIN};
+	unsigned i;
 
-	for (unsigned i = 0; i < SERVER_PEERS_MAX; i++) {
+	for (i = 0; i < SERVER_PEERS_MAX; i++) {
 		int error;
 		int fd;
 
 		if (poll(&poller, 1, 0) <= 0)
-			return;
+			break;
 		/* For each that has been accepted and not read, too. */
 		if (!descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count)) {
 			pause_accepting(server);
-			return;
+			break;
 		}
 		fd = accept4(server->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 				pause_accepting(server);
-			return;
+			break;
 		}
 		error = add_peer(server, fd);
 		if (error) {
@@ -300,6 +302,7 @@ static void accept_all(struct server *server)
 			close(fd);
 		}
 	}
+	return i > 0;
 }
 
 static void listen_ready(struct loop_source *source, uint32_t events)
@@ -344,14 +347,14 @@ static void close_silent(struct server *server, uint64_t now_ns)
 	}
 }
 
-void server_poll(struct server *server, uint64_t now_ns)
+bool server_poll(struct server *server, uint64_t now_ns)
 {
 	read_waiting(server);
 	close_silent(server, now_ns);
 	if (server->paused && descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count) &&
 	    loop_add(server->loop, &server->source) == 0)
 		server->paused = false;
-	accept_all(server);
+	return accept_all(server);
 }
 
 bool server_expects(const struct server *server, uint64_t since_ns)

@@ -37,8 +37,11 @@ int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const s
 	       struct server **result);
 void server_free(struct server *server);
 
-/* Accepts everybody who waits and reads what is there. Closes who has been silent for too long. */
-void server_poll(struct server *server, uint64_t now_ns);
+/*
+ * Accepts everybody who waits and reads what is there. Closes who has been silent for too long. True: somebody has come, and
+ * may be waiting for a round.
+ */
+bool server_poll(struct server *server, uint64_t now_ns);
 
 /* Connections that have not said anything yet and came after since_ns. */
 bool server_expects(const struct server *server, uint64_t since_ns);

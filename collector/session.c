@@ -24,6 +24,7 @@
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define UNBORN_CHECK_NS UINT64_C(5000000)
+#define LINGER_NS UINT64_C(50000000)
 #define CLOSING_EACH_BYTES 1024 /* in the file, to end a thread or a process */
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first)
@@ -58,6 +59,18 @@ void session_free(struct session *session)
 	free(session->unborn);
 	free(session->output);
 	free(session);
+}
+
+bool session_lingers(const struct session *session, uint64_t now_ns)
+{
+	if (!session->finished || now_ns - session->finished_ns >= LINGER_NS)
+		return false;
+	for (const struct process *process = session->processes; process; process = process->next) {
+		if (!process->dead &&
+		    atomic_load_explicit(&process->header->target_state, memory_order_relaxed) == RING_TARGET_EXITING)
+			return true;
+	}
+	return false;
 }
 
 uint32_t session_live(const struct session *session)
@@ -605,6 +618,8 @@ static void close_trace(struct session *session, uint64_t now_ns)
 		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
 		session_fail(session, text);
 	}
+	if (session->tools->with_init) /* after the answer there may be no time */
+		trace_writer_release(&session->writer);
 	session->closed = true;
 }
 
@@ -618,9 +633,11 @@ static void finish(struct session *session, uint64_t now_ns)
 		session_fail(session, text);
 	}
 	session->finished = true;
+	session->finished_ns = now_ns;
 	for (struct process *process = session->processes; process; process = process->next)
 		session_answer(session, process, RING_COLLECTOR_FINISHED);
 	answer_holds(session, now_ns);
+	trace_writer_close(&session->writer);
 	if (session->process_count > 0)
 		log_info("%s: %llu events of %u processes, %llu lost", session->path,
 			 (unsigned long long)session->events, session->process_count,
@@ -721,7 +738,8 @@ void session_stop(struct session *session, uint64_t now_ns)
 
 bool session_needs_polling(const struct session *session, uint64_t now_ns)
 {
-	if (session_live(session) > 0 || child_expected(session, now_ns) || session->formats.running)
+	if (session_live(session) > 0 || child_expected(session, now_ns) || session->formats.running ||
+	    session->finished)
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

@@ -50,6 +50,7 @@ struct session_tools {
 	 */
 	bool with_init;
 	bool init_ends;
+	bool takes_pages; /* of rings, ahead of their writers: our memory is accounted for where theirs is */
 };
 
 struct session_clock {
@@ -76,6 +77,7 @@ struct session {
 	bool closed;	/* the file is complete, or as complete as it gets */
 	bool converted; /* other formats were asked for, where some are wanted */
 	bool finished;
+	uint64_t finished_ns;
 	char format_list[CONTROL_FORMATS_MAX_BYTES];
 	struct formats formats;
 	char path[PATH_MAX];
@@ -105,6 +107,12 @@ struct session {
 struct session *session_new(struct session_tools *tools, const struct control_message *first);
 /* Only a finished session, or one that never had a process. */
 void session_free(struct session *session);
+
+/*
+ * A finished session in which somebody is about to end who was answered just now. Who lets go of the memory last has the work
+ * of giving it back, for which nobody waits here.
+ */
+bool session_lingers(const struct session *session, uint64_t now_ns);
 
 /*
  * Takes over both descriptors on success. On failure -errno and one line in `reason`; the descriptors stay the

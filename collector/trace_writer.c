@@ -82,10 +82,9 @@ static int promise(struct trace_writer *writer, uint64_t bytes)
 	return allocate(writer, bytes + more) == 0 ? 0 : allocate(writer, bytes);
 }
 
-/* Gives back what was kept and not used. */
-static void release_promise(struct trace_writer *writer)
+void trace_writer_release(struct trace_writer *writer)
 {
-	if (writer->promised == UINT64_MAX || writer->promised <= writer->offset)
+	if (writer->fd < 0 || writer->promised == UINT64_MAX || writer->promised <= writer->offset)
 		return;
 	if (ftruncate(writer->fd, (off_t)writer->offset) == 0)
 		writer->promised = writer->offset;
@@ -269,9 +268,7 @@ int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t l
 		return error;
 	end.index_offset = writer->index_offset;
 	end.crc = checksum(&end, offsetof(struct trace_end, crc));
-	error = append(writer, &end, sizeof(end));
-	release_promise(writer);
-	return error;
+	return append(writer, &end, sizeof(end));
 }
 
 bool trace_writer_removed(const struct trace_writer *writer)
@@ -283,6 +280,7 @@ bool trace_writer_removed(const struct trace_writer *writer)
 
 void trace_writer_close(struct trace_writer *writer)
 {
+	trace_writer_release(writer);
 	if (writer->fd >= 0)
 		close(writer->fd);
 	free(writer->entries);

@@ -53,12 +53,19 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 /* The same for what ends the file: may use the room that is kept. */
 int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 
-/* The last index and struct trace_end: the file is complete. */
+/* The last index and struct trace_end: the file is complete. What the file system keeps for it beyond its end stays kept. */
 int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes);
 
 /* Whether the file has no name any more. */
 bool trace_writer_removed(const struct trace_writer *writer);
 
+/*
+ * Gives back what was kept and not used. A file system may have to wait for its disk, so whoever waits for the trace is
+ * answered before.
+ */
+void trace_writer_release(struct trace_writer *writer);
+
+/* Gives that back, too. */
 void trace_writer_close(struct trace_writer *writer);
 
 #endif

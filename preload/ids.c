@@ -34,37 +34,43 @@ void ids_begin(struct ids *ids)
 	atomic_store_explicit(&ids->table, table_word(ids->first, IDS_BITS_FIRST), memory_order_release);
 }
 
-/* Where the key stands, or else the first free place, or NULL. */
-static struct id_entry *find_place(uintptr_t table, const void *key)
+/* Where the key stands, or NULL. A table that is not full is left early: most code objects that die are not there. */
+static struct id_entry *find(const struct ids *ids, uintptr_t table, const void *key)
 {
-	struct id_entry *entry = ids_place(table, key), *free = NULL;
+	uint32_t reach = atomic_load_explicit(&ids->reach, memory_order_relaxed);
+	struct id_entry *entry = table ? ids_place(table, key) : NULL;
 
-	for (int i = 0; i < IDS_PROBES; i++, entry++) {
-		const void *found = atomic_load_explicit(&entry->key, memory_order_acquire);
-
-		if (found == key)
+	for (uint32_t i = 0; entry && i <= reach; i++, entry++)
+		if (atomic_load_explicit(&entry->key, memory_order_acquire) == key)
 			return entry;
-		if (!found && !free)
-			free = entry;
-	}
-	return free;
+	return NULL;
 }
 
-static bool holds(const struct id_entry *entry, const void *key)
+/* The first free place of a key that is not there, or NULL. */
+static struct id_entry *find_free(uintptr_t table, const void *key)
 {
-	return entry && atomic_load_explicit(&entry->key, memory_order_acquire) == key;
+	struct id_entry *entry = ids_place(table, key);
+
+	for (int i = 0; i < IDS_PROBES; i++, entry++)
+		if (!atomic_load_explicit(&entry->key, memory_order_relaxed))
+			return entry;
+	return NULL;
 }
 
 uint64_t ids_find(const struct ids *ids, const void *key)
 {
-	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_acquire);
-	const struct id_entry *entry = table ? find_place(table, key) : NULL;
+	const struct id_entry *entry = find(ids, atomic_load_explicit(&ids->table, memory_order_acquire), key);
 
-	return holds(entry, key) ? atomic_load_explicit(&entry->value, memory_order_relaxed) : 0;
+	return entry ? atomic_load_explicit(&entry->value, memory_order_relaxed) : 0;
 }
 
-static void fill(struct id_entry *entry, const void *key, uint64_t value)
+/* The lock is held. */
+static void fill(struct ids *ids, uintptr_t table, struct id_entry *entry, const void *key, uint64_t value)
 {
+	uint32_t distance = (uint32_t)(entry - ids_place(table, key));
+
+	if (distance > atomic_load_explicit(&ids->reach, memory_order_relaxed))
+		atomic_store_explicit(&ids->reach, distance, memory_order_relaxed);
 	atomic_store_explicit(&entry->value, value, memory_order_relaxed);
 	/* Release: whoever meets the key sees the value. */
 	atomic_store_explicit(&entry->key, key, memory_order_release);
@@ -105,10 +111,10 @@ static bool grow(struct ids *ids)
 	larger = table_word(memory, bits);
 	for (size_t i = 0; i < IDS_ENTRIES(table_bits(table)); i++) {
 		const void *key = atomic_load_explicit(&entries[i].key, memory_order_relaxed);
-		struct id_entry *place = key ? find_place(larger, key) : NULL;
+		struct id_entry *place = key ? find_free(larger, key) : NULL;
 
 		if (place)
-			fill(place, key, atomic_load_explicit(&entries[i].value, memory_order_relaxed));
+			fill(ids, larger, place, key, atomic_load_explicit(&entries[i].value, memory_order_relaxed));
 		else if (key)
 			ids->count--; /* it is given an id once more */
 	}
@@ -121,13 +127,13 @@ static bool grow(struct ids *ids)
 static bool insert(struct ids *ids, const void *key, uint64_t value)
 {
 	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed);
-	struct id_entry *place = table ? find_place(table, key) : NULL;
+	struct id_entry *known = find(ids, table, key), *place = known || !table ? known : find_free(table, key);
 
 	if (!place)
 		return false;
-	if (holds(place, key))
+	if (known)
 		ids->count--;
-	fill(place, key, value);
+	fill(ids, table, place, key, value);
 	if (++ids->count > (uint32_t)1 << (table_bits(table) - 1))
 		grow(ids);
 	return true;
@@ -150,8 +156,8 @@ void ids_remove(struct ids *ids, const void *key)
 	if (!ids_find(ids, key)) /* most code objects that die have never run */
 		return;
 	lock_take(&ids->lock);
-	entry = find_place(atomic_load_explicit(&ids->table, memory_order_relaxed), key);
-	if (holds(entry, key)) {
+	entry = find(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key);
+	if (entry) {
 		atomic_store_explicit(&entry->key, NULL, memory_order_release);
 		ids->count--;
 	}

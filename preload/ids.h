@@ -38,7 +38,8 @@ struct id_entry {
 struct ids {
 	_Atomic uintptr_t table; /* the address of the table in use, and in its low six bits 64 - its bits */
 	_Atomic uint32_t lock;
-	uint32_t count; /* of the keys */
+	uint32_t count;		/* of the keys */
+	_Atomic uint32_t reach; /* no key stands further from the place of its hash; of all tables there were */
 	_Alignas(64) struct id_entry first[IDS_ENTRIES(IDS_BITS_FIRST)];
 };
 

@@ -19,7 +19,7 @@
 #include "process.h"
 #include "rejoin.h"
 
-#define POPULATE_BYTES ((size_t)512 << 10)
+#define POPULATE_BYTES ((size_t)128 << 10)
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
 #endif
@@ -110,7 +110,7 @@ static struct writer *begin_thread(void)
 	slot->start_position = 0;
 	atomic_store(&slot->head_ticks, 0);
 	clear_writer(writer, slot);
-	/* The first thread of a process fills the beginning of its ring while Python starts. */
+	/* The first thread of a process fills its ring while Python starts; the collector takes the pages further on. */
 	if (slot == process->slots)
 		writer_populate(writer, POPULATE_BYTES);
 	/* Release: the collector may read tid and start once it sees LIVE. */
@@ -354,11 +354,22 @@ static bool find_room(struct writer *writer, unsigned kind)
 	return room_of(writer) > 2 * WRITER_SPARE_WORDS;
 }
 
+/*
+ * Reading from a page that is there maps its neighbours with it, for writing, too: the collector has seen to it that they are
+ * there (drain.c). Not for threads that have few events: a page that is not there is taken by this.
+ */
+static void map_ahead(const struct writer *writer)
+{
+	if (writer->head >= REJOIN_EVERY_WORDS && writer->head <= writer->mask)
+		__atomic_load_n(&writer->words[(writer->head + REJOIN_EVERY_WORDS) & writer->mask], __ATOMIC_RELAXED);
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
 	note_point(writer);
+	map_ahead(writer);
 	rejoin_if_lost(kind, REJOIN_AT_TIMES);
 	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)
 		greenlets_watch();

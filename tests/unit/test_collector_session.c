@@ -183,6 +183,9 @@ Test(collector_session, one_process_is_complete)
 	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FINISHED);
 	cr_assert_eq(atomic_load(&target.header->summary_events), 4);
 	cr_assert_eq(atomic_load(&target.header->summary_processes), 1);
+	cr_assert(collector_turn(&collector, WAIT_MS), "the process lets go of its memory before");
+	for (unsigned i = 0; i < 2000 && collector.sessions; i++)
+		turn(1);
 	cr_assert_not(collector_turn(&collector, WAIT_MS), "a private collector ends with its session");
 
 	trace = read_whole(target.header->text);
@@ -272,6 +275,61 @@ Test(collector_session, memory_of_a_large_ring_goes_back)
 	turn(3);
 	cr_assert_eq(fstat(target.memfd, &after), 0);
 	cr_assert(after.st_blocks * 512 <= before.st_blocks * 512 - (1 << 20));
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	fake_target_free(&target);
+}
+
+static uint64_t taken_bytes(const struct fake_target *target)
+{
+	struct stat status;
+
+	cr_assert_eq(fstat(target->memfd, &status), 0);
+	return (uint64_t)status.st_blocks * 512;
+}
+
+Test(collector_session, the_first_thread_finds_the_pages_of_its_ring_there)
+{
+	const uint64_t ring_bytes = UINT64_C(1) << 20;
+	struct fake_target target;
+	uint64_t before, after;
+
+	if (madvise(NULL, 0, MADV_POPULATE_READ))
+		cr_skip_test("this kernel cannot be asked for pages");
+	cr_assert_eq(fake_target_new(&target, ring_bytes, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	fake_thread_start(&target, 0, 1, 1);
+	fake_thread_start(&target, 1, 2, 1);
+	before = taken_bytes(&target);
+	turn(1);
+	after = taken_bytes(&target);
+	cr_assert_geq(after, before + (UINT64_C(128) << 10), "some are taken at once");
+	cr_assert_lt(after, before + ring_bytes, "not all of them, and none of another thread");
+	for (unsigned i = 0; i < 2 * ring_bytes / sizeof(uint64_t); i++) {
+		while (!fake_has_room(&target, 0, 1))
+			turn(1);
+		fake_call(&target, 0, WIRE_CALL, 1, 1);
+	}
+	turn(1);
+	cr_assert_leq(taken_bytes(&target), before + ring_bytes + (UINT64_C(64) << 10),
+		      "what stands around the ring stays");
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_daemon_takes_no_memory_for_others)
+{
+	struct fake_target target;
+	uint64_t before;
+
+	collector.tools.takes_pages = false; /* as collector_init() has it where it is not private */
+	cr_assert_eq(fake_target_new(&target, UINT64_C(1) << 20, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	fake_thread_start(&target, 0, 1, 1);
+	before = taken_bytes(&target);
+	turn(3);
+	cr_assert_leq(taken_bytes(&target), before);
 	leave(&target);
 	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
 	fake_target_free(&target);
