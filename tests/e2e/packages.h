@@ -1,8 +1,8 @@
 /*
  * packages.h - packages of the Python index that tests run programs with, where they are there.
  *
- * They stand in a folder for each version, as `python3.11 -m pip install --target FOLDER/3.11 greenlet` puts them; FOLDER is
- * TEST_PACKAGES, or evprof/packages in the user's cache. An interpreter that has a package itself needs none.
+ * They stand in a folder for each version, as `python3.11 -m pip install --target FOLDER/3.11 greenlet` puts them (3.13t for a
+ * free-threaded one); FOLDER is TEST_PACKAGES, or evprof/packages in the user's cache. An interpreter that has a package itself needs none.
  */
 #ifndef EVPROF_E2E_PACKAGES_H
 #define EVPROF_E2E_PACKAGES_H
