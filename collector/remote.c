@@ -99,7 +99,7 @@ static bool is_entry(struct remote *remote, const struct remote_frame *frame)
 	if (layout->frame_owner && remote_read(remote, frame->frame + layout->frame_owner, &owner, 1) &&
 	    owner == layout->frame_owner_c)
 		return true;
-	return !remote_word(remote, frame->code + 8, &type) || type != layout->code_type;
+	return !remote_word(remote, frame->code + layout->object_type, &type) || type != layout->code_type;
 }
 
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
@@ -142,7 +142,7 @@ bool remote_code(struct remote *remote, uint64_t address, struct remote_code *co
 	uint64_t type;
 
 	*code = (struct remote_code){0};
-	return remote_word(remote, address + 8, &type) && type == layout->code_type &&
+	return remote_word(remote, address + layout->object_type, &type) && type == layout->code_type &&
 	       remote_word(remote, address + layout->code_file, &code->file) &&
 	       remote_word(remote, address + layout->code_name, &code->name) &&
 	       (!layout->code_qualified_name ||

@@ -50,13 +50,13 @@ static void name_main_thread(void)
 }
 
 /* The first time, in the first thread: everything that is done once. */
-static bool begin_recording(void)
+static void begin_once(void)
 {
 	if (verified)
-		return atomic_load(&process->status) != PROCESS_OFF;
+		return;
 	verified = true;
 	if (process_join(WIRE_START_EXEC) < 0)
-		return false;
+		return;
 	calls_possible = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
 			 !python_verify(definitions_forget_code);
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
@@ -65,7 +65,14 @@ static bool begin_recording(void)
 		neighbours_begin();
 	if (config.events & EVENT_MEM)
 		hooks_memory_set();
-	return true;
+}
+
+static bool begin_recording(void)
+{
+	python_lock(); /* others wait until it is done */
+	begin_once();
+	python_unlock();
+	return atomic_load(&process->status) != PROCESS_OFF;
 }
 
 /*

@@ -1,9 +1,8 @@
 /*
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
- * Runs inside hooks with the GIL held; from 3.13 on there may be several GILs (interpreters of their own), so that only
- * the process's lock guards what is shared: giving an id, writing its definition. Code objects belong to one
- * interpreter. It asks Python for attributes that are plain C slots, never for one that a class of
+ * Runs inside hooks with the GIL held; but there may be several (interpreters of their own, from 3.13 on) or none
+ * (free-threaded builds), so that only the process's lock guards what is shared: giving an id, writing its definition. It asks Python for attributes that are plain C slots, never for one that a class of
  * the program could answer for, and makes no object that the garbage collector tracks, so that no code of the program
  * runs in here; thread_self.nesting keeps the little memory
  * that it does take out of the trace.
@@ -66,6 +65,16 @@ static struct string string_of(struct object *text)
 	return string;
 none:
 	python.PyErr_Clear();
+	return string;
+}
+
+/* The same of a new reference, which it takes. */
+static struct string string_of_new(struct object *text)
+{
+	struct string string = string_of(text);
+
+	if (text)
+		python.Py_DecRef(text);
 	return string;
 }
 
@@ -165,17 +174,29 @@ static uint32_t give_id(struct wire_definition *record, struct string strings[WI
 }
 
 /*
+ * What is kept of an address, if it is of the same kind as what stands there: another thread has given it an id since it was
+ * looked for. Its beginning and its end must not have two.
+ */
+static uint64_t given_meanwhile(const void *address, uint64_t flags)
+{
+	uint64_t value = ids_find(&process->ids, address), native = (uint64_t)CODE_CLOSER_NATIVE << 32;
+
+	return (value & native) == (flags & native) ? value : 0;
+}
+
+/*
  * Gives what stands at an address its next id, with these flags. In one go, so that a process that joins another collector
  * in between (rejoin.c) does not keep an id of before. Returns what is kept, or 0: the definition could not be written.
  */
 static uint64_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last,
 		       const void *address, uint64_t flags)
 {
-	uint64_t value = 0;
+	uint64_t value;
 	uint32_t id;
 
 	process_lock();
-	id = give_id(record, strings, last);
+	value = given_meanwhile(address, flags);
+	id = value ? 0 : give_id(record, strings, last);
 	if (id) {
 		value = flags | id;
 		ids_insert(&process->ids, address, value);
@@ -261,7 +282,7 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	    code_string(code, python.code_file, "co_filename"),
 	    code_string(code, python.code_name, "co_name"),
 	    python.version >= 0x030b ? code_string(code, python.code_qualified_name, "co_qualname") : string_c(""),
-	    string_of(globals ? python.PyDict_GetItemString(globals, "__name__") : NULL),
+	    string_of_new(globals ? python_item(globals, "__name__") : NULL),
 	};
 	int flags = code_number(code, python.code_flags, "co_flags");
 	int line = code_number(code, python.code_line, "co_firstlineno");
@@ -307,7 +328,7 @@ static struct object *argument_at(int place, const char *name, bool *owned)
 	return value;
 }
 
-/* What the object itself has under a name: borrowed, as long as the object has it. */
+/* What the object itself has under a name, or NULL: a new reference. */
 static struct object *own_attribute(struct object *object, const char *name)
 {
 	struct object *dictionary = python.PyObject_GenericGetDict(object, NULL), *value;
@@ -316,7 +337,7 @@ static struct object *own_attribute(struct object *object, const char *name)
 		python.PyErr_Clear();
 		return NULL;
 	}
-	value = python.PyDict_GetItemString(dictionary, name);
+	value = python_item(dictionary, name);
 	python.Py_DecRef(dictionary);
 	return value;
 }
@@ -328,6 +349,8 @@ static void learn_first_name(struct object *thread)
 
 	if (name && thread_self.writer->slot)
 		definitions_thread_name(thread_self.writer->slot->tid, name);
+	if (name)
+		python.Py_DecRef(name);
 }
 
 /* The setter of Thread.name. */
@@ -337,6 +360,8 @@ static void learn_new_name(struct object *thread)
 	long tid = id && python_type(id) == python.int_type ? python.PyLong_AsLong(id) : 0;
 	bool owned;
 
+	if (id)
+		python.Py_DecRef(id);
 	if (tid <= 0)
 		return;
 	name = argument_at(1, "name", &owned);
@@ -393,27 +418,27 @@ void definitions_forget_code(const struct object *code)
 
 static const char *type_name(const void *type)
 {
-	return python_field(type, PYTHON_TYPE_NAME);
+	return python_object_field(type, PYTHON_TYPE_NAME);
 }
 
-/* What a bound C method is in its class: the method_descriptor with the same PyMethodDef, or NULL. Borrowed. */
-static const void *descriptor_of(const struct python_method *method, const void *self)
+/* What a bound C method is in its class: the method_descriptor with the same PyMethodDef, or NULL. A new reference. */
+static struct object *descriptor_of(const struct python_method *method, const void *self)
 {
-	struct object *name, *found;
+	struct object *name = self ? python.PyUnicode_InternFromString(method->name) : NULL, *found;
 
-	if (!self || !python._PyType_Lookup)
-		return NULL;
-	name = python.PyUnicode_InternFromString(method->name);
 	if (!name)
 		return NULL;
-	found = python._PyType_Lookup((struct object *)python_type(self), name);
+	found = python_type_lookup(python_type(self), name);
 	python.Py_DecRef(name);
-	return found && python_type(found) == python.method_descriptor_type ? found : NULL;
+	if (!found || python_type(found) == python.method_descriptor_type)
+		return found;
+	python.Py_DecRef(found);
+	return NULL;
 }
 
 static struct string module_of(struct object *callable)
 {
-	struct object *module = python_field(callable, PYTHON_C_FUNCTION_MODULE);
+	struct object *module = python_object_field(callable, PYTHON_C_FUNCTION_MODULE);
 
 	return string_of(module);
 }
@@ -426,18 +451,21 @@ static bool throws(const struct python_method *method, const char *class)
 
 static uint64_t define_function(const struct python_method *method, struct object *callable)
 {
-	const void *descriptor = callable;
+	struct object *descriptor;
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(method->name), string_c(""),
 							  string_c("")};
 	struct wire_definition record = {.type = WIRE_DEFINE_C_FUNCTION, .address = (uintptr_t)method->function};
 	uint64_t value = (uint64_t)CODE_CLOSER_NATIVE << 32;
 
-	if (python_type(callable) != python.method_descriptor_type) {
-		descriptor = descriptor_of(method, python_field(callable, PYTHON_C_FUNCTION_SELF));
+	if (python_type(callable) == python.method_descriptor_type) {
+		descriptor = callable;
+		python.Py_IncRef(descriptor);
+	} else {
+		descriptor = descriptor_of(method, python_object_field(callable, PYTHON_C_FUNCTION_SELF));
 		strings[3] = module_of(callable);
 	}
 	if (descriptor) {
-		strings[0] = string_c(type_name(python_field(descriptor, PYTHON_DESCRIPTOR_CLASS)));
+		strings[0] = string_c(type_name(python_object_field(descriptor, PYTHON_DESCRIPTOR_CLASS)));
 		record.flags |= WIRE_METHOD;
 	}
 	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
@@ -446,6 +474,8 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	value = is_chosen(strings, true) ? define(&record, strings, &process->next_function, method, value)
 					 : hide(method, value);
 	release(strings);
+	if (descriptor)
+		python.Py_DecRef(descriptor);
 	return value;
 }
 
@@ -524,18 +554,16 @@ static uint32_t define_name(struct wire_definition *record, struct string string
 static struct string type_attribute(struct object *type, const char *name)
 {
 	struct object *key = python.PyUnicode_InternFromString(name), *value = NULL, *found = NULL;
-	struct string string;
 
-	if (key && python._PyType_Lookup && python.type_type)
-		found = python._PyType_Lookup(python.type_type, key);
-	if (found)
+	if (key && python.type_type)
+		found = python_type_lookup(python.type_type, key);
+	if (found) {
 		value = python.PyObject_CallMethod(found, "__get__", "O", type);
-	string = string_of(value);
-	if (value)
-		python.Py_DecRef(value);
+		python.Py_DecRef(found);
+	}
 	if (key)
 		python.Py_DecRef(key);
-	return string;
+	return string_of_new(value);
 }
 
 uint32_t definitions_type(const void *type)

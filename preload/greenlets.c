@@ -73,7 +73,7 @@ static struct python_function switched_function = {"evprof_switched", switched, 
 static bool is_ours(struct object *function)
 {
 	return python_type(function) == python.c_function_type &&
-	       python_field(function, PYTHON_C_FUNCTION_METHOD) == &switched_function;
+	       python_object_field(function, PYTHON_C_FUNCTION_METHOD) == &switched_function;
 }
 
 /* Takes a trace function, and gives what the program is to see in its place. */
@@ -83,7 +83,7 @@ static struct object *without_ours(struct object *function)
 
 	if (!function || !is_ours(function))
 		return function;
-	program = python_field(function, PYTHON_C_FUNCTION_SELF);
+	program = python_object_field(function, PYTHON_C_FUNCTION_SELF);
 	if (!program)
 		program = python.none;
 	python.Py_IncRef(program);
@@ -126,20 +126,22 @@ static struct object *settrace(struct object *module, struct object *arguments)
 	return without_ours(set_ours(module, program));
 }
 
-/* Borrowed: what has settrace() now; NULL while it is not there. Before 1.0 the package is the C module itself. */
+/* What has settrace() now, a new reference; NULL while it is not there. Before 1.0 the package is the C module itself. */
 static struct object *find_module(void)
 {
 	static const char *const names[] = {"greenlet._greenlet", "greenlet"};
 	struct object *modules = python.PySys_GetObject("modules"), *module, *function;
 
 	for (size_t i = 0; modules && i < sizeof(names) / sizeof(names[0]); i++) {
-		module = python.PyDict_GetItemString(modules, names[i]);
+		module = python_item(modules, names[i]);
 		function = module ? python.PyObject_GetAttrString(module, "settrace") : NULL;
 		python.PyErr_Clear();
-		if (!function)
-			continue;
-		python.Py_DecRef(function);
-		return module;
+		if (function) {
+			python.Py_DecRef(function);
+			return module;
+		}
+		if (module)
+			python.Py_DecRef(module);
 	}
 	return NULL;
 }
@@ -154,7 +156,7 @@ static struct python_function *definition_of(struct object *module, const char *
 	if (!function)
 		return NULL;
 	if (python_type(function) == python.c_function_type)
-		definition = python_field(function, PYTHON_C_FUNCTION_METHOD);
+		definition = python_object_field(function, PYTHON_C_FUNCTION_METHOD);
 	python.Py_DecRef(function);
 	return definition && definition->flags == flags && !strcmp(definition->name, name) ? definition : NULL;
 }
@@ -205,12 +207,15 @@ static struct object *stand_before(struct object *module)
 
 static bool set_trace(void)
 {
-	struct object *module = find_module(), *before;
+	struct object *module, *before;
 
-	if (!module || !python.PyCFunction_NewEx || !python.PyTuple_GetItem || !python.PyTuple_Pack ||
-	    !python.PyObject_Call)
+	if (!python.PyCFunction_NewEx || !python.PyTuple_GetItem || !python.PyTuple_Pack || !python.PyObject_Call)
+		return false;
+	module = find_module();
+	if (!module)
 		return false;
 	before = own_settrace || find_own(module) ? stand_before(module) : replace_by_ours(module);
+	python.Py_DecRef(module);
 	if (before)
 		python.Py_DecRef(before);
 	python.PyErr_Clear();
@@ -240,10 +245,12 @@ void greenlets_watch(void)
 		return;
 	thread_self.nesting++;
 	python.PyErr_Fetch(&type, &value, &traceback);
+	python_lock();
 	if (set_trace())
 		thread_self.greenlets = here = true;
 	else if (!here && ++looks >= LOOKS_MAX)
 		greenlets_expected = false;
+	python_unlock();
 	if (thread_self.greenlets)
 		record_missed();
 	python.PyErr_Restore(type, value, traceback);

@@ -4,6 +4,9 @@
  * The callbacks are instances of a type of our own that only has the vectorcall protocol: the interpreter calls straight
  * into the C function below, which is cheaper than a builtin function and than the profile hook, for which 3.12 makes a
  * frame object at each event. One type and one set of callbacks for each interpreter.
+ *
+ * Free-threaded builds call them in several threads at once. They look at nothing that others change but the table of ids,
+ * which is made for that. Whoever takes or gives a tool's id holds python_lock().
  */
 #include <errno.h>
 
@@ -20,7 +23,6 @@
 enum { SLOT_CALL = 50, SLOT_MEMBERS = 72 };
 enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
 #define TYPE_FLAGS (1u << 18 | 1u << 11 | 1u << 7) /* DEFAULT, HAVE_VECTORCALL, DISALLOW_INSTANTIATION */
-#define OBJECT_BYTES 16
 
 /*
  * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. An id that the program names
@@ -32,10 +34,20 @@ static const int tool_ids[] = {3, 4, 5, 2, 1, 0};
 typedef struct object *(*vectorcall)(struct object *self, struct object *const *arguments, size_t count,
 				     struct object *names);
 
+/* What our objects have after the head that all objects have. */
 struct callback {
-	uint8_t object[OBJECT_BYTES];
 	vectorcall call;
 };
+
+static size_t head_bytes(void)
+{
+	return PYTHON_OBJECT_BYTES + python.object_shift;
+}
+
+static void *body_of(struct object *object)
+{
+	return (char *)object + head_bytes();
+}
 
 static const void *missing;    /* sys.monitoring.MISSING */
 static struct object *disable; /* sys.monitoring.DISABLE: no more of this event here */
@@ -44,6 +56,12 @@ static struct object *disable; /* sys.monitoring.DISABLE: no more of this event 
 static inline bool is_code(const struct object *code)
 {
 	return likely(python_type(code) == python.code_type);
+}
+
+/* As python_object_field(), where the shift is known when this is compiled. */
+static inline __attribute__((always_inline)) void *field(const void *object, size_t offset, size_t shift)
+{
+	return python_field(object, offset + shift);
 }
 
 /* With the task that takes the step, if a coroutine begins or goes on that no other one awaits. */
@@ -93,12 +111,13 @@ static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, 
 	return python.none;
 }
 
-static inline __attribute__((always_inline)) struct object *record_code_fast(unsigned kind, struct object *code)
+static inline __attribute__((always_inline)) struct object *record_code_fast(unsigned kind, struct object *code,
+									     size_t shift)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value;
 
-	if (writer_has_room(writer) && is_code(code)) {
+	if (writer_has_room(writer) && likely(field(code, PYTHON_TYPE, shift) == python.code_type)) {
 		value = DEFINITION_ID(definitions_code_fast(code));
 		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
 			return python.none;
@@ -130,18 +149,19 @@ static __attribute__((noinline)) struct object *record_function(unsigned kind, c
  * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object.
  */
 static inline __attribute__((always_inline)) struct object *record_function_fast(unsigned kind,
-										 struct object *const *arguments)
+										 struct object *const *arguments,
+										 size_t shift)
 {
 	struct object *callable = arguments[2];
-	const void *type = python_type(callable);
+	const void *type = field(callable, PYTHON_TYPE, shift);
 	struct writer *writer = thread_self.writer;
 	const struct python_method *method;
 	uint32_t value;
 
 	if (type == python.c_function_type || type == python.c_method_type)
-		method = python_field(callable, PYTHON_C_FUNCTION_METHOD);
+		method = field(callable, PYTHON_C_FUNCTION_METHOD, shift);
 	else if (type == python.method_descriptor_type && arguments[3] != missing)
-		method = python_field(callable, PYTHON_DESCRIPTOR_METHOD);
+		method = field(callable, PYTHON_DESCRIPTOR_METHOD, shift);
 	else
 		return python.none;
 	if (writer_has_room(writer)) {
@@ -234,18 +254,18 @@ static bool is_at_resume(const struct object *code, struct object *offset)
  * What raised at RESUME may have come before this callback (another tool that hears PY_START first; from 3.13 on, a
  * signal handler), and the beginning was not told, or after it, and it was. So the stack is written again, as it is.
  */
-static void record_unwind(struct object *const *arguments)
+static inline __attribute__((always_inline)) void record_unwind(struct object *const *arguments, size_t shift)
 {
 	if (unlikely(is_at_resume(arguments[0], arguments[1])))
 		writer_expect_stack();
-	record_code_fast(WIRE_UNWIND, arguments[0]);
+	record_code_fast(WIRE_UNWIND, arguments[0], shift);
 	thread_self.writer->unwinding = arguments[2];
 }
 
 /* The exception that is thrown in is raised next. A generator may stand at RESUME then. */
-static void record_throw(struct object *code)
+static inline __attribute__((always_inline)) void record_throw(struct object *code, size_t shift)
 {
-	record_code_fast(WIRE_THROW, code);
+	record_code_fast(WIRE_THROW, code, shift);
 	thread_self.writer->throwing = 1;
 }
 
@@ -268,8 +288,11 @@ static void record_line(struct object *const *arguments)
 		hooks_line_record(python.PyLong_AsLong(arguments[1]));
 }
 
-/* The arguments of all callbacks begin with the code object and the offset of the instruction. */
-#define CALLBACK(name, statement)                                                                                      \
+/*
+ * The arguments of all callbacks begin with the code object and the offset of the instruction. Each is compiled twice, for
+ * builds with the GIL and without, because it is too short to ask where objects have their fields.
+ */
+#define CALLBACK_OF(name, statement)                                                                                   \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
 				   struct object *names)                                                               \
 	{                                                                                                              \
@@ -277,51 +300,57 @@ static void record_line(struct object *const *arguments)
 		statement;                                                                                             \
 		return python.none; /* immortal since 3.12 */                                                          \
 	}
+#define CALLBACK(name, function, ...)                                                                                  \
+	CALLBACK_OF(name, function(__VA_ARGS__, 0))                                                                    \
+	CALLBACK_OF(name##_without_gil, function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
 
 /* Those that say themselves what they return. */
-#define TAIL_CALLBACK(name, result)                                                                                    \
-	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
-				   struct object *names)                                                               \
-	{                                                                                                              \
-		(void)self, (void)count, (void)names;                                                                  \
-		return result;                                                                                         \
-	}
+#define TAIL_CALLBACK(name, function, ...)                                                                             \
+	CALLBACK_OF(name, return function(__VA_ARGS__, 0))                                                             \
+	CALLBACK_OF(name##_without_gil, return function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
 
-TAIL_CALLBACK(on_start, record_code_fast(WIRE_CALL, arguments[0]))
-TAIL_CALLBACK(on_resume, record_code_fast(WIRE_RESUME, arguments[0]))
-CALLBACK(on_throw, record_throw(arguments[0]))
-TAIL_CALLBACK(on_return, record_code_fast(WIRE_RETURN, arguments[0]))
-TAIL_CALLBACK(on_yield, record_code_fast(WIRE_YIELD, arguments[0]))
-CALLBACK(on_unwind, record_unwind(arguments))
-TAIL_CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
-TAIL_CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
-TAIL_CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
-CALLBACK(on_raise, record_raise(arguments))
-CALLBACK(on_line, record_line(arguments))
+TAIL_CALLBACK(on_start, record_code_fast, WIRE_CALL, arguments[0])
+TAIL_CALLBACK(on_resume, record_code_fast, WIRE_RESUME, arguments[0])
+CALLBACK(on_throw, record_throw, arguments[0])
+TAIL_CALLBACK(on_return, record_code_fast, WIRE_RETURN, arguments[0])
+TAIL_CALLBACK(on_yield, record_code_fast, WIRE_YIELD, arguments[0])
+CALLBACK(on_unwind, record_unwind, arguments)
+TAIL_CALLBACK(on_call, record_function_fast, WIRE_C_CALL, arguments)
+TAIL_CALLBACK(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
+TAIL_CALLBACK(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
+CALLBACK_OF(on_raise, record_raise(arguments))
+CALLBACK_OF(on_line, record_line(arguments))
 
 static const struct {
 	const char *event;
-	vectorcall call;
+	vectorcall call, call_without_gil;
 	unsigned wanted; /* for any of these: enum config_event */
 	bool set;	 /* false: comes along with CALL */
 } callbacks[] = {
-    {"PY_START", on_start, EVENT_CALL, true},	  {"PY_RESUME", on_resume, EVENT_CALL, true},
-    {"PY_THROW", on_throw, EVENT_CALL, true},	  {"PY_RETURN", on_return, EVENT_CALL, true},
-    {"PY_YIELD", on_yield, EVENT_CALL, true},	  {"PY_UNWIND", on_unwind, EVENT_CALL, true},
-    {"CALL", on_call, EVENT_C_CALL, true},	  {"C_RETURN", on_c_return, EVENT_C_CALL, false},
-    {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_CALL | EVENT_EXCEPTION, true},
-    {"LINE", on_line, EVENT_LINE, true},
+    {"PY_START", on_start, on_start_without_gil, EVENT_CALL, true},
+    {"PY_RESUME", on_resume, on_resume_without_gil, EVENT_CALL, true},
+    {"PY_THROW", on_throw, on_throw_without_gil, EVENT_CALL, true},
+    {"PY_RETURN", on_return, on_return_without_gil, EVENT_CALL, true},
+    {"PY_YIELD", on_yield, on_yield_without_gil, EVENT_CALL, true},
+    {"PY_UNWIND", on_unwind, on_unwind_without_gil, EVENT_CALL, true},
+    {"CALL", on_call, on_call_without_gil, EVENT_C_CALL, true},
+    {"C_RETURN", on_c_return, on_c_return_without_gil, EVENT_C_CALL, false},
+    {"C_RAISE", on_c_raise, on_c_raise_without_gil, EVENT_C_CALL, false},
+    {"RAISE", on_raise, on_raise, EVENT_CALL | EVENT_EXCEPTION, true},
+    {"LINE", on_line, on_line, EVENT_LINE, true},
 };
 
-/* size: of the instances, which begin as a callback. */
+/* size: of the instances after the head, which begin as a callback. */
 static struct object *make_type(const char *name, size_t size)
 {
 	static struct python_member members[] = {
-	    {"__vectorcalloffset__", MEMBER_SSIZE, offsetof(struct callback, call), MEMBER_READONLY, NULL},
+	    {"__vectorcalloffset__", MEMBER_SSIZE, 0, MEMBER_READONLY, NULL},
 	    {0},
 	};
 	struct python_slot slots[3] = {{SLOT_CALL, (void *)python.PyVectorcall_Call}, {SLOT_MEMBERS, members}, {0}};
-	struct python_spec spec = {name, (int)size, 0, TYPE_FLAGS, slots};
+	struct python_spec spec = {name, (int)(head_bytes() + size), 0, TYPE_FLAGS, slots};
+
+	members[0].offset = (ssize_t)(head_bytes() + offsetof(struct callback, call));
 
 	return python.PyVectorcall_Call ? python.PyType_FromSpec(&spec) : NULL;
 }
@@ -377,14 +406,13 @@ static long event_bit(struct object *events, const char *name)
 
 static int register_callback(struct object *monitoring, struct object *type, int tool, long bit, vectorcall call)
 {
-	struct callback *callback = (struct callback *)python.PyType_GenericAlloc(type, 0);
-	struct object *result;
+	struct object *callback = python.PyType_GenericAlloc(type, 0), *result;
 
 	if (!callback)
 		return -ENOMEM;
-	callback->call = call;
+	((struct callback *)body_of(callback))->call = call;
 	result = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool, bit, callback);
-	python.Py_DecRef((struct object *)callback);
+	python.Py_DecRef(callback);
 	if (!result)
 		return -EINVAL;
 	python.Py_DecRef(result); /* the callback before: None */
@@ -422,7 +450,8 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 
 		if (!bit || !(config.events & callbacks[i].wanted))
 			continue;
-		r = register_callback(monitoring, type, tool, bit, callbacks[i].call);
+		r = register_callback(monitoring, type, tool, bit,
+				      python.free_threaded ? callbacks[i].call_without_gil : callbacks[i].call);
 	}
 	return r ? r : set_events(monitoring, tool, wanted_events(events));
 }
@@ -481,14 +510,6 @@ static void let_go(struct object *monitoring, int tool)
 	free_tool_id(monitoring, tool);
 }
 
-/* The calls of all threads go by from here on, or did until here. */
-static void expect_other_stacks(void)
-{
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
-		process->writers[i].resync = 1;
-	process_look_again();
-}
-
 static struct object *monitoring_of_interpreter(void)
 {
 	struct object *monitoring = python.PySys_GetObject("monitoring");
@@ -496,14 +517,12 @@ static struct object *monitoring_of_interpreter(void)
 	return monitoring && monitoring != python.none ? monitoring : NULL;
 }
 
-int hooks_monitoring_set(void)
+/* python_lock() is held. */
+static int set(struct object *monitoring)
 {
 	static bool said;
-	struct object *monitoring = monitoring_of_interpreter();
 	int r;
 
-	if (!monitoring)
-		return -EAGAIN;
 	if (held_tool(monitoring) >= 0)
 		return 0;
 	neighbours_wrap_monitoring(monitoring);
@@ -519,38 +538,70 @@ int hooks_monitoring_set(void)
 	return r;
 }
 
+int hooks_monitoring_set(void)
+{
+	struct object *monitoring = monitoring_of_interpreter();
+	int r = -EAGAIN;
+
+	python_lock();
+	if (monitoring)
+		r = set(monitoring);
+	python_unlock();
+	return r;
+}
+
+/*
+ * python_lock() is held. Where other threads run meanwhile, none of them is to be heard twice, by the id before and the one after:
+ * so they are not heard for a moment.
+ */
+static void move_from(struct object *monitoring, int tool)
+{
+	int r;
+
+	if (python.free_threaded)
+		set_events(monitoring, tool, 0);
+	r = set_in_interpreter(monitoring, tool);
+	if (r == -EBUSY)
+		log_line(LOG_WARNING, "the program takes all ids of sys.monitoring; calls are not recorded until it "
+				      "frees one");
+	if (r == -EBUSY || python.free_threaded)
+		process_expect_stacks();
+	let_go(monitoring, tool);
+}
+
 void hooks_monitoring_give(int tool)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 
-	if (!monitoring || held_tool(monitoring) != tool)
-		return;
-	if (set_in_interpreter(monitoring, tool) == -EBUSY) {
-		log_line(LOG_WARNING, "the program takes all ids of sys.monitoring; calls are not recorded until it "
-				      "frees one");
-		expect_other_stacks();
-	}
-	let_go(monitoring, tool);
+	python_lock();
+	if (monitoring && held_tool(monitoring) == tool)
+		move_from(monitoring, tool);
+	python_unlock();
 }
 
 void hooks_monitoring_take(void)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 
-	if (!monitoring || held_tool(monitoring) >= 0)
-		return;
-	if (!set_in_interpreter(monitoring, -1))
-		expect_other_stacks();
+	python_lock();
+	if (monitoring && held_tool(monitoring) < 0 && !set_in_interpreter(monitoring, -1))
+		process_expect_stacks();
+	python_unlock();
 }
 
 void hooks_monitoring_hear(bool on)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 	struct object *events = monitoring ? python.PyObject_GetAttrString(monitoring, "events") : NULL;
-	int tool = events ? held_tool(monitoring) : -1;
+	int tool;
 
+	python_lock();
+	tool = events ? held_tool(monitoring) : -1;
 	if (tool >= 0)
 		set_events(monitoring, tool, on ? wanted_events(events) : 0);
+	if (tool >= 0 && on && python.free_threaded)
+		process_expect_stacks();
+	python_unlock();
 	if (events)
 		python.Py_DecRef(events);
 	python.PyErr_Clear();
@@ -597,7 +648,9 @@ bool hooks_monitoring_others_hear_calls(void)
 	if (!monitoring)
 		return false;
 	thread_self.nesting++;
+	python_lock();
 	ours = held_tool(monitoring);
+	python_unlock();
 	thread_self.nesting--;
 	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++)
 		if (tool_ids[i] != ours && hears_calls(monitoring, tool_ids[i]))
@@ -605,32 +658,47 @@ bool hooks_monitoring_others_hear_calls(void)
 	return false;
 }
 
-/* In place of a tool's callback for C_RETURN, until the next one comes. */
+/* In place of a tool's callback for C_RETURN, until the next one comes in the thread that asked. */
 struct deaf {
 	struct callback callback;
 	struct object *heard; /* the tool's own; owned */
+	const void *thread;   /* &thread_self */
 	int tool;
 	long bit;
 	const struct python_method *returning;
 };
 
-/* The interpreter does not look at the callback after its call, so it may go away in it. */
-static struct object *on_deaf(struct object *self, struct object *const *arguments, size_t count, struct object *names)
+static void put_back(const struct deaf *deaf)
 {
-	struct deaf deaf = *(struct deaf *)self;
-	struct object *monitoring = monitoring_of_interpreter(), *callable = arguments[2], *result;
-	bool same = python_type(callable) == python.c_function_type &&
-		    python_field(callable, PYTHON_C_FUNCTION_METHOD) == deaf.returning;
+	struct object *monitoring = monitoring_of_interpreter(), *result;
 
 	thread_self.nesting++;
-	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", deaf.tool, deaf.bit,
-							 deaf.heard)
+	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", deaf->tool, deaf->bit,
+							 deaf->heard)
 			    : NULL;
 	thread_self.nesting--;
 	if (result)
 		python.Py_DecRef(result);
 	else
 		python.PyErr_Clear();
+}
+
+/*
+ * The interpreter does not look at the callback after its call, so it may go away in it. What it refers to is the caller's own
+ * before anything can stop this thread, in which another one may let it go.
+ */
+static struct object *on_deaf(struct object *self, struct object *const *arguments, size_t count, struct object *names)
+{
+	struct deaf deaf = *(struct deaf *)body_of(self);
+	struct object *callable = arguments[2], *result;
+	bool same = deaf.thread == &thread_self && python_type(callable) == python.c_function_type &&
+		    python_object_field(callable, PYTHON_C_FUNCTION_METHOD) == deaf.returning;
+
+	python.Py_IncRef(deaf.heard);
+	if (deaf.thread == &thread_self) {
+		put_back(&deaf);
+		python.Py_DecRef(deaf.heard); /* the callback's */
+	}
 	result = same ? python.none : python.PyObject_Vectorcall(deaf.heard, arguments, count, names);
 	python.Py_DecRef(deaf.heard);
 	return result;
@@ -648,28 +716,35 @@ static struct object *exchange_callback(struct object *monitoring, int tool, lon
 	return before;
 }
 
+/* python_lock() is held. */
+static void deafen(struct object *monitoring, struct object *type, const struct deaf *deaf)
+{
+	struct object *callback = python.PyType_GenericAlloc(type, 0);
+	struct deaf *body = callback ? body_of(callback) : NULL;
+
+	if (!callback)
+		return;
+	*body = *deaf;
+	body->heard = exchange_callback(monitoring, deaf->tool, deaf->bit, callback);
+	if (!body->heard)
+		exchange_callback(monitoring, deaf->tool, deaf->bit, python.none);
+	python.Py_DecRef(callback);
+}
+
 void hooks_monitoring_deafen(int tool, const struct python_method *returning)
 {
 	struct object *monitoring = monitoring_of_interpreter(), *events, *type;
-	struct deaf *deaf;
-	long bit;
+	struct deaf deaf = {.callback.call = on_deaf, .thread = &thread_self, .tool = tool, .returning = returning};
 
-	if (!monitoring || !python.PyObject_Vectorcall || held_tool(monitoring) < 0)
+	if (!monitoring || !python.PyObject_Vectorcall)
 		return;
 	events = python.PyObject_GetAttrString(monitoring, "events");
-	bit = events ? event_bit(events, "C_RETURN") : 0;
-	type = bit ? make_type("evprof.deaf", sizeof(struct deaf)) : NULL;
-	deaf = type ? (struct deaf *)python.PyType_GenericAlloc(type, 0) : NULL;
-	if (deaf) {
-		deaf->callback.call = on_deaf;
-		deaf->tool = tool;
-		deaf->bit = bit;
-		deaf->returning = returning;
-		deaf->heard = exchange_callback(monitoring, tool, bit, (struct object *)deaf);
-		if (!deaf->heard)
-			exchange_callback(monitoring, tool, bit, python.none);
-		python.Py_DecRef((struct object *)deaf);
-	}
+	deaf.bit = events ? event_bit(events, "C_RETURN") : 0;
+	type = deaf.bit ? make_type("evprof.deaf", sizeof(struct deaf)) : NULL;
+	python_lock();
+	if (type && held_tool(monitoring) >= 0)
+		deafen(monitoring, type, &deaf);
+	python_unlock();
 	if (type)
 		python.Py_DecRef(type);
 	if (events)

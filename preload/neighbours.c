@@ -63,9 +63,9 @@ static struct python_method *method_of(struct object *function)
 	if (!function)
 		return NULL;
 	if (python_type(function) == python.c_function_type)
-		return python_field(function, PYTHON_C_FUNCTION_METHOD);
+		return python_object_field(function, PYTHON_C_FUNCTION_METHOD);
 	if (python_type(function) == python.method_descriptor_type)
-		return python_field(function, PYTHON_DESCRIPTOR_METHOD);
+		return python_object_field(function, PYTHON_DESCRIPTOR_METHOD);
 	return NULL;
 }
 
@@ -145,13 +145,31 @@ static struct object *settrace(struct object *self, void *a, void *b, void *c)
 	return call_alone(real_settrace, self, a, b, c);
 }
 
+/* The program's function is set in each thread. Others run meanwhile, so only Python can exchange theirs. */
+static void stand_before_all(struct object *object)
+{
+	struct thread_state *state = python.current_thread_state();
+
+	if (profile_object(state) != object)
+		return;
+	stand_before_program(profile_field(state));
+	thread_self.entered++; /* the audit event needs no attention */
+	python.PyEval_SetProfileAllThreads(tell_program, object);
+	thread_self.entered--;
+}
+
 /* 3.12+: for all threads of the interpreter. */
 static struct object *setprofile_all(struct object *self, void *a, void *b, void *c)
 {
 	struct object *result = call_alone(real_setprofile_all, self, a, b, c);
-	struct thread_state *state = python.PyInterpreterState_ThreadHead(python.current_interpreter());
+	struct thread_state *state;
 
 	atomic_fetch_add(&setting, 1);
+	if (python.free_threaded) {
+		stand_before_all(a);
+		return result;
+	}
+	state = python.PyInterpreterState_ThreadHead(python.current_interpreter());
 	for (; state; state = python.PyThreadState_Next(state))
 		if (profile_object(state) == a)
 			stand_before_program(profile_field(state));
@@ -343,7 +361,8 @@ void neighbours_begin(void)
 		wrap(one, setprofile, &real_setprofile);
 	if (trace)
 		wrap(trace, settrace, &real_settrace);
-	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter)
+	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter &&
+	    (python.PyEval_SetProfileAllThreads || !python.free_threaded))
 		wrap(all, setprofile_all, &real_setprofile_all);
 }
 
@@ -363,7 +382,7 @@ void neighbours_meet(const struct python_method *method, const char *owner)
 static void look_for(const char *module_name, const char *owner, const char *const names[2])
 {
 	struct object *modules = python.PySys_GetObject("modules");
-	struct object *module = modules ? python.PyDict_GetItemString(modules, module_name) : NULL, *object = module;
+	struct object *module = modules ? python_item(modules, module_name) : NULL, *object = module;
 
 	if (!module)
 		return;
@@ -377,6 +396,7 @@ static void look_for(const char *module_name, const char *owner, const char *con
 	}
 	if (owner && object)
 		python.Py_DecRef(object);
+	python.Py_DecRef(module);
 	python.PyErr_Clear();
 }
 

@@ -28,6 +28,7 @@
 #define WAIT_STEP_NS 100000 /* between two looks at what is waited for */
 #define LOCK_AT_END_MS 1000
 #define SLOTS_FEWEST 16
+#define DEFINITIONS_BYTES_FREE_THREADED (UINT64_C(32) << 20) /* what was not written anew can go to another collector */
 #define ADDRESS_SPACE_PART 16  /* of a limited address space, the rings take no larger part */
 #define SUMMARY_STALL_MS 5000  /* the closing line waits this long for a sign of life of the collector ... */
 #define SUMMARY_WAIT_MS 60000  /* ... and this long in all */
@@ -108,7 +109,9 @@ static uint64_t address_space_left(void)
 /* Makes the shared memory with so many slots. Returns the memfd or -errno. */
 static int make_ring(uint32_t slots, uint64_t ring_bytes)
 {
-	uint64_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
+	uint64_t definitions_bytes =
+	    python.free_threaded && slots > SLOTS_FEWEST ? DEFINITIONS_BYTES_FREE_THREADED : RING_DEFINITIONS_BYTES;
+	uint64_t slots_offset = RING_PAGE_BYTES + definitions_bytes;
 	uint64_t data_offset = page_up(slots_offset + slots * sizeof(struct ring_slot));
 	uint64_t size = page_up(data_offset + ring_data_bytes(slots, ring_bytes));
 	struct rlimit limit;
@@ -138,7 +141,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	    .header_bytes = sizeof(struct ring_header),
 	    .size_bytes = size,
 	    .definitions_offset = RING_PAGE_BYTES,
-	    .definitions_bytes = RING_DEFINITIONS_BYTES,
+	    .definitions_bytes = definitions_bytes,
 	    .slots_offset = slots_offset,
 	    .slot_count = slots,
 	    .slot_bytes = sizeof(struct ring_slot),
@@ -427,6 +430,13 @@ void process_look_again(void)
 {
 	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
 		writer_set_room(&process->writers[i], 0, 0);
+}
+
+void process_expect_stacks(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+		__atomic_store_n(&process->writers[i].asked, 1, __ATOMIC_SEQ_CST);
+	process_look_again();
 }
 
 void process_set_status(uint32_t status)

@@ -15,6 +15,7 @@
 
 #include "evprof/ring.h"
 #include "ids.h"
+#include "python.h"
 #include "watch.h"
 #include "writer.h"
 
@@ -43,6 +44,7 @@ struct names {
 struct process {
 	_Atomic uint32_t status;
 	_Atomic uint32_t lock;		    /* guards joining and definitions */
+	struct python_mutex python_lock;    /* see there */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
 	struct watch watch;		  /* over the collector (rejoin.c) */
@@ -88,6 +90,9 @@ void process_finish(int status);
 
 /* Makes all threads take the slow path at their next event. */
 void process_look_again(void);
+
+/* Has each thread write its stack before its next call or return: what it says of it is not known, or not true. Any thread. */
+void process_expect_stacks(void);
 
 /* Sets a status in which nothing is recorded, and makes all threads notice at their next event. */
 void process_set_status(uint32_t status);

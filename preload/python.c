@@ -2,8 +2,9 @@
  * python.c - finds the interpreter and knows the layouts of its versions.
  *
  * The layouts are those of the headers of each release (Include/cpython/code.h, frameobject.h, methodobject.h,
- * descrobject.h, Include/internal/pycore_frame.h), 64-bit, with the GIL, without Py_TRACE_REFS. python_verify() compares
- * them with what the functions of the interpreter say before a hook relies on them.
+ * descrobject.h, Include/internal/pycore_frame.h), 64-bit, without Py_TRACE_REFS. python_verify() compares them with what the
+ * functions of the interpreter say before a hook relies on them. Free-threaded builds have those of their version, but for the
+ * longer head of objects.
  */
 #include "python.h"
 
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "process.h"
 #include "text.h"
 
 struct python python;
@@ -48,6 +50,9 @@ static const struct layout layouts[] = {
 	{ 0x030f,    0,     0,  0,       0,       0,     8,     104,      0,      0 },
 };
 /* clang-format on */
+
+/* Others have parts that no interpreter was at hand to test with: code of each thread (3.14). */
+#define FREE_THREADED_VERSION 0x030d
 
 static void *find_symbol(void *handle, const char *name)
 {
@@ -114,6 +119,13 @@ static void choose_layout(void)
 		python.state_cframe = layout->state_cframe;
 		python.last_unit = layout->last_unit;
 	}
+	python.object_shift = python.free_threaded ? PYTHON_OBJECT_SHIFT : 0;
+}
+
+static bool knows_free_threaded(void)
+{
+	return python.version == FREE_THREADED_VERSION && python.PyMutex_Lock && python.PyMutex_Unlock &&
+	       python.PyType_GetSlot && python._PyType_LookupRef && python.PyDict_GetItemStringRef;
 }
 
 bool python_is_here(void *handle)
@@ -140,13 +152,32 @@ bool python_find(void *handle)
 	python.free_threaded = strstr(text, "free-threading") != NULL;
 	python.monitoring = python.version >= 0x030c;
 	python.inner_frames = python.version == 0x030b;
-	if (python.free_threaded) {
+	if (python.free_threaded && !knows_free_threaded()) {
 		log_line(LOG_WARNING, "free-threaded Python %d.%d is not recorded yet; use the build with the GIL",
 			 major, minor);
 		return false;
 	}
 	choose_layout();
 	return true;
+}
+
+void python_lock(void)
+{
+	int saved_errno = errno;
+
+	if (python.free_threaded && thread_self.locked++ == 0)
+		python.PyMutex_Lock(&process->python_lock);
+	errno = saved_errno;
+}
+
+void python_unlock(void)
+{
+	int saved_errno = errno;
+
+	/* The child of a fork in between finds it free. */
+	if (python.free_threaded && --thread_self.locked == 0 && process->python_lock.bits)
+		python.PyMutex_Unlock(&process->python_lock);
+	errno = saved_errno;
 }
 
 bool python_peek(const void *address, void *out, size_t size)
@@ -174,7 +205,7 @@ enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
 
 const void *python_inner_frame(const struct object *frame)
 {
-	return python.version < 0x030b ? frame : python_field(frame, PYTHON_FRAME_INNER);
+	return python.version < 0x030b ? frame : python_object_field(frame, PYTHON_FRAME_INNER);
 }
 
 static const void *back_of(const void *frame)
@@ -260,8 +291,10 @@ static bool flags_are_there(struct object *frame)
 
 bool python_knows_frames(void)
 {
-	static enum { UNKNOWN, KNOWN, OTHERWISE } state;
+	enum { UNKNOWN, KNOWN, OTHERWISE };
+	static _Atomic int known; /* threads that look at the same time find the same */
 	struct object *frame;
+	int state = atomic_load_explicit(&known, memory_order_acquire);
 
 	if (state != UNKNOWN)
 		return state == KNOWN;
@@ -272,6 +305,8 @@ bool python_knows_frames(void)
 		python.state_frame = find_state_frame(python_inner_frame(frame));
 	state = (!python.monitoring || python.state_frame) && flags_are_there(frame) && leads_back(frame) ? KNOWN
 													  : OTHERWISE;
+	/* Release: whoever sees it sees state_frame. */
+	atomic_store_explicit(&known, state, memory_order_release);
 	if (state == OTHERWISE)
 		log_line(LOG_INFO, "frames of Python %s are not where they are expected; tasks are not told apart",
 			 python_version());
@@ -288,7 +323,7 @@ bool python_knows_frames(void)
 
 size_t python_member(const void *type, const char *name, enum python_member_type kind)
 {
-	const struct python_member *at = python_field(type, TYPE_MEMBERS);
+	const struct python_member *at = python_object_field(type, TYPE_MEMBERS);
 
 	for (; at && at->name; at++)
 		if (!strcmp(at->name, name))
@@ -298,7 +333,7 @@ size_t python_member(const void *type, const char *name, enum python_member_type
 
 size_t python_basic_size(const void *type)
 {
-	return (size_t)python_field(type, TYPE_BASIC_SIZE);
+	return (size_t)python_object_field(type, TYPE_BASIC_SIZE);
 }
 
 static size_t code_member(const char *name, enum python_member_type kind)
@@ -337,7 +372,29 @@ static void dealloc_sample(struct object *code)
 
 static void set_dealloc(destructor dealloc)
 {
-	__atomic_store_n((destructor *)((char *)python.code_type + TYPE_DEALLOC), dealloc, __ATOMIC_RELEASE);
+	__atomic_store_n((destructor *)((char *)python.code_type + TYPE_DEALLOC + python.object_shift), dealloc,
+			 __ATOMIC_RELEASE);
+}
+
+#define SLOT_DEALLOC 52 /* typeslots.h */
+
+/* PyObject.ob_ref_local, .ob_ref_shared: free-threaded builds. */
+#define REFERENCES_LOCAL 12
+#define REFERENCES_SHARED 16
+
+/*
+ * Free-threaded: of the references to code some are not counted, so that only the garbage collector sees that there are none, and
+ * to collect is for the program to begin. The one reference to the sample is ours, so it ends here as it would there.
+ */
+static bool watch_codes_of_collector(struct object *sample)
+{
+	if ((destructor)python.PyType_GetSlot((struct object *)python.code_type, SLOT_DEALLOC) != dealloc_code)
+		return false;
+	*(uint32_t *)((char *)sample + REFERENCES_LOCAL) = 0;
+	*(ssize_t *)((char *)sample + REFERENCES_SHARED) = 0;
+	dealloc_code(sample);
+	set_dealloc(dealloc_known_code);
+	return true;
 }
 
 /*
@@ -347,8 +404,10 @@ static void set_dealloc(destructor dealloc)
  */
 static bool watch_codes(struct object *sample, void (*dies)(const struct object *code))
 {
-	dealloc_code = (destructor)python_field(python.code_type, TYPE_DEALLOC);
+	dealloc_code = (destructor)python_object_field(python.code_type, TYPE_DEALLOC);
 	code_dies = dies;
+	if (python.free_threaded)
+		return watch_codes_of_collector(sample);
 	awaited = sample;
 	set_dealloc(dealloc_sample);
 	python.Py_DecRef(sample);
@@ -380,7 +439,7 @@ uint64_t python_code_size(const struct object *code)
 	const struct object *sized = python.code_bytes ? python_field(code, python.code_bytes) : code;
 	unsigned unit = python.code_bytes ? 1 : 2;
 
-	return unit * *(const uint64_t *)((const char *)sized + VARIABLE_SIZE);
+	return unit * (uint64_t)(uintptr_t)python_object_field(sized, VARIABLE_SIZE);
 }
 
 /* sys.exc_info is a C function in every version. */
@@ -392,7 +451,7 @@ static bool c_functions_are_as_expected(void)
 
 	if (!function || python_type(function) != python.c_function_type)
 		return false;
-	method = python_field(function, PYTHON_C_FUNCTION_METHOD);
+	method = python_object_field(function, PYTHON_C_FUNCTION_METHOD);
 	return python_peek(method, &method, sizeof(method)) && python_peek(method, name, sizeof(name)) &&
 	       !memcmp(name, "exc_info", 9);
 }
@@ -488,6 +547,33 @@ struct object *python_attribute(struct object *object, const char *name)
 	value = python.PyObject_GetAttr(object, key);
 	python.Py_DecRef(key);
 	return value;
+}
+
+struct object *python_item(struct object *dictionary, const char *name)
+{
+	struct object *value = NULL;
+
+	if (python.free_threaded) {
+		if (python.PyDict_GetItemStringRef(dictionary, name, &value) < 0)
+			python.PyErr_Clear();
+		return value;
+	}
+	value = python.PyDict_GetItemString(dictionary, name);
+	if (value)
+		python.Py_IncRef(value);
+	return value;
+}
+
+struct object *python_type_lookup(const void *type, struct object *name)
+{
+	struct object *found;
+
+	if (python.free_threaded)
+		return python._PyType_LookupRef((struct object *)type, name);
+	found = python._PyType_Lookup ? python._PyType_Lookup((struct object *)type, name) : NULL;
+	if (found)
+		python.Py_IncRef(found);
+	return found;
 }
 
 const char *python_version(void)

@@ -63,6 +63,11 @@ struct python_function {
 	const char *doc;
 };
 
+/* lock.h: PyMutex (3.13). All zeros: free. */
+struct python_mutex {
+	uint8_t bits;
+};
+
 /* The first words of PyMethodDef. */
 struct python_method {
 	const char *name;
@@ -126,14 +131,20 @@ struct python_method {
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
 	X(struct object *, PyEval_GetBuiltins, (void))                                                                 \
 	X(struct object *, PyDict_New, (void))                                                                         \
-	X(ssize_t, PyGC_Collect, (void))
+	X(ssize_t, PyGC_Collect, (void))                                                                               \
+	X(void *, PyType_GetSlot, (struct object *, int slot))                                                         \
+	X(void, PyMutex_Lock, (struct python_mutex *))                                                                 \
+	X(void, PyMutex_Unlock, (struct python_mutex *))                                                               \
+	X(struct object *, _PyType_LookupRef, (struct object *, struct object *))                                      \
+	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
+	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))
 
 struct python {
 	bool found;
-	int version; /* 0x030b for 3.11 */
-	bool free_threaded;
-	bool monitoring;   /* sys.monitoring is the hook (3.12+) */
-	bool inner_frames; /* the profile function's frames lead to the interpreter's own (3.11) */
+	int version;	    /* 0x030b for 3.11 */
+	bool free_threaded; /* a build without the GIL (PEP 703), also where it is switched on */
+	bool monitoring;    /* sys.monitoring is the hook (3.12+) */
+	bool inner_frames;  /* the profile function's frames lead to the interpreter's own (3.11) */
 
 #define PYTHON_DECLARE(result, name, arguments) result(*name) arguments;
 	PYTHON_SYMBOLS(PYTHON_DECLARE)
@@ -148,6 +159,7 @@ struct python {
 	struct object *none;
 	struct object *type_type;			/* ? */
 	struct object *generator_type, *coroutine_type; /* ? */
+	size_t object_shift; /* fields of objects stand so many bytes further on: PYTHON_OBJECT_SHIFT or 0 */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	size_t code_instructions;		      /* PyCodeObject.co_code_adaptive (from 3.12 on) */
@@ -207,6 +219,23 @@ const void *python_running_frame(void);
 bool python_is_awaited(const void *frame);
 
 /*
+ * A lock for what has to call Python while others must wait, where the GIL does not make them: free-threaded builds only;
+ * elsewhere it is nothing. Who waits is detached, so that Python can stop all threads meanwhile: a lock of evprof's own
+ * (lock.h) must not be waited for by a thread that is attached while its holder calls Python. A thread may take it again:
+ * what it calls raises audit events. It is free in the child of a fork. errno is kept.
+ */
+void python_lock(void);
+void python_unlock(void);
+
+/*
+ * What a dict has under a name, or NULL, without an exception: a new reference, because another thread may replace it.
+ */
+struct object *python_item(struct object *dictionary, const char *name);
+
+/* What the type and its bases have under a name, or NULL: likewise. */
+struct object *python_type_lookup(const void *type, struct object *name);
+
+/*
  * As PyObject_GetAttrString(), for what is asked again and again: that makes a string each time, and Python's cache of
  * attributes keeps thousands of them, in place of those that the program needs.
  */
@@ -258,7 +287,12 @@ static inline int python_int(const void *object, size_t offset)
 	return *(const int *)((const char *)object + offset);
 }
 
-/* Offsets that are the same in all versions that have the field: constants, because hooks ask at each event. */
+/*
+ * Offsets that are the same in all versions that have the field: constants, because hooks ask at each event. Those of objects
+ * are for builds with the GIL; without it the head of all objects is longer (see python_object_field()).
+ */
+#define PYTHON_OBJECT_BYTES 16 /* PyObject */
+#define PYTHON_OBJECT_SHIFT 16
 enum {
 	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
 	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
@@ -275,9 +309,15 @@ enum {
 
 #define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
 
+/* A field of an object whose offset is one of the above. */
+static inline void *python_object_field(const void *object, size_t offset)
+{
+	return python_field(object, offset + python.object_shift);
+}
+
 static inline const void *python_type(const void *object)
 {
-	return python_field(object, PYTHON_TYPE);
+	return python_object_field(object, PYTHON_TYPE);
 }
 
 #endif

@@ -34,6 +34,7 @@
 #include "handshake.h"
 #include "log.h"
 #include "process.h"
+#include "python.h"
 #include "sampling.h"
 #include "watch.h"
 
@@ -319,13 +320,6 @@ done:
 
 /* ---- joining ------------------------------------------------------------------------------------------------------ */
 
-/* Stacks were not written to the new collector: each thread tells its own. */
-static void ask_for_stacks(void)
-{
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
-		__atomic_store_n(&process->writers[i].moved, 1, __ATOMIC_SEQ_CST);
-}
-
 static bool has_all_definitions(void)
 {
 	return atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
@@ -342,7 +336,7 @@ static bool move_to(int connection, void *scratch)
 	if (memfd >= 0) {
 		if (!all)
 			process_forget_ids();
-		ask_for_stacks();
+		process_expect_stacks(); /* none was written to the new collector */
 		atomic_store(&process->stalled_heartbeat, 0);
 		process->watch = watch_begin();
 		joined = !handshake_send(connection, memfd, WIRE_START_REJOIN, scratch);
@@ -373,15 +367,35 @@ static bool rejoin(void)
 	return joined;
 }
 
+/*
+ * Where definitions are gone, ids are to be given anew, and nobody may be about to write an event with one of before: for that the
+ * GIL is needed, so the next call or return does it. Where there is none, nobody can.
+ */
+static bool may_move(unsigned kind)
+{
+	return has_all_definitions() || (kind < WIRE_EXCEPTION && !python.free_threaded);
+}
+
+static void say_that_it_stays(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_line(LOG_WARNING,
+			 "the collector is gone; this process has more definitions than a free-threaded one "
+			 "can take to another, and is not recorded further");
+}
+
 /* Lock held. */
 static bool look(unsigned kind, enum rejoin_when when, uint64_t now_us)
 {
-	/* Ids are to be given anew, for which the GIL is needed: the next call or return does it. */
-	bool may = kind < WIRE_EXCEPTION || has_all_definitions();
+	bool may = may_move(kind);
 
 	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
 		when = REJOIN_NOW;
-	if (may)
+	if (!may && python.free_threaded && is_gone(when))
+		say_that_it_stays();
+	if (may || python.free_threaded)
 		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
 	else if (when == REJOIN_NOW)
 		process->rejoin_after_us = WANTED;

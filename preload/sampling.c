@@ -123,10 +123,13 @@ static long last_instruction(struct object *frame)
 
 /* ---- objects ------------------------------------------------------------------------------------------------------ */
 
-#define OBJECT_SIZE 16 /* PyVarObject.ob_size, PyASCIIObject.length */
+/* PyVarObject.ob_size, PyASCIIObject.length; and the words that follow it in a text: hash, state */
+#define OBJECT_SIZE 16
+#define TEXT_STATE 32
 
 static bool find_code(void)
 {
+	sampling.object_type = PYTHON_TYPE + (uint32_t)python.object_shift;
 	sampling.code_type = (uintptr_t)python.code_type;
 	sampling.code_file = (uint32_t)python.code_file;
 	sampling.code_name = (uint32_t)python.code_name;
@@ -150,9 +153,9 @@ static bool find_bytes(const struct object *code)
 
 	if (python.PyBytes_AsStringAndSize(bytes, &data, &size))
 		return false;
-	sampling.size = OBJECT_SIZE;
+	sampling.size = OBJECT_SIZE + (uint32_t)python.object_shift;
 	sampling.bytes_data = (uint32_t)(data - (char *)bytes);
-	return (ssize_t)python_field(bytes, OBJECT_SIZE) == size && sampling.bytes_data < 128;
+	return (ssize_t)python_object_field(bytes, OBJECT_SIZE) == size && sampling.bytes_data < 128;
 }
 
 /* Texts of one, two and four bytes a character, and where their characters are. */
@@ -182,7 +185,7 @@ static bool find_text(void)
 {
 	uint32_t states[SAMPLES], places[SAMPLES];
 
-	sampling.text_state = 32;
+	sampling.text_state = TEXT_STATE + (uint32_t)python.object_shift;
 	for (int i = 0; i < SAMPLES; i++) {
 		struct object *text = python.PyUnicode_FromString(samples[i].utf8);
 
@@ -190,7 +193,7 @@ static bool find_text(void)
 			return false;
 		memcpy(&states[i], (char *)text + sampling.text_state, sizeof(states[i]));
 		places[i] = 0;
-		for (uint32_t offset = 36; offset < 96 && !places[i]; offset += 4)
+		for (uint32_t offset = sampling.text_state + 4; offset < 112 && !places[i]; offset += 4)
 			if (find(text, samples[i].characters, 15, offset, offset + 1))
 				places[i] = offset;
 		python.Py_DecRef(text);
@@ -270,11 +273,13 @@ void sampling_begin(void)
 	saved_errno = errno;
 	thread_self.entered = 1; /* looking at a frame raises audit events, which come back here */
 	thread_self.nesting++;
-	if (process_recording() && (known || look())) {
+	python_lock();
+	if (process_recording() && begun != process->pid && (known || look())) {
 		begun = process->pid;
 		if (known)
 			publish();
 	}
+	python_unlock();
 	thread_self.nesting--;
 	thread_self.entered = 0;
 	errno = saved_errno;

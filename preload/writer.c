@@ -83,7 +83,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : UINT64_C(1) << 32;
 	writer->gap = 0;
 	writer->resync = 0;
-	writer->moved = 0;
+	writer->asked = 0;
 	writer->points[0] = (struct writer_point){.ticks = slot->start_ticks};
 	writer->point = 0;
 	writer->stack_cut = false;
@@ -321,10 +321,10 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 	return room < most ? room : most;
 }
 
-/* Whether the memory was exchanged since this was asked last. The new collector knows no stack. */
-static bool note_move(struct writer *writer)
+/* Whether the stack was asked for since this was called last (process_expect_stacks). */
+static bool note_asked(struct writer *writer)
 {
-	if (!__atomic_exchange_n(&writer->moved, 0, __ATOMIC_SEQ_CST))
+	if (!__atomic_exchange_n(&writer->asked, 0, __ATOMIC_SEQ_CST))
 		return false;
 	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
 	return true;
@@ -335,7 +335,7 @@ static bool find_room(struct writer *writer, unsigned kind)
 {
 	bool stalled = process_stalled();
 
-	note_move(writer);
+	note_asked(writer);
 	for (unsigned i = 0; room_of(writer) <= 2 * WRITER_SPARE_WORDS && i < COLLECTORS_IN_TURN; i++) {
 		uint32_t heartbeat = atomic_load(&process->header->heartbeat);
 		int waited = wait_for_room(writer);
@@ -345,7 +345,7 @@ static bool find_room(struct writer *writer, unsigned kind)
 		if (!config.wait_ms || stalled)
 			return false;
 		rejoin_if_lost(kind, REJOIN_NOW);
-		if (!note_move(writer)) {
+		if (!note_asked(writer)) {
 			if (waited < 0)
 				process_give_up(heartbeat);
 			return false;
@@ -377,7 +377,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		writer_lose(writer, kind);
 		return NULL;
 	}
-	note_move(writer);
+	note_asked(writer);
 	close_gap(writer);
 	put_stack(writer, kind);
 	if (cpu_is_due(writer))
@@ -392,7 +392,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	writer_set_room(writer, room, writer_fast && !thread_self.unsettled ? room : 0);
 	/* Against evprof_stop() and rejoin() in another thread, which set these first and take the room then. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
-	    unlikely(__atomic_load_n(&writer->moved, __ATOMIC_SEQ_CST)))
+	    unlikely(__atomic_load_n(&writer->asked, __ATOMIC_SEQ_CST)))
 		writer_set_room(writer, 0, 0);
 	return writer;
 }

@@ -51,7 +51,7 @@ struct writer {
 	uint8_t resync;		 /* the call stack must be written again before the next call or return */
 	uint8_t throwing;	 /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
 	uint8_t point;		 /* how many points were noted; the last one holds */
-	uint8_t moved;		 /* the memory was exchanged (rejoin.c): the new collector knows no stack */
+	uint8_t asked;		 /* for the stack, by another thread: the memory was exchanged (rejoin.c), or so */
 	uint32_t cpu_due;	 /* the low half of the head from which on the CPU time is to be told again */
 	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
 	uint64_t stack_due : 63; /* the head from which on the stack is to be written again, see WIRE_OPEN */
@@ -69,6 +69,7 @@ struct thread_self {
 	uint32_t entered; /* this thread was seen by the hooks' installer */
 	uint32_t
 	    unsettled;	/* until 3.11: so many more events are looked at for a profile function that replaced ours */
+	uint8_t locked; /* how often this thread has taken python_lock() */
 	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
 	bool telling;	/* until 3.11: the program's own profile function runs */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */

@@ -61,6 +61,8 @@ struct sampling {
 	uint32_t frame_owner;	    /* of one byte, 0: none. C code entered where that is ... */
 	uint32_t frame_owner_c;
 
+	uint32_t object_type; /* PyObject */
+
 	/* PyCodeObject; pointers but for the line and the instructions, which stand there */
 	uint32_t code_file, code_name;
 	uint32_t code_qualified_name; /* 0: none */

@@ -37,7 +37,7 @@ static struct test tests[TESTS_MAX];
 static size_t tests_count;
 static struct python pythons[PYTHONS_MAX];
 static size_t pythons_count;
-static int missing[PYTHONS_MAX]; /* minor versions */
+static char missing[PYTHONS_MAX][8]; /* versions: "3.9" */
 static size_t missing_count;
 static struct scenario *scenarios;
 
@@ -67,7 +67,7 @@ static void python_parse(char *line)
 	for (char *at = line; fields < 9 && (field[fields] = strsep(&at, "\t")); fields++)
 		;
 	if (fields == 4 && strcmp(field[3], "missing") == 0 && missing_count < PYTHONS_MAX) {
-		missing[missing_count++] = atoi(strchr(field[0], '.') + 1);
+		snprintf(missing[missing_count++], sizeof(missing[0]), "%s", field[0]);
 		return;
 	}
 	if (fields < 5 || pythons_count == PYTHONS_MAX ||
@@ -79,8 +79,16 @@ static void python_parse(char *line)
 	for (int i = 4; i < fields && i < 7; i++)
 		python->command[i - 4] = strdup(field[i]);
 	python->chrooted = fields > 5;
+	/* Of the free-threaded builds evprof records this one. */
+	if (python_is_free_threaded(python) && python->minor != 13)
+		return;
 	if (strncmp(python->name, "pypy", 4) != 0 && strncmp(python->name, "graal", 5) != 0)
 		pythons_count++;
+}
+
+bool python_is_free_threaded(const struct python *python)
+{
+	return python_has(python, "freethreaded");
 }
 
 /* find.sh starts every interpreter, so it runs once, and the processes of the tests get its answer. */
@@ -124,7 +132,8 @@ const struct python *python_any(void)
 {
 	/* The newest: it has the most kinds of events. */
 	for (size_t i = pythons_count; i-- > 0;)
-		if (pythons[i].major == 3 && pythons[i].minor >= SUPPORTED && !pythons[i].chrooted)
+		if (pythons[i].major == 3 && pythons[i].minor >= SUPPORTED && !pythons[i].chrooted &&
+		    !python_is_free_threaded(&pythons[i]))
 			return &pythons[i];
 	cr_skip_test("no Python of 3.8 or later here");
 	return NULL;
@@ -234,12 +243,10 @@ static void scenario_expand(const struct scenario *scenario)
 			test->python = &pythons[i];
 	}
 	for (size_t i = 0; i < missing_count; i++) {
-		char *version = text("3.%d", missing[i]);
-
-		if (scenario_fits(scenario, 3, missing[i])) {
-			test = test_new(scenario, version);
+		if (scenario_fits(scenario, 3, atoi(missing[i] + 2))) {
+			test = test_new(scenario, missing[i]);
 			if (test)
-				test->missing = version;
+				test->missing = missing[i];
 		}
 	}
 }
@@ -271,7 +278,7 @@ static void scratch_remove(const char *directory)
 static void name_the_missing(void)
 {
 	for (size_t i = 0; i < missing_count; i++)
-		printf("e2e: skipped: no interpreter of 3.%d here\n", missing[i]);
+		printf("e2e: skipped: no interpreter of %s here\n", missing[i]);
 	if (pythons_count == 0)
 		printf("e2e: skipped: no interpreter at all; tests/interpreters/find.sh says what was looked for\n");
 	fflush(stdout);

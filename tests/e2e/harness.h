@@ -26,7 +26,7 @@
 
 /* One interpreter that tests/interpreters/find.sh found. */
 struct python {
-	char name[32];	  /* "3.8-shared" */
+	char name[32];	  /* "3.8-shared", "3.13t-static" */
 	char version[16]; /* "3.8.18" */
 	int major, minor;
 	char features[128]; /* ",shared,ctypes," */
@@ -68,6 +68,8 @@ void scenario_add(struct scenario *scenario);
 /* Skips the running test unless the interpreter has a feature of find.sh's list. */
 void python_needs(const struct python *python, const char *feature);
 bool python_has(const struct python *python, const char *feature);
+/* A build without the GIL: threads run at the same time, so what they do to each other is chance in a bare run, too. */
+bool python_is_free_threaded(const struct python *python);
 /* Any one interpreter of the supported ones, for scenarios that need just one; skips the test where none is. */
 const struct python *python_any(void);
 

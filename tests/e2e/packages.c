@@ -15,7 +15,7 @@ static char *folder(void)
 
 char *package_folder(const struct python *python)
 {
-	return text("%s/%d.%d", folder(), python->major, python->minor);
+	return text("%s/%d.%d%s", folder(), python->major, python->minor, python_is_free_threaded(python) ? "t" : "");
 }
 
 const char *package_variable(const struct python *python, const char *package)

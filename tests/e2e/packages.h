@@ -1,8 +1,9 @@
 /*
  * packages.h - packages of the Python index that tests run programs with, where they are there.
  *
- * They stand in a folder for each version, FOLDER/3.N, where tests/interpreters/packages.sh puts them; FOLDER is
- * TEST_PACKAGES, or evprof/packages in the user's cache. An interpreter that has a package itself needs none.
+ * They stand in a folder for each version, FOLDER/3.N (3.Nt for a free-threaded one), where
+ * tests/interpreters/packages.sh puts them; FOLDER is TEST_PACKAGES, or evprof/packages in the user's cache. An
+ * interpreter that has a package itself needs none.
  */
 #ifndef EVPROF_E2E_PACKAGES_H
 #define EVPROF_E2E_PACKAGES_H

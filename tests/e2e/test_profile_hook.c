@@ -68,7 +68,6 @@ PART(call_tracing)
 PART(in_handler)
 PART(in_generators)
 PART(threading_during)
-PART(cprofile_in_many)
 PART(cprofile_among)
 PART(forked)
 /*
@@ -76,6 +75,15 @@ PART(forked)
  * another one is told then, and under evprof it is not.
  */
 PART_RANGE(in_destructor, 6, 11)
+
+/* From 3.12 on a profiler hears all threads: where they run at the same time, what it hears is chance. */
+SCENARIO(profile_hook, cprofile_in_many, 6)
+{
+	if (python_is_free_threaded(python))
+		expect_whole(run(.python = python, .args = {"@profile_hook.py", "cprofile_in_many"}));
+	else
+		expect_as_bare(python, "cprofile_in_many", NULL);
+}
 
 /* Where the program is interrupted is chance, so there is no output to compare. */
 #define BY_CHANCE(Name)                                                                                                \

@@ -82,15 +82,18 @@ SCENARIO(start, flags, SUPPORTED)
 
 SCENARIO(start, allocators, SUPPORTED)
 {
-	static const char *const allocators[] = {"PYTHONMALLOC=malloc", "PYTHONMALLOC=debug", "PYTHONMALLOC=pymalloc",
-						 "PYTHONTRACEMALLOC=1"};
+	static const char *const allocators[] = {"PYTHONMALLOC=debug", "PYTHONTRACEMALLOC=1", "PYTHONMALLOC=malloc",
+						 "PYTHONMALLOC=pymalloc"};
+	static const char *const of_free_threaded[] = {"PYTHONMALLOC=debug", "PYTHONTRACEMALLOC=1",
+						       "PYTHONMALLOC=mimalloc", "PYTHONMALLOC=mimalloc_debug"};
 
 	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
+		const char *variable = python_is_free_threaded(python) ? of_free_threaded[i] : allocators[i];
 		struct outcome *outcome =
-		    expect_start((struct job){.python = python, .args = {"-c", CODE}, .env = {allocators[i]}}, 77);
+		    expect_start((struct job){.python = python, .args = {"-c", CODE}, .env = {variable}}, 77);
 		json_t *info = trace_info(outcome->trace);
 
-		expect(outcome, info_events(info, "malloc") > 100, "%s: allocations are recorded", allocators[i]);
+		expect(outcome, info_events(info, "malloc") > 100, "%s: allocations are recorded", variable);
 		json_decref(info);
 	}
 }

@@ -5,9 +5,11 @@
 #     3.8.18   3.8-shared  3.8  shared,ctypes,sqlite3   /home/me/.pyenv/versions/3.8.18/bin/python3.8
 #     3.14     -           -    missing
 #
-# One line for each build; the same build under several names counts once. A version of 3.6 to 3.15 that is not there is
-# named as missing. EVPROF_TEST_PYTHONS="3.8 3.13" keeps those versions (or names) only. EVPROF_TEST_BUILD=0 does not
-# build the root of 3.14 and 3.15. Called by the tests and the benchmarks. Status 0, whatever is found.
+# One line for each build; the same build under several names counts once. Free-threaded builds have a t after the version in
+# the name ("3.13t-static"). A version of 3.6 to 3.15, or 3.13t, that is not there is named as missing.
+# EVPROF_TEST_PYTHONS="3.8 3.13t" keeps those versions (or names) only. EVPROF_TEST_BUILD=0 does not build the root of 3.14 and
+# 3.15; free-threaded.sh builds the others, never by itself. Called by the tests and the benchmarks. Status 0, whatever is
+# found.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -46,6 +48,7 @@ candidates() {
 	for minor in 6 7 8 9 10 11 12 13 13t 14 14t 15 15t; do
 		command -v "python3.$minor"
 	done
+	"$here/free-threaded.sh"
 	if [ "${EVPROF_TEST_BUILD:-1}" = 0 ]; then
 		root=$("$here/forky.sh" --no-build)
 	else
@@ -77,20 +80,21 @@ BEGIN {
 }
 seen[$5]++ { next }
 {
-	name = $3 "-" ($4 ~ /^shared/ ? "shared" : "static")
-	if ($4 ~ /freethreaded/) name = name "-t"
+	key = $3 ($4 ~ /freethreaded/ ? "t" : "")
+	name = key "-" ($4 ~ /^shared/ ? "shared" : "static")
 	if ($4 ~ /debug/) name = name "-d"
 	if ($2 != "CPython") name = tolower($2) "-" name
 	if (used[name]++) name = name "-" used[name]
-	version[$3] = 1
-	if (wanted != "" && !($3 in want) && !(name in want)) next
+	version[key] = 1
+	if (wanted != "" && !(key in want) && !(name in want)) next
 	command = $6
 	for (i = 7; i <= NF; i++) command = command OFS $i
 	print $1, name, $3, $4, command
 }
 END {
-	for (minor = 6; minor <= 15; minor++) {
-		this = "3." minor
+	expected = split("3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.15", list, " ")
+	for (i = 1; i <= expected; i++) {
+		this = list[i]
 		if (!(this in version) && (wanted == "" || this in want)) print this, "-", "-", "missing"
 	}
 }' | sort -t "$tab" -k1,1V -k2,2

@@ -63,7 +63,7 @@ fetch() { # VERSION
 		manylinux_2_17 manylinux2014 manylinux_2_12 manylinux2010 manylinux_2_5 manylinux1; do
 		set -- "$@" --platform "${platform}_$machine"
 	done
-	set -- install "$@" --python-version "$version" --upgrade --target "$folder/$version"
+	set -- install "$@" --python-version "${version%t}" --upgrade --target "$folder/$version"
 	# shellcheck disable=SC2046 # the words are the packages
 	pip "$@" $(wanted "$version") >"$folder/$version.log" 2>&1 || for package in $(wanted "$version"); do
 		pip "$@" "$package" >"$folder/$version.log" 2>&1 || missing="$missing $package"

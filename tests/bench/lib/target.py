@@ -57,7 +57,7 @@ class Interpreter:
 
 
 def find(wanted, messages):
-    """What find.sh finds, without the versions that the bench does not compare."""
+    """What find.sh finds, without the versions that the bench does not compare: free-threaded ones only where asked for."""
     env = environment()
     if wanted:
         env["EVPROF_TEST_PYTHONS"] = " ".join(wanted)
@@ -66,9 +66,10 @@ def find(wanted, messages):
     found = []
     for line in done.stdout.splitlines():
         if line.endswith("\tmissing"):
-            if int(line.split()[0].split(".")[1]) >= FIRST_MINOR or wanted:
-                messages.append("Python %s: not found, not measured" % line.split()[0])
-        elif line.split("\t")[1].startswith("3."):
+            version = line.split()[0]
+            if wanted or (not version.endswith("t") and int(version.split(".")[1]) >= FIRST_MINOR):
+                messages.append("Python %s: not found, not measured" % version)
+        elif line.split("\t")[1].startswith("3.") and (wanted or "freethreaded" not in line.split("\t")[3].split(",")):
             found.append(Interpreter(line))
     return found
 
