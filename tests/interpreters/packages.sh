@@ -89,7 +89,7 @@ fetch_readers() {
 }
 
 command -v npm >/dev/null && fetch_readers
-versions=$("$here/find.sh" | awk -F '\t' '$3 ~ /^3/ { print $3 }' | sort -u -t. -k2n)
+versions=$("$here/find.sh" | awk -F '\t' '$3 ~ /^3/ { sub("-.*", "", $2); print $2 }' | sort -t. -k2n | uniq)
 todo=
 for version in $versions; do
 	[ "$(cat "$folder/$version/.wanted" 2>/dev/null)" = "$(wanted "$version")" ] || todo="$todo $version"
