@@ -258,13 +258,16 @@ SCENARIO(neighbours, coverage, SUPPORTED)
 	static const char *const cores[] = {"COVERAGE_CORE=ctrace", "COVERAGE_CORE=sysmon", "COVERAGE_CORE=pytrace"};
 	const char *path = package_variable(python, "coverage");
 
-	for (size_t i = 0; i < (test_all() ? 3 : 1); i++) {
+	for (size_t i = 0; i < (test_all() ? 3 : 2); i++) {
 		struct outcome *bare = run(.python = python, .how = JOB_BARE,
 					   .args = {"@neighbours.py", "coverage_tool"}, .env = {path, cores[i]});
 		struct outcome *outcome =
 		    run(.python = python, .args = {"@neighbours.py", "coverage_tool"}, .env = {path, cores[i]});
 		json_t *report;
 
+		/* The index has wheels without it only, for some builds. */
+		if (strstr(bare->err, "can't import CTracer"))
+			continue;
 		expect(bare, bare->status == 0, "coverage runs");
 		expect_same(bare, outcome);
 		report = trace_report(outcome->trace, NULL);
