@@ -193,10 +193,12 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 /* Most of a stack stands where it stood: then its lines are known. */
 static bool was_told(const struct thread *thread, const struct told *frame, int depth)
 {
-	const struct told *before = &thread->stack[depth];
+	const struct told *before;
 
-	return (uint32_t)depth < thread->count && before->frame == frame->frame && before->id == frame->id &&
-	       before->instruction == frame->instruction;
+	if ((uint32_t)depth >= thread->count)
+		return false;
+	before = &thread->stack[depth];
+	return before->frame == frame->frame && before->id == frame->id && before->instruction == frame->instruction;
 }
 
 /* Looks the functions of a stack up, outermost first, into found[]. Returns how many, or -1. */
@@ -273,7 +275,8 @@ static void tell(struct thread *thread, uint32_t count, uint64_t now)
 		ring_stream_put(&thread->stream, wire_head(WIRE_CALL, found[i].id), now);
 		ring_stream_put(&thread->stream, wire_head(WIRE_LINE, found[i].line), now);
 	}
-	memcpy(thread->stack, found, count * sizeof(*found));
+	if (count)
+		memcpy(thread->stack, found, count * sizeof(*found));
 	thread->count = count;
 }
 
