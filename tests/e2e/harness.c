@@ -359,6 +359,11 @@ const char *build_path(const char *name)
 	return text("%s/%s", folder, name);
 }
 
+bool built_with_asan(void)
+{
+	return strstr(build_path(""), "-asan") != NULL;
+}
+
 char *file_read(const char *path, size_t *bytes)
 {
 	FILE *file = fopen(path, "re");

@@ -277,6 +277,8 @@ SCENARIO(start, blender, SCENARIO_ONCE)
 	(void)python;
 	if (!installed("blender"))
 		cr_skip_test("blender is not installed");
+	if (built_with_asan())
+		cr_skip_test("blender does not start with an empty library of the address sanitizer either");
 	outcome = run(.args = {"blender", "--background", "--python", "@known.py"}, .timeout_s = 120);
 	json_decref(expect_trace(outcome, 1));
 	report = trace_report(outcome->trace, NULL);
