@@ -15,23 +15,16 @@
 #include "export.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "batches.h"
 #include "digits.h"
+#include "firefox_spool.h"
 #include "stacks.h"
 
 enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
-
-/* A column that must wait. */
-struct spool {
-	struct output column; /* all zeros: not open */
-	bool any;	      /* a comma comes before the next element */
-};
 
 enum { SPOOL_LENGTHS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
 
@@ -46,12 +39,6 @@ struct strings {
 	struct string *at;
 	uint32_t count;
 	uint32_t allocated;
-};
-
-/* A stretch of time without a change; the next begins where it ends. */
-struct sample {
-	uint64_t length_ns;
-	uint64_t stack; /* 0: none */
 };
 
 struct firefox {
@@ -75,111 +62,6 @@ struct firefox {
 	int64_t since_ns;
 	bool any_thread;
 };
-
-/* --- columns on disk --- */
-
-static int spool_open(struct spool *spool, const struct output *output)
-{
-	const char *slash = output->path ? strrchr(output->path, '/') : NULL;
-	const char *fallback = getenv("TMPDIR");
-	char *name;
-	int fd, length;
-
-	if (output->path)
-		length =
-		    asprintf(&name, "%.*s.evprof-XXXXXX", slash ? (int)(slash + 1 - output->path) : 0, output->path);
-	else
-		length = asprintf(&name, "%s/evprof-XXXXXX", fallback && fallback[0] ? fallback : "/tmp");
-	if (length < 0)
-		return -ENOMEM;
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(name);
-	free(name);
-	if (fd < 0)
-		return -errno;
-	if (output_open_nowhere(&spool->column) < 0) {
-		close(fd);
-		return -ENOMEM;
-	}
-	spool->column.fd = fd;
-	return 0;
-}
-
-static void spool_put(struct spool *spool, const char *text, size_t length)
-{
-	output_put(&spool->column, ",", spool->any);
-	spool->any = true;
-	output_put(&spool->column, text, length);
-}
-
-static int spool_empty(struct spool *spool)
-{
-	spool->any = false;
-	return lseek(spool->column.fd, 0, SEEK_SET) < 0 || ftruncate(spool->column.fd, 0) < 0 ? -errno : 0;
-}
-
-/* Writes the column, and empties it. */
-static int spool_copy(struct spool *spool, struct output *output)
-{
-	char bytes[1 << 14];
-	ssize_t length;
-	off_t at = 0;
-
-	output_flush(&spool->column);
-	if (spool->column.error)
-		return spool->column.error;
-	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0) {
-		output_put(output, bytes, (size_t)length);
-		at += length;
-	}
-	if (length < 0)
-		return -errno;
-	return output->error ? output->error : spool_empty(spool);
-}
-
-#define MS_BYTES (DIGITS_MAX + 8)
-
-/* Behind the digits of the whole ms: 234567 as .234567, 200000 as .2, 0 as nothing. */
-static inline char *put_fraction(char *at, uint32_t ns)
-{
-	if (!ns)
-		return at;
-	*at = '.';
-	digits_six(at + 1, ns);
-	for (at += 7; at[-1] == '0'; at--)
-		;
-	return at;
-}
-
-/* ns as ms, exactly: 1234567 as 1.234567. At most MS_BYTES may be changed. */
-static inline char *put_ms(struct digits_near *near, char *at, uint64_t ns)
-{
-	uint32_t rest = digits_near(near, ns);
-
-	memcpy(at, near->text, DIGITS_MAX);
-	return put_fraction(at + near->length, rest);
-}
-
-static void spool_ms(struct spool *spool, uint64_t ns)
-{
-	struct digits_near near = {0};
-	char *room = output_room(&spool->column, MS_BYTES + 1);
-	char *at = room;
-
-	*at = ',';
-	at = put_ms(&near, at + spool->any, ns);
-	output_take(&spool->column, (size_t)(at - room));
-	spool->any = true;
-}
-
-static void output_ms(struct output *output, uint64_t ns)
-{
-	struct digits_near near = {0};
-	char *at = output_room(output, MS_BYTES);
-
-	output_take(output, (size_t)(put_ms(&near, at, ns) - at));
-}
 
 /* --- strings --- */
 
@@ -252,31 +134,18 @@ static void put_stack(struct firefox *firefox, uint64_t stack)
 	output_take(firefox->output, (size_t)(at - room));
 }
 
-/* Seven bits a byte, the lowest first; the lowest of all says whether there is a stack. */
-static void spool_length(struct output *column, const struct sample *sample)
-{
-	uint64_t value = sample->length_ns << 1 | (sample->stack != 0);
-	uint8_t *room = (uint8_t *)output_room(column, 10);
-	uint8_t *at = room;
-
-	for (; value >= 0x80; value >>= 7)
-		*at++ = (uint8_t)(value | 0x80);
-	*at++ = (uint8_t)value;
-	output_take(column, (size_t)(at - room));
-}
-
 /* The second thread's. */
 static int write_samples(void *owner, const char *bytes, size_t used)
 {
 	const struct sample *sample = (const struct sample *)bytes, *end = sample + used / sizeof(*sample);
 	struct firefox *firefox = owner;
-	struct output *lengths = &firefox->spools[SPOOL_LENGTHS].column;
+	struct spool *lengths = &firefox->spools[SPOOL_LENGTHS];
 
 	for (; sample < end; sample++) {
 		put_stack(firefox, sample->stack);
 		spool_length(lengths, sample);
 	}
-	return firefox->output->error ? firefox->output->error : lengths->error;
+	return firefox->output->error ? firefox->output->error : lengths->column.error;
 }
 
 static void put_sample(struct firefox *firefox, uint64_t length_ns)
@@ -287,68 +156,6 @@ static void put_sample(struct firefox *firefox, uint64_t length_ns)
 		*sample = (struct sample){length_ns, firefox->stack};
 	if (!firefox->sample_count++)
 		firefox->first_ns = firefox->since_ns;
-}
-
-/* A column that is made of the lengths. */
-struct lengths {
-	struct output *output;
-	struct digits_near near;
-	uint64_t ns; /* where the sample begins; of weights not used */
-	bool weights;
-	uint64_t value; /* of which `shift` bits are there */
-	unsigned shift;
-	bool any;
-};
-
-static inline void put_length(struct lengths *lengths, uint64_t value)
-{
-	uint64_t weight = value & 1 ? value >> 1 : 0;
-	char *room = output_room(lengths->output, MS_BYTES + 1);
-	char *at = room;
-
-	*at = ',';
-	at = put_ms(&lengths->near, at + lengths->any, lengths->weights ? weight : lengths->ns);
-	output_take(lengths->output, (size_t)(at - room));
-	lengths->ns += value >> 1;
-	lengths->any = true;
-}
-
-static void put_lengths(struct lengths *lengths, const uint8_t *bytes, size_t length)
-{
-	uint64_t value = lengths->value;
-	unsigned shift = lengths->shift;
-	size_t i;
-
-	for (i = 0; i < length; i++) {
-		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
-		shift += 7;
-		if (bytes[i] & 0x80)
-			continue;
-		put_length(lengths, value);
-		value = 0;
-		shift = 0;
-	}
-	lengths->value = value;
-	lengths->shift = shift;
-}
-
-/* Times from the first one on, or the weights of the samples. */
-static int put_column(struct firefox *firefox, bool weights)
-{
-	struct lengths lengths = {.output = firefox->output, .ns = (uint64_t)firefox->first_ns, .weights = weights};
-	struct output *spool = &firefox->spools[SPOOL_LENGTHS].column;
-	uint8_t bytes[1 << 14];
-	ssize_t length;
-	off_t at = 0;
-
-	output_flush(spool);
-	if (spool->error)
-		return spool->error;
-	while ((length = pread(spool->fd, bytes, sizeof(bytes), at)) > 0 && !firefox->output->error) {
-		put_lengths(&lengths, bytes, (size_t)length);
-		at += length;
-	}
-	return length < 0 ? -errno : firefox->output->error;
 }
 
 /* From now on that stack runs. */
@@ -687,10 +494,10 @@ static int put_samples(struct firefox *firefox)
 	error = batches_wait(&firefox->samples);
 	output_string(firefox->output, "],\n\"time\":[");
 	if (!error)
-		error = put_column(firefox, false);
+		error = spool_times(&firefox->spools[SPOOL_LENGTHS], firefox->first_ns, firefox->output);
 	output_string(firefox->output, "],\n\"weight\":[");
 	if (!error)
-		error = put_column(firefox, true);
+		error = spool_weights(&firefox->spools[SPOOL_LENGTHS], firefox->output);
 	if (!error)
 		error = spool_empty(&firefox->spools[SPOOL_LENGTHS]);
 	output_format(firefox->output, "],\"weightType\":\"tracing-ms\",\"length\":%llu}",
@@ -811,8 +618,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		put_strings(&firefox);
 	}
 	for (i = 0; i < SPOOLS; i++)
-		if (firefox.spools[i].column.buffer)
-			output_abandon(&firefox.spools[i].column);
+		spool_close(&firefox.spools[i]);
 	output_abandon(&firefox.data);
 	stacks_done(&firefox.stacks);
 	strings_done(&firefox.strings);

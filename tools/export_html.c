@@ -365,7 +365,7 @@ static int html_process(void *owner, struct visit *visit)
 	html->functions = calloc(visit_keys(visit), sizeof(*html->functions));
 	if (!html->writing)
 		html->root = html_tree_root(&html->tree, html->process_index);
-	return html->functions ? 0 : -ENOMEM;
+	return html->functions && !html->tree.failed ? 0 : -ENOMEM;
 }
 
 static void sample_heap(void *owner, int64_t ns, uint64_t bytes)

@@ -18,6 +18,7 @@
 struct html_node {
 	uint32_t parent;   /* number of a node; that of a root is its own */
 	uint32_t function; /* of a root: whatever it was made with */
+	uint32_t latest;   /* the child that was looked for last; 0: none yet */
 	uint64_t calls;
 	uint64_t total_ns;
 };
@@ -43,9 +44,16 @@ static inline uint64_t html_tree_pair(uint32_t parent, uint32_t function)
 
 static inline uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, uint32_t function)
 {
-	uint64_t number = pairs_value(&tree->numbers, html_tree_pair(parent, function));
+	uint32_t latest = tree->nodes[parent].latest;
+	uint64_t number;
 
-	return number ? (uint32_t)(number - 1) : html_tree_new_child(tree, parent, function);
+	/* Most calls are the same as the one before of their caller. */
+	if (latest && tree->nodes[latest].function == function)
+		return latest;
+	number = pairs_value(&tree->numbers, html_tree_pair(parent, function));
+	if (!number)
+		return html_tree_new_child(tree, parent, function);
+	return tree->nodes[parent].latest = (uint32_t)(number - 1);
 }
 
 /* The call of that node, child of that parent, has ended. counted: it is a call, not one that was running already. */
