@@ -57,7 +57,11 @@ static struct string string_of(struct object *text)
 
 	if (!text)
 		goto none;
-	string.holder = python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+	string.holder = python.PyUnicode_AsUTF8String(text);
+	if (!string.holder) { /* lone surrogates, which the quicker function does not take */
+		python.PyErr_Clear();
+		string.holder = python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
+	}
 	if (!string.holder || python.PyBytes_AsStringAndSize(string.holder, &bytes, &length) < 0)
 		goto none;
 	string.bytes = bytes;

@@ -84,6 +84,7 @@ struct python_method {
 	X(struct object *, PyObject_GetAttrString, (struct object *, const char *))                                    \
 	X(struct object *, PyObject_CallMethod, (struct object *, const char *, const char *, ...))                    \
 	X(struct object *, PyUnicode_AsEncodedString, (struct object *, const char *, const char *))                   \
+	X(struct object *, PyUnicode_AsUTF8String, (struct object *))                                                  \
 	X(struct object *, PyUnicode_FromString, (const char *))                                                       \
 	X(struct object *, PyUnicode_InternFromString, (const char *))                                                 \
 	X(int, PyBytes_AsStringAndSize, (struct object *, char **, ssize_t *))                                         \

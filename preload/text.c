@@ -31,6 +31,16 @@ void text_add(struct text *text, const char *format, ...)
 	text->used += (size_t)n;
 }
 
+static void add_bytes(struct text *text, const char *bytes, size_t count)
+{
+	text->cut |= count >= text->size - text->used;
+	if (text->cut)
+		return;
+	memcpy(text->bytes + text->used, bytes, count);
+	text->used += count;
+	text->bytes[text->used] = 0;
+}
+
 /* Length of the well-formed UTF-8 sequence at s, 0 if it is not one. */
 static size_t utf8_length(const unsigned char *s, size_t left)
 {
@@ -64,7 +74,7 @@ void text_add_json(struct text *text, const char *string, size_t length)
 			text_add(text, "\\u%04x", s[i]);
 			i++;
 		} else {
-			text_add(text, "%.*s", (int)n, string + i);
+			add_bytes(text, string + i, n);
 			i += n;
 		}
 	}
