@@ -419,10 +419,14 @@ static int register_callback(struct object *monitoring, struct object *type, int
 	return 0;
 }
 
+/* Where other threads run meanwhile, none is to be heard with a stack of before it was not heard. */
 static int set_events(struct object *monitoring, int tool, long set)
 {
-	struct object *result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
+	struct object *result;
 
+	if (set && python.free_threaded)
+		process_expect_stacks();
+	result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
 	if (!result)
 		return -EINVAL;
 	python.Py_DecRef(result);
@@ -564,7 +568,7 @@ static void move_from(struct object *monitoring, int tool)
 	if (r == -EBUSY)
 		log_line(LOG_WARNING, "the program takes all ids of sys.monitoring; calls are not recorded until it "
 				      "frees one");
-	if (r == -EBUSY || python.free_threaded)
+	if (r == -EBUSY)
 		process_expect_stacks();
 	let_go(monitoring, tool);
 }
@@ -599,8 +603,6 @@ void hooks_monitoring_hear(bool on)
 	tool = events ? held_tool(monitoring) : -1;
 	if (tool >= 0)
 		set_events(monitoring, tool, on ? wanted_events(events) : 0);
-	if (tool >= 0 && on && python.free_threaded)
-		process_expect_stacks();
 	python_unlock();
 	if (events)
 		python.Py_DecRef(events);

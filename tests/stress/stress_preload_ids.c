@@ -8,6 +8,9 @@
  * gives the memory of one interpreter's dead code to another's new code. A new one must have no id; a live one must have its
  * own whenever it is looked up. Phases: few live at a time, so that addresses come again at once; many live, so that the
  * table grows again and again under everybody's eyes. Meanwhile the process forks: a child has no ids, and can give them.
+ *
+ * In the last phase the threads are those of one interpreter without a GIL: all call the same code objects, whoever meets one
+ * first gives it its id, and whoever lets the last reference go sees it die.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +28,7 @@
 
 struct phase {
 	const char *name;
+	void *(*thread)(void *number);
 	unsigned live;	      /* code objects of each thread at most */
 	unsigned bits_at_end; /* of the table; 0: more than the first has */
 };
@@ -41,7 +45,19 @@ struct code {
 	uint64_t value;
 };
 
+#define SHARED 512 /* code objects that all threads call */
+#define CHANGING (-1)
+
+/* refs: of the world and of those that call it; 0: dead; CHANGING: being born, or dying. */
+static struct {
+	_Atomic int refs;
+	_Atomic bool named; /* the world has a reference */
+	uint32_t address;
+	_Atomic uint64_t value; /* that somebody found; all find the same as long as it lives */
+} shared[SHARED];
+
 static _Atomic bool enough;
+static _Atomic uint64_t last_value;
 static _Atomic uint64_t born, looks, slow_looks, wrong, children;
 static unsigned live_most;
 
@@ -150,6 +166,110 @@ static void *interpreter(void *number)
 	return NULL;
 }
 
+/* As definitions.c gives ids: under the lock, unless somebody else was quicker. */
+static uint64_t give_id(const void *key)
+{
+	uint64_t value;
+
+	process_lock();
+	value = ids_find(&process->ids, key);
+	if (!value) {
+		value = ++last_value;
+		if (!ids_insert(&process->ids, key, value))
+			complain("no place", 0, value);
+	}
+	process_unlock();
+	return value;
+}
+
+static void let_go(unsigned one)
+{
+	int refs = shared[one].refs;
+
+	for (;;) {
+		int left = refs == 1 ? CHANGING : refs - 1;
+
+		if (!atomic_compare_exchange_weak(&shared[one].refs, &refs, left))
+			continue;
+		if (left != CHANGING)
+			return;
+		die(&(struct code){.address = shared[one].address});
+		shared[one].refs = 0;
+		return;
+	}
+}
+
+/* False: it is dead, or somebody else is about to change that. */
+static bool get_hold(unsigned one)
+{
+	int refs = shared[one].refs;
+
+	while (refs > 0)
+		if (atomic_compare_exchange_weak(&shared[one].refs, &refs, refs + 1))
+			return true;
+	return false;
+}
+
+static void be_born_for_all(unsigned one)
+{
+	int dead = 0;
+
+	if (!atomic_compare_exchange_strong(&shared[one].refs, &dead, CHANGING))
+		return;
+	shared[one].address = take_address();
+	shared[one].value = 0;
+	shared[one].named = true;
+	if (ids_find(&process->ids, key_of(shared[one].address)))
+		complain("a new one has the id of one that died", 1, 0);
+	born++;
+	shared[one].refs = 1;
+}
+
+static void call(unsigned one)
+{
+	const void *key = key_of(shared[one].address);
+	uint64_t found = ids_find_fast(&process->ids, key), before = 0;
+
+	looks++;
+	if (!found) {
+		slow_looks++;
+		found = ids_find(&process->ids, key);
+	}
+	if (!found)
+		found = give_id(key);
+	if (!atomic_compare_exchange_strong(&shared[one].value, &before, found) && before != found)
+		complain("two ids of one", found, before);
+}
+
+static void *thread_of_one(void *number)
+{
+	uint64_t seed = (uintptr_t)number * 7919;
+
+	while (!atomic_load_explicit(&enough, memory_order_relaxed)) {
+		unsigned one;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+		one = (unsigned)(seed >> 33) % SHARED;
+		if (!get_hold(one)) {
+			be_born_for_all(one);
+			continue;
+		}
+		for (unsigned i = 0; i < 1 + (seed >> 60); i++)
+			call(one);
+		if (seed >> 55 & 1 && atomic_exchange(&shared[one].named, false))
+			let_go(one);
+		let_go(one);
+	}
+	return NULL;
+}
+
+static void end_shared(void)
+{
+	for (unsigned i = 0; i < SHARED; i++)
+		if (shared[i].refs && atomic_exchange(&shared[i].named, false))
+			let_go(i);
+}
+
 /* In the child of a fork, whatever the other threads were doing: nothing is known, and much can be given. */
 static int child(void)
 {
@@ -227,18 +347,21 @@ static bool run(const struct phase *phase, unsigned seconds)
 	enough = false;
 	live_most = phase->live;
 	for (uintptr_t i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, interpreter, (void *)(i + 1)))
+		if (pthread_create(&threads[i], NULL, phase->thread, (void *)(i + 1)))
 			abort();
 	spend(seconds);
 	enough = true;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+	end_shared();
 	return judge(phase);
 }
 
 int main(int argc, char **argv)
 {
-	const struct phase phases[] = {{"few live", 50, IDS_BITS_FIRST}, {"many live", ADDRESSES / THREADS, 0}};
+	const struct phase phases[] = {{"few live", interpreter, 50, IDS_BITS_FIRST},
+				       {"many live", interpreter, ADDRESSES / THREADS, 0},
+				       {"of one interpreter", thread_of_one, 0, 0}};
 	unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 3;
 	bool right = true;
 

@@ -4,6 +4,7 @@ import os
 import queue
 import sys
 import threading
+import time
 
 THREADS = 8
 
@@ -54,21 +55,29 @@ def counts():
 
 
 def definitions():
-    """All threads meet 600 functions for the first time at the same moment, and 200 classes of exceptions."""
+    """Two threads meet 600 functions for the first time at the same moment, and 200 classes of exceptions."""
     names = {}
     exec("\n".join("def first_%d(): return len('')" % i for i in range(600)), names)
     classes = [type("Error%d" % i, (Exception,), {}) for i in range(200)]
+    at = [0, 0]
+
+    def meet(number, place):
+        at[number] = place
+        while at[1 - number] < place:
+            time.sleep(0)
 
     def work(number):
         for i in range(600):
+            meet(number, i)
             names["first_%d" % i]()
-        for one in classes:
+        for i, one in enumerate(classes):
+            meet(number, 600 + i)
             try:
                 raise one
             except one:
                 pass
 
-    together(work)
+    together(work, 2)
 
 
 def memory():
@@ -133,18 +142,19 @@ def tools():
 
     def work(number):
         if number:
-            for i in range(20000):
-                leaf(i)
+            while not done.is_set():
+                for i in range(100):
+                    leaf(i)
             return
-        while not done.is_set():
+        for _ in range(5):
             for tool in range(6):
                 sys.monitoring.use_tool_id(tool, "a tool")
             for tool in range(6):
                 sys.monitoring.free_tool_id(tool)
-            done.wait(0.001)
+            time.sleep(0.001)
+        done.set()
 
-    threading.Timer(0.3, done.set).start()
-    together(work)
+    together(work, 3)
 
 
 def switched():
