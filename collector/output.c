@@ -108,14 +108,31 @@ static int create(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * A link is replaced where it leads to a file or nowhere. /dev/stdout and its like lead to /proc, and to whatever this process
+ * has there: they belong to the system.
+ */
+static bool is_replaceable(const char *path)
+{
+	static const char proc[] = "/proc/";
+	char target[sizeof(proc) - 1];
+	struct stat status;
+
+	if (lstat(path, &status) < 0 || S_ISREG(status.st_mode))
+		return true;
+	if (!S_ISLNK(status.st_mode) || (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
+		return false;
+	return readlink(path, target, sizeof(target)) < (ssize_t)sizeof(target) ||
+	       memcmp(target, proc, sizeof(target)) != 0;
+}
+
 static int replace(const char *path)
 {
-	struct stat status;
 	int fd = create(path);
 
 	if (fd != -EEXIST)
 		return fd;
-	if (lstat(path, &status) < 0 || !(S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)))
+	if (!is_replaceable(path))
 		return -EEXIST;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;

@@ -21,6 +21,7 @@
 struct request {
 	struct select select;
 	char *const *files; /* patterns; NULL at the end */
+	bool *ran;	    /* for each of them: whether a file that ran matches */
 	const char *to;
 	bool json;
 	bool by_thread;
@@ -86,8 +87,9 @@ static bool is_wanted(const struct request *request, struct text file)
 	bool wanted = !request->files[0];
 	size_t i;
 
-	for (i = 0; name && request->files[i] && !wanted; i++)
-		wanted = matches(request->files[i], name);
+	for (i = 0; name && request->files[i]; i++)
+		if (matches(request->files[i], name))
+			wanted = request->ran[i] = true;
 	free(name);
 	return wanted;
 }
@@ -581,6 +583,18 @@ static uint64_t duration_ns(const struct trace *trace, const struct select *sele
 	return from < to ? (uint64_t)(to - from) : 0;
 }
 
+static void say_what_did_not_run(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; request->files[i]; i++)
+		if (!request->ran[i])
+			fprintf(stderr,
+				"evprof annotate: no file that matches %s ran in what was chosen; evprof report names "
+				"those that did\n",
+				request->files[i]);
+}
+
 static int annotate(struct request *request, const char *path)
 {
 	struct annotate annotate = {.request = request, .trace = select_open(&request->select, "annotate", path)};
@@ -588,8 +602,10 @@ static int annotate(struct request *request, const char *path)
 	struct output output;
 	int status, error;
 
-	if (!annotate.trace)
+	if (!annotate.trace || verb_overwrites("annotate", annotate.trace, request->to)) {
+		trace_close(annotate.trace);
 		return TRACE_EXIT_FAILED;
+	}
 	annotate.output = &output;
 	annotate.duration_ns = duration_ns(annotate.trace, &request->select);
 	annotate.by_line = line_costs_by_line(annotate.trace, &request->select);
@@ -604,10 +620,8 @@ static int annotate(struct request *request, const char *path)
 	}
 	if (error)
 		fprintf(stderr, "evprof annotate: cannot write %s: %s\n", request->to, strerror(-error));
-	else if (!annotate.any && request->files[0])
-		fprintf(stderr,
-			"evprof annotate: none of these files ran in what was chosen; evprof report names those "
-			"that did\n");
+	else
+		say_what_did_not_run(request);
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(annotate.trace);
 	trace_close(annotate.trace);
 	return status;
@@ -677,11 +691,15 @@ int cmd_annotate(int argc, char **argv)
 			goto done;
 	}
 	request.files = argv + optind + 1;
+	request.ran = calloc((size_t)argc, sizeof(*request.ran));
 	if (optind == argc)
 		verb_misused("annotate", "a trace is missing");
+	else if (!request.ran)
+		fprintf(stderr, "evprof annotate: out of memory\n");
 	else
 		status = annotate(&request, argv[optind]);
 done:
+	free(request.ran);
 	select_done(&request.select);
 	return status;
 }

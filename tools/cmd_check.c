@@ -534,6 +534,10 @@ static int check_trace(struct check *check, const char *path)
 
 	if (!trace)
 		return 2;
+	if (verb_overwrites("check", trace, check->junit)) {
+		trace_close(trace);
+		return 2;
+	}
 	error = measure(check, trace);
 	if (error) {
 		fprintf(stderr, "evprof check: %s: %s\n", path, strerror(-error));
@@ -565,7 +569,7 @@ static const struct option options_known[] = {
     {0},
 };
 
-static bool take_option(struct check *check, int option)
+static bool take_option(struct check *check, int option, const char *word)
 {
 	if (select_is_option(option))
 		return select_take(&check->select, "check", option, optarg);
@@ -582,7 +586,7 @@ static bool take_option(struct check *check, int option)
 		check->junit = optarg;
 		return true;
 	}
-	verb_misused("check", "this option is not known or lacks its value");
+	verb_misused("check", "the option %s is not known or lacks its value", word);
 	return false;
 }
 
@@ -609,7 +613,7 @@ int cmd_check(int argc, char **argv)
 			status = 0;
 			goto done;
 		}
-		if (!take_option(&check, option))
+		if (!take_option(&check, option, argv[optind - 1]))
 			goto done;
 	}
 	if (optind != argc - 1)

@@ -267,7 +267,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 
 static int dump(const char *path, struct request *request)
 {
-	struct trace *trace = trace_open_or_say(path);
+	struct trace *trace = select_open(&request->select, "dump", path);
 	struct output output;
 	int status = TRACE_EXIT_FAILED;
 	int error;
@@ -300,7 +300,8 @@ int cmd_dump(int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (option == 'h') {
-			printf("%s\n%s", help_text, select_help);
+			printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text,
+			       select_help);
 			status = TRACE_EXIT_FINE;
 			goto done;
 		}

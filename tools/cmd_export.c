@@ -120,6 +120,10 @@ static int export(const struct export_format *format, struct export *export, con
 	trace = export->trace = select_open(export->select, "export", from);
 	if (!trace)
 		return TRACE_EXIT_FAILED;
+	if (verb_overwrites("export", trace, to)) {
+		trace_close(trace);
+		return TRACE_EXIT_FAILED;
+	}
 	error = write_format(format, export, to);
 	if (error)
 		fprintf(stderr, "evprof export: cannot write %s: %s\n", to, strerror(-error));
@@ -293,18 +297,20 @@ static int run_request(struct request *request, int argc, char **argv)
 		status = export_beside(request, &what, argv[optind]);
 	else if (!request->beside && request->format_count > 1)
 		verb_misused("export", "several formats at a time need --beside");
+	else if (!request->format)
+		verb_misused("export", "--format FORMAT is missing");
 	else if (!request->to && !request->beside)
 		verb_misused("export", "-o FILE is missing (- for stdout)");
 	else if (!request->beside && take_own(request, &what))
 		status = export(request->format, &what, argv[optind], request->to);
-	if (request->format->free_options)
+	if (request->format && request->format->free_options)
 		request->format->free_options(&what);
 	return status;
 }
 
 int cmd_export(int argc, char **argv)
 {
-	struct request request = {.format = &export_formats[0], .formats = {&export_formats[0]}, .format_count = 1};
+	struct request request = {0};
 	int status = TRACE_EXIT_FAILED;
 	int option = 0;
 

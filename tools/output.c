@@ -46,12 +46,21 @@ static mode_t mode_of_new_file(void)
 	return 0666 & ~mask;
 }
 
+/* Of a link, the file that it leads to is replaced, and the link stays. */
+static char *path_to_replace(const char *path)
+{
+	struct stat status;
+	char *real = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
+
+	return real ? real : strdup(path);
+}
+
 static int open_temporary(struct output *output, const char *path)
 {
 	int error;
 
-	output->path = strdup(path);
-	if (!output->path || asprintf(&output->temporary, "%s.XXXXXX", path) < 0) {
+	output->path = path_to_replace(path);
+	if (!output->path || asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
 		output->temporary = NULL;
 		return -ENOMEM;
 	}
@@ -86,13 +95,23 @@ static int is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+/* Also by its names, /dev/stdout and its like: where it was redirected to a file, what stands in that stays. */
+static int is_stdout(const char *path)
+{
+	struct stat there, here;
+
+	return !path || strcmp(path, "-") == 0 ||
+	       (stat(path, &there) == 0 && fstat(STDOUT_FILENO, &here) == 0 && there.st_dev == here.st_dev &&
+		there.st_ino == here.st_ino);
+}
+
 int output_open(struct output *output, const char *path)
 {
 	int error = output_open_nowhere(output);
 
 	if (error)
 		return error;
-	if (!path || strcmp(path, "-") == 0) {
+	if (is_stdout(path)) {
 		output->fd = dup(STDOUT_FILENO);
 		error = output->fd < 0 ? -errno : 0;
 	} else if (is_special(path)) {

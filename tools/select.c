@@ -210,25 +210,77 @@ bool select_take(struct select *select, const char *verb, int option, const char
 	return false;
 }
 
+/* --- opening --- */
+
+static bool fits_together(const struct select *select, const char *verb)
+{
+	if (select->clock != CPU_CLOCK_WALL && (select->from_given || select->to_given))
+		verb_misused(verb, "--from and --to are times of the wall's clock, and do not go with --clock");
+	else if (select->from_given && select->to_given && select->from_ns >= select->to_ns)
+		verb_misused(verb, "--to must be later than --from");
+	else
+		return true;
+	return false;
+}
+
+static bool has_process(const struct trace *trace, int64_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace->processes[i]->pid == pid)
+			return true;
+	return false;
+}
+
+/* Of any process, or of the one. */
+static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[i];
+		const struct trace_process *process = thread ? trace_process_of(trace, thread) : NULL;
+
+		if (thread && thread->tid == tid && (!pid || (process && process->pid == pid)))
+			return true;
+	}
+	return false;
+}
+
+/* An empty result for a number that was mistyped looks like a program that did nothing, and keeps every limit. */
+static bool is_there(const struct select *select, const char *verb, const struct trace *trace, const char *path)
+{
+	if (select->pid && !has_process(trace, select->pid))
+		fprintf(stderr, "evprof %s: %s: there is no process %lld in it; evprof info names those there are\n",
+			verb, path, (long long)select->pid);
+	else if (select->tid && !has_thread(trace, select->pid, select->tid))
+		fprintf(stderr, "evprof %s: %s: there is no thread %lld in %s; evprof info names those there are\n",
+			verb, path, (long long)select->tid, select->pid ? "this process" : "it");
+	else
+		return true;
+	return false;
+}
+
+static bool has_clock(const struct select *select, const char *verb, const struct trace *trace, const char *path)
+{
+	if (select->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
+		return true;
+	fprintf(stderr, "evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=call,c_call,cpu\n",
+		verb, path);
+	return false;
+}
+
 struct trace *select_open(const struct select *select, const char *verb, const char *path)
 {
-	struct trace *trace;
+	struct trace *trace = fits_together(select, verb) ? trace_open_or_say(path) : NULL;
 
-	if (select->clock != CPU_CLOCK_WALL && (select->from_given || select->to_given)) {
-		verb_misused(verb, "--from and --to are times of the wall's clock, and do not go with --clock");
-		return NULL;
-	}
-	trace = trace_open_or_say(path);
-	if (!trace || select->clock == CPU_CLOCK_WALL)
-		return trace;
-	if (!cpu_time_known(trace)) {
-		fprintf(stderr,
-			"evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=call,c_call,cpu\n",
-			verb, path);
+	if (trace && (!is_there(select, verb, trace, path) || !has_clock(select, verb, trace, path))) {
 		trace_close(trace);
 		return NULL;
 	}
-	trace->clock = select->clock;
+	if (trace)
+		trace->clock = select->clock;
 	return trace;
 }
 

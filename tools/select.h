@@ -69,8 +69,8 @@ bool select_take(struct select *select, const char *verb, int option, const char
 void select_done(struct select *select);
 
 /*
- * Opens the trace, with the times of its events by the chosen clock. NULL after one line on stderr: it cannot be read, or has
- * no CPU times, or what is chosen does not go together.
+ * Opens the trace, with the times of its events by the chosen clock. NULL after one line on stderr: it cannot be read, has
+ * no CPU times, or not the process or thread that is chosen; or what is chosen does not go together.
  */
 struct trace *select_open(const struct select *select, const char *verb, const char *path);
 

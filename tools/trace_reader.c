@@ -602,6 +602,14 @@ int trace_open_memory(struct trace **result, const void *bytes, size_t size, con
 	return trace_begin(result, trace, error, error_bytes);
 }
 
+bool trace_is_at(const struct trace *trace, const char *path)
+{
+	struct stat own, there;
+
+	return trace->fd >= 0 && fstat(trace->fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
+
 struct trace *trace_open_or_say(const char *path)
 {
 	struct trace *trace = NULL;

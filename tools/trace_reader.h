@@ -155,6 +155,9 @@ int trace_open_memory(struct trace **trace, const void *bytes, size_t size, cons
 		      size_t error_bytes);
 void trace_close(struct trace *trace);
 
+/* Whether that is the trace's own file. */
+bool trace_is_at(const struct trace *trace, const char *path);
+
 /* As trace_open(), but says what is wrong on stderr. */
 struct trace *trace_open_or_say(const char *path);
 

@@ -36,3 +36,11 @@ bool verb_number(const char *verb, const char *option, const char *text, int64_t
 	*value = number;
 	return true;
 }
+
+bool verb_overwrites(const char *verb, const struct trace *trace, const char *path)
+{
+	if (!path || !trace_is_at(trace, path))
+		return false;
+	verb_misused(verb, "%s is the trace itself: choose another file", path);
+	return true;
+}

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct trace;
+
 int cmd_run(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_info(int argc, char **argv);
@@ -22,5 +24,7 @@ int cmd_check(int argc, char **argv);
 int verb_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A whole number, at least lowest, for an option; false after saying what is wrong. */
 bool verb_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
+/* True after saying that the output would replace the trace it is made of; path may be NULL: none. */
+bool verb_overwrites(const char *verb, const struct trace *trace, const char *path);
 
 #endif

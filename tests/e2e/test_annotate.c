@@ -93,6 +93,7 @@ SCENARIO(annotate, table, SUPPORTED)
 	       "from one function");
 	expect(told, strstr(told->out, "\n     7|         0|            0|            0|  0.00%|\n"),
 	       "an empty line stands for itself");
-	told = tool("annotate", outcome->trace, "nothing.py");
-	expect(told, told->status == 0 && strstr(told->err, "none of these files ran"), "a file that did not run");
+	told = tool("annotate", outcome->trace, "nothing.py", "known.py");
+	expect(told, told->status == 0 && strstr(told->err, "no file that matches nothing.py ran"),
+	       "a file that did not run, beside one that did");
 }

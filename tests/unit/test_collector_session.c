@@ -1292,6 +1292,39 @@ Test(collector_session, a_peer_that_says_nothing_is_closed)
 	close(fd);
 }
 
+static void expect_link_stays(const char *to)
+{
+	struct fake_target target;
+	struct stat status;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	cr_assert_eq(symlink(to, path), 0);
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	join(&target, (struct fake_join){.program = "prog"});
+	cr_expect_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED, "%s", to);
+	cr_expect(strstr(target.header->text, "no regular file"), "%s", target.header->text);
+	cr_expect(lstat(path, &status) == 0 && S_ISLNK(status.st_mode), "%s", to);
+	unlink(path);
+	fake_target_free(&target);
+}
+
+Test(collector_session, a_link_to_a_device_stays)
+{
+	expect_link_stays("/dev/null");
+}
+
+/* What /dev/stdout is, where the collector has a file there. */
+Test(collector_session, a_link_to_a_descriptor_stays)
+{
+	FILE *file = tmpfile();
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fileno(file));
+	expect_link_stays(name);
+	fclose(file);
+}
+
 Test(collector_session, the_file_of_a_run_before_is_replaced_a_link_not_followed)
 {
 	struct fake_target target;

@@ -119,7 +119,7 @@ Test(check, calls)
 	expect_check("--max-calls *:str.join=1 TRACE", 1, "2 calls");
 	expect_check("--max-calls builtins:join=1 TRACE", 1, "2 calls");
 	expect_check("--max-calls TOTAL=7 TRACE", 1, "8 calls");
-	expect_check("--max-calls TOTAL=7 --thread 99 TRACE", 0, "0 calls");
+	expect_check("--max-calls TOTAL=8 --thread 10 TRACE", 0, "8 calls");
 }
 
 Test(check, times_are_inclusive_and_count_recursion_once)
@@ -187,6 +187,11 @@ Test(check, mistakes)
 					    "--max-lost 0 /nonexistent",
 					    "--nonsense TRACE",
 					    "TRACE",
+					    "--max-lost 0 --junit TRACE TRACE",
+					    "--max-lost 0 --process 5000 TRACE",
+					    "--max-lost 0 --thread 5000 TRACE",
+					    "--max-lost 0 --process 10 --thread 5000 TRACE",
+					    "--max-lost 0 --from 2s --to 2s TRACE",
 					    "--max-lost 0 --junit /nonexistent/file TRACE"};
 
 	save(0);
@@ -195,6 +200,7 @@ Test(check, mistakes)
 		cr_expect(strncmp(ran.err, "evprof", 6) == 0 && strchr(ran.err, '\n') == strrchr(ran.err, '\n'),
 			  "%s: one line, not %s", wrong[i], ran.err);
 	}
+	cr_expect(run(cmd_check, "--max-lost 0 --process 10 --thread 10 TRACE") == 0, "the trace was not touched");
 }
 
 /* --- diff --- */

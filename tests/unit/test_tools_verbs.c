@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
@@ -141,7 +142,7 @@ Test(verbs, dump)
 			       "4005\t10\t11\tfork\t4711\n"
 			       "4010\t10\t11\tunwind\tf\\n\\u0001\ta \"b\".py:7\n"
 			       "4015\t10\t11\texit\t3\n");
-	cr_expect(verb(cmd_dump, "--thread 12 TRACE") == 0 && !*said);
+	cr_expect(verb(cmd_dump, "--thread 12 TRACE") == 2 && !*said, "there is no such thread");
 }
 
 Test(verbs, info_json)
@@ -277,7 +278,7 @@ Test(verbs, incomplete_traces_end_with_1)
 	cr_expect(verb(cmd_info, "TRACE") == 1);
 	cr_expect(verb(cmd_dump, "TRACE") == 1 && strstr(said, "mark"));
 	cr_expect(verb(cmd_report, "TRACE") == 1);
-	cr_expect(verb(cmd_export, "TRACE -o /dev/null") == 1);
+	cr_expect(verb(cmd_export, "--format chrome TRACE -o /dev/null") == 1);
 	cr_expect(verb(cmd_info, "--json TRACE") == 1 && strstr(said, "\"complete\": false"));
 }
 
@@ -298,9 +299,41 @@ Test(verbs, mistakes_end_with_2)
 	cr_expect(verb(cmd_report, "--between a,b --from 1 TRACE") == 2);
 	cr_expect(verb(cmd_export, "--format nonsense TRACE -o /dev/null") == 2);
 	cr_expect(verb(cmd_export, "TRACE") == 2);
-	cr_expect(verb(cmd_export, "TRACE -o /nonexistent/file") == 2);
+	cr_expect(verb(cmd_export, "TRACE -o /dev/null") == 2, "there is no default format");
+	cr_expect(verb(cmd_export, "--format chrome TRACE -o /nonexistent/file") == 2);
+	cr_expect(verb(cmd_export, "--format csv TRACE -o TRACE") == 2);
+	cr_expect(verb(cmd_report, "--process 9 TRACE") == 2);
+	cr_expect(verb(cmd_dump, "--thread 9 TRACE") == 2);
+	cr_expect(verb(cmd_info, "TRACE") == 0, "the trace was not touched");
 	cr_expect(verb(cmd_run, "") == 125);
 	cr_expect(verb(cmd_run, "--nonsense -- true") == 125);
+}
+
+/* As /dev/stdout is one. */
+Test(verbs, a_link_stays_when_it_is_written_through)
+{
+	char folder[] = "/tmp/evprof-links-XXXXXX", link[64], target[64], words[160];
+	struct stat status;
+
+	every_kind();
+	finish();
+	cr_assert(mkdtemp(folder));
+	snprintf(link, sizeof(link), "%s/link", folder);
+	snprintf(target, sizeof(target), "%s/target", folder);
+	cr_assert_eq(symlink("/proc/self/fd/1", link), 0);
+	snprintf(words, sizeof(words), "--format folded TRACE -o %s", link);
+	cr_expect_eq(verb(cmd_export, words), 0);
+	cr_expect(strstr(said, ";str.join 5\n"), "%s", said);
+	cr_expect(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
+	unlink(link);
+	fclose(fopen(target, "w"));
+	cr_assert_eq(symlink("target", link), 0);
+	cr_expect_eq(verb(cmd_export, words), 0);
+	cr_expect(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
+	cr_expect(stat(target, &status) == 0 && status.st_size > 0);
+	unlink(link);
+	unlink(target);
+	rmdir(folder);
 }
 
 Test(verbs, dump_shows_what_is_chosen)
