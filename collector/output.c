@@ -108,14 +108,24 @@ static int create(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int replace(const char *path)
+/* A file, or a link that leads to one or nowhere. Others, as /dev/stdout, stand for something that is no file. */
+static bool is_replaceable(const char *path)
 {
 	struct stat status;
+
+	if (lstat(path, &status) < 0)
+		return false;
+	return S_ISREG(status.st_mode) ||
+	       (S_ISLNK(status.st_mode) && (stat(path, &status) < 0 || S_ISREG(status.st_mode)));
+}
+
+static int replace(const char *path)
+{
 	int fd = create(path);
 
 	if (fd != -EEXIST)
 		return fd;
-	if (lstat(path, &status) < 0 || !(S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)))
+	if (!is_replaceable(path))
 		return -EEXIST;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
