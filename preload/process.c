@@ -368,29 +368,33 @@ static int is_final(uint32_t state)
 	       state == RING_COLLECTOR_FINISHED;
 }
 
-/* Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent. */
+/*
+ * Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent. By the
+ * clock, not by turns: signals of the program may cut each of them short.
+ */
 static uint32_t wait_for_collector(void)
 {
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = 50 * 1000000};
 	uint32_t beat = atomic_load(&header->heartbeat), state;
 	struct watch watch = watch_begin();
-	int silent_ms = 0;
+	uint64_t now_us = process_now_us(), beat_us = now_us;
+	uint64_t end_us = now_us + (uint64_t)(config.formats[0] ? FORMATS_WAIT_MS : SUMMARY_WAIT_MS) * 1000;
 
-	for (int waited_ms = 0; waited_ms < (config.formats[0] ? FORMATS_WAIT_MS : SUMMARY_WAIT_MS); waited_ms += 50) {
+	while (now_us < end_us && now_us - beat_us < (uint64_t)SUMMARY_STALL_MS * 1000) {
 		state = atomic_load(&header->collector_state);
 		if (is_final(state))
 			return state;
 		if (watch_is_gone(&watch) || process_stalled())
 			break;
 		futex(&header->collector_state, FUTEX_WAIT, state, &step);
-		silent_ms = beat == atomic_load(&header->heartbeat) ? silent_ms + 50 : 0;
+		now_us = process_now_us();
+		if (beat != atomic_load(&header->heartbeat))
+			beat_us = now_us;
 		beat = atomic_load(&header->heartbeat);
-		if (silent_ms >= SUMMARY_STALL_MS)
-			break;
 	}
-	return is_final(atomic_load(&header->collector_state)) ? atomic_load(&header->collector_state)
-							       : RING_COLLECTOR_NONE;
+	state = atomic_load(&header->collector_state);
+	return is_final(state) ? state : RING_COLLECTOR_NONE;
 }
 
 /* The path as a user here would type it. */

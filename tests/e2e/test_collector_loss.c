@@ -272,6 +272,21 @@ SCENARIO(collector_loss, slow, SUPPORTED)
 	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
 }
 
+/* Each signal cuts short what the program waits by; that it waits at all, and how long, is counted by the clock. */
+SCENARIO(collector_loss, paused_at_an_end_under_signals, SUPPORTED)
+{
+	struct run run = new_run();
+	json_t *info;
+
+	strike(
+	    (struct strike){.oracle = run.oracle, .delay_us = 100000, .act = strike_collector_pause, .argument = 1500});
+	run.outcome = run(.python = python, .args = {"@interrupted.py"}, .directory = run.directory);
+	expect(run.outcome, run.outcome->status == 0 && !strcmp(run.outcome->out, "interrupted\n"), "it runs");
+	expect_closing_line(run.outcome);
+	info = expect_trace(run.outcome, 1);
+	json_decref(info);
+}
+
 /* ---- where it writes ---------------------------------------------------------------------------------------------- */
 
 /* counting.py, started by a line of sh with "$@"; in a mount namespace of its own. */
@@ -318,6 +333,23 @@ static void limit_file_size(const struct strike *strike)
 	stat(text("%s/loss.evp", strike->path), &status);
 	limit.rlim_cur = (rlim_t)(status.st_size + strike->argument);
 	prlimit(strike_collector(), RLIMIT_FSIZE, &limit, NULL);
+}
+
+/* As /dev/stdout is one, which an administrator's trace would take the place of. */
+SCENARIO(collector_loss, a_link_to_a_device, SCENARIO_ONCE)
+{
+	const struct python *any = python_any();
+	struct run run = new_run();
+	char target[16] = "";
+
+	(void)python;
+	cr_assert_eq(symlink("/dev/full", text("%s/loss.evp", run.directory)), 0);
+	start_run(&run, any, NULL, NULL);
+	outcome_settle(run.outcome);
+	expect_unharmed(any, &run, 1);
+	expect(run.outcome, readlink(text("%s/loss.evp", run.directory), target, sizeof(target) - 1) > 0,
+	       "the link is still there");
+	expect(run.outcome, !strcmp(target, "/dev/full"), "it leads to %s", target);
 }
 
 SCENARIO(collector_loss, file_size_limited, SUPPORTED)
