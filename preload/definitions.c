@@ -511,18 +511,22 @@ static size_t name_place(uint64_t key, size_t probe)
 	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NAMES_BITS)) + probe) & ((1u << NAMES_BITS) - 1);
 }
 
-/* The id of a key, or 0. */
+/* The id of a key, or 0. Without the lock: threads without a GIL raise exceptions at the same time. */
 static uint32_t recall(uint64_t key)
 {
-	struct names *names = &process->names;
-	uint32_t id = 0;
+	for (size_t i = 0; i < NAMES_PROBES; i++) {
+		struct name *name = &process->names.at[name_place(key, i)];
+		uint32_t id;
 
-	lock_take(&names->lock);
-	for (size_t i = 0; i < NAMES_PROBES && !id; i++)
-		if (names->at[name_place(key, i)].key == key)
-			id = names->at[name_place(key, i)].id;
-	lock_give(&names->lock);
-	return id;
+		/* Acquire: pairs with the release of whoever put the key there. */
+		if (atomic_load_explicit(&name->key, memory_order_acquire) != key)
+			continue;
+		id = atomic_load_explicit(&name->id, memory_order_acquire);
+		/* If the place has changed its key since, the id may be the other's. */
+		if (atomic_load_explicit(&name->key, memory_order_relaxed) == key)
+			return id;
+	}
+	return 0;
 }
 
 /* A key that finds no free place takes the first one's. */
@@ -535,8 +539,10 @@ static void remember(uint64_t key, uint32_t id)
 	for (size_t i = NAMES_PROBES; i-- > 0;)
 		if (!names->at[name_place(key, i)].key)
 			place = name_place(key, i);
-	names->at[place].key = key;
-	names->at[place].id = id;
+	atomic_store_explicit(&names->at[place].key, 0, memory_order_relaxed);
+	/* Release: whoever sees the id sees that the key before is gone. */
+	atomic_store_explicit(&names->at[place].id, id, memory_order_release);
+	atomic_store_explicit(&names->at[place].key, key, memory_order_release);
 	lock_give(&names->lock);
 }
 

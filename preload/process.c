@@ -248,7 +248,8 @@ void process_forget_ids(void)
 {
 	ids_clear(&process->ids);
 	lock_take(&process->names.lock);
-	memset(process->names.at, 0, sizeof(process->names.at));
+	for (size_t i = 0; i < 1u << NAMES_BITS; i++)
+		atomic_store_explicit(&process->names.at[i].key, 0, memory_order_relaxed);
 	lock_give(&process->names.lock);
 }
 

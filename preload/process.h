@@ -33,12 +33,14 @@ enum process_status {
  */
 #define NAMES_BITS 12
 
+struct name {
+	_Atomic uint64_t key;
+	_Atomic uint32_t id;
+};
+
 struct names {
-	_Atomic uint32_t lock;
-	struct {
-		uint64_t key;
-		uint32_t id;
-	} at[1u << NAMES_BITS];
+	_Atomic uint32_t lock; /* of those who put something there */
+	struct name at[1u << NAMES_BITS];
 };
 
 struct process {

@@ -146,6 +146,34 @@ SCENARIO(parallel, tools, PARALLEL)
 	json_decref(report);
 }
 
+/* ---- builds that are not recorded -------------------------------------------------------------------------------- */
+
+/* There is none to test with: so this one says that it is the next. */
+SCENARIO(parallel, other_builds_are_left_alone, PARALLEL)
+{
+	static const char *const copy =
+	    "import os, sys\n"
+	    "own = sys.version.split()[0]\n"
+	    "other = own.replace('3.13.', '3.14.').encode()\n"
+	    "program = open(sys.executable, 'rb').read()\n"
+	    "assert own.encode() in program and len(other) == len(own)\n"
+	    "with open('python', 'wb') as file: file.write(program.replace(own.encode(), other))\n"
+	    "os.chmod('python', 0o755)\n";
+	struct outcome *made, *outcome;
+
+	python_needs(python, "freethreaded");
+	python_needs(python, "static");
+	made = run(.python = python, .how = JOB_BARE, .args = {"-c", copy});
+	expect(made, made->status == 0, "a copy with another version is made");
+	outcome = run(.args = {"./python", "-c", "import sys; print(sys.version.split()[0][:4])"},
+		      .directory = made->directory, .env = {text("PYTHONHOME=%s", python_home(python))});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "3.14\n"), "it runs");
+	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line is said, not %u", stderr_evprof_lines(outcome));
+	expect(outcome, strstr(stderr_evprof_line(outcome, 0), "free-threaded Python 3.14 is not recorded"),
+	       "it names the version: %s", stderr_evprof_line(outcome, 0));
+	expect(outcome, outcome->traces == 0, "there is no trace");
+}
+
 /* ---- the GIL in a build that can do without ---------------------------------------------------------------------- */
 
 SCENARIO(parallel, gil_by_variable, PARALLEL)
