@@ -1,7 +1,5 @@
 /*
  * firefox_spool.c - see firefox_spool.h.
- *
- * The columns that are made of lengths are most of the output: two threads write them, a piece each in turn.
  */
 #include "firefox_spool.h"
 
@@ -12,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "batches.h"
 #include "digits.h"
 
 int spool_open(struct spool *spool, const struct output *output)
@@ -125,178 +122,70 @@ void output_ms(struct output *output, uint64_t ns)
 
 /* --- columns that are made of lengths --- */
 
-#define PIECE 32768 /* elements that are written at a time */
-
 struct column {
-	const struct spool *spool;
-	off_t at;    /* in the spool */
+	struct output *output;
+	struct digits_near near;
 	uint64_t ns; /* where the next sample begins */
 	bool weights;
-	uint64_t value;	 /* of the length that ends in the next bytes */
-	unsigned shift;	 /* bits of it that are there */
-	uint8_t *bytes;	 /* PIECE of them */
-	uint64_t *piece; /* of this thread, PIECE elements */
-	/* The second thread's, until batches_wait(). */
-	size_t given; /* elements of its piece */
-	char *text;   /* which it makes of them */
-	char *text_end;
+	bool any;
+	uint64_t value; /* of the length that ends in the next bytes */
+	unsigned shift; /* bits of it that are there */
 };
 
-static inline uint64_t next_element(struct column *column, uint64_t value)
+static inline void put_element(struct column *column, uint64_t value)
 {
-	uint64_t begins = column->ns;
+	uint64_t weight = value & 1 ? value >> 1 : 0;
+	char *room = output_room(column->output, MS_BYTES + 1);
+	char *at = room;
 
+	*at = ',';
+	at = put_ms(&column->near, at + column->any, column->weights ? weight : column->ns);
+	output_take(column->output, (size_t)(at - room));
 	column->ns += value >> 1;
-	if (column->weights)
-		return value & 1 ? value >> 1 : 0;
-	return begins;
+	column->any = true;
 }
 
-/* The elements of the next bytes; there are no more of them than bytes. */
-static size_t decode(struct column *column, size_t length, uint64_t *piece)
+static void put_elements(struct column *column, const uint8_t *bytes, size_t length)
 {
-	size_t count = 0, i;
-
-	for (i = 0; i < length; i++) {
-		column->value |= (uint64_t)(column->bytes[i] & 0x7f) << column->shift;
-		column->shift += 7;
-		if (column->bytes[i] & 0x80)
-			continue;
-		piece[count++] = next_element(column, column->value);
-		column->value = 0;
-		column->shift = 0;
-	}
-	return count;
-}
-
-/* Reads the next piece. Returns the number of its elements, 0 behind the last, or -errno. */
-static ssize_t take_piece(struct column *column, uint64_t *piece)
-{
-	ssize_t length;
-	size_t count = 0;
-
-	do {
-		length = pread(column->spool->column.fd, column->bytes, PIECE, column->at);
-		if (length > 0) {
-			column->at += length;
-			count = decode(column, (size_t)length, piece);
-		}
-	} while ((length > 0 && !count) || (length < 0 && errno == EINTR));
-	return length < 0 ? -errno : (ssize_t)count;
-}
-
-/* With a comma before each. Returns the place behind. */
-static char *put_elements(char *at, const uint64_t *elements, size_t count)
-{
-	struct digits_near near = {0};
+	uint64_t value = column->value;
+	unsigned shift = column->shift;
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		*at = ',';
-		at = put_ms(&near, at + 1, elements[i]);
+	for (i = 0; i < length; i++) {
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+		shift += 7;
+		if (bytes[i] & 0x80)
+			continue;
+		put_element(column, value);
+		value = 0;
+		shift = 0;
 	}
-	return at;
+	column->value = value;
+	column->shift = shift;
 }
 
-/* The second thread's. */
-static int write_piece(void *owner, const char *bytes, size_t used)
+static int put_column(struct spool *spool, struct column *column)
 {
-	struct column *column = owner;
+	uint8_t bytes[1 << 14];
+	ssize_t length;
+	off_t at = 0;
 
-	(void)used;
-	column->text_end = put_elements(column->text, (const uint64_t *)bytes, column->given);
-	return 0;
-}
-
-static void output_elements(struct output *output, const uint64_t *elements, size_t count)
-{
-	size_t step = OUTPUT_BUFFER_BYTES / (MS_BYTES + 1), i;
-
-	for (i = 0; i < count; i += step) {
-		size_t some = count - i < step ? count - i : step;
-		char *room = output_room(output, some * (MS_BYTES + 1));
-
-		output_take(output, (size_t)(put_elements(room, elements + i, some) - room));
-	}
-}
-
-/* Gives the next piece to the second thread. Returns as take_piece(). */
-static ssize_t give_piece(struct column *column, struct batches *batches)
-{
-	uint64_t *room = batches_room(batches, PIECE * sizeof(*room));
-	ssize_t count = room ? take_piece(column, room) : -ENOMEM;
-
-	column->given = count > 0 ? (size_t)count : 0;
-	batches_pass(batches);
-	return count;
-}
-
-/* What is behind the first piece. */
-static int put_rest(struct column *column, struct output *output)
-{
-	struct batches batches;
-	ssize_t own, given = 0;
-
-	batches_begin(&batches, write_piece, column);
-	while ((own = take_piece(column, column->piece)) > 0 && !output->error) {
-		given = give_piece(column, &batches);
-		output_elements(output, column->piece, (size_t)own);
-		batches_wait(&batches);
-		if (given < 0)
-			break;
-		output_put(output, column->text, (size_t)(column->text_end - column->text));
-	}
-	batches_end(&batches);
-	if (own < 0 || given < 0)
-		return (int)(own < 0 ? own : given);
-	return output->error;
-}
-
-static int put_column(struct column *column, struct output *output)
-{
-	ssize_t count = take_piece(column, column->piece);
-
-	if (count <= 0)
-		return (int)count;
-	output_ms(output, column->piece[0]);
-	output_elements(output, column->piece + 1, (size_t)count - 1);
-	/* The file stands where it was written to. */
-	return column->at < lseek(column->spool->column.fd, 0, SEEK_CUR) ? put_rest(column, output) : output->error;
-}
-
-static int make_column(struct column *column, struct output *output)
-{
-	int error = -ENOMEM;
-
-	column->bytes = malloc(PIECE);
-	column->piece = malloc(PIECE * sizeof(*column->piece));
-	column->text = column->text_end = malloc(PIECE * (MS_BYTES + 1));
-	if (column->bytes && column->piece && column->text)
-		error = put_column(column, output);
-	free(column->bytes);
-	free(column->piece);
-	free(column->text);
-	return error;
-}
-
-static int flushed(struct spool *spool)
-{
 	output_flush(&spool->column);
-	return spool->column.error;
+	if (spool->column.error)
+		return spool->column.error;
+	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0 && !column->output->error) {
+		put_elements(column, bytes, (size_t)length);
+		at += length;
+	}
+	return length < 0 ? -errno : column->output->error;
 }
 
 int spool_times(struct spool *spool, int64_t first_ns, struct output *output)
 {
-	struct column column = {.spool = spool, .ns = (uint64_t)first_ns};
-	int error = flushed(spool);
-
-	return error ? error : make_column(&column, output);
+	return put_column(spool, &(struct column){.output = output, .ns = (uint64_t)first_ns});
 }
 
 int spool_weights(struct spool *spool, struct output *output)
 {
-	struct column column = {.spool = spool, .weights = true};
-	int error = flushed(spool);
-
-	return error ? error : make_column(&column, output);
+	return put_column(spool, &(struct column){.output = output, .weights = true});
 }

@@ -235,6 +235,20 @@ static double span_of(const struct page *page)
 	return browser_number(page->browser, "evprof.view.to - evprof.view.from");
 }
 
+/* Scrolls until the first rows of the first thread are out of sight. */
+static const char *const name_stays =
+    "(async () => { const tracks = document.getElementById('tracks');"
+    "  tracks.style.maxHeight = '80px'; window.dispatchEvent(new Event('resize'));"
+    "  const name = () => document.querySelector('#names button');"
+    "  const until = async (holds) => { for (let i = 0; i < 100 && !holds(); i++)"
+    "    await new Promise((resolve) => setTimeout(resolve, 100)); return holds(); };"
+    "  await until(() => tracks.clientHeight <= 80 && name());"
+    "  const text = name().textContent, place = () => name().getBoundingClientRect().top - "
+    "tracks.getBoundingClientRect().top;"
+    "  const to = tracks.scrollTop + place() + 60;"
+    "  tracks.scrollTop = to;"
+    "  return until(() => tracks.scrollTop === to && name().textContent === text && Math.abs(place()) < 2); })()";
+
 /* Wheel, drag and keys do what the help says. */
 SCENARIO(html, hands, SCENARIO_ONCE)
 {
@@ -267,6 +281,8 @@ SCENARIO(html, hands, SCENARIO_ONCE)
 	browser_ask(page.browser, "for (let i = 0; i < 400; i++) evprof.zoomAt(0.8, 300); 1");
 	cr_assert(span_of(&page) <= 1000, "the view goes down to a microsecond");
 	key(&page, "0", 48);
+	cr_assert(json_is_true(browser_ask(page.browser, "%s", name_stays)),
+		  "a thread's name stays while its rows are scrolled");
 	page_close(&page);
 }
 

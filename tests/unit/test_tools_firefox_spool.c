@@ -112,12 +112,12 @@ Test(firefox_spool, one)
 	expect_columns(1);
 }
 
-Test(firefox_spool, a_piece_or_so)
+Test(firefox_spool, some)
 {
 	expect_columns(20000);
 }
 
-Test(firefox_spool, many_pieces)
+Test(firefox_spool, more_than_any_buffer_holds)
 {
 	expect_columns(700001);
 }

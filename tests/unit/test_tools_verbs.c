@@ -5,8 +5,10 @@
 #include <criterion/redirect.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,6 +105,40 @@ static void every_kind(void)
 	event(WIRE_FORK, 4711, 5);
 	event(WIRE_UNWIND, 1, 5);
 	event(WIRE_EXIT, 3, 5);
+}
+
+static bool is_empty(const char *directory)
+{
+	return rmdir(directory) == 0 && mkdir(directory, 0700) == 0;
+}
+
+/* A file may not become as large as the output: whichever thread meets that, it is told, and nothing is left behind. */
+Test(verbs, what_cannot_be_written_is_told_and_leaves_nothing)
+{
+	char directory[] = "/tmp/test-verbs-XXXXXX", arguments[128];
+	size_t i;
+
+	cr_assert(mkdtemp(directory));
+	for (i = 0; i < 30000; i++) {
+		event(WIRE_CALL, 1 + i % 2, 5);
+		event(WIRE_RETURN, 1 + i % 2, 7 + (uint32_t)i % 1000);
+	}
+	finish();
+	signal(SIGXFSZ, SIG_IGN);
+	for (i = 0; i < export_format_count; i++) {
+		struct rlimit before;
+
+		if (export_formats[i].any_clock)
+			continue; /* sums are smaller */
+		snprintf(arguments, sizeof(arguments), "-f %s -o %s/out TRACE", export_formats[i].name, directory);
+		cr_assert(getrlimit(RLIMIT_FSIZE, &before) == 0);
+		cr_assert(setrlimit(RLIMIT_FSIZE, &(struct rlimit){4096, before.rlim_max}) == 0);
+		cr_assert_eq(verb(cmd_export, arguments), 2, "%s", export_formats[i].name);
+		setrlimit(RLIMIT_FSIZE, &before);
+		cr_assert(is_empty(directory), "%s left something behind", export_formats[i].name);
+	}
+	fflush(stderr);
+	rmdir(directory);
 }
 
 /* EVPROF_FORMAT may name what evprof export can write, and nothing else. */

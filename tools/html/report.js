@@ -750,7 +750,9 @@ function drawNames(shown) {
 	byId('names').replaceChildren(...shown.map((track) => {
 		const made = nameOf(track);
 		made.dataset.track = tracks.indexOf(track);
-		made.style.top = `${track.y - top}px`;
+		/* The name of a thread stays as long as any of its rows is there. */
+		const held = track.kind === 'thread' ? Math.min(top, track.y + track.height - NAME_ROW) : 0;
+		made.style.top = `${Math.max(track.y, held) - top}px`;
 		made.style.height = `${track.kind === 'thread' ? NAME_ROW : track.height}px`;
 		return made;
 	}));
@@ -1016,17 +1018,39 @@ function letterWidth(letter) {
 	return width;
 }
 
-/* Where each letter ends, until the slot is full. */
-function letterEnds(name) {
+/* About where each letter ends, until the slot is full: kerning is not in it. */
+function letterEnds(letters) {
 	const ends = [];
 	let at = 0;
-	for (const letter of name) {
+	for (const letter of letters) {
 		at += letterWidth(letter);
 		if (at > SLOT_WIDTH)
 			break;
 		ends.push(at);
 	}
 	return ends;
+}
+
+/* The width of the first letters of a slot's name, exactly: a cut at any other place shows half a letter. */
+function prefixWidth(slot, count) {
+	slot.prefixes[count] ??= atlas.context.measureText(slot.letters.slice(0, count).join('')).width;
+	return slot.prefixes[count];
+}
+
+/* A text that is cut, with an ellipsis, where there is no room for it; for the few that are in no slot. */
+function cutText(context, text, room) {
+	if (context.measureText(text).width <= room)
+		return text;
+	const letters = [...text];
+	let fits = 0, over = letters.length;
+	while (over - fits > 1) {
+		const half = (fits + over) >> 1;
+		if (context.measureText(`${letters.slice(0, half).join('')}…`).width <= room)
+			fits = half;
+		else
+			over = half;
+	}
+	return fits < 2 ? '' : `${letters.slice(0, fits).join('').trimEnd()}…`;
 }
 
 /* The slot with a function's name; null if those of this picture fill all. */
@@ -1044,8 +1068,9 @@ function labelSlot(f, drawing) {
 	atlas.owners[number] = f;
 	atlas.next++;
 	const name = shorten(functionName(f), 200);
-	slot = {x: (number % SLOT_COLUMNS) * SLOT_WIDTH, y: Math.floor(number / SLOT_COLUMNS) * SLOT_HEIGHT, ends: letterEnds(name),
-		width: atlas.context.measureText(name).width, drawing};
+	const letters = [...name];
+	slot = {x: (number % SLOT_COLUMNS) * SLOT_WIDTH, y: Math.floor(number / SLOT_COLUMNS) * SLOT_HEIGHT, letters, ends: letterEnds(letters),
+		prefixes: [], width: atlas.context.measureText(name).width, drawing};
 	atlas.slots.set(f, slot);
 	atlas.context.save();
 	atlas.context.beginPath();
@@ -1058,27 +1083,26 @@ function labelSlot(f, drawing) {
 }
 
 function copyLabel(context, {a, b, f, y}, slot) {
+	const {ratio} = atlas;
 	const room = b - a - 8;
-	let width = slot.width;
-	if (width > room) {
+	const left = Math.round((a + 4) * ratio) / ratio;
+	let width = Math.min(slot.width + 1, SLOT_WIDTH);
+	if (slot.width > room) {
 		let letters = 0;
 		while (letters < slot.ends.length && slot.ends[letters] + atlas.ellipsis <= room)
 			letters++;
 		if (letters < 2)
 			return;
-		width = slot.ends[letters - 1];
-		context.fillText('…', a + 4 + width, y + SLOT_HEIGHT / 2 + 0.5);
-	} else if (width > SLOT_WIDTH) {
+		width = Math.min(Math.round(prefixWidth(slot, letters) * ratio) / ratio, SLOT_WIDTH);
+		context.fillText('…', left + width, y + SLOT_HEIGHT / 2 + 0.5);
+	} else if (slot.width > SLOT_WIDTH) {
 		context.fillText(shorten(functionName(f), 200), a + 4, y + SLOT_HEIGHT / 2 + 0.5);
 		return;
 	}
-	width = Math.min(width + 1, SLOT_WIDTH);
-	const {ratio} = atlas;
-	context.drawImage(atlas.canvas, slot.x * ratio, slot.y * ratio, width * ratio, SLOT_HEIGHT * ratio, Math.round((a + 4) * ratio) / ratio,
-		Math.round(y * ratio) / ratio, width, SLOT_HEIGHT);
+	context.drawImage(atlas.canvas, slot.x * ratio, slot.y * ratio, width * ratio, SLOT_HEIGHT * ratio, left, Math.round(y * ratio) / ratio, width,
+		SLOT_HEIGHT);
 }
 
-/* Names of functions: each from a to b, at the top y of its row. */
 function drawLabels(context, labels) {
 	if (atlas.ratio !== (window.devicePixelRatio || 1))
 		clearAtlas();
@@ -1837,12 +1861,7 @@ function drawFlameBox(context, node, x, y, wide, labels) {
 		labels.push({a: x, b: x + wide - 1, f: fn, y});
 		return;
 	}
-	context.save();
-	context.beginPath();
-	context.rect(x, y, wide - 6, FLAME_ROW);
-	context.clip();
-	context.fillText(`${nodeName(node)} · ${duration(tree.total[node])}`, x + 4, y + FLAME_ROW / 2);
-	context.restore();
+	context.fillText(cutText(context, `${nodeName(node)} · ${duration(tree.total[node])}`, wide - 9), x + 4, y + FLAME_ROW / 2);
 }
 
 function flameAt(x, y) {
@@ -1976,8 +1995,8 @@ function tableRow(f) {
 	const cell = (text, share) => element('td', share === undefined ? {} : {class: 'share', style: `--share:${Math.min(100, (100 * share) / all).toFixed(2)}%`}, text);
 	return element('tr', {'data-f': f},
 		cell(shown.recursive[f] ? `${count(shown.calls[f])}/${count(primitive)}` : count(shown.calls[f])),
-		cell(seconds(shown.own[f]), shown.own[f]), cell(shown.calls[f] ? seconds(VALUE.ownEach(f)) : ''),
-		cell(seconds(shown.total[f]), shown.total[f]), cell(primitive ? seconds(VALUE.totalEach(f)) : ''),
+		cell(seconds(shown.own[f]), shown.own[f]), cell(shown.calls[f] ? duration(VALUE.ownEach(f)) : ''),
+		cell(seconds(shown.total[f]), shown.total[f]), cell(primitive ? duration(VALUE.totalEach(f)) : ''),
 		element('td', {title: functionStandard(f)}, element('span', {class: 'swatch', style: `background:${cssColour(palette.words[f])}`}),
 			shorten(functionName(f), 300), element('small', {}, shorten(functions.native[f] ? 'C' : functionPlace(f), 400))));
 }
