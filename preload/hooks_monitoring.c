@@ -302,7 +302,7 @@ CALLBACK(on_line, record_line(arguments))
 static const struct {
 	const char *event;
 	vectorcall call;
-	unsigned wanted; /* for any of these: enum config_event */
+	unsigned wanted; /* for any of these: enum setting_event */
 	bool set;	 /* false: comes along with CALL */
 } callbacks[] = {
     {"PY_START", on_start, EVENT_CALL, true},	  {"PY_RESUME", on_resume, EVENT_CALL, true},
