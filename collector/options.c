@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "evprof/control.h"
+#include "evprof/settings.h"
 #include "evprof/version.h"
 #include "output.h"
 
@@ -83,6 +84,20 @@ static enum options_result check(const struct options *options)
 	return OPTIONS_RUN;
 }
 
+static enum options_result take_formats(const char *list, struct options *options)
+{
+	char known[CONTROL_FORMATS_MAX_BYTES];
+
+	if (setting_formats(list, known, sizeof(known))) {
+		fprintf(stderr, "evprof-collector: --format is %s, not %s; see evprof-collector --help\n", known, list);
+		return OPTIONS_WRONG;
+	}
+	if (strlen(list) >= CONTROL_FORMATS_MAX_BYTES)
+		return wrong("--format is a list of less than 256 bytes, not ", list);
+	options->formats = list;
+	return OPTIONS_RUN;
+}
+
 /* One option; OPTIONS_RUN: go on. */
 static enum options_result take(int option, struct options *options)
 {
@@ -105,13 +120,13 @@ static enum options_result take(int option, struct options *options)
 		options->output_dir = optarg;
 		return OPTIONS_RUN;
 	case OPTION_OUTPUT:
+		if (setting_output(optarg))
+			return wrong("--output is a path with %p, %n, %h, %t, and %% for a per cent sign, not ",
+				     optarg);
 		options->output = optarg;
 		return OPTIONS_RUN;
 	case OPTION_FORMAT:
-		if (strlen(optarg) >= CONTROL_FORMATS_MAX_BYTES)
-			return wrong("--format is a list of less than 256 bytes, not ", optarg);
-		options->formats = optarg;
-		return OPTIONS_RUN;
+		return take_formats(optarg, options);
 	case OPTION_ALLOW:
 		options->allow_other_users = true;
 		return OPTIONS_RUN;

@@ -36,28 +36,18 @@ static void add(const char *name, const char *text, bool exclude, bool complain)
 		    name, text, wrong);
 }
 
-/* "a,b\,c" is a and b,c. */
 static void add_list(const char *name, bool exclude, bool complain)
 {
 	const char *value = getenv(name);
-	char *copy = value ? strdup(value) : NULL, *out = copy, *begin = copy;
+	char *pattern = value ? strdup(value) : NULL;
 
-	if (!copy)
+	if (!pattern)
 		return;
-	for (const char *p = value; *p; p++) {
-		if (p[0] == '\\' && p[1] == ',') {
-			*out++ = *++p;
-		} else if (*p == ',') {
-			*out = 0;
-			add(name, begin, exclude, complain);
-			begin = out = copy + (p - value) + 1;
-		} else {
-			*out++ = *p;
-		}
+	for (const char *rest = value; *rest;) {
+		rest = choice_next(rest, pattern);
+		add(name, pattern, exclude, complain);
 	}
-	*out = 0;
-	add(name, begin, exclude, complain);
-	free(copy);
+	free(pattern);
 }
 
 void choose_read(bool complain)

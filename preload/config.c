@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include "evprof/control.h"
-#include "evprof/ring.h"
-#include "evprof/sampling.h"
 #include "log.h"
 
 struct config config;
@@ -24,10 +22,9 @@ static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKE
 					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,   ENV_INCLUDE,
 					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE, ENV_SAMPLE_RATE};
 
-const char *const config_event_names[CONFIG_EVENTS] = {"call", "c_call", "exception", "mem", "line", "cpu", "sample"};
+const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
 #define ON_FULL_DEFAULT_MS 1000
-#define ON_FULL_MAX_MS 60000
 
 static void complain_of(bool complain, const char *name, const char *value, const char *allowed)
 {
@@ -47,132 +44,67 @@ static bool read_switch(const char *name, bool fallback, bool complain)
 	return fallback;
 }
 
-static unsigned event_by_name(const char *name, size_t length)
+/* The value of the variable, or NULL where it is not set or empty. */
+static const char *value_of(const char *name)
 {
-	for (size_t i = 0; i < CONFIG_EVENTS; i++)
-		if (strlen(config_event_names[i]) == length && !strncmp(config_event_names[i], name, length))
-			return 1u << i;
-	return 0;
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
 }
 
 static unsigned read_events(bool complain)
 {
-	const unsigned all = EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM;
-	const char *value = getenv(ENV_EVENTS);
-	unsigned events = 0;
+	unsigned events = EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM;
+	const char *value = value_of(ENV_EVENTS);
+	const char *allowed = value ? setting_events(value, &events) : NULL;
 
-	if (!value || !*value)
-		return all;
-	for (const char *p = value; *p;) {
-		size_t length = strcspn(p, ",");
-		unsigned event = event_by_name(p, length);
-
-		if (!event) {
-			complain_of(complain, ENV_EVENTS, value,
-				    "a list, with commas, of call, c_call, exception, mem, line, cpu, sample");
-			return all;
-		}
-		events |= event;
-		p += length + (p[length] == ',');
-	}
-	if (events & EVENT_SAMPLE && events & ~(unsigned)(EVENT_SAMPLE | EVENT_CPU)) {
-		complain_of(complain, ENV_EVENTS, value, "sample alone or with cpu, or a list without it");
-		return all;
-	}
-	/* A line event says the line only: its function is the one on top of the stack. */
-	return events & EVENT_LINE ? events | EVENT_CALL : events;
-}
-
-/* "<digits>[KMG]" in bytes; 0 if it is not that. */
-static uint64_t parse_size(const char *value)
-{
-	unsigned long long number;
-	unsigned shift = 0;
-	char *end;
-
-	if (!isdigit((unsigned char)*value))
-		return 0;
-	errno = 0;
-	number = strtoull(value, &end, 10);
-	switch (toupper((unsigned char)*end)) {
-	case 'G':
-		shift += 10;
-		/* fallthrough */
-	case 'M':
-		shift += 10;
-		/* fallthrough */
-	case 'K':
-		shift += 10;
-		end++;
-	}
-	return errno || *end || number > (UINT64_MAX >> shift) ? 0 : (uint64_t)number << shift;
+	if (allowed)
+		complain_of(complain, ENV_EVENTS, value, allowed);
+	return events;
 }
 
 static uint64_t read_ring_bytes(bool complain)
 {
-	const char *value = getenv(ENV_RING_SIZE);
-	uint64_t bytes, rounded = RING_BYTES_MIN;
+	uint64_t bytes = RING_BYTES_DEFAULT;
+	const char *value = value_of(ENV_RING_SIZE);
+	const char *allowed = value ? setting_ring_bytes(value, &bytes) : NULL;
 
-	if (!value || !*value)
-		return RING_BYTES_DEFAULT;
-	bytes = parse_size(value);
-	if (bytes < RING_BYTES_MIN || bytes > RING_BYTES_MAX) {
-		complain_of(complain, ENV_RING_SIZE, value, "64K to 1G, in bytes or with K, M or G");
-		return RING_BYTES_DEFAULT;
-	}
-	while (rounded < bytes)
-		rounded *= 2;
-	return rounded;
+	if (allowed)
+		complain_of(complain, ENV_RING_SIZE, value, allowed);
+	return bytes;
 }
 
 static uint32_t read_on_full(bool complain)
 {
-	const char *value = getenv(ENV_ON_FULL);
-	char *end;
-	long ms;
+	uint32_t ms = ON_FULL_DEFAULT_MS;
+	const char *value = value_of(ENV_ON_FULL);
+	const char *allowed = value ? setting_on_full(value, &ms) : NULL;
 
-	if (!value || !*value || !strcmp(value, "wait"))
-		return ON_FULL_DEFAULT_MS;
-	if (!strcmp(value, "drop"))
-		return 0;
-	if (!strncmp(value, "wait:", 5) && isdigit((unsigned char)value[5])) {
-		errno = 0;
-		ms = strtol(value + 5, &end, 10);
-		if (!errno && !*end && ms > 0 && ms <= ON_FULL_MAX_MS)
-			return (uint32_t)ms;
-	}
-	complain_of(complain, ENV_ON_FULL, value, "wait, wait:MILLISECONDS (1 to 60000) or drop");
-	return ON_FULL_DEFAULT_MS;
+	if (allowed)
+		complain_of(complain, ENV_ON_FULL, value, allowed);
+	return ms;
 }
 
 static uint32_t read_sample_rate(bool complain)
 {
-	const char *value = getenv(ENV_SAMPLE_RATE);
-	char *end;
-	long rate;
+	uint32_t rate = SAMPLING_RATE_DEFAULT;
+	const char *value = value_of(ENV_SAMPLE_RATE);
+	const char *allowed = value ? setting_sample_rate(value, &rate) : NULL;
 
-	if (!value || !*value)
-		return SAMPLING_RATE_DEFAULT;
-	errno = 0;
-	rate = strtol(value, &end, 10);
-	if (!errno && !*end && rate > 0 && rate <= SAMPLING_RATE_MAX)
-		return (uint32_t)rate;
-	complain_of(complain, ENV_SAMPLE_RATE, value, "1 to 10000, samples a second");
-	return SAMPLING_RATE_DEFAULT;
+	if (allowed)
+		complain_of(complain, ENV_SAMPLE_RATE, value, allowed);
+	return rate;
 }
 
 static enum log_level read_log_level(bool complain)
 {
-	static const char *const names[] = {"error", "warning", "info", "debug"};
-	const char *value = getenv(ENV_LOG);
+	unsigned level = LOG_WARNING;
+	const char *value = value_of(ENV_LOG);
+	const char *allowed = value ? setting_log_level(value, &level) : NULL;
 
-	if (!value || !*value)
-		return LOG_WARNING;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(value, names[i]))
-			return (enum log_level)i;
-	complain_of(complain, ENV_LOG, value, "error, warning, info or debug");
-	return LOG_WARNING;
+	if (allowed)
+		complain_of(complain, ENV_LOG, value, allowed);
+	return (enum log_level)level;
 }
 
 /* The working directory and a slash. In a template its own % signs are doubled. Returns the length, 0 on failure. */
@@ -208,9 +140,12 @@ static bool read_path(char *out, const char *value, bool is_template)
 
 static void read_paths(bool complain)
 {
-	const char *output = getenv(ENV_OUTPUT), *path = getenv(ENV_SOCKET);
+	const char *output = value_of(ENV_OUTPUT), *path = getenv(ENV_SOCKET);
+	const char *allowed = output ? setting_output(output) : NULL;
 
-	if (!output || !*output)
+	if (allowed)
+		complain_of(complain, ENV_OUTPUT, output, allowed);
+	if (!output || allowed)
 		output = OUTPUT_DEFAULT;
 	if (!read_path(config.output, output, true)) {
 		complain_of(complain, ENV_OUTPUT, output, "a path of less than 4096 bytes");
@@ -264,53 +199,29 @@ static void complain_of_unknown_names(void)
 	}
 }
 
-static const char *const format_names[] = CONTROL_FORMAT_NAMES;
-#define FORMATS (sizeof(format_names) / sizeof(format_names[0]))
-
-static bool is_format(const char *name, size_t length)
-{
-	for (size_t i = 0; i < FORMATS; i++)
-		if (strlen(format_names[i]) == length && !strncmp(format_names[i], name, length))
-			return true;
-	return false;
-}
-
-static void complain_of_formats(const char *value)
-{
-	char known[CONTROL_FORMATS_MAX_BYTES];
-	size_t used = 0;
-
-	for (size_t i = 0; i < FORMATS && used < sizeof(known); i++)
-		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", format_names[i]);
-	log_line(
-	    LOG_ERROR,
-	    "%s=%s has a format that is not known; allowed: a list, with commas, of %s; the known ones are written",
-	    ENV_FORMAT, value, known);
-}
-
 /* Those that are known, so that a slip of the pen in one does not cost the others. */
 static void read_formats(bool complain)
 {
-	const char *value = getenv(ENV_FORMAT);
+	const char *value = value_of(ENV_FORMAT);
+	char known[CONTROL_FORMATS_MAX_BYTES];
+	const char *allowed = value ? setting_formats(value, known, sizeof(known)) : NULL;
 	size_t used = 0;
-	bool good = true;
 
 	config.formats[0] = 0;
 	for (const char *p = value ? value : ""; *p;) {
 		size_t length = strcspn(p, ",");
 
-		if (is_format(p, length) && used + length + 2 < sizeof(config.formats)) {
+		if (setting_is_format(p, length) && used + length + 2 < sizeof(config.formats)) {
 			if (used)
 				config.formats[used++] = ',';
 			memcpy(config.formats + used, p, length);
 			config.formats[used += length] = 0;
-		} else {
-			good = false;
 		}
 		p += length + (p[length] == ',');
 	}
-	if (!good && complain)
-		complain_of_formats(value);
+	if (allowed && complain)
+		log_line(LOG_ERROR, "%s=%s has a format that is not known; allowed: %s; the known ones are written",
+			 ENV_FORMAT, value, allowed);
 }
 
 void config_read(bool complain)

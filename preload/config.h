@@ -8,26 +8,17 @@
 #include <sys/types.h>
 
 #include "evprof/control.h"
+#include "evprof/settings.h"
 
-enum config_event {
-	EVENT_CALL = 1,
-	EVENT_C_CALL = 2,
-	EVENT_EXCEPTION = 4,
-	EVENT_MEM = 8,
-	EVENT_LINE = 16,
-	EVENT_CPU = 32,	   /* no events of its own: CPU times beside the others' */
-	EVENT_SAMPLE = 64, /* stacks are sampled from outside (sampling.h); no other, but EVENT_CPU, goes with it */
-};
-
-/* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum config_event. */
-#define CONFIG_EVENTS 7
+/* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum setting_event. */
+#define CONFIG_EVENTS SETTING_EVENTS
 extern const char *const config_event_names[CONFIG_EVENTS];
 
 struct config {
 	bool enabled;	      /* EVPROF */
 	bool children;	      /* EVPROF_CHILDREN */
 	bool calibrate;	      /* EVPROF_CALIBRATE */
-	unsigned events;      /* EVPROF_EVENTS: enum config_event */
+	unsigned events;      /* EVPROF_EVENTS: enum setting_event */
 	uint64_t ring_bytes;  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;     /* EVPROF_ON_FULL: 0 for drop */
 	uint32_t sample_rate; /* EVPROF_SAMPLE_RATE: a second */

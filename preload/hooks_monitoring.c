@@ -324,7 +324,7 @@ CALLBACK_OF(on_line, record_line(arguments))
 static const struct {
 	const char *event;
 	vectorcall call, call_without_gil;
-	unsigned wanted; /* for any of these: enum config_event */
+	unsigned wanted; /* for any of these: enum setting_event */
 	bool set;	 /* false: comes along with CALL */
 } callbacks[] = {
     {"PY_START", on_start, on_start_without_gil, EVENT_CALL, true},

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "evprof/shown_path.h"
 #include "handshake.h"
 #include "lock.h"
 #include "log.h"
@@ -398,23 +399,12 @@ static uint32_t wait_for_collector(void)
 	return is_final(state) ? state : RING_COLLECTOR_NONE;
 }
 
-/* The path as a user here would type it. */
-static const char *shown_path(const char *path)
-{
-	static char cwd[4096];
-	size_t n;
-
-	if (!getcwd(cwd, sizeof(cwd)))
-		return path;
-	n = strlen(cwd);
-	return n > 1 && !strncmp(path, cwd, n) && path[n] == '/' ? path + n + 1 : path;
-}
-
 static void print_summary(uint32_t state)
 {
 	const struct ring_header *header = process->header;
 	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
-	const char *path = shown_path(header->text);
+	static char text[SHOWN_PATH_BYTES];
+	const char *path = shown_path(header->text, text);
 	char still[80] = "";
 
 	if (state == RING_COLLECTOR_NONE) {

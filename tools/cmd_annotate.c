@@ -257,8 +257,7 @@ static void lines_open(struct lines *lines, const struct annotate *annotate, con
 		if (!lines->file)
 			close(fd);
 	} else {
-		fprintf(stderr, "evprof annotate: the source %.*s is not shown: %s\n", (int)place->name.length,
-			place->name.at, fd == -EINVAL ? "no regular file" : strerror(-fd));
+		source_say_missing("annotate", place->name, "shown", fd);
 	}
 }
 

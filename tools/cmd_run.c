@@ -18,8 +18,11 @@
 #include <unistd.h>
 
 #include "evprof/control.h"
+#include "evprof/settings.h"
+#include "evprof/shown_path.h"
 #include "run_places.h"
 #include "run_session.h"
+#include "run_settings.h"
 #include "verbs.h"
 
 /* As env(1) and nohup(1) have them. */
@@ -58,53 +61,32 @@ struct request {
 
 /* --- options --- */
 
-/* Options that only set the variable of the same meaning: the library says which values are allowed. */
-static const struct {
-	int option;
-	const char *variable;
-} passed_on[] = {
-    {'e', ENV_EVENTS}, {'r', ENV_RING_SIZE}, {'f', ENV_ON_FULL}, {'l', ENV_LOG},
-    {'F', ENV_FORMAT}, {'I', ENV_INCLUDE},   {'X', ENV_EXCLUDE},
-};
-
-static bool pass_on(int option)
+/* False after one line saying what is wrong. */
+static bool take_option(struct request *request, struct run_settings *settings, int option, const char *word)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		if (passed_on[i].option == option) {
-			setenv(passed_on[i].variable, optarg, 1);
-			return true;
-		}
+	if (run_is_setting(option))
+		return run_settings_take(settings, option, optarg);
+	switch (option) {
+	case 'o':
+		request->output = optarg;
+		return run_settings_output_is_good(optarg);
+	case 's':
+		request->socket = optarg;
+		return true;
+	case 'q':
+		return request->quiet = true;
+	}
+	verb_misused("run", "the option %s is not known or lacks its value", word);
 	return false;
-}
-
-static void ask_for_samples(const char *rate)
-{
-	setenv(ENV_EVENTS, "sample", 1);
-	if (rate)
-		setenv(ENV_SAMPLE_RATE, rate, 1);
 }
 
 /* Returns 0 to go on, else the exit status + 1. */
 static int take_options(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-						{"events", required_argument, NULL, 'e'},
-						{"ring-size", required_argument, NULL, 'r'},
-						{"on-full", required_argument, NULL, 'f'},
-						{"no-children", no_argument, NULL, 'c'},
-						{"socket", required_argument, NULL, 's'},
-						{"log", required_argument, NULL, 'l'},
-						{"format", required_argument, NULL, 'F'},
-						{"include", required_argument, NULL, 'I'},
-						{"exclude", required_argument, NULL, 'X'},
-						{"exclude-syspath", no_argument, NULL, 'S'},
-						{"calibrate", no_argument, NULL, 'C'},
-						{"sample", optional_argument, NULL, 'P'},
-						{"quiet", no_argument, NULL, 'q'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
+	static const struct option options[] = {
+	    {"output", required_argument, NULL, 'o'}, {"socket", required_argument, NULL, 's'}, RUN_SETTINGS,
+	    {"quiet", no_argument, NULL, 'q'},	      {"help", no_argument, NULL, 'h'},		{0}};
+	struct run_settings settings = {0};
 	int option;
 
 	opterr = 0;
@@ -113,31 +95,15 @@ static int take_options(struct request *request, int argc, char **argv)
 			fputs(help_text, stdout);
 			return 1;
 		}
-		if (option == 'o')
-			request->output = optarg;
-		else if (option == 's')
-			request->socket = optarg;
-		else if (option == 'q')
-			request->quiet = true;
-		else if (option == 'c')
-			setenv(ENV_CHILDREN, "0", 1);
-		else if (option == 'S')
-			setenv(ENV_EXCLUDE_SYSPATH, "1", 1);
-		else if (option == 'C')
-			setenv(ENV_CALIBRATE, "1", 1);
-		else if (option == 'P')
-			ask_for_samples(optarg);
-		else if (!pass_on(option)) {
-			verb_misused("run", "the option %s is not known or lacks its value", argv[optind - 1]);
+		if (!take_option(request, &settings, option, argv[optind - 1]))
 			return EXIT_FAILED + 1;
-		}
 	}
 	request->program = argv + optind;
 	if (optind == argc) {
 		verb_misused("run", "a program is missing");
 		return EXIT_FAILED + 1;
 	}
-	return 0;
+	return run_settings_finish(&settings) ? 0 : EXIT_FAILED + 1;
 }
 
 static void use_environment(struct request *request)
@@ -145,8 +111,8 @@ static void use_environment(struct request *request)
 	const char *output = getenv(ENV_OUTPUT);
 	const char *socket = getenv(ENV_SOCKET);
 
-	if (!request->output)
-		request->output = output && output[0] ? output : OUTPUT_DEFAULT;
+	if (!request->output) /* of a bad one the library says that the default holds */
+		request->output = output && output[0] && !setting_output(output) ? output : OUTPUT_DEFAULT;
 	if (!request->socket && socket && socket[0])
 		request->socket = socket;
 	/* This is a session of its own, also inside of another. */
@@ -303,35 +269,6 @@ static int run_program(const struct request *request, const struct run_session *
 
 /* --- the end --- */
 
-/* The path as the user would type it: below the working directory it is relative; quoted where a shell needs it. */
-static char *shown_path(const char *path)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
-	char *directory = getcwd(NULL, 0);
-	size_t length = directory ? strlen(directory) : 0;
-	char *text = NULL;
-	char *to;
-
-	if (length > 1 && strncmp(path, directory, length) == 0 && path[length] == '/')
-		path += length + 1;
-	free(directory);
-	text = malloc(4 * strlen(path) + 3 + 2);
-	if (!text)
-		return NULL;
-	to = text;
-	if (path[0] == '-')
-		to = stpcpy(to, "./");
-	if (path[strspn(path, plain)] == 0) {
-		strcpy(to, path);
-		return text;
-	}
-	*to++ = '\'';
-	for (; *path; path++)
-		to = *path == '\'' ? stpcpy(to, "'\\''") : (*to = *path, to + 1);
-	strcpy(to, "'");
-	return text;
-}
-
 static long long number_in(const json_t *summary, const char *member)
 {
 	return (long long)json_integer_value(json_object_get(summary, member));
@@ -341,14 +278,14 @@ static void say_trace(const json_t *summary, const char *path)
 {
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running");
-	char *shown = shown_path(path);
+	static char text[SHOWN_PATH_BYTES];
+	const char *shown = shown_path(path, text);
 
 	fprintf(stderr, "evprof: %lld events of %lld process%s, %lld lost, in %s; ", number_in(summary, "events"),
-		processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown ? shown : path);
+		processes, processes == 1 ? "" : "es", number_in(summary, "lost"), shown);
 	if (running > 0)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
-	fprintf(stderr, "show it with: evprof report %s\n", shown ? shown : path);
-	free(shown);
+	fprintf(stderr, "show it with: evprof report %s\n", shown);
 }
 
 static void say_nothing_joined(const char *program)

@@ -64,12 +64,18 @@ static void put_relative(struct output *output, struct text name)
 	}
 }
 
+/* Readers take a name of nothing for no name; what is not known is called so by callgrind itself. */
+static void put_name(struct output *output, struct text name)
+{
+	output_line(output, name.length ? name : text_of("???"));
+}
+
 static void put_file(const struct callgrind *callgrind, struct text name)
 {
 	if (callgrind->relative && source_is_file(name))
 		put_relative(callgrind->output, name);
 	else
-		output_line(callgrind->output, name);
+		put_name(callgrind->output, name);
 }
 
 static int grow_marks(uint32_t **marks, uint32_t from, uint32_t to)
@@ -118,7 +124,7 @@ static void put_function(struct callgrind *callgrind, const struct line_costs *c
 
 	output_string(output, called);
 	if (put_id(callgrind, "ob=", function->module, callgrind->modules))
-		output_line(output, costs->places[function->module].name);
+		put_name(output, costs->places[function->module].name);
 	output_char(output, '\n');
 	output_string(output, called);
 	if (put_id(callgrind, "fl=", function->file, callgrind->files))
@@ -312,8 +318,7 @@ static int add_source(struct zip_writer *zip, const struct trace *trace, const s
 	}
 	fd = source_open(trace, place->process, place->name);
 	if (fd < 0) {
-		fprintf(stderr, "evprof export: the source %s is not in the zip: %s\n", name,
-			fd == -EINVAL ? "no regular file" : strerror(-fd));
+		source_say_missing("export", text_of(name), "in the zip", fd);
 	} else {
 		error = zip_add(zip, name, fd);
 		close(fd);

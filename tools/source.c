@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "output.h"
+
 bool source_is_file(struct text name)
 {
 	if (!name.length || text_same(name, text_of("~")) || text_same(name, text_of("?")))
@@ -48,4 +50,18 @@ int source_open(const struct trace *trace, uint32_t process, struct text name)
 	if (fd < 0 && *directory)
 		fd = open_regular(path + strlen(directory) + 1);
 	return fd;
+}
+
+void source_say_missing(const char *verb, struct text name, const char *where, int error)
+{
+	struct output shown;
+
+	if (output_open_nowhere(&shown) < 0)
+		return;
+	output_line(&shown, name); /* a terminal does what control characters say */
+	output_char(&shown, '\0');
+	if (!shown.error)
+		fprintf(stderr, "evprof %s: the source %s is not %s: %s\n", verb, shown.buffer, where,
+			error == -EINVAL ? "no regular file" : strerror(-error));
+	output_abandon(&shown);
 }

@@ -50,6 +50,20 @@ static inline void choice_pattern_done(struct choice_pattern *pattern)
 	free(pattern->glob);
 }
 
+/*
+ * The first pattern of a list with commas ("a,b\,c" is a and b,c), which is not empty. pattern has room for the list. Returns
+ * the rest of the list.
+ */
+static inline const char *choice_next(const char *list, char *pattern)
+{
+	while (*list && *list != ',') {
+		list += list[0] == '\\' && list[1] == ',';
+		*pattern++ = *list++;
+	}
+	*pattern = 0;
+	return *list ? list + 1 : list;
+}
+
 static inline bool choice_pattern_matches(const struct choice_pattern *pattern, const char *const names[CHOICE_NAMES])
 {
 	for (int i = 0; i < CHOICE_NAMES; i++) {

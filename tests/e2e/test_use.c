@@ -187,6 +187,30 @@ SCENARIO(use, paths_with_spaces_and_colons, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 }
 
+/* What the closing line says to type is typed, in a shell. */
+static void expect_command_works(const struct outcome *outcome)
+{
+	static const char before[] = "show it with: ";
+	const char *command = strstr(outcome->err, before);
+	struct outcome *shell;
+
+	expect(outcome, command, "the line names a command");
+	shell = run(.how = JOB_BARE, .directory = outcome->directory,
+		    .args = {"sh", "-c", text("PATH=%s:$PATH; %s", build_path(""), command + strlen(before))});
+	expect(shell, shell->status == 0 && strstr(shell->out, "function calls"), "%s", command);
+}
+
+SCENARIO(use, the_command_can_be_copied, SUPPORTED)
+{
+	static const char *const names[] = {"EVPROF_OUTPUT=a b.evp", "EVPROF_OUTPUT=it's;$HOME.evp",
+					    "EVPROF_OUTPUT=-n.evp"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		expect_command_works(run(.python = python, .args = {"@known.py"}, .env = {names[i]}));
+		expect_command_works(run(.python = python, .how = JOB_RUN, .args = {"@known.py"}, .env = {names[i]}));
+	}
+}
+
 /* An unwritable directory: the program runs on, one line says what was wrong. */
 SCENARIO(use, output_that_cannot_be_written, SUPPORTED)
 {

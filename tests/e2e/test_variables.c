@@ -128,6 +128,8 @@ static const struct mistake mistakes[] = {
     {"EVPROF_CHILDREN=yes", "EVPROF_CHILDREN", "1"},
     {"EVPROF_LOG=loud", "EVPROF_LOG", "debug"},
     {"EVPROF=maybe", "EVPROF", "0"},
+    {"EVPROF_OUTPUT=x-%q.evp", "EVPROF_OUTPUT", "%p"},
+    {"EVPROF_OUTPUT=100%", "EVPROF_OUTPUT", "%%"},
     {"EVPROF_OUTPTU=x", "EVPROF_OUTPTU", "EVPROF_OUTPUT"},
     {"EVPROF_=x", "EVPROF_", "EVPROF_OUTPUT"},
 };

@@ -345,4 +345,8 @@ Test(collector_parts, options_are_checked)
 	cr_assert_eq(
 	    options_of((const char *[]){"--socket", "@x", "--output-dir", "/tmp", "--output", "../x", NULL}, &options),
 	    OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--private", "--output", "x-%q", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--private", "--format", "pstats,nonsense", NULL}, &options),
+		     OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--private", "--format", "pstats,html", NULL}, &options), OPTIONS_RUN);
 }

@@ -127,6 +127,19 @@ Test(config, paths_are_made_absolute)
 	cr_assert_str_eq(config.socket, "@abstract");
 }
 
+Test(config, templates)
+{
+	const char *end;
+
+	read_with("EVPROF_OUTPUT", "a-%n-%p-%h-%t-%%.evp");
+	cr_assert_not_null(strstr(config.output, "/a-%n-%p-%h-%t-%%.evp"));
+	for (const char *const *bad = (const char *const[]){"%x", "100%", "%%%", NULL}; *bad; bad++) {
+		check_complaint("EVPROF_OUTPUT", *bad, "%p, %n, %h, %t");
+		end = strrchr(config.output, '/');
+		cr_assert_str_eq(end + 1, OUTPUT_DEFAULT);
+	}
+}
+
 Test(config, session)
 {
 	read_with("EVPROF_SESSION", "0123456789abcdef0123456789abcdef:12:34:/run/a b:c.sock");

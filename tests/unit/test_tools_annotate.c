@@ -149,6 +149,22 @@ Test(annotate, missing_source_is_named)
 	expect_text("File: %s\n", "<string>");
 }
 
+/* In a line for a terminal. */
+Test(annotate, a_missing_source_with_control_characters)
+{
+	char text[1024] = {0};
+
+	fixture_code(fixture, process, 9, "/nonexistent/a\n\x1b[31m.py", 1, "f");
+	event(WIRE_CALL, 9, 0);
+	event(WIRE_RETURN, 9, 1000);
+	finish();
+	cr_expect(annotate("TRACE") == 0);
+	fflush(stderr);
+	cr_expect(fread(text, 1, sizeof(text) - 1, cr_get_redirected_stderr()) > 0);
+	cr_expect_str_eq(text, "evprof annotate: the source /nonexistent/a\\n\\u001b[31m.py is not shown: "
+			       "No such file or directory\n");
+}
+
 /* The source is shorter than it was. */
 Test(annotate, lines_behind_the_end)
 {

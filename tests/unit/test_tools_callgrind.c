@@ -152,6 +152,15 @@ Test(callgrind, same_names)
 	cr_expect(strstr(written, "<unknown function>:0\n"), "%s", written);
 }
 
+Test(callgrind, a_file_without_a_name)
+{
+	fixture_code(fixture, process, 9, "", 3, "f");
+	event(WIRE_CALL, 9, 0);
+	event(WIRE_RETURN, 9, 10);
+	export(false);
+	cr_expect(strstr(written, ") ???\n") && !strstr(written, ") \n"), "%s", written);
+}
+
 Test(callgrind, nothing)
 {
 	export(false);

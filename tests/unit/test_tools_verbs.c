@@ -345,6 +345,26 @@ Test(verbs, mistakes_end_with_2)
 	cr_expect(verb(cmd_run, "--nonsense -- true") == 125);
 }
 
+/* The program does not run: it would have left the file. */
+Test(verbs, run_refuses_bad_values)
+{
+	static const char *const wrong[] = {
+	    "--events calls",	     "--events sample,call", "--sample=0",	  "--sample=10001",
+	    "--ring-size 12",	     "--on-full panic",	     "--log loud",	  "--format pstats,nonsense",
+	    "--include re:(",	     "--exclude a,re:[",     "--output x-%q.evp", "--sample --events call",
+	    "--events call --sample"};
+	char file[] = "/tmp/evprof-refused-XXXXXX", words[128];
+
+	finish();
+	close(mkstemp(file));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		snprintf(words, sizeof(words), "%s -- rm %s", wrong[i], file);
+		cr_expect(verb(cmd_run, words) == 125, "%s", wrong[i]);
+		cr_expect(access(file, F_OK) == 0, "%s", wrong[i]);
+	}
+	unlink(file);
+}
+
 /* As /dev/stdout is one. */
 Test(verbs, a_link_stays_when_it_is_written_through)
 {

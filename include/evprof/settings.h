@@ -1,0 +1,205 @@
+/*
+ * settings.h - which values the settings of a recording take.
+ *
+ * The library says of a bad value in a variable that the default holds, because the program has to run on; evprof run and
+ * evprof-collector refuse it on their command line, before anything is recorded with the wrong one.
+ *
+ * Each setting_...() takes a value that is not empty. It returns NULL, or the text of what is allowed, and then leaves the
+ * result as it was.
+ */
+#ifndef EVPROF_SETTINGS_H
+#define EVPROF_SETTINGS_H
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evprof/control.h"
+#include "evprof/ring.h"
+#include "evprof/sampling.h"
+
+/* What EVPROF_EVENTS asks for. */
+enum setting_event {
+	EVENT_CALL = 1,
+	EVENT_C_CALL = 2,
+	EVENT_EXCEPTION = 4,
+	EVENT_MEM = 8,
+	EVENT_LINE = 16,
+	EVENT_CPU = 32,	   /* no events of its own: CPU times beside the others' */
+	EVENT_SAMPLE = 64, /* stacks are sampled from outside (sampling.h); no other, but EVENT_CPU, goes with it */
+};
+
+/* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum setting_event. */
+#define SETTING_EVENTS 7
+#define SETTING_EVENT_NAMES                                                                                            \
+	{                                                                                                              \
+		"call", "c_call", "exception", "mem", "line", "cpu", "sample"                                          \
+	}
+
+#define SETTING_ON_FULL_MAX_MS 60000
+
+static inline bool setting_is_name(const char *name, const char *text, size_t length)
+{
+	return strlen(name) == length && strncmp(name, text, length) == 0;
+}
+
+static inline unsigned setting_event(const char *text, size_t length)
+{
+	static const char *const names[SETTING_EVENTS] = SETTING_EVENT_NAMES;
+
+	for (unsigned i = 0; i < SETTING_EVENTS; i++)
+		if (setting_is_name(names[i], text, length))
+			return 1u << i;
+	return 0;
+}
+
+static inline const char *setting_events(const char *value, unsigned *events)
+{
+	unsigned all = 0;
+
+	for (const char *p = value; *p;) {
+		size_t length = strcspn(p, ",");
+		unsigned event = setting_event(p, length);
+
+		if (!event)
+			return "a list, with commas, of call, c_call, exception, mem, line, cpu, sample";
+		all |= event;
+		p += length + (p[length] == ',');
+	}
+	if (all & EVENT_SAMPLE && all & ~(unsigned)(EVENT_SAMPLE | EVENT_CPU))
+		return "sample alone or with cpu, or a list without it";
+	/* A line event says the line only: its function is the one on top of the stack. */
+	*events = all & EVENT_LINE ? all | EVENT_CALL : all;
+	return NULL;
+}
+
+/* "<digits>[KMG]" in bytes; 0 if it is not that. */
+static inline uint64_t setting_size(const char *value)
+{
+	unsigned long long number;
+	unsigned shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)*value))
+		return 0;
+	errno = 0;
+	number = strtoull(value, &end, 10);
+	switch (toupper((unsigned char)*end)) {
+	case 'G':
+		shift += 10;
+		/* fallthrough */
+	case 'M':
+		shift += 10;
+		/* fallthrough */
+	case 'K':
+		shift += 10;
+		end++;
+	}
+	return errno || *end || number > (UINT64_MAX >> shift) ? 0 : (uint64_t)number << shift;
+}
+
+/* Rounded up to a power of two. */
+static inline const char *setting_ring_bytes(const char *value, uint64_t *ring_bytes)
+{
+	uint64_t bytes = setting_size(value);
+
+	if (bytes < RING_BYTES_MIN || bytes > RING_BYTES_MAX)
+		return "64K to 1G, in bytes or with K, M or G";
+	for (*ring_bytes = RING_BYTES_MIN; *ring_bytes < bytes;)
+		*ring_bytes *= 2;
+	return NULL;
+}
+
+/* A whole number from 1 to max; 0 if it is not that. */
+static inline uint32_t setting_count(const char *value, long max)
+{
+	char *end;
+	long number;
+
+	if (!isdigit((unsigned char)*value))
+		return 0;
+	errno = 0;
+	number = strtol(value, &end, 10);
+	return errno || *end || number > max ? 0 : (uint32_t)number;
+}
+
+/* wait_ms: 0 for drop; untouched for wait without a bound of its own */
+static inline const char *setting_on_full(const char *value, uint32_t *wait_ms)
+{
+	uint32_t ms = strncmp(value, "wait:", 5) == 0 ? setting_count(value + 5, SETTING_ON_FULL_MAX_MS) : 0;
+
+	if (!ms && strcmp(value, "wait") != 0 && strcmp(value, "drop") != 0)
+		return "wait, wait:MILLISECONDS (1 to 60000) or drop";
+	if (strcmp(value, "wait") != 0)
+		*wait_ms = ms;
+	return NULL;
+}
+
+static inline const char *setting_sample_rate(const char *value, uint32_t *rate)
+{
+	uint32_t number = setting_count(value, SAMPLING_RATE_MAX);
+
+	if (!number)
+		return "1 to 10000, samples a second";
+	*rate = number;
+	return NULL;
+}
+
+/* From 0, as the names stand there. */
+static inline const char *setting_log_level(const char *value, unsigned *level)
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(value, names[i]) == 0) {
+			*level = i;
+			return NULL;
+		}
+	return "error, warning, info or debug";
+}
+
+/* The template of a path. */
+static inline const char *setting_output(const char *value)
+{
+	for (const char *p = value; *p; p++)
+		if (*p == '%' && (!*++p || !strchr("pnht%", *p)))
+			return "a path with %p, %n, %h, %t, and %% for a per cent sign";
+	return NULL;
+}
+
+static inline bool setting_is_format(const char *text, size_t length)
+{
+	static const char *const names[] = CONTROL_FORMAT_NAMES;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (setting_is_name(names[i], text, length))
+			return true;
+	return false;
+}
+
+/* Whether all of a list are; known_bytes is at least CONTROL_FORMATS_MAX_BYTES and gets what is allowed if not. */
+static inline const char *setting_formats(const char *value, char *known, size_t known_bytes)
+{
+	static const char *const names[] = CONTROL_FORMAT_NAMES;
+	size_t used = (size_t)snprintf(known, known_bytes, "a list, with commas, of ");
+	const char *p = value;
+	size_t length;
+
+	for (; *p; p += length + (p[length] == ',')) {
+		length = strcspn(p, ",");
+		if (!setting_is_format(p, length))
+			break;
+	}
+	if (!*p)
+		return NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && used < known_bytes; i++)
+		used += (size_t)snprintf(known + used, known_bytes - used, "%s%s", i ? ", " : "", names[i]);
+	return known;
+}
+
+#endif
