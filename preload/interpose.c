@@ -8,18 +8,22 @@
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
+ *   prctl                the program takes system calls from itself
  *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "confined.h"
 #include "definitions.h"
 #include "process.h"
 #include "python.h"
@@ -30,7 +34,8 @@
 #define INTERPOSED(X)                                                                                                  \
 	X(dlopen)                                                                                                      \
 	X(pthread_setspecific)                                                                                         \
-	X(fork) X(execv) X(execve) X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64)
+	X(fork)                                                                                                        \
+	X(execv) X(execve) X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(prctl)
 
 /* The next definitions: what would have been called without us. */
 static struct {
@@ -228,6 +233,23 @@ PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rl
 	int result = REAL(prlimit64)(pid, resource, limit, old);
 
 	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+}
+
+/* All have four arguments for the kernel, as libc passes them. */
+PUBLIC int prctl(int option, ...)
+{
+	unsigned long arguments[4];
+	va_list list;
+	int result;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		arguments[i] = va_arg(list, unsigned long);
+	va_end(list);
+	result = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
+		confined_look();
+	return result;
 }
 
 static __attribute__((constructor)) void watch_forks(void)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confined.h"
 #include "handshake.h"
 #include "lock.h"
 #include "log.h"
@@ -271,6 +272,11 @@ static int join(int start)
 	int fd, connection, r;
 
 	process->pid = getpid();
+	if (confined()) {
+		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
+		r = -EPERM;
+		goto left;
+	}
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (scratch == MAP_FAILED) {
 		r = -ENOMEM;
@@ -465,7 +471,7 @@ static const char *shown_path(const char *path)
 	static char cwd[4096];
 	size_t n;
 
-	if (!getcwd(cwd, sizeof(cwd)))
+	if (confined() || !getcwd(cwd, sizeof(cwd)))
 		return path;
 	n = strlen(cwd);
 	return n > 1 && !strncmp(path, cwd, n) && path[n] == '/' ? path + n + 1 : path;

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confined.h"
 #include "handshake.h"
 #include "log.h"
 #include "process.h"
@@ -71,7 +72,7 @@ static bool is_gone(enum rejoin_when when)
 {
 	uint32_t state = atomic_load(&process->header->collector_state);
 
-	if (!session.id[0])
+	if (!session.id[0] || confined())
 		return false;
 	if (state == RING_COLLECTOR_FINISHED)
 		return is_hosts();
