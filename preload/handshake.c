@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confined.h"
 #include "evprof/control.h"
 #include "evprof/wire.h"
 #include "log.h"
@@ -96,8 +97,11 @@ static int connect_to(const char *name, int tries)
 
 bool handshake_poke(void)
 {
-	int fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
+	int fd;
 
+	if (confined())
+		return true;
+	fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
 	if (fd >= 0)
 		close(fd);
 	return fd != -ECONNREFUSED && fd != -ENOENT;

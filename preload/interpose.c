@@ -8,16 +8,22 @@
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
+ *   prctl                the program takes system calls from itself
+ *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "confined.h"
 #include "definitions.h"
 #include "process.h"
 #include "python.h"
@@ -25,7 +31,11 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-#define INTERPOSED(X) X(dlopen) X(pthread_setspecific) X(fork) X(execv) X(execve) X(execvp) X(execvpe) X(fexecve)
+#define INTERPOSED(X)                                                                                                  \
+	X(dlopen)                                                                                                      \
+	X(pthread_setspecific)                                                                                         \
+	X(fork)                                                                                                        \
+	X(execv) X(execve) X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(prctl)
 
 /* The next definitions: what would have been called without us. */
 static struct {
@@ -186,6 +196,60 @@ PUBLIC __attribute__((noreturn)) void _exit(int status)
 PUBLIC __attribute__((noreturn)) void _Exit(int status)
 {
 	_exit(status);
+}
+
+/* Passes a result on. Once the limit is in force, because it may be refused. */
+static int limited(int result, int resource)
+{
+	if (result == 0 && resource == RLIMIT_AS && is_this_process())
+		process_fit_address_space();
+	return result;
+}
+
+PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	return limited(REAL(setrlimit)(resource, limit), (int)resource);
+}
+
+PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+	return limited(REAL(setrlimit64)(resource, limit), (int)resource);
+}
+
+static bool is_own(pid_t pid)
+{
+	return pid == 0 || pid == getpid();
+}
+
+PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit, struct rlimit *old)
+{
+	int result = REAL(prlimit)(pid, resource, limit, old);
+
+	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+}
+
+PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit, struct rlimit64 *old)
+{
+	int result = REAL(prlimit64)(pid, resource, limit, old);
+
+	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+}
+
+/* All have four arguments for the kernel, as libc passes them. */
+PUBLIC int prctl(int option, ...)
+{
+	unsigned long arguments[4];
+	va_list list;
+	int result;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		arguments[i] = va_arg(list, unsigned long);
+	va_end(list);
+	result = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
+		confined_look();
+	return result;
 }
 
 static __attribute__((constructor)) void watch_forks(void)

@@ -2,11 +2,37 @@
 #include "log.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#define FULL_WAIT_MS 1000 /* for somebody to read from a pipe that is full; then the line is left out */
+
 enum log_level log_level = LOG_WARNING;
+
+/*
+ * A program that writes nothing to stderr is not ended by a pipe that nobody reads any more, nor held up by one that is full.
+ * A signal that was pending before is the program's.
+ */
+static void write_line(const char *line, size_t bytes)
+{
+	const struct timespec at_once = {0};
+	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+	sigset_t broken, before, pending;
+
+	if (poll(&out, 1, FULL_WAIT_MS) != 1)
+		return;
+	sigemptyset(&broken);
+	sigaddset(&broken, SIGPIPE);
+	if (sigpending(&pending) || pthread_sigmask(SIG_BLOCK, &broken, &before))
+		return;
+	if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&broken, NULL, &at_once);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 void log_line(enum log_level level, const char *format, ...)
 {
@@ -24,8 +50,6 @@ void log_line(enum log_level level, const char *format, ...)
 	if (n > 0)
 		used += (size_t)n < sizeof(line) - used - 1 ? (size_t)n : sizeof(line) - used - 2;
 	line[used++] = '\n';
-	if (write(STDERR_FILENO, line, used) < 0) {
-		/* Nowhere to complain to. */
-	}
+	write_line(line, used);
 	errno = saved_errno;
 }

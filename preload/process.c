@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confined.h"
 #include "evprof/shown_path.h"
 #include "handshake.h"
 #include "lock.h"
@@ -82,9 +83,23 @@ int process_init(void)
 	return 0;
 }
 
+/* Where the ring of a slot begins. */
+static uint64_t slot_offset(uint32_t number)
+{
+	uint32_t small = process->first_small, whole = small && number > small ? small : number;
+
+	return process->data_offset + ring_data_bytes(whole, process->ring_bytes) + (number - whole) * RING_BYTES_MIN;
+}
+
 void process_place_slot(struct ring_slot *slot)
 {
-	ring_place(slot, (uint32_t)(slot - process->slots), process->ring_bytes, process->data_offset);
+	uint32_t number = (uint32_t)(slot - process->slots);
+
+	ring_place(slot, number, process->ring_bytes, process->data_offset);
+	if (process->first_small && number >= process->first_small) {
+		slot->data_offset = slot_offset(number);
+		slot->data_words = RING_BYTES_MIN / sizeof(uint64_t);
+	}
 }
 
 static uint64_t page_up(uint64_t bytes)
@@ -92,8 +107,8 @@ static uint64_t page_up(uint64_t bytes)
 	return (bytes + RING_PAGE_BYTES - 1) & ~(uint64_t)(RING_PAGE_BYTES - 1);
 }
 
-/* What the address space may still grow by. */
-static uint64_t address_space_left(void)
+/* What the address space may still grow by, if it were smaller by so many bytes. */
+static uint64_t address_space_left(uint64_t without)
 {
 	struct rlimit limit;
 	char pages[32];
@@ -103,7 +118,7 @@ static uint64_t address_space_left(void)
 		return UINT64_MAX;
 	if (text_read_file("/proc/self/statm", pages, sizeof(pages)) <= 0)
 		return limit.rlim_cur;
-	used = strtoull(pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+	used = strtoull(pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) - without;
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
@@ -122,7 +137,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
 		return -EFBIG;
 	/* The limit is meant for what the program takes: nearly all of it is left to it. */
-	if (size > address_space_left() / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
+	if (size > address_space_left(0) / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
 		return -ENOMEM;
 	fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
@@ -152,6 +167,8 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	};
 	process->ring_bytes = ring_bytes;
 	process->data_offset = data_offset;
+	process->mapped_bytes = size;
+	process->first_small = 0;
 	return fd;
 failed:
 	r = -errno;
@@ -170,6 +187,55 @@ static int make_some_ring(void)
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]) && fd < 0; i++, ring_bytes /= 16)
 		fd = make_ring(slots[i], ring_bytes < RING_BYTES_MIN ? RING_BYTES_MIN : ring_bytes);
 	return fd;
+}
+
+/* How many slots fit into so many bytes; no fewer than those that may be in use. */
+static uint32_t slots_within(uint64_t bytes)
+{
+	uint32_t count = process->header->slot_count, slots = atomic_load(&process->header->slots_used);
+
+	/* A sampler may be about to take the next one, and knows of one size only. */
+	if (config.events & EVENT_SAMPLE)
+		slots++;
+	else if (!process->first_small)
+		process->first_small = slots;
+	while (slots < count && slot_offset(slots + 1) <= bytes)
+		slots++;
+	return slots < count ? slots : count;
+}
+
+/*
+ * Lock held, so no thread is about to take a slot. The file stays as large as it is: the collector, which may not have looked at it
+ * yet, maps none of the rings.
+ */
+static void fit_address_space(void)
+{
+	uint64_t left = address_space_left(process->mapped_bytes), page = (uint64_t)sysconf(_SC_PAGESIZE), keep, end;
+
+	if (left == UINT64_MAX)
+		return;
+	keep = left / ADDRESS_SPACE_PART;
+	end = slot_offset(atomic_load(&process->header->slots_used)) + SLOTS_FEWEST * RING_BYTES_MIN;
+	if (keep < end)
+		keep = end;
+	if (keep >= process->mapped_bytes)
+		return;
+	process->header->slot_count = slots_within(keep);
+	end = (slot_offset(process->header->slot_count) + page - 1) & ~(page - 1);
+	if (end >= process->mapped_bytes || munmap(mapped + end, process->mapped_bytes - end) < 0)
+		return;
+	process->mapped_bytes = mapped_bytes = end;
+}
+
+void process_fit_address_space(void)
+{
+	int saved_errno = errno;
+
+	process_lock();
+	if (atomic_load(&process->status) == PROCESS_JOINED || atomic_load(&process->status) == PROCESS_STOPPED)
+		fit_address_space();
+	process_unlock();
+	errno = saved_errno;
 }
 
 uint64_t process_now_us(void)
@@ -210,6 +276,11 @@ static int join(int start)
 	int fd, connection, r;
 
 	process->pid = getpid();
+	if (confined()) {
+		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
+		r = -EPERM;
+		goto left;
+	}
 	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (scratch == MAP_FAILED) {
 		r = -ENOMEM;
@@ -404,7 +475,7 @@ static void print_summary(uint32_t state)
 	const struct ring_header *header = process->header;
 	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
 	static char text[SHOWN_PATH_BYTES];
-	const char *path = shown_path(header->text, text);
+	const char *path = confined() ? header->text : shown_path(header->text, text);
 	char still[80] = "";
 
 	if (state == RING_COLLECTOR_NONE) {

@@ -51,10 +51,12 @@ struct process {
 	pid_t pid;
 	struct watch watch;		  /* over the collector (rejoin.c) */
 	_Atomic uint64_t rejoin_after_us; /* the next look */
-	uint8_t *base;			  /* the shared memory */
+	uint8_t *base;			  /* the shared memory ... */
+	uint64_t mapped_bytes;		  /* ... and what is mapped of it, which may be less than the file */
 	struct ring_header *header;
 	struct ring_slot *slots;
 	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
+	uint32_t first_small;		  /* slots from here on have rings of RING_BYTES_MIN; 0: none */
 	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
 	struct ids ids;						 /* of code objects and C functions */
 	struct names names;
@@ -80,6 +82,12 @@ void process_forget_ids(void);
 
 /* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
 void process_place_slot(struct ring_slot *slot);
+
+/*
+ * The program has limited its own address space: gives back what was taken for threads that there are not yet, but for a
+ * part that is small beside the limit. Later threads have small rings, or none. Any thread.
+ */
+void process_fit_address_space(void);
 
 /* The child of a fork, in the child. Only forgets; joining waits for the first event. */
 void process_forked(void);

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "confined.h"
 #include "handshake.h"
 #include "log.h"
 #include "process.h"
@@ -45,8 +46,8 @@
 
 /* Two mappings beside that at process->base, for as long as the exchange takes. */
 struct exchange {
-	int memfd; /* the new memory */
-	uint64_t size;
+	int memfd;	/* the new memory */
+	uint64_t size;	/* of what is mapped of it */
 	uint8_t *fresh; /* the new memory */
 	uint8_t *old;	/* the old memory */
 };
@@ -72,7 +73,7 @@ static bool is_gone(enum rejoin_when when)
 {
 	uint32_t state = atomic_load(&process->header->collector_state);
 
-	if (!session.id[0])
+	if (!session.id[0] || confined())
 		return false;
 	if (state == RING_COLLECTOR_FINISHED)
 		return is_hosts();
@@ -85,14 +86,14 @@ static bool is_gone(enum rejoin_when when)
 
 static int open_exchange(struct exchange *exchange)
 {
-	uint64_t size = process->header->size_bytes;
+	uint64_t size = process->mapped_bytes;
 	int r;
 
 	*exchange = (struct exchange){.size = size, .fresh = MAP_FAILED, .old = MAP_FAILED};
 	exchange->memfd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (exchange->memfd < 0)
 		return -errno;
-	if (ftruncate(exchange->memfd, (off_t)size) < 0 ||
+	if (ftruncate(exchange->memfd, (off_t)process->header->size_bytes) < 0 ||
 	    fcntl(exchange->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto failed;
 	exchange->fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, exchange->memfd, 0);

@@ -341,6 +341,8 @@ static int run(const struct request *request, const struct run_places *places, s
 		fprintf(stderr, "evprof run: cannot run %s: %s\n", request->program[0], strerror(failed));
 		return (failed == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
+	/* The status is the program's, whether or not somebody reads on. */
+	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session);
 	if (!request->quiet)
 		say_summary(summary, request->program[0]);

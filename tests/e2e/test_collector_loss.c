@@ -436,6 +436,53 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 	}
 }
 
+#define LIMITED_BY(Function)                                                                                           \
+	{                                                                                                              \
+		"@limits_itself.py", Function, "400", "2", "calls", CALLS_TEXT                                         \
+	}
+
+/* It joined before: what it may still take is what it may take bare, but for a small part. No thread goes without a ring. */
+SCENARIO(collector_loss, limit_set_by_the_program, SUPPORTED)
+{
+	static const struct job jobs[] = {{.args = LIMITED_BY("setrlimit")}, {.args = LIMITED_BY("prlimit")}};
+
+	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
+		struct run run = new_run(), bare = new_run();
+		struct job job = jobs[i];
+		json_t *report;
+
+		job.python = python;
+		job.directory = run.directory;
+		run.outcome = job_run(&job);
+		job.how = JOB_BARE;
+		job.directory = bare.directory;
+		bare.outcome = job_run(&job);
+		expect_same(bare.outcome, run.outcome);
+		json_decref(expect_trace(run.outcome, 1));
+		report = trace_report(run.outcome->trace, NULL);
+		expect(run.outcome, report_calls(report, "counting.py", "leaf") == 2 * CALLS, "all calls are there");
+		json_decref(report);
+	}
+}
+
+/* The exchange of the memory is of what is left of it. */
+SCENARIO(collector_loss, killed_after_a_limit, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = new_run();
+
+	strike((struct strike){
+	    .oracle = run.oracle, .delay_us = 20000, .act = strike_collector_signal, .argument = SIGKILL});
+	run.outcome =
+	    run(.python = python, .directory = run.directory, .env = {"EVPROF_OUTPUT=loss.evp", "EVPROF_RING_SIZE=1M"},
+		.args = LIMITED_BY("setrlimit"), .lingers = true);
+	outcome_settle(run.outcome);
+	expect(run.outcome, run.outcome->status == 0, "it ends by itself");
+	expect(run.outcome, oracle_ended(run.oracle) == 2 * CALLS, "it made all its calls");
+	expect_resumed(&run);
+}
+
 /* ---- the host's daemon ---------------------------------------------------------------------------------------------- */
 
 static struct background *start_daemon(const char *folder, const char *socket)

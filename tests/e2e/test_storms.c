@@ -226,3 +226,28 @@ SCENARIO(storms, environment_cleared, SUPPORTED)
 {
 	expect_processes(storm(python, NULL, "environment_cleared", "3", 3), 4);
 }
+
+/* The calls that evprof needs to join, to wake the collector and to see whether it lives. */
+SCENARIO(storms, seccomp_filter_that_kills, SUPPORTED)
+{
+	static const char *const ways[] = {"prctl", "syscall"};
+
+	python_needs(python, "ctypes");
+	for (int i = 0; i < 2; i++) {
+		struct job job = {.python = python, .how = JOB_BARE, .args = {"@confines_itself.py", ways[i]}};
+		struct outcome *bare = job_run(&job), *outcome;
+		json_t *report;
+
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		expect_same(bare, outcome);
+		expect(outcome, strstr(outcome->out, "filter 0\n"), "there is a filter");
+		expect(outcome, stderr_evprof_lines(outcome) == 2, "%s: %u lines are said", ways[i],
+		       stderr_evprof_lines(outcome));
+		json_decref(expect_trace(outcome, 1));
+		report = trace_report(outcome->trace, NULL);
+		expect(outcome, report_calls(report, "known.py", "leaf") == 2 * 1000, "all that it did is there");
+		expect_balanced(outcome, report);
+		json_decref(report);
+	}
+}

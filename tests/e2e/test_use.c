@@ -287,3 +287,44 @@ SCENARIO(use, interrupted_group, SUPPORTED)
 	outcome_settle(&outcome);
 	json_decref(expect_trace(&outcome, 1));
 }
+
+/* The closing line goes to a pipe that nobody reads any more (`2>&1 | head`), or that is full. */
+SCENARIO(use, stderr_that_nobody_reads, SUPPORTED)
+{
+	static const char *const pipes[] = {"broken", "full"};
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome *outcome = run(.python = python, .args = {"@stderr_pipe.py", pipes[i]}, .timeout_s = 20);
+
+		expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "ended\n"), "%s: it ends as bare",
+		       pipes[i]);
+		expect(outcome, outcome->seconds < 10, "%s: it is held up for %.2f s", pipes[i], outcome->seconds);
+		json_decref(expect_trace(outcome, 1));
+	}
+}
+
+/* A variable that is wrong is told before Python ignores SIGPIPE; evprof run has its own line, after the program. */
+SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
+{
+	static const char *const starts[] = {"EVPROF_NO_SUCH=1 LD_PRELOAD=$0/libevprof.so \"$@\"",
+					     "$0/evprof run -- \"$@\""};
+
+	for (int i = 0; i < 2; i++) {
+		char *line = text("{ sleep 0.3; %s; echo $? >status; } 2>&1 >/dev/null | true", starts[i]);
+		struct job job = {.how = JOB_BARE, .args = {"env", "--default-signal=PIPE", "sh", "-c", line, "%B"}};
+		struct outcome *outcome;
+		char *status;
+		int n = 6;
+
+		for (int k = 0; python->command[k]; k++)
+			job.args[n++] = python->command[k];
+		job.args[n++] = "-c";
+		job.args[n] = "import signal, sys; signal.signal(signal.SIGPIPE, signal.SIG_DFL); sys.exit(5)";
+		outcome = job_run(&job);
+		status = file_read(text("%s/status", outcome->directory), NULL);
+		expect(outcome, status && !strcmp(status, "5\n"), "%s: the status is %s", starts[i],
+		       status ? status : "not there");
+		free(status);
+		free(line);
+	}
+}

@@ -70,6 +70,7 @@ int producers_open(uint32_t wait_ms, uint64_t ring_bytes)
 		abort();
 	process->header = (struct ring_header *)process->base;
 	process->slots = (struct ring_slot *)(process->base + slots_offset);
+	process->mapped_bytes = size;
 	process->ring_bytes = ring_bytes;
 	process->data_offset = data_offset;
 	process->pid = getpid();

@@ -1,0 +1,37 @@
+/*
+ * confined.c - see confined.h. Called by whoever is about to make a system call that a program seldom makes itself.
+ *
+ * libseccomp puts its filter on by syscall(), which nobody can stand in front of; but it asks for PR_SET_NO_NEW_PRIVS
+ * before, without which only root may. /proc tells whether a filter followed: of the ways to ask, to open and read a file is
+ * the one that nearly all filters allow.
+ */
+#include "confined.h"
+
+#include <string.h>
+
+#include "text.h"
+
+static bool looks, is; /* kept by forks, as the filter is; it never goes away */
+
+void confined_look(void)
+{
+	looks = true;
+}
+
+static bool has_filter(void)
+{
+	char status[4096];
+	const char *mode;
+
+	if (text_read_file("/proc/self/status", status, sizeof(status)) <= 0)
+		return true;
+	mode = strstr(status, "\nSeccomp:\t");
+	return !mode || mode[sizeof("\nSeccomp:\t") - 1] != '0';
+}
+
+bool confined(void)
+{
+	if (looks && !is)
+		is = has_filter();
+	return is;
+}
