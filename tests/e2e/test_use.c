@@ -222,6 +222,26 @@ SCENARIO(use, output_that_cannot_be_written, SUPPORTED)
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
 }
 
+/* A recording that failed is told also where nothing else is to be said. */
+SCENARIO(use, quiet_but_for_failures, SUPPORTED)
+{
+	struct job job = {.how = JOB_BARE, .args = {"%B/evprof", "run", "-q", "-o", "/nonexistent/folder/x.evp", "--"}};
+	struct outcome *outcome;
+	int n = 6;
+
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n] = "@known.py";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
+	expect(outcome, strstr(outcome->err, "evprof: cannot create /nonexistent/folder/x.evp: "), "a line says so");
+	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
+	job.args[4] = "x.evp";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && *outcome->trace, "it is recorded");
+	expect(outcome, stderr_evprof_lines(outcome) == 0, "not a line, not %u", stderr_evprof_lines(outcome));
+}
+
 SCENARIO(use, preload_list, SUPPORTED)
 {
 	char *library = text("%s", build_path("libevprof.so"));
