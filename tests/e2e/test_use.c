@@ -222,6 +222,22 @@ SCENARIO(use, output_that_cannot_be_written, SUPPORTED)
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
 }
 
+/* The folder is named from where the daemon stands, the trace from where the program does. */
+SCENARIO(use, daemon_with_a_relative_folder, SUPPORTED)
+{
+	struct outcome *first = run(.how = JOB_BARE, .args = {"mkdir", "traces"});
+	char *socket = text("%s/sock", first->directory), *variable = text("EVPROF_SOCKET=%s", socket);
+	struct background *daemon = background_start(
+	    &(struct job){.how = JOB_BARE,
+			  .args = {"sh", "-c", "cd \"$1\" && exec \"$2\" --socket sock --output-dir traces", "sh",
+				   first->directory, "%B/evprof-collector"}});
+
+	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	expect_command_works(run(.python = python, .args = {"@known.py"}, .env = {variable}));
+	expect_command_works(run(.python = python, .how = JOB_RUN, .args = {"@known.py"}, .env = {variable}));
+	expect(first, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
+}
+
 /* A recording that failed is told also where nothing else is to be said. */
 SCENARIO(use, quiet_but_for_failures, SUPPORTED)
 {
