@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,14 +100,17 @@ static bool made_socket_file(const struct options *options)
 	return !options->private && options->socket && options->socket[0] != '@' && !getenv("LISTEN_FDS");
 }
 
-static bool folder_is_there(const char *path)
+/* The whole path, as programs name their traces by it wherever they run. NULL after saying that it cannot be written to. */
+static const char *find_folder(const char *path)
 {
+	static char whole[PATH_MAX];
 	struct stat status;
 
-	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0)
-		return true;
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0 &&
+	    realpath(path, whole))
+		return whole;
 	log_error("cannot write to the folder %s: make it, or give another with --output-dir", path);
-	return false;
+	return NULL;
 }
 
 static int run(struct collector *collector)
@@ -143,8 +147,11 @@ int main(int argc, char **argv)
 		signal(SIGHUP, SIG_IGN);
 		return sampler_run(options.sampled, options.sampling) ? 1 : 0;
 	}
-	if (!options.private && !folder_is_there(options.output_dir))
-		return 1;
+	if (!options.private) {
+		options.output_dir = find_folder(options.output_dir);
+		if (!options.output_dir)
+			return 1;
+	}
 	config = (struct collector_config){.listen_fd = open_socket(&options),
 					   .private = options.private,
 					   .resumes = (pid_t)options.resumes,

@@ -224,6 +224,7 @@ static void use_clock(struct session *session, uint32_t kind, uint32_t shift)
 		if (session->clocks[i].kind == kind && session->clocks[i].shift == shift)
 			return;
 	}
+	session->clock_alone = true;
 	if (session->clock_count < SESSION_CLOCKS)
 		session->clocks[session->clock_count++] = (struct session_clock){.kind = kind, .shift = shift};
 }
@@ -553,8 +554,10 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		if (!how)
 			drain_process(process, DRAIN_GATHER, now_ns, result);
 	}
-	if (result->words != before && now_ns >= session->clock_next_ns && !session->failed)
+	if ((result->words != before || session->clock_alone) && now_ns >= session->clock_next_ns && !session->failed) {
 		write_clocks(session, now_ns);
+		session->clock_alone = false;
+	}
 }
 
 static void forget_dead(struct session *session)

@@ -102,6 +102,7 @@ struct session {
 	unsigned clock_count;
 	uint64_t clock_next_ns;
 	uint64_t clock_step_ns;
+	bool clock_alone; /* a clock has been read once only: without a second time nobody knows its rate */
 };
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first);

@@ -138,6 +138,16 @@ static bool read_path(char *out, const char *value, bool is_template)
 	return true;
 }
 
+/* Of a tree that has a session somebody else has chosen the path already. */
+static void use_root(bool complain)
+{
+	strcpy(config.output, "/" OUTPUT_DEFAULT);
+	if (complain && !config.session[0])
+		log_line(LOG_ERROR,
+			 "the working directory has no path; the trace goes to %s; set %s to an absolute path",
+			 config.output, ENV_OUTPUT);
+}
+
 static void read_paths(bool complain)
 {
 	const char *output = value_of(ENV_OUTPUT), *path = getenv(ENV_SOCKET);
@@ -148,9 +158,10 @@ static void read_paths(bool complain)
 	if (!output || allowed)
 		output = OUTPUT_DEFAULT;
 	if (!read_path(config.output, output, true)) {
-		complain_of(complain, ENV_OUTPUT, output, "a path of less than 4096 bytes");
+		if (strlen(output) + 1 >= PATH_MAX)
+			complain_of(complain, ENV_OUTPUT, output, "a path of less than 4096 bytes");
 		if (!read_path(config.output, OUTPUT_DEFAULT, true))
-			strcpy(config.output, "/" OUTPUT_DEFAULT);
+			use_root(complain);
 	}
 	config.socket[0] = 0;
 	if (path && *path && !read_path(config.socket, path, false))

@@ -48,7 +48,7 @@ static const char help_text[] =
     "      --no-children       do not follow child processes\n"
     "      --socket SOCKET     use the host's collector, which decides where the trace goes (or $EVPROF_SOCKET)\n"
     "      --log LEVEL         what evprof says in the program\n"
-    "  -q, --quiet             no line at the end\n"
+    "  -q, --quiet             no line at the end, unless something went wrong\n"
     "\n"
     "Exit status: that of the program; 125 if evprof fails, 126 or 127 if the program cannot be run or found.\n";
 
@@ -296,7 +296,8 @@ static void say_nothing_joined(const char *program)
 		program);
 }
 
-static void say_summary(const json_t *summary, const char *program)
+/* quiet: only what went wrong */
+static void say_summary(const json_t *summary, const char *program, bool quiet)
 {
 	const char *error = json_string_value(json_object_get(summary, "error"));
 	const char *path = json_string_value(json_object_get(summary, "trace"));
@@ -307,7 +308,9 @@ static void say_summary(const json_t *summary, const char *program)
 			"tells)\n",
 			RUN_SUMMARY_SECONDS);
 	else if (error)
-		fprintf(stderr, "evprof: the trace is incomplete: %s\n", error);
+		fprintf(stderr, "evprof: %s\n", error);
+	else if (quiet)
+		return;
 	else if (number_in(summary, "processes") == 0 || !path)
 		say_nothing_joined(program);
 	else
@@ -344,8 +347,7 @@ static int run(const struct request *request, const struct run_places *places, s
 	/* The status is the program's, whether or not somebody reads on. */
 	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session);
-	if (!request->quiet)
-		say_summary(summary, request->program[0]);
+	say_summary(summary, request->program[0], request->quiet);
 	*running = !summary || number_in(summary, "running") > 0;
 	json_decref(summary);
 	return status;

@@ -222,6 +222,42 @@ SCENARIO(use, output_that_cannot_be_written, SUPPORTED)
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
 }
 
+/* The folder is named from where the daemon stands, the trace from where the program does. */
+SCENARIO(use, daemon_with_a_relative_folder, SUPPORTED)
+{
+	struct outcome *first = run(.how = JOB_BARE, .args = {"mkdir", "traces"});
+	char *socket = text("%s/sock", first->directory), *variable = text("EVPROF_SOCKET=%s", socket);
+	struct background *daemon = background_start(
+	    &(struct job){.how = JOB_BARE,
+			  .args = {"sh", "-c", "cd \"$1\" && exec \"$2\" --socket sock --output-dir traces", "sh",
+				   first->directory, "%B/evprof-collector"}});
+
+	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	expect_command_works(run(.python = python, .args = {"@known.py"}, .env = {variable}));
+	expect_command_works(run(.python = python, .how = JOB_RUN, .args = {"@known.py"}, .env = {variable}));
+	expect(first, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
+}
+
+/* A recording that failed is told also where nothing else is to be said. */
+SCENARIO(use, quiet_but_for_failures, SUPPORTED)
+{
+	struct job job = {.how = JOB_BARE, .args = {"%B/evprof", "run", "-q", "-o", "/nonexistent/folder/x.evp", "--"}};
+	struct outcome *outcome;
+	int n = 6;
+
+	for (int i = 0; python->command[i]; i++)
+		job.args[n++] = python->command[i];
+	job.args[n] = "@known.py";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
+	expect(outcome, strstr(outcome->err, "evprof: cannot create /nonexistent/folder/x.evp: "), "a line says so");
+	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
+	job.args[4] = "x.evp";
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && *outcome->trace, "it is recorded");
+	expect(outcome, stderr_evprof_lines(outcome) == 0, "not a line, not %u", stderr_evprof_lines(outcome));
+}
+
 SCENARIO(use, preload_list, SUPPORTED)
 {
 	char *library = text("%s", build_path("libevprof.so"));

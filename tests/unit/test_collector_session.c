@@ -1292,6 +1292,25 @@ Test(collector_session, a_peer_that_says_nothing_is_closed)
 	close(fd);
 }
 
+/* It is read while the program waits for something. */
+Test(collector_session, the_clock_of_a_process_that_does_nothing_is_known_soon)
+{
+	struct fake_target target;
+	struct trace *trace = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	begin(&target);
+	for (int i = 0; i < 100 && (!trace || trace->clock_count < 2); i++) {
+		trace_close(trace);
+		turn(1);
+		trace = read_trace(path);
+	}
+	cr_expect(trace->clock_count >= 2, "%zu", trace->clock_count);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
 static void expect_link_stays(const char *to)
 {
 	struct fake_target target;

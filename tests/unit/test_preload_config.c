@@ -140,6 +140,21 @@ Test(config, templates)
 	}
 }
 
+Test(config, a_working_directory_that_is_gone)
+{
+	char folder[] = "/tmp/evprof-gone-XXXXXX";
+
+	cr_assert_not_null(mkdtemp(folder));
+	cr_assert_eq(chdir(folder), 0);
+	cr_assert_eq(rmdir(folder), 0);
+	cr_expect_str_eq(said_with("EVPROF_OUTPUT", "/tmp/x.evp"), "");
+	cr_expect_str_eq(config.output, "/tmp/x.evp");
+	cr_expect_str_eq(said_with("EVPROF_OUTPUT", ""),
+			 "evprof: the working directory has no path; the trace goes to /" OUTPUT_DEFAULT
+			 "; set EVPROF_OUTPUT to an absolute path\n");
+	cr_expect_str_eq(config.output, "/" OUTPUT_DEFAULT);
+}
+
 Test(config, session)
 {
 	read_with("EVPROF_SESSION", "0123456789abcdef0123456789abcdef:12:34:/run/a b:c.sock");
