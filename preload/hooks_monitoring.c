@@ -419,14 +419,10 @@ static int register_callback(struct object *monitoring, struct object *type, int
 	return 0;
 }
 
-/* Where other threads run meanwhile, none is to be heard with a stack of before it was not heard. */
 static int set_events(struct object *monitoring, int tool, long set)
 {
-	struct object *result;
+	struct object *result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
 
-	if (set && python.free_threaded)
-		process_expect_stacks();
-	result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
 	if (!result)
 		return -EINVAL;
 	python.Py_DecRef(result);
@@ -556,14 +552,17 @@ int hooks_monitoring_set(void)
 
 /*
  * python_lock() is held. Where other threads run meanwhile, none of them is to be heard twice, by the id before and the one after:
- * so they are not heard for a moment.
+ * so they are not heard for a moment. They are asked for their stacks before they are heard again, here and below: none is to be
+ * heard with a stack of before.
  */
 static void move_from(struct object *monitoring, int tool)
 {
 	int r;
 
-	if (python.free_threaded)
+	if (python.free_threaded) {
 		set_events(monitoring, tool, 0);
+		process_expect_stacks();
+	}
 	r = set_in_interpreter(monitoring, tool);
 	if (r == -EBUSY)
 		log_line(LOG_WARNING, "the program takes all ids of sys.monitoring; calls are not recorded until it "
@@ -588,8 +587,10 @@ void hooks_monitoring_take(void)
 	struct object *monitoring = monitoring_of_interpreter();
 
 	python_lock();
-	if (monitoring && held_tool(monitoring) < 0 && !set_in_interpreter(monitoring, -1))
+	if (monitoring && held_tool(monitoring) < 0) {
 		process_expect_stacks();
+		set_in_interpreter(monitoring, -1);
+	}
 	python_unlock();
 }
 
@@ -601,6 +602,8 @@ void hooks_monitoring_hear(bool on)
 
 	python_lock();
 	tool = events ? held_tool(monitoring) : -1;
+	if (tool >= 0 && on && python.free_threaded)
+		process_expect_stacks();
 	if (tool >= 0)
 		set_events(monitoring, tool, on ? wanted_events(events) : 0);
 	python_unlock();

@@ -500,6 +500,8 @@ void process_look_again(void)
 
 void process_expect_stacks(void)
 {
+	if (!process->header) /* the child of a fork, before its first event */
+		return;
 	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
 		__atomic_store_n(&process->writers[i].asked, 1, __ATOMIC_SEQ_CST);
 	process_look_again();

@@ -29,9 +29,9 @@ fetch() {
 		fail "its sources cannot be had; see $folder/$version.log"
 }
 
-# Plain -O2: what is tested is evprof.
+# Plain -O2: what is tested is evprof. Without pip, which Debian's sources refuse to install.
 compile() {
-	{ cd source && ./configure --disable-gil --prefix="$folder/${version}t" CFLAGS=-O2 &&
+	{ cd source && ./configure --disable-gil --without-ensurepip --prefix="$folder/${version}t" CFLAGS=-O2 &&
 		nice make -j"$(nproc)" && nice make DESTDIR="$work/made" install; } >>"$folder/$version.log" 2>&1 ||
 		fail "it does not compile; see $folder/$version.log"
 	cd "$work" || fail "$work is gone"
