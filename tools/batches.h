@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BATCHES 4
+#define BATCHES 3
 #define BATCH_BYTES ((size_t)1 << 17)
 
 struct batch {

@@ -3,6 +3,7 @@
  */
 #include "second_thread.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 
@@ -18,6 +19,8 @@ int second_thread_start(pthread_t *thread, void *(*run)(void *owner), void *owne
 	sigset_t all, before;
 	int error;
 
+	/* Buffers grow in one thread and are freed in another: with an arena for each, memory would be kept twice. */
+	mallopt(M_ARENA_MAX, 1);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(thread, NULL, run, owner);
