@@ -54,7 +54,7 @@ static int open_session(struct collector *collector, const struct control_messag
 			return -ENOMEM;
 		}
 		session->goes_on = known != NULL;
-		collector->young_until_ns = clock_now_ns() + YOUNG_NS;
+		collector->tools.young_until_ns = clock_now_ns() + YOUNG_NS;
 		session->next = collector->sessions;
 		collector->sessions = session;
 	}
@@ -209,7 +209,8 @@ static int until_chunk_us(const struct collector *collector, const struct drain_
 {
 	uint64_t found = result->words + result->unread;
 	uint64_t written = found > collector->left_words ? found - collector->left_words : 0;
-	uint64_t wanted = DRAIN_CHUNK_WORDS > result->unread ? DRAIN_CHUNK_WORDS - result->unread : 0;
+	uint64_t chunk = drain_chunk_words(&collector->tools, now_ns);
+	uint64_t wanted = chunk > result->unread ? chunk - result->unread : 0;
 	uint64_t us = POLL_MIN_MS * 1000;
 
 	if (written > 0 && wanted * ((now_ns - collector->looked_ns) / 1000) < us * written)
@@ -228,7 +229,7 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 
 		return bounded ? WAIT_MS * 1000 : -1;
 	}
-	if (now_ns < collector->young_until_ns)
+	if (now_ns < collector->tools.young_until_ns)
 		return until_chunk_us(collector, result, now_ns);
 	collector->idle_rounds = result->words > 0 || result->pressed ? 0 : collector->idle_rounds + 1;
 	/* Somebody writes, but little up to now: that may change. */

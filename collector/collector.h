@@ -23,9 +23,8 @@ struct collector {
 	bool stopping;
 	uint64_t started_ns;
 	unsigned idle_rounds;
-	uint64_t young_until_ns; /* a session has begun a moment ago */
-	uint64_t looked_ns;	 /* when the last round began ... */
-	uint64_t left_words;	 /* ... and what it left in the rings */
+	uint64_t looked_ns;  /* when the last round began ... */
+	uint64_t left_words; /* ... and what it left in the rings */
 };
 
 struct collector_config {

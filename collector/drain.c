@@ -19,7 +19,8 @@
 #include "process.h"
 #include "session.h"
 
-#define AHEAD_BYTES (UINT64_C(256) << 10) /* of a ring have their pages before they are written to */
+#define CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
+#define AHEAD_BYTES (UINT64_C(256) << 10)     /* of a ring have their pages before they are written to */
 #define AHEAD_STEP_BYTES (UINT64_C(64) << 10)
 #define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring ... */
 #define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... nor where the reader may be ended together with the program */
@@ -385,6 +386,11 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	return events.used_words > 0 && reader->tail != reader->head;
 }
 
+uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns)
+{
+	return now_ns < tools->young_until_ns ? CHUNK_WORDS / 2 : CHUNK_WORDS;
+}
+
 /* Decides whether this round reads the slot. */
 static bool want_slot(const struct process *process, struct slot_reader *reader, enum drain_mode mode, bool waiting,
 		      uint64_t now_ns)
@@ -399,7 +405,8 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 	}
 	if (reader->since_ns == 0)
 		reader->since_ns = now_ns;
-	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended || unread >= DRAIN_CHUNK_WORDS ||
+	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended ||
+			 unread >= drain_chunk_words(process->session->tools, now_ns) ||
 			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }

@@ -9,8 +9,7 @@
 
 struct process;
 struct session;
-
-#define DRAIN_CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
+struct session_tools;
 
 enum drain_mode {
 	DRAIN_GATHER, /* leave a little in the rings, so that chunks are of a good size */
@@ -23,6 +22,9 @@ struct drain_result {
 	uint64_t unread; /* left in them */
 	bool pressed;	 /* a ring was half full, or a thread waits: come back at once */
 };
+
+/* So many words make a chunk worth writing. */
+uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns);
 
 /* Adds to *result. Errors of the file fail the session (session.h) and count as loss. */
 void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result);

@@ -50,7 +50,9 @@ struct session_tools {
 	 */
 	bool with_init;
 	bool init_ends;
-	bool takes_pages; /* of rings, ahead of their writers: our memory is accounted for where theirs is */
+	uint64_t
+	    young_until_ns; /* a session has begun a moment ago: chunks of half the size, for those who end at once */
+	bool takes_pages;   /* of rings, ahead of their writers: our memory is accounted for where theirs is */
 };
 
 struct session_clock {

@@ -104,7 +104,7 @@ static bool is_audit_entry(const struct audit_entry *entry)
 }
 
 /* Recorded before it happens: afterwards another thread may have the block. */
-static inline void domain_free(unsigned domain, void *block)
+static inline __attribute__((always_inline)) void domain_free(unsigned domain, void *block)
 {
 	if (unlikely(thread_self.nesting || !block)) {
 		under[domain].free(under[domain].context, block);
