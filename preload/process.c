@@ -144,6 +144,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	if (mapped == MAP_FAILED)
 		goto failed;
 	mapped_bytes = size;
+	madvise(mapped, size, MADV_DONTDUMP); /* a core would be the larger, and its program the longer in ending */
 	process->base = mapped;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
