@@ -265,3 +265,20 @@ SCENARIO(storms, cores_without_rings, SUPPORTED)
 	expect(outcome, outcome->status == 0, "the mapping is left out of cores");
 	json_decref(expect_trace(outcome, 1));
 }
+
+/* Nor do they become memory where the program has all that it maps kept there. */
+SCENARIO(storms, memory_locked_without_rings, SUPPORTED)
+{
+	static const char program[] = "import ctypes, sys\n"
+				      "print(ctypes.CDLL(None).mlockall(1))\n"
+				      "status = open('/proc/self/status').read()\n"
+				      "sys.exit(0 if int(status.split('VmLck:')[1].split()[0]) < 100000 else 1)\n";
+	struct outcome *bare, *outcome;
+
+	python_needs(python, "ctypes");
+	bare = run(.python = python, .how = JOB_BARE, .args = {"-c", program});
+	outcome = run(.python = python, .args = {"-c", program});
+	expect_same(bare, outcome);
+	expect(outcome, outcome->status == 0, "what is locked is little more than bare");
+	json_decref(expect_trace(outcome, 1));
+}
