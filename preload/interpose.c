@@ -38,8 +38,8 @@
 	X(pthread_setspecific)                                                                                         \
 	X(fork)                                                                                                        \
 	X(execv)                                                                                                       \
-	X(execve) X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall)      \
-	    X(prctl)
+	X(execve)                                                                                                      \
+	X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl)
 
 /* The next definitions: what would have been called without us. */
 static struct {
