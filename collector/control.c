@@ -53,6 +53,40 @@ static int digit_value(char digit)
 	return -1;
 }
 
+/* Bytes from hexadecimal digits. No NUL is among them. */
+static bool read_digits(const char *digits, size_t count, char *bytes)
+{
+	if (count % 2)
+		return false;
+	for (size_t i = 0; i < count; i += 2) {
+		int high = digit_value(digits[i]), low = digit_value(digits[i + 1]);
+
+		if (high < 0 || low < 0 || !(high | low))
+			return false;
+		bytes[i / 2] = (char)(high << 4 | low);
+	}
+	return true;
+}
+
+/* Absolute, and shorter than PATH_MAX. NULL: it is not. The bytes take the place of the string that stands for them. */
+static const char *get_output(json_t *object)
+{
+	const json_t *digits = json_object_get(object, "output_bytes");
+	const char *output = get_string(object, "output", PATH_MAX);
+	char bytes[PATH_MAX];
+	size_t count;
+
+	if (digits) {
+		count = json_string_length(digits);
+		if (!json_is_string(digits) || count / 2 >= PATH_MAX ||
+		    !read_digits(json_string_value(digits), count, bytes) ||
+		    json_object_set_new_nocheck(object, "output", json_stringn_nocheck(bytes, count / 2)) < 0)
+			return NULL;
+		output = json_string_value(json_object_get(object, "output"));
+	}
+	return output && output[0] == '/' ? output : NULL;
+}
+
 static bool get_session(const json_t *object, uint8_t session[CONTROL_SESSION_DIGITS / 2])
 {
 	const char *text = get_string(object, "session", CONTROL_SESSION_DIGITS + 1);
@@ -134,7 +168,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	return parse_texts(object, message);
 }
 
-static const char *parse_common(const json_t *object, struct control_message *message)
+static const char *parse_common(json_t *object, struct control_message *message)
 {
 	const char *type = get_string(object, "type", 16);
 
@@ -146,8 +180,8 @@ static const char *parse_common(const json_t *object, struct control_message *me
 		return "type";
 	if (!get_session(object, message->session))
 		return "session";
-	message->output = get_string(object, "output", PATH_MAX);
-	if (!message->output || message->output[0] != '/')
+	message->output = get_output(object);
+	if (!message->output)
 		return "output";
 	return NULL;
 }

@@ -129,6 +129,20 @@ static void add_string(struct text *text, const char *name, const char *value)
 	text_add_json(text, value, strlen(value));
 }
 
+/* Where the string has lost bytes that are not UTF-8, the file has to be found by the bytes themselves. */
+static void add_output(struct text *text)
+{
+	size_t begin = text->used;
+
+	add_string(text, "output", config.output);
+	if (!strstr(text->bytes + begin, "\\ufffd"))
+		return;
+	text_add(text, ",\"output_bytes\":\"");
+	for (const char *byte = config.output; *byte; byte++)
+		text_add(text, "%02x", (unsigned char)*byte);
+	text_add(text, "\"");
+}
+
 static void add_events(struct text *text)
 {
 	const char *comma = "";
@@ -164,7 +178,7 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	add_string(text, "exe", scratch);
 	add_string(text, "cwd", getcwd(scratch, size / 2) ? scratch : "");
 	add_string(text, "host", gethostname(scratch, 256) ? "" : scratch);
-	add_string(text, "output", config.output);
+	add_output(text);
 	if (config.formats[0])
 		add_string(text, "formats", config.formats);
 	add_events(text);

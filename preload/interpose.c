@@ -9,6 +9,7 @@
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
  *   prctl                the program takes system calls from itself
+ *   mlockall             the address space is to be in memory, of which evprof's takes a part
  *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
  */
 #include <dlfcn.h>
@@ -17,6 +18,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -35,7 +37,9 @@
 	X(dlopen)                                                                                                      \
 	X(pthread_setspecific)                                                                                         \
 	X(fork)                                                                                                        \
-	X(execv) X(execve) X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(prctl)
+	X(execv)                                                                                                       \
+	X(execve)                                                                                                      \
+	X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl)
 
 /* The next definitions: what would have been called without us. */
 static struct {
@@ -202,7 +206,7 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status)
 static int limited(int result, int resource)
 {
 	if (result == 0 && resource == RLIMIT_AS && is_this_process())
-		process_fit_address_space();
+		process_shrink(PROCESS_ROOM_LIMITED);
 	return result;
 }
 
@@ -233,6 +237,13 @@ PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rl
 	int result = REAL(prlimit64)(pid, resource, limit, old);
 
 	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+}
+
+PUBLIC int mlockall(int flags)
+{
+	if (is_this_process())
+		process_shrink(PROCESS_ROOM_LEAST);
+	return REAL(mlockall)(flags);
 }
 
 /* All have four arguments for the kernel, as libc passes them. */

@@ -148,6 +148,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	if (mapped == MAP_FAILED)
 		goto failed;
 	mapped_bytes = size;
+	madvise(mapped, size, MADV_DONTDUMP); /* a core would be the larger, and its program the longer in ending */
 	process->base = mapped;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
@@ -208,13 +209,10 @@ static uint32_t slots_within(uint64_t bytes)
  * Lock held, so no thread is about to take a slot. The file stays as large as it is: the collector, which may not have looked at it
  * yet, maps none of the rings.
  */
-static void fit_address_space(void)
+static void shrink_mapping(uint64_t keep)
 {
-	uint64_t left = address_space_left(process->mapped_bytes), page = (uint64_t)sysconf(_SC_PAGESIZE), keep, end;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end;
 
-	if (left == UINT64_MAX)
-		return;
-	keep = left / ADDRESS_SPACE_PART;
 	end = slot_offset(atomic_load(&process->header->slots_used)) + SLOTS_FEWEST * RING_BYTES_MIN;
 	if (keep < end)
 		keep = end;
@@ -227,13 +225,23 @@ static void fit_address_space(void)
 	process->mapped_bytes = mapped_bytes = end;
 }
 
-void process_fit_address_space(void)
+static void shrink_to(enum process_room room)
+{
+	uint64_t left = address_space_left(process->mapped_bytes);
+
+	if (room == PROCESS_ROOM_LEAST)
+		shrink_mapping(0);
+	else if (left != UINT64_MAX)
+		shrink_mapping(left / ADDRESS_SPACE_PART);
+}
+
+void process_shrink(enum process_room room)
 {
 	int saved_errno = errno;
 
 	process_lock();
 	if (atomic_load(&process->status) == PROCESS_JOINED || atomic_load(&process->status) == PROCESS_STOPPED)
-		fit_address_space();
+		shrink_to(room);
 	process_unlock();
 	errno = saved_errno;
 }

@@ -83,11 +83,16 @@ void process_forget_ids(void);
 /* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
 void process_place_slot(struct ring_slot *slot);
 
+enum process_room {
+	PROCESS_ROOM_LIMITED, /* the program has limited its own address space */
+	PROCESS_ROOM_LEAST,   /* it is about to have all of it in memory, for good */
+};
+
 /*
- * The program has limited its own address space: gives back what was taken for threads that there are not yet, but for a
- * part that is small beside the limit. Later threads have small rings, or none. Any thread.
+ * Gives back what was taken for threads that there are not yet, but for a part that is small beside the limit. Later threads
+ * have small rings, or none. Any thread.
  */
-void process_fit_address_space(void);
+void process_shrink(enum process_room room);
 
 /* The child of a fork, in the child. Only forgets; joining waits for the first event. */
 void process_forked(void);

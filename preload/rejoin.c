@@ -310,6 +310,7 @@ int rejoin_exchange_memory(bool all_definitions)
 		close(exchange.memfd);
 		goto done;
 	}
+	madvise(process->base, exchange.size, MADV_DONTDUMP);
 	merge(&exchange, all_definitions);
 	/* A collector that was only slow takes its part for ended. */
 	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);

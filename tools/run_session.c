@@ -188,12 +188,29 @@ static int start_private(struct run_session *session, const char *collector)
 
 /* --- the session --- */
 
+/* For what is no UTF-8. NULL: no memory. */
+static json_t *hexadecimal(const char *bytes)
+{
+	size_t count = strlen(bytes);
+	char *digits = malloc(2 * count + 1);
+	json_t *string = NULL;
+
+	for (size_t i = 0; digits && i < count; i++)
+		sprintf(digits + 2 * i, "%02x", (unsigned char)bytes[i]);
+	if (digits)
+		string = json_stringn(digits, 2 * count);
+	free(digits);
+	return string;
+}
+
 static int send_hold(struct run_session *session, const char *output)
 {
-	json_t *message = json_pack("{s:i, s:s, s:s, s:s}", "evprof", CONTROL_VERSION, "type", "hold", "session",
-				    session->id, "output", output);
+	json_t *path = json_string(output);
+	json_t *message =
+	    json_pack("{s:i, s:s, s:s, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold", "session", session->id,
+		      "output", path ? path : json_string("/"), "output_bytes", path ? NULL : hexadecimal(output));
 	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-	int error = text ? 0 : -EILSEQ;
+	int error = text ? 0 : -ENOMEM;
 
 	if (text && send(session->hold, text, strlen(text), MSG_NOSIGNAL) < 0)
 		error = -errno;
@@ -220,8 +237,6 @@ int run_session_open(struct run_session *session, const char *socket, const char
 	if (session->hold < 0)
 		return say("no collector answers at", session->socket, -session->hold);
 	error = send_hold(session, output);
-	if (error == -EILSEQ)
-		return say("cannot use this path, which is no UTF-8:", output, -error);
 	return error ? say("no collector answers at", session->socket, -error) : 0;
 }
 

@@ -21,13 +21,14 @@
  *   exe, cwd, host   string
  *   output      string    EVPROF_OUTPUT made absolute; the collector expands %p %n %h %t with the pid and program of
  *                         the session's first process (a private collector obeys it, a host's daemon does not)
+ *   output_bytes  string  optional: output in hexadecimal digits, where it is not UTF-8; then it counts
  *   root        boolean   this image started the session
  *   events      array     of strings: what is recorded
  *   sample_rate integer   optional: stacks are sampled so many times a second, not hooked (sampling.h)
  *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace written in
  *                         them, beside it (a host's daemon has an option of its own for that)
  *
- * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"}. When it
+ * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[, "output_bytes"]}. When it
  * shuts its side down, the collector finishes the session and answers {"type":"summary", "trace", "events", "lost",
  * "processes", "running", "error"}.
  *

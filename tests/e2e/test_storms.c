@@ -251,3 +251,34 @@ SCENARIO(storms, seccomp_filter_that_kills, SUPPORTED)
 		json_decref(report);
 	}
 }
+
+/* The rings are 380 MiB, which the kernel would fill to write them into a core. */
+SCENARIO(storms, cores_without_rings, SUPPORTED)
+{
+	static const char program[] = "import sys\n"
+				      "maps = open('/proc/self/smaps').read().split('\\nVmFlags:')\n"
+				      "flags = [after.split('\\n')[0].split() for map, after in zip(maps, maps[1:])\n"
+				      "         if 'memfd:evprof' in map]\n"
+				      "sys.exit(0 if flags and all('dd' in one for one in flags) else 1)\n";
+	struct outcome *outcome = run(.python = python, .args = {"-c", program});
+
+	expect(outcome, outcome->status == 0, "the mapping is left out of cores");
+	json_decref(expect_trace(outcome, 1));
+}
+
+/* Nor do they become memory where the program has all that it maps kept there. */
+SCENARIO(storms, memory_locked_without_rings, SUPPORTED)
+{
+	static const char program[] = "import ctypes, sys\n"
+				      "print(ctypes.CDLL(None).mlockall(1))\n"
+				      "status = open('/proc/self/status').read()\n"
+				      "sys.exit(0 if int(status.split('VmLck:')[1].split()[0]) < 100000 else 1)\n";
+	struct outcome *bare, *outcome;
+
+	python_needs(python, "ctypes");
+	bare = run(.python = python, .how = JOB_BARE, .args = {"-c", program});
+	outcome = run(.python = python, .args = {"-c", program});
+	expect_same(bare, outcome);
+	expect(outcome, outcome->status == 0, "what is locked is little more than bare");
+	json_decref(expect_trace(outcome, 1));
+}

@@ -169,7 +169,8 @@ SCENARIO(use, daemon_not_there, SUPPORTED)
 
 SCENARIO(use, paths_with_spaces_and_colons, SUPPORTED)
 {
-	static const char *const names[] = {"with space", "with:colon", "ümläut", "%p %n", "quote'\"", "a;b&c"};
+	static const char *const names[] = {"with space", "with:colon", "ümläut", "%p %n",
+					    "quote'\"",	  "a;b&c",	"line\n", "\xff\xe9t\xe9"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .subdirectory = names[i]);

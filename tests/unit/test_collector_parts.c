@@ -109,6 +109,12 @@ Test(collector_parts, values_out_of_range_are_refused)
 					  {"session", "\"0011223344556677889900aabbccddeeffGG\""},
 					  {"session", "\"0011223344556677889900aabbccddEE\""},
 					  {"output", "\"relative\""},
+					  {"output_bytes", "7"},
+					  {"output_bytes", "\"\""},
+					  {"output_bytes", "\"2f6\""},
+					  {"output_bytes", "\"2fG1\""},
+					  {"output_bytes", "\"2f0061\""},
+					  {"output_bytes", "\"612f\""},
 					  {"start", "\"begin\""},
 					  {"evprof", "2"}};
 
@@ -123,6 +129,22 @@ Test(collector_parts, values_out_of_range_are_refused)
 		free(text);
 		json_decref(object);
 	}
+}
+
+Test(collector_parts, a_path_that_is_no_utf8)
+{
+	json_t *object = json_loads(fake_join_text(&(struct fake_join){.pid = 12}), 0, NULL);
+	struct control_message message;
+	char reason[256] = "", *text;
+
+	json_object_set_new(object, "output_bytes", json_string("2fff612ffe"));
+	text = json_dumps(object, 0);
+	cr_assert_eq(control_parse(text, strlen(text), &message, reason, sizeof(reason)), 0, "%s", reason);
+	cr_assert_str_eq(message.output, "/\xff"
+					 "a/\xfe");
+	control_message_done(&message);
+	free(text);
+	json_decref(object);
 }
 
 Test(collector_parts, templates_are_expanded)
