@@ -427,6 +427,8 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 		job.how = JOB_PRELOAD;
 		outcome = job_run(&job);
 		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) > 0 || outcome->traces,
+		       "%s: nothing is recorded, silently", limits[i]);
 		expect(outcome, stderr_evprof_lines(outcome) <= 2, "%s: %u lines are said", limits[i],
 		       stderr_evprof_lines(outcome));
 		free(line);
