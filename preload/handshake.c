@@ -252,16 +252,16 @@ static int listen_and_spawn(pid_t resumes, void *scratch)
 {
 	struct sockaddr_un address;
 	socklen_t length;
-	int fd = new_socket(), r;
+	int fd = new_socket(), r = fd;
 
-	if (fd < 0)
-		return fd;
-	r = socket_address(session.socket, &address, &length);
+	if (fd >= 0)
+		r = socket_address(session.socket, &address, &length);
 	if (!r && (bind(fd, (struct sockaddr *)&address, length) || listen(fd, CONTROL_BACKLOG)))
 		r = -errno;
 	if (!r)
 		r = spawn_collector(fd, resumes, scratch);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	if (r == -ENOENT)
 		log_line(LOG_ERROR, "there is no evprof-collector beside %s; nothing is recorded", library_path);
 	else if (r < 0 && r != -EADDRINUSE)
@@ -275,7 +275,12 @@ static int start_private(void *scratch)
 
 	new_session(NULL);
 	r = listen_and_spawn(0, scratch);
-	return r ? r : connect_to(session.socket, CONNECT_TRIES);
+	if (r)
+		return r;
+	r = connect_to(session.socket, CONNECT_TRIES);
+	if (r < 0)
+		log_line(LOG_ERROR, "cannot connect to the collector: %s; nothing is recorded", strerror(-r));
+	return r;
 }
 
 /* Anybody may bind the name that a dead collector leaves. Whoever serves us now is root or ourselves. */

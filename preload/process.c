@@ -29,6 +29,7 @@
 
 #define WAIT_STEP_NS 100000 /* between two looks at what is waited for */
 #define LOCK_AT_END_MS 1000
+#define TURN_MS 50 /* of waiting for the trace */
 #define SLOTS_FEWEST 16
 #define DEFINITIONS_BYTES_FREE_THREADED (UINT64_C(32) << 20) /* what was not written anew can go to another collector */
 #define ADDRESS_SPACE_PART 16  /* of a limited address space, the rings take no larger part */
@@ -407,7 +408,7 @@ int process_wait_unless_gone(int (*done)(const void *what), const void *what)
 {
 	struct ring_header *header = process->header;
 	const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
-	uint64_t begin_us = process_now_us(), end_us = begin_us + (uint64_t)config.wait_ms * 1000;
+	uint64_t begin_us = process_now_us(), end_us = begin_us + (uint64_t)config.wait_ms * 1000, slept_us = 0;
 	struct watch watch;
 	bool gone = false;
 
@@ -417,10 +418,11 @@ int process_wait_unless_gone(int (*done)(const void *what), const void *what)
 		return 0;
 	watch = watch_begin();
 	process_poke_collector();
-	for (unsigned i = 0; !done(what) && !gone && process_now_us() < end_us; i++) {
+	/* By what was slept, too: a library that makes time stand still for the program does so for us. */
+	for (unsigned i = 0; !done(what) && !gone && process_now_us() < end_us && begin_us + slept_us < end_us; i++) {
 		gone = i % 64 == 63 && watch_is_gone(&watch);
 		atomic_store(&header->waiting, 1);
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+		slept_us += clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL) == 0 ? WAIT_STEP_NS / 1000 : 0;
 	}
 	atomic_store(&header->waiting, 0);
 	atomic_fetch_add(&header->waits, 1);
@@ -450,16 +452,17 @@ static int is_final(uint32_t state)
 }
 
 /*
- * Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent. By the
- * clock, not by turns: signals of the program may cut each of them short.
+ * Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent. Signals of
+ * the program may cut turns short: what counts is the clock, or, where that stands still for the program, the turns that took
+ * their time.
  */
 static uint32_t wait_for_collector(void)
 {
 	struct ring_header *header = process->header;
-	const struct timespec step = {.tv_nsec = 50 * 1000000};
+	const struct timespec step = {.tv_nsec = TURN_MS * 1000000};
 	uint32_t beat = atomic_load(&header->heartbeat), state;
 	struct watch watch = watch_begin();
-	uint64_t now_us = process_now_us(), beat_us = now_us;
+	uint64_t now_us = process_now_us(), beat_us = now_us, before_us;
 	uint64_t end_us = now_us + (uint64_t)(config.formats[0] ? FORMATS_WAIT_MS : SUMMARY_WAIT_MS) * 1000;
 
 	while (now_us < end_us && now_us - beat_us < (uint64_t)SUMMARY_STALL_MS * 1000) {
@@ -468,8 +471,10 @@ static uint32_t wait_for_collector(void)
 			return state;
 		if (watch_is_gone(&watch) || process_stalled())
 			break;
-		futex(&header->collector_state, FUTEX_WAIT, state, &step);
-		now_us = process_now_us();
+		before_us = process_now_us();
+		now_us += futex(&header->collector_state, FUTEX_WAIT, state, &step) < 0 && errno == ETIMEDOUT
+			      ? TURN_MS * 1000
+			      : process_now_us() - before_us;
 		if (beat != atomic_load(&header->heartbeat))
 			beat_us = now_us;
 		beat = atomic_load(&header->heartbeat);

@@ -287,6 +287,26 @@ SCENARIO(collector_loss, paused_at_an_end_under_signals, SUPPORTED)
 	json_decref(info);
 }
 
+/* Nobody waits longer for a collector that is stopped because the program's clock stands still. */
+SCENARIO(collector_loss, frozen_where_time_stands_still, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	struct run run = new_run();
+	struct outcome *built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "still.so", "@still.c"});
+	char *library = text("LD_PRELOAD=%s %s/still.so", build_path("libevprof.so"), built->directory);
+
+	expect(built, built->status == 0, "the library is built");
+	strike((struct strike){
+	    .oracle = run.oracle, .delay_us = 20000, .act = strike_collector_signal, .argument = SIGSTOP});
+	run.outcome = run(.python = python, .how = JOB_BARE, .args = {"@counting.py", "1", "calls", "2000000"},
+			  .directory = run.directory, .lingers = true, .env = {library, SMALL_RING}, .timeout_s = 30);
+	end_collector(&run);
+	expect(run.outcome, run.outcome->status == 0 && oracle_ended(run.oracle) == 2000000, "it made all its calls");
+	expect(run.outcome, run.outcome->seconds < 20, "it took %.2f s", run.outcome->seconds);
+	free(library);
+}
+
 /* ---- where it writes ---------------------------------------------------------------------------------------------- */
 
 /* counting.py, started by a line of sh with "$@"; in a mount namespace of its own. */
@@ -430,6 +450,8 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 		job.how = JOB_PRELOAD;
 		outcome = job_run(&job);
 		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) > 0 || outcome->traces,
+		       "%s: nothing is recorded, silently", limits[i]);
 		expect(outcome, stderr_evprof_lines(outcome) <= 2, "%s: %u lines are said", limits[i],
 		       stderr_evprof_lines(outcome));
 		free(line);
