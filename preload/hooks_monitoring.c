@@ -127,22 +127,32 @@ static __attribute__((noinline)) struct object *record_function(unsigned kind, c
 
 /*
  * CALL comes for whatever is called, and the return of what is not a Python function comes for classes and other
- * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object.
+ * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object. False: it is none.
  */
+static inline __attribute__((always_inline)) bool find_method(struct object *const *arguments,
+							      const struct python_method **method)
+{
+	struct object *callable = arguments[2];
+	const void *type = python_type(callable);
+
+	if (type == python.c_function_type || type == python.c_method_type)
+		*method = python_field(callable, PYTHON_C_FUNCTION_METHOD);
+	else if (type == python.method_descriptor_type && arguments[3] != missing)
+		*method = python_field(callable, PYTHON_DESCRIPTOR_METHOD);
+	else
+		return false;
+	return true;
+}
+
 static inline __attribute__((always_inline)) struct object *record_function_fast(unsigned kind,
 										 struct object *const *arguments)
 {
 	struct object *callable = arguments[2];
-	const void *type = python_type(callable);
 	struct writer *writer = thread_self.writer;
 	const struct python_method *method;
 	uint32_t value;
 
-	if (type == python.c_function_type || type == python.c_method_type)
-		method = python_field(callable, PYTHON_C_FUNCTION_METHOD);
-	else if (type == python.method_descriptor_type && arguments[3] != missing)
-		method = python_field(callable, PYTHON_DESCRIPTOR_METHOD);
-	else
+	if (!find_method(arguments, &method))
 		return python.none;
 	if (writer_has_room(writer)) {
 		value = DEFINITION_ID(definitions_function_fast(method));
@@ -150,6 +160,39 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 			return python.none;
 	}
 	return record_function(kind, method, callable);
+}
+
+/*
+ * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are told of, and
+ * functions that no call was told of are known as such when they get their id.
+ */
+static struct object *record_call_told(struct object *const *arguments)
+{
+	const void *type = python_type(arguments[2]);
+	const struct python_method *method;
+
+	thread_self.called = !find_method(arguments, &method);
+	if (!thread_self.called)
+		return record_function_fast(WIRE_C_CALL, arguments);
+	if (type != python.function_type && type != python.method_type && writer_has_room(thread_self.writer))
+		writer_put_told_call(thread_self.writer);
+	return python.none;
+}
+
+static struct object *record_start_told(struct object *code)
+{
+	struct object *result;
+
+	thread_self.untold = !thread_self.called;
+	result = record_code_fast(WIRE_CALL, code);
+	thread_self.called = thread_self.untold = false;
+	return result;
+}
+
+static struct object *record_end_told(unsigned kind, struct object *const *arguments)
+{
+	thread_self.called = false;
+	return record_function_fast(kind, arguments);
 }
 
 static bool is_none(struct object *owned)
@@ -296,21 +339,31 @@ CALLBACK(on_unwind, record_unwind(arguments))
 TAIL_CALLBACK(on_call, record_function_fast(WIRE_C_CALL, arguments))
 TAIL_CALLBACK(on_c_return, record_function_fast(WIRE_C_RETURN, arguments))
 TAIL_CALLBACK(on_c_raise, record_function_fast(WIRE_C_EXCEPTION, arguments))
+TAIL_CALLBACK(on_start_told, record_start_told(arguments[0]))
+TAIL_CALLBACK(on_call_told, record_call_told(arguments))
+TAIL_CALLBACK(on_c_return_told, record_end_told(WIRE_C_RETURN, arguments))
+TAIL_CALLBACK(on_c_raise_told, record_end_told(WIRE_C_EXCEPTION, arguments))
 CALLBACK(on_raise, record_raise(arguments))
 CALLBACK(on_line, record_line(arguments))
 
 static const struct {
 	const char *event;
 	vectorcall call;
-	unsigned wanted; /* for any of these: enum config_event */
-	bool set;	 /* false: comes along with CALL */
+	unsigned wanted;	     /* for any of these: enum config_event */
+	bool set;		     /* false: comes along with CALL */
+	vectorcall call_if_measured; /* EVPROF_CALIBRATE */
 } callbacks[] = {
-    {"PY_START", on_start, EVENT_CALL, true},	  {"PY_RESUME", on_resume, EVENT_CALL, true},
-    {"PY_THROW", on_throw, EVENT_CALL, true},	  {"PY_RETURN", on_return, EVENT_CALL, true},
-    {"PY_YIELD", on_yield, EVENT_CALL, true},	  {"PY_UNWIND", on_unwind, EVENT_CALL, true},
-    {"CALL", on_call, EVENT_C_CALL, true},	  {"C_RETURN", on_c_return, EVENT_C_CALL, false},
-    {"C_RAISE", on_c_raise, EVENT_C_CALL, false}, {"RAISE", on_raise, EVENT_CALL | EVENT_EXCEPTION, true},
-    {"LINE", on_line, EVENT_LINE, true},
+    {"PY_START", on_start, EVENT_CALL, true, on_start_told},
+    {"PY_RESUME", on_resume, EVENT_CALL, true, on_resume},
+    {"PY_THROW", on_throw, EVENT_CALL, true, on_throw},
+    {"PY_RETURN", on_return, EVENT_CALL, true, on_return},
+    {"PY_YIELD", on_yield, EVENT_CALL, true, on_yield},
+    {"PY_UNWIND", on_unwind, EVENT_CALL, true, on_unwind},
+    {"CALL", on_call, EVENT_C_CALL, true, on_call_told},
+    {"C_RETURN", on_c_return, EVENT_C_CALL, false, on_c_return_told},
+    {"C_RAISE", on_c_raise, EVENT_C_CALL, false, on_c_raise_told},
+    {"RAISE", on_raise, EVENT_CALL | EVENT_EXCEPTION, true, on_raise},
+    {"LINE", on_line, EVENT_LINE, true, on_line},
 };
 
 /* size: of the instances, which begin as a callback. */
@@ -422,7 +475,8 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 
 		if (!bit || !(config.events & callbacks[i].wanted))
 			continue;
-		r = register_callback(monitoring, type, tool, bit, callbacks[i].call);
+		r = register_callback(monitoring, type, tool, bit,
+				      config.calibrate ? callbacks[i].call_if_measured : callbacks[i].call);
 	}
 	return r ? r : set_events(monitoring, tool, wanted_events(events));
 }

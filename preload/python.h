@@ -148,6 +148,7 @@ struct python {
 	struct object *none;
 	struct object *type_type;			/* ? */
 	struct object *generator_type, *coroutine_type; /* ? */
+	const void *function_type, *method_type;	/* of Python */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	size_t code_instructions;		      /* PyCodeObject.co_code_adaptive (from 3.12 on) */
