@@ -8,7 +8,7 @@
  * of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every instruction may be slower
  * while there is a profile function, which a loop without calls tells.
  *
- * It takes some 15 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
+ * It takes some 15 to 25 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
  * it makes is gone at the end; a class goes by a garbage collection.
  */
 #include "calibrate.h"
