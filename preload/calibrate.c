@@ -8,7 +8,7 @@
  * of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every instruction may be slower
  * while there is a profile function, which a loop without calls tells.
  *
- * It takes some 15 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
+ * It takes some 15 to 25 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
  * it makes is gone at the end; a class goes by a garbage collection.
  */
 #include "calibrate.h"
@@ -31,10 +31,12 @@
 #define ROUNDS 5
 /* Apart from each other: what disturbs one may be over at the next. So many, and more until two of them agree. */
 #define PASSES 4
-#define MOST_PASSES 8
+#define MOST_PASSES 12
 #define AGREES 0.05
 #define BLOCKS 64
 #define WORDS 8192
+/* Where the instructions are slowed by more, that differs so much from loop to loop that nothing else can be told from it. */
+#define SLOWED_MUCH 0.75
 #define POPULATE_BYTES ((size_t)4 << 20)
 
 /* Lines that never run, so that what follows is far from the beginning: in no version small integers reach that far. */
@@ -117,6 +119,48 @@ static const char source[] = "__name__ = 'evprof'\n"
 			     "def methods(times, x={}, y='abc'):\n"
 			     "    l = []\n"
 			     "    for i in times: x.get(1); l.append(1); y.startswith('a'); l.pop()\n"
+			     "def others(times):\n"
+			     "    for i in times: str(i); int(i); float(i); tuple(times)\n"
+			     "def dense_1(l, p, n):\n"
+			     "    leaf(); l.append(n); p.get()\n"
+			     "def sparse_1(l, p, n):\n"
+			     "    a = n * 3 + 1\n"
+			     "    if a & 2: a -= n\n"
+			     "    leaf()\n"
+			     "    b = (a, n, 2.5)\n"
+			     "    c = b[0] < 7 or b[1] != n\n"
+			     "    l.append(n)\n"
+			     "    p.x, p.y = p.y, b[2] * 0.5\n"
+			     "    d = [c, b]\n"
+			     "    p.get()\n"
+			     "    return d[1]\n"
+			     "def dense_2(d, n, t):\n"
+			     "    middle(n, n, n); d.get(n); t.startswith('b')\n"
+			     "def sparse_2(d, n, t):\n"
+			     "    s = t[1:] + 'x'\n"
+			     "    k = s == t or n in d\n"
+			     "    middle(n, n, n)\n"
+			     "    d[n & 15] = s\n"
+			     "    x = n * 0.5 - 1.25\n"
+			     "    d.get(n)\n"
+			     "    for y in (x, 2.0): x += y\n"
+			     "    t.startswith('b')\n"
+			     "    return x > 5.0 and not k\n"
+			     "def dense_3(l, n):\n"
+			     "    l.pop(); same(n)\n"
+			     "def sparse_3(l, n):\n"
+			     "    s = f'{n}:{n & 3}'\n"
+			     "    u = s < 'x' or not l\n"
+			     "    l.pop()\n"
+			     "    a, b = (n, u) if n & 1 else (u, n)\n"
+			     "    same(n)\n"
+			     "    return {a: b, 'n': s}\n"
+			     "def dense(times):\n"
+			     "    l = []; d = {}; p = point\n"
+			     "    for i in times[::4]: dense_1(l, p, i); dense_2(d, i, 'abc'); dense_3(l, i)\n"
+			     "def sparse(times):\n"
+			     "    l = []; d = {}; p = point\n"
+			     "    for i in times[::4]: sparse_1(l, p, i); sparse_2(d, i, 'abc'); sparse_3(l, i)\n"
 			     "def allocations(times, x='abc', y='def'):\n"
 			     "    for i in times: [i]; x + y\n";
 
@@ -139,14 +183,17 @@ enum loop {
 	NATIVES,
 	APPENDS,
 	METHODS,
+	OTHERS,
+	DENSE,
+	SPARSE,
 	ALLOCATIONS,
 	LOOPS
 };
 
-static const char *const names[LOOPS] = {"nothing", "plain",   "leaves",     "calls",	   "recursion",
-					 "catches", "entries", "callbacks",  "inits",	   "resumes",
-					 "walks",   "pulls",   "generators", "lengths",	   "distances",
-					 "natives", "appends", "methods",    "allocations"};
+static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "calls",      "recursion", "catches",
+					 "entries",    "callbacks", "inits",	 "resumes",    "walks",	    "pulls",
+					 "generators", "lengths",   "distances", "natives",    "appends",   "methods",
+					 "others",     "dense",	    "sparse",	 "allocations"};
 
 #define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)
 #define END_KINDS (1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_C_RETURN)
@@ -488,6 +535,29 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 	add_costs(costs, m, "generator", generator, GENERATORS, WIRE_CALL);
 }
 
+/* Calls that are no event: as many as were told of in the loop. */
+static void add_others(struct costs *costs, const struct measurement *m)
+{
+	uint64_t told = m->loops[OTHERS].stamps.count[WIRE_TIME];
+
+	if (told >= TURNS)
+		add_text(costs, " other %.2f", added(m, OTHERS) / (double)told);
+}
+
+/*
+ * By how much hooks slow what a program does between its calls: what they cost more where something stands there, as a part
+ * of that. The second number is what a loop with nothing there takes for each event without hooks.
+ */
+static void add_work(struct costs *costs, const struct measurement *m)
+{
+	const struct timing *dense = &m->loops[DENSE];
+	double more = added(m, SPARSE) - added(m, DENSE), work = m->loops[SPARSE].off_ns - dense->off_ns;
+	double events = 2 * (count(m, DENSE, WIRE_CALL) + count(m, DENSE, WIRE_C_CALL));
+
+	if (more > 0 && work > 0 && events >= TURNS && m->slow > SLOWED_MUCH)
+		add_text(costs, " work %.3f %.2f", more / work, dense->off_ns / events);
+}
+
 static void tell(const struct measurement *m, struct object *globals)
 {
 	struct costs costs = {.length = 0};
@@ -497,7 +567,9 @@ static void tell(const struct measurement *m, struct object *globals)
 	add_costs(&costs, m, "c_call", added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
 	add_costs(&costs, m, "method", added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
 	add_text(&costs, " unwind %.2f", added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL));
+	add_others(&costs, m);
 	add_text(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
+	add_work(&costs, m);
 	add_distances(&costs, m, globals);
 	definitions_calibration(costs.text);
 	log_line(LOG_DEBUG, "calibration: %s", costs.text);

@@ -280,7 +280,7 @@ static uint64_t generator_flags(int flags)
 }
 
 /* globals: of the frame that runs the code; borrowed, may be NULL. */
-static uint64_t define_code(struct object *code, struct object *globals)
+static uint64_t define_code(struct object *code, struct object *globals, bool entered)
 {
 	struct string strings[WIRE_DEFINITION_STRINGS] = {
 	    code_string(code, python.code_file, "co_filename"),
@@ -292,7 +292,7 @@ static uint64_t define_code(struct object *code, struct object *globals)
 	int line = code_number(code, python.code_line, "co_firstlineno");
 	bool generator = flags & WIRE_GENERATOR_CO_FLAGS;
 	struct wire_definition record = {.type = WIRE_DEFINE_CODE,
-					 .flags = generator ? WIRE_GENERATOR : 0,
+					 .flags = (generator ? WIRE_GENERATOR : 0) | (entered ? WIRE_ENTERED : 0),
 					 .number = line < 0 ? 0 : (uint32_t)line,
 					 .address = python_code_size(code)};
 	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_CLOSER_SPECIAL << 32 : 0;
@@ -402,7 +402,7 @@ static uint32_t code_slow(struct object *code, struct object *globals, bool runn
 		return (uint32_t)value;
 	enter(&guard);
 	if (!known)
-		value = define_code(code, globals);
+		value = define_code(code, globals, running && thread_self.untold);
 	if (running && value >> 32 & CODE_CLOSER_SPECIAL)
 		learn_thread_name(code);
 	python.PyErr_Clear();

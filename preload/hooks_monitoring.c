@@ -146,23 +146,34 @@ static __attribute__((noinline)) struct object *record_function(unsigned kind, c
 
 /*
  * CALL comes for whatever is called, and the return of what is not a Python function comes for classes and other
- * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object.
+ * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object. False: it
+ * is none.
  */
+static inline __attribute__((always_inline)) bool find_method(struct object *const *arguments, size_t shift,
+							      const struct python_method **method)
+{
+	struct object *callable = arguments[2];
+	const void *type = field(callable, PYTHON_TYPE, shift);
+
+	if (type == python.c_function_type || type == python.c_method_type)
+		*method = field(callable, PYTHON_C_FUNCTION_METHOD, shift);
+	else if (type == python.method_descriptor_type && arguments[3] != missing)
+		*method = field(callable, PYTHON_DESCRIPTOR_METHOD, shift);
+	else
+		return false;
+	return true;
+}
+
 static inline __attribute__((always_inline)) struct object *record_function_fast(unsigned kind,
 										 struct object *const *arguments,
 										 size_t shift)
 {
 	struct object *callable = arguments[2];
-	const void *type = field(callable, PYTHON_TYPE, shift);
 	struct writer *writer = thread_self.writer;
 	const struct python_method *method;
 	uint32_t value;
 
-	if (type == python.c_function_type || type == python.c_method_type)
-		method = field(callable, PYTHON_C_FUNCTION_METHOD, shift);
-	else if (type == python.method_descriptor_type && arguments[3] != missing)
-		method = field(callable, PYTHON_DESCRIPTOR_METHOD, shift);
-	else
+	if (!find_method(arguments, shift, &method))
 		return python.none;
 	if (writer_has_room(writer)) {
 		value = DEFINITION_ID(definitions_function_fast(method));
@@ -170,6 +181,39 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 			return python.none;
 	}
 	return record_function(kind, method, callable);
+}
+
+/*
+ * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are told of, and
+ * functions that no call was told of are known as such when they get their id.
+ */
+static struct object *record_call_told(struct object *const *arguments, size_t shift)
+{
+	const void *type = field(arguments[2], PYTHON_TYPE, shift);
+	const struct python_method *method;
+
+	thread_self.called = !find_method(arguments, shift, &method);
+	if (!thread_self.called)
+		return record_function_fast(WIRE_C_CALL, arguments, shift);
+	if (type != python.function_type && type != python.method_type && writer_has_room(thread_self.writer))
+		writer_put_told_call(thread_self.writer);
+	return python.none;
+}
+
+static struct object *record_start_told(struct object *code, size_t shift)
+{
+	struct object *result;
+
+	thread_self.untold = !thread_self.called;
+	result = record_code_fast(WIRE_CALL, code, shift);
+	thread_self.called = thread_self.untold = false;
+	return result;
+}
+
+static struct object *record_end_told(unsigned kind, struct object *const *arguments, size_t shift)
+{
+	thread_self.called = false;
+	return record_function_fast(kind, arguments, shift);
 }
 
 static bool is_none(struct object *owned)
@@ -318,26 +362,37 @@ CALLBACK(on_unwind, record_unwind, arguments)
 TAIL_CALLBACK(on_call, record_function_fast, WIRE_C_CALL, arguments)
 TAIL_CALLBACK(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
 TAIL_CALLBACK(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
+TAIL_CALLBACK(on_start_told, record_start_told, arguments[0])
+TAIL_CALLBACK(on_call_told, record_call_told, arguments)
+TAIL_CALLBACK(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments)
+TAIL_CALLBACK(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
 CALLBACK_OF(on_raise, record_raise(arguments))
 CALLBACK_OF(on_line, record_line(arguments))
 
+/* With the GIL, without. */
+#define BOTH(name)                                                                                                     \
+	{                                                                                                              \
+		name, name##_without_gil                                                                               \
+	}
+
 static const struct {
 	const char *event;
-	vectorcall call, call_without_gil;
-	unsigned wanted; /* for any of these: enum setting_event */
-	bool set;	 /* false: comes along with CALL */
+	vectorcall call[2];
+	vectorcall call_if_measured[2]; /* EVPROF_CALIBRATE */
+	unsigned wanted;		/* for any of these: enum setting_event */
+	bool set;			/* false: comes along with CALL */
 } callbacks[] = {
-    {"PY_START", on_start, on_start_without_gil, EVENT_CALL, true},
-    {"PY_RESUME", on_resume, on_resume_without_gil, EVENT_CALL, true},
-    {"PY_THROW", on_throw, on_throw_without_gil, EVENT_CALL, true},
-    {"PY_RETURN", on_return, on_return_without_gil, EVENT_CALL, true},
-    {"PY_YIELD", on_yield, on_yield_without_gil, EVENT_CALL, true},
-    {"PY_UNWIND", on_unwind, on_unwind_without_gil, EVENT_CALL, true},
-    {"CALL", on_call, on_call_without_gil, EVENT_C_CALL, true},
-    {"C_RETURN", on_c_return, on_c_return_without_gil, EVENT_C_CALL, false},
-    {"C_RAISE", on_c_raise, on_c_raise_without_gil, EVENT_C_CALL, false},
-    {"RAISE", on_raise, on_raise, EVENT_CALL | EVENT_EXCEPTION, true},
-    {"LINE", on_line, on_line, EVENT_LINE, true},
+    {"PY_START", BOTH(on_start), BOTH(on_start_told), EVENT_CALL, true},
+    {"PY_RESUME", BOTH(on_resume), BOTH(on_resume), EVENT_CALL, true},
+    {"PY_THROW", BOTH(on_throw), BOTH(on_throw), EVENT_CALL, true},
+    {"PY_RETURN", BOTH(on_return), BOTH(on_return), EVENT_CALL, true},
+    {"PY_YIELD", BOTH(on_yield), BOTH(on_yield), EVENT_CALL, true},
+    {"PY_UNWIND", BOTH(on_unwind), BOTH(on_unwind), EVENT_CALL, true},
+    {"CALL", BOTH(on_call), BOTH(on_call_told), EVENT_C_CALL, true},
+    {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_told), EVENT_C_CALL, false},
+    {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_told), EVENT_C_CALL, false},
+    {"RAISE", {on_raise, on_raise}, {on_raise, on_raise}, EVENT_CALL | EVENT_EXCEPTION, true},
+    {"LINE", {on_line, on_line}, {on_line, on_line}, EVENT_LINE, true},
 };
 
 /* size: of the instances after the head, which begin as a callback. */
@@ -450,8 +505,9 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 
 		if (!bit || !(config.events & callbacks[i].wanted))
 			continue;
-		r = register_callback(monitoring, type, tool, bit,
-				      python.free_threaded ? callbacks[i].call_without_gil : callbacks[i].call);
+		r = register_callback(
+		    monitoring, type, tool, bit,
+		    (config.calibrate ? callbacks[i].call_if_measured : callbacks[i].call)[python.free_threaded]);
 	}
 	return r ? r : set_events(monitoring, tool, wanted_events(events));
 }

@@ -89,6 +89,8 @@ static const char *resolve(void *handle)
 	python.c_method_type = find_symbol(handle, "PyCMethod_Type");
 	python.method_descriptor_type = find_symbol(handle, "PyMethodDescr_Type");
 	python.type_type = find_symbol(handle, "PyType_Type");
+	python.function_type = find_symbol(handle, "PyFunction_Type");
+	python.method_type = find_symbol(handle, "PyMethod_Type");
 	python.int_type = find_symbol(handle, "PyLong_Type");
 	python.generator_type = find_symbol(handle, "PyGen_Type");
 	python.coroutine_type = find_symbol(handle, "PyCoro_Type");

@@ -160,6 +160,7 @@ struct python {
 	struct object *none;
 	struct object *type_type;			/* ? */
 	struct object *generator_type, *coroutine_type; /* ? */
+	const void *function_type, *method_type;	/* of Python */
 	size_t object_shift; /* fields of objects stand so many bytes further on: PYTHON_OBJECT_SHIFT or 0 */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */

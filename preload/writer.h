@@ -72,6 +72,8 @@ struct thread_self {
 	uint8_t locked; /* how often this thread has taken python_lock() */
 	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
 	bool telling;	/* until 3.11: the program's own profile function runs */
+	bool called;	/* EVPROF_CALIBRATE, 3.12 and later: a call was told that has not come to anything yet */
+	bool untold;	/* likewise: a function begins that no call was told of */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
@@ -212,6 +214,23 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 	writer->head = at + 1;
 	ring_publish(writer->slot, at + 1);
 	return 1;
+}
+
+/* WIRE_TIME_OF_CALL. Only with room. */
+static inline void writer_put_told_call(struct writer *writer)
+{
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, at;
+
+	if (unlikely(now - writer->last_ticks >= writer->pause))
+		writer_put_time(writer, now);
+	else
+		writer->last_ticks = now;
+	at = writer->head;
+	writer_store(writer, at, wire_word(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL), 0));
+	writer_store(writer, at + 1, writer->last_ticks);
+	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
+	writer->head = at + 2;
+	ring_publish(writer->slot, at + 2);
 }
 
 static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, uint64_t extra)

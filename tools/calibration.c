@@ -13,6 +13,9 @@
  */
 #define SLOWED_MOST_NS 1000000
 
+/* So long after an event, the processor has made itself at home in the program again. */
+#define DISTURBED_MOST_NS 100
+
 /*
  * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load of
  * eight times the processors they are apart by 0.04 at most.
@@ -27,6 +30,7 @@ struct costs {
 	double of[CALIBRATION_KINDS][3];
 	bool known[CALIBRATION_KINDS];
 	double slow, spread;
+	double work, work_after;
 	double far_bytes, far, walk;
 };
 
@@ -49,6 +53,7 @@ static const struct {
     [CALIBRATION_C_CALL] = {"c_call", 0.5, CALIBRATION_NOTHING},
     [CALIBRATION_METHOD] = {"method", 0.5, CALIBRATION_C_CALL},
     [CALIBRATION_UNWIND] = {"unwind", 0, CALIBRATION_NOTHING},
+    [CALIBRATION_OTHER] = {"other", 0, CALIBRATION_NOTHING},
     [CALIBRATION_MALLOC] = {"malloc", 0, CALIBRATION_NOTHING},
     [CALIBRATION_FREE] = {"free", 0, CALIBRATION_MALLOC},
 };
@@ -72,6 +77,10 @@ static void take_measure(struct costs *costs, const char *name, const double num
 		costs->slow = numbers[0];
 	if (strcmp(name, "spread") == 0 && count == 1 && numbers[0] > 0)
 		costs->spread = numbers[0];
+	if (strcmp(name, "work") == 0 && count == 2 && numbers[0] > 0 && numbers[0] < 1 && numbers[1] >= 0) {
+		costs->work = numbers[0];
+		costs->work_after = numbers[1];
+	}
 	if (strcmp(name, "far") == 0 && count == 2 && numbers[0] > 0 && numbers[1] > 0) {
 		costs->far_bytes = numbers[0];
 		costs->far = numbers[1];
@@ -186,7 +195,10 @@ static void set_costs(struct calibration *calibration, const struct costs *costs
 	}
 }
 
-/* Special methods are called from C, except that the interpreter may call __init__ by itself. */
+/*
+ * Special methods are called from C, except that the interpreter may call __init__ by itself; so is what no call was told of when
+ * it was met first.
+ */
 static enum calibration_kind kind_of_code(const struct wire_definition *code)
 {
 	struct text name = trace_string(code, 1);
@@ -194,7 +206,7 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 	if (code->flags & WIRE_GENERATOR)
 		return CALIBRATION_GENERATOR;
 	if (name.length < 5 || memcmp(name.at, "__", 2) != 0 || memcmp(name.at + name.length - 2, "__", 2) != 0)
-		return CALIBRATION_CALL;
+		return code->flags & WIRE_ENTERED ? CALIBRATION_ENTRY : CALIBRATION_CALL;
 	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
 }
 
@@ -246,6 +258,10 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	/* Where only waits are counted, nothing is slowed. */
 	calibration->slowed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)((1 - costs.slow) * 256);
 	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
+	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
+	calibration->disturbed_from = fixed(costs.work_after * tick);
+	calibration->disturbed_most = fixed(DISTURBED_MOST_NS * tick);
+	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
 	return sort_names(calibration, process, &costs, tick);
 }
 
@@ -261,6 +277,7 @@ void calibration_begin_thread(struct calibration *calibration)
 {
 	calibration->depth = 0;
 	calibration->last = 0;
+	calibration->told = false;
 	calibration->removed = 0;
 	calibration->owed = 0;
 }
@@ -300,18 +317,32 @@ static inline void push(struct calibration *calibration, enum calibration_kind k
 	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (struct calibration_open){kind, code};
 }
 
+/*
+ * Where calls that are no event are told of, __init__ for a new object comes right after that of the class, which it costs
+ * without that; one that is called by its name is a function like others.
+ */
+static inline enum calibration_kind kind_of_call(const struct calibration *calibration, uint32_t code)
+{
+	enum calibration_kind kind = calibration->codes[code].kind;
+
+	if (is_c(running(calibration).kind))
+		return called_from_c(kind);
+	if (kind == CALIBRATION_INIT && calibration->tells_calls && !calibration->told)
+		return CALIBRATION_CALL;
+	return kind;
+}
+
 /* A Python function begins. The interpreter tells of the call at the caller's instruction, too, from 3.12 on. */
 static inline struct calibration_cost begin(struct calibration *calibration, uint32_t code)
 {
-	struct calibration_open caller = running(calibration);
-	enum calibration_kind kind = calibration->codes[code].kind;
-	struct calibration_cost cost;
+	const struct calibration_cost *other = &calibration->begin[CALIBRATION_OTHER];
+	enum calibration_kind kind = kind_of_call(calibration, code);
+	struct calibration_cost cost = calibration->begin[kind];
 
-	if (is_c(caller.kind))
-		kind = called_from_c(kind);
-	cost = calibration->begin[kind];
-	if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
-		cost.before += calibration->codes[caller.code].far;
+	if (kind == CALIBRATION_INIT && calibration->told)
+		cost.before -= other->before + other->after;
+	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
+		cost.before += calibration->codes[running(calibration).code].far;
 	push(calibration, kind, code);
 	calibration->last = 0; /* it is at its first instruction */
 	return cost;
@@ -333,6 +364,15 @@ static inline struct calibration_cost begin_c(struct calibration *calibration, u
 
 	push(calibration, kind, code);
 	return at_instruction(calibration, calibration->begin[kind], code);
+}
+
+/* A call that is no event, and its end. */
+static inline struct calibration_cost other_call(struct calibration *calibration)
+{
+	uint32_t code = running(calibration).code;
+	struct calibration_cost cost = at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code);
+
+	return at_instruction(calibration, cost, code);
 }
 
 static inline struct calibration_cost end(struct calibration *calibration)
@@ -389,6 +429,8 @@ static inline struct calibration_cost follow(struct calibration *calibration, un
 		return memory(calibration, CALIBRATION_MALLOC);
 	case WIRE_FREE:
 		return memory(calibration, CALIBRATION_FREE);
+	case WIRE_TIME:
+		return id == WIRE_TIME_OF_CALL ? other_call(calibration) : (struct calibration_cost){0, 0};
 	case WIRE_STACK:
 		calibration->depth = 0;
 		/* fall through */
@@ -403,6 +445,15 @@ static inline uint64_t slowed(const struct calibration *calibration, uint64_t ti
 	if (!calibration->slowed || is_c(running(calibration).kind))
 		return 0;
 	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
+}
+
+/* Of what is left of an interval in which a Python function ran: likewise. */
+static inline int64_t disturbed(const struct calibration *calibration, int64_t left)
+{
+	left -= calibration->disturbed_from;
+	if (left <= 0)
+		return 0;
+	return (left < calibration->disturbed_most ? left : calibration->disturbed_most) * calibration->disturbed / 256;
 }
 
 /*
@@ -430,6 +481,20 @@ static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_
 	return told <= now ? 0 : told - now < UINT32_MAX ? (uint32_t)(told - now) : UINT32_MAX;
 }
 
+/* What is to be taken from the interval before the event, in 1/256 ticks, and in later what from the one after it. */
+static inline int64_t cost_of(struct calibration *calibration, unsigned kind, uint32_t id, uint32_t ticks,
+			      int32_t *later)
+{
+	bool native = is_c(running(calibration).kind);
+	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
+	struct calibration_cost own = follow(calibration, kind, id);
+
+	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
+	*later = own.after;
+	cost += own.before;
+	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
+}
+
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
 {
 	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
@@ -440,13 +505,13 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
+		uint32_t id = wire_head_arg(events->heads[i]);
 		uint32_t most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
-		int64_t cost = calibration->owed + (int64_t)slowed(calibration, most);
-		struct calibration_cost own = follow(calibration, kind, wire_head_arg(events->heads[i]));
-		uint32_t whole = take(calibration, cost + own.before, most);
+		int32_t later;
+		uint32_t whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
 
 		now = kind == WIRE_TIME ? *extra : now + ticks[i];
-		calibration->owed += own.after;
+		calibration->owed += later;
 		calibration->removed += whole;
 		if (kind == WIRE_TIME)
 			*extra -= calibration->removed;

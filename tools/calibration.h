@@ -25,6 +25,7 @@ enum calibration_kind {
 	CALIBRATION_C_CALL,
 	CALIBRATION_METHOD,
 	CALIBRATION_UNWIND, /* beyond what the call's end costs */
+	CALIBRATION_OTHER,  /* a call that is no event */
 	CALIBRATION_MALLOC,
 	CALIBRATION_FREE,
 	CALIBRATION_KINDS
@@ -57,13 +58,17 @@ struct calibration {
 	struct calibration_cost end[CALIBRATION_KINDS]; /* of memory events: in a Python function */
 	uint32_t slowed;				/* of the time of Python functions, in 1/256 */
 	uint64_t slowed_most;				/* ticks of one interval that can have been slowed */
-	struct calibration_code *codes;			/* by id; 0 is none */
-	uint8_t *functions;				/* kinds, by id */
+	uint32_t disturbed; /* of what is left of an interval in which a Python function runs, in 1/256 */
+	int32_t disturbed_from, disturbed_most; /* 1/256 ticks of one interval that are not, and that can have been */
+	bool tells_calls;			/* of calls that are no event */
+	struct calibration_code *codes;		/* by id; 0 is none */
+	uint8_t *functions;			/* kinds, by id */
 	uint32_t code_count;
 	uint32_t function_count;
 
 	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of deeper stacks the inner part */
 	uint32_t depth;
+	bool told;	  /* the event before was a call that is no event */
 	uint32_t last;	  /* the code that the interpreter told of last */
 	uint64_t removed; /* ticks, of the thread so far */
 	int32_t owed;	  /* 1/256 ticks that are to be taken from what follows */

@@ -29,6 +29,9 @@
  * beginning of a thread and now and then, and tells how long the thread has run. Its ticks, which say nothing otherwise,
  * hold the low half of that (wire_cpu_word()). In shorter pauses the thread is taken to have run.
  *
+ * Where the cost of the hooks is measured, WIRE_TIME with WIRE_TIME_OF_CALL tells of a call that is no event (of a class, of
+ * whatever is no function), which the hook was told of all the same (from 3.12 on).
+ *
  * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
  *
  *    31                     7 6      5 4    0        63             48 47                        0
@@ -65,10 +68,10 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* 0, or a CPU time; extra word: the time of this event, absolute, in ticks */
-	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
-	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
-	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
+	WIRE_TIME = 15, /* 0, a CPU time or WIRE_TIME_OF_CALL; extra word: the time of this event, absolute, in ticks */
+	WIRE_GAP = 16,	/* extra word: how many events are missing here; the call stack is unknown after it */
+	WIRE_STACK = 17, /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
+	WIRE_FRAME = 18, /* code id: one frame of the stack, outermost first */
 	WIRE_THREAD_START = 19,
 	WIRE_THREAD_END = 20,
 	WIRE_PROCESS_START = 21, /* argument: enum wire_start */
@@ -85,6 +88,7 @@ enum wire_kind {
 	WIRE_KINDS = 32,	 /* kinds known to this version; none is free */
 };
 
+#define WIRE_TIME_OF_CALL 2u	  /* that of a CPU time is odd */
 #define WIRE_STACK_CUT (1u << 26) /* there are frames below the first, which had no place in the ring */
 #define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are what the process exits with */
 
@@ -238,12 +242,15 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   C         the call of that without hooks
  *   slow      S: time of the interpreter's instructions without hooks, as a part of that with hooks
  *   call      a call of a Python function by an instruction
- *   entry     ... by an operator: a special method
+ *   entry     ... by an operator or an attribute: a special method, a property (WIRE_ENTERED)
  *   callback  ... by a function of C, which has an event of its own
  *   init      ... of __init__ for a new object
  *   generator ... of a generator, the first of its frame
  *   resume    ... of a generator, later; pull: by a function of C, as for a callback
  *   c_call    a function of C; method: a method of a C type
+ *   other O   a call that is no event (WIRE_TIME_OF_CALL); with it, init has that of the class in it
+ *   work W N  by how much the hooks slow the program between events, as a part of its time without them, after the
+ *             first N ns from an event
  *   far L F   what an event costs more at an instruction that is more than L bytes from the first one of its code
  *   walk W    what the first event of a code after one of another code costs more for each byte that it is from there
  *   unwind U  what a Python function that an exception leaves costs more than one that returns
@@ -270,6 +277,9 @@ enum wire_definition_flags {
 	WIRE_CUT = 1,	    /* a string was cut */
 	WIRE_GENERATOR = 2, /* CODE: generator, coroutine or asynchronous generator */
 	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without it a function of a module */
+	WIRE_ENTERED =
+	    8, /* CODE: an instruction that is no call (an attribute's, an operator) called it first. Where costs
+			       are measured, from 3.12 on */
 };
 
 /* WIRE_GENERATOR, by co_flags: CO_GENERATOR, CO_COROUTINE or CO_ASYNC_GENERATOR of code.h. */

@@ -21,10 +21,23 @@ static json_t *report_of(const char *trace, bool calibrate)
 	return report;
 }
 
+/* With EVPROF_CALIBRATE=1; again where the machine was too busy to measure, which report says. */
+static struct outcome *run_measured(const struct python *python, const char *program, const char *events)
+{
+	struct outcome *outcome = NULL;
+
+	for (int try = 0; try < 5; try++) {
+		outcome = run(.python = python, .args = {program}, .env = {"EVPROF_CALIBRATE=1", events});
+		if (!strstr(tool("report", "--calibrate", outcome->trace)->err, "too busy"))
+			break;
+	}
+	return outcome;
+}
+
 SCENARIO(calibrate, takes_the_cost_out_of_the_times, SUPPORTED)
 {
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@generators.py"});
-	struct outcome *outcome = run(.python = python, .args = {"@generators.py"}, .env = {"EVPROF_CALIBRATE=1"});
+	struct outcome *outcome = run_measured(python, "@generators.py", NULL);
 	struct outcome *other = run(.python = python, .args = {"@generators.py"});
 	json_t *info = expect_trace(outcome, 1), *raw = report_of(outcome->trace, false);
 	json_t *calibrated = report_of(outcome->trace, true), *plain = report_of(other->trace, false);
@@ -87,19 +100,19 @@ static double share_taken(const struct outcome *bare, const struct outcome *outc
 	return added > 0 ? (reported(raw, function) - reported(calibrated, function)) / added : 0;
 }
 
-static const char *const timed[] = {"recursion", "methods", "generator", "lengths"};
-enum { TIMED = sizeof(timed) / sizeof(timed[0]) };
+/* The last two from 3.12 on: before, the hook hears nothing of classes, and 3.11 slows properties by more than it slows loops. */
+static const char *const timed[] = {"recursion", "methods", "generator", "lengths", "classes", "properties"};
+enum { TIMED = sizeof(timed) / sizeof(timed[0]), TIMED_BEFORE_3_12 = 4 };
 
 /* Of one run of the program under evprof. */
 static bool agrees(const struct python *python, const char *events, double shares[TIMED])
 {
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@stopwatch.py"});
-	struct outcome *outcome =
-	    run(.python = python, .args = {"@stopwatch.py"}, .env = {"EVPROF_CALIBRATE=1", events});
+	struct outcome *outcome = run_measured(python, "@stopwatch.py", events);
 	json_t *raw = report_of(outcome->trace, false), *calibrated = report_of(outcome->trace, true);
 	bool good = true;
 
-	for (size_t i = 0; i < TIMED; i++) {
+	for (size_t i = 0; i < (python->minor < 12 ? TIMED_BEFORE_3_12 : TIMED); i++) {
 		shares[i] = share_taken(bare, outcome, raw, calibrated, timed[i]);
 		good = good && shares[i] > 0.5 && shares[i] < 1.6;
 	}
@@ -111,14 +124,15 @@ static bool agrees(const struct python *python, const char *events, double share
 /* A measurement that other work on the machine disturbs may be off: one of some tries has to agree. */
 static void expect_agreement(const struct python *python, const char *events)
 {
-	double shares[TIMED];
+	double shares[TIMED] = {0};
 
 	for (int try = 0; try < 5; try++)
 		if (agrees(python, events, shares))
 			return;
 	cr_assert_fail(
-	    "%s, %s: taken out of what the hooks added: recursion %.2f, methods %.2f, generator %.2f, lengths %.2f",
-	    python->name, events, shares[0], shares[1], shares[2], shares[3]);
+	    "%s, %s: taken out of what the hooks added: recursion %.2f, methods %.2f, generator %.2f, lengths %.2f, "
+	    "classes %.2f, properties %.2f",
+	    python->name, events, shares[0], shares[1], shares[2], shares[3], shares[4], shares[5]);
 }
 
 SCENARIO(calibrate, agrees_with_a_stopwatch, SUPPORTED)
@@ -156,6 +170,8 @@ SCENARIO(calibrate, knows_what_far_events_cost, SUPPORTED)
 		expect(outcome, cost_of(outcome, " walk ") > 0, "a walk");
 	if (python->minor >= 12)
 		expect(outcome, cost_of(outcome, " unwind ") > 0, "exceptions that leave a function cost more");
+	expect(outcome, python->minor >= 12 ? cost_of(outcome, " other ") > 0 : cost_of(outcome, " other ") == -1,
+	       "calls of classes cost something from 3.12 on");
 }
 
 SCENARIO(calibrate, says_how_to_measure, SCENARIO_ONCE)

@@ -694,6 +694,79 @@ Test(profile, the_first_event_after_one_of_another_code_walks)
 	expect("long", 1, 1, 50 - 5 + 20 + 40 - 5, 50 - 5 + 30 + 20 + 20 + 40 - 5);
 }
 
+/* A call that is no event, so many ticks after the event before. */
+static void call_of_class(uint64_t at)
+{
+	event(WIRE_TIME, WIRE_TIME_OF_CALL, 0);
+	fixture_extra(fixture, thread, at);
+}
+
+enum { INIT = 4 };
+
+static void calibrate_classes(const char *costs)
+{
+	fixture_code_of_size(fixture, process, INIT, "__init__", 100);
+	calibrate(costs);
+	event(WIRE_TIME, 0, 0);
+	fixture_extra(fixture, thread, 1000);
+}
+
+/* Half of it is before the time that is told, half after it. */
+Test(profile, calls_that_are_no_event_cost_something)
+{
+	calibrate_classes("call 0 0 0 c_call 0 0 0 other 20");
+	event(WIRE_CALL, F, 0);
+	call_of_class(1050);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("f", 1, 1, 100 - 20, 100 - 20);
+}
+
+/* The cost of __init__ for a new object has that of its class in it; called by its name, it is a call. */
+Test(profile, a_new_object_costs_what_its_class_does)
+{
+	calibrate_classes("call 8 0 0 c_call 0 0 0 init 30 0 0 other 20");
+	event(WIRE_CALL, F, 0);
+	call_of_class(1050);
+	event(WIRE_CALL, INIT, 50);
+	event(WIRE_RETURN, INIT, 50);
+	event(WIRE_CALL, INIT, 50);
+	event(WIRE_RETURN, INIT, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("__init__", 2, 2, 100, 100);
+	cr_expect(times_of("f").own_ns == 200 - 30 - 8, "%d", (int)times_of("f").own_ns);
+}
+
+/* A property, say, by what its definition tells. */
+Test(profile, what_no_call_was_told_of_costs_what_operators_do)
+{
+	enum { ABSCISSA = 4 };
+
+	fixture_code_entered(fixture, process, ABSCISSA, "abscissa");
+	calibrate("call 40 0 0 entry 20 0 0 c_call 0 0 0");
+	event(WIRE_CALL, F, 100);
+	event(WIRE_CALL, ABSCISSA, 50);
+	event(WIRE_RETURN, ABSCISSA, 50);
+	event(WIRE_RETURN, F, 50);
+	count();
+	expect("abscissa", 1, 1, 50, 50);
+	cr_expect(times_of("f").own_ns == 100 - 20, "%d", (int)times_of("f").own_ns);
+}
+
+/* A quarter of what is left of 100 ns after the first ten, and of longer ones no more; of C functions nothing. */
+Test(profile, what_hooks_disturb_is_taken_out)
+{
+	calibrate("call 0 0 0 c_call 0 0 0 work 0.25 10");
+	event(WIRE_CALL, F, 100);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 50);
+	event(WIRE_RETURN, F, 5000);
+	count();
+	expect("<built-in method builtins.len>", 1, 1, 50, 50);
+	cr_expect(times_of("f").own_ns == 50 - 10 + 5000 - 25, "%d", (int)times_of("f").own_ns);
+}
+
 Test(profile, passes_that_do_not_agree_are_no_measurement)
 {
 	calibrate("spread 0.5 call 20 10 0 c_call 8 4 0");

@@ -197,6 +197,14 @@ void fixture_code_of_size(struct fixture *fixture, uint32_t process, uint32_t id
 		       strings);
 }
 
+void fixture_code_entered(struct fixture *fixture, uint32_t process, uint32_t id, const char *name)
+{
+	const char *const strings[4] = {"entered.py", name, "", "__main__"};
+
+	put_definition(fixture, process,
+		       (struct wire_definition){.type = WIRE_DEFINE_CODE, .id = id, .flags = WIRE_ENTERED}, strings);
+}
+
 void fixture_code(struct fixture *fixture, uint32_t process, uint32_t id, const char *file, uint32_t line,
 		  const char *name)
 {

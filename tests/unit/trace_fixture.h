@@ -57,6 +57,8 @@ void fixture_define(struct fixture *fixture, uint32_t process, unsigned type, ui
 void fixture_code(struct fixture *fixture, uint32_t process, uint32_t id, const char *file, uint32_t line,
 		  const char *name);
 void fixture_code_of_size(struct fixture *fixture, uint32_t process, uint32_t id, const char *name, uint64_t size);
+/* As an attribute or an operator enters it. */
+void fixture_code_entered(struct fixture *fixture, uint32_t process, uint32_t id, const char *name);
 void fixture_function(struct fixture *fixture, uint32_t process, uint32_t id, const char *class, const char *name,
 		      const char *module);
 void fixture_clock(struct fixture *fixture, uint32_t kind, uint32_t shift, uint64_t ticks, uint64_t ns);

@@ -9,6 +9,10 @@ class Point:
     def get(self):
         return self.x
 
+    @property
+    def abscissa(self):
+        return self.x
+
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -40,7 +44,19 @@ def lengths():
         len(items)
 
 
-for function in (recursion, methods, generator, lengths):
+def classes():
+    for i in range(700):
+        str(i)
+        int(i)
+
+
+def properties():
+    point = Point(1)
+    for i in range(700):
+        point.abscissa
+
+
+for function in (recursion, methods, generator, lengths, classes, properties):
     shortest = 1e9
     for turn in range(60):
         # Each run is a function of its own, so that a report has it by itself.
