@@ -53,20 +53,39 @@ static int unknown(const char *name)
 	return TRACE_EXIT_FAILED;
 }
 
-int main(int argc, char **argv)
+static const struct verb *find_verb(const char *name)
 {
 	size_t i;
 
+	for (i = 0; i < VERBS; i++)
+		if (strcmp(name, verbs[i].name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/* evprof help VERB */
+static int help_of(char *name)
+{
+	const struct verb *verb = find_verb(name);
+	char option[] = "--help";
+
+	return verb ? verb->main(2, (char *[]){name, option, NULL}) : unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+	const struct verb *verb;
+
 	if (argc < 2)
 		return unknown(NULL);
+	if (argc == 3 && strcmp(argv[1], "help") == 0)
+		return help_of(argv[2]);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
 		return help();
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("evprof %s\n", EVPROF_VERSION);
 		return TRACE_EXIT_FINE;
 	}
-	for (i = 0; i < VERBS; i++)
-		if (strcmp(argv[1], verbs[i].name) == 0)
-			return verbs[i].main(argc - 1, argv + 1);
-	return unknown(argv[1]);
+	verb = find_verb(argv[1]);
+	return verb ? verb->main(argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -468,7 +468,7 @@ SCENARIO(collector_loss, limit_set_by_the_program, SUPPORTED)
 {
 	static const struct job jobs[] = {{.args = LIMITED_BY("setrlimit")}, {.args = LIMITED_BY("prlimit")}};
 
-	if (python_is_free_threaded(python))
+	if (python_is_free_threaded(python) || built_with_asan())
 		cr_skip_test("its allocator has more than these limits from the beginning");
 	for (size_t i = 0; i < sizeof(jobs) / sizeof(*jobs); i++) {
 		struct run run = new_run(), bare = new_run();
@@ -494,7 +494,7 @@ SCENARIO(collector_loss, killed_after_a_limit, SUPPORTED)
 {
 	if (!chosen(python))
 		return;
-	if (python_is_free_threaded(python))
+	if (python_is_free_threaded(python) || built_with_asan())
 		cr_skip_test("its allocator has more than these limits from the beginning");
 	struct run run = new_run();
 

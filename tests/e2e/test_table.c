@@ -359,7 +359,7 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 		cr_skip_test("%s cannot unpack zstd", python->name);
 	expect(summary, summary->status == 0 && !*summary->err, "the summary ends with 0");
 	expect(summary,
-	       strstr(summary->out, text(": %lld events of 1 processes",
+	       strstr(summary->out, text(": %lld events of 1 process in",
 					 (long long)json_integer_value(json_object_get(info, "events")))),
 	       "the summary counts as evprof info does");
 	expect(summary, strstr(summary->out, text("call %ld", info_events(info, "call"))) || info_threads(info) > 1,
@@ -375,7 +375,39 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 	expect(summary,
 	       summary->status == 2 && strstr(summary->err, "no evprof trace") && !strstr(summary->err, "Traceback"),
 	       "what is no trace is refused in a line");
+	job.args[2] = "/nonexistent.evp";
+	summary = job_run(&job);
+	expect(summary,
+	       summary->status == 2 && !strcmp(summary->err, "evprof: /nonexistent.evp: No such file or directory\n"),
+	       "a file that is not there is named");
+	job.args[2] = "--help";
+	summary = job_run(&job);
+	expect(summary, summary->status == 0 && strncmp(summary->out, "usage: python -m evprof TRACE\n", 30) == 0,
+	       "help was asked for");
 	json_decref(info);
+}
+
+/* As evprof export refuses them. */
+SCENARIO_SOME(table, choices_that_nothing_meets, SUPPORTED)
+{
+	static const char script[] = "import evprof, sys\n"
+				     "for choice in (dict(processes=1), dict(threads=[1]), dict(start=5, end=5)):\n"
+				     "    try: evprof.load(sys.argv[1]).to_numpy(**choice)\n"
+				     "    except ValueError as error: print(error)\n"
+				     "    except ImportError: print('no numpy')\n";
+	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", script, outcome->trace}};
+	struct outcome *told;
+
+	package_path(&job);
+	told = job_run(&job);
+	if (strstr(told->err, "packed with zstd") || strstr(told->out, "no numpy"))
+		cr_skip_test("%s has no numpy, or cannot unpack zstd", python->name);
+	expect(told,
+	       strcmp(told->out,
+		      "evprof: there is no process 1 in the trace\nevprof: there is no thread 1 in the trace\n"
+		      "evprof: end must be later than start\n") == 0,
+	       "each is refused");
 }
 
 /* What is missing is told with what to install. */

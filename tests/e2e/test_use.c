@@ -87,6 +87,18 @@ SCENARIO(use, evprof_run_mistakes, SCENARIO_ONCE)
 	}
 }
 
+SCENARIO(use, help_of_a_verb, SCENARIO_ONCE)
+{
+	struct outcome *outcome = tool("help", "report");
+
+	(void)python;
+	expect(outcome, outcome->status == 0 && strcmp(outcome->out, tool("report", "--help")->out) == 0,
+	       "it is what report --help says");
+	outcome = tool("help", "nonsense");
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "there is no verb \"nonsense\""),
+	       "a verb that is not there");
+}
+
 SCENARIO(use, evprof_run_not_python, SCENARIO_ONCE)
 {
 	struct outcome *outcome;

@@ -111,7 +111,7 @@ Test(flame, folded_leaves_out_what_is_not_chosen)
 	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);main (app.py:1) 29\n"
 				  "a (10);Main:Thread (10);main (app.py:1);g (app.py:9) 16\n"
 				  "a (10);Main:Thread (10);main (app.py:1);builtins.len 8\n");
-	export("-f folded --include nobody TRACE -o -");
+	export("-f folded --from 100s TRACE -o -");
 	cr_expect_str_eq(ran.out, "");
 }
 

@@ -4,6 +4,7 @@ import sys
 from .model import KINDS, load
 from .reading import TraceError
 
+_USAGE = "usage: python -m evprof TRACE"
 _BOOKKEEPING = {"none", "time", "gap", "stack", "frame", "open"}
 _KIND_OF_BYTE = bytes(byte & 31 for byte in range(256))
 
@@ -55,17 +56,24 @@ def summary(trace):
             lines.append("  thread %d %s: %d events%s%s" % (thread.tid, _one_line(thread.name or ""), count,
                                                            ", %d lost" % lost if lost else "",
                                                            ": " + kinds if kinds else ""))
-    return ["%s: %d events of %d processes in %.3f s" % (_one_line(trace.path), total, len(trace.processes),
-                                                         trace.duration_ns / 1e9)] + lines
+    return ["%s: %d events of %d process%s in %.3f s" % (_one_line(trace.path), total, len(trace.processes),
+                                                        "" if len(trace.processes) == 1 else "es",
+                                                        trace.duration_ns / 1e9)] + lines
 
 
 def main(arguments):
+    if arguments in (["--help"], ["-h"]):
+        print("%s\n\n%s" % (_USAGE, __doc__))
+        return 0
     if len(arguments) != 1 or arguments[0].startswith("-"):
-        print("usage: python -m evprof TRACE", file=sys.stderr)
+        print(_USAGE, file=sys.stderr)
         return 2
     try:
         trace = load(arguments[0])
-    except (OSError, TraceError) as error:
+    except OSError as error:
+        print("evprof: %s: %s" % (arguments[0], error.strerror or error), file=sys.stderr)
+        return 2
+    except TraceError as error:
         print("evprof: %s" % error, file=sys.stderr)
         return 2
     print("\n".join(line.encode("utf-8", "replace").decode("utf-8") for line in summary(trace)))

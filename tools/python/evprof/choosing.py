@@ -95,13 +95,24 @@ class FunctionChoice:
         return self._takes(_names_of("~", function.name, qualified, function.module))
 
 
+def _all_there(wanted, there, what):
+    """A number that was mistyped would look like a program that did nothing."""
+    missing = (wanted or set()) - there
+    if missing:
+        raise ValueError("evprof: there is no %s %d in the trace" % (what, min(missing)))
+
+
 class Choice:
     """All that to_numpy() was asked for. Times are those of CLOCK_MONOTONIC; None: no bound, or all."""
 
     def __init__(self, trace, processes=None, threads=None, start=None, end=None, include=None, exclude=None,
                  exclude_syspath=False, min_duration=None, max_depth=None):
         self.processes, self.threads = numbers(processes), numbers(threads)
+        _all_there(self.processes, {process.pid for process in trace.processes}, "process")
+        _all_there(self.threads, {thread.tid for thread in trace.threads}, "thread")
         start, end = duration(start, "start"), duration(end, "end")
+        if start is not None and end is not None and start >= end:
+            raise ValueError("evprof: end must be later than start")
         self.from_ns = None if start is None else trace.start_ns + start
         self.to_ns = None if end is None else trace.start_ns + end
         self.functions = FunctionChoice(include, exclude, exclude_syspath)
