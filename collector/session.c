@@ -554,7 +554,8 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		if (!how)
 			drain_process(process, DRAIN_GATHER, now_ns, result);
 	}
-	if ((result->words != before || session->clock_alone) && now_ns >= session->clock_next_ns && !session->failed) {
+	if ((result->words != before || session->clock_alone) && now_ns >= session->clock_next_ns && !session->failed &&
+	    !session->closed) {
 		write_clocks(session, now_ns);
 		session->clock_alone = false;
 	}
