@@ -23,7 +23,9 @@ program=$2
 shift 2
 preload=$EVPROF_IN_ROOT_PRELOAD
 unset EVPROF_IN_ROOT EVPROF_IN_ROOT_PRELOAD
-here=$(pwd)
+# The name of a directory may end with a newline, which $() would take away.
+here=$(pwd && echo .)
+here=${here%??}
 packages=${TEST_PACKAGES:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/evprof/packages} # packages.sh
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 
