@@ -2,10 +2,10 @@
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
  * Runs inside hooks with the GIL held; but there may be several (interpreters of their own, from 3.13 on) or none
- * (free-threaded builds), so that only the process's lock guards what is shared: giving an id, writing its definition. It asks Python for attributes that are plain C slots, never for one that a class of
- * the program could answer for, and makes no object that the garbage collector tracks, so that no code of the program
- * runs in here; thread_self.nesting keeps the little memory
- * that it does take out of the trace.
+ * (free-threaded builds), so that only the process's lock guards what is shared: giving an id, writing its definition. It
+ * asks Python for attributes that are plain C slots, never for one that a class of the program could answer for, and makes
+ * no object that the garbage collector tracks, so that no code of the program runs in here; thread_self.nesting keeps the
+ * little memory that it does take out of the trace.
  */
 #include "definitions.h"
 

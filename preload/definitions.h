@@ -1,9 +1,9 @@
 /*
  * definitions.h - what the ids in events mean: giving ids, and telling the collector their names.
  *
- * Called from hooks with the GIL held, or attached to Python where there is none. Finding an id that was given is the fast path, inline; giving one is a function.
- * Zero means that the definition could not be written (its ring is full and stays so): the event is then lost, so that
- * no event ever stands without its name.
+ * Called from hooks with the GIL held, or attached to Python where there is none. Finding an id that was given is the fast
+ * path, inline; giving one is a function. Zero means that the definition could not be written (its ring is full and stays
+ * so): the event is then lost, so that no event ever stands without its name.
  */
 #ifndef PRELOAD_DEFINITIONS_H
 #define PRELOAD_DEFINITIONS_H

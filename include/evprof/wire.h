@@ -68,10 +68,10 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15, /* 0, a CPU time or WIRE_TIME_OF_CALL; extra word: the time of this event, absolute, in ticks */
-	WIRE_GAP = 16,	/* extra word: how many events are missing here; the call stack is unknown after it */
-	WIRE_STACK = 17, /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
-	WIRE_FRAME = 18, /* code id: one frame of the stack, outermost first */
+	WIRE_TIME = 15,	      /* 0, a CPU time or WIRE_TIME_OF_CALL; extra word: its time, absolute, in ticks */
+	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
+	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
+	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
 	WIRE_THREAD_START = 19,
 	WIRE_THREAD_END = 20,
 	WIRE_PROCESS_START = 21, /* argument: enum wire_start */
@@ -277,9 +277,8 @@ enum wire_definition_flags {
 	WIRE_CUT = 1,	    /* a string was cut */
 	WIRE_GENERATOR = 2, /* CODE: generator, coroutine or asynchronous generator */
 	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without it a function of a module */
-	WIRE_ENTERED =
-	    8, /* CODE: an instruction that is no call (an attribute's, an operator) called it first. Where costs
-			       are measured, from 3.12 on */
+	/* CODE: first called by an instruction that is no call (an attribute's, an operator). Where costs are measured */
+	WIRE_ENTERED = 8,
 };
 
 /* WIRE_GENERATOR, by co_flags: CO_GENERATOR, CO_COROUTINE or CO_ASYNC_GENERATOR of code.h. */
