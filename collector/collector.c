@@ -225,7 +225,8 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 	if (result->pressed && result->words > 0)
 		return 0;
 	if (!needs_polling(collector, now_ns)) {
-		bool bounded = server_has_peers(collector->server) || (collector->private && !collector->had_session);
+		/* A private collector looks whether it may end: not all that it ends for wakes it. */
+		bool bounded = server_has_peers(collector->server) || collector->private;
 
 		return bounded ? WAIT_MS * 1000 : -1;
 	}
