@@ -192,6 +192,8 @@ static int push_running(struct visit *visit, uint64_t from, uint64_t to)
 	int error = running_find(&running);
 	uint32_t i;
 
+	/* Where the window begins, not at the first tick behind that. */
+	visit->replay.now = from - 1;
 	for (i = 0; i < running.count && !error; i++)
 		replay_push(&visit->replay, running.stack[i], WIRE_FRAME, &sink, visit);
 	running_done(&running);
@@ -254,8 +256,11 @@ static int run_thread(struct visit *visit, struct progress *progress)
 		return 0;
 	if (from && first < thread->place_count)
 		error = push_running(visit, from, to);
-	if (!error && run_chunks(visit, progress, first, from, to))
-		visit->replay.now = to;
+	if (!error && run_chunks(visit, progress, first, from, to)) {
+		/* What is open ends where the window does, not at the first tick behind it. */
+		visit->replay.now = to - 1;
+		visit->now_ns = select->to_ns;
+	}
 	return error;
 }
 

@@ -251,6 +251,23 @@ Test(visit, calls_around_the_window)
 	expect_story("thread 11\n45 +a frame\n50 +c call\n60 -c none 10 (0)\n60 -a none 15 (10)\nend\n");
 }
 
+/* Where a tick takes 7 ns, the window ends between two of them all the same. */
+Test(visit, window_ends_between_ticks)
+{
+	fixture_free(fixture);
+	fixture = fixture_new();
+	fixture_meta(fixture, 0, "{\"type\":\"process\",\"process\":0,\"pid\":10,\"clock_kind\":1,\"clock_shift\":0}");
+	fixture_clock(fixture, 1, 0, 0, 1000);
+	fixture_clock(fixture, 1, 0, 1000, 8000);
+	fixture_code(fixture, 0, A, "a.py", 1, "a");
+	thread = fixture_thread(fixture, 0, 11, 100);
+	event(WIRE_CALL, A, 0);
+	event(WIRE_RETURN, A, 100);
+	fixture_end(fixture);
+	from_to(30, 60);
+	expect_story("thread 11\n30 +a frame\n60 -a none 30 (0)\nend\n");
+}
+
 static void flushed(unsigned kind, uint32_t argument, uint32_t ticks)
 {
 	event(kind, argument, ticks);
