@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -182,11 +183,37 @@ void python_unlock(void)
 	errno = saved_errno;
 }
 
+/*
+ * Where process_vm_readv() is refused (containers with a filter of before kernel 4.8, emulators): rt_sigprocmask() reads a
+ * mask before it looks at what is to be done with it, which is nothing that there is, so only EFAULT depends on the address.
+ */
+static bool may_be_read(uintptr_t address)
+{
+	return syscall(SYS_rt_sigprocmask, ~0, address & ~(sizeof(uint64_t) - 1), NULL, sizeof(uint64_t)) < 0 &&
+	       errno == EINVAL;
+}
+
+#define PEEK_PAGE_BYTES 4096 /* what can be read begins and ends at multiples of the smallest page */
+
+static bool peek_by_hand(const void *address, void *out, size_t size)
+{
+	uintptr_t first = (uintptr_t)address, last = first + size - 1;
+
+	for (uintptr_t at = first; at <= last; at = (at | (PEEK_PAGE_BYTES - 1)) + 1)
+		if (!may_be_read(at))
+			return false;
+	memcpy(out, address, size);
+	return true;
+}
+
 bool python_peek(const void *address, void *out, size_t size)
 {
 	struct iovec to = {.iov_base = out, .iov_len = size}, from = {.iov_base = (void *)address, .iov_len = size};
+	ssize_t copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 
-	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
+	if (copied < 0 && (errno == EPERM || errno == ENOSYS))
+		return peek_by_hand(address, out, size);
+	return copied == (ssize_t)size;
 }
 
 bool python_lead_to(const struct python_method *method, void *function)

@@ -443,6 +443,9 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 		/* The address sanitizer itself takes terabytes of addresses. */
 		if (strstr(limits[i], "-v") && built_with_asan())
 			continue;
+		/* The shell that enters the root keeps its script in a descriptor above nine. */
+		if (strstr(limits[i], "-n 5") && python->chrooted)
+			continue;
 		for (int k = 0; python->command[k]; k++)
 			job.args[n++] = python->command[k];
 		job.args[n] = "@greedy.py";

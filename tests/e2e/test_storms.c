@@ -252,6 +252,25 @@ SCENARIO(storms, seccomp_filter_that_kills, SUPPORTED)
 	}
 }
 
+/* What Python's objects look like is found out by looking, where the kernel does not help either. */
+SCENARIO(storms, may_not_peek, SUPPORTED)
+{
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"@may_not_peek.py", "@known.py"}};
+	struct outcome *bare, *outcome;
+	json_t *report;
+
+	python_needs(python, "ctypes");
+	bare = job_run(&job);
+	job.how = JOB_PRELOAD;
+	outcome = job_run(&job);
+	expect_same(bare, outcome);
+	expect(outcome, strstr(outcome->out, "filter 0\n"), "there is a filter");
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "what runs under the filter is there");
+	json_decref(report);
+}
+
 /* The rings are 380 MiB, which the kernel would fill to write them into a core. */
 SCENARIO(storms, cores_without_rings, SUPPORTED)
 {
