@@ -59,6 +59,16 @@ long oracle_ended(const struct oracle *oracle)
 	return (long)sum;
 }
 
+unsigned oracle_entries(const struct oracle *oracle)
+{
+	unsigned entries = 0;
+	size_t i;
+
+	for (i = 0; i < ORACLE_PAIRS; i++)
+		entries += oracle->calls[i].ended > 0;
+	return entries;
+}
+
 void strike(struct strike strike)
 {
 	pid_t pid = fork();

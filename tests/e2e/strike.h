@@ -36,6 +36,8 @@ struct oracle *oracle_new(const char *directory);
 void oracle_clear(struct oracle *oracle);
 long oracle_begun(const struct oracle *oracle);
 long oracle_ended(const struct oracle *oracle);
+/* How many threads or processes have called. */
+unsigned oracle_entries(const struct oracle *oracle);
 
 /* What a striker does once the program counts and a delay has passed. */
 struct strike {
