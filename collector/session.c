@@ -709,10 +709,12 @@ static void note_end_of_holder(struct session *session, uint64_t now_ns)
 
 void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
-	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
-		      child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
+	bool others;
 
+	/* First: the end of a child that never joined wakes nobody, so what waits for it must not outlive it. */
 	check_unborn(session, now_ns);
+	others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
+		 child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
 	note_end_of_holder(session, now_ns);
 	if (session->tools->init_ends && !session->closed)
 		let_go(session, now_ns);
