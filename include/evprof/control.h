@@ -80,4 +80,10 @@
 /* A private collector gets its listening socket as this descriptor. */
 #define CONTROL_LISTEN_FD 3
 
+/*
+ * The descriptors of a collector that serves one process after another: the standard ones, socket, epoll, signals, trace, the
+ * connection, what comes with the message, and two to look at that. With a lower limit it can do nothing.
+ */
+#define CONTROL_COLLECTOR_FDS 12
+
 #endif

@@ -458,6 +458,34 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 	}
 }
 
+/* Below what a collector needs, the program hears so and does not wait for one that can do nothing. */
+SCENARIO(collector_loss, few_descriptors, SUPPORTED)
+{
+	static const char *const ulimits[] = {"ulimit -n 7", "ulimit -n 11", "ulimit -n 12", "ulimit -S -n 8"};
+
+	if (!chosen(python))
+		return;
+	for (size_t i = 0; i < sizeof(ulimits) / sizeof(*ulimits); i++) {
+		struct job job = {.args = {"sh", "-c", text("%s; exec \"$@\"", ulimits[i]), "sh"}};
+		struct outcome *outcome;
+		int n = 4;
+
+		for (int k = 0; python->command[k]; k++)
+			job.args[n++] = python->command[k];
+		job.args[n++] = "-c";
+		job.args[n] = "print('run')";
+		outcome = job_run(&job);
+		expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "run\n"), "it runs");
+		expect(outcome, stderr_evprof_lines(outcome) == 1, "%u lines are said", stderr_evprof_lines(outcome));
+		expect(outcome, outcome->seconds < CLOSING_S, "%s: it took %.2f s", ulimits[i], outcome->seconds);
+		if (i < 2)
+			expect(outcome, strstr(outcome->err, "limit of open files") && !outcome->traces,
+			       "the line says why nothing is recorded");
+		else
+			json_decref(expect_trace(outcome, 1));
+	}
+}
+
 #define LIMITED_BY(Function)                                                                                           \
 	{                                                                                                              \
 		"@limits_itself.py", Function, "400", "2", "calls", CALLS_TEXT                                         \
