@@ -303,6 +303,7 @@ static int join(int start)
 	}
 	r = connection = handshake_connect(start, scratch);
 	if (connection >= 0) {
+		process->listener = watch_listener(connection);
 		r = handshake_send(connection, fd, start, scratch);
 		if (r == 0)
 			sampling_follow(fd, scratch);

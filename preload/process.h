@@ -49,7 +49,8 @@ struct process {
 	struct python_mutex python_lock;    /* see there */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
-	struct watch watch;		  /* over the collector (rejoin.c) */
+	struct watch watch; /* over the collector (rejoin.c) */
+	struct watch_listener listener;
 	_Atomic uint64_t rejoin_after_us; /* the next look */
 	uint8_t *base;			  /* the shared memory ... */
 	uint64_t mapped_bytes;		  /* ... and what is mapped of it, which may be less than the file */
