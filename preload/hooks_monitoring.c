@@ -494,6 +494,30 @@ static long wanted_events(struct object *events)
 	return wanted;
 }
 
+static unsigned times_begun_again;
+
+void hooks_monitoring_begin_again(void)
+{
+	times_begun_again++;
+}
+
+/*
+ * The frozen code objects of 3.12 stay when Python ends, with the number of the setting that they were last instrumented for, but
+ * not the instruments; numbers begin anew with Python. So the settings of before are passed by.
+ */
+static int set_first_events(struct object *monitoring, int tool, long set)
+{
+	unsigned passed = python.version == 0x030c ? times_begun_again : 0;
+	int r = set_events(monitoring, tool, set);
+
+	for (unsigned i = 0; i < passed && !r; i++) {
+		r = set_events(monitoring, tool, 0);
+		if (!r)
+			r = set_events(monitoring, tool, set);
+	}
+	return r;
+}
+
 static int set_callbacks(struct object *monitoring, struct object *type, struct object *events, int not_this)
 {
 	int tool = use_tool_id(monitoring, not_this), r = 0;
@@ -509,7 +533,7 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 		    monitoring, type, tool, bit,
 		    (config.calibrate ? callbacks[i].call_if_measured : callbacks[i].call)[python.free_threaded]);
 	}
-	return r ? r : set_events(monitoring, tool, wanted_events(events));
+	return r ? r : set_first_events(monitoring, tool, wanted_events(events));
 }
 
 static int set_in_interpreter(struct object *monitoring, int not_this)

@@ -335,6 +335,20 @@ void process_forget_ids(void)
 	lock_give(&process->names.lock);
 }
 
+void process_begin_again(void)
+{
+	uint32_t status;
+
+	process_lock();
+	status = atomic_load(&process->status);
+	if (status == PROCESS_JOINED || status == PROCESS_STOPPED) {
+		process_set_status(PROCESS_MOVING);
+		process_forget_ids();
+		process_set_status(status);
+	}
+	process_unlock();
+}
+
 int process_join(int start)
 {
 	int saved_errno = errno;
@@ -387,7 +401,7 @@ void process_forked(void)
 {
 	/* The rest of what belongs to the image was cleared by the kernel. */
 	thread_self.nesting = 0;
-	sampling_forked();
+	sampling_forget();
 }
 
 void process_poke_collector(void)

@@ -81,6 +81,9 @@ int process_recording(void);
 /* All ids are to be given anew. Lock held, nobody has room. */
 void process_forget_ids(void);
 
+/* Python begins once more in this image, and nothing of its objects is left. GIL held. */
+void process_begin_again(void);
+
 /* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
 void process_place_slot(struct ring_slot *slot);
 

@@ -509,10 +509,18 @@ static bool is_safe(void)
 	return false;
 }
 
+/* By id, which is not used again while Python runs: 1 + id, and whether it is ready in the lowest bit. */
+static _Atomic uint64_t interpreters[INTERPRETERS];
+
+void python_forget_interpreters(void)
+{
+	for (size_t i = 0; i < INTERPRETERS; i++)
+		if (atomic_load_explicit(&interpreters[i], memory_order_relaxed)) /* pages that nobody wrote stay so */
+			atomic_store(&interpreters[i], 0);
+}
+
 bool python_enter_interpreter(void)
 {
-	/* By id, which is never used again: 1 + id, and whether it is ready in the lowest bit. */
-	static _Atomic uint64_t interpreters[INTERPRETERS];
 	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
 	uint64_t id, known;
 	bool ready;

@@ -202,6 +202,9 @@ int python_verify(void (*dies)(const struct object *code));
  */
 bool python_enter_interpreter(void);
 
+/* Python begins once more: the ids of interpreters, too. GIL held. */
+void python_forget_interpreters(void);
+
 /*
  * Whether the two below can be called: looks, once, if what they read is in the running frame where it should be. GIL held;
  * while a Python function runs, with no exception set.
