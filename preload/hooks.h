@@ -60,6 +60,13 @@ bool hooks_monitoring_others_hear_calls(void);
  */
 void hooks_monitoring_deafen(int tool, const struct python_method *returning);
 
+/*
+ * What Python is to call in place of a callback of the program's: a new reference, or NULL, without an exception, where it is to
+ * call that. And what the program is to see in place of what Python called: takes a reference, gives one. GIL held.
+ */
+struct object *hooks_monitoring_guarded(struct object *callback);
+struct object *hooks_monitoring_unguarded(struct object *callback);
+
 /* Switches the events of the current interpreter off or on again, between two instructions of the program. GIL held. */
 void hooks_monitoring_hear(bool on);
 

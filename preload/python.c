@@ -338,6 +338,11 @@ size_t python_basic_size(const void *type)
 	return (size_t)python_object_field(type, TYPE_BASIC_SIZE);
 }
 
+void *python_dealloc(const struct object *object)
+{
+	return python_object_field(python_type(object), TYPE_DEALLOC);
+}
+
 static size_t code_member(const char *name, enum python_member_type kind)
 {
 	return python_member(python.code_type, name, kind);

@@ -113,6 +113,7 @@ struct python_method {
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(void, PyObject_Free, (void *))                                                                               \
 	X(struct object *, PyObject_Vectorcall,                                                                        \
 	  (struct object *, struct object *const *, size_t, struct object *names))                                     \
 	X(void *, PyInterpreterState_Main, (void))                                                                     \
@@ -270,6 +271,9 @@ void python_find_members(void);
 
 /* PyTypeObject.tp_basicsize */
 size_t python_basic_size(const void *type);
+
+/* PyTypeObject.tp_dealloc of an object's type */
+void *python_dealloc(const struct object *object);
 
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);
