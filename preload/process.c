@@ -503,6 +503,7 @@ static void print_summary(uint32_t state)
 	const struct ring_header *header = process->header;
 	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
 	static char text[SHOWN_PATH_BYTES];
+	unsigned unsampled = atomic_load(&header->summary_unsampled);
 	const char *path = confined() ? header->text : shown_path(header->text, text);
 	char still[80] = "";
 
@@ -517,6 +518,10 @@ static void print_summary(uint32_t state)
 			 (unsigned long long)atomic_load(&header->summary_events), processes,
 			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
 			 still, path);
+		if (unsampled)
+			log_line(LOG_WARNING,
+				 "the sampler of %u process%s was killed; what came later is not in the trace",
+				 unsampled, unsampled == 1 ? "" : "es");
 	}
 }
 

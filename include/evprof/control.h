@@ -30,7 +30,7 @@
  *
  * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[, "output_bytes"]}. When it
  * shuts its side down, the collector finishes the session and answers {"type":"summary", "trace", "events", "lost",
- * "processes", "running", "error"}.
+ * "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was ended before them.
  *
  * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
  */
