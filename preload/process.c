@@ -285,6 +285,7 @@ static int join(int start)
 	int fd, connection, r;
 
 	process->pid = getpid();
+	confined_from_before();
 	if (confined()) {
 		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
 		r = -EPERM;
