@@ -47,15 +47,22 @@ static int watch_signals(struct stopper *stopper, struct loop *loop)
 	return stopper->source.fd < 0 ? -errno : loop_add(loop, &stopper->source);
 }
 
-/* Two descriptors for each process that joins. */
-static void raise_file_limit(void)
+/* Two descriptors for each process that joins. False: there are too few for one. */
+static bool raise_file_limit(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return true;
+	if (limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	if (limit.rlim_max >= CONTROL_COLLECTOR_FDS)
+		return true;
+	log_error("the limit of open files is %llu, a collector needs %d", (unsigned long long)limit.rlim_max,
+		  CONTROL_COLLECTOR_FDS);
+	return false;
 }
 
 /* The socket that systemd hands over, or -1. */
@@ -137,16 +144,19 @@ int main(int argc, char **argv)
 	struct collector_config config;
 	struct options options;
 	enum options_result parsed = options_parse(argc, argv, &options);
+	bool enough;
 	int error;
 
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? 0 : 2;
 	log_set_level(options.log_level);
-	raise_file_limit();
+	enough = raise_file_limit();
 	if (options.sampling) {
 		signal(SIGHUP, SIG_IGN);
 		return sampler_run(options.sampled, options.sampling) ? 1 : 0;
 	}
+	if (!enough)
+		return 1;
 	if (!options.private) {
 		options.output_dir = find_folder(options.output_dir);
 		if (!options.output_dir)

@@ -97,19 +97,23 @@ char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const s
 
 char *meta_process_end(const struct meta_process_end *end)
 {
-	return dump(json_pack("{ss sI ss so so so so so so so}", "type", "process_end", "process",
-			      (json_int_t)end->process, "how", end->how, "status", integer_or_null(end->status),
-			      "signal", integer_or_null(end->signal), "end_ticks", integer(end->end_ticks),
-			      "lost_definitions", integer(end->lost_definitions), "waits", integer(end->waits),
-			      "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost)));
+	json_t *object =
+	    json_pack("{ss sI ss so so so so so so so}", "type", "process_end", "process", (json_int_t)end->process,
+		      "how", end->how, "status", integer_or_null(end->status), "signal", integer_or_null(end->signal),
+		      "end_ticks", integer(end->end_ticks), "lost_definitions", integer(end->lost_definitions), "waits",
+		      integer(end->waits), "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost));
+
+	if (object && end->sampler_lost)
+		json_object_set_new(object, "sampler", json_string("killed"));
+	return dump(object);
 }
 
 char *meta_summary(const struct meta_summary *summary)
 {
-	return dump(json_pack("{ss so so so sI sI so}", "type", "summary", "trace", text_or_null(summary->trace),
+	return dump(json_pack("{ss so so so sI sI sI so}", "type", "summary", "trace", text_or_null(summary->trace),
 			      "events", integer(summary->events), "lost", integer(summary->lost), "processes",
-			      (json_int_t)summary->processes, "running", (json_int_t)summary->running, "error",
-			      text_or_null(summary->error)));
+			      (json_int_t)summary->processes, "running", (json_int_t)summary->running, "unsampled",
+			      (json_int_t)summary->unsampled, "error", text_or_null(summary->error)));
 }
 
 uint64_t meta_events(const struct meta_counts *counts)

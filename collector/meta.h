@@ -27,6 +27,7 @@ struct meta_process_end {
 	uint64_t waits; /* of threads, for room in their rings */
 	uint64_t waited_us;
 	struct meta_counts lost;
+	bool sampler_lost; /* it was sampled until its sampler was ended, and ran on */
 };
 
 struct meta_summary {
@@ -36,6 +37,7 @@ struct meta_summary {
 	uint64_t lost;
 	uint32_t processes;
 	uint32_t running;
+	uint32_t unsampled; /* processes that lost their samplers */
 };
 
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,

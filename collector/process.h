@@ -17,6 +17,7 @@
 #include "layout.h"
 #include "loop.h"
 #include "meta.h"
+#include "sampler_watch.h"
 
 struct session;
 
@@ -75,6 +76,8 @@ struct process {
 	uint64_t last_ticks;
 	uint64_t death_ticks; /* when it was seen to be dead */
 	uint64_t exec_check_ns;
+
+	struct sampler_watch sampler;
 
 	bool dead;     /* the pidfd says so */
 	bool complete; /* everything is in the trace */

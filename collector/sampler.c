@@ -429,6 +429,7 @@ static void run(struct sampler *sampler)
 int sampler_run(pid_t pid, uint64_t sampling)
 {
 	static struct sampler sampler;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAMPLING_LOCK_BYTE, .l_len = 1};
 	int error;
 
 	sampler = (struct sampler){.pid = pid, .sampling = sampling, .remote = {.fd = SAMPLING_MEMORY_FD}};
@@ -440,6 +441,7 @@ int sampler_run(pid_t pid, uint64_t sampling)
 	sampler.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (sampler.pidfd < 0)
 		return -errno;
+	fcntl(SAMPLING_RING_FD, F_SETLK, &lock);
 	read_comm(&sampler, (uint32_t)pid, sampler.comm);
 	run(&sampler);
 	while (sampler.thread_count)

@@ -396,6 +396,9 @@ int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const s
 	int error = check_listening(listen_fd);
 	struct server *server;
 
+	/* Again, so that whoever connects from now on is told our number, and not that of who made the socket. */
+	if (!error && listen(listen_fd, CONTROL_BACKLOG) < 0)
+		error = -errno;
 	if (error)
 		return error;
 	server = malloc(sizeof(*server));

@@ -101,6 +101,7 @@ static void fill_summary(const struct session *session, const struct process *pr
 	}
 	atomic_store_explicit(&header->summary_processes, session->process_count, memory_order_relaxed);
 	atomic_store_explicit(&header->summary_running, running, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_unsampled, session->unsampled, memory_order_relaxed);
 	atomic_store_explicit(&header->summary_events, session->events, memory_order_relaxed);
 	atomic_store_explicit(&header->summary_lost, lost, memory_order_relaxed);
 }
@@ -400,6 +401,7 @@ static void complete(struct session *session, struct process *process, const cha
 	end.waits = atomic_load_explicit(&process->header->waits, memory_order_relaxed);
 	end.waited_us = atomic_load_explicit(&process->header->waited_us, memory_order_relaxed);
 	end.status = process->status;
+	end.sampler_lost = process->sampler.lost;
 	session->lost += meta_lost(&end.lost);
 	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));
 	process->complete = true;
@@ -491,6 +493,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->sender_pid = join->pid;
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
+	process->sampler.wanted = join->sample_rate > 0;
 	if (join->start == WIRE_START_REJOIN) /* what another collector has read is not read again */
 		process->definitions_tail = atomic_load(&process->header->definitions_tail);
 	process->source.ready = process_died;
@@ -551,8 +554,13 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 			complete(session, process, how, now_ns);
 		if (how && process->pid == PROCESS_INIT && !strcmp(how, "exit"))
 			session->tools->init_ends = true;
-		if (!how)
-			drain_process(process, DRAIN_GATHER, now_ns, result);
+		if (how)
+			continue;
+		if (sampler_watch_look(process, now_ns)) {
+			log_warning("the sampler of process %d is gone", (int)process->pid);
+			session->unsampled++;
+		}
+		drain_process(process, DRAIN_GATHER, now_ns, result);
 	}
 	if ((result->words != before || session->clock_alone) && now_ns >= session->clock_next_ns && !session->failed &&
 	    !session->closed) {
@@ -584,6 +592,7 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 				       .error = session->failed ? session->error : NULL,
 				       .events = session->events,
 				       .lost = session->lost,
+				       .unsampled = session->unsampled,
 				       .processes = session->process_count};
 	struct hold **link = &session->holds;
 
@@ -709,10 +718,12 @@ static void note_end_of_holder(struct session *session, uint64_t now_ns)
 
 void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
-	bool others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
-		      child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
+	bool others;
 
+	/* First: the end of a child that never joined wakes nobody, so what waits for it must not outlive it. */
 	check_unborn(session, now_ns);
+	others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
+		 child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
 	note_end_of_holder(session, now_ns);
 	if (session->tools->init_ends && !session->closed)
 		let_go(session, now_ns);

@@ -91,8 +91,9 @@ struct session {
 	uint32_t process_count; /* ever joined: the next one's number */
 	uint32_t thread_count;
 	uint32_t open_threads;
-	uint64_t events; /* in the file */
-	uint64_t lost;	 /* of threads and processes that have ended */
+	uint32_t unsampled; /* processes that lost their samplers */
+	uint64_t events;    /* in the file */
+	uint64_t lost;	    /* of threads and processes that have ended */
 
 	uint32_t missing_children; /* forked by images that are complete, not joined */
 	uint64_t grace_until_ns;   /* so long a missing child is waited for that nothing else is known of */

@@ -36,6 +36,8 @@
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
+static bool calls_known;	   /* what calls_possible is while Python runs */
+static bool ended;		   /* Python was ended and has not begun again */
 static _Atomic int state_key = -1; /* where threads keep their states; -1: not seen yet */
 static const char no_state;	   /* its address is that of no thread state */
 
@@ -57,8 +59,9 @@ static void begin_once(void)
 	verified = true;
 	if (process_join(WIRE_START_EXEC) < 0)
 		return;
-	calls_possible = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
-			 !python_verify(definitions_forget_code);
+	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
+		      !python_verify(definitions_forget_code);
+	calls_possible = calls_known;
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
 	name_main_thread();
 	if (calls_possible)
@@ -183,18 +186,41 @@ static void trace_changes(void)
 static int audit(const char *event, struct object *arguments, void *data);
 
 /*
- * The last audit event of this runtime. Should the program initialize another (Py_Initialize after Py_Finalize), no event of it
- * comes here: of its calls none is recorded, rather than those of some threads.
+ * The last audit event of this runtime: Python takes its list of audit hooks away, ours too. Once that is done it is set again, for
+ * the case that the program begins Python anew (Py_Initialize). The next event that comes is one of the new runtime.
  */
 static void runtime_ends(void *data)
 {
 	calls_possible = false;
 	thread_self.hooked_state = &no_state;
+	sampling_forget();
 	hooks_memory_expect_audit_entry((const void *)audit, data);
+}
+
+void bootstrap_hook_is_gone(void)
+{
+	ended = true;
+	python.PySys_AddAuditHook(audit, NULL);
+}
+
+/* Nothing that was known of objects, states and interpreters holds any more. Types and C functions that are no objects stay. */
+static void runtime_begins_again(void)
+{
+	ended = false;
+	process_begin_again();
+	python_forget_interpreters();
+	greenlets_forget();
+	hooks_monitoring_begin_again();
+	atomic_store(&state_key, -1);
+	if (verified && config.events & EVENT_MEM)
+		hooks_memory_set();
+	calls_possible = calls_known;
 }
 
 static int audit(const char *event, struct object *arguments, void *data)
 {
+	if (unlikely(ended))
+		runtime_begins_again();
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
 	sampling_begin();

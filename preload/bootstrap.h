@@ -23,6 +23,9 @@ void bootstrap_new_state(pthread_key_t key, const void *value);
 /* False: the key is known not to be that of thread states. */
 bool bootstrap_may_be_state(pthread_key_t key);
 
+/* Python has just freed its entry of our audit hook, at its end, and has no list of such any more. */
+void bootstrap_hook_is_gone(void);
+
 /* The calling thread is about to fork by os.fork() or os.forkpty(), whose child goes on in Python. */
 extern __thread int bootstrap_forking;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "text.h"
+#include "tried.h"
 
 static bool looks, is; /* kept by forks, as the filter is; it never goes away */
 
@@ -27,6 +28,15 @@ static bool has_filter(void)
 		return true;
 	mode = strstr(status, "\nSeccomp:\t");
 	return !mode || mode[sizeof("\nSeccomp:\t") - 1] != '0';
+}
+
+void confined_from_before(void)
+{
+	static bool tried; /* a child of a fork has the filters of its parent, and the answer */
+
+	if (!tried && !is && has_filter())
+		looks = is = !tried_calls();
+	tried = true;
 }
 
 bool confined(void)

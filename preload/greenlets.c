@@ -259,6 +259,13 @@ void greenlets_watch(void)
 		process_look_again();
 }
 
+void greenlets_forget(void)
+{
+	greenlets_expected = here = thread_self.greenlets = false;
+	looks = 0;
+	thread_self.raised_in = NULL;
+}
+
 void greenlets_expect(struct object *name)
 {
 	const char *text = name && python.PyUnicode_AsUTF8 ? python.PyUnicode_AsUTF8(name) : NULL;

@@ -12,6 +12,9 @@ extern bool greenlets_expected;
 /* At the audit event "import": name is that of a module that is about to be imported. GIL held. */
 void greenlets_expect(struct object *name);
 
+/* Python begins once more in this thread: the module is not there. GIL held. */
+void greenlets_forget(void);
+
 /* Has this thread's switches told from now on, if the module is there. Cheap where they are already. GIL held. */
 void greenlets_watch(void);
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -244,6 +245,18 @@ static void new_session(const char *socket_name)
 	publish_session();
 }
 
+/* The collector inherits the limit of descriptors, and may raise its own up to the hard one. */
+static bool collector_has_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_max >= CONTROL_COLLECTOR_FDS)
+		return true;
+	log_line(LOG_ERROR, "the limit of open files is %llu, a collector needs %d; nothing is recorded",
+		 (unsigned long long)limit.rlim_max, CONTROL_COLLECTOR_FDS);
+	return false;
+}
+
 /*
  * Listens before the collector is there, so that nobody who joins has to wait for it. resumes: the pid that names the trace
  * of a collector that was there before, or 0. Returns 0 or -errno; -EADDRINUSE if somebody else was first.
@@ -252,8 +265,11 @@ static int listen_and_spawn(pid_t resumes, void *scratch)
 {
 	struct sockaddr_un address;
 	socklen_t length;
-	int fd = new_socket(), r = fd;
+	int fd, r;
 
+	if (!collector_has_descriptors())
+		return -EMFILE;
+	r = fd = new_socket();
 	if (fd >= 0)
 		r = socket_address(session.socket, &address, &length);
 	if (!r && (bind(fd, (struct sockaddr *)&address, length) || listen(fd, CONTROL_BACKLOG)))

@@ -38,6 +38,9 @@ void hooks_line_record(long line);
 /* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
 int hooks_monitoring_set(void);
 
+/* Python begins once more in this process. */
+void hooks_monitoring_begin_again(void);
+
 /*
  * The program is about to use this tool's id of sys.monitoring: if it is evprof's in the current interpreter, evprof moves to
  * another that is free, or stops until one is. The program has freed one: evprof begins again. GIL held.
@@ -57,10 +60,17 @@ bool hooks_monitoring_others_hear_calls(void);
  */
 void hooks_monitoring_deafen(int tool, const struct python_method *returning);
 
+/*
+ * What Python is to call in place of a callback of the program's: a new reference, or NULL, without an exception, where it is to
+ * call that. And what the program is to see in place of what Python called: takes a reference, gives one. GIL held.
+ */
+struct object *hooks_monitoring_guarded(struct object *callback);
+struct object *hooks_monitoring_unguarded(struct object *callback);
+
 /* Switches the events of the current interpreter off or on again, between two instructions of the program. GIL held. */
 void hooks_monitoring_hear(bool on);
 
-/* Puts evprof's allocators over Python's. Once, or again where they are there no more. GIL held. */
+/* Puts evprof's allocators over Python's, where they are not there, or there no more. GIL held. */
 void hooks_memory_set(void);
 
 /* Whether Python calls evprof's allocators first. */
@@ -71,7 +81,8 @@ struct python_allocator hooks_memory_under(int domain);
 
 /*
  * Python is about to free its list of audit hooks. Ours was allocated before Python started, with the allocator of
- * that time; frees it with that one, whatever debug allocator has come since (-X dev, PYTHONMALLOC). GIL held.
+ * that time; frees it with that one, whatever debug allocator has come since (-X dev, PYTHONMALLOC), and tells
+ * bootstrap_hook_is_gone(), whose own entry is allocated likewise. GIL held.
  */
 void hooks_memory_expect_audit_entry(const void *hook, const void *data);
 

@@ -22,6 +22,8 @@ struct audit_entry {
 };
 
 static struct audit_entry expected_entry; /* hook NULL: none is expected */
+static struct python_allocator above;	  /* while an entry is made: the raw domain's */
+static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
 
 /*
  * The long way: a large block, a full ring, a realloc, a late event; and, until 3.11, a thread whose profile function is
@@ -103,6 +105,30 @@ static bool is_audit_entry(const struct audit_entry *entry)
 	return entry->hook == expected_entry.hook && entry->data == expected_entry.data;
 }
 
+static void *entry_malloc(void *context, size_t size)
+{
+	return makes_entry ? malloc(size) : above.malloc(context, size);
+}
+
+/* malloc made it, as it was made before Python started; and so is the next one, which this Python does not use any more. */
+static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *entry)
+{
+	struct python_allocator allocator;
+
+	expected_entry.hook = NULL;
+	free(entry);
+	thread_self.nesting++;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &above);
+	allocator = above;
+	allocator.malloc = entry_malloc;
+	makes_entry = true;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	bootstrap_hook_is_gone();
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &above);
+	makes_entry = false;
+	thread_self.nesting--;
+}
+
 /* Recorded before it happens: afterwards another thread may have the block. */
 static inline __attribute__((always_inline)) void domain_free(unsigned domain, void *block)
 {
@@ -111,8 +137,7 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 		return;
 	}
 	if (unlikely(domain == WIRE_DOMAIN_RAW && expected_entry.hook && is_audit_entry(block))) {
-		expected_entry.hook = NULL;
-		free(block); /* _PyMem_RawMalloc, which is malloc, made it */
+		exchange_audit_entry(block);
 		return;
 	}
 	record(WIRE_FREE, domain, block, 0);
@@ -157,8 +182,13 @@ static void set_domain(int domain)
 	};
 	struct python_allocator allocator = ours[domain];
 
-	python.PyMem_GetAllocator(domain, &under[domain]);
-	allocator.context = under[domain].context;
+	struct python_allocator present;
+
+	python.PyMem_GetAllocator(domain, &present);
+	if (present.malloc == allocator.malloc)
+		return;
+	under[domain] = present;
+	allocator.context = present.context;
 	python.PyMem_SetAllocator(domain, &allocator);
 }
 
@@ -185,8 +215,7 @@ struct python_allocator hooks_memory_under(int domain)
 static void raw_free_audit_entry(void *context, void *block)
 {
 	if (block && expected_entry.hook && is_audit_entry(block)) {
-		expected_entry.hook = NULL;
-		free(block);
+		exchange_audit_entry(block);
 		return;
 	}
 	under[WIRE_DOMAIN_RAW].free(context, block);
@@ -200,6 +229,8 @@ void hooks_memory_expect_audit_entry(const void *hook, const void *data)
 	if (config.events & EVENT_MEM)
 		return;
 	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	if (allocator.free == raw_free_audit_entry)
+		return;
 	under[WIRE_DOMAIN_RAW] = allocator;
 	allocator.free = raw_free_audit_entry;
 	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);

@@ -20,7 +20,7 @@
 #include "writer.h"
 
 /* typeslots.h, structmember.h, object.h: the stable ABI. */
-enum { SLOT_CALL = 50, SLOT_MEMBERS = 72 };
+enum { SLOT_CALL = 50, SLOT_DEALLOC = 52, SLOT_MEMBERS = 72 };
 enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
 #define TYPE_FLAGS (1u << 18 | 1u << 11 | 1u << 7) /* DEFAULT, HAVE_VECTORCALL, DISALLOW_INSTANTIATION */
 
@@ -395,18 +395,19 @@ static const struct {
     {"LINE", {on_line, on_line}, {on_line, on_line}, EVENT_LINE, true},
 };
 
-/* size: of the instances after the head, which begin as a callback. */
-static struct object *make_type(const char *name, size_t size)
+/* size: of the instances after the head, which begin as a callback. dealloc: NULL for Python's. */
+static struct object *make_type(const char *name, size_t size, void (*dealloc)(struct object *))
 {
 	static struct python_member members[] = {
 	    {"__vectorcalloffset__", MEMBER_SSIZE, 0, MEMBER_READONLY, NULL},
 	    {0},
 	};
-	struct python_slot slots[3] = {{SLOT_CALL, (void *)python.PyVectorcall_Call}, {SLOT_MEMBERS, members}, {0}};
+	struct python_slot slots[4] = {{SLOT_CALL, (void *)python.PyVectorcall_Call}, {SLOT_MEMBERS, members}};
 	struct python_spec spec = {name, (int)(head_bytes() + size), 0, TYPE_FLAGS, slots};
 
 	members[0].offset = (ssize_t)(head_bytes() + offsetof(struct callback, call));
-
+	if (dealloc)
+		slots[2] = (struct python_slot){SLOT_DEALLOC, (void *)dealloc};
 	return python.PyVectorcall_Call ? python.PyType_FromSpec(&spec) : NULL;
 }
 
@@ -494,6 +495,30 @@ static long wanted_events(struct object *events)
 	return wanted;
 }
 
+static unsigned times_begun_again;
+
+void hooks_monitoring_begin_again(void)
+{
+	times_begun_again++;
+}
+
+/*
+ * The frozen code objects of 3.12 stay when Python ends, with the number of the setting that they were last instrumented for, but
+ * not the instruments; numbers begin anew with Python. So the settings of before are passed by.
+ */
+static int set_first_events(struct object *monitoring, int tool, long set)
+{
+	unsigned passed = python.version == 0x030c ? times_begun_again : 0;
+	int r = set_events(monitoring, tool, set);
+
+	for (unsigned i = 0; i < passed && !r; i++) {
+		r = set_events(monitoring, tool, 0);
+		if (!r)
+			r = set_events(monitoring, tool, set);
+	}
+	return r;
+}
+
 static int set_callbacks(struct object *monitoring, struct object *type, struct object *events, int not_this)
 {
 	int tool = use_tool_id(monitoring, not_this), r = 0;
@@ -509,13 +534,13 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 		    monitoring, type, tool, bit,
 		    (config.calibrate ? callbacks[i].call_if_measured : callbacks[i].call)[python.free_threaded]);
 	}
-	return r ? r : set_events(monitoring, tool, wanted_events(events));
+	return r ? r : set_first_events(monitoring, tool, wanted_events(events));
 }
 
 static int set_in_interpreter(struct object *monitoring, int not_this)
 {
 	struct object *events = python.PyObject_GetAttrString(monitoring, "events");
-	struct object *type = make_type("evprof.callback", sizeof(struct callback));
+	struct object *type = make_type("evprof.callback", sizeof(struct callback), NULL);
 	int r = -EINVAL;
 
 	if (!missing)
@@ -801,7 +826,7 @@ void hooks_monitoring_deafen(int tool, const struct python_method *returning)
 		return;
 	events = python.PyObject_GetAttrString(monitoring, "events");
 	deaf.bit = events ? event_bit(events, "C_RETURN") : 0;
-	type = deaf.bit ? make_type("evprof.deaf", sizeof(struct deaf)) : NULL;
+	type = deaf.bit ? make_type("evprof.deaf", sizeof(struct deaf), NULL) : NULL;
 	python_lock();
 	if (type && held_tool(monitoring) >= 0)
 		deafen(monitoring, type, &deaf);
@@ -811,4 +836,73 @@ void hooks_monitoring_deafen(int tool, const struct python_method *returning)
 	if (events)
 		python.Py_DecRef(events);
 	python.PyErr_Clear();
+}
+
+/* In place of a callback of the program's, so that it is noticed when it raises. */
+struct guard {
+	struct callback callback;
+	struct object *heard; /* the program's own; owned */
+};
+
+/*
+ * Tools are told one after the other, until one raises: evprof may have been told of what does not come to pass, or not of what
+ * does. The function goes on with the exception.
+ */
+static struct object *on_guarded(struct object *self, struct object *const *arguments, size_t count,
+				 struct object *names)
+{
+	struct object *heard = ((struct guard *)body_of(self))->heard, *result;
+
+	python.Py_IncRef(heard); /* another thread, or it itself, may register another */
+	result = python.PyObject_Vectorcall(heard, arguments, count, names);
+	if (!result)
+		writer_expect_stack();
+	python.Py_DecRef(heard);
+	return result;
+}
+
+static void free_guard(struct object *self)
+{
+	struct object *type = (struct object *)python_type(self), *heard = ((struct guard *)body_of(self))->heard;
+
+	python.PyObject_Free(self);
+	python.Py_DecRef(type);
+	if (heard)
+		python.Py_DecRef(heard);
+}
+
+struct object *hooks_monitoring_guarded(struct object *callback)
+{
+	struct object *type, *guarded = NULL;
+	struct guard *guard;
+
+	if (!python.PyObject_Vectorcall || !python.PyObject_Free)
+		return NULL;
+	thread_self.nesting++;
+	type = make_type("evprof.guard", sizeof(struct guard), free_guard);
+	if (type)
+		guarded = python.PyType_GenericAlloc(type, 0);
+	if (type)
+		python.Py_DecRef(type); /* its instance keeps it */
+	if (guarded) {
+		guard = body_of(guarded);
+		guard->callback.call = on_guarded;
+		guard->heard = callback;
+		python.Py_IncRef(callback);
+	}
+	python.PyErr_Clear();
+	thread_self.nesting--;
+	return guarded;
+}
+
+struct object *hooks_monitoring_unguarded(struct object *callback)
+{
+	struct object *heard = callback;
+
+	if (python_dealloc(callback) == (void *)free_guard) {
+		heard = ((struct guard *)body_of(callback))->heard;
+		python.Py_IncRef(heard);
+		python.Py_DecRef(callback);
+	}
+	return heard;
 }

@@ -249,9 +249,32 @@ OF_ONE(get_tool)
 OF_ONE(get_events)
 OF_ONE(clear_tool_id)
 OF_MORE(use_tool_id)
-OF_MORE(register_callback)
 OF_MORE(get_local_events)
 OF_MORE(set_local_events)
+
+static c_function real_register_callback;
+
+/* tool_id, event, func */
+static struct object *register_callback(struct object *self, void *a, void *b, void *c)
+{
+	struct object *const *arguments = a, *result;
+	struct object *guarded[3] = {0};
+
+	if ((ssize_t)b > 0)
+		give(arguments[0]);
+	if ((ssize_t)b != 3 || thread_self.nesting)
+		return real_register_callback(self, a, b, c);
+	if (arguments[2] != python.none)
+		guarded[2] = hooks_monitoring_guarded(arguments[2]);
+	if (guarded[2]) {
+		guarded[0] = arguments[0];
+		guarded[1] = arguments[1];
+	}
+	result = real_register_callback(self, guarded[2] ? (void *)guarded : a, b, c);
+	if (guarded[2])
+		python.Py_DecRef(guarded[2]);
+	return result ? hooks_monitoring_unguarded(result) : NULL;
+}
 
 static c_function real_set_events;
 static const struct python_method *set_events_method;

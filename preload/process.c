@@ -285,6 +285,7 @@ static int join(int start)
 	int fd, connection, r;
 
 	process->pid = getpid();
+	confined_from_before();
 	if (confined()) {
 		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
 		r = -EPERM;
@@ -303,6 +304,7 @@ static int join(int start)
 	}
 	r = connection = handshake_connect(start, scratch);
 	if (connection >= 0) {
+		process->listener = watch_listener(connection);
 		r = handshake_send(connection, fd, start, scratch);
 		if (r == 0)
 			sampling_follow(fd, scratch);
@@ -332,6 +334,20 @@ void process_forget_ids(void)
 	for (size_t i = 0; i < 1u << NAMES_BITS; i++)
 		atomic_store_explicit(&process->names.at[i].key, 0, memory_order_relaxed);
 	lock_give(&process->names.lock);
+}
+
+void process_begin_again(void)
+{
+	uint32_t status;
+
+	process_lock();
+	status = atomic_load(&process->status);
+	if (status == PROCESS_JOINED || status == PROCESS_STOPPED) {
+		process_set_status(PROCESS_MOVING);
+		process_forget_ids();
+		process_set_status(status);
+	}
+	process_unlock();
 }
 
 int process_join(int start)
@@ -386,7 +402,7 @@ void process_forked(void)
 {
 	/* The rest of what belongs to the image was cleared by the kernel. */
 	thread_self.nesting = 0;
-	sampling_forked();
+	sampling_forget();
 }
 
 void process_poke_collector(void)
@@ -488,6 +504,7 @@ static void print_summary(uint32_t state)
 	const struct ring_header *header = process->header;
 	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
 	static char text[SHOWN_PATH_BYTES];
+	unsigned unsampled = atomic_load(&header->summary_unsampled);
 	const char *path = confined() ? header->text : shown_path(header->text, text);
 	char still[80] = "";
 
@@ -502,6 +519,10 @@ static void print_summary(uint32_t state)
 			 (unsigned long long)atomic_load(&header->summary_events), processes,
 			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
 			 still, path);
+		if (unsampled)
+			log_line(LOG_WARNING,
+				 "the sampler of %u process%s was killed; what came later is not in the trace",
+				 unsampled, unsampled == 1 ? "" : "es");
 	}
 }
 

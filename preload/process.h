@@ -49,7 +49,8 @@ struct process {
 	struct python_mutex python_lock;    /* see there */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;
-	struct watch watch;		  /* over the collector (rejoin.c) */
+	struct watch watch; /* over the collector (rejoin.c) */
+	struct watch_listener listener;
 	_Atomic uint64_t rejoin_after_us; /* the next look */
 	uint8_t *base;			  /* the shared memory ... */
 	uint64_t mapped_bytes;		  /* ... and what is mapped of it, which may be less than the file */
@@ -79,6 +80,9 @@ int process_recording(void);
 
 /* All ids are to be given anew. Lock held, nobody has room. */
 void process_forget_ids(void);
+
+/* Python begins once more in this image, and nothing of its objects is left. GIL held. */
+void process_begin_again(void);
 
 /* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
 void process_place_slot(struct ring_slot *slot);

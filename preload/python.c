@@ -365,6 +365,11 @@ size_t python_basic_size(const void *type)
 	return (size_t)python_object_field(type, TYPE_BASIC_SIZE);
 }
 
+void *python_dealloc(const struct object *object)
+{
+	return python_object_field(python_type(object), TYPE_DEALLOC);
+}
+
 static size_t code_member(const char *name, enum python_member_type kind)
 {
 	return python_member(python.code_type, name, kind);
@@ -536,10 +541,18 @@ static bool is_safe(void)
 	return false;
 }
 
+/* By id, which is not used again while Python runs: 1 + id, and whether it is ready in the lowest bit. */
+static _Atomic uint64_t interpreters[INTERPRETERS];
+
+void python_forget_interpreters(void)
+{
+	for (size_t i = 0; i < INTERPRETERS; i++)
+		if (atomic_load_explicit(&interpreters[i], memory_order_relaxed)) /* pages that nobody wrote stay so */
+			atomic_store(&interpreters[i], 0);
+}
+
 bool python_enter_interpreter(void)
 {
-	/* By id, which is never used again: 1 + id, and whether it is ready in the lowest bit. */
-	static _Atomic uint64_t interpreters[INTERPRETERS];
 	void *interpreter = python.current_interpreter ? python.current_interpreter() : NULL;
 	uint64_t id, known;
 	bool ready;

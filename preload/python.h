@@ -113,6 +113,7 @@ struct python_method {
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
+	X(void, PyObject_Free, (void *))                                                                               \
 	X(struct object *, PyObject_Vectorcall,                                                                        \
 	  (struct object *, struct object *const *, size_t, struct object *names))                                     \
 	X(void *, PyInterpreterState_Main, (void))                                                                     \
@@ -202,6 +203,9 @@ int python_verify(void (*dies)(const struct object *code));
  */
 bool python_enter_interpreter(void);
 
+/* Python begins once more: the ids of interpreters, too. GIL held. */
+void python_forget_interpreters(void);
+
 /*
  * Whether the two below can be called: looks, once, if what they read is in the running frame where it should be. GIL held;
  * while a Python function runs, with no exception set.
@@ -267,6 +271,9 @@ void python_find_members(void);
 
 /* PyTypeObject.tp_basicsize */
 size_t python_basic_size(const void *type);
+
+/* PyTypeObject.tp_dealloc of an object's type */
+void *python_dealloc(const struct object *object);
 
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);

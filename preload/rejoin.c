@@ -341,6 +341,7 @@ static bool move_to(int connection, void *scratch)
 		process_expect_stacks(); /* none was written to the new collector */
 		atomic_store(&process->stalled_heartbeat, 0);
 		process->watch = watch_begin();
+		process->listener = watch_listener(connection);
 		joined = !handshake_send(connection, memfd, WIRE_START_REJOIN, scratch);
 		if (joined)
 			sampling_follow(memfd, scratch);

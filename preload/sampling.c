@@ -285,8 +285,9 @@ void sampling_begin(void)
 	errno = saved_errno;
 }
 
-void sampling_forked(void)
+void sampling_forget(void)
 {
+	begun = 0;
 	__atomic_store_n(&sampling.ready, 0, __ATOMIC_RELEASE);
 }
 

@@ -13,7 +13,7 @@ void sampling_follow(int memfd, void *scratch);
  */
 void sampling_begin(void);
 
-/* The child of a fork that goes on in Python, in the child. */
-void sampling_forked(void);
+/* What was told is not so any more: in the child of a fork, and at Python's end. It is told again when there is something. */
+void sampling_forget(void);
 
 #endif

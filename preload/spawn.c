@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +69,17 @@ static int collector_may_see(const char *variable)
 	       strncmp(variable, "MALLOC_", 7);
 }
 
+/* This process's own, which shares the program's memory and nothing else. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
+	}
+}
+
 /* Puts the descriptors in their places and closes all others. The copies do not stand in each other's way. */
 static int place_fds(const int fds[SPAWN_FDS])
 {
@@ -96,6 +108,7 @@ NEVER_RETURNS static int exec_collector(void *argument)
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
+	raise_file_limit(); /* the places may lie above the program's limit */
 	spawn->error = place_fds(spawn->fds);
 	if (spawn->error < 0)
 		_exit(127);

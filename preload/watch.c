@@ -3,7 +3,7 @@
  *
  * A collector that looks into our memory is alive, wherever it runs: its heartbeat goes on. One that is silent may be
  * frozen or dead. Its number tells, where the collector has given one: it does so only to processes of its own pid
- * namespace. A zombie is dead, and a number with another start time is another process. Where the number tells nothing
+ * namespace; before that, the number of who listened when we connected. A zombie is dead, and a number with another start time is another process. Where the number tells nothing
  * (another namespace, no /proc) the socket does, together with the silence: alone it may mean nothing in our network or
  * root. A listener there may be a frozen collector or the next one, so only a long silence counts then.
  *
@@ -16,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "confined.h"
 #include "handshake.h"
@@ -25,6 +28,7 @@
 #define SILENT_US 100000       /* a collector that did not look here for so long may be dead ... */
 #define SILENT_AGAIN_US 500000 /* ... which is looked at again after so long */
 #define SILENT_LONG_US 10000000
+#define NS UINT64_C(1000000000)
 
 enum evidence { UNKNOWN, THERE, GONE };
 
@@ -44,21 +48,56 @@ uint64_t watch_start_time(pid_t pid, char *state)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static enum evidence ask_number(void)
+struct watch_listener watch_listener(int connection)
 {
-	const struct ring_header *header = process->header;
-	uint64_t start_time = atomic_load(&header->collector_start_time), found;
-	pid_t pid = atomic_load(&header->collector_pid);
+	struct ucred who;
+	socklen_t length = sizeof(who);
+	struct timespec now;
+
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length))
+		return (struct watch_listener){0};
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (struct watch_listener){.pid = who.pid, .met_ns = (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec};
+}
+
+/* found: 0 where that is not known. */
+static enum evidence ask_for(pid_t pid, uint64_t *found)
+{
 	char state = 0;
 
+	*found = 0;
 	if (pid <= 0 || confined())
 		return UNKNOWN;
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return GONE;
-	found = watch_start_time(pid, &state);
-	if (!found || !start_time)
+	*found = watch_start_time(pid, &state);
+	return state == 'Z' || state == 'X' ? GONE : *found ? THERE : UNKNOWN;
+}
+
+/* It may have given the socket to the collector and ended, or be there and have done so: its end alone tells something. */
+static enum evidence ask_for_listener(void)
+{
+	uint64_t found, ticks = (uint64_t)sysconf(_SC_CLK_TCK);
+	enum evidence evidence = ask_for(process->listener.pid, &found);
+
+	/* What began a tick later than we met it is another process. */
+	if (evidence == THERE && (found - 1) * (NS / ticks) > process->listener.met_ns)
+		evidence = GONE;
+	return evidence == GONE ? GONE : UNKNOWN;
+}
+
+static enum evidence ask_number(void)
+{
+	const struct ring_header *header = process->header;
+	uint64_t start_time = atomic_load(&header->collector_start_time), found;
+	enum evidence evidence;
+
+	if (atomic_load(&header->collector_state) == RING_COLLECTOR_NONE)
+		return ask_for_listener();
+	evidence = ask_for(atomic_load(&header->collector_pid), &found);
+	if (evidence == THERE && !start_time)
 		return UNKNOWN;
-	return found != start_time || state == 'Z' || state == 'X' ? GONE : THERE;
+	return evidence == THERE && found != start_time ? GONE : evidence;
 }
 
 struct watch watch_begin(void)

@@ -15,6 +15,14 @@ struct watch {
 
 struct watch watch_begin(void);
 
+/* Who listened when this image connected: all that is known of a collector that has not looked at it yet. */
+struct watch_listener {
+	pid_t pid; /* in our pid namespace; 0: not known */
+	uint64_t met_ns;
+};
+
+struct watch_listener watch_listener(int connection);
+
 /*
  * Whether the collector is gone: it is silent, and either its process is no more or, where that cannot be told, nobody
  * listens in its place. Cheap as long as the heartbeat goes on. errno may change.

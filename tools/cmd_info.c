@@ -89,7 +89,7 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 {
 	static const char *const members[] = {"python", "argv",	   "exe",   "cwd",
 					      "host",	"program", "start", "sample_rate"};
-	static const char *const end_members[] = {"how", "status", "signal", "waits", "waited_us"};
+	static const char *const end_members[] = {"how", "status", "signal", "waits", "waited_us", "sampler"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
 	json_t *threads = json_array();
 	size_t i;
@@ -192,6 +192,8 @@ static void print_process(struct output *output, const struct trace *trace, cons
 	print_end(output, process);
 	if (trace_process_sample_rate(process))
 		output_format(output, "; sampled %d times a second", trace_process_sample_rate(process));
+	if (json_object_get(process->end, "sampler"))
+		output_string(output, " until its sampler was killed");
 	output_string(output, "\n ");
 	json_array_foreach((json_t *)arguments, i, argument)
 	{

@@ -277,7 +277,7 @@ static long long number_in(const json_t *summary, const char *member)
 static void say_trace(const json_t *summary, const char *path)
 {
 	long long processes = number_in(summary, "processes");
-	long long running = number_in(summary, "running");
+	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
 	static char text[SHOWN_PATH_BYTES];
 	const char *shown = shown_path(path, text);
 
@@ -286,6 +286,10 @@ static void say_trace(const json_t *summary, const char *path)
 	if (running > 0)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
 	fprintf(stderr, "show it with: evprof report %s\n", shown);
+	if (unsampled > 0)
+		fprintf(stderr,
+			"evprof: the sampler of %lld process%s was killed; what came later is not in the trace\n",
+			unsampled, unsampled == 1 ? "" : "es");
 }
 
 static void say_nothing_joined(const char *program)

@@ -76,11 +76,22 @@ static void say(const struct trace *trace, const struct trace_process *process)
 	output_abandon(&piece);
 }
 
+static void say_unsampled(const struct trace *trace, const struct trace_process *process)
+{
+	if (json_object_get(process->end, "sampler"))
+		fprintf(stderr,
+			"evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
+			"trace\n",
+			trace->path, (long long)process->pid, trace_process_text(process, "program"));
+}
+
 void process_end_say(const struct trace *trace)
 {
 	uint32_t killed = 0, i;
 
 	for (i = 0; i < trace->process_count; i++) {
+		if (trace->processes[i])
+			say_unsampled(trace, trace->processes[i]);
 		if (!trace->processes[i] || !was_killed(trace->processes[i]))
 			continue;
 		if (killed++ < SAID_MAX)

@@ -13,7 +13,7 @@ const char *process_end_signal(const struct trace_process *process);
 /* "exit, status 0", "killed by SIGKILL (signal 9)". */
 void process_end_print(const struct trace_process *process, struct output *output);
 
-/* A line on stderr for each process that was killed: its table ends there, too. */
+/* A line on stderr for each process that was killed, or whose sampler was: its table ends there, too. */
 void process_end_say(const struct trace *trace);
 
 #endif

@@ -30,7 +30,7 @@
  *
  * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[, "output_bytes"]}. When it
  * shuts its side down, the collector finishes the session and answers {"type":"summary", "trace", "events", "lost",
- * "processes", "running", "error"}.
+ * "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was ended before them.
  *
  * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
  */
@@ -79,5 +79,11 @@
 
 /* A private collector gets its listening socket as this descriptor. */
 #define CONTROL_LISTEN_FD 3
+
+/*
+ * The descriptors of a collector that serves one process after another: the standard ones, socket, epoll, signals, trace, the
+ * connection, what comes with the message, and two to look at that. With a lower limit it can do nothing.
+ */
+#define CONTROL_COLLECTOR_FDS 12
 
 #endif

@@ -104,7 +104,8 @@ struct ring_header {
 	_Atomic int32_t collector_pid;			/* 0: it is in another pid namespace than T */
 	/* C, valid once collector_state is DRAINED or FINISHED: what the closing line says, for the whole tree so far */
 	_Atomic uint32_t summary_processes;
-	_Atomic uint32_t summary_running; /* processes still alive, this one not counted */
+	_Atomic uint32_t summary_running;   /* processes still alive, this one not counted */
+	_Atomic uint32_t summary_unsampled; /* processes whose sampler was ended before them */
 	_Atomic uint64_t summary_events;
 	_Atomic uint64_t summary_lost;
 	_Atomic uint64_t collector_start_time; /* field 22 of /proc/PID/stat: tells a reused pid; 0 not known */

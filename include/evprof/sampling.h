@@ -22,6 +22,9 @@
 #define SAMPLING_MEMORY_FD 4
 #define SAMPLING_READY 0x6c706d73u
 
+/* Of the memfd: the sampler holds a lock on it (F_SETLK) as long as it lives, by which the collector sees whether it does. */
+#define SAMPLING_LOCK_BYTE 0
+
 #define SAMPLING_RATE_DEFAULT 100 /* samples a second of each thread */
 #define SAMPLING_RATE_MAX 10000
 

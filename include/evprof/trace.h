@@ -120,7 +120,7 @@ struct trace_end {
  *   {"type":"thread","process":0,"thread":0,"tid":1,"start_ticks":N}
  *   {"type":"thread_end","thread":0,"events":{"call":N,...},"lost":{"call":N,...}}
  *   {"type":"process_end","process":0,"how":"exit"|"exec"|"killed"|"detached","status":N|null,"signal":N|null,
- *    "end_ticks":N,"lost":{...}}      lost: events of threads that never had a ring
+ *    "end_ticks":N,"lost":{...}[,"sampler":"killed"]}      lost: events of threads that never had a ring
  *
  * Event counts do not hold bookkeeping kinds (wire_is_bookkeeping). Unknown members are ignored.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -461,6 +462,34 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 	}
 }
 
+/* Below what a collector needs, the program hears so and does not wait for one that can do nothing. */
+SCENARIO(collector_loss, few_descriptors, SUPPORTED)
+{
+	static const char *const ulimits[] = {"ulimit -n 7", "ulimit -n 11", "ulimit -n 12", "ulimit -S -n 8"};
+
+	if (!chosen(python))
+		return;
+	for (size_t i = 0; i < sizeof(ulimits) / sizeof(*ulimits); i++) {
+		struct job job = {.args = {"sh", "-c", text("%s; exec \"$@\"", ulimits[i]), "sh"}};
+		struct outcome *outcome;
+		int n = 4;
+
+		for (int k = 0; python->command[k]; k++)
+			job.args[n++] = python->command[k];
+		job.args[n++] = "-c";
+		job.args[n] = "print('run')";
+		outcome = job_run(&job);
+		expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "run\n"), "it runs");
+		expect(outcome, stderr_evprof_lines(outcome) == 1, "%u lines are said", stderr_evprof_lines(outcome));
+		expect(outcome, outcome->seconds < CLOSING_S, "%s: it took %.2f s", ulimits[i], outcome->seconds);
+		if (i < 2)
+			expect(outcome, strstr(outcome->err, "limit of open files") && !outcome->traces,
+			       "the line says why nothing is recorded");
+		else
+			json_decref(expect_trace(outcome, 1));
+	}
+}
+
 #define LIMITED_BY(Function)                                                                                           \
 	{                                                                                                              \
 		"@limits_itself.py", Function, "400", "2", "calls", CALLS_TEXT                                         \
@@ -525,6 +554,14 @@ static struct background *start_daemon(const char *folder, const char *socket)
 	return daemon;
 }
 
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 /* Killed and started anew: a program that runs on is recorded again, with all that it did since. */
 SCENARIO(collector_loss, daemon_started_anew, SUPPORTED)
 {
@@ -575,6 +612,51 @@ SCENARIO(collector_loss, daemon_started_anew, SUPPORTED)
 	expect_balanced(&found, report);
 	json_decref(report);
 	json_decref(info);
+}
+
+/* The daemon never looked at the program: that it is gone is known all the same, and another in its place is joined. */
+SCENARIO(collector_loss, daemon_killed_before_its_first_look, SUPPORTED)
+{
+	if (!chosen(python))
+		return;
+	for (int another = 0; another < 2; another++) {
+		struct run run = new_run();
+		char *socket = text("%s/sock", run.directory), *folder = text("%s/traces", run.directory);
+		struct background *daemon, *program;
+		struct outcome found = {.out = "", .err = ""};
+
+		cr_assert(mkdir(folder, 0755) == 0);
+		daemon = start_daemon(folder, socket);
+		kill(daemon->pid, SIGSTOP);
+		program = background_start(&(struct job){.python = python,
+							 .directory = run.directory,
+							 .env = {text("EVPROF_SOCKET=%s", socket)},
+							 .args = {"@steady.py", "2"}});
+		for (int i = 0; i < 1000 && !run.oracle->pid; i++)
+			usleep(10000);
+		kill(daemon->pid, SIGKILL);
+		background_wait(daemon);
+		unlink(socket);
+		daemon = another ? start_daemon(folder, socket) : NULL;
+		found.seconds = seconds_now();
+		found.status = background_wait(program);
+		found.seconds = seconds_now() - found.seconds;
+		if (another)
+			background_stop(daemon);
+		found.err = file_read(program->log, NULL);
+		expect(&found, found.status == 0, "the program ends with 0");
+		expect(&found, found.seconds < 2 + SLACK_S, "its two seconds took %.2f s", found.seconds);
+		outcome_find_traces(&found, folder);
+		expect(&found, found.traces == (unsigned)another, "there are %u traces", found.traces);
+		if (another) {
+			json_t *report = trace_report(found.trace, NULL);
+
+			expect(&found, report_calls(report, "steady.py", "leaf") == oracle_ended(run.oracle),
+			       "%ld of %ld calls are in the trace", report_calls(report, "steady.py", "leaf"),
+			       oracle_ended(run.oracle));
+			json_decref(report);
+		}
+	}
 }
 
 /* Nothing is done in a program that is sampled, so it looks at its end only; what the sampler saw until then is kept. */

@@ -137,6 +137,36 @@ SCENARIO(sampling, stopped, SUPPORTED)
 	json_decref(report);
 }
 
+/* What was seen until then is kept, what was open then ends there, and whoever looks is told. */
+static void expect_unsampled(struct outcome *outcome, const char *said)
+{
+	json_t *info = expect_trace(outcome, 1), *report = trace_report_by(outcome->trace, "wall");
+	const json_t *process = json_array_get(json_object_get(info, "processes"), 0);
+	const char *sampler = json_string_value(json_object_get(process, "sampler"));
+
+	expect(outcome, outcome->status == 0, "it runs on");
+	expect(outcome, stderr_evprof_lines(outcome) == 2 && strstr(outcome->err, said), "one more line says so");
+	expect(outcome, sampler && !strcmp(sampler, "killed"), "the trace says so");
+	expect(outcome, is_roughly(time_of(report, "before"), 0.8), "before: %f s", time_of(report, "before"));
+	expect(outcome, time_of(report, "unsampled") < 1.3, "nothing goes on: %f s", time_of(report, "unsampled"));
+	json_decref(report);
+	json_decref(info);
+}
+
+SCENARIO(sampling, sampler_killed, SUPPORTED)
+{
+	static const char *const said = "the sampler of 1 process was killed";
+	struct outcome *told;
+
+	expect_unsampled(sampled(python, "unsampled", "EVPROF_EVENTS=sample"), said);
+	expect_unsampled(
+	    run(.python = python, .how = JOB_RUN, .options = {"--sample"}, .args = {"@sampling.py", "unsampled"}),
+	    said);
+	told = sampled(python, "unsampled", "EVPROF_EVENTS=sample");
+	told = tool("report", told->trace);
+	expect(told, strstr(told->err, "the sampler of process"), "the report says so");
+}
+
 SCENARIO(sampling, neighbours, SUPPORTED)
 {
 	struct outcome *bare =

@@ -326,3 +326,51 @@ SCENARIO(start, embedder_by_dlopen, SUPPORTED)
 	       report_calls(report, "", "leaf"));
 	json_decref(report);
 }
+
+/* How often lives.py calls each of its functions in a run. */
+static const struct {
+	const char *name;
+	long calls;
+} of_a_life[] = {{"work", 2}, {"leaf", 200}, {"raises", 20}, {"numbers", 6}, {"method", 1}};
+
+static struct outcome *run_lives(const struct python *python, const char *directory, bool bare, const char *variable)
+{
+	char *libraries = bare ? text("LD_PRELOAD=%s/lives.so", directory)
+			       : text("LD_PRELOAD=%s %s/lives.so", build_path("libevprof.so"), directory);
+
+	return run(.python = python, .how = JOB_BARE, .directory = directory, .args = {"@lives.py", "3"},
+		   .env = {libraries, variable});
+}
+
+/* Python is begun and ended three times, with a sub-interpreter each time: all that ran is in the trace. */
+SCENARIO(start, several_lives, SUPPORTED)
+{
+	static const char *const variables[] = {"EVPROF_EVENTS=call,c_call,exception,mem", "PYTHONMALLOC=debug",
+						"EVPROF_EVENTS=call"};
+	struct outcome *built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "lives.so", "@lives.c"});
+	const char *directory = built->directory;
+	struct outcome *bare = run_lives(python, directory, true, NULL), *outcome;
+
+	expect(built, built->status == 0, "the library is built");
+	expect(bare, bare->status == 0 && strstr(bare->out, "lived"), "it lives without evprof");
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		json_t *report, *info;
+
+		outcome = run_lives(python, directory, false, variables[i]);
+		expect_same(bare, outcome);
+		info = expect_trace(outcome, 1);
+		expect(outcome, (info_events(info, "malloc") > 0) == (i < 2),
+		       "blocks are recorded where they are asked for");
+		json_decref(info);
+		report = trace_report(outcome->trace, NULL);
+		for (size_t k = 0; k < sizeof(of_a_life) / sizeof(*of_a_life); k++) {
+			long calls = report_calls(report, "", of_a_life[k].name);
+
+			expect(outcome, calls == 6 * of_a_life[k].calls, "%s was called %ld times, not %ld",
+			       of_a_life[k].name, 6 * of_a_life[k].calls, calls);
+		}
+		expect_balanced(outcome, report);
+		json_decref(report);
+		cr_assert_eq(remove(outcome->trace), 0);
+	}
+}

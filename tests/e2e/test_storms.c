@@ -271,6 +271,33 @@ SCENARIO(storms, may_not_peek, SUPPORTED)
 	json_decref(report);
 }
 
+/* A filter that was there before, with each call of evprof's that it may end a process for, and with none. */
+SCENARIO(storms, seccomp_filter_from_before, SUPPORTED)
+{
+	static const char *const calls[] = {"memfd_create", "socket", "connect", "sendmsg", "pidfd_open", "none"};
+
+	python_needs(python, "ctypes");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		struct job job = {.python = python,
+				  .how = JOB_BARE,
+				  .args = {"@confines_itself.py", "execute", calls[i]},
+				  .env = {"EVPROF=0"}};
+		struct outcome *bare = job_run(&job), *outcome;
+
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		expect(outcome, bare->status == 0 && strstr(outcome->out, "filter 0\n"), "there is a filter");
+		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) == 1, "%s: %u lines are said", calls[i],
+		       stderr_evprof_lines(outcome));
+		if (!strcmp(calls[i], "none"))
+			json_decref(expect_trace(outcome, 1));
+		else
+			expect(outcome, strstr(outcome->err, "seccomp filter") && !outcome->traces,
+			       "%s: the line says why nothing is recorded", calls[i]);
+	}
+}
+
 /* The rings are 380 MiB, which the kernel would fill to write them into a core. */
 SCENARIO(storms, cores_without_rings, SUPPORTED)
 {

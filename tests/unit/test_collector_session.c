@@ -693,6 +693,27 @@ Test(collector_session, a_child_that_is_slow_to_begin_is_waited_for)
 	fake_target_free(&parent);
 }
 
+/* Nothing wakes the collector when such a child ends: as long as the session is not finished, it has to look by itself. */
+Test(collector_session, the_end_of_a_child_that_never_joined_is_looked_for)
+{
+	struct fake_target parent;
+	pid_t child;
+
+	begin(&parent);
+	child = fork_slow_child(&parent);
+	leave(&parent);
+	cr_assert(turn_until(&parent, RING_COLLECTOR_DRAINED));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	for (unsigned i = 0; i < 200 && fake_collector_state(&parent) != RING_COLLECTOR_FINISHED; i++) {
+		collector_turn(&collector, WAIT_MS);
+		cr_assert(!collector.sessions || session_needs_polling(collector.sessions, clock_now_ns()),
+			  "after %u turns it would sleep until somebody wakes it", i);
+	}
+	cr_assert_eq(fake_collector_state(&parent), RING_COLLECTOR_FINISHED);
+	fake_target_free(&parent);
+}
+
 Test(collector_session, a_child_that_becomes_another_program_is_not_waited_for)
 {
 	struct fake_target parent;

@@ -1,4 +1,7 @@
-"""confines_itself.py prctl|syscall: puts on a filter that kills at calls that it does not make itself, and works on."""
+"""confines_itself.py prctl|syscall|execute: puts on a filter that kills at calls that it does not make itself, and works on.
+
+execute NAME: what it executes does, and only that is recorded; the filter kills at the call of this name, or at none.
+"""
 import os
 import sys
 import threading
@@ -6,8 +9,14 @@ import threading
 import known
 import seccomp_filter
 
-seccomp_filter.put_on(sys.argv[1], ["memfd_create", "socket", "connect", "sendmsg", "pidfd_open", "kill"],
-                      seccomp_filter.KILL_PROCESS)
+calls = ["memfd_create", "socket", "connect", "sendmsg", "pidfd_open", "kill"]
+way = sys.argv[1]
+if way == "execute":
+    calls = [call for call in calls if call in sys.argv[2:]]
+seccomp_filter.put_on("syscall" if way == "syscall" else "prctl", calls, seccomp_filter.KILL_PROCESS)
+if way == "execute":
+    del os.environ["EVPROF"]
+    os.execv(sys.executable, [sys.executable, known.__file__])
 known.everything()
 thread = threading.Thread(target=known.everything)
 thread.start()

@@ -458,6 +458,60 @@ def monitoring_raises():
     known.work(100)
 
 
+def thrown_into():
+    """An exception that a generator passes on, and one that it does not."""
+    for exception in (KeyError, GeneratorExit):
+        numbers = known.numbers(3)
+        next(numbers)
+        try:
+            numbers.throw(exception)
+        except (KeyError, GeneratorExit):
+            pass
+
+
+def refused_everywhere():
+    known.work(2)
+    sum(known.numbers(2))
+    len("abc")
+    try:
+        int("x")
+    except ValueError:
+        pass
+    thrown_into()
+
+
+def monitoring_raises_anywhere():
+    """A callback of another tool raises once, at the first, second, ... event of each kind."""
+    if not hasattr(sys, "monitoring"):
+        known.work(300)
+        return
+    monitoring, told, seen = sys.monitoring, [0], []
+
+    def refuse(*what):
+        told[0] += 1
+        if told[0] == nth:
+            raise RuntimeError("refused")
+
+    known.work(100)
+    for tool in (0, 5):
+        for name in "PY_START PY_RESUME PY_RETURN PY_YIELD PY_THROW PY_UNWIND CALL C_RETURN C_RAISE RAISE LINE".split():
+            event = getattr(monitoring.events, name)
+            for nth in range(1, 9):
+                told[0] = 0
+                monitoring.use_tool_id(tool, "refuses")
+                seen.append(monitoring.register_callback(tool, event, refuse))
+                try:
+                    monitoring.set_events(tool, monitoring.events.CALL if name.startswith("C_") else event)
+                    refused_everywhere()
+                except RuntimeError as error:
+                    print(tool, name, nth, error)
+                monitoring.set_events(tool, 0)
+                seen.append(monitoring.register_callback(tool, event, None))
+                monitoring.free_tool_id(tool)
+    print(len(seen), set(seen) == {None, refuse})
+    known.work(200)
+
+
 def tracemalloc_between():
     """Started and stopped in the middle."""
     import tracemalloc

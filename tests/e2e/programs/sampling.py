@@ -127,6 +127,21 @@ def anew():
         long()
 
 
+def unsampled():
+    """Somebody ends its sampler; it runs on."""
+    before()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                arguments = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"--sample" in arguments and any(a.startswith(b"%d:" % os.getpid()) for a in arguments):
+            os.kill(int(pid), 9)
+    long()
+    long()
+
+
 def neighbours():
     """Nothing is set that the program could see: its own profiler has all to itself. And a fork beside threads warns as bare."""
     import cProfile

@@ -1,0 +1,58 @@
+/*
+ * sampler_watch.c - see sampler_watch.h.
+ *
+ * A sampler locks a byte of the memory that it writes to, for as long as it lives (sampling.h); the kernel takes the lock away
+ * with the process. So no number of a process is needed, which might be another's.
+ */
+#include "sampler_watch.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "evprof/sampling.h"
+#include "process.h"
+
+#define CHECK_NS UINT64_C(50000000)
+#define GONE_NS UINT64_C(100000000) /* it may have ended with the image, whose end is seen a little later */
+
+static bool is_there(const struct process *process)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAMPLING_LOCK_BYTE, .l_len = 1};
+
+	return fcntl(process->memfd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+/* As if their threads had ended. */
+static void end_slots(struct process *process)
+{
+	uint32_t used = atomic_load(&process->header->slots_used);
+
+	for (uint32_t i = 0; i < used && i < process->layout.slot_count; i++) {
+		struct ring_slot *slot = &process->slots[i];
+		uint32_t live = RING_SLOT_LIVE;
+
+		if (atomic_load(&slot->head_ticks))
+			atomic_compare_exchange_strong(&slot->state, &live, RING_SLOT_ENDED);
+	}
+}
+
+bool sampler_watch_look(struct process *process, uint64_t now_ns)
+{
+	struct sampler_watch *watch = &process->sampler;
+
+	if (!watch->wanted || watch->lost || now_ns < watch->check_ns)
+		return false;
+	watch->check_ns = now_ns + CHECK_NS;
+	if (is_there(process)) {
+		watch->seen = true;
+		watch->missed_ns = 0;
+		return false;
+	}
+	if (watch->seen && !watch->missed_ns)
+		watch->missed_ns = now_ns;
+	if (!watch->missed_ns || now_ns - watch->missed_ns < GONE_NS || process_image_gone(process))
+		return false;
+	watch->lost = true;
+	end_slots(process);
+	return true;
+}
