@@ -4,6 +4,7 @@
 #include "log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,7 @@ void log_set_level(enum log_level level)
 void log_line(enum log_level level, const char *format, ...)
 {
 	static const char prefix[] = "evprof-collector: ";
-	char line[2048];
+	char line[2 * PATH_MAX + 256]; /* of most messages with two paths; a longer one ends with dots */
 	size_t length = sizeof(prefix) - 1;
 	int saved = errno;
 	int printed;
@@ -44,8 +45,12 @@ void log_line(enum log_level level, const char *format, ...)
 	va_start(arguments, format);
 	printed = vsnprintf(line + length, sizeof(line) - length - 1, format, arguments);
 	va_end(arguments);
-	if (printed > 0)
-		length += (size_t)printed < sizeof(line) - length - 1 ? (size_t)printed : sizeof(line) - length - 2;
+	if (printed >= 0 && (size_t)printed < sizeof(line) - length - 1) {
+		length += (size_t)printed;
+	} else {
+		length = sizeof(line) - 1;
+		memcpy(line + length - 3, "...", 3);
+	}
 	/* Paths and names come from other processes: they may not write to the operator's terminal. */
 	for (size_t i = 0; i < length; i++) {
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)

@@ -24,6 +24,7 @@ static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKE
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
+#define EVENTS_DEFAULT (EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM)
 #define ON_FULL_DEFAULT_MS 1000
 
 static void complain_of(bool complain, const char *name, const char *value, const char *allowed)
@@ -52,15 +53,16 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
-static unsigned read_events(bool complain)
+/* parse: of settings.h; leaves the number alone where it says what is allowed instead. */
+static uint32_t read_number(const char *name, const char *(*parse)(const char *text, uint32_t *number),
+			    uint32_t fallback, bool complain)
 {
-	unsigned events = EVENT_CALL | EVENT_C_CALL | EVENT_EXCEPTION | EVENT_MEM;
-	const char *value = value_of(ENV_EVENTS);
-	const char *allowed = value ? setting_events(value, &events) : NULL;
+	const char *value = value_of(name);
+	const char *allowed = value ? parse(value, &fallback) : NULL;
 
 	if (allowed)
-		complain_of(complain, ENV_EVENTS, value, allowed);
-	return events;
+		complain_of(complain, name, value, allowed);
+	return fallback;
 }
 
 static uint64_t read_ring_bytes(bool complain)
@@ -72,39 +74,6 @@ static uint64_t read_ring_bytes(bool complain)
 	if (allowed)
 		complain_of(complain, ENV_RING_SIZE, value, allowed);
 	return bytes;
-}
-
-static uint32_t read_on_full(bool complain)
-{
-	uint32_t ms = ON_FULL_DEFAULT_MS;
-	const char *value = value_of(ENV_ON_FULL);
-	const char *allowed = value ? setting_on_full(value, &ms) : NULL;
-
-	if (allowed)
-		complain_of(complain, ENV_ON_FULL, value, allowed);
-	return ms;
-}
-
-static uint32_t read_sample_rate(bool complain)
-{
-	uint32_t rate = SAMPLING_RATE_DEFAULT;
-	const char *value = value_of(ENV_SAMPLE_RATE);
-	const char *allowed = value ? setting_sample_rate(value, &rate) : NULL;
-
-	if (allowed)
-		complain_of(complain, ENV_SAMPLE_RATE, value, allowed);
-	return rate;
-}
-
-static enum log_level read_log_level(bool complain)
-{
-	unsigned level = LOG_WARNING;
-	const char *value = value_of(ENV_LOG);
-	const char *allowed = value ? setting_log_level(value, &level) : NULL;
-
-	if (allowed)
-		complain_of(complain, ENV_LOG, value, allowed);
-	return (enum log_level)level;
 }
 
 /* The working directory and a slash. In a template its own % signs are doubled. Returns the length, 0 on failure. */
@@ -239,14 +208,14 @@ void config_read(bool complain)
 {
 	read_session();
 	complain &= !config.session[0] || config.session_first == getpid();
-	log_level = read_log_level(complain);
+	log_level = (enum log_level)read_number(ENV_LOG, setting_log_level, LOG_WARNING, complain);
 	config.enabled = read_switch(ENV_SWITCH, true, complain);
 	config.children = read_switch(ENV_CHILDREN, true, complain);
 	config.calibrate = read_switch(ENV_CALIBRATE, false, complain);
-	config.events = read_events(complain);
+	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);
 	config.ring_bytes = read_ring_bytes(complain);
-	config.wait_ms = read_on_full(complain);
-	config.sample_rate = read_sample_rate(complain);
+	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);
+	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
 	read_paths(complain);
 	read_formats(complain);
 	if (complain && config.enabled)

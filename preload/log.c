@@ -6,9 +6,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#define LINE_BYTES 4096 /* what a pipe takes in one piece; where it does not hold the whole line, that ends with dots */
 #define FULL_WAIT_MS 1000 /* for somebody to read from a pipe that is full; then the line is left out */
 
 enum log_level log_level = LOG_WARNING;
@@ -36,20 +38,26 @@ static void write_line(const char *line, size_t bytes)
 
 void log_line(enum log_level level, const char *format, ...)
 {
+	static const char prefix[] = "evprof: ", cut[] = "...\n";
 	int saved_errno = errno;
-	char line[1536] = "evprof: ";
-	size_t used = 8;
+	char line[LINE_BYTES];
+	size_t used = sizeof(prefix) - 1, room = sizeof(line) - used;
 	va_list args;
 	int n;
 
 	if (level > log_level)
 		return;
+	memcpy(line, prefix, used);
 	va_start(args, format);
-	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+	n = vsnprintf(line + used, room, format, args);
 	va_end(args);
-	if (n > 0)
-		used += (size_t)n < sizeof(line) - used - 1 ? (size_t)n : sizeof(line) - used - 2;
-	line[used++] = '\n';
+	if (n >= 0 && (size_t)n < room) {
+		used += (size_t)n;
+		line[used++] = '\n';
+	} else {
+		used = sizeof(line);
+		memcpy(line + used - sizeof(cut) + 1, cut, sizeof(cut) - 1);
+	}
 	write_line(line, used);
 	errno = saved_errno;
 }

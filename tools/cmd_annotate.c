@@ -494,7 +494,7 @@ static void put_head(const struct annotate *annotate)
 	json_array_foreach((json_t *)arguments, i, argument)
 	{
 		output_char(output, ' ');
-		output_line(output, text_of(json_string_value(argument)));
+		output_argument(output, text_of(json_string_value(argument)));
 	}
 	output_format(output, "\nTotal duration: %gs\n", seconds(annotate->duration_ns));
 	if (!annotate->by_line)
@@ -635,7 +635,8 @@ static const char help_text[] =
     "\n"
     "  -f, --format FORMAT   text (default) or json\n"
     "      --by thread       one table for each thread\n"
-    "  -o, --output FILE     - is stdout, the default\n";
+    "  -o, --output FILE     - is stdout, the default\n"
+    "\n";
 
 static const char help_end[] =
     "\n"

@@ -266,7 +266,8 @@ static const char help_text[] =
     "\n"
     "Compares two traces function by function: A, and what is more or less of it in B. Functions are the same if "
     "file,\n"
-    "line and qualified name are, else if file and name are, else if the file's base name and the name are.\n"
+    "line and qualified name are, else if file and name are, else if the file's base name and the name are. The table\n"
+    "has those that changed; --json and --csv have all.\n"
     "\n"
     "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes\n"
     "  -n, --limit N         the first N functions only\n"
@@ -332,17 +333,91 @@ static bool take_option(struct request *request, int option)
 
 /* --- the table --- */
 
+static const char *const heads[MEASURES] = {"ncalls", "tottime", "cumtime", "allocs", "bytes"};
+
+static size_t shown_rows(const struct request *request, const struct rows *rows)
+{
+	return request->limit >= 0 && (size_t)request->limit < rows->count ? (size_t)request->limit : rows->count;
+}
+
 static bool shows(const struct request *request, const struct measure *measure)
 {
 	return !measure->memory || request->tallies[0].memory || request->tallies[1].memory;
 }
 
-static void print_value(struct output *output, const struct measure *measure, uint64_t value, int64_t change)
+/* Of the two columns of each measure. */
+struct widths {
+	int of[MEASURES][2];
+};
+
+struct cell {
+	char value[32], change[32];
+};
+
+static struct cell cell_of(const struct measure *measure, const struct row *row)
 {
-	if (measure->seconds)
-		output_format(output, " %9.3f %+9.3f ", (double)value / 1e9, (double)change / 1e9);
-	else
-		output_format(output, " %9" PRIu64 " %+9" PRId64 " ", value, change);
+	uint64_t value = measure->of(counts_of(row->a));
+	int64_t change = change_of(measure, row);
+	struct cell cell;
+
+	if (measure->seconds) {
+		snprintf(cell.value, sizeof(cell.value), "%.3f", (double)value / 1e9);
+		snprintf(cell.change, sizeof(cell.change), change ? "%+.3f" : "%.0f", (double)change / 1e9);
+	} else {
+		snprintf(cell.value, sizeof(cell.value), "%" PRIu64, value);
+		snprintf(cell.change, sizeof(cell.change), change ? "%+" PRId64 : "%" PRId64, change);
+	}
+	return cell;
+}
+
+static int wider(int width, const char *text)
+{
+	int length = (int)strlen(text);
+
+	return length > width ? length : width;
+}
+
+static struct widths find_widths(const struct row *rows, size_t shown)
+{
+	struct widths widths = {0};
+	size_t i, k;
+
+	for (k = 0; k < MEASURES; k++) {
+		int *width = widths.of[k];
+
+		width[0] = wider(0, heads[k]);
+		width[1] = wider(0, "change");
+		for (i = 0; i < shown; i++) {
+			struct cell cell = cell_of(&measures[k], &rows[i]);
+
+			width[0] = wider(width[0], cell.value);
+			width[1] = wider(width[1], cell.change);
+		}
+	}
+	return widths;
+}
+
+/* What is the same in both would hide what is not. */
+static bool differs(const struct request *request, const struct row *row)
+{
+	bool differs = !row->a || !row->b;
+	size_t i;
+
+	for (i = 0; i < MEASURES; i++)
+		differs |= shows(request, &measures[i]) && change_of(&measures[i], row) != 0;
+	return differs;
+}
+
+/* Takes rows without a change out of the list, which stays in order. Returns how many it took. */
+static size_t leave_out_same(const struct request *request, struct rows *rows)
+{
+	size_t before = rows->count, i;
+
+	rows->count = 0;
+	for (i = 0; i < before; i++)
+		if (differs(request, &rows->at[i]))
+			rows->at[rows->count++] = rows->at[i];
+	return before - rows->count;
 }
 
 /* As cProfile's, with the qualified name. */
@@ -358,14 +433,17 @@ static void print_place(struct output *output, const struct side *side)
 	output_char(output, ')');
 }
 
-static void print_row(struct output *output, const struct request *request, const struct row *row)
+static void print_row(struct output *output, const struct request *request, const struct row *row,
+		      const struct widths *widths)
 {
 	size_t i;
 
-	for (i = 0; i < MEASURES; i++)
+	for (i = 0; i < MEASURES; i++) {
+		struct cell cell = cell_of(&measures[i], row);
+
 		if (shows(request, &measures[i]))
-			print_value(output, &measures[i], measures[i].of(counts_of(row->a)),
-				    change_of(&measures[i], row));
+			output_format(output, " %*s %*s ", widths->of[i][0], cell.value, widths->of[i][1], cell.change);
+	}
 	print_place(output, shown_side(row));
 	if (!row->a)
 		output_string(output, " (new)");
@@ -394,24 +472,34 @@ static void print_sums(struct output *output, const struct request *request, siz
 	output_char(output, '\n');
 }
 
-static void print_table(struct output *output, const struct request *request, const struct rows *rows, size_t shown)
+static void print_head(struct output *output, const struct request *request, const struct widths *widths)
 {
-	static const char *const heads[MEASURES] = {"ncalls", "tottime", "cumtime", "allocs", "bytes"};
 	size_t i;
+
+	output_char(output, '\n');
+	for (i = 0; i < MEASURES; i++)
+		if (shows(request, &measures[i]))
+			output_format(output, " %*s %*s ", widths->of[i][0], heads[i], widths->of[i][1], "change");
+	output_string(output, "filename:lineno(function)\n");
+}
+
+static void print_table(struct output *output, const struct request *request, struct rows *rows)
+{
+	size_t same = leave_out_same(request, rows), shown = shown_rows(request, rows), i;
+	struct widths widths = find_widths(rows->at, shown);
 
 	print_sums(output, request, 0);
 	print_sums(output, request, 1);
 	output_format(output, "\n   Ordered by: change of %s\n", request->sort->title);
+	if (same)
+		output_format(output, "   %zu functions are the same in both and not listed\n", same);
 	if (shown < rows->count)
 		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", rows->count, shown,
 			      shown);
-	output_char(output, '\n');
-	for (i = 0; i < MEASURES; i++)
-		if (shows(request, &measures[i]))
-			output_format(output, " %9s %9s ", heads[i], "change");
-	output_string(output, "filename:lineno(function)\n");
+	if (shown)
+		print_head(output, request, &widths);
 	for (i = 0; i < shown; i++)
-		print_row(output, request, &rows->at[i]);
+		print_row(output, request, &rows->at[i], &widths);
 	output_char(output, '\n');
 }
 
@@ -534,10 +622,9 @@ static void print_csv(struct output *output, const struct rows *rows, size_t sho
 
 /* --- all --- */
 
-static int print_rows(const struct request *request, const struct rows *rows)
+static int print_rows(const struct request *request, struct rows *rows)
 {
-	size_t shown =
-	    request->limit >= 0 && (size_t)request->limit < rows->count ? (size_t)request->limit : rows->count;
+	size_t shown = shown_rows(request, rows);
 	struct output output;
 	int error = output_open(&output, "-");
 
@@ -548,7 +635,7 @@ static int print_rows(const struct request *request, const struct rows *rows)
 	else if (request->format == FORMAT_CSV)
 		print_csv(&output, rows, shown);
 	else
-		print_table(&output, request, rows, shown);
+		print_table(&output, request, rows);
 	return output_close(&output);
 }
 

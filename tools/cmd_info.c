@@ -126,18 +126,35 @@ static json_t *json_trace(const struct trace *trace, const struct trace_totals *
 
 /* --- for people --- */
 
-static void print_counts(struct output *output, const uint64_t *counts)
+/* Lines of their own, below what they belong to. */
+#define COUNTS_INDENT 6
+#define COUNTS_MOST_COLUMNS 100
+
+static void print_counts(struct output *output, const char *title, const uint64_t *counts)
 {
-	const char *separator = "";
+	size_t column = COUNTS_INDENT + strlen(title);
+	const char *separator = title;
 	unsigned kind;
 
+	output_format(output, "%*s", COUNTS_INDENT, "");
 	for (kind = 0; kind < WIRE_KINDS; kind++) {
+		char one[64];
+		int length;
+
 		if (!counts[kind])
 			continue;
-		output_format(output, "%s%s %" PRIu64, separator, kind == WIRE_NONE ? "unknown" : kind_names[kind],
-			      counts[kind]);
+		length = snprintf(one, sizeof(one), "%s %" PRIu64, kind == WIRE_NONE ? "unknown" : kind_names[kind],
+				  counts[kind]);
+		if (column + (size_t)length + 3 > COUNTS_MOST_COLUMNS) {
+			output_format(output, ",\n%*s", COUNTS_INDENT, "");
+			separator = "";
+			column = COUNTS_INDENT;
+		}
+		output_format(output, "%s%s", separator, one);
 		separator = ", ";
+		column += (size_t)length + 2;
 	}
+	output_char(output, '\n');
 }
 
 static void print_text(struct output *output, const char *text)
@@ -153,15 +170,12 @@ static void print_thread(struct output *output, const struct trace_thread *threa
 		print_text(output, thread->name);
 		output_string(output, "\" ");
 	}
-	output_format(output, "%" PRIu64 " events", trace_sum(thread->events));
+	output_format(output, "%" PRIu64 " event%s\n", trace_sum(thread->events),
+		      trace_sum(thread->events) == 1 ? "" : "s");
 	if (trace_sum(thread->events))
-		output_string(output, ": ");
-	print_counts(output, thread->events);
-	if (trace_sum(thread->lost)) {
-		output_string(output, "; LOST: ");
-		print_counts(output, thread->lost);
-	}
-	output_char(output, '\n');
+		print_counts(output, "", thread->events);
+	if (trace_sum(thread->lost))
+		print_counts(output, "LOST: ", thread->lost);
 }
 
 static void print_end(struct output *output, const struct trace_process *process)
@@ -198,15 +212,14 @@ static void print_process(struct output *output, const struct trace *trace, cons
 	json_array_foreach((json_t *)arguments, i, argument)
 	{
 		output_char(output, ' ');
-		print_text(output, json_string_value(argument) ? json_string_value(argument) : "");
+		output_argument(output, text_of(json_string_value(argument)));
 	}
 	output_char(output, '\n');
 	for (i = 0; i < process->thread_count; i++)
 		print_thread(output, trace->threads[process->threads[i]]);
 	if (trace_sum(process->lost)) {
-		output_string(output, "  LOST in threads without a ring: ");
-		print_counts(output, process->lost);
-		output_char(output, '\n');
+		output_string(output, "  threads without a ring\n");
+		print_counts(output, "LOST: ", process->lost);
 	}
 }
 

@@ -212,10 +212,8 @@ static void put_command(struct output *output, const struct trace_process *proce
 	output_string(output, "cmd:");
 	json_array_foreach((json_t *)arguments, i, argument)
 	{
-		const char *text = json_string_value(argument);
-
 		output_char(output, ' ');
-		output_line(output, text_of(text ? text : ""));
+		output_argument(output, text_of(json_string_value(argument)));
 	}
 	output_char(output, '\n');
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -330,4 +331,34 @@ void output_json(struct output *output, struct text text)
 void output_line(struct output *output, struct text text)
 {
 	escape(output, text, line_special);
+}
+
+static bool is_plain_word(struct text text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		if ((unsigned char)text.at[i] < 0x80 && (!text.at[i] || !strchr(plain, text.at[i])))
+			return false;
+	return text.length > 0;
+}
+
+void output_argument(struct output *output, struct text text)
+{
+	const char *quote;
+
+	if (is_plain_word(text)) {
+		output_line(output, text);
+		return;
+	}
+	output_char(output, '\'');
+	while (text.length && (quote = memchr(text.at, '\'', text.length))) {
+		output_line(output, (struct text){text.at, (size_t)(quote - text.at)});
+		output_string(output, "'\\''");
+		text.length -= (size_t)(quote - text.at) + 1;
+		text.at = quote + 1;
+	}
+	output_line(output, text);
+	output_char(output, '\'');
 }

@@ -88,4 +88,7 @@ void output_json(struct output *output, struct text text);
  */
 void output_line(struct output *output, struct text text);
 
+/* A word of a command line as output_line(), in single quotes where a shell would take it for something else. */
+void output_argument(struct output *output, struct text text);
+
 #endif

@@ -28,9 +28,10 @@
  *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace written in
  *                         them, beside it (a host's daemon has an option of its own for that)
  *
- * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[, "output_bytes"]}. When it
- * shuts its side down, the collector finishes the session and answers {"type":"summary", "trace", "events", "lost",
- * "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was ended before them.
+ * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[,
+ * "output_bytes"]}. When it shuts its side down, the collector finishes the session and answers {"type":"summary",
+ * "trace", "events", "lost", "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was ended
+ * before them.
  *
  * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
  */

@@ -84,6 +84,10 @@ SCENARIO(cpu, says_what_is_wrong, SCENARIO_ONCE)
 	(void)python;
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "EVPROF_EVENTS=") && !outcome->out_bytes,
 	       "there are no CPU times");
+	without = run(.python = python_any(), .args = {"-c", "pass"}, .env = {"EVPROF_EVENTS=sample"});
+	outcome = tool("report", "--clock", "cpu", without->trace);
+	expect(outcome, outcome->status == 2 && strstr(outcome->err, "EVPROF_EVENTS=sample,cpu") && !outcome->out_bytes,
+	       "there are none of a sampled program, which says how there would be");
 	outcome = tool("report", "--clock", "gpu", without->trace);
 	expect(outcome, outcome->status == 2 && strstr(outcome->err, "wall, cpu or off-cpu"), "the clocks are listed");
 	outcome = tool("export", "--format", "chrome", "--clock", "cpu", without->trace, "-o", "-");

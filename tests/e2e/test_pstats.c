@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "packages.h"
 
 /* The time of a mark in ns since the start of the trace, as --from and --to want it. */
 static char *mark_time(const struct outcome *outcome, const char *name)
@@ -303,30 +304,21 @@ SCENARIO(pstats, loaded_by_all, SCENARIO_ANY)
 
 /* ---- other readers of the format ------------------------------------------------------------------------------- */
 
-/* The path of a program, or the test is skipped. */
-static char *needs_program(const char *name)
-{
-	struct outcome *found = run(.how = JOB_BARE, .args = {"/bin/sh", "-c", text("command -v %s", name)});
-
-	cut_end(found->out);
-	if (found->status != 0 || !*found->out)
-		cr_skip_test("%s is not installed", name);
-	return found->out;
-}
-
 SCENARIO(pstats, gprof2dot, SCENARIO_ONCE)
 {
-	char *gprof2dot = needs_program("gprof2dot");
-	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"});
-	struct outcome *graph = run(.how = JOB_BARE, .args = {gprof2dot, "-f", "pstats", "-n", "0", "-e", "0",
-							      exported(outcome, NULL, NULL)});
+	const struct python *any = python_any();
+	const char *packages = package_variable(any, "gprof2dot");
+	struct outcome *outcome = run(.python = any, .args = {"@known.py"});
+	struct outcome *graph =
+	    run(.python = any, .how = JOB_BARE, .env = {packages},
+		.args = {"-m", "gprof2dot", "-f", "pstats", "-n", "0", "-e", "0", exported(outcome, NULL, NULL)});
 
 	(void)python;
 	expect(graph, graph->status == 0 && strncmp(graph->out, "digraph", 7) == 0, "gprof2dot makes a graph");
 	expect(graph, strstr(graph->out, "leaf") && strstr(graph->out, "1000"), "with leaf, called 1000 times");
 }
 
-/* The two functions that make snakeviz's page, by the interpreter that snakeviz belongs to. */
+/* The two functions that make snakeviz's page. */
 SCENARIO(pstats, snakeviz, SCENARIO_ONCE)
 {
 	static const char *const judgement =
@@ -339,13 +331,12 @@ SCENARIO(pstats, snakeviz, SCENARIO_ONCE)
 	    "functions = json.loads(json.dumps(json_stats(stats)))\n"
 	    "(leaf,) = [value for key, value in functions.items() if 'leaf' in key]\n"
 	    "assert [value[:2] for key, value in leaf['callers'].items() if 'work' in key] == [[1000, 1000]], leaf\n";
-	char *script = needs_program("snakeviz"), *line = file_read(script, NULL);
-	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"}), *judge;
+	const struct python *any = python_any();
+	const char *packages = package_variable(any, "snakeviz");
+	struct outcome *outcome = run(.python = any, .args = {"@known.py"});
+	struct outcome *judge = run(.python = any, .how = JOB_BARE, .env = {packages},
+				    .args = {"-c", judgement, exported(outcome, NULL, NULL)});
 
 	(void)python;
-	if (!line || strncmp(line, "#!/", 3) != 0)
-		cr_skip_test("%s does not say which Python it belongs to", script);
-	line[strcspn(line, " \n")] = '\0';
-	judge = run(.how = JOB_BARE, .args = {line + 2, "-c", judgement, exported(outcome, NULL, NULL)});
 	expect(judge, judge->status == 0, "snakeviz reads it");
 }

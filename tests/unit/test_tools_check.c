@@ -357,11 +357,13 @@ Test(diff, order_table_and_csv)
 	called(2, 50, 1);
 	save(1);
 	cr_assert(run(cmd_diff, "TRACE OTHER") == 0);
-	cr_expect(strstr(ran.out, "    ncalls    change    tottime    change    cumtime    change "
-				  "filename:lineno(function)\n"
-				  "         1        +0      0.003    -0.002      0.003    -0.002 m.py:1(slow)\n"
-				  "         1       +49      0.000    +0.000      0.000    +0.000 m,\"n\".py:4(often) "
+	cr_expect(strstr(ran.out, " ncalls change  tottime change  cumtime change filename:lineno(function)\n"
+				  "      1      0    0.003 -0.002    0.003 -0.002 m.py:1(slow)\n"
+				  "      1    +49    0.000 +0.000    0.000 +0.000 m,\"n\".py:4(often) "
 				  "(was m,\"n\".py:2(often))\n"),
+		  "%s", ran.out);
+	cr_assert(run(cmd_diff, "TRACE TRACE") == 0);
+	cr_expect(strstr(ran.out, "   2 functions are the same in both and not listed\n\n") && !strstr(ran.out, "m.py"),
 		  "%s", ran.out);
 	cr_assert(run(cmd_diff, "-s calls -n 1 --csv TRACE OTHER") == 0);
 	cr_expect(strstr(ran.out, "\r\n\"often\",\"m,\"\"n\"\".py\",4,both,1,50,49,1,50,49,1,50,49,0,0,0,0,0,0\r\n"),

@@ -77,6 +77,11 @@ Test(text, line)
 	expect_shown(output_line, "\xc2\x85\xe2\x80\xa8", "\\u0085\\u2028");
 	expect_shown(output_line, "\xed\xb2\x80\xff", "\\udc80\\xff");
 	expect_shown(output_line, "\"\xc3\xbc", "\"\xc3\xbc");
+	expect_shown(output_argument, "--limit=10", "--limit=10");
+	expect_shown(output_argument, "\xc3\xbc.py", "\xc3\xbc.py");
+	expect_shown(output_argument, "a b", "'a b'");
+	expect_shown(output_argument, "", "''");
+	expect_shown(output_argument, "it's\n$1", "'it'\\''s\\n$1'");
 }
 
 Test(text, order)

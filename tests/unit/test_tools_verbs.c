@@ -216,7 +216,7 @@ Test(verbs, info_for_people)
 	finish();
 	cr_expect(verb(cmd_info, "TRACE") == 0);
 	cr_expect(strstr(said, "state     complete\n"));
-	cr_expect(strstr(said, "thread 11 \"Main \"Thread\"\" 1 events: call 1"));
+	cr_expect(strstr(said, "thread 11 \"Main \"Thread\"\" 1 event\n      call 1\n"));
 	cr_expect(strstr(said, "process 10, child of 1: Python 3.11.2"));
 }
 
