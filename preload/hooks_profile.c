@@ -29,14 +29,16 @@ static __thread uint32_t told_open __attribute__((tls_model("initial-exec")));
 static const struct python_method *throwers[4];
 
 /* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first. */
-static inline const uint8_t *last_instruction(struct object *frame, struct object *code)
+static inline __attribute__((always_inline)) const uint8_t *last_instruction(struct object *frame, struct object *code,
+									     bool inner)
 {
 	int last;
 
-	if (python.inner_frames)
+	if (inner)
 		return python_field(python_field(frame, PYTHON_FRAME_INNER), python.inner_previous);
-	last = *(int *)((char *)frame + python.frame_last) * (int)python.last_unit;
-	return last < 0 ? NULL : (const uint8_t *)python_field(code, python.code_bytes) + BYTES_DATA + last;
+	last = *(int *)((char *)frame + python.frame_last);
+	return last < 0 ? NULL
+			: (const uint8_t *)python_field(code, python.code_bytes) + BYTES_DATA + last * python.last_unit;
 }
 
 /*
@@ -44,22 +46,24 @@ static inline const uint8_t *last_instruction(struct object *frame, struct objec
  * argument is 0 at the start, or still at the yield when something is thrown. Before, the interpreter does not tell a
  * throw; the C call of throw() or close() just before does.
  */
-static inline unsigned enter_kind(struct writer *writer, struct object *frame, struct object *code)
+static inline __attribute__((always_inline)) unsigned enter_kind(struct writer *writer, struct object *frame,
+								 struct object *code, bool inner)
 {
-	const uint8_t *last = last_instruction(frame, code);
+	const uint8_t *last = last_instruction(frame, code, inner);
 	unsigned thrown = writer->throwing;
 
-	writer->throwing = 0;
-	if (!python.inner_frames)
+	if (unlikely(thrown))
+		writer->throwing = 0;
+	if (!inner)
 		return !last ? WIRE_CALL : thrown ? WIRE_THROW : WIRE_RESUME;
 	if (last[0] == OPCODE_YIELD_VALUE || last[0] == OPCODE_RETURN_GENERATOR)
 		return WIRE_THROW;
 	return last[1] == 0 ? WIRE_CALL : WIRE_RESUME;
 }
 
-static inline unsigned leave_kind(struct object *frame, struct object *code)
+static inline __attribute__((always_inline)) unsigned leave_kind(struct object *frame, struct object *code, bool inner)
 {
-	const uint8_t *last = last_instruction(frame, code);
+	const uint8_t *last = last_instruction(frame, code, inner);
 
 	return last && last[0] != OPCODE_RETURN_VALUE ? WIRE_YIELD : WIRE_RETURN;
 }
@@ -118,9 +122,9 @@ static void record_code(int what, struct object *frame, struct object *argument)
 	}
 	if (value & CODE_IS_GENERATOR) {
 		if (kind == WIRE_CALL)
-			kind = enter_kind(writer, frame, code);
+			kind = enter_kind(writer, frame, code, python.inner_frames);
 		else if (kind == WIRE_RETURN)
-			kind = leave_kind(frame, code);
+			kind = leave_kind(frame, code, python.inner_frames);
 	}
 	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
 	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
@@ -209,33 +213,55 @@ static __attribute__((noinline)) int put_late(uint32_t head)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) int put_kind(uint32_t head)
+static inline __attribute__((always_inline)) int put_kind(struct writer *writer, uint32_t head)
 {
-	return likely(writer_put_fast(thread_self.writer, head)) ? 0 : put_late(head);
+	return likely(writer_put_fast(writer, head)) ? 0 : put_late(head);
 }
 
 static __attribute__((noinline)) int put_coroutine(struct object *frame, uint32_t head)
 {
-	return put_step(thread_self.writer, head, frame) ? 0 : put_kind(head);
+	return put_step(thread_self.writer, head, frame) ? 0 : put_kind(thread_self.writer, head);
 }
 
-/* value: of a generator, as definitions.h has it, or of any other code that needs no closer look. There is room. */
-static __attribute__((noinline)) int profile_generator(struct object *frame, int what, struct object *argument,
-						       uint32_t value)
+/*
+ * value: of a generator, as definitions.h has it, or of any other code that needs no closer look. There is room. What the
+ * caller knows comes along in registers, as half of a program's events may be those of generators.
+ */
+static inline __attribute__((always_inline)) int put_generator(struct object *frame, int what, struct object *argument,
+							       uint32_t value, struct writer *writer,
+							       struct object *code, bool inner)
 {
-	struct object *code = code_of(frame);
-	bool generator = value & CODE_IS_GENERATOR;
 	uint32_t kind = WIRE_UNWIND;
 
 	if (what == TRACE_CALL)
-		kind = generator ? enter_kind(thread_self.writer, frame, code) : WIRE_CALL;
+		kind = value & CODE_IS_GENERATOR ? enter_kind(writer, frame, code, inner) : WIRE_CALL;
 	else if (argument)
-		kind = generator ? leave_kind(frame, code) : WIRE_RETURN;
-	else if (is_at_resume(frame))
+		kind = value & CODE_IS_GENERATOR ? leave_kind(frame, code, inner) : WIRE_RETURN;
+	else if (inner && is_at_resume(frame))
 		return profile_any(NULL, frame, what, argument);
-	if (value & CODE_IS_COROUTINE && what == TRACE_CALL)
+	if (unlikely(value & CODE_IS_COROUTINE) && what == TRACE_CALL)
 		return put_coroutine(frame, wire_head(kind, DEFINITION_ID(value)));
-	return put_kind(wire_head(kind, DEFINITION_ID(value)));
+	return put_kind(writer, wire_head(kind, DEFINITION_ID(value)));
+}
+
+static __attribute__((noinline)) int profile_generator(struct object *frame, int what, struct object *argument,
+						       uint32_t value, struct writer *writer, struct object *code)
+{
+	return put_generator(frame, what, argument, value, writer, code, false);
+}
+
+static __attribute__((noinline)) int profile_inner_generator(struct object *frame, int what, struct object *argument,
+							     uint32_t value, struct writer *writer, struct object *code)
+{
+	return put_generator(frame, what, argument, value, writer, code, true);
+}
+
+static inline __attribute__((always_inline)) int profile_known(struct object *frame, int what, struct object *argument,
+							       uint32_t value, struct writer *writer,
+							       struct object *code, bool inner)
+{
+	return inner ? profile_inner_generator(frame, what, argument, value, writer, code)
+		     : profile_generator(frame, what, argument, value, writer, code);
 }
 
 /* What the fast path does not find: far from its place in the table, hidden, or new. */
@@ -245,7 +271,7 @@ static __attribute__((noinline)) int profile_far(struct object *frame, int what,
 	uint32_t value = definitions_code_closer(code, CODE_CLOSER_GENERATOR);
 
 	if (value)
-		return profile_generator(frame, what, argument, value);
+		return profile_known(frame, what, argument, value, thread_self.writer, code, python.inner_frames);
 	return definitions_code_closer(code, CODE_CLOSER_HIDDEN) ? 0 : profile_any(NULL, frame, what, argument);
 }
 
@@ -263,7 +289,7 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
  * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be saved
  * on the stack for it.
  */
-static inline __attribute__((always_inline)) int profile_fast(struct object *frame, const struct object *code, int what,
+static inline __attribute__((always_inline)) int profile_fast(struct object *frame, struct object *code, int what,
 							      struct object *argument, bool inner)
 {
 	struct writer *writer = thread_self.writer;
@@ -277,7 +303,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 
 		value = (uint32_t)found;
 		if (unlikely(found >> 32 == CODE_CLOSER_GENERATOR))
-			return profile_generator(frame, what, argument, value);
+			return profile_known(frame, what, argument, value, writer, code, inner);
 		if (unlikely(found >> 32 || !value))
 			return profile_far(frame, what, argument);
 		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;

@@ -134,7 +134,7 @@ static bool insert(struct ids *ids, const void *key, uint64_t value)
 	if (known)
 		ids->count--;
 	fill(ids, table, place, key, value);
-	if (++ids->count > (uint32_t)1 << (table_bits(table) - 1))
+	if (++ids->count > ids_most(table_bits(table)))
 		grow(ids);
 	return true;
 }

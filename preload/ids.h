@@ -22,10 +22,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define IDS_BITS_FIRST 10 /* programs that call a few hundred functions touch few pages */
+#define IDS_BITS_FIRST 12
 #define IDS_BITS_STEP 2
 #define IDS_BITS_LAST 24
 #define IDS_PROBES 32
+#define IDS_PROBES_FAST 4 /* the hooks look no further */
+
+/*
+ * How full a table may get. Nearly all keys are to stand in their first place, and hardly any where hooks do not look: such
+ * a function costs more at each of its events. Tables of a MiB and more are filled further, because memory counts there.
+ */
+#define IDS_SPARSE_BITS_LAST 15
+static inline uint32_t ids_most(unsigned bits)
+{
+	return (uint32_t)1 << (bits <= IDS_SPARSE_BITS_LAST ? bits - 3 : bits - 1);
+}
 
 struct id_entry {
 	_Atomic(const void *) key;
@@ -63,10 +74,12 @@ static inline uint64_t ids_find_fast(const struct ids *ids, const void *key)
 	/* Acquire, here and below: pairs with the release of whoever published the table or the key. */
 	struct id_entry *entry = ids_place(atomic_load_explicit(&ids->table, memory_order_acquire), key);
 
-	if (__builtin_expect(atomic_load_explicit(&entry->key, memory_order_acquire) != key, 0) &&
-	    atomic_load_explicit(&(++entry)->key, memory_order_acquire) != key)
-		return 0;
-	return atomic_load_explicit(&entry->value, memory_order_relaxed);
+	if (__builtin_expect(atomic_load_explicit(&entry->key, memory_order_acquire) == key, 1))
+		return atomic_load_explicit(&entry->value, memory_order_relaxed);
+	for (int i = 1; i < IDS_PROBES_FAST; i++)
+		if (atomic_load_explicit(&(++entry)->key, memory_order_acquire) == key)
+			return atomic_load_explicit(&entry->value, memory_order_relaxed);
+	return 0;
 }
 
 /* The value of a key, or 0. */
