@@ -19,7 +19,8 @@ import tarfile
 
 import suites
 
-PACKAGES = "pytest hypothesis numpy gevent greenlet uvloop aiohttp psutil objgraph setuptools pyOpenSSL".split()
+PACKAGES = "pytest hypothesis numpy gevent greenlet uvloop aiohttp psutil objgraph setuptools pyOpenSSL meson".split()
+IMPORTED_AS = {"pyOpenSSL": "OpenSSL", "meson": "mesonbuild"}
 
 NO_TESTS = 5  # pytest's status
 WHOLE = "(the program, by its status)"
@@ -36,7 +37,7 @@ def make_environment(venv, python):
     inner = os.path.join(venv, "bin", "python")
     if not os.path.exists(inner):
         subprocess.run([python, "-m", "venv", venv], check=True)
-    probe = "import " + ", ".join(PACKAGES).replace("pyOpenSSL", "OpenSSL")
+    probe = "import " + ", ".join(IMPORTED_AS.get(name, name) for name in PACKAGES)
     if subprocess.run([inner, "-c", probe], stderr=subprocess.DEVNULL).returncode:
         subprocess.run([inner, "-m", "pip", "install", "-q", "--only-binary=:all:"] + PACKAGES, check=True)
     return inner
@@ -73,13 +74,18 @@ def find_suites(venv, python):
 
 def run_pytest(python, arguments, preload, options):
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml", "@JUNIT"]
-    return suites.run_once(command + arguments, preload, options.timeout, options.events)
+    path = os.path.dirname(python) + os.pathsep + os.environ.get("PATH", os.defpath)  # f2py's tests call meson
+    return suites.run_once(command + arguments, preload, options.timeout, options.events, environment={"PATH": path})
+
+
+def broke_off(run):
+    """pytest, while collecting, or in the middle because a test forks or exits."""
+    return bool({suites.case_name("", ""), suites.case_name("pytest", "internal")} & set(run.outcomes))
 
 
 def is_for_pytest(run):
-    """Not where it found no tests, or broke off: while collecting, or in the middle because a test forks or exits."""
-    broken = {suites.case_name("", ""), suites.case_name("pytest", "internal")}
-    return bool(run.outcomes or run.status != NO_TESTS) and not broken & set(run.outcomes)
+    """Not where it found no tests, or broke off."""
+    return bool(run.outcomes or run.status != NO_TESTS) and not broke_off(run)
 
 
 def run_suite(python, name, arguments, preload, options):
@@ -129,6 +135,9 @@ def without_known(name, bare, profiled):
 
 def difference_of(name, bare, profiled):
     """(what is worse under evprof, the same with what is known and with the losses)."""
+    if bare and broke_off(bare):
+        difference = "NOT COMPARED: pytest broke off bare: " + "".join(re.findall(r"^ERROR.* - (.*)", bare.text, re.M)[:1])
+        return difference, difference
     known = without_known(name, bare, profiled) if bare else []
     difference = suites.compare(bare, profiled, (0, NO_TESTS)) if bare else ""
     remarks = [difference] + ["known: " + why for why in known] + suites.losses(profiled)
