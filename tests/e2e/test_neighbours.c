@@ -75,7 +75,7 @@ NEIGHBOUR(audited, 400)
 /* Code that one thread's function is told of tells more to those of threads that run at the same time: it is chance what. */
 SCENARIO(neighbours, setprofile_in_many, SUPPORTED)
 {
-	if (python_is_free_threaded(python))
+	if (python->minor >= 12)
 		expect_whole(run(.python = python, .args = {"@neighbours.py", "setprofile_in_many"}), 2300, true);
 	else
 		expect_as_bare(python, "setprofile_in_many", NULL, 2300, true);
