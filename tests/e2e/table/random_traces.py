@@ -137,7 +137,7 @@ def trace(wild, chunk):
                      struct.pack("<IIQQQ", kind, shift, 5050 + (1 << 33), 777777 + 22222222222, 17 * 10**17))
     threads = []
     for process in range(random.choice([1, 1, 3])):
-        writer.meta({"type": "process", "process": process, "pid": 100 + process, "ppid": 1, "clock_kind": kind,
+        writer.meta({"type": "process", "process": process, "pid": 101 + process, "ppid": 1, "clock_kind": kind,
                      "clock_shift": shift})
         for number in range(1, 9):
             writer.define(process, 1, number, number * 10, "dir/file%d,%d.py" % (process, number % 3),
@@ -145,7 +145,7 @@ def trace(wild, chunk):
             writer.define(process, 2, number, 0, random.choice(["", "list", "a.b.c"]), "c%d" % number, "", "builtins")
         for _ in range(random.choice([1, 2, 5])):
             thread = Thread(writer, len(threads), process, wild, random.choice([0, 0, 0.02, 0.2]))
-            writer.meta({"type": "thread", "process": process, "thread": thread.number, "tid": 200 + thread.number})
+            writer.meta({"type": "thread", "process": process, "thread": thread.number, "tid": 201 + thread.number})
             threads.append(thread)
     for _ in range(random.randrange(1, 12)):
         random.choice(threads).flush(random.randrange(chunk))
