@@ -24,8 +24,10 @@
 #include "config.h"
 #include "confined.h"
 #include "evprof/control.h"
+#include "evprof/network.h"
 #include "evprof/wire.h"
 #include "log.h"
+#include "network.h"
 #include "python.h"
 #include "spawn.h"
 #include "text.h"
@@ -72,18 +74,18 @@ static int new_socket(void)
 	return above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-static int connect_to(const char *name, int tries)
+/* By a socket, which it closes where there is no way. */
+static int connect_by(int fd, const char *name, int tries)
 {
 	const struct timespec step = {.tv_nsec = 1000000};
 	struct sockaddr_un address;
 	socklen_t length;
-	int r = socket_address(name, &address, &length), fd;
+	int r = socket_address(name, &address, &length);
 
-	if (r < 0)
-		return r;
-	fd = new_socket();
 	if (fd < 0)
 		return fd;
+	if (r < 0)
+		tries = 0;
 	for (int i = 0; i < tries; i++) {
 		if (!connect(fd, (struct sockaddr *)&address, length))
 			return fd;
@@ -94,6 +96,16 @@ static int connect_to(const char *name, int tries)
 	}
 	close(fd);
 	return r;
+}
+
+static int connect_to(const char *name, int tries)
+{
+	int fd = connect_by(new_socket(), name, tries), there;
+
+	if (fd != -ECONNREFUSED || !network_is_another(name))
+		return fd;
+	there = network_socket(name);
+	return there < 0 ? fd : connect_by(above_standard(there), name, tries);
 }
 
 bool handshake_poke(void)
@@ -240,7 +252,8 @@ static void new_session(const char *socket_name)
 	if (socket_name)
 		snprintf(session.socket, sizeof(session.socket), "%s", socket_name);
 	else
-		snprintf(session.socket, sizeof(session.socket), "@evprof-%d-%.16s", (int)getpid(), session.id);
+		snprintf(session.socket, sizeof(session.socket), "@evprof-%d-%.16s.%lu", (int)getpid(), session.id,
+			 network_here());
 	session.first = session.owner = getpid();
 	publish_session();
 }
@@ -319,8 +332,14 @@ static void take_session_over(int start)
 {
 	bool owned = !kill(session.owner, 0) || errno != ESRCH;
 
-	log_line(owned ? LOG_WARNING : LOG_INFO,
-		 "the collector is gone, its trace ends there; another one goes on, in a trace of its own beside it");
+	if (network_is_another(session.socket))
+		log_line(LOG_WARNING,
+			 "the collector of the first process is in another network namespace and cannot be "
+			 "reached; here another one goes on, in a trace of its own beside it");
+	else
+		log_line(owned ? LOG_WARNING : LOG_INFO,
+			 "the collector is gone, its trace ends there; another one goes "
+			 "on, in a trace of its own beside it");
 	if (owned)
 		return;
 	session.owner = getpid();

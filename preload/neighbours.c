@@ -7,6 +7,7 @@
  *   cProfile's enable() and disable()           until 3.11, likewise
  *   sys.settrace                                only to tell it from what Python does when a trace function raises
  *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
+ *   sys.monitoring.register_callback            what raises of the program's callbacks is noticed
  *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping it
  *                                               takes evprof's allocators away with its own
  *

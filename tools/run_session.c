@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "evprof/network.h"
+
 static int say(const char *what, const char *which, int error)
 {
 	fprintf(stderr, "evprof run: %s %s: %s\n", what, which, strerror(error));
@@ -174,7 +176,7 @@ static int start_private(struct run_session *session, const char *collector)
 	int listening;
 	int error;
 
-	if (asprintf(&session->socket, "@evprof-%s", session->id) < 0) {
+	if (asprintf(&session->socket, "@evprof-%s.%lu", session->id, network_here()) < 0) {
 		session->socket = NULL;
 		return say("cannot start", collector, ENOMEM);
 	}

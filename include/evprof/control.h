@@ -71,8 +71,8 @@
 /*
  * Set by evprof itself for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first is the
  * pid of the first process of the tree; owner is the pid of who waits for the result and prints the closing line (the
- * first process itself, or `evprof run`). The socket is a path, or '@' and an abstract name; it comes last because a
- * path may hold anything.
+ * first process itself, or `evprof run`). The socket is a path, or '@' and an abstract name, of a private collector as
+ * network.h has it; it comes last because a path may hold anything.
  */
 #define ENV_SESSION "EVPROF_SESSION"
 

@@ -176,3 +176,54 @@ SCENARIO(namespaces, first_process_killed, SUPPORTED)
 	expect_all(outcome, "killed");
 	json_decref(info);
 }
+
+/* ---- networks ---------------------------------------------------------------------------------------------------- */
+
+/* calls leaf() as often as its child does, which is started by the words after it. */
+static const char *const family = "import os, subprocess, sys\n"
+				  "def leaf():\n    pass\n"
+				  "def work():\n    for _ in range(100): leaf()\n"
+				  "work()\n"
+				  "if len(sys.argv) > 2:\n"
+				  "    code = sys.argv.pop(1)\n"
+				  "    sys.exit(subprocess.call(sys.argv[1:] + [sys.executable, '-c', code, code]))\n"
+				  "pid = os.fork()\n"
+				  "work()\n"
+				  "if not pid:\n    os._exit(0)\n"
+				  "print(os.waitpid(pid, 0)[1], sorted(os.listdir('/proc/self/fd')))\n";
+
+/* The rights to go where the collector is: all is in one trace. Without them the others have one of their own, and a line says why. */
+SCENARIO(namespaces, another_network, SUPPORTED)
+{
+	static const char *const networks[][5] = {{"unshare", "--net"},
+						  {"unshare", "--user", "--map-root-user", "--net"}};
+
+	for (int way = 0; way < 2; way++) {
+		struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", family, family}};
+		bool reached = way == 0;
+		struct outcome *bare, *outcome;
+		json_t *report;
+		int n = 3;
+
+		if (!reached && python->chrooted) /* where no user namespace can be made */
+			continue;
+		if (!is_allowed(networks[way]))
+			cr_skip_test("%s is not allowed here", networks[way][1]);
+		add(&job, &n, networks[way]);
+		bare = job_run(&job);
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		expect_same(bare, outcome);
+		expect(outcome, outcome->status == 0 && outcome->traces == 1u + !reached, "%u traces", outcome->traces);
+		expect(outcome, !strstr(outcome->err, "is gone"), "nobody is said to be gone");
+		expect(outcome, !strstr(outcome->err, "another network namespace") == reached,
+		       "it is said where it cannot be reached");
+		if (!reached)
+			continue;
+		report = trace_report(outcome->trace, NULL);
+		expect(outcome, report_calls(report, "<string>", "leaf") == 400, "%ld calls",
+		       report_calls(report, "<string>", "leaf"));
+		json_decref(expect_trace(outcome, 3));
+		json_decref(report);
+	}
+}
