@@ -35,6 +35,11 @@ function element(tag, attributes = {}, ...children) {
 	return made;
 }
 
+/* A line may end behind a slash of the path. */
+function breakable(path) {
+	return path.split(/(?<=\/)/).flatMap((part) => [part, document.createElement('wbr')]);
+}
+
 const count = (number) => number.toLocaleString('en-GB');
 const plural = (number, one, many) => `${count(number)} ${number === 1 ? one : many}`;
 
@@ -2087,7 +2092,7 @@ function chooseFunction(fn) {
 
 function heading(fn) {
 	return [element('h2', {}, element('span', {class: 'swatch', style: `background:${cssColour(palette.words[fn])}`}), shorten(functionName(fn), 400)),
-		element('p', {class: 'place'}, shorten(functionPlace(fn), 600))];
+		element('p', {class: 'place'}, ...breakable(shorten(functionPlace(fn), 600)))];
 }
 
 function callDetails(call) {
