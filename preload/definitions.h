@@ -32,25 +32,34 @@ void definitions_forget_code(const struct object *code);
 /* As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with writer_fast. */
 static inline uint32_t definitions_code_closer(const struct object *code, uint32_t closer)
 {
-	uint64_t value = ids_find_fast(&process->ids, code);
+	uint64_t value;
 
-	if (unlikely(!value))
+	if (unlikely(!ids_find_fast(&process->ids, code, &value)))
 		value = ids_find(&process->ids, code);
 	return value >> 32 & ~closer ? 0 : (uint32_t)value;
 }
 
-/* Likewise, for codes that need none; 0 for some of these, too. */
-static inline uint32_t definitions_code_fast(const struct object *code)
+/* The id of a code that needs none, likewise. False for some of these, too. */
+static inline bool definitions_code_fast(const struct object *code, uint32_t *id)
 {
-	uint64_t value = ids_find_fast(&process->ids, code);
+	uint64_t value;
 
-	return likely(!(value >> 32)) ? (uint32_t)value : 0;
+	if (unlikely(!ids_find_fast(&process->ids, code, &value) ||
+		     value & ~(uint64_t)(WIRE_ARG_MAX | CODE_IS_GENERATOR)))
+		return false;
+	*id = DEFINITION_ID((uint32_t)value);
+	return true;
 }
 
-/* As definitions_function(), likewise. */
-static inline uint32_t definitions_function_fast(const struct python_method *method)
+/* The id of a C function without flags, likewise. */
+static inline bool definitions_function_fast(const struct python_method *method, uint32_t *id)
 {
-	return (uint32_t)ids_find_fast(&process->ids, method);
+	uint64_t value;
+
+	if (unlikely(!ids_find_fast(&process->ids, method, &value) || (uint32_t)value & ~WIRE_ARG_MAX))
+		return false;
+	*id = (uint32_t)value;
+	return true;
 }
 
 /* The id of a C function, and FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor with that method. */

@@ -115,13 +115,11 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 									     size_t shift)
 {
 	struct writer *writer = thread_self.writer;
-	uint32_t value;
+	uint32_t id;
 
-	if (writer_has_room(writer) && likely(field(code, PYTHON_TYPE, shift) == python.code_type)) {
-		value = DEFINITION_ID(definitions_code_fast(code));
-		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
-			return python.none;
-	}
+	if (writer_has_room(writer) && likely(field(code, PYTHON_TYPE, shift) == python.code_type) &&
+	    definitions_code_fast(code, &id) && likely(writer_put_fast(writer, wire_head(kind, id))))
+		return python.none;
 	return record_coroutine(kind, code);
 }
 
@@ -171,15 +169,13 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 	struct object *callable = arguments[2];
 	struct writer *writer = thread_self.writer;
 	const struct python_method *method;
-	uint32_t value;
+	uint32_t id;
 
 	if (!find_method(arguments, shift, &method))
 		return python.none;
-	if (writer_has_room(writer)) {
-		value = DEFINITION_ID(definitions_function_fast(method));
-		if (likely(value && writer_put_fast(writer, wire_head(kind, value))))
-			return python.none;
-	}
+	if (writer_has_room(writer) && definitions_function_fast(method, &id) &&
+	    likely(writer_put_fast(writer, wire_head(kind, id))))
+		return python.none;
 	return record_function(kind, method, callable);
 }
 

@@ -278,9 +278,10 @@ static __attribute__((noinline)) int profile_far(struct object *frame, int what,
 /* 3.11: a plain function ends by an exception. The look at its frame is out of the way of calls and returns. */
 static __attribute__((noinline)) int profile_unwound(struct object *frame, int what, struct object *argument)
 {
-	uint32_t value = definitions_code_fast(code_of(frame));
+	uint32_t id;
 
-	if (unlikely(is_at_resume(frame) || !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, value))))
+	if (unlikely(is_at_resume(frame) || !definitions_code_fast(code_of(frame), &id) ||
+		     !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, id))))
 		return profile_any(NULL, frame, what, argument);
 	return 0;
 }
@@ -293,29 +294,31 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 							      struct object *argument, bool inner)
 {
 	struct writer *writer = thread_self.writer;
-	uint32_t value;
+	uint32_t id;
 	unsigned kind;
 
 	if (!writer_has_room(writer))
 		return profile_any(NULL, frame, what, argument);
 	if (what < TRACE_C_CALL) {
-		uint64_t found = ids_find_fast(&process->ids, code);
+		uint64_t value;
 
-		value = (uint32_t)found;
-		if (unlikely(found >> 32 == CODE_CLOSER_GENERATOR))
-			return profile_known(frame, what, argument, value, writer, code, inner);
-		if (unlikely(found >> 32 || !value))
+		if (unlikely(!ids_find_fast(&process->ids, code, &value)))
 			return profile_far(frame, what, argument);
+		if (unlikely(value & ~(uint64_t)WIRE_ARG_MAX)) {
+			if (value >> 32 == CODE_CLOSER_GENERATOR)
+				return profile_known(frame, what, argument, (uint32_t)value, writer, code, inner);
+			return profile_far(frame, what, argument);
+		}
+		id = (uint32_t)value;
 		kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
 		if (inner && unlikely(kind == WIRE_UNWIND))
 			return profile_unwound(frame, what, argument);
 	} else {
-		value = definitions_function_fast(python_field(argument, PYTHON_C_FUNCTION_METHOD));
-		if (unlikely(!value || value & (FUNCTION_THROWS | DEFINITION_HIDDEN)))
+		if (!definitions_function_fast(python_field(argument, PYTHON_C_FUNCTION_METHOD), &id))
 			return profile_any(NULL, frame, what, argument);
 		kind = function_kind(what);
 	}
-	if (unlikely(!writer_put_fast(writer, wire_head(kind, value))))
+	if (unlikely(!writer_put_fast(writer, wire_head(kind, id))))
 		return profile_any(NULL, frame, what, argument);
 	return 0;
 }

@@ -26,10 +26,9 @@
 #define IDS_BITS_STEP 2
 #define IDS_BITS_LAST 24
 #define IDS_PROBES 32
-#define IDS_PROBES_FAST 4 /* the hooks look no further */
 
 /*
- * How full a table may get. Nearly all keys are to stand in their first place, and hardly any where hooks do not look: such
+ * How full a table may get. Nearly all keys are to stand in their first place, and hardly any beyond the fourth, where hooks do not look: such
  * a function costs more at each of its events. Tables of a MiB and more are filled further, because memory counts there.
  */
 #define IDS_SPARSE_BITS_LAST 15
@@ -68,18 +67,24 @@ static inline struct id_entry *ids_place(uintptr_t table, const void *key)
 	return (struct id_entry *)(table & ~(uintptr_t)63) + hash;
 }
 
-/* The value of a key, or 0. May miss one that is there: ids_find() does not. Only after ids_begin(). */
-static inline uint64_t ids_find_fast(const struct ids *ids, const void *key)
+/* Acquire: pairs with the release of whoever stored the key; its value is seen then, too. */
+static inline bool ids_stands_at(const struct id_entry *entry, const void *key)
 {
-	/* Acquire, here and below: pairs with the release of whoever published the table or the key. */
-	struct id_entry *entry = ids_place(atomic_load_explicit(&ids->table, memory_order_acquire), key);
+	return atomic_load_explicit(&entry->key, memory_order_acquire) == key;
+}
 
-	if (__builtin_expect(atomic_load_explicit(&entry->key, memory_order_acquire) == key, 1))
-		return atomic_load_explicit(&entry->value, memory_order_relaxed);
-	for (int i = 1; i < IDS_PROBES_FAST; i++)
-		if (atomic_load_explicit(&(++entry)->key, memory_order_acquire) == key)
-			return atomic_load_explicit(&entry->value, memory_order_relaxed);
-	return 0;
+/* Whether there is a value of a key. May miss one that is there: ids_find() does not. Only after ids_begin(). */
+static inline bool ids_find_fast(const struct ids *ids, const void *key, uint64_t *value)
+{
+	/* Acquire: pairs with the release of whoever published the table. */
+	const struct id_entry *entry = ids_place(atomic_load_explicit(&ids->table, memory_order_acquire), key);
+
+	/* No loop, which would have every event count. */
+	if (__builtin_expect(!ids_stands_at(entry, key), 0) && !ids_stands_at(++entry, key) &&
+	    !ids_stands_at(++entry, key) && !ids_stands_at(++entry, key))
+		return false;
+	*value = atomic_load_explicit(&entry->value, memory_order_relaxed);
+	return true;
 }
 
 /* The value of a key, or 0. */

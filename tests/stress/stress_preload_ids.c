@@ -106,9 +106,16 @@ static struct code be_born(uint64_t value)
 	return code;
 }
 
+static uint64_t find_fast(const void *key)
+{
+	uint64_t value;
+
+	return ids_find_fast(&process->ids, key, &value) ? value : 0;
+}
+
 static void look_up(const struct code *code)
 {
-	uint64_t found = ids_find_fast(&process->ids, key_of(code->address));
+	uint64_t found = find_fast(key_of(code->address));
 
 	looks++;
 	if (!found) {
@@ -228,7 +235,7 @@ static void be_born_for_all(unsigned one)
 static void call(unsigned one)
 {
 	const void *key = key_of(shared[one].address);
-	uint64_t found = ids_find_fast(&process->ids, key), before = 0;
+	uint64_t found = find_fast(key), before = 0;
 
 	looks++;
 	if (!found) {
