@@ -40,10 +40,12 @@
 #define LIBRARY "libunwind-x86_64.so.8"
 #define FRAME_POINTER UNW_X86_64_RBP
 #define ADDRESS_MASK UINTPTR_MAX
+#define JUMP_ALIGNMENT 1
 #else
 #define LIBRARY "libunwind-aarch64.so.8"
 #define FRAME_POINTER UNW_AARCH64_X29
 #define ADDRESS_MASK ((UINT64_C(1) << 48) - 1) /* a return address may be signed */
+#define JUMP_ALIGNMENT 4
 #endif
 
 #define RULES_BITS 14
@@ -111,7 +113,17 @@ static struct {
 
 static unw_addr_space_t space;
 static struct rule_entry *rules;
-static uintptr_t eval_start, eval_end, own_start, own_end;
+static uintptr_t own_start, own_end;
+
+/* Where the function that runs Python's instructions is: compilers put what they think is rare elsewhere. */
+#define EVAL_PARTS 4
+static struct range {
+	uintptr_t start, end;
+} eval[EVAL_PARTS];
+static unsigned eval_parts;
+
+#define JUMP_BYTES 6
+#define EVAL_JUMPS_MAX 4096 /* that are looked at */
 
 /* Kept by a fork, unlike the lock: another thread was in libunwind then, whose own locks it took along. */
 static _Atomic bool inside;
@@ -609,6 +621,14 @@ static bool go_up(struct place *place, uintptr_t high, bool *cut)
 	return rule.kind == RULE_DEEP && !*cut && place->address;
 }
 
+static bool is_eval(uintptr_t address)
+{
+	for (unsigned i = 0; i < eval_parts; i++)
+		if (address - eval[i].start < eval[i].end - eval[i].start)
+			return true;
+	return false;
+}
+
 unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned most, bool *cut)
 {
 	struct place place = {.address = (uintptr_t)__builtin_return_address(0) & ADDRESS_MASK,
@@ -621,7 +641,7 @@ unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned m
 	while (go_up(&place, high, cut)) {
 		if (place.address - own_start < own_end - own_start)
 			continue;
-		if (place.address - eval_start < eval_end - eval_start)
+		if (is_eval(place.address))
 			return count;
 		if (count == most) {
 			*cut = true;
@@ -661,7 +681,83 @@ static uintptr_t eval_function(void)
 	return (uintptr_t)function;
 }
 
-/* Where the function that runs Python's instructions is: as far as its unwind table goes. */
+/*
+ * Where a jump at that address leads, if there is one; 0: there is none. On x86-64 what looks like a jump may be a part of
+ * another instruction.
+ */
+static uintptr_t jump_target(uintptr_t at)
+{
+#if defined(__x86_64__)
+	const uint8_t *code = (const uint8_t *)at;
+	bool conditional = code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
+	int32_t distance;
+
+	if (!conditional && code[0] != 0xe9)
+		return 0;
+	memcpy(&distance, code + 1 + conditional, sizeof(distance));
+	return at + 5 + conditional + (uintptr_t)(intptr_t)distance;
+#else
+	uint32_t code;
+
+	memcpy(&code, (const void *)at, sizeof(code));
+	return code >> 26 == 5 ? at + (uintptr_t)((intptr_t)((uint64_t)code << 38) >> 36) : 0;
+#endif
+}
+
+/*
+ * A jump into the middle of another function does not leave the frame: that is a part of this one. Where it does not leave, the
+ * caller is found alike on both sides. One alone may be chance.
+ */
+struct part {
+	struct range range;
+	unsigned jumps;
+};
+
+static void count_jump(struct part parts[EVAL_PARTS], const struct range *function, uintptr_t from, uintptr_t to)
+{
+	struct probe source = {.place.address = from + 1}, target = {.place.address = to + 1};
+	union rule here, there;
+	unsigned i = 0;
+
+	here = find_out(&source);
+	there = find_out(&target);
+	if (!source.found || !target.found || here.word != there.word || target.start_ip == to ||
+	    target.start_ip == function->start)
+		return;
+	while (i < EVAL_PARTS && parts[i].jumps && parts[i].range.start != target.start_ip)
+		i++;
+	if (i == EVAL_PARTS)
+		return;
+	parts[i].range = (struct range){target.start_ip, target.end_ip};
+	parts[i].jumps++;
+}
+
+/* The lock is held. */
+static void find_parts(const struct range *function)
+{
+	struct part parts[EVAL_PARTS] = {0};
+	struct unwind_module module;
+	unsigned looks = 0;
+
+	if (!unwind_find_module(function->start, &module) ||
+	    !is_readable(&module, function->start, function->end - function->start))
+		return;
+	for (uintptr_t at = function->start; at + JUMP_BYTES <= function->end && looks < EVAL_JUMPS_MAX;
+	     at += JUMP_ALIGNMENT) {
+		uintptr_t target = jump_target(at);
+
+		if (target - function->start < function->end - function->start || target < module.start ||
+		    target >= module.end)
+			continue;
+		count_jump(parts, function, at, target);
+		looks++;
+	}
+	for (unsigned i = 0; i < EVAL_PARTS && eval_parts < EVAL_PARTS; i++)
+		if (parts[i].jumps > 1)
+			eval[eval_parts++] = parts[i].range;
+}
+
+/* As far as its unwind table goes, and where it jumps to from there. */
 static void find_eval(void)
 {
 	struct probe probe = {.place.address = eval_function() + 2};
@@ -669,11 +765,12 @@ static void find_eval(void)
 	if (probe.place.address == 2 || !enter_library())
 		return;
 	find_out(&probe);
-	leave_library();
 	if (probe.found) {
-		eval_start = probe.start_ip;
-		eval_end = probe.end_ip;
+		eval[0] = (struct range){probe.start_ip, probe.end_ip};
+		eval_parts = 1;
+		find_parts(&eval[0]);
 	}
+	leave_library();
 }
 
 const char *unwind_begin(void)
