@@ -379,6 +379,22 @@ static int call_line(Dwarf_Die *die)
 }
 
 /*
+ * What encloses the address, the innermost first. dwarf_getscopes() goes from an inlined function to where it is defined, not
+ * to where it was inlined, so only its first one is taken.
+ */
+static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+{
+	Dwarf_Die *innermost = NULL;
+	int count = dwarf_getscopes(unit, address, &innermost);
+
+	*scopes = NULL;
+	if (count > 0)
+		count = dwarf_getscopes_die(&innermost[0], scopes);
+	free(innermost);
+	return count;
+}
+
+/*
  * What was inlined at the address, from the innermost on; place is that of the line there, and is left as that of what it was
  * all inlined into. Returns that function's name as the debug information has it, or NULL.
  */
@@ -387,7 +403,7 @@ static const char *look_inlined(struct answer *answer, const struct symbols_addr
 {
 	Dwarf_Addr bias;
 	Dwarf_Die *unit = dwfl_module_addrdie(dwfl_module, at, &bias), *scopes = NULL;
-	int count = unit ? dwarf_getscopes(unit, at - bias, &scopes) : 0, told = 0;
+	int count = unit ? scopes_at(unit, at - bias, &scopes) : 0, told = 0;
 	const char *name = NULL;
 
 	for (int i = 0; i < count && !name; i++) {

@@ -13,19 +13,21 @@
  * real registers and the real stack each time. Where there are no tables, the stack ends.
  *
  * What is read of the stack lies between the stack pointer and the end of the thread's stack, whatever the tables say, and
- * each step goes further up. On a stack that is not the thread's own (a coroutine's in C) only one page is known to be there.
+ * each step goes further up. On a stack that is not the thread's own (a coroutine's in C) the kernel is asked for each word.
  */
 #include "unwind.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libunwind.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "confined.h"
@@ -47,6 +49,8 @@
 #define ADDRESS_MASK ((UINT64_C(1) << 48) - 1) /* a return address may be signed */
 #define JUMP_ALIGNMENT 4
 #endif
+
+#define GUESSED_BYTES ((uintptr_t)1 << 20)
 
 #define RULES_BITS 14
 #define RULES ((size_t)1 << RULES_BITS)
@@ -86,12 +90,18 @@ struct place {
 	uintptr_t address, stack, frame;
 };
 
+/* What may be read of the stack, from the stack pointer up to high. */
+struct bounds {
+	uintptr_t high;
+	bool guessed; /* it may not be there */
+};
+
 /* What libunwind's questions are answered with. */
 struct probe {
 	struct unwind_module module; /* of the address */
 	struct place place;
-	uintptr_t high;	    /* the end of the stack; 0: registers and stack are made up */
-	uintptr_t start_ip; /* of the function, once its table was found */
+	struct bounds bounds; /* of the stack; high 0: registers and stack are made up */
+	uintptr_t start_ip;   /* of the function, once its table was found */
 	uintptr_t end_ip;
 	bool found;   /* a table */
 	bool foreign; /* another register was asked for */
@@ -333,6 +343,16 @@ static int get_dynamic_list(unw_addr_space_t as, unw_word_t *address, void *cont
 	return -UNW_ENOINFO;
 }
 
+static bool read_stack(uintptr_t at, const struct place *place, const struct bounds *bounds, uintptr_t *word)
+{
+	if (at < place->stack || at > bounds->high - sizeof(*word) || at & (sizeof(*word) - 1))
+		return false;
+	if (__builtin_expect(bounds->guessed, 0))
+		return python_peek((const void *)at, word, sizeof(*word));
+	*word = *(const uintptr_t *)at;
+	return true;
+}
+
 static bool is_made_up(uintptr_t address)
 {
 	return address - (MADE_UP_STACK - MADE_UP_REACH) < 2 * MADE_UP_REACH ||
@@ -346,12 +366,13 @@ static int access_memory(unw_addr_space_t as, unw_word_t address, unw_word_t *va
 	(void)as;
 	if (write)
 		return -UNW_EINVAL;
-	if (is_readable(&probe->module, address, sizeof(*value)) ||
-	    (probe->high && address >= probe->place.stack && address <= probe->high - sizeof(*value))) {
+	if (is_readable(&probe->module, address, sizeof(*value))) {
 		memcpy(value, (const void *)address, sizeof(*value));
 		return 0;
 	}
-	if (probe->high || !is_made_up(address))
+	if (probe->bounds.high)
+		return read_stack(address, &probe->place, &probe->bounds, value) ? 0 : -UNW_EINVAL;
+	if (!is_made_up(address))
 		return -UNW_EINVAL;
 	*value = MADE_UP_WORD + address;
 	return 0;
@@ -457,7 +478,7 @@ static union rule find_out(struct probe *probe)
 
 	probe->place.stack = MADE_UP_STACK;
 	probe->place.frame = MADE_UP_FRAME;
-	probe->high = 0;
+	probe->bounds = (struct bounds){0};
 	if (!unwind_find_module(probe->place.address - 1, &probe->module))
 		return (union rule){.kind = RULE_NONE};
 	result = step(probe, &caller);
@@ -542,9 +563,9 @@ void unwind_forget(void)
 }
 
 /* False: there is nothing further up, or it cannot be found. */
-static __attribute__((noinline, cold)) bool step_deep(struct place *place, uintptr_t high)
+static __attribute__((noinline, cold)) bool step_deep(struct place *place, const struct bounds *bounds)
 {
-	struct probe probe = {.place = *place, .high = high};
+	struct probe probe = {.place = *place, .bounds = *bounds};
 	struct place caller;
 	bool made = false;
 
@@ -553,29 +574,22 @@ static __attribute__((noinline, cold)) bool step_deep(struct place *place, uintp
 	if (unwind_find_module(place->address - 1, &probe.module))
 		made = step(&probe, &caller) > 0 && probe.found && !probe.foreign;
 	leave_library();
-	if (!made || caller.stack <= place->stack || caller.stack > high)
+	if (!made || caller.stack <= place->stack || caller.stack > bounds->high)
 		return false;
 	*place = caller;
 	return true;
 }
 
-static bool is_on_stack(uintptr_t at, const struct place *place, uintptr_t high)
-{
-	return at >= place->stack && at <= high - sizeof(uintptr_t) && !(at & (sizeof(uintptr_t) - 1));
-}
-
-static bool step_plain(struct place *place, union rule rule, uintptr_t high)
+static bool step_plain(struct place *place, union rule rule, const struct bounds *bounds)
 {
 	uintptr_t stack = (rule.by_frame ? place->frame : place->stack) + (uintptr_t)(int64_t)rule.caller;
-	uintptr_t address = stack + (uintptr_t)(int64_t)rule.address, frame = stack + (uintptr_t)(int64_t)rule.frame;
+	uintptr_t address, frame = place->frame;
 
-	if (stack <= place->stack || stack > high || !is_on_stack(address, place, high) ||
-	    (rule.saved && !is_on_stack(frame, place, high)))
+	if (stack <= place->stack || stack > bounds->high ||
+	    !read_stack(stack + (uintptr_t)(int64_t)rule.address, place, bounds, &address) ||
+	    (rule.saved && !read_stack(stack + (uintptr_t)(int64_t)rule.frame, place, bounds, &frame)))
 		return false;
-	place->address = *(const uintptr_t *)address & ADDRESS_MASK;
-	if (rule.saved)
-		place->frame = *(const uintptr_t *)frame;
-	place->stack = stack;
+	*place = (struct place){.address = address & ADDRESS_MASK, .stack = stack, .frame = frame};
 	return true;
 }
 
@@ -597,27 +611,30 @@ static __attribute__((noinline, cold)) void learn_bounds(void)
 	pthread_attr_destroy(&attributes);
 }
 
-static uintptr_t stack_end(uintptr_t stack)
+static struct bounds bounds_of(uintptr_t stack)
 {
 	if (__builtin_expect(!stack_bounds.high, 0))
 		learn_bounds();
-	if (stack >= stack_bounds.low && stack < stack_bounds.high)
-		return stack_bounds.high;
-	return (stack & ~(uintptr_t)4095) + 4096;
+	if (__builtin_expect(stack >= stack_bounds.low && stack < stack_bounds.high, 1))
+		return (struct bounds){.high = stack_bounds.high};
+	/* Under a filter the kernel is not asked; this page is there. */
+	if (confined())
+		return (struct bounds){.high = (stack & ~(uintptr_t)4095) + 4096};
+	return (struct bounds){.high = stack + GUESSED_BYTES, .guessed = true};
 }
 
 /* address: where the place's function was called. False: it is the outermost; *cut: or could not be left. */
-static bool go_up(struct place *place, uintptr_t high, bool *cut)
+static bool go_up(struct place *place, const struct bounds *bounds, bool *cut)
 {
 	union rule rule = recall_rule(place->address);
 
 	if (__builtin_expect(!rule.kind, 0))
 		rule = learn_rule(place->address);
 	if (__builtin_expect(rule.kind == RULE_PLAIN, 1)) {
-		*cut = !step_plain(place, rule, high);
+		*cut = !step_plain(place, rule, bounds);
 		return !*cut && place->address;
 	}
-	*cut = rule.kind != RULE_LAST && !(rule.kind == RULE_DEEP && step_deep(place, high));
+	*cut = rule.kind != RULE_LAST && !(rule.kind == RULE_DEEP && step_deep(place, bounds));
 	return rule.kind == RULE_DEEP && !*cut && place->address;
 }
 
@@ -634,11 +651,11 @@ unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned m
 	struct place place = {.address = (uintptr_t)__builtin_return_address(0) & ADDRESS_MASK,
 			      .stack = (uintptr_t)__builtin_dwarf_cfa(),
 			      .frame = *(const uintptr_t *)__builtin_frame_address(0)};
-	uintptr_t high = stack_end(place.stack);
+	struct bounds bounds = bounds_of(place.stack);
 	unsigned count = 0;
 
 	*cut = false;
-	while (go_up(&place, high, cut)) {
+	while (go_up(&place, &bounds, cut)) {
 		if (place.address - own_start < own_end - own_start)
 			continue;
 		if (is_eval(place.address))
@@ -773,6 +790,42 @@ static void find_eval(void)
 	leave_library();
 }
 
+/*
+ * The first use makes the pipe of the check that is never made here. The two descriptors, the lowest that were free, are closed
+ * again, if they are what they must be.
+ */
+static bool is_pipe(int fd, int way, const struct stat *other, struct stat *status)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) == way && flags & O_NONBLOCK && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
+	       fstat(fd, status) == 0 && S_ISFIFO(status->st_mode) && (!other || other->st_ino == status->st_ino);
+}
+
+static int free_descriptor(int from)
+{
+	while (fcntl(from, F_GETFD) >= 0)
+		from++;
+	return from;
+}
+
+static void use_first(void)
+{
+	struct probe probe = {.place = {1, MADE_UP_STACK, MADE_UP_FRAME}};
+	int first = free_descriptor(0), second = free_descriptor(first + 1);
+	struct stat status, other;
+	struct place caller;
+
+	if (!enter_library())
+		return;
+	step(&probe, &caller);
+	leave_library();
+	if (is_pipe(first, O_RDONLY, NULL, &status) && is_pipe(second, O_WRONLY, &status, &other)) {
+		close(first);
+		close(second);
+	}
+}
+
 const char *unwind_begin(void)
 {
 	static union {
@@ -804,6 +857,7 @@ const char *unwind_begin(void)
 		own_start = own.start;
 		own_end = own.end;
 	}
+	use_first();
 	find_eval();
 	return NULL;
 }
