@@ -1,6 +1,6 @@
 # evprof: the one build.
 #
-#   make                 build/libevprof.so, build/evprof-collector, build/evprof
+#   make                 build/libevprof.so, build/evprof-collector, build/evprof-symbols, build/evprof
 #   make demo            install what is missing, build, profile a program, print the report
 #   make test            install what is missing, build, check the rules, run unit and end-to-end tests
 #   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
@@ -62,7 +62,7 @@ endif
 # ---- What there is --------------------------------------------------------------------------------------------------
 
 preload_sources := $(wildcard preload/*.c)
-collector_sources := $(wildcard collector/*.c)
+collector_sources := $(filter-out collector/symbols.c,$(wildcard collector/*.c))
 tools_sources := $(wildcard tools/*.c)
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
@@ -81,7 +81,7 @@ collector_objects := $(collector_sources:%.c=$(B)/%.o)
 tools_objects := $(tools_sources:%.c=$(B)/%.o)
 
 programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/main.c),$(B)/evprof-collector) \
-	$(if $(wildcard tools/evprof.c),$(B)/evprof)
+	$(B)/evprof-symbols $(if $(wildcard tools/evprof.c),$(B)/evprof)
 # The parts without their mains, for the tests. Archives, so that a test gets only what it uses.
 parts := $(B)/libcollector.a $(B)/libtools.a
 
@@ -100,9 +100,10 @@ preload_link := -shared -Wl,-soname,libevprof.so -Wl,--version-script=preload/ev
 ifeq ($(instrument),)
 preload_link += -Wl,-z,defs
 endif
-preload_libraries := -ldl -lpthread $(if $(wildcard preload/unwind.c),-lunwind)
+preload_libraries := -ldl -lpthread
 tools_libraries := -ljansson -lzstd -lz -lpthread
-collector_libraries := -ljansson -lzstd -lz -lpthread $(if $(wildcard collector/symbols.c),-ldw -lelf)
+collector_libraries := -ljansson -lzstd -lz -lpthread
+symbols_libraries := -ldw -lelf -ldl
 
 # ---- Build ----------------------------------------------------------------------------------------------------------
 
@@ -149,6 +150,10 @@ $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 
 $(B)/evprof-collector: $(collector_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(collector_libraries)
+
+# What reads symbols is a program of its own, and the only one with elfutils in it (collector/symbols.h).
+$(B)/evprof-symbols: $(B)/collector/symbols.o
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(symbols_libraries)
 
 $(B)/evprof: $(tools_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(tools_libraries)
@@ -237,7 +242,7 @@ check-all:
 	@$(MAKE) --no-print-directory fuzz
 
 all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*.[ch] tests/*/*.[ch])
-all_sources = $(preload_sources) $(collector_sources) $(tools_sources)
+all_sources = $(preload_sources) $(collector_sources) collector/symbols.c $(tools_sources)
 
 lint:
 	@sh tools/lint.sh '$(CLANG)' '$(base_flags)' $(all_code)
@@ -296,7 +301,7 @@ install: all
 	install -d '$(D)$(bin_dir)' '$(D)$(lib_dir)' '$(D)$(include_dir)' '$(D)$(man_dir)/man1' '$(D)$(man_dir)/man7' \
 		'$(D)$(unit_dir)' '$(D)$(python_dir)/evprof'
 	install -m 755 $(B)/evprof $(B)/evprof-collector '$(D)$(bin_dir)'
-	install -m 755 $(B)/libevprof.so '$(D)$(lib_dir)'
+	install -m 755 $(B)/libevprof.so $(B)/evprof-symbols '$(D)$(lib_dir)'
 	install -m 644 include/evprof/evprof.h '$(D)$(include_dir)'
 	install -m 644 tools/python/evprof/*.py '$(D)$(python_dir)/evprof'
 	install -m 644 $(filter %.1,$(manuals)) '$(D)$(man_dir)/man1'
@@ -309,7 +314,7 @@ install: all
 
 uninstall:
 	rm -f '$(D)$(bin_dir)/evprof' '$(D)$(bin_dir)/evprof-collector'
-	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(include_dir)/evprof.h'
+	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(lib_dir)/evprof-symbols' '$(D)$(include_dir)/evprof.h'
 	rm -f $(foreach page,$(manuals),'$(D)$(man_dir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))')
 	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))')
 	rm -rf '$(D)$(python_dir)'

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "resolver.h"
 
 /*
  * How long to sleep when there is nothing to read. A round costs microseconds, and what ends a program waits for one:
@@ -106,12 +107,13 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.events = events_buffer_new(),
 					.packer = trace_packer_new(),
 					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
+					.resolver = resolver_new(loop),
 					.takes_pages = config->private,
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.output_template = config->output};
 	awaited_init(&tools->first, loop, config->resumes);
-	return tools->events && tools->packer && tools->definitions ? 0 : -ENOMEM;
+	return tools->events && tools->packer && tools->definitions && tools->resolver ? 0 : -ENOMEM;
 }
 
 static void free_tools(struct session_tools *tools)
@@ -120,6 +122,7 @@ static void free_tools(struct session_tools *tools)
 	events_buffer_free(tools->events);
 	trace_packer_free(tools->packer);
 	free(tools->definitions);
+	resolver_free(tools->resolver);
 }
 
 int collector_init(struct collector *collector, const struct collector_config *config)
@@ -180,6 +183,7 @@ static bool look(struct collector *collector, struct drain_result *result)
 
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
+	resolver_work(collector->tools.resolver, now_ns);
 	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
 	if (!ended)
 		came = server_poll(collector->server, now_ns);

@@ -165,6 +165,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 	if (json_object_get(object, "sample_rate") && !get_integer(object, "sample_rate", 1, INT_MAX, &value))
 		return "sample_rate";
 	message->sample_rate = (int)value;
+	message->native = json_is_true(json_object_get(object, "native"));
 	return parse_texts(object, message);
 }
 

@@ -17,6 +17,7 @@
 #include "events.h"
 #include "log.h"
 #include "process.h"
+#include "resolver.h"
 #include "session.h"
 
 #define CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
@@ -77,7 +78,7 @@ static int64_t check_definition(const uint8_t *bytes, size_t count)
 	if (record.size_bytes % 8 || record.size_bytes < sizeof(record) ||
 	    record.size_bytes > WIRE_DEFINITION_MAX_BYTES)
 		return -EINVAL;
-	if (record.type < WIRE_DEFINE_CODE || record.type > WIRE_DEFINE_CALIBRATION)
+	if (record.type < WIRE_DEFINE_CODE || record.type > WIRE_DEFINE_NATIVE_FRAME)
 		return -EINVAL;
 	if (record.type != WIRE_DEFINE_THREAD_NAME && (record.id == 0 || record.id > WIRE_ARG_MAX))
 		return -EINVAL;
@@ -141,6 +142,8 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
 	if (good > 0)
 		write_definitions(process, buffer, good);
+	if (good > 0 && process->symbols)
+		resolver_note(process->symbols, buffer, good);
 	if (bad || good == 0)
 		stop_definitions(process);
 	return !process->definitions_bad;

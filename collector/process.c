@@ -20,6 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "resolver.h"
+#include "session.h"
+
 #define FORKED_MANY 64 /* children that have not joined: look whether they are there */
 
 /* The pid that a pidfd stands for; 0 when the process is gone, -1 when it is no pidfd. */
@@ -140,6 +143,8 @@ void process_forget(struct process *process)
 {
 	for (unsigned i = 0; i < process->reader_count; i++)
 		free(process->readers[i]);
+	if (process->symbols)
+		resolver_remove(process->session->tools->resolver, process->symbols);
 	free(process->readers);
 	free(process->forked);
 	unmap_all(process);

@@ -57,7 +57,8 @@ struct process {
 	uint32_t number;  /* in the trace */
 
 	uint64_t definitions_tail;
-	bool definitions_bad; /* not read any more */
+	bool definitions_bad;		 /* not read any more */
+	struct resolver_client *symbols; /* of its native frames; NULL: it has none */
 	struct slot_reader **readers;
 	unsigned reader_count;
 

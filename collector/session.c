@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "log.h"
 #include "process.h"
+#include "resolver.h"
 
 /*
  * The first records come in quick succession: without two of them that lie apart, the times of a trace that is cut
@@ -25,7 +26,8 @@
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define UNBORN_CHECK_NS UINT64_C(5000000)
 #define LINGER_NS UINT64_C(50000000)
-#define CLOSING_EACH_BYTES 1024 /* in the file, to end a thread or a process */
+#define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for the names of native frames */
+#define CLOSING_EACH_BYTES 1024		      /* in the file, to end a thread or a process */
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first)
 {
@@ -480,6 +482,17 @@ static void describe(struct session *session, struct process *process, const str
 	    meta_process(join, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
 }
 
+/* What a process's native frames are. */
+static void write_symbols(void *owner, const void *definitions, size_t bytes)
+{
+	const struct process *process = owner;
+	struct trace_chunk chunk = {
+	    .type = TRACE_CHUNK_DEFINITIONS, .process = process->number, .thread = TRACE_NOBODY};
+
+	if (!process->session->closed)
+		session_write_chunk(process->session, &chunk, definitions, bytes);
+}
+
 int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd, pid_t pid,
 		 char *reason, size_t reason_bytes)
 {
@@ -517,6 +530,9 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->number = session->process_count++;
 	process->next = session->processes;
 	session->processes = process;
+	if (process->layout.version == RING_VERSION_NATIVE)
+		process->symbols =
+		    resolver_add(session->tools->resolver, pid, pid == join->pid, write_symbols, process);
 	describe(session, process, join, now_ns);
 	process_attach(process);
 	if (session->failed)
@@ -576,7 +592,7 @@ static void forget_dead(struct session *session)
 	while (*link) {
 		struct process *process = *link;
 
-		if (!process->dead || !process->complete) {
+		if (!process->dead || !process->complete || resolver_is_busy(process->symbols)) {
 			link = &process->next;
 			continue;
 		}
@@ -697,6 +713,24 @@ static bool converting(struct session *session)
 	return session->formats.running;
 }
 
+/* Names of native frames are still being looked for: whoever waits is told that we live. */
+static bool resolving(struct session *session, uint64_t now_ns)
+{
+	bool busy = false;
+
+	if (session->closed || (session->symbols_until_ns && now_ns >= session->symbols_until_ns))
+		return false;
+	for (const struct process *process = session->processes; process; process = process->next)
+		busy |= resolver_is_busy(process->symbols);
+	if (!busy)
+		return false;
+	if (!session->symbols_until_ns)
+		session->symbols_until_ns = now_ns + SYMBOLS_WAIT_NS;
+	for (struct process *process = session->processes; process; process = process->next)
+		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
+	return true;
+}
+
 static void let_go(struct session *session, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -728,6 +762,8 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 	if (session->tools->init_ends && !session->closed)
 		let_go(session, now_ns);
 	if (session->tools->init_ends || (!others && !child_expected(session, now_ns))) {
+		if (!session->tools->init_ends && resolving(session, now_ns))
+			return;
 		if (!session->closed)
 			close_trace(session, now_ns);
 		if (!converting(session))
@@ -754,7 +790,7 @@ void session_stop(struct session *session, uint64_t now_ns)
 bool session_needs_polling(const struct session *session, uint64_t now_ns)
 {
 	if (session_live(session) > 0 || child_expected(session, now_ns) || session->formats.running ||
-	    session->finished)
+	    session->finished || (session->symbols_until_ns && !session->closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

@@ -28,6 +28,7 @@
 #include "trace_writer.h"
 
 struct process;
+struct resolver;
 
 #define SESSION_DEFINITIONS_BYTES ((size_t)128 << 10)
 #define SESSION_CLOCKS 8
@@ -41,7 +42,8 @@ struct session_tools {
 	/* A host's daemon: the folder of all traces and the template below it. NULL: each session says itself where. */
 	const char *output_dir;
 	const char *output_template;
-	const char *formats; /* likewise: names with commas; NULL: none */
+	const char *formats;	   /* likewise: names with commas; NULL: none */
+	struct resolver *resolver; /* of native frames */
 	/* The first process of a session whose trace another collector has begun; the file is kept. */
 	struct awaited first;
 	/*
@@ -105,7 +107,8 @@ struct session {
 	unsigned clock_count;
 	uint64_t clock_next_ns;
 	uint64_t clock_step_ns;
-	bool clock_alone; /* a clock has been read once only: without a second time nobody knows its rate */
+	uint64_t symbols_until_ns; /* so long the names of native frames are waited for; 0: not yet */
+	bool clock_alone;	   /* a clock has been read once only: without a second time nobody knows its rate */
 };
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first);

@@ -25,6 +25,7 @@
 #include "greenlets.h"
 #include "hooks.h"
 #include "log.h"
+#include "native.h"
 #include "neighbours.h"
 #include "process.h"
 #include "python.h"
@@ -57,6 +58,7 @@ static void begin_once(void)
 	if (verified)
 		return;
 	verified = true;
+	native_begin();
 	if (process_join(WIRE_START_EXEC) < 0)
 		return;
 	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&

@@ -18,6 +18,7 @@ struct config {
 	bool enabled;	      /* EVPROF */
 	bool children;	      /* EVPROF_CHILDREN */
 	bool calibrate;	      /* EVPROF_CALIBRATE */
+	bool native;	      /* EVPROF_NATIVE, where it can be (native.h) */
 	unsigned events;      /* EVPROF_EVENTS: enum setting_event */
 	uint64_t ring_bytes;  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;     /* EVPROF_ON_FULL: 0 for drop */

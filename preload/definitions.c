@@ -610,6 +610,15 @@ uint32_t definitions_mark(const char *name)
 	return id ? id : define_name(&record, strings, &process->next_mark, key);
 }
 
+int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS])
+{
+	struct string own[WIRE_DEFINITION_STRINGS];
+
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		own[i] = string_c(strings[i]);
+	return write_definition(record, own);
+}
+
 void definitions_calibration(const char *costs)
 {
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(costs), string_c(""), string_c("")};

@@ -71,6 +71,9 @@ uint32_t definitions_type(const void *type);
 /* The id of a mark. No GIL needed. */
 uint32_t definitions_mark(const char *name);
 
+/* Writes a definition that has its id. The process's lock is held. Returns 0, or -EAGAIN: its ring is full and stays so. */
+int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS]);
+
 /* What was measured, see wire.h. */
 void definitions_calibration(const char *costs);
 

@@ -171,6 +171,8 @@ static void add_events(struct text *text)
 	text_add(text, "]");
 	if (config.events & EVENT_SAMPLE)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
+	if (config.native)
+		text_add(text, ",\"native\":true");
 }
 
 static void build_message(struct text *text, int start, char *scratch, size_t size)

@@ -9,6 +9,7 @@
 #include "bootstrap.h"
 #include "config.h"
 #include "hooks.h"
+#include "native.h"
 #include "process.h"
 #include "writer.h"
 
@@ -25,20 +26,23 @@ static struct audit_entry expected_entry; /* hook NULL: none is expected */
 static struct python_allocator above;	  /* while an entry is made: the raw domain's */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
 
-/*
- * The long way: a large block, a full ring, a realloc, a late event; and, until 3.11, a thread whose profile function is
- * not ours: outside the raw domain it holds the GIL, so it can be set here.
- */
+/* Until 3.11, a thread whose profile function is not ours: outside the raw domain it holds the GIL, so it can be set here. */
+static inline void settle_thread(unsigned domain)
+{
+	if (domain == WIRE_DOMAIN_RAW || python.monitoring)
+		return;
+	if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
+		bootstrap_thread();
+	thread_self.unsettled -= thread_self.unsettled > 0;
+}
+
+/* The long way: a large block, a full ring, a realloc, a late event; and a thread that is not settled. */
 static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						 uintptr_t old)
 {
 	struct writer *writer;
 
-	if (domain != WIRE_DOMAIN_RAW && !python.monitoring) {
-		if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
-			bootstrap_thread();
-		thread_self.unsettled -= thread_self.unsettled > 0;
-	}
+	settle_thread(domain);
 	writer = writer_reserve(kind);
 
 	if (size > WIRE_SIZE_MAX)
@@ -46,6 +50,24 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	if (writer)
 		writer_put_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
 				 wire_memory_word(old, 0));
+}
+
+/* With the native stack, where there is one. */
+static __attribute__((noinline)) void record_native(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+						    uintptr_t old)
+{
+	struct writer *writer;
+	uint32_t frame;
+
+	settle_thread(domain);
+	writer = writer_reserve(kind);
+	if (!writer)
+		return;
+	frame = native_stack();
+	if (size > WIRE_SIZE_MAX)
+		size = WIRE_SIZE_MAX;
+	writer_put_with_native(writer, frame, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+			       wire_memory_word(old, 0));
 }
 
 static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, void *block, size_t size)
@@ -60,7 +82,17 @@ static inline __attribute__((always_inline)) void record(unsigned kind, unsigned
 	record_any(kind, domain, (uintptr_t)block, size, 0);
 }
 
-static inline void *domain_malloc(unsigned domain, size_t size)
+/* native is a constant: of two sets of functions the one without native stacks knows nothing of them. */
+static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, bool native, void *block,
+							      size_t size)
+{
+	if (native)
+		record_native(kind, domain, (uintptr_t)block, size, 0);
+	else
+		record(kind, domain, block, size);
+}
+
+static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain, bool native, size_t size)
 {
 	void *block;
 
@@ -69,11 +101,12 @@ static inline void *domain_malloc(unsigned domain, size_t size)
 	thread_self.nesting = 1;
 	block = under[domain].malloc(under[domain].context, size);
 	thread_self.nesting = 0;
-	record(WIRE_MALLOC, domain, block, size);
+	record_made(WIRE_MALLOC, domain, native, block, size);
 	return block;
 }
 
-static inline void *domain_calloc(unsigned domain, size_t count, size_t size)
+static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain, bool native, size_t count,
+								 size_t size)
 {
 	size_t bytes;
 	void *block;
@@ -83,11 +116,11 @@ static inline void *domain_calloc(unsigned domain, size_t count, size_t size)
 	thread_self.nesting = 1;
 	block = under[domain].calloc(under[domain].context, count, size);
 	thread_self.nesting = 0;
-	record(WIRE_CALLOC, domain, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+	record_made(WIRE_CALLOC, domain, native, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
 	return block;
 }
 
-static inline void *domain_realloc(unsigned domain, void *old, size_t size)
+static inline __attribute__((always_inline)) void *domain_realloc(unsigned domain, bool native, void *old, size_t size)
 {
 	void *block;
 
@@ -96,7 +129,7 @@ static inline void *domain_realloc(unsigned domain, void *old, size_t size)
 	thread_self.nesting = 1;
 	block = under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 0;
-	record_any(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
+	(native ? record_native : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
 	return block;
 }
 
@@ -146,41 +179,56 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 	thread_self.nesting = 0;
 }
 
-#define ALLOCATOR(name, domain)                                                                                        \
+#define ALLOCATOR(name, domain, native)                                                                                \
 	static void *name##_malloc(void *context, size_t size)                                                         \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		return domain_malloc(domain, size);                                                                    \
+		return domain_malloc(domain, native, size);                                                            \
 	}                                                                                                              \
 	static void *name##_calloc(void *context, size_t count, size_t size)                                           \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		return domain_calloc(domain, count, size);                                                             \
+		return domain_calloc(domain, native, count, size);                                                     \
 	}                                                                                                              \
 	static void *name##_realloc(void *context, void *old, size_t size)                                             \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		return domain_realloc(domain, old, size);                                                              \
-	}                                                                                                              \
+		return domain_realloc(domain, native, old, size);                                                      \
+	}
+
+#define DEALLOCATOR(name, domain)                                                                                      \
 	static void name##_free(void *context, void *block)                                                            \
 	{                                                                                                              \
 		(void)context;                                                                                         \
 		domain_free(domain, block);                                                                            \
 	}
 
-ALLOCATOR(raw, WIRE_DOMAIN_RAW)
-ALLOCATOR(mem, WIRE_DOMAIN_MEM)
-ALLOCATOR(obj, WIRE_DOMAIN_OBJ)
+ALLOCATOR(raw, WIRE_DOMAIN_RAW, false)
+ALLOCATOR(mem, WIRE_DOMAIN_MEM, false)
+ALLOCATOR(obj, WIRE_DOMAIN_OBJ, false)
+ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, true)
+ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, true)
+ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, true)
+DEALLOCATOR(raw, WIRE_DOMAIN_RAW)
+DEALLOCATOR(mem, WIRE_DOMAIN_MEM)
+DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
 
 /* The context stays that of the allocator below, so that no moment in between shows one's function with the other's. */
 static void set_domain(int domain)
 {
-	static const struct python_allocator ours[3] = {
-	    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
-	    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
-	    {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+	static const struct python_allocator ours[2][3] = {
+	    {
+		{NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+		{NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+		{NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+	    },
+	    {
+		{NULL, native_raw_malloc, native_raw_calloc, native_raw_realloc, raw_free},
+		{NULL, native_mem_malloc, native_mem_calloc, native_mem_realloc, mem_free},
+		{NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
+	    },
 	};
-	struct python_allocator allocator = ours[domain];
+	struct python_allocator allocator = ours[config.native][domain];
 
 	struct python_allocator present;
 
@@ -203,7 +251,7 @@ bool hooks_memory_on_top(void)
 	struct python_allocator top;
 
 	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
-	return top.malloc == obj_malloc;
+	return top.malloc == (config.native ? native_obj_malloc : obj_malloc);
 }
 
 struct python_allocator hooks_memory_under(int domain)

@@ -27,6 +27,7 @@
 #include "bootstrap.h"
 #include "confined.h"
 #include "definitions.h"
+#include "native.h"
 #include "process.h"
 #include "python.h"
 #include "sampling.h"
@@ -97,6 +98,7 @@ PUBLIC void *dlopen(const char *name, int flags)
 {
 	void *handle;
 
+	native_library_comes();
 	if (python.found)
 		return REAL(dlopen)(name, flags);
 	bootstrap_look(NULL);

@@ -155,7 +155,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
 	*process->header = (struct ring_header){
 	    .magic = RING_MAGIC,
-	    .version = RING_VERSION,
+	    .version = config.native ? RING_VERSION_NATIVE : RING_VERSION,
 	    .header_bytes = sizeof(struct ring_header),
 	    .size_bytes = size,
 	    .definitions_offset = RING_PAGE_BYTES,
@@ -334,6 +334,7 @@ void process_forget_ids(void)
 	for (size_t i = 0; i < 1u << NAMES_BITS; i++)
 		atomic_store_explicit(&process->names.at[i].key, 0, memory_order_relaxed);
 	lock_give(&process->names.lock);
+	native_forget();
 }
 
 void process_begin_again(void)

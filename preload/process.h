@@ -15,6 +15,7 @@
 
 #include "evprof/ring.h"
 #include "ids.h"
+#include "native.h"
 #include "python.h"
 #include "watch.h"
 #include "writer.h"
@@ -62,6 +63,8 @@ struct process {
 	struct ids ids;						 /* of code objects and C functions */
 	struct names names;
 	_Alignas(128) struct writer writers[RING_SLOTS];
+	_Atomic uint32_t unwind_lock; /* of those who ask libunwind (unwind.c) */
+	struct native native;	      /* nobody touches it where native stacks are not recorded */
 };
 
 extern struct process *process __attribute__((visibility("hidden"))); /* NULL until process_init() */

@@ -447,6 +447,28 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
 }
 
+void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2)
+{
+	uint64_t now = clock_now(), at;
+
+	if ((int64_t)(now - writer->last_ticks) < 0)
+		now = writer->last_ticks;
+	/* Where CPU times are told, this one is to be told after a pause. */
+	if (config.events & EVENT_CPU && now - writer->last_ticks >= writer->pause)
+		writer_put_time(writer, now);
+	writer->last_ticks = now;
+	at = writer->head;
+	writer_store(writer, at++, wire_word(wire_native_head(frame), 0));
+	writer_store(writer, at++, now);
+	writer_store(writer, at++, head);
+	writer_store(writer, at++, extra);
+	if (wire_extra_words(wire_head_kind(head)) == 2)
+		writer_store(writer, at++, extra_2);
+	writer->head = at;
+	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
+	ring_publish(writer->slot, at);
+}
+
 void writer_end_thread(void)
 {
 	struct writer *writer = thread_self.writer;

@@ -161,6 +161,9 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 	ring_publish(writer->slot, at);
 }
 
+/* An allocation and, before it, its native stack. One time for both. */
+void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2);
+
 /*
  * The fast path of the hooks. They ask for room, find the id by loads alone and put the word; whenever something is out
  * of the ordinary they leave everything to a function that goes the long way. A writer has room here only where the

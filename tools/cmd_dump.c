@@ -12,6 +12,7 @@
 
 #include "labels.h"
 #include "merge.h"
+#include "native.h"
 #include "output.h"
 #include "progress.h"
 #include "select.h"
@@ -33,6 +34,8 @@ static const char help_text[] =
     "  line                             number\n"
     "  malloc, calloc                   address, size, domain (raw, mem, obj)\n"
     "  realloc                          address, size, domain, old address\n"
+    "  and then, where it was recorded  the native stack: function (file:line), the innermost first, with \" < \" "
+    "between\n"
     "  free                             address, -, domain\n"
     "  gap                              number of events that are missing here\n"
     "  stack                            number of frames that follow: the stack, outermost first\n"
@@ -53,6 +56,7 @@ static const char help_text[] =
 struct request {
 	struct select select;
 	struct progress progress;
+	uint32_t *natives; /* by the number of the thread: the innermost native frame of its next allocation; 0: none */
 	const struct trace_process *process; /* of which the tables below are */
 	uint8_t *hidden;		     /* by key (replay.h); NULL: no function is */
 };
@@ -140,6 +144,31 @@ static void put_memory(struct output *output, uint32_t head, const uint64_t *ext
 	}
 }
 
+static void put_native_stack(struct output *output, const struct trace_process *process, uint32_t frame)
+{
+	const char *between = "\t";
+	struct native_walk walk;
+	struct native_place place;
+
+	native_begin(&walk, process, frame);
+	while (native_next(&walk, &place)) {
+		output_string(output, between);
+		output_line(output, place.function);
+		if (place.file.length) {
+			output_string(output, " (");
+			output_line(output, place.file);
+			if (place.line)
+				output_format(output, ":%u", place.line);
+			output_char(output, ')');
+		}
+		between = " < ";
+	}
+	if (walk.cut) {
+		output_string(output, between);
+		output_string(output, "...");
+	}
+}
+
 static void put_switch(struct output *output, const uint64_t *extra)
 {
 	output_hex(output, extra[0]);
@@ -188,7 +217,9 @@ static void put_details(struct output *output, const struct merge_event *event)
 						: argument);
 }
 
-static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event)
+/* native: the innermost frame of the allocation's native stack, or 0. */
+static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event,
+		      uint32_t native)
 {
 	unsigned kind = wire_head_kind(event->head);
 
@@ -203,6 +234,8 @@ static void put_event(struct output *output, const struct trace *trace, const st
 	output_string(output, kind_names[kind]);
 	output_char(output, '\t');
 	put_details(output, event);
+	if (native)
+		put_native_stack(output, event->process, native);
 	output_char(output, '\n');
 }
 
@@ -241,6 +274,16 @@ static void chunk_loaded(void *owner, uint32_t events)
 	progress_add(&((struct request *)owner)->progress, events);
 }
 
+/* A WIRE_TIME tells it; the allocation is the next event of the thread. */
+static uint32_t take_native(struct request *request, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+	uint32_t *place = &request->natives[event->thread->number], frame = *place;
+
+	*place = kind == WIRE_TIME ? wire_native_frame(event->head) : 0;
+	return wire_is_memory(kind) ? frame : 0;
+}
+
 static int dump_events(struct trace *trace, struct output *output, struct request *request)
 {
 	struct merge merge;
@@ -255,6 +298,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 		merge_skip(&merge, trace->start_ns + request->select.from_ns);
 	while (!output->error && error >= 0 && merge_next(&merge, &event)) {
 		int64_t ns = event.ns - trace->start_ns;
+		uint32_t native = take_native(request, &event);
 
 		if (ns >= select_to(&request->select))
 			break;
@@ -262,7 +306,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 			continue;
 		error = is_shown(request, &event);
 		if (error > 0)
-			put_event(output, trace, &event);
+			put_event(output, trace, &event, native);
 	}
 	merge_close(&merge);
 	return error < 0 ? error : 0;
@@ -277,7 +321,8 @@ static int dump(const char *path, struct request *request)
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	error = output_open(&output, "-");
+	request->natives = calloc((size_t)trace->thread_count + 1, sizeof(*request->natives));
+	error = request->natives ? output_open(&output, "-") : -ENOMEM;
 	if (!error) {
 		progress_begin(&request->progress, "dumping", visit_events(trace, &request->select));
 		error = dump_events(trace, &output, request);
@@ -327,6 +372,7 @@ int cmd_dump(int argc, char **argv)
 		status = dump(argv[optind], &request);
 done:
 	free(request.hidden);
+	free(request.natives);
 	select_done(&request.select);
 	return status;
 }

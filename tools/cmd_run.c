@@ -43,6 +43,7 @@ static const char help_text[] =
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
     "      --format LIST       write the trace in these formats of evprof export, too, beside it\n"
     "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
+    "      --native            record the native stack of each allocation\n"
     "      --ring-size BYTES   buffer of each thread\n"
     "      --on-full WHAT      when a buffer is full: wait or drop\n"
     "      --no-children       do not follow child processes\n"

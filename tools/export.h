@@ -48,6 +48,8 @@ extern const size_t export_format_count;
 int export_chrome(const struct export *export, struct output *output, struct progress *progress);
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress);
 int export_pstats(const struct export *export, struct output *output, struct progress *progress);
+extern const struct export_option export_folded_options[];
+void export_folded_free_options(struct export *export);
 int export_folded(const struct export *export, struct output *output, struct progress *progress);
 int export_speedscope(const struct export *export, struct output *output, struct progress *progress);
 int export_speedscope_sampled(const struct export *export, struct output *output, struct progress *progress);

@@ -4,21 +4,26 @@
  *   app.py (4711);MainThread (4711);<module> (app.py:1);work (app.py:7);builtins.len 1234
  *
  * One line for each stack that has time of its own: process, thread, calls from the outermost to the innermost, and that
- * time in ns, a whole number as flamegraph.pl wants it. ';' in a name becomes ':', what would end a line a space, and so
+ * time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. Native functions have their library
+ * behind them. ';' in a name becomes ':', what would end a line a space, and so
  * does any other control character. A thread is written when it ends; see stacks.h for the memory.
  */
 #include "export.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "stacks.h"
 
+enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS };
+
 struct folded {
 	struct output *output;
 	struct stack_functions functions;
 	char *process; /* its name */
+	enum weight weight;
 };
 
 static bool is_break(uint32_t code)
@@ -48,6 +53,11 @@ static void put_function(struct output *output, const struct stack_function *fun
 {
 	output_char(output, ';');
 	put_name(output, text_of(function->name));
+	if (function->library.length) {
+		output_string(output, " (");
+		put_name(output, function->library);
+		output_char(output, ')');
+	}
 	if (function->native)
 		return;
 	output_string(output, " (");
@@ -55,6 +65,18 @@ static void put_function(struct output *output, const struct stack_function *fun
 	if (function->line)
 		output_format(output, ":%u", function->line);
 	output_char(output, ')');
+}
+
+static uint64_t weight_of(const struct folded *folded, const struct stack_node *node)
+{
+	switch (folded->weight) {
+	case WEIGHT_BYTES:
+		return node->bytes;
+	case WEIGHT_ALLOCATIONS:
+		return node->allocations;
+	default:
+		return node->own_ns;
+	}
 }
 
 static int put_stack(struct folded *folded, const char *thread, struct stacks *stacks, uint32_t number)
@@ -70,7 +92,7 @@ static int put_stack(struct folded *folded, const char *thread, struct stacks *s
 	for (i = 0; i < length; i++)
 		put_function(folded->output, &folded->functions.at[stacks->at[path[i]].function]);
 	output_char(folded->output, ' ');
-	output_u64(folded->output, stacks->at[number].own_ns);
+	output_u64(folded->output, weight_of(folded, &stacks->at[number]));
 	output_char(folded->output, '\n');
 	return folded->output->error;
 }
@@ -91,17 +113,49 @@ static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks
 	int error = thread ? 0 : -ENOMEM;
 	uint32_t i;
 
-	for (i = 1; !error && i < stacks->count; i++)
-		if (stacks->at[i].own_ns)
+	/* Without any function: what was allocated where none is known. */
+	for (i = 0; !error && i < stacks->count; i++)
+		if (weight_of(folded, &stacks->at[i]))
 			error = put_stack(folded, thread, stacks, i);
 	free(thread);
 	return error;
 }
 
+static bool take_weight(struct export *export, const char *value)
+{
+	static const char *const names[] = {"time", "bytes", "allocations"};
+	enum weight *weight = export->options;
+
+	if (!weight)
+		weight = export->options = calloc(1, sizeof(*weight));
+	for (size_t i = 0; weight && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(value, names[i]) == 0) {
+			*weight = (enum weight)i;
+			return true;
+		}
+	fprintf(stderr, "evprof export: --weight wants time, bytes or allocations, not \"%s\"\n", value);
+	return false;
+}
+
+const struct export_option export_folded_options[] = {
+    {"weight", "time|bytes|allocations",
+     "                            what is added up for each stack; bytes and allocations with the native functions on\n"
+     "                            top where they were recorded (EVPROF_NATIVE)\n",
+     take_weight},
+    {NULL, NULL, NULL, NULL},
+};
+
+void export_folded_free_options(struct export *export)
+{
+	free(export->options);
+	export->options = NULL;
+}
+
 int export_folded(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct stacks_visitor visitor = {folded_process, folded_thread};
-	struct folded folded = {.output = output};
+	const enum weight *weight = export->options;
+	struct folded folded = {.output = output, .weight = weight ? *weight : WEIGHT_TIME};
+	struct stacks_visitor visitor = {folded_process, folded_thread, .allocations = folded.weight != WEIGHT_TIME};
 	int error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
 
 	stack_functions_done(&folded.functions);

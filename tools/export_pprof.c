@@ -1,9 +1,11 @@
 /*
  * export_pprof.c - pprof's profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'ed.
  *
- *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default
+ *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default. Where native
+ *                   stacks were recorded, alloc_objects/count and alloc_space/bytes, too
  *   labels          pid and tid (numbers), thread (its name)
  *   locations       one for each function, with the line where it is defined
+ *   mappings        the program, and each library of native functions
  *
  * A thread is written when it ends, a function or string when it is met first: protobuf lets the fields of a message
  * come in any order. So memory is that of stacks.h, and no library for protobuf is used: those of Debian pack a
@@ -179,7 +181,10 @@ enum {
 	STRING_NANOSECONDS,
 	STRING_PID,
 	STRING_TID,
-	STRING_THREAD
+	STRING_THREAD,
+	STRING_BYTES, /* from here on only where native stacks were recorded */
+	STRING_ALLOC_OBJECTS,
+	STRING_ALLOC_SPACE,
 };
 
 struct pprof {
@@ -191,6 +196,9 @@ struct pprof {
 	struct message inner;	/* a message in it */
 	struct message packed;	/* its repeated numbers */
 	bool mapped;
+	bool allocations; /* are told */
+	char **libraries; /* that have a mapping: number 2 and on */
+	uint32_t library_count;
 	int error;
 };
 
@@ -265,30 +273,60 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 	    [STRING_PID] = "pid",
 	    [STRING_TID] = "tid",
 	    [STRING_THREAD] = "thread",
+	    [STRING_BYTES] = "bytes",
+	    [STRING_ALLOC_OBJECTS] = "alloc_objects",
+	    [STRING_ALLOC_SPACE] = "alloc_space",
 	};
-	size_t i;
+	size_t count = pprof->allocations ? sizeof(strings) / sizeof(strings[0]) : STRING_BYTES, i;
 
-	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+	for (i = 0; i < count; i++)
 		put_string(pprof, text_of(strings[i]));
 	put_sample_type(pprof, STRING_CALLS, STRING_COUNT);
 	put_sample_type(pprof, STRING_TIME, STRING_NANOSECONDS);
+	if (pprof->allocations) {
+		put_sample_type(pprof, STRING_ALLOC_OBJECTS, STRING_COUNT);
+		put_sample_type(pprof, STRING_ALLOC_SPACE, STRING_BYTES);
+	}
 	put_times(pprof, trace);
 }
 
 /* The program, of which pprof is told that it has all names already. */
-static void put_mapping(struct pprof *pprof, const struct trace_process *process)
+static void put_mapping(struct pprof *pprof, uint64_t number, const char *name)
 {
-	const char *program = trace_process_text(process, "program");
-	uint64_t file = put_string(pprof, text_of(program[0] ? program : "python"));
+	uint64_t file = put_string(pprof, text_of(name));
 
 	pprof->message.used = 0;
-	message_number(&pprof->message, MAPPING_ID, 1);
+	message_number(&pprof->message, MAPPING_ID, number);
 	message_number(&pprof->message, MAPPING_FILE, file);
 	message_number(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
 	message_number(&pprof->message, MAPPING_HAS_FILES, 1);
 	message_number(&pprof->message, MAPPING_HAS_LINES, 1);
 	put_field(pprof, PROFILE_MAPPING, &pprof->message);
-	pprof->mapped = true;
+}
+
+/* The number of a function's mapping; there are few libraries. */
+static uint64_t mapping_of(struct pprof *pprof, const struct stack_function *function)
+{
+	char **grown, *name;
+	uint32_t i;
+
+	if (!function->library.length)
+		return 1;
+	for (i = 0; i < pprof->library_count; i++)
+		if (text_same(text_of(pprof->libraries[i]), function->library))
+			return i + UINT64_C(2);
+	name = strndup(function->library.at, function->library.length);
+	grown = realloc(pprof->libraries, ((size_t)i + 1) * sizeof(*grown));
+	if (grown)
+		pprof->libraries = grown;
+	if (!name || !grown) {
+		free(name);
+		pprof->error = -ENOMEM;
+		return 1;
+	}
+	pprof->libraries[pprof->library_count++] = name;
+	put_mapping(pprof, i + UINT64_C(2), name);
+	return i + UINT64_C(2);
 }
 
 /* Function and location number + 1. */
@@ -296,7 +334,8 @@ static void put_function(struct pprof *pprof, uint32_t number)
 {
 	const struct stack_function *function = &pprof->functions.at[number];
 	uint64_t name = put_string(pprof, text_of(function->name));
-	uint64_t file = put_string(pprof, function->file);
+	uint64_t file = put_string(pprof, function->source.length ? function->source : function->file);
+	uint64_t mapping = mapping_of(pprof, function);
 
 	pprof->message.used = 0;
 	message_number(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
@@ -310,7 +349,7 @@ static void put_function(struct pprof *pprof, uint32_t number)
 	message_number(&pprof->inner, LINE_NUMBER, function->line);
 	pprof->message.used = 0;
 	message_number(&pprof->message, LOCATION_ID, (uint64_t)number + 1);
-	message_number(&pprof->message, LOCATION_MAPPING, 1);
+	message_number(&pprof->message, LOCATION_MAPPING, mapping);
 	message_message(&pprof->message, LOCATION_LINE, &pprof->inner);
 	put_field(pprof, PROFILE_LOCATION, &pprof->message);
 }
@@ -340,6 +379,10 @@ static int put_sample(struct pprof *pprof, const struct visit *visit, const stru
 	pprof->packed.used = 0;
 	message_varint(&pprof->packed, stacks->at[stack].calls);
 	message_varint(&pprof->packed, stacks->at[stack].own_ns);
+	if (pprof->allocations) {
+		message_varint(&pprof->packed, stacks->at[stack].allocations);
+		message_varint(&pprof->packed, stacks->at[stack].bytes);
+	}
 	message_message(&pprof->message, SAMPLE_VALUES, &pprof->packed);
 	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)visit->process->pid);
 	add_label(pprof, STRING_TID, LABEL_NUMBER, visit->thread->tid);
@@ -356,13 +399,14 @@ static int pprof_thread(void *owner, struct visit *visit, struct stacks *stacks)
 	int error = 0;
 	uint32_t i;
 
-	if (stacks->count < 2)
+	if (stacks->count < 2 && !(stacks->count && stacks->at[0].allocations))
 		return 0;
 	while (pprof->functions_written < pprof->functions.count)
 		put_function(pprof, pprof->functions_written++);
 	thread = put_string(pprof, text_of(name && name[0] ? name : "thread"));
-	for (i = 1; !error && i < stacks->count; i++)
-		if (stacks->at[i].own_ns || stacks->at[i].calls)
+	/* What was allocated where no function is known has no location. */
+	for (i = 0; !error && i < stacks->count; i++)
+		if (stacks->at[i].own_ns || stacks->at[i].calls || stacks->at[i].allocations)
 			error = put_sample(pprof, visit, stacks, i, thread);
 	return error ? error : pprof->error;
 }
@@ -371,18 +415,32 @@ static int pprof_process(void *owner, struct visit *visit)
 {
 	struct pprof *pprof = owner;
 
+	const char *program = trace_process_text(visit->process, "program");
+
 	if (!pprof->mapped)
-		put_mapping(pprof, visit->process);
+		put_mapping(pprof, 1, program[0] ? program : "python");
+	pprof->mapped = true;
 	return 0;
+}
+
+static bool has_native(const struct trace *trace)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace_process_has_native(trace->processes[i]))
+			return true;
+	return false;
 }
 
 int export_pprof(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct stacks_visitor visitor = {pprof_process, pprof_thread};
+	struct stacks_visitor visitor = {.process = pprof_process, .thread = pprof_thread};
 	struct pprof *pprof = calloc(1, sizeof(*pprof));
 	int error = pprof ? gzip_open(&pprof->gzip, output) : -ENOMEM;
 
 	if (!error) {
+		pprof->allocations = visitor.allocations = has_native(export->trace);
 		put_beginning(pprof, export->trace);
 		error = stacks_visit(export->trace, export->select, progress, &pprof->functions, &visitor, pprof);
 		gzip_close(&pprof->gzip);
@@ -390,6 +448,9 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 	if (!error && pprof)
 		error = pprof->error;
 	if (pprof) {
+		while (pprof->library_count)
+			free(pprof->libraries[--pprof->library_count]);
+		free(pprof->libraries);
 		stack_functions_done(&pprof->functions);
 		free(pprof->message.bytes);
 		free(pprof->inner.bytes);

@@ -301,7 +301,7 @@ int export_speedscope(const struct export *export, struct output *output, struct
 
 int export_speedscope_sampled(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct stacks_visitor visitor = {speedscope_process, sampled_thread};
+	static const struct stacks_visitor visitor = {.process = speedscope_process, .thread = sampled_thread};
 	struct speedscope speedscope = {.output = output};
 	int error;
 

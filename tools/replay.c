@@ -216,6 +216,7 @@ void replay_begin_thread(struct replay *replay)
 	replay->now = 0;
 	replay->base_unknown = replay->begins_inside;
 	replay->natives_unknown = false;
+	replay->native = 0;
 }
 
 void replay_forget(struct replay *replay)

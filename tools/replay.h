@@ -55,6 +55,7 @@ struct replay {
 	uint32_t greenlets;	  /* numbers given so far */
 	struct pairs numbers;	  /* of those that live: address to number + 1 */
 	struct replay_stacks *stacks;
+	uint32_t native;      /* the innermost native frame of an allocation that comes next; 0: none is told */
 	uint32_t hidden_base; /* so many hidden functions run below all frames */
 	uint64_t now;
 	uint64_t unmatched;
@@ -206,6 +207,9 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 			       const struct replay_sink *sink, void *owner)
 {
 	switch (wire_head_kind(head)) {
+	case WIRE_TIME:
+		replay->native = wire_native_frame(head);
+		return 0;
 	case WIRE_GAP:
 		replay_pop_all(replay, sink, owner);
 		replay_forget_stacks(replay);

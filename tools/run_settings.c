@@ -94,6 +94,7 @@ static const struct {
     {RUN_EXCLUDE, "--exclude", ENV_EXCLUDE, allowed_patterns, NULL},
     {RUN_EXCLUDE_SYSPATH, "--exclude-syspath", ENV_EXCLUDE_SYSPATH, NULL, "1"},
     {RUN_CALIBRATE, "--calibrate", ENV_CALIBRATE, NULL, "1"},
+    {RUN_NATIVE, "--native", ENV_NATIVE, NULL, "1"},
     {RUN_NO_CHILDREN, "--no-children", ENV_CHILDREN, NULL, "0"},
 };
 

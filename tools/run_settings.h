@@ -26,6 +26,7 @@ enum {
 	RUN_EXCLUDE,
 	RUN_EXCLUDE_SYSPATH,
 	RUN_CALIBRATE,
+	RUN_NATIVE,
 	RUN_NO_CHILDREN,
 	RUN_END,
 };
@@ -37,7 +38,7 @@ enum {
 	    {"log", required_argument, NULL, RUN_LOG}, {"format", required_argument, NULL, RUN_FORMAT},                \
 	    {"include", required_argument, NULL, RUN_INCLUDE}, {"exclude", required_argument, NULL, RUN_EXCLUDE},      \
 	    {"exclude-syspath", no_argument, NULL, RUN_EXCLUDE_SYSPATH},                                               \
-	    {"calibrate", no_argument, NULL, RUN_CALIBRATE},                                                           \
+	    {"calibrate", no_argument, NULL, RUN_CALIBRATE}, {"native", no_argument, NULL, RUN_NATIVE},                \
 	{                                                                                                              \
 		"no-children", no_argument, NULL, RUN_NO_CHILDREN                                                      \
 	}

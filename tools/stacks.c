@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "native.h"
+
 /* --- the tree --- */
 
 static bool reserve_node(struct stacks *stacks)
@@ -102,6 +104,9 @@ void stacks_done(struct stacks *stacks)
 int stack_functions_process(struct stack_functions *functions, const struct visit *visit)
 {
 	free(functions->numbers);
+	free(functions->natives);
+	functions->natives = NULL;
+	functions->pool_count = 0;
 	functions->numbers = calloc(visit_keys(visit), sizeof(*functions->numbers));
 	return functions->numbers ? 0 : -ENOMEM;
 }
@@ -153,6 +158,83 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct vi
 	return number;
 }
 
+/* Functions of native stacks have no line of their own; the number keeps them apart from those of Python. */
+#define NATIVE_LINE UINT32_MAX
+
+static uint32_t find_native(struct stack_functions *functions, const struct native_place *place)
+{
+	struct text library = place->module.length ? place->module : text_of("?");
+	struct label label = {.file = library, .name = place->function, .line = NATIVE_LINE};
+	uint32_t number = labels_add(&functions->labels, &label);
+	char *name;
+
+	if (number == UINT32_MAX || number < functions->count)
+		return number;
+	name = strndup(place->function.at, place->function.length);
+	if (!name || !reserve_function(functions)) {
+		free(name);
+		return UINT32_MAX;
+	}
+	functions->at[functions->count++] = (struct stack_function){.name = name,
+								    .file = functions->labels.at[number].file,
+								    .native = true,
+								    .library = functions->labels.at[number].file,
+								    .source = place->file};
+	return number;
+}
+
+static bool add_to_pool(struct stack_functions *functions, uint32_t number)
+{
+	if (functions->pool_count == functions->pool_allocated) {
+		size_t allocated = functions->pool_allocated ? functions->pool_allocated * 2 : 1024;
+		uint32_t *grown = realloc(functions->pool, allocated * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		functions->pool = grown;
+		functions->pool_allocated = allocated;
+	}
+	functions->pool[functions->pool_count++] = number;
+	return true;
+}
+
+static bool look_at_native(struct stack_functions *functions, const struct trace_process *process, uint32_t frame)
+{
+	struct stack_natives *native = &functions->natives[frame];
+	struct native_place place;
+	struct native_walk walk;
+
+	native_begin(&walk, process, frame);
+	native->first = (uint32_t)functions->pool_count;
+	/* Several where some were inlined; those that follow are the caller's. */
+	while (walk.frame == frame && native_next(&walk, &place)) {
+		uint32_t number = find_native(functions, &place);
+
+		if (number == UINT32_MAX || !add_to_pool(functions, number))
+			return false;
+		native->count++;
+	}
+	for (uint32_t i = 0; i < native->count / 2; i++) {
+		uint32_t *pool = functions->pool + native->first, swap = pool[i];
+
+		pool[i] = pool[native->count - 1 - i];
+		pool[native->count - 1 - i] = swap;
+	}
+	return true;
+}
+
+const struct stack_natives *stack_functions_native(struct stack_functions *functions,
+						   const struct trace_process *process, uint32_t frame)
+{
+	if (!functions->natives)
+		functions->natives = calloc((size_t)process->natives.count + 1, sizeof(*functions->natives));
+	if (!functions->natives)
+		return NULL;
+	if (!functions->natives[frame].count && !look_at_native(functions, process, frame))
+		return NULL;
+	return &functions->natives[frame];
+}
+
 void stack_functions_done(struct stack_functions *functions)
 {
 	uint32_t i;
@@ -161,6 +243,8 @@ void stack_functions_done(struct stack_functions *functions)
 		free(functions->at[i].name);
 	free(functions->at);
 	free(functions->numbers);
+	free(functions->natives);
+	free(functions->pool);
 	labels_done(&functions->labels);
 	memset(functions, 0, sizeof(*functions));
 }
@@ -219,6 +303,60 @@ static void count_pop(void *owner, struct visit *visit, struct visit_frame *fram
 		    (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
 }
 
+#define NATIVE_DEPTH_MAX 128 /* frames of a native stack that are shown: twice what is recorded */
+
+/*
+ * The stack of an allocation: Python's functions and, on top, native ones. 0 where there are none at all, or memory ran out.
+ */
+static uint32_t find_allocation(struct counting *counting, struct visit *visit)
+{
+	const struct trace_process *process = visit->process;
+	uint32_t python = visit->shown ? (uint32_t)visit->frames[visit->shown - 1].user : 0, number = python;
+	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = visit->replay.native;
+	const struct wire_definition *definition;
+
+	while (count < NATIVE_DEPTH_MAX && (definition = trace_name(&process->natives, frame))) {
+		frames[count++] = frame;
+		frame = definition->number < frame ? definition->number : 0;
+	}
+	while (count-- > 0) {
+		const struct stack_natives *native =
+		    stack_functions_native(counting->functions, process, frames[count]);
+
+		for (uint32_t i = 0; native && i < native->count; i++) {
+			number = stacks_find(&counting->stacks, number, counting->functions->pool[native->first + i]);
+			if (!number)
+				break;
+		}
+		if (!native || (native->count && !number)) {
+			visit_fail(visit, -ENOMEM);
+			return 0;
+		}
+		if (!native->count) /* what runs Python's functions, which are there already (native.h) */
+			number = python;
+	}
+	return number;
+}
+
+static void count_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct counting *counting = owner;
+	unsigned kind = wire_head_kind(head);
+	uint32_t number;
+
+	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
+	    !wire_memory_address(extra[0]))
+		return;
+	number = find_allocation(counting, visit);
+	visit->replay.native = 0;
+	if (!reserve_node(&counting->stacks)) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	counting->stacks.at[number].allocations++;
+	counting->stacks.at[number].bytes += wire_memory_size(head, extra[0]);
+}
+
 static int count_thread_end(void *owner, struct visit *visit)
 {
 	struct counting *counting = owner;
@@ -233,8 +371,11 @@ static int count_thread_end(void *owner, struct visit *visit)
 int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
 		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner)
 {
-	static const struct visitor counter = {
-	    .process = count_process, .thread_end = count_thread_end, .push = count_push, .pop = count_pop};
+	static const struct visitor counter = {.process = count_process,
+					       .thread_end = count_thread_end,
+					       .push = count_push,
+					       .pop = count_pop,
+					       .other = count_other};
 	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner};
 	int error = visit_trace(trace, select, progress, &counter, &counting);
 

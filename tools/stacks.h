@@ -27,7 +27,9 @@ struct stack_node {
 	uint32_t function; /* on top: a number of the owner's */
 	uint32_t latest;   /* the child that was looked for last; 0: none yet */
 	uint64_t calls;
-	uint64_t own_ns; /* time with just this stack */
+	uint64_t own_ns;      /* time with just this stack */
+	uint64_t allocations; /* made with just this stack, and their bytes: where they are counted */
+	uint64_t bytes;
 };
 
 /* at[0] is the empty stack. A parent comes before its children. */
@@ -57,6 +59,15 @@ struct stack_function {
 	struct text file; /* "~" for C functions; owned by the labels */
 	uint32_t line;	  /* 0: none */
 	bool native;	  /* a C function */
+	/* Of a native stack: the base name of the program or library, and the source; length 0 for all others. */
+	struct text library;
+	struct text source;
+};
+
+/* The functions of one native frame, the outermost first: numbers in a pool. count 0: not looked at yet. */
+struct stack_natives {
+	uint32_t first;
+	uint32_t count;
 };
 
 /* Functions are the same if cProfile's names for them are, in whatever process they were called. */
@@ -65,13 +76,20 @@ struct stack_functions {
 	uint32_t count;
 	uint32_t allocated;
 	struct labels labels;
-	uint32_t *numbers; /* number + 1 by key of the process being visited */
+	uint32_t *numbers;	       /* number + 1 by key of the process being visited */
+	struct stack_natives *natives; /* by native frame of that process; NULL: none was met */
+	uint32_t *pool;
+	size_t pool_count;
+	size_t pool_allocated;
 };
 
 /* Before a process is visited. Returns 0 or -ENOMEM. */
 int stack_functions_process(struct stack_functions *functions, const struct visit *visit);
 /* The number of a function, counted from 0; a new one equals the count before. UINT32_MAX where memory ran out. */
 uint32_t stack_functions_find(struct stack_functions *functions, const struct visit *visit, uint32_t key);
+/* The functions of one frame of a native stack, the outermost first. NULL where memory ran out. */
+const struct stack_natives *stack_functions_native(struct stack_functions *functions,
+						   const struct trace_process *process, uint32_t frame);
 void stack_functions_done(struct stack_functions *functions);
 
 /* --- counting --- */
@@ -86,6 +104,7 @@ struct stacks_visitor {
 	int (*process)(void *owner, struct visit *visit); /* may be NULL */
 	/* At the end of each thread, with all of its stacks. Both return 0 or -errno. */
 	int (*thread)(void *owner, struct visit *visit, struct stacks *stacks);
+	bool allocations; /* are counted, with their native stacks on top of Python's */
 };
 
 /*

@@ -66,6 +66,11 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 	return false;
 }
 
+bool trace_process_has_native(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "native"));
+}
+
 int trace_process_sample_rate(const struct trace_process *process)
 {
 	const json_t *rate = process->meta ? json_object_get(process->meta, "sample_rate") : NULL;
@@ -388,6 +393,45 @@ static int load_thread_name(struct trace *trace, uint32_t process, const struct 
 	return 0;
 }
 
+static int load_module(struct trace *trace, struct trace_process *process, const struct wire_definition *definition)
+{
+	int error = set_definition(trace, &process->modules, definition);
+	uint32_t old = process->module_since_count, count = process->modules.allocated;
+
+	if (error)
+		return error;
+	if (count > old) {
+		uint32_t *grown = realloc(process->module_since, count * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + old, 0, (count - old) * sizeof(*grown));
+		process->module_since = grown;
+		process->module_since_count = count;
+	}
+	process->module_since[definition->id] = process->natives.count ? process->natives.count : 1;
+	return 0;
+}
+
+static int load_symbol(struct trace *trace, struct trace_process *process, const struct wire_definition *definition)
+{
+	struct trace_list *symbols = &process->symbols;
+
+	if (keep(trace, sizeof(*symbols->at)) < 0)
+		return -EBADMSG;
+	if (symbols->count == symbols->allocated) {
+		size_t allocated = symbols->allocated ? symbols->allocated * 2 : 256;
+		void *grown = realloc(symbols->at, allocated * sizeof(*symbols->at));
+
+		if (!grown)
+			return -ENOMEM;
+		symbols->at = grown;
+		symbols->allocated = allocated;
+	}
+	symbols->at[symbols->count++] = definition;
+	return 0;
+}
+
 static int load_definition(struct trace *trace, struct trace_process *process, const struct wire_definition *definition)
 {
 	switch (definition->type) {
@@ -402,6 +446,12 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 	case WIRE_DEFINE_CALIBRATION:
 		process->calibration = trace_string(definition, 1);
 		return 0;
+	case WIRE_DEFINE_MODULE:
+		return load_module(trace, process, definition);
+	case WIRE_DEFINE_NATIVE_FRAME:
+		return set_definition(trace, &process->natives, definition);
+	case WIRE_DEFINE_SYMBOL:
+		return load_symbol(trace, process, definition);
 	case WIRE_DEFINE_THREAD_NAME:
 		return load_thread_name(trace, process->number, definition);
 	}
@@ -735,6 +785,25 @@ static int give_late_names(struct trace *trace)
 	return 0;
 }
 
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct wire_definition *left = *(const struct wire_definition *const *)a;
+	const struct wire_definition *right = *(const struct wire_definition *const *)b;
+
+	if (left->address != right->address)
+		return left->address < right->address ? -1 : 1;
+	if (left->id != right->id)
+		return left->id < right->id ? -1 : 1;
+	/* Those of one address stand in one payload, one after the other. */
+	return left < right ? -1 : left > right;
+}
+
+static void sort_symbols(struct trace_process *process)
+{
+	if (process->symbols.count)
+		qsort(process->symbols.at, process->symbols.count, sizeof(*process->symbols.at), compare_symbols);
+}
+
 int trace_model_load(struct trace *trace)
 {
 	int error = load_places(trace);
@@ -743,8 +812,10 @@ int trace_model_load(struct trace *trace)
 	if (!error)
 		error = give_late_names(trace);
 	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i])
+		if (trace->processes[i]) {
 			set_line(trace, trace->processes[i]);
+			sort_symbols(trace->processes[i]);
+		}
 	if (!error)
 		error = group_places(trace);
 	if (!error)
@@ -764,6 +835,10 @@ static void process_free(struct trace_process *process)
 	free(process->functions.at);
 	free(process->types.at);
 	free(process->marks.at);
+	free(process->natives.at);
+	free(process->modules.at);
+	free(process->module_since);
+	free(process->symbols.at);
 	free(process->threads);
 	free(process);
 }

@@ -52,6 +52,13 @@ struct trace_names {
 	uint32_t allocated;
 };
 
+/* Definitions that are looked up otherwise. */
+struct trace_list {
+	const struct wire_definition **at;
+	size_t count;
+	size_t allocated;
+};
+
 struct trace_thread {
 	uint32_t number;
 	uint32_t process;
@@ -92,8 +99,13 @@ struct trace_process {
 	struct trace_names functions;
 	struct trace_names types;
 	struct trace_names marks;
-	struct text calibration; /* what it measured; length 0: nothing */
-	uint32_t *threads;	 /* numbers of its threads */
+	struct trace_names natives; /* frames of native stacks; native.h */
+	struct trace_names modules; /* libraries that they are in */
+	uint32_t *module_since;	    /* by module id: the first native frame that was told after it */
+	uint32_t module_since_count;
+	struct trace_list symbols; /* by address, by the frame from which on they hold, then as told */
+	struct text calibration;   /* what it measured; length 0: nothing */
+	uint32_t *threads;	   /* numbers of its threads */
 	size_t thread_count;
 };
 
@@ -275,6 +287,9 @@ struct text trace_string(const struct wire_definition *definition, unsigned k);
 const char *trace_process_text(const struct trace_process *process, const char *member);
 /* Did it record that kind (EVPROF_EVENTS)? */
 bool trace_process_records(const struct trace_process *process, const char *kind);
+
+/* Were native stacks of allocations recorded? */
+bool trace_process_has_native(const struct trace_process *process);
 
 /* How many times a second its stacks were sampled; 0: it was not. */
 int trace_process_sample_rate(const struct trace_process *process);

@@ -25,6 +25,7 @@
  *   root        boolean   this image started the session
  *   events      array     of strings: what is recorded
  *   sample_rate integer   optional: stacks are sampled so many times a second, not hooked (sampling.h)
+ *   native      boolean   optional: native stacks of allocations are recorded
  *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace written in
  *                         them, beside it (a host's daemon has an option of its own for that)
  *
@@ -68,6 +69,7 @@
 #define ENV_FORMAT "EVPROF_FORMAT"
 #define ENV_CALIBRATE "EVPROF_CALIBRATE"
 #define ENV_SAMPLE_RATE "EVPROF_SAMPLE_RATE"
+#define ENV_NATIVE "EVPROF_NATIVE"
 /*
  * Set by evprof itself for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first is the
  * pid of the first process of the tree; owner is the pid of who waits for the result and prints the closing line (the

@@ -28,6 +28,7 @@
 
 #define RING_MAGIC UINT64_C(0x31676e6972707665) /* "evpring1" */
 #define RING_VERSION 1u
+#define RING_VERSION_NATIVE 2u /* there may be definitions of native stacks; nothing else differs */
 #define RING_PAGE_BYTES 4096u
 #define RING_TEXT_BYTES 768u
 

@@ -32,6 +32,9 @@
  * Where the cost of the hooks is measured, WIRE_TIME with WIRE_TIME_OF_CALL tells of a call that is no event (of a class, of
  * whatever is no function), which the hook was told of all the same (from 3.12 on).
  *
+ * Where native stacks are recorded, WIRE_TIME stands before each allocation and tells, beside its time, which one it has
+ * (wire_native_head()): the id of a NATIVE_FRAME, the innermost one. The allocation comes next, with no ticks.
+ *
  * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
  *
  *    31                     7 6      5 4    0        63             48 47                        0
@@ -68,7 +71,7 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* 0, a CPU time or WIRE_TIME_OF_CALL; extra word: its time, absolute, in ticks */
+	WIRE_TIME = 15,	      /* 0, a CPU time, WIRE_TIME_OF_CALL or a native stack; extra word: its time, in ticks */
 	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
 	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
 	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
@@ -88,7 +91,9 @@ enum wire_kind {
 	WIRE_KINDS = 32,	 /* kinds known to this version; none is free */
 };
 
-#define WIRE_TIME_OF_CALL 2u	  /* that of a CPU time is odd */
+#define WIRE_TIME_OF_CALL 2u /* that of a CPU time is odd, that of a native stack a multiple of four */
+#define WIRE_NATIVE_SHIFT 2
+#define WIRE_NATIVE_MAX (WIRE_ARG_MAX >> WIRE_NATIVE_SHIFT) /* the largest id of a native frame */
 #define WIRE_STACK_CUT (1u << 26) /* there are frames below the first, which had no place in the ring */
 #define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are what the process exits with */
 
@@ -175,6 +180,20 @@ static inline uint64_t wire_cpu_ns(uint32_t time_head, uint32_t ticks)
 	return (uint64_t)(wire_head_arg(time_head) >> 1) << 32 | ticks;
 }
 
+/* The head of a WIRE_TIME that tells the native stack of the allocation that follows. */
+static inline uint32_t wire_native_head(uint32_t frame)
+{
+	return wire_head(WIRE_TIME, frame << WIRE_NATIVE_SHIFT);
+}
+
+/* The id of the innermost native frame that a WIRE_TIME tells; 0: none. */
+static inline uint32_t wire_native_frame(uint32_t time_head)
+{
+	uint32_t argument = wire_head_arg(time_head);
+
+	return argument & ((1u << WIRE_NATIVE_SHIFT) - 1) ? 0 : argument >> WIRE_NATIVE_SHIFT;
+}
+
 static inline uint32_t wire_memory_head(unsigned kind, unsigned domain, uint64_t size_bytes)
 {
 	return (uint32_t)kind | (uint32_t)domain << WIRE_KIND_BITS |
@@ -228,11 +247,21 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   THREAD_NAME   tid (kernel)   0                 0                "", name, "", ""
  *   MARK          mark id        0                 0                "", name, "", ""
  *   CALIBRATION   1              0                 0                "", costs, "", ""
+ *   MODULE        module id      size, in 4 KiB    address          path, build id in hexadecimal digits, "", ""
+ *   NATIVE_FRAME  frame id       caller's id or 0  return address   "", "", "", ""
+ *   SYMBOL        frame id       line or 0         return address   source file or "", function, mangled name or "", module
  *
  * The size of a code is that of its instructions in bytes; 0: not known.
  *
- * Code, function, type and mark ids are counted apart, from 1, for one process image; 0 means "not known". An id is
- * never used again for something else.
+ * Code, function, type, mark, module and native frame ids are counted apart, from 1, for one process image; 0 means "not
+ * known". An id is never used again for something else.
+ *
+ * Native frames are a tree, so that what stacks have in common is told once: a frame is a return address, that is the
+ * place behind a call, and the frame of its caller, up to the function that runs Python's instructions, which is not told.
+ * Its module is the one of the last MODULE that covers the address. What is covered by a later one is no more.
+ *
+ * SYMBOL is the collector's: the place of a return address, for the frame with that id and those with that address that are
+ * told after it. Where the function is inlined into another one, WIRE_INLINED says that the next record goes on with that.
  *
  * Costs of events, measured in the process, in ns: words and numbers, "slow S call A B C entry A B C ...". Whoever does
  * not know a word passes over it and its numbers.
@@ -268,17 +297,21 @@ enum wire_definition_type {
 	WIRE_DEFINE_THREAD_NAME = 4,
 	WIRE_DEFINE_MARK = 5,
 	WIRE_DEFINE_CALIBRATION = 6,
+	WIRE_DEFINE_MODULE = 7,
+	WIRE_DEFINE_NATIVE_FRAME = 8,
+	WIRE_DEFINE_SYMBOL = 9, /* never in shared memory */
 };
 
 #define WIRE_DEFINITION_STRINGS 4
 #define WIRE_STRING_MAX_BYTES 16384 /* a longer string is cut there, at a character, and flagged */
 
 enum wire_definition_flags {
-	WIRE_CUT = 1,	    /* a string was cut */
+	WIRE_CUT = 1,	    /* a string was cut; NATIVE_FRAME: there are callers, which are not told */
 	WIRE_GENERATOR = 2, /* CODE: generator, coroutine or asynchronous generator */
 	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without it a function of a module */
 	/* CODE: first called by an instruction that is no call (an attribute's, an operator). Where costs are measured */
 	WIRE_ENTERED = 8,
+	WIRE_INLINED = 16, /* SYMBOL: the next record, for the same address, is what this function was inlined into */
 };
 
 /* WIRE_GENERATOR, by co_flags: CO_GENERATOR, CO_COROUTINE or CO_ASYNC_GENERATOR of code.h. */

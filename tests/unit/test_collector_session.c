@@ -1177,7 +1177,7 @@ static void spoil(struct ring_header *header, unsigned what)
 		header->magic++;
 		break;
 	case 1:
-		header->version++;
+		header->version = RING_VERSION_NATIVE + 1;
 		break;
 	case 2:
 		header->size_bytes += 4096;

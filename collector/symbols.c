@@ -1,0 +1,539 @@
+/*
+ * symbols.c - evprof-symbols: reads symbol tables and debug information. The only place that knows elfutils. See symbols.h.
+ *
+ * A file is opened once, however many processes have it loaded, and kept open: they may be gone when its addresses are asked
+ * for. Only regular files are opened, below the root of the process that names them, and believed only with its build id.
+ * Nothing is asked of the network.
+ */
+#include "symbols.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FILES_MAX 1024
+#define MODULES_MAX 65536 /* of all clients */
+#define TEXT_MAX 1024u	  /* bytes of a name */
+#define INLINED_MAX 16
+#define MEMORY_MAX_BYTES (UINT64_C(4) << 30)
+#define CPU_MAX_SECONDS 120
+#define NICENESS 10 /* the program and the collector come first */
+
+/* linux/openat2.h, since 5.6 */
+#define SYSTEM_OPENAT2 437
+struct open_how_at_root {
+	uint64_t flags, mode, resolve;
+};
+#define RESOLVE_BELOW_ROOT 0x12 /* RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS */
+
+struct file {
+	dev_t device;
+	ino_t inode;
+	int debug_fd; /* the file with its debug information, until that is read; -1: none */
+	Dwfl *dwfl;
+	Dwfl_Module *module; /* NULL: it tells nothing */
+	uint64_t low;	     /* the address of its first page, as it says itself */
+};
+
+struct module {
+	uint32_t client;
+	uint64_t start, end;
+	struct file *file; /* NULL: it could not be opened */
+	char name[64];	   /* its base name */
+};
+
+/* An answer being made. */
+struct answer {
+	struct symbols_message head;
+	uint8_t bytes[SYMBOLS_MESSAGE_MAX_BYTES - sizeof(struct symbols_message)];
+	size_t used;
+};
+
+static struct file *files[FILES_MAX];
+static unsigned file_count;
+static struct module *modules;
+static unsigned module_count, module_capacity;
+
+/* ---- files -------------------------------------------------------------------------------------------------------- */
+
+static int open_at_root(int root, const char *path, int flags)
+{
+	struct open_how_at_root how = {.flags = (uint64_t)flags, .resolve = RESOLVE_BELOW_ROOT};
+	int fd;
+
+	while (*path == '/')
+		path++;
+	fd = (int)syscall(SYSTEM_OPENAT2, root, path, &how, sizeof(how));
+	return fd < 0 && errno == ENOSYS ? openat(root, path, flags) : fd;
+}
+
+/* A regular file, for reading; -1: it is none. What it is shows before it is opened: to open a device may do something. */
+static int open_regular(int root, const char *path, struct stat *status)
+{
+	int found = open_at_root(root, path, O_PATH | O_CLOEXEC);
+	char name[64];
+	int fd = -1;
+
+	if (found < 0)
+		return -1;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
+	if (fstat(found, status) == 0 && S_ISREG(status->st_mode))
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	close(found);
+	return fd;
+}
+
+/* dwfl asks for what it did not find in the file itself. Its own search would go to other places, and to servers. */
+static int find_debuginfo(Dwfl_Module *module, void **owner, const char *name, Dwarf_Addr base, const char *file_name,
+			  const char *link, GElf_Word crc, char **path)
+{
+	struct file *file = *owner;
+	int fd = file ? file->debug_fd : -1;
+
+	(void)module;
+	(void)name;
+	(void)base;
+	(void)file_name;
+	(void)link;
+	(void)crc;
+	(void)path;
+	if (file)
+		file->debug_fd = -1; /* it is dwfl's */
+	return fd;
+}
+
+static int find_elf(Dwfl_Module *module, void **owner, const char *name, Dwarf_Addr base, char **file_name, Elf **elf)
+{
+	(void)module;
+	(void)owner;
+	(void)name;
+	(void)base;
+	(void)file_name;
+	(void)elf;
+	return -1;
+}
+
+static bool read_low(Elf *elf, uint64_t *low)
+{
+	size_t count, i;
+	GElf_Phdr header;
+
+	if (elf_getphdrnum(elf, &count) < 0)
+		return false;
+	*low = UINT64_MAX;
+	for (i = 0; i < count; i++)
+		if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD && header.p_vaddr < *low)
+			*low = header.p_vaddr & ~UINT64_C(4095);
+	return *low != UINT64_MAX;
+}
+
+/* Whether the file is the one that the process has. One without a build id is taken for it if the process saw none either. */
+static bool is_the_same(Dwfl_Module *module, const struct symbols_message *message)
+{
+	const unsigned char *bits;
+	GElf_Addr address;
+	int bytes = dwfl_module_build_id(module, &bits, &address);
+
+	if (bytes <= 0)
+		return message->build_id_bytes == 0;
+	return (uint32_t)bytes == message->build_id_bytes && !memcmp(bits, message->build_id, (size_t)bytes);
+}
+
+/* /usr/lib/debug/.build-id/xx/yyyy.debug, where the process is. */
+static int open_debug_file(int root, const struct symbols_message *message)
+{
+	char path[64 + 2 * SYMBOLS_BUILD_ID_MAX_BYTES] = "usr/lib/debug/.build-id/";
+	size_t used = strlen(path);
+	struct stat status;
+
+	if (message->build_id_bytes < 2)
+		return -1;
+	for (uint32_t i = 0; i < message->build_id_bytes; i++)
+		used += (size_t)snprintf(path + used, sizeof(path) - used, "%02x%s", message->build_id[i],
+					 i == 0 ? "/" : "");
+	snprintf(path + used, sizeof(path) - used, ".debug");
+	return open_regular(root, path, &status);
+}
+
+/* Takes fd over. */
+static void read_file(struct file *file, int fd, const struct symbols_message *message)
+{
+	static const Dwfl_Callbacks callbacks = {.find_elf = find_elf, .find_debuginfo = find_debuginfo};
+	GElf_Addr bias;
+	void **owner;
+	Elf *elf;
+
+	file->dwfl = dwfl_begin(&callbacks);
+	if (file->dwfl)
+		file->module = dwfl_report_elf(file->dwfl, "module", "module", fd, 0, true);
+	if (!file->module) {
+		close(fd);
+		return;
+	}
+	dwfl_report_end(file->dwfl, NULL, NULL);
+	dwfl_module_info(file->module, &owner, NULL, NULL, NULL, NULL, NULL, NULL);
+	*owner = file;
+	elf = dwfl_module_getelf(file->module, &bias);
+	if (!elf || !read_low(elf, &file->low) || !is_the_same(file->module, message))
+		file->module = NULL;
+	else
+		file->low += bias;
+}
+
+static struct file *file_of(int root, const char *path, const struct symbols_message *message)
+{
+	struct stat status;
+	int fd = open_regular(root, path, &status);
+	struct file *file;
+
+	if (fd < 0)
+		return NULL;
+	for (unsigned i = 0; i < file_count; i++)
+		if (files[i]->device == status.st_dev && files[i]->inode == status.st_ino) {
+			close(fd);
+			return files[i];
+		}
+	file = file_count < FILES_MAX ? calloc(1, sizeof(*file)) : NULL;
+	if (!file) {
+		close(fd);
+		return NULL;
+	}
+	file->device = status.st_dev;
+	file->inode = status.st_ino;
+	file->debug_fd = open_debug_file(root, message);
+	read_file(file, fd, message);
+	return files[file_count++] = file;
+}
+
+/* ---- modules ------------------------------------------------------------------------------------------------------ */
+
+static void add_module(const struct symbols_message *message, const char *path, int root)
+{
+	const char *slash = strrchr(path, '/');
+	struct module *module;
+
+	if (module_count == module_capacity) {
+		unsigned capacity = module_capacity ? module_capacity * 2 : 64;
+		struct module *grown = capacity <= MODULES_MAX ? realloc(modules, capacity * sizeof(*grown)) : NULL;
+
+		if (!grown)
+			return;
+		modules = grown;
+		module_capacity = capacity;
+	}
+	module = &modules[module_count++];
+	*module = (struct module){.client = message->client, .start = message->start, .end = message->end};
+	snprintf(module->name, sizeof(module->name), "%.63s", slash ? slash + 1 : path);
+	if (root >= 0)
+		module->file = file_of(root, path, message);
+}
+
+static void forget_client(uint32_t client)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < module_count; i++)
+		if (modules[i].client != client)
+			modules[kept++] = modules[i];
+	module_count = kept;
+}
+
+/* The last one that was told: another may have been there before. */
+static const struct module *module_of(uint32_t client, uint64_t address)
+{
+	for (unsigned i = module_count; i-- > 0;)
+		if (modules[i].client == client && address >= modules[i].start && address < modules[i].end)
+			return &modules[i];
+	return NULL;
+}
+
+/* ---- names -------------------------------------------------------------------------------------------------------- */
+
+/* As the C++ library has it, where there is one. The result is malloc's; NULL: it is no name of C++. */
+static char *demangled(const char *name)
+{
+	static char *(*demangle)(const char *, char *, size_t *, int *);
+	static bool looked;
+	void *library;
+	int status;
+
+	if (strncmp(name, "_Z", 2) != 0)
+		return NULL;
+	if (!looked) {
+		looked = true;
+		library = dlopen("libstdc++.so.6", RTLD_LAZY);
+		if (library)
+			*(void **)&demangle = dlsym(library, "__cxa_demangle");
+	}
+	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------------------ */
+
+static void send_answer(struct answer *answer, enum symbols_kind kind)
+{
+	answer->head.kind = kind;
+	if (send(STDIN_FILENO, answer, sizeof(answer->head) + answer->used, MSG_NOSIGNAL) < 0)
+		_exit(0);
+	answer->used = 0;
+}
+
+static uint32_t text_length(const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	if (length <= TEXT_MAX)
+		return (uint32_t)length;
+	length = TEXT_MAX;
+	while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	return (uint32_t)length;
+}
+
+struct place {
+	const char *function, *mangled, *file;
+	int line;
+	bool inlined;
+};
+
+static void put_place(struct answer *answer, const struct symbols_address *address, const char *module,
+		      const struct place *place)
+{
+	char *readable = demangled(place->function);
+	const char *strings[WIRE_DEFINITION_STRINGS] = {place->file, readable ? readable : place->function,
+							readable ? place->function : "", module};
+	struct wire_definition record = {.type = WIRE_DEFINE_SYMBOL,
+					 .flags = place->inlined ? WIRE_INLINED : 0,
+					 .id = address->frame,
+					 .number = place->line > 0 ? (uint32_t)place->line : 0,
+					 .address = address->address};
+	uint8_t *at;
+
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
+		record.length[i] = text_length(strings[i]);
+	record.size_bytes = wire_definition_bytes(&record);
+	if (record.size_bytes > sizeof(answer->bytes) - answer->used)
+		send_answer(answer, SYMBOLS_FOUND);
+	at = answer->bytes + answer->used;
+	memset(at, 0, record.size_bytes);
+	memcpy(at, &record, sizeof(record));
+	at += sizeof(record);
+	for (int i = 0; i < WIRE_DEFINITION_STRINGS; at += record.length[i++])
+		if (record.length[i])
+			memcpy(at, strings[i], record.length[i]);
+	answer->used += record.size_bytes;
+	free(readable);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------ */
+
+static const char *attribute_text(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr_integrate(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+}
+
+static const char *function_name(Dwarf_Die *die)
+{
+	const char *name = attribute_text(die, DW_AT_linkage_name);
+
+	return name ? name : attribute_text(die, DW_AT_name);
+}
+
+static const char *call_file(Dwarf_Die *unit, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Files *names;
+	Dwarf_Word number;
+	size_t count;
+
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &number) != 0 ||
+	    dwarf_getsrcfiles(unit, &names, &count) != 0 || number >= count)
+		return NULL;
+	return dwarf_filesrc(names, number, NULL, NULL);
+}
+
+static int call_line(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+
+	return dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &number) == 0 ? (int)number : 0;
+}
+
+/*
+ * What encloses the address, the innermost first. dwarf_getscopes() goes from an inlined function to where it is defined, not
+ * to where it was inlined, so only its first one is taken.
+ */
+static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+{
+	Dwarf_Die *innermost = NULL;
+	int count = dwarf_getscopes(unit, address, &innermost);
+
+	*scopes = NULL;
+	if (count > 0)
+		count = dwarf_getscopes_die(&innermost[0], scopes);
+	free(innermost);
+	return count;
+}
+
+/*
+ * What was inlined at the address, from the innermost on; place is that of the line there, and is left as that of what it was
+ * all inlined into. Returns that function's name as the debug information has it, or NULL.
+ */
+static const char *look_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
+				Dwfl_Module *dwfl_module, Dwarf_Addr at, struct place *place)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = dwfl_module_addrdie(dwfl_module, at, &bias), *scopes = NULL;
+	int count = unit ? scopes_at(unit, at - bias, &scopes) : 0, told = 0;
+	const char *name = NULL;
+
+	for (int i = 0; i < count && !name; i++) {
+		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
+			name = function_name(&scopes[i]);
+		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || told++ == INLINED_MAX)
+			continue;
+		place->function = function_name(&scopes[i]);
+		place->inlined = true;
+		if (place->function)
+			put_place(answer, address, module, place);
+		place->file = call_file(unit, &scopes[i]);
+		place->line = call_line(&scopes[i]);
+	}
+	free(scopes);
+	return name;
+}
+
+static void look(struct answer *answer, uint32_t client, const struct symbols_address *address)
+{
+	/* Of the call, which is before the address to which it returns. */
+	const struct module *module = module_of(client, address->address - 1);
+	const struct file *file = module ? module->file : NULL;
+	struct place place = {.file = NULL};
+	Dwarf_Addr at;
+	Dwfl_Line *line;
+	const char *name;
+	GElf_Off offset;
+	GElf_Sym symbol;
+
+	if (!file || !file->module)
+		return;
+	at = address->address - 1 - module->start + file->low;
+	line = dwfl_module_getsrc(file->module, at);
+	place.file = line ? dwfl_lineinfo(line, NULL, &place.line, NULL, NULL, NULL) : NULL;
+	name = look_inlined(answer, address, module->name, file->module, at, &place);
+	place.function = dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL);
+	place.inlined = false;
+	if (!place.function)
+		place.function = name;
+	if (place.function)
+		put_place(answer, address, module->name, &place);
+}
+
+/* ---- messages ----------------------------------------------------------------------------------------------------- */
+
+static void take_message(struct answer *answer, const struct symbols_message *message, const uint8_t *rest,
+			 size_t bytes, int root)
+{
+	char path[PATH_MAX];
+
+	if (message->kind == SYMBOLS_MODULE && bytes < sizeof(path) &&
+	    message->build_id_bytes <= sizeof(message->build_id)) {
+		memcpy(path, rest, bytes);
+		path[bytes] = 0;
+		add_module(message, path, root);
+	} else if (message->kind == SYMBOLS_FORGET) {
+		forget_client(message->client);
+	} else if (message->kind == SYMBOLS_LOOK) {
+		answer->head = (struct symbols_message){.client = message->client};
+		for (size_t at = 0; at + sizeof(struct symbols_address) <= bytes;
+		     at += sizeof(struct symbols_address)) {
+			struct symbols_address address;
+
+			memcpy(&address, rest + at, sizeof(address));
+			look(answer, message->client, &address);
+		}
+		send_answer(answer, SYMBOLS_DONE);
+	}
+}
+
+/* Returns the bytes; 0 at the end. *root: the descriptor that came along, or -1. */
+static size_t receive(int socket, void *buffer, size_t bytes, int *root)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = buffer, .iov_len = bytes};
+	struct msghdr message = {
+	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct cmsghdr *header;
+	ssize_t count;
+
+	do {
+		count = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	} while (count < 0 && errno == EINTR);
+	header = count > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	*root = -1;
+	if (header && header->cmsg_type == SCM_RIGHTS)
+		memcpy(root, CMSG_DATA(header), sizeof(int));
+	return count > 0 ? (size_t)count : 0;
+}
+
+static void limit(int resource, rlim_t most)
+{
+	struct rlimit limits;
+
+	if (getrlimit((__rlimit_resource_t)resource, &limits) < 0)
+		return;
+	if (most < limits.rlim_cur)
+		limits.rlim_cur = most;
+	setrlimit((__rlimit_resource_t)resource, &limits);
+}
+
+/* What a file does to this process ends with it. */
+static void limit_all(void)
+{
+	limit(RLIMIT_AS, MEMORY_MAX_BYTES);
+	limit(RLIMIT_CPU, CPU_MAX_SECONDS);
+	limit(RLIMIT_CORE, 0);
+	setpriority(PRIO_PROCESS, 0, NICENESS);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+int main(void)
+{
+	static uint8_t buffer[SYMBOLS_MESSAGE_MAX_BYTES];
+	static struct answer answer;
+	struct symbols_message message;
+	size_t bytes;
+	int root;
+
+	limit_all();
+	elf_version(EV_CURRENT);
+	while ((bytes = receive(STDIN_FILENO, buffer, sizeof(buffer), &root)) >= sizeof(message)) {
+		memcpy(&message, buffer, sizeof(message));
+		take_message(&answer, &message, buffer + sizeof(message), bytes - sizeof(message), root);
+		if (root >= 0)
+			close(root);
+	}
+	return 0;
+}

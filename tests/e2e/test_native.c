@@ -1,0 +1,344 @@
+/*
+ * test_native.c - native stacks of allocations (EVPROF_NATIVE=1) against backtrace() of the C library at the same place, and
+ * names and lines against addr2line.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define FRAMES 256
+
+static struct outcome *compile(const char *name, const char *flags, const char *more)
+{
+	struct outcome *built = run(.how = JOB_BARE, .args = {"sh", "-c",
+							      text("cc -shared -fPIC -w %s %s -o %s '%s'", flags, more,
+								   name, program_path("native_stack.c"))});
+
+	cr_assert_eq(built->status, 0, "%s", built->err);
+	return built;
+}
+
+static const char *library_in(const struct outcome *built, const char *name)
+{
+	return text("%s/%s", built->directory, name);
+}
+
+/* The native stack of the allocation with that size, or NULL. */
+static char *stack_of(const char *dump, const char *size)
+{
+	const char *line = dump, *found = NULL;
+
+	while ((line = strstr(line, "\tmalloc\t"))) {
+		const char *fields[3], *end = strchrnul(line, '\n');
+
+		fields[0] = strchr(line + 8, '\t');
+		fields[1] = fields[0] ? strchr(fields[0] + 1, '\t') : NULL;
+		fields[2] = fields[1] ? strchr(fields[1] + 1, '\t') : NULL;
+		if (fields[0] && strlen(size) == (size_t)(fields[1] - fields[0] - 1) &&
+		    !strncmp(fields[0] + 1, size, strlen(size)))
+			found = fields[2] && fields[2] < end ? fields[2] + 1 : "";
+		line += 8;
+	}
+	return found ? strndup(found, (size_t)(strchrnul(found, '\n') - found)) : NULL;
+}
+
+/* Without what compilers add to names, and without what is in brackets. */
+static char *plain(char *name)
+{
+	name[strcspn(name, "(")] = 0;
+	if (strlen(name) && name[strlen(name) - 1] == ' ')
+		name[strlen(name) - 1] = 0;
+	if (!strstr(name, "+0x"))
+		name[strcspn(name, ".")] = 0;
+	return name;
+}
+
+static unsigned split(char *stack, char **names)
+{
+	unsigned count = 0;
+
+	for (char *next = stack; next && *next && count < FRAMES;) {
+		char *end = strstr(next, " < ");
+
+		if (end)
+			*end = 0;
+		names[count++] = next;
+		next = end ? end + 3 : NULL;
+	}
+	return count;
+}
+
+static bool has_names(const char *file)
+{
+	struct outcome *symbols =
+	    run(.how = JOB_BARE, .args = {"sh", "-c", text("nm '%s' 2>/dev/null | head -1", file)});
+
+	return symbols->out_bytes > 0;
+}
+
+/*
+ * What addr2line says of the calls that backtrace() saw, up to Python's interpreter: names, the inlined ones too. A file
+ * without symbols gives "?", once.
+ */
+static unsigned expected_names(char *trace, const char *program, char **names)
+{
+	unsigned count = 0;
+
+	for (char *at = strtok(trace, " \n"); at; at = strtok(NULL, " \n")) {
+		char *plus = strrchr(at, '+');
+		const char *file = at;
+		struct outcome *told;
+
+		*plus = 0;
+		if (!strcmp(file, "program"))
+			file = program;
+		if (!has_names(file)) {
+			names[count++] = "?";
+			continue;
+		}
+		told = run(.how = JOB_BARE,
+			   .args = {"sh", "-c", text("addr2line -C -f -i -e '%s' %s | sed -n 'p;n'", file, plus + 1)});
+		for (char *state, *line = strtok_r(told->out, "\n", &state); line;
+		     line = strtok_r(NULL, "\n", &state)) {
+			if (!strncmp(line, "_PyEval_EvalFrameDefault", 24))
+				return count;
+			names[count++] = strdup(plain(line));
+		}
+	}
+	return count;
+}
+
+static void expect_stack(const struct outcome *outcome, const char *dump, char *line, const char *program)
+{
+	char *size = strsep(&line, " "), *stack = stack_of(dump, size), *names[FRAMES], *wanted[FRAMES];
+	unsigned count, expected = expected_names(line, program, wanted);
+
+	expect(outcome, stack && *stack, "the allocation of %s bytes has a native stack", size);
+	stack = strdup(stack);
+	count = split(stack, names);
+	for (unsigned i = 0; i < expected && i < count; i++) {
+		const char *name = plain(names[i]);
+
+		expect(outcome, !strcmp(wanted[i], "?") || !strcmp(name, wanted[i]),
+		       "%s: function %u is %s, not %s; stack: %s", size, i, wanted[i], name, stack_of(dump, size));
+	}
+	expect(outcome, count == expected, "%s: %u functions, not %u; stack: %s", size, expected, count,
+	       stack_of(dump, size));
+}
+
+static const char *program_of(const struct python *python)
+{
+	struct outcome *asked = run(.python = python, .how = JOB_BARE,
+				    .args = {"-c", "import os; print(os.path.realpath('/proc/self/exe'))"});
+
+	return text("%.*s", (int)strcspn(asked->out, "\n"), asked->out);
+}
+
+static struct outcome *record(const struct python *python, const char *mode, const char *first, const char *second)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@native_stack.py", mode, first, second}, .env = {"EVPROF_NATIVE=1"});
+
+	expect(outcome, outcome->status == 0, "it runs");
+	json_decref(expect_trace(outcome, 0));
+	return outcome;
+}
+
+/* Each line of the program's output against the trace. */
+static void expect_stacks(const struct python *python, const struct outcome *outcome, unsigned lines)
+{
+	const char *dump = tool("dump", outcome->trace)->out, *program = program_of(python);
+	char *rest = strdup(outcome->out), *line;
+	unsigned count = 0;
+
+	/* Files of another root are not those that addr2line would find here. */
+	if (python->chrooted)
+		return;
+	for (; (line = strsep(&rest, "\n")) && *line; count++)
+		expect_stack(outcome, dump, line, program);
+	expect(outcome, count == lines, "%u lines, not %u", lines, count);
+}
+
+static void expect_functions(const struct outcome *outcome, const char *size, const char *functions)
+{
+	char *stack = stack_of(tool("dump", outcome->trace)->out, size), *names[FRAMES], *whole = strdup(functions);
+	unsigned count, i = 0;
+
+	expect(outcome, stack != NULL, "there is an allocation of %s bytes", size);
+	count = split(strdup(stack), names);
+	for (char *name = strtok(whole, " "); name; name = strtok(NULL, " "), i++)
+		expect(outcome, i < count && !strcmp(plain(names[i]), name), "%s: function %u is %s; stack: %s", size,
+		       i, name, stack);
+}
+
+#define ALL "level_inner level_variable level_aligned level_inlined outer::inner native_all"
+
+SCENARIO(native, depths_without_frame_pointers, SUPPORTED)
+{
+	struct outcome *built = compile("plain.so", "-O2 -g", ""), *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "depths", library_in(built, "plain.so"), NULL);
+	expect_functions(outcome, "1000001", "level_inner native_inner");
+	expect_functions(outcome, "1000002", ALL);
+	expect_stacks(python, outcome, 6);
+}
+
+SCENARIO_SOME(native, depths_with_frame_pointers, SUPPORTED)
+{
+	struct outcome *built = compile("frames.so", "-O2 -g -fno-omit-frame-pointer", ""), *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "depths", library_in(built, "frames.so"), NULL);
+	expect_functions(outcome, "1000002", ALL);
+	expect_stacks(python, outcome, 6);
+}
+
+SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
+{
+	struct outcome *built = compile("twin.so", "-O2 -g", ""), *told;
+	struct outcome *outcome;
+	char *names[FRAMES], *stack;
+	static const char *const wanted[] = {"level_inner", "level_variable", "level_aligned"};
+
+	python_needs(python, "ctypes");
+	run(.how = JOB_BARE, .args = {"strip", "-o", library_in(built, "stripped.so"), library_in(built, "twin.so")});
+	outcome = record(python, "depths", library_in(built, "stripped.so"), NULL);
+	stack = stack_of(tool("dump", outcome->trace)->out, "1000002");
+	expect(outcome, stack && split(stack, names) > 3, "there is a stack");
+	for (unsigned i = 0; i < 3; i++) {
+		const char *offset = strstr(names[i], "stripped.so+0x");
+
+		expect(outcome, offset == names[i], "%s is an offset in the library", names[i]);
+		told = run(.how = JOB_BARE, .args = {"sh", "-c",
+						     text("addr2line -f -e '%s' $(printf %%x $((%s - 1))) | head -1",
+							  library_in(built, "twin.so"), strchr(names[i], '+') + 1)});
+		expect(outcome, !strcmp(plain(strtok(told->out, "\n")), wanted[i]), "%s is in %s, not %s", names[i],
+		       wanted[i], told->out);
+	}
+	expect(outcome, strstr(names[4], "native_all"), "what is exported has its name: %s", names[4]);
+}
+
+SCENARIO(native, threads, SUPPORTED)
+{
+	struct outcome *built = compile("threads.so", "-O2 -g", ""), *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "threads", library_in(built, "threads.so"), NULL);
+	for (int number = 0; number < 4; number++)
+		for (int i = 0; i < 20; i++)
+			expect_functions(outcome, text("%d", 1000001 + 100 * number + i),
+					 i % 2 ? ALL : "level_inner native_inner");
+}
+
+SCENARIO(native, forked_children, SUPPORTED)
+{
+	struct outcome *built = compile("forks.so", "-O2 -g", ""), *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "forks", library_in(built, "forks.so"), NULL);
+	for (int i = 0; i < 4; i++)
+		expect_functions(outcome, text("%d", 1000001 + i), ALL);
+	expect_stacks(python, outcome, 4);
+}
+
+/* Two libraries in turn, of which the second one gets the addresses of the first. */
+SCENARIO(native, libraries_that_take_turns, SUPPORTED)
+{
+	struct outcome *built = compile("one.so", "-O2 -g", ""), *outcome;
+	const char *one = library_in(built, "one.so"), *two;
+
+	python_needs(python, "ctypes");
+	two = library_in(compile("two.so", "-O2 -g -DINNER=other_inner", ""), "two.so");
+	outcome = record(python, "unloads", one, two);
+	for (int i = 0; i < 6; i++)
+		expect_functions(
+		    outcome, text("%d", 1000001 + i),
+		    i % 2 ? "other_inner level_variable level_aligned level_inlined outer::inner native_all" : ALL);
+	expect_stacks(python, outcome, 6);
+}
+
+SCENARIO(native, bounds, SUPPORTED)
+{
+	struct outcome *built = compile("bounds.so", "-O2 -g", ""), *outcome;
+	char *names[FRAMES], *dump;
+	unsigned count;
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "bounds", library_in(built, "bounds.so"), NULL);
+	dump = tool("dump", outcome->trace)->out;
+	count = split(stack_of(dump, "1000001"), names);
+	expect(outcome, count == 65 && !strcmp(names[64], "..."),
+	       "64 functions of a deep stack, and that there are more: %u", count);
+	expect(outcome, !strcmp(plain(names[0]), "level_inner") && !strcmp(plain(names[63]), "level_recursive"),
+	       "the innermost ones: %s, %s", names[0], names[63]);
+	count = split(stack_of(dump, "1000002"), names);
+	expect(outcome, count >= 2 && !strcmp(plain(names[0]), "level_inner"), "a stack elsewhere: %s", names[0]);
+	expect_functions(outcome, "1000003", "level_inner native_inner");
+}
+
+/* Without unwind tables the stack ends, and says so. */
+SCENARIO_SOME(native, functions_without_unwind_tables, SUPPORTED)
+{
+	struct outcome *built = compile("tables.so",
+					"-O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables "
+					"-fno-exceptions -Wl,--no-eh-frame-hdr",
+					""),
+		       *outcome;
+	char *names[FRAMES];
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "depths", library_in(built, "tables.so"), NULL);
+	expect(outcome, split(stack_of(tool("dump", outcome->trace)->out, "1000002"), names) == 2,
+	       "one function and ...");
+	expect(outcome, !strcmp(plain(names[0]), "level_inner") && !strcmp(names[1], "..."), "%s < %s", names[0],
+	       names[1]);
+}
+
+/* The program sees nothing of it. */
+SCENARIO(native, the_program_is_the_same, SUPPORTED)
+{
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@descriptors.py"}), *outcome;
+
+	outcome = run(.python = python, .args = {"@descriptors.py"}, .env = {"EVPROF_NATIVE=1"});
+	expect_same(bare, outcome);
+	json_decref(expect_trace(outcome, 0));
+}
+
+SCENARIO_SOME(native, without_libunwind, SUPPORTED)
+{
+	struct outcome *made =
+	    run(.how = JOB_BARE, .args = {"sh", "-c",
+					  "echo none >libunwind-x86_64.so.8; cp libunwind-x86_64.so.8 "
+					  "libunwind-aarch64.so.8"});
+	struct outcome *outcome;
+	json_t *info;
+
+	if (python->chrooted)
+		cr_skip_test("variables of the loader are for the program that leads there, too");
+	outcome = run(.python = python, .args = {"-c", "print(len([object() for _ in range(9)]))"},
+		      .env = {"EVPROF_NATIVE=1", text("LD_LIBRARY_PATH=%s", made->directory)});
+	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "9\n"), "it runs");
+	expect(outcome, stderr_evprof_lines(outcome) == 2, "one line says what is missing, and the closing line comes");
+	expect(outcome, strstr(outcome->err, "libunwind8"), "the package is named");
+	info = expect_trace(outcome, 1);
+	expect(outcome, info_events(info, "malloc") > 0, "allocations are recorded");
+	expect(outcome, !json_is_true(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "native")),
+	       "and it is not said that they have native stacks");
+}
+
+SCENARIO_SOME(native, folded_by_bytes, SUPPORTED)
+{
+	struct outcome *built = compile("folded.so", "-O2 -g", ""), *outcome, *folded;
+
+	python_needs(python, "ctypes");
+	outcome = record(python, "depths", library_in(built, "folded.so"), NULL);
+	folded = tool("export", "--format", "folded", "--weight", "bytes", outcome->trace, "-o", "-");
+	expect(outcome,
+	       strstr(folded->out,
+		      "native_all (folded.so);outer::inner() (folded.so);level_inlined (folded.so);level_aligned "
+		      "(folded.so);level_variable (folded.so);level_inner (folded.so) 3000012"),
+	       "the sizes of the three blocks, beneath the Python function: %.2000s", folded->out);
+	expect(outcome, strstr(folded->out, "allocate (native_stack.py:"), "which is there");
+}

@@ -1,0 +1,35 @@
+/*
+ * native.h - the native stacks of allocations: which C functions ran between Python's and the allocator.
+ *
+ * Used by dump and by the exporters that show allocations by function. The tables are in struct trace_process.
+ */
+#ifndef EVPROF_TOOLS_NATIVE_H
+#define EVPROF_TOOLS_NATIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace_reader.h"
+
+/* A function of a native stack; those that were inlined are there, too. Texts belong to the trace, or to the walk. */
+struct native_place {
+	struct text function; /* "lib.so+0x1234" or "0x7f..." where it has no name */
+	struct text file;     /* of the source; length 0: not known */
+	uint32_t line;	      /* 0: not known */
+	struct text module;   /* the base name of the program or library; length 0: none */
+};
+
+/* A stack that is gone through, from the innermost function on. */
+struct native_walk {
+	const struct trace_process *process;
+	uint32_t frame;				     /* 0: it is at its end */
+	const struct wire_definition *const *symbol; /* the next of those at the frame's address; NULL: the first */
+	bool cut;				     /* at the end: there are callers that are not known */
+	char name[64];
+};
+
+void native_begin(struct native_walk *walk, const struct trace_process *process, uint32_t frame);
+/* False at the end: Python's functions follow, or nothing. */
+bool native_next(struct native_walk *walk, struct native_place *place);
+
+#endif
