@@ -330,26 +330,35 @@ bool resolver_is_busy(const struct resolver_client *client)
 
 /* ---- what is to be asked ------------------------------------------------------------------------------------------ */
 
+static bool is_new(struct resolver_client *client, uint64_t address);
+
+/* A table of so many places with what is in the present one, but for the addresses from start up to end. */
+static bool rebuild_seen(struct resolver_client *client, size_t places, uint64_t start, uint64_t end)
+{
+	uint64_t *before = client->seen, *fresh = places <= 2 * QUEUE_MAX ? calloc(places, sizeof(*fresh)) : NULL;
+	size_t old = client->seen_places;
+
+	if (!fresh)
+		return false;
+	client->seen = fresh;
+	client->seen_places = places;
+	client->seen_count = 0;
+	for (size_t i = 0; i < old; i++) {
+		if (before[i] && !(before[i] > start && before[i] <= end))
+			is_new(client, before[i]);
+	}
+	free(before);
+	return true;
+}
+
 /* False: it is not to be asked, or not again. */
 static bool is_new(struct resolver_client *client, uint64_t address)
 {
 	size_t place;
 
-	if (2 * client->seen_count >= client->seen_places) {
-		size_t places = client->seen_places ? client->seen_places * 2 : 1024, old = client->seen_places;
-		uint64_t *before = client->seen, *grown = places <= 2 * QUEUE_MAX ? calloc(places, 8) : NULL;
-
-		if (!grown)
-			return false;
-		client->seen = grown;
-		client->seen_places = places;
-		client->seen_count = 0;
-		for (size_t i = 0; i < old; i++) {
-			if (before[i])
-				is_new(client, before[i]);
-		}
-		free(before);
-	}
+	if (2 * client->seen_count >= client->seen_places &&
+	    !rebuild_seen(client, client->seen_places ? client->seen_places * 2 : 1024, 0, 0))
+		return false;
 	place = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (client->seen_places - 1);
 	while (client->seen[place] && client->seen[place] != address)
 		place = (place + 1) & (client->seen_places - 1);
@@ -423,10 +432,8 @@ static void note_module(struct resolver_client *client, const struct wire_defini
 		free(module.path);
 		return;
 	}
-	if (takes_place(client, &module.message) && client->seen) {
-		memset(client->seen, 0, client->seen_places * sizeof(*client->seen));
-		client->seen_count = 0;
-	}
+	if (client->seen && takes_place(client, &module.message))
+		rebuild_seen(client, client->seen_places, module.message.start, module.message.end);
 	client->modules[client->module_count++] = module;
 	queue(client, &(struct entry){.module = client->module_count});
 }

@@ -33,7 +33,7 @@
 #define INLINED_MAX 16
 #define MEMORY_MAX_BYTES (UINT64_C(4) << 30)
 #define CPU_MAX_SECONDS 120
-#define NICENESS 10 /* the program and the collector come first */
+#define NICENESS 5 /* the program and the collector come first */
 
 /* linux/openat2.h, since 5.6 */
 #define SYSTEM_OPENAT2 437
@@ -42,6 +42,18 @@ struct open_how_at_root {
 };
 #define RESOLVE_BELOW_ROOT 0x12 /* RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS */
 
+struct function {
+	Dwarf_Addr start, end;
+	Dwarf_Die die;
+};
+
+/* What is compiled at a time. */
+struct unit {
+	Dwarf_Off offset;
+	struct function *functions;
+	size_t count, capacity;
+};
+
 struct file {
 	dev_t device;
 	ino_t inode;
@@ -49,6 +61,8 @@ struct file {
 	Dwfl *dwfl;
 	Dwfl_Module *module; /* NULL: it tells nothing */
 	uint64_t low;	     /* the address of its first page, as it says itself */
+	struct unit *units;  /* in which addresses were looked for */
+	size_t unit_count;
 };
 
 struct module {
@@ -378,19 +392,78 @@ static int call_line(Dwarf_Die *die)
 	return dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &number) == 0 ? (int)number : 0;
 }
 
-/*
- * What encloses the address, the innermost first. dwarf_getscopes() goes from an inlined function to where it is defined, not
- * to where it was inlined, so only its first one is taken.
- */
-static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
+/* The functions of a unit, once: to go through all that it defines takes a millisecond, and is not for each address. */
+static int add_function(Dwarf_Die *die, void *context)
 {
-	Dwarf_Die *innermost = NULL;
-	int count = dwarf_getscopes(unit, address, &innermost);
+	struct unit *unit = context;
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
 
-	*scopes = NULL;
-	if (count > 0)
-		count = dwarf_getscopes_die(&innermost[0], scopes);
-	free(innermost);
+	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		if (unit->count == unit->capacity) {
+			size_t capacity = unit->capacity ? unit->capacity * 2 : 64;
+			struct function *grown = realloc(unit->functions, capacity * sizeof(*grown));
+
+			if (!grown)
+				return DWARF_CB_ABORT;
+			unit->functions = grown;
+			unit->capacity = capacity;
+		}
+		unit->functions[unit->count++] = (struct function){.start = start, .end = end, .die = *die};
+	}
+	return DWARF_CB_OK;
+}
+
+static const struct unit *unit_of(struct file *file, Dwarf_Die *die)
+{
+	Dwarf_Off offset = dwarf_dieoffset(die);
+	struct unit *grown;
+
+	for (size_t i = 0; i < file->unit_count; i++)
+		if (file->units[i].offset == offset)
+			return &file->units[i];
+	grown = realloc(file->units, (file->unit_count + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	file->units = grown;
+	grown += file->unit_count++;
+	*grown = (struct unit){.offset = offset};
+	dwarf_getfuncs(die, add_function, grown, 0);
+	return grown;
+}
+
+/* What lies within at that address: a block, or a function that was inlined. */
+static bool go_in(Dwarf_Die *die, Dwarf_Addr at)
+{
+	Dwarf_Die child;
+	int more = dwarf_child(die, &child);
+
+	for (; more == 0; more = dwarf_siblingof(&child, &child)) {
+		int tag = dwarf_tag(&child);
+
+		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) && dwarf_haspc(&child, at) > 0) {
+			*die = child;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The function at the address and, after it, those that were inlined there. Returns how many. */
+static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr at, Dwarf_Die found[1 + INLINED_MAX])
+{
+	const struct unit *unit = unit_of(file, unit_die);
+	unsigned count = 0;
+	Dwarf_Die die;
+
+	for (size_t i = 0; unit && i < unit->count && !count; i++)
+		if (at >= unit->functions[i].start && at < unit->functions[i].end)
+			found[count++] = die = unit->functions[i].die;
+	if (!count)
+		return 0;
+	while (count <= INLINED_MAX && go_in(&die, at))
+		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
+			found[count++] = die;
 	return count;
 }
 
@@ -399,34 +472,29 @@ static int scopes_at(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **scopes)
  * all inlined into. Returns that function's name as the debug information has it, or NULL.
  */
 static const char *look_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
-				Dwfl_Module *dwfl_module, Dwarf_Addr at, struct place *place)
+				struct file *file, Dwarf_Addr at, struct place *place)
 {
+	Dwarf_Die found[1 + INLINED_MAX];
 	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(dwfl_module, at, &bias), *scopes = NULL;
-	int count = unit ? scopes_at(unit, at - bias, &scopes) : 0, told = 0;
-	const char *name = NULL;
+	Dwarf_Die *unit = dwfl_module_addrdie(file->module, at, &bias);
+	unsigned count = unit ? find_inlined(file, unit, at - bias, found) : 0;
 
-	for (int i = 0; i < count && !name; i++) {
-		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
-			name = function_name(&scopes[i]);
-		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine || told++ == INLINED_MAX)
-			continue;
-		place->function = function_name(&scopes[i]);
+	for (unsigned i = count; i-- > 1;) {
+		place->function = function_name(&found[i]);
 		place->inlined = true;
 		if (place->function)
 			put_place(answer, address, module, place);
-		place->file = call_file(unit, &scopes[i]);
-		place->line = call_line(&scopes[i]);
+		place->file = call_file(unit, &found[i]);
+		place->line = call_line(&found[i]);
 	}
-	free(scopes);
-	return name;
+	return count ? function_name(&found[0]) : NULL;
 }
 
 static void look(struct answer *answer, uint32_t client, const struct symbols_address *address)
 {
 	/* Of the call, which is before the address to which it returns. */
 	const struct module *module = module_of(client, address->address - 1);
-	const struct file *file = module ? module->file : NULL;
+	struct file *file = module ? module->file : NULL;
 	struct place place = {.file = NULL};
 	Dwarf_Addr at;
 	Dwfl_Line *line;
@@ -439,7 +507,7 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 	at = address->address - 1 - module->start + file->low;
 	line = dwfl_module_getsrc(file->module, at);
 	place.file = line ? dwfl_lineinfo(line, NULL, &place.line, NULL, NULL, NULL) : NULL;
-	name = look_inlined(answer, address, module->name, file->module, at, &place);
+	name = look_inlined(answer, address, module->name, file, at, &place);
 	place.function = dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL);
 	place.inlined = false;
 	if (!place.function)

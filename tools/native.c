@@ -13,27 +13,26 @@ void native_begin(struct native_walk *walk, const struct trace_process *process,
 }
 
 /* The first of the symbols at that address that hold for the frame, or NULL. */
-static const struct wire_definition *const *find_symbol(const struct trace_process *process,
-							const struct wire_definition *frame)
+static const struct trace_symbol *find_symbol(const struct trace_process *process, const struct wire_definition *frame)
 {
-	const struct trace_list *symbols = &process->symbols;
+	const struct trace_symbols *symbols = &process->symbols;
 	size_t low = 0, high = symbols->count;
 
 	/* The first one that is for a higher address, or for later frames. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct wire_definition *symbol = symbols->at[middle];
+		const struct wire_definition *symbol = symbols->at[middle].definition;
 
 		if (symbol->address < frame->address || (symbol->address == frame->address && symbol->id <= frame->id))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == 0 || symbols->at[low - 1]->address != frame->address)
+	if (low == 0 || symbols->at[low - 1].definition->address != frame->address)
 		return NULL;
 	high = low - 1;
-	while (high > 0 && symbols->at[high - 1]->address == frame->address &&
-	       symbols->at[high - 1]->id == symbols->at[low - 1]->id)
+	while (high > 0 && symbols->at[high - 1].definition->address == frame->address &&
+	       symbols->at[high - 1].definition->id == symbols->at[low - 1].definition->id)
 		high--;
 	return &symbols->at[high];
 }
@@ -110,14 +109,14 @@ bool native_next(struct native_walk *walk, struct native_place *place)
 		go_out(walk, frame);
 		return true;
 	}
-	symbol = *walk->symbol++;
+	symbol = (walk->symbol++)->definition;
 	*place = (struct native_place){.function = trace_string(symbol, 1),
 				       .file = trace_string(symbol, 0),
 				       .line = symbol->number,
 				       .module = trace_string(symbol, 3)};
 	if (!(symbol->flags & WIRE_INLINED) ||
 	    walk->symbol == walk->process->symbols.at + walk->process->symbols.count ||
-	    (*walk->symbol)->address != symbol->address || (*walk->symbol)->id != symbol->id)
+	    walk->symbol->definition->address != symbol->address || walk->symbol->definition->id != symbol->id)
 		go_out(walk, frame);
 	if (!is_interpreter(place->function))
 		return true;

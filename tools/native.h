@@ -22,9 +22,9 @@ struct native_place {
 /* A stack that is gone through, from the innermost function on. */
 struct native_walk {
 	const struct trace_process *process;
-	uint32_t frame;				     /* 0: it is at its end */
-	const struct wire_definition *const *symbol; /* the next of those at the frame's address; NULL: the first */
-	bool cut;				     /* at the end: there are callers that are not known */
+	uint32_t frame;			   /* 0: it is at its end */
+	const struct trace_symbol *symbol; /* the next of those at the frame's address; NULL: the first */
+	bool cut;			   /* at the end: there are callers that are not known */
 	char name[64];
 };
 

@@ -415,7 +415,7 @@ static int load_module(struct trace *trace, struct trace_process *process, const
 
 static int load_symbol(struct trace *trace, struct trace_process *process, const struct wire_definition *definition)
 {
-	struct trace_list *symbols = &process->symbols;
+	struct trace_symbols *symbols = &process->symbols;
 
 	if (keep(trace, sizeof(*symbols->at)) < 0)
 		return -EBADMSG;
@@ -428,7 +428,8 @@ static int load_symbol(struct trace *trace, struct trace_process *process, const
 		symbols->at = grown;
 		symbols->allocated = allocated;
 	}
-	symbols->at[symbols->count++] = definition;
+	symbols->at[symbols->count] = (struct trace_symbol){definition, symbols->count};
+	symbols->count++;
 	return 0;
 }
 
@@ -787,15 +788,13 @@ static int give_late_names(struct trace *trace)
 
 static int compare_symbols(const void *a, const void *b)
 {
-	const struct wire_definition *left = *(const struct wire_definition *const *)a;
-	const struct wire_definition *right = *(const struct wire_definition *const *)b;
+	const struct trace_symbol *left = a, *right = b;
 
-	if (left->address != right->address)
-		return left->address < right->address ? -1 : 1;
-	if (left->id != right->id)
-		return left->id < right->id ? -1 : 1;
-	/* Those of one address stand in one payload, one after the other. */
-	return left < right ? -1 : left > right;
+	if (left->definition->address != right->definition->address)
+		return left->definition->address < right->definition->address ? -1 : 1;
+	if (left->definition->id != right->definition->id)
+		return left->definition->id < right->definition->id ? -1 : 1;
+	return left->number < right->number ? -1 : left->number > right->number;
 }
 
 static void sort_symbols(struct trace_process *process)

@@ -52,9 +52,14 @@ struct trace_names {
 	uint32_t allocated;
 };
 
-/* Definitions that are looked up otherwise. */
-struct trace_list {
-	const struct wire_definition **at;
+/* SYMBOLs, which are looked up by address. */
+struct trace_symbol {
+	const struct wire_definition *definition;
+	size_t number; /* in the order in which they were told */
+};
+
+struct trace_symbols {
+	struct trace_symbol *at;
 	size_t count;
 	size_t allocated;
 };
@@ -103,9 +108,9 @@ struct trace_process {
 	struct trace_names modules; /* libraries that they are in */
 	uint32_t *module_since;	    /* by module id: the first native frame that was told after it */
 	uint32_t module_since_count;
-	struct trace_list symbols; /* by address, by the frame from which on they hold, then as told */
-	struct text calibration;   /* what it measured; length 0: nothing */
-	uint32_t *threads;	   /* numbers of its threads */
+	struct trace_symbols symbols; /* by address, by the frame from which on they hold, then as told */
+	struct text calibration;      /* what it measured; length 0: nothing */
+	uint32_t *threads;	      /* numbers of its threads */
 	size_t thread_count;
 };
 

@@ -165,6 +165,29 @@ Test(writer, a_long_pause_is_bridged_by_an_absolute_time)
 	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
 }
 
+Test(writer, a_native_stack_stands_before_its_allocation)
+{
+	struct writer *writer;
+	uint64_t at, before;
+
+	put(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	at = writer->head;
+	before = clock_now();
+	writer_put_with_native(writer, 77, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0x1000, 0x2000);
+	cr_assert_eq(wire_head_kind(head_at(at)), WIRE_TIME);
+	cr_assert_eq(wire_native_frame(head_at(at)), 77);
+	cr_assert_not(wire_has_cpu(head_at(at)));
+	cr_assert_geq(words[(at + 1) % WORDS], before);
+	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0));
+	cr_assert_eq(words[(at + 3) % WORDS], 0x1000);
+	cr_assert_eq(words[(at + 4) % WORDS], 0x2000);
+	cr_assert_eq(writer->head, at + 5);
+	cr_assert_eq(writer->last_ticks, words[(at + 1) % WORDS], "the next event counts from here");
+	cr_assert_eq(wire_native_frame(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL)), 0);
+	cr_assert_eq(wire_native_frame(wire_native_head(WIRE_NATIVE_MAX)), WIRE_NATIVE_MAX);
+}
+
 static uint64_t cpu_ns_now(void)
 {
 	struct timespec t;

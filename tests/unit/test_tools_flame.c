@@ -93,6 +93,111 @@ Test(flame, folded)
 				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7);builtins.len 8\n");
 }
 
+/* An allocation with its native stack: the time that tells it comes first. */
+static void allocation(uint32_t native, uint64_t size)
+{
+	event(WIRE_TIME, native << WIRE_NATIVE_SHIFT, 0);
+	fixture_extra(fixture, thread, 2000);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x1000, size, 0, 0);
+}
+
+/* inner, inlined into middle, called by outer; and a frame without a symbol. */
+static void native_frames(void)
+{
+	fixture_module(fixture, process, 1, 0x7000, 4, "/lib/lib.so");
+	fixture_native(fixture, process, 1, 0, 0x7100, 0);
+	fixture_native(fixture, process, 2, 1, 0x7200, 0);
+	fixture_native(fixture, process, 3, 0, 0x7300, WIRE_CUT);
+	fixture_symbol(fixture, process, 1, 0x7100, 0, "outer", "o.c", 5, "lib.so");
+	fixture_symbol(fixture, process, 1, 0x7200, WIRE_INLINED, "inner", "i.c", 1, "lib.so");
+	fixture_symbol(fixture, process, 1, 0x7200, 0, "middle", "i.c", 2, "lib.so");
+}
+
+Test(flame, folded_by_bytes_has_native_functions_on_top)
+{
+	native_frames();
+	event(WIRE_CALL, MAIN, 0);
+	allocation(2, 100);
+	allocation(2, 10);
+	allocation(3, 7);
+	fixture_memory(fixture, thread, WIRE_CALLOC, WIRE_DOMAIN_MEM, 0x2000, 3, 0, 1);
+	event(WIRE_RETURN, MAIN, 5);
+	export("-f folded --weight bytes TRACE -o -");
+	cr_expect_str_eq(ran.out,
+			 "a (10);Main:Thread (10);main (app.py:1) 3\n"
+			 "a (10);Main:Thread (10);main (app.py:1);outer (lib.so);middle (lib.so);inner (lib.so) 110\n"
+			 "a (10);Main:Thread (10);main (app.py:1);lib.so+0x300 (lib.so) 7\n");
+	export("-f folded --weight allocations TRACE -o -");
+	cr_expect(strstr(ran.out, "inner (lib.so) 2\n"), "%s", ran.out);
+	export("-f folded TRACE -o -");
+	cr_expect_null(strstr(ran.out, "lib.so"), "time is Python's functions' only");
+}
+
+static void expect_dump(const char *lines)
+{
+	const char *found;
+
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	ran = tools_verb_run(cmd_dump, "TRACE", path, NULL);
+	found = strstr(ran.out, "\tmalloc\t");
+	cr_assert(ran.status == 0 && found, "%s", ran.err);
+	cr_expect_str_eq(found, lines);
+}
+
+Test(flame, dump_shows_native_stacks)
+{
+	native_frames();
+	allocation(2, 100);
+	allocation(3, 7);
+	expect_dump("\tmalloc\t0x1000\t100\tobj\tinner (i.c:1) < middle (i.c:2) < outer (o.c:5)\n"
+		    "0\t10\t10\tmalloc\t0x1000\t7\tobj\tlib.so+0x300 < ...\n");
+}
+
+/* A library at the address of one that was unloaded: what was told before stays what it was. */
+Test(flame, an_address_that_is_used_again)
+{
+	native_frames();
+	fixture_module(fixture, process, 2, 0x7000, 4, "/lib/other.so");
+	fixture_native(fixture, process, 4, 0, 0x7100, 0);
+	fixture_native(fixture, process, 5, 0, 0x7300, 0);
+	fixture_symbol(fixture, process, 4, 0x7100, 0, "another", "a.c", 9, "other.so");
+	allocation(1, 1);
+	allocation(4, 2);
+	allocation(5, 3);
+	expect_dump("\tmalloc\t0x1000\t1\tobj\touter (o.c:5)\n"
+		    "0\t10\t10\tmalloc\t0x1000\t2\tobj\tanother (a.c:9)\n"
+		    "0\t10\t10\tmalloc\t0x1000\t3\tobj\tother.so+0x300\n");
+}
+
+/* Nonsense ends a stack; it neither goes round in circles nor is read beyond the table. */
+Test(flame, native_frames_that_lead_nowhere)
+{
+	fixture_native(fixture, process, 1, 2, 0x10, 0);
+	fixture_native(fixture, process, 2, 1, 0x20, 0);
+	fixture_native(fixture, process, 3, 3, 0x30, 0);
+	allocation(2, 1);
+	allocation(3, 2);
+	allocation(999, 3);
+	expect_dump("\tmalloc\t0x1000\t1\tobj\t0x20 < 0x10\n"
+		    "0\t10\t10\tmalloc\t0x1000\t2\tobj\t0x30\n"
+		    "0\t10\t10\tmalloc\t0x1000\t3\tobj\n");
+}
+
+Test(flame, the_interpreter_ends_a_native_stack)
+{
+	fixture_native(fixture, process, 1, 0, 0x10, 0);
+	fixture_native(fixture, process, 2, 1, 0x20, 0);
+	fixture_native(fixture, process, 3, 2, 0x30, 0);
+	fixture_symbol(fixture, process, 1, 0x20, 0, "_PyEval_EvalFrameDefault.cold", "", 0, "python");
+	fixture_symbol(fixture, process, 1, 0x30, 0, "PyList_New", "", 0, "python");
+	event(WIRE_CALL, MAIN, 0);
+	allocation(3, 8);
+	event(WIRE_RETURN, MAIN, 0);
+	export("-f folded --weight bytes TRACE -o -");
+	cr_expect_str_eq(ran.out, "a (10);Main:Thread (10);main (app.py:1);PyList_New (python) 8\n");
+}
+
 Test(flame, folded_replaces_what_would_break_a_line)
 {
 	event(WIRE_CALL, ODD, 1);

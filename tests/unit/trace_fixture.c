@@ -189,6 +189,35 @@ void fixture_define(struct fixture *fixture, uint32_t process, unsigned type, ui
 		       strings);
 }
 
+void fixture_native(struct fixture *fixture, uint32_t process, uint32_t id, uint32_t caller, uint64_t address,
+		    unsigned flags)
+{
+	const char *const strings[4] = {"", "", "", ""};
+	struct wire_definition record = {
+	    .type = WIRE_DEFINE_NATIVE_FRAME, .flags = (uint16_t)flags, .id = id, .number = caller, .address = address};
+
+	put_definition(fixture, process, record, strings);
+}
+
+void fixture_symbol(struct fixture *fixture, uint32_t process, uint32_t id, uint64_t address, unsigned flags,
+		    const char *function, const char *file, uint32_t line, const char *module)
+{
+	const char *const strings[4] = {file, function, "", module};
+	struct wire_definition record = {
+	    .type = WIRE_DEFINE_SYMBOL, .flags = (uint16_t)flags, .id = id, .number = line, .address = address};
+
+	put_definition(fixture, process, record, strings);
+}
+
+void fixture_module(struct fixture *fixture, uint32_t process, uint32_t id, uint64_t address, uint32_t pages,
+		    const char *path)
+{
+	const char *const strings[4] = {path, "", "", ""};
+	struct wire_definition record = {.type = WIRE_DEFINE_MODULE, .id = id, .number = pages, .address = address};
+
+	put_definition(fixture, process, record, strings);
+}
+
 void fixture_code_of_size(struct fixture *fixture, uint32_t process, uint32_t id, const char *name, uint64_t size)
 {
 	const char *const strings[4] = {"sized.py", name, "", "__main__"};

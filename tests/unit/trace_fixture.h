@@ -59,6 +59,13 @@ void fixture_code(struct fixture *fixture, uint32_t process, uint32_t id, const 
 void fixture_code_of_size(struct fixture *fixture, uint32_t process, uint32_t id, const char *name, uint64_t size);
 /* As an attribute or an operator enters it. */
 void fixture_code_entered(struct fixture *fixture, uint32_t process, uint32_t id, const char *name);
+/* Of native stacks: a frame, and what the collector found of an address. flags: enum wire_definition_flags. */
+void fixture_native(struct fixture *fixture, uint32_t process, uint32_t id, uint32_t caller, uint64_t address,
+		    unsigned flags);
+void fixture_symbol(struct fixture *fixture, uint32_t process, uint32_t id, uint64_t address, unsigned flags,
+		    const char *function, const char *file, uint32_t line, const char *module);
+void fixture_module(struct fixture *fixture, uint32_t process, uint32_t id, uint64_t address, uint32_t pages,
+		    const char *path);
 void fixture_function(struct fixture *fixture, uint32_t process, uint32_t id, const char *class, const char *name,
 		      const char *module);
 void fixture_clock(struct fixture *fixture, uint32_t kind, uint32_t shift, uint64_t ticks, uint64_t ns);
