@@ -74,5 +74,6 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 		    void *) = dlsym(RTLD_NEXT, "__libc_start_main");
 
 	/* Other programs may lead to it. */
-	return real(dlsym(RTLD_DEFAULT, "Py_InitializeEx") ? lives_main : main, argc, argv, init, fini, rtld_fini, stack);
+	return real(dlsym(RTLD_DEFAULT, "Py_InitializeEx") ? lives_main : main, argc, argv, init, fini, rtld_fini,
+		    stack);
 }
