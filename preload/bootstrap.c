@@ -209,6 +209,7 @@ void bootstrap_hook_is_gone(void)
 static void runtime_begins_again(void)
 {
 	ended = false;
+	thread_self.hooked_state = &no_state; /* its memory may have been met before it could have a hook */
 	process_begin_again();
 	python_forget_interpreters();
 	greenlets_forget();

@@ -347,7 +347,8 @@ SCENARIO(start, several_lives, SUPPORTED)
 {
 	static const char *const variables[] = {"EVPROF_EVENTS=call,c_call,exception,mem", "PYTHONMALLOC=debug",
 						"EVPROF_EVENTS=call"};
-	struct outcome *built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "lives.so", "@lives.c"});
+	struct outcome *built =
+	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "lives.so", "@lives.c", "-lpthread"});
 	const char *directory = built->directory;
 	struct outcome *bare = run_lives(python, directory, true, NULL), *outcome;
 

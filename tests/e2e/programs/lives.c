@@ -1,9 +1,11 @@
 /*
- * lives.c - preloaded into a python, whose main() it replaces: begins and ends Python several times in one process.
+ * lives.c - preloaded into a python, whose main() it replaces: begins and ends Python several times in one process, in the main
+ * thread and in others.
  *
  * python FILE LIVES: runs the code in the file in each life, with the name `life` set, and in a sub-interpreter of each.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,8 +30,11 @@ static void run(const char *code, const char *name, int life)
 		exit(3);
 }
 
-static void live(const char *code, int life)
+static char code[65536];
+
+static void *live(void *number)
 {
+	int life = *(const int *)number;
 	void (*start)(int) = function("Py_InitializeEx");
 	int (*finish)(void) = function("Py_FinalizeEx");
 	void *(*state)(void) = function("PyThreadState_Get");
@@ -49,11 +54,19 @@ static void live(const char *code, int life)
 	enter(first);
 	if (finish())
 		exit(5);
+	return NULL;
+}
+
+static void live_in_thread(int life)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, live, &life) || pthread_join(thread, NULL))
+		exit(6);
 }
 
 static int lives_main(int argc, char **argv, char **environment)
 {
-	static char code[65536];
 	FILE *file = argc == 3 ? fopen(argv[1], "r") : NULL;
 
 	(void)environment;
@@ -61,8 +74,12 @@ static int lives_main(int argc, char **argv, char **environment)
 		return 2;
 	code[fread(code, 1, sizeof(code) - 1, file)] = '\0';
 	fclose(file);
-	for (int life = 0; life < atoi(argv[2]); life++)
-		live(code, life);
+	for (int life = 0; life < atoi(argv[2]); life++) {
+		if (life % 2)
+			live_in_thread(life);
+		else
+			live(&life);
+	}
 	printf("lived\n");
 	return 0;
 }
@@ -74,5 +91,6 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
 		    void *) = dlsym(RTLD_NEXT, "__libc_start_main");
 
 	/* Other programs may lead to it. */
-	return real(dlsym(RTLD_DEFAULT, "Py_InitializeEx") ? lives_main : main, argc, argv, init, fini, rtld_fini, stack);
+	return real(dlsym(RTLD_DEFAULT, "Py_InitializeEx") ? lives_main : main, argc, argv, init, fini, rtld_fini,
+		    stack);
 }
