@@ -357,11 +357,24 @@ static int measure_heap(struct check *check, struct trace *trace)
 	return error;
 }
 
+static bool reads_events(const struct check *check)
+{
+	size_t i;
+
+	for (i = 0; i < check->count && check->limits[i].kind == LIMIT_LOST; i++)
+		;
+	return i < check->count;
+}
+
 static int measure(struct check *check, struct trace *trace)
 {
 	struct trace_totals totals = {0};
 	int error = measure_functions(check, trace);
 	size_t i;
+
+	/* What is damaged is lost, too, and else nobody would look. */
+	if (!reads_events(check))
+		trace_check(trace, NULL, NULL);
 
 	trace->clock = CPU_CLOCK_WALL; /* the heap is that of all threads at one time */
 	if (!error)

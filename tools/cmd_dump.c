@@ -317,7 +317,7 @@ static int dump(const char *path, struct request *request)
 	struct trace *trace = select_open(&request->select, "dump", path);
 	struct output output;
 	int status = TRACE_EXIT_FAILED;
-	int error;
+	int error, closed;
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
@@ -327,8 +327,8 @@ static int dump(const char *path, struct request *request)
 		progress_begin(&request->progress, "dumping", visit_events(trace, &request->select));
 		error = dump_events(trace, &output, request);
 		progress_end(&request->progress);
-		if (output_close(&output) < 0 && !error)
-			error = -EIO;
+		closed = output_close(&output);
+		error = error ? error : closed;
 	}
 	if (error)
 		fprintf(stderr, "evprof dump: %s: cannot write the events: %s\n", path, strerror(-error));

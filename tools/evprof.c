@@ -1,6 +1,7 @@
 /*
  * evprof.c - evprof(1): the table of verbs. The only file of the tools with a main().
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,15 @@ static int help_of(char *name)
 	return verb ? verb->main(2, (char *[]){name, option, NULL}) : unknown(name);
 }
 
+/* Results have their own way out (output.h); this is of what was printed, help and version. */
+static int finished(int status)
+{
+	if (fflush(stdout) == 0 || status)
+		return status;
+	fprintf(stderr, "evprof: cannot write: %s\n", strerror(errno));
+	return TRACE_EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
@@ -79,13 +89,13 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return unknown(NULL);
 	if (argc == 3 && strcmp(argv[1], "help") == 0)
-		return help_of(argv[2]);
+		return finished(help_of(argv[2]));
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
-		return help();
+		return finished(help());
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("evprof %s\n", EVPROF_VERSION);
-		return TRACE_EXIT_FINE;
+		return finished(TRACE_EXIT_FINE);
 	}
 	verb = find_verb(argv[1]);
-	return verb ? verb->main(argc - 1, argv + 1) : unknown(argv[1]);
+	return verb ? finished(verb->main(argc - 1, argv + 1)) : unknown(argv[1]);
 }

@@ -281,6 +281,36 @@ static bool has_clock(const struct select *select, const char *verb, const struc
 	return false;
 }
 
+static bool any_function(const struct select *select, const struct trace_process *process)
+{
+	uint32_t id;
+
+	for (id = 0; id < process->codes.count; id++)
+		if (process->codes.at[id] && select_function(select, process->codes.at[id], false))
+			return true;
+	for (id = 0; id < process->functions.count; id++)
+		if (process->functions.at[id] && select_function(select, process->functions.at[id], true))
+			return true;
+	return false;
+}
+
+/* Nothing is shown then, which is as it was asked for. */
+static void say_if_nothing_is_chosen(const struct select *select, const char *verb, const struct trace *trace,
+				     const char *path)
+{
+	uint32_t i;
+
+	for (i = 0; select->pattern_count && i < trace->process_count; i++)
+		if (trace->processes[i] && select_process(select, trace->processes[i]) &&
+		    any_function(select, trace->processes[i]))
+			return;
+	if (select->pattern_count)
+		fprintf(stderr,
+			"evprof %s: %s: no function is chosen; a glob is of a whole path or name, as \"*/app.py\" or "
+			"\"*.handle\"\n",
+			verb, path);
+}
+
 struct trace *select_open(const struct select *select, const char *verb, const char *path)
 {
 	struct trace *trace = fits_together(select, verb) ? trace_open_or_say(path) : NULL;
@@ -289,8 +319,10 @@ struct trace *select_open(const struct select *select, const char *verb, const c
 		trace_close(trace);
 		return NULL;
 	}
-	if (trace)
+	if (trace) {
 		trace->clock = select->clock;
+		say_if_nothing_is_chosen(select, verb, trace, path);
+	}
 	return trace;
 }
 

@@ -142,6 +142,26 @@ SCENARIO(check, junit_that_cannot_be_written, SCENARIO_ONCE)
 	expect(told, told->status == 2 && strstr(told->err, "/dev/full"), "a full disk too");
 }
 
+/* Whatever the limits are: also where none of them is of the events that are damaged. */
+SCENARIO(check, damage_holds_no_limit, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@compared.py", "100"}), *told;
+	char *path = text("%s/damaged.evp", outcome->directory);
+	size_t bytes;
+	char *data = file_read(outcome->trace, &bytes);
+
+	(void)python;
+	data[bytes / 2] ^= 4;
+	file_write(path, data, bytes);
+	free(data);
+	told = tool("check", "--max-lost", "0", outcome->trace);
+	expect(told, told->status == 0 && !*told->err, "the trace was whole");
+	told = tool("check", "--max-lost", "0", path);
+	expect(told, told->status == 2 && *told->err, "it is not any more");
+	told = tool("check", "--max-calls", "TOTAL=100000000", path);
+	expect(told, told->status == 2 && *told->err, "nor for a limit of calls");
+}
+
 /* ---- diff ------------------------------------------------------------------------------------------------------ */
 
 static const json_t *function_named(const json_t *root, const char *name)

@@ -84,3 +84,19 @@ SCENARIO(choice, of_a_bad_pattern, SUPPORTED)
 	expect(outcome, outcome->trace[0] && outcome->status == 0, "the program runs on");
 	free(line);
 }
+
+/* An empty result looks like a program that did nothing. */
+SCENARIO(choice, that_nothing_meets_is_told, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@generators.py"}), *told;
+
+	(void)python;
+	told = tool("report", "--include", "generators.py", outcome->trace);
+	expect(told,
+	       told->status == 0 && strstr(told->err, "no function is chosen") && strstr(told->err, "\"*/app.py\""),
+	       "a line says that a glob is of the whole path");
+	told = tool("report", "--include", "*/generators.py", outcome->trace);
+	expect(told, told->status == 0 && !*told->err, "nothing is said where one is chosen");
+	told = tool("export", "--format", "folded", "--exclude", "*", outcome->trace, "-o", "-");
+	expect(told, told->status == 0 && strstr(told->err, "no function is chosen"), "all may be excluded, too");
+}

@@ -140,3 +140,19 @@ SCENARIO(damage, spliced, SCENARIO_ONCE)
 	file_write(path, twice, bytes);
 	expect_survives(path, "with a hole of zeros");
 }
+
+/* Help and version are results, too. */
+SCENARIO(damage, full_disk_below_help, SCENARIO_ONCE)
+{
+	static const char *const asked[] = {"--help", "--version", "report --help", "help diff"};
+
+	(void)python;
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		struct outcome *outcome =
+		    run(.how = JOB_BARE,
+			.args = {"/bin/sh", "-c", text("'%s' %s >/dev/full", build_path("evprof"), asked[i])});
+
+		expect(outcome, outcome->status == 2 && strstr(outcome->err, "No space left"), "%s: that is an error",
+		       asked[i]);
+	}
+}

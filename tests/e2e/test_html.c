@@ -418,7 +418,7 @@ static void expect_smooth(struct page *page)
 
 		longest = member(moved, "long");
 		most = TASK_MOST_MS + (late > 0 ? late : 0);
-		cr_log_warn("html: %.0f frames, median %.1f ms, worst %.1f ms, worst of an idle page %.1f ms; longest "
+		cr_log_info("html: %.0f frames, median %.1f ms, worst %.1f ms, worst of an idle page %.1f ms; longest "
 			    "task %.0f ms",
 			    member(moved, "frames"), member(moved, "median"), member(moved, "worst"),
 			    member(moved, "idle"), longest);
@@ -437,7 +437,7 @@ SCENARIO(html, ten_million, SCENARIO_ONCE)
 	(void)python;
 	cr_assert(browser_number(page.browser, "evprof.meta.events") > 1e7);
 	cr_assert(stat(page.path, &file) == 0);
-	cr_log_warn("html: %.0f events, %.1f MB, opened in %.0f ms", browser_number(page.browser, "evprof.meta.events"),
+	cr_log_info("html: %.0f events, %.1f MB, opened in %.0f ms", browser_number(page.browser, "evprof.meta.events"),
 		    (double)file.st_size / 1e6, page.ready_ms);
 	expect_quick(&page);
 	expect_smooth(&page);
