@@ -12,7 +12,8 @@ reasons aside (KNOWN).
 With --listener a test is not run under evprof but with listener/sitecustomize.py: what fails then, too, fails under any
 listener. A child that does not look at PYTHONPATH is not listened to.
 
-COMMAND may have arguments ("in-root.sh ROOT /usr/bin/python3.15"). Not part of `make test`: it takes an hour.
+COMMAND may have arguments ("in-root.sh ROOT /usr/bin/python3.15"; Debian's Pythons have their tests in libpython3.15-testsuite,
+and need python3.15-venv for test_venv and test_ensurepip). Not part of `make test`: it takes an hour.
 """
 import argparse
 import concurrent.futures
