@@ -1,4 +1,5 @@
 """python -m evprof TRACE: what a trace holds, without numpy. Exit status 0; 1 if something is missing; 2 if it cannot be read."""
+import shlex
 import sys
 
 from .model import KINDS, load
@@ -47,7 +48,7 @@ def summary(trace):
     lines, total = [], 0
     for process in trace.processes:
         lines.append("process %d: Python %s: %s (%s)" % (process.pid, _one_line(process.python or "?"),
-                                                         _one_line(" ".join(map(str, process.argv))),
+                                                         _one_line(" ".join(shlex.quote(str(word)) for word in process.argv)),
                                                          _one_line(_ending(process))))
         for thread in process.threads:
             count, kinds = _events(trace, thread)
