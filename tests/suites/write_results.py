@@ -30,6 +30,7 @@ passed wholly under evprof was not run bare, if a bare Python lists the same tes
 - "evprof": it is evprof that makes the difference.
 - "NOT COMPARED": the suite gave no results bare on this machine, so nothing is known.
 - "left out": in both runs.
+- Of numpy's tests those marked slow are left out, as numpy.test() does; of those of f2py, which need a compiler, few others are.
 - With the library of 15:03 the runs ignored SIGINT, having been started in the background: tests that interrupt themselves
   failed in both.
 - "events lost": more than the program waited for the collector on the loaded machine; counted, and no matter to the tests.
