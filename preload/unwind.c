@@ -710,7 +710,7 @@ static uintptr_t jump_target(uintptr_t at)
 	bool conditional = code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
 	int32_t distance;
 
-	if (!conditional && code[0] != 0xe9)
+	if ((!conditional && code[0] != 0xe9) || at > UINTPTR_MAX - JUMP_BYTES)
 		return 0;
 	code += 1 + conditional;
 	distance =
