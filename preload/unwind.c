@@ -454,19 +454,20 @@ static int step(struct probe *probe, struct place *caller)
 /* What the registers of the caller are, in terms of those that were made up. */
 static union rule read_rule(const struct place *caller)
 {
-	union rule rule = {.kind = RULE_PLAIN};
 	int64_t by_stack = (int64_t)(caller->stack - MADE_UP_STACK);
 	int64_t by_frame = (int64_t)(caller->stack - MADE_UP_FRAME);
+	bool frames = by_stack != (int64_t)(int32_t)by_stack, saved = caller->frame != MADE_UP_FRAME;
+	int64_t stack = frames ? by_frame : by_stack;
 	int64_t address = (int64_t)(caller->address - MADE_UP_WORD - caller->stack);
-	int64_t frame = (int64_t)(caller->frame - MADE_UP_WORD - caller->stack);
+	int64_t frame = saved ? (int64_t)(caller->frame - MADE_UP_WORD - caller->stack) : 0;
+	union rule rule = {.kind = RULE_PLAIN,
+			   .by_frame = frames,
+			   .saved = saved,
+			   .caller = stack,
+			   .address = address,
+			   .frame = frame};
 
-	rule.by_frame = by_stack != (int64_t)(int32_t)by_stack;
-	rule.caller = rule.by_frame ? by_frame : by_stack;
-	rule.address = address;
-	rule.saved = caller->frame != MADE_UP_FRAME;
-	rule.frame = rule.saved ? frame : 0;
-	if (rule.caller != (rule.by_frame ? by_frame : by_stack) || rule.address != address || address >= 0 ||
-	    rule.frame != (rule.saved ? frame : 0))
+	if (rule.caller != stack || rule.address != address || address >= 0 || rule.frame != frame)
 		return (union rule){.kind = RULE_DEEP};
 	return rule;
 }
@@ -566,7 +567,7 @@ void unwind_forget(void)
 static __attribute__((noinline, cold)) bool step_deep(struct place *place, const struct bounds *bounds)
 {
 	struct probe probe = {.place = *place, .bounds = *bounds};
-	struct place caller;
+	struct place caller = {0};
 	bool made = false;
 
 	if (!enter_library())
@@ -709,9 +710,11 @@ static uintptr_t jump_target(uintptr_t at)
 	bool conditional = code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
 	int32_t distance;
 
-	if (!conditional && code[0] != 0xe9)
+	if ((!conditional && code[0] != 0xe9) || at > UINTPTR_MAX - JUMP_BYTES)
 		return 0;
-	memcpy(&distance, code + 1 + conditional, sizeof(distance));
+	code += 1 + conditional;
+	distance =
+	    (int32_t)((uint32_t)code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 | (uint32_t)code[3] << 24);
 	return at + 5 + conditional + (uintptr_t)(intptr_t)distance;
 #else
 	uint32_t code;
@@ -756,7 +759,7 @@ static void find_parts(const struct range *function)
 	struct unwind_module module;
 	unsigned looks = 0;
 
-	if (!unwind_find_module(function->start, &module) ||
+	if (!function->start || !unwind_find_module(function->start, &module) ||
 	    !is_readable(&module, function->start, function->end - function->start))
 		return;
 	for (uintptr_t at = function->start; at + JUMP_BYTES <= function->end && looks < EVAL_JUMPS_MAX;

@@ -16,6 +16,7 @@
 #include "collector/clock.h"
 #include "collector/log.h"
 #include "collector/process.h"
+#include "collector/resolver.h"
 #include "collector/session.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/fake_target.c"
@@ -46,7 +47,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	tools = (struct session_tools){.loop = &loop,
 				       .events = events_buffer_new(),
 				       .packer = trace_packer_new(),
-				       .definitions = malloc(SESSION_DEFINITIONS_BYTES)};
+				       .definitions = malloc(SESSION_DEFINITIONS_BYTES),
+				       .resolver = resolver_new(&loop)};
 	return 0;
 }
 
@@ -129,6 +131,7 @@ static void run_session(struct fake_target *target, struct input *input, struct 
 
 	for (unsigned round = 0; round < 8; round++) {
 		session_round(session, now_ns, &result);
+		resolver_work(tools.resolver, now_ns);
 		for (unsigned i = 0; i < 4 && input->left > 0; i++)
 			step(target, input);
 		now_ns += UINT64_C(300000000); /* nothing stays in a ring for being little */
@@ -153,6 +156,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fake_target_new(&target, RING_BYTES_MIN, SLOTS) < 0)
 		abort();
 	bytes = target.header->size_bytes;
+	/* Half of the inputs may have definitions of native stacks. No program is beside this one to look them up. */
+	if (size & 1)
+		target.header->version = RING_VERSION_NATIVE;
 	for (unsigned before = (unsigned)take(&input, 1) % 8; before > 0; before--)
 		step(&target, &input);
 	text = fake_join_text(&(struct fake_join){.output = path});

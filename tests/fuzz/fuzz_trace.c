@@ -39,7 +39,7 @@ static const struct command {
     {cmd_export, "-f csv -o - --clean-file-name re:^/ --no-freed-sizes TRACE", true, false},
     {cmd_export, "-f callgrind -o - TRACE", true, false},
     {cmd_export, "-f callgrind --zip -o - TRACE", true, false},
-    {cmd_export, "-f folded -o - TRACE", true, false},
+    {cmd_export, "-f folded --weight bytes -o - TRACE", true, false},
     {cmd_export, "-f speedscope -o - TRACE", true, true},
     {cmd_export, "-f speedscope-sampled -o - TRACE", true, true},
     {cmd_export, "-f pprof -o - TRACE", true, false},

@@ -6,7 +6,7 @@
 set -u
 
 root=${EVPROF_TEST_ROOT:-${XDG_CACHE_HOME:-$HOME/.cache}/evprof/forky}
-packages=python3.14,python3.15,python3-memray,libjansson4,libzstd1,libdw1t64,zlib1g,libasan8,libubsan1
+packages=python3.14,python3.15,python3-memray,libjansson4,libzstd1,libdw1t64,libunwind8,zlib1g,libasan8,libubsan1
 
 fail() {
 	echo "forky.sh: no Python 3.14 and 3.15: $1" >&2
