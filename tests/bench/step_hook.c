@@ -21,6 +21,11 @@
 #include "../../preload/writer.h"
 #include "least_start.h"
 
+/* For who compiles it by itself, to check it. */
+#ifndef STEP
+#define STEP 4
+#endif
+
 #define RING_BYTES ((size_t)4 << 20)
 
 enum { WHAT_CALL = 0, WHAT_RETURN = 3 };
