@@ -79,7 +79,7 @@ static bool has_names(const char *file)
 
 /*
  * What addr2line says of the calls that backtrace() saw, up to Python's interpreter, if that has a name (*whole): names, the
- * inlined ones too. A file without symbols gives "?", once.
+ * inlined ones too, but for those that are inlined in the interpreter. A file without symbols gives "?", once.
  */
 static unsigned expected_names(char *trace, const char *program, char **names, bool *whole)
 {
@@ -89,6 +89,7 @@ static unsigned expected_names(char *trace, const char *program, char **names, b
 	for (char *at = strtok(trace, " \n"); at; at = strtok(NULL, " \n")) {
 		char *plus = strrchr(at, '+');
 		const char *file = at;
+		unsigned before = count;
 		struct outcome *told;
 
 		*plus = 0;
@@ -104,7 +105,7 @@ static unsigned expected_names(char *trace, const char *program, char **names, b
 		     line = strtok_r(NULL, "\n", &state)) {
 			if (!strncmp(line, "_PyEval_EvalFrameDefault", 24)) {
 				*whole = true;
-				return count;
+				return before;
 			}
 			names[count++] = strdup(plain(line));
 		}
