@@ -228,12 +228,10 @@ static void set_domain(int domain)
 		{NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
 	    },
 	};
-	struct python_allocator allocator = ours[config.native][domain];
-
-	struct python_allocator present;
+	struct python_allocator allocator = ours[config.native][domain], present;
 
 	python.PyMem_GetAllocator(domain, &present);
-	if (present.malloc == allocator.malloc)
+	if (present.malloc == allocator.malloc) /* since an earlier life of this Python */
 		return;
 	under[domain] = present;
 	allocator.context = present.context;

@@ -220,6 +220,7 @@ static bool look_at_native(struct stack_functions *functions, const struct trace
 		pool[i] = pool[native->count - 1 - i];
 		pool[native->count - 1 - i] = swap;
 	}
+	native->known = true;
 	return true;
 }
 
@@ -230,7 +231,7 @@ const struct stack_natives *stack_functions_native(struct stack_functions *funct
 		functions->natives = calloc((size_t)process->natives.count + 1, sizeof(*functions->natives));
 	if (!functions->natives)
 		return NULL;
-	if (!functions->natives[frame].count && !look_at_native(functions, process, frame))
+	if (!functions->natives[frame].known && !look_at_native(functions, process, frame))
 		return NULL;
 	return &functions->natives[frame];
 }
@@ -332,7 +333,7 @@ static uint32_t find_allocation(struct counting *counting, struct visit *visit)
 			visit_fail(visit, -ENOMEM);
 			return 0;
 		}
-		if (!native->count) /* what runs Python's functions, which are there already (native.h) */
+		if (!native->count) /* they are there already (native.h) */
 			number = python;
 	}
 	return number;

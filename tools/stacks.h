@@ -64,10 +64,11 @@ struct stack_function {
 	struct text source;
 };
 
-/* The functions of one native frame, the outermost first: numbers in a pool. count 0: not looked at yet. */
+/* The functions of one native frame, the outermost first: numbers in a pool. count 0: what runs Python's functions. */
 struct stack_natives {
 	uint32_t first;
 	uint32_t count;
+	bool known;
 };
 
 /* Functions are the same if cProfile's names for them are, in whatever process they were called. */
