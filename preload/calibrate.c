@@ -237,7 +237,8 @@ static void empty_private_writer(void)
 	private_writer.head = 0;
 	private_writer.last_ticks = clock_now();
 	private_writer.room = private_writer.mask + 1 - WRITER_SPARE_WORDS;
-	private_writer.limit = writer_fast ? private_writer.room : 0;
+	private_writer.limit = 0;
+	writer_take_chunk(&private_writer);
 }
 
 /* Of what the private writer holds. At most one function of C is on the stack in any loop. */

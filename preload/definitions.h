@@ -17,7 +17,7 @@
 #define FUNCTION_THROWS (1u << 27)   /* generator.throw() or close(): the next resume is a throw */
 #define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (choose.h); the id is 0 */
 
-/* The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. */
+/* The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is none. */
 #define CODE_CLOSER_GENERATOR 1u /* generators until 3.11, then coroutines only */
 #define CODE_CLOSER_HIDDEN 2u
 #define CODE_CLOSER_SPECIAL 4u /* each call is to be looked at */
@@ -29,34 +29,34 @@ uint32_t definitions_code(struct object *code);
 /* The code object dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 
-/* As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with writer_fast. */
-static inline uint32_t definitions_code_closer(const struct object *code, uint32_t closer)
+/* As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with writer_has_room(). */
+static inline uint32_t definitions_code_closer(const struct writer *writer, const struct object *code, uint32_t closer)
 {
 	uint64_t value;
 
-	if (unlikely(!ids_find_fast(&process->ids, code, &value)))
+	if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
 		value = ids_find(&process->ids, code);
 	return value >> 32 & ~closer ? 0 : (uint32_t)value;
 }
 
-/* The id of a code that needs none, likewise. False for some of these, too. */
-static inline bool definitions_code_fast(const struct object *code, uint32_t *id)
+/* The id of a code that needs none, likewise. False for some of these, too, and for whatever is no code object. */
+static inline bool definitions_code_fast(const struct writer *writer, const struct object *code, uint32_t *id)
 {
 	uint64_t value;
 
-	if (unlikely(!ids_find_fast(&process->ids, code, &value) ||
-		     value & ~(uint64_t)(WIRE_ARG_MAX | CODE_IS_GENERATOR)))
+	if (unlikely(!ids_find_fast(&writer->ids, code, &value) || value >> 32))
 		return false;
 	*id = DEFINITION_ID((uint32_t)value);
 	return true;
 }
 
 /* The id of a C function without flags, likewise. */
-static inline bool definitions_function_fast(const struct python_method *method, uint32_t *id)
+static inline bool definitions_function_fast(const struct writer *writer, const struct python_method *method,
+					     uint32_t *id)
 {
 	uint64_t value;
 
-	if (unlikely(!ids_find_fast(&process->ids, method, &value) || (uint32_t)value & ~WIRE_ARG_MAX))
+	if (unlikely(!ids_find_fast(&writer->ids, method, &value) || (uint32_t)value > WIRE_ARG_MAX))
 		return false;
 	*id = (uint32_t)value;
 	return true;

@@ -102,7 +102,7 @@ static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, 
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t value =
-	    writer_has_room(writer) && is_code(code) ? definitions_code_closer(code, CODE_CLOSER_GENERATOR) : 0;
+	    writer_has_room(writer) && is_code(code) ? definitions_code_closer(writer, code, CODE_CLOSER_GENERATOR) : 0;
 
 	if (!value)
 		return record_code(kind, code);
@@ -111,14 +111,13 @@ static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, 
 	return python.none;
 }
 
-static inline __attribute__((always_inline)) struct object *record_code_fast(unsigned kind, struct object *code,
-									     size_t shift)
+static inline __attribute__((always_inline)) struct object *record_code_fast(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t id;
 
-	if (writer_has_room(writer) && likely(field(code, PYTHON_TYPE, shift) == python.code_type) &&
-	    definitions_code_fast(code, &id) && likely(writer_put_fast(writer, wire_head(kind, id))))
+	if (writer_has_room(writer) && definitions_code_fast(writer, code, &id) &&
+	    likely(writer_put_fast(writer, wire_head(kind, id))))
 		return python.none;
 	return record_coroutine(kind, code);
 }
@@ -173,7 +172,7 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 
 	if (!find_method(arguments, shift, &method))
 		return python.none;
-	if (writer_has_room(writer) && definitions_function_fast(method, &id) &&
+	if (writer_has_room(writer) && definitions_function_fast(writer, method, &id) &&
 	    likely(writer_put_fast(writer, wire_head(kind, id))))
 		return python.none;
 	return record_function(kind, method, callable);
@@ -196,12 +195,12 @@ static struct object *record_call_told(struct object *const *arguments, size_t s
 	return python.none;
 }
 
-static struct object *record_start_told(struct object *code, size_t shift)
+static struct object *record_start_told(struct object *code)
 {
 	struct object *result;
 
 	thread_self.untold = !thread_self.called;
-	result = record_code_fast(WIRE_CALL, code, shift);
+	result = record_code_fast(WIRE_CALL, code);
 	thread_self.called = thread_self.untold = false;
 	return result;
 }
@@ -294,18 +293,18 @@ static bool is_at_resume(const struct object *code, struct object *offset)
  * What raised at RESUME may have come before this callback (another tool that hears PY_START first; from 3.13 on, a
  * signal handler), and the beginning was not told, or after it, and it was. So the stack is written again, as it is.
  */
-static inline __attribute__((always_inline)) void record_unwind(struct object *const *arguments, size_t shift)
+static void record_unwind(struct object *const *arguments)
 {
 	if (unlikely(is_at_resume(arguments[0], arguments[1])))
 		writer_expect_stack();
-	record_code_fast(WIRE_UNWIND, arguments[0], shift);
+	record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
 }
 
 /* The exception that is thrown in is raised next. A generator may stand at RESUME then. */
-static inline __attribute__((always_inline)) void record_throw(struct object *code, size_t shift)
+static void record_throw(struct object *code)
 {
-	record_code_fast(WIRE_THROW, code, shift);
+	record_code_fast(WIRE_THROW, code);
 	thread_self.writer->throwing = 1;
 }
 
@@ -329,10 +328,10 @@ static void record_line(struct object *const *arguments)
 }
 
 /*
- * The arguments of all callbacks begin with the code object and the offset of the instruction. Each is compiled twice, for
- * builds with the GIL and without, because it is too short to ask where objects have their fields.
+ * The arguments of all callbacks begin with the code object and the offset of the instruction. Those that look into other
+ * objects are compiled twice, for builds with the GIL and without, because they are too short to ask where fields are.
  */
-#define CALLBACK_OF(name, statement)                                                                                   \
+#define CALLBACK(name, statement)                                                                                      \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
 				   struct object *names)                                                               \
 	{                                                                                                              \
@@ -340,32 +339,31 @@ static void record_line(struct object *const *arguments)
 		statement;                                                                                             \
 		return python.none; /* immortal since 3.12 */                                                          \
 	}
-#define CALLBACK(name, function, ...)                                                                                  \
-	CALLBACK_OF(name, function(__VA_ARGS__, 0))                                                                    \
-	CALLBACK_OF(name##_without_gil, function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
+#define CALLBACK_OF_FUNCTION(name, function, ...)                                                                      \
+	CALLBACK(name, return function(__VA_ARGS__, 0))                                                                \
+	CALLBACK(name##_without_gil, return function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
 
-/* Those that say themselves what they return. */
-#define TAIL_CALLBACK(name, function, ...)                                                                             \
-	CALLBACK_OF(name, return function(__VA_ARGS__, 0))                                                             \
-	CALLBACK_OF(name##_without_gil, return function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
-
-TAIL_CALLBACK(on_start, record_code_fast, WIRE_CALL, arguments[0])
-TAIL_CALLBACK(on_resume, record_code_fast, WIRE_RESUME, arguments[0])
-CALLBACK(on_throw, record_throw, arguments[0])
-TAIL_CALLBACK(on_return, record_code_fast, WIRE_RETURN, arguments[0])
-TAIL_CALLBACK(on_yield, record_code_fast, WIRE_YIELD, arguments[0])
-CALLBACK(on_unwind, record_unwind, arguments)
-TAIL_CALLBACK(on_call, record_function_fast, WIRE_C_CALL, arguments)
-TAIL_CALLBACK(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
-TAIL_CALLBACK(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
-TAIL_CALLBACK(on_start_told, record_start_told, arguments[0])
-TAIL_CALLBACK(on_call_told, record_call_told, arguments)
-TAIL_CALLBACK(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments)
-TAIL_CALLBACK(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
-CALLBACK_OF(on_raise, record_raise(arguments))
-CALLBACK_OF(on_line, record_line(arguments))
+CALLBACK(on_start, return record_code_fast(WIRE_CALL, arguments[0]))
+CALLBACK(on_resume, return record_code_fast(WIRE_RESUME, arguments[0]))
+CALLBACK(on_throw, record_throw(arguments[0]))
+CALLBACK(on_return, return record_code_fast(WIRE_RETURN, arguments[0]))
+CALLBACK(on_yield, return record_code_fast(WIRE_YIELD, arguments[0]))
+CALLBACK(on_unwind, record_unwind(arguments))
+CALLBACK_OF_FUNCTION(on_call, record_function_fast, WIRE_C_CALL, arguments)
+CALLBACK_OF_FUNCTION(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
+CALLBACK_OF_FUNCTION(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
+CALLBACK(on_start_told, return record_start_told(arguments[0]))
+CALLBACK_OF_FUNCTION(on_call_told, record_call_told, arguments)
+CALLBACK_OF_FUNCTION(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments)
+CALLBACK_OF_FUNCTION(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
+CALLBACK(on_raise, record_raise(arguments))
+CALLBACK(on_line, record_line(arguments))
 
 /* With the GIL, without. */
+#define ONE(name)                                                                                                      \
+	{                                                                                                              \
+		name, name                                                                                             \
+	}
 #define BOTH(name)                                                                                                     \
 	{                                                                                                              \
 		name, name##_without_gil                                                                               \
@@ -378,17 +376,17 @@ static const struct {
 	unsigned wanted;		/* for any of these: enum setting_event */
 	bool set;			/* false: comes along with CALL */
 } callbacks[] = {
-    {"PY_START", BOTH(on_start), BOTH(on_start_told), EVENT_CALL, true},
-    {"PY_RESUME", BOTH(on_resume), BOTH(on_resume), EVENT_CALL, true},
-    {"PY_THROW", BOTH(on_throw), BOTH(on_throw), EVENT_CALL, true},
-    {"PY_RETURN", BOTH(on_return), BOTH(on_return), EVENT_CALL, true},
-    {"PY_YIELD", BOTH(on_yield), BOTH(on_yield), EVENT_CALL, true},
-    {"PY_UNWIND", BOTH(on_unwind), BOTH(on_unwind), EVENT_CALL, true},
+    {"PY_START", ONE(on_start), ONE(on_start_told), EVENT_CALL, true},
+    {"PY_RESUME", ONE(on_resume), ONE(on_resume), EVENT_CALL, true},
+    {"PY_THROW", ONE(on_throw), ONE(on_throw), EVENT_CALL, true},
+    {"PY_RETURN", ONE(on_return), ONE(on_return), EVENT_CALL, true},
+    {"PY_YIELD", ONE(on_yield), ONE(on_yield), EVENT_CALL, true},
+    {"PY_UNWIND", ONE(on_unwind), ONE(on_unwind), EVENT_CALL, true},
     {"CALL", BOTH(on_call), BOTH(on_call_told), EVENT_C_CALL, true},
     {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_told), EVENT_C_CALL, false},
     {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_told), EVENT_C_CALL, false},
-    {"RAISE", {on_raise, on_raise}, {on_raise, on_raise}, EVENT_CALL | EVENT_EXCEPTION, true},
-    {"LINE", {on_line, on_line}, {on_line, on_line}, EVENT_LINE, true},
+    {"RAISE", ONE(on_raise), ONE(on_raise), EVENT_CALL | EVENT_EXCEPTION, true},
+    {"LINE", ONE(on_line), ONE(on_line), EVENT_LINE, true},
 };
 
 /* size: of the instances after the head, which begin as a callback. dealloc: NULL for Python's. */

@@ -268,11 +268,13 @@ static inline __attribute__((always_inline)) int profile_known(struct object *fr
 static __attribute__((noinline)) int profile_far(struct object *frame, int what, struct object *argument)
 {
 	struct object *code = code_of(frame);
-	uint32_t value = definitions_code_closer(code, CODE_CLOSER_GENERATOR);
+	uint32_t value = definitions_code_closer(thread_self.writer, code, CODE_CLOSER_GENERATOR);
 
 	if (value)
 		return profile_known(frame, what, argument, value, thread_self.writer, code, python.inner_frames);
-	return definitions_code_closer(code, CODE_CLOSER_HIDDEN) ? 0 : profile_any(NULL, frame, what, argument);
+	return definitions_code_closer(thread_self.writer, code, CODE_CLOSER_HIDDEN)
+		   ? 0
+		   : profile_any(NULL, frame, what, argument);
 }
 
 /* 3.11: a plain function ends by an exception. The look at its frame is out of the way of calls and returns. */
@@ -280,7 +282,7 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
 {
 	uint32_t id;
 
-	if (unlikely(is_at_resume(frame) || !definitions_code_fast(code_of(frame), &id) ||
+	if (unlikely(is_at_resume(frame) || !definitions_code_fast(thread_self.writer, code_of(frame), &id) ||
 		     !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, id))))
 		return profile_any(NULL, frame, what, argument);
 	return 0;
@@ -302,7 +304,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 	if (what < TRACE_C_CALL) {
 		uint64_t value;
 
-		if (unlikely(!ids_find_fast(&process->ids, code, &value)))
+		if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
 			return profile_far(frame, what, argument);
 		if (unlikely(value & ~(uint64_t)WIRE_ARG_MAX)) {
 			if (value >> 32 == CODE_CLOSER_GENERATOR)
@@ -314,7 +316,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 		if (inner && unlikely(kind == WIRE_UNWIND))
 			return profile_unwound(frame, what, argument);
 	} else {
-		if (!definitions_function_fast(python_field(argument, PYTHON_C_FUNCTION_METHOD), &id))
+		if (!definitions_function_fast(writer, python_field(argument, PYTHON_C_FUNCTION_METHOD), &id))
 			return profile_any(NULL, frame, what, argument);
 		kind = function_kind(what);
 	}

@@ -26,7 +26,24 @@ static unsigned table_bits(uintptr_t table)
 
 static struct id_entry *table_entries(uintptr_t table)
 {
-	return (struct id_entry *)(table & ~(uintptr_t)63);
+	return (struct id_entry *)ids_view_of(table).entries;
+}
+
+static struct id_entry *place_of(uintptr_t table, const void *key)
+{
+	struct ids_view view = ids_view_of(table);
+
+	return ids_place(&view, key);
+}
+
+/* Whoever looks there finds nothing, even where keys have died meanwhile and their addresses are used again. */
+static void empty(uintptr_t table)
+{
+	struct id_entry *entries = table_entries(table);
+
+	for (size_t i = 0; i < IDS_ENTRIES(table_bits(table)); i++)
+		if (atomic_load_explicit(&entries[i].key, memory_order_relaxed))
+			atomic_store_explicit(&entries[i].key, NULL, memory_order_release);
 }
 
 void ids_begin(struct ids *ids)
@@ -38,7 +55,7 @@ void ids_begin(struct ids *ids)
 static struct id_entry *find(const struct ids *ids, uintptr_t table, const void *key)
 {
 	uint32_t reach = atomic_load_explicit(&ids->reach, memory_order_relaxed);
-	struct id_entry *entry = table ? ids_place(table, key) : NULL;
+	struct id_entry *entry = table ? place_of(table, key) : NULL;
 
 	for (uint32_t i = 0; entry && i <= reach; i++, entry++)
 		if (atomic_load_explicit(&entry->key, memory_order_acquire) == key)
@@ -49,7 +66,7 @@ static struct id_entry *find(const struct ids *ids, uintptr_t table, const void 
 /* The first free place of a key that is not there, or NULL. */
 static struct id_entry *find_free(uintptr_t table, const void *key)
 {
-	struct id_entry *entry = ids_place(table, key);
+	struct id_entry *entry = place_of(table, key);
 
 	for (int i = 0; i < IDS_PROBES; i++, entry++)
 		if (!atomic_load_explicit(&entry->key, memory_order_relaxed))
@@ -59,15 +76,22 @@ static struct id_entry *find_free(uintptr_t table, const void *key)
 
 uint64_t ids_find(const struct ids *ids, const void *key)
 {
-	const struct id_entry *entry = find(ids, atomic_load_explicit(&ids->table, memory_order_acquire), key);
+	uintptr_t table, now = atomic_load_explicit(&ids->table, memory_order_acquire);
+	const struct id_entry *entry;
 
+	/* A table that was left meanwhile is empty. */
+	do {
+		table = now;
+		entry = find(ids, table, key);
+		now = atomic_load_explicit(&ids->table, memory_order_acquire);
+	} while (!entry && now != table);
 	return entry ? atomic_load_explicit(&entry->value, memory_order_relaxed) : 0;
 }
 
 /* The lock is held. */
 static void fill(struct ids *ids, uintptr_t table, struct id_entry *entry, const void *key, uint64_t value)
 {
-	uint32_t distance = (uint32_t)(entry - ids_place(table, key));
+	uint32_t distance = (uint32_t)(entry - place_of(table, key));
 
 	if (distance > atomic_load_explicit(&ids->reach, memory_order_relaxed))
 		atomic_store_explicit(&ids->reach, distance, memory_order_relaxed);
@@ -120,6 +144,7 @@ static bool grow(struct ids *ids)
 	}
 	/* Release: whoever sees the table sees its keys. */
 	atomic_store_explicit(&ids->table, larger, memory_order_release);
+	empty(table);
 	return true;
 }
 
@@ -170,8 +195,8 @@ void ids_clear(struct ids *ids)
 
 	lock_take(&ids->lock);
 	table = atomic_load_explicit(&ids->table, memory_order_relaxed);
-	for (size_t i = 0; table && i < IDS_ENTRIES(table_bits(table)); i++)
-		atomic_store_explicit(&table_entries(table)[i].key, NULL, memory_order_release);
+	if (table)
+		empty(table);
 	ids->count = 0;
 	lock_give(&ids->lock);
 }

@@ -11,8 +11,8 @@
  * may be asked for (the caller has a reference), and only what dies may be removed. A key of an address that is used again
  * is therefore never met with the value of what was there before.
  *
- * The table grows, never shrinks. Readers may still be in the one before, so that stays where it is; a key that stands
- * there only is found once the reader looks again.
+ * The table grows, never shrinks. Hooks look at the one that they saw last (struct ids_view), so it stays where it is when
+ * there is a larger one, but it is empty then: nothing is found there until the reader looks for the table again.
  */
 #ifndef PRELOAD_IDS_H
 #define PRELOAD_IDS_H
@@ -26,6 +26,7 @@
 #define IDS_BITS_STEP 2
 #define IDS_BITS_LAST 24
 #define IDS_PROBES 32
+#define IDS_HASH_SHIFT 32 /* the bits of the largest table's places fit above */
 
 /*
  * How full a table may get. Nearly all keys are to stand in their first place, and hardly any beyond the fourth, where hooks do not look: such
@@ -46,7 +47,8 @@ struct id_entry {
 
 /* All zeros: no table, nothing is found and nothing kept. */
 struct ids {
-	_Atomic uintptr_t table; /* the address of the table in use, and in its low six bits 64 - its bits */
+	_Atomic uintptr_t
+	    table; /* the address of the table in use, and in its low six bits 64 - its bits; ids_view_of() */
 	_Atomic uint32_t lock;
 	uint32_t count;		/* of the keys */
 	_Atomic uint32_t reach; /* no key stands further from the place of its hash; of all tables there were */
@@ -56,15 +58,33 @@ struct ids {
 /* Makes the empty ids ready. */
 void ids_begin(struct ids *ids);
 
-/*
- * The place of a key in a table: the golden ratio spreads addresses, which are multiples of 16 mostly. Shifting takes the
- * low six bits of the count only, so taking them costs nothing.
- */
-static inline struct id_entry *ids_place(uintptr_t table, const void *key)
-{
-	uint64_t hash = (uintptr_t)key * (UINT64_C(0x9e3779b97f4a7c15) / 16) >> (table & 63);
+/* A table, as one thread saw it. All zeros: none. */
+struct ids_view {
+	uintptr_t entries;
+	uint64_t mask; /* of the distance of a place from there, in bytes */
+};
 
-	return (struct id_entry *)(table & ~(uintptr_t)63) + hash;
+static inline struct ids_view ids_view_of(uintptr_t table)
+{
+	return (struct ids_view){table & ~(uintptr_t)63,
+				 ((UINT64_C(1) << (64 - (table & 63))) - 1) * sizeof(struct id_entry)};
+}
+
+/* Only after ids_begin(). Acquire: pairs with the release of whoever published the table. */
+static inline struct ids_view ids_look(const struct ids *ids)
+{
+	return ids_view_of(atomic_load_explicit(&ids->table, memory_order_acquire));
+}
+
+/*
+ * The place of a key in a table: the golden ratio spreads addresses, which are multiples of 16 mostly. Of the product the
+ * bits in the middle are taken, because what stands above them all the addresses of a heap have in common.
+ */
+static inline struct id_entry *ids_place(const struct ids_view *view, const void *key)
+{
+	uint64_t hash = (uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> IDS_HASH_SHIFT;
+
+	return (struct id_entry *)(view->entries + (hash & view->mask));
 }
 
 /* Acquire: pairs with the release of whoever stored the key; its value is seen then, too. */
@@ -73,11 +93,10 @@ static inline bool ids_stands_at(const struct id_entry *entry, const void *key)
 	return atomic_load_explicit(&entry->key, memory_order_acquire) == key;
 }
 
-/* Whether there is a value of a key. May miss one that is there: ids_find() does not. Only after ids_begin(). */
-static inline bool ids_find_fast(const struct ids *ids, const void *key, uint64_t *value)
+/* Whether there is a value of a key. May miss one that is there: ids_find() does not. */
+static inline bool ids_find_fast(const struct ids_view *view, const void *key, uint64_t *value)
 {
-	/* Acquire: pairs with the release of whoever published the table. */
-	const struct id_entry *entry = ids_place(atomic_load_explicit(&ids->table, memory_order_acquire), key);
+	const struct id_entry *entry = ids_place(view, key);
 
 	/* No loop, which would have every event count. */
 	if (__builtin_expect(!ids_stands_at(entry, key), 0) && !ids_stands_at(++entry, key) &&

@@ -30,8 +30,12 @@
  */
 #define STACK_EVERY_WORDS (UINT64_C(1) << 20)
 #define STACK_WORDS_A_FRAME 4096
+#define STACK_SOON_WORDS 64 /* when it is due and cannot be read */
 #define STACK_CUT_WORDS 512 /* one that was cut is not written again before */
 #define STACK_SMALL 256	    /* frames that find their place on the thread's own stack */
+
+_Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
+	       "a chunk does not go over the end of a ring");
 
 #define COLLECTORS_IN_TURN 4 /* that may die while a thread waits for room */
 
@@ -309,7 +313,7 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 	uint64_t most = STACK_EVERY_WORDS;
 
 	if (stack_is_due(writer))
-		most = WRITER_AHEAD_WORDS; /* a memory event, most likely */
+		most = STACK_SOON_WORDS; /* a memory event, most likely */
 	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
 		most = writer->stack_due - writer->head;
 	if (config.events & EVENT_CPU && cpu_words_left(writer) < most)
@@ -364,6 +368,21 @@ static void map_ahead(const struct writer *writer)
 		__atomic_load_n(&writer->words[(writer->head + REJOIN_EVERY_WORDS) & writer->mask], __ATOMIC_RELAXED);
 }
 
+void writer_take_chunk(struct writer *writer)
+{
+	uint64_t room = __atomic_load_n(&writer->room, __ATOMIC_RELAXED), end;
+
+	if (writer_fast && !thread_self.unsettled) {
+		end = writer_chunk(writer);
+		writer->ids = ids_look(&process->ids);
+		__atomic_store_n(&writer->limit, end < room ? end : room, __ATOMIC_SEQ_CST);
+	}
+	/* Against evprof_stop() and rejoin() in another thread, which set these first and take the room then. */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
+	    unlikely(__atomic_load_n(&writer->asked, __ATOMIC_SEQ_CST)))
+		writer_set_room(writer, 0, 0);
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
@@ -389,11 +408,8 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	}
 	room = next_look(writer, room - WRITER_SPARE_WORDS);
 	room = writer->resync ? 0 : writer->head + room;
-	writer_set_room(writer, room, writer_fast && !thread_self.unsettled ? room : 0);
-	/* Against evprof_stop() and rejoin() in another thread, which set these first and take the room then. */
-	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
-	    unlikely(__atomic_load_n(&writer->asked, __ATOMIC_SEQ_CST)))
-		writer_set_room(writer, 0, 0);
+	writer_set_room(writer, room, 0);
+	writer_take_chunk(writer);
 	return writer;
 }
 
@@ -465,7 +481,6 @@ void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head
 	if (wire_extra_words(wire_head_kind(head)) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
-	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
 	ring_publish(writer->slot, at);
 }
 

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "evprof/ring.h"
+#include "ids.h"
 
 struct object;
 
@@ -21,6 +22,10 @@ struct object;
 
 /* Words kept free beyond limit, so that one reservation fits any event with its WIRE_TIME. */
 #define WRITER_SPARE_WORDS 16
+
+/* After so many the fast path looks up, see writer_take_chunk(). A page, which is fetched as one. */
+#define WRITER_CHUNK_WORDS 512
+#define WRITER_LINE_WORDS 8 /* of the cache */
 
 /*
  * What a thread may still write after its room was taken and the status changed: what it was about to, and what goes
@@ -37,16 +42,22 @@ struct writer_point {
  * The private side of a slot. Cleared by a fork (process.h); cleared means "no room", which leads to the slow path.
  *
  * invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS
+ * invariant: all places below limit, and one more, are in the lap that head is in.
  */
 struct writer {
+	uintptr_t
+	    lap; /* where the word at position 0 would be, if the words of all laps stood before those of this one */
+	uint64_t head;
+	uint64_t
+	    limit; /* of the fast path; 0 to force the slow path. Taken back by other threads (process_set_status) */
+	uint64_t last_ticks;
+	uint64_t pause; /* so many ticks after the event before, or more, WIRE_TIME is needed */
+	struct ring_slot *slot;
+	struct ids_view ids; /* where the fast path looks, see writer_take_chunk() */
+	/* from here on for the slow path */
+	uint64_t room; /* likewise taken back */
 	uint64_t *words;
 	uint64_t mask;
-	uint64_t head;
-	uint64_t limit; /* of the fast path: room, or 0 to force the slow path */
-	uint64_t room;	/* both are taken back by other threads (process_set_status) */
-	uint64_t last_ticks;
-	struct ring_slot *slot;
-	uint64_t pause;		 /* so many ticks after the event before, or more, WIRE_TIME is needed */
 	uint64_t gap;		 /* events lost since the last one written */
 	uint8_t resync;		 /* the call stack must be written again before the next call or return */
 	uint8_t throwing;	 /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
@@ -57,10 +68,11 @@ struct writer {
 	uint64_t stack_due : 63; /* the head from which on the stack is to be written again, see WIRE_OPEN */
 	uint64_t stack_cut : 1;	 /* of the stack, only the inner part was written */
 	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
+	uint64_t reserved[5];
 };
 
-_Static_assert(sizeof(struct writer) == 128, "two cache lines, shared with nobody");
-_Static_assert(offsetof(struct writer, gap) == 64, "the fast path needs the first line only");
+_Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");
+_Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the first line only");
 
 /* What each thread has. Small, because the static TLS of a process is (initial-exec). */
 struct thread_self {
@@ -116,12 +128,20 @@ static inline void writer_store(struct writer *writer, uint64_t at, uint64_t wor
 	__atomic_store_n(&writer->words[at & writer->mask], word, __ATOMIC_RELAXED);
 }
 
+/*
+ * The fast path goes on for another chunk, or as far as there is room and the ring has no end. Nowhere else it is
+ * looked at where words go, which table has the ids, or whether the cache has the place. Only with room.
+ */
+void writer_take_chunk(struct writer *writer) __attribute__((cold, noinline));
+
 static inline struct writer *writer_reserve(unsigned kind)
 {
 	struct writer *writer = thread_self.writer;
 
 	if (unlikely(writer->head >= __atomic_load_n(&writer->room, __ATOMIC_RELAXED)))
 		return writer_refill(kind);
+	if (unlikely(writer->head >= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)))
+		writer_take_chunk(writer);
 	return writer;
 }
 
@@ -172,20 +192,32 @@ void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head
 extern int writer_fast;
 
 /*
- * A ring is larger than a core's own cache, and the collector has read what is to be written over: without this each
- * line would be waited for when the first word of it is written (measured: a quarter of the cost of an event). At the end of
- * the ring it is for nothing, and harmless: a prefetch does not fault.
+ * A ring is larger than a core's own cache, and the collector has read what is to be written over: without fetching it ahead
+ * each line would be waited for when the first word of it is written (measured: a quarter of the cost of an event).
  */
-#define WRITER_AHEAD_WORDS 64
-
-static inline void prefetch_for_write(const void *place)
+static inline void writer_fetch(const uint64_t *words)
 {
+	for (unsigned i = 0; i < WRITER_CHUNK_WORDS; i += WRITER_LINE_WORDS) {
 #if defined(__x86_64__)
-	/* The builtin makes the weaker prefetcht0 of this, unless the compiler is told of a newer processor. */
-	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)place));
+		/* The builtin makes the weaker prefetcht0 of this, unless the compiler is told of a newer processor. */
+		__asm__ volatile("prefetchw %0" : : "m"(words[i]));
 #else
-	__builtin_prefetch(place, 1, 3);
+		__builtin_prefetch(&words[i], 1, 3);
 #endif
+	}
+}
+
+/*
+ * The chunk in which head is. Returns its end; but the last word of a lap goes the long way, as an event may have another
+ * one. Fetches the chunk after it.
+ */
+static inline uint64_t writer_chunk(struct writer *writer)
+{
+	uint64_t end = (writer->head | (WRITER_CHUNK_WORDS - 1)) + 1;
+
+	writer->lap = (uintptr_t)(writer->words - (writer->head & ~writer->mask));
+	writer_fetch(&writer->words[end & writer->mask]);
+	return end & writer->mask ? end : end - 1;
 }
 
 /* A call, resume or throw that is the step of a task. One time for both events. */
@@ -193,7 +225,6 @@ static inline void writer_put_step(struct writer *writer, uint32_t head, const v
 {
 	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), (uintptr_t)task, 0);
 	writer_store(writer, writer->head, head);
-	prefetch_for_write(&writer->words[(writer->head + WRITER_AHEAD_WORDS) & writer->mask]);
 	ring_publish(writer->slot, ++writer->head);
 }
 
@@ -205,17 +236,14 @@ static inline int writer_has_room(const struct writer *writer)
 /* 0: a WIRE_TIME is needed, nothing was written. */
 static inline int writer_put_fast(struct writer *writer, uint32_t head)
 {
-	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at, *place;
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	at = writer->head;
-	place = &writer->words[at & writer->mask];
-	__atomic_store_n(place, ticks << 32 | head, __ATOMIC_RELAXED);
-	prefetch_for_write(place + WRITER_AHEAD_WORDS);
-	writer->head = at + 1;
-	ring_publish(writer->slot, at + 1);
+	__atomic_store_n((uint64_t *)writer->lap + at, ticks << 32 | head, __ATOMIC_RELAXED);
+	writer->head = ++at;
+	ring_publish(writer->slot, at);
 	return 1;
 }
 
@@ -231,7 +259,6 @@ static inline void writer_put_told_call(struct writer *writer)
 	at = writer->head;
 	writer_store(writer, at, wire_word(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL), 0));
 	writer_store(writer, at + 1, writer->last_ticks);
-	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
 	writer->head = at + 2;
 	ring_publish(writer->slot, at + 2);
 }
@@ -239,15 +266,15 @@ static inline void writer_put_told_call(struct writer *writer)
 static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, uint64_t extra)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+	uint64_t *lap = (uint64_t *)writer->lap;
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	writer_store(writer, at, ticks << 32 | head);
-	writer_store(writer, at + 1, extra);
-	prefetch_for_write(&writer->words[(at + WRITER_AHEAD_WORDS) & writer->mask]);
-	writer->head = at + 2;
-	ring_publish(writer->slot, at + 2);
+	__atomic_store_n(lap + at++, ticks << 32 | head, __ATOMIC_RELAXED);
+	__atomic_store_n(lap + at++, extra, __ATOMIC_RELAXED);
+	writer->head = at;
+	ring_publish(writer->slot, at);
 	return 1;
 }
 

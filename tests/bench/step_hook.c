@@ -63,12 +63,22 @@ static void prepare(void)
 	method_descriptor_type = dlsym(RTLD_DEFAULT, "PyMethodDescr_Type");
 	writer.words = ring_memory();
 	writer.mask = RING_BYTES / sizeof(uint64_t) - 1;
-	writer.limit = writer.words ? UINT64_MAX : 0;
 	writer.pause = UINT64_C(1) << 32;
 	writer.last_ticks = clock_counter() >> CLOCK_SHIFT;
 	writer.slot = &slot;
 	ids_begin(&ids);
 	thread_self.writer = &writer;
+}
+
+/* As writer_take_chunk() does, where nobody reads. */
+static __attribute__((noinline)) void take_chunk(void)
+{
+	if (!writer.words)
+		return;
+	writer.limit = writer_chunk(&writer);
+	writer.ids = ids_look(&ids);
+	if (writer.head == writer.limit) /* the last word of a lap */
+		writer.head++;
 }
 
 /* An event of a kind whose function has this key. */
@@ -79,9 +89,13 @@ static inline __attribute__((always_inline)) void put(const void *key, unsigned 
 
 	if (STEP == 1)
 		last = clock_counter();
-	if (STEP < 2 || !own || !writer_has_room(own))
+	if (STEP < 2 || !own)
 		return;
-	if (STEP >= 3 && unlikely(!ids_find_fast(&ids, key, &value))) {
+	if (!writer_has_room(own)) {
+		take_chunk();
+		return;
+	}
+	if (STEP >= 3 && unlikely(!ids_find_fast(&own->ids, key, &value))) {
 		ids_insert(&ids, key, ++last_id);
 		return;
 	}

@@ -106,11 +106,16 @@ static struct code be_born(uint64_t value)
 	return code;
 }
 
+/* As the fast path, which looks for the table now and then. */
 static uint64_t find_fast(const void *key)
 {
+	static __thread struct ids_view view;
+	static __thread unsigned count;
 	uint64_t value;
 
-	return ids_find_fast(&process->ids, key, &value) ? value : 0;
+	if (count++ % 64 == 0)
+		view = ids_look(&process->ids);
+	return ids_find_fast(&view, key, &value) ? value : 0;
 }
 
 static void look_up(const struct code *code)

@@ -19,17 +19,19 @@ static const void *key_of(uint64_t *seed)
 /* How many of so many functions the hooks do not find. */
 static unsigned missed(unsigned count, uint64_t seed)
 {
+	struct ids_view view;
 	uint64_t again = seed;
 	unsigned misses = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		cr_assert(ids_insert(&ids, key_of(&seed), 1));
+	view = ids_look(&ids);
 	for (unsigned i = 0; i < count; i++) {
 		const void *key = key_of(&again);
 		uint64_t value;
 
 		cr_assert(eq(u64, ids_find(&ids, key), 1));
-		misses += !ids_find_fast(&ids, key, &value);
+		misses += !ids_find_fast(&view, key, &value);
 	}
 	ids_clear(&ids);
 	return misses;
@@ -49,4 +51,29 @@ Test(ids, hooks_find_nearly_all)
 		cr_expect(misses <= counts[i] * 20 / 200, "%u of 20 times %u functions are not found", misses,
 			  counts[i]);
 	}
+}
+
+/* A thread that has not looked for a while must not find what died since, and what is there now at its address. */
+Test(ids, nothing_is_found_in_a_table_of_before)
+{
+	static const char keys[4096];
+	struct ids_view before;
+	unsigned known;
+	uint64_t value;
+
+	ids_begin(&ids);
+	for (known = 0; known < 100; known++)
+		cr_assert(ids_insert(&ids, &keys[known], known + 1));
+	before = ids_look(&ids);
+	cr_assert(ids_find_fast(&before, &keys[0], &value));
+	cr_assert(eq(u64, value, 1));
+	for (; known < sizeof(keys) && ids_look(&ids).entries == before.entries; known++)
+		cr_assert(ids_insert(&ids, &keys[known], known + 1));
+	cr_assert(ids_look(&ids).mask > before.mask);
+	ids_remove(&ids, &keys[0]);
+	for (unsigned i = 0; i < known; i++)
+		cr_expect_not(ids_find_fast(&before, &keys[i], &value), "key %u", i);
+	cr_assert(eq(u64, ids_find(&ids, &keys[0]), 0));
+	for (unsigned i = 1; i < known; i++)
+		cr_assert(eq(u64, ids_find(&ids, &keys[i]), i + 1));
 }
