@@ -190,7 +190,7 @@ static struct object *record_call_told(struct object *const *arguments, size_t s
 	thread_self.called = !find_method(arguments, shift, &method);
 	if (!thread_self.called)
 		return record_function_fast(WIRE_C_CALL, arguments, shift);
-	if (type != python.function_type && type != python.method_type && writer_has_room(thread_self.writer))
+	if (type != python.function_type && type != python.method_type && writer_finds_room(thread_self.writer))
 		writer_put_told_call(thread_self.writer);
 	return python.none;
 }

@@ -247,7 +247,15 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 	return 1;
 }
 
-/* WIRE_TIME_OF_CALL. Only with room. */
+/* For what is no event, and is left out where there is none. */
+static inline int writer_finds_room(struct writer *writer)
+{
+	if (!writer_has_room(writer) && writer->head < __atomic_load_n(&writer->room, __ATOMIC_RELAXED))
+		writer_take_chunk(writer);
+	return writer_has_room(writer);
+}
+
+/* WIRE_TIME_OF_CALL. Only where there is room. */
 static inline void writer_put_told_call(struct writer *writer)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, at;
