@@ -18,6 +18,8 @@
 #define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (choose.h); the id is 0 */
 
 /* The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is none. */
+#define CODE_PLAIN_MAX                                                                                                 \
+	((uint64_t)INT32_MAX)	 /* one comparison says that the upper half is 0: the highest bit below it is free */
 #define CODE_CLOSER_GENERATOR 1u /* generators until 3.11, then coroutines only */
 #define CODE_CLOSER_HIDDEN 2u
 #define CODE_CLOSER_SPECIAL 4u /* each call is to be looked at */
@@ -44,7 +46,7 @@ static inline bool definitions_code_fast(const struct writer *writer, const stru
 {
 	uint64_t value;
 
-	if (unlikely(!ids_find_fast(&writer->ids, code, &value) || value >> 32))
+	if (unlikely(!ids_find_fast(&writer->ids, code, &value) || value > CODE_PLAIN_MAX))
 		return false;
 	*id = DEFINITION_ID((uint32_t)value);
 	return true;
