@@ -215,7 +215,7 @@ static inline uint64_t writer_chunk(struct writer *writer)
 {
 	uint64_t end = (writer->head | (WRITER_CHUNK_WORDS - 1)) + 1;
 
-	writer->lap = (uintptr_t)(writer->words - (writer->head & ~writer->mask));
+	writer->lap = (uintptr_t)writer->words - (writer->head & ~writer->mask) * sizeof(uint64_t);
 	writer_fetch(&writer->words[end & writer->mask]);
 	return end & writer->mask ? end : end - 1;
 }
@@ -233,6 +233,12 @@ static inline int writer_has_room(const struct writer *writer)
 	return likely(writer->head < __atomic_load_n(&writer->limit, __ATOMIC_RELAXED));
 }
 
+/* The place of a word of this lap. */
+static inline uint64_t *writer_at(const struct writer *writer, uint64_t at)
+{
+	return (uint64_t *)(writer->lap + at * sizeof(uint64_t));
+}
+
 /* 0: a WIRE_TIME is needed, nothing was written. */
 static inline int writer_put_fast(struct writer *writer, uint32_t head)
 {
@@ -241,7 +247,7 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	__atomic_store_n((uint64_t *)writer->lap + at, ticks << 32 | head, __ATOMIC_RELAXED);
+	__atomic_store_n(writer_at(writer, at), ticks << 32 | head, __ATOMIC_RELAXED);
 	writer->head = ++at;
 	ring_publish(writer->slot, at);
 	return 1;
@@ -274,13 +280,12 @@ static inline void writer_put_told_call(struct writer *writer)
 static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, uint64_t extra)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
-	uint64_t *lap = (uint64_t *)writer->lap;
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
 	writer->last_ticks = now;
-	__atomic_store_n(lap + at++, ticks << 32 | head, __ATOMIC_RELAXED);
-	__atomic_store_n(lap + at++, extra, __ATOMIC_RELAXED);
+	__atomic_store_n(writer_at(writer, at++), ticks << 32 | head, __ATOMIC_RELAXED);
+	__atomic_store_n(writer_at(writer, at++), extra, __ATOMIC_RELAXED);
 	writer->head = at;
 	ring_publish(writer->slot, at);
 	return 1;
