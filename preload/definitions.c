@@ -410,6 +410,12 @@ static uint32_t code_slow(struct object *code, struct object *globals, bool runn
 	return (uint32_t)value;
 }
 
+uint64_t definitions_look_again(struct writer *writer, const struct object *code)
+{
+	writer->ids = ids_look(&process->ids);
+	return ids_find(&process->ids, code);
+}
+
 uint32_t definitions_code(struct object *code)
 {
 	return code_slow(code, python.PyEval_GetGlobals(), true);

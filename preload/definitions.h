@@ -31,13 +31,16 @@ uint32_t definitions_code(struct object *code);
 /* The code object dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 
+/* What ids.h has of a code object. Where the writer looks in a table of before, it looks in the present one from here on. */
+uint64_t definitions_look_again(struct writer *writer, const struct object *code) __attribute__((cold, noinline));
+
 /* As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with writer_has_room(). */
-static inline uint32_t definitions_code_closer(const struct writer *writer, const struct object *code, uint32_t closer)
+static inline uint32_t definitions_code_closer(struct writer *writer, const struct object *code, uint32_t closer)
 {
 	uint64_t value;
 
 	if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
-		value = ids_find(&process->ids, code);
+		value = definitions_look_again(writer, code);
 	return value >> 32 & ~closer ? 0 : (uint32_t)value;
 }
 

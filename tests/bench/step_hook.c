@@ -96,7 +96,9 @@ static inline __attribute__((always_inline)) void put(const void *key, unsigned 
 		return;
 	}
 	if (STEP >= 3 && unlikely(!ids_find_fast(&own->ids, key, &value))) {
-		ids_insert(&ids, key, ++last_id);
+		if (!ids_find(&ids, key))
+			ids_insert(&ids, key, ++last_id);
+		own->ids = ids_look(&ids);
 		return;
 	}
 	if (unlikely(value & ~(uint64_t)WIRE_ARG_MAX) || !writer_put_fast(own, wire_head(kind, (uint32_t)value)))
