@@ -580,7 +580,9 @@ static void limit(int resource, rlim_t most)
 /* What a file does to this process ends with it. */
 static void limit_all(void)
 {
+#ifndef __SANITIZE_ADDRESS__ /* which takes terabytes of addresses */
 	limit(RLIMIT_AS, MEMORY_MAX_BYTES);
+#endif
 	limit(RLIMIT_CPU, CPU_MAX_SECONDS);
 	limit(RLIMIT_CORE, 0);
 	setpriority(PRIO_PROCESS, 0, NICENESS);

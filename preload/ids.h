@@ -58,7 +58,7 @@ struct ids {
 /* Makes the empty ids ready. */
 void ids_begin(struct ids *ids);
 
-/* A table, as one thread saw it. All zeros: none. */
+/* A table, as one thread saw it. */
 struct ids_view {
 	uintptr_t entries;
 	uint64_t mask; /* of the distance of a place from there, in bytes */
@@ -66,8 +66,7 @@ struct ids_view {
 
 static inline struct ids_view ids_view_of(uintptr_t table)
 {
-	return (struct ids_view){table & ~(uintptr_t)63,
-				 ((UINT64_C(1) << (64 - (table & 63))) - 1) * sizeof(struct id_entry)};
+	return (struct ids_view){table & ~(uintptr_t)63, (UINT64_MAX >> (table & 63)) * sizeof(struct id_entry)};
 }
 
 /* Only after ids_begin(). Acquire: pairs with the release of whoever published the table. */
