@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program_end.h"
+
 #define LIVE_LARGE UINT32_MAX /* the size is in another table */
 
 /* --- blocks --- */
@@ -159,16 +161,31 @@ static int list_by_thread(struct live *live, const struct trace *trace)
 	return 0;
 }
 
-int live_find(struct live *live, const struct visit *visit, struct stack_functions *functions,
+/* What the interpreter gives back when it ends was alive at the end, unless a stretch is chosen. */
+static int end_with_program(const struct visit *visit, struct select *select)
+{
+	int64_t ns;
+	int error = select->to_given ? 0 : program_end_find(visit->trace, visit->process, &ns);
+
+	if (error || select->to_given || ns <= select_from(select) || ns == PROGRAM_END_NONE)
+		return error;
+	select->to_given = true;
+	select->to_ns = ns;
+	return 0;
+}
+
+int live_find(struct live *live, const struct visit *visit, enum stacks_live moment, struct stack_functions *functions,
 	      struct progress *progress)
 {
 	static const struct visitor visitor = {.other = live_other};
-	int error;
+	struct select select = *visit->select; /* what it points to stays that one's */
+	int error = moment == LIVE_END ? end_with_program(visit, &select) : 0;
 
 	live->functions = functions;
-	error = reserve_sum(live, 0);
 	if (!error)
-		error = visit_together(visit->trace, visit->process, visit->select, progress, &visitor, live);
+		error = reserve_sum(live, 0);
+	if (!error)
+		error = visit_together(visit->trace, visit->process, &select, progress, &visitor, live);
 	return error ? error : list_by_thread(live, visit->trace);
 }
 

@@ -8,6 +8,7 @@
  *             where it succeeds; one that fails, like any failed allocation, changes nothing. What was made before is not known:
  *             a free of it is none, a realloc of it makes a block
  *   process   each has its own blocks. A forked child begins without any: what it has from its parent is the parent's
+ *   end       that of the chosen stretch; without one, when the program had run (program_end.h), or the end of the trace
  *   peak      the first moment at which the bytes of all live blocks of the process, of whatever thread, were the most
  *   missing   where events are missing (lost, damaged, or recording was stopped), what was freed then still looks alive, until
  *             its address is used again
@@ -61,7 +62,7 @@ struct live {
 /*
  * Reads the process that is visited, as its visit's choices say; functions are ready for it. Returns 0 or -errno.
  */
-int live_find(struct live *live, const struct visit *visit, struct stack_functions *functions,
+int live_find(struct live *live, const struct visit *visit, enum stacks_live moment, struct stack_functions *functions,
 	      struct progress *progress);
 /* Puts what a thread's stacks hold into live_blocks and live_bytes of its tree. Returns 0 or -ENOMEM. */
 int live_put(struct live *live, const struct trace_thread *thread, enum stacks_live moment, struct stacks *stacks);

@@ -281,7 +281,8 @@ static int count_process(void *owner, struct visit *visit)
 	if (!error && counting->visitor->process)
 		error = counting->visitor->process(counting->owner, visit);
 	if (!error && counting->visitor->live)
-		error = live_find(&counting->live, visit, counting->functions, counting->progress);
+		error =
+		    live_find(&counting->live, visit, counting->visitor->live, counting->functions, counting->progress);
 	return error;
 }
 

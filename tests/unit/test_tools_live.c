@@ -12,7 +12,7 @@
 #include "tools_verb.h"
 #include "trace_fixture.h"
 
-enum { MAIN = 1, F = 2, G = 3, LEN = 1 };
+enum { MAIN = 1, F = 2, G = 3, MODULE = 4, SHUTDOWN = 5, LEN = 1 };
 
 static struct fixture *fixture;
 static uint32_t process, thread;
@@ -26,6 +26,8 @@ static uint32_t add_process(int pid)
 	fixture_code(fixture, number, MAIN, "/x/app.py", 1, "main");
 	fixture_code(fixture, number, F, "/x/app.py", 7, "f");
 	fixture_code(fixture, number, G, "/x/app.py", 9, "g");
+	fixture_code(fixture, number, MODULE, "/x/app.py", 1, "<module>");
+	fixture_code(fixture, number, SHUTDOWN, "/x/threading.py", 5, "_shutdown");
 	fixture_function(fixture, number, LEN, "", "len", "builtins");
 	return number;
 }
@@ -223,6 +225,62 @@ Test(live, choices)
 	expect_folded("live --to 200 --exclude f", M " 3000\n" M ";g (app.py:9) 200\n");
 	expect_folded("live --to 200 --max-depth 1", M " 3200\n");
 	expect_folded("live --to 200 --include g", P " 3000\n" P ";g (app.py:9) 200\n");
+}
+
+#define X P ";<module> (app.py:1)"
+
+/* Calls <module>, which makes a block and calls f, which makes another. */
+static void run_program(unsigned end)
+{
+	on(thread, WIRE_CALL, MODULE, 0);
+	made(thread, 0x100, 10);
+	on(thread, WIRE_CALL, MODULE, 1); /* an import */
+	made(thread, 0x200, 20);
+	on(thread, WIRE_RETURN, MODULE, 1);
+	if (end)
+		on(thread, end, MODULE, 1);
+}
+
+/* What the interpreter gives back is no matter: it is freed at 4, and later, after what began at 0. */
+Test(live, the_end_is_the_program_s)
+{
+	run_program(WIRE_UNWIND);
+	on(thread, WIRE_CALL, F, 1); /* by atexit */
+	freed(thread, 0x100);
+	on(thread, WIRE_RETURN, F, 1);
+	freed(thread, 0x200);
+	made(thread, 0x400, 500);
+	expect_folded("live", X " 10\n" X ";<module> (app.py:1) 20\n");
+	expect_folded("live --exclude f", X " 10\n" X ";<module> (app.py:1) 20\n");
+	expect_folded("live --to 1s", P " 500\n");
+	expect_folded("live --from 6", P " 500\n");
+	expect_folded("peak", P " 500\n");
+}
+
+/* Other threads may run until then. */
+Test(live, the_end_is_that_of_the_last_thread)
+{
+	run_program(WIRE_RETURN);
+	on(thread, WIRE_CALL, SHUTDOWN, 1);
+	freed(thread, 0x100);
+	on(thread, WIRE_RETURN, SHUTDOWN, 1);
+	freed(thread, 0x200);
+	expect_folded("live", X ";<module> (app.py:1) 20\n");
+}
+
+Test(live, the_end_is_the_trace_s_where_the_program_was_killed)
+{
+	run_program(WIRE_RETURN);
+	on(thread, WIRE_CALL, SHUTDOWN, 1);
+	freed(thread, 0x100);
+	expect_folded("live", X ";<module> (app.py:1) 20\n");
+}
+
+Test(live, the_end_is_the_trace_s_where_the_program_did_not_end)
+{
+	run_program(0);
+	freed(thread, 0x200);
+	expect_folded("live", X " 10\n");
 }
 
 Test(live, native_functions_stand_on_top)
