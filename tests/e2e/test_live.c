@@ -39,6 +39,58 @@ SCENARIO(live, as_tracemalloc_has_it, SUPPORTED)
 	       "five sums at the peak, four at the end, one of the child");
 }
 
+/* ---- go tool pprof ---- */
+
+/* What it says is the sum of the samples of that type and function, in bytes or blocks; 0 where it does not name it. */
+static double pprof_flat(const struct outcome *outcome, const char *type, const char *unit, const char *function)
+{
+	struct outcome *top =
+	    run(.how = JOB_BARE, .timeout_s = 300,
+		.args = {"go", "tool", "pprof", text("-sample_index=%s", type), text("-unit=%s", unit), "-top",
+			 "-nodefraction=0", "-edgefraction=0", "-nodecount=100000", "-output=/dev/stdout",
+			 text("%s/profile.pb.gz", outcome->directory)});
+	const char *line;
+
+	if (top->status != 0 && strstr(top->err, "no such tool"))
+		cr_skip_test("this go has no pprof");
+	expect(top, top->status == 0 && strstr(top->out, text("Type: %s", type)), "go tool pprof reads %s", type);
+	line = strstr(top->out, text(" %s\n", function));
+	while (line && line > top->out && line[-1] != '\n')
+		line--;
+	return line ? atof(line) : 0;
+}
+
+/* bytes() of 1,000 and of 3,000 bytes, of which the ones are kept and the others are not. */
+SCENARIO(live, go_tool_pprof, SCENARIO_ONCE)
+{
+	static const char *const program = "kept = []\n"
+					   "def keep():\n"
+					   "    for _ in range(400): kept.append(bytes(1000))\n"
+					   "def drop():\n"
+					   "    for _ in range(300): bytes(3000)\n"
+					   "def both():\n"
+					   "    keep(); drop()\n"
+					   "both()\n";
+	struct outcome *outcome, *told;
+	double space, objects;
+
+	(void)python;
+	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v go"})->status != 0)
+		cr_skip_test("go is not installed");
+	outcome = run(.python = python_any(), .args = {"-c", program});
+	told = tool("export", "-f", "pprof", outcome->trace, "-o", text("%s/profile.pb.gz", outcome->directory));
+	expect(told, told->status == 0, "it is exported");
+	space = pprof_flat(outcome, "inuse_space", "B", "keep");
+	objects = pprof_flat(outcome, "inuse_objects", "count", "keep");
+	expect(told, space >= 400 * 1033 && space < 400 * 1033 * 1.03, "keep holds %f bytes", space);
+	expect(told, objects >= 400 && objects < 420, "in %f blocks", objects);
+	space = pprof_flat(outcome, "alloc_space", "B", "drop");
+	objects = pprof_flat(outcome, "alloc_objects", "count", "drop");
+	expect(told, space >= 300 * 3033 && space < 300 * 3033 * 1.03, "drop allocated %f bytes", space);
+	expect(told, objects >= 300 && objects < 700, "in %f blocks", objects);
+	expect(told, pprof_flat(outcome, "inuse_space", "B", "drop") < 3000, "and holds none");
+}
+
 /* One line says that blocks may look alive that are not. */
 SCENARIO(live, after_losses, SCENARIO_ONCE)
 {
