@@ -81,6 +81,8 @@ struct message {
 
 static void message_put(struct message *message, const void *bytes, size_t length)
 {
+	if (!length) /* bytes may be NULL then, as those of an empty message are */
+		return;
 	if (length > message->allocated - message->used) {
 		size_t allocated = 2 * (message->allocated + length) + 64;
 		uint8_t *grown = realloc(message->bytes, allocated);
