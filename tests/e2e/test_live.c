@@ -39,6 +39,34 @@ SCENARIO(live, as_tracemalloc_has_it, SUPPORTED)
 	       "five sums at the peak, four at the end, one of the child");
 }
 
+/* However the program ends: what the interpreter gives back after that was alive. */
+SCENARIO_SOME(live, ends_of_programs, SUPPORTED)
+{
+	static const char *const ends[] = {
+	    "0",	   "__import__('sys').exit(3)", "1/0",
+	    "os._exit(4)", "os.kill(os.getpid(), 9)",	"__import__('threading').Thread(target=keep).start()"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		const char *program = text("import os\n"
+					   "kept = []\n"
+					   "def keep():\n"
+					   "    for _ in range(100): kept.append(bytes(5000))\n"
+					   "keep()\n%s\n",
+					   ends[i]);
+		struct outcome *outcome = run(.python = python, .args = {"-c", program});
+		struct outcome *told = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
+		const char *at = told->out;
+		unsigned found = 0;
+
+		while ((at = strstr(at, ";keep (<string>:3) "))) {
+			at += strlen(";keep (<string>:3) ");
+			expect(told, atoi(at) >= 503300 && atoi(at) < 512000, "%s: keep holds %d", ends[i], atoi(at));
+			found++;
+		}
+		expect(told, found == 1 + (i == 5), "%s: keep holds blocks in %u threads", ends[i], found);
+	}
+}
+
 /* ---- go tool pprof ---- */
 
 /* What it says is the sum of the samples of that type and function, in bytes or blocks; 0 where it does not name it. */
