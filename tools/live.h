@@ -14,7 +14,7 @@
  *             its address is used again
  *
  * Memory grows with the number of live blocks (32 to 64 bytes each, at the most at one time) and of different stacks of
- * the process (with what stacks.h says, 130 to 250 bytes each), not with the length of the trace.
+ * the process (150 to 290 bytes each), not with the length of the trace.
  */
 #ifndef EVPROF_TOOLS_LIVE_H
 #define EVPROF_TOOLS_LIVE_H

@@ -3,7 +3,7 @@
  * functions that are the same for all processes.
  *
  * Used by the exporters of flame graphs (folded, speedscope, pprof, firefox). Memory grows with the number of different
- * stacks of one thread (80 to 160 bytes each) and the number of functions, not with the number of calls.
+ * stacks of one thread (100 to 200 bytes each) and the number of functions, not with the number of calls.
  */
 #ifndef EVPROF_TOOLS_STACKS_H
 #define EVPROF_TOOLS_STACKS_H
