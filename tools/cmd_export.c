@@ -117,6 +117,12 @@ static int export(const struct export_format *format, struct export *export, con
 			     format->name);
 		return TRACE_EXIT_FAILED;
 	}
+	if (export->select->clock != CPU_CLOCK_WALL && export->by_order) {
+		verb_misused("export",
+			     "what is alive when is known by the wall's clock; --clock is for --weight time, bytes "
+			     "and allocations");
+		return TRACE_EXIT_FAILED;
+	}
 	trace = export->trace = select_open(export->select, "export", from);
 	if (!trace)
 		return TRACE_EXIT_FAILED;

@@ -17,7 +17,9 @@
 
 #include "stacks.h"
 
-enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS };
+enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS, WEIGHT_LIVE, WEIGHT_PEAK };
+
+static const char *const weight_names[] = {"time", "bytes", "allocations", "live", "peak"};
 
 struct folded {
 	struct output *output;
@@ -74,6 +76,9 @@ static uint64_t weight_of(const struct folded *folded, const struct stack_node *
 		return node->bytes;
 	case WEIGHT_ALLOCATIONS:
 		return node->allocations;
+	case WEIGHT_LIVE:
+	case WEIGHT_PEAK:
+		return node->live_bytes;
 	default:
 		return node->own_ns;
 	}
@@ -123,24 +128,31 @@ static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks
 
 static bool take_weight(struct export *export, const char *value)
 {
-	static const char *const names[] = {"time", "bytes", "allocations"};
+	const size_t count = sizeof(weight_names) / sizeof(weight_names[0]);
 	enum weight *weight = export->options;
 
 	if (!weight)
 		weight = export->options = calloc(1, sizeof(*weight));
-	for (size_t i = 0; weight && i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(value, names[i]) == 0) {
+	for (size_t i = 0; weight && i < count; i++)
+		if (strcmp(value, weight_names[i]) == 0) {
 			*weight = (enum weight)i;
+			export->by_order = *weight >= WEIGHT_LIVE;
 			return true;
 		}
-	fprintf(stderr, "evprof export: --weight wants time, bytes or allocations, not \"%s\"\n", value);
+	fprintf(stderr, "evprof export: --weight wants ");
+	for (size_t i = 0; i < count; i++)
+		fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", weight_names[i]);
+	fprintf(stderr, ", not \"%s\"\n", value);
 	return false;
 }
 
 const struct export_option export_folded_options[] = {
-    {"weight", "time|bytes|allocations",
-     "                            what is added up for each stack; bytes and allocations with the native functions on\n"
-     "                            top where they were recorded (EVPROF_NATIVE)\n",
+    {"weight", "time|bytes|allocations|live|peak",
+     "                            what is added up for each stack: its time; what it allocated, in bytes or blocks; "
+     "the\n"
+     "                            bytes of it that are not freed at the end; those at the moment when the process had\n"
+     "                            most. All but time with native functions on top where they were recorded\n"
+     "                            (EVPROF_NATIVE)\n",
      take_weight},
     {NULL, NULL, NULL, NULL},
 };
@@ -156,8 +168,13 @@ int export_folded(const struct export *export, struct output *output, struct pro
 	const enum weight *weight = export->options;
 	struct folded folded = {.output = output, .weight = weight ? *weight : WEIGHT_TIME};
 	struct stacks_visitor visitor = {folded_process, folded_thread, .allocations = folded.weight != WEIGHT_TIME};
-	int error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
+	int error;
 
+	if (folded.weight >= WEIGHT_LIVE) {
+		visitor.live = folded.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
+		visitor.only_live = true;
+	}
+	error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
 	stack_functions_done(&folded.functions);
 	free(folded.process);
 	return error;

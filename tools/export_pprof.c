@@ -1,8 +1,10 @@
 /*
  * export_pprof.c - pprof's profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'ed.
  *
- *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default. Where native
- *                   stacks were recorded, alloc_objects/count and alloc_space/bytes, too
+ *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default. Where
+ *                   memory events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count and
+ *                   alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is alive at
+ *                   the end (live.h; by the wall's clock only, since the others have no order of threads)
  *   labels          pid and tid (numbers), thread (its name)
  *   locations       one for each function, with the line where it is defined
  *   mappings        the program, and each library of native functions
@@ -79,6 +81,8 @@ struct message {
 
 static void message_put(struct message *message, const void *bytes, size_t length)
 {
+	if (!length) /* bytes may be NULL then, as those of an empty message are */
+		return;
 	if (length > message->allocated - message->used) {
 		size_t allocated = 2 * (message->allocated + length) + 64;
 		uint8_t *grown = realloc(message->bytes, allocated);
@@ -182,9 +186,12 @@ enum {
 	STRING_PID,
 	STRING_TID,
 	STRING_THREAD,
-	STRING_BYTES, /* from here on only where native stacks were recorded */
+	STRING_BYTES, /* from here on only where memory events were recorded */
 	STRING_ALLOC_OBJECTS,
 	STRING_ALLOC_SPACE,
+	STRING_INUSE_OBJECTS, /* from here on only where the order of all threads is known */
+	STRING_INUSE_SPACE,
+	STRINGS,
 };
 
 struct pprof {
@@ -197,6 +204,7 @@ struct pprof {
 	struct message packed;	/* its repeated numbers */
 	bool mapped;
 	bool allocations; /* are told */
+	bool in_use;	  /* and what is alive at the end */
 	char **libraries; /* that have a mapping: number 2 and on */
 	uint32_t library_count;
 	int error;
@@ -276,8 +284,10 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 	    [STRING_BYTES] = "bytes",
 	    [STRING_ALLOC_OBJECTS] = "alloc_objects",
 	    [STRING_ALLOC_SPACE] = "alloc_space",
+	    [STRING_INUSE_OBJECTS] = "inuse_objects",
+	    [STRING_INUSE_SPACE] = "inuse_space",
 	};
-	size_t count = pprof->allocations ? sizeof(strings) / sizeof(strings[0]) : STRING_BYTES, i;
+	size_t count = pprof->in_use ? STRINGS : pprof->allocations ? STRING_INUSE_OBJECTS : STRING_BYTES, i;
 
 	for (i = 0; i < count; i++)
 		put_string(pprof, text_of(strings[i]));
@@ -286,6 +296,10 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 	if (pprof->allocations) {
 		put_sample_type(pprof, STRING_ALLOC_OBJECTS, STRING_COUNT);
 		put_sample_type(pprof, STRING_ALLOC_SPACE, STRING_BYTES);
+	}
+	if (pprof->in_use) {
+		put_sample_type(pprof, STRING_INUSE_OBJECTS, STRING_COUNT);
+		put_sample_type(pprof, STRING_INUSE_SPACE, STRING_BYTES);
 	}
 	put_times(pprof, trace);
 }
@@ -383,6 +397,10 @@ static int put_sample(struct pprof *pprof, const struct visit *visit, const stru
 		message_varint(&pprof->packed, stacks->at[stack].allocations);
 		message_varint(&pprof->packed, stacks->at[stack].bytes);
 	}
+	if (pprof->in_use) {
+		message_varint(&pprof->packed, stacks->at[stack].live_blocks);
+		message_varint(&pprof->packed, stacks->at[stack].live_bytes);
+	}
 	message_message(&pprof->message, SAMPLE_VALUES, &pprof->packed);
 	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)visit->process->pid);
 	add_label(pprof, STRING_TID, LABEL_NUMBER, visit->thread->tid);
@@ -423,14 +441,26 @@ static int pprof_process(void *owner, struct visit *visit)
 	return 0;
 }
 
-static bool has_native(const struct trace *trace)
+static bool has_memory(const struct trace *trace)
 {
 	uint32_t i;
 
 	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace_process_has_native(trace->processes[i]))
+		if (trace->processes[i] && trace_process_records(trace->processes[i], "mem"))
 			return true;
 	return false;
+}
+
+/* Which sample types there are. */
+static void choose_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
+			 struct progress *progress)
+{
+	pprof->allocations = visitor->allocations = has_memory(export->trace);
+	pprof->in_use = pprof->allocations && export->select->clock == CPU_CLOCK_WALL;
+	if (!pprof->in_use)
+		return;
+	visitor->live = LIVE_END;
+	progress->total *= 2; /* two readings */
 }
 
 int export_pprof(const struct export *export, struct output *output, struct progress *progress)
@@ -440,7 +470,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 	int error = pprof ? gzip_open(&pprof->gzip, output) : -ENOMEM;
 
 	if (!error) {
-		pprof->allocations = visitor.allocations = has_native(export->trace);
+		choose_types(pprof, export, &visitor, progress);
 		put_beginning(pprof, export->trace);
 		error = stacks_visit(export->trace, export->select, progress, &pprof->functions, &visitor, pprof);
 		gzip_close(&pprof->gzip);

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "live.h"
 #include "native.h"
 
 /* --- the tree --- */
 
-static bool reserve_node(struct stacks *stacks)
+bool stacks_reserve(struct stacks *stacks)
 {
 	uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 1024;
 	struct stack_node *grown;
@@ -36,7 +37,7 @@ uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function)
 	uint64_t *number;
 	uint32_t latest;
 
-	if (!reserve_node(stacks))
+	if (!stacks_reserve(stacks))
 		return 0;
 	/* Most calls are the same as the one before of their caller. */
 	latest = stacks->at[parent].latest;
@@ -268,6 +269,8 @@ struct counting {
 	struct stack_functions *functions;
 	const struct stacks_visitor *visitor;
 	void *owner;
+	struct progress *progress;
+	struct live live; /* of the process */
 };
 
 static int count_process(void *owner, struct visit *visit)
@@ -277,7 +280,19 @@ static int count_process(void *owner, struct visit *visit)
 
 	if (!error && counting->visitor->process)
 		error = counting->visitor->process(counting->owner, visit);
+	if (!error && counting->visitor->live)
+		error =
+		    live_find(&counting->live, visit, counting->visitor->live, counting->functions, counting->progress);
 	return error;
+}
+
+static int count_process_end(void *owner, struct visit *visit)
+{
+	struct counting *counting = owner;
+
+	(void)visit;
+	live_forget(&counting->live);
+	return 0;
 }
 
 static void count_push(void *owner, struct visit *visit, struct visit_frame *frame)
@@ -306,26 +321,24 @@ static void count_pop(void *owner, struct visit *visit, struct visit_frame *fram
 
 #define NATIVE_DEPTH_MAX 128 /* frames of a native stack that are shown: twice what is recorded */
 
-/*
- * The stack of an allocation: Python's functions and, on top, native ones. 0 where there are none at all, or memory ran out.
- */
-static uint32_t find_allocation(struct counting *counting, struct visit *visit)
+uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct visit *visit,
+			    uint32_t python)
 {
 	const struct trace_process *process = visit->process;
-	uint32_t python = visit->shown ? (uint32_t)visit->frames[visit->shown - 1].user : 0, number = python;
+	uint32_t number = python;
 	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = visit->replay.native;
 	const struct wire_definition *definition;
 
+	visit->replay.native = 0;
 	while (count < NATIVE_DEPTH_MAX && (definition = trace_name(&process->natives, frame))) {
 		frames[count++] = frame;
 		frame = definition->number < frame ? definition->number : 0;
 	}
 	while (count-- > 0) {
-		const struct stack_natives *native =
-		    stack_functions_native(counting->functions, process, frames[count]);
+		const struct stack_natives *native = stack_functions_native(functions, process, frames[count]);
 
 		for (uint32_t i = 0; native && i < native->count; i++) {
-			number = stacks_find(&counting->stacks, number, counting->functions->pool[native->first + i]);
+			number = stacks_find(stacks, number, functions->pool[native->first + i]);
 			if (!number)
 				break;
 		}
@@ -348,9 +361,9 @@ static void count_other(void *owner, struct visit *visit, uint32_t head, const u
 	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
 	    !wire_memory_address(extra[0]))
 		return;
-	number = find_allocation(counting, visit);
-	visit->replay.native = 0;
-	if (!reserve_node(&counting->stacks)) {
+	number = visit->shown ? (uint32_t)visit->frames[visit->shown - 1].user : 0;
+	number = stacks_find_native(&counting->stacks, counting->functions, visit, number);
+	if (!stacks_reserve(&counting->stacks)) {
 		visit_fail(visit, -ENOMEM);
 		return;
 	}
@@ -363,6 +376,8 @@ static int count_thread_end(void *owner, struct visit *visit)
 	struct counting *counting = owner;
 	int error = visit->error;
 
+	if (!error && counting->visitor->live)
+		error = live_put(&counting->live, visit->thread, counting->visitor->live, &counting->stacks);
 	if (!error)
 		error = counting->visitor->thread(counting->owner, visit, &counting->stacks);
 	stacks_clear(&counting->stacks);
@@ -372,14 +387,19 @@ static int count_thread_end(void *owner, struct visit *visit)
 int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
 		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner)
 {
-	static const struct visitor counter = {.process = count_process,
-					       .thread_end = count_thread_end,
-					       .push = count_push,
-					       .pop = count_pop,
-					       .other = count_other};
-	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner};
+	const struct visitor counter = {.process = count_process,
+					.process_end = count_process_end,
+					.thread_end = count_thread_end,
+					.push = count_push,
+					.pop = count_pop,
+					.other = count_other,
+					.no_events = visitor->only_live};
+	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
 	int error = visit_trace(trace, select, progress, &counter, &counting);
 
+	if (counting.live.missing && !error)
+		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
+	live_done(&counting.live);
 	stacks_done(&counting.stacks);
 	return error;
 }

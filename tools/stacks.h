@@ -3,7 +3,7 @@
  * functions that are the same for all processes.
  *
  * Used by the exporters of flame graphs (folded, speedscope, pprof, firefox). Memory grows with the number of different
- * stacks of one thread (64 to 128 bytes each) and the number of functions, not with the number of calls.
+ * stacks of one thread (100 to 200 bytes each) and the number of functions, not with the number of calls.
  */
 #ifndef EVPROF_TOOLS_STACKS_H
 #define EVPROF_TOOLS_STACKS_H
@@ -30,6 +30,8 @@ struct stack_node {
 	uint64_t own_ns;      /* time with just this stack */
 	uint64_t allocations; /* made with just this stack, and their bytes: where they are counted */
 	uint64_t bytes;
+	uint64_t live_blocks; /* alive at the moment that is asked for, and their bytes */
+	uint64_t live_bytes;
 };
 
 /* at[0] is the empty stack. A parent comes before its children. */
@@ -42,6 +44,8 @@ struct stacks {
 	uint32_t path_allocated;
 };
 
+/* Room for one more stack; the empty one is there from then on. False where memory ran out. */
+bool stacks_reserve(struct stacks *stacks);
 /* The number of the stack that has one more function than parent; 0 where memory ran out. */
 uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function);
 /* The numbers of a stack and of those below it, outermost first, without the empty one. NULL where memory ran out. */
@@ -101,11 +105,23 @@ void stack_functions_done(struct stack_functions *functions);
  */
 uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function);
 
+/*
+ * The stack of the allocation at hand: native functions on top of Python's, whose stack is given; the same where none are
+ * recorded. 0 where memory ran out, and the visit has failed.
+ */
+uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct visit *visit,
+			    uint32_t python);
+
+/* When the blocks are counted that are alive: live.h. */
+enum stacks_live { LIVE_NONE, LIVE_END, LIVE_PEAK };
+
 struct stacks_visitor {
 	int (*process)(void *owner, struct visit *visit); /* may be NULL */
 	/* At the end of each thread, with all of its stacks. Both return 0 or -errno. */
 	int (*thread)(void *owner, struct visit *visit, struct stacks *stacks);
-	bool allocations; /* are counted, with their native stacks on top of Python's */
+	bool allocations;      /* are counted, with their native stacks on top of Python's */
+	enum stacks_live live; /* another reading of the trace for what is alive then, with native stacks, too */
+	bool only_live;	       /* calls, times and allocations are not counted */
 };
 
 /*

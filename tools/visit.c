@@ -219,65 +219,104 @@ static struct replay_cursor skip_to(struct visit *visit, const struct trace_even
 	return cursor;
 }
 
-/* The chunks from number `first` on. Returns true if an event was at `to` or later. */
-static bool run_chunks(struct visit *visit, struct progress *progress, size_t first, uint64_t from, uint64_t to)
+/* The next chunk, with the stack as it is before its first event. False at the end of the thread. */
+static bool load_chunk(struct visit *visit, struct visit_run *run, struct progress *progress)
 {
-	struct trace_stream stream;
-	struct trace_events events;
-	bool inside = !from, passed = false;
-
-	trace_stream_open(&stream, visit->trace, visit->thread);
-	trace_stream_skip(&stream, first);
-	while (!visit->error && !passed && trace_stream_next(&stream, &events)) {
-		struct replay_cursor cursor;
-
-		inside |= events.hole && events.first_ticks >= from;
-		cursor =
-		    inside ? replay_begin_chunk(&visit->replay, &events, &sink, visit) : skip_to(visit, &events, from);
-		inside |= cursor.at < events.count;
-		passed = replay_run(&visit->replay, &cursor, to, &sink, visit) == 1;
-		progress_add(progress, events.count);
-	}
-	trace_stream_close(&stream);
-	return passed;
+	if (!trace_stream_next(&run->stream, &run->events))
+		return false;
+	run->inside |= run->events.hole && run->events.first_ticks >= run->from;
+	run->cursor = run->inside ? replay_begin_chunk(&visit->replay, &run->events, &sink, visit)
+				  : skip_to(visit, &run->events, run->from);
+	run->inside |= run->cursor.at < run->events.count;
+	run->loaded = true;
+	progress_add(progress, run->events.count);
+	return true;
 }
 
-static int run_thread(struct visit *visit, struct progress *progress)
+static bool next_chunk_is_later(const struct visit_run *run, uint64_t until)
+{
+	const struct trace_thread *thread = run->stream.thread;
+
+	return run->stream.next < thread->place_count && thread->places[run->stream.next].first_ticks >= until;
+}
+
+bool visit_run(struct visit *visit, struct visit_run *run, struct progress *progress, uint64_t until)
+{
+	uint64_t stop = until < run->to ? until : run->to;
+
+	while (!visit->error) {
+		if (!run->loaded && next_chunk_is_later(run, until))
+			return true;
+		if (!run->loaded && !load_chunk(visit, run, progress))
+			return false;
+		if (replay_run(&visit->replay, &run->cursor, stop, &sink, visit) == 1) {
+			run->passed = stop == run->to;
+			return !run->passed;
+		}
+		run->loaded = false;
+	}
+	return false;
+}
+
+uint64_t visit_run_next(const struct visit *visit, const struct visit_run *run)
+{
+	const struct replay_cursor *cursor = &run->cursor;
+
+	if (!run->loaded)
+		return run->stream.thread->places[run->stream.next].first_ticks;
+	if (wire_head_kind(run->events.heads[cursor->at]) == WIRE_TIME)
+		return *cursor->extra;
+	return visit->replay.now + run->events.ticks[cursor->at];
+}
+
+/* Begins what runs when the stretch does, and goes to its first chunk. */
+static int begin_run(struct visit *visit, struct visit_run *run)
 {
 	const struct select *select = visit->select;
 	const struct trace_thread *thread = visit->thread;
-	uint64_t from = select->from_given ? trace_ticks(visit->process, visit->trace->start_ns + select->from_ns) : 0;
-	uint64_t to =
-	    select->to_given ? trace_ticks(visit->process, visit->trace->start_ns + select->to_ns) : UINT64_MAX;
-	size_t first = running_place(thread, from);
+	size_t first;
 	int error = 0;
 
-	if (from >= to)
-		return 0;
-	if (from && first < thread->place_count)
-		error = push_running(visit, from, to);
-	if (!error && run_chunks(visit, progress, first, from, to)) {
-		/* What is open ends where the window does, not at the first tick behind it. */
-		visit->replay.now = to - 1;
-		visit->now_ns = select->to_ns;
-	}
+	run->to = UINT64_MAX;
+	if (select->from_given)
+		run->from = trace_ticks(visit->process, visit->trace->start_ns + select->from_ns);
+	if (select->to_given)
+		run->to = trace_ticks(visit->process, visit->trace->start_ns + select->to_ns);
+	run->inside = !run->from;
+	first = running_place(thread, run->from);
+	if (run->from && run->from < run->to && first < thread->place_count)
+		error = push_running(visit, run->from, run->to);
+	trace_stream_open(&run->stream, visit->trace, thread);
+	trace_stream_skip(&run->stream, run->from < run->to ? first : thread->place_count);
 	return error;
 }
 
-static int visit_thread(struct visit *visit, struct progress *progress)
+int visit_thread_begin(struct visit *visit, struct visit_run *run)
 {
 	int error = 0;
 
+	*run = (struct visit_run){0};
 	visit->now_ns = select_from(visit->select);
 	visit->depth = visit->shown = 0;
 	replay_begin_thread(&visit->replay);
 	forget_tasks(visit);
 	if (visit->visitor->thread)
 		error = visit->visitor->thread(visit->owner, visit);
-	if (!error)
-		error = run_thread(visit, progress);
+	if (!error && !visit->visitor->no_events)
+		error = begin_run(visit, run);
+	return error;
+}
+
+int visit_thread_end(struct visit *visit, struct visit_run *run, int error)
+{
+	trace_stream_close(&run->stream);
 	if (!error)
 		error = visit->error;
+	if (!error && run->passed) {
+		/* What is open ends where the window does, not at the first tick behind it. */
+		visit->replay.now = run->to - 1;
+		visit->now_ns = visit->select->to_ns;
+	}
 	if (!error)
 		replay_end_thread(&visit->replay, &sink, visit);
 	if (!error && visit->visitor->thread_end)
@@ -285,7 +324,35 @@ static int visit_thread(struct visit *visit, struct progress *progress)
 	return error ? error : visit->error;
 }
 
+static int visit_thread(struct visit *visit, struct progress *progress)
+{
+	struct visit_run run;
+	int error = visit_thread_begin(visit, &run);
+
+	if (!error && !visit->visitor->no_events)
+		visit_run(visit, &run, progress, UINT64_MAX);
+	return visit_thread_end(visit, &run, error);
+}
+
 /* --- processes --- */
+
+void visit_init(struct visit *visit, struct trace *trace, const struct select *select, const struct visitor *visitor,
+		void *owner)
+{
+	*visit = (struct visit){.trace = trace,
+				.select = select,
+				.visitor = visitor,
+				.owner = owner,
+				.look_back = RUNNING_LOOK_BACK_EVENTS};
+	if (!select->min_duration_ns)
+		visit->shown_at_once = select->max_depth ? select->max_depth : UINT32_MAX;
+}
+
+void visit_done(struct visit *visit)
+{
+	free(visit->frames);
+	pairs_done(&visit->tasks);
+}
 
 static int visit_process(struct visit *visit, struct progress *progress)
 {
@@ -337,22 +404,16 @@ uint64_t visit_events(const struct trace *trace, const struct select *select)
 int visit_trace(struct trace *trace, const struct select *select, struct progress *progress,
 		const struct visitor *visitor, void *owner)
 {
-	struct visit visit = {.trace = trace,
-			      .select = select,
-			      .visitor = visitor,
-			      .owner = owner,
-			      .look_back = RUNNING_LOOK_BACK_EVENTS};
+	struct visit visit;
 	int error = 0;
 	uint32_t i;
 
-	if (!select->min_duration_ns)
-		visit.shown_at_once = select->max_depth ? select->max_depth : UINT32_MAX;
+	visit_init(&visit, trace, select, visitor, owner);
 	for (i = 0; i < trace->process_count && !error; i++) {
 		visit.process = trace->processes[i];
 		if (visit.process && select_process(select, visit.process))
 			error = visit_process(&visit, progress);
 	}
-	free(visit.frames);
-	pairs_done(&visit.tasks);
+	visit_done(&visit);
 	return error;
 }

@@ -74,6 +74,7 @@ struct visitor {
 	void (*pop)(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how);
 	/* Any other event that is no bookkeeping and no WIRE_TASK, and gaps, at now_ns. */
 	void (*other)(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra);
+	bool no_events; /* processes and threads are told of, and nothing is read */
 };
 
 /* What a visitor may call to stop with an error; the first one counts. */
@@ -115,5 +116,37 @@ uint64_t visit_events(const struct trace *trace, const struct select *select);
 /* Returns 0, -ENOMEM, or the first error of the visitor, which is looked for after each chunk. */
 int visit_trace(struct trace *trace, const struct select *select, struct progress *progress,
 		const struct visitor *visitor, void *owner);
+
+/*
+ * All threads of one process at once, with a visit each, for who must hear of what they do in the order of time: the visitor
+ * is told of a piece of one thread, then of a piece of another. The threads that --thread leaves out are visited, too; process and
+ * process_end are not called. Memory: a chunk, a stack and four bytes a function for each thread alive.
+ */
+int visit_together(struct trace *trace, const struct trace_process *process, const struct select *select,
+		   struct progress *progress, const struct visitor *visitor, void *owner);
+
+/* --- between visit.c and visit_together.c --- */
+
+/* A thread being read. It stays where it is: the stream is known by its address. */
+struct visit_run {
+	struct trace_stream stream;
+	struct trace_events events;
+	struct replay_cursor cursor; /* in events, if they are loaded */
+	uint64_t from, to;	     /* the stretch, in ticks */
+	bool loaded;
+	bool inside; /* the stretch has begun */
+	bool passed; /* it has ended */
+};
+
+void visit_init(struct visit *visit, struct trace *trace, const struct select *select, const struct visitor *visitor,
+		void *owner);
+void visit_done(struct visit *visit);
+/* With visit->thread and the replay set. Returns 0 or -errno, which visit_thread_end() wants to hear of. */
+int visit_thread_begin(struct visit *visit, struct visit_run *run);
+/* Goes on before the first event that is not earlier than `until`. False: thread or stretch are at their end, or it failed. */
+bool visit_run(struct visit *visit, struct visit_run *run, struct progress *progress, uint64_t until);
+/* The time at which it goes on. After visit_run() returned true. */
+uint64_t visit_run_next(const struct visit *visit, const struct visit_run *run);
+int visit_thread_end(struct visit *visit, struct visit_run *run, int error);
 
 #endif

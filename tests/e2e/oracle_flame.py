@@ -147,18 +147,23 @@ def from_pprof():
     strings = [string.decode("utf-8") for string in profile[6]]
     assert strings[0] == ""
     types = [(strings[one(fields(t), 1)], strings[one(fields(t), 2)]) for t in profile[1]]
-    assert types == [("calls", "count"), ("time", "nanoseconds")], types
+    heap = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
+    assert types[:2] == [("calls", "count"), ("time", "nanoseconds")] and types[2:] in ([], heap), types
     functions = {one(f, 1): (strings[one(f, 4)], one(f, 5)) for f in map(fields, profile[5])}
     locations = {one(loc, 1): one(fields(loc[4][0]), 1) for loc in map(fields, profile[4])}
     assert set(locations.values()) == set(functions) and 0 not in functions
     times = Times()
     for sample in map(fields, profile[2]):
         stack = numbers(sample[1][0])
-        calls, own = numbers(sample[2][0])
+        calls, own, *memory = numbers(sample[2][0])
+        assert len(memory) == len(types) - 2 and (not memory or memory[2] <= memory[0] and memory[3] <= memory[1])
         labels = [fields(label) for label in sample[3]]
         assert [strings[one(label, 1)] for label in labels] == ["pid", "tid", "thread"]
         assert one(labels[0], 3) > 0 and one(labels[1], 3) > 0 and strings[one(labels[2], 2)]
-        times.add(key_of(*functions[locations[stack[0]]]), calls, own)
+        if stack:
+            times.add(key_of(*functions[locations[stack[0]]]), calls, own)
+        else:  # what was allocated before any function ran
+            assert memory and not calls and not own, (calls, own)
     return times
 
 

@@ -40,6 +40,8 @@ static const struct command {
     {cmd_export, "-f callgrind -o - TRACE", true, false},
     {cmd_export, "-f callgrind --zip -o - TRACE", true, false},
     {cmd_export, "-f folded --weight bytes -o - TRACE", true, false},
+    {cmd_export, "-f folded --weight live --from 1us -o - TRACE", true, false},
+    {cmd_export, "-f folded --weight peak -o - TRACE", true, false},
     {cmd_export, "-f speedscope -o - TRACE", true, true},
     {cmd_export, "-f speedscope-sampled -o - TRACE", true, true},
     {cmd_export, "-f pprof -o - TRACE", true, false},

@@ -441,6 +441,65 @@ Test(flame, pprof)
 	free(bytes);
 }
 
+/* The values of all samples that have so many locations, added up. Returns how many there are. */
+static unsigned sum_samples(const uint8_t *at, size_t size, unsigned locations, uint64_t sums[6])
+{
+	const uint8_t *end = at + size, *inner;
+	struct field field, part;
+	unsigned samples = 0;
+
+	memset(sums, 0, 6 * sizeof(*sums));
+	while (next_field(&at, end, &field)) {
+		bool wanted = false;
+
+		if (field.number != 2)
+			continue;
+		for (inner = field.bytes; next_field(&inner, field.bytes + field.value, &part);) {
+			const uint8_t *value = part.bytes;
+
+			if (part.number == 1) /* numbers below 128 are a byte each */
+				wanted = part.value == locations;
+			for (unsigned i = 0; part.number == 2 && wanted && i < 6; i++)
+				sums[i] += varint(&value);
+		}
+		samples += wanted;
+	}
+	return samples;
+}
+
+/* Where memory events are recorded: what was allocated, and what is alive; also where no function is known. */
+Test(flame, pprof_of_memory)
+{
+	const uint64_t nowhere[6] = {0, 0, 2, 70, 1, 30}, in_main[6] = {1, 4, 1, 500, 0, 0};
+	uint64_t sums[6];
+	uint8_t *bytes;
+	size_t size;
+
+	fixture_meta(fixture, fixture->processes,
+		     "{\"type\":\"process\",\"process\":%u,\"pid\":30,\"ppid\":1,\"start\":\"exec\",\"clock_kind\":0,"
+		     "\"clock_shift\":0,\"start_ticks\":0,\"events\":[\"call\",\"mem\"]}",
+		     fixture->processes);
+	process = fixture->processes++;
+	fixture_code(fixture, process, MAIN, "/x/app.py", 1, "main");
+	thread = fixture_thread(fixture, process, 30, 1000);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x100, 30, 0, 0);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x200, 40, 0, 0);
+	event(WIRE_CALL, MAIN, 0);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x300, 500, 0, 1);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x300, 0, 0, 1);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x200, 0, 0, 1);
+	event(WIRE_RETURN, MAIN, 1);
+	export("-f pprof TRACE -o -");
+	bytes = unzipped(&size);
+	cr_expect_eq(sum_samples(bytes, size, 0, sums), 1);
+	cr_expect_arr_eq(sums, nowhere, sizeof(sums));
+	cr_expect_eq(sum_samples(bytes, size, 1, sums), 1);
+	cr_expect_arr_eq(sums, in_main, sizeof(sums));
+	cr_expect(memmem(bytes, size, "inuse_space", 11) && memmem(bytes, size, "alloc_objects", 13),
+		  "the types' names");
+	free(bytes);
+}
+
 /* --- the tree itself --- */
 
 Test(flame, one_number_for_each_stack)

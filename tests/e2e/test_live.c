@@ -1,0 +1,134 @@
+/*
+ * test_live.c - what is alive at the end and at the peak, by function: as tracemalloc has it in another run of the same
+ * program, and as go tool pprof reads it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static void keep(const struct outcome *outcome, const char *name, const struct outcome *printed)
+{
+	expect(printed, printed->status == 0, "%s is made", name);
+	file_write(text("%s/%s", outcome->directory, name), printed->out, printed->out_bytes);
+}
+
+static long long first_pid(const struct outcome *outcome)
+{
+	json_t *info = expect_trace(outcome, 2);
+	long long pid =
+	    json_integer_value(json_object_get(json_array_get(json_object_get(info, "processes"), 0), "pid"));
+
+	json_decref(info);
+	return pid;
+}
+
+/* Blocks of two threads, of which the first frees some of the other's, and of a forked child. */
+SCENARIO(live, as_tracemalloc_has_it, SUPPORTED)
+{
+	struct outcome *oracle = run(.python = python, .how = JOB_BARE, .args = {"@held.py", "tracemalloc"});
+	struct outcome *outcome = run(.python = python, .args = {"@held.py"}), *judged;
+
+	keep(outcome, "oracle.json", oracle);
+	keep(outcome, "live.txt", tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-"));
+	keep(outcome, "peak.txt", tool("export", "-f", "folded", "--weight", "peak", outcome->trace, "-o", "-"));
+	judged = run(.python = python_any(), .how = JOB_BARE,
+		     .args = {"@judge_live.py", outcome->directory, text("%lld", first_pid(outcome))});
+	expect(judged, judged->status == 0 && atoi(judged->out) == 10,
+	       "five sums at the peak, four at the end, one of the child");
+}
+
+/* However the program ends: what the interpreter gives back after that was alive. */
+SCENARIO_SOME(live, ends_of_programs, SUPPORTED)
+{
+	static const char *const ends[] = {
+	    "0",	   "__import__('sys').exit(3)", "1/0",
+	    "os._exit(4)", "os.kill(os.getpid(), 9)",	"__import__('threading').Thread(target=keep).start()"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		const char *program = text("import os\n"
+					   "kept = []\n"
+					   "def keep():\n"
+					   "    for _ in range(100): kept.append(bytes(5000))\n"
+					   "keep()\n%s\n",
+					   ends[i]);
+		struct outcome *outcome = run(.python = python, .args = {"-c", program});
+		struct outcome *told = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
+		const char *at = told->out;
+		unsigned found = 0;
+
+		while ((at = strstr(at, ";keep (<string>:3) "))) {
+			at += strlen(";keep (<string>:3) ");
+			expect(told, atoi(at) >= 503300 && atoi(at) < 512000, "%s: keep holds %d", ends[i], atoi(at));
+			found++;
+		}
+		expect(told, found == 1 + (i == 5), "%s: keep holds blocks in %u threads", ends[i], found);
+	}
+}
+
+/* ---- go tool pprof ---- */
+
+/* What it says is the sum of the samples of that type and function, in bytes or blocks; 0 where it does not name it. */
+static double pprof_flat(const struct outcome *outcome, const char *type, const char *unit, const char *function)
+{
+	struct outcome *top =
+	    run(.how = JOB_BARE, .timeout_s = 300,
+		.args = {"go", "tool", "pprof", text("-sample_index=%s", type), text("-unit=%s", unit), "-top",
+			 "-nodefraction=0", "-edgefraction=0", "-nodecount=100000", "-output=/dev/stdout",
+			 text("%s/profile.pb.gz", outcome->directory)});
+	const char *line;
+
+	if (top->status != 0 && strstr(top->err, "no such tool"))
+		cr_skip_test("this go has no pprof");
+	expect(top, top->status == 0 && strstr(top->out, text("Type: %s", type)), "go tool pprof reads %s", type);
+	line = strstr(top->out, text(" %s\n", function));
+	while (line && line > top->out && line[-1] != '\n')
+		line--;
+	return line ? atof(line) : 0;
+}
+
+/* bytes() of 1,000 and of 3,000 bytes, of which the ones are kept and the others are not. */
+SCENARIO(live, go_tool_pprof, SCENARIO_ONCE)
+{
+	static const char *const program = "kept = []\n"
+					   "def keep():\n"
+					   "    for _ in range(400): kept.append(bytes(1000))\n"
+					   "def drop():\n"
+					   "    for _ in range(300): bytes(3000)\n"
+					   "def both():\n"
+					   "    keep(); drop()\n"
+					   "both()\n";
+	struct outcome *outcome, *told;
+	double space, objects;
+
+	(void)python;
+	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v go"})->status != 0)
+		cr_skip_test("go is not installed");
+	outcome = run(.python = python_any(), .args = {"-c", program});
+	told = tool("export", "-f", "pprof", outcome->trace, "-o", text("%s/profile.pb.gz", outcome->directory));
+	expect(told, told->status == 0, "it is exported");
+	space = pprof_flat(outcome, "inuse_space", "B", "keep");
+	objects = pprof_flat(outcome, "inuse_objects", "count", "keep");
+	expect(told, space >= 400 * 1033 && space < 400 * 1033 * 1.03, "keep holds %f bytes", space);
+	expect(told, objects >= 400 && objects < 420, "in %f blocks", objects);
+	space = pprof_flat(outcome, "alloc_space", "B", "drop");
+	objects = pprof_flat(outcome, "alloc_objects", "count", "drop");
+	expect(told, space >= 300 * 3033 && space < 300 * 3033 * 1.03, "drop allocated %f bytes", space);
+	expect(told, objects >= 300 && objects < 700, "in %f blocks", objects);
+	expect(told, pprof_flat(outcome, "inuse_space", "B", "drop") < 3000, "and holds none");
+}
+
+/* One line says that blocks may look alive that are not. */
+SCENARIO(live, after_losses, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@flood.py"},
+				      .env = {"EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K"}),
+		       *told;
+
+	(void)python;
+	told = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
+	expect(told, told->status == 0 && strstr(told->err, "freed by one of them counts as alive"),
+	       "the line is there");
+	expect(told, strchr(told->err, '\n') == strrchr(told->err, '\n'), "and no other");
+}

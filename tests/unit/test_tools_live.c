@@ -1,0 +1,437 @@
+/*
+ * test_tools_live.c - the blocks that are alive at the end and at the peak, by stack, as folded stacks tell them; and a
+ * model that counts all stacks again at each event.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/verbs.h"
+#include "tools_verb.h"
+#include "trace_fixture.h"
+
+enum { MAIN = 1, F = 2, G = 3, MODULE = 4, SHUTDOWN = 5, LEN = 1 };
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *path;
+static struct tools_verb ran;
+
+static uint32_t add_process(int pid)
+{
+	uint32_t number = fixture_process(fixture, pid, 1);
+
+	fixture_code(fixture, number, MAIN, "/x/app.py", 1, "main");
+	fixture_code(fixture, number, F, "/x/app.py", 7, "f");
+	fixture_code(fixture, number, G, "/x/app.py", 9, "g");
+	fixture_code(fixture, number, MODULE, "/x/app.py", 1, "<module>");
+	fixture_code(fixture, number, SHUTDOWN, "/x/threading.py", 5, "_shutdown");
+	fixture_function(fixture, number, LEN, "", "len", "builtins");
+	return number;
+}
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = add_process(10);
+	thread = fixture_thread(fixture, process, 10, 1000);
+}
+
+static void tear_down(void)
+{
+	if (path)
+		unlink(path);
+	free(path);
+	path = NULL;
+	tools_verb_done(&ran);
+	fixture_free(fixture);
+}
+
+TestSuite(live, .init = set_up, .fini = tear_down);
+
+static void on(uint32_t number, unsigned kind, uint32_t argument, uint32_t ticks)
+{
+	fixture_event(fixture, number, kind, argument, ticks);
+}
+
+static void made(uint32_t number, uint64_t address, uint64_t size)
+{
+	fixture_memory(fixture, number, WIRE_MALLOC, WIRE_DOMAIN_OBJ, address, size, 0, 1);
+}
+
+static void moved(uint32_t number, uint64_t old, uint64_t address, uint64_t size)
+{
+	fixture_memory(fixture, number, WIRE_REALLOC, WIRE_DOMAIN_RAW, address, size, old, 1);
+}
+
+static void freed(uint32_t number, uint64_t address)
+{
+	fixture_memory(fixture, number, WIRE_FREE, WIRE_DOMAIN_OBJ, address, 0, 0, 1);
+}
+
+static void save(void)
+{
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+}
+
+static void expect_folded(const char *words, const char *lines)
+{
+	char line[256];
+
+	if (!path)
+		save();
+	tools_verb_done(&ran);
+	snprintf(line, sizeof(line), "-f folded TRACE -o - --weight %s", words);
+	ran = tools_verb_run(cmd_export, line, path, NULL);
+	cr_expect(ran.status == 0, "%s: %s", words, ran.err);
+	cr_expect_str_eq(ran.out, lines, "%s: %s", words, ran.out);
+}
+
+#define P "a (10);thread (10)"
+#define M P ";main (app.py:1)"
+
+Test(live, what_is_not_freed_by_the_stack_that_made_it)
+{
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10);
+	on(thread, WIRE_CALL, F, 1);
+	made(thread, 0x200, 100);
+	made(thread, 0x300, 1000);
+	on(thread, WIRE_RETURN, F, 1);
+	freed(thread, 0x200);
+	on(thread, WIRE_C_CALL, LEN, 1);
+	fixture_memory(fixture, thread, WIRE_CALLOC, WIRE_DOMAIN_MEM, 0x200, 5, 0, 1);
+	on(thread, WIRE_C_RETURN, LEN, 1);
+	on(thread, WIRE_RETURN, MAIN, 1);
+	made(thread, 0x400, 7);
+	expect_folded("live", P " 7\n" M " 10\n" M ";f (app.py:7) 1000\n" M ";builtins.len 5\n");
+	cr_expect_str_empty(ran.err, "nothing is missing: %s", ran.err);
+	expect_folded("peak", M " 10\n" M ";f (app.py:7) 1100\n");
+	expect_folded("bytes", P " 7\n" M " 10\n" M ";f (app.py:7) 1100\n" M ";builtins.len 5\n");
+}
+
+Test(live, a_realloc_is_the_last_one_s)
+{
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10);
+	made(thread, 0x200, 20);
+	moved(thread, 0, 0x300, 3); /* of no block */
+	on(thread, WIRE_CALL, F, 1);
+	moved(thread, 0x100, 0x500, 40);
+	moved(thread, 0x200, 0x200, 50);
+	moved(thread, 0x200, 0, 1000);	/* failed */
+	moved(thread, 0x999, 0x900, 6); /* of a block that was made before */
+	made(thread, 0, 5000);
+	freed(thread, 0);
+	freed(thread, 0x888);
+	on(thread, WIRE_RETURN, F, 1);
+	on(thread, WIRE_RETURN, MAIN, 1);
+	expect_folded("live", M " 3\n" M ";f (app.py:7) 96\n");
+	expect_folded("peak", M " 3\n" M ";f (app.py:7) 96\n");
+}
+
+Test(live, sizes_above_four_gibibytes)
+{
+	const uint64_t large = UINT64_C(5) << 32;
+
+	made(thread, 0x100, large);
+	made(thread, 0x200, UINT32_MAX);
+	made(thread, 0x300, large + 1);
+	freed(thread, 0x300);
+	moved(thread, 0x200, 0x200, UINT32_MAX - 1u);
+	expect_folded("live", P " 25769803774\n"); /* 5 * 2^32 + 2^32 - 2 */
+	expect_folded("peak", P " 47244640256\n"); /* 11 * 2^32 */
+}
+
+/* The first of two moments that are as large. */
+Test(live, the_peak_is_the_first)
+{
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10);
+	on(thread, WIRE_CALL, F, 1);
+	made(thread, 0x200, 90);
+	freed(thread, 0x100);
+	freed(thread, 0x200);
+	on(thread, WIRE_CALL, G, 1);
+	made(thread, 0x100, 100);
+	freed(thread, 0x100);
+	expect_folded("peak", M " 10\n" M ";f (app.py:7) 90\n");
+	expect_folded("live", "");
+}
+
+/* Another thread frees them; its pieces and those of the first take turns. */
+Test(live, threads_in_the_order_of_time)
+{
+	uint32_t other = fixture_thread(fixture, process, 11, 1000);
+
+	on(thread, WIRE_CALL, MAIN, 0);
+	on(other, WIRE_CALL, G, 0);
+	for (unsigned i = 1; i <= 50; i++) {
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x1000 * i, 100, 0, 20);
+		/* In the middle between it and the next one: a block of its own, and that one is freed. */
+		fixture_memory(fixture, other, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 8 + 0x1000 * i, 1, 0, i == 1 ? 30 : 15);
+		fixture_memory(fixture, other, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x1000 * i, 0, 0, 5);
+		if (i % 10 == 0)
+			fixture_flush(fixture, other);
+		if (i % 7 == 0)
+			fixture_flush(fixture, thread);
+	}
+	expect_folded("live", "a (10);thread (11);g (app.py:9) 50\n");
+	expect_folded("peak", M " 100\na (10);thread (11);g (app.py:9) 50\n");
+	expect_folded("peak --thread 10", M " 100\n"); /* the moment is the process's */
+	expect_folded("peak --thread 11", "a (10);thread (11);g (app.py:9) 50\n");
+	expect_folded("live --thread 10", "");
+}
+
+Test(live, each_process_has_its_own_blocks_and_peak)
+{
+	uint32_t child = add_process(20), second = fixture_thread(fixture, child, 20, 5000);
+
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10);
+	made(thread, 0x200, 20);
+	freed(thread, 0x200);
+	freed(second, 0x100); /* its parent's */
+	on(second, WIRE_CALL, F, 1);
+	made(second, 0x100, 5);
+	freed(second, 0x100);
+	made(second, 0x300, 1);
+	expect_folded("live", M " 10\na (20);thread (20);f (app.py:7) 1\n");
+	expect_folded("peak", M " 30\na (20);thread (20);f (app.py:7) 5\n");
+	expect_folded("peak --process 20", "a (20);thread (20);f (app.py:7) 5\n");
+}
+
+Test(live, choices)
+{
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10); /* at 1001: the trace begins at 1000 */
+	on(thread, WIRE_CALL, F, 99);
+	on(thread, WIRE_CALL, G, 0);
+	made(thread, 0x200, 200); /* 101 */
+	on(thread, WIRE_RETURN, G, 0);
+	freed(thread, 0x100);	   /* 102 */
+	made(thread, 0x300, 3000); /* 103 */
+	on(thread, WIRE_RETURN, F, 97);
+	freed(thread, 0x200); /* 201 */
+	freed(thread, 0x300);
+	on(thread, WIRE_RETURN, MAIN, 0);
+	expect_folded("live --to 101", M " 10\n");
+	expect_folded("live --to 200", M ";f (app.py:7) 3000\n" M ";f (app.py:7);g (app.py:9) 200\n");
+	expect_folded("live --from 50 --to 102", M ";f (app.py:7);g (app.py:9) 200\n");
+	expect_folded("peak --from 102", M ";f (app.py:7) 3000\n");
+	expect_folded("live --to 200 --exclude f", M " 3000\n" M ";g (app.py:9) 200\n");
+	expect_folded("live --to 200 --max-depth 1", M " 3200\n");
+	expect_folded("live --to 200 --include g", P " 3000\n" P ";g (app.py:9) 200\n");
+}
+
+#define X P ";<module> (app.py:1)"
+
+/* Calls <module>, which makes a block and calls f, which makes another. */
+static void run_program(unsigned end)
+{
+	on(thread, WIRE_CALL, MODULE, 0);
+	made(thread, 0x100, 10);
+	on(thread, WIRE_CALL, MODULE, 1); /* an import */
+	made(thread, 0x200, 20);
+	on(thread, WIRE_RETURN, MODULE, 1);
+	if (end)
+		on(thread, end, MODULE, 1);
+}
+
+/* What the interpreter gives back is no matter: it is freed at 4, and later, after what began at 0. */
+Test(live, the_end_is_the_program_s)
+{
+	run_program(WIRE_UNWIND);
+	on(thread, WIRE_CALL, F, 1); /* by atexit */
+	freed(thread, 0x100);
+	on(thread, WIRE_RETURN, F, 1);
+	freed(thread, 0x200);
+	made(thread, 0x400, 500);
+	expect_folded("live", X " 10\n" X ";<module> (app.py:1) 20\n");
+	expect_folded("live --exclude f", X " 10\n" X ";<module> (app.py:1) 20\n");
+	expect_folded("live --to 1s", P " 500\n");
+	expect_folded("live --from 6", P " 500\n");
+	expect_folded("peak", P " 500\n");
+}
+
+/* Other threads may run until then. */
+Test(live, the_end_is_that_of_the_last_thread)
+{
+	run_program(WIRE_RETURN);
+	on(thread, WIRE_CALL, SHUTDOWN, 1);
+	freed(thread, 0x100);
+	on(thread, WIRE_RETURN, SHUTDOWN, 1);
+	freed(thread, 0x200);
+	expect_folded("live", X ";<module> (app.py:1) 20\n");
+}
+
+Test(live, the_end_is_the_trace_s_where_the_program_was_killed)
+{
+	run_program(WIRE_RETURN);
+	on(thread, WIRE_CALL, SHUTDOWN, 1);
+	freed(thread, 0x100);
+	expect_folded("live", X ";<module> (app.py:1) 20\n");
+}
+
+Test(live, the_end_is_the_trace_s_where_the_program_did_not_end)
+{
+	run_program(0);
+	freed(thread, 0x200);
+	expect_folded("live", X " 10\n");
+}
+
+Test(live, native_functions_stand_on_top)
+{
+	fixture_module(fixture, process, 1, 0x7000, 4, "/lib/lib.so");
+	fixture_native(fixture, process, 1, 0, 0x7100, 0);
+	fixture_symbol(fixture, process, 1, 0x7100, 0, "outer", "o.c", 5, "lib.so");
+	on(thread, WIRE_CALL, MAIN, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		on(thread, WIRE_TIME, 1 << WIRE_NATIVE_SHIFT, 0);
+		fixture_extra(fixture, thread, 2000 + i);
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x1000 * (i + 1), 100, 0, 0);
+	}
+	made(thread, 0x9000, 4);
+	freed(thread, 0x2000);
+	expect_folded("live", M " 4\n" M ";outer (lib.so) 200\n");
+	expect_folded("peak", M " 4\n" M ";outer (lib.so) 300\n");
+}
+
+/* What was freed meanwhile looks alive until its address comes again; one line says so. */
+Test(live, after_a_gap)
+{
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x100, 10);
+	made(thread, 0x200, 20);
+	on(thread, WIRE_GAP, 0, 1);
+	fixture_extra(fixture, thread, 5);
+	on(thread, WIRE_CALL, F, 1);
+	made(thread, 0x200, 3);
+	expect_folded("live", M " 10\n" P ";f (app.py:7) 3\n");
+	cr_expect(strstr(ran.err, "freed") && strchr(ran.err, '\n') == strrchr(ran.err, '\n'), "one line: %s", ran.err);
+	expect_folded("live --process 10 --to 2", M " 10\n");
+	cr_expect_str_empty(ran.err, "the gap is later: %s", ran.err);
+	expect_folded("bytes", M " 30\n" P ";f (app.py:7) 3\n");
+	cr_expect_str_empty(ran.err, "what was made is known: %s", ran.err);
+}
+
+Test(live, unknown_weights_name_the_known_ones)
+{
+	save();
+	ran = tools_verb_run(cmd_export, "-f folded --weight dead TRACE -o -", path, NULL);
+	cr_expect_eq(ran.status, 2);
+	cr_expect_str_eq(ran.err,
+			 "evprof export: --weight wants time, bytes, allocations, live or peak, not \"dead\"\n");
+}
+
+Test(live, needs_the_wall_s_clock)
+{
+	save();
+	ran = tools_verb_run(cmd_export, "-f folded --clock cpu --weight peak TRACE -o -", path, NULL);
+	cr_expect(ran.status == 2 && strstr(ran.err, "wall's clock"), "%d %s", ran.status, ran.err);
+}
+
+/* --- a model --- */
+
+#define BLOCKS 40
+#define STACKS 3
+
+struct model {
+	uint64_t size[BLOCKS]; /* 0: free */
+	unsigned stack[BLOCKS];
+	uint64_t peak;
+	uint64_t at_peak[STACKS];
+};
+
+static void model_sums(const struct model *model, uint64_t *sums, uint64_t *all)
+{
+	memset(sums, 0, STACKS * sizeof(*sums));
+	*all = 0;
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		sums[model->stack[i]] += model->size[i];
+		*all += model->size[i];
+	}
+}
+
+static void model_made(struct model *model, unsigned block, unsigned stack, uint64_t size)
+{
+	uint64_t sums[STACKS], all;
+
+	model->size[block] = size;
+	model->stack[block] = stack;
+	model_sums(model, sums, &all);
+	if (all > model->peak) {
+		model->peak = all;
+		memcpy(model->at_peak, sums, sizeof(sums));
+	}
+}
+
+static const char *model_lines(const uint64_t *sums)
+{
+	static const char *const names[STACKS] = {P, M, M ";f (app.py:7)"};
+	static char lines[512];
+	size_t used = 0;
+
+	lines[0] = 0;
+	for (unsigned i = 0; i < STACKS; i++)
+		if (sums[i])
+			used += (size_t)snprintf(lines + used, sizeof(lines) - used, "%s %llu\n", names[i],
+						 (unsigned long long)sums[i]);
+	return lines;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	return *state ^= *state << 17;
+}
+
+/* The stacks are met outermost first, so that the lines are in the order of the model's. */
+static void meet_stacks(struct model *model)
+{
+	made(thread, 0x1000, 1);
+	on(thread, WIRE_CALL, MAIN, 0);
+	made(thread, 0x2000, 1);
+	on(thread, WIRE_CALL, F, 0);
+	made(thread, 0x3000, 1);
+	for (unsigned i = 0; i < STACKS; i++)
+		model_made(model, i, i, 1);
+}
+
+Test(live, as_a_model_has_it)
+{
+	uint64_t state = 88172645463325252u, sums[STACKS], all;
+	struct model model = {0};
+	unsigned depth = 2;
+
+	meet_stacks(&model);
+	for (unsigned i = 0; i < 20000; i++) {
+		unsigned block = (unsigned)(next_random(&state) % BLOCKS), what = (unsigned)(next_random(&state) % 8);
+		uint64_t address = 0x1000 * ((uint64_t)block + 1), size = 1 + next_random(&state) % (1 + i / 10);
+
+		if (what == 0 && depth < 2) {
+			on(thread, WIRE_CALL, depth++ ? F : MAIN, 1);
+		} else if (what == 1 && depth) {
+			on(thread, WIRE_RETURN, --depth ? F : MAIN, 1);
+		} else if (model.size[block] && what & 1) {
+			freed(thread, address);
+			model.size[block] = 0;
+		} else {
+			if (model.size[block])
+				moved(thread, address, address, size);
+			else
+				made(thread, address, size);
+			model_made(&model, block, depth, size);
+		}
+		if (i % 1000 == 999)
+			fixture_flush(fixture, thread);
+	}
+	model_sums(&model, sums, &all);
+	expect_folded("live", model_lines(sums));
+	expect_folded("peak", model_lines(model.at_peak));
+	cr_expect(all < model.peak && memcmp(sums, model.at_peak, sizeof(sums)), "they are different moments");
+}

@@ -1,0 +1,240 @@
+/*
+ * live.c - live blocks by stack. See live.h.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program_end.h"
+
+#define LIVE_LARGE UINT32_MAX /* the size is in another table */
+
+/* --- blocks --- */
+
+static inline void change(struct live *live, uint32_t number, uint64_t blocks, uint64_t bytes)
+{
+	struct live_sum *sum = &live->sums[number];
+
+	if (sum->peaks != live->peaks) {
+		sum->peak_blocks = sum->blocks;
+		sum->peak_bytes = sum->bytes;
+		sum->peaks = live->peaks;
+	}
+	sum->blocks += blocks;
+	sum->bytes += bytes;
+	live->bytes += bytes;
+}
+
+static void block_gone(struct live *live, uint64_t address)
+{
+	uint64_t block, size;
+
+	if (!address || !pairs_take(&live->blocks, address, &block))
+		return;
+	size = (uint32_t)block;
+	if (size == LIVE_LARGE)
+		pairs_take(&live->large, address, &size);
+	change(live, (uint32_t)(block >> 32), -UINT64_C(1), -size);
+}
+
+static int block_made(struct live *live, uint64_t address, uint64_t size, uint32_t number)
+{
+	uint64_t *block, *large;
+
+	block_gone(live, address); /* its free is missing */
+	block = pairs_make(&live->blocks, address);
+	if (!block)
+		return -ENOMEM;
+	*block = (uint64_t)number << 32 | (size < LIVE_LARGE ? size : LIVE_LARGE);
+	if (size >= LIVE_LARGE) {
+		large = pairs_make(&live->large, address);
+		if (!large)
+			return -ENOMEM;
+		*large = size;
+	}
+	change(live, number, 1, size);
+	if (live->bytes > live->peak_bytes) {
+		live->peak_bytes = live->bytes;
+		live->peaks++;
+	}
+	return 0;
+}
+
+/* --- stacks --- */
+
+static int reserve_sum(struct live *live, uint32_t number)
+{
+	uint32_t count = live->stacks.allocated > number ? live->stacks.allocated : number + 1;
+	struct live_sum *grown;
+
+	if (number < live->sum_count)
+		return 0;
+	grown = realloc(live->sums, count * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + live->sum_count, 0, (count - live->sum_count) * sizeof(*grown));
+	live->sums = grown;
+	live->sum_count = count;
+	return 0;
+}
+
+/* The stack of Python's functions. Many calls make no block: a stack is looked for when it is needed. */
+static uint32_t find_python(struct live *live, struct visit *visit)
+{
+	uint32_t known = visit->shown, number;
+
+	while (known && !visit->frames[known - 1].user)
+		known--;
+	number = known ? (uint32_t)visit->frames[known - 1].user : stacks_find(&live->stacks, 0, visit->thread->number);
+	for (; number && known < visit->shown; known++) {
+		uint32_t function = stack_functions_find(live->functions, visit, visit->frames[known].key);
+
+		number = function == UINT32_MAX ? 0 : stacks_find(&live->stacks, number, function);
+		visit->frames[known].user = number;
+	}
+	return number;
+}
+
+/* The empty stack for threads that are not shown. */
+static uint32_t find_stack(struct live *live, struct visit *visit)
+{
+	uint32_t number = find_python(live, visit);
+
+	if (!number)
+		visit_fail(visit, -ENOMEM);
+	else if (visit->replay.native)
+		number = stacks_find_native(&live->stacks, live->functions, visit, number);
+	if (reserve_sum(live, number) < 0)
+		visit_fail(visit, -ENOMEM);
+	return number;
+}
+
+static void live_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct live *live = owner;
+	unsigned kind = wire_head_kind(head);
+	uint64_t address;
+	uint32_t number;
+
+	live->missing |= kind == WIRE_GAP || kind == WIRE_PAUSE;
+	if (!wire_is_memory(kind))
+		return;
+	address = wire_memory_address(extra[0]);
+	if (kind == WIRE_FREE)
+		block_gone(live, address);
+	if (kind == WIRE_FREE || !address)
+		return;
+	if (kind == WIRE_REALLOC)
+		block_gone(live, wire_memory_address(extra[1]));
+	number = select_thread(visit->select, visit->thread) ? find_stack(live, visit) : 0;
+	if (!visit->error && block_made(live, address, wire_memory_size(head, extra[0]), number) < 0)
+		visit_fail(visit, -ENOMEM);
+}
+
+/* --- a process --- */
+
+/* Parents come before their children, in each thread's list as they do in the tree. */
+static int list_by_thread(struct live *live, const struct trace *trace)
+{
+	uint32_t count = live->stacks.count, *thread;
+
+	live->first = calloc((size_t)trace->thread_count + 1, sizeof(*live->first));
+	live->next = calloc((size_t)count + 1, sizeof(*live->next));
+	live->place = calloc((size_t)count + 1, sizeof(*live->place));
+	thread = malloc(((size_t)count + 1) * sizeof(*thread));
+	if (!live->first || !live->next || !live->place || !thread || reserve_sum(live, count) < 0) {
+		free(thread);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		const struct stack_node *node = &live->stacks.at[i];
+
+		thread[i] = node->parent ? thread[node->parent] : node->function;
+	}
+	for (uint32_t i = count; i-- > 1;) {
+		live->next[i] = live->first[thread[i]];
+		live->first[thread[i]] = i;
+	}
+	free(thread);
+	return 0;
+}
+
+/* What the interpreter gives back when it ends was alive at the end, unless a stretch is chosen. */
+static int end_with_program(const struct visit *visit, struct select *select)
+{
+	int64_t ns;
+	int error = select->to_given ? 0 : program_end_find(visit->trace, visit->process, &ns);
+
+	if (error || select->to_given || ns <= select_from(select) || ns == PROGRAM_END_NONE)
+		return error;
+	select->to_given = true;
+	select->to_ns = ns;
+	return 0;
+}
+
+int live_find(struct live *live, const struct visit *visit, enum stacks_live moment, struct stack_functions *functions,
+	      struct progress *progress)
+{
+	static const struct visitor visitor = {.other = live_other};
+	struct select select = *visit->select; /* what it points to stays that one's */
+	int error = moment == LIVE_END ? end_with_program(visit, &select) : 0;
+
+	live->functions = functions;
+	if (!error)
+		error = reserve_sum(live, 0);
+	if (!error)
+		error = visit_together(visit->trace, visit->process, &select, progress, &visitor, live);
+	return error ? error : list_by_thread(live, visit->trace);
+}
+
+/* The same stack in the tree of its thread. Returns 0 or -ENOMEM. */
+static int find_place(struct live *live, struct stacks *stacks, uint32_t number)
+{
+	const struct stack_node *node = &live->stacks.at[number];
+
+	if (!stacks_reserve(stacks))
+		return -ENOMEM;
+	if (node->parent)
+		live->place[number] = stacks_find(stacks, live->place[node->parent], node->function);
+	return node->parent && !live->place[number] ? -ENOMEM : 0;
+}
+
+int live_put(struct live *live, const struct trace_thread *thread, enum stacks_live moment, struct stacks *stacks)
+{
+	uint32_t number = live->first ? live->first[thread->number] : 0;
+
+	for (; number; number = live->next[number]) {
+		const struct live_sum *sum = &live->sums[number];
+		bool changed = moment == LIVE_PEAK && sum->peaks == live->peaks;
+		struct stack_node *node;
+
+		if (find_place(live, stacks, number) < 0)
+			return -ENOMEM;
+		node = &stacks->at[live->place[number]];
+		node->live_blocks = changed ? sum->peak_blocks : sum->blocks;
+		node->live_bytes = changed ? sum->peak_bytes : sum->bytes;
+	}
+	return 0;
+}
+
+void live_forget(struct live *live)
+{
+	bool missing = live->missing;
+
+	live_done(live);
+	live->missing = missing;
+}
+
+void live_done(struct live *live)
+{
+	stacks_done(&live->stacks);
+	pairs_done(&live->blocks);
+	pairs_done(&live->large);
+	free(live->sums);
+	free(live->first);
+	free(live->next);
+	free(live->place);
+	memset(live, 0, sizeof(*live));
+}
