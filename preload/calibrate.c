@@ -48,6 +48,7 @@
 static const char source[] = "__name__ = 'evprof'\n"
 			     "small = 0\n"
 			     "while small < 4096 and small + 1 is small - -1: small += 1\n"
+			     "zero = 0; last = small - 1\n"
 			     "times = tuple(range(100))\n"
 			     "def leaf(): pass\n"
 			     "def middle(a, b, c): return b\n"
@@ -218,6 +219,7 @@ struct measurement {
 	double malloc_ns, free_ns;
 	double tick_ns;
 	double slow;
+	bool marked;   /* events that are far are marked as such */
 	double spread; /* how much slower all loops were together in the second best pass than at their best */
 };
 
@@ -247,10 +249,14 @@ static void read_stamps(struct stamps *stamps)
 
 	memset(stamps, 0, sizeof(*stamps));
 	for (uint64_t at = 0; at < private_writer.head; at++) {
-		unsigned kind = wire_head_kind((uint32_t)private_writer.words[at]);
+		uint32_t head = (uint32_t)private_writer.words[at];
+		unsigned kind = wire_head_kind(head);
 		uint64_t ticks = private_writer.words[at] >> 32;
 		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
 
+		at += wire_extra_words(kind);
+		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR))
+			continue;
 		stamps->count[kind]++;
 		if (native && depth == native)
 			stamps->native += ticks;
@@ -265,7 +271,6 @@ static void read_stamps(struct stamps *stamps)
 		else if (kind == WIRE_C_RETURN)
 			native = 0;
 		last = kind;
-		at += wire_extra_words(kind);
 	}
 }
 
@@ -510,7 +515,7 @@ static void add_distances(struct costs *costs, const struct measurement *m, stru
 	double walk = added_each(m, WALKS, WIRE_RESUME) - added_each(m, RESUMES, WIRE_RESUME);
 
 	if (code && small && python.monitoring && far > 0)
-		add_text(costs, " far %ld %.2f", python.PyLong_AsLong(small), far / 2);
+		add_text(costs, " far %ld %.2f marked %d", python.PyLong_AsLong(small), far / 2, m->marked);
 	else if (code && !python.monitoring && walk > 0)
 		add_text(costs, " walk %.4f", walk / (double)python_code_size(code));
 	if (code)
@@ -575,6 +580,20 @@ static void tell(const struct measurement *m, struct object *globals)
 	log_line(LOG_DEBUG, "calibration: %s", costs.text);
 }
 
+/* From 3.12 on, small integers are one array. */
+static bool mark_far(struct object *globals)
+{
+	struct object *zero = python.PyDict_GetItemString(globals, "zero");
+	struct object *last = python.PyDict_GetItemString(globals, "last");
+	uintptr_t bytes = (uintptr_t)last - (uintptr_t)zero;
+	long count = last ? python.PyLong_AsLong(last) : 0;
+
+	if (!python.monitoring || !zero || count < 1 || bytes % (uintptr_t)count || bytes / (uintptr_t)count > 64)
+		return false;
+	hooks_monitoring_mark_far(zero, bytes + 1);
+	return true;
+}
+
 static void measure(struct object *globals)
 {
 	struct measurement measurement = {0};
@@ -582,6 +601,7 @@ static void measure(struct object *globals)
 	uint64_t ticks = clock_now();
 	double ns = now_ns();
 
+	measurement.marked = mark_far(globals);
 	time_loops(globals, &measurement);
 	time_memory(&measurement);
 	measurement.tick_ns = (now_ns() - ns) / (double)(clock_now() - ticks + 1);

@@ -179,15 +179,35 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 	return record_function(kind, method, callable);
 }
 
+/* The integers that the interpreter has at hand, which follow each other; all memory until that is known. */
+static uintptr_t at_hand;
+static size_t at_hand_bytes = SIZE_MAX;
+
+void hooks_monitoring_mark_far(const struct object *first, size_t bytes)
+{
+	at_hand = (uintptr_t)first;
+	at_hand_bytes = bytes;
+}
+
+static inline void mark_far(const struct object *offset)
+{
+	struct writer *writer = thread_self.writer;
+
+	if ((uintptr_t)offset - at_hand >= at_hand_bytes && writer_has_room(writer))
+		writer_put_far(writer);
+}
+
 /*
- * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are told of, and
- * functions that no call was told of are known as such when they get their id.
+ * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are told of,
+ * functions that no call was told of are known as such when they get their id, and offsets for which the interpreter made an
+ * integer are marked.
  */
 static struct object *record_call_told(struct object *const *arguments, size_t shift)
 {
 	const void *type = field(arguments[2], PYTHON_TYPE, shift);
 	const struct python_method *method;
 
+	mark_far(arguments[1]);
 	thread_self.called = !find_method(arguments, shift, &method);
 	if (!thread_self.called)
 		return record_function_fast(WIRE_C_CALL, arguments, shift);
@@ -204,6 +224,12 @@ static struct object *record_start_told(struct object *code, size_t shift)
 	result = record_code_fast(WIRE_CALL, code, shift);
 	thread_self.called = thread_self.untold = false;
 	return result;
+}
+
+static struct object *record_code_told(unsigned kind, struct object *const *arguments, size_t shift)
+{
+	mark_far(arguments[1]);
+	return record_code_fast(kind, arguments[0], shift);
 }
 
 static struct object *record_end_told(unsigned kind, struct object *const *arguments, size_t shift)
@@ -359,6 +385,9 @@ TAIL_CALLBACK(on_call, record_function_fast, WIRE_C_CALL, arguments)
 TAIL_CALLBACK(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
 TAIL_CALLBACK(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
 TAIL_CALLBACK(on_start_told, record_start_told, arguments[0])
+TAIL_CALLBACK(on_resume_told, record_code_told, WIRE_RESUME, arguments)
+TAIL_CALLBACK(on_return_told, record_code_told, WIRE_RETURN, arguments)
+TAIL_CALLBACK(on_yield_told, record_code_told, WIRE_YIELD, arguments)
 TAIL_CALLBACK(on_call_told, record_call_told, arguments)
 TAIL_CALLBACK(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments)
 TAIL_CALLBACK(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
@@ -379,10 +408,10 @@ static const struct {
 	bool set;			/* false: comes along with CALL */
 } callbacks[] = {
     {"PY_START", BOTH(on_start), BOTH(on_start_told), EVENT_CALL, true},
-    {"PY_RESUME", BOTH(on_resume), BOTH(on_resume), EVENT_CALL, true},
+    {"PY_RESUME", BOTH(on_resume), BOTH(on_resume_told), EVENT_CALL, true},
     {"PY_THROW", BOTH(on_throw), BOTH(on_throw), EVENT_CALL, true},
-    {"PY_RETURN", BOTH(on_return), BOTH(on_return), EVENT_CALL, true},
-    {"PY_YIELD", BOTH(on_yield), BOTH(on_yield), EVENT_CALL, true},
+    {"PY_RETURN", BOTH(on_return), BOTH(on_return_told), EVENT_CALL, true},
+    {"PY_YIELD", BOTH(on_yield), BOTH(on_yield_told), EVENT_CALL, true},
     {"PY_UNWIND", BOTH(on_unwind), BOTH(on_unwind), EVENT_CALL, true},
     {"CALL", BOTH(on_call), BOTH(on_call_told), EVENT_C_CALL, true},
     {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_told), EVENT_C_CALL, false},

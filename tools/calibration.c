@@ -32,6 +32,7 @@ struct costs {
 	double slow, spread;
 	double work, work_after;
 	double far_bytes, far, walk;
+	bool marked;
 };
 
 static const struct {
@@ -85,6 +86,8 @@ static void take_measure(struct costs *costs, const char *name, const double num
 		costs->far_bytes = numbers[0];
 		costs->far = numbers[1];
 	}
+	if (strcmp(name, "marked") == 0 && count == 1)
+		costs->marked = numbers[0] == 1;
 	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
 		costs->walk = numbers[0];
 }
@@ -210,10 +213,10 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
 }
 
-/* An event is taken to be anywhere in its code. */
+/* Where events are not marked, one is taken to be anywhere in its code. */
 static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
 {
-	double size = (double)code->address, beyond = size - costs->far_bytes;
+	double size = (double)code->address, beyond = costs->marked ? 0 : size - costs->far_bytes;
 
 	return (struct calibration_code){.kind = (uint8_t)kind_of_code(code),
 					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick) : 0,
@@ -261,6 +264,7 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
 	calibration->disturbed_from = fixed(costs.work_after * tick);
 	calibration->disturbed_most = fixed(DISTURBED_MOST_NS * tick);
+	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
 	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
 	return sort_names(calibration, process, &costs, tick);
 }
@@ -277,7 +281,7 @@ void calibration_begin_thread(struct calibration *calibration)
 {
 	calibration->depth = 0;
 	calibration->last = 0;
-	calibration->told = false;
+	calibration->marked = calibration->told = false;
 	calibration->removed = 0;
 	calibration->owed = 0;
 }
@@ -285,7 +289,7 @@ void calibration_begin_thread(struct calibration *calibration)
 static inline struct calibration_open running(const struct calibration *calibration)
 {
 	return calibration->depth ? calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH]
-				  : (struct calibration_open){CALIBRATION_NOTHING, 0};
+				  : (struct calibration_open){.kind = CALIBRATION_NOTHING};
 }
 
 static inline bool is_c(enum calibration_kind kind)
@@ -314,7 +318,17 @@ static inline struct calibration_cost at_instruction(struct calibration *calibra
 
 static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
 {
-	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (struct calibration_open){kind, code};
+	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] =
+	    (struct calibration_open){kind, code, is_c(kind) && calibration->marked};
+}
+
+/* What the event costs more, if it is marked; times: how often the interpreter told of it there. */
+static inline struct calibration_cost with_mark(const struct calibration *calibration, struct calibration_cost cost,
+						bool marked, int times)
+{
+	int32_t far = marked ? times * calibration->far : 0;
+
+	return (struct calibration_cost){cost.before + far, cost.after + far};
 }
 
 /*
@@ -345,7 +359,7 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 		cost.before += calibration->codes[running(calibration).code].far;
 	push(calibration, kind, code);
 	calibration->last = 0; /* it is at its first instruction */
-	return cost;
+	return with_mark(calibration, cost, calibration->marked, 1);
 }
 
 static inline struct calibration_cost resume(struct calibration *calibration, uint32_t code)
@@ -354,7 +368,8 @@ static inline struct calibration_cost resume(struct calibration *calibration, ui
 	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
 
 	push(calibration, kind, code);
-	return at_instruction(calibration, calibration->begin[kind], code);
+	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
+			 1);
 }
 
 static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
@@ -363,7 +378,8 @@ static inline struct calibration_cost begin_c(struct calibration *calibration, u
 	enum calibration_kind kind = id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL;
 
 	push(calibration, kind, code);
-	return at_instruction(calibration, calibration->begin[kind], code);
+	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
+			 1);
 }
 
 /* A call that is no event, and its end. */
@@ -372,15 +388,16 @@ static inline struct calibration_cost other_call(struct calibration *calibration
 	uint32_t code = running(calibration).code;
 	struct calibration_cost cost = at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code);
 
-	return at_instruction(calibration, cost, code);
+	return with_mark(calibration, at_instruction(calibration, cost, code), calibration->marked, 2);
 }
 
 static inline struct calibration_cost end(struct calibration *calibration)
 {
 	struct calibration_open ended = running(calibration);
+	struct calibration_cost cost = at_instruction(calibration, calibration->end[ended.kind], ended.code);
 
 	calibration->depth -= calibration->depth > 0;
-	return at_instruction(calibration, calibration->end[ended.kind], ended.code);
+	return with_mark(calibration, cost, ended.marked || calibration->marked, 1);
 }
 
 /* The interpreter tells of the exception before and after it leaves the function. */
@@ -490,6 +507,7 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	struct calibration_cost own = follow(calibration, kind, id);
 
 	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
+	calibration->marked &= kind == WIRE_TIME && !calibration->told;
 	*later = own.after;
 	cost += own.before;
 	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
@@ -505,10 +523,16 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint32_t id = wire_head_arg(events->heads[i]);
-		uint32_t most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
+		uint32_t id = wire_head_arg(events->heads[i]), most, whole;
 		int32_t later;
-		uint32_t whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
+
+		if (kind == WIRE_TIME && id == WIRE_TIME_OF_FAR) {
+			calibration->marked = true;
+			*extra++ -= calibration->removed;
+			continue;
+		}
+		most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
+		whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
 
 		now = kind == WIRE_TIME ? *extra : now + ticks[i];
 		calibration->owed += later;

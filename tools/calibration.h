@@ -50,6 +50,7 @@ struct calibration_code {
 struct calibration_open {
 	uint32_t kind;
 	uint32_t code; /* of a function of C: its caller's */
+	bool marked;   /* its end is where its beginning was, which was marked */
 };
 
 /* For the threads of one process. */
@@ -68,6 +69,8 @@ struct calibration {
 
 	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of deeper stacks the inner part */
 	uint32_t depth;
+	int32_t far;	  /* what a marked event costs more, before it and after it alike, in 1/256 ticks */
+	bool marked;	  /* the event that comes is */
 	bool told;	  /* the event before was a call that is no event */
 	uint32_t last;	  /* the code that the interpreter told of last */
 	uint64_t removed; /* ticks, of the thread so far */

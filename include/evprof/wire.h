@@ -30,7 +30,9 @@
  * hold the low half of that (wire_cpu_word()). In shorter pauses the thread is taken to have run.
  *
  * Where the cost of the hooks is measured, WIRE_TIME with WIRE_TIME_OF_CALL tells of a call that is no event (of a class, of
- * whatever is no function), which the hook was told of all the same (from 3.12 on).
+ * whatever is no function), which the hook was told of all the same (from 3.12 on). WIRE_TIME with WIRE_TIME_OF_FAR says that
+ * the next event, or the call of it, was told with an offset in its code for which the interpreter had to make an integer; its time
+ * is that of the event before. The end of a function of C, and of a call that is no event, is where the call was.
  *
  * Where native stacks are recorded, WIRE_TIME stands before each allocation and tells, beside its time, which one it has
  * (wire_native_head()): the id of a NATIVE_FRAME, the innermost one. The allocation comes next, with no ticks.
@@ -71,7 +73,7 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* 0, a CPU time, WIRE_TIME_OF_CALL or a native stack; extra word: its time, in ticks */
+	WIRE_TIME = 15,	      /* 0, a CPU time, WIRE_TIME_OF_* or a native stack; extra word: its time, in ticks */
 	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
 	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
 	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
@@ -92,6 +94,7 @@ enum wire_kind {
 };
 
 #define WIRE_TIME_OF_CALL 2u /* that of a CPU time is odd, that of a native stack a multiple of four */
+#define WIRE_TIME_OF_FAR 6u
 #define WIRE_NATIVE_SHIFT 2
 #define WIRE_NATIVE_MAX (WIRE_ARG_MAX >> WIRE_NATIVE_SHIFT) /* the largest id of a native frame */
 #define WIRE_STACK_CUT (1u << 26) /* there are frames below the first, which had no place in the ring */
@@ -281,6 +284,7 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   work W N  by how much the hooks slow the program between events, as a part of its time without them, after the
  *             first N ns from an event
  *   far L F   what an event costs more at an instruction that is more than L bytes from the first one of its code
+ *   marked 1  ... which WIRE_TIME_OF_FAR tells of; else an event is taken to be anywhere in its code
  *   walk W    what the first event of a code after one of another code costs more for each byte that it is from there
  *   unwind U  what a Python function that an exception leaves costs more than one that returns
  *   malloc M, free M   what the hook adds to the event
