@@ -16,6 +16,12 @@
 /* So long after an event, the processor has made itself at home in the program again. */
 #define DISTURBED_MOST_NS 100
 
+/* Beginnings in a turn; so many functions are a loop, and so many are what a program has. */
+#define MIX_TURN 128
+#define MIX_LOOP 2
+#define MIX_PROGRAM 8
+#define MIX_MOST 4
+
 /*
  * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load of
  * eight times the processors they are apart by 0.04 at most.
@@ -31,7 +37,7 @@ struct costs {
 	bool known[CALIBRATION_KINDS];
 	double slow, spread;
 	double work, work_after;
-	double far_bytes, far, walk;
+	double far_bytes, far, walk, mix;
 	bool marked;
 };
 
@@ -88,6 +94,8 @@ static void take_measure(struct costs *costs, const char *name, const double num
 	}
 	if (strcmp(name, "marked") == 0 && count == 1)
 		costs->marked = numbers[0] == 1;
+	if (strcmp(name, "mix") == 0 && count == 1 && numbers[0] > 0 && numbers[0] < MIX_MOST)
+		costs->mix = numbers[0];
 	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
 		costs->walk = numbers[0];
 }
@@ -115,7 +123,7 @@ static bool parse(struct text text, struct costs *costs)
 	unsigned kind, count;
 	int length;
 
-	*costs = (struct costs){.slow = 1};
+	*costs = (struct costs){.slow = 1, .mix = 1};
 	if (text.length >= sizeof(copy))
 		return false;
 	memcpy(copy, text.at, text.length);
@@ -229,7 +237,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 	uint32_t id;
 
 	calibration->codes = calloc(process->codes.count + 1, sizeof(*calibration->codes));
-	calibration->functions = calloc(process->functions.count + 1, 1);
+	calibration->functions = calloc(process->functions.count + 1, sizeof(*calibration->functions));
 	if (!calibration->codes || !calibration->functions) {
 		calibration_done(calibration);
 		return false;
@@ -244,7 +252,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 		const struct wire_definition *function = process->functions.at[id];
 		bool method = function && function->flags & WIRE_METHOD;
 
-		calibration->functions[id] = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
+		calibration->functions[id].kind = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
 	}
 	return true;
 }
@@ -265,6 +273,8 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	calibration->disturbed_from = fixed(costs.work_after * tick);
 	calibration->disturbed_most = fixed(DISTURBED_MOST_NS * tick);
 	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
+	calibration->mix.most = (int32_t)((costs.mix - 1) * 256);
+	calibration->mix.turn = 1;
 	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
 	return sort_names(calibration, process, &costs, tick);
 }
@@ -282,6 +292,9 @@ void calibration_begin_thread(struct calibration *calibration)
 	calibration->depth = 0;
 	calibration->last = 0;
 	calibration->marked = calibration->told = false;
+	calibration->mix.turn++;
+	calibration->mix.begun = calibration->mix.different = 0;
+	calibration->mix.more = 0;
 	calibration->removed = 0;
 	calibration->owed = 0;
 }
@@ -314,6 +327,30 @@ static inline struct calibration_cost at_instruction(struct calibration *calibra
 	cost.after += place->far / 2;
 	calibration->last = code;
 	return cost;
+}
+
+static void end_turn(struct calibration_mix *mix)
+{
+	uint32_t beyond = mix->different < MIX_LOOP ? 0 : mix->different - MIX_LOOP;
+
+	mix->more = mix->most * (int32_t)(beyond < MIX_PROGRAM - MIX_LOOP ? beyond : MIX_PROGRAM - MIX_LOOP) /
+		    (MIX_PROGRAM - MIX_LOOP);
+	mix->turn++;
+	mix->begun = mix->different = 0;
+}
+
+/* A function begins. met: its own. */
+static inline void meet(struct calibration_mix *mix, uint32_t *met)
+{
+	mix->different += *met != mix->turn;
+	*met = mix->turn;
+	if (++mix->begun == MIX_TURN)
+		end_turn(mix);
+}
+
+static inline int32_t in_mix(const struct calibration_mix *mix, int32_t cost)
+{
+	return cost + (int32_t)((int64_t)cost * mix->more / 256);
 }
 
 static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
@@ -353,6 +390,7 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 	enum calibration_kind kind = kind_of_call(calibration, code);
 	struct calibration_cost cost = calibration->begin[kind];
 
+	meet(&calibration->mix, &calibration->codes[code].met);
 	if (kind == CALIBRATION_INIT && calibration->told)
 		cost.before -= other->before + other->after;
 	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
@@ -367,6 +405,7 @@ static inline struct calibration_cost resume(struct calibration *calibration, ui
 	bool pulled = is_c(running(calibration).kind);
 	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
 
+	meet(&calibration->mix, &calibration->codes[code].met);
 	push(calibration, kind, code);
 	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
 			 1);
@@ -375,8 +414,11 @@ static inline struct calibration_cost resume(struct calibration *calibration, ui
 static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
 {
 	uint32_t code = running(calibration).code;
-	enum calibration_kind kind = id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL;
+	enum calibration_kind kind =
+	    id < calibration->function_count ? calibration->functions[id].kind : CALIBRATION_C_CALL;
 
+	if (id < calibration->function_count)
+		meet(&calibration->mix, &calibration->functions[id].met);
 	push(calibration, kind, code);
 	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
 			 1);
@@ -506,6 +548,9 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
 	struct calibration_cost own = follow(calibration, kind, id);
 
+	if (!wire_is_memory(kind))
+		own = (struct calibration_cost){in_mix(&calibration->mix, own.before),
+						in_mix(&calibration->mix, own.after)};
 	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
 	calibration->marked &= kind == WIRE_TIME && !calibration->told;
 	*later = own.after;

@@ -43,7 +43,24 @@ struct calibration_cost {
 struct calibration_code {
 	uint8_t kind; /* enum calibration_kind, for calls that C does not make */
 	int32_t far;  /* what an event costs more */
+	uint32_t met; /* the turn in which it was met last */
 	int32_t walk; /* what the first one after one of another code costs more */
+};
+
+struct calibration_function {
+	uint8_t kind;
+	uint32_t met;
+};
+
+/*
+ * How many different functions take turns: an event costs more where they are many, as nothing of the one before is where the
+ * processor looks for it. Beginnings are counted in turns of so many; what the turn before had holds for the next.
+ */
+struct calibration_mix {
+	int32_t most;  /* what an event costs more where functions are many, as a part, in 1/256 */
+	int32_t more;  /* likewise, as many as there are */
+	uint32_t turn; /* never 0 */
+	uint32_t begun, different;
 };
 
 /* What runs. */
@@ -63,9 +80,10 @@ struct calibration {
 	int32_t disturbed_from, disturbed_most; /* 1/256 ticks of one interval that are not, and that can have been */
 	bool tells_calls;			/* of calls that are no event */
 	struct calibration_code *codes;		/* by id; 0 is none */
-	uint8_t *functions;			/* kinds, by id */
+	struct calibration_function *functions; /* by id */
 	uint32_t code_count;
 	uint32_t function_count;
+	struct calibration_mix mix;
 
 	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of deeper stacks the inner part */
 	uint32_t depth;
