@@ -8,8 +8,12 @@
  * of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every instruction may be slower
  * while there is a profile function, which a loop without calls tells.
  *
- * It takes some 15 to 25 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
- * it makes is gone at the end; a class goes by a garbage collection.
+ * What single calls cost is less than what they cost in a program, where nothing that the hooks need is where the processor looks
+ * for it. So a small program of its own (calibrate_mix.py) is timed with and without hooks too, and how many times the costs of
+ * its events have to be taken to explain the difference (calibrate_model.c) is told with them.
+ *
+ * It takes some 30 to 35 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
+ * it makes is gone at the end; classes go by a garbage collection.
  */
 #include "calibrate.h"
 
@@ -272,7 +276,7 @@ static void read_stamps(struct stamps *stamps)
 		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
 
 		at += wire_extra_words(kind);
-		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR))
+		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR) || (kind == WIRE_TIME && wire_place(head)))
 			continue;
 		stamps->count[kind]++;
 		if (native && depth == native)
@@ -563,9 +567,9 @@ static void add_distances(struct costs *costs, const struct measurement *m, stru
 	if (code && small && python.monitoring && far > 0) {
 		costs->model.far = m->marked ? far / 2 : 0;
 		add_text(costs, " far %ld %.2f marked %d", python.PyLong_AsLong(small), far / 2, m->marked);
-	} else if (code && !python.monitoring && walk > 0) {
+	} else if (code && python_walks_lines() && walk > 0) {
 		costs->model.walk = walk / (double)python_code_size(code);
-		add_text(costs, " walk %.4f", costs->model.walk);
+		add_text(costs, " walk %.4f marked 1", costs->model.walk);
 	}
 	if (code)
 		python.Py_DecRef(code);
@@ -629,7 +633,6 @@ static void know_code(struct model *model, struct object *pair)
 		return;
 	model->code_count++;
 	known->id = DEFINITION_ID(value);
-	known->walk_ns = model->walk * (double)python_code_size(code) / 2;
 	/* Whether a function is called by an attribute is known from 3.12 on only. */
 	known->kind = value & CODE_IS_GENERATOR		? MODEL_GENERATOR
 		      : kind == 2 && !python.monitoring ? MODEL_CALL
@@ -665,9 +668,6 @@ static void add_mix(struct costs *costs, const struct measurement *m)
 	costs->model.slow = m->slow;
 	know_names(&costs->model, mix->globals);
 	times = model_times(&costs->model, &events, mix->on_ns - mix->off_ns);
-	log_line(LOG_DEBUG, "mix: on %.0f off %.0f explained %.0f, 0 %.0f, codes %u functions %u events %d", mix->on_ns,
-		 mix->off_ns, model_explained(&costs->model, &events, 1), model_explained(&costs->model, &events, 0),
-		 costs->model.code_count, costs->model.function_count, (int)mix->count);
 	if (times > 0)
 		add_text(costs, " mix %.3f", times);
 }

@@ -5,10 +5,6 @@ Runs by exec in names of its own, in every Python from 3.6 on. It imports nothin
 __name__ = "evprof"
 
 
-class Missing(Exception):
-    pass
-
-
 class Place:
     """Where a reader is in its text."""
 
@@ -52,12 +48,12 @@ class Scope:
             if value is not None:
                 return value
             scope = scope.outer
-        raise Missing(name)
+        raise LookupError(name)
 
     def __contains__(self, name):
         try:
             self.find(name)
-        except Missing:
+        except LookupError:
             return False
         return True
 
@@ -80,7 +76,7 @@ def read_list(place):
     while True:
         place.skip(" \n")
         if not place.more:
-            raise Missing(")")
+            raise LookupError(")")
         if place.peek() == ")":
             place.at += 1
             return items
@@ -302,7 +298,7 @@ def mix(times):
         best = max(shapes, key=lambda shape: shape.width)
         lines.append("%s %d %r" % (result, total_of(shapes), known[best]))
         if text.find(best.name) < 0 or len(lines) != 6:
-            raise Missing(best.name)
+            raise LookupError(best.name)
 
 
 # What the calls are, for the sum of their costs: by an instruction, by an operator, by an attribute, of __init__.

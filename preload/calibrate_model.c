@@ -15,8 +15,8 @@ static const double own_shares[MODEL_KINDS] = {
 /* What runs. */
 struct open {
 	enum model_kind kind;
-	const struct model_code *code; /* of a function of C: its caller's */
-	bool far;
+	bool far;	/* it began far from the beginning of its caller */
+	uint32_t place; /* of the event before in this run of a Python function */
 };
 
 struct state {
@@ -24,8 +24,8 @@ struct state {
 	double times;
 	struct open open[DEPTH];
 	unsigned depth;
-	const struct model_code *last; /* of which the interpreter told last */
-	bool told, far;
+	bool told, far;	      /* the event before was a call that is no event; the event that comes is far */
+	uint32_t place;	      /* of the event that comes, if it is told */
 	double before, after; /* of the event that comes, and of the one before it */
 };
 
@@ -36,11 +36,6 @@ static bool is_c(const struct state *state)
 	const struct open *open = &state->open[(state->depth - 1) % DEPTH];
 
 	return state->depth && (open->kind == MODEL_C_CALL || open->kind == MODEL_METHOD);
-}
-
-static const struct model_code *running_code(const struct state *state)
-{
-	return state->depth ? state->open[(state->depth - 1) % DEPTH].code : &unknown;
 }
 
 static const struct model_code *find_code(const struct model *model, uint32_t id)
@@ -82,16 +77,21 @@ static void add_both(struct state *state, double ns)
 	state->after += ns / 2;
 }
 
-static void walk_to(struct state *state, const struct model_code *code)
+/* From the event before in the frame to this one. */
+static void walk(struct state *state)
 {
-	if (code != state->last)
-		state->before += code->walk_ns;
-	state->last = code;
+	struct open *open = &state->open[(state->depth - 1) % DEPTH];
+
+	if (!state->place || !state->depth)
+		return;
+	state->before +=
+	    state->model->walk * (state->place > open->place ? state->place - open->place : open->place - state->place);
+	open->place = state->place;
 }
 
-static void push(struct state *state, enum model_kind kind, const struct model_code *code, bool far)
+static void push(struct state *state, enum model_kind kind, bool far)
 {
-	state->open[state->depth++ % DEPTH] = (struct open){kind, code, far};
+	state->open[state->depth++ % DEPTH] = (struct open){kind, far, 0};
 }
 
 static enum model_kind kind_of_call(const struct state *state, const struct model_code *code)
@@ -111,41 +111,38 @@ static void begin(struct state *state, uint32_t id)
 	add_begin(state, kind);
 	if (kind == MODEL_INIT && state->told)
 		state->before -= state->model->other;
-	push(state, kind, code, false);
-	state->last = NULL; /* at its first instruction */
+	push(state, kind, false);
 }
 
-static void resume(struct state *state, uint32_t id)
+static void resume(struct state *state)
 {
-	const struct model_code *code = find_code(state->model, id);
 	enum model_kind kind = is_c(state) ? MODEL_PULL : MODEL_RESUME;
 
 	add_begin(state, kind);
-	push(state, kind, code, false);
-	walk_to(state, code);
+	push(state, kind, false);
+	walk(state);
 }
 
 static void begin_c(struct state *state, uint32_t id)
 {
-	const struct model_code *code = running_code(state);
 	enum model_kind kind = MODEL_METHOD;
 
+	walk(state);
 	for (unsigned i = 0; i < state->model->function_count; i++)
 		if (state->model->functions[i] == id)
 			kind = MODEL_C_CALL;
 	add_begin(state, kind);
-	push(state, kind, code, state->far);
-	walk_to(state, code);
+	push(state, kind, state->far);
 }
 
 static void end(struct state *state)
 {
-	struct open ended = {MODEL_CALL, &unknown, false};
+	struct open ended = {MODEL_CALL, false, 0};
 
+	walk(state);
 	if (state->depth)
 		ended = state->open[--state->depth % DEPTH];
 	add_end(state, ended.kind);
-	walk_to(state, ended.code);
 	if (ended.far)
 		add_both(state, state->model->far);
 }
@@ -157,13 +154,15 @@ static void follow(struct state *state, uint32_t head)
 	if (kind == WIRE_CALL)
 		begin(state, wire_head_arg(head));
 	else if (kind == WIRE_RESUME || kind == WIRE_THROW)
-		resume(state, wire_head_arg(head));
+		resume(state);
 	else if (kind == WIRE_C_CALL)
 		begin_c(state, wire_head_arg(head));
 	else if (kind >= WIRE_RETURN && kind <= WIRE_C_EXCEPTION)
 		end(state);
 	if (kind == WIRE_UNWIND)
 		add_both(state, state->model->unwind);
+	if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION)
+		state->place = 0;
 	state->told = head == wire_head(WIRE_TIME, WIRE_TIME_OF_CALL);
 	if (state->told)
 		add_both(state, state->model->other + (state->far ? state->model->far : 0));
@@ -203,8 +202,10 @@ double model_explained(const struct model *model, const struct model_events *eve
 		uint32_t head = (uint32_t)events->words[at];
 
 		at += wire_extra_words(wire_head_kind(head));
-		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR)) {
-			state.far = true;
+		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR) ||
+		    (wire_head_kind(head) == WIRE_TIME && wire_place(head))) {
+			state.far = !wire_place(head);
+			state.place = wire_place(head);
 			continue;
 		}
 		if (wire_head_kind(head) == WIRE_TIME) {

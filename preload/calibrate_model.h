@@ -29,7 +29,6 @@ enum model_kind {
 struct model_code {
 	uint32_t id;
 	enum model_kind kind; /* where no function of C calls it */
-	double walk_ns;	      /* what its first event after one of another code costs more */
 };
 
 /* All in ns, but slow and work, which are parts. wire.h: A, B and C of each kind, and the rest. */

@@ -194,7 +194,7 @@ static inline void mark_far(const struct object *offset)
 	struct writer *writer = thread_self.writer;
 
 	if ((uintptr_t)offset - at_hand >= at_hand_bytes && writer_has_room(writer))
-		writer_put_far(writer);
+		writer_put_mark_of_place(writer, wire_head(WIRE_TIME, WIRE_TIME_OF_FAR));
 }
 
 /*

@@ -28,6 +28,9 @@
  */
 #define SPREAD_MOST 0.2
 
+/* 1/256 ticks, of one event. */
+#define COST_MOST (1 << 29)
+
 /* 1/256 ticks. */
 #define OWED_MOST (1 << 16)
 
@@ -94,7 +97,7 @@ static void take_measure(struct costs *costs, const char *name, const double num
 	}
 	if (strcmp(name, "marked") == 0 && count == 1)
 		costs->marked = numbers[0] == 1;
-	if (strcmp(name, "mix") == 0 && count == 1 && numbers[0] > 0 && numbers[0] < MIX_MOST)
+	if (strcmp(name, "mix") == 0 && count == 1 && numbers[0] >= 1 && numbers[0] <= MIX_MOST)
 		costs->mix = numbers[0];
 	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
 		costs->walk = numbers[0];
@@ -228,7 +231,7 @@ static struct calibration_code sort_code(const struct wire_definition *code, con
 
 	return (struct calibration_code){.kind = (uint8_t)kind_of_code(code),
 					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick) : 0,
-					 .walk = fixed(costs->walk * size / 2 * tick)};
+					 .walk = costs->marked ? 0 : fixed(costs->walk * size / 2 * tick)};
 }
 
 static bool sort_names(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
@@ -273,6 +276,7 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	calibration->disturbed_from = fixed(costs.work_after * tick);
 	calibration->disturbed_most = fixed(DISTURBED_MOST_NS * tick);
 	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
+	calibration->walk = costs.marked ? 256 * costs.walk * tick : 0;
 	calibration->mix.most = (int32_t)((costs.mix - 1) * 256);
 	calibration->mix.turn = 1;
 	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
@@ -292,6 +296,7 @@ void calibration_begin_thread(struct calibration *calibration)
 	calibration->depth = 0;
 	calibration->last = 0;
 	calibration->marked = calibration->told = false;
+	calibration->place = 0;
 	calibration->mix.turn++;
 	calibration->mix.begun = calibration->mix.different = 0;
 	calibration->mix.more = 0;
@@ -317,13 +322,27 @@ static inline enum calibration_kind called_from_c(enum calibration_kind kind)
 	return kind == CALIBRATION_GENERATOR ? kind : CALIBRATION_CALLBACK;
 }
 
+/* From the event before in the frame to this one, where places are told. Of the innermost Python function. */
+static inline int32_t walk(struct calibration *calibration)
+{
+	struct calibration_open *open = &calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH];
+	uint32_t place = calibration->place, before = open->place;
+	double cost;
+
+	if (!place || !calibration->depth)
+		return 0;
+	open->place = place;
+	cost = calibration->walk * (place > before ? place - before : before - place);
+	return cost < COST_MOST ? (int32_t)cost : COST_MOST;
+}
+
 /* What an event at an instruction of the code costs more than at the first one. */
 static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
 						     uint32_t code)
 {
 	const struct calibration_code *place = &calibration->codes[code];
 
-	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk);
+	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk) + walk(calibration);
 	cost.after += place->far / 2;
 	calibration->last = code;
 	return cost;
@@ -350,13 +369,15 @@ static inline void meet(struct calibration_mix *mix, uint32_t *met)
 
 static inline int32_t in_mix(const struct calibration_mix *mix, int32_t cost)
 {
-	return cost + (int32_t)((int64_t)cost * mix->more / 256);
+	int64_t more = cost + (int64_t)cost * mix->more / 256;
+
+	return (int32_t)(more > COST_MOST ? COST_MOST : more < -COST_MOST ? -COST_MOST : more);
 }
 
 static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
 {
 	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] =
-	    (struct calibration_open){kind, code, is_c(kind) && calibration->marked};
+	    (struct calibration_open){kind, code, 0, is_c(kind) && calibration->marked};
 }
 
 /* What the event costs more, if it is marked; times: how often the interpreter told of it there. */
@@ -416,12 +437,12 @@ static inline struct calibration_cost begin_c(struct calibration *calibration, u
 	uint32_t code = running(calibration).code;
 	enum calibration_kind kind =
 	    id < calibration->function_count ? calibration->functions[id].kind : CALIBRATION_C_CALL;
+	struct calibration_cost cost = at_instruction(calibration, calibration->begin[kind], code);
 
 	if (id < calibration->function_count)
 		meet(&calibration->mix, &calibration->functions[id].met);
 	push(calibration, kind, code);
-	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
-			 1);
+	return with_mark(calibration, cost, calibration->marked, 1);
 }
 
 /* A call that is no event, and its end. */
@@ -552,10 +573,27 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 		own = (struct calibration_cost){in_mix(&calibration->mix, own.before),
 						in_mix(&calibration->mix, own.after)};
 	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
-	calibration->marked &= kind == WIRE_TIME && !calibration->told;
+	if (calibration->told || (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION)) {
+		calibration->marked = false;
+		calibration->place = 0;
+	}
 	*later = own.after;
 	cost += own.before;
 	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
+}
+
+/* Whether the word only says where the next event is. */
+static inline bool is_mark(struct calibration *calibration, uint32_t head)
+{
+	if (wire_head_kind(head) != WIRE_TIME)
+		return false;
+	if (wire_place(head))
+		calibration->place = wire_place(head);
+	else if (wire_head_arg(head) == WIRE_TIME_OF_FAR)
+		calibration->marked = true;
+	else
+		return false;
+	return true;
 }
 
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
@@ -571,8 +609,7 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 		uint32_t id = wire_head_arg(events->heads[i]), most, whole;
 		int32_t later;
 
-		if (kind == WIRE_TIME && id == WIRE_TIME_OF_FAR) {
-			calibration->marked = true;
+		if (is_mark(calibration, events->heads[i])) {
 			*extra++ -= calibration->removed;
 			continue;
 		}

@@ -53,8 +53,8 @@ struct calibration_function {
 };
 
 /*
- * How many different functions take turns: an event costs more where they are many, as nothing of the one before is where the
- * processor looks for it. Beginnings are counted in turns of so many; what the turn before had holds for the next.
+ * How many different functions take turns: an event costs more where they are many, as the processor does not find what it had
+ * at hand for the one before. Beginnings are counted in turns of some; what one turn had holds for the next.
  */
 struct calibration_mix {
 	int32_t most;  /* what an event costs more where functions are many, as a part, in 1/256 */
@@ -66,8 +66,9 @@ struct calibration_mix {
 /* What runs. */
 struct calibration_open {
 	uint32_t kind;
-	uint32_t code; /* of a function of C: its caller's */
-	bool marked;   /* its end is where its beginning was, which was marked */
+	uint32_t code;	/* of a function of C: its caller's */
+	uint32_t place; /* of the event before in this run of a Python function */
+	bool marked;	/* its end is where its beginning was, which was marked */
 };
 
 /* For the threads of one process. */
@@ -89,6 +90,8 @@ struct calibration {
 	uint32_t depth;
 	int32_t far;	  /* what a marked event costs more, before it and after it alike, in 1/256 ticks */
 	bool marked;	  /* the event that comes is */
+	double walk;	  /* 1/256 ticks for each byte from the event before in the frame */
+	uint32_t place;	  /* of the event that comes, where that is told */
 	bool told;	  /* the event before was a call that is no event */
 	uint32_t last;	  /* the code that the interpreter told of last */
 	uint64_t removed; /* ticks, of the thread so far */
