@@ -139,6 +139,7 @@ $(B)/tools/%.o: tools/%.c | $(B)/.ready
 $(B)/tools/trace_unpack.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # The assembler includes the page of the HTML report, which -MMD does not see.
+$(B)/preload/calibrate.o: preload/calibrate_mix.py
 $(B)/tools/html_page.o: $(wildcard tools/html/*)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready

@@ -70,6 +70,12 @@ struct object *hooks_monitoring_unguarded(struct object *callback);
 /* Switches the events of the current interpreter off or on again, between two instructions of the program. GIL held. */
 void hooks_monitoring_hear(bool on);
 
+/*
+ * Where the cost of events is measured: integers that are no object of their own for each use lie within so many bytes from there.
+ * Offsets beyond are marked (WIRE_TIME_OF_FAR) from then on.
+ */
+void hooks_monitoring_mark_far(const struct object *first, size_t bytes);
+
 /* Puts evprof's allocators over Python's, where they are not there, or there no more. GIL held. */
 void hooks_memory_set(void);
 

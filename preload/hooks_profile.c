@@ -340,12 +340,29 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 			    argument, true);
 }
 
+/*
+ * 3.10, where the cost of events is measured (EVPROF_CALIBRATE): it looks for the line of each event from that of the event before
+ * in the frame, so that their places are to be known. A function of C ends where it was called.
+ */
+static int profile_placed(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	struct writer *writer = thread_self.writer;
+	int last = *(int *)((char *)frame + python.frame_last);
+
+	(void)self;
+	if (last > 0 && what != TRACE_C_RETURN && what != TRACE_C_EXCEPTION && writer_has_room(writer))
+		writer_put_mark_of_place(writer, wire_place_head((uint32_t)(last * python.last_unit)));
+	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
+}
+
 /* The fast ones do not ask what is wanted. */
 static python_profile choose_profile(void)
 {
 	if (wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN |
 		       1u << TRACE_C_EXCEPTION))
 		return profile_any;
+	if (config.calibrate && python_walks_lines())
+		return profile_placed;
 	return python.inner_frames ? profile_inner_frame : profile_frame;
 }
 
@@ -414,8 +431,8 @@ static bool chain(struct thread_state *state)
 
 	if (!python.state_profile || !*current)
 		return false;
-	if (*current == profile_any || *current == profile_frame || *current == profile_inner_frame ||
-	    *current == profile_chained)
+	if (*current == profile_any || *current == profile_frame || *current == profile_placed ||
+	    *current == profile_inner_frame || *current == profile_chained)
 		return true;
 	thread_self.chained = *current;
 	*current = profile_chained;

@@ -318,6 +318,12 @@ enum {
 
 #define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
 
+/* Whether a profile function is told the line, for which the interpreter walks over the table of lines at each event. */
+static inline bool python_walks_lines(void)
+{
+	return python.version == 0x030a;
+}
+
 /* A field of an object whose offset is one of the above. */
 static inline void *python_object_field(const void *object, size_t offset)
 {

@@ -277,6 +277,17 @@ static inline void writer_put_told_call(struct writer *writer)
 	ring_publish(writer->slot, at + 2);
 }
 
+/* WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE, for the event that follows. Only with room. */
+static inline void writer_put_mark_of_place(struct writer *writer, uint32_t head)
+{
+	uint64_t at = writer->head;
+
+	writer_store(writer, at, wire_word(head, 0));
+	writer_store(writer, at + 1, writer->last_ticks);
+	writer->head = at + 2;
+	ring_publish(writer->slot, at + 2);
+}
+
 static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, uint64_t extra)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;

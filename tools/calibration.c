@@ -16,11 +16,20 @@
 /* So long after an event, the processor has made itself at home in the program again. */
 #define DISTURBED_MOST_NS 100
 
+/* Beginnings in a turn; so many functions are a loop, and so many are what a program has. */
+#define MIX_TURN 128
+#define MIX_LOOP 2
+#define MIX_PROGRAM 8
+#define MIX_MOST 4
+
 /*
  * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load of
  * eight times the processors they are apart by 0.04 at most.
  */
 #define SPREAD_MOST 0.2
+
+/* 1/256 ticks, of one event. */
+#define COST_MOST (1 << 29)
 
 /* 1/256 ticks. */
 #define OWED_MOST (1 << 16)
@@ -31,7 +40,8 @@ struct costs {
 	bool known[CALIBRATION_KINDS];
 	double slow, spread;
 	double work, work_after;
-	double far_bytes, far, walk;
+	double far_bytes, far, walk, mix;
+	bool marked;
 };
 
 static const struct {
@@ -85,6 +95,10 @@ static void take_measure(struct costs *costs, const char *name, const double num
 		costs->far_bytes = numbers[0];
 		costs->far = numbers[1];
 	}
+	if (strcmp(name, "marked") == 0 && count == 1)
+		costs->marked = numbers[0] == 1;
+	if (strcmp(name, "mix") == 0 && count == 1 && numbers[0] >= 1 && numbers[0] <= MIX_MOST)
+		costs->mix = numbers[0];
 	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
 		costs->walk = numbers[0];
 }
@@ -112,7 +126,7 @@ static bool parse(struct text text, struct costs *costs)
 	unsigned kind, count;
 	int length;
 
-	*costs = (struct costs){.slow = 1};
+	*costs = (struct costs){.slow = 1, .mix = 1};
 	if (text.length >= sizeof(copy))
 		return false;
 	memcpy(copy, text.at, text.length);
@@ -210,14 +224,14 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
 }
 
-/* An event is taken to be anywhere in its code. */
+/* Where events are not marked, one is taken to be anywhere in its code. */
 static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
 {
-	double size = (double)code->address, beyond = size - costs->far_bytes;
+	double size = (double)code->address, beyond = costs->marked ? 0 : size - costs->far_bytes;
 
 	return (struct calibration_code){.kind = (uint8_t)kind_of_code(code),
 					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick) : 0,
-					 .walk = fixed(costs->walk * size / 2 * tick)};
+					 .walk = costs->marked ? 0 : fixed(costs->walk * size / 2 * tick)};
 }
 
 static bool sort_names(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
@@ -226,7 +240,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 	uint32_t id;
 
 	calibration->codes = calloc(process->codes.count + 1, sizeof(*calibration->codes));
-	calibration->functions = calloc(process->functions.count + 1, 1);
+	calibration->functions = calloc(process->functions.count + 1, sizeof(*calibration->functions));
 	if (!calibration->codes || !calibration->functions) {
 		calibration_done(calibration);
 		return false;
@@ -241,7 +255,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 		const struct wire_definition *function = process->functions.at[id];
 		bool method = function && function->flags & WIRE_METHOD;
 
-		calibration->functions[id] = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
+		calibration->functions[id].kind = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
 	}
 	return true;
 }
@@ -261,6 +275,10 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
 	calibration->disturbed_from = fixed(costs.work_after * tick);
 	calibration->disturbed_most = fixed(DISTURBED_MOST_NS * tick);
+	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
+	calibration->walk = costs.marked ? 256 * costs.walk * tick : 0;
+	calibration->mix.most = (int32_t)((costs.mix - 1) * 256);
+	calibration->mix.turn = 1;
 	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
 	return sort_names(calibration, process, &costs, tick);
 }
@@ -277,7 +295,11 @@ void calibration_begin_thread(struct calibration *calibration)
 {
 	calibration->depth = 0;
 	calibration->last = 0;
-	calibration->told = false;
+	calibration->marked = calibration->told = false;
+	calibration->place = 0;
+	calibration->mix.turn++;
+	calibration->mix.begun = calibration->mix.different = 0;
+	calibration->mix.more = 0;
 	calibration->removed = 0;
 	calibration->owed = 0;
 }
@@ -285,7 +307,7 @@ void calibration_begin_thread(struct calibration *calibration)
 static inline struct calibration_open running(const struct calibration *calibration)
 {
 	return calibration->depth ? calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH]
-				  : (struct calibration_open){CALIBRATION_NOTHING, 0};
+				  : (struct calibration_open){.kind = CALIBRATION_NOTHING};
 }
 
 static inline bool is_c(enum calibration_kind kind)
@@ -300,21 +322,71 @@ static inline enum calibration_kind called_from_c(enum calibration_kind kind)
 	return kind == CALIBRATION_GENERATOR ? kind : CALIBRATION_CALLBACK;
 }
 
+/* From the event before in the frame to this one, where places are told. Of the innermost Python function. */
+static inline int32_t walk(struct calibration *calibration)
+{
+	struct calibration_open *open = &calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH];
+	uint32_t place = calibration->place, before = open->place;
+	double cost;
+
+	if (!place || !calibration->depth)
+		return 0;
+	open->place = place;
+	cost = calibration->walk * (place > before ? place - before : before - place);
+	return cost < COST_MOST ? (int32_t)cost : COST_MOST;
+}
+
 /* What an event at an instruction of the code costs more than at the first one. */
 static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
 						     uint32_t code)
 {
 	const struct calibration_code *place = &calibration->codes[code];
 
-	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk);
+	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk) + walk(calibration);
 	cost.after += place->far / 2;
 	calibration->last = code;
 	return cost;
 }
 
+static void end_turn(struct calibration_mix *mix)
+{
+	uint32_t beyond = mix->different < MIX_LOOP ? 0 : mix->different - MIX_LOOP;
+
+	mix->more = mix->most * (int32_t)(beyond < MIX_PROGRAM - MIX_LOOP ? beyond : MIX_PROGRAM - MIX_LOOP) /
+		    (MIX_PROGRAM - MIX_LOOP);
+	mix->turn++;
+	mix->begun = mix->different = 0;
+}
+
+/* A function begins. met: its own. */
+static inline void meet(struct calibration_mix *mix, uint32_t *met)
+{
+	mix->different += *met != mix->turn;
+	*met = mix->turn;
+	if (++mix->begun == MIX_TURN)
+		end_turn(mix);
+}
+
+static inline int32_t in_mix(const struct calibration_mix *mix, int32_t cost)
+{
+	int64_t more = cost + (int64_t)cost * mix->more / 256;
+
+	return (int32_t)(more > COST_MOST ? COST_MOST : more < -COST_MOST ? -COST_MOST : more);
+}
+
 static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
 {
-	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (struct calibration_open){kind, code};
+	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] =
+	    (struct calibration_open){kind, code, 0, is_c(kind) && calibration->marked};
+}
+
+/* What the event costs more, if it is marked; times: how often the interpreter told of it there. */
+static inline struct calibration_cost with_mark(const struct calibration *calibration, struct calibration_cost cost,
+						bool marked, int times)
+{
+	int32_t far = marked ? times * calibration->far : 0;
+
+	return (struct calibration_cost){cost.before + far, cost.after + far};
 }
 
 /*
@@ -339,13 +411,14 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 	enum calibration_kind kind = kind_of_call(calibration, code);
 	struct calibration_cost cost = calibration->begin[kind];
 
+	meet(&calibration->mix, &calibration->codes[code].met);
 	if (kind == CALIBRATION_INIT && calibration->told)
 		cost.before -= other->before + other->after;
 	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
 		cost.before += calibration->codes[running(calibration).code].far;
 	push(calibration, kind, code);
 	calibration->last = 0; /* it is at its first instruction */
-	return cost;
+	return with_mark(calibration, cost, calibration->marked, 1);
 }
 
 static inline struct calibration_cost resume(struct calibration *calibration, uint32_t code)
@@ -353,17 +426,23 @@ static inline struct calibration_cost resume(struct calibration *calibration, ui
 	bool pulled = is_c(running(calibration).kind);
 	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
 
+	meet(&calibration->mix, &calibration->codes[code].met);
 	push(calibration, kind, code);
-	return at_instruction(calibration, calibration->begin[kind], code);
+	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
+			 1);
 }
 
 static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
 {
 	uint32_t code = running(calibration).code;
-	enum calibration_kind kind = id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL;
+	enum calibration_kind kind =
+	    id < calibration->function_count ? calibration->functions[id].kind : CALIBRATION_C_CALL;
+	struct calibration_cost cost = at_instruction(calibration, calibration->begin[kind], code);
 
+	if (id < calibration->function_count)
+		meet(&calibration->mix, &calibration->functions[id].met);
 	push(calibration, kind, code);
-	return at_instruction(calibration, calibration->begin[kind], code);
+	return with_mark(calibration, cost, calibration->marked, 1);
 }
 
 /* A call that is no event, and its end. */
@@ -372,15 +451,16 @@ static inline struct calibration_cost other_call(struct calibration *calibration
 	uint32_t code = running(calibration).code;
 	struct calibration_cost cost = at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code);
 
-	return at_instruction(calibration, cost, code);
+	return with_mark(calibration, at_instruction(calibration, cost, code), calibration->marked, 2);
 }
 
 static inline struct calibration_cost end(struct calibration *calibration)
 {
 	struct calibration_open ended = running(calibration);
+	struct calibration_cost cost = at_instruction(calibration, calibration->end[ended.kind], ended.code);
 
 	calibration->depth -= calibration->depth > 0;
-	return at_instruction(calibration, calibration->end[ended.kind], ended.code);
+	return with_mark(calibration, cost, ended.marked || calibration->marked, 1);
 }
 
 /* The interpreter tells of the exception before and after it leaves the function. */
@@ -489,10 +569,31 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
 	struct calibration_cost own = follow(calibration, kind, id);
 
+	if (!wire_is_memory(kind))
+		own = (struct calibration_cost){in_mix(&calibration->mix, own.before),
+						in_mix(&calibration->mix, own.after)};
 	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
+	if (calibration->told || (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION)) {
+		calibration->marked = false;
+		calibration->place = 0;
+	}
 	*later = own.after;
 	cost += own.before;
 	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
+}
+
+/* Whether the word only says where the next event is. */
+static inline bool is_mark(struct calibration *calibration, uint32_t head)
+{
+	if (wire_head_kind(head) != WIRE_TIME)
+		return false;
+	if (wire_place(head))
+		calibration->place = wire_place(head);
+	else if (wire_head_arg(head) == WIRE_TIME_OF_FAR)
+		calibration->marked = true;
+	else
+		return false;
+	return true;
 }
 
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
@@ -505,10 +606,15 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint32_t id = wire_head_arg(events->heads[i]);
-		uint32_t most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
+		uint32_t id = wire_head_arg(events->heads[i]), most, whole;
 		int32_t later;
-		uint32_t whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
+
+		if (is_mark(calibration, events->heads[i])) {
+			*extra++ -= calibration->removed;
+			continue;
+		}
+		most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
+		whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
 
 		now = kind == WIRE_TIME ? *extra : now + ticks[i];
 		calibration->owed += later;

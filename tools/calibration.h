@@ -43,13 +43,32 @@ struct calibration_cost {
 struct calibration_code {
 	uint8_t kind; /* enum calibration_kind, for calls that C does not make */
 	int32_t far;  /* what an event costs more */
+	uint32_t met; /* the turn in which it was met last */
 	int32_t walk; /* what the first one after one of another code costs more */
+};
+
+struct calibration_function {
+	uint8_t kind;
+	uint32_t met;
+};
+
+/*
+ * How many different functions take turns: an event costs more where they are many, as the processor does not find what it had
+ * at hand for the one before. Beginnings are counted in turns of some; what one turn had holds for the next.
+ */
+struct calibration_mix {
+	int32_t most;  /* what an event costs more where functions are many, as a part, in 1/256 */
+	int32_t more;  /* likewise, as many as there are */
+	uint32_t turn; /* never 0 */
+	uint32_t begun, different;
 };
 
 /* What runs. */
 struct calibration_open {
 	uint32_t kind;
-	uint32_t code; /* of a function of C: its caller's */
+	uint32_t code;	/* of a function of C: its caller's */
+	uint32_t place; /* of the event before in this run of a Python function */
+	bool marked;	/* its end is where its beginning was, which was marked */
 };
 
 /* For the threads of one process. */
@@ -62,12 +81,17 @@ struct calibration {
 	int32_t disturbed_from, disturbed_most; /* 1/256 ticks of one interval that are not, and that can have been */
 	bool tells_calls;			/* of calls that are no event */
 	struct calibration_code *codes;		/* by id; 0 is none */
-	uint8_t *functions;			/* kinds, by id */
+	struct calibration_function *functions; /* by id */
 	uint32_t code_count;
 	uint32_t function_count;
+	struct calibration_mix mix;
 
 	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of deeper stacks the inner part */
 	uint32_t depth;
+	int32_t far;	  /* what a marked event costs more, before it and after it alike, in 1/256 ticks */
+	bool marked;	  /* the event that comes is */
+	double walk;	  /* 1/256 ticks for each byte from the event before in the frame */
+	uint32_t place;	  /* of the event that comes, where that is told */
 	bool told;	  /* the event before was a call that is no event */
 	uint32_t last;	  /* the code that the interpreter told of last */
 	uint64_t removed; /* ticks, of the thread so far */

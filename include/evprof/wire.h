@@ -30,7 +30,10 @@
  * hold the low half of that (wire_cpu_word()). In shorter pauses the thread is taken to have run.
  *
  * Where the cost of the hooks is measured, WIRE_TIME with WIRE_TIME_OF_CALL tells of a call that is no event (of a class, of
- * whatever is no function), which the hook was told of all the same (from 3.12 on).
+ * whatever is no function), which the hook was told of all the same (from 3.12 on). WIRE_TIME with WIRE_TIME_OF_FAR says that
+ * the next event, or the call of it, was told with an offset in its code for which the interpreter had to make an integer; its time
+ * is that of the event before. The end of a function of C, and of a call that is no event, is where the call was. With
+ * WIRE_TIME_OF_PLACE it likewise tells where in its code, in bytes, the next event is (3.10; not told of the first instruction).
  *
  * Where native stacks are recorded, WIRE_TIME stands before each allocation and tells, beside its time, which one it has
  * (wire_native_head()): the id of a NATIVE_FRAME, the innermost one. The allocation comes next, with no ticks.
@@ -71,7 +74,7 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* 0, a CPU time, WIRE_TIME_OF_CALL or a native stack; extra word: its time, in ticks */
+	WIRE_TIME = 15,	      /* 0, a CPU time, WIRE_TIME_OF_* or a native stack; extra word: its time, in ticks */
 	WIRE_GAP = 16,	      /* extra word: how many events are missing here; the call stack is unknown after it */
 	WIRE_STACK = 17,      /* argument: how many WIRE_FRAME follow, WIRE_STACK_CUT; they replace the call stack */
 	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
@@ -92,6 +95,10 @@ enum wire_kind {
 };
 
 #define WIRE_TIME_OF_CALL 2u /* that of a CPU time is odd, that of a native stack a multiple of four */
+#define WIRE_TIME_OF_FAR 6u
+#define WIRE_TIME_OF_PLACE 10u /* in the low bits; the place is in those above */
+#define WIRE_PLACE_SHIFT 4
+#define WIRE_PLACE_MAX (WIRE_ARG_MAX >> WIRE_PLACE_SHIFT)
 #define WIRE_NATIVE_SHIFT 2
 #define WIRE_NATIVE_MAX (WIRE_ARG_MAX >> WIRE_NATIVE_SHIFT) /* the largest id of a native frame */
 #define WIRE_STACK_CUT (1u << 26) /* there are frames below the first, which had no place in the ring */
@@ -184,6 +191,21 @@ static inline uint64_t wire_cpu_ns(uint32_t time_head, uint32_t ticks)
 static inline uint32_t wire_native_head(uint32_t frame)
 {
 	return wire_head(WIRE_TIME, frame << WIRE_NATIVE_SHIFT);
+}
+
+/* The head of a WIRE_TIME that tells the place of the event that follows. */
+static inline uint32_t wire_place_head(uint32_t bytes)
+{
+	return wire_head(WIRE_TIME, WIRE_TIME_OF_PLACE | (bytes < WIRE_PLACE_MAX ? bytes : WIRE_PLACE_MAX)
+							     << WIRE_PLACE_SHIFT);
+}
+
+/* The place that a WIRE_TIME tells; 0: none. */
+static inline uint32_t wire_place(uint32_t time_head)
+{
+	uint32_t argument = wire_head_arg(time_head);
+
+	return (argument & ((1u << WIRE_PLACE_SHIFT) - 1)) == WIRE_TIME_OF_PLACE ? argument >> WIRE_PLACE_SHIFT : 0;
 }
 
 /* The id of the innermost native frame that a WIRE_TIME tells; 0: none. */
@@ -281,7 +303,10 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   work W N  by how much the hooks slow the program between events, as a part of its time without them, after the
  *             first N ns from an event
  *   far L F   what an event costs more at an instruction that is more than L bytes from the first one of its code
- *   walk W    what the first event of a code after one of another code costs more for each byte that it is from there
+ *   walk W    what an event costs more for each byte between it and the one before it in the same run of the same code, or the
+ *             first instruction
+ *   marked 1  WIRE_TIME_OF_FAR and WIRE_TIME_OF_PLACE tell where that is so; else an event is taken to be anywhere in its code
+ *   mix T     how many times as much as in a loop an event costs in a program where functions of many kinds take turns
  *   unwind U  what a Python function that an exception leaves costs more than one that returns
  *   malloc M, free M   what the hook adds to the event
  *   spread R  how much longer all loops took together in the second best pass than at their best, as a part of that

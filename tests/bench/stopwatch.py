@@ -15,7 +15,7 @@ from kernels import KERNELS
 
 SMALL = {
     "json_pure": {"ROUNDS": 1}, "tokens": {"ROUNDS": 1}, "differences": {"ROUNDS": 1},
-    "simulation": {"ROUNDS": 1, "UNTIL": 1000}, "pingpong": {"ROUNDS": 500},
+    "calls": {"ROUNDS": 1, "DEPTH": 14, "TIMES": 1000}, "simulation": {"ROUNDS": 1, "UNTIL": 1000}, "pingpong": {"ROUNDS": 500},
 }
 
 

@@ -1,5 +1,9 @@
 """Nothing but calls: recursion, methods, C functions, small objects. Stands in for shared/workloads/calls.py."""
 
+ROUNDS = 3
+DEPTH = 25
+TIMES = 400000
+
 
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -39,8 +43,8 @@ def objects(rounds):
 
 
 def main():
-    for _ in range(3):
-        fib(25)
-        methods(400000)
-        c_functions(1000000)
-        objects(400000)
+    for _ in range(ROUNDS):
+        fib(DEPTH)
+        methods(TIMES)
+        c_functions(TIMES * 5 // 2)
+        objects(TIMES)

@@ -1,0 +1,59 @@
+/*
+ * calibrate_model.h - what the costs of single calls explain of a program that has them all. Used by calibrate.c.
+ *
+ * The same sum as tools/calibration.c makes over a trace, so that what it leaves unexplained is what is to be told beside it.
+ */
+#ifndef PRELOAD_CALIBRATE_MODEL_H
+#define PRELOAD_CALIBRATE_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Kinds of calls, as wire.h names them. */
+enum model_kind {
+	MODEL_CALL,
+	MODEL_ENTRY,
+	MODEL_CALLBACK,
+	MODEL_INIT,
+	MODEL_RESUME,
+	MODEL_PULL,
+	MODEL_GENERATOR,
+	MODEL_C_CALL,
+	MODEL_METHOD,
+	MODEL_KINDS
+};
+
+#define MODEL_CODES 96
+#define MODEL_FUNCTIONS 16
+
+struct model_code {
+	uint32_t id;
+	enum model_kind kind; /* where no function of C calls it */
+};
+
+/* All in ns, but slow and work, which are parts. wire.h: A, B and C of each kind, and the rest. */
+struct model {
+	double cost[MODEL_KINDS][3];
+	double other, unwind, far, slow, work, work_after;
+	double walk;			      /* for each byte */
+	struct model_code codes[MODEL_CODES]; /* those of the program */
+	unsigned code_count;
+	uint32_t functions[MODEL_FUNCTIONS]; /* ids of the functions of C that are no methods */
+	unsigned function_count;
+};
+
+/* Events as they stand in a ring. */
+struct model_events {
+	const uint64_t *words;
+	uint64_t count;
+	uint64_t begin_ticks; /* when the run began */
+	double tick_ns;
+};
+
+/* ns of the events' time that are not the program's, if each event costs so much more than the model has it (1: as it has it). */
+double model_explained(const struct model *model, const struct model_events *events, double times);
+
+/* How many times the costs explain so many ns; 0: none does. */
+double model_times(const struct model *model, const struct model_events *events, double ns);
+
+#endif
