@@ -262,7 +262,8 @@ static bool can_calibrate(const struct trace *trace, const char *path)
 		return true;
 	case CALIBRATION_UNSTABLE:
 		fprintf(stderr,
-			"evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or there were "
+			"evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
+			"there were "
 			"line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again\n",
 			path);
 		return false;
