@@ -5,11 +5,12 @@
 
 #define DEPTH 128u /* a power of two; deeper than the program goes */
 
-/* tools/calibration.c has the same two. */
-#define DISTURBED_MOST_NS 100
 static const double own_shares[MODEL_KINDS] = {
-    [MODEL_CALL] = 0.25, [MODEL_ENTRY] = 0.25,	   [MODEL_CALLBACK] = 0.25, [MODEL_INIT] = 0.25,  [MODEL_RESUME] = 0.5,
-    [MODEL_PULL] = 0.5,	 [MODEL_GENERATOR] = 0.25, [MODEL_C_CALL] = 0.5,    [MODEL_METHOD] = 0.5,
+    [MODEL_CALL] = WIRE_COST_OWN_CALL,	    [MODEL_ENTRY] = WIRE_COST_OWN_CALL,
+    [MODEL_CALLBACK] = WIRE_COST_OWN_CALL,  [MODEL_INIT] = WIRE_COST_OWN_CALL,
+    [MODEL_RESUME] = WIRE_COST_OWN_RESUME,  [MODEL_PULL] = WIRE_COST_OWN_RESUME,
+    [MODEL_GENERATOR] = WIRE_COST_OWN_CALL, [MODEL_C_CALL] = WIRE_COST_OWN_C,
+    [MODEL_METHOD] = WIRE_COST_OWN_C,
 };
 
 /* What runs. */
@@ -175,7 +176,7 @@ static void follow(struct state *state, uint32_t head)
 static double disturbed(const struct model *model, double left)
 {
 	left -= model->work_after;
-	return left <= 0 ? 0 : model->work * (left < DISTURBED_MOST_NS ? left : DISTURBED_MOST_NS);
+	return left <= 0 ? 0 : model->work * (left < WIRE_COST_DISTURBED_NS ? left : WIRE_COST_DISTURBED_NS);
 }
 
 /* What is taken from the interval before an event. */

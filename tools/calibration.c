@@ -13,9 +13,6 @@
  */
 #define SLOWED_MOST_NS 1000000
 
-/* So long after an event, the processor has made itself at home in the program again. */
-#define DISTURBED_MOST_NS 100
-
 /* Beginnings in a turn; so many functions are a loop, and so many are what a program has. */
 #define MIX_TURN 128
 #define MIX_LOOP 2
@@ -53,15 +50,15 @@ static const struct {
 	double own_share;
 	enum calibration_kind otherwise; /* where the process did not measure this kind */
 } kinds[CALIBRATION_KINDS] = {
-    [CALIBRATION_CALL] = {"call", 0.25, CALIBRATION_NOTHING},
-    [CALIBRATION_ENTRY] = {"entry", 0.25, CALIBRATION_CALL},
-    [CALIBRATION_CALLBACK] = {"callback", 0.25, CALIBRATION_ENTRY},
-    [CALIBRATION_INIT] = {"init", 0.25, CALIBRATION_CALL},
-    [CALIBRATION_RESUME] = {"resume", 0.5, CALIBRATION_CALL},
-    [CALIBRATION_PULL] = {"pull", 0.5, CALIBRATION_RESUME},
-    [CALIBRATION_GENERATOR] = {"generator", 0.25, CALIBRATION_CALL},
-    [CALIBRATION_C_CALL] = {"c_call", 0.5, CALIBRATION_NOTHING},
-    [CALIBRATION_METHOD] = {"method", 0.5, CALIBRATION_C_CALL},
+    [CALIBRATION_CALL] = {"call", WIRE_COST_OWN_CALL, CALIBRATION_NOTHING},
+    [CALIBRATION_ENTRY] = {"entry", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
+    [CALIBRATION_CALLBACK] = {"callback", WIRE_COST_OWN_CALL, CALIBRATION_ENTRY},
+    [CALIBRATION_INIT] = {"init", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
+    [CALIBRATION_RESUME] = {"resume", WIRE_COST_OWN_RESUME, CALIBRATION_CALL},
+    [CALIBRATION_PULL] = {"pull", WIRE_COST_OWN_RESUME, CALIBRATION_RESUME},
+    [CALIBRATION_GENERATOR] = {"generator", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
+    [CALIBRATION_C_CALL] = {"c_call", WIRE_COST_OWN_C, CALIBRATION_NOTHING},
+    [CALIBRATION_METHOD] = {"method", WIRE_COST_OWN_C, CALIBRATION_C_CALL},
     [CALIBRATION_UNWIND] = {"unwind", 0, CALIBRATION_NOTHING},
     [CALIBRATION_OTHER] = {"other", 0, CALIBRATION_NOTHING},
     [CALIBRATION_MALLOC] = {"malloc", 0, CALIBRATION_NOTHING},
@@ -274,7 +271,7 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
 	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
 	calibration->disturbed_from = fixed(costs.work_after * tick);
-	calibration->disturbed_most = fixed(DISTURBED_MOST_NS * tick);
+	calibration->disturbed_most = fixed(WIRE_COST_DISTURBED_NS * tick);
 	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
 	calibration->walk = costs.marked ? 256 * costs.walk * tick : 0;
 	calibration->mix.most = (int32_t)((costs.mix - 1) * 256);

@@ -315,6 +315,12 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *
  * THREAD_NAME may come again for the same thread: the last one holds.
  */
+#define WIRE_COST_OWN_CALL                                                                                             \
+	0.25 /* the part of C that is the function's own time, in Python functions that are called ... */
+#define WIRE_COST_OWN_RESUME 0.5     /* ... or go on */
+#define WIRE_COST_OWN_C 0.5	     /* a C function has its body there, and little else */
+#define WIRE_COST_DISTURBED_NS 100.0 /* the time after an event in which the program is slowed by W */
+
 enum wire_definition_type {
 	WIRE_DEFINE_CODE = 1,
 	WIRE_DEFINE_C_FUNCTION = 2,
