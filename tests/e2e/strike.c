@@ -157,3 +157,16 @@ void strike_program_while_stopped(const struct strike *strike)
 	if (collector > 0)
 		kill(collector, SIGCONT);
 }
+
+struct outcome *strike_run_with_losses(const struct python *python, const char *events)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct oracle *oracle = oracle_new(directory);
+	struct outcome *outcome;
+
+	strike((struct strike){.oracle = oracle, .act = strike_collector_slow, .argument = 30});
+	outcome = run(.python = python, .args = {"@accounting.py", "4", "6000"}, .directory = directory,
+		      .env = {"EVPROF_OUTPUT=losses.evp", "EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K", events});
+	expect(outcome, outcome->status == 0 && !strstr(outcome->err, ", 0 lost"), "events are lost");
+	return outcome;
+}

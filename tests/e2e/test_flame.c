@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "strike.h"
 
 static const struct {
 	const char *format;
@@ -107,9 +108,7 @@ SCENARIO_SOME(flame, killed, SUPPORTED)
 /* What was recorded of a program of which many events are lost: stacks are taken anew after each gap. */
 SCENARIO(flame, after_losses, SCENARIO_ONCE)
 {
-	struct outcome *outcome =
-	    run(.python = python_any(), .args = {"@flood.py"},
-		.env = {"EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K", "EVPROF_EVENTS=call,c_call"});
+	struct outcome *outcome = strike_run_with_losses(python_any(), "EVPROF_EVENTS=call,c_call");
 
 	(void)python;
 	export_all(outcome, 0);

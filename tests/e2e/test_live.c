@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "strike.h"
 
 static void keep(const struct outcome *outcome, const char *name, const struct outcome *printed)
 {
@@ -122,9 +123,7 @@ SCENARIO(live, go_tool_pprof, SCENARIO_ONCE)
 /* One line says that blocks may look alive that are not. */
 SCENARIO(live, after_losses, SCENARIO_ONCE)
 {
-	struct outcome *outcome = run(.python = python_any(), .args = {"@flood.py"},
-				      .env = {"EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K"}),
-		       *told;
+	struct outcome *outcome = strike_run_with_losses(python_any(), NULL), *told;
 
 	(void)python;
 	told = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
