@@ -29,7 +29,8 @@ struct together {
 	struct progress *progress;
 	const struct visitor *visitor;
 	void *owner;
-	struct together_source *heap; /* the earliest first */
+	struct together_source *sources;
+	struct together_source **heap; /* those that are not at their end, the earliest first */
 	size_t count;
 	uint8_t *hidden; /* by key */
 	uint64_t look_back;
@@ -43,15 +44,15 @@ static bool before(const struct together_source *one, const struct together_sour
 
 static void sift_down(struct together *together, size_t place)
 {
-	struct together_source *heap = together->heap, moved = heap[place];
+	struct together_source **heap = together->heap, *moved = heap[place];
 
 	for (;;) {
 		size_t child = 2 * place + 1;
 
 		if (child >= together->count)
 			break;
-		child += child + 1 < together->count && before(&heap[child + 1], &heap[child]);
-		if (!before(&heap[child], &moved))
+		child += child + 1 < together->count && before(heap[child + 1], heap[child]);
+		if (!before(heap[child], moved))
 			break;
 		heap[place] = heap[child];
 		place = child;
@@ -65,7 +66,7 @@ static uint64_t until_of(const struct together *together)
 	uint64_t until = UINT64_MAX;
 
 	for (size_t i = 1; i <= 2 && i < together->count; i++)
-		until = together->heap[i].next < until ? together->heap[i].next : until;
+		until = together->heap[i]->next < until ? together->heap[i]->next : until;
 	return until < UINT64_MAX ? until + 1 : until;
 }
 
@@ -109,7 +110,7 @@ static void end(struct together *together, struct together_source *source)
 /* The first goes on. */
 static void step(struct together *together)
 {
-	struct together_source *first = together->heap;
+	struct together_source *first = together->heap[0];
 
 	if (!first->open)
 		begin(together, first);
@@ -119,7 +120,7 @@ static void step(struct together *together)
 		first->next = visit_run_next(&first->open->visit, &first->open->run);
 	} else {
 		end(together, first);
-		*first = together->heap[--together->count];
+		together->heap[0] = together->heap[--together->count];
 	}
 	if (together->count)
 		sift_down(together, 0);
@@ -129,15 +130,18 @@ static int find_threads(struct together *together)
 {
 	const struct trace_process *process = together->process;
 
-	together->heap = calloc(process->thread_count + 1, sizeof(*together->heap));
-	if (!together->heap)
+	together->sources = calloc(process->thread_count + 1, sizeof(*together->sources));
+	together->heap = calloc(process->thread_count + 1, sizeof(struct together_source *));
+	if (!together->sources || !together->heap)
 		return -ENOMEM;
 	for (size_t i = 0; i < process->thread_count; i++) {
 		const struct trace_thread *thread = together->trace->threads[process->threads[i]];
 
-		if (thread->place_count)
-			together->heap[together->count++] =
-			    (struct together_source){.thread = thread, .next = thread->places[0].first_ticks};
+		if (!thread->place_count)
+			continue;
+		together->sources[i] =
+		    (struct together_source){.thread = thread, .next = thread->places[0].first_ticks};
+		together->heap[together->count++] = &together->sources[i];
 	}
 	for (size_t i = together->count; i-- > 0;)
 		sift_down(together, i);
@@ -159,8 +163,9 @@ int visit_together(struct trace *trace, const struct trace_process *process, con
 	while (!together.error && together.count)
 		step(&together);
 	while (together.count > 0)
-		end(&together, &together.heap[--together.count]);
+		end(&together, together.heap[--together.count]);
 	free(together.heap);
+	free(together.sources);
 	free(together.hidden);
 	return together.error;
 }
