@@ -277,7 +277,7 @@ static void read_stamps(struct stamps *stamps)
 		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
 
 		at += wire_extra_words(kind);
-		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR) || (kind == WIRE_TIME && wire_place(head)))
+		if (wire_is_mark(head))
 			continue;
 		stamps->count[kind]++;
 		if (native && depth == native)

@@ -203,8 +203,7 @@ double model_explained(const struct model *model, const struct model_events *eve
 		uint32_t head = (uint32_t)events->words[at];
 
 		at += wire_extra_words(wire_head_kind(head));
-		if (head == wire_head(WIRE_TIME, WIRE_TIME_OF_FAR) ||
-		    (wire_head_kind(head) == WIRE_TIME && wire_place(head))) {
+		if (wire_is_mark(head)) {
 			state.far = !wire_place(head);
 			state.place = wire_place(head);
 			continue;

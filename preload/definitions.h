@@ -18,12 +18,13 @@
 #define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (choose.h); the id is 0 */
 
 /* The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is none. */
-#define CODE_PLAIN_MAX                                                                                                 \
-	((uint64_t)INT32_MAX)	 /* one comparison says that the upper half is 0: the highest bit below it is free */
 #define CODE_CLOSER_GENERATOR 1u /* generators until 3.11, then coroutines only */
 #define CODE_CLOSER_HIDDEN 2u
 #define CODE_CLOSER_SPECIAL 4u /* each call is to be looked at */
 #define CODE_CLOSER_NATIVE 8u  /* no code object, but a C function that stood at its address */
+
+/* Values up to here have an upper half of 0: the highest bit of the lower one is free, so one comparison says it. */
+#define CODE_PLAIN_MAX ((uint64_t)INT32_MAX)
 
 /* The id of a code object, and CODE_IS_GENERATOR; or DEFINITION_HIDDEN. */
 uint32_t definitions_code(struct object *code);

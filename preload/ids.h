@@ -47,8 +47,8 @@ struct id_entry {
 
 /* All zeros: no table, nothing is found and nothing kept. */
 struct ids {
-	_Atomic uintptr_t
-	    table; /* the address of the table in use, and in its low six bits 64 - its bits; ids_view_of() */
+	/* The address of the table in use, and in its low six bits 64 - its bits: ids_view_of(). */
+	_Atomic uintptr_t table;
 	_Atomic uint32_t lock;
 	uint32_t count;		/* of the keys */
 	_Atomic uint32_t reach; /* no key stands further from the place of its hash; of all tables there were */

@@ -45,11 +45,11 @@ struct writer_point {
  * invariant: all places below limit, and one more, are in the lap that head is in.
  */
 struct writer {
-	uintptr_t
-	    lap; /* where the word at position 0 would be, if the words of all laps stood before those of this one */
+	/* Where the word at position 0 would be, if the words of all laps stood before those of this one. */
+	uintptr_t lap;
 	uint64_t head;
-	uint64_t
-	    limit; /* of the fast path; 0 to force the slow path. Taken back by other threads (process_set_status) */
+	/* Of the fast path; 0 to force the slow path. Taken back by other threads (process_set_status). */
+	uint64_t limit;
 	uint64_t last_ticks;
 	uint64_t pause; /* so many ticks after the event before, or more, WIRE_TIME is needed */
 	struct ring_slot *slot;

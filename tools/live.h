@@ -51,8 +51,8 @@ struct live {
 	uint64_t bytes;	     /* of all blocks */
 	uint64_t peak_bytes;
 	uint64_t peaks; /* so often they were more than ever before */
-	uint32_t *
-	    first; /* by thread: the number of its first stack; and of each stack the next one of its thread; 0: none */
+	/* By thread: the number of its first stack; and of each stack the next one of its thread; 0: none. */
+	uint32_t *first;
 	uint32_t *next;
 	uint32_t *place; /* of each stack in the tree of its thread, while that is put together */
 	bool missing;	 /* events are, in any of the processes so far */

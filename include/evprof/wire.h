@@ -208,6 +208,12 @@ static inline uint32_t wire_place(uint32_t time_head)
 	return (argument & ((1u << WIRE_PLACE_SHIFT) - 1)) == WIRE_TIME_OF_PLACE ? argument >> WIRE_PLACE_SHIFT : 0;
 }
 
+/* Whether a word only says where the event that follows is: WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE. */
+static inline int wire_is_mark(uint32_t head)
+{
+	return wire_head_kind(head) == WIRE_TIME && (wire_head_arg(head) == WIRE_TIME_OF_FAR || wire_place(head));
+}
+
 /* The id of the innermost native frame that a WIRE_TIME tells; 0: none. */
 static inline uint32_t wire_native_frame(uint32_t time_head)
 {
@@ -315,12 +321,6 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *
  * THREAD_NAME may come again for the same thread: the last one holds.
  */
-#define WIRE_COST_OWN_CALL                                                                                             \
-	0.25 /* the part of C that is the function's own time, in Python functions that are called ... */
-#define WIRE_COST_OWN_RESUME 0.5     /* ... or go on */
-#define WIRE_COST_OWN_C 0.5	     /* a C function has its body there, and little else */
-#define WIRE_COST_DISTURBED_NS 100.0 /* the time after an event in which the program is slowed by W */
-
 enum wire_definition_type {
 	WIRE_DEFINE_CODE = 1,
 	WIRE_DEFINE_C_FUNCTION = 2,
@@ -332,6 +332,12 @@ enum wire_definition_type {
 	WIRE_DEFINE_NATIVE_FRAME = 8,
 	WIRE_DEFINE_SYMBOL = 9, /* never in shared memory */
 };
+
+/* Of C, the part that is the function's own time: of a Python function that is called, or goes on, and of a C function. */
+#define WIRE_COST_OWN_CALL 0.25
+#define WIRE_COST_OWN_RESUME 0.5
+#define WIRE_COST_OWN_C 0.5
+#define WIRE_COST_DISTURBED_NS 100.0 /* so long after an event the program is slowed by W */
 
 #define WIRE_DEFINITION_STRINGS 4
 #define WIRE_STRING_MAX_BYTES 16384 /* a longer string is cut there, at a character, and flagged */
