@@ -1,6 +1,6 @@
 /*
- * test_native.c - native stacks of allocations (EVPROF_NATIVE=1) against backtrace() of the C library at the same place, and
- * names and lines against addr2line.
+ * test_native.c - native stacks of allocations (EVPROF_NATIVE=1) against backtrace() of the C library at the same
+ * place, and names and lines against addr2line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static const char *field_of(const char *line, unsigned n)
 }
 
 /*
- * The native stack of the last allocation with that size, or NULL. Line by line: the address sanitizer's strstr() measures all
- * of what it is given, so that a search from each allocation on takes minutes.
+ * The native stack of the last allocation with that size, or NULL. Line by line: the address sanitizer's strstr()
+ * measures all of what it is given, so that a search from each allocation on takes minutes.
  */
 static char *stack_of(const char *dump, const char *size)
 {
@@ -89,8 +89,9 @@ static bool has_names(const char *file)
 }
 
 /*
- * What addr2line says of the calls that backtrace() saw, up to Python's interpreter, if that has a name (*whole): names, the
- * inlined ones too, but for those that are inlined in the interpreter. A file without symbols gives "?", once.
+ * What addr2line says of the calls that backtrace() saw, up to Python's interpreter, if that has a name (*whole):
+ * names, the inlined ones too, but for those that are inlined in the interpreter. A file without symbols gives "?",
+ * once.
  */
 static unsigned expected_names(char *trace, const char *program, char **names, bool *whole)
 {

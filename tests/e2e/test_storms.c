@@ -1,6 +1,6 @@
 /*
- * test_storms.c - very many of everything, and programs that leave where they were: the program is as without evprof, the
- * counts are exact, the file is whole, and what is used of memory has a bound.
+ * test_storms.c - very many of everything, and programs that leave where they were: the program is as without evprof,
+ * the counts are exact, the file is whole, and what is used of memory has a bound.
  */
 #include <signal.h>
 #include <stdio.h>
