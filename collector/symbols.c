@@ -363,11 +363,17 @@ static void put_place(struct answer *answer, const struct symbols_address *addre
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
+/* What a file calls nothing has no name. */
+static const char *unless_empty(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
 static const char *attribute_text(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_attr_integrate(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+	return dwarf_attr_integrate(die, name, &attribute) ? unless_empty(dwarf_formstring(&attribute)) : NULL;
 }
 
 static const char *function_name(Dwarf_Die *die)
@@ -514,7 +520,7 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 	line = dwfl_module_getsrc(file->module, at);
 	place.file = line ? dwfl_lineinfo(line, NULL, &place.line, NULL, NULL, NULL) : NULL;
 	name = look_inlined(answer, address, module->name, file, at, &place);
-	place.function = dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL);
+	place.function = unless_empty(dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL));
 	place.inlined = false;
 	if (!place.function)
 		place.function = name;
