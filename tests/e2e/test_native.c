@@ -212,6 +212,23 @@ SCENARIO_SOME(native, depths_with_frame_pointers, SUPPORTED)
 	expect_stacks(python, outcome, 6);
 }
 
+/* As clang and rustc leave it. */
+SCENARIO_SOME(native, debug_information_without_a_table_of_units, SUPPORTED)
+{
+	struct outcome *built = compile("units.so", "-O2 -g", ""), *outcome;
+	const char *library = library_in(built, "units.so");
+
+	python_needs(python, "ctypes");
+	outcome =
+	    run(.how = JOB_BARE,
+		.args = {"sh", "-c", text("objcopy -R .debug_aranges '%s' && readelf -SW '%s'", library, library)});
+	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "aranges"), "the table is gone");
+	expect(outcome, strstr(outcome->out, ".debug_info"), "the rest is there");
+	outcome = record(python, "depths", library, NULL);
+	expect_functions(outcome, "1000002", ALL);
+	expect_stacks(python, outcome, 6);
+}
+
 SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
 {
 	struct outcome *built = compile("twin.so", "-O2 -g", ""), *told;
