@@ -188,6 +188,10 @@ $(B)/tests/e2e/test_%: $(B)/tests/e2e/test_%.o $(e2e_helpers)
 $(B)/tests/fuzz/fuzz_preload_%: $(B)/tests/fuzz/fuzz_preload_%.o $(fuzz_helpers) $(preload_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(preload_libraries)
 
+# With the program that has elfutils in it as a part of its own source.
+$(B)/tests/fuzz/fuzz_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/elf_mutator.o
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(symbols_libraries)
+
 $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))

@@ -499,9 +499,9 @@ static void read_head(struct process *process, unsigned index, bool last)
 }
 
 /*
- * The first time that a ring is filled, each of its pages has to be found and cleared, for which its writer would wait. A
- * process has its first thread's pages found here, ahead of it (writer.c maps what it finds). Older kernels (before 5.14)
- * cannot be asked for that.
+ * The first time that a ring is filled, each of its pages has to be found and cleared, for which its writer would wait.
+ * A process has its first thread's pages found here, ahead of it (writer.c maps what it finds). Older kernels (before
+ * 5.14) cannot be asked for that.
  */
 static void take_pages(const struct process *process, struct slot_reader *reader)
 {
@@ -524,8 +524,8 @@ static void take_pages(const struct process *process, struct slot_reader *reader
 }
 
 /*
- * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many rings
- * to one place: everybody else would wait while the same zeros are read for hours.
+ * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many
+ * rings to one place: everybody else would wait while the same zeros are read for hours.
  */
 static void check_unread(struct process *process)
 {

@@ -9,8 +9,8 @@
  *   html_curve.h   the heap
  *   profile.h      the table, which is that of evprof report
  *
- * The trace is read three times: for the table, to count what is there, and to write it. Memory is that of the functions
- * and the different stacks, and constant beside.
+ * The trace is read three times: for the table, to count what is there, and to write it. Memory is that of the
+ * functions and the different stacks, and constant beside.
  */
 #include "export.h"
 
@@ -28,7 +28,10 @@
 #include "profile.h"
 #include "visit.h"
 
-/* The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says so. */
+/*
+ * The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says
+ * so.
+ */
 #define CALLS_MAX 8000000
 #define SLIVERS_MAX 4000000
 #define NODES_MAX 150000

@@ -1,6 +1,6 @@
 /*
- * html_tree.h - the tree of calls of all processes, for the flame graph of the HTML report: each stack of functions once,
- * with the calls and the time spent in it.
+ * html_tree.h - the tree of calls of all processes, for the flame graph of the HTML report: each stack of functions
+ * once, with the calls and the time spent in it.
  *
  * Used by export_html.c. A few bytes for each different stack, up to HTML_STACKS_MAX of them; what is called beyond
  * that counts for its caller.

@@ -46,8 +46,9 @@ static const struct cause causes[] = {
 #define CAUSES (sizeof(causes) / sizeof(*causes))
 
 /*
- * Every call that had begun is in the trace; of one that was about to begin, nobody can tell. Without a GIL, other threads go on
- * while one of them ends the process: what they do in these moments is not looked at. cause: NULL where it is a signal.
+ * Every call that had begun is in the trace; of one that was about to begin, nobody can tell. Without a GIL, other
+ * threads go on while one of them ends the process: what they do in these moments is not looked at. cause: NULL where
+ * it is a signal.
  */
 static void expect_calls(const struct python *python, const struct cause *cause, const struct outcome *outcome,
 			 const struct oracle *oracle, const char *what)

@@ -271,8 +271,8 @@ static int by_address_and_order(const void *a, const void *b)
 /*
  * Life of every address: made, freed, made, freed ... No block is made where one is. A free without its block is one
  * from before the recording began, or one that Python made for evprof itself, which is no event of the program: what a
- * code object keeps for its id, the UTF-8 of a name that a definition asked for. There are a few for each definition. For
- * the same reason a block may, rarely, end unseen: made twice.
+ * code object keeps for its id, the UTF-8 of a name that a definition asked for. There are a few for each definition.
+ * For the same reason a block may, rarely, end unseen: made twice.
  */
 SCENARIO(events, memory_addresses, SUPPORTED)
 {

@@ -1,6 +1,6 @@
 /*
- * test_html.c - the HTML report in a headless browser: what the page holds and what it counts from its own calls is what
- * evprof report and evprof info tell, whatever the names are; it moves, zooms, searches; and it does so with ten
+ * test_html.c - the HTML report in a headless browser: what the page holds and what it counts from its own calls is
+ * what evprof report and evprof info tell, whatever the names are; it moves, zooms, searches; and it does so with ten
  * million events.
  *
  * Without Chromium all of it is skipped.
@@ -362,8 +362,8 @@ SCENARIO(html, heap, SCENARIO_ONCE)
 }
 
 /*
- * Frames of a page that is left alone, and then of one that pans and zooms: what other work on the machine takes from a frame
- * is seen in the first. The longest task of the page, and its frames, in ms.
+ * Frames of a page that is left alone, and then of one that pans and zooms: what other work on the machine takes from a
+ * frame is seen in the first. The longest task of the page, and its frames, in ms.
  */
 static const char *const move_around =
     "(async () => { const long = []; const all = [];"

@@ -95,8 +95,8 @@ void producers_close(void)
 }
 
 /*
- * One numbered event (consumer.h), as the hooks write theirs. 1: written; 0: lost, so that a gap will tell of it; -1: not
- * recorded.
+ * One numbered event (consumer.h), as the hooks write theirs. 1: written; 0: lost, so that a gap will tell of it; -1:
+ * not recorded.
  */
 static int put_number(uint64_t number)
 {

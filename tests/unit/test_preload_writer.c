@@ -1,6 +1,6 @@
 /*
- * test_preload_writer.c - the writer's side of the ring, in one process: what stands in the memory after each call, what is
- * counted when there is no room, and what is marked afterwards.
+ * test_preload_writer.c - the writer's side of the ring, in one process: what stands in the memory after each call,
+ * what is counted when there is no room, and what is marked afterwards.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
