@@ -5,13 +5,14 @@
  *   3.11          each function that a profile function hears of gets a frame object
  *   3.12, 3.13    a callback of sys.monitoring gets an integer, the offset or line, which is new if it is above 256
  *
- * Other versions keep such objects for the next use. Each is allocated just before its hook is called: that allocation is the
- * event that the thread holds then (writer_hold), and is taken back; what frees the block is not recorded either. Where
- * something else came in between (a collection of garbage, another tool), both are recorded.
+ * Other versions keep such objects for the next use. Each is allocated just before its hook is called: that
+ * allocation is the event that the thread holds then (writer_hold), and is taken back; what frees the block is not
+ * recorded either. Where something else came in between (a collection of garbage, another tool), both are recorded.
  *
- * A frame object may outlive its function, for which the program has its reasons (a traceback, mostly): then it is recorded when
- * the function ends. Those that the program had made anyhow, but only for as long as the function runs, are not told from the
- * others: where it handles an exception itself. Nor is a method that super() has just bound, up to 3.11. What is known of a thread's blocks is that thread's own. GIL held, where there is one.
+ * A frame object may outlive its function, for which the program has its reasons (a traceback, mostly): then it is
+ * recorded when the function ends. Those that the program had made anyhow, but only for as long as the function runs,
+ * are not told from the others: where it handles an exception itself. Nor is a method that super() has just bound, up
+ * to 3.11. What is known of a thread's blocks is that thread's own. GIL held, where there is one.
  */
 #ifndef PRELOAD_EVENT_BLOCKS_H
 #define PRELOAD_EVENT_BLOCKS_H
@@ -22,7 +23,7 @@
 #include "python.h"
 #include "writer.h"
 
-/* Whether allocations of objects are to be held: the found Python makes such blocks, and calls and memory are both recorded. */
+/* Whether allocations of objects are to be held: this Python makes such blocks, and events and memory are recorded. */
 bool event_blocks_expected(void);
 
 /* A callback of sys.monitoring got this integer. */
@@ -69,8 +70,8 @@ static inline void event_blocks_return(const struct object *function)
 }
 
 /*
- * A frame begins, and ends for good. 3.11. All are treated alike, so that nothing need be kept for each: where the allocation cannot be
- * taken back, the block is told to be freed.
+ * A frame begins, and ends for good. 3.11. All are treated alike, so that nothing need be kept for each: where the
+ * allocation cannot be taken back, the block is told to be freed.
  */
 static inline void event_blocks_begin(const struct object *frame)
 {

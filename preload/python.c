@@ -254,7 +254,10 @@ const void *python_frame_code(const void *frame)
 														: code;
 }
 
-/* 3.11: _PyFrame_New_NoTrack(). In the code object, the size of the stack, the first line and the number of places follow each other. */
+/*
+ * 3.11: _PyFrame_New_NoTrack(). In the code object, the size of the stack, the first line and the number of places
+ * follow each other.
+ */
 size_t python_frame_size(const struct object *frame)
 {
 	const void *code = python_field(python_inner_frame(frame), PYTHON_INNER_CODE);

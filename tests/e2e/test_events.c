@@ -336,9 +336,9 @@ static struct blocks blocks_between(const struct outcome *outcome, size_t first,
 }
 
 /*
- * The judge is the same program where no event is heard, so that Python has nothing to make for anybody. 3.11: the frame object of
- * a function that handles an exception is not told from those that Python makes for the profile function. Until 3.9 a trace function, too,
- * is told of exceptions, one of which it gets made.
+ * The judge is the same program where no event is heard, so that Python has nothing to make for anybody. 3.11: the
+ * frame object of a function that handles an exception is not told from those that Python makes for the profile
+ * function. Until 3.9 a trace function, too, is told of exceptions, one of which it gets made.
  */
 SCENARIO(events, memory_is_the_programs, SUPPORTED)
 {
