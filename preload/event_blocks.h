@@ -57,13 +57,14 @@ static inline void event_blocks_call(const struct object *function)
 		bound_methods.open[bound_methods.depth++] = function;
 }
 
-/* Those further in ended without a word: the program took the profile function away. */
+/* Those further in may belong to other greenlets, or have ended without a word. */
 static inline void event_blocks_return(const struct object *function)
 {
 	for (unsigned i = bound_methods.depth; i-- > 0;) {
 		if (bound_methods.open[i] != function)
 			continue;
-		bound_methods.depth = i;
+		for (bound_methods.depth--; i < bound_methods.depth; i++)
+			bound_methods.open[i] = bound_methods.open[i + 1];
 		thread_self.event_block = event_block_of(function);
 		return;
 	}
