@@ -296,7 +296,7 @@ static void make_preload_absolute(void)
 	char value[8192];
 	size_t used = 0;
 
-	if (!list || !name || list[0] == '/')
+	if (!list || !name || (list[0] == '/' && !strpbrk(list, ": ")))
 		return;
 	while (*list) {
 		size_t length = strcspn(list, ": "), base = strlen(name);
@@ -324,6 +324,16 @@ static void find_library_path(void)
 		library_path[0] = 0;
 }
 
+/* Only where somebody asks: EVPROF_LOG is set for a whole tree, most of whose programs are none of ours. */
+static void say_that_there_is_none(void)
+{
+	if (!getenv(ENV_LOG))
+		return;
+	config_read(false);
+	log_line(LOG_INFO, "%s is not Python; nothing is recorded unless it loads Python later",
+		 program_invocation_short_name);
+}
+
 static __attribute__((constructor)) void library_loaded(void)
 {
 	const char *on = getenv(ENV_SWITCH);
@@ -334,5 +344,7 @@ static __attribute__((constructor)) void library_loaded(void)
 	find_library_path();
 	make_preload_absolute();
 	bootstrap_look(NULL);
+	if (!python.found)
+		say_that_there_is_none();
 	errno = saved_errno;
 }

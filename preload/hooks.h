@@ -5,6 +5,7 @@
  *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12
  *   hooks_line.c         lines, where they are asked for, by PyEval_SetTrace or for hooks_monitoring.c
  *   hooks_memory.c       allocations by PyMem_SetAllocator
+ *   event_blocks.h       what of these is Python's own work for the hooks
  */
 #ifndef PRELOAD_HOOKS_H
 #define PRELOAD_HOOKS_H
@@ -82,6 +83,9 @@ void hooks_memory_set(void);
 
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);
+
+/* Records that a block of the object domain was allocated or freed (kind), by what is no call of the allocator. */
+void hooks_memory_record_object(unsigned kind, const void *block, size_t size);
 
 /* The allocator that evprof's stands over. After hooks_memory_set(). */
 struct python_allocator hooks_memory_under(int domain);

@@ -254,6 +254,19 @@ const void *python_frame_code(const void *frame)
 														: code;
 }
 
+/*
+ * 3.11: _PyFrame_New_NoTrack(). In the code object, the size of the stack, the first line and the number of places
+ * follow each other.
+ */
+size_t python_frame_size(const struct object *frame)
+{
+	const void *code = python_field(python_inner_frame(frame), PYTHON_INNER_CODE);
+	size_t line = python.code_line, slots;
+
+	slots = (size_t)python_int(code, line - sizeof(int)) + (size_t)python_int(code, line + sizeof(int));
+	return python_basic_size(python_type(frame)) + slots * sizeof(void *);
+}
+
 const void *python_running_frame(void)
 {
 	const void *frame = python_field(python.current_thread_state(), python.state_frame);

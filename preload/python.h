@@ -260,6 +260,9 @@ bool python_lead_to(const struct python_method *method, void *function);
 const void *python_inner_frame(const struct object *frame);
 const void *python_frame_code(const void *inner);
 
+/* Bytes of a frame object, without what the garbage collector has before it. 3.11. */
+size_t python_frame_size(const struct object *frame);
+
 /* Reads memory that may not be there. False: it is not. */
 bool python_peek(const void *address, void *out, size_t size);
 
@@ -306,6 +309,7 @@ static inline int python_int(const void *object, size_t offset)
 #define PYTHON_OBJECT_BYTES 16 /* PyObject */
 #define PYTHON_OBJECT_SHIFT 16
 enum {
+	PYTHON_REFERENCES = 0,	       /* PyObject.ob_refcnt (with the GIL) */
 	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
 	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
 	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
@@ -327,6 +331,12 @@ enum {
 static inline bool python_walks_lines(void)
 {
 	return python.version == 0x030a;
+}
+
+/* With the GIL. */
+static inline ssize_t python_references(const void *object)
+{
+	return (ssize_t)python_field(object, PYTHON_REFERENCES);
 }
 
 /* A field of an object whose offset is one of the above. */

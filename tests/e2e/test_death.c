@@ -163,6 +163,22 @@ SCENARIO(death, calls_end_with_the_process, SUPPORTED)
 	json_decref(report);
 }
 
+/* What a thread did last is there, though it might have been taken back (writer_hold). */
+SCENARIO(death, last_event, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@last_block.py"}, .env = {"EVPROF_CHILDREN=0"});
+	size_t count, found = 0;
+	struct event *events;
+
+	expect(outcome, outcome->status == -SIGKILL, "it is killed");
+	json_decref(expect_trace(outcome, 1));
+	events = trace_dump(outcome->trace, &count);
+	for (size_t i = 0; i < count; i++)
+		found += strcmp(events[i].kind, "malloc") == 0 && events[i].size > 54321 && events[i].size < 54321 + 64;
+	expect(outcome, found == 1, "the block of os.read() is there once, not %zu times", found);
+	free(events);
+}
+
 /* The limit of the processor's time: the kernel ends it. */
 SCENARIO(death, processor_time_used_up, SUPPORTED)
 {
