@@ -13,6 +13,7 @@
 
 #include "browser.h"
 #include "harness.h"
+#include "strike.h"
 
 /*
  * What is asked of the page. counted(): the functions as the page counts them from the calls of the timeline, in the
@@ -561,6 +562,19 @@ SCENARIO(html, weights_and_stretches, SCENARIO_ONCE)
 	browser_ask(page.browser, "document.getElementById('calls').focus(), 1");
 	key(&page, "m", 77);
 	expect_true(&page, "M goes to the next weight", "evprof.weight.key === 'bytes'");
+	page_close(&page);
+}
+
+/* The page says that blocks may look alive that are not. */
+SCENARIO(html, memory_after_losses, SCENARIO_ONCE)
+{
+	struct outcome *outcome = strike_run_with_losses(python_any(), NULL);
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_true(&page, "the note is there",
+		    "document.getElementById('notes').textContent.includes('freed by one of them counts as alive')");
+	expect_memory(&page, outcome);
 	page_close(&page);
 }
 
