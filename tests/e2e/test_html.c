@@ -578,6 +578,19 @@ SCENARIO(html, memory_after_losses, SCENARIO_ONCE)
 	page_close(&page);
 }
 
+/* Where no calls were recorded, memory is what there is to show. */
+SCENARIO(html, memory_without_calls, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", leaks}, .env = {"EVPROF_EVENTS=mem"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_true(&page, "the page begins with it",
+		    "evprof.weight.key === 'bytes' && evprof.shown.tree.total[0] > 400 * 1000 + 300 * 3000");
+	expect_memory(&page, outcome);
+	page_close(&page);
+}
+
 /* A trace without memory events has a page without any of it. */
 SCENARIO(html, weights_without_memory, SCENARIO_ONCE)
 {

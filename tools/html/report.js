@@ -2599,6 +2599,8 @@ async function begin() {
 	layoutFlame();
 	showDetails();
 	tellScope();
+	if (memory && !meta.calls)
+		await chooseWeight('bytes');
 	drawNow();
 	await Promise.all(cache.loading.values());
 	drawNow();
