@@ -188,6 +188,10 @@ $(B)/tests/e2e/test_%: $(B)/tests/e2e/test_%.o $(e2e_helpers)
 $(B)/tests/fuzz/fuzz_preload_%: $(B)/tests/fuzz/fuzz_preload_%.o $(fuzz_helpers) $(preload_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(preload_libraries)
 
+# With the program that has elfutils in it as a part of its own source.
+$(B)/tests/fuzz/fuzz_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/elf_mutator.o
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(symbols_libraries)
+
 $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
@@ -297,8 +301,18 @@ unit_dir = $(PREFIX)/lib/systemd/system
 python_dir = $(lib_dir)/python
 D = $(DESTDIR)
 
+# The unit names the collector by a path that systemd takes: absolute, and without quotes, which the commands below could not
+# have, either.
+define usable_prefix
+$(if $(filter /%,$(firstword $(bin_dir))),,$(error PREFIX has to be an absolute path, not "$(PREFIX)"))
+$(foreach one,' " \,$(if $(findstring $(one),$(PREFIX)$(D)),$(error PREFIX and DESTDIR cannot have $(one) in them)))
+endef
+# As systemd reads a path between quotes, written for sed.
+unit_text = $(subst |,\|,$(subst &,\&,$(subst %,%%,$(1))))
+
 .PHONY: install uninstall
 install: all
+	$(strip $(usable_prefix))
 	install -d '$(D)$(bin_dir)' '$(D)$(lib_dir)' '$(D)$(include_dir)' '$(D)$(man_dir)/man1' '$(D)$(man_dir)/man7' \
 		'$(D)$(unit_dir)' '$(D)$(python_dir)/evprof'
 	install -m 755 $(B)/evprof $(B)/evprof-collector '$(D)$(bin_dir)'
@@ -310,7 +324,8 @@ install: all
 	@for unit in $(units); do \
 		target='$(D)$(unit_dir)'/$$(basename "$$unit" .in); \
 		echo "install $$unit as $$target"; \
-		sed 's|@BINDIR@|$(bin_dir)|g' "$$unit" >"$$target" && chmod 644 "$$target" || exit 1; \
+		sed 's|@BINDIR@|$(call unit_text,$(bin_dir))|g; s|@LIBDIR@|$(call unit_text,$(lib_dir))|g' "$$unit" >"$$target" && \
+			chmod 644 "$$target" || exit 1; \
 	done
 
 uninstall:

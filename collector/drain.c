@@ -226,6 +226,7 @@ static void release_slot(struct process *process, unsigned index)
 		fallocate(process->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)reader->data_offset,
 			  (off_t)(reader->data_words * sizeof(uint64_t)));
 	atomic_store_explicit(&slot->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->held, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->tail, 0, memory_order_relaxed);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
 		atomic_store_explicit(&slot->lost[kind], 0, memory_order_relaxed);
@@ -475,7 +476,7 @@ static void read_head(struct process *process, unsigned index, bool last)
 	struct ring_slot *slot = &process->slots[index];
 	struct slot_reader *reader = process->readers[index];
 	uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-	uint64_t head = ring_head(slot);
+	uint64_t head = last ? ring_last_head(slot) : ring_head(slot);
 
 	/* A thread that was killed while it took its slot has written nothing, or its first words are there. */
 	if (!reader && (state == RING_SLOT_FREE || (state == RING_SLOT_CLAIMED && !(last && head > 0))))
@@ -498,9 +499,9 @@ static void read_head(struct process *process, unsigned index, bool last)
 }
 
 /*
- * The first time that a ring is filled, each of its pages has to be found and cleared, for which its writer would wait. A
- * process has its first thread's pages found here, ahead of it (writer.c maps what it finds). Older kernels (before 5.14)
- * cannot be asked for that.
+ * The first time that a ring is filled, each of its pages has to be found and cleared, for which its writer would wait.
+ * A process has its first thread's pages found here, ahead of it (writer.c maps what it finds). Older kernels (before
+ * 5.14) cannot be asked for that.
  */
 static void take_pages(const struct process *process, struct slot_reader *reader)
 {
@@ -523,8 +524,8 @@ static void take_pages(const struct process *process, struct slot_reader *reader
 }
 
 /*
- * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many rings
- * to one place: everybody else would wait while the same zeros are read for hours.
+ * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many
+ * rings to one place: everybody else would wait while the same zeros are read for hours.
  */
 static void check_unread(struct process *process)
 {

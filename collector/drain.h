@@ -30,8 +30,8 @@ uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns);
 void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result);
 
 /*
- * The process has ended, at that time: so have its threads, and whatever ran in those that did not end by themselves. What
- * a thread has lost since its last event stands in a gap at its end.
+ * The process has ended, at that time: so have its threads, and whatever ran in those that did not end by themselves.
+ * What a thread has lost since its last event stands in a gap at its end.
  */
 void drain_end(struct process *process, uint64_t end_ticks);
 

@@ -1,8 +1,8 @@
 /*
  * formats.h - has evprof(1) write a finished trace in other formats, beside it (EVPROF_FORMAT, --format).
  *
- * The collector knows no format: it starts `evprof export --beside` and waits for its end in the loop, so that it serves
- * others meanwhile.
+ * The collector knows no format: it starts `evprof export --beside` and waits for its end in the loop, so that it
+ * serves others meanwhile.
  */
 #ifndef COLLECTOR_FORMATS_H
 #define COLLECTOR_FORMATS_H

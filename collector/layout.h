@@ -1,6 +1,6 @@
 /*
- * layout.h - the constant part of the shared memory of a process (evprof/ring.h), read once and checked. Used by whoever maps
- * it: process.c for the collector, ring_writer.c for the sampler.
+ * layout.h - the constant part of the shared memory of a process (evprof/ring.h), read once and checked. Used by
+ * whoever maps it: process.c for the collector, ring_writer.c for the sampler.
  */
 #ifndef COLLECTOR_LAYOUT_H
 #define COLLECTOR_LAYOUT_H

@@ -1,6 +1,6 @@
 /*
- * line_table.c - see line_table.h. Formats: Objects/lnotab_notes.txt (until 3.9), PEP 626 (3.10), Objects/locations.md (from
- * 3.11 on) of CPython.
+ * line_table.c - see line_table.h. Formats: Objects/lnotab_notes.txt (until 3.9), PEP 626 (3.10), Objects/locations.md
+ * (from 3.11 on) of CPython.
  */
 #include "line_table.h"
 

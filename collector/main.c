@@ -107,7 +107,10 @@ static bool made_socket_file(const struct options *options)
 	return !options->private && options->socket && options->socket[0] != '@' && !getenv("LISTEN_FDS");
 }
 
-/* The whole path, as programs name their traces by it wherever they run. NULL after saying that it cannot be written to. */
+/*
+ * The whole path, as programs name their traces by it wherever they run. NULL after saying that it cannot be written
+ * to.
+ */
 static const char *find_folder(const char *path)
 {
 	static char whole[PATH_MAX];

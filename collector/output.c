@@ -109,8 +109,8 @@ static int create(const char *path)
 }
 
 /*
- * A link is replaced where it leads to a file or nowhere. /dev/stdout and its like lead to /proc, and to whatever this process
- * has there: they belong to the system.
+ * A link is replaced where it leads to a file or nowhere. /dev/stdout and its like lead to /proc, and to whatever this
+ * process has there: they belong to the system.
  */
 static bool is_replaceable(const char *path)
 {

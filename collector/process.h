@@ -122,8 +122,8 @@ void process_note_fork(struct process *process, pid_t child);
 void process_forget_fork(struct process *process, pid_t child);
 
 /*
- * Whether a process maps the memory with that inode: the image that made it, or a child forked from that image which has
- * not had an event yet. -errno when it cannot be told, -ENOENT when there is no such process.
+ * Whether a process maps the memory with that inode: the image that made it, or a child forked from that image which
+ * has not had an event yet. -errno when it cannot be told, -ENOENT when there is no such process.
  */
 int process_maps(pid_t pid, ino_t inode);
 /* The inode of a process's memory; 0 when it cannot be told. */

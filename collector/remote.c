@@ -60,7 +60,7 @@ bool remote_read(struct remote *remote, uint64_t address, void *out, size_t size
 	return true;
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------------------- */
+/* ---- stacks ------------------------------------------------------------------------------------------------------ */
 
 static bool first_frame(struct remote *remote, uint64_t state, uint64_t *frame)
 {
@@ -89,7 +89,9 @@ static bool read_instruction(struct remote *remote, struct remote_frame *frame)
 	return true;
 }
 
-/* Where C code was entered the interpreter has frames of its own, which have no code object or one that nobody wrote. */
+/*
+ * Where C code was entered the interpreter has frames of its own, which have no code object or one that nobody wrote.
+ */
 static bool is_entry(struct remote *remote, const struct remote_frame *frame)
 {
 	const struct sampling *layout = &remote->layout;
@@ -134,7 +136,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 	return count;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------------ */
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
 
 bool remote_code(struct remote *remote, uint64_t address, struct remote_code *code)
 {

@@ -63,7 +63,7 @@ struct resolver {
 	uint64_t since_ns; /* its last sign of life, or the first question after that */
 };
 
-/* ---- the program -------------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 /* Beside the collector, in the build folder, or with the library where it is installed. */
 static bool find_program(char *path, size_t bytes)
@@ -158,7 +158,7 @@ static bool start(struct resolver *resolver)
 	return !error;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* It has read files of strangers: what it says is looked at like what they say. */
 static bool is_sound(const uint8_t *at, size_t bytes)
@@ -234,7 +234,7 @@ static void ready(struct loop_source *source, uint32_t events)
 	}
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 static bool say(const struct resolver *resolver, struct iovec *parts, size_t count, int fd)
 {
@@ -328,7 +328,7 @@ bool resolver_is_busy(const struct resolver_client *client)
 	return client && client->resolver && (client->looks || client->said < client->queued);
 }
 
-/* ---- what is to be asked ------------------------------------------------------------------------------------------ */
+/* ---- what is to be asked ----------------------------------------------------------------------------------------- */
 
 static bool is_new(struct resolver_client *client, uint64_t address);
 
@@ -453,7 +453,7 @@ void resolver_note(struct resolver_client *client, const uint8_t *definitions, s
 	}
 }
 
-/* ---- clients ------------------------------------------------------------------------------------------------------ */
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
 
 struct resolver *resolver_new(struct loop *loop)
 {

@@ -2,8 +2,8 @@
  * resolver.h - finds out what native addresses mean, by evprof-symbols (symbols.h), while a trace is written.
  *
  * Called by the session with the definitions of its processes. Nothing here waits: what is to be looked up is kept in a
- * bounded queue, and what was found comes back through the loop, in between rounds. Without evprof-symbols, or once it is gone,
- * addresses have no names; readers show them as their module and the offset in it.
+ * bounded queue, and what was found comes back through the loop, in between rounds. Without evprof-symbols, or once it
+ * is gone, addresses have no names; readers show them as their module and the offset in it.
  */
 #ifndef COLLECTOR_RESOLVER_H
 #define COLLECTOR_RESOLVER_H
@@ -23,8 +23,8 @@ struct resolver *resolver_new(struct loop *loop);
 void resolver_free(struct resolver *resolver);
 
 /*
- * A process whose native stacks are recorded. found() gets definitions, which are SYMBOLs. pid: as the collector sees it; where
- * its files are is looked up now, while it is there. NULL: no memory.
+ * A process whose native stacks are recorded. found() gets definitions, which are SYMBOLs. pid: as the collector sees
+ * it; where its files are is looked up now, while it is there. NULL: no memory.
  */
 struct resolver_client *resolver_add(struct resolver *resolver, pid_t pid, bool same_namespace,
 				     void (*found)(void *owner, const void *definitions, size_t bytes), void *owner);

@@ -1,8 +1,8 @@
 /*
  * ring_writer.h - writing into the ring of a process from outside (evprof/ring.h), next to its own threads.
  *
- * Slots are claimed as its threads claim them. Definitions have one writer: a process that is sampled leaves them to the
- * sampler once its ring is made. Nothing here waits for room.
+ * Slots are claimed as its threads claim them. Definitions have one writer: a process that is sampled leaves them to
+ * the sampler once its ring is made. Nothing here waits for room.
  */
 #ifndef COLLECTOR_RING_WRITER_H
 #define COLLECTOR_RING_WRITER_H
@@ -40,7 +40,9 @@ bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, u
 /* Words that may be written. */
 uint64_t ring_stream_room(const struct ring_stream *stream);
 
-/* Writes an event; it is seen once published. now may not go back; up to three words, with the time that a pause takes. */
+/*
+ * Writes an event; it is seen once published. now may not go back; up to three words, with the time that a pause takes.
+ */
 void ring_stream_put(struct ring_stream *stream, uint32_t head, uint64_t now);
 
 /* Tells the CPU time of the thread (wire.h: WIRE_TIME). Two words. */

@@ -23,8 +23,8 @@ struct sampled_codes {
 };
 
 /*
- * The code object at an address, defined in the trace. NULL: it is none, or there is no room for its definition. Valid until
- * the next call.
+ * The code object at an address, defined in the trace. NULL: it is none, or there is no room for its definition. Valid
+ * until the next call.
  */
 const struct sampled_code *sampled_code(struct sampled_codes *codes, struct remote *remote, struct ring_writer *writer,
 					uint64_t address);

@@ -1,7 +1,8 @@
 /*
  * sampler.c - see sampler.h.
  *
- *   each turn -> the process's struct sampling -> each thread state of its interpreter -> its stack -> events in its slot
+ *   each turn -> the process's struct sampling -> each thread state of its interpreter -> its stack
+ *             -> events in its slot
  *
  * The process is never stopped. A stack whose innermost frame changed while it was read is read again, a few times.
  */
@@ -66,7 +67,7 @@ struct sampler {
 static struct remote_frame frames[REMOTE_FRAMES];
 static struct told found[REMOTE_FRAMES];
 
-/* ---- what /proc says of a thread ----------------------------------------------------------------------------------- */
+/* ---- what /proc says of a thread --------------------------------------------------------------------------------- */
 
 static int open_thread_file(const struct sampler *sampler, uint32_t tid, const char *name)
 {
@@ -112,7 +113,7 @@ static void name_thread(struct sampler *sampler, const struct thread *thread)
 	ring_writer_define(&sampler->writer, &record, strings, lengths);
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------------------ */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static struct thread *find_thread(struct sampler *sampler, uint32_t tid)
 {
@@ -188,7 +189,7 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 	*thread = sampler->threads[--sampler->thread_count];
 }
 
-/* ---- one sample --------------------------------------------------------------------------------------------------- */
+/* ---- one sample -------------------------------------------------------------------------------------------------- */
 
 /* Most of a stack stands where it stood: then its lines are known. */
 static bool was_told(const struct thread *thread, const struct told *frame, int depth)
@@ -362,7 +363,7 @@ static void pause_all(struct sampler *sampler)
 	}
 }
 
-/* ---- turns -------------------------------------------------------------------------------------------------------- */
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 enum turn { TURN_SAMPLE, TURN_WAIT, TURN_END };
 

@@ -1,8 +1,8 @@
 /*
  * sampler_watch.c - see sampler_watch.h.
  *
- * A sampler locks a byte of the memory that it writes to, for as long as it lives (sampling.h); the kernel takes the lock away
- * with the process. So no number of a process is needed, which might be another's.
+ * A sampler locks a byte of the memory that it writes to, for as long as it lives (sampling.h); the kernel takes the
+ * lock away with the process. So no number of a process is needed, which might be another's.
  */
 #include "sampler_watch.h"
 

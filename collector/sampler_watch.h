@@ -17,8 +17,8 @@ struct sampler_watch {
 };
 
 /*
- * Looks, now and then, while the process runs. True: the sampler has just been found to be lost; what it had open is closed, at
- * the time of its last sample.
+ * Looks, now and then, while the process runs. True: the sampler has just been found to be lost; what it had open is
+ * closed, at the time of its last sample.
  */
 bool sampler_watch_look(struct process *process, uint64_t now_ns);
 

@@ -38,8 +38,8 @@ int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const s
 void server_free(struct server *server);
 
 /*
- * Accepts everybody who waits and reads what is there. Closes who has been silent for too long. True: somebody has come, and
- * may be waiting for a round.
+ * Accepts everybody who waits and reads what is there. Closes who has been silent for too long. True: somebody has
+ * come, and may be waiting for a round.
  */
 bool server_poll(struct server *server, uint64_t now_ns);
 

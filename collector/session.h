@@ -47,8 +47,8 @@ struct session_tools {
 	/* The first process of a session whose trace another collector has begun; the file is kept. */
 	struct awaited first;
 	/*
-	 * The first process of our pid namespace is recorded here, and it is at its end: then so are we, and all others in it. As
-	 * long as somebody of that number waits, there is time to write everything down.
+	 * The first process of our pid namespace is recorded here, and it is at its end: then so are we, and all others
+	 * in it. As long as somebody of that number waits, there is time to write everything down.
 	 */
 	bool with_init;
 	bool init_ends;
@@ -116,8 +116,8 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 void session_free(struct session *session);
 
 /*
- * A finished session in which somebody is about to end who was answered just now. Who lets go of the memory last has the work
- * of giving it back, for which nobody waits here.
+ * A finished session in which somebody is about to end who was answered just now. Who lets go of the memory last has
+ * the work of giving it back, for which nobody waits here.
  */
 bool session_lingers(const struct session *session, uint64_t now_ns);
 

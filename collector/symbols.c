@@ -1,9 +1,10 @@
 /*
- * symbols.c - evprof-symbols: reads symbol tables and debug information. The only place that knows elfutils. See symbols.h.
+ * symbols.c - evprof-symbols: reads symbol tables and debug information. The only place that knows elfutils. See
+ * symbols.h.
  *
- * A file is opened once, however many processes have it loaded, and kept open: they may be gone when its addresses are asked
- * for. Only regular files are opened, below the root of the process that names them, and believed only with its build id.
- * Nothing is asked of the network.
+ * A file is opened once, however many processes have it loaded, and kept open: they may be gone when its addresses are
+ * asked for. Only regular files are opened, below the root of the process that names them, and believed only with its
+ * build id. Nothing is asked of the network.
  */
 #include "symbols.h"
 
@@ -84,7 +85,7 @@ static unsigned file_count;
 static struct module *modules;
 static unsigned module_count, module_capacity;
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static int open_at_root(int root, const char *path, int flags)
 {
@@ -97,7 +98,9 @@ static int open_at_root(int root, const char *path, int flags)
 	return fd < 0 && errno == ENOSYS ? openat(root, path, flags) : fd;
 }
 
-/* A regular file, for reading; -1: it is none. What it is shows before it is opened: to open a device may do something. */
+/*
+ * A regular file, for reading; -1: it is none. What it is shows before it is opened: to open a device may do something.
+ */
 static int open_regular(int root, const char *path, struct stat *status)
 {
 	int found = open_at_root(root, path, O_PATH | O_CLOEXEC);
@@ -157,7 +160,10 @@ static bool read_low(Elf *elf, uint64_t *low)
 	return *low != UINT64_MAX;
 }
 
-/* Whether the file is the one that the process has. One without a build id is taken for it if the process saw none either. */
+/*
+ * Whether the file is the one that the process has. One without a build id is taken for it if the process saw none
+ * either.
+ */
 static bool is_the_same(Dwfl_Module *module, const struct symbols_message *message)
 {
 	const unsigned char *bits;
@@ -235,7 +241,7 @@ static struct file *file_of(int root, const char *path, const struct symbols_mes
 	return files[file_count++] = file;
 }
 
-/* ---- modules ------------------------------------------------------------------------------------------------------ */
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
 
 static void add_module(const struct symbols_message *message, const char *path, int root)
 {
@@ -277,7 +283,7 @@ static const struct module *module_of(uint32_t client, uint64_t address)
 	return NULL;
 }
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* As the C++ library has it, where there is one. The result is malloc's; NULL: it is no name of C++. */
 static char *demangled(const char *name)
@@ -298,7 +304,7 @@ static char *demangled(const char *name)
 	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 static void send_answer(struct answer *answer, enum symbols_kind kind)
 {
@@ -355,13 +361,19 @@ static void put_place(struct answer *answer, const struct symbols_address *addre
 	free(readable);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
+
+/* What a file calls nothing has no name. */
+static const char *unless_empty(const char *text)
+{
+	return text && *text ? text : NULL;
+}
 
 static const char *attribute_text(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 
-	return dwarf_attr_integrate(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
+	return dwarf_attr_integrate(die, name, &attribute) ? unless_empty(dwarf_formstring(&attribute)) : NULL;
 }
 
 static const char *function_name(Dwarf_Die *die)
@@ -468,8 +480,8 @@ static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr 
 }
 
 /*
- * What was inlined at the address, from the innermost on; place is that of the line there, and is left as that of what it was
- * all inlined into. Returns that function's name as the debug information has it, or NULL.
+ * What was inlined at the address, from the innermost on; place is that of the line there, and is left as that of what
+ * it was all inlined into. Returns that function's name as the debug information has it, or NULL.
  */
 static const char *look_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
 				struct file *file, Dwarf_Addr at, struct place *place)
@@ -508,7 +520,7 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 	line = dwfl_module_getsrc(file->module, at);
 	place.file = line ? dwfl_lineinfo(line, NULL, &place.line, NULL, NULL, NULL) : NULL;
 	name = look_inlined(answer, address, module->name, file, at, &place);
-	place.function = dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL);
+	place.function = unless_empty(dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL));
 	place.inlined = false;
 	if (!place.function)
 		place.function = name;
@@ -516,7 +528,7 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 		put_place(answer, address, module->name, &place);
 }
 
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static void take_message(struct answer *answer, const struct symbols_message *message, const uint8_t *rest,
 			 size_t bytes, int root)

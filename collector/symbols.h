@@ -1,11 +1,11 @@
 /*
- * symbols.h - what is said between the collector and evprof-symbols, the process that finds the functions and lines of native
- * addresses.
+ * symbols.h - what is said between the collector and evprof-symbols, the process that finds the functions and lines of
+ * native addresses.
  *
- * It is a program of its own, because the files that it reads are those that a recorded program names: they are not to hang,
- * grow or crash the collector; and because loading elfutils takes time that most recordings have no use for. Messages go over
- * a SOCK_SEQPACKET pair, which it has as its standard input, each with one struct symbols_message in front. resolver.c has the
- * other end.
+ * It is a program of its own, because the files that it reads are those that a recorded program names: they are not to
+ * hang, grow or crash the collector; and because loading elfutils takes time that most recordings have no use for.
+ * Messages go over a SOCK_SEQPACKET pair, which it has as its standard input, each with one struct symbols_message in
+ * front. resolver.c has the other end.
  */
 #ifndef COLLECTOR_SYMBOLS_H
 #define COLLECTOR_SYMBOLS_H

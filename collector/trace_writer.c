@@ -113,7 +113,10 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 	return 0;
 }
 
-/* Readers tell by it whether the trace still grows. It ends with the descriptor, however that ends; nobody waits for it. */
+/*
+ * Readers tell by it whether the trace still grows. It ends with the descriptor, however that ends; nobody waits for
+ * it.
+ */
 static void lock_file(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -53,7 +53,10 @@ int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *ch
 /* The same for what ends the file: may use the room that is kept. */
 int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
 
-/* The last index and struct trace_end: the file is complete. What the file system keeps for it beyond its end stays kept. */
+/*
+ * The last index and struct trace_end: the file is complete. What the file system keeps for it beyond its end stays
+ * kept.
+ */
 int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes);
 
 /* Whether the file has no name any more. */

@@ -81,8 +81,8 @@ static bool begin_recording(void)
 }
 
 /*
- * A thread that enters another interpreter keeps the stack that it has: what runs there stands on it. Only frames that are
- * running already, unseen, make it unknown. Where the place is free the function is put there without
+ * A thread that enters another interpreter keeps the stack that it has: what runs there stands on it. Only frames that
+ * are running already, unseen, make it unknown. Where the place is free the function is put there without
  * PyEval_SetProfile(), whose audit event the program could hear.
  */
 static void set_profile(struct thread_state *state)
@@ -163,7 +163,8 @@ void bootstrap_new_state(pthread_key_t key, const void *value)
 /*
  * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
  * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
- * Later: Python takes away the program's, which raised (neighbours.c knows the other cases). What it refused we are not told.
+ * Later: Python takes away the program's, which raised (neighbours.c knows the other cases). What it refused we are not
+ * told.
  */
 static void profile_changes(void)
 {
@@ -178,7 +179,9 @@ static void profile_changes(void)
 	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
 }
 
-/* From 3.11 on: Python takes away a trace function that raised. What it refused at an end no profile function is told. */
+/*
+ * From 3.11 on: Python takes away a trace function that raised. What it refused at an end no profile function is told.
+ */
 static void trace_changes(void)
 {
 	if (!thread_self.entered && calls_possible && python.version >= 0x030b)
@@ -188,8 +191,9 @@ static void trace_changes(void)
 static int audit(const char *event, struct object *arguments, void *data);
 
 /*
- * The last audit event of this runtime: Python takes its list of audit hooks away, ours too. Once that is done it is set again, for
- * the case that the program begins Python anew (Py_Initialize). The next event that comes is one of the new runtime.
+ * The last audit event of this runtime: Python takes its list of audit hooks away, ours too. Once that is done it is
+ * set again, for the case that the program begins Python anew (Py_Initialize). The next event that comes is one of the
+ * new runtime.
  */
 static void runtime_ends(void *data)
 {
@@ -205,7 +209,10 @@ void bootstrap_hook_is_gone(void)
 	python.PySys_AddAuditHook(audit, NULL);
 }
 
-/* Nothing that was known of objects, states and interpreters holds any more. Types and C functions that are no objects stay. */
+/*
+ * Nothing that was known of objects, states and interpreters holds any more. Types and C functions that are no objects
+ * stay.
+ */
 static void runtime_begins_again(void)
 {
 	ended = false;
@@ -289,7 +296,7 @@ static void make_preload_absolute(void)
 	char value[8192];
 	size_t used = 0;
 
-	if (!list || !name || list[0] == '/')
+	if (!list || !name || (list[0] == '/' && !strpbrk(list, ": ")))
 		return;
 	while (*list) {
 		size_t length = strcspn(list, ": "), base = strlen(name);
@@ -317,6 +324,16 @@ static void find_library_path(void)
 		library_path[0] = 0;
 }
 
+/* Only where somebody asks: EVPROF_LOG is set for a whole tree, most of whose programs are none of ours. */
+static void say_that_there_is_none(void)
+{
+	if (!getenv(ENV_LOG))
+		return;
+	config_read(false);
+	log_line(LOG_INFO, "%s is not Python; nothing is recorded unless it loads Python later",
+		 program_invocation_short_name);
+}
+
 static __attribute__((constructor)) void library_loaded(void)
 {
 	const char *on = getenv(ENV_SWITCH);
@@ -327,5 +344,7 @@ static __attribute__((constructor)) void library_loaded(void)
 	find_library_path();
 	make_preload_absolute();
 	bootstrap_look(NULL);
+	if (!python.found)
+		say_that_there_is_none();
 	errno = saved_errno;
 }

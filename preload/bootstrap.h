@@ -15,8 +15,8 @@ void bootstrap_look(void *handle);
 void bootstrap_thread(void);
 
 /*
- * Until 3.11: the calling thread has stored value under a key. If it is the thread state that it will enter Python with, its
- * profile function is set; if it is NULL in the place of one, the thread has left Python. Without the GIL.
+ * Until 3.11: the calling thread has stored value under a key. If it is the thread state that it will enter Python
+ * with, its profile function is set; if it is NULL in the place of one, the thread has left Python. Without the GIL.
  */
 void bootstrap_new_state(pthread_key_t key, const void *value);
 

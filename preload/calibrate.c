@@ -2,18 +2,18 @@
  * calibrate.c - what an event costs here, on this machine, by this interpreter, with these hooks.
  *
  * Loops that call functions of several kinds are timed with the hooks and without them: the difference is what a call
- * and its return add. It depends on the kind more than on the hook: where hooks are set, the interpreter does without its short
- * cuts (calls of Python functions in place, specialised instructions), and how much that costs depends on what it would have
- * done. How much of the difference lies between the two time stamps, and so looks like time of the function, the stamps
- * of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every instruction may be slower
- * while there is a profile function, which a loop without calls tells.
+ * and its return add. It depends on the kind more than on the hook: where hooks are set, the interpreter does without
+ * its short cuts (calls of Python functions in place, specialised instructions), and how much that costs depends on
+ * what it would have done. How much of the difference lies between the two time stamps, and so looks like time of the
+ * function, the stamps of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every
+ * instruction may be slower while there is a profile function, which a loop without calls tells.
  *
- * What single calls cost is less than what they cost in a program, where nothing that the hooks need is where the processor looks
- * for it. So a small program of its own (calibrate_mix.py) is timed with and without hooks too, and how many times the costs of
- * its events have to be taken to explain the difference (calibrate_model.c) is told with them.
+ * What single calls cost is less than what they cost in a program, where nothing that the hooks need is where the
+ * processor looks for it. So a small program of its own (calibrate_mix.py) is timed with and without hooks too, and how
+ * many times the costs of its events have to be taken to explain the difference (calibrate_model.c) is told with them.
  *
- * It takes some 30 to 35 milliseconds, writes no event (a private writer takes them), and calls no code of the program. What
- * it makes is gone at the end; classes go by a garbage collection.
+ * It takes some 30 to 35 milliseconds, writes no event (a private writer takes them), and calls no code of the program.
+ * What it makes is gone at the end; classes go by a garbage collection.
  */
 #include "calibrate.h"
 
@@ -27,6 +27,7 @@
 #include "calibrate_model.h"
 #include "config.h"
 #include "definitions.h"
+#include "event_blocks.h"
 #include "hooks.h"
 #include "log.h"
 #include "process.h"
@@ -40,7 +41,10 @@
 #define AGREES 0.05
 #define BLOCKS 64
 #define WORDS 32768
-/* Where the instructions are slowed by more, that differs so much from loop to loop that nothing else can be told from it. */
+/*
+ * Where the instructions are slowed by more, that differs so much from loop to loop that nothing else can be told from
+ * it.
+ */
 #define SLOWED_MUCH 0.75
 #define POPULATE_BYTES ((size_t)4 << 20)
 
@@ -296,15 +300,45 @@ static void read_stamps(struct stamps *stamps)
 	}
 }
 
+/* The loops' own allocations were recorded with the hooks and without: they leave the rest as if they had not been. */
+static void drop_memory_events(void)
+{
+	uint64_t *words = private_writer.words, from = 0, to = 0, ticks = 0;
+
+	while (from < private_writer.head) {
+		unsigned kind = wire_head_kind((uint32_t)words[from]), extra = wire_extra_words(kind);
+		bool time = kind == WIRE_TIME;
+
+		if (wire_is_memory(kind)) {
+			ticks += words[from] >> 32;
+			from += 1 + extra;
+			continue;
+		}
+		words[to] = words[from++] + (time ? 0 : ticks << 32);
+		if (!time || !wire_is_mark((uint32_t)words[to]))
+			ticks = 0;
+		for (to++; extra > 0; extra--)
+			words[to++] = words[from++];
+	}
+	private_writer.head = to;
+}
+
+/* Where Python allocates for the hooks, that is a part of what they cost. */
 static double run_once(struct object *globals, const char *name)
 {
 	struct object *function = python.PyDict_GetItemString(globals, name), *result;
+	uint32_t nesting = thread_self.nesting;
 	double begin;
 
 	empty_private_writer();
+	if (event_blocks_expected())
+		thread_self.nesting = 0;
 	begin = now_ns();
 	result = python.PyObject_CallMethod(function, "__call__", "(O)", python.PyDict_GetItemString(globals, "times"));
 	begin = now_ns() - begin;
+	if (nesting && !thread_self.nesting)
+		drop_memory_events();
+	thread_self.nesting = nesting;
 	if (result)
 		python.Py_DecRef(result);
 	python.PyErr_Clear();
@@ -461,8 +495,8 @@ static void time_allocator(const struct python_allocator *allocator, double ns[2
 }
 
 /*
- * What the hooks add to a malloc and to a free. Both at once is what a loop of Python says: there, much of it is done while the
- * processor waits for something else. Which part each has is seen where they are alone.
+ * What the hooks add to a malloc and to a free. Both at once is what a loop of Python says: there, much of it is done
+ * while the processor waits for something else. Which part each has is seen where they are alone.
  */
 static void time_memory(struct measurement *measurement)
 {
@@ -554,8 +588,8 @@ static double added_each(const struct measurement *measurement, enum loop loop, 
 }
 
 /*
- * What an event costs more where it is far from the beginning of its code. From 3.12 on the interpreter makes an integer of the
- * distance, which is at hand only for small ones; before, some versions walk over the table of lines.
+ * What an event costs more where it is far from the beginning of its code. From 3.12 on the interpreter makes an
+ * integer of the distance, which is at hand only for small ones; before, some versions walk over the table of lines.
  */
 static void add_distances(struct costs *costs, const struct measurement *m, struct object *globals)
 {
@@ -606,8 +640,8 @@ static void add_others(struct costs *costs, const struct measurement *m)
 }
 
 /*
- * By how much hooks slow what a program does between its calls: what they cost more where something stands there, as a part
- * of that. The second number is what a loop with nothing there takes for each event without hooks.
+ * By how much hooks slow what a program does between its calls: what they cost more where something stands there, as a
+ * part of that. The second number is what a loop with nothing there takes for each event without hooks.
  */
 static void add_work(struct costs *costs, const struct measurement *m)
 {
@@ -776,7 +810,10 @@ static int calibrate(void *data)
 	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
 	thread_self.entered = 1; /* the hooks that are set here are ours */
 	measure_apart(private_writer.words + WORDS);
-	/* The first time round, a fault for each page of the ring would cost as much as the hooks do: it is paid beforehand. */
+	/*
+	 * The first time round, a fault for each page of the ring would cost as much as the hooks do: it is paid
+	 * beforehand.
+	 */
 	writer_populate(writer, POPULATE_BYTES);
 	thread_self.writer = writer;
 	thread_self.entered = 0;

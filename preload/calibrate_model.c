@@ -1,4 +1,7 @@
-/* calibrate_model.c - see calibrate_model.h. The events are those of one run on a private ring, by one thread, with all hooks. */
+/*
+ * calibrate_model.c - see calibrate_model.h. The events are those of one run on a private ring, by one thread, with all
+ * hooks.
+ */
 #include "calibrate_model.h"
 
 #include "evprof/wire.h"

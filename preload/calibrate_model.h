@@ -1,7 +1,8 @@
 /*
  * calibrate_model.h - what the costs of single calls explain of a program that has them all. Used by calibrate.c.
  *
- * The same sum as tools/calibration.c makes over a trace, so that what it leaves unexplained is what is to be told beside it.
+ * The same sum as tools/calibration.c makes over a trace, so that what it leaves unexplained is what is to be told
+ * beside it.
  */
 #ifndef PRELOAD_CALIBRATE_MODEL_H
 #define PRELOAD_CALIBRATE_MODEL_H
@@ -50,7 +51,10 @@ struct model_events {
 	double tick_ns;
 };
 
-/* ns of the events' time that are not the program's, if each event costs so much more than the model has it (1: as it has it). */
+/*
+ * ns of the events' time that are not the program's, if each event costs so much more than the model has it (1: as it
+ * has it).
+ */
 double model_explained(const struct model *model, const struct model_events *events, double times);
 
 /* How many times the costs explain so many ns; 0: none does. */

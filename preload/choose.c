@@ -8,6 +8,7 @@
 #include "evprof/choice.h"
 #include "evprof/control.h"
 #include "log.h"
+#include "text.h"
 
 #define PATTERNS_MAX 64
 
@@ -18,7 +19,7 @@ static size_t pattern_count;
 
 static void add(const char *name, const char *text, bool exclude, bool complain)
 {
-	char why[128];
+	char why[128], shown[TEXT_SHOWN_BYTES];
 	const char *wrong;
 
 	if (!*text)
@@ -33,7 +34,7 @@ static void add(const char *name, const char *text, bool exclude, bool complain)
 		    LOG_ERROR,
 		    "%s: the pattern \"%s\" is left out: %s; allowed: a list, with commas (\\, is one in a pattern), "
 		    "of globs and re:EXPRESSION",
-		    name, text, wrong);
+		    name, text_shown(text, shown), wrong);
 }
 
 static void add_list(const char *name, bool exclude, bool complain)
@@ -53,13 +54,14 @@ static void add_list(const char *name, bool exclude, bool complain)
 void choose_read(bool complain)
 {
 	const char *syspath = getenv(ENV_EXCLUDE_SYSPATH);
+	char shown[TEXT_SHOWN_BYTES];
 
 	add_list(ENV_INCLUDE, false, complain);
 	add_list(ENV_EXCLUDE, true, complain);
 	exclude_syspath = syspath && !strcmp(syspath, "1");
 	if (complain && syspath && *syspath && strcmp(syspath, "0") != 0 && strcmp(syspath, "1") != 0)
 		log_line(LOG_ERROR, "%s=%s is not understood; allowed: 0 (off) or 1 (on); the default is used",
-			 ENV_EXCLUDE_SYSPATH, syspath);
+			 ENV_EXCLUDE_SYSPATH, text_shown(syspath, shown));
 	choose_any = pattern_count || exclude_syspath;
 }
 

@@ -19,7 +19,9 @@ static int counter_is_invariant(void)
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && d >> 8 & 1;
 }
 
-/* The kernel serves its clock in user space, which it does from this counter; a slow clock source takes a system call. */
+/*
+ * The kernel serves its clock in user space, which it does from this counter; a slow clock source takes a system call.
+ */
 static int clock_is_fast(void)
 {
 	struct timespec before, after;

@@ -1,9 +1,9 @@
 /*
  * clock.h - the time stamp of events.
  *
- * The time-stamp counter where the kernel itself trusts it as its clock source (then it is invariant and the same on all
- * cores), clock_gettime elsewhere. Shifted right: a counter of some GHz says less than its last bits pretend, 32 bits of
- * difference then last for seconds, and traces get smaller.
+ * The time-stamp counter where the kernel itself trusts it as its clock source (then it is invariant and the same on
+ * all cores), clock_gettime elsewhere. Shifted right: a counter of some GHz says less than its last bits pretend, 32
+ * bits of difference then last for seconds, and traces get smaller.
  */
 #ifndef PRELOAD_CLOCK_H
 #define PRELOAD_CLOCK_H
@@ -39,9 +39,9 @@ static inline uint64_t clock_counter(void)
 #endif
 
 /*
- * CLOCK_WAIT_TICKS: a thread from which nothing was heard for so long may have waited. 25 us with a counter of 2.6 GHz; the
- * exact time does not matter: much longer than a call of the system, which then tells what the thread did meanwhile, and
- * much shorter than what anybody wants to know.
+ * CLOCK_WAIT_TICKS: a thread from which nothing was heard for so long may have waited. 25 us with a counter of 2.6 GHz;
+ * the exact time does not matter: much longer than a call of the system, which then tells what the thread did
+ * meanwhile, and much shorter than what anybody wants to know.
  */
 
 /* How long the calling thread has run, in ns. A system call. */

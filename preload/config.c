@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
 #include "log.h"
+#include "text.h"
 
 struct config config;
 
@@ -30,8 +32,11 @@ const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
 static void complain_of(bool complain, const char *name, const char *value, const char *allowed)
 {
+	char shown[TEXT_SHOWN_BYTES];
+
 	if (complain)
-		log_line(LOG_ERROR, "%s=%s is not understood; allowed: %s; the default is used", name, value, allowed);
+		log_line(LOG_ERROR, "%s=%s is not understood; allowed: %s; the default is used", name,
+			 text_shown(value, shown), allowed);
 }
 
 static bool read_switch(const char *name, bool fallback, bool complain)
@@ -78,7 +83,7 @@ static uint64_t read_ring_bytes(bool complain)
 }
 
 /* The working directory and a slash. In a template its own % signs are doubled. Returns the length, 0 on failure. */
-static size_t read_cwd(char *out, bool is_template)
+static size_t read_cwd(char out[PATH_MAX], bool is_template)
 {
 	char cwd[PATH_MAX];
 	size_t used = 0;
@@ -100,10 +105,12 @@ static size_t read_cwd(char *out, bool is_template)
 static bool read_path(char *out, const char *value, bool is_template)
 {
 	bool relative = value[0] != '/' && (value[0] != '@' || is_template);
-	size_t used = relative ? read_cwd(out, is_template) : 0;
+	char directory[PATH_MAX];
+	size_t used = relative ? read_cwd(directory, is_template) : 0;
 
 	if ((relative && !used) || used + strlen(value) >= PATH_MAX)
 		return false;
+	memcpy(out, directory, used);
 	strcpy(out + used, value);
 	return true;
 }
@@ -120,7 +127,7 @@ static void use_root(bool complain)
 
 static void read_paths(bool complain)
 {
-	const char *output = value_of(ENV_OUTPUT), *path = getenv(ENV_SOCKET);
+	const char *output = value_of(ENV_OUTPUT);
 	const char *allowed = output ? setting_output(output) : NULL;
 
 	if (allowed)
@@ -133,9 +140,21 @@ static void read_paths(bool complain)
 		if (!read_path(config.output, OUTPUT_DEFAULT, true))
 			use_root(complain);
 	}
+}
+
+static void read_socket(bool complain)
+{
+	const char *path = value_of(ENV_SOCKET);
+
 	config.socket[0] = 0;
-	if (path && *path && !read_path(config.socket, path, false))
-		complain_of(complain, ENV_SOCKET, path, "a path of less than 108 bytes, or @ and an abstract name");
+	if (!path)
+		return;
+	if (read_path(config.socket, path, false) &&
+	    strlen(config.socket) < sizeof(((struct sockaddr_un *)0)->sun_path))
+		return;
+	config.socket[0] = 0;
+	complain_of(complain, ENV_SOCKET, path,
+		    "a path that is at most 107 bytes with its folders, or @ and an abstract name");
 }
 
 /* "<session>:<first>:<owner>:<socket>"; anything else is as if it were not set. */
@@ -163,21 +182,23 @@ static void complain_of_unknown_names(void)
 {
 	for (char **variable = environ; *variable; variable++) {
 		size_t length = strcspn(*variable, "=");
+		char name[TEXT_SHOWN_BYTES], shown[TEXT_SHOWN_BYTES];
 		bool known = false;
 
 		if (strncmp(*variable, ENV_SWITCH "_", sizeof(ENV_SWITCH)))
 			continue;
 		for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++)
 			known |= strlen(known_names[i]) == length && !strncmp(known_names[i], *variable, length);
+		snprintf(name, sizeof(name), "%.*s", (int)length, *variable);
 		if (!known)
 			log_line(
 			    LOG_ERROR,
-			    "%.*s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
+			    "%s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
 			    "EVPROF_FORMAT and "
 			    "EVPROF_LOG",
-			    (int)length, *variable);
+			    text_shown(name, shown));
 	}
 }
 
@@ -187,6 +208,7 @@ static void read_formats(bool complain)
 	const char *value = value_of(ENV_FORMAT);
 	char known[CONTROL_FORMATS_MAX_BYTES];
 	const char *allowed = value ? setting_formats(value, known, sizeof(known)) : NULL;
+	char shown[TEXT_SHOWN_BYTES];
 	size_t used = 0;
 
 	config.formats[0] = 0;
@@ -203,7 +225,7 @@ static void read_formats(bool complain)
 	}
 	if (allowed && complain)
 		log_line(LOG_ERROR, "%s=%s has a format that is not known; allowed: %s; the known ones are written",
-			 ENV_FORMAT, value, allowed);
+			 ENV_FORMAT, text_shown(value, shown), allowed);
 }
 
 void config_read(bool complain)
@@ -220,6 +242,7 @@ void config_read(bool complain)
 	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);
 	read_paths(complain);
+	read_socket(complain);
 	read_formats(complain);
 	if (complain && config.enabled)
 		complain_of_unknown_names();

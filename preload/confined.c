@@ -2,8 +2,8 @@
  * confined.c - see confined.h. Called by whoever is about to make a system call that a program seldom makes itself.
  *
  * libseccomp puts its filter on by syscall(), which nobody can stand in front of; but it asks for PR_SET_NO_NEW_PRIVS
- * before, without which only root may. /proc tells whether a filter followed: of the ways to ask, to open and read a file is
- * the one that nearly all filters allow.
+ * before, without which only root may. /proc tells whether a filter followed: of the ways to ask, to open and read a
+ * file is the one that nearly all filters allow.
  */
 #include "confined.h"
 

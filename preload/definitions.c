@@ -2,10 +2,10 @@
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
  * Runs inside hooks with the GIL held; but there may be several (interpreters of their own, from 3.13 on) or none
- * (free-threaded builds), so that only the process's lock guards what is shared: giving an id, writing its definition. It
- * asks Python for attributes that are plain C slots, never for one that a class of the program could answer for, and makes
- * no object that the garbage collector tracks, so that no code of the program runs in here; thread_self.nesting keeps the
- * little memory that it does take out of the trace.
+ * (free-threaded builds), so that only the process's lock guards what is shared: giving an id, writing its definition.
+ * It asks Python for attributes that are plain C slots, never for one that a class of the program could answer for, and
+ * makes no object that the garbage collector tracks, so that no code of the program runs in here; thread_self.nesting
+ * keeps the little memory that it does take out of the trace.
  */
 #include "definitions.h"
 
@@ -178,8 +178,8 @@ static uint32_t give_id(struct wire_definition *record, struct string strings[WI
 }
 
 /*
- * What is kept of an address, if it is of the same kind as what stands there: another thread has given it an id since it was
- * looked for. Its beginning and its end must not have two.
+ * What is kept of an address, if it is of the same kind as what stands there: another thread has given it an id since
+ * it was looked for. Its beginning and its end must not have two.
  */
 static uint64_t given_meanwhile(const void *address, uint64_t flags)
 {
@@ -189,8 +189,9 @@ static uint64_t given_meanwhile(const void *address, uint64_t flags)
 }
 
 /*
- * Gives what stands at an address its next id, with these flags. In one go, so that a process that joins another collector
- * in between (rejoin.c) does not keep an id of before. Returns what is kept, or 0: the definition could not be written.
+ * Gives what stands at an address its next id, with these flags. In one go, so that a process that joins another
+ * collector in between (rejoin.c) does not keep an id of before. Returns what is kept, or 0: the definition could not
+ * be written.
  */
 static uint64_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last,
 		       const void *address, uint64_t flags)

@@ -1,9 +1,9 @@
 /*
  * definitions.h - what the ids in events mean: giving ids, and telling the collector their names.
  *
- * Called from hooks with the GIL held, or attached to Python where there is none. Finding an id that was given is the fast
- * path, inline; giving one is a function. Zero means that the definition could not be written (its ring is full and stays
- * so): the event is then lost, so that no event ever stands without its name.
+ * Called from hooks with the GIL held, or attached to Python where there is none. Finding an id that was given is the
+ * fast path, inline; giving one is a function. Zero means that the definition could not be written (its ring is full
+ * and stays so): the event is then lost, so that no event ever stands without its name.
  */
 #ifndef PRELOAD_DEFINITIONS_H
 #define PRELOAD_DEFINITIONS_H
@@ -17,7 +17,10 @@
 #define FUNCTION_THROWS (1u << 27)   /* generator.throw() or close(): the next resume is a throw */
 #define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (choose.h); the id is 0 */
 
-/* The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is none. */
+/*
+ * The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is
+ * none.
+ */
 #define CODE_CLOSER_GENERATOR 1u /* generators until 3.11, then coroutines only */
 #define CODE_CLOSER_HIDDEN 2u
 #define CODE_CLOSER_SPECIAL 4u /* each call is to be looked at */
@@ -32,10 +35,16 @@ uint32_t definitions_code(struct object *code);
 /* The code object dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 
-/* What ids.h has of a code object. Where the writer looks in a table of before, it looks in the present one from here on. */
+/*
+ * What ids.h has of a code object. Where the writer looks in a table of before, it looks in the present one from here
+ * on.
+ */
 uint64_t definitions_look_again(struct writer *writer, const struct object *code) __attribute__((cold, noinline));
 
-/* As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with writer_has_room(). */
+/*
+ * As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with
+ * writer_has_room().
+ */
 static inline uint32_t definitions_code_closer(struct writer *writer, const struct object *code, uint32_t closer)
 {
 	uint64_t value;
@@ -68,7 +77,10 @@ static inline bool definitions_function_fast(const struct writer *writer, const 
 	return true;
 }
 
-/* The id of a C function, and FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor with that method. */
+/*
+ * The id of a C function, and FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor
+ * with that method.
+ */
 uint32_t definitions_function(const struct python_method *method, struct object *callable);
 
 /* The id of an exception's type. */
@@ -77,7 +89,10 @@ uint32_t definitions_type(const void *type);
 /* The id of a mark. No GIL needed. */
 uint32_t definitions_mark(const char *name);
 
-/* Writes a definition that has its id. The process's lock is held. Returns 0, or -EAGAIN: its ring is full and stays so. */
+/*
+ * Writes a definition that has its id. The process's lock is held. Returns 0, or -EAGAIN: its ring is full and stays
+ * so.
+ */
 int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS]);
 
 /* What was measured, see wire.h. */

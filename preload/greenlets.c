@@ -1,14 +1,14 @@
 /*
  * greenlets.c - the trace function of the greenlet module, one for each thread that runs Python.
  *
- * greenlet calls it after each switch, in the greenlet that goes on: whatever came before in the thread belongs to the one
- * that stopped. The module has no other way to tell; what Python's own hooks see of a switch (the C call of switch())
- * is missing where it is called by C code, as gevent does.
+ * greenlet calls it after each switch, in the greenlet that goes on: whatever came before in the thread belongs to the
+ * one that stopped. The module has no other way to tell; what Python's own hooks see of a switch (the C call of
+ * switch()) is missing where it is called by C code, as gevent does.
  *
- * There is one trace function for a thread. The program's own is called by ours, which has it as its self; gettrace() and
- * settrace() tell the program of its own only. They do so because their PyMethodDef leads to the functions here, which
- * call the module's: whoever imported them has them by that. Where it cannot be written, or is not as expected, the
- * program sees ours, and takes it away by setting one of its own.
+ * There is one trace function for a thread. The program's own is called by ours, which has it as its self; gettrace()
+ * and settrace() tell the program of its own only. They do so because their PyMethodDef leads to the functions here,
+ * which call the module's: whoever imported them has them by that. Where it cannot be written, or is not as expected,
+ * the program sees ours, and takes it away by setting one of its own.
  *
  * The module is there some time after the audit event that announces its import, with no event of its own. From then on
  * each call of the thread looks for it, on the slow path, until it is found.
@@ -60,7 +60,9 @@ static struct object *switched(struct object *self, struct object *arguments)
 	}
 	result = python.PyObject_Call(self, arguments, NULL);
 	if (!result) {
-		/* greenlet takes a trace function off that raised, and ours with it. It is set anew at the next event. */
+		/*
+		 * greenlet takes a trace function off that raised, and ours with it. It is set anew at the next event.
+		 */
 		thread_self.greenlets = false;
 		thread_self.raised_in = target;
 		writer_set_room(thread_self.writer, 0, 0);
@@ -126,7 +128,9 @@ static struct object *settrace(struct object *module, struct object *arguments)
 	return without_ours(set_ours(module, program));
 }
 
-/* What has settrace() now, a new reference; NULL while it is not there. Before 1.0 the package is the C module itself. */
+/*
+ * What has settrace() now, a new reference; NULL while it is not there. Before 1.0 the package is the C module itself.
+ */
 static struct object *find_module(void)
 {
 	static const char *const names[] = {"greenlet._greenlet", "greenlet"};
@@ -222,7 +226,9 @@ static bool set_trace(void)
 	return before != NULL;
 }
 
-/* The switch, if the exception of a trace function ended the greenlet in which it was raised: it had no trace function. */
+/*
+ * The switch, if the exception of a trace function ended the greenlet in which it was raised: it had no trace function.
+ */
 static void record_missed(void)
 {
 	const void *origin = thread_self.raised_in;

@@ -273,8 +273,8 @@ static bool collector_has_descriptors(void)
 }
 
 /*
- * Listens before the collector is there, so that nobody who joins has to wait for it. resumes: the pid that names the trace
- * of a collector that was there before, or 0. Returns 0 or -errno; -EADDRINUSE if somebody else was first.
+ * Listens before the collector is there, so that nobody who joins has to wait for it. resumes: the pid that names the
+ * trace of a collector that was there before, or 0. Returns 0 or -errno; -EADDRINUSE if somebody else was first.
  */
 static int listen_and_spawn(pid_t resumes, void *scratch)
 {

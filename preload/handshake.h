@@ -18,11 +18,11 @@ extern struct session session;
 #define HANDSHAKE_SCRATCH_BYTES (256 * 1024)
 
 /*
- * Connects to the session's collector. Where there is no session yet, one is made, with the host's collector or a private
- * one that is started. Where the private collector of the session is gone, another is started at its socket, by
- * whichever process of the tree comes first; the host's is not replaced in a rejoin. start: enum wire_start. scratch: private
- * memory of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns a descriptor or -errno, with a line on stderr
- * unless start is a rejoin.
+ * Connects to the session's collector. Where there is no session yet, one is made, with the host's collector or a
+ * private one that is started. Where the private collector of the session is gone, another is started at its socket, by
+ * whichever process of the tree comes first; the host's is not replaced in a rejoin. start: enum wire_start. scratch:
+ * private memory of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns a descriptor or -errno,
+ * with a line on stderr unless start is a rejoin.
  */
 int handshake_connect(int start, void *scratch);
 

@@ -5,6 +5,7 @@
  *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12
  *   hooks_line.c         lines, where they are asked for, by PyEval_SetTrace or for hooks_monitoring.c
  *   hooks_memory.c       allocations by PyMem_SetAllocator
+ *   event_blocks.h       what of these is Python's own work for the hooks
  */
 #ifndef PRELOAD_HOOKS_H
 #define PRELOAD_HOOKS_H
@@ -42,8 +43,8 @@ int hooks_monitoring_set(void);
 void hooks_monitoring_begin_again(void);
 
 /*
- * The program is about to use this tool's id of sys.monitoring: if it is evprof's in the current interpreter, evprof moves to
- * another that is free, or stops until one is. The program has freed one: evprof begins again. GIL held.
+ * The program is about to use this tool's id of sys.monitoring: if it is evprof's in the current interpreter, evprof
+ * moves to another that is free, or stops until one is. The program has freed one: evprof begins again. GIL held.
  */
 void hooks_monitoring_give(int tool);
 void hooks_monitoring_take(void);
@@ -55,14 +56,15 @@ bool hooks_monitoring_hears_calls(struct object *tool);
 bool hooks_monitoring_others_hear_calls(void);
 
 /*
- * A tool has just asked for the events of C calls: it is not told that the function by which it asked returns, because it
- * was not told that it was called. GIL held.
+ * A tool has just asked for the events of C calls: it is not told that the function by which it asked returns, because
+ * it was not told that it was called. GIL held.
  */
 void hooks_monitoring_deafen(int tool, const struct python_method *returning);
 
 /*
- * What Python is to call in place of a callback of the program's: a new reference, or NULL, without an exception, where it is to
- * call that. And what the program is to see in place of what Python called: takes a reference, gives one. GIL held.
+ * What Python is to call in place of a callback of the program's: a new reference, or NULL, without an exception, where
+ * it is to call that. And what the program is to see in place of what Python called: takes a reference, gives one. GIL
+ * held.
  */
 struct object *hooks_monitoring_guarded(struct object *callback);
 struct object *hooks_monitoring_unguarded(struct object *callback);
@@ -71,8 +73,8 @@ struct object *hooks_monitoring_unguarded(struct object *callback);
 void hooks_monitoring_hear(bool on);
 
 /*
- * Where the cost of events is measured: integers that are no object of their own for each use lie within so many bytes from there.
- * Offsets beyond are marked (WIRE_TIME_OF_FAR) from then on.
+ * Where the cost of events is measured: integers that are no object of their own for each use lie within so many bytes
+ * from there. Offsets beyond are marked (WIRE_TIME_OF_FAR) from then on.
  */
 void hooks_monitoring_mark_far(const struct object *first, size_t bytes);
 
@@ -81,6 +83,9 @@ void hooks_memory_set(void);
 
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);
+
+/* Records that a block of the object domain was allocated or freed (kind), by what is no call of the allocator. */
+void hooks_memory_record_object(unsigned kind, const void *block, size_t size);
 
 /* The allocator that evprof's stands over. After hooks_memory_set(). */
 struct python_allocator hooks_memory_under(int domain);

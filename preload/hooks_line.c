@@ -1,9 +1,10 @@
 /*
  * hooks_line.c - line events, where EVPROF_EVENTS asks for them.
  *
- * From 3.12 they come from sys.monitoring (hooks_monitoring.c). Until 3.11 they need a trace function, of which a thread
- * has one: that of the program, when it sets one (a debugger, coverage), replaces evprof's, and the thread's lines are
- * not recorded from then on. It is called for calls, returns and exceptions, too, which the profile function records.
+ * From 3.12 they come from sys.monitoring (hooks_monitoring.c). Until 3.11 they need a trace function, of which a
+ * thread has one: that of the program, when it sets one (a debugger, coverage), replaces evprof's, and the thread's
+ * lines are not recorded from then on. It is called for calls, returns and exceptions, too, which the profile function
+ * records.
  */
 #include "choose.h"
 #include "config.h"

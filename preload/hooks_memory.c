@@ -8,6 +8,7 @@
 
 #include "bootstrap.h"
 #include "config.h"
+#include "event_blocks.h"
 #include "hooks.h"
 #include "native.h"
 #include "process.h"
@@ -36,26 +37,45 @@ static inline void settle_thread(unsigned domain)
 	thread_self.unsettled -= thread_self.unsettled > 0;
 }
 
+/* What may be taken back (event_blocks.h) is held. */
+static bool is_held(unsigned kind, unsigned domain)
+{
+	return kind == WIRE_MALLOC && domain == WIRE_DOMAIN_OBJ && event_blocks_expected();
+}
+
+/* before: where it began. */
+static void show(struct writer *writer, unsigned kind, unsigned domain, struct writer_point before)
+{
+	if (is_held(kind, domain))
+		writer_hold(writer, before);
+	else
+		ring_publish(writer->slot, writer->head);
+}
+
 /* The long way: a large block, a full ring, a realloc, a late event; and a thread that is not settled. */
 static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						 uintptr_t old)
 {
+	struct writer_point before;
 	struct writer *writer;
 
 	settle_thread(domain);
 	writer = writer_reserve(kind);
-
+	if (!writer)
+		return;
+	before = writer_here(writer);
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;
-	if (writer)
-		writer_put_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
-				 wire_memory_word(old, 0));
+	writer_write_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+			   wire_memory_word(old, 0));
+	show(writer, kind, domain, before);
 }
 
 /* With the native stack, where there is one. */
 static __attribute__((noinline)) void record_native(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						    uintptr_t old)
 {
+	struct writer_point before;
 	struct writer *writer;
 	uint32_t frame;
 
@@ -63,36 +83,45 @@ static __attribute__((noinline)) void record_native(unsigned kind, unsigned doma
 	writer = writer_reserve(kind);
 	if (!writer)
 		return;
+	before = writer_here(writer);
 	frame = native_stack();
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;
-	writer_put_with_native(writer, frame, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
-			       wire_memory_word(old, 0));
+	writer_write_with_native(writer, frame, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+				 wire_memory_word(old, 0));
+	show(writer, kind, domain, before);
 }
 
-static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, void *block, size_t size)
+static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, bool hold, void *block,
+							 size_t size)
 {
 	struct writer *writer = thread_self.writer;
 
 	/* A size whose bits all stand in the first word leaves the second to the address. */
 	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && writer_has_room(writer) &&
 	    likely(writer_put_fast_extra(writer, wire_memory_head(kind, domain, size),
-					 wire_memory_word((uintptr_t)block, 0))))
+					 wire_memory_word((uintptr_t)block, 0), hold)))
 		return;
 	record_any(kind, domain, (uintptr_t)block, size, 0);
 }
 
-/* native is a constant: of two sets of functions the one without native stacks knows nothing of them. */
-static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, bool native, void *block,
+/* How allocations are recorded. A constant where they are: each way has functions that know nothing of the others. */
+enum way {
+	WAY_PLAIN = 0,
+	WAY_HELD = 1, /* for is_held() */
+	WAY_NATIVE = 2,
+};
+
+static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, enum way way, void *block,
 							      size_t size)
 {
-	if (native)
+	if (way == WAY_NATIVE)
 		record_native(kind, domain, (uintptr_t)block, size, 0);
 	else
-		record(kind, domain, block, size);
+		record(kind, domain, way == WAY_HELD && kind == WIRE_MALLOC, block, size);
 }
 
-static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain, bool native, size_t size)
+static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain, enum way way, size_t size)
 {
 	void *block;
 
@@ -101,11 +130,11 @@ static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain
 	thread_self.nesting = 1;
 	block = under[domain].malloc(under[domain].context, size);
 	thread_self.nesting = 0;
-	record_made(WIRE_MALLOC, domain, native, block, size);
+	record_made(WIRE_MALLOC, domain, way, block, size);
 	return block;
 }
 
-static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain, bool native, size_t count,
+static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain, enum way way, size_t count,
 								 size_t size)
 {
 	size_t bytes;
@@ -116,11 +145,11 @@ static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain
 	thread_self.nesting = 1;
 	block = under[domain].calloc(under[domain].context, count, size);
 	thread_self.nesting = 0;
-	record_made(WIRE_CALLOC, domain, native, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+	record_made(WIRE_CALLOC, domain, way, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
 	return block;
 }
 
-static inline __attribute__((always_inline)) void *domain_realloc(unsigned domain, bool native, void *old, size_t size)
+static inline __attribute__((always_inline)) void *domain_realloc(unsigned domain, enum way way, void *old, size_t size)
 {
 	void *block;
 
@@ -129,7 +158,7 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 	thread_self.nesting = 1;
 	block = under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 0;
-	(native ? record_native : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
+	(way == WAY_NATIVE ? record_native : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
 	return block;
 }
 
@@ -173,27 +202,28 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 		exchange_audit_entry(block);
 		return;
 	}
-	record(WIRE_FREE, domain, block, 0);
+	if (domain != WIRE_DOMAIN_OBJ || likely(event_blocks_is_programs(block)))
+		record(WIRE_FREE, domain, false, block, 0);
 	thread_self.nesting = 1;
 	under[domain].free(under[domain].context, block);
 	thread_self.nesting = 0;
 }
 
-#define ALLOCATOR(name, domain, native)                                                                                \
+#define ALLOCATOR(name, domain, way)                                                                                   \
 	static void *name##_malloc(void *context, size_t size)                                                         \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		return domain_malloc(domain, native, size);                                                            \
+		return domain_malloc(domain, way, size);                                                               \
 	}                                                                                                              \
 	static void *name##_calloc(void *context, size_t count, size_t size)                                           \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		return domain_calloc(domain, native, count, size);                                                     \
+		return domain_calloc(domain, way, count, size);                                                        \
 	}                                                                                                              \
 	static void *name##_realloc(void *context, void *old, size_t size)                                             \
 	{                                                                                                              \
 		(void)context;                                                                                         \
-		return domain_realloc(domain, native, old, size);                                                      \
+		return domain_realloc(domain, way, old, size);                                                         \
 	}
 
 #define DEALLOCATOR(name, domain)                                                                                      \
@@ -203,32 +233,48 @@ static inline __attribute__((always_inline)) void domain_free(unsigned domain, v
 		domain_free(domain, block);                                                                            \
 	}
 
-ALLOCATOR(raw, WIRE_DOMAIN_RAW, false)
-ALLOCATOR(mem, WIRE_DOMAIN_MEM, false)
-ALLOCATOR(obj, WIRE_DOMAIN_OBJ, false)
-ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, true)
-ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, true)
-ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, true)
+ALLOCATOR(raw, WIRE_DOMAIN_RAW, WAY_PLAIN)
+ALLOCATOR(mem, WIRE_DOMAIN_MEM, WAY_PLAIN)
+ALLOCATOR(obj, WIRE_DOMAIN_OBJ, WAY_PLAIN)
+ALLOCATOR(held_obj, WIRE_DOMAIN_OBJ, WAY_HELD)
+ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE)
+ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE)
+ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE)
 DEALLOCATOR(raw, WIRE_DOMAIN_RAW)
 DEALLOCATOR(mem, WIRE_DOMAIN_MEM)
 DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
 
+static enum way chosen_way(void)
+{
+	if (config.native)
+		return WAY_NATIVE;
+	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
+}
+
 /* The context stays that of the allocator below, so that no moment in between shows one's function with the other's. */
 static void set_domain(int domain)
 {
-	static const struct python_allocator ours[2][3] = {
-	    {
-		{NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
-		{NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
-		{NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
-	    },
-	    {
-		{NULL, native_raw_malloc, native_raw_calloc, native_raw_realloc, raw_free},
-		{NULL, native_mem_malloc, native_mem_calloc, native_mem_realloc, mem_free},
-		{NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
-	    },
+	static const struct python_allocator ours[3][3] = {
+	    [WAY_PLAIN] =
+		{
+		    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+		    {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+		},
+	    [WAY_HELD] =
+		{
+		    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+		    {NULL, held_obj_malloc, held_obj_calloc, held_obj_realloc, obj_free},
+		},
+	    [WAY_NATIVE] =
+		{
+		    {NULL, native_raw_malloc, native_raw_calloc, native_raw_realloc, raw_free},
+		    {NULL, native_mem_malloc, native_mem_calloc, native_mem_realloc, mem_free},
+		    {NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
+		},
 	};
-	struct python_allocator allocator = ours[config.native][domain], present;
+	struct python_allocator allocator = ours[chosen_way()][domain], present;
 
 	python.PyMem_GetAllocator(domain, &present);
 	if (present.malloc == allocator.malloc) /* since an earlier life of this Python */
@@ -249,7 +295,16 @@ bool hooks_memory_on_top(void)
 	struct python_allocator top;
 
 	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
-	return top.malloc == (config.native ? native_obj_malloc : obj_malloc);
+	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc;
+}
+
+void hooks_memory_record_object(unsigned kind, const void *block, size_t size)
+{
+	struct writer *writer = thread_self.nesting ? NULL : writer_reserve(kind);
+
+	if (writer)
+		writer_put_extra(writer, wire_memory_head(kind, WIRE_DOMAIN_OBJ, size),
+				 wire_memory_word((uintptr_t)block, size), 0);
 }
 
 struct python_allocator hooks_memory_under(int domain)

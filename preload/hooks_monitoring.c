@@ -13,6 +13,7 @@
 #include "choose.h"
 #include "config.h"
 #include "definitions.h"
+#include "event_blocks.h"
 #include "hooks.h"
 #include "log.h"
 #include "neighbours.h"
@@ -354,17 +355,22 @@ static void record_line(struct object *const *arguments)
 }
 
 /*
- * The arguments of all callbacks begin with the code object and the offset of the instruction. Those that look into other
- * objects are compiled twice, for builds with the GIL and without, because they are too short to ask where fields are.
+ * The arguments of all callbacks begin with the code object and an integer, the offset of the instruction or the line. Those that
+ * look into other objects are compiled twice, for builds with the GIL and without, because they are too short to ask where fields
+ * are. And all are beside memory events, where the integer is not to show.
  */
-#define CALLBACK(name, statement)                                                                                      \
+#define ONE_CALLBACK(name, begin, statement)                                                                           \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
 				   struct object *names)                                                               \
 	{                                                                                                              \
 		(void)self, (void)count, (void)names;                                                                  \
+		begin;                                                                                                 \
 		statement;                                                                                             \
 		return python.none; /* immortal since 3.12 */                                                          \
 	}
+#define CALLBACK(name, statement)                                                                                      \
+	ONE_CALLBACK(name, , statement)                                                                                \
+	ONE_CALLBACK(name##_beside_memory, event_blocks_integer(arguments[1]), statement)
 #define CALLBACK_OF_FUNCTION(name, function, ...)                                                                      \
 	CALLBACK(name, return function(__VA_ARGS__, 0))                                                                \
 	CALLBACK(name##_without_gil, return function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
@@ -388,22 +394,23 @@ CALLBACK_OF_FUNCTION(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, argumen
 CALLBACK(on_raise, record_raise(arguments))
 CALLBACK(on_line, record_line(arguments))
 
-/* With the GIL, without. */
-#define ONE(name)                                                                                                      \
+/* With the GIL, without; then beside memory events. */
+#define EACH(with_gil, without)                                                                                        \
 	{                                                                                                              \
-		name, name                                                                                             \
+		{with_gil, without},                                                                                   \
+		{                                                                                                      \
+			with_gil##_beside_memory, without##_beside_memory                                              \
+		}                                                                                                      \
 	}
-#define BOTH(name)                                                                                                     \
-	{                                                                                                              \
-		name, name##_without_gil                                                                               \
-	}
+#define ONE(name) EACH(name, name)
+#define BOTH(name) EACH(name, name##_without_gil)
 
 static const struct {
 	const char *event;
-	vectorcall call[2];
-	vectorcall call_if_measured[2]; /* EVPROF_CALIBRATE */
-	unsigned wanted;		/* for any of these: enum setting_event */
-	bool set;			/* false: comes along with CALL */
+	vectorcall call[2][2];
+	vectorcall call_if_measured[2][2]; /* EVPROF_CALIBRATE */
+	unsigned wanted;		   /* for any of these: enum setting_event */
+	bool set;			   /* false: comes along with CALL */
 } callbacks[] = {
     {"PY_START", ONE(on_start), ONE(on_start_told), EVENT_CALL, true},
     {"PY_RESUME", ONE(on_resume), ONE(on_resume_told), EVENT_CALL, true},
@@ -553,9 +560,10 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 
 		if (!bit || !(config.events & callbacks[i].wanted))
 			continue;
-		r = register_callback(
-		    monitoring, type, tool, bit,
-		    (config.calibrate ? callbacks[i].call_if_measured : callbacks[i].call)[python.free_threaded]);
+		r = register_callback(monitoring, type, tool, bit,
+				      (config.calibrate
+					   ? callbacks[i].call_if_measured
+					   : callbacks[i].call)[event_blocks_expected()][python.free_threaded]);
 	}
 	return r ? r : set_first_events(monitoring, tool, wanted_events(events));
 }

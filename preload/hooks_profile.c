@@ -7,6 +7,7 @@
  */
 #include "config.h"
 #include "definitions.h"
+#include "event_blocks.h"
 #include "hooks.h"
 #include "writer.h"
 
@@ -15,6 +16,8 @@ enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5
 
 /* opcode.h; these three are the same in all versions that come here. */
 enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALUE = 86 };
+/* Likewise: calls of what may have been bound by the program itself, just before. */
+enum { OPCODE_CALL_FUNCTION_KW = 141, OPCODE_CALL_FUNCTION_EX = 142 };
 /* 3.11: where a function begins and a generator goes on; and as it stands in code that ran often. */
 enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
 
@@ -355,15 +358,74 @@ static int profile_placed(struct object *self, struct object *frame, int what, s
 	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
 }
 
+/* 3.11: a function begins or goes on, and ends or pauses; this is about its beginning and its end. */
+static inline __attribute__((always_inline)) void note_frame(struct object *frame, bool begins, struct object *argument)
+{
+	const uint8_t *last = last_instruction(frame, NULL, true);
+
+	if (begins && last[1] == 0 && (last[0] == OPCODE_RESUME || last[0] == OPCODE_RESUME_QUICK))
+		event_blocks_begin(frame);
+	else if (!begins && (!argument || last[0] == OPCODE_RETURN_VALUE))
+		event_blocks_end(frame);
+}
+
+static inline __attribute__((always_inline)) bool may_be_bound_by_program(struct object *frame, bool inner)
+{
+	const uint8_t *last = last_instruction(frame, code_of(frame), inner);
+
+	return last && (*last == OPCODE_CALL_FUNCTION_KW || *last == OPCODE_CALL_FUNCTION_EX);
+}
+
+/* What Python allocates to tell of an event is not to show among the memory events. */
+static inline __attribute__((always_inline)) void note_blocks(struct object *frame, int what, struct object *argument,
+							      bool inner)
+{
+	if (what > TRACE_C_CALL)
+		event_blocks_return(argument);
+	else if (what < TRACE_C_CALL && inner)
+		note_frame(frame, what == TRACE_CALL, argument);
+	else if (what == TRACE_C_CALL && writer_holds(thread_self.writer) && !may_be_bound_by_program(frame, inner))
+		event_blocks_call(argument);
+}
+
+static int profile_frame_beside_memory(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	note_blocks(frame, what, argument, false);
+	return profile_frame(self, frame, what, argument);
+}
+
+static int profile_inner_frame_beside_memory(struct object *self, struct object *frame, int what,
+					     struct object *argument)
+{
+	note_blocks(frame, what, argument, true);
+	return profile_inner_frame(self, frame, what, argument);
+}
+
+static int profile_any_beside_memory(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	note_blocks(frame, what, argument, python.inner_frames);
+	return profile_any(self, frame, what, argument);
+}
+
+static int profile_placed_beside_memory(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	note_blocks(frame, what, argument, false);
+	return profile_placed(self, frame, what, argument);
+}
+
 /* The fast ones do not ask what is wanted. */
 static python_profile choose_profile(void)
 {
+	bool beside_memory = event_blocks_expected();
+
 	if (wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN |
 		       1u << TRACE_C_EXCEPTION))
-		return profile_any;
+		return beside_memory ? profile_any_beside_memory : profile_any;
 	if (config.calibrate && python_walks_lines())
-		return profile_placed;
-	return python.inner_frames ? profile_inner_frame : profile_frame;
+		return beside_memory ? profile_placed_beside_memory : profile_placed;
+	if (python.inner_frames)
+		return beside_memory ? profile_inner_frame_beside_memory : profile_inner_frame;
+	return beside_memory ? profile_frame_beside_memory : profile_frame;
 }
 
 static python_profile *profile_field(struct thread_state *state)
@@ -403,6 +465,11 @@ static int tell_program(struct object *self, struct object *frame, int what, str
 	return result;
 }
 
+static void hear(struct object *frame, int what, struct object *argument)
+{
+	(event_blocks_expected() ? profile_any_beside_memory : profile_any)(NULL, frame, what, argument);
+}
+
 /*
  * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it raises
  * at a beginning the function is not called, and no end is told.
@@ -413,10 +480,10 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
 	int result;
 
 	if (!begins)
-		profile_any(NULL, frame, what, argument);
+		hear(frame, what, argument);
 	result = tell_program(self, frame, what, argument);
 	if (begins && !result)
-		profile_any(NULL, frame, what, argument);
+		hear(frame, what, argument);
 	return result;
 }
 
@@ -431,8 +498,7 @@ static bool chain(struct thread_state *state)
 
 	if (!python.state_profile || !*current)
 		return false;
-	if (*current == profile_any || *current == profile_frame || *current == profile_placed ||
-	    *current == profile_inner_frame || *current == profile_chained)
+	if (*current == choose_profile() || *current == profile_chained)
 		return true;
 	thread_self.chained = *current;
 	*current = profile_chained;
@@ -453,6 +519,7 @@ void hooks_profile_set(void)
 	if (thread_self.writer->slot)
 		thread_self.writer->resync = 1;
 	told_open = 0;
+	event_blocks_forget();
 	python.PyEval_SetProfile(choose_profile(), NULL);
 }
 

@@ -1,8 +1,9 @@
 /*
  * ids.c - the table of ids: open addressing with a bound on the probes, so that a key can be removed without a trace.
  *
- * The first table is a part of struct ids; larger ones are mapped when they are needed. Both are cleared by a fork, as all
- * that belongs to one process image (process.h). The child finds the mappings of its parent and uses them for its own.
+ * The first table is a part of struct ids; larger ones are mapped when they are needed. Both are cleared by a fork, as
+ * all that belongs to one process image (process.h). The child finds the mappings of its parent and uses them for its
+ * own.
  */
 #include "ids.h"
 

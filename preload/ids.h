@@ -8,11 +8,11 @@
  *   invariant: a place changes its key only by way of NULL; its value is there before the key is.
  *
  * So a reader that meets its key has its value, as long as the key is not removed meanwhile: only ids of what is alive
- * may be asked for (the caller has a reference), and only what dies may be removed. A key of an address that is used again
- * is therefore never met with the value of what was there before.
+ * may be asked for (the caller has a reference), and only what dies may be removed. A key of an address that is used
+ * again is therefore never met with the value of what was there before.
  *
- * The table grows, never shrinks. Hooks look at the one that they saw last (struct ids_view), so it stays where it is when
- * there is a larger one, but it is empty then: nothing is found there until the reader looks for the table again.
+ * The table grows, never shrinks. Hooks look at the one that they saw last (struct ids_view), so it stays where it is
+ * when there is a larger one, but it is empty then: nothing is found there until the reader looks for the table again.
  */
 #ifndef PRELOAD_IDS_H
 #define PRELOAD_IDS_H
@@ -29,8 +29,9 @@
 #define IDS_HASH_SHIFT 32 /* the bits of the largest table's places fit above */
 
 /*
- * How full a table may get. Nearly all keys are to stand in their first place, and hardly any beyond the fourth, where hooks do not look: such
- * a function costs more at each of its events. Tables of a MiB and more are filled further, because memory counts there.
+ * How full a table may get. Nearly all keys are to stand in their first place, and hardly any beyond the fourth, where
+ * hooks do not look: such a function costs more at each of its events. Tables of a MiB and more are filled further,
+ * because memory counts there.
  */
 #define IDS_SPARSE_BITS_LAST 15
 static inline uint32_t ids_most(unsigned bits)
@@ -76,8 +77,8 @@ static inline struct ids_view ids_look(const struct ids *ids)
 }
 
 /*
- * The place of a key in a table: the golden ratio spreads addresses, which are multiples of 16 mostly. Of the product the
- * bits in the middle are taken, because what stands above them all the addresses of a heap have in common.
+ * The place of a key in a table: the golden ratio spreads addresses, which are multiples of 16 mostly. Of the product
+ * the bits in the middle are taken, because what stands above them all the addresses of a heap have in common.
  */
 static inline struct id_entry *ids_place(const struct ids_view *view, const void *key)
 {

@@ -117,7 +117,8 @@ PUBLIC void *dlopen(const char *name, int flags)
 
 /*
  * Every thread that enters Python, made by Python or by C code, first stores its thread state in a thread-specific key.
- * It does not run yet: nothing else looks at it. One that leaves Python stores NULL, and may come back with another state.
+ * It does not run yet: nothing else looks at it. One that leaves Python stores NULL, and may come back with another
+ * state.
  */
 PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {

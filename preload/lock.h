@@ -1,7 +1,8 @@
 /*
  * lock.h - a lock for sections of a few instructions, usable in memory that a fork clears: 0 is free.
  *
- * Whoever holds one runs no code of the program and waits for nothing but what its own comment says. Waiting keeps errno.
+ * Whoever holds one runs no code of the program and waits for nothing but what its own comment says. Waiting keeps
+ * errno.
  */
 #ifndef PRELOAD_LOCK_H
 #define PRELOAD_LOCK_H

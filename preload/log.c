@@ -16,8 +16,8 @@
 enum log_level log_level = LOG_WARNING;
 
 /*
- * A program that writes nothing to stderr is not ended by a pipe that nobody reads any more, nor held up by one that is full.
- * A signal that was pending before is the program's.
+ * A program that writes nothing to stderr is not ended by a pipe that nobody reads any more, nor held up by one that is
+ * full. A signal that was pending before is the program's.
  */
 static void write_line(const char *line, size_t bytes)
 {

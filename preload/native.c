@@ -1,8 +1,8 @@
 /*
  * native.c - gives native stacks their ids, and tells the collector what they are.
  *
- * A stack is the id of its innermost frame; frames are a tree (wire.h). Looking one up takes loads alone; who has to tell a
- * frame that is new takes the process's lock, as for all definitions.
+ * A stack is the id of its innermost frame; frames are a tree (wire.h). Looking one up takes loads alone; who has to
+ * tell a frame that is new takes the process's lock, as for all definitions.
  */
 #include "native.h"
 
@@ -54,7 +54,7 @@ void native_library_comes(void)
 	atomic_fetch_add_explicit(&loads, 1, memory_order_relaxed);
 }
 
-/* ---- modules ------------------------------------------------------------------------------------------------------ */
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t add_to_key(uint64_t key, const void *bytes, size_t count)
 {
@@ -131,7 +131,7 @@ static bool tell_module(uintptr_t address)
 	return true;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 static struct native_frame *frame_place(uint64_t address, uint32_t caller, size_t probe)
 {
@@ -230,8 +230,8 @@ void native_forget(void)
 }
 
 /*
- * Libraries were loaded since the last look. If others were unloaded before, an address may mean another place than it did.
- * Ids are never given twice, so what was recorded stays right.
+ * Libraries were loaded since the last look. If others were unloaded before, an address may mean another place than it
+ * did. Ids are never given twice, so what was recorded stays right.
  */
 static __attribute__((noinline, cold)) void settle(unsigned long now)
 {

@@ -1,6 +1,6 @@
 /*
- * native.h - the native stacks of allocations (EVPROF_NATIVE=1): which C functions ran between Python's innermost function
- * and the allocator. Called by hooks_memory.c and by those who learn that modules come and go.
+ * native.h - the native stacks of allocations (EVPROF_NATIVE=1): which C functions ran between Python's innermost
+ * function and the allocator. Called by hooks_memory.c and by those who learn that modules come and go.
  */
 #ifndef PRELOAD_NATIVE_H
 #define PRELOAD_NATIVE_H
@@ -18,8 +18,8 @@
 #define NATIVE_MODULES 1024
 
 /*
- * A frame that was told: a return address and the frame of its caller. Once it is there it does not change, but for being
- * taken away with all others.
+ * A frame that was told: a return address and the frame of its caller. Once it is there it does not change, but for
+ * being taken away with all others.
  */
 struct native_frame {
 	_Atomic uint64_t address; /* 0: free */
@@ -43,7 +43,10 @@ struct native {
 	struct native_frame frames[NATIVE_PLACES];
 };
 
-/* Where it is asked for and can be; else config.native is false from here on, with a line. Once, GIL held, before joining. */
+/*
+ * Where it is asked for and can be; else config.native is false from here on, with a line. Once, GIL held, before
+ * joining.
+ */
 void native_begin(void);
 
 /* The id of the calling thread's stack; 0: there is none, or it cannot be told. May write definitions; keeps errno. */

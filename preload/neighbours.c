@@ -8,8 +8,8 @@
  *   sys.settrace                                only to tell it from what Python does when a trace function raises
  *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
  *   sys.monitoring.register_callback            what raises of the program's callbacks is noticed
- *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping it
- *                                               takes evprof's allocators away with its own
+ *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping
+ *                                               it takes evprof's allocators away with its own
  *
  * A wrapped function is called with the arguments of whatever convention it has: all of them fit four registers, and a
  * function does not look at registers that its convention does not use.
@@ -83,8 +83,9 @@ static struct object *profile_object(struct thread_state *state)
 }
 
 /*
- * 3.12+: stands between the interpreter and the program's profile function. Because evprof listens, the interpreter tells
- * that a C function returns even where nobody else listened when it was called: sys.setprofile itself, first of all.
+ * 3.12+: stands between the interpreter and the program's profile function. Because evprof listens, the interpreter
+ * tells that a C function returns even where nobody else listened when it was called: sys.setprofile itself, first of
+ * all.
  */
 static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
 {

@@ -1,5 +1,6 @@
 /*
- * neighbours.h - other tools at the interpreter's hooks (profilers, debuggers, tracemalloc) find them as without evprof.
+ * neighbours.h - other tools at the interpreter's hooks (profilers, debuggers, tracemalloc) find them as without
+ * evprof.
  *
  * A builtin function by which the program asks for a hook that evprof uses is wrapped: its PyMethodDef leads to a
  * function here, which calls the real one and puts right what would differ. The function object itself stays as it is.

@@ -1,8 +1,9 @@
 /*
  * network.c - see network.h. Called by handshake.c when nobody answers.
  *
- * A socket belongs to the namespace in which it was made, whoever uses it. So a process of our own that shares memory and
- * descriptors with us goes there and makes one; we stay where we are. Like those of spawn.c the program does not meet it.
+ * A socket belongs to the namespace in which it was made, whoever uses it. So a process of our own that shares memory
+ * and descriptors with us goes there and makes one; we stay where we are. Like those of spawn.c the program does not
+ * meet it.
  */
 #include "network.h"
 

@@ -207,8 +207,8 @@ static uint32_t slots_within(uint64_t bytes)
 }
 
 /*
- * Lock held, so no thread is about to take a slot. The file stays as large as it is: the collector, which may not have looked at it
- * yet, maps none of the rings.
+ * Lock held, so no thread is about to take a slot. The file stays as large as it is: the collector, which may not have
+ * looked at it yet, maps none of the rings.
  */
 static void shrink_mapping(uint64_t keep)
 {
@@ -263,8 +263,8 @@ static void forget_inherited_ring(void)
 }
 
 /*
- * The child of a fork keeps one page of its parent's memory until it has joined: that it maps it tells the collector that
- * it is about to.
+ * The child of a fork keeps one page of its parent's memory until it has joined: that it maps it tells the collector
+ * that it is about to.
  */
 static uint8_t *keep_inherited_page(void)
 {
@@ -469,9 +469,9 @@ static int is_final(uint32_t state)
 }
 
 /*
- * Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent. Signals of
- * the program may cut turns short: what counts is the clock, or, where that stands still for the program, the turns that took
- * their time.
+ * Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent.
+ * Signals of the program may cut turns short: what counts is the clock, or, where that stands still for the program,
+ * the turns that took their time.
  */
 static uint32_t wait_for_collector(void)
 {

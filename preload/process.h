@@ -1,9 +1,9 @@
 /*
  * process.h - what the library knows of this process image, and joining a collector with it.
  *
- * Everything here that belongs to one image is in memory that the kernel clears in the child of a fork (MADV_WIPEONFORK),
- * however the child was made. So a child finds itself PROCESS_UNJOINED with empty writers and can never write into the
- * rings of its parent: the first event takes the slow path, which joins the collector anew.
+ * Everything here that belongs to one image is in memory that the kernel clears in the child of a fork
+ * (MADV_WIPEONFORK), however the child was made. So a child finds itself PROCESS_UNJOINED with empty writers and can
+ * never write into the rings of its parent: the first event takes the slow path, which joins the collector anew.
  */
 #ifndef PRELOAD_PROCESS_H
 #define PRELOAD_PROCESS_H
@@ -96,8 +96,8 @@ enum process_room {
 };
 
 /*
- * Gives back what was taken for threads that there are not yet, but for a part that is small beside the limit. Later threads
- * have small rings, or none. Any thread.
+ * Gives back what was taken for threads that there are not yet, but for a part that is small beside the limit. Later
+ * threads have small rings, or none. Any thread.
  */
 void process_shrink(enum process_room room);
 
@@ -113,7 +113,10 @@ void process_finish(int status);
 /* Makes all threads take the slow path at their next event. */
 void process_look_again(void);
 
-/* Has each thread write its stack before its next call or return: what it says of it is not known, or not true. Any thread. */
+/*
+ * Has each thread write its stack before its next call or return: what it says of it is not known, or not true. Any
+ * thread.
+ */
 void process_expect_stacks(void);
 
 /* Sets a status in which nothing is recorded, and makes all threads notice at their next event. */

@@ -2,9 +2,9 @@
  * python.c - finds the interpreter and knows the layouts of its versions.
  *
  * The layouts are those of the headers of each release (Include/cpython/code.h, frameobject.h, methodobject.h,
- * descrobject.h, Include/internal/pycore_frame.h), 64-bit, without Py_TRACE_REFS. python_verify() compares them with what the
- * functions of the interpreter say before a hook relies on them. Free-threaded builds have those of their version, but for the
- * longer head of objects.
+ * descrobject.h, Include/internal/pycore_frame.h), 64-bit, without Py_TRACE_REFS. python_verify() compares them with
+ * what the functions of the interpreter say before a hook relies on them. Free-threaded builds have those of their
+ * version, but for the longer head of objects.
  */
 #include "python.h"
 
@@ -184,8 +184,9 @@ void python_unlock(void)
 }
 
 /*
- * Where process_vm_readv() is refused (containers with a filter of before kernel 4.8, emulators): rt_sigprocmask() reads a
- * mask before it looks at what is to be done with it, which is nothing that there is, so only EFAULT depends on the address.
+ * Where process_vm_readv() is refused (containers with a filter of before kernel 4.8, emulators): rt_sigprocmask()
+ * reads a mask before it looks at what is to be done with it, which is nothing that there is, so only EFAULT depends on
+ * the address.
  */
 static bool may_be_read(uintptr_t address)
 {
@@ -251,6 +252,19 @@ const void *python_frame_code(const void *frame)
 		return NULL;
 	return python.version == 0x030c && ((const char *)frame)[PYTHON_FRAME_OWNER] == PYTHON_FRAME_OWNED_BY_C ? NULL
 														: code;
+}
+
+/*
+ * 3.11: _PyFrame_New_NoTrack(). In the code object, the size of the stack, the first line and the number of places
+ * follow each other.
+ */
+size_t python_frame_size(const struct object *frame)
+{
+	const void *code = python_field(python_inner_frame(frame), PYTHON_INNER_CODE);
+	size_t line = python.code_line, slots;
+
+	slots = (size_t)python_int(code, line - sizeof(int)) + (size_t)python_int(code, line + sizeof(int));
+	return python_basic_size(python_type(frame)) + slots * sizeof(void *);
 }
 
 const void *python_running_frame(void)
@@ -417,8 +431,9 @@ static void set_dealloc(destructor dealloc)
 #define REFERENCES_SHARED 16
 
 /*
- * Free-threaded: of the references to code some are not counted, so that only the garbage collector sees that there are none, and
- * to collect is for the program to begin. The one reference to the sample is ours, so it ends here as it would there.
+ * Free-threaded: of the references to code some are not counted, so that only the garbage collector sees that there are
+ * none, and to collect is for the program to begin. The one reference to the sample is ours, so it ends here as it
+ * would there.
  */
 static bool watch_codes_of_collector(struct object *sample)
 {
@@ -433,8 +448,8 @@ static bool watch_codes_of_collector(struct object *sample)
 
 /*
  * A code object's death is told by nobody to somebody who keeps nothing at it: what stands in co_extra has a free
- * function, but is memory of the program's, and from 3.14 on code that has any is not shared with other interpreters; the
- * watchers of code objects (3.12) are few, and each interpreter's own. The type is one for all interpreters.
+ * function, but is memory of the program's, and from 3.14 on code that has any is not shared with other interpreters;
+ * the watchers of code objects (3.12) are few, and each interpreter's own. The type is one for all interpreters.
  */
 static bool watch_codes(struct object *sample, void (*dies)(const struct object *code))
 {
@@ -525,8 +540,8 @@ int python_verify(void (*dies)(const struct object *code))
 #define FEATURE_MAIN_MEMORY (1ul << 5)
 
 /*
- * The interpreters of 3.12 share the code objects of frozen modules, and what Python keeps at them, without a common lock
- * where they have GILs of their own: there a hook that Python puts into such code is a race with the others.
+ * The interpreters of 3.12 share the code objects of frozen modules, and what Python keeps at them, without a common
+ * lock where they have GILs of their own: there a hook that Python puts into such code is a race with the others.
  */
 static bool is_safe(void)
 {

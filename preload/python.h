@@ -192,14 +192,14 @@ bool python_is_here(void *handle);
 bool python_find(void *handle);
 
 /*
- * Checks that the layouts are as the table says, and has each code object tell when it dies, in whatever interpreter: its
- * address is good until then. GIL held; dies is called with that of its interpreter. 0 or -errno, with a line.
+ * Checks that the layouts are as the table says, and has each code object tell when it dies, in whatever interpreter:
+ * its address is good until then. GIL held; dies is called with that of its interpreter. 0 or -errno, with a line.
  */
 int python_verify(void (*dies)(const struct object *code));
 
 /*
- * The current interpreter is met; each is to be, before anything of it is recorded. False: it is left alone, with a line.
- * GIL held.
+ * The current interpreter is met; each is to be, before anything of it is recorded. False: it is left alone, with a
+ * line. GIL held.
  */
 bool python_enter_interpreter(void);
 
@@ -207,15 +207,18 @@ bool python_enter_interpreter(void);
 void python_forget_interpreters(void);
 
 /*
- * Whether the two below can be called: looks, once, if what they read is in the running frame where it should be. GIL held;
- * while a Python function runs, with no exception set.
+ * Whether the two below can be called: looks, once, if what they read is in the running frame where it should be. GIL
+ * held; while a Python function runs, with no exception set.
  */
 bool python_knows_frames(void);
 
 /* Bytes of the instructions of a code object. */
 uint64_t python_code_size(const struct object *code);
 
-/* The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL held. */
+/*
+ * The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL
+ * held.
+ */
 const void *python_running_frame(void);
 
 /*
@@ -225,10 +228,10 @@ const void *python_running_frame(void);
 bool python_is_awaited(const void *frame);
 
 /*
- * A lock for what has to call Python while others must wait, where the GIL does not make them: free-threaded builds only;
- * elsewhere it is nothing. Who waits is detached, so that Python can stop all threads meanwhile: a lock of evprof's own
- * (lock.h) must not be waited for by a thread that is attached while its holder calls Python. A thread may take it again:
- * what it calls raises audit events. It is free in the child of a fork. errno is kept.
+ * A lock for what has to call Python while others must wait, where the GIL does not make them: free-threaded builds
+ * only; elsewhere it is nothing. Who waits is detached, so that Python can stop all threads meanwhile: a lock of
+ * evprof's own (lock.h) must not be waited for by a thread that is attached while its holder calls Python. A thread may
+ * take it again: what it calls raises audit events. It is free in the child of a fork. errno is kept.
  */
 void python_lock(void);
 void python_unlock(void);
@@ -248,14 +251,17 @@ struct object *python_type_lookup(const void *type, struct object *name);
 struct object *python_attribute(struct object *object, const char *name);
 
 /*
- * Leads a C function to another one. The kernel writes: a read-only page is an error for it, not a signal. False: it could not
- * be written. errno is kept.
+ * Leads a C function to another one. The kernel writes: a read-only page is an error for it, not a signal. False: it
+ * could not be written. errno is kept.
  */
 bool python_lead_to(const struct python_method *method, void *function);
 
 /* The interpreter's frame of a frame object, and its code, or NULL where C code was entered. chain_code is known. */
 const void *python_inner_frame(const struct object *frame);
 const void *python_frame_code(const void *inner);
+
+/* Bytes of a frame object, without what the garbage collector has before it. 3.11. */
+size_t python_frame_size(const struct object *frame);
 
 /* Reads memory that may not be there. False: it is not. */
 bool python_peek(const void *address, void *out, size_t size);
@@ -297,12 +303,13 @@ static inline int python_int(const void *object, size_t offset)
 }
 
 /*
- * Offsets that are the same in all versions that have the field: constants, because hooks ask at each event. Those of objects
- * are for builds with the GIL; without it the head of all objects is longer (see python_object_field()).
+ * Offsets that are the same in all versions that have the field: constants, because hooks ask at each event. Those of
+ * objects are for builds with the GIL; without it the head of all objects is longer (see python_object_field()).
  */
 #define PYTHON_OBJECT_BYTES 16 /* PyObject */
 #define PYTHON_OBJECT_SHIFT 16
 enum {
+	PYTHON_REFERENCES = 0,	       /* PyObject.ob_refcnt (with the GIL) */
 	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
 	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
 	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
@@ -318,10 +325,18 @@ enum {
 
 #define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
 
-/* Whether a profile function is told the line, for which the interpreter walks over the table of lines at each event. */
+/*
+ * Whether a profile function is told the line, for which the interpreter walks over the table of lines at each event.
+ */
 static inline bool python_walks_lines(void)
 {
 	return python.version == 0x030a;
+}
+
+/* With the GIL. */
+static inline ssize_t python_references(const void *object)
+{
+	return (ssize_t)python_field(object, PYTHON_REFERENCES);
 }
 
 /* A field of an object whose offset is one of the above. */

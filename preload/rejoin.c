@@ -2,7 +2,8 @@
  * rejoin.c - a process whose collector is gone joins the one that has taken its place.
  *
  * No descriptor of the shared memory is kept in the program, so the new collector gets new memory: what the old one had
- * not read, with all definitions that are still there, at the same address. So every pointer of every thread stays good.
+ * not read, with all definitions that are still there, at the same address. So every pointer of every thread stays
+ * good.
  *
  * Other threads write all the while, and nothing makes them wait in the middle of an event: a thread that has looked at
  * its room may store its words and its head at any later time. So the memory is exchanged in this order:
@@ -10,8 +11,8 @@
  *   1. The status changes and all rooms are taken: each thread may store at most what it was about to
  *      (WRITER_PENDING_WORDS), and then waits for the lock on its slow path.
  *   2. The new memory gets what threads read there (the tails), and NOBODYS_WORD where those words may come.
- *   3. mmap() lays it over the old one. From here on the old memory does not change any more: what was stored before is in
- *      it, what is stored later is in the new.
+ *   3. mmap() lays it over the old one. From here on the old memory does not change any more: what was stored before is
+ *      in it, what is stored later is in the new.
  *   4. What is in the old one goes to the new: words below its heads as they are, heads where the thread's own is not
  *      higher, words above only where still NOBODYS_WORD stands. Counters are added: the new ones began at zero.
  *   5. Only then the new collector gets the memory.
@@ -39,7 +40,9 @@
 #include "sampling.h"
 #include "watch.h"
 
-/* No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large. */
+/*
+ * No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large.
+ */
 #define NOBODYS_WORD (UINT64_MAX << WIRE_KIND_BITS)
 
 #define WANTED 0 /* in place of the time of the next look: who waited in vain could not look himself */
@@ -66,8 +69,8 @@ static bool is_hosts(void)
 }
 
 /*
- * A host's daemon that has said goodbye was stopped or is being started anew. A private collector that did so was told to
- * by somebody, who does not want another.
+ * A host's daemon that has said goodbye was stopped or is being started anew. A private collector that did so was told
+ * to by somebody, who does not want another.
  */
 static bool is_gone(enum rejoin_when when)
 {
@@ -82,7 +85,7 @@ static bool is_gone(enum rejoin_when when)
 	return watch_is_gone(&process->watch) || (when != REJOIN_AT_TIMES && watch_has_ended());
 }
 
-/* ---- the exchange ------------------------------------------------------------------------------------------------- */
+/* ---- the exchange ------------------------------------------------------------------------------------------------ */
 
 static int open_exchange(struct exchange *exchange)
 {
@@ -147,8 +150,8 @@ static bool is_sampled(const struct ring_slot *slot)
 }
 
 /*
- * A place of which the time is known, and from which on all words are there: where the thread came by its slow path last, or,
- * if that was before an earlier exchange, the first word that was taken over then.
+ * A place of which the time is known, and from which on all words are there: where the thread came by its slow path
+ * last, or, if that was before an earlier exchange, the first word that was taken over then.
  */
 static struct writer_point known_point(const struct writer *writer, const struct ring_slot *slot)
 {
@@ -320,7 +323,7 @@ done:
 	return r;
 }
 
-/* ---- joining ------------------------------------------------------------------------------------------------------ */
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 static bool has_all_definitions(void)
 {
@@ -371,8 +374,8 @@ static bool rejoin(void)
 }
 
 /*
- * Where definitions are gone, ids are to be given anew, and nobody may be about to write an event with one of before: for that the
- * GIL is needed, so the next call or return does it. Where there is none, nobody can.
+ * Where definitions are gone, ids are to be given anew, and nobody may be about to write an event with one of before:
+ * for that the GIL is needed, so the next call or return does it. Where there is none, nobody can.
  */
 static bool may_move(unsigned kind)
 {

@@ -25,7 +25,7 @@ static struct sampling sampling; /* of the image and of its forked children */
 static bool known;		 /* all of it but what a fork changes */
 static pid_t begun;		 /* the process that it was filled for, or that cannot be */
 
-/* ---- searching ---------------------------------------------------------------------------------------------------- */
+/* ---- searching --------------------------------------------------------------------------------------------------- */
 
 #define SEARCH_BYTES 4096
 
@@ -45,7 +45,7 @@ static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_
 	return find(at, &word, sizeof(word), from, to);
 }
 
-/* ---- threads and frames ------------------------------------------------------------------------------------------- */
+/* ---- threads and frames ------------------------------------------------------------------------------------------ */
 
 #define STATE_BYTES 1024     /* PyThreadState has more in all versions */
 #define THREAD_BYTES 2048    /* struct pthread of glibc likewise */
@@ -121,7 +121,7 @@ static long last_instruction(struct object *frame)
 	return last;
 }
 
-/* ---- objects ------------------------------------------------------------------------------------------------------ */
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
 
 /* PyVarObject.ob_size, PyASCIIObject.length; and the words that follow it in a text: hash, state */
 #define OBJECT_SIZE 16
@@ -208,7 +208,7 @@ static bool find_text(void)
 	return false;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static const char *find_all(struct object *frame_object, long last)
 {

@@ -8,12 +8,15 @@
 void sampling_follow(int memfd, void *scratch);
 
 /*
- * Tells the sampler where everything is, once for each process image. GIL held; where no Python function runs yet, nothing is
- * done.
+ * Tells the sampler where everything is, once for each process image. GIL held; where no Python function runs yet,
+ * nothing is done.
  */
 void sampling_begin(void);
 
-/* What was told is not so any more: in the child of a fork, and at Python's end. It is told again when there is something. */
+/*
+ * What was told is not so any more: in the child of a fork, and at Python's end. It is told again when there is
+ * something.
+ */
 void sampling_forget(void);
 
 #endif

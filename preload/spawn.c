@@ -31,8 +31,8 @@
 char library_path[4096];
 
 /*
- * For functions that end with their process: what the address sanitizer notes of their frames would stay in the program's
- * memory, and be found by whoever maps the scratch memory's place next.
+ * For functions that end with their process: what the address sanitizer notes of their frames would stay in the
+ * program's memory, and be found by whoever maps the scratch memory's place next.
  */
 #define NEVER_RETURNS __attribute__((no_sanitize_address))
 

@@ -12,14 +12,14 @@ extern char library_path[4096];
 /*
  * Starts `evprof-collector --private` with listen_fd as its descriptor CONTROL_LISTEN_FD. The collector is no child of
  * this process, is in a session of its own, and has none of its descriptors. scratch: at least SPAWN_SCRATCH_BYTES of
- * private memory, used until the return. resumes: not 0 if the session had a collector before, whose trace was named after
- * that pid and is to be kept. Returns 0 or -errno (-ENOENT: no collector beside the library).
+ * private memory, used until the return. resumes: not 0 if the session had a collector before, whose trace was named
+ * after that pid and is to be kept. Returns 0 or -errno (-ENOENT: no collector beside the library).
  */
 int spawn_collector(int listen_fd, pid_t resumes, void *scratch);
 
 /*
- * Starts `evprof-collector --sample` for this process, with its ring and its memory (evprof/sampling.h), in the same way. Takes
- * over neither descriptor.
+ * Starts `evprof-collector --sample` for this process, with its ring and its memory (evprof/sampling.h), in the same
+ * way. Takes over neither descriptor.
  */
 int spawn_sampler(int memfd, int memory, const struct sampling *sampling, void *scratch);
 

@@ -81,6 +81,18 @@ void text_add_json(struct text *text, const char *string, size_t length)
 	text_add(text, "\"");
 }
 
+const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES])
+{
+	static const char cut[] = "...";
+	size_t length = strlen(value), most = TEXT_SHOWN_BYTES - sizeof(cut);
+	size_t kept = length > most ? most : length;
+
+	for (size_t i = 0; i < kept; i++)
+		shown[i] = (unsigned char)value[i] < ' ' || value[i] == 0x7f ? '?' : value[i];
+	strcpy(shown + kept, length > most ? cut : "");
+	return shown;
+}
+
 long text_read_file(const char *path, char *bytes, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

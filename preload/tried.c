@@ -1,9 +1,9 @@
 /*
  * tried.c - see tried.h. Called before anything is done for which an unknown filter may end the process.
  *
- * What a filter forbids nobody may ask who is under it. The child has memory of its own: where a filter ends a process the kernel
- * may write a core, and ends all that share the memory. So there it is only system calls, none through functions of the C library
- * that keep something, and the child is told first to leave no core.
+ * What a filter forbids nobody may ask who is under it. The child has memory of its own: where a filter ends a process
+ * the kernel may write a core, and ends all that share the memory. So there it is only system calls, none through
+ * functions of the C library that keep something, and the child is told first to leave no core.
  */
 #include "tried.h"
 
@@ -107,7 +107,9 @@ static __attribute__((noreturn)) void try_all(void)
 		syscall(SYS_exit_group, 0);
 }
 
-/* Its status, as wait() gives it; 0 where it cannot be had. One that takes too long was stopped by somebody, not ended. */
+/*
+ * Its status, as wait() gives it; 0 where it cannot be had. One that takes too long was stopped by somebody, not ended.
+ */
 static int end_of(pid_t child)
 {
 	const struct timespec turn = {.tv_nsec = TURN_NS};

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Has a child of its own make each kind of call that this image would make, and looks whether it lives. The program does not meet
- * that child: no signal comes of it, and its wait() does not find it. Takes as long as a fork; once for each image that begins
- * under a filter. False: it was ended. True: it lived, or no child could be made.
+ * Has a child of its own make each kind of call that this image would make, and looks whether it lives. The program
+ * does not meet that child: no signal comes of it, and its wait() does not find it. Takes as long as a fork; once for
+ * each image that begins under a filter. False: it was ended. True: it lived, or no child could be made.
  */
 bool tried_calls(void);
 

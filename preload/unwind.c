@@ -2,18 +2,20 @@
  * unwind.c - walks the C stack. The only place that knows libunwind.
  *
  * libunwind's own way to walk the stack that it is called on does not do in somebody else's process: it keeps the two
- * descriptors of a pipe, and writes to whatever has their numbers when the program has closed them (its check of memory);
- * it waits for locks that a fork may have left taken. So it is used as a debugger uses it, through accessors, and is asked for
- * one thing only: how the caller is found at an instruction, as the unwind tables say.
+ * descriptors of a pipe, and writes to whatever has their numbers when the program has closed them (its check of
+ * memory); it waits for locks that a fork may have left taken. So it is used as a debugger uses it, through accessors,
+ * and is asked for one thing only: how the caller is found at an instruction, as the unwind tables say.
  *
- * That is found out by a step with made-up registers. Their values, and those of any memory beside them, are such that the
- * results tell where they came from: "the caller's stack pointer is 48 more than ours, its frame pointer stands 16 below that".
- * Such a rule holds whenever the same instruction is met, and most functions have one. It is kept in a table, and to follow it
- * takes two loads. Where the tables say something else (a deeper expression, a signal's frame), libunwind makes the step with the
- * real registers and the real stack each time. Where there are no tables, the stack ends.
+ * That is found out by a step with made-up registers. Their values, and those of any memory beside them, are such that
+ * the results tell where they came from: "the caller's stack pointer is 48 more than ours, its frame pointer stands 16
+ * below that". Such a rule holds whenever the same instruction is met, and most functions have one. It is kept in a
+ * table, and to follow it takes two loads. Where the tables say something else (a deeper expression, a signal's frame),
+ * libunwind makes the step with the real registers and the real stack each time. Where there are no tables, the stack
+ * ends.
  *
- * What is read of the stack lies between the stack pointer and the end of the thread's stack, whatever the tables say, and
- * each step goes further up. On a stack that is not the thread's own (a coroutine's in C) the kernel is asked for each word.
+ * What is read of the stack lies between the stack pointer and the end of the thread's stack, whatever the tables say,
+ * and each step goes further up. On a stack that is not the thread's own (a coroutine's in C) the kernel is asked for
+ * each word.
  */
 #include "unwind.h"
 
@@ -107,7 +109,9 @@ struct probe {
 	bool foreign; /* another register was asked for */
 };
 
-/* Registers that are made up, and the memory around them, whose words tell their own address. Nothing is mapped there. */
+/*
+ * Registers that are made up, and the memory around them, whose words tell their own address. Nothing is mapped there.
+ */
 #define MADE_UP_STACK (UINT64_C(1) << 44)
 #define MADE_UP_FRAME (UINT64_C(2) << 44)
 #define MADE_UP_REACH (UINT64_C(1) << 30)
@@ -142,7 +146,7 @@ static __thread struct {
 	uintptr_t low, high; /* of the thread's stack; 0: not known yet */
 } stack_bounds __attribute__((tls_model("initial-exec")));
 
-/* ---- modules ------------------------------------------------------------------------------------------------------ */
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
 
 static void read_build_id(struct unwind_module *module, const char *note, size_t bytes)
 {
@@ -290,7 +294,7 @@ static bool is_readable(const struct unwind_module *module, uintptr_t at, size_t
 	return false;
 }
 
-/* ---- what libunwind asks ------------------------------------------------------------------------------------------ */
+/* ---- what libunwind asks ----------------------------------------------------------------------------------------- */
 
 /* The layout of .eh_frame_hdr that linkers make: offsets of four bytes, sorted. */
 struct table_head {
@@ -427,9 +431,11 @@ static int get_name(unw_addr_space_t as, unw_word_t address, char *name, size_t 
 	return -UNW_ENOINFO;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-/* One step from the probe's place. The lock is held. Returns what unw_step() does; *caller is set if that is above 0. */
+/*
+ * One step from the probe's place. The lock is held. Returns what unw_step() does; *caller is set if that is above 0.
+ */
 static int step(struct probe *probe, struct place *caller)
 {
 	static union {
@@ -594,7 +600,7 @@ static bool step_plain(struct place *place, union rule rule, const struct bounds
 	return true;
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------------------------- */
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline, cold)) void learn_bounds(void)
 {
@@ -670,7 +676,7 @@ unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned m
 	return count;
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------------------------ */
+/* ---- the beginning ----------------------------------------------------------------------------------------------- */
 
 static bool find_functions(void *handle)
 {
@@ -700,8 +706,8 @@ static uintptr_t eval_function(void)
 }
 
 /*
- * Where a jump at that address leads, if there is one; 0: there is none. On x86-64 what looks like a jump may be a part of
- * another instruction.
+ * Where a jump at that address leads, if there is one; 0: there is none. On x86-64 what looks like a jump may be a part
+ * of another instruction.
  */
 static uintptr_t jump_target(uintptr_t at)
 {
@@ -725,8 +731,8 @@ static uintptr_t jump_target(uintptr_t at)
 }
 
 /*
- * A jump into the middle of another function does not leave the frame: that is a part of this one. Where it does not leave, the
- * caller is found alike on both sides. One alone may be chance.
+ * A jump into the middle of another function does not leave the frame: that is a part of this one. Where it does not
+ * leave, the caller is found alike on both sides. One alone may be chance.
  */
 struct part {
 	struct range range;
@@ -794,8 +800,8 @@ static void find_eval(void)
 }
 
 /*
- * The first use makes the pipe of the check that is never made here. The two descriptors, the lowest that were free, are closed
- * again, if they are what they must be.
+ * The first use makes the pipe of the check that is never made here. The two descriptors, the lowest that were free,
+ * are closed again, if they are what they must be.
  */
 static bool is_pipe(int fd, int way, const struct stat *other, struct stat *status)
 {

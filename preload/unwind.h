@@ -1,8 +1,8 @@
 /*
  * unwind.h - the return addresses on the C stack of the calling thread, from its own unwind tables.
  *
- * Called by native.c, in whatever the program is doing. Reads no memory but that of the thread's stack and of loaded modules,
- * opens no descriptor, and never waits for a lock that a fork may have left taken.
+ * Called by native.c, in whatever the program is doing. Reads no memory but that of the thread's stack and of loaded
+ * modules, opens no descriptor, and never waits for a lock that a fork may have left taken.
  */
 #ifndef PRELOAD_UNWIND_H
 #define PRELOAD_UNWIND_H
@@ -27,9 +27,9 @@ struct unwind_module {
 const char *unwind_begin(void);
 
 /*
- * The return addresses from the caller's caller outwards, without those in evprof's library, up to the function that runs
- * Python's instructions, which is left out: at most so many. *cut: there are others, which were not found or had no room.
- * Returns how many.
+ * The return addresses from the caller's caller outwards, without those in evprof's library, up to the function that
+ * runs Python's instructions, which is left out: at most so many. *cut: there are others, which were not found or had
+ * no room. Returns how many.
  */
 unsigned unwind_stack(uintptr_t *addresses, unsigned most, bool *cut);
 

@@ -3,9 +3,10 @@
  *
  * A collector that looks into our memory is alive, wherever it runs: its heartbeat goes on. One that is silent may be
  * frozen or dead. Its number tells, where the collector has given one: it does so only to processes of its own pid
- * namespace; before that, the number of who listened when we connected. A zombie is dead, and a number with another start time is another process. Where the number tells nothing
- * (another namespace, no /proc) the socket does, together with the silence: alone it may mean nothing in our network or
- * root. A listener there may be a frozen collector or the next one, so only a long silence counts then.
+ * namespace; before that, the number of who listened when we connected. A zombie is dead, and a number with another
+ * start time is another process. Where the number tells nothing (another namespace, no /proc) the socket does, together
+ * with the silence: alone it may mean nothing in our network or root. A listener there may be a frozen collector or the
+ * next one, so only a long silence counts then.
  *
  * Called by whoever waits for the collector (process.c) or looks for another (rejoin.c).
  */
@@ -74,7 +75,9 @@ static enum evidence ask_for(pid_t pid, uint64_t *found)
 	return state == 'Z' || state == 'X' ? GONE : *found ? THERE : UNKNOWN;
 }
 
-/* It may have given the socket to the collector and ended, or be there and have done so: its end alone tells something. */
+/*
+ * It may have given the socket to the collector and ended, or be there and have done so: its end alone tells something.
+ */
 static enum evidence ask_for_listener(void)
 {
 	uint64_t found, ticks = (uint64_t)sysconf(_SC_CLK_TCK);

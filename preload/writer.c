@@ -90,6 +90,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->asked = 0;
 	writer->points[0] = (struct writer_point){.ticks = slot->start_ticks};
 	writer->point = 0;
+	writer->held_end = 0;
 	writer->stack_cut = false;
 	writer->throwing = 0;
 	writer->unwinding = NULL;
@@ -113,6 +114,7 @@ static struct writer *begin_thread(void)
 	slot->start_ticks = clock_now();
 	slot->start_position = 0;
 	atomic_store(&slot->head_ticks, 0);
+	ring_release(slot);
 	clear_writer(writer, slot);
 	/* The first thread of a process fills its ring while Python starts; the collector takes the pages further on. */
 	if (slot == process->slots)
@@ -383,10 +385,19 @@ void writer_take_chunk(struct writer *writer)
 		writer_set_room(writer, 0, 0);
 }
 
+/* Who comes here has another event, which may be lost. */
+static void show_held(struct writer *writer)
+{
+	if (writer->held_end == writer->head)
+		ring_publish(writer->slot, writer->head);
+	writer->held_end = 0;
+}
+
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
+	show_held(writer);
 	note_point(writer);
 	map_ahead(writer);
 	rejoin_if_lost(kind, REJOIN_AT_TIMES);
@@ -463,7 +474,7 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
 }
 
-void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2)
+void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2)
 {
 	uint64_t now = clock_now(), at;
 
@@ -481,7 +492,6 @@ void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head
 	if (wire_extra_words(wire_head_kind(head)) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
-	ring_publish(writer->slot, at);
 }
 
 void writer_end_thread(void)
@@ -498,6 +508,7 @@ void writer_end_thread(void)
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
 		return;
 	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that ends */
+	show_held(writer);
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
 	writer->slot = NULL;

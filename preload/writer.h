@@ -68,7 +68,10 @@ struct writer {
 	uint64_t stack_due : 63; /* the head from which on the stack is to be written again, see WIRE_OPEN */
 	uint64_t stack_cut : 1;	 /* of the stack, only the inner part was written */
 	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
-	uint64_t reserved[5];
+	/* Of the event that is held, see writer_hold(). */
+	uint64_t held_end; /* none is, unless this is head */
+	struct writer_point before_held;
+	uint64_t reserved[2];
 };
 
 _Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");
@@ -86,6 +89,7 @@ struct thread_self {
 	bool telling;	/* until 3.11: the program's own profile function runs */
 	bool called;	/* EVPROF_CALIBRATE, 3.12 and later: a call was told that has not come to anything yet */
 	bool untold;	/* likewise: a function begins that no call was told of */
+	const void *event_block;  /* allocated for an event, and freed next (event_blocks.h) */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
@@ -168,8 +172,8 @@ static inline void writer_put(struct writer *writer, uint32_t head)
 	ring_publish(writer->slot, ++writer->head);
 }
 
-/* With the extra words of the kind; extra_2 only where there are two. */
-static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
+/* With the extra words of the kind; extra_2 only where there are two. To be published or held. */
+static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
 {
 	uint64_t stamp = writer_stamp(writer), at = writer->head;
 
@@ -178,11 +182,50 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 	if (wire_extra_words(wire_head_kind(head)) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
-	ring_publish(writer->slot, at);
 }
 
-/* An allocation and, before it, its native stack. One time for both. */
-void writer_put_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2);
+static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
+{
+	writer_write_extra(writer, head, extra, extra_2);
+	ring_publish(writer->slot, writer->head);
+}
+
+/* Where an event begins that is to be held. */
+static inline struct writer_point writer_here(const struct writer *writer)
+{
+	return (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
+}
+
+/*
+ * In place of ring_publish(): the event that was written may be taken back, until the next one is put, with which it is
+ * published. The collector sees it where there is no next one. At most WRITER_SPARE_WORDS.
+ */
+static inline void writer_hold(struct writer *writer, struct writer_point before)
+{
+	writer->before_held = before;
+	writer->held_end = writer->head;
+	ring_hold(writer->slot, writer->head);
+}
+
+static inline bool writer_holds(const struct writer *writer)
+{
+	return writer->held_end == writer->head && writer->head;
+}
+
+/* Takes the event back that is held. False: it is not the allocation of this block, or none is. */
+static inline bool writer_take_back(struct writer *writer, const void *block)
+{
+	if (!writer_holds(writer) || wire_memory_address(writer->words[(writer->head - 1) & writer->mask]) !=
+					 wire_memory_address((uintptr_t)block))
+		return false;
+	ring_release(writer->slot);
+	writer->head = writer->before_held.head;
+	writer->last_ticks = writer->before_held.ticks;
+	return true;
+}
+
+/* An allocation and, before it, its native stack. One time for both. To be published or held. */
+void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2);
 
 /*
  * The fast path of the hooks. They ask for room, find the id by loads alone and put the word; whenever something is out
@@ -288,8 +331,11 @@ static inline void writer_put_mark_of_place(struct writer *writer, uint32_t head
 	ring_publish(writer->slot, at + 2);
 }
 
-static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, uint64_t extra)
+/* hold: see writer_hold(); a constant. */
+static inline __attribute__((always_inline)) int writer_put_fast_extra(struct writer *writer, uint32_t head,
+								       uint64_t extra, bool hold)
 {
+	struct writer_point before = writer_here(writer);
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
 
 	if (unlikely(ticks >= writer->pause))
@@ -298,7 +344,10 @@ static inline int writer_put_fast_extra(struct writer *writer, uint32_t head, ui
 	__atomic_store_n(writer_at(writer, at++), ticks << 32 | head, __ATOMIC_RELAXED);
 	__atomic_store_n(writer_at(writer, at++), extra, __ATOMIC_RELAXED);
 	writer->head = at;
-	ring_publish(writer->slot, at);
+	if (hold)
+		writer_hold(writer, before);
+	else
+		ring_publish(writer->slot, at);
 	return 1;
 }
 

@@ -2,8 +2,8 @@
  * batches.h - a bounded queue of batches, which a second thread works off in the order in which they are given: for
  * exporters whose output costs more than what is read for it.
  *
- * Used by the exporters. One thread gives (room, pass, wait, end), one works. Where there is one processor, or no thread can be
- * made, the giving thread does the work itself, when a batch is full. Memory: BATCHES batches.
+ * Used by the exporters. One thread gives (room, pass, wait, end), one works. Where there is one processor, or no
+ * thread can be made, the giving thread does the work itself, when a batch is full. Memory: BATCHES batches.
  *
  * What the work looks at may be changed by the giving thread after batches_wait(), and read there what it has made.
  */
@@ -28,8 +28,8 @@ struct batch {
 typedef int batch_work(void *owner, const char *bytes, size_t used);
 
 /*
- * invariant: done <= given <= done + BATCHES; batch number n is in at[n % BATCHES]; those from done to given are the working
- * thread's, the others the giving one's
+ * invariant: done <= given <= done + BATCHES; batch number n is in at[n % BATCHES]; those from done to given are the
+ * working thread's, the others the giving one's
  */
 struct batches {
 	struct batch *filling; /* at[given % BATCHES] */

@@ -1,5 +1,6 @@
 /*
- * calibration.c - reads the costs that a process measured, and shortens the times between its events. See calibration.h.
+ * calibration.c - reads the costs that a process measured, and shortens the times between its events. See
+ * calibration.h.
  */
 #include "calibration.h"
 
@@ -20,8 +21,8 @@
 #define MIX_MOST 4
 
 /*
- * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load of
- * eight times the processors they are apart by 0.04 at most.
+ * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load
+ * of eight times the processors they are apart by 0.04 at most.
  */
 #define SPREAD_MOST 0.2
 
@@ -45,7 +46,8 @@ static const struct {
 	const char *name;
 	/*
 	 * Of the bare time of a function that does nothing, this much lies between the places of the stamps and is the
-	 * function's own: the rest of a Python call comes before and after. A C function has its body there, and little else.
+	 * function's own: the rest of a Python call comes before and after. A C function has its body there, and little
+	 * else.
 	 */
 	double own_share;
 	enum calibration_kind otherwise; /* where the process did not measure this kind */
@@ -207,8 +209,8 @@ static void set_costs(struct calibration *calibration, const struct costs *costs
 }
 
 /*
- * Special methods are called from C, except that the interpreter may call __init__ by itself; so is what no call was told of when
- * it was met first.
+ * Special methods are called from C, except that the interpreter may call __init__ by itself; so is what no call was
+ * told of when it was met first.
  */
 static enum calibration_kind kind_of_code(const struct wire_definition *code)
 {
@@ -387,8 +389,8 @@ static inline struct calibration_cost with_mark(const struct calibration *calibr
 }
 
 /*
- * Where calls that are no event are told of, __init__ for a new object comes right after that of the class, which it costs
- * without that; one that is called by its name is a function like others.
+ * Where calls that are no event are told of, __init__ for a new object comes right after that of the class, which it
+ * costs without that; one that is called by its name is a function like others.
  */
 static inline enum calibration_kind kind_of_call(const struct calibration *calibration, uint32_t code)
 {
@@ -534,8 +536,8 @@ static inline int64_t disturbed(const struct calibration *calibration, int64_t l
 }
 
 /*
- * Takes a cost, in 1/256 ticks, from an interval as far as it goes, and owes the rest of a tick, or what is to be given back:
- * of that no more than one call gives.
+ * Takes a cost, in 1/256 ticks, from an interval as far as it goes, and owes the rest of a tick, or what is to be given
+ * back: of that no more than one call gives.
  */
 static inline uint32_t take(struct calibration *calibration, int64_t cost, uint32_t ticks)
 {

@@ -53,8 +53,8 @@ struct calibration_function {
 };
 
 /*
- * How many different functions take turns: an event costs more where they are many, as the processor does not find what it had
- * at hand for the one before. Beginnings are counted in turns of some; what one turn had holds for the next.
+ * How many different functions take turns: an event costs more where they are many, as the processor does not find what
+ * it had at hand for the one before. Beginnings are counted in turns of some; what one turn had holds for the next.
  */
 struct calibration_mix {
 	int32_t most;  /* what an event costs more where functions are many, as a part, in 1/256 */
@@ -108,8 +108,8 @@ enum calibration_state {
 enum calibration_state calibration_state(const struct trace *trace);
 
 /*
- * False: the trace has no good measurement for this process, nor for another one of the same Python; or there is no memory.
- * Nothing is to be done then.
+ * False: the trace has no good measurement for this process, nor for another one of the same Python; or there is no
+ * memory. Nothing is to be done then.
  */
 bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process);
 void calibration_done(struct calibration *calibration);

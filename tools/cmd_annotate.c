@@ -1,9 +1,9 @@
 /*
  * cmd_annotate.c - evprof annotate: the sources, with hits and time beside each line and the calls beneath it.
  *
- * The table is that of pprofile: Line #, Hits, Time, Time per hit, %, Source code, and a "(call)" line for each function
- * that a line called. What it says is collected in line_costs.c; here are the options, the order and the print. Sources
- * are read line by line when they are printed.
+ * The table is that of pprofile: Line #, Hits, Time, Time per hit, %, Source code, and a "(call)" line for each
+ * function that a line called. What it says is collected in line_costs.c; here are the options, the order and the
+ * print. Sources are read line by line when they are printed.
  */
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,9 +1,9 @@
 /*
  * cmd_check.c - evprof check: holds a trace against limits, for CI.
  *
- * Owns the limits' syntax, the measuring of all function limits in one visit of the calls, the lines about them, and the
- * JUnit file. A limit that several functions match is for all of them together: calls are added up, and time is that
- * between the outermost begin and its end, so that nothing counts twice.
+ * Owns the limits' syntax, the measuring of all function limits in one visit of the calls, the lines about them, and
+ * the JUnit file. A limit that several functions match is for all of them together: calls are added up, and time is
+ * that between the outermost begin and its end, so that nothing counts twice.
  */
 #include <errno.h>
 #include <fnmatch.h>

@@ -1,8 +1,9 @@
 /*
  * cmd_dump.c - evprof dump: every event, one a line, all threads merged by time.
  *
- * A line is: ns since the start of the trace, pid, tid, kind, and what the kind has to say, with tabs between. In names,
- * backslash, control characters and what is no text are escaped (output_line), so a line is a line and a tab a tab.
+ * A line is: ns since the start of the trace, pid, tid, kind, and what the kind has to say, with tabs between. In
+ * names, backslash, control characters and what is no text are escaped (output_line), so a line is a line and a tab a
+ * tab.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -1,8 +1,8 @@
 /*
  * cmd_run.c - evprof run: starts a program with the library in it, waits, and says what was recorded.
  *
- * Ends as the program ends: with its status, or by its signal. Ctrl-C and Ctrl-\ are for the program; SIGTERM and SIGHUP
- * are passed on to it.
+ * Ends as the program ends: with its status, or by its signal. Ctrl-C and Ctrl-\ are for the program; SIGTERM and
+ * SIGHUP are passed on to it.
  */
 #include <errno.h>
 #include <fcntl.h>

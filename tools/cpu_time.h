@@ -2,8 +2,8 @@
  * cpu_time.h - the times of a thread by another clock than the wall's: while it ran, or while it waited.
  *
  * Used by trace_stream.c, so whatever reads events through a stream gets the chosen clock. A trace has CPU times where
- * the process recorded the kind "cpu": wire.h, WIRE_TIME. Between two of them that lie around a pause, the thread ran for
- * all of the time outside of the pause, and what is left of its CPU time was in the pause.
+ * the process recorded the kind "cpu": wire.h, WIRE_TIME. Between two of them that lie around a pause, the thread ran
+ * for all of the time outside of the pause, and what is left of its CPU time was in the pause.
  */
 #ifndef EVPROF_TOOLS_CPU_TIME_H
 #define EVPROF_TOOLS_CPU_TIME_H

@@ -53,8 +53,8 @@ static inline char *digits_put(char *at, uint64_t value)
 }
 
 /*
- * Numbers that follow each other closely, as times do: all digits but the last six are kept, and most numbers need no other
- * division. All zeros: those of 0.
+ * Numbers that follow each other closely, as times do: all digits but the last six are kept, and most numbers need no
+ * other division. All zeros: those of 0.
  */
 struct digits_near {
 	uint64_t from; /* the number whose digits are kept, times 1000000 */

@@ -1,6 +1,6 @@
 /*
- * export.h - the formats of evprof export. A new one is a file export_NAME.c and a line in the table of cmd_export.c; if
- * it has options of its own, a table of them in that file and a declaration here.
+ * export.h - the formats of evprof export. A new one is a file export_NAME.c and a line in the table of cmd_export.c;
+ * if it has options of its own, a table of them in that file and a declaration here.
  */
 #ifndef EVPROF_TOOLS_EXPORT_H
 #define EVPROF_TOOLS_EXPORT_H

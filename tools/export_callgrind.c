@@ -2,15 +2,15 @@
  * export_callgrind.c - the Callgrind Profile Format, version 1, for KCachegrind and callgrind_annotate.
  *
  * Each thread is a part of its own with the headers pid, part and thread, as callgrind --separate-threads=yes
- * --combine-dumps=yes has them; readers add parts up, and KCachegrind lets them be chosen. Its caller is a function named
- * for the thread, so that what C called without Python below it has its time too.
+ * --combine-dumps=yes has them; readers add parts up, and KCachegrind lets them be chosen. Its caller is a function
+ * named for the thread, so that what C called without Python below it has its time too.
  *
  *   ob=   the module      fl=   co_filename, "~" for C functions      fn=   qualified name:first line
  *
- * KCachegrind takes functions of one name and one ob= for the same, whatever their fl=, and forgets the compressed names
- * at each part. Both readers add up the costs of the calls to a function for its inclusive cost: line_costs.h lets only
- * the outermost of recursive calls have any. There is no summary: line: callgrind_annotate would take it for that
- * of all parts.
+ * KCachegrind takes functions of one name and one ob= for the same, whatever their fl=, and forgets the compressed
+ * names at each part. Both readers add up the costs of the calls to a function for its inclusive cost: line_costs.h
+ * lets only the outermost of recursive calls have any. There is no summary: line: callgrind_annotate would take it for
+ * that of all parts.
  *
  * With zip, the file is in a zip together with the sources, and fl= is their place there.
  */

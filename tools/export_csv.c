@@ -3,8 +3,8 @@
  *
  *   time       ns since 1970, as there; with --since-start since the start of the trace, as in evprof's other outputs
  *   value1     of memory events the address, else 0
- *   value2     of memory events the size in bytes: of the block that came into being, or minus that of the one that went,
- *              so that the sum of the column is the memory in use; 0 where the size is not known
+ *   value2     of memory events the size in bytes: of the block that came into being, or minus that of the one that
+ *              went, so that the sum of the column is the memory in use; 0 where the size is not known
  *   event      call return c_call c_return exception c_exception malloc calloc realloc free realloc_free
  *   name       of the function: co_name, or __qualname__ of a C function
  *   mod        co_filename, or __module__ of a C function, which is empty for methods
@@ -14,14 +14,15 @@
  *   from_line  co_firstlineno of the caller, -1 where there is none
  *   pid, tid   ours
  *
- * A realloc is two rows, realloc_free for the old block and realloc for the new one. A generator that goes on is a call, one
- * that suspends a return, and so is leaving by an exception, as sys.setprofile() has it.
+ * A realloc is two rows, realloc_free for the old block and realloc for the new one. A generator that goes on is a
+ * call, one that suspends a return, and so is leaving by an exception, as sys.setprofile() has it.
  *
- * What is ours where EventProfiler tells nothing, or something else: it names the place where the profiler was started in
- * memory events, here it is the function that was running; it has the current line in from_line, here it is the first
- * one, because no line numbers are recorded; in events of C functions it has the C function's name in from_name and
- * the caller's caller in from_mod and from_line, here all three are the caller's. The sizes are those of the requests in
- * all three domains of Python's allocators, not only raw. A failed allocation has address 0 and the size asked for.
+ * What is ours where EventProfiler tells nothing, or something else: it names the place where the profiler was started
+ * in memory events, here it is the function that was running; it has the current line in from_line, here it is the
+ * first one, because no line numbers are recorded; in events of C functions it has the C function's name in from_name
+ * and the caller's caller in from_mod and from_line, here all three are the caller's. The sizes are those of the
+ * requests in all three domains of Python's allocators, not only raw. A failed allocation has address 0 and the size
+ * asked for.
  *
  * Quoted after RFC 4180 where need be, lines end with \n. What is no text, and NUL, becomes U+FFFD: the file is UTF-8.
  * Prose: docs/table.md. tools/python/evprof makes the same table; tests hold them together.

@@ -5,11 +5,11 @@
  *              weight ("tracing-ms"); a stretch without calls has no stack and no weight
  *   markers    exceptions (with the stack that raised them), lost events, marks, fork, exec, exit, pause
  *
- * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of stacks,
- * so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all times, then
- * all weights. The first column goes straight to the output; what the others are made of, the lengths of the samples, waits in
- * an unnamed file beside it, and so do the columns of the markers. A second thread writes both. So memory is that of
- * stacks.h and the names of functions. The viewer holds everything in memory: choose a
+ * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of
+ * stacks, so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all
+ * times, then all weights. The first column goes straight to the output; what the others are made of, the lengths of
+ * the samples, waits in an unnamed file beside it, and so do the columns of the markers. A second thread writes both.
+ * So memory is that of stacks.h and the names of functions. The viewer holds everything in memory: choose a
  * part of the trace (--from, --min-duration, --include) above some millions of calls.
  */
 #include "export.h"

@@ -3,9 +3,9 @@
  *
  *   app.py (4711);MainThread (4711);<module> (app.py:1);work (app.py:7);builtins.len 1234
  *
- * One line for each stack that has time of its own: process, thread, calls from the outermost to the innermost, and that
- * time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. Native functions have their library
- * behind them. ';' in a name becomes ':', what would end a line a space, and so
+ * One line for each stack that has time of its own: process, thread, calls from the outermost to the innermost, and
+ * that time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. Native functions have their
+ * library behind them. ';' in a name becomes ':', what would end a line a space, and so
  * does any other control character. A thread is written when it ends; see stacks.h for the memory.
  */
 #include "export.h"

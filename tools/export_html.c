@@ -10,9 +10,9 @@
  *   html_curve.h   the heap
  *   profile.h      the table, which is that of evprof report
  *
- * The trace is read three times: for the table, to count what is there, and to write it; where it has memory events once
- * more, for the heap and who made it. Memory is that of the functions, the different stacks and the live blocks, and
- * constant beside.
+ * The trace is read three times: for the table, to count what is there, and to write it; where it has memory events
+ * once more, for the heap and who made it. Memory is that of the functions, the different stacks and the live blocks,
+ * and constant beside.
  */
 #include "export.h"
 
@@ -32,7 +32,10 @@
 #include "program_end.h"
 #include "visit.h"
 
-/* The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says so. */
+/*
+ * The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says
+ * so.
+ */
 #define CALLS_MAX 8000000
 #define SLIVERS_MAX 4000000
 #define NODES_MAX 150000

@@ -13,8 +13,8 @@
  * Times are CLOCK_MONOTONIC, the trace's primary clock here: two traces of one host, or one and a system trace of
  * Perfetto's, lie beside each other as they were. CLOCK_REALTIME comes with it.
  *
- * Each thread is a packet sequence. Its names, categories and places in the source are sent once (interned) and its times
- * are differences, so a begin takes about 20 bytes and an end 14. What repeats is made once for each function and
+ * Each thread is a packet sequence. Its names, categories and places in the source are sent once (interned) and its
+ * times are differences, so a begin takes about 20 bytes and an end 14. What repeats is made once for each function and
  * thread; the packets of calls are put straight into the output's buffer. The field numbers are those of Perfetto's
  * protos/perfetto/trace/trace_packet.proto and of the files that it includes.
  */
@@ -605,7 +605,9 @@ static int64_t began_ns(const struct trace_process *process)
 	return trace_ns(process, process->start_ticks);
 }
 
-/* The image that a fork at that time made: a pid may come again, so the nearest in time. NULL where it left no trace. */
+/*
+ * The image that a fork at that time made: a pid may come again, so the nearest in time. NULL where it left no trace.
+ */
 static const struct trace_process *child_of(const struct perfetto *perfetto, uint32_t pid, int64_t ns)
 {
 	const struct trace_process *child = NULL;

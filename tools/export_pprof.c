@@ -2,17 +2,17 @@
  * export_pprof.c - pprof's profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'ed.
  *
  *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default. Where
- *                   memory events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count and
- *                   alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is alive at
- *                   the end (live.h; by the wall's clock only, since the others have no order of threads)
+ *                   memory events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count
+ *                   and alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is
+ *                   alive at the end (live.h; by the wall's clock only, since the others have no order of threads)
  *   labels          pid and tid (numbers), thread (its name)
  *   locations       one for each function, with the line where it is defined
  *   mappings        the program, and each library of native functions
  *
  * A thread is written when it ends, a function or string when it is met first: protobuf lets the fields of a message
  * come in any order. So memory is that of stacks.h, and no library for protobuf is used: those of Debian pack a
- * message that is whole in memory (protobuf-c), or add a generator to the build (both), for the four kinds of fields that
- * are written here.
+ * message that is whole in memory (protobuf-c), or add a generator to the build (both), for the four kinds of fields
+ * that are written here.
  */
 #include "export.h"
 

@@ -1,9 +1,9 @@
 /*
- * firefox_spool.h - the columns of Firefox's format that must wait until those before them are written: unnamed files beside the
- * output.
+ * firefox_spool.h - the columns of Firefox's format that must wait until those before them are written: unnamed files
+ * beside the output.
  *
- * Used by export_firefox.c. A spool holds either the text of a column, elements with commas between, or the lengths of the
- * samples as numbers, of which two columns are made: when each begins, and its weight.
+ * Used by export_firefox.c. A spool holds either the text of a column, elements with commas between, or the lengths of
+ * the samples as numbers, of which two columns are made: when each begins, and its weight.
  */
 #ifndef EVPROF_TOOLS_FIREFOX_SPOOL_H
 #define EVPROF_TOOLS_FIREFOX_SPOOL_H

@@ -10,9 +10,9 @@
  *   level top     and all that are longer
  *
  * Beside the calls, level k from 1 on has slivers: for each depth and each time bucket as long as the level's shortest
- * call, what all shorter calls that ended in it amount to. A view in which a pixel is longer than level k's shortest call
- * needs the calls from level k up and the slivers of level k: a number that the width of the window bounds, however long
- * the trace is.
+ * call, what all shorter calls that ended in it amount to. A view in which a pixel is longer than level k's shortest
+ * call needs the calls from level k up and the slivers of level k: a number that the width of the window bounds,
+ * however long the trace is.
  *
  * Memory is constant: one block of each level, and a few bytes a depth.
  */

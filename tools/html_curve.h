@@ -1,6 +1,6 @@
 /*
- * html_curve.h - a curve of any number of points in bounded memory: for each stretch of time the lowest, the highest and the
- * last value. Where there are too many stretches, two become one.
+ * html_curve.h - a curve of any number of points in bounded memory: for each stretch of time the lowest, the highest
+ * and the last value. Where there are too many stretches, two become one.
  *
  * Used by export_html.c for the heap.
  */

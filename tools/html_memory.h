@@ -1,10 +1,10 @@
 /*
- * html_memory.h - memory by stack and by function, of all processes, for the flame graph and the table of the HTML report:
- * what was allocated, what is alive at the end, and what was at the peak.
+ * html_memory.h - memory by stack and by function, of all processes, for the flame graph and the table of the HTML
+ * report: what was allocated, what is alive at the end, and what was at the peak.
  *
- * Used by export_html.c, which gives it one process after the other as live.h has read it. As in the flame graph of time,
- * each process is a root and its threads are one below it. The sums by function are exact; the stacks are bounded by
- * HTML_STACKS_MAX (html_tree.h), and what is beyond that counts for its caller.
+ * Used by export_html.c, which gives it one process after the other as live.h has read it. As in the flame graph of
+ * time, each process is a root and its threads are one below it. The sums by function are exact; the stacks are bounded
+ * by HTML_STACKS_MAX (html_tree.h), and what is beyond that counts for its caller.
  */
 #ifndef EVPROF_TOOLS_HTML_MEMORY_H
 #define EVPROF_TOOLS_HTML_MEMORY_H
@@ -41,10 +41,11 @@ enum { HTML_MEMORY_TREE_COLUMNS = 8, HTML_MEMORY_FUNCTION_COLUMNS = 13 };
 #define HTML_MEMORY_WHOLE (UINT64_C(1) << 32)
 
 /*
- * The stacks as columns: parent (distance, 0 for roots), function (of a root its process), and with what they called blocks and
- * bytes allocated, alive at the end, and at the peak. numbers[f] is what the page calls function f. Of more than that many nodes,
- * those with the least share of all blocks and bytes are left out with what is beneath them; *least is the share that a
- * node has in one of them to be in, 0 if all are. Afterwards the weights are with what was called. Returns 0 or -ENOMEM.
+ * The stacks as columns: parent (distance, 0 for roots), function (of a root its process), and with what they called
+ * blocks and bytes allocated, alive at the end, and at the peak. numbers[f] is what the page calls function f. Of more
+ * than that many nodes, those with the least share of all blocks and bytes are left out with what is beneath them;
+ * *least is the share that a node has in one of them to be in, 0 if all are. Afterwards the weights are with what was
+ * called. Returns 0 or -ENOMEM.
  */
 int html_memory_tree(struct html_memory *memory, const uint32_t *numbers, uint32_t nodes_max,
 		     struct html_column *columns, uint64_t *least);

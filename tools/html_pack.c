@@ -12,7 +12,10 @@
 /* A multiple of 3, so that base64 of a full buffer has no padding. */
 #define PACKED_BYTES ((size_t)3 << 14)
 
-/* Of zlib. Over columns of calls 4 takes 1.4 times as long, and the usual 6 3.4 times; the page gets 5 % and 8 % smaller. */
+/*
+ * Of zlib. Over columns of calls 4 takes 1.4 times as long, and the usual 6 3.4 times; the page gets 5 % and 8 %
+ * smaller.
+ */
 #define PACK_LEVEL 2
 
 bool html_column_grow(struct html_column *column, size_t more)

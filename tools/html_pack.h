@@ -1,10 +1,11 @@
 /*
- * html_pack.h - how data travels inside of the HTML report: columns of numbers, deflated, in base64, in a script element
- * that the browser does not run.
+ * html_pack.h - how data travels inside of the HTML report: columns of numbers, deflated, in base64, in a script
+ * element that the browser does not run.
  *
  * Used by export_html.c and html_*.c; the other side is unpack() in html/report.js. A block is
  *
- *   <script type="text/plain" id="b7"> base64(zlib(for each column: length in bytes, uint32_t little-endian; bytes)) </script>
+ *   <script type="text/plain" id="b7">
+ *           base64(zlib(for each column: length in bytes, uint32_t little-endian; bytes)) </script>
  *
  * and a column is a row of numbers as LEB128. No text of the trace stands in the page in any other way, so that no name
  * can end an element or a string.
@@ -51,8 +52,8 @@ static inline void html_column_signed(struct html_column *column, int64_t value)
 }
 
 /*
- * Writes blocks. A second thread deflates them, in order: until html_packer_wait() or html_packer_end() the output is its
- * own. Used by one thread at a time.
+ * Writes blocks. A second thread deflates them, in order: until html_packer_wait() or html_packer_end() the output is
+ * its own. Used by one thread at a time.
  */
 struct html_packer {
 	struct batches batches;
@@ -67,8 +68,8 @@ int html_packer_wait(struct html_packer *packer);
 int html_packer_end(struct html_packer *packer);
 
 /*
- * Writes a block with that number and empties the columns. Returns 0, -ENOMEM (also for a column that failed), or the first
- * -errno of a block before.
+ * Writes a block with that number and empties the columns. Returns 0, -ENOMEM (also for a column that failed), or the
+ * first -errno of a block before.
  */
 int html_block_write(struct html_packer *packer, uint32_t number, struct html_column *columns, unsigned count);
 

@@ -1,5 +1,6 @@
 /*
- * html_page.h - the page of the HTML report around its data: tools/html/report.html with report.css and report.js in it.
+ * html_page.h - the page of the HTML report around its data: tools/html/report.html with report.css and report.js in
+ * it.
  *
  * The three files become part of the program when it is built (html_page.c). Used by export_html.c.
  */

@@ -34,8 +34,8 @@ struct labels {
 char *label_native(const struct wire_definition *definition);
 
 /*
- * What viewers show for a function: the qualified name, "str.join", "builtins.len", or "<unknown function 7>". The caller
- * frees it; NULL where memory ran out. Any bytes but NUL.
+ * What viewers show for a function: the qualified name, "str.join", "builtins.len", or "<unknown function 7>". The
+ * caller frees it; NULL where memory ran out. Any bytes but NUL.
  */
 char *label_display(const struct wire_definition *definition, bool native, uint32_t id);
 

@@ -73,8 +73,8 @@ static char *copy_text(struct text text)
 }
 
 /*
- * Readers take functions of the same name and module for the same. Two that differ in their file only get a number; that
- * two texts have the same hash costs a needless number.
+ * Readers take functions of the same name and module for the same. Two that differ in their file only get a number;
+ * that two texts have the same hash costs a needless number.
  */
 static char *unlike_others(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool native)
 {
@@ -224,7 +224,10 @@ static void costs_push(void *owner, struct visit *visit, struct visit_frame *fra
 	uint32_t from = LINE_COSTS_NOBODY;
 	struct cost_frame *mine;
 
-	/* Without memory nothing is right any more: the visit ends at its next chunk, and until then nothing is touched. */
+	/*
+	 * Without memory nothing is right any more: the visit ends at its next chunk, and until then nothing is
+	 * touched.
+	 */
 	if (visit->error || first == LINE_COSTS_NOBODY ||
 	    !reserve(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
 		visit_fail(visit, -ENOMEM);

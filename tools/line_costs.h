@@ -89,7 +89,10 @@ struct line_costs {
 	int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit);
 };
 
-/* Were line events asked for in one of the processes, and can they be used? Not with calls that are too short to be shown. */
+/*
+ * Were line events asked for in one of the processes, and can they be used? Not with calls that are too short to be
+ * shown.
+ */
 bool line_costs_by_line(const struct trace *trace, const struct select *select);
 
 /*
@@ -100,8 +103,8 @@ int line_costs_add(struct line_costs *costs, struct trace *trace, const struct s
 		   struct progress *progress,
 		   int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit), void *owner);
 /*
- * Lines in order of function and line, calls in order of their lines, those from NOBODY last. Nothing can be added after
- * it until line_costs_clear(). Returns 0 or -ENOMEM.
+ * Lines in order of function and line, calls in order of their lines, those from NOBODY last. Nothing can be added
+ * after it until line_costs_clear(). Returns 0 or -ENOMEM.
  */
 int line_costs_sort(struct line_costs *costs);
 /* Forgets lines and calls, not the functions and places. */

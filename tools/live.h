@@ -1,17 +1,19 @@
 /*
- * live.h - the blocks of a process that are alive, by the stack that made them: at the end, and when they were the most bytes.
+ * live.h - the blocks of a process that are alive, by the stack that made them: at the end, and when they were the most
+ * bytes.
  *
- * Used by stacks.c for the exporters that weigh stacks by memory, and by html_memory.c. One reading of a process, all of its
- * threads in the order of time, since any thread may free what another has made.
+ * Used by stacks.c for the exporters that weigh stacks by memory, and by html_memory.c. One reading of a process, all
+ * of its threads in the order of time, since any thread may free what another has made.
  *
- *   alive     made in the chosen stretch of time and not freed in it. A realloc frees the old block and makes a new one,
- *             where it succeeds; one that fails, like any failed allocation, changes nothing. What was made before is not known:
- *             a free of it is none, a realloc of it makes a block
+ *   alive     made in the chosen stretch of time and not freed in it. A realloc frees the old block and makes a new
+ *             one, where it succeeds; one that fails, like any failed allocation, changes nothing. What was made before
+ *             is not known: a free of it is none, a realloc of it makes a block
  *   process   each has its own blocks. A forked child begins without any: what it has from its parent is the parent's
- *   end       that of the chosen stretch; without one, when the program had run (program_end.h), or the end of the trace
+ *   end       that of the chosen stretch; without one, when the program had run (program_end.h), or the end of
+ *             the trace
  *   peak      the first moment at which the bytes of all live blocks of the process, of whatever thread, were the most
- *   missing   where events are missing (lost, damaged, or recording was stopped), what was freed then still looks alive, until
- *             its address is used again
+ *   missing   where events are missing (lost, damaged, or recording was stopped), what was freed then still looks
+ *             alive, until its address is used again
  *
  * Memory grows with the number of live blocks (32 to 64 bytes each, at the most at one time) and of different stacks of
  * the process (170 to 320 bytes each), not with the length of the trace.
@@ -40,10 +42,11 @@ struct live_weights {
 };
 
 /*
- * What a stack holds. Its share of the peak is written down only when it changes after a peak: as long as it does not, it
- * is what it is.
+ * What a stack holds. Its share of the peak is written down only when it changes after a peak: as long as it does not,
+ * it is what it is.
  *
- * invariant: if peaks is that of struct live, peak_blocks and peak_bytes are of the latest peak; else blocks and bytes are
+ * invariant: if peaks is that of struct live, peak_blocks and peak_bytes are of the latest peak; else blocks and bytes
+ * are
  */
 struct live_sum {
 	struct live_held made; /* whatever became of it */
@@ -68,7 +71,7 @@ struct live {
 	uint64_t peak_bytes;
 	uint64_t peaks;	 /* so often they were more than ever before */
 	int64_t peak_ns; /* when they were the most; of no meaning without blocks */
-	/* For both moments: the end, in ticks, until it is reached; and what each stack held then, NULL: not reached. */
+	/* For both moments: the end, in ticks, until it is reached; what each stack held then, NULL: not reached. */
 	uint64_t end_ticks;
 	struct live_held *end;
 	uint32_t end_count;

@@ -42,7 +42,9 @@ static const struct wire_definition *find_module(const struct trace_process *pro
 {
 	const struct wire_definition *found = NULL;
 
-	/* Of the call, which is before the address to which it returns. Later modules took the place of earlier ones. */
+	/*
+	 * Of the call, which is before the address to which it returns. Later modules took the place of earlier ones.
+	 */
 	for (uint32_t i = 1; i < process->modules.count; i++) {
 		const struct wire_definition *module = process->modules.at[i];
 
@@ -83,8 +85,8 @@ static void go_out(struct native_walk *walk, const struct wire_definition *frame
 }
 
 /*
- * What runs Python's instructions. The recording leaves it out where it knows it by its address; parts that the compiler has
- * put elsewhere it does not know.
+ * What runs Python's instructions. The recording leaves it out where it knows it by its address; parts that the
+ * compiler has put elsewhere it does not know.
  */
 static bool is_interpreter(struct text name)
 {

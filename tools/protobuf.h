@@ -5,8 +5,9 @@
  * protobuf grows, holds messages in messages, and takes text from traces, for everything else. Field numbers are the
  * formats' own and stand in the exporters.
  *
- * Not protobuf-c: its generated code builds a tree of objects for each message and walks it twice, which costs more than
- * reading the trace does, and it would need the formats' .proto files and protoc at build time for some twenty fields.
+ * Not protobuf-c: its generated code builds a tree of objects for each message and walks it twice, which costs more
+ * than reading the trace does, and it would need the formats' .proto files and protoc at build time for some twenty
+ * fields.
  */
 #ifndef EVPROF_TOOLS_PROTOBUF_H
 #define EVPROF_TOOLS_PROTOBUF_H

@@ -68,9 +68,9 @@ struct replay {
 };
 
 /*
- * pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. When another greenlet
- * goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes on in turn;
- * greenlet_number is that of the greenlet whose frame it is.
+ * pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. When another
+ * greenlet goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes
+ * on in turn; greenlet_number is that of the greenlet whose frame it is.
  */
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);

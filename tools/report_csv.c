@@ -2,7 +2,8 @@
  * report_csv.c - the report as values with commas between, one row a line. See report_print.h.
  *
  * The first line names the columns. Texts are quoted; control characters and backslashes in them are escaped as in the
- * table, so that a row is always one line. Times are seconds. With callers or callees a row is a function and one of them.
+ * table, so that a row is always one line. Times are seconds. With callers or callees a row is a function and one of
+ * them.
  */
 #include <inttypes.h>
 

@@ -27,7 +27,9 @@ bool report_order_parse(struct report_order *order, const char *text);
 struct output;
 void report_order_print(const struct report_order *order, struct output *output);
 
-/* Orders what is shown. Rows that are equal in all keys stay in the order of their names; reverse turns that round too. */
+/*
+ * Orders what is shown. Rows that are equal in all keys stay in the order of their names; reverse turns that round too.
+ */
 void report_rows_sort(struct report_rows *rows, const struct report_order *order, bool reverse);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * report_restrict.c - pstats' restrictions: how they are written, and what they leave. See report_restrict.h.
  *
- * Regular expressions are those of regex(7), as everywhere in evprof, with what Python's users write most of all besides.
+ * Regular expressions are those of regex(7), as everywhere in evprof, with what Python's users write most of all
+ * besides.
  */
 #include "report_restrict.h"
 
@@ -30,7 +31,10 @@ static const char *class_of(char letter)
 	return NULL;
 }
 
-/* What stands in brackets, from '[' on. Returns the character after ']', or NULL for an escape that regex(7) cannot say. */
+/*
+ * What stands in brackets, from '[' on. Returns the character after ']', or NULL for an escape that regex(7) cannot
+ * say.
+ */
 static const char *put_brackets(FILE *to, const char *from)
 {
 	fputc(*from++, to);

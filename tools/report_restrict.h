@@ -38,8 +38,8 @@ int report_restrictions_limit(struct report_restrictions *restrictions, uint32_t
 void report_restrictions_done(struct report_restrictions *restrictions);
 
 /*
- * Leaves rows out of what is shown. Where output is given, it gets a line for each restriction that changed anything, as
- * pstats writes it.
+ * Leaves rows out of what is shown. Where output is given, it gets a line for each restriction that changed anything,
+ * as pstats writes it.
  */
 void report_rows_restrict(struct report_rows *rows, const struct report_restrictions *restrictions,
 			  struct output *output);

@@ -11,7 +11,9 @@ struct run_places {
 	char *directory; /* made for that, with a link in it; NULL: none was needed */
 };
 
-/* Looks beside evprof's own file (build tree) and in PREFIX/lib/evprof (installed). Returns 0, or -1 after saying why. */
+/*
+ * Looks beside evprof's own file (build tree) and in PREFIX/lib/evprof (installed). Returns 0, or -1 after saying why.
+ */
 int run_places_find(struct run_places *places);
 /* keep: the directory stays, since programs that go on may still need it. */
 void run_places_done(struct run_places *places, int keep);

@@ -1,8 +1,8 @@
 /*
  * run_settings.h - the options of evprof run that set a variable of the library. Used by cmd_run.c.
  *
- * The library runs on with the default where a variable has a bad value, because the program is not evprof's to refuse. On
- * the command line a mistake is told before the program starts.
+ * The library runs on with the default where a variable has a bad value, because the program is not evprof's to refuse.
+ * On the command line a mistake is told before the program starts.
  */
 #ifndef EVPROF_TOOLS_RUN_SETTINGS_H
 #define EVPROF_TOOLS_RUN_SETTINGS_H

@@ -1,5 +1,6 @@
 /*
- * running.c - looks back for the stack, and ahead for what is beneath it. See running.h. Called by visit.c and timeline.c.
+ * running.c - looks back for the stack, and ahead for what is beneath it. See running.h. Called by visit.c and
+ * timeline.c.
  */
 #include "running.h"
 
@@ -188,8 +189,8 @@ static bool tells_stack(struct running *running, const struct trace_events *even
 }
 
 /*
- * The thread's place, not after number `first`, from which on to read: where the stack is told, or the first of all. Too far
- * back is as good as never: `first`.
+ * The thread's place, not after number `first`, from which on to read: where the stack is told, or the first of all.
+ * Too far back is as good as never: `first`.
  */
 static size_t look_back(struct running *running, size_t first)
 {

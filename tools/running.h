@@ -1,11 +1,11 @@
 /*
- * running.h - what a thread is running when a stretch of time begins, so that who shows the stretch need not read all that
- * was before.
+ * running.h - what a thread is running when a stretch of time begins, so that who shows the stretch need not read all
+ * that was before.
  *
- * The one rule for visit.h and timeline.h. The stack is followed from where it was last told (WIRE_OPEN, a taken stack, a gap, or
- * the thread's beginning), if that is not too far back; beneath what is known that way is what ends in the stretch
- * without having begun in it. So Python functions are known, and C functions that began after the stack was told
- * or that end in the stretch.
+ * The one rule for visit.h and timeline.h. The stack is followed from where it was last told (WIRE_OPEN, a taken stack,
+ * a gap, or the thread's beginning), if that is not too far back; beneath what is known that way is what ends in the
+ * stretch without having begun in it. So Python functions are known, and C functions that began after the stack was
+ * told or that end in the stretch.
  */
 #ifndef EVPROF_TOOLS_RUNNING_H
 #define EVPROF_TOOLS_RUNNING_H
@@ -44,12 +44,15 @@ struct running {
 	bool over; /* nothing more can be known */
 };
 
-/* The first of the thread's places in which an event may be at that time or later; its number of places if there is none. */
+/*
+ * The first of the thread's places in which an event may be at that time or later; its number of places if there is
+ * none.
+ */
 size_t running_place(const struct trace_thread *thread, uint64_t from);
 
 /*
- * Returns 0 or -ENOMEM. The replay is left with an empty stack at `from`, and knows which greenlets were put aside and whether
- * there may be more beneath.
+ * Returns 0 or -ENOMEM. The replay is left with an empty stack at `from`, and knows which greenlets were put aside and
+ * whether there may be more beneath.
  */
 int running_find(struct running *running);
 void running_done(struct running *running);

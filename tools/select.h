@@ -1,5 +1,6 @@
 /*
- * select.h - which part of a trace a verb shows: functions, processes, threads, a stretch of time, long calls, outer calls.
+ * select.h - which part of a trace a verb shows: functions, processes, threads, a stretch of time, long calls, outer
+ * calls.
  *
  * Owns the options that all verbs with an output have in common, and what they mean. The decision about a function is
  * taken once for each definition, not for each event. A function that is left out is as if it were part of its caller.
@@ -69,8 +70,8 @@ bool select_take(struct select *select, const char *verb, int option, const char
 void select_done(struct select *select);
 
 /*
- * Opens the trace, with the times of its events by the chosen clock. NULL after one line on stderr: it cannot be read, has
- * no CPU times, or not the process or thread that is chosen; or what is chosen does not go together.
+ * Opens the trace, with the times of its events by the chosen clock. NULL after one line on stderr: it cannot be read,
+ * has no CPU times, or not the process or thread that is chosen; or what is chosen does not go together.
  */
 struct trace *select_open(const struct select *select, const char *verb, const char *path);
 

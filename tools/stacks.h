@@ -106,8 +106,8 @@ void stack_functions_done(struct stack_functions *functions);
 uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function);
 
 /*
- * The stack of the allocation at hand: native functions on top of Python's, whose stack is given; the same where none are
- * recorded. 0 where memory ran out, and the visit has failed.
+ * The stack of the allocation at hand: native functions on top of Python's, whose stack is given; the same where none
+ * are recorded. 0 where memory ran out, and the visit has failed.
  */
 uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct visit *visit,
 			    uint32_t python);

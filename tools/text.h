@@ -38,7 +38,8 @@ int text_compare(struct text a, struct text b);
 uint32_t text_next(struct text *text);
 
 /*
- * FNV-1a, 64 bits. hash: TEXT_HASH_BEGIN, or what came of the texts before: where one ends and the next begins counts too.
+ * FNV-1a, 64 bits. hash: TEXT_HASH_BEGIN, or what came of the texts before: where one ends and the next begins counts
+ * too.
  */
 #define TEXT_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 uint64_t text_hash(uint64_t hash, struct text text);

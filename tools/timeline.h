@@ -4,16 +4,18 @@
  *
  * Where visit.h goes thread by thread and tells of calls, this goes event by event through all threads and processes at
  * once (merge.h), with a stack for each thread (replay.h). The choices of select.h are made here, and mean what they
- * mean in visit.h: no event of what was not chosen is told, and the rest belongs to the innermost function that is shown.
+ * mean in visit.h: no event of what was not chosen is told, and the rest belongs to the innermost function that is
+ * shown.
  *
  *   running     the function that is called or ends; for any other event the innermost one that runs
  *   caller      the innermost Python function below it, as frame.f_back is: C functions between are left out
  *
- * A call that begins with a taken stack (WIRE_FRAME), and an end that a gap or the end of the thread takes, are no events
- * and are not told. An end whose beginning is not known is: it belongs to its function, and its caller is what runs then.
+ * A call that begins with a taken stack (WIRE_FRAME), and an end that a gap or the end of the thread takes, are no
+ * events and are not told. An end whose beginning is not known is: it belongs to its function, and its caller is what
+ * runs then.
  *
- * What runs when a stretch of time begins is known as running.h says. With --min-duration the trace is read twice: which calls
- * last long enough is known at their ends only. Memory: a chunk and a stack for each thread
+ * What runs when a stretch of time begins is known as running.h says. With --min-duration the trace is read twice:
+ * which calls last long enough is known at their ends only. Memory: a chunk and a stack for each thread
  * alive, four bytes a function for each of them, and with --min-duration a bit for each call.
  */
 #ifndef EVPROF_TOOLS_TIMELINE_H

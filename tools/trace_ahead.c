@@ -2,12 +2,12 @@
  * trace_ahead.c - a thread that reads and unpacks the chunks that are next, while those before them are looked at. See
  * trace_reader.h.
  *
- * Called by trace_stream.c only. The thread sees the file, the places and the slots that it was given, and changes nothing but
- * these slots: what is damaged is counted by the thread that owns the trace, in the order in which it gets there, as it is
- * without this file. Where there is one processor, or no thread can be made, nothing is read ahead.
+ * Called by trace_stream.c only. The thread sees the file, the places and the slots that it was given, and changes
+ * nothing but these slots: what is damaged is counted by the thread that owns the trace, in the order in which it gets
+ * there, as it is without this file. Where there is one processor, or no thread can be made, nothing is read ahead.
  *
- * invariant: a slot is the reading thread's while it is READING, and the owner's in any other state; states change under
- * the lock. So does what says whose a slot is, save that only the owner's thread changes it.
+ * invariant: a slot is the reading thread's while it is READING, and the owner's in any other state; states change
+ * under the lock. So does what says whose a slot is, save that only the owner's thread changes it.
  */
 #include "trace_reader.h"
 

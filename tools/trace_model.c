@@ -16,8 +16,9 @@
 #define NUMBER_MAX (UINT64_C(1) << 24)
 
 /*
- * A few hundred bytes of zstd may unpack to 16 MiB: what is kept of all chunks together may take so many times the size of
- * the file, or so much in any case. A program that does nothing but make functions and call each once keeps 21 times.
+ * A few hundred bytes of zstd may unpack to 16 MiB: what is kept of all chunks together may take so many times the size
+ * of the file, or so much in any case. A program that does nothing but make functions and call each once keeps 21
+ * times.
  */
 #define KEPT_TIMES 128
 #define KEPT_BYTES_MIN (UINT64_C(256) << 20)

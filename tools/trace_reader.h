@@ -243,7 +243,8 @@ struct trace_payload {
 };
 
 /*
- * Reads the chunk at place, checks and unpacks it into payload->raw. Returns 0, -EBADMSG (damaged; counted), or -ENOMEM.
+ * Reads the chunk at place, checks and unpacks it into payload->raw. Returns 0, -EBADMSG (damaged; counted), or
+ * -ENOMEM.
  */
 int trace_read_payload(struct trace *trace, struct trace_place *place, struct trace_payload *payload);
 void trace_payload_done(struct trace_payload *payload);
@@ -378,8 +379,8 @@ void trace_note_damage(struct trace *trace, struct trace_place *place);
 /* trace_reader.c: realloc() where *allocated is less than bytes. Returns 0 or -ENOMEM. */
 int trace_reserve(void **buffer, size_t *allocated, size_t bytes);
 /*
- * trace_reader.c: what trace_read_payload() does to the bytes. Changes nothing but payload and *unzstd, which is made here
- * and belongs to the calling thread.
+ * trace_reader.c: what trace_read_payload() does to the bytes. Changes nothing but payload and *unzstd, which is made
+ * here and belongs to the calling thread.
  */
 int trace_fetch(const struct trace *trace, const struct trace_place *place, struct trace_payload *payload,
 		void **unzstd);
@@ -388,8 +389,8 @@ void trace_unzstd_free(void *unzstd);
 int trace_note_error(struct trace *trace, struct trace_place *place, int error);
 
 /*
- * trace_ahead.c: at most so many chunks are read ahead, for all streams. A stream is known by its address. All are for the
- * thread that owns the trace.
+ * trace_ahead.c: at most so many chunks are read ahead, for all streams. A stream is known by its address. All are for
+ * the thread that owns the trace.
  */
 #define TRACE_AHEAD_CHUNKS 4
 
@@ -405,7 +406,9 @@ bool trace_ahead_take(struct trace *trace, const struct trace_stream *stream, si
 void trace_ahead_forget(struct trace *trace, const struct trace_stream *stream);
 /* Ends the thread. NULL is fine. */
 void trace_ahead_free(struct trace_ahead *ahead);
-/* trace_model.c: reads META, DEFINITIONS and CLOCK chunks, makes processes and threads, and sorts the rest by thread. */
+/*
+ * trace_model.c: reads META, DEFINITIONS and CLOCK chunks, makes processes and threads, and sorts the rest by thread.
+ */
 int trace_model_load(struct trace *trace);
 void trace_model_done(struct trace *trace);
 

@@ -60,8 +60,9 @@ static void show(struct visit *visit, uint32_t number)
 /* --- tasks --- */
 
 /*
- * The task that begins or goes on with this frame, or 0. Until 3.9 an exception that is thrown into a task is seen first
- * where it arrives, in the innermost coroutine, which then looks as if nobody awaited it: it is no task that was met.
+ * The task that begins or goes on with this frame, or 0. Until 3.9 an exception that is thrown into a task is seen
+ * first where it arrives, in the innermost coroutine, which then looks as if nobody awaited it: it is no task that was
+ * met.
  */
 static uint32_t task_of(struct visit *visit, const struct visit_frame *frame)
 {

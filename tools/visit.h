@@ -1,18 +1,19 @@
 /*
  * visit.h - the calls of a trace as the user chose them (select.h), for the exporters.
  *
- * visit_trace() replays one thread after the other and tells a visitor when a call begins and ends, with times in ns since
- * the start of the trace that never go back within a thread, save that with a shortest duration a call is told of when it
- * is known to be long enough, which may be after other events in it. Functions, processes, threads, times, short calls and
- * depths that were not chosen are taken out here, so that no exporter thinks about them. Memory is constant: one chunk
- * of events, the stack, and a few bytes a function.
+ * visit_trace() replays one thread after the other and tells a visitor when a call begins and ends, with times in ns
+ * since the start of the trace that never go back within a thread, save that with a shortest duration a call is told of
+ * when it is known to be long enough, which may be after other events in it. Functions, processes, threads, times,
+ * short calls and depths that were not chosen are taken out here, so that no exporter thinks about them. Memory is
+ * constant: one chunk of events, the stack, and a few bytes a function.
  *
  * What is on the stack when the chosen stretch begins, or when a gap was read over, begins there with kind WIRE_FRAME;
  * what is still running when it ends, ends there with WIRE_NONE. The events before the stretch are read from where the
  * stack was last told (WIRE_OPEN, or a gap), if that is not too far back: a window costs no more in a long trace. What
  * began earlier is known if it is a Python function, or ends in the stretch.
  *
- * Frames of a greenlet other than the thread's own come with visit_greenlet(), steps of a task with frame->task: see there.
+ * Frames of a greenlet other than the thread's own come with visit_greenlet(), steps of a task with frame->task: see
+ * there.
  */
 #ifndef EVPROF_TOOLS_VISIT_H
 #define EVPROF_TOOLS_VISIT_H
@@ -32,7 +33,9 @@ struct visit_frame {
 	int64_t start_ns;  /* since the start of the trace */
 	uint64_t inner_ns; /* spent so far in the shown calls beneath */
 	uint64_t user;	   /* the visitor's; 0 at the push */
-	/* Not 0: the call is a step of that task, numbered from 1 as the thread's are met. Its first one was WIRE_CALL. */
+	/*
+	 * Not 0: the call is a step of that task, numbered from 1 as the thread's are met. Its first one was WIRE_CALL.
+	 */
 	uint32_t task;
 	uint64_t task_address;
 };
@@ -118,9 +121,10 @@ int visit_trace(struct trace *trace, const struct select *select, struct progres
 		const struct visitor *visitor, void *owner);
 
 /*
- * All threads of one process at once, with a visit each, for who must hear of what they do in the order of time: the visitor
- * is told of a piece of one thread, then of a piece of another. The threads that --thread leaves out are visited, too; process and
- * process_end are not called. Memory: a chunk, a stack and four bytes a function for each thread alive.
+ * All threads of one process at once, with a visit each, for who must hear of what they do in the order of time: the
+ * visitor is told of a piece of one thread, then of a piece of another. The threads that --thread leaves out are
+ * visited, too; process and process_end are not called. Memory: a chunk, a stack and four bytes a function for each
+ * thread alive.
  */
 int visit_together(struct trace *trace, const struct trace_process *process, const struct select *select,
 		   struct progress *progress, const struct visitor *visitor, void *owner);
@@ -143,7 +147,10 @@ void visit_init(struct visit *visit, struct trace *trace, const struct select *s
 void visit_done(struct visit *visit);
 /* With visit->thread and the replay set. Returns 0 or -errno, which visit_thread_end() wants to hear of. */
 int visit_thread_begin(struct visit *visit, struct visit_run *run);
-/* Goes on before the first event that is not earlier than `until`. False: thread or stretch are at their end, or it failed. */
+/*
+ * Goes on before the first event that is not earlier than `until`. False: thread or stretch are at their end, or it
+ * failed.
+ */
 bool visit_run(struct visit *visit, struct visit_run *run, struct progress *progress, uint64_t until);
 /* The time at which it goes on. After visit_run() returned true. */
 uint64_t visit_run_next(const struct visit *visit, const struct visit_run *run);

@@ -1,8 +1,8 @@
 /*
  * visit_together.c - the threads of a process in the order of time. See visit.h.
  *
- * The thread whose next event is the earliest goes on up to the next event of any other. Threads of a process with a GIL take
- * turns of milliseconds, so this costs no more than one after the other.
+ * The thread whose next event is the earliest goes on up to the next event of any other. Threads of a process with a
+ * GIL take turns of milliseconds, so this costs no more than one after the other.
  */
 #include "visit.h"
 

@@ -1,11 +1,11 @@
 /*
  * zip_writer.c - zip with deflate (APPNOTE.TXT 6.3), by way of zlib. See zip_writer.h.
  *
- * Why not a library: libzip reads sources when it closes the archive and replaces files by itself, and brings libraries for
- * encryption and four more compressions; minizip wants to seek in what it wrote. Both would need a layer of the size
- * of this file to write through output.h, which takes care of stdout and of files that appear only when they are whole.
- * What is left of zip without updating, encryption and 64-bit sizes is three records around zlib's deflate(), and zlib is
- * linked already.
+ * Why not a library: libzip reads sources when it closes the archive and replaces files by itself, and brings libraries
+ * for encryption and four more compressions; minizip wants to seek in what it wrote. Both would need a layer of the
+ * size of this file to write through output.h, which takes care of stdout and of files that appear only when they are
+ * whole. What is left of zip without updating, encryption and 64-bit sizes is three records around zlib's deflate(),
+ * and zlib is linked already.
  *
  *   for each file: local header, deflated bytes, data descriptor with the lengths
  *   for each file: central header

@@ -30,8 +30,9 @@ struct zip_writer {
 
 void zip_begin(struct zip_writer *zip, struct output *output);
 /*
- * Adds what can be read from fd, from where it stands to its end, with the time of its last change. Returns 0, the -errno
- * of reading, -ENOMEM, or -EFBIG. After an error the zip is of no use. What fails in writing is kept in the output.
+ * Adds what can be read from fd, from where it stands to its end, with the time of its last change. Returns 0, the
+ * -errno of reading, -ENOMEM, or -EFBIG. After an error the zip is of no use. What fails in writing is kept in the
+ * output.
  */
 int zip_add(struct zip_writer *zip, const char *name, int fd);
 /* Writes the list of files. Returns 0 or -EFBIG. */

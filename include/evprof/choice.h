@@ -1,11 +1,11 @@
 /*
- * choice.h - what the patterns mean by which functions are chosen, when recording (EVPROF_INCLUDE, EVPROF_EXCLUDE) and when
- * reading (--include, --exclude) alike.
+ * choice.h - what the patterns mean by which functions are chosen, when recording (EVPROF_INCLUDE, EVPROF_EXCLUDE) and
+ * when reading (--include, --exclude) alike.
  *
- * A pattern is a glob over the whole of a name, or "re:" and a POSIX extended regular expression that is found anywhere in
- * it. A function has up to four names: its file ("~" for C functions), its name, its qualified name ("str.join"), and
- * module.qualified name; a pattern matches the function if it matches one of them. Where something is to be included,
- * whatever is not is left out; what is to be excluded is left out in any case.
+ * A pattern is a glob over the whole of a name, or "re:" and a POSIX extended regular expression that is found anywhere
+ * in it. A function has up to four names: its file ("~" for C functions), its name, its qualified name ("str.join"),
+ * and module.qualified name; a pattern matches the function if it matches one of them. Where something is to be
+ * included, whatever is not is left out; what is to be excluded is left out in any case.
  */
 #ifndef EVPROF_CHOICE_H
 #define EVPROF_CHOICE_H
@@ -51,8 +51,8 @@ static inline void choice_pattern_done(struct choice_pattern *pattern)
 }
 
 /*
- * The first pattern of a list with commas ("a,b\,c" is a and b,c), which is not empty. pattern has room for the list. Returns
- * the rest of the list.
+ * The first pattern of a list with commas ("a,b\,c" is a and b,c), which is not empty. pattern has room for the list.
+ * Returns the rest of the list.
  */
 static inline const char *choice_next(const char *list, char *pattern)
 {

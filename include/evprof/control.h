@@ -26,13 +26,13 @@
  *   events      array     of strings: what is recorded
  *   sample_rate integer   optional: stacks are sampled so many times a second, not hooked (sampling.h)
  *   native      boolean   optional: native stacks of allocations are recorded
- *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace written in
- *                         them, beside it (a host's daemon has an option of its own for that)
+ *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace
+ *                         written in them, beside it (a host's daemon has an option of its own for that)
  *
  * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[,
  * "output_bytes"]}. When it shuts its side down, the collector finishes the session and answers {"type":"summary",
- * "trace", "events", "lost", "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was ended
- * before them.
+ * "trace", "events", "lost", "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was
+ * ended before them.
  *
  * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
  */
@@ -84,8 +84,8 @@
 #define CONTROL_LISTEN_FD 3
 
 /*
- * The descriptors of a collector that serves one process after another: the standard ones, socket, epoll, signals, trace, the
- * connection, what comes with the message, and two to look at that. With a lower limit it can do nothing.
+ * The descriptors of a collector that serves one process after another: the standard ones, socket, epoll, signals,
+ * trace, the connection, what comes with the message, and two to look at that. With a lower limit it can do nothing.
  */
 #define CONTROL_COLLECTOR_FDS 12
 

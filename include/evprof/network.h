@@ -1,8 +1,8 @@
 /*
  * network.h - the network namespace of a private collector, in the name of its socket.
  *
- * An abstract name is one of a network namespace: in another one it is nobody's. So the names of private collectors end with
- * '.' and the inode of their own (/proc/self/ns/net), and who finds nobody there can tell why.
+ * An abstract name is one of a network namespace: in another one it is nobody's. So the names of private collectors end
+ * with '.' and the inode of their own (/proc/self/ns/net), and who finds nobody there can tell why.
  */
 #ifndef EVPROF_NETWORK_H
 #define EVPROF_NETWORK_H

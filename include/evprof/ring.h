@@ -47,6 +47,7 @@
 #define RING_BYTES_MIN (UINT64_C(64) << 10)
 #define RING_BYTES_MAX (UINT64_C(1) << 30)
 #define RING_DEFINITIONS_BYTES (UINT64_C(2) << 20)
+#define RING_HELD_WORDS 16u /* the most between head and held */
 
 enum ring_clock {
 	RING_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC), ns */
@@ -142,6 +143,8 @@ struct ring_slot {
 	_Alignas(64) _Atomic uint64_t head; /* words written */
 	/* Where a sampler owns the slot (sampling.h): the time of the event that ends at head, or will in a moment; else 0. */
 	_Atomic uint64_t head_ticks;
+	/* Above head: where the event ends that the thread holds, see ring_hold(). Otherwise it says nothing. */
+	_Atomic uint64_t held;
 
 	/* C */
 	_Alignas(64) _Atomic uint64_t tail; /* words read */
@@ -248,6 +251,28 @@ static inline void ring_publish(struct ring_slot *slot, uint64_t head)
 static inline uint64_t ring_head(const struct ring_slot *slot)
 {
 	return atomic_load_explicit(&slot->head, memory_order_acquire);
+}
+
+/*
+ * T: what stands between the head and here is an event that the thread may yet take back, until it publishes the next one. C reads
+ * it only if the thread writes no more. ring_release() comes before what is taken back is written over.
+ */
+static inline void ring_hold(struct ring_slot *slot, uint64_t end)
+{
+	atomic_store_explicit(&slot->held, end, memory_order_release);
+}
+
+static inline void ring_release(struct ring_slot *slot)
+{
+	atomic_store_explicit(&slot->held, 0, memory_order_release);
+}
+
+/* C: as ring_head(), of a thread that writes no more. */
+static inline uint64_t ring_last_head(const struct ring_slot *slot)
+{
+	uint64_t head = ring_head(slot), held = atomic_load_explicit(&slot->held, memory_order_acquire);
+
+	return held > head && held - head <= RING_HELD_WORDS ? held : head;
 }
 
 /* C: gives the words below tail back to the writer. Pairs with ring_tail(). */

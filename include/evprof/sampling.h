@@ -1,15 +1,15 @@
 /*
  * sampling.h - where the sampler finds the stacks of a process that is sampled instead of hooked.
  *
- * EVPROF_EVENTS=sample sets no hook. The library looks, once, where its Python keeps threads, frames, code objects and text,
- * and fills one struct sampling in the memory of the process. For the shared memory that every image makes (ring.h) it
- * starts a sampler: `evprof-collector --sample PID:ADDRESS`, with the memfd as descriptor SAMPLING_RING_FD and the process's own
- * /proc/self/mem, opened for reading by the process itself, as SAMPLING_MEMORY_FD. No other permission is needed, and a read
- * ends with the image: after an exec or a death there is nothing at any address.
+ * EVPROF_EVENTS=sample sets no hook. The library looks, once, where its Python keeps threads, frames, code objects and
+ * text, and fills one struct sampling in the memory of the process. For the shared memory that every image makes
+ * (ring.h) it starts a sampler: `evprof-collector --sample PID:ADDRESS`, with the memfd as descriptor SAMPLING_RING_FD
+ * and the process's own /proc/self/mem, opened for reading by the process itself, as SAMPLING_MEMORY_FD. No other
+ * permission is needed, and a read ends with the image: after an exec or a death there is nothing at any address.
  *
  * The sampler looks at the struct at each turn and takes samples while ready is SAMPLING_READY. It never writes to the
- * process; what it finds goes into slots of the ring that it claims, one for each thread, as calls, returns and lines. What
- * it reads is changing meanwhile, so whatever does not look like a stack is read again, and then left out.
+ * process; what it finds goes into slots of the ring that it claims, one for each thread, as calls, returns and lines.
+ * What it reads is changing meanwhile, so whatever does not look like a stack is read again, and then left out.
  *
  * Offsets are in bytes, addresses those of the process.
  */
@@ -22,7 +22,10 @@
 #define SAMPLING_MEMORY_FD 4
 #define SAMPLING_READY 0x6c706d73u
 
-/* Of the memfd: the sampler holds a lock on it (F_SETLK) as long as it lives, by which the collector sees whether it does. */
+/*
+ * Of the memfd: the sampler holds a lock on it (F_SETLK) as long as it lives, by which the collector sees whether it
+ * does.
+ */
 #define SAMPLING_LOCK_BYTE 0
 
 #define SAMPLING_RATE_DEFAULT 100 /* samples a second of each thread */

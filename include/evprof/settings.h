@@ -1,11 +1,11 @@
 /*
  * settings.h - which values the settings of a recording take.
  *
- * The library says of a bad value in a variable that the default holds, because the program has to run on; evprof run and
- * evprof-collector refuse it on their command line, before anything is recorded with the wrong one.
+ * The library says of a bad value in a variable that the default holds, because the program has to run on; evprof run
+ * and evprof-collector refuse it on their command line, before anything is recorded with the wrong one.
  *
- * Each setting_...() takes a value that is not empty. It returns NULL, or the text of what is allowed, and then leaves the
- * result as it was.
+ * Each setting_...() takes a value that is not empty. It returns NULL, or the text of what is allowed, and then leaves
+ * the result as it was.
  */
 #ifndef EVPROF_SETTINGS_H
 #define EVPROF_SETTINGS_H

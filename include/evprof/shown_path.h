@@ -1,6 +1,6 @@
 /*
- * shown_path.h - a path as the user would type it, for the closing line: below the working directory it is relative, and
- * quoted where a shell needs it, so that the command which the line names can be copied.
+ * shown_path.h - a path as the user would type it, for the closing line: below the working directory it is relative,
+ * and quoted where a shell needs it, so that the command which the line names can be copied.
  */
 #ifndef EVPROF_SHOWN_PATH_H
 #define EVPROF_SHOWN_PATH_H

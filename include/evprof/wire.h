@@ -25,18 +25,19 @@
  * WIRE_TIME, whose extra word is the absolute time. Ticks are those of the process's clock (ring.h: clock_kind),
  * shifted right by clock_shift.
  *
- * Where CPU times are recorded, WIRE_TIME stands before each event that comes after a pause of more than some 25 us, at the
- * beginning of a thread and now and then, and tells how long the thread has run. Its ticks, which say nothing otherwise,
- * hold the low half of that (wire_cpu_word()). In shorter pauses the thread is taken to have run.
+ * Where CPU times are recorded, WIRE_TIME stands before each event that comes after a pause of more than some 25 us, at
+ * the beginning of a thread and now and then, and tells how long the thread has run. Its ticks, which say nothing
+ * otherwise, hold the low half of that (wire_cpu_word()). In shorter pauses the thread is taken to have run.
  *
- * Where the cost of the hooks is measured, WIRE_TIME with WIRE_TIME_OF_CALL tells of a call that is no event (of a class, of
- * whatever is no function), which the hook was told of all the same (from 3.12 on). WIRE_TIME with WIRE_TIME_OF_FAR says that
- * the next event, or the call of it, was told with an offset in its code for which the interpreter had to make an integer; its time
- * is that of the event before. The end of a function of C, and of a call that is no event, is where the call was. With
- * WIRE_TIME_OF_PLACE it likewise tells where in its code, in bytes, the next event is (3.10; not told of the first instruction).
+ * Where the cost of the hooks is measured, WIRE_TIME with WIRE_TIME_OF_CALL tells of a call that is no event (of a
+ * class, of whatever is no function), which the hook was told of all the same (from 3.12 on). WIRE_TIME with
+ * WIRE_TIME_OF_FAR says that the next event, or the call of it, was told with an offset in its code for which the
+ * interpreter had to make an integer; its time is that of the event before. The end of a function of C, and of a call
+ * that is no event, is where the call was. With WIRE_TIME_OF_PLACE it likewise tells where in its code, in bytes, the
+ * next event is (3.10; not told of the first instruction).
  *
- * Where native stacks are recorded, WIRE_TIME stands before each allocation and tells, beside its time, which one it has
- * (wire_native_head()): the id of a NATIVE_FRAME, the innermost one. The allocation comes next, with no ticks.
+ * Where native stacks are recorded, WIRE_TIME stands before each allocation and tells, beside its time, which one it
+ * has (wire_native_head()): the id of a NATIVE_FRAME, the innermost one. The allocation comes next, with no ticks.
  *
  * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
  *
@@ -48,12 +49,12 @@
  *
  * The third word of WIRE_REALLOC is the old address.
  *
- * Greenlets are stacks of one thread that take turns. WIRE_SWITCH tells two addresses, which are numbers without meaning
- * but for being different while both live. A stack that has ended is empty, so an address may come again.
+ * Greenlets are stacks of one thread that take turns. WIRE_SWITCH tells two addresses, which are numbers without
+ * meaning but for being different while both live. A stack that has ended is empty, so an address may come again.
  *
- * A coroutine that no other coroutine awaits is what an event loop calls a task. WIRE_TASK tells which one takes a step: the
- * call, resume or throw that follows it is the step's beginning, and what ends that ends the step. The word is an address,
- * different for all that have not ended; an address with a call is a new task.
+ * A coroutine that no other coroutine awaits is what an event loop calls a task. WIRE_TASK tells which one takes a
+ * step: the call, resume or throw that follows it is the step's beginning, and what ends that ends the step. The word
+ * is an address, different for all that have not ended; an address with a call is a new task.
  *
  * WIRE_OPEN events, which stand one after the other, name the Python functions that run: what a reader of everything
  * before knows already, for those who begin to read in the middle. They do not change the call stack.
@@ -277,19 +278,21 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   CALIBRATION   1              0                 0                "", costs, "", ""
  *   MODULE        module id      size, in 4 KiB    address          path, build id in hexadecimal digits, "", ""
  *   NATIVE_FRAME  frame id       caller's id or 0  return address   "", "", "", ""
- *   SYMBOL        frame id       line or 0         return address   source file or "", function, mangled name or "", module
+ *   SYMBOL        frame id       line or 0         return address   source file or "", function, mangled name or "",
+ *                                                                   module
  *
  * The size of a code is that of its instructions in bytes; 0: not known.
  *
- * Code, function, type, mark, module and native frame ids are counted apart, from 1, for one process image; 0 means "not
- * known". An id is never used again for something else.
+ * Code, function, type, mark, module and native frame ids are counted apart, from 1, for one process image; 0 means
+ * "not known". An id is never used again for something else.
  *
  * Native frames are a tree, so that what stacks have in common is told once: a frame is a return address, that is the
- * place behind a call, and the frame of its caller, up to the function that runs Python's instructions, which is not told.
- * Its module is the one of the last MODULE that covers the address. What is covered by a later one is no more.
+ * place behind a call, and the frame of its caller, up to the function that runs Python's instructions, which is not
+ * told. Its module is the one of the last MODULE that covers the address. What is covered by a later one is no more.
  *
- * SYMBOL is the collector's: the place of a return address, for the frame with that id and those with that address that are
- * told after it. Where the function is inlined into another one, WIRE_INLINED says that the next record goes on with that.
+ * SYMBOL is the collector's: the place of a return address, for the frame with that id and those with that address that
+ * are told after it. Where the function is inlined into another one, WIRE_INLINED says that the next record goes on
+ * with that.
  *
  * Costs of events, measured in the process, in ns: words and numbers, "slow S call A B C entry A B C ...". Whoever does
  * not know a word passes over it and its numbers.
@@ -309,9 +312,10 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   work W N  by how much the hooks slow the program between events, as a part of its time without them, after the
  *             first N ns from an event
  *   far L F   what an event costs more at an instruction that is more than L bytes from the first one of its code
- *   walk W    what an event costs more for each byte between it and the one before it in the same run of the same code, or the
- *             first instruction
- *   marked 1  WIRE_TIME_OF_FAR and WIRE_TIME_OF_PLACE tell where that is so; else an event is taken to be anywhere in its code
+ *   walk W    what an event costs more for each byte between it and the one before it in the same run of the same code,
+ *             or the first instruction
+ *   marked 1  WIRE_TIME_OF_FAR and WIRE_TIME_OF_PLACE tell where that is so; else an event is taken to be anywhere in
+ *             its code
  *   mix T     how many times as much as in a loop an event costs in a program where functions of many kinds take turns
  *   unwind U  what a Python function that an exception leaves costs more than one that returns
  *   malloc M, free M   what the hook adds to the event
@@ -333,7 +337,9 @@ enum wire_definition_type {
 	WIRE_DEFINE_SYMBOL = 9, /* never in shared memory */
 };
 
-/* Of C, the part that is the function's own time: of a Python function that is called, or goes on, and of a C function. */
+/*
+ * Of C, the part that is the function's own time: of a Python function that is called, or goes on, and of a C function.
+ */
 #define WIRE_COST_OWN_CALL 0.25
 #define WIRE_COST_OWN_RESUME 0.5
 #define WIRE_COST_OWN_C 0.5
@@ -346,7 +352,9 @@ enum wire_definition_flags {
 	WIRE_CUT = 1,	    /* a string was cut; NATIVE_FRAME: there are callers, which are not told */
 	WIRE_GENERATOR = 2, /* CODE: generator, coroutine or asynchronous generator */
 	WIRE_METHOD = 4,    /* C_FUNCTION: a method of a class; without it a function of a module */
-	/* CODE: first called by an instruction that is no call (an attribute's, an operator). Where costs are measured */
+	/*
+	 * CODE: first called by an instruction that is no call (an attribute's, an operator). Where costs are measured
+	 */
 	WIRE_ENTERED = 8,
 	WIRE_INLINED = 16, /* SYMBOL: the next record, for the same address, is what this function was inlined into */
 };

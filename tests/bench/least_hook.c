@@ -1,10 +1,10 @@
 /*
  * least_hook.c - the second yardstick of the bench: the least that any recorder of events with a time must do.
  *
- * Owns build/bench/libleasthook.so. It uses the hook that evprof uses (until 3.11 PyEval_SetProfile, from 3.12 on callbacks
- * of a vectorcall type for sys.monitoring), reads the time-stamp counter and stores one word in private memory that
- * nobody reads. It does not know what was called, tells nobody and would lose everything but the last 4 MiB: what evprof
- * adds to it is the price of ids, of shared memory, and of its collector.
+ * Owns build/bench/libleasthook.so. It uses the hook that evprof uses (until 3.11 PyEval_SetProfile, from 3.12 on
+ * callbacks of a vectorcall type for sys.monitoring), reads the time-stamp counter and stores one word in private
+ * memory that nobody reads. It does not know what was called, tells nobody and would lose everything but the last 4
+ * MiB: what evprof adds to it is the price of ids, of shared memory, and of its collector.
  *
  * It starts as least_start.h says.
  */

@@ -1,6 +1,6 @@
 /*
- * least_start.h - how the hooks of the bench start that record something: least_hook.c and step_hook.c. Everything but what
- * happens at an event.
+ * least_start.h - how the hooks of the bench start that record something: least_hook.c and step_hook.c. Everything but
+ * what happens at an event.
  *
  * As empty_hook.c does, it covers the first thread only, and answers the same question of the harness.
  */

@@ -7,12 +7,10 @@
  */
 #include "harness.h"
 
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -258,21 +256,12 @@ static void tests_make(void)
 		scenario_expand(scenario);
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	remove(path);
-	return 0;
-}
-
 static void scratch_remove(const char *directory)
 {
 	if (getenv("EVPROF_TEST_KEEP"))
 		fprintf(stderr, "e2e: the working directories are in %s\n", directory);
 	else
-		nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		directory_remove(directory);
 }
 
 static void name_the_missing(void)

@@ -204,9 +204,9 @@ struct event *trace_dump(const char *trace, size_t *count);
 
 /* ---- small things ---------------------------------------------------------------------------------------------- */
 
-const char *build_path(const char *name); /* The library under test is one of the address sanitizer's. */
+/* The library under test is one of the address sanitizer's. */
 bool built_with_asan(void);
-/* path of a file in the build folder */
+const char *build_path(const char *name);	  /* path of a file in the build folder */
 const char *program_path(const char *name);	  /* path of a file in programs/ */
 char *file_read(const char *path, size_t *bytes); /* NULL where it is not there */
 void file_write(const char *path, const void *data, size_t bytes);

@@ -12,7 +12,9 @@
 
 /* The folder of an interpreter's packages, which need not be there. */
 char *package_folder(const struct python *python);
-/* The variable that lets the interpreter import a package ("PYTHONPATH=..."); skips the running test where it cannot. */
+/*
+ * The variable that lets the interpreter import a package ("PYTHONPATH=..."); skips the running test where it cannot.
+ */
 const char *package_variable(const struct python *python, const char *package);
 
 #endif

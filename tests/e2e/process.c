@@ -68,12 +68,17 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 	return 0;
 }
 
+void directory_remove(const char *directory)
+{
+	nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void process_remove_directories(void)
 {
 	if (getenv("EVPROF_TEST_KEEP"))
 		return;
 	while (directories_count > 0)
-		nftw(directories[--directories_count], remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+		directory_remove(directories[--directories_count]);
 }
 
 static bool is_trace(const char *name)

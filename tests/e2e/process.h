@@ -11,6 +11,8 @@ void process_adopt(void);
 /* Ends all that is left of what was started here. */
 void process_kill_all(void);
 void process_remove_directories(void);
+/* With all that is in it. */
+void directory_remove(const char *directory);
 /* A child or orphan of this test whose name in /proc is this (15 characters at most); 0 where none is. */
 pid_t process_child_named(const char *name);
 

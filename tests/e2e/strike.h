@@ -65,7 +65,10 @@ void strike_collector_pause(const struct strike *strike);
 /* Stops it for nine tenths of the time, until it is gone. argument: milliseconds of one round. */
 void strike_collector_slow(const struct strike *strike);
 
-/* What was recorded of a program of which many events (EVPROF_EVENTS=..., or NULL: the default) are lost, with gaps in between. */
+/*
+ * What was recorded of a program of which many events (EVPROF_EVENTS=..., or NULL: the default) are lost, with gaps in
+ * between.
+ */
 struct outcome *strike_run_with_losses(const struct python *python, const char *events);
 
 #endif

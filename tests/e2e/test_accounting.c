@@ -262,7 +262,9 @@ SCENARIO(accounting, memory, SUPPORTED)
 	expect(lossy.outcome, expect_sums(&whole, &lossy) > 1000, "much is lost");
 }
 
-/* The stack after a gap goes through the functions that name threads: what runs above them is not asked for the name. */
+/*
+ * The stack after a gap goes through the functions that name threads: what runs above them is not asked for the name.
+ */
 SCENARIO(accounting, thread_names, SUPPORTED)
 {
 	static const char *const words[] = {"@other_self.py", "200000", NULL};

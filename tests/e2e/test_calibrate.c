@@ -100,7 +100,10 @@ static double share_taken(const struct outcome *bare, const struct outcome *outc
 	return added > 0 ? (reported(raw, function) - reported(calibrated, function)) / added : 0;
 }
 
-/* The last two from 3.12 on: before, the hook hears nothing of classes, and 3.11 slows properties by more than it slows loops. */
+/*
+ * The last two from 3.12 on: before, the hook hears nothing of classes, and 3.11 slows properties by more than it slows
+ * loops.
+ */
 static const char *const timed[] = {"recursion", "methods", "generator", "lengths", "classes", "properties"};
 enum { TIMED = sizeof(timed) / sizeof(timed[0]), TIMED_BEFORE_3_12 = 4 };
 
@@ -154,8 +157,8 @@ static double cost_of(const struct outcome *outcome, const char *word)
 }
 
 /*
- * What costs more far from the beginning of a code is another thing in each version: integers that are not at hand, or a
- * walk over the table of lines.
+ * What costs more far from the beginning of a code is another thing in each version: integers that are not at hand, or
+ * a walk over the table of lines.
  */
 SCENARIO(calibrate, knows_what_far_events_cost, SUPPORTED)
 {

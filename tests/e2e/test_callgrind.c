@@ -1,5 +1,6 @@
 /*
- * test_callgrind.c - evprof export --format callgrind, read by callgrind_annotate, and its zip, read by Python's zipfile.
+ * test_callgrind.c - evprof export --format callgrind, read by callgrind_annotate, and its zip, read by Python's
+ * zipfile.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * test_collector_loss.c - the collector is killed, frozen, slow or cannot write, and what a program may use is short: the
- * program does what it does without evprof, is held up once and for no longer than is documented, and the trace says
- * what is missing.
+ * test_collector_loss.c - the collector is killed, frozen, slow or cannot write, and what a program may use is short:
+ * the program does what it does without evprof, is held up once and for no longer than is documented, and the trace
+ * says what is missing.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -89,7 +89,10 @@ static void end_collector(struct run *run)
 	outcome_settle(run->outcome);
 }
 
-/* What is in a trace that was cut short: some of it, and a line that says that the rest is not there. Returns the calls. */
+/*
+ * What is in a trace that was cut short: some of it, and a line that says that the rest is not there. Returns the
+ * calls.
+ */
 static long expect_cut(const struct run *run, const char *trace)
 {
 	struct outcome *told = tool("info", "--json", trace);
@@ -308,7 +311,7 @@ SCENARIO(collector_loss, frozen_where_time_stands_still, SUPPORTED)
 	free(library);
 }
 
-/* ---- where it writes ---------------------------------------------------------------------------------------------- */
+/* ---- where it writes --------------------------------------------------------------------------------------------- */
 
 /* counting.py, started by a line of sh with "$@"; in a mount namespace of its own. */
 static struct run run_in_shell(const struct python *python, const char *line, const char *output)
@@ -419,7 +422,7 @@ SCENARIO(collector_loss, folder_removed, SUPPORTED)
 	expect(run.outcome, strstr(run.outcome->err, "removed"), "the line says that the trace is gone");
 }
 
-/* ---- what the program may use --------------------------------------------------------------------------------------- */
+/* ---- what the program may use ------------------------------------------------------------------------------------ */
 
 static const char *const limits[] = {
     "ulimit -v 500000", /* address space: 390 MiB of rings would be most of it */
@@ -495,7 +498,10 @@ SCENARIO(collector_loss, few_descriptors, SUPPORTED)
 		"@limits_itself.py", Function, "400", "2", "calls", CALLS_TEXT                                         \
 	}
 
-/* It joined before: what it may still take is what it may take bare, but for a small part. No thread goes without a ring. */
+/*
+ * It joined before: what it may still take is what it may take bare, but for a small part. No thread goes without a
+ * ring.
+ */
 SCENARIO(collector_loss, limit_set_by_the_program, SUPPORTED)
 {
 	static const struct job jobs[] = {{.args = LIMITED_BY("setrlimit")}, {.args = LIMITED_BY("prlimit")}};
@@ -541,7 +547,7 @@ SCENARIO(collector_loss, killed_after_a_limit, SUPPORTED)
 	expect_resumed(&run);
 }
 
-/* ---- the host's daemon ---------------------------------------------------------------------------------------------- */
+/* ---- the host's daemon ------------------------------------------------------------------------------------------- */
 
 static struct background *start_daemon(const char *folder, const char *socket)
 {
@@ -659,7 +665,9 @@ SCENARIO(collector_loss, daemon_killed_before_its_first_look, SUPPORTED)
 	}
 }
 
-/* Nothing is done in a program that is sampled, so it looks at its end only; what the sampler saw until then is kept. */
+/*
+ * Nothing is done in a program that is sampled, so it looks at its end only; what the sampler saw until then is kept.
+ */
 SCENARIO(collector_loss, daemon_started_anew_for_samples, SUPPORTED)
 {
 	struct run run = new_run();

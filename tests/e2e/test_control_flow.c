@@ -1,8 +1,9 @@
 /*
- * test_control_flow.c - whatever way the interpreter goes, each end has its call, and the program does what it does bare.
+ * test_control_flow.c - whatever way the interpreter goes, each end has its call, and the program does what it does
+ * bare.
  *
- * Each scenario runs a part of programs/control_flow.py or interpreters.py, bare and under evprof: the same output and exit
- * status. The program counts the calls of its leaf() itself and prints the number last: evprof has the same.
+ * Each scenario runs a part of programs/control_flow.py or interpreters.py, bare and under evprof: the same output and
+ * exit status. The program counts the calls of its leaf() itself and prints the number last: evprof has the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,9 @@ SCENARIO(control_flow, with_trio, SUPPORTED)
 	expect_followed(python, "with_trio", NULL, package_variable(python, "trio"));
 }
 
-/* How often the threads' function ran is chance. 3.11: hooks_profile.c does not see yet that a beginning was not told. */
+/*
+ * How often the threads' function ran is chance. 3.11: hooks_profile.c does not see yet that a beginning was not told.
+ */
 SCENARIO(control_flow, raised_in_threads, SUPPORTED)
 {
 	struct outcome *outcome;

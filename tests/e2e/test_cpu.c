@@ -1,6 +1,6 @@
 /*
- * test_cpu.c - with the kind cpu, each function's time splits into what its thread ran and what it waited, as the program itself
- * measures with the clocks of the system.
+ * test_cpu.c - with the kind cpu, each function's time splits into what its thread ran and what it waited, as the
+ * program itself measures with the clocks of the system.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static double time_of(const json_t *report, const char *name)
 }
 
 /*
- * On a busy machine a thread may have to wait between the program's look at the clock and the call. What it ran does not
- * depend on that.
+ * On a busy machine a thread may have to wait between the program's look at the clock and the call. What it ran does
+ * not depend on that.
  */
 #define SLACK_WALL 0.040
 #define SLACK_CPU 0.004

@@ -46,8 +46,9 @@ static const struct cause causes[] = {
 #define CAUSES (sizeof(causes) / sizeof(*causes))
 
 /*
- * Every call that had begun is in the trace; of one that was about to begin, nobody can tell. Without a GIL, other threads go on
- * while one of them ends the process: what they do in these moments is not looked at. cause: NULL where it is a signal.
+ * Every call that had begun is in the trace; of one that was about to begin, nobody can tell. Without a GIL, other
+ * threads go on while one of them ends the process: what they do in these moments is not looked at. cause: NULL where
+ * it is a signal.
  */
 static void expect_calls(const struct python *python, const struct cause *cause, const struct outcome *outcome,
 			 const struct oracle *oracle, const char *what)
@@ -160,6 +161,22 @@ SCENARIO(death, calls_end_with_the_process, SUPPORTED)
 	expect(outcome, report_seconds(report, "", "forever_asleep") > 0.4, "and so did its caller: %.3f s",
 	       report_seconds(report, "", "forever_asleep"));
 	json_decref(report);
+}
+
+/* What a thread did last is there, though it might have been taken back (writer_hold). */
+SCENARIO(death, last_event, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@last_block.py"}, .env = {"EVPROF_CHILDREN=0"});
+	size_t count, found = 0;
+	struct event *events;
+
+	expect(outcome, outcome->status == -SIGKILL, "it is killed");
+	json_decref(expect_trace(outcome, 1));
+	events = trace_dump(outcome->trace, &count);
+	for (size_t i = 0; i < count; i++)
+		found += strcmp(events[i].kind, "malloc") == 0 && events[i].size > 54321 && events[i].size < 54321 + 64;
+	expect(outcome, found == 1, "the block of os.read() is there once, not %zu times", found);
+	free(events);
 }
 
 /* The limit of the processor's time: the kernel ends it. */

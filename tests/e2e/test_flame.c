@@ -2,8 +2,9 @@
  * test_flame.c - the formats of flame graphs and other profilers: each says what evprof report says, and the readers of
  * others take them.
  *
- * oracle_flame.py reads all formats by their rules and holds them against the report. Where they are there, speedscope's
- * own JSON schema, the Firefox Profiler's own reader and go tool pprof judge too; the first two come from npm:
+ * oracle_flame.py reads all formats by their rules and holds them against the report. Where they are there,
+ * speedscope's own JSON schema, the Firefox Profiler's own reader and go tool pprof judge too; the first two come from
+ * npm:
  *
  *   EVPROF_TEST_NPM    a folder in which npm has installed speedscope, ajv and @firefox-devtools/profiler-cli;
  *                      evprof/npm in the user's cache folder otherwise

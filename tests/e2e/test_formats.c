@@ -1,5 +1,6 @@
 /*
- * test_formats.c - EVPROF_FORMAT: a CI job sets a variable and finds the files beside the trace when the program has ended.
+ * test_formats.c - EVPROF_FORMAT: a CI job sets a variable and finds the files beside the trace when the program has
+ * ended.
  */
 #include <stdlib.h>
 #include <string.h>

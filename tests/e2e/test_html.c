@@ -1,7 +1,7 @@
 /*
- * test_html.c - the HTML report in a headless browser: what the page holds and what it counts from its own calls is what
- * evprof report and evprof info tell, whatever the names are; its memory is that of folded stacks, and tracemalloc's; it
- * moves, zooms, searches; and it does so with ten million events.
+ * test_html.c - the HTML report in a headless browser: what the page holds and what it counts from its own calls is
+ * what evprof report and evprof info tell, whatever the names are; its memory is that of folded stacks, and
+ * tracemalloc's; it moves, zooms, searches; and it does so with ten million events.
  *
  * Without Chromium all of it is skipped.
  */
@@ -365,9 +365,9 @@ SCENARIO(html, heap, SCENARIO_ONCE)
 /* ---- memory ---- */
 
 /*
- * stacks(): what each stack of the page's flame graph has by itself, as folded stacks name it, without its thread. folded(): the
- * same of the text of evprof export --format folded. byFunction(): sums over the stacks that end with a function, or have it
- * anywhere, of those whose name no other function has.
+ * stacks(): what each stack of the page's flame graph has by itself, as folded stacks name it, without its thread.
+ * folded(): the same of the text of evprof export --format folded. byFunction(): sums over the stacks that end with a
+ * function, or have it anywhere, of those whose name no other function has.
  */
 static const char *const memory_helpers =
     "globalThis.label = (f) => { const file = evprof.functionFile(f), line = evprof.functions.line[f];"
@@ -536,9 +536,9 @@ SCENARIO(html, weights, SCENARIO_ONCE)
 		    "(globalThis.zoomed = textOf('crumbs').split(' · ')[0]).split('›').length === 4");
 	expect_true(&page, "other memory keeps the zoom",
 		    "await choose('bytes') && textOf('crumbs').split(' · ')[0] === zoomed");
-	expect_true(
-	    &page, "and so does time",
-	    "await choose('time') && textOf('crumbs').split(' · ')[0] === zoomed && /[mµ]?s, /.test(textOf('crumbs'))");
+	expect_true(&page, "and so does time",
+		    "await choose('time') && textOf('crumbs').split(' · ')[0] === zoomed && "
+		    "/[mµ]?s, /.test(textOf('crumbs'))");
 	page_close(&page);
 }
 
@@ -609,8 +609,8 @@ SCENARIO(html, weights_without_memory, SCENARIO_ONCE)
 }
 
 /*
- * Frames of a page that is left alone, and then of one that pans and zooms: what other work on the machine takes from a frame
- * is seen in the first. The longest task of the page, and its frames, in ms.
+ * Frames of a page that is left alone, and then of one that pans and zooms: what other work on the machine takes from a
+ * frame is seen in the first. The longest task of the page, and its frames, in ms.
  */
 static const char *const move_around =
     "(async () => { const long = []; const all = [];"

@@ -1,6 +1,6 @@
 /*
- * test_namespaces.c - the first process of a pid namespace, as in a container: when it is gone the kernel ends all others in
- * it, and the private collector is one of them.
+ * test_namespaces.c - the first process of a pid namespace, as in a container: when it is gone the kernel ends all
+ * others in it, and the private collector is one of them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -192,7 +192,10 @@ static const char *const family = "import os, subprocess, sys\n"
 				  "if not pid:\n    os._exit(0)\n"
 				  "print(os.waitpid(pid, 0)[1], sorted(os.listdir('/proc/self/fd')))\n";
 
-/* The rights to go where the collector is: all is in one trace. Without them the others have one of their own, and a line says why. */
+/*
+ * The rights to go where the collector is: all is in one trace. Without them the others have one of their own, and a
+ * line says why.
+ */
 SCENARIO(namespaces, another_network, SUPPORTED)
 {
 	static const char *const networks[][5] = {{"unshare", "--net"},

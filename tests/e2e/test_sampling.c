@@ -1,6 +1,6 @@
 /*
- * test_sampling.c - with the kind sample, times of functions and lines are about those that the program's own stopwatch says, in
- * all threads and processes, and the program is as it is bare.
+ * test_sampling.c - with the kind sample, times of functions and lines are about those that the program's own stopwatch
+ * says, in all threads and processes, and the program is as it is bare.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -98,7 +98,10 @@ SCENARIO(sampling, running_and_waiting, SUPPORTED)
 	json_decref(cpu);
 }
 
-/* Where the program cannot tell what it took. On a machine with much else to do a sleep takes longer, and a sampler comes late. */
+/*
+ * Where the program cannot tell what it took. On a machine with much else to do a sleep takes longer, and a sampler
+ * comes late.
+ */
 static bool is_roughly(double measured, double told)
 {
 	return measured > 0.3 * told && measured < 1 + 3 * told;

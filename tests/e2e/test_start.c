@@ -242,7 +242,10 @@ SCENARIO(start, other_program_told_at_info, SCENARIO_ONCE)
 
 	(void)python;
 	outcome = run(.args = {"true"}, .env = {"EVPROF_LOG=info"});
-	expect(outcome, stderr_evprof_lines(outcome) <= 1, "one line at most at EVPROF_LOG=info");
+	expect(outcome, stderr_evprof_lines(outcome) == 1 && strstr(outcome->err, "true is not Python"),
+	       "one line at EVPROF_LOG=info");
+	outcome = run(.args = {"true"}, .env = {"EVPROF_LOG=warning"});
+	expect(outcome, stderr_evprof_lines(outcome) == 0, "and none below");
 }
 
 /* Below 3.8: recorded, or silent with one line at EVPROF_LOG=info. */

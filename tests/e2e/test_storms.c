@@ -1,6 +1,6 @@
 /*
- * test_storms.c - very many of everything, and programs that leave where they were: the program is as without evprof, the
- * counts are exact, the file is whole, and what is used of memory has a bound.
+ * test_storms.c - very many of everything, and programs that leave where they were: the program is as without evprof,
+ * the counts are exact, the file is whole, and what is used of memory has a bound.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -324,6 +324,8 @@ SCENARIO(storms, memory_locked_without_rings, SUPPORTED)
 	python_needs(python, "ctypes");
 	if (python_is_free_threaded(python))
 		cr_skip_test("its allocator locks a gigabyte in a bare run");
+	if (built_with_asan())
+		cr_skip_test("the sanitizer's own terabytes would be locked");
 	bare = run(.python = python, .how = JOB_BARE, .args = {"-c", program});
 	outcome = run(.python = python, .args = {"-c", program});
 	expect_same(bare, outcome);

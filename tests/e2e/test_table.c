@@ -1,7 +1,7 @@
 /*
- * test_table.c - the table of events, evprof export --format csv and the Python package evprof, against oracles that are not
- * ours: Python's csv module, sys.setprofile(), tracemalloc and sys.getsizeof(), a plain replay (table/slow.py), and the C
- * library's patterns.
+ * test_table.c - the table of events, evprof export --format csv and the Python package evprof, against oracles that
+ * are not ours: Python's csv module, sys.setprofile(), tracemalloc and sys.getsizeof(), a plain replay (table/slow.py),
+ * and the C library's patterns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,10 @@ static char *beside(const struct outcome *outcome, const char *name)
 	return text("%s/%s", outcome->directory, name);
 }
 
-/* Writes the table of what options choose, words with spaces between, as a file of its own. The trace may be damaged, not more. */
+/*
+ * Writes the table of what options choose, words with spaces between, as a file of its own. The trace may be damaged,
+ * not more.
+ */
 static void add_case(struct case_list *list, const char *trace, const char *options)
 {
 	char *table = text("%s.%zu.csv", trace, list->count), *rest = text("%s", options), *word;

@@ -76,7 +76,10 @@ SCENARIO(threads, other_profilers, SUPPORTED)
 	info = expect_trace(outcome, 1);
 	report = trace_report(outcome->trace, NULL);
 	expect_calls(outcome, report, "leaf", 6 * 100);
-	/* Up to 3.11 the interpreter tells the end of a C call to the hook that is set then: not of the one that sets it. */
+	/*
+	 * Up to 3.11 the interpreter tells the end of a C call to the hook that is set then: not of the one that sets
+	 * it.
+	 */
 	if (python->minor >= 12)
 		expect_balanced(outcome, report);
 	json_decref(report);

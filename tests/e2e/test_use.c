@@ -290,6 +290,31 @@ SCENARIO(use, preload_list, SUPPORTED)
 	}
 }
 
+/* The loader would tell a child in another folder, on the program's stderr, that it cannot find the library. */
+SCENARIO(use, preload_relative, SUPPORTED)
+{
+	static const char *const lists[] = {"./libevprof.so", "./libevprof.so:libdl.so.2",
+					    "$0/libevprof.so:./libevprof.so"};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		char *line =
+		    text("EVPROF_OUTPUT=$PWD/x.evp; export EVPROF_OUTPUT; cd \"$0\"; LD_PRELOAD=%s \"$@\"", lists[i]);
+		struct job job = {.how = JOB_BARE, .args = {"sh", "-c", line, "%B"}};
+		struct outcome *outcome;
+		int n = 4;
+
+		for (int k = 0; python->command[k]; k++)
+			job.args[n++] = python->command[k];
+		job.args[n++] = "-c";
+		job.args[n] = "import subprocess; subprocess.check_call(['true'], cwd='/')";
+		outcome = job_run(&job);
+		expect(outcome, outcome->status == 0 && *outcome->trace, "%s: it is recorded", lists[i]);
+		expect(outcome, stderr_evprof_lines(outcome) == 1 && !strstr(outcome->err, "ld.so"),
+		       "%s: nothing but the closing line", lists[i]);
+		free(line);
+	}
+}
+
 /* A trace is readable while it grows, and what was written stays when the collector is killed; the program runs on. */
 SCENARIO(use, collector_killed, SUPPORTED)
 {

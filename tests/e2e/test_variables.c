@@ -117,6 +117,8 @@ struct mistake {
 	const char *variable, *name, *allowed;
 };
 
+#define TENFOLD(text) text text text text text text text text text text
+
 static const struct mistake mistakes[] = {
     {"EVPROF_EVENTS=call,nonsense", "EVPROF_EVENTS", "c_call"},
     {"EVPROF_EVENTS=calls", "EVPROF_EVENTS", "exception"},
@@ -132,6 +134,8 @@ static const struct mistake mistakes[] = {
     {"EVPROF_OUTPUT=100%", "EVPROF_OUTPUT", "%%"},
     {"EVPROF_OUTPTU=x", "EVPROF_OUTPTU", "EVPROF_OUTPUT"},
     {"EVPROF_=x", "EVPROF_", "EVPROF_OUTPUT"},
+    {"EVPROF_LOG=two\nlines", "EVPROF_LOG=two?lines", "debug"},
+    {"EVPROF_SOCKET=/" TENFOLD(TENFOLD("a")) "1234567", "EVPROF_SOCKET=/aaa", "107 bytes"},
 };
 
 SCENARIO(variables, mistakes, SUPPORTED)
@@ -165,15 +169,14 @@ SCENARIO(variables, mistake_said_once, SUPPORTED)
 	       stderr_evprof_lines(outcome));
 }
 
-/* Longer than a line is. */
+/* Longer than a line is: the value is cut, what is allowed is not. */
 SCENARIO(variables, long_mistake, SCENARIO_ONCE)
 {
 	char *value = text("EVPROF_EVENTS=%05000d", 0);
 	struct outcome *outcome = run(.python = python_any(), .args = {"-c", "pass"}, .env = {value});
-	char *end = strchr(outcome->err, '\n');
 
 	(void)python;
-	expect(outcome, strncmp(outcome->err, "evprof: EVPROF_EVENTS=000", 25) == 0 && end, "a line");
-	expect(outcome, strncmp(end - 3, "...", 3) == 0, "that says that it was cut");
+	expect(outcome, strncmp(outcome->err, "evprof: EVPROF_EVENTS=000", 25) == 0, "a line");
+	expect(outcome, strstr(outcome->err, "000... is not understood; allowed: a list"), "that says that it was cut");
 	expect(outcome, stderr_evprof_lines(outcome) == 2, "and the closing line");
 }

@@ -1,9 +1,10 @@
 /*
- * fuzz_server.c - a whole collector and the strangers at its socket: any message with any descriptors, memory that changes
- * while it is read, peers that say nothing or go, descriptors that run out, and time that passes.
+ * fuzz_server.c - a whole collector and the strangers at its socket: any message with any descriptors, memory that
+ * changes while it is read, peers that say nothing or go, descriptors that run out, and time that passes.
  *
- * Whatever they do, the collector must not crash, leak or keep a descriptor, its sessions must end when it is stopped, and
- * its files are its user's own. The input is a list of steps: an opcode byte, then its operands. Built by `make fuzz`.
+ * Whatever they do, the collector must not crash, leak or keep a descriptor, its sessions must end when it is stopped,
+ * and its files are its user's own. The input is a list of steps: an opcode byte, then its operands. Built by `make
+ * fuzz`.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /*
  * fuzz_trace.c - any bytes as a trace, read by each verb of evprof and written in each format.
  *
- * The first byte chooses the command line, the second what is selected, the rest is the file. Nothing may crash or leak,
- * the exit status is one of evprof's, and what claims to be JSON is JSON. Built by `make fuzz`.
+ * The first byte chooses the command line, the second what is selected, the rest is the file. Nothing may crash or
+ * leak, the exit status is one of evprof's, and what claims to be JSON is JSON. Built by `make fuzz`.
  */
 #include <fcntl.h>
 #include <getopt.h>

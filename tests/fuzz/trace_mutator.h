@@ -1,6 +1,6 @@
 /*
- * trace_mutator.h - changes of a trace that leave its checksums, sizes and compression right, so that a fuzzer gets behind
- * them; and now and then those that do not.
+ * trace_mutator.h - changes of a trace that leave its checksums, sizes and compression right, so that a fuzzer gets
+ * behind them; and now and then those that do not.
  */
 #ifndef TESTS_FUZZ_TRACE_MUTATOR_H
 #define TESTS_FUZZ_TRACE_MUTATOR_H

@@ -25,6 +25,9 @@
 #ifndef EVENTS
 #define EVENTS 3
 #endif
+#ifndef HOLDS
+#define HOLDS 0 /* 1: events may be held, and be taken back */
+#endif
 #define WORDS 4 /* of a ring */
 #define NAMES 2 /* definitions that events use ... */
 #define RECORDS 1 /* ... of which so many fit their ring */
@@ -42,7 +45,7 @@
 #define PLACE(slot, at) ((slot) * WORDS + (at) % WORDS)
 
 /* Shared memory. */
-byte state[SLOTS], tid[SLOTS], head[SLOTS], tail[SLOTS], lost[SLOTS];
+byte state[SLOTS], tid[SLOTS], head[SLOTS], held[SLOTS], tail[SLOTS], lost[SLOTS];
 byte kind[SLOTS * WORDS], value[SLOTS * WORDS];
 byte definitions_head, definitions_tail, record[RECORDS];
 bool waiting, dead;
@@ -54,6 +57,8 @@ bool given[NAMES + 1];
 /* What only assertions look at. */
 bool unread[SLOTS * WORDS], record_unread[RECORDS], lives[SLOTS], in_trace[NAMES + 1];
 byte committed, emitted, read_events, told_lost, read_lost;
+
+#define LONG 128 /* in the value of an event that has an extra word */
 
 /* What stands in an event: which name it uses, and its number in the life. */
 #define NAME_OF(number) (1 + (number) % NAMES)
@@ -161,6 +166,8 @@ inline begin()
 	writer_has_slot[mine] = true;
 	at = 0;
 	gap = 0;
+	holds = 0;
+	held[mine] = 0;
 	state[mine] = LIVE;
 	lock = false
 }
@@ -187,20 +194,56 @@ inline lose()
 	d_step { lost[mine]++; gap++ }
 }
 
+inline write(extra)
+{
+	write_word(mine, at, EVENT, tid[mine] * 16 + number + extra * LONG);
+	if
+	:: extra -> write_word(mine, at + 1, EXTRA, tid[mine] * 16 + number)
+	:: else
+	fi;
+	at = at + 1 + extra
+}
+
 inline put()
 {
 #ifdef MISTAKE_HEAD_BEFORE_WORDS
-	publish(mine, at + 1 + number % 2, 1, 0);
+	publish(mine, at + 1 + number % 2, 1 + holds, 0);
 #endif
-	write_word(mine, at, EVENT, tid[mine] * 16 + number);
-	if
-	:: number % 2 == 1 -> write_word(mine, at + 1, EXTRA, tid[mine] * 16 + number)
-	:: else
-	fi;
-	at = at + 1 + number % 2;
+	write(number % 2);
 #ifndef MISTAKE_HEAD_BEFORE_WORDS
-	publish(mine, at, 1, 0)
+	publish(mine, at, 1 + holds, 0);
 #endif
+	holds = 0
+}
+
+/* In place of put(): published with the next event. */
+inline hold()
+{
+	write(number % 2);
+	d_step { held[mine] = at; holds = 1 }
+}
+
+/* An event is held, and taken back for the next one, which is shorter or as long. */
+inline hold_in_vain()
+{
+	write(1);
+	held[mine] = at;
+#ifndef MISTAKE_TAKEN_BACK_UNSAID
+	held[mine] = 0;
+#endif
+	d_step {
+		at = at - 2;
+		unread[PLACE(mine, at)] = false;
+		unread[PLACE(mine, at + 1)] = false
+	}
+}
+
+inline show_held()
+{
+	if
+	:: holds -> publish(mine, at, 1, 0); holds = 0
+	:: else
+	fi
 }
 
 inline put_gap()
@@ -214,6 +257,7 @@ inline put_gap()
 
 inline end()
 {
+	show_held();
 #ifdef MISTAKE_WRITER_AFTER_END
 	d_step { state[mine] = ENDED; lives[mine] = false }
 	writer_has_slot[mine] = false
@@ -225,6 +269,10 @@ inline end()
 
 inline event()
 {
+	if
+	:: gap == 0 && HAS_ROOM(2) /* the fast path */
+	:: gap > 0 || holds || !HAS_ROOM(2) -> show_held()
+	fi;
 	reserve((gap > 0 -> 4 : 2));
 	if
 	:: !room -> lose()
@@ -235,8 +283,10 @@ inline event()
 		fi;
 		define(NAME_OF(number));
 		if
+		:: HOLDS && known && !holds -> hold_in_vain(); put()
+		:: HOLDS && known && !holds -> hold()
 		:: known -> put()
-		:: else -> lose()
+		:: else -> show_held(); lose()
 		fi;
 #ifdef MISTAKE_EVENT_BEFORE_DEFINITION
 		if
@@ -250,7 +300,7 @@ inline event()
 proctype thread()
 {
 	byte mine, at, gap, number, life;
-	bool known, room;
+	bool known, room, holds;
 #ifdef MISTAKE_EVENT_BEFORE_DEFINITION
 	byte late;
 #endif
@@ -296,6 +346,11 @@ inline read_head()
 	seen = state[i];
 	seen_head = head[i];
 #endif
+	/* Whoever is dead takes nothing back: what is held counts as committed. */
+	if
+	:: last && held[i] > seen_head -> d_step { seen_head = held[i]; committed++ }
+	:: else
+	fi;
 	if
 	:: !reader[i] && (seen == FREE || (seen == CLAIMED && !(last && seen_head > 0)))
 	:: else ->
@@ -343,9 +398,9 @@ inline read_word()
 		if
 		:: kind[PLACE(i, copied)] == EVENT ->
 			assert(!half);
-			assert(value[PLACE(i, copied)] == reader_tid[i] * 16 + reader_next[i]);
+			assert(value[PLACE(i, copied)] % LONG == reader_tid[i] * 16 + reader_next[i]);
 			assert(in_trace[NAME_OF(reader_next[i])]); /* known before it is used */
-			half = (reader_next[i] % 2 == 1);
+			half = value[PLACE(i, copied)] / LONG;
 			read_events++;
 			reader_next[i]++
 		:: kind[PLACE(i, copied)] == EXTRA && half == 1 ->
@@ -392,6 +447,7 @@ inline release_slot()
 {
 	d_step { assert(!lives[i]); assert(reader_tail[i] == head[i]) } /* its thread has gone, and all was read */
 	head[i] = 0;
+	held[i] = 0;
 	tail[i] = 0;
 	lost[i] = 0;
 	tid[i] = 0;

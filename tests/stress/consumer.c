@@ -1,9 +1,10 @@
 /*
  * consumer.c - the collector's side of the stress programs: drain.c itself, with the session replaced by checks.
  *
- * The thread sanitizer sees neither what pread(2) reads nor that two mappings are the same memory. Under it the producers'
- * mapping is read with memcpy(), so that each word that the collector reads is a read that must come after the write, and
- * before the write that overwrites it. Without it the collector's own mapping and pread(2) are used, as in real life.
+ * The thread sanitizer sees neither what pread(2) reads nor that two mappings are the same memory. Under it the
+ * producers' mapping is read with memcpy(), so that each word that the collector reads is a read that must come after
+ * the write, and before the write that overwrites it. Without it the collector's own mapping and pread(2) are used, as
+ * in real life.
  */
 #include "tests/stress/consumer.h"
 
@@ -170,8 +171,8 @@ static void check_event(uint32_t thread, uint32_t head, const uint64_t extra[WIR
 }
 
 /*
- * Times only go forward, and never past this moment. That at the beginning of a chunk is that at the end of the one before,
- * also where the memory was exchanged in between and the process has told it.
+ * Times only go forward, and never past this moment. That at the beginning of a chunk is that at the end of the one
+ * before, also where the memory was exchanged in between and the process has told it.
  */
 static void check_times(const struct trace_chunk *chunk)
 {

@@ -1,8 +1,9 @@
 /*
- * consumer.h - the collector's drain.c as a thread of the stress program, and what it checks of each word that it reads.
+ * consumer.h - the collector's drain.c as a thread of the stress program, and what it checks of each word that it
+ * reads.
  *
- * Used by the programs of tests/stress. Kept apart from them because the collector and the library have types of the same
- * name.
+ * Used by the programs of tests/stress. Kept apart from them because the collector and the library have types of the
+ * same name.
  */
 #ifndef TESTS_STRESS_CONSUMER_H
 #define TESTS_STRESS_CONSUMER_H
@@ -11,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * What a producer writes. A life of a slot begins with WIRE_SWITCH, whose extra words are its base and ~base; the events
- * that follow are numbered from base + 1 and have their number in them:
+ * What a producer writes. A life of a slot begins with WIRE_SWITCH, whose extra words are its base and ~base; the
+ * events that follow are numbered from base + 1 and have their number in them:
  *
  *   CALL     argument: low bits of the number
  *   MALLOC   argument (domain 0) and address: low bits
@@ -45,7 +46,9 @@ void consumer_open(uint8_t *base, int memfd);
  */
 void consumer_move(uint8_t *base, int memfd);
 
-/* One round. last: nobody writes any more, and everything is read; true also says that those without an end are closed. */
+/*
+ * One round. last: nobody writes any more, and everything is read; true also says that those without an end are closed.
+ */
 void consumer_round(bool last);
 
 /* Frees everything. */

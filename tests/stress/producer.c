@@ -95,8 +95,8 @@ void producers_close(void)
 }
 
 /*
- * One numbered event (consumer.h), as the hooks write theirs. 1: written; 0: lost, so that a gap will tell of it; -1: not
- * recorded.
+ * One numbered event (consumer.h), as the hooks write theirs. 1: written; 0: lost, so that a gap will tell of it; -1:
+ * not recorded.
  */
 static int put_number(uint64_t number)
 {
@@ -108,7 +108,7 @@ static int put_number(uint64_t number)
 	if (number % 4 < 2 && writer_has_room(writer) && writer_put_fast(writer, wire_head(WIRE_CALL, low)))
 		return 1;
 	if (number % 4 == 2 && writer_has_room(writer) &&
-	    writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 0, number & 0xffff), address))
+	    writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 0, number & 0xffff), address, false))
 		return 1;
 	if (number % 64 == 63) {
 		char name[32];

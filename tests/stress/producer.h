@@ -1,8 +1,9 @@
 /*
- * producer.h - threads that write numbered events (consumer.h) with the library's own writer.c, process.c and definitions.c.
+ * producer.h - threads that write numbered events (consumer.h) with the library's own writer.c, process.c and
+ * definitions.c.
  *
- * Long ones fill their rings; short ones, of very different length, take and leave the few slots. Used by the programs of
- * tests/stress.
+ * Long ones fill their rings; short ones, of very different length, take and leave the few slots. Used by the programs
+ * of tests/stress.
  */
 #ifndef TESTS_STRESS_PRODUCER_H
 #define TESTS_STRESS_PRODUCER_H
@@ -38,8 +39,8 @@ struct producer_counts producers_end(void);
 void producers_close(void);
 
 /*
- * Holds some of them up for a moment, others the next time, wherever they are: in the middle of an event, too. The thread
- * sanitizer puts that off until they call something.
+ * Holds some of them up for a moment, others the next time, wherever they are: in the middle of an event, too. The
+ * thread sanitizer puts that off until they call something.
  */
 void producers_jolt(void);
 

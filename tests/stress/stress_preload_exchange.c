@@ -1,12 +1,12 @@
 /*
- * stress_preload_exchange.c - collectors die and others take their place (rejoin.c), all the while threads write (producer.h).
- * The process notices, connects to the next one's socket, exchanges its memory and sends it, with the library's own code; the
- * collectors are drain.c (consumer.h). Run by `make stress` and `make TSAN=1 stress`.
+ * stress_preload_exchange.c - collectors die and others take their place (rejoin.c), all the while threads write
+ * (producer.h). The process notices, connects to the next one's socket, exchanges its memory and sends it, with the
+ * library's own code; the collectors are drain.c (consumer.h). Run by `make stress` and `make TSAN=1 stress`.
  *
  *   stress_preload_exchange [SECONDS]     of each phase, 5 unless told
  *
- * A collector dies between two rounds, so that nothing may be missing: what was written and what was lost must be what all
- * collectors together have read and what their gaps tell, each word once, with the time that it had.
+ * A collector dies between two rounds, so that nothing may be missing: what was written and what was lost must be what
+ * all collectors together have read and what their gaps tell, each word once, with the time that it had.
  */
 #include <errno.h>
 #include <poll.h>
@@ -44,8 +44,8 @@ static _Atomic bool producers_gone, hurry;
 static int listener = -1;
 
 /*
- * In place of the thread sanitizer's, which takes it for a write to everything that it maps (Makefile: --wrap). That it lies
- * over what other threads are writing to is the point here.
+ * In place of the thread sanitizer's, which takes it for a write to everything that it maps (Makefile: --wrap). That it
+ * lies over what other threads are writing to is the point here.
  */
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)

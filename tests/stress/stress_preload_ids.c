@@ -1,16 +1,17 @@
 /*
- * stress_preload_ids.c - threads that give and take ids with the library's ids.c as interpreters with a GIL each do, so that
- * the thread sanitizer sees it. Run by `make stress` and `make TSAN=1 stress`.
+ * stress_preload_ids.c - threads that give and take ids with the library's ids.c as interpreters with a GIL each do, so
+ * that the thread sanitizer sees it. Run by `make stress` and `make TSAN=1 stress`.
  *
  *   stress_preload_ids [SECONDS]     of each phase, 3 unless told
  *
- * Each thread makes "code objects" at addresses that all threads share, calls them and lets them die, as Python's allocator
- * gives the memory of one interpreter's dead code to another's new code. A new one must have no id; a live one must have its
- * own whenever it is looked up. Phases: few live at a time, so that addresses come again at once; many live, so that the
- * table grows again and again under everybody's eyes. Meanwhile the process forks: a child has no ids, and can give them.
+ * Each thread makes "code objects" at addresses that all threads share, calls them and lets them die, as Python's
+ * allocator gives the memory of one interpreter's dead code to another's new code. A new one must have no id; a live
+ * one must have its own whenever it is looked up. Phases: few live at a time, so that addresses come again at once;
+ * many live, so that the table grows again and again under everybody's eyes. Meanwhile the process forks: a child has
+ * no ids, and can give them.
  *
- * In the last phase the threads are those of one interpreter without a GIL: all call the same code objects, whoever meets one
- * first gives it its id, and whoever lets the last reference go sees it die.
+ * In the last phase the threads are those of one interpreter without a GIL: all call the same code objects, whoever
+ * meets one first gives it its id, and whoever lets the last reference go sees it die.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /*
- * stress_preload_ring.c - threads that write with the library's writer.c, process.c and definitions.c (producer.h) while
- * drain.c of the collector reads (consumer.h), in one process, so that the thread sanitizer sees both sides. Run by `make
- * stress` and `make TSAN=1 stress`.
+ * stress_preload_ring.c - threads that write with the library's writer.c, process.c and definitions.c (producer.h)
+ * while drain.c of the collector reads (consumer.h), in one process, so that the thread sanitizer sees both sides. Run
+ * by `make stress` and `make TSAN=1 stress`.
  *
  *   stress_preload_ring [SECONDS]     of each phase, 3 unless told
  *
- * Phases: a full ring is waited for; a full ring loses; the program stops and starts recording all the while. consumer.h
- * says what is checked of each word; in the end what was written and what was lost must be what was read and what the gaps
- * tell.
+ * Phases: a full ring is waited for; a full ring loses; the program stops and starts recording all the while.
+ * consumer.h says what is checked of each word; in the end what was written and what was lost must be what was read and
+ * what the gaps tell.
  */
 #include <pthread.h>
 #include <stdio.h>

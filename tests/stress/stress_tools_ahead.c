@@ -1,6 +1,7 @@
 /*
- * stress_tools_ahead.c - many streams of one trace, opened, read in turn, left in the middle and opened again, while the
- * thread of trace_ahead.c reads for them. Run by `make stress`, and under the thread sanitizer by `make TSAN=1 stress`.
+ * stress_tools_ahead.c - many streams of one trace, opened, read in turn, left in the middle and opened again, while
+ * the thread of trace_ahead.c reads for them. Run by `make stress`, and under the thread sanitizer by `make TSAN=1
+ * stress`.
  *
  *   stress_tools_ahead [SECONDS]     3 unless told
  *

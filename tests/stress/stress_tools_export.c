@@ -4,8 +4,8 @@
  *
  *   stress_tools_export [SECONDS]     6 unless told
  *
- * Each file must be what it is with one processor, where there is no second thread, byte by byte; a disk that is full must
- * be told, whoever meets it.
+ * Each file must be what it is with one processor, where there is no second thread, byte by byte; a disk that is full
+ * must be told, whoever meets it.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,5 +1,6 @@
 /*
- * test_collector_lines.c - the lines that the sampler reads in the tables of each version are those that Python reads there.
+ * test_collector_lines.c - the lines that the sampler reads in the tables of each version are those that Python reads
+ * there.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -693,7 +693,9 @@ Test(collector_session, a_child_that_is_slow_to_begin_is_waited_for)
 	fake_target_free(&parent);
 }
 
-/* Nothing wakes the collector when such a child ends: as long as the session is not finished, it has to look by itself. */
+/*
+ * Nothing wakes the collector when such a child ends: as long as the session is not finished, it has to look by itself.
+ */
 Test(collector_session, the_end_of_a_child_that_never_joined_is_looked_for)
 {
 	struct fake_target parent;

@@ -94,7 +94,7 @@ Test(install, puts_and_takes_away, .init = make_folder, .fini = remove_folder, .
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		cr_expect_eq(mode_of(below, expected[i].path), expected[i].mode, "%s has mode %o", expected[i].path,
 			     mode_of(below, expected[i].path));
-	cr_expect_eq(shell(below, "grep -q '^ExecStart=/opt/ev/bin/evprof-collector ' "
+	cr_expect_eq(shell(below, "grep -q '^ExecStart=\"/opt/ev/bin/evprof-collector\" ' "
 				  "\"$D/opt/ev/lib/systemd/system/evprof-collector.service\""),
 		     0, "the service starts the installed collector");
 	cr_expect_neq(shell(below, "grep -rq '@[A-Z]*@' \"$D/opt/ev/lib/systemd\""), 0, "nothing is left to fill in");
@@ -116,4 +116,53 @@ Test(install, works_from_there, .init = make_folder, .fini = remove_folder, .tim
 	cr_expect_eq(shell("x", "cd \"$D\" && LD_PRELOAD=\"$D/opt/ev/lib/evprof/libevprof.so\" EVPROF_OUTPUT=own.evp "
 				"/usr/bin/python3 -c pass 2>own.err && test -s own.evp"),
 		     0, "the installed library finds its collector");
+}
+
+/* Installs with that PREFIX and reads the command of the installed service, up to the options. */
+static void service_command(const char *prefix, char *command, size_t size)
+{
+	char path[PATH_MAX];
+	FILE *unit;
+
+	setenv("P", prefix, 1);
+	cr_assert_eq(shell("odd", "make -s B=\"$BUILD\" DESTDIR=\"$D\" \"PREFIX=$P\" install"), 0, "PREFIX=%s", prefix);
+	snprintf(path, sizeof(path), "%s/odd%s/lib/systemd/system/evprof-collector.service", folder, prefix);
+	unit = fopen(path, "r");
+	cr_assert_not_null(unit, "%s", path);
+	while (fgets(command, (int)size, unit) && strncmp(command, "ExecStart=", 10))
+		continue;
+	fclose(unit);
+	command[strcspn(command, "-")] = 0;
+}
+
+/* systemd takes a path with spaces between quotes, and a per cent sign for the beginning of a specifier. */
+Test(install, odd_paths_reach_the_unit, .init = make_folder, .fini = remove_folder, .timeout = 120)
+{
+	static const struct {
+		const char *prefix, *command;
+	} cases[] = {
+	    {"/with space", "ExecStart=\"/with space/bin/evprof"},
+	    {"/100%", "ExecStart=\"/100%%/bin/evprof"},
+	    {"/a&b|c:d", "ExecStart=\"/a&b|c:d/bin/evprof"},
+	};
+	char command[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		service_command(cases[i].prefix, command, sizeof(command));
+		cr_expect_str_eq(command, cases[i].command);
+	}
+}
+
+/* A service with such a path could not start. */
+Test(install, refuses_what_no_unit_can_name, .init = make_folder, .fini = remove_folder, .timeout = 120)
+{
+	static const char *const prefixes[] = {"relative/path", "~/x", "/it's", "/a\"b", "/back\\slash"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		setenv("P", prefixes[i], 1);
+		cr_expect_neq(shell("x", "make -s B=\"$BUILD\" DESTDIR=\"$D\" \"PREFIX=$P\" install 2>\"$D.err\""), 0,
+			      "%s", prefixes[i]);
+		cr_expect_eq(shell("x", "grep -q 'PREFIX ' \"$D.err\" && test ! -e \"$D\""), 0, "%s is named",
+			     prefixes[i]);
+	}
 }

@@ -127,6 +127,27 @@ Test(config, paths_are_made_absolute)
 	cr_assert_str_eq(config.socket, "@abstract");
 }
 
+/* Too long for a socket's address, by itself or with the working directory before it; and for any path. */
+Test(config, sockets_that_are_too_long)
+{
+	char path[PATH_MAX + 100];
+
+	memset(path, 'a', sizeof(path));
+	for (const size_t *length = (const size_t[]){108, PATH_MAX - 10, PATH_MAX + 99, 0}; *length; length++) {
+		path[*length] = 0;
+		check_complaint("EVPROF_SOCKET", path, "at most 107 bytes");
+		cr_assert_str_empty(config.socket);
+		path[*length] = 'a';
+	}
+	path[0] = '/';
+	path[107] = 0;
+	cr_expect_str_empty(said_with("EVPROF_SOCKET", path));
+	cr_expect_str_eq(config.socket, path);
+	cr_assert_eq(chdir("/tmp"), 0);
+	path[0] = 'a';
+	check_complaint("EVPROF_SOCKET", path, "at most 107 bytes");
+}
+
 Test(config, templates)
 {
 	const char *end;

@@ -1,6 +1,6 @@
 /*
- * test_preload_writer.c - the writer's side of the ring, in one process: what stands in the memory after each call, what is
- * counted when there is no room, and what is marked afterwards.
+ * test_preload_writer.c - the writer's side of the ring, in one process: what stands in the memory after each call,
+ * what is counted when there is no room, and what is marked afterwards.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -196,7 +196,7 @@ Test(writer, a_native_stack_stands_before_its_allocation)
 	writer = thread_self.writer;
 	at = writer->head;
 	before = clock_now();
-	writer_put_with_native(writer, 77, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0x1000, 0x2000);
+	writer_write_with_native(writer, 77, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0x1000, 0x2000);
 	cr_assert_eq(wire_head_kind(head_at(at)), WIRE_TIME);
 	cr_assert_eq(wire_native_frame(head_at(at)), 77);
 	cr_assert_not(wire_has_cpu(head_at(at)));
@@ -273,7 +273,7 @@ Test(writer, the_fast_path_writes_what_the_slow_one_writes)
 	writer = thread_self.writer;
 	cr_assert(writer_has_room(writer));
 	cr_assert(writer_put_fast(writer, wire_head(WIRE_CALL, 5)));
-	cr_assert(writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 1, 64), 0x1000));
+	cr_assert(writer_put_fast_extra(writer, wire_memory_head(WIRE_MALLOC, 1, 64), 0x1000, false));
 	cr_assert_eq(ring_head(&slots[0]), 5);
 	cr_assert_eq(head_at(2), wire_head(WIRE_CALL, 5));
 	cr_assert_eq(head_at(3), wire_memory_head(WIRE_MALLOC, 1, 64));
@@ -281,6 +281,102 @@ Test(writer, the_fast_path_writes_what_the_slow_one_writes)
 	writer->last_ticks -= UINT64_C(1) << 33;
 	cr_assert_not(writer_put_fast(writer, wire_head(WIRE_CALL, 5)), "32 bits do not do");
 	cr_assert_eq(ring_head(&slots[0]), 5);
+}
+
+/* An allocation that may be taken back, put by the fast path or by the slow one. */
+static void hold(struct writer *writer, uint64_t block, bool fast)
+{
+	uint32_t head = wire_memory_head(WIRE_MALLOC, WIRE_DOMAIN_OBJ, 28);
+	struct writer_point before;
+
+	if (fast) {
+		cr_assert(writer_put_fast_extra(writer, head, block, true));
+		return;
+	}
+	cr_assert_eq(writer_reserve(WIRE_MALLOC), writer);
+	before = writer_here(writer);
+	writer_write_extra(writer, head, block, 0);
+	writer_hold(writer, before);
+}
+
+Test(writer, what_is_held_is_seen_with_the_next_event_or_at_the_end)
+{
+	for (int fast = 0; fast < 2; fast++) {
+		struct writer *writer;
+		uint64_t at;
+
+		put(WIRE_FORK, 1);
+		writer = thread_self.writer;
+		at = ring_head(&slots[0]);
+		hold(writer, 0x1000, fast);
+		cr_assert_eq(ring_head(&slots[0]), at, "not seen yet");
+		cr_assert_eq(ring_last_head(&slots[0]), at + 2, "seen if the process ends here");
+		cr_assert_eq(words[at + 1], 0x1000);
+		cr_assert(writer_put_fast(writer, wire_head(WIRE_CALL, 5)));
+		cr_assert_eq(ring_head(&slots[0]), at + 3);
+		cr_assert_eq(ring_last_head(&slots[0]), at + 3);
+		cr_assert_not(writer_take_back(writer, (void *)0x1000), "it is not the last event any more");
+	}
+}
+
+Test(writer, what_is_held_is_taken_back_whole)
+{
+	for (int fast = 0; fast < 2; fast++) {
+		struct writer *writer;
+		uint64_t at, ticks;
+
+		put(WIRE_FORK, 1);
+		writer = thread_self.writer;
+		at = ring_head(&slots[0]);
+		if (!fast)
+			writer->last_ticks -= UINT64_C(1) << 33; /* so that a time comes with it */
+		ticks = writer->last_ticks;
+		hold(writer, 0x1000, fast);
+		cr_assert_eq(ring_last_head(&slots[0]), at + (fast ? 2 : 4));
+		cr_assert_not(writer_take_back(writer, (void *)0x2000), "another block");
+		cr_assert(writer_take_back(writer, (void *)0x1000));
+		cr_assert_eq(writer->head, at);
+		cr_assert_eq(writer->last_ticks, ticks, "the next event counts from the one before");
+		cr_assert_eq(ring_last_head(&slots[0]), at, "nothing is there to be seen");
+		cr_assert_not(writer_take_back(writer, (void *)0x1000), "once");
+		put(WIRE_FORK, 2);
+	}
+}
+
+Test(writer, what_was_seen_is_not_taken_back)
+{
+	struct writer *writer;
+	uint64_t at;
+
+	put(WIRE_FORK, 1);
+	writer = thread_self.writer;
+	hold(writer, 0x1000, true);
+	at = writer->head;
+	writer_set_room(writer, 0, 0);
+	cr_assert_eq(writer_reserve(WIRE_CALL), writer);
+	cr_assert_eq(ring_head(&slots[0]), at, "the slow path shows it");
+	cr_assert_not(writer_take_back(writer, (void *)0x1000));
+	cr_assert_eq(writer->head, at);
+}
+
+Test(writer, a_writer_that_has_nothing_takes_nothing_back)
+{
+	static struct writer absent;
+
+	cr_assert_not(writer_take_back(&absent, NULL), "as after a fork");
+}
+
+Test(writer, where_a_held_event_ends_must_make_sense)
+{
+	put(WIRE_FORK, 1);
+	for (uint64_t held = 0; held < 64; held++) {
+		uint64_t head = ring_head(&slots[0]);
+
+		ring_hold(&slots[0], held);
+		cr_assert_eq(ring_last_head(&slots[0]), held > head && held <= head + RING_HELD_WORDS ? held : head);
+	}
+	ring_hold(&slots[0], UINT64_MAX);
+	cr_assert_eq(ring_last_head(&slots[0]), ring_head(&slots[0]));
 }
 
 static void *one_event(void *argument)

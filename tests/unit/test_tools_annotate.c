@@ -2,8 +2,6 @@
  * test_tools_annotate.c - the annotated sources of small traces: the table, the JSON, what is chosen, what is missing.
  */
 #include <criterion/criterion.h>
-#include <criterion/redirect.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +9,13 @@
 #include <unistd.h>
 
 #include "tools/verbs.h"
+#include "tools_verb.h"
 #include "trace_fixture.h"
 
 static struct fixture *fixture;
 static uint32_t process, thread;
 static char *path;
-static char *said; /* stdout of the last run */
+static struct tools_verb ran;
 static char source[] = "/tmp/annotate.XXXXXX";
 
 static void set_up(void)
@@ -42,7 +41,7 @@ static void tear_down(void)
 		unlink(path);
 	unlink(source);
 	free(path);
-	free(said);
+	tools_verb_done(&ran);
 	fixture_free(fixture);
 }
 
@@ -56,34 +55,15 @@ static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 /* Runs the verb over the fixture's trace; "TRACE" in the arguments is its path. */
 static int annotate(const char *arguments)
 {
-	char *words[16] = {(char *)"annotate"}, *copy = strdup(arguments), *state = NULL;
-	int count = 1, before = dup(STDOUT_FILENO), status;
-	FILE *file = tmpfile();
-	long size;
-
-	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		words[count++] = strcmp(word, "TRACE") == 0 ? path : word;
-	fflush(stdout);
-	dup2(fileno(file), STDOUT_FILENO);
-	optind = 0;
-	status = cmd_annotate(count, words);
-	fflush(stdout);
-	dup2(before, STDOUT_FILENO);
-	close(before);
-	size = lseek(fileno(file), 0, SEEK_END);
-	free(said);
-	said = calloc(1, (size_t)size + 1);
-	cr_assert(pread(fileno(file), said, (size_t)size, 0) == size);
-	fclose(file);
-	free(copy);
-	return status;
+	tools_verb_done(&ran);
+	ran = tools_verb_run(cmd_annotate, arguments, path, NULL);
+	return ran.status;
 }
 
 static void finish(void)
 {
 	fixture_end(fixture);
 	path = fixture_save(fixture);
-	cr_redirect_stderr();
 }
 
 /* <module> 1.5 s of its own, f 0.5 s and twice, len 1 s, gone 1 s: 4 s in all. */
@@ -110,7 +90,7 @@ static void expect_text(const char *format, const char *name)
 	char *text = NULL;
 
 	cr_assert(asprintf(&text, format, name) > 0);
-	cr_expect(strstr(said, text), "expected\n%s\nin\n%s", text, said);
+	cr_expect(strstr(ran.out, text), "expected\n%s\nin\n%s", text, ran.out);
 	free(text);
 }
 
@@ -131,20 +111,16 @@ Test(annotate, table)
 	expect_text("File: %s\nFile duration: 1s (25.00%%)\n" HEADING
 		    "    40|         1|            1|            1| 25.00%%|\n",
 		    "/nonexistent/gone.py");
-	cr_expect(strstr(said, source) < strstr(said, "gone.py"), "the longest comes first");
+	cr_expect(strstr(ran.out, source) < strstr(ran.out, "gone.py"), "the longest comes first");
 }
 
 Test(annotate, missing_source_is_named)
 {
-	char text[1024] = {0};
-
 	four_seconds();
 	event(WIRE_CALL, 5, 1);
 	finish();
 	cr_expect(annotate("TRACE") == 0);
-	fflush(stderr);
-	cr_expect(fread(text, 1, sizeof(text) - 1, cr_get_redirected_stderr()) > 0);
-	cr_expect_str_eq(text,
+	cr_expect_str_eq(ran.err,
 			 "evprof annotate: the source /nonexistent/gone.py is not shown: No such file or directory\n");
 	expect_text("File: %s\n", "<string>");
 }
@@ -152,17 +128,13 @@ Test(annotate, missing_source_is_named)
 /* In a line for a terminal. */
 Test(annotate, a_missing_source_with_control_characters)
 {
-	char text[1024] = {0};
-
 	fixture_code(fixture, process, 9, "/nonexistent/a\n\x1b[31m.py", 1, "f");
 	event(WIRE_CALL, 9, 0);
 	event(WIRE_RETURN, 9, 1000);
 	finish();
 	cr_expect(annotate("TRACE") == 0);
-	fflush(stderr);
-	cr_expect(fread(text, 1, sizeof(text) - 1, cr_get_redirected_stderr()) > 0);
-	cr_expect_str_eq(text, "evprof annotate: the source /nonexistent/a\\n\\u001b[31m.py is not shown: "
-			       "No such file or directory\n");
+	cr_expect_str_eq(ran.err, "evprof annotate: the source /nonexistent/a\\n\\u001b[31m.py is not shown: "
+				  "No such file or directory\n");
 }
 
 /* The source is shorter than it was. */
@@ -180,11 +152,11 @@ Test(annotate, files)
 	four_seconds();
 	finish();
 	cr_expect(annotate("TRACE gone.py") == 0);
-	cr_expect(strstr(said, "gone.py") && !strstr(said, source));
+	cr_expect(strstr(ran.out, "gone.py") && !strstr(ran.out, source));
 	cr_expect(annotate("TRACE /tmp/annotate.*") == 0);
-	cr_expect(!strstr(said, "gone.py") && strstr(said, source));
+	cr_expect(!strstr(ran.out, "gone.py") && strstr(ran.out, source));
 	cr_expect(annotate("TRACE one.py") == 0);
-	cr_expect(!strstr(said, "File:"), "the end of a name is no file");
+	cr_expect(!strstr(ran.out, "File:"), "the end of a name is no file");
 }
 
 Test(annotate, json)
@@ -194,8 +166,8 @@ Test(annotate, json)
 	four_seconds();
 	finish();
 	cr_expect(annotate("--format json TRACE") == 0);
-	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
-	cr_assert(root, "%s", said);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
+	cr_assert(root, "%s", ran.out);
 	cr_expect_str_eq(json_string_value(json_object_get(root, "by")), "function");
 	cr_expect(json_integer_value(json_object_get(root, "duration_ns")) == 4000000000);
 	file = json_array_get(json_object_get(root, "files"), 0);
@@ -229,10 +201,10 @@ Test(annotate, by_thread)
 	cr_expect(annotate("--by thread TRACE") == 0);
 	expect_text("Thread: 11 of process 10\nFile: %s\nFile duration: 2s (50.00%%)\n", source);
 	expect_text("Thread: 12 of process 10, second\nFile: %s\nFile duration: 1s (25.00%%)\n", source);
-	cr_expect(!strstr(said, "Thread: 13"), "nothing ran there");
+	cr_expect(!strstr(ran.out, "Thread: 13"), "nothing ran there");
 	cr_expect(annotate("--by thread --format json TRACE") == 0);
-	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
-	cr_assert(root, "%s", said);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
+	cr_assert(root, "%s", ran.out);
 	threads = json_object_get(root, "threads");
 	cr_expect(json_array_size(threads) == 2);
 	cr_expect(json_integer_value(json_object_get(json_array_get(threads, 1), "tid")) == 12);
@@ -249,7 +221,7 @@ Test(annotate, nothing_ran)
 	cr_expect(annotate("TRACE") == 0);
 	expect_text("Total duration: 0s\n%s", "");
 	cr_expect(annotate("--format json --by thread TRACE") == 0);
-	root = json_loads(said, 0, NULL);
+	root = json_loads(ran.out, 0, NULL);
 	cr_expect(root && json_array_size(json_object_get(root, "threads")) == 0);
 	json_decref(root);
 }

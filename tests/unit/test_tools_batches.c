@@ -1,6 +1,6 @@
 /*
- * test_tools_batches.c - the queue between an exporter and the second thread: order, pieces that are larger than a batch,
- * errors, and one processor.
+ * test_tools_batches.c - the queue between an exporter and the second thread: order, pieces that are larger than a
+ * batch, errors, and one processor.
  */
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -2,14 +2,13 @@
  * test_tools_csv.c - evprof export --format csv over traces of the fixture: each column, order, choices, quoting.
  */
 #include <criterion/criterion.h>
-#include <criterion/redirect.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tools/verbs.h"
+#include "tools_verb.h"
 #include "trace_fixture.h"
 
 #define HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
@@ -17,7 +16,7 @@
 static struct fixture *fixture;
 static uint32_t process, thread;
 static char *path;
-static char *said; /* stdout of the last verb */
+static struct tools_verb ran; /* of the last export */
 
 /* Functions: 1 main of a.py:1, 2 f of lib/b.py:20, 3 g of lib/b.py:30; C functions: 1 deque.append, 2 len. */
 static uint32_t new_process(int pid)
@@ -44,7 +43,7 @@ static void tear_down(void)
 	if (path)
 		unlink(path);
 	free(path);
-	free(said);
+	tools_verb_done(&ran);
 	fixture_free(fixture);
 }
 
@@ -64,42 +63,25 @@ static void finish(void)
 {
 	fixture_end(fixture);
 	path = fixture_save(fixture);
-	cr_redirect_stderr();
 }
 
-/* Runs export with these options and stdout in a file. Returns its status. */
+/* Runs export with these options. Returns its status. */
 static int export(const char *options)
 {
-	char *words[24] = {(char *)"export", (char *)"-fcsv", (char *)"-o-", path}, *copy = strdup(options),
-	     *state = NULL;
-	int count = 4, before = dup(STDOUT_FILENO), status;
-	FILE *file = tmpfile();
-	long size;
+	char words[256];
 
-	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		words[count++] = word;
-	fflush(stdout);
-	dup2(fileno(file), STDOUT_FILENO);
-	optind = 0;
-	status = cmd_export(count, words);
-	fflush(stdout);
-	dup2(before, STDOUT_FILENO);
-	close(before);
-	size = lseek(fileno(file), 0, SEEK_END);
-	free(said);
-	said = calloc(1, (size_t)size + 1);
-	cr_assert(pread(fileno(file), said, (size_t)size, 0) == size);
-	fclose(file);
-	free(copy);
-	return status;
+	snprintf(words, sizeof(words), "-fcsv -o- TRACE %s", options);
+	tools_verb_done(&ran);
+	ran = tools_verb_run(cmd_export, words, path, NULL);
+	return ran.status;
 }
 
 /* The whole table with these options; rows without the header. */
 static void expect_rows(const char *options, const char *rows)
 {
 	cr_expect(export(options) == 0, "status of export %s", options);
-	cr_assert(strncmp(said, HEADER, strlen(HEADER)) == 0, "%s", said);
-	cr_expect_str_eq(said + strlen(HEADER), rows);
+	cr_assert(strncmp(ran.out, HEADER, strlen(HEADER)) == 0, "%s", ran.out);
+	cr_expect_str_eq(ran.out + strlen(HEADER), rows);
 }
 
 Test(csv, calls_of_both_kinds)
@@ -167,8 +149,8 @@ Test(csv, memory_has_address_and_size)
 				     "9,16,0,free,len,builtins,1,main,a.py,1,10,11\n"
 				     "10,57072,-2199023255551,free,len,builtins,1,main,a.py,1,10,11\n");
 	cr_expect(export("--no-freed-sizes --since-start") == 0);
-	cr_expect(strstr(said, "\n2,43968,0,realloc_free,") && strstr(said, "\n8,16,0,free,"));
-	cr_expect(strstr(said, "\n2,57072,2199023255551,realloc,"), "only sizes of what goes are left out");
+	cr_expect(strstr(ran.out, "\n2,43968,0,realloc_free,") && strstr(ran.out, "\n8,16,0,free,"));
+	cr_expect(strstr(ran.out, "\n2,57072,2199023255551,realloc,"), "only sizes of what goes are left out");
 }
 
 /* Threads and processes in one order of time, each with a stack and blocks of its own. */
@@ -410,17 +392,16 @@ Test(csv, incomplete_traces_end_with_1)
 	event(WIRE_CALL, 1, 0);
 	fixture_flush(fixture, thread);
 	path = fixture_save(fixture);
-	cr_redirect_stderr();
 	cr_expect(export("--since-start") == 1);
-	cr_expect_str_eq(said, HEADER "0,0,0,call,main,a.py,1,,,-1,10,11\n");
+	cr_expect_str_eq(ran.out, HEADER "0,0,0,call,main,a.py,1,,,-1,10,11\n");
 }
 
 Test(csv, mistakes_end_with_2)
 {
 	finish();
-	cr_expect(export("--clean-file-name re:(") == 2 && !*said);
-	cr_expect(export("--clean-file-name") == 2 && !*said);
-	cr_expect(export("--since-start -fchrome") == 2 && !*said, "an option of another format");
-	cr_expect(export("--since-start=1") == 2 && !*said);
+	cr_expect(export("--clean-file-name re:(") == 2 && !*ran.out);
+	cr_expect(export("--clean-file-name") == 2 && !*ran.out);
+	cr_expect(export("--since-start -fchrome") == 2 && !*ran.out, "an option of another format");
+	cr_expect(export("--since-start=1") == 2 && !*ran.out);
 	expect_rows("--clean-file-name x", "");
 }

@@ -1,6 +1,6 @@
 /*
- * test_tools_firefox_spool.c - columns that wait on the disk: text as it was, and the times and weights that are made of
- * lengths, against the C library's formatting.
+ * test_tools_firefox_spool.c - columns that wait on the disk: text as it was, and the times and weights that are made
+ * of lengths, against the C library's formatting.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

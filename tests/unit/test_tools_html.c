@@ -1,6 +1,6 @@
 /*
- * test_tools_html.c - the parts of the HTML report: packing, levels of calls, the tree, the curve, memory, and the page over
- * a trace of the fixture. The blocks are read back with zlib and a base64 of this file's own.
+ * test_tools_html.c - the parts of the HTML report: packing, levels of calls, the tree, the curve, memory, and the page
+ * over a trace of the fixture. The blocks are read back with zlib and a base64 of this file's own.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -588,8 +588,8 @@ static size_t row_with(const struct block *block, unsigned column, uint64_t numb
 }
 
 /*
- * main() and a recursive f(); another thread's main() is the same stack. Each as blocks and bytes that were made, that are
- * alive at the end, and at the peak.
+ * main() and a recursive f(); another thread's main() is the same stack. Each as blocks and bytes that were made, that
+ * are alive at the end, and at the peak.
  */
 Test(html, memory_of_stacks_and_functions)
 {

@@ -2,8 +2,6 @@
  * test_tools_verbs.c - info, report, dump and export over traces of the fixture: what they print, and how they end.
  */
 #include <criterion/criterion.h>
-#include <criterion/redirect.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,12 +13,13 @@
 #include "evprof/control.h"
 #include "tools/export.h"
 #include "tools/verbs.h"
+#include "tools_verb.h"
 #include "trace_fixture.h"
 
 static struct fixture *fixture;
 static uint32_t process, thread;
 static char *path;
-static char *said; /* stdout of the last verb */
+static struct tools_verb ran; /* of the last verb */
 
 static void set_up(void)
 {
@@ -35,37 +34,17 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 11, 0, "", "Main \"Thread\"", "", "");
 }
 
-/* Runs a verb with stdout in a file. Returns its status. */
 static int verb(int (*run)(int argc, char **argv), const char *arguments)
 {
-	char *words[16] = {(char *)"verb"}, *copy = strdup(arguments), *state = NULL;
-	int count = 1, before = dup(STDOUT_FILENO), status;
-	FILE *file = tmpfile();
-	long size;
-
-	for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		words[count++] = strcmp(word, "TRACE") == 0 ? path : word;
-	fflush(stdout);
-	dup2(fileno(file), STDOUT_FILENO);
-	optind = 0;
-	status = run(count, words);
-	fflush(stdout);
-	dup2(before, STDOUT_FILENO);
-	close(before);
-	size = lseek(fileno(file), 0, SEEK_END);
-	free(said);
-	said = calloc(1, (size_t)size + 1);
-	cr_assert(pread(fileno(file), said, (size_t)size, 0) == size);
-	fclose(file);
-	free(copy);
-	return status;
+	tools_verb_done(&ran);
+	ran = tools_verb_run(run, arguments, path, NULL);
+	return ran.status;
 }
 
 static void finish(void)
 {
 	fixture_end(fixture);
 	path = fixture_save(fixture);
-	cr_redirect_stderr();
 }
 
 static void tear_down(void)
@@ -73,7 +52,7 @@ static void tear_down(void)
 	if (path)
 		unlink(path);
 	free(path);
-	free(said);
+	tools_verb_done(&ran);
 	fixture_free(fixture);
 }
 
@@ -162,23 +141,23 @@ Test(verbs, dump)
 	every_kind();
 	finish();
 	cr_expect(verb(cmd_dump, "TRACE") == 0);
-	cr_expect_str_eq(said, "0\t10\t11\tprocess_start\texec\n"
-			       "5\t10\t11\tcall\tf\\n\\u0001\ta \"b\".py:7\n"
-			       "10\t10\t11\tc_call\t{method 'join' of 'str' objects}\n"
-			       "15\t10\t11\tc_exception\t{method 'join' of 'str' objects}\n"
-			       "20\t10\t11\texception\tbuiltins.KeyError\n"
-			       "25\t10\t11\tmark\ta\\tmark\n"
-			       "30\t10\t11\tmalloc\t0xabc0\t100\traw\n"
-			       "35\t10\t11\trealloc\t0xdef0\t2199023255551\tmem\t0xabc0\n"
-			       "40\t10\t11\tfree\t0xdef0\t-\tobj\n"
-			       "45\t10\t11\tcall\t\\ud800g\\xff\tb.py:8\n"
-			       "50\t10\t11\tgap\t77\n"
-			       "4000\t10\t11\tstack\t1\n"
-			       "4000\t10\t11\tframe\tf\\n\\u0001\ta \"b\".py:7\n"
-			       "4005\t10\t11\tfork\t4711\n"
-			       "4010\t10\t11\tunwind\tf\\n\\u0001\ta \"b\".py:7\n"
-			       "4015\t10\t11\texit\t3\n");
-	cr_expect(verb(cmd_dump, "--thread 12 TRACE") == 2 && !*said, "there is no such thread");
+	cr_expect_str_eq(ran.out, "0\t10\t11\tprocess_start\texec\n"
+				  "5\t10\t11\tcall\tf\\n\\u0001\ta \"b\".py:7\n"
+				  "10\t10\t11\tc_call\t{method 'join' of 'str' objects}\n"
+				  "15\t10\t11\tc_exception\t{method 'join' of 'str' objects}\n"
+				  "20\t10\t11\texception\tbuiltins.KeyError\n"
+				  "25\t10\t11\tmark\ta\\tmark\n"
+				  "30\t10\t11\tmalloc\t0xabc0\t100\traw\n"
+				  "35\t10\t11\trealloc\t0xdef0\t2199023255551\tmem\t0xabc0\n"
+				  "40\t10\t11\tfree\t0xdef0\t-\tobj\n"
+				  "45\t10\t11\tcall\t\\ud800g\\xff\tb.py:8\n"
+				  "50\t10\t11\tgap\t77\n"
+				  "4000\t10\t11\tstack\t1\n"
+				  "4000\t10\t11\tframe\tf\\n\\u0001\ta \"b\".py:7\n"
+				  "4005\t10\t11\tfork\t4711\n"
+				  "4010\t10\t11\tunwind\tf\\n\\u0001\ta \"b\".py:7\n"
+				  "4015\t10\t11\texit\t3\n");
+	cr_expect(verb(cmd_dump, "--thread 12 TRACE") == 2 && !*ran.out, "there is no such thread");
 }
 
 Test(verbs, info_json)
@@ -192,7 +171,7 @@ Test(verbs, info_json)
 	    "{\"type\":\"process_end\",\"process\":0,\"how\":\"exit\",\"status\":3,\"signal\":null,\"end_ticks\":1}");
 	finish();
 	cr_expect(verb(cmd_info, "--json TRACE") == 0);
-	root = json_loads(said, 0, NULL);
+	root = json_loads(ran.out, 0, NULL);
 	cr_assert(root);
 	cr_expect_str_eq(json_string_value(json_object_get(root, "trace")), path);
 	cr_expect(json_is_true(json_object_get(root, "complete")));
@@ -215,9 +194,9 @@ Test(verbs, info_for_people)
 	event(WIRE_CALL, 1, 5);
 	finish();
 	cr_expect(verb(cmd_info, "TRACE") == 0);
-	cr_expect(strstr(said, "state     complete\n"));
-	cr_expect(strstr(said, "thread 11 \"Main \"Thread\"\" 1 event\n      call 1\n"));
-	cr_expect(strstr(said, "process 10, child of 1: Python 3.11.2"));
+	cr_expect(strstr(ran.out, "state     complete\n"));
+	cr_expect(strstr(ran.out, "thread 11 \"Main \"Thread\"\" 1 event\n      call 1\n"));
+	cr_expect(strstr(ran.out, "process 10, child of 1: Python 3.11.2"));
 }
 
 Test(verbs, report_table)
@@ -232,14 +211,14 @@ Test(verbs, report_table)
 	}
 	finish();
 	cr_expect(verb(cmd_report, "TRACE") == 0);
-	cr_expect_str_eq(said, "         6 function calls (4 primitive calls) in 0.020 seconds\n\n"
-			       "   Ordered by: internal time\n\n"
-			       "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
-			       "      4/2    0.012    0.003    0.020    0.010 a \"b\".py:7(f\\n\\u0001)\n"
-			       "        2    0.008    0.004    0.008    0.004 {method 'join' of 'str' objects}\n\n");
+	cr_expect_str_eq(ran.out, "         6 function calls (4 primitive calls) in 0.020 seconds\n\n"
+				  "   Ordered by: internal time\n\n"
+				  "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+				  "      4/2    0.012    0.003    0.020    0.010 a \"b\".py:7(f\\n\\u0001)\n"
+				  "        2    0.008    0.004    0.008    0.004 {method 'join' of 'str' objects}\n\n");
 	cr_expect(verb(cmd_report, "--limit 1 -s name TRACE") == 0);
-	cr_expect(strstr(said, "List reduced from 2 to 1 due to restriction <1>"));
-	cr_expect(strstr(said, "{method 'join'") && !strstr(said, "a \"b\".py"), "< comes before f");
+	cr_expect(strstr(ran.out, "List reduced from 2 to 1 due to restriction <1>"));
+	cr_expect(strstr(ran.out, "{method 'join'") && !strstr(ran.out, "a \"b\".py"), "< comes before f");
 }
 
 Test(verbs, report_json)
@@ -251,7 +230,7 @@ Test(verbs, report_json)
 	event(WIRE_RETURN, 1, 1);
 	finish();
 	cr_expect(verb(cmd_report, "--json TRACE TRACE") == 0);
-	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	cr_assert(root);
 	cr_expect(json_integer_value(json_object_get(root, "unmatched")) == 2);
 	row = json_array_get(json_object_get(root, "functions"), 0);
@@ -291,7 +270,7 @@ Test(verbs, export_chrome)
 	event(WIRE_CALL, 1, 5);
 	finish();
 	cr_expect(verb(cmd_export, "--format chrome TRACE -o -") == 0);
-	root = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+	root = json_loads(ran.out, JSON_REJECT_DUPLICATES, NULL);
 	cr_assert(root);
 	cr_expect(phases(root, "B") == 5 && phases(root, "E") == 5, "two calls open at the gap, one at the end");
 	cr_expect(phases(root, "i") == 5, "exception, mark, gap, fork, exit: %zu", phases(root, "i"));
@@ -310,12 +289,11 @@ Test(verbs, incomplete_traces_end_with_1)
 	every_kind();
 	fixture_flush(fixture, thread);
 	path = fixture_save(fixture);
-	cr_redirect_stderr();
 	cr_expect(verb(cmd_info, "TRACE") == 1);
-	cr_expect(verb(cmd_dump, "TRACE") == 1 && strstr(said, "mark"));
+	cr_expect(verb(cmd_dump, "TRACE") == 1 && strstr(ran.out, "mark"));
 	cr_expect(verb(cmd_report, "TRACE") == 1);
 	cr_expect(verb(cmd_export, "--format chrome TRACE -o /dev/null") == 1);
-	cr_expect(verb(cmd_info, "--json TRACE") == 1 && strstr(said, "\"complete\": false"));
+	cr_expect(verb(cmd_info, "--json TRACE") == 1 && strstr(ran.out, "\"complete\": false"));
 }
 
 Test(verbs, mistakes_end_with_2)
@@ -379,7 +357,7 @@ Test(verbs, a_link_stays_when_it_is_written_through)
 	cr_assert_eq(symlink("/proc/self/fd/1", link), 0);
 	snprintf(words, sizeof(words), "--format folded TRACE -o %s", link);
 	cr_expect_eq(verb(cmd_export, words), 0);
-	cr_expect(strstr(said, ";str.join 5\n"), "%s", said);
+	cr_expect(strstr(ran.out, ";str.join 5\n"), "%s", ran.out);
 	cr_expect(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
 	unlink(link);
 	fclose(fopen(target, "w"));
@@ -402,9 +380,11 @@ Test(verbs, dump_shows_what_is_chosen)
 	event(WIRE_RETURN, 1, 10);
 	finish();
 	cr_expect_eq(verb(cmd_dump, "--include b.py TRACE"), 0);
-	cr_expect(strstr(said, "b.py:8") && !strstr(said, "a \"b\".py") && !strstr(said, "join"), "%s", said);
+	cr_expect(strstr(ran.out, "b.py:8") && !strstr(ran.out, "a \"b\".py") && !strstr(ran.out, "join"), "%s",
+		  ran.out);
 	cr_expect_eq(verb(cmd_dump, "--exclude str.join --from 5 --to 45 TRACE"), 0);
-	cr_expect(strstr(said, "\treturn\t") && strstr(said, "b.py:8") && !strstr(said, "join"), "%s", said);
-	cr_expect(!strstr(said, "a \"b\".py"), "it began before and ends after: %s", said);
+	cr_expect(strstr(ran.out, "\treturn\t") && strstr(ran.out, "b.py:8") && !strstr(ran.out, "join"), "%s",
+		  ran.out);
+	cr_expect(!strstr(ran.out, "a \"b\".py"), "it began before and ends after: %s", ran.out);
 	cr_expect_eq(verb(cmd_dump, "--max-depth 3 TRACE"), 2);
 }

@@ -1,6 +1,6 @@
 /*
- * tools_verb.h - runs a verb of evprof in the test's own process and keeps what it prints. Used by the unit tests of the
- * verbs; out of memory ends the test.
+ * tools_verb.h - runs a verb of evprof in the test's own process and keeps what it prints. Used by the unit tests of
+ * the verbs; out of memory ends the test.
  */
 #ifndef EVPROF_TESTS_TOOLS_VERB_H
 #define EVPROF_TESTS_TOOLS_VERB_H

@@ -1,8 +1,9 @@
 /*
- * lives.c - preloaded into a python, whose main() it replaces: begins and ends Python several times in one process, in the main
- * thread and in others.
+ * lives.c - preloaded into a python, whose main() it replaces: begins and ends Python several times in one process, in
+ * the main thread and in others.
  *
- * python FILE LIVES: runs the code in the file in each life, with the name `life` set, and in a sub-interpreter of each.
+ * python FILE LIVES: runs the code in the file in each life, with the name `life` set, and in a sub-interpreter of
+ * each.
  */
 #include <dlfcn.h>
 #include <pthread.h>

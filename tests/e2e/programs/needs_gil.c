@@ -1,4 +1,6 @@
-/* An extension that does not say that it can do without the GIL: a free-threaded Python takes it when it is imported. */
+/*
+ * An extension that does not say that it can do without the GIL: a free-threaded Python takes it when it is imported.
+ */
 #include <Python.h>
 
 static PyObject *answer(PyObject *self, PyObject *nothing)
