@@ -745,7 +745,7 @@ static void let_go(struct session *session, uint64_t now_ns)
 static void note_end_of_holder(struct session *session, uint64_t now_ns)
 {
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
-		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_GRACE_NS)
+		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_INIT_GRACE_NS)
 			session->tools->init_ends = true;
 	}
 }

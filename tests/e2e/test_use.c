@@ -57,6 +57,22 @@ SCENARIO(use, evprof_run, SUPPORTED)
 	expect_known(outcome, outcome->trace);
 }
 
+/* multiprocessing has such helpers: they end a moment after the program, because it has. */
+SCENARIO(use, evprof_run_waits_for_helpers, SUPPORTED)
+{
+	static const char program[] = "import os, time\n"
+				      "begin, end = os.pipe()\n"
+				      "if os.fork() == 0:\n"
+				      "    os.close(end)\n"
+				      "    os.read(begin, 1)\n"
+				      "    time.sleep(0.1)\n"
+				      "    os._exit(0)\n";
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .args = {"-c", program});
+
+	expect(outcome, !strstr(outcome->err, "still run"), "the closing line comes when the helper has ended");
+	json_decref(expect_trace(outcome, 2));
+}
+
 SCENARIO(use, evprof_run_statuses, SUPPORTED)
 {
 	static const char *const ends[] = {"exit3", "exception", "os_exit", "SIGTERM", "SIGKILL", "SIGINT"};
