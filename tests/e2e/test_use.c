@@ -361,7 +361,7 @@ SCENARIO(use, collector_killed, SUPPORTED)
 	expect(&outcome, info_events(info, "call") > 0, "what was written before can be read");
 }
 
-/* Ctrl-C goes to the whole group of the terminal: the trace is complete all the same. */
+/* Ctrl-C goes to the whole group of the terminal: the trace is complete all the same, and a line says where it is. */
 SCENARIO(use, interrupted_group, SUPPORTED)
 {
 	const char *folder = run(.how = JOB_BARE, .args = {"true"})->directory;
@@ -373,9 +373,11 @@ SCENARIO(use, interrupted_group, SUPPORTED)
 	kill(-program->pid, SIGINT);
 	expect(&outcome, background_wait(program) == -SIGINT, "the program dies by SIGINT: %s",
 	       file_read(program->log, NULL));
+	outcome.err = file_read(program->log, NULL);
 	snprintf(outcome.directory, sizeof(outcome.directory), "%s", folder);
 	outcome_settle(&outcome);
 	json_decref(expect_trace(&outcome, 1));
+	expect(&outcome, strstr(outcome.err, " 0 lost, in "), "the closing line is said");
 }
 
 /* The closing line goes to a pipe that nobody reads any more (`2>&1 | head`), or that is full. */
