@@ -43,16 +43,21 @@ struct open_how_at_root {
 };
 #define RESOLVE_BELOW_ROOT 0x12 /* RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS */
 
-struct function {
+/* The addresses of a function, or of a unit: one piece of them. */
+struct piece {
 	Dwarf_Addr start, end;
 	Dwarf_Die die;
+};
+
+struct pieces {
+	struct piece *at;
+	size_t count, capacity;
 };
 
 /* What is compiled at a time. */
 struct unit {
 	Dwarf_Off offset;
-	struct function *functions;
-	size_t count, capacity;
+	struct pieces functions;
 };
 
 struct file {
@@ -64,6 +69,9 @@ struct file {
 	uint64_t low;	     /* the address of its first page, as it says itself */
 	struct unit *units;  /* in which addresses were looked for */
 	size_t unit_count;
+	struct pieces covered; /* by units, where no table says it: see unit_at() */
+	Dwarf_Addr covered_bias;
+	bool covered_known;
 };
 
 struct module {
@@ -404,28 +412,59 @@ static int call_line(Dwarf_Die *die)
 	return dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &number) == 0 ? (int)number : 0;
 }
 
-/* The functions of a unit, once: to go through all that it defines takes a millisecond, and is not for each address. */
-static int add_function(Dwarf_Die *die, void *context)
+static int add_pieces(Dwarf_Die *die, void *context)
 {
-	struct unit *unit = context;
+	struct pieces *pieces = context;
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		if (unit->count == unit->capacity) {
-			size_t capacity = unit->capacity ? unit->capacity * 2 : 64;
-			struct function *grown = realloc(unit->functions, capacity * sizeof(*grown));
+		if (start <= 1)
+			continue; /* where linkers put what they left out */
+		if (pieces->count == pieces->capacity) {
+			size_t capacity = pieces->capacity ? pieces->capacity * 2 : 64;
+			struct piece *grown = realloc(pieces->at, capacity * sizeof(*grown));
 
 			if (!grown)
 				return DWARF_CB_ABORT;
-			unit->functions = grown;
-			unit->capacity = capacity;
+			pieces->at = grown;
+			pieces->capacity = capacity;
 		}
-		unit->functions[unit->count++] = (struct function){.start = start, .end = end, .die = *die};
+		pieces->at[pieces->count++] = (struct piece){.start = start, .end = end, .die = *die};
 	}
 	return DWARF_CB_OK;
 }
 
+static Dwarf_Die *piece_at(const struct pieces *pieces, Dwarf_Addr at)
+{
+	for (size_t i = 0; i < pieces->count; i++)
+		if (at >= pieces->at[i].start && at < pieces->at[i].end)
+			return &pieces->at[i].die;
+	return NULL;
+}
+
+/*
+ * The unit at an address, or NULL; *bias is to be taken from the address. elfutils looks in the table of
+ * .debug_aranges, which gcc makes; for what clang and rustc compiled, what each unit says of itself is gone through,
+ * once.
+ */
+static Dwarf_Die *unit_at(struct file *file, Dwarf_Addr at, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(file->module, at, bias);
+
+	if (unit)
+		return unit;
+	if (!file->covered_known) {
+		file->covered_known = true;
+		while ((unit = dwfl_module_nextcu(file->module, unit, &file->covered_bias)))
+			if (add_pieces(unit, &file->covered) != DWARF_CB_OK)
+				break;
+	}
+	*bias = file->covered_bias;
+	return piece_at(&file->covered, at - *bias);
+}
+
+/* The functions of a unit, once: to go through all that it defines takes a millisecond, and is not for each address. */
 static const struct unit *unit_of(struct file *file, Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
@@ -440,7 +479,7 @@ static const struct unit *unit_of(struct file *file, Dwarf_Die *die)
 	file->units = grown;
 	grown += file->unit_count++;
 	*grown = (struct unit){.offset = offset};
-	dwarf_getfuncs(die, add_function, grown, 0);
+	dwarf_getfuncs(die, add_pieces, &grown->functions, 0);
 	return grown;
 }
 
@@ -465,14 +504,13 @@ static bool go_in(Dwarf_Die *die, Dwarf_Addr at)
 static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr at, Dwarf_Die found[1 + INLINED_MAX])
 {
 	const struct unit *unit = unit_of(file, unit_die);
+	Dwarf_Die *function = unit ? piece_at(&unit->functions, at) : NULL;
 	unsigned count = 0;
 	Dwarf_Die die;
 
-	for (size_t i = 0; unit && i < unit->count && !count; i++)
-		if (at >= unit->functions[i].start && at < unit->functions[i].end)
-			found[count++] = die = unit->functions[i].die;
-	if (!count)
+	if (!function)
 		return 0;
+	found[count++] = die = *function;
 	while (count <= INLINED_MAX && go_in(&die, at))
 		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
 			found[count++] = die;
@@ -480,16 +518,15 @@ static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr 
 }
 
 /*
- * What was inlined at the address, from the innermost on; place is that of the line there, and is left as that of what
- * it was all inlined into. Returns that function's name as the debug information has it, or NULL.
+ * What was inlined at the address, which is at in the unit, from the innermost on; place is that of the line there, and
+ * is left as that of what it was all inlined into. Returns that function's name as the debug information has it, or
+ * NULL.
  */
 static const char *look_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
-				struct file *file, Dwarf_Addr at, struct place *place)
+				struct file *file, Dwarf_Die *unit, Dwarf_Addr at, struct place *place)
 {
 	Dwarf_Die found[1 + INLINED_MAX];
-	Dwarf_Addr bias;
-	Dwarf_Die *unit = dwfl_module_addrdie(file->module, at, &bias);
-	unsigned count = unit ? find_inlined(file, unit, at - bias, found) : 0;
+	unsigned count = find_inlined(file, unit, at, found);
 
 	for (unsigned i = count; i-- > 1;) {
 		place->function = function_name(&found[i]);
@@ -508,8 +545,9 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 	const struct module *module = module_of(client, address->address - 1);
 	struct file *file = module ? module->file : NULL;
 	struct place place = {.file = NULL};
-	Dwarf_Addr at;
-	Dwfl_Line *line;
+	Dwarf_Addr at, bias;
+	Dwarf_Die *unit;
+	Dwarf_Line *line;
 	const char *name;
 	GElf_Off offset;
 	GElf_Sym symbol;
@@ -517,9 +555,11 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 	if (!file || !file->module)
 		return;
 	at = address->address - 1 - module->start + file->low;
-	line = dwfl_module_getsrc(file->module, at);
-	place.file = line ? dwfl_lineinfo(line, NULL, &place.line, NULL, NULL, NULL) : NULL;
-	name = look_inlined(answer, address, module->name, file, at, &place);
+	unit = unit_at(file, at, &bias);
+	line = unit ? dwarf_getsrc_die(unit, at - bias) : NULL;
+	place.file = dwarf_linesrc(line, NULL, NULL);
+	dwarf_lineno(line, &place.line);
+	name = unit ? look_inlined(answer, address, module->name, file, unit, at - bias, &place) : NULL;
 	place.function = unless_empty(dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL));
 	place.inlined = false;
 	if (!place.function)

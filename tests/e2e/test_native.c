@@ -177,9 +177,10 @@ static void expect_stacks(const struct python *python, const struct outcome *out
 	expect(outcome, count == lines, "%u lines, not %u", lines, count);
 }
 
-static void expect_functions(const struct outcome *outcome, const char *size, const char *functions)
+static void expect_functions_in(const struct outcome *outcome, const char *dump, const char *size,
+				const char *functions)
 {
-	char *stack = stack_of(tool("dump", outcome->trace)->out, size), *names[FRAMES], *whole = strdup(functions);
+	char *stack = stack_of(dump, size), *names[FRAMES], *whole = strdup(functions);
 	unsigned count, i = 0;
 
 	expect(outcome, stack != NULL, "there is an allocation of %s bytes", size);
@@ -187,6 +188,11 @@ static void expect_functions(const struct outcome *outcome, const char *size, co
 	for (char *name = strtok(whole, " "); name; name = strtok(NULL, " "), i++)
 		expect(outcome, i < count && !strcmp(plain(names[i]), name), "%s: function %u is %s; stack: %s", size,
 		       i, name, stack);
+}
+
+static void expect_functions(const struct outcome *outcome, const char *size, const char *functions)
+{
+	expect_functions_in(outcome, tool("dump", outcome->trace)->out, size, functions);
 }
 
 #define ALL "level_inner level_variable level_aligned level_inlined outer::inner native_all"
@@ -208,6 +214,23 @@ SCENARIO_SOME(native, depths_with_frame_pointers, SUPPORTED)
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "depths", library_in(built, "frames.so"), NULL);
+	expect_functions(outcome, "1000002", ALL);
+	expect_stacks(python, outcome, 6);
+}
+
+/* As clang and rustc leave it. */
+SCENARIO_SOME(native, debug_information_without_a_table_of_units, SUPPORTED)
+{
+	struct outcome *built = compile("units.so", "-O2 -g", ""), *outcome;
+	const char *library = library_in(built, "units.so");
+
+	python_needs(python, "ctypes");
+	outcome =
+	    run(.how = JOB_BARE,
+		.args = {"sh", "-c", text("objcopy -R .debug_aranges '%s' && readelf -SW '%s'", library, library)});
+	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "aranges"), "the table is gone");
+	expect(outcome, strstr(outcome->out, ".debug_info"), "the rest is there");
+	outcome = record(python, "depths", library, NULL);
 	expect_functions(outcome, "1000002", ALL);
 	expect_stacks(python, outcome, 6);
 }
@@ -240,13 +263,15 @@ SCENARIO_SOME(native, a_stripped_library_has_offsets, SUPPORTED)
 SCENARIO(native, threads, SUPPORTED)
 {
 	struct outcome *built = compile("threads.so", "-O2 -g", ""), *outcome;
+	const char *dump;
 
 	python_needs(python, "ctypes");
 	outcome = record(python, "threads", library_in(built, "threads.so"), NULL);
+	dump = tool("dump", outcome->trace)->out;
 	for (int number = 0; number < 4; number++)
 		for (int i = 0; i < 20; i++)
-			expect_functions(outcome, text("%d", 1000001 + 100 * number + i),
-					 i % 2 ? ALL : "level_inner native_inner");
+			expect_functions_in(outcome, dump, text("%d", 1000001 + 100 * number + i),
+					    i % 2 ? ALL : "level_inner native_inner");
 }
 
 SCENARIO(native, forked_children, SUPPORTED)

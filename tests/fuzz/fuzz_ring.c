@@ -22,6 +22,7 @@
 #include "tests/unit/fake_target.c"
 
 #define SLOTS 8u
+#define WHOLE_DEFINITION 240u /* in place of a number of bytes */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -69,11 +70,38 @@ static void put_words(struct fake_target *target, struct input *input)
 	atomic_store(&slot->head, head);
 }
 
+/* A whole one: whatever it says, the collector takes it. */
+static void put_definition(struct fake_target *target, struct input *input)
+{
+	struct wire_definition record = {.type = (uint16_t)(take(input, 1) % (WIRE_DEFINE_SYMBOL + 1)),
+					 .flags = (uint16_t)take(input, 1),
+					 .id = (uint32_t)take(input, 1),
+					 .number = (uint32_t)take(input, 2),
+					 .address = take(input, 3) << 4};
+	_Alignas(8) uint8_t bytes[sizeof(record) + WIRE_DEFINITION_STRINGS * 64 + 8] = {0};
+	size_t at = sizeof(record);
+
+	for (unsigned i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
+		record.length[i] = (uint32_t)take(input, 1) % 65;
+		for (uint32_t k = 0; k < record.length[i]; k++)
+			bytes[at++] = (uint8_t)take(input, 1);
+	}
+	record.size_bytes = wire_definition_bytes(&record);
+	memcpy(bytes, &record, sizeof(record));
+	target->header->definitions_offset = RING_PAGE_BYTES; /* it may have been overwritten */
+	target->header->definitions_bytes = RING_DEFINITIONS_BYTES;
+	fake_definition_bytes(target, bytes, record.size_bytes);
+}
+
 static void put_definitions(struct fake_target *target, struct input *input)
 {
 	uint64_t head = atomic_load(&target->header->definitions_head);
 	size_t count = take(input, 1);
 
+	if (count >= WHOLE_DEFINITION) {
+		put_definition(target, input);
+		return;
+	}
 	for (; count > 0 && input->left > 0; count--, head++)
 		target->map[RING_PAGE_BYTES + (head & (RING_DEFINITIONS_BYTES - 1))] = (uint8_t)take(input, 1);
 	atomic_store(&target->header->definitions_head, head);

@@ -188,8 +188,9 @@ static void forget_all(void)
 		if (file->debug_fd >= 0)
 			close(file->debug_fd);
 		for (size_t k = 0; k < file->unit_count; k++)
-			free(file->units[k].functions);
+			free(file->units[k].functions.at);
 		free(file->units);
+		free(file->covered.at);
 		free(file);
 	}
 	file_count = 0;

@@ -13,9 +13,9 @@
 static char *contents(FILE *file, size_t *bytes)
 {
 	off_t size = lseek(fileno(file), 0, SEEK_END);
-	char *text;
+	char *text = size >= 0 ? calloc(1, (size_t)size + 1) : NULL;
 
-	cr_assert(size >= 0 && (text = calloc(1, (size_t)size + 1)));
+	cr_assert(text);
 	cr_assert(pread(fileno(file), text, (size_t)size, 0) == size);
 	*bytes = (size_t)size;
 	fclose(file);
