@@ -11,8 +11,9 @@
 #include "meta.h"
 
 /*
- * Processes that still run so long after the end of the hold are left to themselves. Long enough for what ends because the program
- * has ended, such as the helpers of multiprocessing, which notice it by a pipe and then bring an interpreter to its end.
+ * Processes that still run so long after the end of the hold are left to themselves. Long enough for what ends because
+ * the program has ended, such as the helpers of multiprocessing, which notice it by a pipe and then bring an
+ * interpreter to its end.
  */
 #define HOLD_GRACE_NS UINT64_C(300000000)
 /* Where the other side is the first process of the namespace, all others end with it. */

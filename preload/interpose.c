@@ -208,8 +208,9 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status)
 }
 
 /*
- * After a KeyboardInterrupt that nothing caught Python ends itself so, when nothing of the program's runs any more: the user who has
- * typed Ctrl-C is told where the trace is, as at any other end. The first process of a namespace survives it, and exits.
+ * After a KeyboardInterrupt that nothing caught Python ends itself so, when nothing of the program's runs any more: the
+ * user who has typed Ctrl-C is told where the trace is, as at any other end. The first process of a namespace survives
+ * it, and exits.
  */
 static bool ends_by_interrupt(pid_t pid, int number)
 {
