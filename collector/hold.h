@@ -10,8 +10,14 @@
 #include "loop.h"
 #include "meta.h"
 
-/* Processes that still run so long after the end of the hold are left to themselves. */
-#define HOLD_GRACE_NS UINT64_C(50000000)
+/*
+ * Processes that still run so long after the end of the hold are left to themselves. Long enough for what ends because
+ * the program has ended, such as the helpers of multiprocessing, which notice it by a pipe and then bring an
+ * interpreter to its end.
+ */
+#define HOLD_GRACE_NS UINT64_C(300000000)
+/* Where the other side is the first process of the namespace, all others end with it. */
+#define HOLD_INIT_GRACE_NS UINT64_C(50000000)
 
 struct hold {
 	struct loop_source source; /* fd: the connection, owned */

@@ -6,6 +6,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -385,16 +386,28 @@ static uint64_t end_ticks_of(const struct process *process, const char *how)
 	return process->death_ticks;
 }
 
+/* An image that says by which signal it is about to end itself is as good as killed by it. */
+static const char *end_by_own_signal(struct process *process, const char *how)
+{
+	uint32_t number = atomic_load_explicit(&process->header->ending_signal, memory_order_relaxed);
+
+	if (strcmp(how, "exit") != 0 || number == 0 || number >= (uint32_t)_NSIG)
+		return how;
+	process->signal = (int)number;
+	return "killed";
+}
+
 static void complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
 {
-	struct meta_process_end end = {.process = process->number, .signal = process->signal};
+	struct meta_process_end end = {.process = process->number};
 	struct drain_result ignored = {0};
 
 	drain_process(process, DRAIN_LAST, now_ns, &ignored);
 	/* Only now it is known: what it became may have been quick. */
 	if (process->dead && process->exec_seen)
 		how = "exec";
-	end.how = how;
+	end.how = how = end_by_own_signal(process, how);
+	end.signal = process->signal;
 	end.end_ticks = end_ticks_of(process, how);
 	drain_end(process, end.end_ticks);
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
@@ -745,7 +758,7 @@ static void let_go(struct session *session, uint64_t now_ns)
 static void note_end_of_holder(struct session *session, uint64_t now_ns)
 {
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
-		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_GRACE_NS)
+		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_INIT_GRACE_NS)
 			session->tools->init_ends = true;
 	}
 }

@@ -39,6 +39,7 @@ __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 static bool verified, calls_possible;
 static bool calls_known;	   /* what calls_possible is while Python runs */
 static bool ended;		   /* Python was ended and has not begun again */
+static bool over;		   /* the same, from a little earlier on: nothing of the program's runs any more */
 static _Atomic int state_key = -1; /* where threads keep their states; -1: not seen yet */
 static const char no_state;	   /* its address is that of no thread state */
 
@@ -198,9 +199,15 @@ static int audit(const char *event, struct object *arguments, void *data);
 static void runtime_ends(void *data)
 {
 	calls_possible = false;
+	over = true;
 	thread_self.hooked_state = &no_state;
 	sampling_forget();
 	hooks_memory_expect_audit_entry((const void *)audit, data);
+}
+
+bool bootstrap_python_is_over(void)
+{
+	return over;
 }
 
 void bootstrap_hook_is_gone(void)
@@ -215,7 +222,7 @@ void bootstrap_hook_is_gone(void)
  */
 static void runtime_begins_again(void)
 {
-	ended = false;
+	ended = over = false;
 	thread_self.hooked_state = &no_state; /* its memory may have been met before it could have a hook */
 	process_begin_again();
 	python_forget_interpreters();

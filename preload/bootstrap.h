@@ -23,6 +23,9 @@ void bootstrap_new_state(pthread_key_t key, const void *value);
 /* False: the key is known not to be that of thread states. */
 bool bootstrap_may_be_state(pthread_key_t key);
 
+/* Python was brought to its end and has not begun again. */
+bool bootstrap_python_is_over(void);
+
 /* Python has just freed its entry of our audit hook, at its end, and has no list of such any more. */
 void bootstrap_hook_is_gone(void);
 

@@ -8,6 +8,7 @@
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
+ *   kill                 Python ends itself by SIGINT
  *   prctl                the program takes system calls from itself
  *   mlockall             the address space is to be in memory, of which evprof's takes a part
  *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
@@ -16,6 +17,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,7 +42,7 @@
 	X(fork)                                                                                                        \
 	X(execv)                                                                                                       \
 	X(execve)                                                                                                      \
-	X(execvp) X(execvpe) X(fexecve) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl)
+	X(execvp) X(execvpe) X(fexecve) X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl)
 
 /* The next definitions: what would have been called without us. */
 static struct {
@@ -203,6 +205,29 @@ PUBLIC __attribute__((noreturn)) void _exit(int status)
 PUBLIC __attribute__((noreturn)) void _Exit(int status)
 {
 	_exit(status);
+}
+
+/*
+ * After a KeyboardInterrupt that nothing caught Python ends itself so, when nothing of the program's runs any more: the
+ * user who has typed Ctrl-C is told where the trace is, as at any other end. The first process of a namespace survives
+ * it, and exits.
+ */
+static bool ends_by_interrupt(pid_t pid, int number)
+{
+	struct sigaction action;
+	sigset_t blocked;
+
+	if (number != SIGINT || pid != getpid() || pid == 1 || !bootstrap_python_is_over())
+		return false;
+	return sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler == SIG_DFL &&
+	       pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGINT);
+}
+
+PUBLIC int kill(pid_t pid, int number)
+{
+	if (ends_by_interrupt(pid, number))
+		process_finish_by_signal(number);
+	return REAL(kill)(pid, number);
 }
 
 /* Passes a result on. Once the limit is in force, because it may be refused. */

@@ -549,24 +549,27 @@ void process_set_status(uint32_t status)
 	process_look_again();
 }
 
-void process_finish(int status)
+/* False: this image has nothing to finish. */
+static bool begin_to_finish(void)
 {
-	int saved_errno = errno;
-	struct writer *writer;
 	uint32_t now;
-	bool locked;
 
 	if (!process || process->pid != getpid())
-		return;
+		return false;
 	now = atomic_load(&process->status);
 	if (now != PROCESS_JOINED && now != PROCESS_STOPPED)
-		return;
+		return false;
 	rejoin_if_lost(WIRE_EXIT, REJOIN_AT_END);
-	writer = writer_reserve(WIRE_EXIT);
-	if (writer)
-		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | ((uint32_t)status & 0xff)));
-	locked = process_lock_at_end(); /* a rejoin in another thread changes both, too */
+	return true;
+}
+
+/* number: the signal by which the image ends; 0: it exits. */
+static void finish(int number)
+{
+	bool locked = process_lock_at_end(); /* a rejoin in another thread changes both, too */
+
 	process_set_status(PROCESS_OFF);
+	atomic_store(&process->header->ending_signal, (uint32_t)number);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (locked)
 		process_unlock();
@@ -580,5 +583,27 @@ void process_finish(int status)
 			 (unsigned long long)(process_now_us() - begin_us));
 		print_summary(state);
 	}
+}
+
+void process_finish(int status)
+{
+	int saved_errno = errno;
+
+	if (begin_to_finish()) {
+		struct writer *writer = writer_reserve(WIRE_EXIT);
+
+		if (writer)
+			writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | ((uint32_t)status & 0xff)));
+		finish(0);
+	}
+	errno = saved_errno;
+}
+
+void process_finish_by_signal(int number)
+{
+	int saved_errno = errno;
+
+	if (begin_to_finish())
+		finish(number);
 	errno = saved_errno;
 }

@@ -110,6 +110,9 @@ void process_forked(void);
  */
 void process_finish(int status);
 
+/* The same for an image that is about to end itself by that signal. */
+void process_finish_by_signal(int number);
+
 /* Makes all threads take the slow path at their next event. */
 void process_look_again(void);
 

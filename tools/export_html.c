@@ -6,11 +6,13 @@
  *   html_pack.h    how the data stands in it
  *   html_calls.h   calls in levels of detail
  *   html_tree.h    the flame graph
+ *   html_memory.h  flame graph and table of memory
  *   html_curve.h   the heap
  *   profile.h      the table, which is that of evprof report
  *
- * The trace is read three times: for the table, to count what is there, and to write it. Memory is that of the
- * functions and the different stacks, and constant beside.
+ * The trace is read three times: for the table, to count what is there, and to write it; where it has memory events
+ * once more, for the heap and who made it. Memory is that of the functions, the different stacks and the live blocks,
+ * and constant beside.
  */
 #include "export.h"
 
@@ -19,13 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap.h"
 #include "html_calls.h"
 #include "html_curve.h"
+#include "html_memory.h"
 #include "html_page.h"
 #include "html_tree.h"
 #include "labels.h"
+#include "live.h"
 #include "profile.h"
+#include "program_end.h"
 #include "visit.h"
 
 /*
@@ -49,11 +53,15 @@ struct html_thread {
 	uint64_t calls;
 };
 
-enum { INSTANT_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 3 };
+enum { INSTANT_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 5 };
+
+/* What kind of function it is, as report.js reads it. */
+enum { FUNCTION_PYTHON, FUNCTION_BUILTIN, FUNCTION_LIBRARY };
 
 /* What is known of a function beside its times. */
 struct html_function {
 	uint32_t display; /* number of its text + 1; 0: none yet */
+	bool library;	  /* of a native stack: its file is the library */
 	/* Of its longest call; INT64_MIN: it is not called. */
 	int64_t longest_ns;
 	int64_t start_ns;
@@ -96,8 +104,15 @@ struct html {
 	struct pairs instant_texts; /* type or mark of a process: number of its text + 1 */
 	uint64_t exceptions, others, instants_left_out;
 	struct html_curve *curve;
-	struct html_column heaps[HEAP_COLUMNS]; /* process, shift, block of each curve */
+	int64_t curve_ns; /* of its latest point */
+	struct html_column
+	    heaps[HEAP_COLUMNS]; /* process, shift, block of each curve, time of its peak, of the end + 1 */
 	uint64_t tree_least_ns;
+	struct stack_functions made_by; /* the functions of weights */
+	struct html_memory weights;
+	uint32_t weights_block; /* of the tree, and the next one of the functions; 0: the trace has no memory events */
+	uint64_t weights_least;
+	bool weights_missing; /* events are */
 };
 
 /* --- functions --- */
@@ -371,31 +386,54 @@ static int html_process(void *owner, struct visit *visit)
 	return html->functions && !html->tree.failed ? 0 : -ENOMEM;
 }
 
-static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
+/* --- memory --- */
+
+/* Times of different threads may differ by less than their clocks do. */
+static void watch_heap(void *owner, int64_t ns, uint64_t bytes)
 {
 	struct html *html = owner;
 
-	html_curve_add(html->curve, ns, bytes);
+	if (ns > html->curve_ns)
+		html->curve_ns = ns;
+	html_curve_add(html->curve, html->curve_ns, bytes);
 }
 
-static int write_heap(struct html *html, const struct visit *visit)
+static int write_curve(struct html *html, int64_t peak_ns, int64_t end_ns)
 {
 	struct html_column columns[HTML_CURVE_COLUMNS] = {0};
+	const uint64_t row[HEAP_COLUMNS] = {html->process_index, html->curve->shift, html->blocks, (uint64_t)peak_ns,
+					    end_ns == PROGRAM_END_NONE ? 0 : (uint64_t)end_ns + 1};
 	int error;
 	unsigned i;
 
-	html->curve = calloc(1, sizeof(*html->curve));
-	if (!html->curve)
-		return -ENOMEM;
-	error = heap_curve(visit->trace, visit->process, visit->select, 0, sample_heap, html);
 	html_curve_columns(html->curve, columns);
-	html_column_put(&html->heaps[0], html->process_index);
-	html_column_put(&html->heaps[1], html->curve->shift);
-	html_column_put(&html->heaps[2], html->blocks);
-	if (!error)
-		error = html_block_write(&html->packer, html->blocks++, columns, HTML_CURVE_COLUMNS);
+	for (i = 0; i < HEAP_COLUMNS; i++)
+		html_column_put(&html->heaps[i], row[i]);
+	error = html_block_write(&html->packer, html->blocks++, columns, HTML_CURVE_COLUMNS);
 	for (i = 0; i < HTML_CURVE_COLUMNS; i++)
 		html_column_done(&columns[i]);
+	return error;
+}
+
+/* One more reading of a process, in the order of time: the heap, and who made what is in it. */
+static int write_memory(struct html *html, const struct visit *visit)
+{
+	struct live live = {0};
+	int64_t end_ns;
+	int error = stack_functions_process(&html->made_by, visit);
+
+	html->curve = calloc(1, sizeof(*html->curve));
+	html->curve_ns = 0;
+	if (!html->curve)
+		error = -ENOMEM;
+	if (!error)
+		error = live_find_both(&live, visit, &html->made_by, html->progress, watch_heap, html, &end_ns);
+	if (!error)
+		error = html_memory_add(&html->weights, html->process_index, &live, &html->made_by);
+	if (!error)
+		error = write_curve(html, live.peak_ns, end_ns);
+	html->weights_missing |= live.missing;
+	live_done(&live);
 	free(html->curve);
 	html->curve = NULL;
 	return error;
@@ -407,7 +445,7 @@ static int html_process_end(void *owner, struct visit *visit)
 
 	free(html->functions);
 	html->functions = NULL;
-	return html->writing && html->memory ? write_heap(html, visit) : 0;
+	return html->writing && html->memory ? write_memory(html, visit) : 0;
 }
 
 /* One reading of the trace. */
@@ -439,6 +477,63 @@ static int visit(struct html *html, bool writing)
 
 /* --- what is written behind the calls: the blocks in the order of report.js, then one JSON object --- */
 
+/* The page's number of a function of the weights; UINT32_MAX where memory ran out. */
+static uint32_t number_weighed(struct html *html, uint32_t function)
+{
+	const struct stack_function *known = &html->made_by.at[function];
+	uint32_t label = labels_add(&html->profile.labels, &html->made_by.labels.at[function]);
+
+	if (label == UINT32_MAX || (label >= html->known_count && grow_known(html) < 0))
+		return UINT32_MAX;
+	if (!html->known[label].display)
+		html->known[label].display = html_text_add(&html->texts, text_of(known->name)) + 1;
+	html->known[label].library = known->library.length > 0;
+	return label;
+}
+
+static uint32_t *number_functions(struct html *html)
+{
+	uint32_t count = html->made_by.count;
+	uint32_t *numbers = malloc(((size_t)count + 1) * sizeof(*numbers));
+
+	for (uint32_t i = 0; numbers && i < count; i++) {
+		numbers[i] = number_weighed(html, i);
+		if (numbers[i] == UINT32_MAX) {
+			free(numbers);
+			return NULL;
+		}
+	}
+	return numbers;
+}
+
+/* Before the functions, since those that only made blocks are added to them. */
+static int write_weights(struct html *html)
+{
+	struct html_column columns[HTML_MEMORY_FUNCTION_COLUMNS] = {0};
+	uint32_t *numbers = number_functions(html);
+	int error =
+	    numbers ? html_memory_tree(&html->weights, numbers, NODES_MAX, columns, &html->weights_least) : -ENOMEM;
+
+	html->weights_block = html->blocks;
+	if (!error)
+		error = html_block_write(&html->packer, html->blocks++, columns, HTML_MEMORY_TREE_COLUMNS);
+	if (!error) {
+		html_memory_functions(&html->weights, numbers, columns);
+		error = html_block_write(&html->packer, html->blocks++, columns, HTML_MEMORY_FUNCTION_COLUMNS);
+	}
+	for (unsigned i = 0; i < HTML_MEMORY_FUNCTION_COLUMNS; i++)
+		html_column_done(&columns[i]);
+	free(numbers);
+	return error;
+}
+
+static unsigned kind_of(const struct label *label, const struct html_function *known)
+{
+	if (known && known->library)
+		return FUNCTION_LIBRARY;
+	return !label->line && text_same(label->file, text_of("~")) ? FUNCTION_BUILTIN : FUNCTION_PYTHON;
+}
+
 static int write_functions(struct html *html)
 {
 	const struct labels *labels = &html->profile.labels;
@@ -458,8 +553,8 @@ static int write_functions(struct html *html)
 		html_column_put(&columns[0], known && known->display ? known->display - 1 : name);
 		html_column_put(&columns[1], name);
 		html_column_put(&columns[2], html_text_add(&html->texts, label->file));
-		html_column_put(&columns[3], label->line);
-		html_column_put(&columns[4], !label->line && text_same(label->file, text_of("~")));
+		html_column_put(&columns[3], kind_of(label, known) == FUNCTION_PYTHON ? label->line : 0);
+		html_column_put(&columns[4], kind_of(label, known));
 		html_column_put(&columns[5], times.calls);
 		html_column_put(&columns[6], times.recursive);
 		html_column_put(&columns[7], times.own_ns);
@@ -513,9 +608,12 @@ static int write_texts(struct html *html)
 /* The names of the blocks in the page, in the order in which they are written; what is empty is there, too. */
 static int write_tables(struct html *html)
 {
-	uint32_t first = html->blocks;
-	int error = write_functions(html);
+	uint32_t directory = html->blocks - 1, first;
+	int error = html->weights.tree.count ? write_weights(html) : 0;
 
+	first = html->blocks;
+	if (!error)
+		error = write_functions(html);
 	if (!error)
 		error = write_tree(html);
 	if (!error)
@@ -531,7 +629,7 @@ static int write_tables(struct html *html)
 		    html->output,
 		    "<script type=\"application/json\" id=\"meta\">{\"directory\":%u,\"functions\":%u,\"tree\":%u,"
 		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"texts\":%u,\n",
-		    first - 1, first, first + 1, first + 2, first + 3, first + 4, html->blocks);
+		    directory, first, first + 1, first + 2, first + 3, first + 4, html->blocks);
 	return error;
 }
 
@@ -652,6 +750,9 @@ static int write_meta(struct html *html)
 	put_number(html, "stacks", html->tree.count);
 	put_number(html, "stacks_least", html->tree_least_ns);
 	put_number(html, "stacks_folded", html->tree.too_many);
+	put_number(html, "memory", html->weights_block);
+	put_number(html, "memory_least", html->weights_least);
+	put_number(html, "memory_missing", html->weights_missing);
 	put_choice(html);
 	put_processes(html);
 	output_string(html->output, "\"format\":1}</script>\n");
@@ -664,8 +765,8 @@ static int make_table(struct html *html)
 {
 	const struct profile_options options = {.select = html->export->select};
 
-	/* The bar counts the events of the three readings. */
-	html->progress->total *= 3;
+	/* The bar counts the events of all readings. */
+	html->progress->total *= trace_records(html->export->trace, "mem") ? 4 : 3;
 	return profile_add(&html->profile, html->export->trace, &options, html->progress);
 }
 
@@ -694,6 +795,8 @@ static void html_done(struct html *html)
 		html_column_done(&html->instants[i]);
 	for (i = 0; i < HEAP_COLUMNS; i++)
 		html_column_done(&html->heaps[i]);
+	stack_functions_done(&html->made_by);
+	html_memory_done(&html->weights);
 	free(html->known);
 	free(html->threads);
 }

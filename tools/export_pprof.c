@@ -441,21 +441,11 @@ static int pprof_process(void *owner, struct visit *visit)
 	return 0;
 }
 
-static bool has_memory(const struct trace *trace)
-{
-	uint32_t i;
-
-	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace_process_records(trace->processes[i], "mem"))
-			return true;
-	return false;
-}
-
 /* Which sample types there are. */
 static void choose_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
 			 struct progress *progress)
 {
-	pprof->allocations = visitor->allocations = has_memory(export->trace);
+	pprof->allocations = visitor->allocations = trace_records(export->trace, "mem");
 	pprof->in_use = pprof->allocations && export->select->clock == CPU_CLOCK_WALL;
 	if (!pprof->in_use)
 		return;

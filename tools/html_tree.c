@@ -58,23 +58,25 @@ void html_tree_add(struct html_tree *tree, uint32_t node, uint32_t parent, uint6
 		tree->nodes[parent].total_ns += duration_ns;
 }
 
-/* The least time, a power of two, such that no more nodes than that have as much. */
-static uint64_t least_time(const struct html_tree *tree, uint32_t nodes_max)
+uint64_t html_tree_least(const uint64_t with[HTML_TREE_BITS], uint32_t count, uint32_t nodes_max)
 {
-	uint64_t with[65] = {0}, sum = 0;
-	uint32_t i;
-	int bits;
+	uint64_t sum = 0;
+	unsigned bits;
 
-	if (tree->count <= nodes_max)
+	if (count <= nodes_max)
 		return 0;
-	for (i = 0; i < tree->count; i++) {
-		uint64_t total = tree->nodes[i].total_ns;
-
-		with[total ? 64 - __builtin_clzll(total) : 0]++;
-	}
-	for (bits = 63; bits > 0 && sum + with[bits] <= nodes_max; bits--)
+	for (bits = HTML_TREE_BITS - 2; bits > 0 && sum + with[bits] <= nodes_max; bits--)
 		sum += with[bits];
 	return UINT64_C(1) << bits;
+}
+
+static uint64_t least_time(const struct html_tree *tree, uint32_t nodes_max)
+{
+	uint64_t with[HTML_TREE_BITS] = {0};
+
+	for (uint32_t i = 0; i < tree->count; i++)
+		with[html_tree_bits(tree->nodes[i].total_ns)]++;
+	return html_tree_least(with, tree->count, nodes_max);
 }
 
 uint64_t html_tree_columns(const struct html_tree *tree, uint32_t nodes_max, struct html_column *columns)

@@ -2,8 +2,8 @@
  * html_tree.h - the tree of calls of all processes, for the flame graph of the HTML report: each stack of functions
  * once, with the calls and the time spent in it.
  *
- * Used by export_html.c. A few bytes for each different stack, up to HTML_STACKS_MAX of them; what is called beyond
- * that counts for its caller.
+ * Used by export_html.c, and by html_memory.c for the stacks of memory. A few bytes for each different stack, up to
+ * HTML_STACKS_MAX of them; what is called beyond that counts for its caller.
  */
 #ifndef EVPROF_TOOLS_HTML_TREE_H
 #define EVPROF_TOOLS_HTML_TREE_H
@@ -58,6 +58,20 @@ static inline uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, 
 
 /* The call of that node, child of that parent, has ended. counted: it is a call, not one that was running already. */
 void html_tree_add(struct html_tree *tree, uint32_t node, uint32_t parent, uint64_t duration_ns, bool counted);
+
+/* Of which power of two a size is: 0 for 0, k from 2^(k-1) on. */
+#define HTML_TREE_BITS 65
+
+static inline unsigned html_tree_bits(uint64_t size)
+{
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+/*
+ * with: how many nodes there are of each power of two. The least size, a power of two, such that no more nodes than
+ * nodes_max have as much; 0 where there is room for all.
+ */
+uint64_t html_tree_least(const uint64_t with[HTML_TREE_BITS], uint32_t count, uint32_t nodes_max);
 
 enum { HTML_TREE_COLUMNS = 4 };
 

@@ -111,26 +111,57 @@ static uint32_t find_stack(struct live *live, struct visit *visit)
 	return number;
 }
 
+/* What each stack holds as the program has run; stacks that come later hold nothing then. */
+static int hold_end(struct live *live)
+{
+	live->end_ticks = UINT64_MAX;
+	live->end = calloc((size_t)live->sum_count + 1, sizeof(*live->end));
+	if (!live->end)
+		return -ENOMEM;
+	live->end_count = live->sum_count;
+	for (uint32_t i = 0; i < live->end_count; i++)
+		live->end[i] = (struct live_held){live->sums[i].blocks, live->sums[i].bytes};
+	return 0;
+}
+
+static int make_block(struct live *live, struct visit *visit, uint64_t address, uint64_t size)
+{
+	uint32_t number = select_thread(visit->select, visit->thread) ? find_stack(live, visit) : 0;
+	uint64_t peaks = live->peaks;
+	int error = visit->error ? visit->error : block_made(live, address, size, number);
+
+	if (error)
+		return error;
+	live->sums[number].made.blocks++;
+	live->sums[number].made.bytes += size;
+	if (live->peaks != peaks)
+		live->peak_ns = visit->now_ns;
+	return 0;
+}
+
 static void live_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
 {
 	struct live *live = owner;
 	unsigned kind = wire_head_kind(head);
 	uint64_t address;
-	uint32_t number;
+	int error = 0;
 
 	live->missing |= kind == WIRE_GAP || kind == WIRE_PAUSE;
 	if (!wire_is_memory(kind))
 		return;
+	if (__builtin_expect(visit->replay.now >= live->end_ticks, 0))
+		error = hold_end(live);
 	address = wire_memory_address(extra[0]);
 	if (kind == WIRE_FREE)
 		block_gone(live, address);
-	if (kind == WIRE_FREE || !address)
-		return;
-	if (kind == WIRE_REALLOC)
+	if (kind == WIRE_REALLOC && address)
 		block_gone(live, wire_memory_address(extra[1]));
-	number = select_thread(visit->select, visit->thread) ? find_stack(live, visit) : 0;
-	if (!visit->error && block_made(live, address, wire_memory_size(head, extra[0]), number) < 0)
-		visit_fail(visit, -ENOMEM);
+	if (!error && kind != WIRE_FREE && address)
+		error = make_block(live, visit, address, wire_memory_size(head, extra[0]));
+	if (live->watch)
+		live->watch(live->watcher, visit->now_ns, live->bytes);
+	if (error)
+		visit_fail(visit, error);
 }
 
 /* --- a process --- */
@@ -162,31 +193,79 @@ static int list_by_thread(struct live *live, const struct trace *trace)
 }
 
 /* What the interpreter gives back when it ends was alive at the end, unless a stretch is chosen. */
-static int end_with_program(const struct visit *visit, struct select *select)
+static int find_end(const struct visit *visit, int64_t *ns)
 {
-	int64_t ns;
-	int error = select->to_given ? 0 : program_end_find(visit->trace, visit->process, &ns);
+	const struct select *select = visit->select;
+	int error = 0;
 
-	if (error || select->to_given || ns <= select_from(select) || ns == PROGRAM_END_NONE)
-		return error;
-	select->to_given = true;
-	select->to_ns = ns;
-	return 0;
+	*ns = PROGRAM_END_NONE;
+	if (!select->to_given)
+		error = program_end_find(visit->trace, visit->process, ns);
+	if (!error && *ns <= select_from(select))
+		*ns = PROGRAM_END_NONE;
+	return error;
+}
+
+static int live_read(struct live *live, const struct visit *visit, const struct select *select,
+		     struct stack_functions *functions, struct progress *progress)
+{
+	static const struct visitor visitor = {.other = live_other};
+	int error = reserve_sum(live, 0);
+
+	live->functions = functions;
+	if (!error)
+		error = visit_together(visit->trace, visit->process, select, progress, &visitor, live);
+	return error ? error : list_by_thread(live, visit->trace);
 }
 
 int live_find(struct live *live, const struct visit *visit, enum stacks_live moment, struct stack_functions *functions,
 	      struct progress *progress)
 {
-	static const struct visitor visitor = {.other = live_other};
 	struct select select = *visit->select; /* what it points to stays that one's */
-	int error = moment == LIVE_END ? end_with_program(visit, &select) : 0;
+	int64_t end_ns = PROGRAM_END_NONE;
+	int error = moment == LIVE_END ? find_end(visit, &end_ns) : 0;
 
-	live->functions = functions;
-	if (!error)
-		error = reserve_sum(live, 0);
-	if (!error)
-		error = visit_together(visit->trace, visit->process, &select, progress, &visitor, live);
-	return error ? error : list_by_thread(live, visit->trace);
+	if (error)
+		return error;
+	if (end_ns != PROGRAM_END_NONE) {
+		select.to_given = true;
+		select.to_ns = end_ns;
+	}
+	live->end_ticks = UINT64_MAX;
+	return live_read(live, visit, &select, functions, progress);
+}
+
+int live_find_both(struct live *live, const struct visit *visit, struct stack_functions *functions,
+		   struct progress *progress, live_watch *watch, void *watcher, int64_t *end_ns)
+{
+	int error = find_end(visit, end_ns);
+
+	if (error)
+		return error;
+	live->end_ticks = UINT64_MAX;
+	if (*end_ns != PROGRAM_END_NONE)
+		live->end_ticks = trace_ticks(visit->process, visit->trace->start_ns + *end_ns);
+	live->watch = watch;
+	live->watcher = watcher;
+	return live_read(live, visit, visit->select, functions, progress);
+}
+
+static struct live_held held_at_peak(const struct live *live, const struct live_sum *sum)
+{
+	if (sum->peaks == live->peaks)
+		return (struct live_held){sum->peak_blocks, sum->peak_bytes};
+	return (struct live_held){sum->blocks, sum->bytes};
+}
+
+struct live_weights live_weigh(const struct live *live, uint32_t number)
+{
+	const struct live_sum *sum = &live->sums[number];
+	struct live_weights weights = {
+	    .made = sum->made, .end = {sum->blocks, sum->bytes}, .peak = held_at_peak(live, sum)};
+
+	if (live->end)
+		weights.end = number < live->end_count ? live->end[number] : (struct live_held){0};
+	return weights;
 }
 
 /* The same stack in the tree of its thread. Returns 0 or -ENOMEM. */
@@ -207,14 +286,16 @@ int live_put(struct live *live, const struct trace_thread *thread, enum stacks_l
 
 	for (; number; number = live->next[number]) {
 		const struct live_sum *sum = &live->sums[number];
-		bool changed = moment == LIVE_PEAK && sum->peaks == live->peaks;
+		struct live_held held = {sum->blocks, sum->bytes};
 		struct stack_node *node;
 
+		if (moment == LIVE_PEAK)
+			held = held_at_peak(live, sum);
 		if (find_place(live, stacks, number) < 0)
 			return -ENOMEM;
 		node = &stacks->at[live->place[number]];
-		node->live_blocks = changed ? sum->peak_blocks : sum->blocks;
-		node->live_bytes = changed ? sum->peak_bytes : sum->bytes;
+		node->live_blocks = held.blocks;
+		node->live_bytes = held.bytes;
 	}
 	return 0;
 }
@@ -233,6 +314,7 @@ void live_done(struct live *live)
 	pairs_done(&live->blocks);
 	pairs_done(&live->large);
 	free(live->sums);
+	free(live->end);
 	free(live->first);
 	free(live->next);
 	free(live->place);

@@ -2,8 +2,8 @@
  * live.h - the blocks of a process that are alive, by the stack that made them: at the end, and when they were the most
  * bytes.
  *
- * Used by stacks.c for the exporters that weigh stacks by memory. One reading of a process, all of its threads in the
- * order of time, since any thread may free what another has made.
+ * Used by stacks.c for the exporters that weigh stacks by memory, and by html_memory.c. One reading of a process, all
+ * of its threads in the order of time, since any thread may free what another has made.
  *
  *   alive     made in the chosen stretch of time and not freed in it. A realloc frees the old block and makes a new
  *             one, where it succeeds; one that fails, like any failed allocation, changes nothing. What was made before
@@ -16,7 +16,7 @@
  *             alive, until its address is used again
  *
  * Memory grows with the number of live blocks (32 to 64 bytes each, at the most at one time) and of different stacks of
- * the process (150 to 290 bytes each), not with the length of the trace.
+ * the process (170 to 320 bytes each), not with the length of the trace.
  */
 #ifndef EVPROF_TOOLS_LIVE_H
 #define EVPROF_TOOLS_LIVE_H
@@ -29,6 +29,18 @@
 #include "stacks.h"
 #include "visit.h"
 
+struct live_held {
+	uint64_t blocks;
+	uint64_t bytes;
+};
+
+/* What is known of a stack when a process has been read for both moments. */
+struct live_weights {
+	struct live_held made; /* whatever became of it */
+	struct live_held end;
+	struct live_held peak;
+};
+
 /*
  * What a stack holds. Its share of the peak is written down only when it changes after a peak: as long as it does not,
  * it is what it is.
@@ -37,12 +49,16 @@
  * are
  */
 struct live_sum {
+	struct live_held made; /* whatever became of it */
 	uint64_t blocks;
 	uint64_t bytes;
 	uint64_t peak_blocks;
 	uint64_t peak_bytes;
 	uint64_t peaks;
 };
+
+/* Hears of the bytes of all blocks after each memory event, at ns since the start of the trace. */
+typedef void live_watch(void *owner, int64_t ns, uint64_t bytes);
 
 /* All zeros: nothing was read yet. */
 struct live {
@@ -53,7 +69,14 @@ struct live {
 	struct pairs large;  /* address: size */
 	uint64_t bytes;	     /* of all blocks */
 	uint64_t peak_bytes;
-	uint64_t peaks; /* so often they were more than ever before */
+	uint64_t peaks;	 /* so often they were more than ever before */
+	int64_t peak_ns; /* when they were the most; of no meaning without blocks */
+	/* For both moments: the end, in ticks, until it is reached; what each stack held then, NULL: not reached. */
+	uint64_t end_ticks;
+	struct live_held *end;
+	uint32_t end_count;
+	live_watch *watch;
+	void *watcher;
 	/* By thread: the number of its first stack; and of each stack the next one of its thread; 0: none. */
 	uint32_t *first;
 	uint32_t *next;
@@ -67,6 +90,13 @@ struct live {
  */
 int live_find(struct live *live, const struct visit *visit, enum stacks_live moment, struct stack_functions *functions,
 	      struct progress *progress);
+/*
+ * The same for both moments, in one reading, for live_weigh(). *end_ns is when the program had run, or PROGRAM_END_NONE
+ * (program_end.h) where that is not known, or where the chosen stretch ends before.
+ */
+int live_find_both(struct live *live, const struct visit *visit, struct stack_functions *functions,
+		   struct progress *progress, live_watch *watch, void *watcher, int64_t *end_ns);
+struct live_weights live_weigh(const struct live *live, uint32_t number);
 /* Puts what a thread's stacks hold into live_blocks and live_bytes of its tree. Returns 0 or -ENOMEM. */
 int live_put(struct live *live, const struct trace_thread *thread, enum stacks_live moment, struct stacks *stacks);
 /* Before the next process. */

@@ -67,6 +67,14 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 	return false;
 }
 
+bool trace_records(const struct trace *trace, const char *kind)
+{
+	for (uint32_t i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace_process_records(trace->processes[i], kind))
+			return true;
+	return false;
+}
+
 bool trace_process_has_native(const struct trace_process *process)
 {
 	return process->meta && json_is_true(json_object_get(process->meta, "native"));

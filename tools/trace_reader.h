@@ -293,6 +293,8 @@ struct text trace_string(const struct wire_definition *definition, unsigned k);
 const char *trace_process_text(const struct trace_process *process, const char *member);
 /* Did it record that kind (EVPROF_EVENTS)? */
 bool trace_process_records(const struct trace_process *process, const char *kind);
+/* Did any of its processes? */
+bool trace_records(const struct trace *trace, const char *kind);
 
 /* Were native stacks of allocations recorded? */
 bool trace_process_has_native(const struct trace_process *process);

@@ -1,7 +1,7 @@
 /*
  * test_html.c - the HTML report in a headless browser: what the page holds and what it counts from its own calls is
- * what evprof report and evprof info tell, whatever the names are; it moves, zooms, searches; and it does so with ten
- * million events.
+ * what evprof report and evprof info tell, whatever the names are; its memory is that of folded stacks, and
+ * tracemalloc's; it moves, zooms, searches; and it does so with ten million events.
  *
  * Without Chromium all of it is skipped.
  */
@@ -13,6 +13,7 @@
 
 #include "browser.h"
 #include "harness.h"
+#include "strike.h"
 
 /*
  * What is asked of the page. counted(): the functions as the page counts them from the calls of the timeline, in the
@@ -358,6 +359,252 @@ SCENARIO(html, heap, SCENARIO_ONCE)
 	(void)python;
 	cr_assert(peak > 50000017 && peak < 80000000, "the peak is %.0f", peak);
 	cr_assert(browser_number(page.browser, "evprof.heaps[0].last.at(-1)") < 30000000, "it is gone at the end");
+	page_close(&page);
+}
+
+/* ---- memory ---- */
+
+/*
+ * stacks(): what each stack of the page's flame graph has by itself, as folded stacks name it, without its thread.
+ * folded(): the same of the text of evprof export --format folded. byFunction(): sums over the stacks that end with a
+ * function, or have it anywhere, of those whose name no other function has.
+ */
+static const char *const memory_helpers =
+    "globalThis.label = (f) => { const file = evprof.functionFile(f), line = evprof.functions.line[f];"
+    "  const place = [`${file.replace(/^.*\\//, '')}${line ? ':' + line : ''}`, '', file][evprof.functions.native[f]];"
+    "  return evprof.display(f) + (place && ` (${place})`); };"
+    "globalThis.stacks = (tree) => { const names = [''], sums = new Map();"
+    "  for (let n = 1; n < tree.size; n++) { const parent = tree.parent[n], own = tree.total[n] - tree.inner[n];"
+    "    names[n] = parent ? `${names[parent]};${label(tree.fn[n])}` : `${evprof.meta.processes[tree.process[n]].pid}`;"
+    "    if (own) sums.set(names[n], own); }"
+    "  return sums; };"
+    "globalThis.folded = (text) => { const sums = new Map();"
+    "  for (const line of text.trim().split('\\n').filter(Boolean)) { const at = line.lastIndexOf(' ');"
+    "    const [process, , ...path] = line.slice(0, at).split(';');"
+    "    const key = [process.match(/\\((\\d+)\\)$/)[1], ...path].join(';');"
+    "    sums.set(key, (sums.get(key) || 0) + Number(line.slice(at + 1))); }"
+    "  return sums; };"
+    "globalThis.byFunction = (sums) => { const own = {}, total = {};"
+    "  for (const [key, value] of sums) { const path = key.split(';').slice(1);"
+    "    if (path.length) own[path.at(-1)] = (own[path.at(-1)] || 0) + value;"
+    "    for (const name of new Set(path)) total[name] = (total[name] || 0) + value; }"
+    "  return {own, total}; };"
+    "globalThis.memoryDiffers = async (key, text) => { await evprof.chooseWeight(key);"
+    "  const mine = stacks(evprof.shown.tree), theirs = folded(text), sums = byFunction(theirs), names = {};"
+    "  if (!theirs.size || mine.size !== theirs.size) return `${mine.size} stacks, not ${theirs.size}`;"
+    "  for (const [name, value] of theirs) if (mine.get(name) !== value) return `${name}: ${mine.get(name)}, not "
+    "${value}`;"
+    "  const list = [...Array(evprof.functions.count).keys()];"
+    "  for (const f of list) names[label(f)] = (names[label(f)] || 0) + 1;"
+    "  for (const f of list) { const name = label(f); if (names[name] === 1)"
+    "    for (const kind of ['own', 'total']) if (evprof.shown[kind][f] !== (sums[kind][name] || 0))"
+    "      return `${name}, ${kind}: ${evprof.shown[kind][f]}, not ${sums[kind][name]}`; }"
+    "  return ''; };"
+    "1";
+
+static const char *const weights[] = {"bytes", "allocations", "live", "peak"};
+
+/* Each weight has the stacks that evprof export --format folded has. */
+static void expect_memory(const struct page *page, const struct outcome *outcome)
+{
+	browser_ask(page->browser, "%s", memory_helpers);
+	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+		struct outcome *told =
+		    tool("export", "-f", "folded", "--weight", weights[i], outcome->trace, "-o", "-");
+		json_t *lines = json_stringn_nocheck(told->out, told->out_bytes);
+		char *json = json_dumps(lines, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+		expect(told, told->status == 0, "folded stacks by %s", weights[i]);
+		expect_same_text(page, weights[i], text("memoryDiffers('%s', %s)", weights[i], json));
+		free(json);
+		json_decref(lines);
+	}
+}
+
+/* Of the page, as folded stacks with a thread that it does not tell. */
+static void keep_stacks(const struct page *page, const struct outcome *outcome, const char *weight)
+{
+	const json_t *lines = browser_ask(page->browser,
+					  "evprof.chooseWeight('%s').then(() => [...stacks(evprof.shown.tree)].map("
+					  "([name, value]) => `python (${name.replace(/;|$/, ');-;')} ${value}`)"
+					  ".join('\\n'))",
+					  weight);
+
+	file_write(text("%s/%s.txt", outcome->directory, weight), json_string_value(lines), json_string_length(lines));
+}
+
+/* Blocks of two threads, of which the first frees some of the other's, and of a forked child. */
+SCENARIO_SOME(html, memory, SUPPORTED)
+{
+	struct outcome *oracle = run(.python = python, .how = JOB_BARE, .args = {"@held.py", "tracemalloc"}), *judged;
+	struct outcome *outcome = run(.python = python, .args = {"@held.py"});
+	struct page page = page_open(outcome);
+	char *pid;
+
+	expect(oracle, oracle->status == 0, "tracemalloc tells");
+	expect_counts(&page, outcome);
+	expect_memory(&page, outcome);
+	file_write(text("%s/oracle.json", outcome->directory), oracle->out, oracle->out_bytes);
+	keep_stacks(&page, outcome, "live");
+	keep_stacks(&page, outcome, "peak");
+	pid = text("%.0f", browser_number(page.browser, "evprof.meta.processes[0].pid"));
+	page_close(&page);
+	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_live.py", outcome->directory, pid});
+	expect(judged, judged->status == 0 && atoi(judged->out) == 10,
+	       "five sums at the peak, four at the end, one of the child");
+}
+
+SCENARIO(html, memory_of_native_functions, SCENARIO_ONCE)
+{
+	struct outcome *outcome =
+	    run(.python = python_any(), .args = {"@held.py"}, .env = {"EVPROF_NATIVE=1"}, .timeout_s = 120);
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_counts(&page, outcome);
+	expect_memory(&page, outcome);
+	cr_assert(browser_number(page.browser, "evprof.functions.native.filter((kind) => kind === 2).length") > 10,
+		  "native functions are there");
+	cr_assert(browser_number(page.browser, "%s", least_contrast) >= 4.5, "their names can be read");
+	page_close(&page);
+}
+
+static void expect_true(const struct page *page, const char *what, const char *expression)
+{
+	cr_assert(json_is_true(browser_ask(page->browser, "(async () => %s)()", expression)), "%s", what);
+}
+
+/* Chooses as a hand does, and waits until the page shows it. */
+static const char *const choose =
+    "globalThis.choose = async (key) => { const select = document.getElementById('weight'); select.value = key;"
+    "  select.dispatchEvent(new Event('change'));"
+    "  for (let i = 0; i < 200 && evprof.weight.key !== key; i++)"
+    "    await new Promise((resolve) => setTimeout(resolve, 10));"
+    "  return evprof.weight.key === key; };"
+    "globalThis.textOf = (id) => document.getElementById(id).textContent;"
+    "globalThis.cell = (name, column) => { const more = document.getElementById('more');"
+    "  while (!more.hidden) more.click();"
+    "  const row = [...document.querySelectorAll('#rows tr')].find((one) =>"
+    "    evprof.functionName(Number(one.dataset.f)) === name); return row && row.children[column - 1]; };"
+    "1";
+
+static const char *const leaks = "kept = []\n"
+				 "def keep():\n"
+				 "    for _ in range(400): kept.append(bytes(1000))\n"
+				 "def drop():\n"
+				 "    spike = [bytes(3000) for _ in range(300)]\n"
+				 "def both():\n"
+				 "    keep(); drop()\n"
+				 "both()\n";
+
+/* The choice in the page: table, search, zoom and details follow it, in units that can be read. */
+SCENARIO(html, weights, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", leaks});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_ask(page.browser, "%s", choose);
+	expect_true(&page, "there is a choice of five",
+		    "!document.getElementById('weight_choice').hidden && document.querySelectorAll('#weight "
+		    "option').length === 5");
+	expect_true(&page, "what is alive is chosen",
+		    "await choose('live') && (document.getElementById('tab_table').click(), true)");
+	expect_true(&page, "keep() holds what it keeps", "/^40\\d KiB$/.test(cell('keep', 2).textContent)");
+	expect_true(&page, "a click tells all of it",
+		    "(cell('keep', 1).click(), /live at the end40\\d KiB by itself/.test(textOf('details')))");
+	expect_true(&page, "drop() holds nothing", "!cell('drop', 4) || Number(cell('drop', 4).textContent) < 50");
+	expect_true(&page, "a search tells its share",
+		    "(document.getElementById('query').value = 'both', evprof.search(), /^1 function, [\\d.]+ % of the "
+		    "bytes$/.test(textOf('found')))");
+	expect_true(&page, "it does at the peak",
+		    "await choose('peak') && (document.getElementById('query').value = '', evprof.search(), "
+		    "/^(8|9)\\d\\d KiB$/.test(cell('drop', 5).textContent))");
+	expect_true(&page, "the peak is that of the curve",
+		    "evprof.shown.tree.total[0] === evprof.heaps[0].peak && textOf('scope').startsWith('at the peak')");
+	expect_true(&page, "and stands where the curve has it",
+		    "(({time, high, width, peak, peakTime}) => { const at = time.findLastIndex((t) => t <= peakTime);"
+		    "  return high[at] === peak && peakTime < time[at] + width; })(evprof.heaps[0])");
+	expect_true(&page, "the program ends before the interpreter does",
+		    "evprof.heaps[0].peakTime < evprof.heaps[0].end && evprof.heaps[0].end < evprof.meta.to");
+	browser_ask(page.browser,
+		    "document.getElementById('tab_flame').click(), document.getElementById('flame').focus(), 1");
+	for (int i = 0; i < 3; i++)
+		key(&page, "ArrowDown", 40);
+	key(&page, "Enter", 13);
+	expect_true(&page, "Enter zooms",
+		    "(globalThis.zoomed = textOf('crumbs').split(' · ')[0]).split('›').length === 4");
+	expect_true(&page, "other memory keeps the zoom",
+		    "await choose('bytes') && textOf('crumbs').split(' · ')[0] === zoomed");
+	expect_true(&page, "and so does time",
+		    "await choose('time') && textOf('crumbs').split(' · ')[0] === zoomed && "
+		    "/[mµ]?s, /.test(textOf('crumbs'))");
+	page_close(&page);
+}
+
+/* A stretch of time counts time anew; memory is told of the whole run, and says so. */
+SCENARIO(html, weights_and_stretches, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", leaks});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_ask(page.browser, "%s", choose);
+	expect_true(&page, "a stretch of time is chosen",
+		    "(evprof.setView(0, evprof.meta.to / 2), document.getElementById('scope_view').click(), "
+		    "await new Promise((resolve) => setTimeout(resolve, 500)), "
+		    "globalThis.half = evprof.shown.tree.total[0], half > 0 && half < evprof.meta.to)");
+	expect_true(&page, "memory is that of all",
+		    "await choose('bytes') && textOf('scope').includes('not counted by stretch') && "
+		    "evprof.shown.tree.total[0] > 400 * 1000 + 300 * 3000");
+	expect_true(&page, "time is that of the stretch",
+		    "await choose('time') && evprof.shown.tree.total[0] === half");
+	browser_ask(page.browser, "document.getElementById('calls').focus(), 1");
+	key(&page, "m", 77);
+	expect_true(&page, "M goes to the next weight", "evprof.weight.key === 'bytes'");
+	page_close(&page);
+}
+
+/* The page says that blocks may look alive that are not. */
+SCENARIO(html, memory_after_losses, SCENARIO_ONCE)
+{
+	struct outcome *outcome = strike_run_with_losses(python_any(), NULL);
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_true(&page, "the note is there",
+		    "document.getElementById('notes').textContent.includes('freed by one of them counts as alive')");
+	expect_memory(&page, outcome);
+	page_close(&page);
+}
+
+/* Where no calls were recorded, memory is what there is to show. */
+SCENARIO(html, memory_without_calls, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", leaks}, .env = {"EVPROF_EVENTS=mem"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_true(&page, "the page begins with it",
+		    "evprof.weight.key === 'bytes' && evprof.shown.tree.total[0] > 400 * 1000 + 300 * 3000");
+	expect_memory(&page, outcome);
+	page_close(&page);
+}
+
+/* A trace without memory events has a page without any of it. */
+SCENARIO(html, weights_without_memory, SCENARIO_ONCE)
+{
+	struct outcome *outcome =
+	    run(.python = python_any(), .args = {"-c", leaks}, .env = {"EVPROF_EVENTS=call,c_call"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	expect_true(
+	    &page, "there is no choice",
+	    "document.getElementById('weight_choice').hidden && evprof.meta.memory === 0 && !evprof.heaps.length");
+	browser_ask(page.browser, "document.getElementById('calls').focus(), 1");
+	key(&page, "m", 77);
+	expect_true(&page, "and no key for it", "evprof.weight.key === 'time'");
 	page_close(&page);
 }
 

@@ -165,17 +165,10 @@ struct end {
 };
 
 static const struct end ends[] = {
-    {"normally", 0, true, 1000},
-    {"exit3", 3, true, 1000},
-    {"text", 1, true, 1000},
-    {"exception", 1, true, 1000},
-    {"os_exit", 4, true, 1000},
-    {"libc_exit", 5, true, 1000},
-    {"abort", -SIGABRT, false, 1000},
-    {"segfault", -SIGSEGV, false, 1000},
-    {"SIGTERM", -SIGTERM, false, 1000},
-    {"SIGKILL", -SIGKILL, false, 1000},
-    {"SIGINT", -SIGINT, false, 1000},
+    {"normally", 0, true, 1000},	{"exit3", 3, true, 1000},	    {"text", 1, true, 1000},
+    {"exception", 1, true, 1000},	{"interrupt", -SIGINT, true, 1000}, {"os_exit", 4, true, 1000},
+    {"libc_exit", 5, true, 1000},	{"abort", -SIGABRT, false, 1000},   {"segfault", -SIGSEGV, false, 1000},
+    {"SIGTERM", -SIGTERM, false, 1000}, {"SIGKILL", -SIGKILL, false, 1000}, {"SIGINT", -SIGINT, false, 1000},
     {"atexit", 0, true, 1100},
 };
 
@@ -200,6 +193,16 @@ SCENARIO(processes, ends, SUPPORTED)
 		       report_calls(report, "known.py", "leaf"));
 		json_decref(report);
 	}
+}
+
+/* The closing line came before the death: what the trace says of that is what was told before. */
+SCENARIO(processes, interrupt_is_told, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@ends.py", "interrupt"});
+	struct outcome *info = tool("info", outcome->trace);
+
+	expect_closing_line(outcome);
+	expect(info, info->status == 0 && strstr(info->out, "ended: killed by SIGINT"), "info says so");
 }
 
 /* The last events before kill -9 are there, with the death. */

@@ -57,6 +57,22 @@ SCENARIO(use, evprof_run, SUPPORTED)
 	expect_known(outcome, outcome->trace);
 }
 
+/* multiprocessing has such helpers: they end a moment after the program, because it has. */
+SCENARIO(use, evprof_run_waits_for_helpers, SUPPORTED)
+{
+	static const char program[] = "import os, time\n"
+				      "begin, end = os.pipe()\n"
+				      "if os.fork() == 0:\n"
+				      "    os.close(end)\n"
+				      "    os.read(begin, 1)\n"
+				      "    time.sleep(0.1)\n"
+				      "    os._exit(0)\n";
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .args = {"-c", program});
+
+	expect(outcome, !strstr(outcome->err, "still run"), "the closing line comes when the helper has ended");
+	json_decref(expect_trace(outcome, 2));
+}
+
 SCENARIO(use, evprof_run_statuses, SUPPORTED)
 {
 	static const char *const ends[] = {"exit3", "exception", "os_exit", "SIGTERM", "SIGKILL", "SIGINT"};
@@ -345,7 +361,7 @@ SCENARIO(use, collector_killed, SUPPORTED)
 	expect(&outcome, info_events(info, "call") > 0, "what was written before can be read");
 }
 
-/* Ctrl-C goes to the whole group of the terminal: the trace is complete all the same. */
+/* Ctrl-C goes to the whole group of the terminal: the trace is complete all the same, and a line says where it is. */
 SCENARIO(use, interrupted_group, SUPPORTED)
 {
 	const char *folder = run(.how = JOB_BARE, .args = {"true"})->directory;
@@ -357,9 +373,11 @@ SCENARIO(use, interrupted_group, SUPPORTED)
 	kill(-program->pid, SIGINT);
 	expect(&outcome, background_wait(program) == -SIGINT, "the program dies by SIGINT: %s",
 	       file_read(program->log, NULL));
+	outcome.err = file_read(program->log, NULL);
 	snprintf(outcome.directory, sizeof(outcome.directory), "%s", folder);
 	outcome_settle(&outcome);
 	json_decref(expect_trace(&outcome, 1));
+	expect(&outcome, strstr(outcome.err, " 0 lost, in "), "the closing line is said");
 }
 
 /* The closing line goes to a pipe that nobody reads any more (`2>&1 | head`), or that is full. */

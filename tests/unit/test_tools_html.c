@@ -1,6 +1,6 @@
 /*
- * test_tools_html.c - the parts of the HTML report: packing, levels of calls, the tree, the curve, and the page over a
- * trace of the fixture. The blocks are read back with zlib and a base64 of this file's own.
+ * test_tools_html.c - the parts of the HTML report: packing, levels of calls, the tree, the curve, memory, and the page
+ * over a trace of the fixture. The blocks are read back with zlib and a base64 of this file's own.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 #include "tools/html_calls.h"
 #include "tools/html_curve.h"
+#include "tools/html_memory.h"
 #include "tools/html_page.h"
 #include "tools/html_tree.h"
 #include "tools/verbs.h"
@@ -390,6 +391,52 @@ Test(html_curve, keeps_the_peak)
 	free(curve);
 }
 
+/* --- memory --- */
+
+static void expect_numbers(const struct block *block, unsigned column, size_t row, unsigned count,
+			   const uint64_t *expected)
+{
+	for (unsigned i = 0; i < count; i++)
+		cr_assert(number_at(block, column + i, row) == expected[i], "row %zu, column %u: %llu, not %llu", row,
+			  column + i, (unsigned long long)number_at(block, column + i, row),
+			  (unsigned long long)expected[i]);
+}
+
+/* Of the stacks of one thread, those that have little of everything are left out; many small blocks are not little. */
+Test(html_memory, stacks_with_the_least_share_are_left_out)
+{
+	static const uint32_t numbers[] = {70, 71, 72};
+	static const struct live_held made[] = {{1, 100000}, {1000, 1000}, {2, 3}};
+	struct html_memory memory = {0};
+	struct html_column columns[HTML_MEMORY_TREE_COLUMNS] = {0};
+	struct stack_functions functions = {.count = 3};
+	struct live_sum sums[5] = {0};
+	struct live live = {.sums = sums, .sum_count = 5};
+	struct output output;
+	struct block block;
+	uint64_t least;
+	uint32_t thread = stacks_find(&live.stacks, 0, 0);
+
+	for (uint32_t i = 0; i < 3; i++)
+		sums[stacks_find(&live.stacks, thread, i)].made = made[i];
+	cr_assert(html_memory_add(&memory, 9, &live, &functions) == 0);
+	begin_page(&output);
+	cr_assert(html_memory_tree(&memory, numbers, 3, columns, &least) == 0);
+	cr_assert(html_block_write(&packer, 0, columns, HTML_MEMORY_TREE_COLUMNS) == 0);
+	end_page(&output);
+	cr_assert(least > HTML_MEMORY_WHOLE / 500 && least < HTML_MEMORY_WHOLE, "%llu", (unsigned long long)least);
+	block = read_block(0);
+	cr_assert(numbers_in(&block, 0) == 3);
+	expect_numbers(&block, 0, 0, 4, (uint64_t[]){0, 9, 1003, 101003});
+	expect_numbers(&block, 0, 1, 4, (uint64_t[]){1, 70, 1, 100000});
+	expect_numbers(&block, 0, 2, 4, (uint64_t[]){2, 71, 1000, 1000});
+	free(block.bytes);
+	for (unsigned i = 0; i < HTML_MEMORY_TREE_COLUMNS; i++)
+		html_column_done(&columns[i]);
+	html_memory_done(&memory);
+	stacks_done(&live.stacks);
+}
+
 /* --- the page --- */
 
 static char *path;
@@ -513,4 +560,74 @@ Test(html, the_page_names_no_host)
 	cr_assert(strstr(page, "default-src 'none'"));
 	cr_assert(count_of("<script>") == 1 && count_of("</script>") == 1, "the script does not end itself");
 	cr_assert(count_of("<style>") == 1 && count_of("</style>") == 1);
+}
+
+static unsigned meta_number(const char *name)
+{
+	json_t *root = meta();
+	unsigned number = (unsigned)json_integer_value(json_object_get(root, name));
+
+	json_decref(root);
+	return number;
+}
+
+static void made(struct fixture *fixture, uint32_t thread, uint64_t address, uint64_t size)
+{
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, address, size, 0, 1);
+}
+
+/* The row in which a column has that number. */
+static size_t row_with(const struct block *block, unsigned column, uint64_t number)
+{
+	size_t i = 0;
+
+	while (i < numbers_in(block, column) && number_at(block, column, i) != number)
+		i++;
+	cr_assert(i < numbers_in(block, column), "%llu is there", (unsigned long long)number);
+	return i;
+}
+
+/*
+ * main() and a recursive f(); another thread's main() is the same stack. Each as blocks and bytes that were made, that
+ * are alive at the end, and at the peak.
+ */
+Test(html, memory_of_stacks_and_functions)
+{
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 10, 1), thread, other;
+	struct block tree, sums, functions;
+
+	fixture_code(fixture, process, 1, "a.py", 1, "main");
+	fixture_code(fixture, process, 2, "a.py", 7, "f");
+	thread = fixture_thread(fixture, process, 10, 1000);
+	fixture_event(fixture, thread, WIRE_CALL, 1, 1);
+	made(fixture, thread, 0x100, 10);
+	fixture_event(fixture, thread, WIRE_CALL, 2, 1);
+	made(fixture, thread, 0x200, 100);
+	fixture_event(fixture, thread, WIRE_CALL, 2, 1);
+	made(fixture, thread, 0x300, 1000);
+	fixture_event(fixture, thread, WIRE_RETURN, 2, 1);
+	fixture_event(fixture, thread, WIRE_RETURN, 2, 1);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 0x300, 0, 0, 1);
+	fixture_event(fixture, thread, WIRE_RETURN, 1, 1);
+	other = fixture_thread(fixture, process, 11, 5000);
+	fixture_event(fixture, other, WIRE_CALL, 1, 1);
+	made(fixture, other, 0x400, 5);
+	fixture_event(fixture, other, WIRE_RETURN, 1, 1);
+	export_fixture(fixture, 0);
+	tree = read_block(meta_number("memory"));
+	sums = read_block(meta_number("memory") + 1);
+	functions = read_block(meta_number("functions"));
+	cr_assert(numbers_in(&tree, 0) == 4 && numbers_in(&sums, 0) == 2);
+	expect_numbers(&tree, 2, 0, 6, (uint64_t[]){4, 1115, 3, 115, 3, 1110});
+	expect_numbers(&tree, 2, 1, 6, (uint64_t[]){4, 1115, 3, 115, 3, 1110});
+	expect_numbers(&tree, 2, 2, 6, (uint64_t[]){2, 1100, 1, 100, 2, 1100});
+	expect_numbers(&tree, 2, 3, 6, (uint64_t[]){1, 1000, 0, 0, 1, 1000});
+	expect_numbers(&sums, 1, row_with(&sums, 0, row_with(&functions, 3, 1)), 12,
+		       (uint64_t[]){2, 15, 2, 15, 1, 10, 4, 1115, 3, 115, 3, 1110});
+	expect_numbers(&sums, 1, row_with(&sums, 0, row_with(&functions, 3, 7)), 12,
+		       (uint64_t[]){2, 1100, 1, 100, 2, 1100, 2, 1100, 1, 100, 2, 1100});
+	free(tree.bytes);
+	free(sums.bytes);
+	free(functions.bytes);
 }

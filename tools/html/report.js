@@ -8,6 +8,7 @@
  *   data        meta, blocks, functions
  *   levels      which blocks a view needs; rows of calls
  *   aggregate   counts a stretch of time anew, from the calls
+ *   weights     what flame graph and table show: time, or memory
  *   timeline    tracks, drawing, pointer, keys
  *   flame       the flame graph
  *   table       the table of cProfile
@@ -19,6 +20,7 @@ const byId = (id) => document.getElementById(id);
 const KINDS = ['Python call', 'generator goes on', 'exception thrown in', 'C call', 'was running already'];
 const ENDS = ['was still running', 'returned', 'yielded', 'left by an exception'];
 const KIND_RUNNING = 4;
+const NATIVE_LIBRARY = 2; /* of functions.native: of a native stack, and its file is the library */
 const INSTANTS = {10: 'exception', 16: 'lost', 22: 'fork', 23: 'exec', 24: 'exec_failed', 25: 'exit', 26: 'mark', 27: 'pause'};
 
 /* ---- small things ------------------------------------------------------------------------------------------------ */
@@ -179,11 +181,15 @@ function functionName(f) {
 }
 const functionFile = (f) => texts[functions.file[f]];
 function functionPlace(f) {
+	if (functions.native[f] === NATIVE_LIBRARY)
+		return `native function · ${functionFile(f)}`;
 	return functions.native[f] ? `C function · ${texts[functions.name[f]]}` : `${functionFile(f)}:${functions.line[f]}`;
 }
 /* As pstats prints it. */
 function functionStandard(f) {
 	const name = texts[functions.name[f]];
+	if (functions.native[f] === NATIVE_LIBRARY)
+		return `${name} (${functionFile(f)})`;
 	if (!functions.native[f])
 		return `${functionFile(f)}:${functions.line[f]}(${name})`;
 	return name.startsWith('<') && name.endsWith('>') ? `{${name.slice(1, -1)}}` : name;
@@ -594,11 +600,12 @@ function makePalette() {
 		const mixed = hash(functionName(f));
 		const shade = (mixed % 5 - 2) * 0.017;
 		const native = functions.native[f];
-		const hue = native ? 260 : hues.get(functionFile(f)) + (mixed >> 8) % 5 * 8 - 16;
+		const library = native === NATIVE_LIBRARY;
+		const hue = library ? hash(functionFile(f)) % 360 : native ? 260 : hues.get(functionFile(f)) + (mixed >> 8) % 5 * 8 - 16;
 		if (dark.matches)
-			palette.words[f] = oklch((native ? 0.38 : 0.45) + shade, native ? 0.012 : 0.085, hue);
+			palette.words[f] = oklch((native ? 0.38 : 0.45) + shade, library ? 0.035 : native ? 0.012 : 0.085, hue);
 		else
-			palette.words[f] = oklch((native ? 0.88 : 0.84) + shade, native ? 0.008 : 0.08, hue);
+			palette.words[f] = oklch((native ? 0.88 : 0.84) + shade, library ? 0.03 : native ? 0.008 : 0.08, hue);
 	}
 }
 
@@ -615,10 +622,12 @@ const LOW_ROW = 4;
 const PROCESS_ROW = 26;
 const NAME_ROW = 20;
 const HEAP_ROW = 46;
+const HIGH_HEAP_ROW = 96; /* while it is memory that is shown */
 const SHORTEST_VIEW = 100; /* ns */
 
 const view = {from: meta.from, to: meta.to, width: 1, height: 1, ratio: 1, low: false};
 const selection = {call: null, stretch: null, fn: -1};
+let weight = null;
 let tracks = [];
 let tracksHeight = 0;
 let heaps = [];
@@ -658,14 +667,15 @@ function zoomAt(factor, x) {
 const wholeView = () => setView(meta.from - SPAN * 0.01, meta.to + SPAN * 0.01);
 
 async function loadTimeline() {
-	const [process, shift, block] = (await unpack(meta.heaps)).map(numbers);
+	const [process, shift, block, peakTime, end] = (await unpack(meta.heaps)).map(numbers);
 	heaps = [];
 	for (let i = 0; i < process.length; i++) {
 		const [stretch, low, above, last] = (await unpack(block[i])).map(numbers);
 		const width = 2 ** shift[i];
 		let at = 0;
 		const heap = {process: process[i], width, time: stretch.map((step) => (at += step) * width), low,
-			high: low.map((value, k) => value + above[k]), last: low.map((value, k) => value + last[k])};
+			high: low.map((value, k) => value + above[k]), last: low.map((value, k) => value + last[k]),
+			peakTime: peakTime[i], end: end[i] ? end[i] - 1 : null};
 		heap.peak = heap.high.reduce((most, value) => Math.max(most, value), 0);
 		heaps.push(heap);
 	}
@@ -705,7 +715,7 @@ function placeTracks() {
 		if (track.kind === 'process')
 			track.height = PROCESS_ROW;
 		else if (track.kind === 'heap')
-			track.height = HEAP_ROW;
+			track.height = weight.memory ? HIGH_HEAP_ROW : HEAP_ROW;
 		else
 			track.height = NAME_ROW + (track.open ? track.depth : Math.min(track.depth, 6)) * rowHeight(track) + (track.depth ? 6 : 0);
 		y += track.height;
@@ -1201,8 +1211,8 @@ function drawHeap(context, track, top) {
 	const {heap} = track;
 	if (!heap.time.length)
 		return;
-	const bottom = track.y - top + HEAP_ROW - 3;
-	const tall = HEAP_ROW - 10;
+	const bottom = track.y - top + track.height - 3;
+	const tall = track.height - 10;
 	const yOf = (value) => bottom - (tall * value) / (heap.peak || 1);
 	const first = Math.max(lowerBound(heap.time, 0, heap.time.length, view.from) - 1, 0);
 	context.beginPath();
@@ -1225,6 +1235,39 @@ function drawHeap(context, track, top) {
 	context.strokeStyle = palette.curve;
 	context.lineWidth = 1;
 	context.stroke();
+	drawHeapMoments(context, heap, track.y - top, track.height);
+}
+
+/* When most was alive, and when the program had run. */
+function drawHeapMoments(context, heap, y, height) {
+	const moments = [[heap.peakTime, `peak ${bytesText(heap.peak)}`, 'peak'], [heap.end, 'end of the program', 'live']];
+	context.lineWidth = 1;
+	for (const [time, text, key] of moments) {
+		const x = time === null || !heap.peak ? -1 : Math.round(xOf(time)) + 0.5;
+		if (x < 0 || x > view.width)
+			continue;
+		const strong = weight.key === key;
+		context.strokeStyle = palette[strong ? 'accent' : 'faint'];
+		context.setLineDash(strong ? [] : [2, 3]);
+		context.beginPath();
+		context.moveTo(x, y + 1);
+		context.lineTo(x, y + height - 3);
+		context.stroke();
+		context.setLineDash([]);
+		if (height < HIGH_HEAP_ROW)
+			continue;
+		const wide = context.measureText(text).width;
+		const left = x + 8 + wide > view.width;
+		const at = left ? x - 5 - wide : x + 5;
+		/* The one text below the other: the two moments may be the same. */
+		const row = y + (key === 'peak' ? 11 : 28);
+		context.globalAlpha = 0.8;
+		context.fillStyle = palette.back;
+		context.fillRect(at - 2, row - 8, wide + 4, 15);
+		context.globalAlpha = 1;
+		context.fillStyle = palette[strong ? 'accent' : 'faint'];
+		context.fillText(text, at, row);
+	}
 }
 
 function drawTracks() {
@@ -1616,6 +1659,7 @@ const KEYS = {
 		view.low = !view.low;
 		placeTracks();
 	},
+	m: nextWeight,
 	'/': () => byId('query').focus(),
 	'?': () => byId('help').showModal(),
 	Escape: giveUp,
@@ -1630,6 +1674,8 @@ function listenKeys() {
 				giveUp();
 			return;
 		}
+		if (event.target.tagName === 'SELECT' && event.key !== 'Escape')
+			return; /* letters choose there */
 		const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
 		if ('wasd'.includes(key)) {
 			if (!pressed.size) {
@@ -1649,11 +1695,139 @@ function listenKeys() {
 	addEventListener('blur', () => pressed.clear());
 }
 
-/* ---- what flame graph and table show ------------------------------------------------------------------------------ */
+/* ---- weights: what flame graph and table show --------------------------------------------------------------------- */
 
-/* The whole run as evprof counted it, or a stretch as counted here. */
+/* memory: the columns of what the page has of it (made, at the end, at the peak), and whether blocks are counted or bytes. */
+const WEIGHTS = {
+	time: {key: 'time', title: 'Time', text: duration, of: 'of the time', none: 'no calls', own: 'own'},
+	bytes: {key: 'bytes', title: 'Bytes allocated', text: bytesText, of: 'of the bytes', none: 'nothing was allocated', own: 'ownBytes',
+		memory: {when: 0, unit: 'bytes', blocks: ['allocation', 'allocations']}},
+	allocations: {key: 'allocations', title: 'Allocations', text: (value) => plural(value, 'allocation', 'allocations'), of: 'of the allocations',
+		none: 'nothing was allocated', own: 'ownBlocks', memory: {when: 0, unit: 'blocks', blocks: ['allocation', 'allocations']}},
+	live: {key: 'live', title: 'Live at the end', text: bytesText, of: 'of the bytes', none: 'nothing was alive', own: 'ownBytes',
+		memory: {when: 1, unit: 'bytes', blocks: ['block', 'blocks']}},
+	peak: {key: 'peak', title: 'Live at the peak', text: bytesText, of: 'of the bytes', none: 'nothing was alive', own: 'ownBytes',
+		memory: {when: 2, unit: 'bytes', blocks: ['block', 'blocks']}},
+};
+
+/* The whole run as evprof counted it; that or a stretch as counted here; and that or a weight of memory, which is of the whole. */
 let whole = null;
+let timed = null;
 let shown = null;
+
+/* By moment: own and total blocks and bytes of the functions; null: the trace has no memory events. */
+let memory = null;
+
+const amount = (value) => weight.text(value);
+
+async function loadMemory() {
+	if (!meta.memory)
+		return;
+	const [fn, ...columns] = (await unpack(meta.memory + 1)).map(numbers);
+	const byFunction = (column) => {
+		const values = new Float64Array(functions.count);
+		fn.forEach((f, i) => {
+			values[f] = column[i];
+		});
+		return values;
+	};
+	memory = [0, 1, 2].map((when) => {
+		const [ownBlocks, ownBytes] = columns.slice(2 * when, 2 * when + 2).map(byFunction);
+		const [totalBlocks, totalBytes] = columns.slice(6 + 2 * when, 8 + 2 * when).map(byFunction);
+		return {ownBlocks, ownBytes, totalBlocks, totalBytes};
+	});
+	memory.weighed = new Map();
+	memory.columns = null;
+}
+
+/* Parents, functions and processes of the nodes of a tree; 0 is above them all. */
+function unpackTree(distance, fn) {
+	const tree = {parent: [0], fn: [0], process: [-1]};
+	for (let i = 0; i < distance.length; i++) {
+		tree.parent.push(distance[i] ? i + 1 - distance[i] : 0);
+		tree.fn.push(fn[i]);
+		tree.process.push(distance[i] ? tree.process[i + 1 - distance[i]] : fn[i]);
+	}
+	return tree;
+}
+
+/* What is shown with a weight of memory. */
+async function weigh(chosen) {
+	const {when, unit} = chosen.memory;
+	if (memory.weighed.has(chosen.key))
+		return memory.weighed.get(chosen.key);
+	memory.columns ||= (await unpack(meta.memory)).map(numbers);
+	const [distance, fn, ...columns] = memory.columns;
+	memory.tree ||= unpackTree(distance, fn);
+	const [blocks, bytes] = columns.slice(2 * when, 2 * when + 2).map((column) => [0, ...column]);
+	const tree = finishTree({...memory.tree, calls: blocks, bytes, total: (unit === 'bytes' ? bytes : blocks).slice()});
+	const sums = memory[when];
+	const result = {tree, ...sums, least: meta.memory_least ? `${((100 * meta.memory_least) / 2 ** 32).toPrecision(2)} %` : '',
+		own: unit === 'bytes' ? sums.ownBytes : sums.ownBlocks, total: unit === 'bytes' ? sums.totalBytes : sums.totalBlocks};
+	memory.weighed.set(chosen.key, result);
+	return result;
+}
+
+const isListed = (f) => (weight.memory ? shown.totalBlocks[f] > 0 : shown.calls[f] || shown.own[f] || shown.total[f]);
+
+/* The node of another tree with the same stack, or the innermost one that has anything. */
+function sameNode(from, node, to) {
+	const path = [];
+	for (; node; node = from.parent[node])
+		path.unshift(from.parent[node] ? from.fn[node] : from.process[node]);
+	let at = 0;
+	for (const step of path) {
+		const children = to.order.subarray(to.first[at], to.first[at + 1]);
+		const next = children.find((child) => (at ? to.fn[child] : to.process[child]) === step && to.total[child] > 0);
+		if (next === undefined)
+			break;
+		at = next;
+	}
+	return at;
+}
+
+/* Shows another result in flame graph, table and details. */
+function show(result, root = 0) {
+	shown = result;
+	flame.root = root === topNode() ? 0 : root;
+	flame.focus = flame.root;
+	layoutFlame();
+	fillTable();
+	showDetails();
+	tellFound();
+	tellScope();
+}
+
+let weighing = 0;
+
+async function chooseWeight(key) {
+	const turn = ++weighing;
+	const result = key === 'time' ? timed : await weigh(WEIGHTS[key]);
+	if (turn !== weighing)
+		return;
+	const before = shown;
+	weight = WEIGHTS[key];
+	byId('weight').value = key;
+	if (table.key !== 'name') {
+		table.key = weight.own;
+		table.down = true;
+	}
+	makeColumns();
+	show(result, sameNode(before.tree, flame.root, result.tree));
+	placeTracks();
+}
+
+function nextWeight() {
+	const keys = Object.keys(WEIGHTS);
+	if (memory)
+		chooseWeight(keys[(keys.indexOf(byId('weight').value) + 1) % keys.length]);
+}
+
+function listenWeight() {
+	byId('weight_choice').hidden = !memory;
+	byId('weight').replaceChildren(...Object.values(WEIGHTS).map(({key, title}) => element('option', {value: key}, title)));
+	byId('weight').addEventListener('change', (event) => chooseWeight(event.target.value));
+}
 
 /* Children of each node one after the other, the longest first: order[first[n]] to order[first[n + 1]]. */
 function finishTree(tree) {
@@ -1683,36 +1857,44 @@ function finishTree(tree) {
 
 async function loadTree() {
 	const [distance, fn, calls, total] = (await unpack(meta.tree)).map(numbers);
-	const tree = newTree();
-	delete tree.children;
-	for (let i = 0; i < distance.length; i++) {
-		tree.parent.push(distance[i] ? i + 1 - distance[i] : 0);
-		tree.fn.push(fn[i]);
-		tree.calls.push(calls[i]);
-		tree.total.push(total[i]);
-		tree.process.push(distance[i] ? tree.process[i + 1 - distance[i]] : fn[i]);
-	}
-	whole = {calls: functions.calls, recursive: functions.recursive, own: functions.own, total: functions.total, tree: finishTree(tree)};
+	const tree = finishTree({...unpackTree(distance, fn), calls: [0, ...calls], total: [0, ...total]});
+	weight = WEIGHTS.time;
+	whole = {calls: functions.calls, recursive: functions.recursive, own: functions.own, total: functions.total, tree,
+		least: meta.stacks_least ? duration(meta.stacks_least) : ''};
+	timed = whole;
 	shown = whole;
 }
 
 let counting = 0;
 
+/* Of which moment, or of which part of the run, memory is told. */
+function memoryScope() {
+	const {key} = weight;
+	const [heap] = heaps;
+	const whose = selection.stretch ? 'all of it: memory is not counted by stretch' : 'all of it';
+	if (key === 'peak')
+		return heaps.length === 1 ? `at the peak, at ${moment(heap.peakTime)}` : 'each process at its own peak';
+	if (key === 'live' && heaps.length > 1)
+		return 'each process at its own end';
+	if (key === 'live')
+		return heap.end === null ? `at the end, at ${moment(meta.to)}` : `as the program ended, at ${moment(heap.end)}`;
+	return whose;
+}
+
 function tellScope(text) {
 	const {stretch} = selection;
-	byId('scope').textContent = text || (stretch ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}` : 'all of it');
+	byId('scope').textContent = weight.memory ? memoryScope()
+		: text || (stretch ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}` : 'all of it');
 	byId('scope_zoom').hidden = !stretch;
 	byId('scope_clear').hidden = !stretch;
 }
 
-function showScope(result) {
-	shown = result;
-	flame.root = 0;
-	flame.focus = 0;
-	layoutFlame();
-	fillTable();
-	showDetails();
-	tellFound();
+function showTimed(result) {
+	timed = result;
+	if (weight.memory)
+		showDetails();
+	else
+		show(result);
 }
 
 /* The stretch is set: counts it, and shows what comes out. */
@@ -1733,15 +1915,15 @@ async function stretchChosen() {
 	if (!result)
 		return;
 	finishTree(result.tree);
-	showScope(result);
+	showTimed(Object.assign(result, {least: ''}));
 	tellScope(meta.shortest ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}, without calls below ${duration(meta.shortest)}` : '');
 }
 
 function clearStretch() {
 	counting++;
 	selection.stretch = null;
-	if (shown !== whole)
-		showScope(whole);
+	if (timed !== whole)
+		showTimed(whole);
 	tellScope();
 	draw();
 }
@@ -1772,7 +1954,7 @@ function layoutFlame() {
 	while (stack.length) {
 		const node = stack.pop();
 		deepest = Math.max(deepest, tree.depth[node]);
-		for (let k = tree.first[node]; k < tree.first[node + 1]; k++)
+		for (let k = tree.first[node]; k < tree.first[node + 1] && tree.total[tree.order[k]] > 0; k++)
 			stack.push(tree.order[k]);
 	}
 	byId('flame_height').style.height = `${(deepest - base + 1) * FLAME_ROW + 6}px`;
@@ -1795,7 +1977,7 @@ function drawCrumbs() {
 		if (node < 0)
 			return [...arrow, '…'];
 		return [...arrow, element('button', {type: 'button', onclick: () => zoomFlame(node)}, shorten(nodeName(node), 60))];
-	}), ` · ${duration(tree.total[flame.root || topNode()])}, ${((100 * tree.total[flame.root || topNode()]) / total).toFixed(1)} %${shown === whole && meta.stacks_least ? ` · stacks below ${duration(meta.stacks_least)} are left out` : ''}`);
+	}), ` · ${amount(tree.total[flame.root || topNode()])}, ${((100 * tree.total[flame.root || topNode()]) / total).toFixed(1)} %${shown.least ? ` · stacks below ${shown.least} are left out` : ''}`);
 }
 
 function zoomFlame(node) {
@@ -1825,7 +2007,7 @@ function drawFlameNow() {
 	flame.boxes = [];
 	if (!total) {
 		context.fillStyle = palette.faint;
-		context.fillText('no calls', 10, 16);
+		context.fillText(weight.none, 10, 16);
 		return;
 	}
 	const scale = width / total;
@@ -1866,7 +2048,7 @@ function drawFlameBox(context, node, x, y, wide, labels) {
 		labels.push({a: x, b: x + wide - 1, f: fn, y});
 		return;
 	}
-	context.fillText(cutText(context, `${nodeName(node)} · ${duration(tree.total[node])}`, wide - 9), x + 4, y + FLAME_ROW / 2);
+	context.fillText(cutText(context, `${nodeName(node)} · ${amount(tree.total[node])}`, wide - 9), x + 4, y + FLAME_ROW / 2);
 }
 
 function flameAt(x, y) {
@@ -1874,11 +2056,21 @@ function flameAt(x, y) {
 	return found ? found[3] : -1;
 }
 
+/* How many calls, or in how many blocks; where those are the weight, how many bytes. */
+function nodeNumber(node) {
+	const {tree} = shown;
+	if (!node || (!weight.memory && !tree.parent[node]))
+		return '';
+	if (!weight.memory)
+		return plural(tree.calls[node], 'call', 'calls');
+	return weight.memory.unit === 'blocks' ? bytesText(tree.bytes[node]) : plural(tree.calls[node], ...weight.memory.blocks);
+}
+
 function nodeText(node) {
 	const {tree} = shown;
 	const share = `${((100 * tree.total[node]) / (tree.total[topNode()] || 1)).toFixed(2)} %`;
-	return [nodeName(node), `${duration(tree.total[node])} (${share}), ${duration(tree.total[node] - tree.inner[node])} of it by itself`,
-		tree.parent[node] ? plural(tree.calls[node], 'call', 'calls') : '', tree.parent[node] ? functionPlace(tree.fn[node]) : ''];
+	return [nodeName(node), `${amount(tree.total[node])} (${share}), ${amount(tree.total[node] - tree.inner[node])} of it by itself`,
+		nodeNumber(node), tree.parent[node] ? functionPlace(tree.fn[node]) : ''];
 }
 
 function focusNode(node) {
@@ -1898,13 +2090,13 @@ function stepFlame(key) {
 	const parent = tree.parent[node];
 	if (key === 'ArrowUp' && node !== (flame.root || topNode()))
 		return parent;
-	if (key === 'ArrowDown' && tree.first[node] < tree.first[node + 1])
+	if (key === 'ArrowDown' && tree.first[node] < tree.first[node + 1] && tree.total[tree.order[tree.first[node]]] > 0)
 		return tree.order[tree.first[node]];
 	if (key !== 'ArrowLeft' && key !== 'ArrowRight')
 		return node;
 	const beside = tree.order.subarray(tree.first[parent], tree.first[parent + 1]);
 	const at = beside.indexOf(node) + (key === 'ArrowRight' ? 1 : -1);
-	return at >= 0 && at < beside.length && node !== topNode() ? beside[at] : node;
+	return at >= 0 && at < beside.length && tree.total[beside[at]] > 0 && node !== topNode() ? beside[at] : node;
 }
 
 function listenFlame() {
@@ -1940,27 +2132,45 @@ function listenFlame() {
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
-const COLUMNS = [
-	{key: 'calls', title: 'ncalls', hint: 'calls, and those that are not recursive'},
-	{key: 'own', title: 'tottime', hint: 'time in the function itself'},
-	{key: 'ownEach', title: 'percall', hint: 'tottime for each call'},
-	{key: 'total', title: 'cumtime', hint: 'time in the function and what it called'},
-	{key: 'totalEach', title: 'percall', hint: 'cumtime for each call that is not recursive'},
-	{key: 'name', title: 'function', hint: 'name and place'},
+/* text() is what stands in a cell; bar: the value's share of all is drawn behind it. */
+const seconds = (ns) => (ns / 1e9).toFixed(6);
+const primitive = (f) => shown.calls[f] - shown.recursive[f];
+const NAME_COLUMN = {key: 'name', title: 'function', hint: 'name and place'};
+const TIME_COLUMNS = [
+	{key: 'calls', title: 'ncalls', hint: 'calls, and those that are not recursive', value: (f) => shown.calls[f],
+		text: (calls, f) => (shown.recursive[f] ? `${count(calls)}/${count(primitive(f))}` : count(calls))},
+	{key: 'own', title: 'tottime', hint: 'time in the function itself', value: (f) => shown.own[f], text: seconds, bar: true},
+	{key: 'ownEach', title: 'percall', hint: 'tottime for each call', value: (f) => (shown.calls[f] ? shown.own[f] / shown.calls[f] : 0),
+		text: (ns, f) => (shown.calls[f] ? duration(ns) : '')},
+	{key: 'total', title: 'cumtime', hint: 'time in the function and what it called', value: (f) => shown.total[f], text: seconds, bar: true},
+	{key: 'totalEach', title: 'percall', hint: 'cumtime for each call that is not recursive', value: (f) => (primitive(f) ? shown.total[f] / primitive(f) : 0),
+		text: (ns, f) => (primitive(f) ? duration(ns) : '')},
+	NAME_COLUMN,
 ];
-const STEP_ROWS = 200;
-const table = {key: 'own', down: true, list: [], rows: 0};
 
-const VALUE = {
-	calls: (f) => shown.calls[f],
-	own: (f) => shown.own[f],
-	ownEach: (f) => (shown.calls[f] ? shown.own[f] / shown.calls[f] : 0),
-	total: (f) => shown.total[f],
-	totalEach: (f) => (shown.calls[f] - shown.recursive[f] ? shown.total[f] / (shown.calls[f] - shown.recursive[f]) : 0),
-};
+/* The same for memory, of which a part may be given back again: nothing is said for each call. */
+function memoryColumns({unit, blocks: [, many]}) {
+	const exact = (bytes) => plural(bytes, 'byte', 'bytes');
+	return [
+		{key: 'ownBlocks', title: many, hint: `${many} of the function itself`, value: (f) => shown.ownBlocks[f], text: count, bar: unit === 'blocks'},
+		{key: 'ownBytes', title: 'bytes', hint: `bytes in ${many} of the function itself`, value: (f) => shown.ownBytes[f], text: bytesText, exact,
+			bar: unit === 'bytes'},
+		{key: 'eachBytes', title: 'each', hint: 'bytes of one', value: (f) => (shown.ownBlocks[f] ? shown.ownBytes[f] / shown.ownBlocks[f] : 0),
+			text: (bytes, f) => (shown.ownBlocks[f] ? bytesText(bytes) : '')},
+		{key: 'totalBlocks', title: `total ${many}`, hint: `${many} of the function and what it called`, value: (f) => shown.totalBlocks[f], text: count,
+			bar: unit === 'blocks'},
+		{key: 'totalBytes', title: 'total bytes', hint: `bytes in ${many} of the function and what it called`, value: (f) => shown.totalBytes[f],
+			text: bytesText, exact, bar: unit === 'bytes'},
+		NAME_COLUMN,
+	];
+}
+
+const STEP_ROWS = 200;
+const table = {key: 'own', down: true, list: [], rows: 0, columns: []};
 
 function makeColumns() {
-	byId('columns').replaceChildren(...COLUMNS.map((column) => element('th', {scope: 'col', 'data-key': column.key},
+	table.columns = weight.memory ? memoryColumns(weight.memory) : TIME_COLUMNS;
+	byId('columns').replaceChildren(...table.columns.map((column) => element('th', {scope: 'col', 'data-key': column.key},
 		element('button', {type: 'button', title: column.hint, onclick: () => {
 			table.down = table.key === column.key ? !table.down : column.key !== 'name';
 			table.key = column.key;
@@ -1979,13 +2189,14 @@ function fillTable() {
 	}
 	table.list = [];
 	for (let f = 0; f < functions.count; f++)
-		if ((shown.calls[f] || shown.own[f] || shown.total[f]) && (!functions.match || functions.match[f]))
+		if (isListed(f) && (!functions.match || functions.match[f]))
 			table.list.push(f);
 	const way = table.down ? -1 : 1;
 	if (table.key === 'name') {
 		table.list.sort((a, b) => way * (functionName(a) < functionName(b) ? -1 : functionName(a) > functionName(b) ? 1 : a - b));
 	} else {
-		const values = Float64Array.from({length: functions.count}, (_, f) => VALUE[table.key](f));
+		const {value} = table.columns.find((column) => column.key === table.key);
+		const values = Float64Array.from({length: functions.count}, (_, f) => value(f));
 		table.list.sort((a, b) => way * (values[a] - values[b]) || a - b);
 	}
 	table.rows = 0;
@@ -1993,17 +2204,18 @@ function fillTable() {
 	addRows();
 }
 
+function tableCell(column, f) {
+	const value = column.value(f);
+	const share = Math.min(100, (100 * value) / (shown.tree.total[0] || 1)).toFixed(2);
+	return element('td', {...(column.bar ? {class: 'share', style: `--share:${share}%`} : {}), ...(column.exact ? {title: column.exact(value)} : {})},
+		column.text(value, f));
+}
+
 function tableRow(f) {
-	const seconds = (ns) => (ns / 1e9).toFixed(6);
-	const primitive = shown.calls[f] - shown.recursive[f];
-	const all = shown.tree.total[0] || 1;
-	const cell = (text, share) => element('td', share === undefined ? {} : {class: 'share', style: `--share:${Math.min(100, (100 * share) / all).toFixed(2)}%`}, text);
-	return element('tr', {'data-f': f},
-		cell(shown.recursive[f] ? `${count(shown.calls[f])}/${count(primitive)}` : count(shown.calls[f])),
-		cell(seconds(shown.own[f]), shown.own[f]), cell(shown.calls[f] ? duration(VALUE.ownEach(f)) : ''),
-		cell(seconds(shown.total[f]), shown.total[f]), cell(primitive ? duration(VALUE.totalEach(f)) : ''),
+	const place = [functionPlace(f), 'C', functionFile(f)][functions.native[f]];
+	return element('tr', {'data-f': f}, ...table.columns.slice(0, -1).map((column) => tableCell(column, f)),
 		element('td', {title: functionStandard(f)}, element('span', {class: 'swatch', style: `background:${cssColour(palette.words[f])}`}),
-			shorten(functionName(f), 300), element('small', {}, shorten(functions.native[f] ? 'C' : functionPlace(f), 400))));
+			shorten(functionName(f), 300), element('small', {}, shorten(place, 400))));
 }
 
 function addRows() {
@@ -2077,7 +2289,7 @@ function neighbourList(title, list) {
 		return [];
 	return [element('h3', {}, title), element('ol', {}, ...list.slice(0, 8).map(([fn, sum]) => element('li', {},
 		fn < 0 ? 'outermost' : element('button', {type: 'button', onclick: () => chooseFunction(fn)}, shorten(functionName(fn), 80)),
-		element('span', {}, `${count(sum.calls)} × · ${duration(sum.total)}`)))),
+		element('span', {}, weight.memory && weight.memory.unit === 'blocks' ? amount(sum.total) : `${count(sum.calls)} × · ${amount(sum.total)}`)))),
 	...(list.length > 8 ? [element('p', {class: 'place'}, `and ${list.length - 8} more`)] : [])];
 }
 
@@ -2131,16 +2343,33 @@ function sliverDetails(call) {
 		element('div', {class: 'buttons'}, element('button', {type: 'button', onclick: () => showCall(call)}, 'Zoom in'))];
 }
 
+function timeDetails(fn) {
+	const {calls, recursive, own, total, tree} = timed;
+	const once = calls[fn] - recursive[fn];
+	const share = (ns) => `${duration(ns)}  (${((100 * ns) / (tree.total[0] || 1)).toFixed(1)} %)`;
+	if (functions.native[fn] === NATIVE_LIBRARY)
+		return [];
+	return [pairs([['calls', recursive[fn] ? `${count(calls[fn])}, ${count(once)} of them not recursive` : count(calls[fn])],
+		['by itself', share(own[fn])], ['with called', share(total[fn])],
+		calls[fn] ? ['each call', `${duration(own[fn] / calls[fn])} by itself, ${duration(once ? total[fn] / once : 0)} in all`] : null,
+		functions.longest[fn] ? ['longest', duration(functions.longest[fn] - 1)] : null])];
+}
+
+function memoryDetails(fn) {
+	if (!memory || !memory[0].totalBlocks[fn])
+		return [];
+	const list = [];
+	['allocated', 'live at the end', 'at the peak'].forEach((title, when) => {
+		const {ownBlocks, ownBytes, totalBlocks, totalBytes} = memory[when];
+		if (totalBlocks[fn])
+			list.push([title, `${bytesText(ownBytes[fn])} by itself (${count(ownBlocks[fn])} ×), ${bytesText(totalBytes[fn])} in all (${count(totalBlocks[fn])} ×)`]);
+	});
+	return [element('h3', {}, 'Memory'), pairs(list)];
+}
+
 function functionDetails(fn) {
-	const primitive = shown.calls[fn] - shown.recursive[fn];
 	const [callers, called] = neighbours(fn);
-	const all = shown.tree.total[0] || 1;
-	const share = (ns) => `${duration(ns)}  (${((100 * ns) / all).toFixed(1)} %)`;
-	return [...heading(fn),
-		pairs([['calls', shown.recursive[fn] ? `${count(shown.calls[fn])}, ${count(primitive)} of them not recursive` : count(shown.calls[fn])],
-			['by itself', share(shown.own[fn])], ['with called', share(shown.total[fn])],
-			shown.calls[fn] ? ['each call', `${duration(VALUE.ownEach(fn))} by itself, ${duration(VALUE.totalEach(fn))} in all`] : null,
-			functions.longest[fn] ? ['longest', duration(functions.longest[fn] - 1)] : null]),
+	return [...heading(fn), ...timeDetails(fn), ...memoryDetails(fn),
 		element('div', {class: 'buttons'},
 			functions.longest[fn] ? element('button', {type: 'button', onclick: () => showLongest(fn)}, 'Show the longest call') : '',
 			element('button', {type: 'button', onclick: () => {
@@ -2177,8 +2406,8 @@ function matcher(text) {
 	return (candidate) => candidate.toLowerCase().includes(lower);
 }
 
-/* Time in which one of the found functions ran: the outermost of them in each stack. */
-function foundTime() {
+/* Time in which one of the found functions ran, or what it allocated: the outermost of them in each stack. */
+function foundAmount() {
 	const {tree} = shown;
 	const inside = new Uint8Array(tree.size);
 	let sum = 0;
@@ -2197,9 +2426,11 @@ function tellFound() {
 		byId('found').textContent = '';
 		return;
 	}
-	const sum = functions.match.reduce((a, b) => a + b, 0);
-	const share = shown.tree.total[0] ? (100 * foundTime()) / shown.tree.total[0] : 0;
-	byId('found').textContent = `${plural(sum, 'function', 'functions')}, ${share.toFixed(1)} % of the time`;
+	/* In a stretch of time, the functions of the whole run. */
+	const of = weight.memory ? shown.totalBlocks : whole.calls.map((calls, f) => calls || whole.own[f] || whole.total[f]);
+	const share = shown.tree.total[0] ? (100 * foundAmount()) / shown.tree.total[0] : 0;
+	const sum = functions.match.reduce((found, match, f) => found + (match && of[f] ? 1 : 0), 0);
+	byId('found').textContent = `${plural(sum, 'function', 'functions')}, ${share.toFixed(1)} % ${weight.of}`;
 }
 
 function search() {
@@ -2274,6 +2505,7 @@ function showNotes() {
 		meta.deep && `${plural(meta.deep, 'call', 'calls')} at a depth of more than 16,384 are not in the timeline.`,
 		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
 		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
+		meta.memory_missing && 'Events are missing: a block that was freed by one of them counts as alive.',
 		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
 	].filter(Boolean);
 	byId('notes').replaceChildren(...notes.map((note) => element('li', {}, note)));
@@ -2352,6 +2584,7 @@ async function begin() {
 	showHeader();
 	showNotes();
 	await Promise.all([loadFunctions(), loadDirectory(), loadTimeline()]);
+	await loadMemory();
 	makePalette();
 	await loadTree();
 	listenTracks();
@@ -2359,12 +2592,15 @@ async function begin() {
 	listenKeys();
 	listenFlame();
 	listenTable();
+	listenWeight();
 	listenPage();
 	makeTracks();
 	wholeView();
 	layoutFlame();
 	showDetails();
 	tellScope();
+	if (memory && !meta.calls)
+		await chooseWeight('bytes');
 	drawNow();
 	await Promise.all(cache.loading.values());
 	drawNow();
@@ -2373,8 +2609,12 @@ async function begin() {
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
 globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile,
-	search, callAt, hit, visible, threadName, dark, palette,
+	search, callAt, hit, visible, threadName, dark, palette, chooseWeight,
+	get weight() {
+		return weight;
+	},
 	cname: (f) => texts[functions.name[f]],
+	display: (f) => texts[functions.display[f]],
 	get heaps() {
 		return heaps;
 	}, processName, get shown() {

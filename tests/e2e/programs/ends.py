@@ -18,6 +18,8 @@ def end(how):
         sys.exit("a text")
     if how == "exception":
         raise ValueError("not caught")
+    if how == "interrupt":
+        raise KeyboardInterrupt
     if how == "os_exit":
         os._exit(4)
     if how == "libc_exit":
