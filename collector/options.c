@@ -98,8 +98,8 @@ static enum options_result take_formats(const char *list, struct options *option
 	return OPTIONS_RUN;
 }
 
-/* One option; OPTIONS_RUN: go on. */
-static enum options_result take(int option, struct options *options)
+/* One option, from that word; OPTIONS_RUN: go on. */
+static enum options_result take(int option, const char *word, struct options *options)
 {
 	switch (option) {
 	case OPTION_PRIVATE:
@@ -143,7 +143,7 @@ static enum options_result take(int option, struct options *options)
 		puts("evprof-collector " EVPROF_VERSION);
 		return OPTIONS_DONE;
 	default:
-		return OPTIONS_WRONG; /* getopt has said why */
+		return wrong("an option is not known or lacks its value: ", word);
 	}
 }
 
@@ -152,9 +152,11 @@ enum options_result options_parse(int argc, char **argv, struct options *options
 	enum options_result result = OPTIONS_RUN;
 	int option;
 
+	opterr = 0;
 	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
 	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		result = take(option, options);
+		/* There are no short options: getopt stays at a word of several letters. */
+		result = take(option, argv[optind - (argv[optind - 1][0] == '-')], options);
 	if (result != OPTIONS_RUN)
 		return result;
 	if (optind < argc)

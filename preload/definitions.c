@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "choose.h"
 #include "config.h"
@@ -21,6 +22,9 @@
 #define NAMES_PROBES 16 /* places that a key may stand in */
 
 #define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
+
+/* What the calling thread is called, for the child that it may fork; longer names are cut. */
+static __thread char own_name[128] __attribute__((tls_model("initial-exec")));
 
 /* The exception that may be set while a hook runs is put aside. */
 struct guard {
@@ -636,6 +640,22 @@ void definitions_calibration(const char *costs)
 	process_unlock();
 }
 
+/* Without a system call that the program might not make itself. */
+static uint32_t own_tid(void)
+{
+	return thread_self.writer->slot ? thread_self.writer->slot->tid : (uint32_t)getpid();
+}
+
+static void remember_own_name(const struct string *name)
+{
+	size_t length = name->length < sizeof(own_name) ? name->length : sizeof(own_name) - 1;
+
+	while (length < name->length && length > 0 && ((unsigned char)name->bytes[length] & 0xc0) == 0x80)
+		length--;
+	memcpy(own_name, name->bytes, length);
+	own_name[length] = 0;
+}
+
 void definitions_thread_name(uint32_t tid, struct object *name)
 {
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_of(name), string_c(""), string_c("")};
@@ -644,7 +664,21 @@ void definitions_thread_name(uint32_t tid, struct object *name)
 	process_lock();
 	write_definition(&record, strings);
 	process_unlock();
+	if (tid == own_tid())
+		remember_own_name(&strings[1]);
 	release(strings);
+}
+
+void definitions_inherited_name(void)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(own_name), string_c(""), string_c("")};
+	struct wire_definition record = {.type = WIRE_DEFINE_THREAD_NAME, .id = (uint32_t)getpid()};
+
+	if (!own_name[0])
+		return;
+	process_lock();
+	write_definition(&record, strings);
+	process_unlock();
 }
 
 /* New references, NULL at the end. */

@@ -101,6 +101,9 @@ void definitions_calibration(const char *costs);
 /* Tells the name of the thread with this kernel id. */
 void definitions_thread_name(uint32_t tid, struct object *name);
 
+/* The child of a fork has joined: its thread still has the name that it had in the parent. Without Python. */
+void definitions_inherited_name(void);
+
 /*
  * The ids of the Python stack of this thread, innermost first, without the top frame if kind is about to push it: at
  * most so many. *more: there are others below. Returns how many there are in ids.

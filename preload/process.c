@@ -17,6 +17,7 @@
 
 #include "config.h"
 #include "confined.h"
+#include "definitions.h"
 #include "evprof/shown_path.h"
 #include "handshake.h"
 #include "lock.h"
@@ -369,6 +370,8 @@ int process_join(int start)
 	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* which takes the lock for its ring */
 	if (writer)
 		writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
+	if (writer && start == WIRE_START_FORK)
+		definitions_inherited_name();
 	thread_self.nesting--;
 	errno = saved_errno;
 	return atomic_load(&process->status) == PROCESS_JOINED ? 0 : -ENOTCONN;

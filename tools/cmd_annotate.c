@@ -687,7 +687,7 @@ int cmd_annotate(int argc, char **argv)
 			status = TRACE_EXIT_FINE;
 			goto done;
 		}
-		if (!take_option(&request, option, argv[optind - 1]))
+		if (!take_option(&request, option, verb_option(argv)))
 			goto done;
 	}
 	request.files = argv + optind + 1;

@@ -626,7 +626,7 @@ int cmd_check(int argc, char **argv)
 			status = 0;
 			goto done;
 		}
-		if (!take_option(&check, option, argv[optind - 1]))
+		if (!take_option(&check, option, verb_option(argv)))
 			goto done;
 	}
 	if (optind != argc - 1)

@@ -305,7 +305,7 @@ static const struct measure *find_measure(const char *name)
 	return NULL;
 }
 
-static bool take_option(struct request *request, int option)
+static bool take_option(struct request *request, int option, const char *word)
 {
 	if (option == SELECT_MIN_DURATION) {
 		/* Memory would go to the wrong function: a call is known to be long enough when it ends. */
@@ -327,7 +327,7 @@ static bool take_option(struct request *request, int option)
 		request->format = FORMAT_CSV;
 		return true;
 	}
-	verb_misused("diff", "this option is not known or lacks its value");
+	verb_misused("diff", "the option %s is not known or lacks its value", word);
 	return false;
 }
 
@@ -711,7 +711,7 @@ int cmd_diff(int argc, char **argv)
 			status = TRACE_EXIT_FINE;
 			goto done;
 		}
-		if (!take_option(&request, option))
+		if (!take_option(&request, option, verb_option(argv)))
 			goto done;
 	}
 	if (optind != argc - 2) {

@@ -355,7 +355,7 @@ int cmd_dump(int argc, char **argv)
 			goto done;
 		}
 		if (!select_is_option(option)) {
-			verb_misused("dump", "the option %s is not known or lacks its value", argv[optind - 1]);
+			verb_misused("dump", "the option %s is not known or lacks its value", verb_option(argv));
 			goto done;
 		}
 		if (!select_take(&request.select, "dump", option, optarg))

@@ -332,7 +332,7 @@ int cmd_export(int argc, char **argv)
 			status = TRACE_EXIT_FINE;
 			break;
 		}
-		if (!take_option(&request, option, argv[optind - 1]))
+		if (!take_option(&request, option, verb_option(argv)))
 			break;
 	}
 	if (option == -1)

@@ -358,7 +358,7 @@ int cmd_info(int argc, char **argv)
 			return TRACE_EXIT_FINE;
 		}
 		if (option == '?')
-			return verb_misused("info", "the option %s is not known", argv[optind - 1]);
+			return verb_misused("info", "the option %s is not known", verb_option(argv));
 		json |= option == 'j';
 		quick |= option == 'q';
 	}

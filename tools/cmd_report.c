@@ -396,7 +396,7 @@ int cmd_report(int argc, char **argv)
 			status = TRACE_EXIT_FINE;
 			goto done;
 		}
-		if (!take_option(&request, option, argv[optind - 1]))
+		if (!take_option(&request, option, verb_option(argv)))
 			goto done;
 	}
 	request.style.clock = request.select.clock;

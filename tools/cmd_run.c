@@ -96,7 +96,7 @@ static int take_options(struct request *request, int argc, char **argv)
 			fputs(help_text, stdout);
 			return 1;
 		}
-		if (!take_option(request, &settings, option, argv[optind - 1]))
+		if (!take_option(request, &settings, option, verb_option(argv)))
 			return EXIT_FAILED + 1;
 	}
 	request->program = argv + optind;

@@ -4,9 +4,12 @@
 #include "verbs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "trace_reader.h"
 
@@ -20,6 +23,16 @@ int verb_misused(const char *verb, const char *format, ...)
 	va_end(arguments);
 	fprintf(stderr, "; evprof %s --help shows how to use it\n", verb);
 	return TRACE_EXIT_FAILED;
+}
+
+const char *verb_option(char *const *argv)
+{
+	const char *next = argv[optind];
+
+	/* getopt stays at a word until all of its letters are read. */
+	if (optopt > 0 && optopt <= CHAR_MAX && next && next[0] == '-' && next[1] != '-' && strchr(next + 1, optopt))
+		return next;
+	return argv[optind - 1];
 }
 
 bool verb_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value)

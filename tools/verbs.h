@@ -22,6 +22,8 @@ int cmd_check(int argc, char **argv);
 
 /* Says on stderr what is wrong with the command line and where help is. Returns TRACE_EXIT_FAILED. */
 int verb_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The word that getopt_long() has just read an option from: also where that is a letter with others behind it. */
+const char *verb_option(char *const *argv);
 /* A whole number, at least lowest, for an option; false after saying what is wrong. */
 bool verb_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
 /* True after saying that the output would replace the trace it is made of; path may be NULL: none. */

@@ -39,6 +39,45 @@ SCENARIO(threads, all_kinds, SUPPORTED)
 	json_decref(info);
 }
 
+/* The thread of a forked child is called what the one that forked it is called. */
+SCENARIO(threads, names_of_forked_children, SUPPORTED)
+{
+	static const char program[] = "import os, threading\n"
+				      "def child():\n"
+				      "    pid = os.fork()\n"
+				      "    if pid == 0:\n"
+				      "        print(threading.current_thread().name, flush=True)\n"
+				      "        os._exit(0)\n"
+				      "    os.waitpid(pid, 0)\n"
+				      "child()\n"
+				      "for name in ('forks', 'long \\u00e9' * 40):\n"
+				      "    thread = threading.Thread(target=child, name=name)\n"
+				      "    thread.start()\n"
+				      "    thread.join()\n";
+	struct outcome *outcome = run(.python = python, .args = {"-W", "ignore", "-X", "utf8", "-c", program});
+	json_t *info = expect_trace(outcome, 4), *process;
+	const char *line = outcome->out;
+	size_t i;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+	{
+		const char *name =
+		    json_string_value(json_object_get(json_array_get(json_object_get(process, "threads"), 0), "name"));
+		size_t length = strcspn(line, "\n");
+
+		if (i == 0)
+			continue;
+		if (length > 120) /* names are kept up to 127 bytes */
+			expect(outcome, name && strlen(name) > 120 && !strncmp(line, name, strlen(name)),
+			       "it is cut: %s", name);
+		else
+			expect(outcome, name && strlen(name) == length && !strncmp(line, name, length),
+			       "it is called %.*s, not %s", (int)length, line, name ? name : "nothing");
+		line += length + (line[length] == '\n');
+	}
+	json_decref(info);
+}
+
 /* Each thread's start and end is there once. */
 SCENARIO(threads, start_and_end, SUPPORTED)
 {

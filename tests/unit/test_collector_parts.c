@@ -2,6 +2,7 @@
  * test_collector_parts.c - the small parts of the collector: messages, output paths, options, the trace writer.
  */
 #include <criterion/criterion.h>
+#include <criterion/redirect.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -349,6 +350,20 @@ static enum options_result options_of(const char *const *words, struct options *
 	}
 	optind = 0; /* getopt begins anew */
 	return options_parse(count, arguments, options);
+}
+
+Test(collector_parts, a_wrong_option_is_named)
+{
+	struct options options;
+
+	cr_redirect_stderr();
+	cr_assert_eq(options_of((const char *[]){"--private", "--nonsense", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"-xy", "--private", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_eq(options_of((const char *[]){"--socket", NULL}, &options), OPTIONS_WRONG);
+	cr_assert_stderr_eq_str(
+	    "evprof-collector: an option is not known or lacks its value: --nonsense; see evprof-collector --help\n"
+	    "evprof-collector: an option is not known or lacks its value: -xy; see evprof-collector --help\n"
+	    "evprof-collector: an option is not known or lacks its value: --socket; see evprof-collector --help\n");
 }
 
 Test(collector_parts, options_are_checked)

@@ -388,3 +388,24 @@ Test(verbs, dump_shows_what_is_chosen)
 	cr_expect(!strstr(ran.out, "a \"b\".py"), "it began before and ends after: %s", ran.out);
 	cr_expect_eq(verb(cmd_dump, "--max-depth 3 TRACE"), 2);
 }
+
+/* A word of several letters is not left by getopt() until the last of them. */
+Test(verbs, a_wrong_option_is_named_as_it_was_written)
+{
+	static int (*const runs[])(int, char **) = {cmd_report,	  cmd_info, cmd_dump, cmd_export,
+						    cmd_annotate, cmd_diff, cmd_check};
+	static const char *const words[] = {"-!", "-!?x", "--nonsense", "--nonsense=3"};
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+		for (size_t j = 0; j < sizeof(words) / sizeof(*words); j++) {
+			char arguments[64], said_of_it[64];
+			struct tools_verb ran;
+
+			snprintf(arguments, sizeof(arguments), "%s TRACE TRACE", words[j]);
+			snprintf(said_of_it, sizeof(said_of_it), "the option %s is not known", words[j]);
+			ran = tools_verb_run(runs[i], arguments, "/nonexistent", NULL);
+			cr_expect(ran.status == 2 && strstr(ran.err, said_of_it), "verb %zu: %s", i, ran.err);
+			tools_verb_done(&ran);
+		}
+	}
+}
