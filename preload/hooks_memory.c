@@ -27,7 +27,10 @@ static struct audit_entry expected_entry; /* hook NULL: none is expected */
 static struct python_allocator above;	  /* while an entry is made: the raw domain's */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
 
-/* Until 3.11, a thread whose profile function is not ours: outside the raw domain it holds the GIL, so it can be set here. */
+/*
+ * Until 3.11, a thread whose profile function is not ours: outside the raw domain it holds the GIL, so it can be set
+ * here.
+ */
 static inline void settle_thread(unsigned domain)
 {
 	if (domain == WIRE_DOMAIN_RAW || python.monitoring)
@@ -172,7 +175,10 @@ static void *entry_malloc(void *context, size_t size)
 	return makes_entry ? malloc(size) : above.malloc(context, size);
 }
 
-/* malloc made it, as it was made before Python started; and so is the next one, which this Python does not use any more. */
+/*
+ * malloc made it, as it was made before Python started; and so is the next one, which this Python does not use any
+ * more.
+ */
 static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *entry)
 {
 	struct python_allocator allocator;

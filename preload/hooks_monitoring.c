@@ -1,12 +1,12 @@
 /*
  * hooks_monitoring.c - calls, returns and exceptions from Python 3.12, by sys.monitoring (PEP 669).
  *
- * The callbacks are instances of a type of our own that only has the vectorcall protocol: the interpreter calls straight
- * into the C function below, which is cheaper than a builtin function and than the profile hook, for which 3.12 makes a
- * frame object at each event. One type and one set of callbacks for each interpreter.
+ * The callbacks are instances of a type of our own that only has the vectorcall protocol: the interpreter calls
+ * straight into the C function below, which is cheaper than a builtin function and than the profile hook, for which
+ * 3.12 makes a frame object at each event. One type and one set of callbacks for each interpreter.
  *
- * Free-threaded builds call them in several threads at once. They look at nothing that others change but the table of ids,
- * which is made for that. Whoever takes or gives a tool's id holds python_lock().
+ * Free-threaded builds call them in several threads at once. They look at nothing that others change but the table of
+ * ids, which is made for that. Whoever takes or gives a tool's id holds python_lock().
  */
 #include <errno.h>
 
@@ -26,8 +26,8 @@ enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
 #define TYPE_FLAGS (1u << 18 | 1u << 11 | 1u << 7) /* DEFAULT, HAVE_VECTORCALL, DISALLOW_INSTANTIATION */
 
 /*
- * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. An id that the program names
- * becomes the program's (neighbours.c), so any will do for the time that it is free.
+ * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. An id that the program
+ * names becomes the program's (neighbours.c), so any will do for the time that it is free.
  */
 static const int tool_ids[] = {3, 4, 5, 2, 1, 0};
 #define TOOL_NAME "evprof"
@@ -144,8 +144,8 @@ static __attribute__((noinline)) struct object *record_function(unsigned kind, c
 
 /*
  * CALL comes for whatever is called, and the return of what is not a Python function comes for classes and other
- * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object. False: it
- * is none.
+ * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object. False:
+ * it is none.
  */
 static inline __attribute__((always_inline)) bool find_method(struct object *const *arguments, size_t shift,
 							      const struct python_method **method)
@@ -198,9 +198,9 @@ static inline void mark_far(const struct object *offset)
 }
 
 /*
- * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are told of,
- * functions that no call was told of are known as such when they get their id, and offsets for which the interpreter made an
- * integer are marked.
+ * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are
+ * told of, functions that no call was told of are known as such when they get their id, and offsets for which the
+ * interpreter made an integer are marked.
  */
 static struct object *record_call_told(struct object *const *arguments, size_t shift)
 {
@@ -299,9 +299,9 @@ static bool is_yield(char instruction)
 }
 
 /*
- * Whether the frame was unwound at RESUME, where a function begins or a generator goes on. The offset is that of the end
- * of the instruction from 3.15 on. The index of the first RESUME is two words before the instructions; each other one comes
- * after a yield, and what stands in a cache does not.
+ * Whether the frame was unwound at RESUME, where a function begins or a generator goes on. The offset is that of the
+ * end of the instruction from 3.15 on. The index of the first RESUME is two words before the instructions; each other
+ * one comes after a yield, and what stands in a cache does not.
  */
 static bool is_at_resume(const struct object *code, struct object *offset)
 {
@@ -335,7 +335,9 @@ static void record_throw(struct object *code)
 	thread_self.writer->throwing = 1;
 }
 
-/* As for record_unwind(): a generator may catch what raised at RESUME, and has a handler of its own around all of it. */
+/*
+ * As for record_unwind(): a generator may catch what raised at RESUME, and has a handler of its own around all of it.
+ */
 static void record_raise(struct object *const *arguments)
 {
 	struct writer *writer = thread_self.writer;
@@ -355,9 +357,9 @@ static void record_line(struct object *const *arguments)
 }
 
 /*
- * The arguments of all callbacks begin with the code object and an integer, the offset of the instruction or the line. Those that
- * look into other objects are compiled twice, for builds with the GIL and without, because they are too short to ask where fields
- * are. And all are beside memory events, where the integer is not to show.
+ * The arguments of all callbacks begin with the code object and an integer, the offset of the instruction or the line.
+ * Those that look into other objects are compiled twice, for builds with the GIL and without, because they are too
+ * short to ask where fields are. And all are beside memory events, where the integer is not to show.
  */
 #define ONE_CALLBACK(name, begin, statement)                                                                           \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
@@ -533,8 +535,8 @@ void hooks_monitoring_begin_again(void)
 }
 
 /*
- * The frozen code objects of 3.12 stay when Python ends, with the number of the setting that they were last instrumented for, but
- * not the instruments; numbers begin anew with Python. So the settings of before are passed by.
+ * The frozen code objects of 3.12 stay when Python ends, with the number of the setting that they were last
+ * instrumented for, but not the instruments; numbers begin anew with Python. So the settings of before are passed by.
  */
 static int set_first_events(struct object *monitoring, int tool, long set)
 {
@@ -663,9 +665,9 @@ int hooks_monitoring_set(void)
 }
 
 /*
- * python_lock() is held. Where other threads run meanwhile, none of them is to be heard twice, by the id before and the one after:
- * so they are not heard for a moment. They are asked for their stacks before they are heard again, here and below: none is to be
- * heard with a stack of before.
+ * python_lock() is held. Where other threads run meanwhile, none of them is to be heard twice, by the id before and the
+ * one after: so they are not heard for a moment. They are asked for their stacks before they are heard again, here and
+ * below: none is to be heard with a stack of before.
  */
 static void move_from(struct object *monitoring, int tool)
 {
@@ -801,8 +803,8 @@ static void put_back(const struct deaf *deaf)
 }
 
 /*
- * The interpreter does not look at the callback after its call, so it may go away in it. What it refers to is the caller's own
- * before anything can stop this thread, in which another one may let it go.
+ * The interpreter does not look at the callback after its call, so it may go away in it. What it refers to is the
+ * caller's own before anything can stop this thread, in which another one may let it go.
  */
 static struct object *on_deaf(struct object *self, struct object *const *arguments, size_t count, struct object *names)
 {
@@ -876,8 +878,8 @@ struct guard {
 };
 
 /*
- * Tools are told one after the other, until one raises: evprof may have been told of what does not come to pass, or not of what
- * does. The function goes on with the exception.
+ * Tools are told one after the other, until one raises: evprof may have been told of what does not come to pass, or not
+ * of what does. The function goes on with the exception.
  */
 static struct object *on_guarded(struct object *self, struct object *const *arguments, size_t count,
 				 struct object *names)

@@ -227,8 +227,8 @@ static __attribute__((noinline)) int put_coroutine(struct object *frame, uint32_
 }
 
 /*
- * value: of a generator, as definitions.h has it, or of any other code that needs no closer look. There is room. What the
- * caller knows comes along in registers, as half of a program's events may be those of generators.
+ * value: of a generator, as definitions.h has it, or of any other code that needs no closer look. There is room. What
+ * the caller knows comes along in registers, as half of a program's events may be those of generators.
  */
 static inline __attribute__((always_inline)) int put_generator(struct object *frame, int what, struct object *argument,
 							       uint32_t value, struct writer *writer,
@@ -292,8 +292,8 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
 }
 
 /*
- * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be saved
- * on the stack for it.
+ * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be
+ * saved on the stack for it.
  */
 static inline __attribute__((always_inline)) int profile_fast(struct object *frame, struct object *code, int what,
 							      struct object *argument, bool inner)
@@ -344,8 +344,8 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 }
 
 /*
- * 3.10, where the cost of events is measured (EVPROF_CALIBRATE): it looks for the line of each event from that of the event before
- * in the frame, so that their places are to be known. A function of C ends where it was called.
+ * 3.10, where the cost of events is measured (EVPROF_CALIBRATE): it looks for the line of each event from that of the
+ * event before in the frame, so that their places are to be known. A function of C ends where it was called.
  */
 static int profile_placed(struct object *self, struct object *frame, int what, struct object *argument)
 {
@@ -471,8 +471,8 @@ static void hear(struct object *frame, int what, struct object *argument)
 }
 
 /*
- * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it raises
- * at a beginning the function is not called, and no end is told.
+ * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it
+ * raises at a beginning the function is not called, and no end is told.
  */
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument)
 {

@@ -116,7 +116,9 @@ static struct writer *begin_thread(void)
 	atomic_store(&slot->head_ticks, 0);
 	ring_release(slot);
 	clear_writer(writer, slot);
-	/* The first thread of a process fills its ring while Python starts; the collector takes the pages further on. */
+	/*
+	 * The first thread of a process fills its ring while Python starts; the collector takes the pages further on.
+	 */
 	if (slot == process->slots)
 		writer_populate(writer, POPULATE_BYTES);
 	/* Release: the collector may read tid and start once it sees LIVE. */
@@ -224,8 +226,8 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 }
 
 /*
- * From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. Everything before is
- * published.
+ * From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. Everything
+ * before is published.
  */
 static void note_point(struct writer *writer)
 {
@@ -256,8 +258,8 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 }
 
 /*
- * Asks for the stack once more when what was written of it may have been used up; where it was not cut, when readers that
- * begin in the middle need it.
+ * Asks for the stack once more when what was written of it may have been used up; where it was not cut, when readers
+ * that begin in the middle need it.
  */
 static void note_stack(struct writer *writer, const struct stack *stack)
 {
@@ -272,8 +274,8 @@ static void note_stack(struct writer *writer, const struct stack *stack)
 }
 
 /*
- * The stack can be read only by a call or return, which holds the GIL. Until one comes and there was a gap, memory events go
- * one by one through here; where the stack only is to be repeated, a few at a time.
+ * The stack can be read only by a call or return, which holds the GIL. Until one comes and there was a gap, memory
+ * events go one by one through here; where the stack only is to be repeated, a few at a time.
  */
 static void put_stack(struct writer *writer, unsigned kind)
 {
@@ -361,8 +363,8 @@ static bool find_room(struct writer *writer, unsigned kind)
 }
 
 /*
- * Reading from a page that is there maps its neighbours with it, for writing, too: the collector has seen to it that they are
- * there (drain.c). Not for threads that have few events: a page that is not there is taken by this.
+ * Reading from a page that is there maps its neighbours with it, for writing, too: the collector has seen to it that
+ * they are there (drain.c). Not for threads that have few events: a page that is not there is taken by this.
  */
 static void map_ahead(const struct writer *writer)
 {

@@ -101,12 +101,15 @@ extern struct writer writer_absent; /* the writer of a thread that has none yet:
 /* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted) or not wanted. */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
 
-/* The call stack of the calling thread is not as the events say: it is written before the next call or return. GIL held. */
+/*
+ * The call stack of the calling thread is not as the events say: it is written before the next call or return. GIL
+ * held.
+ */
 void writer_expect_stack(void) __attribute__((cold, noinline));
 
 /*
- * Takes the pages of the ring's first so many bytes: one call is cheaper than a fault for each. Older kernels (before 5.14) do not
- * know it, and fault.
+ * Takes the pages of the ring's first so many bytes: one call is cheaper than a fault for each. Older kernels (before
+ * 5.14) do not know it, and fault.
  */
 void writer_populate(struct writer *writer, size_t most);
 
@@ -235,8 +238,9 @@ void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t he
 extern int writer_fast;
 
 /*
- * A ring is larger than a core's own cache, and the collector has read what is to be written over: without fetching it ahead
- * each line would be waited for when the first word of it is written (measured: a quarter of the cost of an event).
+ * A ring is larger than a core's own cache, and the collector has read what is to be written over: without fetching it
+ * ahead each line would be waited for when the first word of it is written (measured: a quarter of the cost of an
+ * event).
  */
 static inline void writer_fetch(const uint64_t *words)
 {
@@ -251,8 +255,8 @@ static inline void writer_fetch(const uint64_t *words)
 }
 
 /*
- * The chunk in which head is. Returns its end; but the last word of a lap goes the long way, as an event may have another
- * one. Fetches the chunk after it.
+ * The chunk in which head is. Returns its end; but the last word of a lap goes the long way, as an event may have
+ * another one. Fetches the chunk after it.
  */
 static inline uint64_t writer_chunk(struct writer *writer)
 {

@@ -38,9 +38,7 @@ for file in $sources; do
 	echo "$file: does not start with a comment on what it owns"
 	status=1
 done
-# Those that are yet to be brought to that width.
-narrow=$(echo "$sources" | grep -vE '^(\./)?(preload/(hooks_(memory|monitoring|profile)\.c|writer\.[ch])|include/evprof/ring\.h)$')
-for file in $narrow; do
+for file in $sources; do
 	[ -e "$file" ] && echo "$file"
 done | xargs awk -v limit=120 '
 	{

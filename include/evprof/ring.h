@@ -1,9 +1,9 @@
 /*
  * ring.h - the shared memory between one process image (the target) and the collector.
  *
- * Owns the layout of the memfd, the states in it, and the inline steps of whoever writes or reads a ring: claiming a slot,
- * publishing and consuming events, writing a definition. The
- * target creates the memfd, seals it against shrinking and sends it with the handshake (control.h). Prose: docs/wire.md.
+ * Owns the layout of the memfd, the states in it, and the inline steps of whoever writes or reads a ring: claiming a
+ * slot, publishing and consuming events, writing a definition. The target creates the memfd, seals it against shrinking
+ * and sends it with the handshake (control.h). Prose: docs/wire.md.
  *
  *   offset 0                 struct ring_header, one page
  *   definitions_offset       bytes of the definitions ring
@@ -105,7 +105,9 @@ struct ring_header {
 	_Atomic uint32_t collector_state;		/* futex */
 	_Atomic uint32_t heartbeat;			/* changes whenever the collector looks here */
 	_Atomic int32_t collector_pid;			/* 0: it is in another pid namespace than T */
-	/* C, valid once collector_state is DRAINED or FINISHED: what the closing line says, for the whole tree so far */
+	/*
+	 * C, valid once collector_state is DRAINED or FINISHED: what the closing line says, for the whole tree so far
+	 */
 	_Atomic uint32_t summary_processes;
 	_Atomic uint32_t summary_running;   /* processes still alive, this one not counted */
 	_Atomic uint32_t summary_unsampled; /* processes whose sampler was ended before them */
@@ -142,7 +144,10 @@ struct ring_slot {
 
 	/* T: the thread that owns the slot */
 	_Alignas(64) _Atomic uint64_t head; /* words written */
-	/* Where a sampler owns the slot (sampling.h): the time of the event that ends at head, or will in a moment; else 0. */
+	/*
+	 * Where a sampler owns the slot (sampling.h): the time of the event that ends at head, or will in a moment;
+	 * else 0.
+	 */
 	_Atomic uint64_t head_ticks;
 	/* Above head: where the event ends that the thread holds, see ring_hold(). Otherwise it says nothing. */
 	_Atomic uint64_t held;
@@ -207,7 +212,10 @@ static inline void ring_place(struct ring_slot *slot, uint32_t number, uint64_t 
 	slot->data_words = ring_slot_bytes(number, ring_bytes) / sizeof(uint64_t);
 }
 
-/* T: bytes that may be written to the definitions. Acquire: pairs with the collector, which has read what is overwritten. */
+/*
+ * T: bytes that may be written to the definitions. Acquire: pairs with the collector, which has read what is
+ * overwritten.
+ */
 static inline uint64_t ring_definitions_room(const struct ring_header *header)
 {
 	uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
@@ -255,8 +263,8 @@ static inline uint64_t ring_head(const struct ring_slot *slot)
 }
 
 /*
- * T: what stands between the head and here is an event that the thread may yet take back, until it publishes the next one. C reads
- * it only if the thread writes no more. ring_release() comes before what is taken back is written over.
+ * T: what stands between the head and here is an event that the thread may yet take back, until it publishes the next
+ * one. C reads it only if the thread writes no more. ring_release() comes before what is taken back is written over.
  */
 static inline void ring_hold(struct ring_slot *slot, uint64_t end)
 {
