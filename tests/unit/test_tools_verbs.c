@@ -399,13 +399,14 @@ Test(verbs, a_wrong_option_is_named_as_it_was_written)
 	for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
 		for (size_t j = 0; j < sizeof(words) / sizeof(*words); j++) {
 			char arguments[64], said_of_it[64];
-			struct tools_verb ran;
+			struct tools_verb refused;
 
 			snprintf(arguments, sizeof(arguments), "%s TRACE TRACE", words[j]);
 			snprintf(said_of_it, sizeof(said_of_it), "the option %s is not known", words[j]);
-			ran = tools_verb_run(runs[i], arguments, "/nonexistent", NULL);
-			cr_expect(ran.status == 2 && strstr(ran.err, said_of_it), "verb %zu: %s", i, ran.err);
-			tools_verb_done(&ran);
+			refused = tools_verb_run(runs[i], arguments, "/nonexistent", NULL);
+			cr_expect(refused.status == 2 && strstr(refused.err, said_of_it), "verb %zu: %s", i,
+				  refused.err);
+			tools_verb_done(&refused);
 		}
 	}
 }
