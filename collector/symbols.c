@@ -461,6 +461,7 @@ static Dwarf_Die *unit_at(struct file *file, Dwarf_Addr at, Dwarf_Addr *bias)
 				break;
 	}
 	*bias = file->covered_bias;
+	*bias = file->covered_bias;
 	return piece_at(&file->covered, at - *bias);
 }
 
