@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 /* What the short calls of one depth in one bucket amount to. */
 struct html_sliver {
 	uint32_t function; /* of the longest */
@@ -197,29 +199,22 @@ static void store_sliver(struct html_calls *calls, unsigned number, uint32_t dep
 		write_slivers(calls, number);
 }
 
-static bool grow_array(void **array, uint32_t *allocated, uint32_t needed, size_t size)
+static bool grow_array(void *array, uint32_t *allocated, uint32_t needed, size_t size)
 {
 	uint32_t grown_to = *allocated ? *allocated * 2 : 64;
-	char *grown;
 
 	while (grown_to < needed)
 		grown_to *= 2;
-	grown = realloc(*array, grown_to * size);
-	if (!grown)
-		return false;
-	memset(grown + *allocated * size, 0, (grown_to - *allocated) * size);
-	*array = grown;
-	*allocated = grown_to;
-	return true;
+	return grow_zeroed(array, allocated, grown_to, size) == 0;
 }
 
 /* Room for that depth. */
 static bool reserve_pending(struct html_level *level, uint32_t depth)
 {
 	return (depth < level->pending_allocated ||
-		grow_array((void **)&level->pending, &level->pending_allocated, depth + 1, sizeof(*level->pending))) &&
+		grow_array(&level->pending, &level->pending_allocated, depth + 1, sizeof(*level->pending))) &&
 	       (level->touched_count < level->touched_allocated ||
-		grow_array((void **)&level->touched, &level->touched_allocated, level->touched_count + 1,
+		grow_array(&level->touched, &level->touched_allocated, level->touched_count + 1,
 			   sizeof(*level->touched)));
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 static void add_held(struct live_held *into, const struct live_held *held)
 {
 	into->blocks += held->blocks;
@@ -21,21 +23,6 @@ static void add_weights(struct live_weights *into, const struct live_weights *we
 }
 
 /* --- by function --- */
-
-static int reserve_functions(struct html_memory *memory, uint32_t count)
-{
-	struct html_memory_function *grown;
-
-	if (count <= memory->function_count)
-		return 0;
-	grown = realloc(memory->functions, count * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + memory->function_count, 0, (count - memory->function_count) * sizeof(*grown));
-	memory->functions = grown;
-	memory->function_count = count;
-	return 0;
-}
 
 /* The stacks of a process as a tree that can be gone down and up. 0, the empty stack, is nobody's child. */
 struct walk {
@@ -122,7 +109,8 @@ static void go_through(struct html_memory *memory, struct walk *walk, const stru
 static int add_functions(struct html_memory *memory, const struct live *live, const struct stack_functions *functions)
 {
 	struct walk walk = {0};
-	int error = reserve_functions(memory, functions->count);
+	int error =
+	    grow_zeroed(&memory->functions, &memory->function_count, functions->count, sizeof(*memory->functions));
 
 	if (!error)
 		error = walk_begin(&walk, live, functions->count);
@@ -136,17 +124,9 @@ static int add_functions(struct html_memory *memory, const struct live *live, co
 
 static struct live_weights *weights_of(struct html_memory *memory, uint32_t node)
 {
-	uint32_t count = memory->tree.allocated;
-
-	if (node >= memory->weight_count) {
-		struct live_weights *grown = realloc(memory->weights, count * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		memset(grown + memory->weight_count, 0, (count - memory->weight_count) * sizeof(*grown));
-		memory->weights = grown;
-		memory->weight_count = count;
-	}
+	if (node >= memory->weight_count &&
+	    grow_zeroed(&memory->weights, &memory->weight_count, memory->tree.allocated, sizeof(*memory->weights)) < 0)
+		return NULL;
 	return &memory->weights[node];
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 /* What is known of a function of the process. */
 struct cost_key {
 	uint32_t label; /* number + 1; 0: not asked for yet */
@@ -117,18 +119,9 @@ static bool describe(struct line_costs *costs, uint32_t label, const struct wire
 
 static bool reserve_functions(struct line_costs *costs, uint32_t label)
 {
-	uint32_t wanted = costs->labels.allocated;
-	struct cost_function *grown;
-
-	if (label < costs->functions_allocated)
-		return true;
-	grown = realloc(costs->functions, wanted * sizeof(*grown));
-	if (!grown)
-		return false;
-	memset(grown + costs->functions_allocated, 0, (wanted - costs->functions_allocated) * sizeof(*grown));
-	costs->functions = grown;
-	costs->functions_allocated = wanted;
-	return true;
+	return label < costs->functions_allocated ||
+	       grow_zeroed(&costs->functions, &costs->functions_allocated, costs->labels.allocated,
+			   sizeof(*costs->functions)) == 0;
 }
 
 /* The number of the label of a key; NOBODY where memory ran out. */

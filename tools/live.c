@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "program_end.h"
 
 #define LIVE_LARGE UINT32_MAX /* the size is in another table */
@@ -67,17 +68,8 @@ static int block_made(struct live *live, uint64_t address, uint64_t size, uint32
 static int reserve_sum(struct live *live, uint32_t number)
 {
 	uint32_t count = live->stacks.allocated > number ? live->stacks.allocated : number + 1;
-	struct live_sum *grown;
 
-	if (number < live->sum_count)
-		return 0;
-	grown = realloc(live->sums, count * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + live->sum_count, 0, (count - live->sum_count) * sizeof(*grown));
-	live->sums = grown;
-	live->sum_count = count;
-	return 0;
+	return number < live->sum_count ? 0 : grow_zeroed(&live->sums, &live->sum_count, count, sizeof(*live->sums));
 }
 
 /* The stack of Python's functions. Many calls make no block: a stack is looked for when it is needed. */

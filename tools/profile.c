@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "calibration.h"
+#include "grow.h"
 #include "pairs.h"
 #include "replay.h"
 #include "window.h"
@@ -325,19 +326,10 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 
 static int reserve_times(struct profile *profile, uint32_t label)
 {
-	uint32_t allocated;
-	struct profile_times *grown;
-
 	if (label < profile->times_allocated)
 		return 0;
-	allocated = profile->labels.allocated;
-	grown = realloc(profile->times, allocated * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + profile->times_allocated, 0, (allocated - profile->times_allocated) * sizeof(*grown));
-	profile->times = grown;
-	profile->times_allocated = allocated;
-	return 0;
+	return grow_zeroed(&profile->times, &profile->times_allocated, profile->labels.allocated,
+			   sizeof(*profile->times));
 }
 
 static void add_times(struct profile_times *times, const struct trace_process *process, const struct entry *entry)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 /* Ids are counted from 1: one that is this far ahead of all others is damage, and must not cost memory. */
 #define ID_JUMP_MAX (UINT32_C(1) << 20)
 #define NUMBER_MAX (UINT64_C(1) << 24)
@@ -114,23 +116,15 @@ static bool number_possible(const struct trace *trace, uint64_t number)
 	return number < NUMBER_MAX && number <= trace->size_bytes / sizeof(struct trace_chunk);
 }
 
-static int grow_table(void ***table, uint32_t *count, uint32_t number)
+static int grow_table(void *table, uint32_t *count, uint32_t number)
 {
 	uint32_t wanted = number + 1;
-	uint32_t old = *count;
-	void **grown;
 
-	if (number < old)
+	if (number < *count)
 		return 0;
-	if (wanted < old + old / 2)
-		wanted = old + old / 2;
-	grown = realloc(*table, wanted * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + old, 0, (wanted - old) * sizeof(*grown));
-	*table = grown;
-	*count = wanted;
-	return 0;
+	if (wanted < *count + *count / 2)
+		wanted = *count + *count / 2;
+	return grow_zeroed(table, count, wanted, sizeof(void *));
 }
 
 /* Returns the process with that number, made if need be; NULL with *error set where that cannot be. */
@@ -141,7 +135,7 @@ static struct trace_process *process_at(struct trace *trace, uint64_t number, in
 	*error = -EBADMSG;
 	if (!number_possible(trace, number))
 		return NULL;
-	*error = grow_table((void ***)&trace->processes, &trace->process_count, (uint32_t)number);
+	*error = grow_table(&trace->processes, &trace->process_count, (uint32_t)number);
 	if (*error || trace->processes[number])
 		return *error ? NULL : trace->processes[number];
 	process = calloc(1, sizeof(*process));
@@ -159,7 +153,7 @@ static struct trace_thread *thread_at(struct trace *trace, uint64_t number, uint
 	*error = -EBADMSG;
 	if (!number_possible(trace, number))
 		return NULL;
-	*error = grow_table((void ***)&trace->threads, &trace->thread_count, (uint32_t)number);
+	*error = grow_table(&trace->threads, &trace->thread_count, (uint32_t)number);
 	if (*error || trace->threads[number])
 		return *error ? NULL : trace->threads[number];
 	if (!process_at(trace, process, error))
@@ -405,19 +399,12 @@ static int load_thread_name(struct trace *trace, uint32_t process, const struct 
 static int load_module(struct trace *trace, struct trace_process *process, const struct wire_definition *definition)
 {
 	int error = set_definition(trace, &process->modules, definition);
-	uint32_t old = process->module_since_count, count = process->modules.allocated;
 
+	if (!error)
+		error = grow_zeroed(&process->module_since, &process->module_since_count, process->modules.allocated,
+				    sizeof(*process->module_since));
 	if (error)
 		return error;
-	if (count > old) {
-		uint32_t *grown = realloc(process->module_since, count * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + old, 0, (count - old) * sizeof(*grown));
-		process->module_since = grown;
-		process->module_since_count = count;
-	}
 	process->module_since[definition->id] = process->natives.count ? process->natives.count : 1;
 	return 0;
 }
