@@ -388,44 +388,32 @@ static inline __attribute__((always_inline)) void note_blocks(struct object *fra
 		event_blocks_call(argument);
 }
 
-static int profile_frame_beside_memory(struct object *self, struct object *frame, int what, struct object *argument)
-{
-	note_blocks(frame, what, argument, false);
-	return profile_frame(self, frame, what, argument);
-}
+#define BESIDE_MEMORY(profile, inner)                                                                                  \
+	static int profile##_beside_memory(struct object *self, struct object *frame, int what,                        \
+					   struct object *argument)                                                    \
+	{                                                                                                              \
+		note_blocks(frame, what, argument, inner);                                                             \
+		return profile(self, frame, what, argument);                                                           \
+	}
 
-static int profile_inner_frame_beside_memory(struct object *self, struct object *frame, int what,
-					     struct object *argument)
-{
-	note_blocks(frame, what, argument, true);
-	return profile_inner_frame(self, frame, what, argument);
-}
+BESIDE_MEMORY(profile_any, python.inner_frames)
+BESIDE_MEMORY(profile_frame, false)
+BESIDE_MEMORY(profile_inner_frame, true)
+BESIDE_MEMORY(profile_placed, false)
 
-static int profile_any_beside_memory(struct object *self, struct object *frame, int what, struct object *argument)
-{
-	note_blocks(frame, what, argument, python.inner_frames);
-	return profile_any(self, frame, what, argument);
-}
-
-static int profile_placed_beside_memory(struct object *self, struct object *frame, int what, struct object *argument)
-{
-	note_blocks(frame, what, argument, false);
-	return profile_placed(self, frame, what, argument);
-}
+#define CHOOSE(profile) (event_blocks_expected() ? profile##_beside_memory : (profile))
 
 /* The fast ones do not ask what is wanted. */
 static python_profile choose_profile(void)
 {
-	bool beside_memory = event_blocks_expected();
-
 	if (wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN |
 		       1u << TRACE_C_EXCEPTION))
-		return beside_memory ? profile_any_beside_memory : profile_any;
+		return CHOOSE(profile_any);
 	if (config.calibrate && python_walks_lines())
-		return beside_memory ? profile_placed_beside_memory : profile_placed;
+		return CHOOSE(profile_placed);
 	if (python.inner_frames)
-		return beside_memory ? profile_inner_frame_beside_memory : profile_inner_frame;
-	return beside_memory ? profile_frame_beside_memory : profile_frame;
+		return CHOOSE(profile_inner_frame);
+	return CHOOSE(profile_frame);
 }
 
 static python_profile *profile_field(struct thread_state *state)
@@ -465,11 +453,6 @@ static int tell_program(struct object *self, struct object *frame, int what, str
 	return result;
 }
 
-static void hear(struct object *frame, int what, struct object *argument)
-{
-	(event_blocks_expected() ? profile_any_beside_memory : profile_any)(NULL, frame, what, argument);
-}
-
 /*
  * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it
  * raises at a beginning the function is not called, and no end is told.
@@ -480,10 +463,10 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
 	int result;
 
 	if (!begins)
-		hear(frame, what, argument);
+		CHOOSE(profile_any)(NULL, frame, what, argument);
 	result = tell_program(self, frame, what, argument);
 	if (begins && !result)
-		hear(frame, what, argument);
+		CHOOSE(profile_any)(NULL, frame, what, argument);
 	return result;
 }
 
