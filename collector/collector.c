@@ -70,15 +70,15 @@ static bool knows(void *context, const struct control_message *message)
 	return collector->private && find_session(collector, message->session);
 }
 
-static int on_join(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid, char *reason,
-		   size_t reason_bytes)
+static int on_join(void *context, const struct control_message *message, int memfd, int pidfd, const struct ucred *who,
+		   char *reason, size_t reason_bytes)
 {
 	struct collector *collector = context;
 	struct session *session;
 	int error = open_session(collector, message, &session, reason, reason_bytes);
 
 	if (!error)
-		error = session_join(session, message, memfd, pidfd, pid, reason, reason_bytes);
+		error = session_join(session, message, memfd, pidfd, who, reason, reason_bytes);
 	if (!error)
 		collector->had_session = true;
 	collector->idle_rounds = 0;

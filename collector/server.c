@@ -151,7 +151,7 @@ static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsig
 			 CONTROL_FDS);
 		error = -EINVAL;
 	} else {
-		error = server->handler.join(server->handler.context, &message, fds[0], fds[1], peer->who.pid, reason,
+		error = server->handler.join(server->handler.context, &message, fds[0], fds[1], &peer->who, reason,
 					     reason_bytes);
 		*kept = error == 0;
 	}

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "control.h"
@@ -19,8 +20,8 @@ struct server;
 /* What the server hands on: descriptors go over with a 0; otherwise they stay the server's and `reason` is sent. */
 struct server_handler {
 	void *context;
-	int (*join)(void *context, const struct control_message *message, int memfd, int pidfd, pid_t pid, char *reason,
-		    size_t reason_bytes);
+	int (*join)(void *context, const struct control_message *message, int memfd, int pidfd, const struct ucred *who,
+		    char *reason, size_t reason_bytes);
 	/* Whether a join is one of a session that has begun here and is of this user. NULL: none is. */
 	bool (*knows)(void *context, const struct control_message *message);
 	int (*hold)(void *context, const struct control_message *message, int fd, char *reason, size_t reason_bytes);

@@ -506,11 +506,12 @@ static void write_symbols(void *owner, const void *definitions, size_t bytes)
 		session_write_chunk(process->session, &chunk, definitions, bytes);
 }
 
-int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd, pid_t pid,
-		 char *reason, size_t reason_bytes)
+int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd,
+		 const struct ucred *who, char *reason, size_t reason_bytes)
 {
 	uint64_t now_ns = clock_now_ns();
 	struct process *process;
+	pid_t pid = who->pid;
 	int error = process_new(memfd, pidfd, pid, &process, reason, reason_bytes);
 
 	if (error)

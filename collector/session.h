@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "awaited.h"
@@ -122,11 +123,11 @@ void session_free(struct session *session);
 bool session_lingers(const struct session *session, uint64_t now_ns);
 
 /*
- * Takes over both descriptors on success. On failure -errno and one line in `reason`; the descriptors stay the
- * caller's.
+ * who: the peer as the kernel has it. Takes over both descriptors on success. On failure -errno and one line in
+ * `reason`; the descriptors stay the caller's.
  */
-int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd, pid_t pid,
-		 char *reason, size_t reason_bytes);
+int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd,
+		 const struct ucred *who, char *reason, size_t reason_bytes);
 /* Likewise. */
 int session_hold(struct session *session, int fd);
 

@@ -179,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char reason[256];
 	uint64_t bytes;
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	const struct ucred who = {.pid = getpid(), .uid = getuid(), .gid = getgid()};
 	int memfd;
 
 	if (fake_target_new(&target, RING_BYTES_MIN, SLOTS) < 0)
@@ -196,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memfd = dup(target.memfd);
 	if (!session || memfd < 0)
 		abort();
-	if (session_join(session, &message, memfd, pidfd, getpid(), reason, sizeof(reason)) == 0) {
+	if (session_join(session, &message, memfd, pidfd, &who, reason, sizeof(reason)) == 0) {
 		run_session(&target, &input, session);
 		check_file();
 	} else {
