@@ -122,7 +122,7 @@ static void write_definitions(struct process *process, const void *bytes, size_t
 /* One batch of what is below `head`. False when there is nothing more to read. */
 static bool drain_definitions_once(struct process *process, uint64_t head)
 {
-	const struct layout *layout = &process->layout;
+	const struct ring_layout *layout = &process->layout;
 	uint64_t unread = head - process->definitions_tail;
 	uint8_t *buffer = process->session->tools->definitions;
 	size_t count = unread < SESSION_DEFINITIONS_BYTES ? (size_t)unread : SESSION_DEFINITIONS_BYTES;
@@ -171,17 +171,10 @@ static void reader_damaged(struct process *process, struct slot_reader *reader, 
 	reader->lost.of[WIRE_NONE]++;
 }
 
-static bool data_in_file(const struct layout *layout, uint64_t offset, uint64_t words)
+static bool is_ring(const struct ring_layout *layout, uint64_t offset, uint64_t words)
 {
-	uint64_t slots_end = layout->slots_offset + (uint64_t)layout->slot_count * sizeof(struct ring_slot);
-	uint64_t definitions_end = layout->definitions_offset + layout->definitions_bytes;
-	uint64_t bytes = words * sizeof(uint64_t);
-
-	if (words == 0 || (words & (words - 1)) || words > RING_BYTES_MAX / sizeof(uint64_t) || offset % 8)
-		return false;
-	if (offset > layout->size_bytes || bytes > layout->size_bytes - offset)
-		return false;
-	return offset >= slots_end && offset >= definitions_end;
+	return words && !(words & (words - 1)) && words <= RING_BYTES_MAX / sizeof(uint64_t) &&
+	       layout_may_hold_ring(layout, offset, words * sizeof(uint64_t));
 }
 
 /* The reader of a slot that a thread has taken, made when the slot is first seen in use. NULL: no memory now. */
@@ -201,7 +194,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	process->readers[index] = reader;
 	session_write_json(process->session, process->number, reader->thread,
 			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks));
-	if (!data_in_file(&process->layout, reader->data_offset, reader->data_words))
+	if (!is_ring(&process->layout, reader->data_offset, reader->data_words))
 		reader_damaged(process, reader, "its ring is not inside the memfd");
 	return reader;
 }
@@ -548,13 +541,11 @@ static void check_unread(struct process *process)
 void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
 {
 	struct ring_header *header = process->header;
-	uint32_t used = atomic_load_explicit(&header->slots_used, memory_order_acquire);
+	uint32_t used = ring_slots_used(&process->layout, header);
 	bool waiting = atomic_load_explicit(&header->waiting, memory_order_relaxed) != 0;
 	bool needed = waiting || mode == DRAIN_LAST;
 
 	atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
-	if (used > process->layout.slot_count)
-		used = process->layout.slot_count;
 	if (used > process->reader_count)
 		grow_readers(process, used);
 	for (unsigned i = 0; i < process->reader_count; i++)

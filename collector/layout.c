@@ -5,16 +5,10 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "evprof/ring.h"
-
-_Static_assert(sizeof(struct layout) <= offsetof(struct ring_header, definitions_head) &&
-		   offsetof(struct layout, start_ticks) == offsetof(struct ring_header, start_ticks),
-	       "struct layout is the constant part of struct ring_header");
 
 /* All rings of the largest classes, and room for what stands before them. */
 #define MEMFD_MAX_BYTES (UINT64_C(1) << 40)
@@ -41,13 +35,13 @@ static bool is_power_of_two(uint64_t value)
 }
 
 /* [offset, offset + bytes) is in the file and behind the header. */
-static bool in_file(const struct layout *layout, uint64_t offset, uint64_t bytes)
+static bool in_file(const struct ring_layout *layout, uint64_t offset, uint64_t bytes)
 {
 	return offset >= RING_PAGE_BYTES && offset % 8 == 0 && offset <= layout->size_bytes &&
 	       bytes <= layout->size_bytes - offset;
 }
 
-static const char *check_layout(const struct layout *layout, uint64_t size)
+static const char *check_layout(const struct ring_layout *layout, uint64_t size)
 {
 	uint64_t slots_bytes = (uint64_t)layout->slot_count * sizeof(struct ring_slot);
 
@@ -73,7 +67,21 @@ static const char *check_layout(const struct layout *layout, uint64_t size)
 	return NULL;
 }
 
-const char *layout_read(int memfd, struct layout *layout)
+bool layout_may_hold_ring(const struct ring_layout *layout, uint64_t offset, uint64_t bytes)
+{
+	return in_file(layout, offset, bytes) &&
+	       offset >= layout->slots_offset + (uint64_t)layout->slot_count * sizeof(struct ring_slot) &&
+	       offset >= layout->definitions_offset + layout->definitions_bytes;
+}
+
+bool layout_has_rings(const struct ring_layout *layout)
+{
+	return !layout->first_small && is_power_of_two(layout->ring_bytes) && layout->ring_bytes <= RING_BYTES_MAX &&
+	       layout_may_hold_ring(layout, layout->data_offset,
+				    ring_data_bytes(layout->slot_count, layout->ring_bytes));
+}
+
+const char *layout_read(int memfd, struct ring_layout *layout)
 {
 	uint64_t size;
 	const char *wrong = layout_check_memfd(memfd, &size);

@@ -66,7 +66,7 @@ static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
 /* mmap wants offsets of whole system pages, which may be larger than RING_PAGE_BYTES. */
 static int map_slots(struct process *process)
 {
-	const struct layout *layout = &process->layout;
+	const struct ring_layout *layout = &process->layout;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t start = layout->slots_offset & ~(page - 1);
 	uint64_t before = layout->slots_offset - start;

@@ -46,7 +46,7 @@ struct process {
 	struct process *next;
 	struct session *session;
 	int memfd; /* owned */
-	struct layout layout;
+	struct ring_layout layout;
 	struct ring_header *header;
 	struct ring_slot *slots;
 	void *slots_map;

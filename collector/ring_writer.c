@@ -11,45 +11,54 @@
 
 int ring_writer_open(struct ring_writer *writer, int fd)
 {
-	struct layout layout;
+	struct ring_layout layout;
 	void *base;
 
-	if (layout_read(fd, &layout))
+	if (layout_read(fd, &layout) || !layout_has_rings(&layout))
 		return -EINVAL;
 	base = mmap(NULL, (size_t)layout.size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;
-	*writer = (struct ring_writer){.base = base, .bytes = (size_t)layout.size_bytes, .header = base};
+	*writer = (struct ring_writer){.layout = layout, .base = base, .header = base};
 	writer->slots = (struct ring_slot *)(writer->base + layout.slots_offset);
 	return 0;
 }
 
 uint64_t ring_writer_now(const struct ring_writer *writer)
 {
-	return clock_ticks(writer->header->clock_kind) >> writer->header->clock_shift;
+	return clock_ticks(writer->layout.clock_kind) >> writer->layout.clock_shift;
 }
 
-bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid, uint64_t ring_bytes,
-		       uint64_t data_offset)
+/* The process may have made it smaller meanwhile (process_shrink()): it is to find what we write. */
+static void follow_slot_count(struct ring_writer *writer)
 {
-	struct ring_slot *slot = ring_claim(writer->header, writer->slots);
-	uint64_t size;
+	uint32_t count = *(volatile uint32_t *)&writer->header->layout.slot_count;
+
+	if (count < writer->layout.slot_count)
+		writer->layout.slot_count = count;
+}
+
+bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid)
+{
+	uint64_t now = ring_writer_now(writer);
+	struct ring_extent extent;
+	struct ring_slot *slot;
 
 	*stream = (struct ring_stream){0};
+	follow_slot_count(writer);
+	slot = ring_claim(&writer->layout, writer->header, writer->slots, 0);
 	if (!slot)
 		return false;
-	ring_place(slot, (uint32_t)(slot - writer->slots), ring_bytes, data_offset);
-	size = slot->data_words * sizeof(uint64_t);
-	if (slot->data_offset > writer->bytes || writer->bytes - slot->data_offset < size)
-		return false;
+	extent = ring_extent(&writer->layout, (uint32_t)(slot - writer->slots));
+	ring_place(slot, extent);
 	slot->tid = tid;
-	slot->start_ticks = ring_writer_now(writer);
+	slot->start_ticks = now;
 	slot->start_position = 0;
-	atomic_store(&slot->head_ticks, slot->start_ticks);
+	atomic_store(&slot->head_ticks, now);
 	*stream = (struct ring_stream){.slot = slot,
-				       .words = (uint64_t *)(writer->base + slot->data_offset),
-				       .mask = slot->data_words - 1,
-				       .last_ticks = slot->start_ticks};
+				       .words = (uint64_t *)(writer->base + extent.offset),
+				       .mask = extent.words - 1,
+				       .last_ticks = now};
 	/* Release: the collector may read the rest once it sees LIVE. */
 	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
 	return true;
@@ -57,7 +66,7 @@ bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, u
 
 uint64_t ring_stream_room(const struct ring_stream *stream)
 {
-	return stream->mask + 1 - (stream->head - ring_tail(stream->slot));
+	return ring_room(stream->mask + 1, stream->head, ring_tail(stream->slot));
 }
 
 static void put_word(struct ring_stream *stream, uint64_t word)
@@ -107,8 +116,8 @@ bool ring_writer_define(struct ring_writer *writer, struct wire_definition *reco
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
 		record->length[i] = (uint32_t)lengths[i];
 	record->size_bytes = wire_definition_bytes(record);
-	if (ring_definitions_room(writer->header) < record->size_bytes)
+	if (ring_definitions_room(&writer->layout, writer->header) < record->size_bytes)
 		return false;
-	ring_define(writer->header, writer->base, record, strings);
+	ring_define(&writer->layout, writer->base, record, strings);
 	return true;
 }

@@ -14,8 +14,8 @@
 #include "evprof/ring.h"
 
 struct ring_writer {
+	struct ring_layout layout; /* as it was checked when the ring was mapped */
 	uint8_t *base;
-	size_t bytes;
 	struct ring_header *header;
 	struct ring_slot *slots;
 };
@@ -33,9 +33,8 @@ int ring_writer_open(struct ring_writer *writer, int fd);
 /* The time as the ring's events have it. */
 uint64_t ring_writer_now(const struct ring_writer *writer);
 
-/* Claims a slot for a thread. False: all are taken. The sizes are those of the ring, see ring_slot_bytes(). */
-bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid, uint64_t ring_bytes,
-		       uint64_t data_offset);
+/* Claims a slot for a thread. False: all are taken. */
+bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid);
 
 /* Words that may be written. */
 uint64_t ring_stream_room(const struct ring_stream *stream);

@@ -143,8 +143,7 @@ static struct thread *new_thread(struct sampler *sampler, uint32_t tid)
 		sampler->threads = more;
 		sampler->thread_room = room;
 	}
-	if (!ring_writer_claim(&sampler->writer, &thread.stream, tid, sampler->remote.layout.ring_bytes,
-			       sampler->remote.layout.data_offset))
+	if (!ring_writer_claim(&sampler->writer, &thread.stream, tid))
 		goto failed;
 	ring_stream_put(&thread.stream, wire_head(WIRE_THREAD_START, 0), ring_writer_now(&sampler->writer));
 	sampler->threads[sampler->thread_count] = thread;

@@ -25,9 +25,9 @@ static bool is_there(const struct process *process)
 /* As if their threads had ended. */
 static void end_slots(struct process *process)
 {
-	uint32_t used = atomic_load(&process->header->slots_used);
+	uint32_t used = ring_slots_used(&process->layout, process->header);
 
-	for (uint32_t i = 0; i < used && i < process->layout.slot_count; i++) {
+	for (uint32_t i = 0; i < used; i++) {
 		struct ring_slot *slot = &process->slots[i];
 		uint32_t live = RING_SLOT_LIVE;
 

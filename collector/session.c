@@ -486,7 +486,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 static void describe(struct session *session, struct process *process, const struct control_message *join,
 		     uint64_t now_ns)
 {
-	const struct layout *layout = &process->layout;
+	const struct ring_layout *layout = &process->layout;
 
 	use_clock(session, layout->clock_kind, layout->clock_shift);
 	write_clocks(session, now_ns);

@@ -132,7 +132,7 @@ static void release(struct string strings[WIRE_DEFINITION_STRINGS])
 
 static int has_room(const void *size)
 {
-	return ring_definitions_room(process->header) >= *(const uint64_t *)size;
+	return ring_definitions_room(&process->layout, process->header) >= *(const uint64_t *)size;
 }
 
 static bool wait_for_room(uint64_t size)
@@ -166,7 +166,7 @@ static int write_definition(struct wire_definition *record, struct string string
 	record->size_bytes = wire_definition_bytes(record);
 	if (!wait_for_room(record->size_bytes))
 		return -EAGAIN;
-	ring_define(process->header, process->base, record, bytes);
+	ring_define(&process->layout, process->base, record, bytes);
 	return 0;
 }
 

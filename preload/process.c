@@ -85,25 +85,6 @@ int process_init(void)
 	return 0;
 }
 
-/* Where the ring of a slot begins. */
-static uint64_t slot_offset(uint32_t number)
-{
-	uint32_t small = process->first_small, whole = small && number > small ? small : number;
-
-	return process->data_offset + ring_data_bytes(whole, process->ring_bytes) + (number - whole) * RING_BYTES_MIN;
-}
-
-void process_place_slot(struct ring_slot *slot)
-{
-	uint32_t number = (uint32_t)(slot - process->slots);
-
-	ring_place(slot, number, process->ring_bytes, process->data_offset);
-	if (process->first_small && number >= process->first_small) {
-		slot->data_offset = slot_offset(number);
-		slot->data_words = RING_BYTES_MIN / sizeof(uint64_t);
-	}
-}
-
 static uint64_t page_up(uint64_t bytes)
 {
 	return (bytes + RING_PAGE_BYTES - 1) & ~(uint64_t)(RING_PAGE_BYTES - 1);
@@ -154,7 +135,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	process->base = mapped;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
-	*process->header = (struct ring_header){
+	process->layout = (struct ring_layout){
 	    .magic = RING_MAGIC,
 	    .version = config.native ? RING_VERSION_NATIVE : RING_VERSION,
 	    .header_bytes = sizeof(struct ring_header),
@@ -167,11 +148,11 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	    .clock_kind = clock_kind,
 	    .clock_shift = CLOCK_SHIFT,
 	    .start_ticks = clock_now(),
+	    .ring_bytes = ring_bytes,
+	    .data_offset = data_offset,
 	};
-	process->ring_bytes = ring_bytes;
-	process->data_offset = data_offset;
+	process->header->layout = process->layout;
 	process->mapped_bytes = size;
-	process->first_small = 0;
 	return fd;
 failed:
 	r = -errno;
@@ -192,16 +173,29 @@ static int make_some_ring(void)
 	return fd;
 }
 
+uint32_t process_slots_used(void)
+{
+	uint32_t own = atomic_load(&process->slots_used), shared = ring_slots_used(&process->layout, process->header);
+
+	return own > shared ? own : shared;
+}
+
+/* Where the ring of a slot begins. */
+static uint64_t slot_offset(uint32_t number)
+{
+	return ring_extent(&process->layout, number).offset;
+}
+
 /* How many slots fit into so many bytes; no fewer than those that may be in use. */
 static uint32_t slots_within(uint64_t bytes)
 {
-	uint32_t count = process->header->slot_count, slots = atomic_load(&process->header->slots_used);
+	uint32_t count = process->layout.slot_count, slots = process_slots_used();
 
 	/* A sampler may be about to take the next one, and knows of one size only. */
 	if (config.events & EVENT_SAMPLE)
 		slots++;
-	else if (!process->first_small)
-		process->first_small = slots;
+	else if (!process->layout.first_small)
+		process->layout.first_small = slots;
 	while (slots < count && slot_offset(slots + 1) <= bytes)
 		slots++;
 	return slots < count ? slots : count;
@@ -215,13 +209,13 @@ static void shrink_mapping(uint64_t keep)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end;
 
-	end = slot_offset(atomic_load(&process->header->slots_used)) + SLOTS_FEWEST * RING_BYTES_MIN;
+	end = slot_offset(process_slots_used()) + SLOTS_FEWEST * RING_BYTES_MIN;
 	if (keep < end)
 		keep = end;
 	if (keep >= process->mapped_bytes)
 		return;
-	process->header->slot_count = slots_within(keep);
-	end = (slot_offset(process->header->slot_count) + page - 1) & ~(page - 1);
+	process->header->layout.slot_count = process->layout.slot_count = slots_within(keep);
+	end = (slot_offset(process->layout.slot_count) + page - 1) & ~(page - 1);
 	if (end >= process->mapped_bytes || munmap(mapped + end, process->mapped_bytes - end) < 0)
 		return;
 	process->mapped_bytes = mapped_bytes = end;
@@ -532,7 +526,7 @@ static void print_summary(uint32_t state)
 
 void process_look_again(void)
 {
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		writer_set_room(&process->writers[i], 0, 0);
 }
 
@@ -540,7 +534,7 @@ void process_expect_stacks(void)
 {
 	if (!process->header) /* the child of a fork, before its first event */
 		return;
-	for (uint32_t i = 0; i < atomic_load(&process->header->slots_used); i++)
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
 		__atomic_store_n(&process->writers[i].asked, 1, __ATOMIC_SEQ_CST);
 	process_look_again();
 }

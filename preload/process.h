@@ -55,10 +55,10 @@ struct process {
 	_Atomic uint64_t rejoin_after_us; /* the next look */
 	uint8_t *base;			  /* the shared memory ... */
 	uint64_t mapped_bytes;		  /* ... and what is mapped of it, which may be less than the file */
-	struct ring_header *header;
+	struct ring_header *header;	  /* what stands there is the collector's word: see struct ring_layout */
 	struct ring_slot *slots;
-	uint64_t ring_bytes, data_offset; /* sizes and place of the rings, see ring_slot_bytes() */
-	uint32_t first_small;		  /* slots from here on have rings of RING_BYTES_MIN; 0: none */
+	struct ring_layout layout;
+	_Atomic uint32_t slots_used; /* as in the header, but without a sampler's, which follow */
 	uint32_t next_code, next_function, next_type, next_mark; /* the ids given last */
 	struct ids ids;						 /* of code objects and C functions */
 	struct names names;
@@ -87,8 +87,8 @@ void process_forget_ids(void);
 /* Python begins once more in this image, and nothing of its objects is left. GIL held. */
 void process_begin_again(void);
 
-/* Says where the ring of a slot is. Only when it is claimed: 4096 slots are not touched for a handful of threads. */
-void process_place_slot(struct ring_slot *slot);
+/* 1 + the highest slot that may be in use, a sampler's too. Whatever the header says, ours are among them. */
+uint32_t process_slots_used(void);
 
 enum process_room {
 	PROCESS_ROOM_LIMITED, /* the program has limited its own address space */

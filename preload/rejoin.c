@@ -53,6 +53,8 @@ struct exchange {
 	uint64_t size;	/* of what is mapped of it */
 	uint8_t *fresh; /* the new memory */
 	uint8_t *old;	/* the old memory */
+	uint64_t definitions_head;
+	uint64_t definitions_bytes; /* of the ring, from its start, are taken over */
 };
 
 static uint64_t coarse_us(void)
@@ -87,16 +89,19 @@ static bool is_gone(enum rejoin_when when)
 
 /* ---- the exchange ------------------------------------------------------------------------------------------------ */
 
-static int open_exchange(struct exchange *exchange)
+static int open_exchange(struct exchange *exchange, bool all_definitions)
 {
-	uint64_t size = process->mapped_bytes;
+	uint64_t size = process->mapped_bytes, ring = process->layout.definitions_bytes;
+	uint64_t head = atomic_load(&process->header->definitions_head);
 	int r;
 
 	*exchange = (struct exchange){.size = size, .fresh = MAP_FAILED, .old = MAP_FAILED};
+	exchange->definitions_head = all_definitions && head > ring ? ring : head;
+	exchange->definitions_bytes = all_definitions ? exchange->definitions_head : ring;
 	exchange->memfd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (exchange->memfd < 0)
 		return -errno;
-	if (ftruncate(exchange->memfd, (off_t)process->header->size_bytes) < 0 ||
+	if (ftruncate(exchange->memfd, (off_t)process->layout.size_bytes) < 0 ||
 	    fcntl(exchange->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto failed;
 	exchange->fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, exchange->memfd, 0);
@@ -129,24 +134,47 @@ static void *in(uint8_t *mapping, const void *place)
 	return mapping + ((const uint8_t *)place - process->base);
 }
 
+static struct writer *writer_of(const struct ring_slot *slot)
+{
+	return &process->writers[slot - process->slots];
+}
+
+/* What the slot says of itself, but where a thread of ours has it. Nobody claims one while the lock is held. */
+static uint32_t state_of(const struct ring_slot *slot)
+{
+	return writer_of(slot)->slot ? RING_SLOT_LIVE : atomic_load(&slot->state);
+}
+
 static bool is_in_use(const struct ring_slot *slot)
 {
-	uint32_t state = atomic_load(&slot->state);
+	uint32_t state = state_of(slot);
 
-	return state == RING_SLOT_LIVE || state == RING_SLOT_ENDED; /* nobody claims one while the lock is held */
+	return state == RING_SLOT_LIVE || state == RING_SLOT_ENDED;
+}
+
+/* Of a slot, wherever its copy stands. */
+static struct ring_extent extent_of(const struct ring_slot *slot)
+{
+	return ring_extent(&process->layout, (uint32_t)(slot - process->slots));
 }
 
 /* Beyond the head, and before what comes round to the tail. */
-static uint64_t pending_end(const struct ring_slot *slot, uint64_t head)
+static uint64_t pending_end(uint64_t tail, uint64_t words, uint64_t head)
 {
-	uint64_t full = ring_tail(slot) + slot->data_words, end = head + WRITER_PENDING_WORDS;
+	uint64_t full = tail + words, end = head + WRITER_PENDING_WORDS;
 
 	return end < full ? end : full;
 }
 
 static bool is_sampled(const struct ring_slot *slot)
 {
-	return atomic_load(&slot->head_ticks) != 0;
+	return !writer_of(slot)->slot && atomic_load(&slot->head_ticks) != 0;
+}
+
+/* What has not been read: no more than the ring holds, else it is not known, and none. */
+static uint64_t tail_before(uint64_t head, uint64_t tail, uint64_t words)
+{
+	return head - tail <= words ? tail : head;
 }
 
 /*
@@ -168,9 +196,7 @@ static struct writer_point known_point(const struct writer *writer, const struct
 		point.ticks = __atomic_load_n(&writer->points[number & 1].ticks, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while (__atomic_load_n(&writer->point, __ATOMIC_RELAXED) != number);
-	if (point.head >= slot->start_position)
-		return point;
-	return (struct writer_point){.head = slot->start_position, .ticks = slot->start_ticks};
+	return point.head >= writer->start.head ? point : writer->start;
 }
 
 static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const uint64_t *words, uint64_t tail)
@@ -178,6 +204,8 @@ static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const ui
 	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
 	uint64_t sum = 0;
 
+	if (to - from > mask + 1) /* positions that make no sense */
+		return point.ticks;
 	for (uint64_t at = from; at < to; at++) {
 		uint64_t word = words[at & mask];
 		unsigned kind = wire_head_kind((uint32_t)word);
@@ -197,23 +225,23 @@ static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const ui
 static void prepare_slot(const struct exchange *exchange, const struct ring_slot *slot)
 {
 	struct ring_slot *fresh = in(exchange->fresh, slot);
-	uint64_t *words = (uint64_t *)(exchange->fresh + slot->data_offset), mask = slot->data_words - 1;
-	const uint64_t *present = (const uint64_t *)(process->base + slot->data_offset);
-	struct writer_point point = known_point(&process->writers[slot - process->slots], slot);
-	uint64_t head = ring_head(slot), tail = ring_tail(slot);
+	struct ring_extent extent = extent_of(slot);
+	uint64_t *words = (uint64_t *)(exchange->fresh + extent.offset), mask = extent.words - 1;
+	const uint64_t *present = (const uint64_t *)(process->base + extent.offset);
+	struct writer *writer = writer_of(slot);
+	uint64_t head = ring_head(slot), tail = tail_before(head, ring_tail(slot), extent.words);
 
-	if (head - tail > slot->data_words)
-		tail = head; /* somebody's mistake, which the new collector need not see */
-	fresh->tid = slot->tid;
-	fresh->data_offset = slot->data_offset;
-	fresh->data_words = slot->data_words;
-	fresh->start_position = tail;
 	/* While the words are here: those of a point that is noted once the new memory is laid over may be there. */
-	fresh->start_ticks = ticks_at_tail(point, mask, present, tail);
+	writer->start =
+	    (struct writer_point){.head = tail, .ticks = ticks_at_tail(known_point(writer, slot), mask, present, tail)};
+	fresh->tid = slot->tid;
+	ring_place(fresh, extent);
+	fresh->start_position = writer->start.head;
+	fresh->start_ticks = writer->start.ticks;
 	atomic_store(&fresh->head, head);
 	atomic_store(&fresh->tail, tail);
-	atomic_store(&fresh->state, atomic_load(&slot->state));
-	for (uint64_t at = head, end = pending_end(fresh, head); at < end; at++)
+	atomic_store(&fresh->state, state_of(slot));
+	for (uint64_t at = head, end = pending_end(tail, extent.words, head); at < end; at++)
 		words[at & mask] = NOBODYS_WORD;
 }
 
@@ -221,15 +249,15 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 {
 	const struct ring_header *header = process->header;
 	struct ring_header *fresh = (struct ring_header *)exchange->fresh;
-	uint32_t used = atomic_load(&header->slots_used);
+	uint32_t used = process_slots_used();
 
-	memcpy(fresh, header, offsetof(struct ring_header, definitions_head)); /* the constant part */
-	atomic_store(&fresh->definitions_head, atomic_load(&header->definitions_head));
+	fresh->layout = process->layout;
+	atomic_store(&fresh->definitions_head, exchange->definitions_head);
 	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
 	atomic_store(&fresh->slots_used, used);
 	/* So that who waited in vain for the old collector is not taken to have waited for the new one. */
 	atomic_store(&fresh->heartbeat, atomic_load(&header->heartbeat) + 1);
-	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
+	for (uint32_t i = 0; i < used; i++)
 		if (is_in_use(&process->slots[i]))
 			prepare_slot(exchange, &process->slots[i]);
 }
@@ -244,13 +272,14 @@ static void raise_head(struct ring_slot *slot, uint64_t head)
 		continue;
 }
 
-static void merge_words(const struct ring_slot *slot, const uint64_t *old, uint64_t head)
+static void merge_words(const struct exchange *exchange, struct ring_extent extent, uint64_t tail, uint64_t head)
 {
-	uint64_t *words = (uint64_t *)(process->base + slot->data_offset), mask = slot->data_words - 1;
+	uint64_t *words = (uint64_t *)(process->base + extent.offset), mask = extent.words - 1;
+	const uint64_t *old = (const uint64_t *)(exchange->old + extent.offset);
 
-	for (uint64_t at = ring_tail(slot); at < head; at++)
+	for (uint64_t at = tail; at < head; at++)
 		__atomic_store_n(&words[at & mask], old[at & mask], __ATOMIC_RELAXED);
-	for (uint64_t at = head, end = pending_end(slot, head); at < end; at++) {
+	for (uint64_t at = head, end = pending_end(tail, extent.words, head); at < end; at++) {
 		uint64_t nobodys = NOBODYS_WORD;
 
 		__atomic_compare_exchange_n(&words[at & mask], &nobodys, old[at & mask], false, __ATOMIC_RELAXED,
@@ -262,33 +291,28 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 {
 	struct ring_slot *slot = &process->slots[number];
 	const struct ring_slot *old = in(exchange->old, slot);
-	const uint64_t *words = (const uint64_t *)(exchange->old + old->data_offset);
-	uint64_t head = ring_head(old);
+	struct ring_extent extent = extent_of(slot);
+	uint64_t head = ring_head(old), tail = tail_before(head, ring_tail(slot), extent.words);
 
-	merge_words(slot, words, head);
-	raise_head(slot, head);
-	if (is_sampled(old)) /* its sampler ends with the old memory */
+	if (tail == ring_tail(slot)) { /* else the old collector wrote there in between */
+		merge_words(exchange, extent, tail, head);
+		raise_head(slot, head);
+	}
+	if (!writer_of(slot)->slot && atomic_load(&old->head_ticks)) /* its sampler ends with the old memory */
 		atomic_store(&slot->state, RING_SLOT_ENDED);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
 		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));
 }
 
-static void merge_definitions(const struct exchange *exchange, bool all)
-{
-	const struct ring_header *header = process->header;
-	uint64_t offset = header->definitions_offset, head = atomic_load(&header->definitions_head);
-
-	memcpy(process->base + offset, exchange->old + offset, all ? head : header->definitions_bytes);
-}
-
-static void merge(const struct exchange *exchange, bool all_definitions)
+static void merge(const struct exchange *exchange)
 {
 	struct ring_header *header = process->header;
 	const struct ring_header *old = (const struct ring_header *)exchange->old;
-	uint32_t used = atomic_load(&header->slots_used);
+	uint64_t definitions = process->layout.definitions_offset;
+	uint32_t used = process_slots_used(); /* what stands in the new header */
 
-	merge_definitions(exchange, all_definitions);
-	for (uint32_t i = 0; i < used && i < header->slot_count; i++)
+	memcpy(process->base + definitions, exchange->old + definitions, exchange->definitions_bytes);
+	for (uint32_t i = 0; i < used; i++)
 		if (is_in_use(&process->slots[i]))
 			merge_slot(exchange, i);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
@@ -302,7 +326,7 @@ static void merge(const struct exchange *exchange, bool all_definitions)
 int rejoin_exchange_memory(bool all_definitions)
 {
 	struct exchange exchange;
-	int r = open_exchange(&exchange);
+	int r = open_exchange(&exchange, all_definitions);
 
 	if (r < 0)
 		goto done;
@@ -314,7 +338,7 @@ int rejoin_exchange_memory(bool all_definitions)
 		goto done;
 	}
 	madvise(process->base, exchange.size, MADV_DONTDUMP);
-	merge(&exchange, all_definitions);
+	merge(&exchange);
 	/* A collector that was only slow takes its part for ended. */
 	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);
 	r = exchange.memfd;
@@ -327,7 +351,7 @@ done:
 
 static bool has_all_definitions(void)
 {
-	return atomic_load(&process->header->definitions_head) <= process->header->definitions_bytes;
+	return atomic_load(&process->header->definitions_head) <= process->layout.definitions_bytes;
 }
 
 /* connection: to the new collector. */

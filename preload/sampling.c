@@ -254,8 +254,6 @@ static void publish(void)
 {
 	sampling.rate = config.sample_rate;
 	sampling.cpu = (config.events & EVENT_CPU) != 0;
-	sampling.ring_bytes = process->ring_bytes;
-	sampling.data_offset = process->data_offset;
 	sampling.recording = (uintptr_t)&process->status;
 	sampling.recording_value = PROCESS_JOINED;
 	sampling.state = (uintptr_t)python.current_thread_state();

@@ -75,20 +75,20 @@ void writer_populate(struct writer *writer, size_t most)
 }
 
 /* Field by field: another thread may take the room (process_set_status) at the same time. */
-static void clear_writer(struct writer *writer, struct ring_slot *slot)
+static void clear_writer(struct writer *writer, struct ring_slot *slot, struct ring_extent extent, uint64_t now)
 {
 	writer_set_room(writer, 0, 0);
-	writer->words = (uint64_t *)(process->base + slot->data_offset);
-	writer->mask = slot->data_words - 1;
+	writer->words = (uint64_t *)(process->base + extent.offset);
+	writer->mask = extent.words - 1;
 	writer->head = 0;
-	writer->last_ticks = slot->start_ticks;
+	writer->last_ticks = now;
 	writer->slot = slot;
 	writer->cpu_due = 0;
 	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : UINT64_C(1) << 32;
 	writer->gap = 0;
 	writer->resync = 0;
 	writer->asked = 0;
-	writer->points[0] = (struct writer_point){.ticks = slot->start_ticks};
+	writer->start = writer->points[0] = (struct writer_point){.ticks = now};
 	writer->point = 0;
 	writer->held_end = 0;
 	writer->stack_cut = false;
@@ -96,26 +96,45 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot)
 	writer->unwinding = NULL;
 }
 
+/* A free slot. One of a thread of ours is not free, whatever stands there. Lock held. */
+static struct ring_slot *claim_slot(void)
+{
+	struct ring_slot *slot;
+	uint32_t number = 0;
+
+	while ((slot = ring_claim(&process->layout, process->header, process->slots, number))) {
+		number = (uint32_t)(slot - process->slots);
+		if (!process->writers[number++].slot)
+			break;
+	}
+	if (slot && atomic_load(&process->slots_used) < number)
+		atomic_store(&process->slots_used, number);
+	return slot;
+}
+
 /* Gives the calling thread a ring. NULL: there is none left. */
 static struct writer *begin_thread(void)
 {
+	uint64_t now = clock_now();
+	struct ring_extent extent;
 	struct ring_slot *slot;
 	struct writer *writer;
 
 	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that begins */
-	slot = ring_claim(process->header, process->slots);
+	slot = claim_slot();
 	if (!slot) {
 		process_unlock();
 		return NULL;
 	}
-	process_place_slot(slot);
+	extent = ring_extent(&process->layout, (uint32_t)(slot - process->slots));
+	ring_place(slot, extent);
 	writer = &process->writers[slot - process->slots];
 	slot->tid = (uint32_t)syscall(SYS_gettid);
-	slot->start_ticks = clock_now();
+	slot->start_ticks = now;
 	slot->start_position = 0;
 	atomic_store(&slot->head_ticks, 0);
 	ring_release(slot);
-	clear_writer(writer, slot);
+	clear_writer(writer, slot, extent, now);
 	/*
 	 * The first thread of a process fills its ring while Python starts; the collector takes the pages further on.
 	 */
@@ -132,7 +151,7 @@ static struct writer *begin_thread(void)
 
 static uint64_t room_of(const struct writer *writer)
 {
-	return writer->mask + 1 - (writer->head - ring_tail(writer->slot));
+	return ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
 }
 
 static int has_quarter(const void *writer)

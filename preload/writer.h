@@ -71,7 +71,7 @@ struct writer {
 	/* Of the event that is held, see writer_hold(). */
 	uint64_t held_end; /* none is, unless this is head */
 	struct writer_point before_held;
-	uint64_t reserved[2];
+	struct writer_point start; /* where the words begin that were not read yet when the memory was exchanged last */
 };
 
 _Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");

@@ -72,8 +72,12 @@ enum ring_target_state {
 	RING_TARGET_REPLACED = 2, /* the image goes on with another ring (rejoin); this one is complete */
 };
 
-struct ring_header {
-	/* T, before the handshake; constant afterwards */
+/*
+ * Where everything is: of T, before the handshake; constant afterwards, but for slot_count, which T may make smaller.
+ * Whoever writes or reads a ring goes by a copy in its own memory, which it made itself (T) or has checked (C, the
+ * sampler), and never by what stands here: the other side can change that at any time.
+ */
+struct ring_layout {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t header_bytes; /* sizeof(struct ring_header) of the writer */
@@ -86,6 +90,13 @@ struct ring_header {
 	uint32_t clock_kind;
 	uint32_t clock_shift; /* ticks in events = clock >> clock_shift */
 	uint64_t start_ticks; /* shifted; when the memory was made */
+	uint64_t ring_bytes;  /* of a large ring, see ring_slot_bytes() */
+	uint64_t data_offset; /* of the first slot's ring */
+	uint32_t first_small; /* slots from here on have rings of RING_BYTES_MIN; 0: none. Of T's own copy only */
+};
+
+struct ring_header {
+	struct ring_layout layout;
 
 	/* T, while running */
 	_Alignas(64) _Atomic uint64_t definitions_head; /* bytes written */
@@ -138,7 +149,7 @@ struct ring_slot {
 	_Atomic uint32_t state;
 	uint32_t tid;		 /* the kernel's, in the target's pid namespace */
 	uint64_t start_ticks;	 /* shifted; the ticks of the event at start_position count from here */
-	uint64_t data_offset;	 /* the same for each life of the slot; written when it is claimed */
+	uint64_t data_offset;	 /* the same for each life of the slot; written when it is claimed, for C alone */
 	uint64_t data_words;	 /* likewise; a power of two */
 	uint64_t start_position; /* the tail at first: 0, but after a rejoin */
 
@@ -174,7 +185,7 @@ static inline uint64_t ring_slot_bytes(unsigned slot, uint64_t ring_bytes)
 	return bytes < RING_BYTES_MIN ? RING_BYTES_MIN : bytes;
 }
 
-/* Where the rings of the slots below this one end, from the first. */
+/* How many bytes the rings of so many slots have in all. */
 static inline uint64_t ring_data_bytes(uint32_t slots, uint64_t ring_bytes)
 {
 	uint64_t bytes = 0;
@@ -184,13 +195,37 @@ static inline uint64_t ring_data_bytes(uint32_t slots, uint64_t ring_bytes)
 	return bytes;
 }
 
-/*
- * T: claims the lowest free slot, so that many short threads use little memory. Any thread may, without a lock, and a
- * sampler beside them. NULL: all are taken.
- */
-static inline struct ring_slot *ring_claim(struct ring_header *header, struct ring_slot *slots)
+/* The ring of a slot: bytes from the start of the memory, and how many words, a power of two. */
+struct ring_extent {
+	uint64_t offset, words;
+};
+
+static inline struct ring_extent ring_extent(const struct ring_layout *layout, uint32_t number)
 {
-	for (uint32_t i = 0; i < header->slot_count; i++) {
+	uint32_t small = layout->first_small, whole = small && number > small ? small : number;
+	uint64_t bytes = small && number >= small ? RING_BYTES_MIN : ring_slot_bytes(number, layout->ring_bytes);
+
+	return (struct ring_extent){.offset = layout->data_offset + ring_data_bytes(whole, layout->ring_bytes) +
+					      (number - whole) * RING_BYTES_MIN,
+				    .words = bytes / sizeof(uint64_t)};
+}
+
+/* 1 + the highest slot ever claimed, of those that there are. */
+static inline uint32_t ring_slots_used(const struct ring_layout *layout, const struct ring_header *header)
+{
+	uint32_t used = atomic_load(&header->slots_used);
+
+	return used < layout->slot_count ? used : layout->slot_count;
+}
+
+/*
+ * T: claims the lowest free slot from this one on, so that many short threads use little memory. Any thread may,
+ * without a lock, and a sampler beside them. NULL: all are taken.
+ */
+static inline struct ring_slot *ring_claim(const struct ring_layout *layout, struct ring_header *header,
+					   struct ring_slot *slots, uint32_t from)
+{
+	for (uint32_t i = from; i < layout->slot_count; i++) {
 		uint32_t free = RING_SLOT_FREE, used;
 
 		if (atomic_load_explicit(&slots[i].state, memory_order_relaxed) != RING_SLOT_FREE ||
@@ -198,36 +233,45 @@ static inline struct ring_slot *ring_claim(struct ring_header *header, struct ri
 							     memory_order_acquire, memory_order_relaxed))
 			continue;
 		used = atomic_load(&header->slots_used);
-		while (used < i + 1 && !atomic_compare_exchange_weak(&header->slots_used, &used, i + 1))
-			;
+		/* Each failure is another slot that was taken: there are no more of them, whoever else writes here. */
+		for (uint32_t tries = 0; used < i + 1 && tries < layout->slot_count; tries++)
+			if (atomic_compare_exchange_strong(&header->slots_used, &used, i + 1))
+				break;
 		return &slots[i];
 	}
 	return NULL;
 }
 
-/* T: says where the ring of a slot that was claimed is. data_offset: of the first slot's. */
-static inline void ring_place(struct ring_slot *slot, uint32_t number, uint64_t ring_bytes, uint64_t data_offset)
+/* T: publishes where the ring of a slot that was claimed is. */
+static inline void ring_place(struct ring_slot *slot, struct ring_extent extent)
 {
-	slot->data_offset = data_offset + ring_data_bytes(number, ring_bytes);
-	slot->data_words = ring_slot_bytes(number, ring_bytes) / sizeof(uint64_t);
+	slot->data_offset = extent.offset;
+	slot->data_words = extent.words;
+}
+
+/* T: words that may be written before those of the tail are reached. A tail that makes no sense leaves none. */
+static inline uint64_t ring_room(uint64_t words, uint64_t head, uint64_t tail)
+{
+	return head - tail <= words ? words - (head - tail) : 0;
 }
 
 /*
  * T: bytes that may be written to the definitions. Acquire: pairs with the collector, which has read what is
  * overwritten.
  */
-static inline uint64_t ring_definitions_room(const struct ring_header *header)
+static inline uint64_t ring_definitions_room(const struct ring_layout *layout, const struct ring_header *header)
 {
 	uint64_t head = atomic_load_explicit(&header->definitions_head, memory_order_relaxed);
 
-	return header->definitions_bytes - (head - atomic_load(&header->definitions_tail));
+	return ring_room(layout->definitions_bytes, head, atomic_load(&header->definitions_tail));
 }
 
-static inline uint64_t ring_copy_definition(const struct ring_header *header, uint8_t *base, uint64_t at,
+/* At a place of which nothing is believed: it stays in the ring wherever it is. */
+static inline uint64_t ring_copy_definition(const struct ring_layout *layout, uint8_t *base, uint64_t at,
 					    const void *bytes, size_t size)
 {
-	uint8_t *ring = base + header->definitions_offset;
-	size_t place = at & (header->definitions_bytes - 1), room = header->definitions_bytes - place;
+	uint8_t *ring = base + layout->definitions_offset;
+	size_t place = at & (layout->definitions_bytes - 1), room = layout->definitions_bytes - place;
 	size_t first = size < room ? size : room;
 
 	memcpy(ring + place, bytes, first);
@@ -236,16 +280,17 @@ static inline uint64_t ring_copy_definition(const struct ring_header *header, ui
 }
 
 /* T: writes a definition, for which there is room. One at a time. base: of the memory. The record has its lengths. */
-static inline void ring_define(struct ring_header *header, uint8_t *base, const struct wire_definition *record,
+static inline void ring_define(const struct ring_layout *layout, uint8_t *base, const struct wire_definition *record,
 			       const char *const strings[WIRE_DEFINITION_STRINGS])
 {
+	struct ring_header *header = (struct ring_header *)base;
 	uint64_t begin = atomic_load_explicit(&header->definitions_head, memory_order_relaxed), at = begin;
 	const uint64_t zeros = 0;
 
-	at = ring_copy_definition(header, base, at, record, sizeof(*record));
+	at = ring_copy_definition(layout, base, at, record, sizeof(*record));
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
-		at = ring_copy_definition(header, base, at, strings[i], record->length[i]);
-	ring_copy_definition(header, base, at, &zeros, begin + record->size_bytes - at);
+		at = ring_copy_definition(layout, base, at, strings[i], record->length[i]);
+	ring_copy_definition(layout, base, at, &zeros, begin + record->size_bytes - at);
 	/* Release: the collector reads the bytes once it sees the head. */
 	atomic_store_explicit(&header->definitions_head, begin + record->size_bytes, memory_order_release);
 }
@@ -273,7 +318,9 @@ static inline void ring_hold(struct ring_slot *slot, uint64_t end)
 
 static inline void ring_release(struct ring_slot *slot)
 {
-	atomic_store_explicit(&slot->held, 0, memory_order_release);
+	atomic_store_explicit(&slot->held, 0, memory_order_relaxed);
+	/* A release store alone would let the words that are written next go before it. */
+	atomic_thread_fence(memory_order_release);
 }
 
 /* C: as ring_head(), of a thread that writes no more. */

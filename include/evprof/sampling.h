@@ -39,12 +39,10 @@ enum sampling_lines {
 };
 
 struct sampling {
-	uint32_t ready;	     /* SAMPLING_READY once the rest is filled */
-	uint32_t rate;	     /* samples a second */
-	uint32_t cpu;	     /* 1: CPU times of threads are wanted, too */
-	uint32_t lines;	     /* enum sampling_lines */
-	uint64_t ring_bytes; /* EVPROF_RING_SIZE, as ring_slot_bytes() takes it */
-	uint64_t data_offset;
+	uint32_t ready;	    /* SAMPLING_READY once the rest is filled */
+	uint32_t rate;	    /* samples a second */
+	uint32_t cpu;	    /* 1: CPU times of threads are wanted, too */
+	uint32_t lines;	    /* enum sampling_lines */
 	uint64_t recording; /* address of an uint32_t that has the next value while samples are wanted */
 	uint64_t recording_value;
 

@@ -88,8 +88,8 @@ static void put_definition(struct fake_target *target, struct input *input)
 	}
 	record.size_bytes = wire_definition_bytes(&record);
 	memcpy(bytes, &record, sizeof(record));
-	target->header->definitions_offset = RING_PAGE_BYTES; /* it may have been overwritten */
-	target->header->definitions_bytes = RING_DEFINITIONS_BYTES;
+	target->header->layout.definitions_offset = RING_PAGE_BYTES; /* it may have been overwritten */
+	target->header->layout.definitions_bytes = RING_DEFINITIONS_BYTES;
 	fake_definition_bytes(target, bytes, record.size_bytes);
 }
 
@@ -184,10 +184,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fake_target_new(&target, RING_BYTES_MIN, SLOTS) < 0)
 		abort();
-	bytes = target.header->size_bytes;
+	bytes = target.header->layout.size_bytes;
 	/* Half of the inputs may have definitions of native stacks. No program is beside this one to look them up. */
 	if (size & 1)
-		target.header->version = RING_VERSION_NATIVE;
+		target.header->layout.version = RING_VERSION_NATIVE;
 	for (unsigned before = (unsigned)take(&input, 1) % 8; before > 0; before--)
 		step(&target, &input);
 	text = fake_join_text(&(struct fake_join){.output = path});
@@ -206,7 +206,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	session_free(session);
 	control_message_done(&message);
-	target.header->size_bytes = bytes;
+	target.header->layout.size_bytes = bytes;
 	fake_target_free(&target);
 	return 0;
 }

@@ -313,7 +313,7 @@ static uint8_t *collectors_mapping(uint8_t *base, uint64_t bytes, int memfd)
 /* What stands where the process gives it memory. */
 static void attach(uint8_t *base, int memfd)
 {
-	uint64_t bytes = ((struct ring_header *)(void *)base)->size_bytes;
+	uint64_t bytes = ((struct ring_layout *)(void *)base)->size_bytes;
 
 	target = calloc(1, sizeof(*target));
 	watched = calloc(1, sizeof(*watched));

@@ -71,19 +71,20 @@ int producers_open(uint32_t wait_ms, uint64_t ring_bytes)
 	process->header = (struct ring_header *)process->base;
 	process->slots = (struct ring_slot *)(process->base + slots_offset);
 	process->mapped_bytes = size;
-	process->ring_bytes = ring_bytes;
-	process->data_offset = data_offset;
 	process->pid = getpid();
 	process->next_mark = 0;
 	atomic_store(&process->stalled_heartbeat, 0);
 	process_forget_ids();
-	*process->header = (struct ring_header){.size_bytes = size,
-						.definitions_offset = RING_PAGE_BYTES,
-						.definitions_bytes = RING_DEFINITIONS_BYTES,
-						.slots_offset = slots_offset,
-						.slot_count = PRODUCER_SLOTS,
-						.clock_kind = clock_kind,
-						.clock_shift = CLOCK_SHIFT};
+	process->layout = (struct ring_layout){.size_bytes = size,
+					       .definitions_offset = RING_PAGE_BYTES,
+					       .definitions_bytes = RING_DEFINITIONS_BYTES,
+					       .slots_offset = slots_offset,
+					       .slot_count = PRODUCER_SLOTS,
+					       .clock_kind = clock_kind,
+					       .clock_shift = CLOCK_SHIFT,
+					       .ring_bytes = ring_bytes,
+					       .data_offset = data_offset};
+	*process->header = (struct ring_header){.layout = process->layout};
 	atomic_store(&process->header->collector_pid, getpid());
 	atomic_store(&process->status, PROCESS_JOINED);
 	return memfd;
@@ -91,7 +92,7 @@ int producers_open(uint32_t wait_ms, uint64_t ring_bytes)
 
 void producers_close(void)
 {
-	munmap(process->base, process->header->size_bytes);
+	munmap(process->base, process->layout.size_bytes);
 }
 
 /*

@@ -25,19 +25,19 @@ static void lay_out(struct fake_target *target, uint64_t ring_bytes, uint32_t sl
 	struct ring_header *header = target->header;
 	uint64_t data;
 
-	header->magic = RING_MAGIC;
-	header->version = RING_VERSION;
-	header->header_bytes = sizeof(*header);
-	header->size_bytes = size;
-	header->definitions_offset = RING_PAGE_BYTES;
-	header->definitions_bytes = RING_DEFINITIONS_BYTES;
-	header->slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
-	header->slot_count = slot_count;
-	header->slot_bytes = sizeof(struct ring_slot);
-	header->clock_kind = RING_CLOCK_MONOTONIC;
-	header->start_ticks = 1000;
-	target->slots = (struct ring_slot *)(void *)(target->map + header->slots_offset);
-	data = page_up(header->slots_offset + slot_count * sizeof(struct ring_slot));
+	header->layout.magic = RING_MAGIC;
+	header->layout.version = RING_VERSION;
+	header->layout.header_bytes = sizeof(*header);
+	header->layout.size_bytes = size;
+	header->layout.definitions_offset = RING_PAGE_BYTES;
+	header->layout.definitions_bytes = RING_DEFINITIONS_BYTES;
+	header->layout.slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
+	header->layout.slot_count = slot_count;
+	header->layout.slot_bytes = sizeof(struct ring_slot);
+	header->layout.clock_kind = RING_CLOCK_MONOTONIC;
+	header->layout.start_ticks = 1000;
+	target->slots = (struct ring_slot *)(void *)(target->map + header->layout.slots_offset);
+	data = page_up(header->layout.slots_offset + slot_count * sizeof(struct ring_slot));
 	for (uint32_t i = 0; i < slot_count; i++) {
 		target->slots[i].data_offset = data;
 		target->slots[i].data_words = ring_bytes / sizeof(uint64_t);
@@ -66,7 +66,7 @@ int fake_target_new(struct fake_target *target, uint64_t ring_bytes, uint32_t sl
 
 void fake_target_free(struct fake_target *target)
 {
-	munmap(target->map, target->header->size_bytes);
+	munmap(target->map, target->header->layout.size_bytes);
 	close(target->memfd);
 }
 
@@ -203,11 +203,11 @@ void fake_call(struct fake_target *target, unsigned slot, unsigned kind, uint32_
 void fake_definition_bytes(struct fake_target *target, const void *bytes, size_t count)
 {
 	struct ring_header *header = target->header;
-	uint8_t *ring = target->map + header->definitions_offset;
+	uint8_t *ring = target->map + header->layout.definitions_offset;
 	uint64_t head = atomic_load(&header->definitions_head);
 
 	for (size_t i = 0; i < count; i++)
-		ring[(head + i) & (header->definitions_bytes - 1)] = ((const uint8_t *)bytes)[i];
+		ring[(head + i) & (header->layout.definitions_bytes - 1)] = ((const uint8_t *)bytes)[i];
 	atomic_store_explicit(&header->definitions_head, head + count, memory_order_release);
 }
 

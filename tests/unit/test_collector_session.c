@@ -513,7 +513,7 @@ Test(collector_session, a_ring_outside_the_memory_is_not_read)
 	struct fake_target target;
 
 	begin(&target);
-	target.slots[1].data_offset = target.header->size_bytes - 8;
+	target.slots[1].data_offset = target.header->layout.size_bytes - 8;
 	fake_thread_start(&target, 1, 78, 2000);
 	ring_publish(&target.slots[1], 5);
 	leave(&target);
@@ -1176,46 +1176,46 @@ static void spoil(struct ring_header *header, unsigned what)
 {
 	switch (what) {
 	case 0:
-		header->magic++;
+		header->layout.magic++;
 		break;
 	case 1:
-		header->version = RING_VERSION_NATIVE + 1;
+		header->layout.version = RING_VERSION_NATIVE + 1;
 		break;
 	case 2:
-		header->size_bytes += 4096;
+		header->layout.size_bytes += 4096;
 		break;
 	case 3:
-		header->definitions_offset = header->size_bytes;
+		header->layout.definitions_offset = header->layout.size_bytes;
 		break;
 	case 4:
-		header->definitions_bytes--;
+		header->layout.definitions_bytes--;
 		break;
 	case 5:
-		header->definitions_offset = UINT64_MAX - 7;
+		header->layout.definitions_offset = UINT64_MAX - 7;
 		break;
 	case 6:
-		header->slots_offset = 0;
+		header->layout.slots_offset = 0;
 		break;
 	case 7:
-		header->slots_offset = header->definitions_offset;
+		header->layout.slots_offset = header->layout.definitions_offset;
 		break;
 	case 8:
-		header->slot_count = UINT32_MAX;
+		header->layout.slot_count = UINT32_MAX;
 		break;
 	case 9:
-		header->slot_count = 0;
+		header->layout.slot_count = 0;
 		break;
 	case 10:
-		header->slot_bytes = 64;
+		header->layout.slot_bytes = 64;
 		break;
 	case 11:
-		header->clock_kind = 99;
+		header->layout.clock_kind = 99;
 		break;
 	case 12:
-		header->clock_shift = 64;
+		header->layout.clock_shift = 64;
 		break;
 	default:
-		header->slots_offset += 8;
+		header->layout.slots_offset += 8;
 	}
 }
 
@@ -1226,12 +1226,12 @@ Test(collector_session, every_field_of_the_header_is_checked)
 		uint64_t size;
 
 		cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
-		size = target.header->size_bytes;
+		size = target.header->layout.size_bytes;
 		spoil(target.header, what);
 		join(&target, (struct fake_join){.program = "prog"});
 		cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_REFUSED, "number %u", what);
 		cr_assert(target.header->text[0]);
-		target.header->size_bytes = size;
+		target.header->layout.size_bytes = size;
 		fake_target_free(&target);
 	}
 	cr_assert_null(collector.sessions ? collector.sessions->processes : NULL);
@@ -1245,7 +1245,7 @@ Test(collector_session, memory_that_may_shrink_is_refused)
 	int unsealed = memfd_create("fake", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
-	size = target.header->size_bytes;
+	size = target.header->layout.size_bytes;
 	cr_assert_eq(ftruncate(unsealed, (off_t)size), 0);
 	cr_assert_eq(pwrite(unsealed, target.map, RING_PAGE_BYTES, 0), RING_PAGE_BYTES);
 	close(target.memfd);

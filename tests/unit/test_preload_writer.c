@@ -13,7 +13,9 @@
 
 #include "../../preload/clock.h"
 #include "../../preload/config.h"
+#include "../../preload/definitions.h"
 #include "../../preload/process.h"
+#include "../../preload/rejoin.h"
 
 #define SLOTS 4u
 #define WORDS (RING_BYTES_MIN / sizeof(uint64_t))
@@ -38,12 +40,16 @@ static void setup(void)
 	cr_assert_neq(process->base, MAP_FAILED);
 	process->header = header = (struct ring_header *)process->base;
 	process->slots = slots = (struct ring_slot *)(process->base + slots_offset);
-	process->ring_bytes = RING_BYTES_MIN;
-	process->data_offset = data_offset;
 	process->pid = getpid();
-	header->slot_count = SLOTS;
-	header->definitions_bytes = RING_DEFINITIONS_BYTES;
-	header->definitions_offset = RING_PAGE_BYTES;
+	process->mapped_bytes = size;
+	process->layout = (struct ring_layout){.size_bytes = size,
+					       .definitions_offset = RING_PAGE_BYTES,
+					       .definitions_bytes = RING_DEFINITIONS_BYTES,
+					       .slots_offset = slots_offset,
+					       .slot_count = SLOTS,
+					       .ring_bytes = RING_BYTES_MIN,
+					       .data_offset = data_offset};
+	header->layout = process->layout;
 	atomic_store(&process->status, PROCESS_JOINED);
 	words = (uint64_t *)(process->base + data_offset);
 }
@@ -458,4 +464,129 @@ Test(writer, errno_stays)
 	for (uint64_t i = 0; i < WORDS * 2; i++)
 		put(WIRE_FORK, 1);
 	cr_assert_eq(errno, 1234);
+}
+
+/* ---- the other side may write anything ------------------------------------------------------------------------- */
+
+/* All that a collector can reach: the header, or all slots. */
+static void scribble(void *at, size_t bytes, uint64_t value)
+{
+	for (size_t i = 0; i < bytes / sizeof(value); i++)
+		((uint64_t *)at)[i] = value;
+}
+
+/* Ones, a small number, and what leads far away from any base. */
+static const uint64_t lies[] = {UINT64_MAX, 1, UINT64_C(1) << 46, 0};
+
+static void *two_events(void *argument)
+{
+	(void)argument;
+	put(WIRE_FORK, 5);
+	put(WIRE_FORK, 6);
+	return NULL;
+}
+
+static void use_everything(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 1000; i++)
+		put(WIRE_FORK, 1);
+	cr_assert_eq(pthread_create(&thread, NULL, two_events, NULL), 0);
+	pthread_join(thread, NULL);
+	definitions_mark("a name that is defined");
+	process_set_status(PROCESS_STOPPED);
+	process_set_status(PROCESS_JOINED);
+	process_expect_stacks();
+	put(WIRE_FORK, 2);
+}
+
+Test(writer, the_layout_in_the_header_is_nobodys_word)
+{
+	put(WIRE_FORK, 1);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		scribble(&header->layout, sizeof(header->layout), lies[i]);
+		use_everything();
+	}
+	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
+	cr_assert_eq(slots[1].data_offset, (uint8_t *)words - process->base + RING_BYTES_MIN);
+}
+
+Test(writer, the_rest_of_the_header_is_neither)
+{
+	put(WIRE_FORK, 1);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		scribble(header, sizeof(*header), lies[i]);
+		use_everything();
+		process_shrink(PROCESS_ROOM_LEAST);
+	}
+	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
+}
+
+/* What is said of a slot neither moves its ring nor makes it another thread's. */
+Test(writer, slots_are_neither)
+{
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		put(WIRE_FORK, 1);
+		scribble(slots, SLOTS * sizeof(*slots), lies[i]);
+		use_everything();
+		cr_assert_eq(thread_self.writer->slot, &slots[0]);
+		cr_assert_eq(thread_self.writer, &process->writers[0]);
+		cr_assert_eq(thread_self.writer->words, words);
+		cr_assert_eq(thread_self.writer->mask, WORDS - 1);
+	}
+}
+
+Test(writer, a_thread_keeps_its_slot_though_it_is_said_to_be_free)
+{
+	pthread_t thread;
+
+	put(WIRE_FORK, 1);
+	atomic_store(&slots[0].state, RING_SLOT_FREE);
+	cr_assert_eq(pthread_create(&thread, NULL, two_events, NULL), 0);
+	pthread_join(thread, NULL);
+	cr_assert_eq(atomic_load(&slots[1].state), RING_SLOT_ENDED);
+	cr_assert_eq(ring_head(&slots[1]), 4, "start, two events, end");
+	cr_assert_eq(thread_self.writer->head, 2);
+}
+
+Test(writer, a_tail_that_makes_no_sense_leaves_no_room)
+{
+	put(WIRE_FORK, 1);
+	atomic_store(&slots[0].tail, 1000);
+	process_look_again();
+	for (uint32_t i = 0; i < 10; i++)
+		put(WIRE_FORK, i);
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_FORK]), 10);
+	atomic_store(&slots[0].tail, 0);
+	put(WIRE_FORK, 11);
+	cr_assert_eq(head_at(2), wire_head(WIRE_GAP, 0));
+}
+
+/* Memory that a collector has filled with anything can be exchanged for new memory, in which the threads go on. */
+static void exchange_after(void *at, size_t bytes)
+{
+	put(WIRE_FORK, 1);
+	for (size_t i = 0; i < 2 * sizeof(lies) / sizeof(lies[0]); i++) {
+		int memfd;
+
+		scribble(at, bytes, lies[i / 2]);
+		memfd = rejoin_exchange_memory(i % 2);
+		cr_assert_geq(memfd, 0);
+		close(memfd);
+		cr_assert_eq(memcmp(&header->layout, &process->layout, sizeof(process->layout)), 0);
+		cr_assert_eq(atomic_load(&slots[0].state), RING_SLOT_LIVE);
+		cr_assert_eq(slots[0].data_offset, (uint8_t *)words - process->base);
+		use_everything();
+	}
+}
+
+Test(writer, a_header_of_lies_is_exchanged)
+{
+	exchange_after(header, sizeof(*header));
+}
+
+Test(writer, slots_of_lies_are_exchanged)
+{
+	exchange_after(slots, SLOTS * sizeof(*slots));
 }
