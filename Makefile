@@ -62,7 +62,8 @@ endif
 # ---- What there is --------------------------------------------------------------------------------------------------
 
 preload_sources := $(wildcard preload/*.c)
-collector_sources := $(filter-out collector/symbols.c,$(wildcard collector/*.c))
+collector_sources := $(filter-out collector/symbols%,$(wildcard collector/*.c))
+symbols_sources := $(wildcard collector/symbols*.c)
 tools_sources := $(wildcard tools/*.c)
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
@@ -78,6 +79,7 @@ units := $(wildcard collector/systemd/*.service.in collector/systemd/*.socket.in
 
 preload_objects := $(preload_sources:%.c=$(B)/%.o)
 collector_objects := $(collector_sources:%.c=$(B)/%.o)
+symbols_objects := $(symbols_sources:%.c=$(B)/%.o)
 tools_objects := $(tools_sources:%.c=$(B)/%.o)
 
 programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/main.c),$(B)/evprof-collector) \
@@ -89,7 +91,7 @@ parts := $(B)/libcollector.a $(B)/libtools.a
 
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
 base_flags := -std=gnu11 -D_GNU_SOURCE= -Iinclude $(warnings)
-compile = $(CC) $(base_flags) $(CPPFLAGS) $(CFLAGS) $(instrument) -MMD -MP
+compile = $(CC) $(base_flags) $(if $(instrument),-DEVPROF_INSTRUMENTED) $(CPPFLAGS) $(CFLAGS) $(instrument) -MMD -MP
 
 # In someone else's process: nothing exported but the version script's names, thread-local storage that needs no call
 # and no allocation, and every symbol bound at the start, so that no first call resolves inside a hook.
@@ -153,7 +155,7 @@ $(B)/evprof-collector: $(collector_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(collector_libraries)
 
 # What reads symbols is a program of its own, and the only one with elfutils in it (collector/symbols.h).
-$(B)/evprof-symbols: $(B)/collector/symbols.o
+$(B)/evprof-symbols: $(symbols_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(symbols_libraries)
 
 $(B)/evprof: $(tools_objects)
@@ -178,6 +180,12 @@ test_libraries := $(sort $(collector_libraries) $(tools_libraries)) -lcriterion 
 $(B)/tests/unit/test_preload_%: $(B)/tests/unit/test_preload_%.o $(preload_objects) $(B)/tests/unit/libhelpers.a
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(preload_libraries) $(test_libraries)
 
+# With the program that has elfutils in it as a part of its own source.
+$(B)/tests/unit/test_symbols: $(B)/tests/unit/test_symbols.o $(B)/libcollector.a \
+	$(filter-out $(B)/collector/symbols.o,$(symbols_objects))
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(symbols_libraries) \
+		$(test_libraries)
+
 $(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(B)/tests/unit/libhelpers.a $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(test_libraries)
@@ -189,7 +197,8 @@ $(B)/tests/fuzz/fuzz_preload_%: $(B)/tests/fuzz/fuzz_preload_%.o $(fuzz_helpers)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(preload_libraries)
 
 # With the program that has elfutils in it as a part of its own source.
-$(B)/tests/fuzz/fuzz_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/elf_mutator.o
+$(B)/tests/fuzz/fuzz_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/elf_mutator.o \
+	$(filter-out $(B)/collector/symbols.o,$(symbols_objects))
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(symbols_libraries)
 
 $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
@@ -247,7 +256,7 @@ check-all:
 	@$(MAKE) --no-print-directory fuzz
 
 all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*.[ch] tests/*/*.[ch])
-all_sources = $(preload_sources) $(collector_sources) collector/symbols.c $(tools_sources)
+all_sources = $(preload_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
 
 lint:
 	@sh tools/lint.sh '$(CLANG)' '$(base_flags)' $(all_code)

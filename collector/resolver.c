@@ -1,16 +1,24 @@
 /*
  * resolver.c - the collector's end of evprof-symbols. See resolver.h.
+ *
+ *   client (a process) -> helper (an evprof-symbols, of all processes of a tenant) -> one question at a time
+ *
+ * A question that makes its helper end, or that is not answered in time, is not asked again; what others of the tenant
+ * have asked is asked anew, of another helper. Nothing here opens or reads a file of a tenant: that may take for ever.
  */
 #include "resolver.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,12 +31,37 @@
 
 #define QUEUE_MAX (1u << 18) /* entries that a process may have waiting */
 #define MODULES_MAX 4096u    /* of a process */
-#define SILENCE_NS UINT64_C(10000000000)
-#define LOOKS_MAX 2 /* asked and not answered */
+#define REQUEST_NS UINT64_C(10000000000)
+#define FAILURES_MAX 3	    /* questions of a process that were not answered */
+#define HELPERS_MAX 64u	    /* at a time; other tenants wait */
+#define HELPERS_EACH_MAX 8u /* of one user, who can make mount namespaces without end */
+#define ANSWERS_MAX 64	    /* taken at a time */
+
+/* Whose files are the same, and may serve all processes of it. */
+struct tenant {
+	uid_t uid;
+	gid_t gid;
+	ino_t mounts; /* the mount namespace; 0: not known */
+	uint64_t root_device, root;
+};
 
 struct module {
 	struct symbols_message message;
 	char *path;
+	bool failed; /* it is said without the place of its file */
+};
+
+/* evprof-symbols for a tenant. */
+struct helper {
+	struct loop_source source; /* fd: the socket; -1: it was ended, and the kernel has not let go of it yet */
+	struct helper *next;
+	struct resolver *resolver;
+	struct tenant tenant;
+	pid_t pid;
+	unsigned clients;
+	bool busy; /* it has a question ... */
+	uint64_t since_ns;
+	struct resolver_client *asking; /* ... of this one; NULL: which is gone */
 };
 
 /* What is to be said: a module (its number + 1), or an address. */
@@ -40,27 +73,29 @@ struct entry {
 struct resolver_client {
 	struct resolver_client *next;
 	struct resolver *resolver;
+	struct helper *helper; /* NULL: none yet */
+	struct tenant tenant;
 	uint32_t number;
+	unsigned failures;
 	int root; /* the process's root directory; -1: not known */
 	void (*found)(void *owner, const void *definitions, size_t bytes);
 	void *owner;
 	struct entry *queue;
 	size_t said, queued, capacity;
-	uint32_t looks; /* asked and not answered */
+	size_t asked;	       /* addresses from said on that the helper has been asked for */
+	uint32_t asked_module; /* or the number + 1 of a module that it was just now handed */
 	struct module *modules;
 	uint32_t module_count;
-	uint64_t *seen; /* addresses that were queued: a hash table, at most half full */
+	uint32_t modules_said, modules_due; /* how many the helper knows, and is to know before the next address */
+	uint64_t *seen;			    /* addresses that were queued: a hash table, at most half full */
 	size_t seen_count, seen_places;
 };
 
 struct resolver {
-	struct loop_source source; /* fd: the socket; -1: evprof-symbols does not run */
 	struct loop *loop;
-	pid_t pid;
+	struct helper *helpers;
 	struct resolver_client *clients;
 	uint32_t next_number;
-	uint32_t looks;
-	uint64_t since_ns; /* its last sign of life, or the first question after that */
 };
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -85,34 +120,74 @@ static bool find_program(char *path, size_t bytes)
 	return false;
 }
 
-static void forget_queue(struct resolver_client *client)
+/* No more is asked for this process. */
+static void give_up(struct resolver_client *client)
 {
-	client->said = client->queued = 0;
-	client->looks = 0;
+	client->said = client->queued = client->asked = 0;
+	client->resolver = NULL;
 }
 
-/* What was asked is not answered any more; those who come later may start it anew. */
-static void stop(struct resolver *resolver)
+/* Forgets those that the kernel has let go of. One that hangs in a file system may take long, and is not waited for. */
+static void reap(struct resolver *resolver)
 {
-	if (resolver->source.fd < 0)
-		return;
-	loop_remove(resolver->loop, &resolver->source);
-	close(resolver->source.fd);
-	resolver->source.fd = -1;
-	kill(resolver->pid, SIGKILL);
-	waitpid(resolver->pid, NULL, 0);
-	resolver->looks = 0;
-	for (struct resolver_client *client = resolver->clients; client; client = client->next) {
-		forget_queue(client);
-		client->resolver = NULL;
+	struct helper **link = &resolver->helpers;
+
+	while (*link) {
+		struct helper *helper = *link;
+
+		if (helper->source.fd >= 0 || waitpid(helper->pid, NULL, WNOHANG) == 0) {
+			link = &helper->next;
+			continue;
+		}
+		*link = helper->next;
+		free(helper);
 	}
 }
 
-static int spawn_program(struct resolver *resolver, int socket)
+/* What its clients have asked is asked of another. */
+static void stop(struct helper *helper)
+{
+	loop_remove(helper->resolver->loop, &helper->source);
+	close(helper->source.fd);
+	helper->source.fd = -1;
+	kill(helper->pid, SIGKILL);
+	for (struct resolver_client *client = helper->resolver->clients; client; client = client->next) {
+		if (client->helper != helper)
+			continue;
+		client->helper = NULL;
+		client->asked = client->modules_said = client->asked_module = 0;
+	}
+}
+
+/* It was not up to its question, which is not asked again. */
+static void fail(struct helper *helper, const char *how)
+{
+	struct resolver_client *client = helper->asking;
+
+	log_warning("evprof-symbols of user %u %s: native frames of what runs lack names", (unsigned)helper->tenant.uid,
+		    how);
+	if (client && client->asked_module)
+		client->modules[client->asked_module - 1].failed = true;
+	else if (client)
+		client->said += client->asked;
+	stop(helper);
+	if (client && ++client->failures == FAILURES_MAX)
+		give_up(client);
+}
+
+/* A daemon that is not root hands on what it takes to become another user, and to nothing else that it starts. */
+static void pass_capabilities(unsigned long how)
+{
+	prctl(PR_CAP_AMBIENT, how, CAP_SETUID, 0, 0);
+	prctl(PR_CAP_AMBIENT, how, CAP_SETGID, 0, 0);
+}
+
+static int spawn_program(struct helper *helper, int socket)
 {
 	static char *const environment[] = {NULL}; /* no variable is to send it to a server */
 	char path[PATH_MAX];
-	char *argv[] = {"evprof-symbols", NULL};
+	char uid[16], gid[16];
+	char *argv[] = {"evprof-symbols", uid, gid, NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
@@ -120,6 +195,8 @@ static int spawn_program(struct resolver *resolver, int socket)
 
 	if (!find_program(path, sizeof(path)))
 		return -ENOENT;
+	snprintf(uid, sizeof(uid), "%u", (unsigned)helper->tenant.uid);
+	snprintf(gid, sizeof(gid), "%u", (unsigned)helper->tenant.gid);
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
@@ -128,7 +205,9 @@ static int spawn_program(struct resolver *resolver, int socket)
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	error = -posix_spawn(&resolver->pid, path, &actions, &attributes, argv, environment);
+	pass_capabilities(PR_CAP_AMBIENT_RAISE);
+	error = -posix_spawn(&helper->pid, path, &actions, &attributes, argv, environment);
+	pass_capabilities(PR_CAP_AMBIENT_LOWER);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -136,26 +215,76 @@ static int spawn_program(struct resolver *resolver, int socket)
 
 static void ready(struct loop_source *source, uint32_t events);
 
-static bool start(struct resolver *resolver)
+static int start(struct helper *helper)
 {
 	int pair[2];
 	int error = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
 
-	if (!error) {
-		error = spawn_program(resolver, pair[1]);
-		close(pair[1]);
-		if (error)
-			close(pair[0]);
-	}
-	if (error) {
-		log_warning("cannot start evprof-symbols, native frames have no names: %s", strerror(-error));
-		return false;
-	}
-	resolver->source = (struct loop_source){.fd = pair[0], .ready = ready};
-	error = loop_add(resolver->loop, &resolver->source);
 	if (error)
-		stop(resolver);
-	return !error;
+		return error;
+	helper->source = (struct loop_source){.fd = pair[0], .ready = ready};
+	error = loop_add(helper->resolver->loop, &helper->source);
+	if (!error) {
+		error = spawn_program(helper, pair[1]);
+		if (error)
+			loop_remove(helper->resolver->loop, &helper->source);
+	}
+	close(pair[1]);
+	if (error)
+		close(pair[0]);
+	return error;
+}
+
+static bool is_same(const struct tenant *one, const struct tenant *other)
+{
+	return one->uid == other->uid && one->gid == other->gid && one->mounts == other->mounts &&
+	       one->root_device == other->root_device && one->root == other->root;
+}
+
+/* One that runs for the tenant. *room: another may be started for it. */
+static struct helper *find_helper(const struct resolver *resolver, const struct tenant *tenant, bool *room)
+{
+	unsigned count = 0, same_user = 0;
+	struct helper *found = NULL;
+
+	for (struct helper *helper = resolver->helpers; helper; helper = helper->next) {
+		count++;
+		same_user += helper->tenant.uid == tenant->uid;
+		if (helper->source.fd >= 0 && is_same(&helper->tenant, tenant))
+			found = helper;
+	}
+	*room = count < HELPERS_MAX && same_user < HELPERS_EACH_MAX;
+	return found;
+}
+
+/* False: there is none now. */
+static bool get_helper(struct resolver_client *client)
+{
+	struct resolver *resolver = client->resolver;
+	bool room;
+	struct helper *helper = find_helper(resolver, &client->tenant, &room);
+	int error = -ENOMEM;
+
+	if (!helper && !room)
+		return false;
+	if (!helper) {
+		helper = calloc(1, sizeof(*helper));
+		if (helper) {
+			*helper =
+			    (struct helper){.next = resolver->helpers, .resolver = resolver, .tenant = client->tenant};
+			error = start(helper);
+		}
+		if (error) {
+			log_warning("cannot start evprof-symbols, native frames have no names: %s", strerror(-error));
+			free(helper);
+			give_up(client);
+			return false;
+		}
+		resolver->helpers = helper;
+	}
+	helper->clients++;
+	client->helper = helper;
+	return true;
 }
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -180,63 +309,62 @@ static bool is_sound(const uint8_t *at, size_t bytes)
 	return true;
 }
 
-static struct resolver_client *find_client(const struct resolver *resolver, uint32_t number)
+/* False: that is no answer to what was asked. */
+static bool take_answer(struct helper *helper, const uint8_t *answer, size_t bytes)
 {
-	struct resolver_client *client = resolver->clients;
-
-	while (client && client->number != number)
-		client = client->next;
-	return client;
-}
-
-static bool take_answer(struct resolver *resolver, const uint8_t *answer, size_t bytes)
-{
+	struct resolver_client *client = helper->asking;
 	struct symbols_message head;
-	struct resolver_client *client;
 
-	if (bytes < sizeof(head))
+	if (bytes < sizeof(head) || !helper->busy)
 		return false;
 	memcpy(&head, answer, sizeof(head));
 	answer += sizeof(head);
 	bytes -= sizeof(head);
-	if ((head.kind != SYMBOLS_FOUND && head.kind != SYMBOLS_DONE) || !is_sound(answer, bytes))
+	if ((head.kind != SYMBOLS_FOUND && head.kind != SYMBOLS_DONE) || !is_sound(answer, bytes) ||
+	    (client && head.client != client->number))
 		return false;
-	client = find_client(resolver, head.client);
-	if (head.kind == SYMBOLS_DONE) {
-		if (!resolver->looks)
-			return false;
-		resolver->looks--;
-		if (client && client->looks)
-			client->looks--;
-	}
 	if (client && bytes > 0)
 		client->found(client->owner, answer, bytes);
+	if (head.kind == SYMBOLS_FOUND)
+		return true;
+	helper->busy = false;
+	if (client) {
+		client->said += client->asked;
+		client->modules_said += client->asked_module > 0;
+		client->asked = client->asked_module = 0;
+	}
 	return true;
 }
 
+static void work_for(struct resolver_client *client, uint64_t now_ns);
+
 static void ready(struct loop_source *source, uint32_t events)
 {
-	struct resolver *resolver = LOOP_OWNER(source, struct resolver, source);
+	struct helper *helper = LOOP_OWNER(source, struct helper, source);
 	static uint8_t answer[SYMBOLS_MESSAGE_MAX_BYTES];
-	ssize_t count;
+	ssize_t count = 1;
 
 	(void)events;
-	while ((count = recv(source->fd, answer, sizeof(answer), MSG_DONTWAIT)) > 0) {
-		if (!take_answer(resolver, answer, (size_t)count)) {
-			count = 0;
+	for (int i = 0; i < ANSWERS_MAX; i++) {
+		count = recv(source->fd, answer, sizeof(answer), MSG_DONTWAIT);
+		if (count <= 0)
 			break;
+		if (!take_answer(helper, answer, (size_t)count)) {
+			fail(helper, "answered what was not asked");
+			return;
 		}
-		resolver->since_ns = clock_now_ns();
+		for (struct resolver_client *client = helper->resolver->clients; client && !helper->busy;
+		     client = client->next)
+			if (client->helper == helper)
+				work_for(client, clock_now_ns());
 	}
-	if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-		log_warning("evprof-symbols has ended: native frames of what runs have no further names");
-		stop(resolver);
-	}
+	if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
+		fail(helper, "has ended");
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
-static bool say(const struct resolver *resolver, struct iovec *parts, size_t count, int fd)
+static bool say(const struct helper *helper, struct iovec *parts, size_t count, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -253,17 +381,22 @@ static bool say(const struct resolver *resolver, struct iovec *parts, size_t cou
 		control.header.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
 	}
-	return sendmsg(resolver->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	return sendmsg(helper->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-static bool say_module(const struct resolver_client *client, struct module *module)
+/* Without its root the file of a module is not looked for. */
+static bool ask_module(struct resolver_client *client)
 {
+	struct module *module = &client->modules[client->modules_said];
 	struct iovec parts[2] = {{&module->message, sizeof(module->message)}, {module->path, strlen(module->path)}};
 
-	return say(client->resolver, parts, 2, client->root);
+	if (!say(client->helper, parts, 2, module->failed ? -1 : client->root))
+		return false;
+	client->asked_module = client->modules_said + 1;
+	return true;
 }
 
-static bool ask(struct resolver_client *client, uint64_t now_ns)
+static bool ask_addresses(struct resolver_client *client)
 {
 	struct symbols_message message = {.kind = SYMBOLS_LOOK, .client = client->number};
 	struct symbols_address addresses[SYMBOLS_ADDRESSES_MAX];
@@ -276,56 +409,53 @@ static bool ask(struct resolver_client *client, uint64_t now_ns)
 		count++;
 	}
 	parts[1].iov_len = count * sizeof(addresses[0]);
-	if (!say(client->resolver, parts, 2, -1))
+	if (!say(client->helper, parts, 2, -1))
 		return false;
-	if (!client->resolver->looks)
-		client->resolver->since_ns = now_ns;
-	client->said += count;
-	client->looks++;
-	client->resolver->looks++;
+	client->asked = count;
 	return true;
 }
 
-/* False: no more can be said now. */
-static bool work_for(struct resolver_client *client, uint64_t now_ns)
+/* Whether there is anything to ask. */
+static bool has_question(struct resolver_client *client)
 {
-	struct resolver *resolver = client->resolver;
+	while (client->said < client->queued && client->queue[client->said].module)
+		client->modules_due = client->queue[client->said++].module;
+	if (client->said == client->queued)
+		client->said = client->queued = 0;
+	return client->said < client->queued || client->modules_said < client->modules_due;
+}
 
-	while (client->said < client->queued) {
-		const struct entry *entry = &client->queue[client->said];
+static void work_for(struct resolver_client *client, uint64_t now_ns)
+{
+	struct helper *helper;
 
-		if (resolver->source.fd < 0 && !start(resolver)) {
-			forget_queue(client);
-			client->resolver = NULL;
-			return true;
-		}
-		if (entry->module) {
-			if (!say_module(client, &client->modules[entry->module - 1]))
-				return false;
-			client->said++;
-		} else if (resolver->looks >= LOOKS_MAX || !ask(client, now_ns)) {
-			return false;
-		}
-	}
-	client->said = client->queued = 0;
-	return true;
+	if (!client->resolver || client->asked || client->asked_module || !has_question(client) ||
+	    (!client->helper && !get_helper(client)))
+		return;
+	helper = client->helper;
+	if (helper->busy || !(client->modules_said < client->modules_due ? ask_module(client) : ask_addresses(client)))
+		return;
+	helper->busy = true;
+	helper->asking = client;
+	helper->since_ns = now_ns;
 }
 
 void resolver_work(struct resolver *resolver, uint64_t now_ns)
 {
-	if (resolver->looks && now_ns - resolver->since_ns >= SILENCE_NS) {
-		log_warning("evprof-symbols says nothing any more: native frames of what runs have no further names");
-		stop(resolver);
-	}
-	for (struct resolver_client *client = resolver->clients; client; client = client->next) {
-		if (client->resolver && !work_for(client, now_ns))
-			break;
-	}
+	reap(resolver);
+	for (struct helper *helper = resolver->helpers; helper; helper = helper->next)
+		if (helper->source.fd >= 0 && helper->busy && now_ns > helper->since_ns &&
+		    now_ns - helper->since_ns >= REQUEST_NS)
+			fail(helper, "takes too long");
+	for (struct resolver_client *client = resolver->clients; client; client = client->next)
+		work_for(client, now_ns);
 }
 
 bool resolver_is_busy(const struct resolver_client *client)
 {
-	return client && client->resolver && (client->looks || client->said < client->queued);
+	return client && client->resolver &&
+	       (client->asked || client->asked_module || client->said < client->queued ||
+		client->modules_said < client->modules_due);
 }
 
 /* ---- what is to be asked ----------------------------------------------------------------------------------------- */
@@ -459,37 +589,71 @@ struct resolver *resolver_new(struct loop *loop)
 {
 	struct resolver *resolver = calloc(1, sizeof(*resolver));
 
-	if (resolver) {
+	if (resolver)
 		resolver->loop = loop;
-		resolver->source.fd = -1;
-	}
 	return resolver;
 }
 
 void resolver_free(struct resolver *resolver)
 {
-	if (resolver)
-		stop(resolver);
+	if (!resolver)
+		return;
+	for (struct helper *next, *helper = resolver->helpers; helper; helper = next) {
+		next = helper->next;
+		if (helper->source.fd >= 0)
+			stop(helper);
+		free(helper);
+	}
 	free(resolver);
 }
 
-struct resolver_client *resolver_add(struct resolver *resolver, pid_t pid, bool same_namespace,
+/* As far as it is known without asking the file system, which may be one that does not answer. */
+static void identify(struct tenant *tenant, pid_t pid, int root)
+{
+	char path[64];
+	struct stat status;
+	struct statx found;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	if (stat(path, &status) == 0)
+		tenant->mounts = status.st_ino;
+	if (root >= 0 && statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &found) == 0) {
+		tenant->root_device = (uint64_t)found.stx_dev_major << 32 | found.stx_dev_minor;
+		tenant->root = found.stx_ino;
+	}
+}
+
+/* The root directory of the process; -1: not known. */
+static int open_root(pid_t pid, int pidfd, bool same_namespace)
+{
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+	char path[64];
+	int root;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root >= 0 && poll(&end, 1, 0) != 0) { /* it may be that of another process */
+		close(root);
+		root = -1;
+	}
+	return root < 0 && same_namespace ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : root;
+}
+
+struct resolver_client *resolver_add(struct resolver *resolver, const struct ucred *who, int pidfd, bool same_namespace,
 				     void (*found)(void *owner, const void *definitions, size_t bytes), void *owner)
 {
 	struct resolver_client *client = calloc(1, sizeof(*client));
-	char path[64];
 
 	if (!client)
 		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	*client = (struct resolver_client){.next = resolver->clients,
 					   .resolver = resolver,
+					   .tenant = {.uid = who->uid, .gid = who->gid},
 					   .number = resolver->next_number++,
-					   .root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC),
+					   .root = open_root(who->pid, pidfd, same_namespace),
 					   .found = found,
 					   .owner = owner};
-	if (client->root < 0 && same_namespace)
-		client->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	identify(&client->tenant, who->pid, client->root);
 	resolver->clients = client;
 	return client;
 }
@@ -504,17 +668,28 @@ static void unlink_client(struct resolver *resolver, const struct resolver_clien
 		*link = client->next;
 }
 
+/* The last one of its clients ends it: what it has read is kept for nobody. */
+static void leave_helper(struct resolver_client *client)
+{
+	struct symbols_message message = {.kind = SYMBOLS_FORGET, .client = client->number};
+	struct iovec part = {&message, sizeof(message)};
+	struct helper *helper = client->helper;
+
+	if (helper->asking == client)
+		helper->asking = NULL;
+	if (--helper->clients == 0)
+		stop(helper);
+	else
+		say(helper, &part, 1, -1);
+}
+
 void resolver_remove(struct resolver *resolver, struct resolver_client *client)
 {
-	struct symbols_message message = {.kind = SYMBOLS_FORGET};
-	struct iovec part = {&message, sizeof(message)};
-
 	if (!client)
 		return;
+	if (client->helper)
+		leave_helper(client);
 	unlink_client(resolver, client);
-	message.client = client->number;
-	if (resolver->source.fd >= 0 && client->module_count)
-		say(resolver, &part, 1, -1);
 	for (uint32_t i = 0; i < client->module_count; i++)
 		free(client->modules[i].path);
 	if (client->root >= 0)

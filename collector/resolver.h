@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/socket.h>
 
 #include "loop.h"
 
@@ -23,10 +23,11 @@ struct resolver *resolver_new(struct loop *loop);
 void resolver_free(struct resolver *resolver);
 
 /*
- * A process whose native stacks are recorded. found() gets definitions, which are SYMBOLs. pid: as the collector sees
- * it; where its files are is looked up now, while it is there. NULL: no memory.
+ * A process whose native stacks are recorded. found() gets definitions, which are SYMBOLs. who: as the collector sees
+ * it; its files are read with the rights of that user. Where they are is looked up now, while it is there. NULL: no
+ * memory.
  */
-struct resolver_client *resolver_add(struct resolver *resolver, pid_t pid, bool same_namespace,
+struct resolver_client *resolver_add(struct resolver *resolver, const struct ucred *who, int pidfd, bool same_namespace,
 				     void (*found)(void *owner, const void *definitions, size_t bytes), void *owner);
 /* client may be NULL. */
 void resolver_remove(struct resolver *resolver, struct resolver_client *client);

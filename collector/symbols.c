@@ -2,9 +2,10 @@
  * symbols.c - evprof-symbols: reads symbol tables and debug information. The only place that knows elfutils. See
  * symbols.h.
  *
- * A file is opened once, however many processes have it loaded, and kept open: they may be gone when its addresses are
- * asked for. Only regular files are opened, below the root of the process that names them, and believed only with its
- * build id. Nothing is asked of the network.
+ * It serves one tenant, with the rights of that one's user: no file of another is read, and nothing that is found
+ * serves another. A file is opened once for each build id that is claimed of it, however many processes have it loaded,
+ * and kept open: they may be gone when its addresses are asked for. Only regular files are opened, below the root of
+ * the process that names them, and believed only with its build id. Nothing is asked of the network.
  */
 #include "symbols.h"
 
@@ -12,36 +13,24 @@
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "symbols_open.h"
+#include "symbols_sandbox.h"
 
 #define FILES_MAX 1024
 #define MODULES_MAX 65536 /* of all clients */
 #define TEXT_MAX 1024u	  /* bytes of a name */
 #define INLINED_MAX 16
-#define MEMORY_MAX_BYTES (UINT64_C(4) << 30)
-#define CPU_MAX_SECONDS 120
-#define NICENESS 5 /* the program and the collector come first */
-
-/* linux/openat2.h, since 5.6 */
-#define SYSTEM_OPENAT2 437
-struct open_how_at_root {
-	uint64_t flags, mode, resolve;
-};
-#define RESOLVE_BELOW_ROOT 0x12 /* RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS */
 
 /* The addresses of a function, or of a unit: one piece of them. */
 struct piece {
@@ -63,6 +52,8 @@ struct unit {
 struct file {
 	dev_t device;
 	ino_t inode;
+	uint32_t build_id_bytes; /* as the process has it: another claim is another file */
+	uint8_t build_id[SYMBOLS_BUILD_ID_MAX_BYTES];
 	int debug_fd; /* the file with its debug information, until that is read; -1: none */
 	Dwfl *dwfl;
 	Dwfl_Module *module; /* NULL: it tells nothing */
@@ -94,35 +85,6 @@ static struct module *modules;
 static unsigned module_count, module_capacity;
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
-
-static int open_at_root(int root, const char *path, int flags)
-{
-	struct open_how_at_root how = {.flags = (uint64_t)flags, .resolve = RESOLVE_BELOW_ROOT};
-	int fd;
-
-	while (*path == '/')
-		path++;
-	fd = (int)syscall(SYSTEM_OPENAT2, root, path, &how, sizeof(how));
-	return fd < 0 && errno == ENOSYS ? openat(root, path, flags) : fd;
-}
-
-/*
- * A regular file, for reading; -1: it is none. What it is shows before it is opened: to open a device may do something.
- */
-static int open_regular(int root, const char *path, struct stat *status)
-{
-	int found = open_at_root(root, path, O_PATH | O_CLOEXEC);
-	char name[64];
-	int fd = -1;
-
-	if (found < 0)
-		return -1;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
-	if (fstat(found, status) == 0 && S_ISREG(status->st_mode))
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	close(found);
-	return fd;
-}
 
 /* dwfl asks for what it did not find in the file itself. Its own search would go to other places, and to servers. */
 static int find_debuginfo(Dwfl_Module *module, void **owner, const char *name, Dwarf_Addr base, const char *file_name,
@@ -196,7 +158,7 @@ static int open_debug_file(int root, const struct symbols_message *message)
 		used += (size_t)snprintf(path + used, sizeof(path) - used, "%02x%s", message->build_id[i],
 					 i == 0 ? "/" : "");
 	snprintf(path + used, sizeof(path) - used, ".debug");
-	return open_regular(root, path, &status);
+	return symbols_open(root, path, &status);
 }
 
 /* Takes fd over. */
@@ -224,16 +186,23 @@ static void read_file(struct file *file, int fd, const struct symbols_message *m
 		file->low += bias;
 }
 
+static bool is_file(const struct file *file, const struct stat *status, const struct symbols_message *message)
+{
+	return file->device == status->st_dev && file->inode == status->st_ino &&
+	       file->build_id_bytes == message->build_id_bytes &&
+	       !memcmp(file->build_id, message->build_id, message->build_id_bytes);
+}
+
 static struct file *file_of(int root, const char *path, const struct symbols_message *message)
 {
 	struct stat status;
-	int fd = open_regular(root, path, &status);
+	int fd = symbols_open(root, path, &status);
 	struct file *file;
 
 	if (fd < 0)
 		return NULL;
 	for (unsigned i = 0; i < file_count; i++)
-		if (files[i]->device == status.st_dev && files[i]->inode == status.st_ino) {
+		if (is_file(files[i], &status, message)) {
 			close(fd);
 			return files[i];
 		}
@@ -244,6 +213,8 @@ static struct file *file_of(int root, const char *path, const struct symbols_mes
 	}
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
+	file->build_id_bytes = message->build_id_bytes;
+	memcpy(file->build_id, message->build_id, message->build_id_bytes);
 	file->debug_fd = open_debug_file(root, message);
 	read_file(file, fd, message);
 	return files[file_count++] = file;
@@ -293,22 +264,24 @@ static const struct module *module_of(uint32_t client, uint64_t address)
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+static char *(*demangle)(const char *, char *, size_t *, int *);
+
+/* Before anything of others is read: later no code is loaded. */
+static void find_demangler(void)
+{
+	void *library = dlopen("libstdc++.so.6", RTLD_NOW);
+
+	if (library)
+		*(void **)&demangle = dlsym(library, "__cxa_demangle");
+}
+
 /* As the C++ library has it, where there is one. The result is malloc's; NULL: it is no name of C++. */
 static char *demangled(const char *name)
 {
-	static char *(*demangle)(const char *, char *, size_t *, int *);
-	static bool looked;
-	void *library;
 	int status;
 
 	if (strncmp(name, "_Z", 2) != 0)
 		return NULL;
-	if (!looked) {
-		looked = true;
-		library = dlopen("libstdc++.so.6", RTLD_LAZY);
-		if (library)
-			*(void **)&demangle = dlsym(library, "__cxa_demangle");
-	}
 	return demangle ? demangle(name, NULL, NULL, &status) : NULL;
 }
 
@@ -461,7 +434,6 @@ static Dwarf_Die *unit_at(struct file *file, Dwarf_Addr at, Dwarf_Addr *bias)
 				break;
 	}
 	*bias = file->covered_bias;
-	*bias = file->covered_bias;
 	return piece_at(&file->covered, at - *bias);
 }
 
@@ -571,24 +543,30 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static void take_message(struct answer *answer, const struct symbols_message *message, const uint8_t *rest,
-			 size_t bytes, int root)
+static void take_module(const struct symbols_message *message, const uint8_t *rest, size_t bytes, int root)
 {
 	char path[PATH_MAX];
 
-	if (message->kind == SYMBOLS_MODULE && bytes < sizeof(path) &&
-	    message->build_id_bytes <= sizeof(message->build_id)) {
-		memcpy(path, rest, bytes);
-		path[bytes] = 0;
-		add_module(message, path, root);
-	} else if (message->kind == SYMBOLS_FORGET) {
-		forget_client(message->client);
-	} else if (message->kind == SYMBOLS_LOOK) {
-		answer->head = (struct symbols_message){.client = message->client};
-		for (size_t at = 0; at + sizeof(struct symbols_address) <= bytes;
-		     at += sizeof(struct symbols_address)) {
-			struct symbols_address address;
+	if (bytes >= sizeof(path) || message->build_id_bytes > sizeof(message->build_id))
+		return;
+	memcpy(path, rest, bytes);
+	path[bytes] = 0;
+	add_module(message, path, root);
+}
 
+static void take_message(struct answer *answer, const struct symbols_message *message, const uint8_t *rest,
+			 size_t bytes, int root)
+{
+	struct symbols_address address;
+
+	answer->head = (struct symbols_message){.client = message->client};
+	if (message->kind == SYMBOLS_FORGET) {
+		forget_client(message->client);
+	} else if (message->kind == SYMBOLS_MODULE) {
+		take_module(message, rest, bytes, root);
+		send_answer(answer, SYMBOLS_DONE);
+	} else if (message->kind == SYMBOLS_LOOK) {
+		for (size_t at = 0; at + sizeof(address) <= bytes; at += sizeof(address)) {
 			memcpy(&address, rest + at, sizeof(address));
 			look(answer, message->client, &address);
 		}
@@ -619,30 +597,16 @@ static size_t receive(int socket, void *buffer, size_t bytes, int *root)
 	return count > 0 ? (size_t)count : 0;
 }
 
-static void limit(int resource, rlim_t most)
+/* (uid_t)-1: it is none. */
+static unsigned number_of(const char *text)
 {
-	struct rlimit limits;
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
 
-	if (getrlimit((__rlimit_resource_t)resource, &limits) < 0)
-		return;
-	if (most < limits.rlim_cur)
-		limits.rlim_cur = most;
-	setrlimit((__rlimit_resource_t)resource, &limits);
+	return *text && !*end && value < UINT_MAX ? (unsigned)value : UINT_MAX;
 }
 
-/* What a file does to this process ends with it. */
-static void limit_all(void)
-{
-#ifndef __SANITIZE_ADDRESS__ /* which takes terabytes of addresses */
-	limit(RLIMIT_AS, MEMORY_MAX_BYTES);
-#endif
-	limit(RLIMIT_CPU, CPU_MAX_SECONDS);
-	limit(RLIMIT_CORE, 0);
-	setpriority(PRIO_PROCESS, 0, NICENESS);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
 	static uint8_t buffer[SYMBOLS_MESSAGE_MAX_BYTES];
 	static struct answer answer;
@@ -650,9 +614,18 @@ int main(void)
 	size_t bytes;
 	int root;
 
-	limit_all();
+	int error;
+
 	elf_version(EV_CURRENT);
+	find_demangler();
+	error = argc == 3 ? sandbox_enter(number_of(argv[1]), number_of(argv[2])) : -EINVAL;
+	if (error) {
+		fprintf(stderr, "evprof-symbols: cannot take the rights of user %s: %s; native frames have no names\n",
+			argc == 3 ? argv[1] : "?", strerror(-error));
+		return 1;
+	}
 	while ((bytes = receive(STDIN_FILENO, buffer, sizeof(buffer), &root)) >= sizeof(message)) {
+		sandbox_begin_request();
 		memcpy(&message, buffer, sizeof(message));
 		take_message(&answer, &message, buffer + sizeof(message), bytes - sizeof(message), root);
 		if (root >= 0)

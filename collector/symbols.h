@@ -4,8 +4,9 @@
  *
  * It is a program of its own, because the files that it reads are those that a recorded program names: they are not to
  * hang, grow or crash the collector; and because loading elfutils takes time that most recordings have no use for.
- * Messages go over a SOCK_SEQPACKET pair, which it has as its standard input, each with one struct symbols_message in
- * front. resolver.c has the other end.
+ * Started as `evprof-symbols UID GID`, whose rights it takes before it reads anything (symbols_sandbox.h). Messages go
+ * over a SOCK_SEQPACKET pair, which it has as its standard input, each with one struct symbols_message in front. Each
+ * SYMBOLS_MODULE and SYMBOLS_LOOK is answered before the next one is asked. resolver.c has the other end.
  */
 #ifndef COLLECTOR_SYMBOLS_H
 #define COLLECTOR_SYMBOLS_H
@@ -20,7 +21,7 @@ enum symbols_kind {
 	SYMBOLS_LOOK = 2,   /* to it: struct symbols_address follow, at most SYMBOLS_ADDRESSES_MAX */
 	SYMBOLS_FORGET = 3, /* to it: the client is no more */
 	SYMBOLS_FOUND = 4,  /* from it: definitions follow */
-	SYMBOLS_DONE = 5,   /* from it: the last answer to a SYMBOLS_LOOK; definitions follow */
+	SYMBOLS_DONE = 5,   /* from it: the end of a SYMBOLS_MODULE or a SYMBOLS_LOOK; definitions follow */
 };
 
 #define SYMBOLS_ADDRESSES_MAX 256u

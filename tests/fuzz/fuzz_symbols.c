@@ -121,7 +121,11 @@ static void tell_module(struct answer *answer, struct input *input)
 	message.build_id_bytes = (uint32_t)take(input, 1);
 	for (uint32_t i = 0; i < message.build_id_bytes && i < sizeof(message.build_id); i++)
 		message.build_id[i] = (uint8_t)take(input, 1);
+	ends = 0;
 	take_message(answer, &message, (const uint8_t *)path, strlen(path), choice == 127 ? -1 : root);
+	if (ends != 1)
+		abort();
+	ends = 0;
 }
 
 static void ask(struct answer *answer, struct input *input)
