@@ -16,6 +16,7 @@
 #include "config.h"
 #include "definitions.h"
 #include "greenlets.h"
+#include "log.h"
 #include "process.h"
 #include "rejoin.h"
 
@@ -49,6 +50,7 @@ static struct writer writer_ended; /* of a thread whose destructors already ran 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec"))) = {.writer = &writer_absent};
 
 static pthread_key_t thread_key;
+static bool has_thread_key; /* the program may have taken them all; without it threads end unseen */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
 static void thread_gone(void *value)
@@ -59,7 +61,9 @@ static void thread_gone(void *value)
 
 static void make_thread_key(void)
 {
-	pthread_key_create(&thread_key, thread_gone);
+	has_thread_key = !pthread_key_create(&thread_key, thread_gone);
+	if (!has_thread_key)
+		log_line(LOG_WARNING, "no thread-specific key is free; the end of threads is not recorded");
 }
 
 static void lose_unslotted(unsigned kind)
@@ -145,7 +149,8 @@ static struct writer *begin_thread(void)
 	process_unlock();
 	thread_self.writer = writer;
 	pthread_once(&thread_key_once, make_thread_key);
-	pthread_setspecific(thread_key, writer);
+	if (has_thread_key)
+		pthread_setspecific(thread_key, writer);
 	return writer;
 }
 

@@ -124,3 +124,30 @@ SCENARIO(threads, other_profilers, SUPPORTED)
 	json_decref(report);
 	json_decref(info);
 }
+
+/* Without a free thread-specific key the end of threads is not recorded, and nothing else changes. */
+SCENARIO(threads, no_free_key, SUPPORTED)
+{
+	struct outcome *built =
+	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "no_keys.so", "@no_keys.c", "-lpthread"});
+	struct outcome *bare = NULL, *outcome;
+	json_t *report;
+	char *left = NULL;
+
+	expect(built, built->status == 0, "the library is built");
+	for (int n = 1; n < 8 && !(bare && bare->status == 0); n++) { /* Python needs some itself */
+		left = text("KEYS_LEFT=%d", n);
+		bare = run(.python = python, .how = JOB_BARE, .directory = built->directory, .args = {"@known.py"},
+			   .env = {left, text("LD_PRELOAD=%s/no_keys.so", built->directory)});
+	}
+	expect(bare, strstr(bare->out, " kept\n"), "the library keeps its key");
+	outcome = run(.python = python, .how = JOB_BARE, .directory = built->directory, .args = {"@known.py"},
+		      .env = {left, text("LD_PRELOAD=%s %s/no_keys.so", build_path("libevprof.so"), built->directory)});
+	expect_same(bare, outcome);
+	expect(outcome, strstr(outcome->err, "no thread-specific key is free"), "a line says what is missing");
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "1000 calls of leaf, not %ld",
+	       report_calls(report, "known.py", "leaf"));
+	json_decref(report);
+}
