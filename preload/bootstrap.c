@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "clock.h"
 #include "config.h"
 #include "definitions.h"
+#include "elf_symbols.h"
 #include "evprof/control.h"
 #include "greenlets.h"
 #include "hooks.h"
@@ -210,10 +212,15 @@ bool bootstrap_python_is_over(void)
 	return over;
 }
 
-void bootstrap_hook_is_gone(void)
+static int have_python_call(void)
+{
+	return python_call_at_start(audit, pending);
+}
+
+int bootstrap_hook_is_gone(void)
 {
 	ended = true;
-	python.PySys_AddAuditHook(audit, NULL);
+	return have_python_call();
 }
 
 /*
@@ -280,17 +287,25 @@ static void wait_for_start(void)
 		log_line(LOG_ERROR, "no memory to record with; nothing is recorded");
 		return;
 	}
-	if (python_call_at_start(audit, pending))
+	if (hooks_memory_make_audit_entry(have_python_call))
 		log_line(LOG_WARNING, "Python %s refuses evprof's start; nothing is recorded", python_version());
 }
 
-void bootstrap_look(void *handle)
+void bootstrap_look(void)
 {
-	if (python.found || !python_is_here(handle))
+	static atomic_flag looks = ATOMIC_FLAG_INIT;
+	static uint64_t loads;
+	int saved_errno = errno;
+
+	if (atomic_flag_test_and_set(&looks)) /* another thread */
 		return;
-	config_read(false); /* what may be said, and whether at all; complaints only where Python is recorded */
-	if (python_find(handle) && config.enabled)
-		wait_for_start();
+	if (!python.found && elf_symbols_changed(&loads) && python_is_here()) {
+		config_read(false); /* what may be said, and whether at all; complaints only where Python is recorded */
+		if (python_find() && config.enabled)
+			wait_for_start();
+	}
+	atomic_flag_clear(&looks);
+	errno = saved_errno;
 }
 
 /*
@@ -350,7 +365,7 @@ static __attribute__((constructor)) void library_loaded(void)
 		return;
 	find_library_path();
 	make_preload_absolute();
-	bootstrap_look(NULL);
+	bootstrap_look();
 	if (!python.found)
 		say_that_there_is_none();
 	errno = saved_errno;

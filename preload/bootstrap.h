@@ -6,10 +6,9 @@
 #include <stdbool.h>
 
 /*
- * Looks for Python where a library has just been loaded, and prepares to be called by it. handle: dlopen's, or NULL for
- * the global scope. Cheap when there is nothing to find.
+ * Looks for Python if libraries were loaded since, and prepares to be called by it. Keeps errno and dlerror().
  */
-void bootstrap_look(void *handle);
+void bootstrap_look(void);
 
 /* Sets the hooks of the current thread, if it has a thread state that has none. GIL held. */
 void bootstrap_thread(void);
@@ -27,7 +26,7 @@ bool bootstrap_may_be_state(pthread_key_t key);
 bool bootstrap_python_is_over(void);
 
 /* Python has just freed its entry of our audit hook, at its end, and has no list of such any more. */
-void bootstrap_hook_is_gone(void);
+int bootstrap_hook_is_gone(void);
 
 /* The calling thread is about to fork by os.fork() or os.forkpty(), whose child goes on in Python. */
 extern __thread int bootstrap_forking;

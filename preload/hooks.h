@@ -90,10 +90,12 @@ void hooks_memory_record_object(unsigned kind, const void *block, size_t size);
 /* The allocator that evprof's stands over. After hooks_memory_set(). */
 struct python_allocator hooks_memory_under(int domain);
 
+/* Calls make(), which adds an audit hook: its entry is allocated by malloc(), whatever allocator is set. */
+int hooks_memory_make_audit_entry(int (*make)(void));
+
 /*
- * Python is about to free its list of audit hooks. Ours was allocated before Python started, with the allocator of
- * that time; frees it with that one, whatever debug allocator has come since (-X dev, PYTHONMALLOC), and tells
- * bootstrap_hook_is_gone(), whose own entry is allocated likewise. GIL held.
+ * Python is about to free its list of audit hooks. Ours was allocated by malloc(); frees it likewise, whatever debug
+ * allocator has come since (-X dev, PYTHONMALLOC), and calls bootstrap_hook_is_gone(), which makes another. GIL held.
  */
 void hooks_memory_expect_audit_entry(const void *hook, const void *data);
 

@@ -175,26 +175,30 @@ static void *entry_malloc(void *context, size_t size)
 	return makes_entry ? malloc(size) : above.malloc(context, size);
 }
 
-/*
- * malloc made it, as it was made before Python started; and so is the next one, which this Python does not use any
- * more.
- */
-static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *entry)
+int hooks_memory_make_audit_entry(int (*make)(void))
 {
 	struct python_allocator allocator;
+	int result;
 
-	expected_entry.hook = NULL;
-	free(entry);
 	thread_self.nesting++;
 	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &above);
 	allocator = above;
 	allocator.malloc = entry_malloc;
 	makes_entry = true;
 	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
-	bootstrap_hook_is_gone();
+	result = make();
 	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &above);
 	makes_entry = false;
 	thread_self.nesting--;
+	return result;
+}
+
+/* malloc made it, and makes the next one, which this Python does not use any more. */
+static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *entry)
+{
+	expected_entry.hook = NULL;
+	free(entry);
+	hooks_memory_make_audit_entry(bootstrap_hook_is_gone);
 }
 
 /* Recorded before it happens: afterwards another thread may have the block. */

@@ -3,19 +3,19 @@
  *
  * Each does what the real one does, with the same result and errno; in between it notes what the program is doing.
  *
- *   dlopen               a library with Python in it may have come
- *   pthread_setspecific  until 3.11: a thread gets its thread state
+ *   dlopen               a library with Python in it may come
+ *   pthread_setspecific  a Python that has come begins; until 3.11: a thread gets its thread state
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
  *   kill                 Python ends itself by SIGINT
+ *   sigaltstack          a handler may end the process on a small stack
  *   prctl                the program takes system calls from itself
  *   mlockall             the address space is to be in memory, of which evprof's takes a part
  *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,11 +30,21 @@
 #include "confined.h"
 #include "definitions.h"
 #include "native.h"
+#include "own_stack.h"
 #include "process.h"
 #include "python.h"
 #include "sampling.h"
 
 #define PUBLIC __attribute__((visibility("default")))
+
+/* What stands in a return statement is jumped to, in builds without optimization, too. */
+#if __has_attribute(musttail)
+#define JUMPS
+#define JUMP_TO(call) __attribute__((musttail)) return call
+#else
+#define JUMPS __attribute__((optimize("O2"), no_sanitize("address")))
+#define JUMP_TO(call) return call
+#endif
 
 #define INTERPOSED(X)                                                                                                  \
 	X(dlopen)                                                                                                      \
@@ -42,7 +52,9 @@
 	X(fork)                                                                                                        \
 	X(execv)                                                                                                       \
 	X(execve)                                                                                                      \
-	X(execvp) X(execvpe) X(fexecve) X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl)
+	X(execvp)                                                                                                      \
+	X(execvpe)                                                                                                     \
+	X(fexecve) X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl) X(sigaltstack)
 
 /* The next definitions: what would have been called without us. */
 static struct {
@@ -62,12 +74,21 @@ static __attribute__((constructor)) void find_real(void)
 /* Other libraries' constructors may call before ours. */
 #define REAL(name) (*(likely(real.name != NULL) ? real.name : (find_real(), real.name)))
 
-static void put_event(unsigned kind, uint32_t argument)
+static void put_head(void *argument)
 {
-	struct writer *writer = writer_reserve(kind);
+	uint32_t head = *(const uint32_t *)argument;
+	struct writer *writer = writer_reserve(wire_head_kind(head));
 
 	if (writer)
-		writer_put(writer, wire_head(kind, argument));
+		writer_put(writer, head);
+}
+
+/* The program may be in a signal handler. */
+static void put_event(unsigned kind, uint32_t argument)
+{
+	uint32_t head = wire_head(kind, argument);
+
+	own_stack_call(put_head, &head);
 }
 
 /* This image, and not the child of a vfork that runs in its memory. */
@@ -76,56 +97,37 @@ static bool is_this_process(void)
 	return process && atomic_load(&process->status) == PROCESS_JOINED && process->pid == getpid();
 }
 
-/*
- * The loader searches a bare name in the RUNPATH of the library that calls. Called from here that would be ours: where
- * the caller has a RUNPATH, the call is passed on with its own return address, and Python is looked for at the next
- * occasion instead.
- */
-static bool searches_by_caller(const char *name, const void *caller)
-{
-	struct link_map *map = NULL;
-	Dl_info info;
+static _Atomic bool opens_libraries; /* the program has called dlopen() */
 
-	if (!name || strchr(name, '/'))
-		return false;
-	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
-		return true;
-	for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
-		if (entry->d_tag == DT_RUNPATH || entry->d_tag == DT_RPATH)
-			return true;
-	return false;
+/* A Python that has come by dlopen() is found before it runs, and before the program forks. */
+static void look_for_python(void)
+{
+	if (unlikely(!python.found && atomic_load_explicit(&opens_libraries, memory_order_relaxed)))
+		bootstrap_look();
 }
 
-PUBLIC void *dlopen(const char *name, int flags)
+/*
+ * What a library is found by, and what those that it needs are found by, is the caller of dlopen(): its $ORIGIN, RPATH
+ * and RUNPATH. So the real one is jumped to, with the caller's return address, and nothing can be done after it.
+ */
+PUBLIC JUMPS void *dlopen(const char *name, int flags)
 {
-	void *handle;
-
 	native_library_comes();
-	if (python.found)
-		return REAL(dlopen)(name, flags);
-	bootstrap_look(NULL);
-	if (searches_by_caller(name, __builtin_return_address(0)))
-		return REAL(dlopen)(name, flags);
-	handle = REAL(dlopen)(name, flags);
-	if (handle) {
-		int saved_errno = errno;
-
-		bootstrap_look(NULL);
-		bootstrap_look(handle);
-		errno = saved_errno;
-	}
-	return handle;
+	look_for_python();
+	atomic_store_explicit(&opens_libraries, true, memory_order_relaxed);
+	JUMP_TO(REAL(dlopen)(name, flags));
 }
 
 /*
  * Every thread that enters Python, made by Python or by C code, first stores its thread state in a thread-specific key.
  * It does not run yet: nothing else looks at it. One that leaves Python stores NULL, and may come back with another
- * state.
+ * state. So does the thread that begins Python, before anything is imported.
  */
 PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {
 	int result = REAL(pthread_setspecific)(key, value);
 
+	look_for_python();
 	if (unlikely(python.found && !python.monitoring) && bootstrap_may_be_state(key) && is_this_process())
 		bootstrap_new_state(key, value);
 	return result;
@@ -137,6 +139,7 @@ PUBLIC pid_t fork(void)
 	pid_t pid;
 
 	bootstrap_forking = 0;
+	look_for_python();
 	if (!is_this_process())
 		return REAL(fork)();
 	if (expected)
@@ -272,6 +275,15 @@ PUBLIC int mlockall(int flags)
 	if (is_this_process())
 		process_shrink(PROCESS_ROOM_LEAST);
 	return REAL(mlockall)(flags);
+}
+
+PUBLIC int sigaltstack(const stack_t *set, stack_t *old)
+{
+	int result = REAL(sigaltstack)(set, old);
+
+	if (result == 0 && set)
+		own_stack_note(set);
+	return result;
 }
 
 /* All have four arguments for the kernel, as libc passes them. */

@@ -22,6 +22,7 @@
 #include "handshake.h"
 #include "lock.h"
 #include "log.h"
+#include "own_stack.h"
 #include "rejoin.h"
 #include "sampling.h"
 #include "spawn.h"
@@ -400,6 +401,7 @@ void process_forked(void)
 {
 	/* The rest of what belongs to the image was cleared by the kernel. */
 	thread_self.nesting = 0;
+	own_stack_forked();
 	sampling_forget();
 }
 
@@ -582,25 +584,30 @@ static void finish(int number)
 	}
 }
 
+static void finish_by_exit(void *status)
+{
+	struct writer *writer;
+
+	if (!begin_to_finish())
+		return;
+	writer = writer_reserve(WIRE_EXIT);
+	if (writer)
+		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | (*(const uint32_t *)status & 0xff)));
+	finish(0);
+}
+
+static void finish_by_signal(void *number)
+{
+	if (begin_to_finish())
+		finish(*(const int *)number);
+}
+
 void process_finish(int status)
 {
-	int saved_errno = errno;
-
-	if (begin_to_finish()) {
-		struct writer *writer = writer_reserve(WIRE_EXIT);
-
-		if (writer)
-			writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | ((uint32_t)status & 0xff)));
-		finish(0);
-	}
-	errno = saved_errno;
+	own_stack_call(finish_by_exit, &status);
 }
 
 void process_finish_by_signal(int number)
 {
-	int saved_errno = errno;
-
-	if (begin_to_finish())
-		finish(number);
-	errno = saved_errno;
+	own_stack_call(finish_by_signal, &number);
 }

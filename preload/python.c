@@ -8,7 +8,6 @@
  */
 #include "python.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "elf_symbols.h"
 #include "log.h"
 #include "process.h"
 #include "text.h"
@@ -55,47 +55,48 @@ static const struct layout layouts[] = {
 /* Others have parts that no interpreter was at hand to test with: code of each thread (3.14). */
 #define FREE_THREADED_VERSION 0x030d
 
-static void *find_symbol(void *handle, const char *name)
+#define PYTHON_BEGINS "Py_Initialize" /* a library that has it is Python's */
+
+void *python_symbol(const char *name)
 {
-	return dlsym(handle ? handle : RTLD_DEFAULT, name);
+	return elf_symbol(name, PYTHON_BEGINS);
 }
 
-static void *find_either(void *handle, const char *newer, const char *older)
+static void *find_either(const char *newer, const char *older)
 {
-	void *symbol = find_symbol(handle, newer);
+	void *symbol = python_symbol(newer);
 
-	return symbol ? symbol : find_symbol(handle, older);
+	return symbol ? symbol : python_symbol(older);
 }
 
 /* The first symbol that is missing, or NULL. */
-static const char *resolve(void *handle)
+static const char *resolve(void)
 {
 #define PYTHON_RESOLVE(result, name, arguments)                                                                        \
-	*(void **)&python.name = find_symbol(handle, #name);                                                           \
+	*(void **)&python.name = python_symbol(#name);                                                                 \
 	if (!python.name)                                                                                              \
 		return #name;
-#define PYTHON_TRY(result, name, arguments) *(void **)&python.name = find_symbol(handle, #name);
+#define PYTHON_TRY(result, name, arguments) *(void **)&python.name = python_symbol(#name);
 	PYTHON_SYMBOLS(PYTHON_RESOLVE)
 	PYTHON_OPTIONAL_SYMBOLS(PYTHON_TRY)
 #undef PYTHON_RESOLVE
 #undef PYTHON_TRY
 	*(void **)&python.current_thread_state =
-	    find_either(handle, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
-	*(void **)&python.current_interpreter =
-	    find_either(handle, "PyInterpreterState_Get", "_PyInterpreterState_Get");
+	    find_either("PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
+	*(void **)&python.current_interpreter = find_either("PyInterpreterState_Get", "_PyInterpreterState_Get");
 	if (!python.current_thread_state)
 		return "_PyThreadState_UncheckedGet";
-	python.code_type = find_symbol(handle, "PyCode_Type");
-	python.c_function_type = find_symbol(handle, "PyCFunction_Type");
-	python.c_method_type = find_symbol(handle, "PyCMethod_Type");
-	python.method_descriptor_type = find_symbol(handle, "PyMethodDescr_Type");
-	python.type_type = find_symbol(handle, "PyType_Type");
-	python.function_type = find_symbol(handle, "PyFunction_Type");
-	python.method_type = find_symbol(handle, "PyMethod_Type");
-	python.int_type = find_symbol(handle, "PyLong_Type");
-	python.generator_type = find_symbol(handle, "PyGen_Type");
-	python.coroutine_type = find_symbol(handle, "PyCoro_Type");
-	python.none = find_symbol(handle, "_Py_NoneStruct");
+	python.code_type = python_symbol("PyCode_Type");
+	python.c_function_type = python_symbol("PyCFunction_Type");
+	python.c_method_type = python_symbol("PyCMethod_Type");
+	python.method_descriptor_type = python_symbol("PyMethodDescr_Type");
+	python.type_type = python_symbol("PyType_Type");
+	python.function_type = python_symbol("PyFunction_Type");
+	python.method_type = python_symbol("PyMethod_Type");
+	python.int_type = python_symbol("PyLong_Type");
+	python.generator_type = python_symbol("PyGen_Type");
+	python.coroutine_type = python_symbol("PyCoro_Type");
+	python.none = python_symbol("_Py_NoneStruct");
 	return python.code_type && python.c_function_type && python.method_descriptor_type && python.none
 		   ? NULL
 		   : "PyCode_Type";
@@ -131,18 +132,18 @@ static bool knows_free_threaded(void)
 	       python.PyType_GetSlot && python._PyType_LookupRef && python.PyDict_GetItemStringRef;
 }
 
-bool python_is_here(void *handle)
+bool python_is_here(void)
 {
-	return find_symbol(handle, "Py_Initialize") != NULL;
+	return elf_symbol(PYTHON_BEGINS, NULL) != NULL;
 }
 
-bool python_find(void *handle)
+bool python_find(void)
 {
 	const char *missing, *text;
 	int major = 0, minor = 0;
 
 	python.found = true;
-	missing = resolve(handle);
+	missing = resolve();
 	if (python.Py_GetVersion)
 		sscanf(python.Py_GetVersion(), "%d.%d", &major, &minor);
 	if (missing || major != 3 || minor < 6) {

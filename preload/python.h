@@ -185,11 +185,14 @@ struct python {
 /* Not through the global offset table: hooks come here at each event. */
 extern struct python python __attribute__((visibility("hidden")));
 
-/* Whether there is a Python in the process. handle: what dlopen returned, or NULL for the global scope. */
-bool python_is_here(void *handle);
+/* Whether there is a Python in the process. */
+bool python_is_here(void);
 
 /* Resolves the Python that is here, once. True if evprof knows how to record it. */
-bool python_find(void *handle);
+bool python_find(void);
+
+/* The address of a symbol of Python, or NULL. */
+void *python_symbol(const char *name);
 
 /*
  * Checks that the layouts are as the table says, and has each code object tell when it dies, in whatever interpreter:

@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "confined.h"
+#include "elf_symbols.h"
 #include "lock.h"
 #include "process.h"
 #include "python.h"
@@ -688,23 +689,6 @@ static bool find_functions(void *handle)
 	return library.create_addr_space && library.init_remote && library.step && library.get_reg && library.search;
 }
 
-/* A Python that was loaded for its own library alone is not in the global scope. */
-static uintptr_t eval_function(void)
-{
-	static const char name[] = "_PyEval_EvalFrameDefault";
-	void *function = dlsym(RTLD_DEFAULT, name), *handle;
-	Dl_info info;
-
-	if (function || !dladdr((void *)python.Py_GetVersion, &info))
-		return (uintptr_t)function;
-	handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	if (!handle)
-		return 0;
-	function = dlsym(handle, name);
-	dlclose(handle);
-	return (uintptr_t)function;
-}
-
 /*
  * Where a jump at that address leads, if there is one; 0: there is none. On x86-64 what looks like a jump may be a part
  * of another instruction.
@@ -786,7 +770,7 @@ static void find_parts(const struct range *function)
 /* As far as its unwind table goes, and where it jumps to from there. */
 static void find_eval(void)
 {
-	struct probe probe = {.place.address = eval_function() + 2};
+	struct probe probe = {.place.address = (uintptr_t)python_symbol("_PyEval_EvalFrameDefault") + 2};
 
 	if (probe.place.address == 2 || !enter_library())
 		return;
@@ -860,7 +844,7 @@ const char *unwind_begin(void)
 	if (rules == MAP_FAILED)
 		return "memory";
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-	*(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	*(void **)&find_object = elf_symbol("_dl_find_object", NULL);
 #endif
 	if (unwind_find_module((uintptr_t)unwind_begin, &own)) {
 		own_start = own.start;

@@ -240,3 +240,37 @@ SCENARIO(death, out_of_memory, SUPPORTED)
 	json_decref(expect_trace(outcome, 0));
 	expect_calls(python, NULL, outcome, oracle, "out of memory");
 }
+
+/* A handler on an alternate signal stack has little room: ways out of it do what they do without evprof. */
+SCENARIO(death, on_a_small_stack, SUPPORTED)
+{
+	static const struct {
+		const char *way;
+		int status;
+		bool finishes; /* the program hears the closing line */
+	} ways[] = {{"_exit", 3, true}, {"exit", 5, true}, {"abort", -SIGABRT, false},
+		    {"exec", 4, false}, {"fork", 0, true}, {"exec fails", 0, true}};
+	static const char *const sizes[] = {"8192", "0"};
+	struct outcome *built =
+	    run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "small_stack.so", "@small_stack.c"});
+
+	python_needs(python, "ctypes");
+	expect(built, built->status == 0, "the library is built");
+	for (size_t i = 0; i < 2 * sizeof(ways) / sizeof(*ways); i++) {
+		const char *way = ways[i / 2].way, *size = sizes[i % 2];
+		struct job job = {.python = python,
+				  .how = JOB_BARE,
+				  .directory = built->directory,
+				  .args = {"@small_stack.py", way, size}};
+		struct outcome *bare = job_run(&job), *outcome;
+
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		if (bare->status != ways[i / 2].status && i % 2) /* too small for libc itself */
+			continue;
+		expect(bare, bare->status == ways[i / 2].status, "%s ends with %d", way, ways[i / 2].status);
+		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) == (ways[i / 2].finishes ? 1 : 0),
+		       "%s on %s bytes: the closing line", way, size);
+	}
+}

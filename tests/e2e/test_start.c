@@ -311,6 +311,8 @@ SCENARIO(start, embedder_by_dlopen, SUPPORTED)
 {
 	static const char *const probe = "import sys; lines = open('/proc/self/maps').read().split('\\n')\n"
 					 "print([l.split()[-1] for l in lines if 'libpython' in l][0])";
+	static const char *const ways[][2] = {
+	    {"global", NULL}, {"local", NULL}, {"local", "PYTHONMALLOC=debug"}, {"fork", NULL}};
 	struct outcome *outcome, *where;
 	json_t *report;
 
@@ -320,14 +322,41 @@ SCENARIO(start, embedder_by_dlopen, SUPPORTED)
 	outcome = run(.how = JOB_BARE, .directory = where->directory,
 		      .args = {"cc", "-o", "embedder", "@embedder.c", "-ldl"});
 	expect(outcome, outcome->status == 0, "the embedder is built");
-	outcome = run(.args = {"./embedder", where->out}, .directory = where->directory,
-		      .env = {text("PYTHONHOME=%s", python_home(python))});
-	expect(outcome, outcome->status == 0 && strstr(outcome->out, "embedded"), "the embedder runs Python code");
-	json_decref(expect_trace(outcome, 1));
-	report = trace_report(outcome->trace, NULL);
-	expect(outcome, report_calls(report, "", "leaf") == 33, "leaf was called 33 times, not %ld",
-	       report_calls(report, "", "leaf"));
-	json_decref(report);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		outcome = run(.args = {"./embedder", where->out, ways[i][0]}, .directory = where->directory,
+			      .env = {text("PYTHONHOME=%s", python_home(python)), ways[i][1]});
+		expect(outcome, outcome->status == 0 && strstr(outcome->out, "embedded"),
+		       "the embedder runs Python code");
+		expect(outcome, !strstr(outcome->out, "dlerror"), "%s: nothing is left for dlerror()", ways[i][0]);
+		json_decref(expect_trace(outcome, 1));
+		report = trace_report(outcome->trace, NULL);
+		expect(outcome, report_calls(report, "", "leaf") == 33, "%s: leaf was called 33 times, not %ld",
+		       ways[i][0], report_calls(report, "", "leaf"));
+		expect_balanced(outcome, report);
+		json_decref(report);
+		cr_assert_eq(remove(outcome->trace), 0);
+	}
+}
+
+/* The same bare and inherited by a program that is not Python, which finds its libraries by their callers. */
+SCENARIO(start, dlopen_is_the_callers, SCENARIO_ONCE)
+{
+	static const char build[] =
+	    "set -e; mkdir -p in/deps\n"
+	    "cc -shared -fPIC -DLOADED=dep -o in/deps/dep.so \"$0\"\n"
+	    "cc -shared -fPIC -DLOADED=needs -o in/needs.so \"$0\" -Lin/deps -l:dep.so\n"
+	    "for name in loaded origin loaded2; do cc -shared -fPIC -DLOADED=$name -o in/$name.so \"$0\"; done\n"
+	    "cc -shared -fPIC -DCALLER -o in/runpath.so \"$0\" -Wl,--enable-new-dtags,-rpath,'$ORIGIN'\n"
+	    "cc -shared -fPIC -DCALLER -o in/rpath.so \"$0\" -Wl,--disable-new-dtags,-rpath,'$ORIGIN:$ORIGIN/deps'\n"
+	    "cc -o loads \"$0\" -ldl -lpthread\n";
+	struct outcome *built = run(.how = JOB_BARE, .args = {"sh", "-c", build, "@loads.c"}), *bare, *outcome;
+
+	(void)python;
+	expect(built, built->status == 0, "the program is built");
+	bare = run(.how = JOB_BARE, .directory = built->directory, .args = {"./loads"});
+	outcome = run(.directory = built->directory, .args = {"./loads"});
+	expect(bare, bare->status == 0 && strstr(bare->out, "$ORIGIN/origin.so: there"), "$ORIGIN is the caller's");
+	expect_same(bare, outcome);
 }
 
 /* How often lives.py calls each of its functions in a run. */
