@@ -51,12 +51,12 @@ static json_t *json_any(const char *text)
 	struct output clean;
 	json_t *value = json_string(text);
 
-	if (value || output_open_nowhere(&clean) < 0)
+	if (value || output_open_memory(&clean) < 0)
 		return value;
 	output_char(&clean, '"');
-	output_json(&clean, (struct text){text, strlen(text) < 65536 ? strlen(text) : 65536});
+	output_json(&clean, text_of(text));
 	output_char(&clean, '"');
-	value = json_loadb(clean.buffer, clean.used, JSON_DECODE_ANY, NULL);
+	value = clean.error ? NULL : json_loadb(clean.buffer, clean.used, JSON_DECODE_ANY, NULL);
 	output_abandon(&clean);
 	return value ? value : json_null();
 }

@@ -212,7 +212,7 @@ static int print_table(struct report *report, const struct profile *profile, con
 	int error = report_rows_init(&rows, profile, request->options.modules, request->strip_dirs);
 
 	if (!error)
-		error = output_open_nowhere(&reductions);
+		error = output_open_memory(&reductions);
 	if (!error) {
 		report_rows_sort(&rows, &request->style.order, request->reverse);
 		report_rows_restrict(&rows, &request->restrictions, &reductions);

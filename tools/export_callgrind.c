@@ -286,10 +286,10 @@ static char *relative_name(struct text name)
 	struct output piece;
 	char *relative;
 
-	if (output_open_nowhere(&piece) < 0)
+	if (output_open_memory(&piece) < 0)
 		return NULL;
 	put_relative(&piece, name);
-	relative = strndup(piece.buffer, piece.used);
+	relative = piece.error ? NULL : strndup(piece.buffer, piece.used);
 	output_abandon(&piece);
 	return relative;
 }

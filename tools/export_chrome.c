@@ -103,14 +103,14 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 	char *name = label_display(definition, key & 1, key / 2);
 	struct output piece;
 
-	if (!name || output_open_nowhere(&piece) < 0) {
+	if (!name || output_open_memory(&piece) < 0) {
 		free(name);
 		return -ENOMEM;
 	}
 	output_string(&piece, categories[usual_kind(key)]);
 	fragment->category_length = piece.used;
 	put_function(&piece, text_of(name), definition, key & 1);
-	fragment->bytes = malloc(piece.used + 1);
+	fragment->bytes = piece.error ? NULL : malloc(piece.used + 1);
 	if (fragment->bytes) {
 		memcpy(fragment->bytes, piece.buffer, piece.used);
 		fragment->length = piece.used;

@@ -354,12 +354,13 @@ static int make_function(const struct csv *csv, const struct trace_process *proc
 			 struct csv_function *function)
 {
 	struct output piece;
-	int error = output_open_nowhere(&piece);
+	int error = output_open_memory(&piece);
 
 	if (error)
 		return error;
 	error = put_function(csv, &piece, timeline_definition(process, key), key, &function->line_at);
-	function->bytes = malloc(piece.used + 1);
+	error = error ? error : piece.error;
+	function->bytes = error ? NULL : malloc(piece.used + 1);
 	if (!function->bytes)
 		error = -ENOMEM;
 	else

@@ -605,7 +605,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 					       .pop = firefox_pop,
 					       .other = firefox_other};
 	struct firefox firefox = {.output = output};
-	int error = output_open_nowhere(&firefox.data);
+	int error = output_open_memory(&firefox.data);
 	size_t i;
 
 	for (i = 0; !error && i < SPOOLS; i++)
@@ -616,6 +616,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		error = visit_trace(export->trace, export->select, progress, &visitor, &firefox);
 		batches_end(&firefox.samples);
 		put_strings(&firefox);
+		error = error ? error : firefox.data.error;
 	}
 	for (i = 0; i < SPOOLS; i++)
 		spool_close(&firefox.spools[i]);

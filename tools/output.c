@@ -134,6 +134,32 @@ int output_open_nowhere(struct output *output)
 	return output->buffer ? 0 : -ENOMEM;
 }
 
+int output_open_memory(struct output *output)
+{
+	int error = output_open_nowhere(output);
+
+	output->allocated = error ? 0 : OUTPUT_BUFFER_BYTES;
+	return error;
+}
+
+/* Room for so many bytes more. Where there is no memory, what was kept is given up. */
+static void grow(struct output *output, size_t bytes)
+{
+	size_t wanted = 2 * output->used + bytes;
+	char *grown;
+
+	if (output->used + bytes <= output->allocated)
+		return;
+	grown = realloc(output->buffer, wanted);
+	if (grown) {
+		output->buffer = grown;
+		output->allocated = wanted;
+		return;
+	}
+	output->error = -ENOMEM;
+	output->used = 0;
+}
+
 static void write_all(struct output *output, const char *bytes, size_t length)
 {
 	while (length && output->fd >= 0 && !output->error) {
@@ -152,12 +178,24 @@ static void write_all(struct output *output, const char *bytes, size_t length)
 
 void output_flush(struct output *output)
 {
+	if (output->allocated) {
+		grow(output, OUTPUT_BUFFER_BYTES);
+		return;
+	}
 	write_all(output, output->buffer, output->used);
 	output->used = 0;
 }
 
 void output_put_large(struct output *output, const void *bytes, size_t length)
 {
+	if (output->allocated) {
+		grow(output, length);
+		if (!output->error) {
+			memcpy(output->buffer + output->used, bytes, length);
+			output->used += length;
+		}
+		return;
+	}
 	output_flush(output);
 	if (length > OUTPUT_BUFFER_BYTES) {
 		write_all(output, bytes, length);

@@ -17,8 +17,9 @@ struct output {
 	int fd;	   /* -1: everything is thrown away */
 	int error; /* the first -errno, 0 for none */
 	size_t used;
-	char *path;	 /* of the file to make; NULL for stdout and for nowhere */
-	char *temporary; /* its name until it is whole */
+	size_t allocated; /* of a buffer that grows; 0: what is in a full one is written out, or thrown away */
+	char *path;	  /* of the file to make; NULL for stdout and for nowhere */
+	char *temporary;  /* its name until it is whole */
 	char *buffer;
 };
 
@@ -31,6 +32,12 @@ int output_open(struct output *output, const char *path);
 /* Takes everything and keeps nothing. Returns 0 or -ENOMEM. */
 int output_open_nowhere(struct output *output);
 
+/*
+ * Keeps everything, in buffer and used. Returns 0 or -ENOMEM. Whoever reads it looks at error first: where memory ran
+ * out on the way, what is there is not whole.
+ */
+int output_open_memory(struct output *output);
+
 /* Writes the rest and gives the file its name. Returns 0 or the first -errno; then no file was made or changed. */
 int output_close(struct output *output);
 
@@ -42,7 +49,7 @@ void output_put_large(struct output *output, const void *bytes, size_t length);
 
 static inline void output_put(struct output *output, const void *bytes, size_t length)
 {
-	if (length > OUTPUT_BUFFER_BYTES - output->used) {
+	if (__builtin_expect(output->used + length > OUTPUT_BUFFER_BYTES, 0)) {
 		output_put_large(output, bytes, length);
 		return;
 	}
@@ -53,7 +60,7 @@ static inline void output_put(struct output *output, const void *bytes, size_t l
 /* Where that many bytes, at most OUTPUT_BUFFER_BYTES, can be written at once; output_take() says how many were. */
 static inline char *output_room(struct output *output, size_t bytes)
 {
-	if (bytes > OUTPUT_BUFFER_BYTES - output->used)
+	if (__builtin_expect(output->used + bytes > OUTPUT_BUFFER_BYTES, 0))
 		output_flush(output);
 	return output->buffer + output->used;
 }

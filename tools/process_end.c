@@ -68,7 +68,7 @@ static void say(const struct trace *trace, const struct trace_process *process)
 {
 	struct output piece;
 
-	if (output_open_nowhere(&piece) < 0)
+	if (output_open_memory(&piece) < 0)
 		return;
 	process_end_print(process, &piece);
 	fprintf(stderr, "evprof: %s: process %lld (%s) was %.*s\n", trace->path, (long long)process->pid,

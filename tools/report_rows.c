@@ -70,14 +70,14 @@ static int names_add(struct names *names, const void *bytes, size_t length)
 	return 0;
 }
 
-/* The printed names of rows whose labels are there. An output that is never written out is where they are made. */
+/* The printed names of rows whose labels are there. */
 static int make_names(struct report_rows *rows, bool modules)
 {
 	struct names names = {0};
 	struct output scratch;
 	char *at;
 	uint32_t i;
-	int error = output_open_nowhere(&scratch);
+	int error = output_open_memory(&scratch);
 
 	if (error)
 		return error;
@@ -85,7 +85,7 @@ static int make_names(struct report_rows *rows, bool modules)
 		scratch.used = 0;
 		print_name(rows->rows[i].label, modules, &scratch);
 		rows->rows[i].name.length = scratch.used;
-		error = names_add(&names, scratch.buffer, scratch.used);
+		error = scratch.error ? scratch.error : names_add(&names, scratch.buffer, scratch.used);
 	}
 	output_abandon(&scratch);
 	rows->names = at = names.bytes;

@@ -56,7 +56,7 @@ void source_say_missing(const char *verb, struct text name, const char *where, i
 {
 	struct output shown;
 
-	if (output_open_nowhere(&shown) < 0)
+	if (output_open_memory(&shown) < 0)
 		return;
 	output_line(&shown, name); /* a terminal does what control characters say */
 	output_char(&shown, '\0');
