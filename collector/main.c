@@ -41,6 +41,7 @@ static int watch_signals(struct stopper *stopper, struct loop *loop)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored, the statuses of our own children are lost */
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	*stopper =
 	    (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};

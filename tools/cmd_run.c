@@ -1,13 +1,10 @@
 /*
  * cmd_run.c - evprof run: starts a program with the library in it, waits, and says what was recorded.
  *
- * Ends as the program ends: with its status, or by its signal. Ctrl-C and Ctrl-\ are for the program; SIGTERM and
- * SIGHUP are passed on to it.
+ * Ends as the program ends: with its status, or by its signal.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +18,7 @@
 #include "evprof/settings.h"
 #include "evprof/shown_path.h"
 #include "run_places.h"
+#include "run_program.h"
 #include "run_session.h"
 #include "run_settings.h"
 #include "verbs.h"
@@ -145,129 +143,6 @@ static char *absolute_template(const char *template)
 	return result;
 }
 
-/* --- the program --- */
-
-static volatile pid_t program_pid;
-
-static void pass_signal(int number)
-{
-	if (program_pid > 0)
-		kill(program_pid, number);
-}
-
-struct signals {
-	struct sigaction before[4];
-	sigset_t mask;
-};
-
-static const int signal_numbers[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-
-/* All are blocked until the program is there to get them. */
-static void take_signals(struct signals *signals)
-{
-	struct sigaction action = {.sa_flags = SA_RESTART};
-	sigset_t blocked;
-	int i;
-
-	sigemptyset(&blocked);
-	for (i = 0; i < 4; i++)
-		sigaddset(&blocked, signal_numbers[i]);
-	sigprocmask(SIG_BLOCK, &blocked, &signals->mask);
-	for (i = 0; i < 4; i++) {
-		sigaction(signal_numbers[i], NULL, &signals->before[i]);
-		action.sa_handler = i < 2 ? SIG_IGN : pass_signal;
-		if (signals->before[i].sa_handler != SIG_IGN)
-			sigaction(signal_numbers[i], &action, NULL);
-	}
-}
-
-static void give_signals_back(const struct signals *signals)
-{
-	int i;
-
-	for (i = 0; i < 4; i++)
-		sigaction(signal_numbers[i], &signals->before[i], NULL);
-	sigprocmask(SIG_SETMASK, &signals->mask, NULL);
-}
-
-static int set_preload(const char *library)
-{
-	const char *before = getenv("LD_PRELOAD");
-	char *value = NULL;
-	int error;
-
-	if (!before || !before[0])
-		return setenv("LD_PRELOAD", library, 1);
-	if (asprintf(&value, "%s:%s", library, before) < 0)
-		return -1;
-	error = setenv("LD_PRELOAD", value, 1);
-	free(value);
-	return error;
-}
-
-static int set_environment(const struct request *request, const struct run_session *session, const char *library)
-{
-	char *value = NULL;
-	int error;
-
-	/* The first process is this one; evprof run, its parent, says the last line. */
-	if (asprintf(&value, "%s:%d:%d:%s", session->id, (int)getpid(), (int)getppid(), session->socket) < 0)
-		return -1;
-	error = setenv(ENV_SESSION, value, 1);
-	free(value);
-	if (request->socket)
-		error |= setenv(ENV_SOCKET, session->socket, 1);
-	return error | set_preload(library);
-}
-
-/* In the child. */
-static void become_program(const struct request *request, const struct run_session *session, const char *library,
-			   const struct signals *signals, int report)
-{
-	int error = ENOMEM;
-
-	give_signals_back(signals);
-	if (set_environment(request, session, library) == 0) {
-		execvp(request->program[0], request->program);
-		error = errno;
-	}
-	if (write(report, &error, sizeof(error)) < 0)
-		_exit(EXIT_FAILED);
-	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
-}
-
-/* Runs the program to its end. Returns its wait status; *failed is the errno if it could not be run. */
-static int run_program(const struct request *request, const struct run_session *session, const char *library,
-		       int *failed)
-{
-	struct signals signals;
-	int report[2];
-	int status = 0;
-	pid_t child;
-
-	*failed = 0;
-	if (pipe2(report, O_CLOEXEC) < 0) {
-		*failed = errno;
-		return 0;
-	}
-	take_signals(&signals);
-	child = fork();
-	if (child == 0)
-		become_program(request, session, library, &signals, report[1]);
-	*failed = child < 0 ? errno : 0;
-	program_pid = child;
-	sigprocmask(SIG_SETMASK, &signals.mask, NULL);
-	close(report[1]);
-	if (child > 0 && read(report[0], failed, sizeof(*failed)) < 0)
-		*failed = 0;
-	close(report[0]);
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	program_pid = 0;
-	give_signals_back(&signals);
-	return status;
-}
-
 /* --- the end --- */
 
 static long long number_in(const json_t *summary, const char *member)
@@ -341,13 +216,18 @@ static int end_like(int status)
 static int run(const struct request *request, const struct run_places *places, struct run_session *session,
 	       int *running)
 {
+	const struct run_program program = {
+	    .argv = request->program, .library = places->preload, .session = session, .host = request->socket != NULL};
 	json_t *summary;
-	int failed;
-	int status = run_program(request, session, places->preload, &failed);
+	int status = EXIT_FAILED << 8;
+	int error = run_program(&program, &status);
 
-	if (failed) {
-		fprintf(stderr, "evprof run: cannot run %s: %s\n", request->program[0], strerror(failed));
-		return (failed == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
+	if (error == -ECHILD) {
+		fprintf(stderr, "evprof run: the exit status of %s is not known: %s\n", request->program[0],
+			strerror(-error));
+	} else if (error) {
+		fprintf(stderr, "evprof run: cannot run %s: %s\n", request->program[0], strerror(-error));
+		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
 	/* The status is the program's, whether or not somebody reads on. */
 	signal(SIGPIPE, SIG_IGN);

@@ -1,0 +1,22 @@
+"""Writes the name of each signal that it gets into the file `got`, and stops itself at SIGUSR2; ends at SIGTERM."""
+import os
+import signal
+import sys
+
+got = os.open("got", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+names = sys.argv[1:]
+
+
+def take(number, frame):
+    os.write(got, (signal.Signals(number).name + "\n").encode())
+    if number == signal.SIGUSR2:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if number == signal.SIGTERM:
+        sys.exit(9)
+
+
+for name in names:
+    signal.signal(getattr(signal, name), take)
+os.write(got, b"ready\n")
+while True:
+    signal.pause()

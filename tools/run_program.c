@@ -1,0 +1,269 @@
+/*
+ * run_program.c - see run_program.h. Called by cmd_run.c.
+ *
+ * The program takes the place of evprof run for whoever started that: a signal that is sent to evprof run alone is
+ * passed on, a timer that was inherited becomes the program's, and evprof run stops and goes on with it. All signals
+ * are blocked and fetched one by one, so no handler is needed.
+ */
+#include "run_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/control.h"
+
+/* --- what is inherited --- */
+
+static const int timer_kinds[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+
+#define TIMERS (sizeof(timer_kinds) / sizeof(timer_kinds[0]))
+
+/* What was inherited, for the program. */
+struct inherited {
+	sigset_t taken; /* the signals that are fetched while it runs */
+	sigset_t mask;
+	struct sigaction child; /* of SIGCHLD: where it is ignored, no status is kept */
+	struct itimerval timers[TIMERS];
+};
+
+static void take_signals(struct inherited *inherited)
+{
+	/* Those of our own mistakes and limits. */
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXCPU, SIGXFSZ};
+	static const struct sigaction by_default = {.sa_handler = SIG_DFL};
+
+	sigfillset(&inherited->taken);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&inherited->taken, own[i]);
+	sigprocmask(SIG_BLOCK, &inherited->taken, &inherited->mask);
+	sigaction(SIGCHLD, &by_default, &inherited->child);
+}
+
+/* A new process has none: alarm() before the exec of evprof run is meant for the program. */
+static void take_timers(struct inherited *inherited)
+{
+	static const struct itimerval off;
+
+	for (size_t i = 0; i < TIMERS; i++)
+		if (setitimer((__itimer_which_t)timer_kinds[i], &off, &inherited->timers[i]) < 0)
+			inherited->timers[i] = off;
+}
+
+static void hand_down(const struct inherited *inherited)
+{
+	for (size_t i = 0; i < TIMERS; i++)
+		setitimer((__itimer_which_t)timer_kinds[i], &inherited->timers[i], NULL);
+	sigaction(SIGCHLD, &inherited->child, NULL);
+	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* What came too late for the program ends nobody. */
+static void give_signals_back(const struct inherited *inherited)
+{
+	const struct timespec at_once = {0};
+
+	while (sigtimedwait(&inherited->taken, NULL, &at_once) > 0)
+		continue;
+	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* --- the child --- */
+
+/* After what is there: the runtimes of sanitizers have to come first. */
+static int set_preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *value = NULL;
+	int error;
+
+	if (!before || !before[0])
+		return setenv("LD_PRELOAD", library, 1);
+	if (asprintf(&value, "%s:%s", before, library) < 0)
+		return -1;
+	error = setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return error;
+}
+
+static int set_environment(const struct run_program *program)
+{
+	const struct run_session *session = program->session;
+	char *value = NULL;
+	int error;
+
+	/* The first process is this one; evprof run, its parent, says the last line. */
+	if (asprintf(&value, "%s:%d:%d:%s", session->id, (int)getpid(), (int)getppid(), session->socket) < 0)
+		return -1;
+	error = setenv(ENV_SESSION, value, 1);
+	free(value);
+	if (program->host)
+		error |= setenv(ENV_SOCKET, session->socket, 1);
+	return error | set_preload(program->library);
+}
+
+/* A file that is there and that only Python can run. */
+static bool is_script(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 3 && strcmp(name + length - 3, ".py") == 0 && access(name, R_OK) == 0 &&
+	       (!strchr(name, '/') || access(name, X_OK) < 0);
+}
+
+/* Returns the errno: the file cannot be run. */
+static int run_script(char *const *argv)
+{
+	size_t count = 0;
+	char **words;
+
+	while (argv[count])
+		count++;
+	words = calloc(count + 2, sizeof(*words));
+	if (!words)
+		return ENOMEM;
+	memcpy(words + 1, argv, count * sizeof(*words));
+	words[0] = (char *)"python3";
+	execvp(words[0], words);
+	words[0] = (char *)"python";
+	execvp(words[0], words);
+	free(words);
+	return EACCES;
+}
+
+static void become_program(const struct run_program *program, const struct inherited *inherited, int report)
+{
+	int error = ENOMEM;
+
+	if (set_environment(program) == 0) {
+		hand_down(inherited);
+		execvp(program->argv[0], program->argv);
+		error = is_script(program->argv[0]) ? run_script(program->argv) : errno;
+	}
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+/* --- the parent --- */
+
+/* It has been sent SIGCONT since it stopped. */
+static bool goes_on(pid_t child)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)child, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid == child;
+}
+
+/* The kernel's own go to the whole group of a terminal. The leader of a session gets its hangup alone. */
+static bool has_it(pid_t child, const siginfo_t *info)
+{
+	switch (info->si_signo) {
+	case SIGHUP:
+		return info->si_code > 0 && getsid(0) != getpid();
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGWINCH:
+		return info->si_code > 0;
+	case SIGCONT:
+		return goes_on(child);
+	default:
+		return false;
+	}
+}
+
+static void pass_on(pid_t child, const siginfo_t *info)
+{
+	if (has_it(child, info) || (info->si_code <= 0 && info->si_pid == child))
+		return;
+	if (info->si_code == SI_QUEUE)
+		sigqueue(child, info->si_signo, info->si_value);
+	else
+		kill(child, info->si_signo);
+}
+
+/* Somebody's shell waits for us to stop as the program has. */
+static bool is_a_job(int signal)
+{
+	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	bool foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
+
+	if (terminal >= 0)
+		close(terminal);
+	return foreground || (terminal >= 0 && signal != SIGSTOP);
+}
+
+/* The SIGCONT that ends our own stop is fetched and passed on like any other. */
+static void stop_with(int signal)
+{
+	sigset_t pending;
+
+	if (sigpending(&pending) == 0 && !sigismember(&pending, SIGCONT) && is_a_job(signal))
+		kill(getpid(), SIGSTOP);
+}
+
+/* Returns 0 as soon as the child has ended, or -errno. */
+static int wait_for(pid_t child, const sigset_t *taken, int *status)
+{
+	for (;;) {
+		siginfo_t info;
+		pid_t ended;
+
+		if (sigwaitinfo(taken, &info) < 0)
+			continue;
+		if (info.si_signo != SIGCHLD) {
+			pass_on(child, &info);
+			continue;
+		}
+		ended = waitpid(child, status, WNOHANG | WUNTRACED);
+		if (ended < 0)
+			return -errno;
+		if (ended > 0 && !WIFSTOPPED(*status))
+			return 0;
+		if (ended > 0)
+			stop_with(WSTOPSIG(*status));
+	}
+}
+
+/* The errno that the child has reported, or 0. */
+static int reported(int report)
+{
+	int error = 0;
+
+	while (read(report, &error, sizeof(error)) < 0 && errno == EINTR)
+		continue;
+	return error;
+}
+
+int run_program(const struct run_program *program, int *status)
+{
+	struct inherited inherited;
+	int report[2];
+	int error, failed;
+	pid_t child;
+
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	take_signals(&inherited);
+	take_timers(&inherited);
+	child = fork();
+	if (child == 0)
+		become_program(program, &inherited, report[1]);
+	error = child < 0 ? -errno : 0;
+	close(report[1]);
+	failed = child < 0 ? 0 : reported(report[0]);
+	close(report[0]);
+	if (child > 0)
+		error = wait_for(child, &inherited.taken, status);
+	give_signals_back(&inherited);
+	return failed ? -failed : error;
+}
