@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "evprof/folders.h"
+
 #define SUFFIX_MAX 10000
 
 static bool is_plain(char character)
@@ -126,6 +128,19 @@ static bool is_replaceable(const char *path)
 	       memcmp(target, proc, sizeof(target)) != 0;
 }
 
+/* A trace that another collector writes: it is locked. */
+static bool grows(const char *path)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool locked = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+/* -EAGAIN: it stays, and another name is to be found. */
 static int replace(const char *path)
 {
 	int fd = create(path);
@@ -134,6 +149,8 @@ static int replace(const char *path)
 		return fd;
 	if (!is_replaceable(path))
 		return -EEXIST;
+	if (grows(path))
+		return -EAGAIN;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
 	return create(path);
@@ -153,14 +170,16 @@ static int with_suffix(const char *path, unsigned number, char *result, size_t r
 int output_create(char *path, size_t path_bytes, enum output_existing existing)
 {
 	char other[PATH_MAX];
-	int fd;
+	int error, fd;
 
-	if (existing == OUTPUT_REPLACE)
-		return replace(path);
-	fd = create(path);
-	for (unsigned number = 2; fd == -EEXIST && number < SUFFIX_MAX; number++) {
-		int error = with_suffix(path, number, other, sizeof(other));
-
+	error = folders_make(path);
+	if (error)
+		return error;
+	fd = existing == OUTPUT_REPLACE ? replace(path) : create(path);
+	if (fd == -EEXIST && existing == OUTPUT_REPLACE)
+		return fd;
+	for (unsigned number = 2; (fd == -EEXIST || fd == -EAGAIN) && number < SUFFIX_MAX; number++) {
+		error = with_suffix(path, number, other, sizeof(other));
 		if (error)
 			return error;
 		fd = create(other);

@@ -24,9 +24,7 @@ static void add(const char *name, const char *text, bool exclude, bool complain)
 
 	if (!*text)
 		return;
-	wrong = pattern_count < PATTERNS_MAX
-		    ? choice_pattern_parse(&patterns[pattern_count], text, exclude, why, sizeof(why))
-		    : "there are 64 at most";
+	wrong = choice_pattern_parse(&patterns[pattern_count], text, exclude, why, sizeof(why));
 	if (!wrong)
 		pattern_count++;
 	else if (complain)
@@ -35,6 +33,16 @@ static void add(const char *name, const char *text, bool exclude, bool complain)
 		    "%s: the pattern \"%s\" is left out: %s; allowed: a list, with commas (\\, is one in a pattern), "
 		    "of globs and re:EXPRESSION",
 		    name, text_shown(text, shown), wrong);
+}
+
+static void say_that_it_is_full(const char *name, const char *text, bool complain)
+{
+	char shown[TEXT_SHOWN_BYTES];
+
+	if (complain)
+		log_line(LOG_ERROR,
+			 "%s: the patterns from \"%s\" on are left out: there are %d at most, with those of %s", name,
+			 text_shown(text, shown), PATTERNS_MAX, strcmp(name, ENV_INCLUDE) ? ENV_INCLUDE : ENV_EXCLUDE);
 }
 
 static void add_list(const char *name, bool exclude, bool complain)
@@ -46,6 +54,10 @@ static void add_list(const char *name, bool exclude, bool complain)
 		return;
 	for (const char *rest = value; *rest;) {
 		rest = choice_next(rest, pattern);
+		if (pattern_count == PATTERNS_MAX) {
+			say_that_it_is_full(name, pattern, complain && *pattern);
+			break;
+		}
 		add(name, pattern, exclude, complain);
 	}
 	free(pattern);

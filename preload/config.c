@@ -180,7 +180,7 @@ static void read_session(void)
 
 static void complain_of_unknown_names(void)
 {
-	for (char **variable = environ; *variable; variable++) {
+	for (char **variable = environ; variable && *variable; variable++) {
 		size_t length = strcspn(*variable, "=");
 		char name[TEXT_SHOWN_BYTES], shown[TEXT_SHOWN_BYTES];
 		bool known = false;

@@ -36,6 +36,19 @@ static void write_line(const char *line, size_t bytes)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Paths and values come from others: they may not write to the user's terminal. In UTF-8 it takes two bytes, too. */
+static void make_visible(char *line, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++) {
+		unsigned char byte = (unsigned char)line[i], next = (unsigned char)line[i + 1];
+
+		if (byte < ' ' || byte == 0x7f)
+			line[i] = '?';
+		if (byte == 0xc2 && next >= 0x80 && next < 0xa0)
+			line[i] = line[i + 1] = '?';
+	}
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
 	static const char prefix[] = "evprof: ", cut[] = "...\n";
@@ -58,6 +71,7 @@ void log_line(enum log_level level, const char *format, ...)
 		used = sizeof(line);
 		memcpy(line + used - sizeof(cut) + 1, cut, sizeof(cut) - 1);
 	}
+	make_visible(line, used - 1);
 	write_line(line, used);
 	errno = saved_errno;
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "evprof/control.h"
+#include "evprof/environment.h"
 #include "log.h"
 
 #define SPAWN_FDS 2
@@ -61,12 +62,6 @@ static int find_collector(char *out, size_t size)
 			return 0;
 	}
 	return -ENOENT;
-}
-
-static int collector_may_see(const char *variable)
-{
-	return strncmp(variable, "LD_PRELOAD=", 11) && strncmp(variable, "EVPROF", 6) &&
-	       strncmp(variable, "MALLOC_", 7);
 }
 
 /* This process's own, which shares the program's memory and nothing else. */
@@ -136,16 +131,6 @@ NEVER_RETURNS static int leave_session(void *argument)
 	return 0;
 }
 
-static void copy_environment(char **out)
-{
-	size_t n = 0;
-
-	for (char **variable = environ; *variable && n < ENVIRONMENT_MAX - 1; variable++)
-		if (collector_may_see(*variable))
-			out[n++] = *variable;
-	out[n] = NULL;
-}
-
 static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
 {
 	char *memory = scratch, *program = memory, **environment = (char **)(memory + 8192);
@@ -162,7 +147,7 @@ static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
 	r = find_collector(program, 8192);
 	if (r < 0)
 		return r;
-	copy_environment(environment);
+	environment_copy(environ, environment, ENVIRONMENT_MAX);
 	/* No handler of the program may run in a process that shares its memory. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);

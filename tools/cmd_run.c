@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "evprof/control.h"
+#include "evprof/folders.h"
 #include "evprof/settings.h"
 #include "evprof/shown_path.h"
 #include "run_places.h"
@@ -213,6 +215,37 @@ static int end_like(int status)
 	return 128 + number;
 }
 
+/* The part of the template that is the same for every trace, without its last name. */
+static void fixed_folder(const char *template, char *folder, size_t bytes)
+{
+	size_t used = 0;
+
+	for (; *template && used + 1 < bytes; template ++) {
+		if (*template == '%' && *++template != '%')
+			break;
+		folder[used++] = *template;
+	}
+	while (used > 1 && folder[used - 1] != '/')
+		used--;
+	folder[used] = 0;
+}
+
+/* False after one line: a run that cannot be recorded is not started. */
+static bool make_folders(const char *output)
+{
+	char folder[PATH_MAX];
+	int error;
+
+	fixed_folder(output, folder, sizeof(folder));
+	error = folders_make(folder);
+	if (!error && access(folder, W_OK | X_OK) < 0)
+		error = -errno;
+	if (error)
+		fprintf(stderr, "evprof run: cannot write to %s: %s; use -o with another path\n", folder,
+			strerror(-error));
+	return !error;
+}
+
 static int run(const struct request *request, const struct run_places *places, struct run_session *session,
 	       int *running)
 {
@@ -258,7 +291,8 @@ int cmd_run(int argc, char **argv)
 	output = absolute_template(request.output);
 	if (!output)
 		fprintf(stderr, "evprof run: the working directory has no path; use -o with an absolute path\n");
-	else if (run_session_open(&session, request.socket, places.collector, output) == 0)
+	else if ((request.socket || make_folders(output)) &&
+		 run_session_open(&session, request.socket, places.collector, output) == 0)
 		status = run(&request, &places, &session, &running);
 	free(output);
 	run_session_done(&session);

@@ -17,7 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "evprof/environment.h"
 #include "evprof/network.h"
+
+#define ENVIRONMENT_MAX 16
 
 static int say(const char *what, const char *which, int error)
 {
@@ -106,20 +109,11 @@ static void close_from(int first)
 		close(fd);
 }
 
-/* What the user set is for the program; the collector runs bare. */
-static void clean_environment(void)
-{
-	static const char *const names[] = {"LD_PRELOAD", ENV_SWITCH, ENV_SESSION, ENV_SOCKET, ENV_OUTPUT};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		unsetenv(names[i]);
-}
-
 /* In the child: becomes the collector. report: a pipe that exec closes; errno goes there if it fails. */
 static void become_collector(const char *collector, int listening, int report)
 {
 	int null = open("/dev/null", O_RDWR);
+	char *environment[ENVIRONMENT_MAX];
 	sigset_t none;
 	int error;
 	int fd;
@@ -134,11 +128,11 @@ static void become_collector(const char *collector, int listening, int report)
 	dup2(report, CONTROL_LISTEN_FD + 1);
 	fcntl(CONTROL_LISTEN_FD + 1, F_SETFD, FD_CLOEXEC);
 	close_from(CONTROL_LISTEN_FD + 2);
-	clean_environment();
+	environment_copy(environ, environment, ENVIRONMENT_MAX);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (chdir("/") == 0)
-		execl(collector, "evprof-collector", "--private", (char *)NULL);
+		execle(collector, "evprof-collector", "--private", (char *)NULL, environment);
 	error = errno;
 	if (write(CONTROL_LISTEN_FD + 1, &error, sizeof(error)) < 0)
 		_exit(126);

@@ -3,6 +3,7 @@
  */
 #include "run_settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,19 +84,20 @@ static const struct {
 	const char *variable;
 	const char *(*allowed)(const char *value, char *room); /* NULL: an option without a value */
 	const char *without;				       /* the value then */
+	bool is_list;					       /* several add up */
 } settings_known[] = {
-    {RUN_EVENTS, "--events", ENV_EVENTS, allowed_events, NULL},
-    {RUN_SAMPLE, "--sample", ENV_SAMPLE_RATE, allowed_rate, NULL},
-    {RUN_RING_SIZE, "--ring-size", ENV_RING_SIZE, allowed_ring_size, NULL},
-    {RUN_ON_FULL, "--on-full", ENV_ON_FULL, allowed_on_full, NULL},
-    {RUN_LOG, "--log", ENV_LOG, allowed_log, NULL},
-    {RUN_FORMAT, "--format", ENV_FORMAT, allowed_formats, NULL},
-    {RUN_INCLUDE, "--include", ENV_INCLUDE, allowed_patterns, NULL},
-    {RUN_EXCLUDE, "--exclude", ENV_EXCLUDE, allowed_patterns, NULL},
-    {RUN_EXCLUDE_SYSPATH, "--exclude-syspath", ENV_EXCLUDE_SYSPATH, NULL, "1"},
-    {RUN_CALIBRATE, "--calibrate", ENV_CALIBRATE, NULL, "1"},
-    {RUN_NATIVE, "--native", ENV_NATIVE, NULL, "1"},
-    {RUN_NO_CHILDREN, "--no-children", ENV_CHILDREN, NULL, "0"},
+    {RUN_EVENTS, "--events", ENV_EVENTS, allowed_events, NULL, true},
+    {RUN_SAMPLE, "--sample", ENV_SAMPLE_RATE, allowed_rate, NULL, false},
+    {RUN_RING_SIZE, "--ring-size", ENV_RING_SIZE, allowed_ring_size, NULL, false},
+    {RUN_ON_FULL, "--on-full", ENV_ON_FULL, allowed_on_full, NULL, false},
+    {RUN_LOG, "--log", ENV_LOG, allowed_log, NULL, false},
+    {RUN_FORMAT, "--format", ENV_FORMAT, allowed_formats, NULL, true},
+    {RUN_INCLUDE, "--include", ENV_INCLUDE, allowed_patterns, NULL, true},
+    {RUN_EXCLUDE, "--exclude", ENV_EXCLUDE, allowed_patterns, NULL, true},
+    {RUN_EXCLUDE_SYSPATH, "--exclude-syspath", ENV_EXCLUDE_SYSPATH, NULL, "1", false},
+    {RUN_CALIBRATE, "--calibrate", ENV_CALIBRATE, NULL, "1", false},
+    {RUN_NATIVE, "--native", ENV_NATIVE, NULL, "1", false},
+    {RUN_NO_CHILDREN, "--no-children", ENV_CHILDREN, NULL, "0", false},
 };
 
 static bool is_good(const char *name, const char *value, const char *allowed)
@@ -109,38 +111,57 @@ static bool is_good(const char *name, const char *value, const char *allowed)
 	return false;
 }
 
-bool run_settings_take(struct run_settings *settings, int option, const char *value)
+/* With what the same option had before. False: no memory. */
+static bool set_variable(struct run_settings *settings, size_t i, const char *value)
 {
-	char room[CONTROL_FORMATS_MAX_BYTES];
+	bool adds = settings_known[i].is_list && settings->given & 1u << i;
+	char *joined = NULL;
+
+	settings->given |= 1u << i;
+	if (adds && asprintf(&joined, "%s,%s", getenv(settings_known[i].variable), value) < 0)
+		return false;
+	setenv(settings_known[i].variable, joined ? joined : value, 1);
+	free(joined);
+	return true;
+}
+
+static size_t setting_number(int option)
+{
 	size_t i = 0;
 
 	while (settings_known[i].option != option)
 		i++;
+	return i;
+}
+
+bool run_settings_take(struct run_settings *settings, int option, const char *value)
+{
+	char room[CONTROL_FORMATS_MAX_BYTES];
+	size_t i = setting_number(option);
+
 	settings->sample |= option == RUN_SAMPLE;
-	if (option == RUN_EVENTS)
-		settings->events = value;
 	if (!settings_known[i].allowed)
 		value = settings_known[i].without;
 	else if (value && !is_good(settings_known[i].name, value, settings_known[i].allowed(value, room)))
 		return false;
-	if (value)
-		setenv(settings_known[i].variable, value, 1);
-	return true;
+	return !value || set_variable(settings, i, value);
 }
 
 bool run_settings_finish(const struct run_settings *settings)
 {
-	unsigned events = EVENT_SAMPLE;
+	bool listed = settings->given & 1u << setting_number(RUN_EVENTS);
+	unsigned events = listed || !settings->sample ? 0 : EVENT_SAMPLE;
+	const char *value = listed ? getenv(ENV_EVENTS) : NULL;
 
+	if (value && !is_good("--events", value, setting_events(value, &events)))
+		return false;
 	if (!settings->sample)
 		return true;
-	if (settings->events)
-		setting_events(settings->events, &events);
 	if (!(events & EVENT_SAMPLE)) {
 		verb_misused("run", "--sample records no events: of --events only sample,cpu goes with it");
 		return false;
 	}
-	if (!settings->events)
+	if (!listed)
 		setenv(ENV_EVENTS, "sample", 1);
 	return true;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct run_settings {
-	const char *events; /* NULL: not given */
+	unsigned given; /* bits of the table: what the user said, not the environment */
 	bool sample;
 };
 

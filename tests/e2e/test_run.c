@@ -19,6 +19,8 @@ static void add(struct job *job, int *n, const char *const *words)
 
 #define ADD(Job, N, ...) add(Job, N, (const char *const[]){__VA_ARGS__, NULL})
 
+static const char behind_a_shell[] = "this interpreter is started by a shell, which has signals of its own";
+
 /* Where it is ignored, the kernel keeps no status of a child. The program gets the signal as it was. */
 SCENARIO(run, status_where_sigchld_is_ignored, SUPPORTED)
 {
@@ -30,6 +32,8 @@ SCENARIO(run, status_where_sigchld_is_ignored, SUPPORTED)
 	char *folded;
 	int n = 0;
 
+	if (python->chrooted)
+		cr_skip_test("%s", behind_a_shell);
 	ADD(&job, &n, "env", "--ignore-signal=CHLD", "%B/evprof", "run", "--format", "folded", "-o", "x.evp", "--");
 	add(&job, &n, (const char *const *)python->command);
 	ADD(&job, &n, "-c", program);
@@ -103,6 +107,8 @@ SCENARIO(run, job_of_a_terminal, SUPPORTED)
 	struct outcome *expected, *outcome;
 	int n = 1;
 
+	if (python->chrooted)
+		cr_skip_test("%s", behind_a_shell);
 	add(&bare, &n, (const char *const *)python->command);
 	add(&bare, &n, program);
 	n = 1;
@@ -132,9 +138,130 @@ SCENARIO(run, pending_alarm, SUPPORTED)
 	struct outcome *outcome;
 	int n = 5;
 
+	if (python->chrooted)
+		cr_skip_test("%s", behind_a_shell);
 	add(&job, &n, (const char *const *)python->command);
 	ADD(&job, &n, "-c", program);
 	outcome = job_run(&job);
 	expect(outcome, outcome->status == 7, "the status is %d, not 7", outcome->status);
+	json_decref(expect_trace(outcome, 1));
+}
+
+/* The runtime of the address sanitizer ends a program in which it does not come first. */
+SCENARIO(run, behind_other_preloads, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .env = {"LD_PRELOAD=libdl.so.2"},
+				      .args = {"-c", "import os, subprocess, sys\n"
+						     "print(os.environ['LD_PRELOAD'])\n"
+						     "subprocess.check_call([sys.executable, '-c', '1'])\n"});
+
+	expect(outcome, strcmp(outcome->out, text("libdl.so.2:%s\n", build_path("libevprof.so"))) == 0,
+	       "what was there comes first");
+	json_decref(expect_trace(outcome, 2));
+}
+
+SCENARIO(run, behind_the_address_sanitizer, SUPPORTED)
+{
+	struct outcome *path = run(.how = JOB_BARE, .args = {"gcc", "-print-file-name=libasan.so"});
+	char *library = text("LD_PRELOAD=%.*s", (int)strcspn(path->out, "\n"), path->out), *both;
+	struct outcome *outcome;
+
+	if (path->status || path->out[0] != '/' || built_with_asan())
+		cr_skip_test("no libasan.so here to be preloaded");
+	both = text("%s:%s", library, build_path("libevprof.so"));
+	outcome = run(.python = python, .how = JOB_RUN, .env = {library, "ASAN_OPTIONS=detect_leaks=0"},
+		      .args = {"@known.py", "x"});
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+	outcome = run(.python = python, .how = JOB_BARE, .env = {both, "ASAN_OPTIONS=detect_leaks=0"},
+		      .args = {"@known.py", "x"});
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+}
+
+static void expect_trace_in(struct outcome *outcome, const char *folder)
+{
+	outcome_find_traces(outcome, text("%s/%s", outcome->directory, folder));
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+}
+
+/* As docs/ci.md has it: traces go to a folder that nobody has made. */
+SCENARIO(run, folders_are_made, SUPPORTED)
+{
+	expect_trace_in(run(.python = python, .how = JOB_RUN, .options = {"-o", "a/%n/x.evp"}, .args = {"@known.py"}),
+			"a/known");
+	expect_trace_in(run(.python = python, .env = {"EVPROF_OUTPUT=traces/%n.evp"}, .args = {"@known.py"}), "traces");
+}
+
+SCENARIO(run, lists_add_up, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .how = JOB_RUN, .env = {"EVPROF_INCLUDE=everything"},
+				      .options = {"--include", "leaf", "--include=recurse", "--exclude=x",
+						  "--exclude=recurse", "--events=call"},
+				      .args = {"@known.py"});
+	json_t *report = trace_report(outcome->trace, NULL);
+
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "leaf is included");
+	expect(outcome, report_calls(report, "known.py", "recurse") == 0, "recurse is excluded");
+	expect(outcome, report_calls(report, "known.py", "everything") == 0, "the option counts, not the variable");
+	json_decref(report);
+	outcome = run(.python = python, .how = JOB_RUN, .options = {"--include", "leaf", "--include=recurse"},
+		      .args = {"@known.py"});
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "leaf is included");
+	expect(outcome, report_calls(report, "known.py", "recurse") == 51, "recurse is included");
+	json_decref(report);
+}
+
+static size_t count_traces_that_are_whole(const struct outcome *outcome, const char *const *paths)
+{
+	size_t count = 0;
+
+	for (; *paths; paths++) {
+		struct outcome *info = tool("info", text("%s/%s", outcome->directory, *paths));
+
+		count += info->status == 0;
+	}
+	return count;
+}
+
+/* The second image knows nothing of the first one's session, and has its name. */
+SCENARIO(run, exec_that_forgets_the_session, SUPPORTED)
+{
+	static const char program[] =
+	    "import os, sys\n"
+	    "if len(sys.argv) < 2:\n"
+	    "    keep = {'LD_PRELOAD': os.environ['LD_PRELOAD'], 'EVPROF_OUTPUT': 'x-%p.evp'}\n"
+	    "    os.execve(sys.executable, [sys.executable, '-c', open('/proc/self/cmdline').read()"
+	    ".split(chr(0))[-2], 'again'], keep)\n";
+	struct outcome *outcome = run(.python = python, .env = {"EVPROF_OUTPUT=x-%p.evp"}, .args = {"-c", program});
+	const char *const paths[] = {text("x-%d.evp", outcome->pid), text("x-%d-2.evp", outcome->pid), NULL};
+
+	expect(outcome, !strstr(outcome->err, "nothing is kept"), "nothing is lost");
+	expect(outcome, outcome->traces == 2, "two traces, not %u", outcome->traces);
+	expect(outcome, count_traces_that_are_whole(outcome, paths) == 2, "both are whole");
+}
+
+/* A library of the program's, of another version than the collector's, or for another thing altogether. */
+SCENARIO(run, collector_has_an_environment_of_its_own, SUPPORTED)
+{
+	struct outcome *made = run(.how = JOB_BARE, .args = {"sh", "-c",
+							     "mkdir odd && echo none >odd/libzstd.so.1 && "
+							     "cp odd/libzstd.so.1 odd/libjansson.so.4"});
+	const char *program = "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\n";
+	char *path = text("LD_LIBRARY_PATH=%s/odd", made->directory);
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-c", program}, .env = {path, "GLIBC_TUNABLES=glibc.malloc.check=3"});
+
+	json_decref(expect_trace(outcome, 2));
+	outcome = run(.python = python, .how = JOB_BARE,
+		      .args = {"-c",
+			       "import os, sys\n"
+			       "os.environ['LD_LIBRARY_PATH'] = sys.argv[1]\n"
+			       "os.environ['LD_PRELOAD'] = sys.argv[2]\n"
+			       "os.environ['EVPROF_EVENTS'] = 'sample'\n"
+			       "os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(0.3)'])",
+			       path + strlen("LD_LIBRARY_PATH="), "%B/libevprof.so"});
 	json_decref(expect_trace(outcome, 1));
 }

@@ -240,14 +240,14 @@ SCENARIO(use, the_command_can_be_copied, SUPPORTED)
 	}
 }
 
-/* An unwritable directory: the program runs on, one line says what was wrong. */
+/* A folder that cannot be made: the program runs on, one line says what was wrong. */
 SCENARIO(use, output_that_cannot_be_written, SUPPORTED)
 {
 	struct outcome *outcome =
-	    run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_OUTPUT=/nonexistent/folder/x.evp"});
+	    run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_OUTPUT=/proc/nonexistent/x.evp"});
 
 	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
-	expect(outcome, strstr(outcome->err, "/nonexistent/folder/x.evp"), "a line names the file");
+	expect(outcome, strstr(outcome->err, "/proc/nonexistent/x.evp"), "a line names the file");
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
 }
 
@@ -267,10 +267,10 @@ SCENARIO(use, daemon_with_a_relative_folder, SUPPORTED)
 	expect(first, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
 }
 
-/* A recording that failed is told also where nothing else is to be said. */
+/* A run that cannot be recorded is not started; that is told also where nothing else is to be said. */
 SCENARIO(use, quiet_but_for_failures, SUPPORTED)
 {
-	struct job job = {.how = JOB_BARE, .args = {"%B/evprof", "run", "-q", "-o", "/nonexistent/folder/x.evp", "--"}};
+	struct job job = {.how = JOB_BARE, .args = {"%B/evprof", "run", "-q", "-o", "/proc/nonexistent/x.evp", "--"}};
 	struct outcome *outcome;
 	int n = 6;
 
@@ -278,8 +278,8 @@ SCENARIO(use, quiet_but_for_failures, SUPPORTED)
 		job.args[n++] = python->command[i];
 	job.args[n] = "@known.py";
 	outcome = job_run(&job);
-	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
-	expect(outcome, strstr(outcome->err, "evprof: cannot create /nonexistent/folder/x.evp: "), "a line says so");
+	expect(outcome, outcome->status == 125 && !*outcome->out, "the program is not started");
+	expect(outcome, strstr(outcome->err, "evprof run: cannot write to /proc/nonexistent/: "), "a line says so");
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line, not %u", stderr_evprof_lines(outcome));
 	job.args[4] = "x.evp";
 	outcome = job_run(&job);

@@ -169,6 +169,38 @@ SCENARIO(variables, mistake_said_once, SUPPORTED)
 	       stderr_evprof_lines(outcome));
 }
 
+SCENARIO(variables, too_many_patterns, SUPPORTED)
+{
+	char value[4000] = "EVPROF_INCLUDE=leaf";
+	struct outcome *outcome;
+	json_t *report;
+
+	for (int i = 0; i < 500; i++)
+		strcat(value, text(",p%d", i));
+	outcome = run(.python = python, .args = {"@known.py"}, .env = {value, "EVPROF_EXCLUDE=recurse"});
+	expect(outcome, stderr_evprof_lines(outcome) == 3 && strstr(stderr_evprof_line(outcome, 0), "\"p63\" on"),
+	       "a line for each variable and the closing one, not %u", stderr_evprof_lines(outcome));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "the first ones hold");
+	json_decref(report);
+}
+
+/* What is shown of paths does not write to the user's terminal. */
+SCENARIO(variables, control_characters, SUPPORTED)
+{
+	static const char *const settings[] = {"EVPROF_SOCKET=/nonexistent/\033[2J\302\233",
+					       "EVPROF_SOCKET=@\033[2J\302\233",
+					       "EVPROF_OUTPUT=/proc/\033[2J\302\233/x"};
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {settings[i]});
+
+		expect(outcome, stderr_evprof_lines(outcome) >= 1 && strstr(outcome->err, "?[2J??"), "a line names it");
+		expect(outcome, !strchr(outcome->err, '\033') && !strstr(outcome->err, "\302\233"),
+		       "as question marks");
+	}
+}
+
 /* Longer than a line is: the value is cut, what is allowed is not. */
 SCENARIO(variables, long_mistake, SCENARIO_ONCE)
 {

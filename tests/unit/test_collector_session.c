@@ -986,14 +986,14 @@ Test(collector_session, a_hold_without_a_process_has_no_trace)
 	cr_assert_not(collector_turn(&collector, WAIT_MS));
 }
 
-Test(collector_session, a_folder_that_is_not_there_fails_the_session_not_the_program)
+Test(collector_session, a_folder_that_cannot_be_made_fails_the_session_not_the_program)
 {
 	struct fake_target target;
 
 	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
-	join(&target, (struct fake_join){.output = "/no-such-folder/x.evp"});
+	join(&target, (struct fake_join){.output = "/proc/no-such-folder/x.evp"});
 	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED);
-	cr_assert_str_eq(target.header->text, "cannot create /no-such-folder/x.evp: No such file or directory; "
+	cr_assert_str_eq(target.header->text, "cannot create /proc/no-such-folder/x.evp: No such file or directory; "
 					      "set EVPROF_OUTPUT to a writable path");
 	fake_thread_start(&target, 0, 1, 1);
 	for (unsigned i = 0; i < 100000; i++) {
