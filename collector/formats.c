@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "evprof/proc.h"
 #include "log.h"
 
 #ifndef P_PIDFD
@@ -20,16 +21,15 @@
 #endif
 
 /* evprof stands beside the collector, in the build folder and where it is installed. */
-static int find_evprof(char *path, size_t bytes)
+static int find_evprof(char path[PATH_MAX])
 {
-	ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+	ssize_t length = proc_own_path(path);
 	char *slash;
 
 	if (length < 0)
-		return -errno;
-	path[length] = '\0';
+		return (int)length;
 	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash + sizeof("/evprof") - path) > bytes)
+	if (!slash || slash + sizeof("/evprof") - path > PATH_MAX)
 		return -ENOENT;
 	strcpy(slash, "/evprof");
 	return access(path, X_OK) < 0 ? -errno : 0;
@@ -54,7 +54,7 @@ static int start(struct formats *formats, const char *list, const char *trace)
 	static char *const environment[] = {NULL};
 	char path[PATH_MAX];
 	char *argv[] = {"evprof", "export", "--beside", "--format", (char *)list, (char *)trace, NULL};
-	int error = find_evprof(path, sizeof(path));
+	int error = find_evprof(path);
 	pid_t pid;
 
 	if (error)

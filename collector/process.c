@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "evprof/proc.h"
 #include "resolver.h"
 #include "session.h"
 
@@ -50,10 +51,27 @@ static pid_t pidfd_pid(int pidfd)
 	return pid > 0 ? pid : 0;
 }
 
+/* What /proc cannot say of the sender's own pidfd is true of ours. */
+static const char *replace_pidfd(int pidfd, pid_t pid, bool *dead)
+{
+	int own = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	*dead = own < 0 && errno == ESRCH;
+	if (own < 0)
+		return *dead ? NULL : "the collector cannot watch the process: it needs pidfd_open() or /proc";
+	dup3(own, pidfd, O_CLOEXEC);
+	close(own);
+	return NULL;
+}
+
 static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
 {
 	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
-	pid_t shown = pidfd_pid(pidfd);
+	pid_t shown;
+
+	if (!proc_is_ours())
+		return replace_pidfd(pidfd, pid, dead);
+	shown = pidfd_pid(pidfd);
 
 	if (shown < 0)
 		return "the second descriptor is not a pidfd";
@@ -309,6 +327,8 @@ int process_maps(pid_t pid, ino_t inode)
 	FILE *maps;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	if (!proc_is_ours())
+		return -ENOENT;
 	maps = fopen(path, "re");
 	if (!maps)
 		return -errno;

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "evprof/proc.h"
 #include "clock.h"
 #include "evprof/wire.h"
 #include "log.h"
@@ -105,11 +106,8 @@ static bool find_program(char *path, size_t bytes)
 {
 	static const char *const places[] = {"/evprof-symbols", "/../lib/evprof/evprof-symbols"};
 	char folder[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-	char *slash;
+	char *slash = proc_own_path(folder) < 0 ? NULL : strrchr(folder, '/');
 
-	folder[length > 0 ? length : 0] = '\0';
-	slash = strrchr(folder, '/');
 	if (!slash)
 		return false;
 	*slash = '\0';

@@ -75,10 +75,18 @@ static void raise_file_limit(void)
 	}
 }
 
+/* Where there is no /dev: nothing can be read from it or written to it, and it keeps no pipe of the program's open. */
+static int open_nothing(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	return null < 0 ? open("/", O_PATH) : null;
+}
+
 /* Puts the descriptors in their places and closes all others. The copies do not stand in each other's way. */
 static int place_fds(const int fds[SPAWN_FDS])
 {
-	int null = open("/dev/null", O_RDWR), copies[SPAWN_FDS], end = 3;
+	int null = open_nothing(), copies[SPAWN_FDS], end = 3;
 
 	for (int fd = 0; fd < 3; fd++)
 		dup2(null, fd);

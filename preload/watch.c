@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "confined.h"
+#include "evprof/proc.h"
 #include "handshake.h"
 #include "process.h"
 #include "text.h"
@@ -37,6 +38,8 @@ uint64_t watch_start_time(pid_t pid, char *state)
 {
 	char path[32] = "/proc/self/stat", line[1024], *at;
 
+	if (pid > 0 && !proc_is_ours())
+		return 0;
 	if (pid > 0)
 		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	/* The second field, the name, may hold anything, so count from its last ')'. */

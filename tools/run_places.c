@@ -10,17 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evprof/proc.h"
+
 #define LIBRARY "libevprof.so"
 #define COLLECTOR "evprof-collector"
 
 static char *own_directory(void)
 {
-	char *path = realpath("/proc/self/exe", NULL);
-	char *slash = path ? strrchr(path, '/') : NULL;
+	char path[PATH_MAX];
+	char *slash = proc_own_path(path) < 0 ? NULL : strrchr(path, '/');
 
-	if (slash)
-		*slash = 0;
-	return path;
+	if (!slash)
+		return NULL;
+	*slash = 0;
+	return strdup(path);
 }
 
 /* The real path of directory/relative if it may be used so; else NULL. */
@@ -111,9 +114,12 @@ int run_places_find(struct run_places *places)
 		free(directory);
 		return make_preload(places);
 	}
-	fprintf(stderr, "evprof run: there is no %s in %s%s; build or install evprof anew\n",
-		places->library ? COLLECTOR : LIBRARY, directory ? directory : "the directory of evprof",
-		places->library ? "" : " or its ../lib/evprof");
+	if (directory)
+		fprintf(stderr, "evprof run: there is no %s in %s%s; build or install evprof anew\n",
+			places->library ? COLLECTOR : LIBRARY, directory,
+			places->library ? "" : " or its ../lib/evprof");
+	else
+		fprintf(stderr, "evprof run: without /proc its own folder is not known; start it by its path\n");
 	free(directory);
 	return -1;
 }

@@ -118,6 +118,8 @@ static void become_collector(const char *collector, int listening, int report)
 	int error;
 	int fd;
 
+	if (null < 0)
+		null = open("/", O_PATH); /* there is no /dev: no pipe of the program's is to stay open */
 	setsid();
 	/* Both above the numbers that are given away next. */
 	listening = fcntl(listening, F_DUPFD, 10);

@@ -177,6 +177,51 @@ SCENARIO(namespaces, first_process_killed, SUPPORTED)
 	json_decref(info);
 }
 
+/* ---- /proc ------------------------------------------------------------------------------------------------------- */
+
+/* Without /proc, and without /dev, too; then with that of the namespace outside, where all numbers are others. */
+static const char *const surroundings[][6] = {
+    {"unshare", "--mount", "sh", "-c", "umount -l /proc && exec \"$@\"", "sh"},
+    {"unshare", "--mount", "sh", "-c", "umount -l /proc && mount -t tmpfs none /dev && exec \"$@\"", "sh"},
+    {"unshare", "--pid", "--fork", "sh", "-c", "\"$@\"; exit $?"},
+};
+
+static struct outcome *run_surrounded(const struct python *python, size_t which, const char *with)
+{
+	struct job job = {.how = JOB_BARE, .env = {with}};
+	int n = 0;
+
+	for (int i = 0; i < 6; i++)
+		job.args[n++] = surroundings[which][i];
+	if (which == 2)
+		job.args[n++] = "sh";
+	if (!with)
+		add(&job, &n, (const char *const[]){"%B/evprof", "run", "-o", "x.evp", "--", NULL});
+	add(&job, &n, (const char *const *)python->command);
+	add(&job, &n, (const char *const[]){"@processes.py", "forks", NULL});
+	return job_run(&job);
+}
+
+SCENARIO(namespaces, without_proc, SUPPORTED)
+{
+	char *preload = text("LD_PRELOAD=%s", build_path("libevprof.so"));
+
+	if (!chosen(python))
+		return;
+	if (python->chrooted)
+		cr_skip_test("what starts %s needs /proc", python->name);
+	if (run(.how = JOB_BARE, .args = {"unshare", "--mount", "--pid", "--fork", "true"})->status)
+		cr_skip_test("unshare is not allowed here");
+	for (size_t i = 0; i < 2 * sizeof(surroundings) / sizeof(*surroundings); i++) {
+		struct outcome *outcome = run_surrounded(python, i / 2, i % 2 ? preload : NULL);
+
+		expect(outcome, outcome->status == 0, "%zu: the program runs", i);
+		expect(outcome, outcome->eof_seconds < 5, "%zu: its output ends after %.1f s", i, outcome->eof_seconds);
+		json_decref(expect_trace(outcome, 4));
+		expect_closing_line(outcome);
+	}
+}
+
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 /* calls leaf() as often as its child does, which is started by the words after it. */
