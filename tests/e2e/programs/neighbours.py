@@ -544,7 +544,13 @@ def listen():
 
 
 def tracemalloc_totals():
-    """What is traced of a program that defines functions and calls them. LISTEN: as if there was a hook."""
+    """What is traced of a program that defines functions and calls them. LISTEN: as if there was a hook.
+
+    Free lists hold what start-up has left, which is not traced when it is used again, and a collection empties them, at a
+    time that all objects so far decide: each machine has its own (START makes others). So one is made here, and none while
+    it is traced.
+    """
+    import gc
     import os
     import tracemalloc
 
@@ -556,15 +562,19 @@ def tracemalloc_totals():
             kept.append((names["made"](1), names["Made"]().method(), names["made"]))
         return kept
 
+    start = [{n: [n, (n, n, gc)]} for n in range(int(os.environ.get("START", 0)))]
     if os.environ.get("LISTEN"):
         listen()
     define(10)
     known.work(100)
+    gc.disable()
+    gc.collect()
     tracemalloc.start()
     kept = define(300)
     total, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     print(len(kept), total)
+    del start
 
 
 def faults():
