@@ -8,7 +8,8 @@
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #
 # Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang.
-# FUZZ_SECONDS (default 60) is for each fuzz target. TESTS="name..." runs only these test programs.
+# FUZZ_SECONDS (default 60) is for each fuzz target. TESTS="name..." runs only these test programs, EVPROF_TEST_LANES (2) of
+# them side by side. EVPROF_SETUP_SECONDS (900) is for all that test and check-all fetch.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -230,11 +231,13 @@ ifdef TESTS
 selected_tests := $(filter $(addprefix %/,$(TESTS)),$(selected_tests))
 endif
 
+# One bound of time for all that is fetched. What could not be had is not tried again by the tests.
+fetch_for_tests = . ./tools/bound.sh && CC='$(CC)' sh tools/setup.sh $(1) && sh tests/interpreters/packages.sh
+
 .PHONY: test run-tests check-rules
 test:
-	@CC='$(CC)' sh tools/setup.sh test
-	@sh tests/interpreters/packages.sh
-	@$(MAKE) --no-print-directory run-tests
+	@$(call fetch_for_tests,test)
+	@EVPROF_TEST_BUILD=0 $(MAKE) --no-print-directory run-tests
 
 run-tests: $(programs) $(selected_tests)
 	@EVPROF_BUILD='$(abspath $(B))' TEST_TIMEOUT='$(TEST_TIMEOUT)' \
@@ -245,8 +248,7 @@ check-rules: $(programs)
 
 .PHONY: check-all lint format coverage
 check-all:
-	@CC='$(CC)' sh tools/setup.sh all
-	@sh tests/interpreters/packages.sh
+	@$(call fetch_for_tests,all)
 	@$(MAKE) --no-print-directory lint
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory ASAN=1 run-tests

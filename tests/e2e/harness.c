@@ -19,7 +19,7 @@
 #define PYTHONS_MAX 48
 #define TEST_TIMEOUT_S 240
 
-#define ENV_FOUND "EVPROF_E2E_FOUND"	 /* what find.sh said, for the processes of the tests */
+#define ENV_FOUND "EVPROF_E2E_FOUND"	 /* what find.sh said: from run_tests.sh, or for the processes of the tests */
 #define ENV_SCRATCH "EVPROF_E2E_SCRATCH" /* the directory above all working directories */
 
 struct test {
@@ -276,7 +276,7 @@ static void name_the_missing(void)
 int main(int argc, char **argv)
 {
 	char scratch[] = "/tmp/evprof-e2e.XXXXXX";
-	bool outer = !getenv(ENV_FOUND);
+	bool outer = !getenv(ENV_SCRATCH);
 	int failed = 0;
 
 	repository();

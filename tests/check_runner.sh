@@ -1,0 +1,103 @@
+#!/bin/sh
+# check_runner.sh - what tools/run_tests.sh says of programs that fail, hang, crash or are interrupted, and that it runs
+# programs side by side but the sensitive ones alone. Run by `make check-rules`, with programs of its own.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+status=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' INT TERM HUP
+export FOLDER="$folder"
+
+expect() { # WHAT COMMAND...
+	what=$1
+	shift
+	"$@" >/dev/null && return
+	echo "run_tests.sh: $what; it said:"
+	sed 's/^/  /' "$folder/output"
+	status=1
+}
+
+# A program that stands for one of criterion: its closing line, and its TAP file.
+program() { # NAME PASSED FAILED BODY
+	cat >"$folder/$1" <<EOF
+#!/bin/sh
+closing() {
+	for option in "\$@"; do
+		case \$option in --tap=*) echo "ok - $1::left_out # SKIP no tool" >"\${option#--tap=}" ;; esac
+	done
+	echo "[====] Synthesis: Tested: $(($2 + $3)) | Passing: $2 | Failing: $3 | Crashing: 0 "
+}
+$4
+EOF
+	chmod +x "$folder/$1"
+}
+
+run() { # NAME...
+	for name in "$@"; do
+		shift
+		set -- "$@" "$folder/$name"
+	done
+	env -u EVPROF_TEST_LANES EVPROF_BUILD="$folder/build" TEST_TIMEOUT="${limit:-10}" sh tools/run_tests.sh "$@" \
+		>"$folder/output" 2>&1
+	code=$?
+	last=$(tail -1 "$folder/output")
+}
+
+# Nobody may have waited for it yet.
+sleeper_ended() {
+	for _ in $(seq 50); do
+		state=$(sed 's/.*) //' "/proc/$(cat "$folder/sleeper")/stat" 2>/dev/null)
+		case $state in '' | Z*) return 0 ;; esac
+		sleep 0.1
+	done
+	return 1
+}
+
+program test_good 3 0 'closing "$@"'
+program test_bad 2 1 'closing "$@"; exit 1'
+program test_odd 2 0 'closing "$@"; exit 7'
+program test_crash 1 0 'kill -SEGV $$'
+program test_hang 1 0 'sleep 30 & echo $! >"$FOLDER/sleeper"; wait'
+# Each waits for the other, and prints in two halves; the third comes after both.
+meeting='echo "$0 begins"; : >"$0.here"
+for try in $(seq 50); do [ -e "$FOLDER/test_left.here" ] && [ -e "$FOLDER/test_right.here" ] && break; sleep 0.1; done
+echo "$0 ends"; [ "$try" -lt 50 ] || exit 1; closing "$@"; : >"$0.over"'
+program test_left 1 0 "$meeting"
+program test_right 1 0 "$meeting"
+program test_cpu 1 0 '[ -e "$FOLDER/test_left.over" ] && [ -e "$FOLDER/test_right.over" ] || exit 1; closing "$@"'
+
+run test_good
+expect "a program that passes is a success" [ "$code:$last" = "0:3 passed, 0 failed, 1 skipped" ]
+expect "the skipped test is named" grep -qx '  test_good::left_out: no tool' "$folder/output"
+
+run test_bad test_good
+expect "a test that failed is a failure" [ "$code:$last" = "1:5 passed, 1 failed, 2 skipped" ]
+
+run test_odd
+expect "an exit status counts" [ "$code:$last" = "1:2 passed, 1 failed, 1 skipped" ]
+
+limit=1 run test_hang test_good test_crash
+expect "programs that hang or crash are failures" [ "$code:$last" = "1:3 passed, 2 failed, 1 skipped" ]
+expect "the one that hangs is named" grep -qx 'test_hang: still running after 1 s, ended' "$folder/output"
+expect "the one that crashes is named" grep -q '^test_crash: no closing line (exit status 139)' "$folder/output"
+expect "what it started has ended" sleeper_ended
+
+run test_cpu test_left test_right
+expect "programs run side by side, and test_cpu alone" [ "$code:$last" = "0:3 passed, 0 failed, 3 skipped" ]
+expect "what one prints stays together" sh -c 'grep -A1 "test_left begins" "$FOLDER/output" | grep -q "test_left ends"'
+expect "each program's time is printed" [ "$(grep -cE '^ +[0-9]+ s  test_(cpu|left|right)$' "$folder/output")" = 3 ]
+
+rm -f "$folder/sleeper"
+run test_hang test_good &
+runner=$!
+for _ in $(seq 50); do
+	[ -s "$folder/sleeper" ] && break
+	sleep 0.1
+done
+# What the shell itself has started is what it can end.
+kill "$(pgrep -P "$runner")" 2>/dev/null
+wait "$runner"
+expect "a signal ends it" grep -q 'ended by a signal' "$folder/output"
+expect "and what runs under it" sleeper_ended
+exit $status
