@@ -152,9 +152,9 @@ SCENARIO(neighbours, code_extra, SUPPORTED)
 NEIGHBOUR(tracemalloc_between, 500)
 
 /*
- * Nothing that evprof keeps is the program's: the total is that of a bare run, to the byte, whatever start-up has left. From
- * 3.11 on Python itself keeps something at each code object for whoever listens, so the bare run has a hook of its own,
- * which does nothing; the frames of the running functions, which evprof looks at from 3.12 on, may be more.
+ * Nothing that evprof keeps is the program's: the total is that of a bare run, to the byte, whatever start-up has
+ * left. From 3.11 on Python itself keeps something at each code object for whoever listens, so the bare run has a hook
+ * of its own, which does nothing; the frames of the running functions, which evprof looks at from 3.12 on, may be more.
  */
 #define FRAMES_BYTES 4000
 
