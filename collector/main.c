@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -162,6 +163,8 @@ int main(int argc, char **argv)
 	if (!enough)
 		return 1;
 	if (!options.private) {
+		/* Not for what is started here: see pass_capabilities(). */
+		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 		options.output_dir = find_folder(options.output_dir);
 		if (!options.output_dir)
 			return 1;

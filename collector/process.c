@@ -263,7 +263,6 @@ static bool exit_code_of_zombie(const struct process *process, int *code)
 {
 	char path[64];
 	char line[1024];
-	struct stat status;
 	uint64_t start_time;
 	uint64_t value;
 	ssize_t length;
@@ -273,7 +272,7 @@ static bool exit_code_of_zombie(const struct process *process, int *code)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	length = fstat(fd, &status) == 0 ? read(fd, line, sizeof(line) - 1) : -1;
+	length = read(fd, line, sizeof(line) - 1);
 	close(fd);
 	if (length <= 0)
 		return false;
@@ -281,8 +280,9 @@ static bool exit_code_of_zombie(const struct process *process, int *code)
 	if (!stat_field(line, 22, &start_time) || start_time != process->start_time || !stat_field(line, 52, &value))
 		return false;
 	*code = (int)value;
-	/* 0 is also what the kernel shows to those who may not know. */
-	return value != 0 || geteuid() == 0 || geteuid() == status.st_uid;
+	/* 0 is also what the kernel shows to those who may not know: they may not look for the program, either. */
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
+	return value != 0 || readlink(path, line, sizeof(line)) >= 0 || errno != EACCES;
 }
 
 /* The same from the pidfd, once the process was reaped: its parent is often quicker than we are. */

@@ -173,10 +173,21 @@ static void limit(int resource, rlim_t most)
 	setrlimit((__rlimit_resource_t)resource, &limits);
 }
 
+/* Memory that runs out is taken from whoever reads a file of others, not from the collector. */
+static void go_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "500", 3) < 0)
+		errno = 0;
+	close(fd);
+}
+
 int sandbox_enter(uid_t uid, gid_t gid)
 {
 	int error;
 
+	go_first();
 	limit(RLIMIT_NOFILE, FILES_MAX);
 	limit(RLIMIT_CORE, 0);
 	setpriority(PRIO_PROCESS, 0, NICENESS);

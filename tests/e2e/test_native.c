@@ -4,8 +4,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
+#include "process.h"
 
 #define FRAMES 256
 
@@ -336,6 +338,84 @@ SCENARIO_SOME(native, functions_without_unwind_tables, SUPPORTED)
 	       "one function and ...");
 	expect(outcome, !strcmp(plain(names[0]), "level_inner") && !strcmp(names[1], "..."), "%s < %s", names[0],
 	       names[1]);
+}
+
+/* ---- the service ------------------------------------------------------------------------------------------------- */
+
+#define SERVICE_USER "64123" /* any that nobody has */
+#define SYSTEM_PYTHON "/usr/bin/python3"
+
+/* The collector as systemd starts it; its socket and its traces in the folder. */
+static struct background *start_service(const char *folder)
+{
+	struct background *service = background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {SYSTEM_PYTHON, "@as_the_unit.py", "@../../../collector/systemd/evprof-collector.service.in",
+		     SERVICE_USER, "%B/evprof-collector", "--socket", text("%s/socket", folder), "--output-dir",
+		     text("%s/traces", folder), "--allow-other-users"}});
+	const char *socket = text("%s/socket", folder);
+
+	for (int i = 0; i < 2000 && access(socket, F_OK); i++)
+		usleep(10000);
+	cr_assert_eq(access(socket, F_OK), 0, "no socket: %s", file_read(service->log, NULL));
+	return service;
+}
+
+/* A run of that user, and its trace in the service's folder. */
+static struct outcome *run_served(const char *user, const char *folder, const char *variable, const char *const *args)
+{
+	struct job job = {.args = {"setpriv", "--reuid", user, "--regid", user, "--clear-groups", SYSTEM_PYTHON},
+			  .env = {text("EVPROF_SOCKET=%s/socket", folder), variable}};
+	struct outcome *outcome;
+
+	for (unsigned i = 0; args[i]; i++)
+		job.args[7 + i] = args[i];
+	run(.how = JOB_BARE, .args = {"sh", "-c", text("rm -f '%s'/traces/*", folder)});
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0, "it runs");
+	outcome_find_traces(outcome, text("%s/traces", folder));
+	expect_closing_line(outcome);
+	return outcome;
+}
+
+/* As far as it goes without systemd: its user, capabilities and system calls. */
+SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
+{
+	static const char *const users[] = {"0", "65534"};
+	struct outcome *built, *outcome;
+	char folder[] = "/run/evprof-e2e-XXXXXX"; /* in /tmp anybody may put a socket: the library asks for more */
+	struct background *service;
+
+	(void)python;
+	if (geteuid() != 0 || access(SYSTEM_PYTHON, X_OK))
+		cr_skip_test("needs root, and " SYSTEM_PYTHON);
+	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v systemd-analyze setpriv"})->status)
+		cr_skip_test("needs systemd-analyze and setpriv");
+	if (run(.how = JOB_BARE,
+		.args = {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", SYSTEM_PYTHON, "-c",
+			 "import ctypes; open(__import__('sys').argv[1])", "%B/libevprof.so"})
+		->status)
+		cr_skip_test("other users may not read the build folder, or have no ctypes");
+	built = compile("served.so", "-O2 -g", "");
+	cr_assert_not_null(mkdtemp(folder));
+	run(.how = JOB_BARE, .args = {"sh", "-c",
+				      text("mkdir '%s/traces' && cp '%s' '%s' && chmod 755 '%s' && chown " SERVICE_USER
+					   " '%s' '%s/traces'",
+					   folder, library_in(built, "served.so"), folder, folder, folder, folder)});
+	service = start_service(folder);
+	for (int i = 0; i < 2; i++) {
+		outcome = run_served(users[i], folder, "EVPROF_NATIVE=1",
+				     (const char *const[]){program_path("native_stack.py"), "forks",
+							   text("%s/served.so", folder), NULL});
+		for (int n = 0; n < 4; n++)
+			expect_functions(outcome, text("%d", 1000001 + n), ALL);
+		outcome =
+		    run_served(users[i], folder, "EVPROF_EVENTS=sample",
+			       (const char *const[]){"-c", "def busy(): return sum(range(20000000))\nbusy()", NULL});
+		expect(outcome, strstr(tool("report", outcome->trace)->out, "busy"), "%s: samples are there", users[i]);
+	}
+	cr_expect_eq(background_stop(service), 0, "%s", file_read(service->log, NULL));
+	directory_remove(folder);
 }
 
 /* The program sees nothing of it. */

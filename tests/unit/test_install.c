@@ -166,3 +166,17 @@ Test(install, refuses_what_no_unit_can_name, .init = make_folder, .fini = remove
 			     prefixes[i]);
 	}
 }
+
+/* Exposure goes from 0 to 10, and is told in tenths of its limit. */
+Test(install, the_service_is_confined, .init = make_folder, .fini = remove_folder, .timeout = 120)
+{
+	if (shell("x", "systemd-analyze --help 2>/dev/null | grep -q -- --offline"))
+		cr_skip("needs systemd-analyze, of version 250 or later");
+	cr_assert_eq(shell("x", MAKE "install"), 0, "make install");
+	cr_expect_eq(shell("x", "systemd-analyze security --offline=true --threshold=20 --no-pager "
+				"\"$D/opt/ev/lib/systemd/system/evprof-collector.service\" >\"$D.exposure\""),
+		     0, "the exposure is 2.0 at most");
+	cr_expect_eq(
+	    shell("x", "grep -q '^.*DynamicUser=yes' \"$D/opt/ev/lib/systemd/system/evprof-collector.service\""), 0,
+	    "it has a user of its own");
+}
