@@ -64,7 +64,7 @@ endif
 
 preload_sources := $(wildcard preload/*.c)
 collector_sources := $(filter-out collector/symbols%,$(wildcard collector/*.c))
-symbols_sources := $(wildcard collector/symbols*.c)
+symbols_sources := $(wildcard collector/symbols*.c) collector/rights.c
 tools_sources := $(wildcard tools/*.c)
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))

@@ -24,6 +24,7 @@
 #include "remote.h"
 #include "ring_writer.h"
 #include "sampled_code.h"
+#include "sampler_rights.h"
 
 #define STATES_MAX RING_SLOTS
 #define TRIES 4
@@ -56,6 +57,7 @@ struct sampler {
 	pid_t pid;
 	uint64_t sampling;
 	int pidfd;
+	struct sampler_rights rights;
 	struct remote remote;
 	struct ring_writer writer;
 	struct sampled_codes codes;
@@ -408,7 +410,7 @@ static void run(struct sampler *sampler)
 	uint64_t due = clock_now_ns(), begin, took, interval = READY_WAIT_NS;
 	enum turn turn;
 
-	while ((turn = next_turn(sampler)) != TURN_END) {
+	while (sampler_rights_follow(&sampler->rights, clock_now_ns()) && (turn = next_turn(sampler)) != TURN_END) {
 		begin = clock_now_ns();
 		if (turn == TURN_SAMPLE) {
 			interval = NS / sampler->remote.layout.rate;
@@ -441,6 +443,9 @@ int sampler_run(pid_t pid, uint64_t sampling)
 	sampler.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (sampler.pidfd < 0)
 		return -errno;
+	error = sampler_rights_begin(&sampler.rights, pid);
+	if (error)
+		return error;
 	fcntl(SAMPLING_RING_FD, F_SETLK, &lock);
 	read_comm(&sampler, (uint32_t)pid, sampler.comm);
 	run(&sampler);

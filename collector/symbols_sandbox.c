@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -24,6 +23,8 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include "rights.h"
 
 #define MEMORY_MAX_BYTES (UINT64_C(4) << 30)
 #define REQUEST_CPU_SECONDS 5
@@ -144,14 +145,6 @@ static int become(uid_t uid, gid_t gid)
 	return setresuid(uid, uid, uid) < 0 ? -errno : 0;
 }
 
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
-}
-
 static void close_others(void)
 {
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0) == 0)
@@ -193,9 +186,7 @@ int sandbox_enter(uid_t uid, gid_t gid)
 	setpriority(PRIO_PROCESS, 0, NICENESS);
 	error = become(uid, gid);
 	if (!error)
-		error = drop_capabilities();
-	if (!error && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0))
-		error = -errno;
+		error = rights_drop(0);
 	if (error)
 		return error;
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it away */

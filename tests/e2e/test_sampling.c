@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "evprof/ring.h"
 #include "harness.h"
 
 #define OLDEST 6
@@ -226,4 +228,22 @@ SCENARIO(sampling, says_what_is_wrong, SCENARIO_ONCE)
 			      .env = {"EVPROF_EVENTS=sample", text("EVPROF_SAMPLE_RATE=%s", *rate)});
 		expect(outcome, strstr(outcome->err, "1 to 10000") && outcome->status == 0, "rate %s", *rate);
 	}
+}
+
+/* What starts as root and gives that up has a sampler that does likewise, and that it cannot lead anywhere. */
+SCENARIO(sampling, a_sampler_keeps_no_rights, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	if (geteuid() != 0)
+		cr_skip_test("needs root");
+	outcome = run(.python = python, .args = {"@drops_privileges.py", text("%zu", sizeof(struct ring_layout))},
+		      .env = {"EVPROF_EVENTS=sample"});
+	expect(outcome, outcome->status == 0, "it runs, and its sampler is there up to its end");
+	expect(outcome,
+	       !strcmp(outcome->out, "0 0 0 0 0 0 0 0\n65534 65534 65534 65534 65534 65534 65534 65534 "
+				     "0000000000000000 0000000000000000\n"),
+	       "its sampler has its user, and no capability");
+	expect_closing_line(outcome);
 }
