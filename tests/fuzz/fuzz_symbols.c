@@ -7,6 +7,7 @@
  * A step is an opcode byte, then its operands. Built by `make fuzz`.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <sys/types.h>
 
