@@ -29,10 +29,20 @@
 #define YOUNG_POLL_US 200
 
 /* Newest first: of one tree there may be one before, whose trace is finished and is being written in other formats. */
+/* Takes as long for bytes that are nearly right: who tries them learns nothing. */
+static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
+{
+	uint8_t differs = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		differs |= one[i] ^ other[i];
+	return !differs;
+}
+
 static struct session *find_session(struct collector *collector, const uint8_t *id)
 {
 	for (struct session *session = collector->sessions; session; session = session->next) {
-		if (memcmp(session->id, id, sizeof(session->id)) == 0)
+		if (is_same(session->id, id, sizeof(session->id)))
 			return session;
 	}
 	return NULL;
@@ -67,7 +77,10 @@ static bool knows(void *context, const struct control_message *message)
 {
 	struct collector *collector = context;
 
-	return collector->private && find_session(collector, message->session);
+	static const uint8_t open[CONTROL_OPEN_DIGITS / 2];
+
+	return collector->private && !is_same(message->session, open, sizeof(open)) &&
+	       find_session(collector, message->session);
 }
 
 static int on_join(void *context, const struct control_message *message, int memfd, int pidfd, const struct ucred *who,

@@ -28,6 +28,7 @@
 #include "evprof/wire.h"
 #include "log.h"
 #include "network.h"
+#include "peer.h"
 #include "python.h"
 #include "spawn.h"
 #include "text.h"
@@ -37,7 +38,10 @@
 #define RESUMES_MAX 3
 #define POKE_TRIES 1 /* behind a full backlog nobody sleeps who would have to be woken */
 
+#define STRANGER (-EPERM) /* of whoever looks for somebody to connect to: it is not ours who listens there */
+
 struct session session;
+static uid_t stranger; /* the last one met */
 
 static int socket_address(const char *name, struct sockaddr_un *address, socklen_t *length)
 {
@@ -98,14 +102,17 @@ static int connect_by(int fd, const char *name, int tries)
 	return r;
 }
 
+/* To one of ours only, in whichever network; or STRANGER. */
 static int connect_to(const char *name, int tries)
 {
 	int fd = connect_by(new_socket(), name, tries), there;
 
-	if (fd != -ECONNREFUSED || !network_is_another(name))
+	if (fd == -ECONNREFUSED && network_is_another(name) && (there = network_socket(name)) >= 0)
+		fd = connect_by(above_standard(there), name, tries);
+	if (fd < 0 || peer_is_ours(fd, name, &stranger))
 		return fd;
-	there = network_socket(name);
-	return there < 0 ? fd : connect_by(above_standard(there), name, tries);
+	close(fd);
+	return STRANGER;
 }
 
 bool handshake_poke(void)
@@ -117,7 +124,7 @@ bool handshake_poke(void)
 	fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
 	if (fd >= 0)
 		close(fd);
-	return fd != -ECONNREFUSED && fd != -ENOENT;
+	return fd != -ECONNREFUSED && fd != -ENOENT && fd != STRANGER;
 }
 
 static void add_argv(struct text *text, char *scratch, size_t size)
@@ -235,28 +242,36 @@ static void publish_session(void)
 	setenv(ENV_SESSION, value, 1);
 }
 
-static void new_session(const char *socket_name)
+/*
+ * The secret of the session: who knows it may join as another user (control.h). Early in the life of a machine there
+ * are no secrets: then it is unique only, and says so.
+ */
+static void new_id(void)
 {
-	unsigned char random[16];
+	unsigned char random[CONTROL_SESSION_DIGITS / 2] = {0};
+	struct timespec now;
 
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
-		/* Early in the life of a machine: unique is enough, it need not be secret. */
-		struct timespec now;
-		uint64_t parts[2];
+		uint64_t parts[] = {0, (uint64_t)getpid() << 32};
 
+		_Static_assert(sizeof(parts) == sizeof(random) && CONTROL_OPEN_DIGITS == 16, "the first part is zero");
 		clock_gettime(CLOCK_REALTIME, &now);
-		parts[0] = (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
-		parts[1] = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)&now;
+		parts[1] ^= (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
 		memcpy(random, parts, sizeof(random));
 	}
-	for (int i = 0; i < 16; i++)
+	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(session.id + 2 * i, 3, "%02x", random[i]);
+}
+
+static void new_session(const char *socket_name)
+{
+	new_id();
 	if (socket_name)
 		snprintf(session.socket, sizeof(session.socket), "%s", socket_name);
 	else
-		snprintf(session.socket, sizeof(session.socket), "@evprof-%d-%.16s.%lu", (int)getpid(), session.id,
-			 network_here());
+		network_name(session.socket);
 	session.first = session.owner = getpid();
+	peer_session_begins();
 	publish_session();
 }
 
@@ -314,25 +329,20 @@ static int start_private(void *scratch)
 	return r;
 }
 
-/* Anybody may bind the name that a dead collector leaves. Whoever serves us now is root or ourselves. */
-static int checked(int fd)
-{
-	struct ucred who;
-	socklen_t length = sizeof(who);
-
-	if (fd < 0)
-		return fd;
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) &&
-	    (who.uid == 0 || who.uid == geteuid() || who.uid == getuid()))
-		return fd;
-	close(fd);
-	return -EPERM;
-}
-
-/* The one that is started now goes on for the whole tree. Where nobody waits for the trace any more, we do. */
-static void take_session_over(int start)
+/* Where nobody waits for the trace any more, we do. Whether somebody does. */
+static bool session_is_owned(void)
 {
 	bool owned = !kill(session.owner, 0) || errno != ESRCH;
+
+	if (!owned)
+		session.owner = getpid();
+	return owned;
+}
+
+/* The one that is started now goes on for the whole tree. */
+static void take_session_over(int start)
+{
+	bool owned = session_is_owned();
 
 	if (network_is_another(session.socket))
 		log_line(LOG_WARNING,
@@ -342,11 +352,29 @@ static void take_session_over(int start)
 		log_line(owned ? LOG_WARNING : LOG_INFO,
 			 "the collector is gone, its trace ends there; another one goes "
 			 "on, in a trace of its own beside it");
-	if (owned)
-		return;
-	session.owner = getpid();
-	if (start != WIRE_START_REJOIN) /* a program that runs may be reading its environment */
+	if (!owned && start != WIRE_START_REJOIN) /* a program that runs may be reading its environment */
 		publish_session();
+}
+
+/*
+ * Somebody else listens where the session's collector did, and may have the secret from where he has the name. This
+ * process and those that it starts go on with others.
+ */
+static int leave_to_stranger(int start, void *scratch)
+{
+	int r;
+
+	log_line(LOG_WARNING,
+		 "user %u listens in the place of this session's collector: nothing is sent there; another one goes "
+		 "on, in a trace of its own",
+		 (unsigned)stranger);
+	new_id();
+	network_name(session.socket);
+	session_is_owned();
+	if (start != WIRE_START_REJOIN)
+		publish_session();
+	r = listen_and_spawn(session.first, scratch);
+	return r ? r : connect_to(session.socket, CONNECT_TRIES);
 }
 
 /*
@@ -360,12 +388,16 @@ static int resume_private(int start, void *scratch)
 	const struct timespec step = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < CONNECT_TRIES; i++) {
-		int fd = checked(connect_to(session.socket, POKE_TRIES)), r;
+		int fd = connect_to(session.socket, POKE_TRIES), r;
 
-		if (fd >= 0 || (fd != -ECONNREFUSED && fd != -EAGAIN))
+		if (fd >= 0 || (fd != -ECONNREFUSED && fd != -EAGAIN && fd != STRANGER))
 			return fd;
-		if (fd == -ECONNREFUSED && started >= RESUMES_MAX)
+		if (fd != -EAGAIN && started >= RESUMES_MAX)
 			return -ECONNREFUSED;
+		if (fd == STRANGER) {
+			started++;
+			return leave_to_stranger(start, scratch);
+		}
 		r = fd == -ECONNREFUSED ? listen_and_spawn(session.first, scratch) : -EADDRINUSE;
 		if (r == 0) {
 			started++;
@@ -389,9 +421,9 @@ static int connect_to_session(int start, void *scratch)
 {
 	int fd = connect_to(session.socket, start == WIRE_START_REJOIN ? POKE_TRIES : CONNECT_TRIES);
 
-	if (fd == -ECONNREFUSED && is_private())
+	if ((fd == -ECONNREFUSED || fd == STRANGER) && is_private())
 		return resume_private(start, scratch);
-	return start == WIRE_START_REJOIN && is_private() ? checked(fd) : fd;
+	return fd;
 }
 
 int handshake_connect(int start, void *scratch)
@@ -416,9 +448,16 @@ int handshake_connect(int start, void *scratch)
 	fd = connect_to(config.socket, CONNECT_TRIES);
 	if (fd >= 0)
 		return fd;
-	log_line(LOG_WARNING,
-		 "no collector answers at %s=%s (%s); a private one is started; start evprof-collector --socket there",
-		 ENV_SOCKET, config.socket, strerror(-fd));
+	if (fd == STRANGER)
+		log_line(LOG_WARNING,
+			 "user %u listens at %s=%s, neither root nor this user: nothing is sent there; a private "
+			 "collector is started; give the socket a path in a folder of that user or root",
+			 (unsigned)stranger, ENV_SOCKET, config.socket);
+	else
+		log_line(LOG_WARNING,
+			 "no collector answers at %s=%s (%s); a private one is started; start evprof-collector "
+			 "--socket there",
+			 ENV_SOCKET, config.socket, strerror(-fd));
 	return start_private(scratch);
 }
 

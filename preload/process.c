@@ -23,6 +23,7 @@
 #include "lock.h"
 #include "log.h"
 #include "own_stack.h"
+#include "peer.h"
 #include "rejoin.h"
 #include "sampling.h"
 #include "spawn.h"
@@ -281,6 +282,8 @@ static int join(int start)
 	int fd, connection, r;
 
 	process->pid = getpid();
+	if (inherited)
+		peer_of_parent((const struct ring_header *)inherited);
 	confined_from_before();
 	if (confined()) {
 		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
@@ -505,13 +508,20 @@ static void print_summary(uint32_t state)
 	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
 	static char text[SHOWN_PATH_BYTES];
 	unsigned unsampled = atomic_load(&header->summary_unsampled);
-	const char *path = confined() ? header->text : shown_path(header->text, text);
-	char still[80] = "";
+	char said[RING_TEXT_BYTES], still[80] = "";
+	const char *path;
+
+	/* The collector's word: it may have no end, or be meant for a terminal. */
+	memcpy(said, header->text, sizeof(said));
+	said[sizeof(said) - 1] = 0;
+	path = confined() ? said : shown_path(said, text);
+	text_make_plain(said);
+	text_make_plain(text);
 
 	if (state == RING_COLLECTOR_NONE) {
 		log_line(LOG_ERROR, "the collector does not answer; what it wrote so far is in the trace file");
 	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
-		log_line(LOG_ERROR, "%.*s", RING_TEXT_BYTES, header->text);
+		log_line(LOG_ERROR, "%s", said);
 	} else {
 		if (running)
 			snprintf(still, sizeof(still), " (%u still running; complete when they end)", running);

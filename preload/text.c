@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,10 +88,22 @@ const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES])
 	size_t length = strlen(value), most = TEXT_SHOWN_BYTES - sizeof(cut);
 	size_t kept = length > most ? most : length;
 
-	for (size_t i = 0; i < kept; i++)
-		shown[i] = (unsigned char)value[i] < ' ' || value[i] == 0x7f ? '?' : value[i];
+	memcpy(shown, value, kept);
 	strcpy(shown + kept, length > most ? cut : "");
+	text_make_plain(shown);
 	return shown;
+}
+
+void text_make_plain(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		bool second = *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; /* of the two kinds, in UTF-8 */
+
+		if (second)
+			*c++ = '?';
+		if (second || *c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
 }
 
 long text_read_file(const char *path, char *bytes, size_t size)

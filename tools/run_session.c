@@ -172,10 +172,10 @@ static int start_private(struct run_session *session, const char *collector)
 	int listening;
 	int error;
 
-	if (asprintf(&session->socket, "@evprof-%s.%lu", session->id, network_here()) < 0) {
-		session->socket = NULL;
+	session->socket = malloc(NETWORK_NAME_BYTES);
+	if (!session->socket)
 		return say("cannot start", collector, ENOMEM);
-	}
+	network_name(session->socket);
 	listening = listen_at(session->socket);
 	if (listening < 0)
 		return say("cannot listen at", session->socket, -listening);

@@ -2,7 +2,8 @@
  * control.h - how a process joins a collector.
  *
  * Owns the names of the handshake and of the environment variables. A Unix socket of type SOCK_SEQPACKET; the target
- * connects, sends one message and closes: it keeps no descriptor and waits for no answer. The answer is
+ * connects, looks at who listens there (SO_PEERCRED: root, its own user, or another who is meant, see preload/peer.c),
+ * sends one message and closes: it keeps no descriptor and waits for no answer. The answer is
  * ring_header.collector_state in the memory it sent.
  *
  * The message is one JSON object (UTF-8, at most CONTROL_MESSAGE_MAX_BYTES) with SCM_RIGHTS: the memfd (ring.h), then
@@ -11,7 +12,10 @@
  *   member      type      meaning
  *   evprof      integer   CONTROL_VERSION
  *   type        string    "join"
- *   session     string    32 hexadecimal digits: the process tree this image belongs to
+ *   session     string    32 hexadecimal digits: the process tree this image belongs to. A secret: of another user
+ *                         than the collector's, who knows it may join (a program may give up its user before it
+ *                         forks). It stands in this message and in the environment, and nowhere else. One that begins
+ *                         with 16 zeros is none: there was no randomness yet, and only the collector's user joins
  *   start       string    "exec", "fork" or "rejoin"
  *   pid, ppid   integer   as the sender sees them
  *   start_time  integer   field 22 of /proc/self/stat (clock ticks since boot): tells a reused pid
@@ -44,6 +48,7 @@
 #define CONTROL_ARGV_MAX_BYTES 32768
 #define CONTROL_FDS 2
 #define CONTROL_SESSION_DIGITS 32
+#define CONTROL_OPEN_DIGITS 16 /* so many zeros: the session is no secret */
 #define CONTROL_BACKLOG 4096
 #define CONTROL_FORMATS_MAX_BYTES 256
 

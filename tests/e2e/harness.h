@@ -81,7 +81,7 @@ enum job_how {
 
 /*
  * A program to run. Of a string in args and env, "@x" at the start is the path of programs/x; "%B" at the start is the
- * build folder.
+ * build folder; "@@" stands for an @, as of an abstract socket.
  */
 struct job {
 	const struct python *python; /* NULL: args[0] is the program */

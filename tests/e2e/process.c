@@ -224,6 +224,8 @@ void outcome_settle(struct outcome *outcome)
 
 static const char *expand(const char *word)
 {
+	if (strncmp(word, "@@", 2) == 0)
+		return word + 1;
 	if (word[0] == '@')
 		return program_path(word + 1);
 	if (strncmp(word, "%B", 2) == 0)

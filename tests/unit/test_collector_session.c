@@ -1134,25 +1134,61 @@ Test(collector_session, an_exit_past_all_hooks_is_an_exit)
 	fake_target_free(&target);
 }
 
-Test(collector_session, another_user_is_refused_with_the_reason)
+/* What a process of user 65534 is answered that knows this session. */
+static uint32_t join_as_another(struct fake_target *target, const char *session)
 {
-	struct fake_target target;
-	struct fake_join how = {.output = output};
+	struct fake_join how = {.output = output, .session = session};
 	pid_t child;
 
 	if (geteuid() != 0)
 		cr_skip("only root can become another user");
-	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	cr_assert_eq(fake_target_new(target, RING_BYTES_MIN, 8), 0);
 	child = fork();
 	if (child == 0)
-		_exit(setuid(65534) < 0 || fake_target_join(&target, socket_name, &how) < 0);
+		_exit(setuid(65534) < 0 || fake_target_join(target, socket_name, &how) < 0);
 	accept_all();
 	cr_assert_eq(waitpid(child, NULL, 0), child);
 	accept_all();
-	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_REFUSED);
+	return fake_collector_state(target);
+}
+
+Test(collector_session, another_user_is_refused_with_the_reason)
+{
+	struct fake_target target;
+
+	cr_assert_eq(join_as_another(&target, NULL), RING_COLLECTOR_REFUSED);
 	cr_assert_str_eq(target.header->text, "the collector serves user 0 only, not user 65534: start it with "
 					      "--allow-other-users");
 	fake_target_free(&target);
+}
+
+/* Of a session that has begun, who knows the secret may join as another user; but there must be one. */
+static void expect_known(const char *session, const char *tried, uint32_t answer)
+{
+	struct fake_target first, target;
+
+	cr_assert_eq(fake_target_new(&first, RING_BYTES_MIN, 8), 0);
+	join(&first, (struct fake_join){.session = session});
+	cr_assert_eq(join_as_another(&target, tried), answer, "%s: %s", tried, target.header->text);
+	fake_target_free(&target);
+	fake_target_free(&first);
+}
+
+Test(collector_session, another_user_joins_who_knows_the_secret)
+{
+	expect_known(FAKE_SESSION, FAKE_SESSION, RING_COLLECTOR_ATTACHED);
+}
+
+Test(collector_session, another_user_has_to_know_all_of_it)
+{
+	expect_known(FAKE_SESSION, "00112233445566778899aabbccddeefe", RING_COLLECTOR_REFUSED);
+}
+
+Test(collector_session, a_session_without_a_secret_is_its_own_users)
+{
+	const char *open = "000000000000000012345678deadbeef";
+
+	expect_known(open, open, RING_COLLECTOR_REFUSED);
 }
 
 Test(collector_session, the_wrong_session_is_refused)

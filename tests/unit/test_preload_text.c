@@ -74,3 +74,12 @@ Test(text, reads_files_and_tells_errors)
 	unlink(path);
 	cr_assert_lt(text_read_file(path, buffer, sizeof(buffer)), 0);
 }
+
+Test(text, nothing_is_left_that_a_terminal_obeys)
+{
+	char text[] = "a\x1b]0;b\a\nc\x7f\xc2\x9b"
+		      "d\xc3\xa9\xc2\xa0.\xc2";
+
+	text_make_plain(text);
+	cr_assert_str_eq(text, "a?]0;b??c???d\xc3\xa9\xc2\xa0.\xc2");
+}

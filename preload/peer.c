@@ -1,0 +1,148 @@
+/*
+ * peer.c - see peer.h. Called by handshake.c for every connection, before anything is sent.
+ *
+ * An abstract name belongs to nobody: when a collector is gone, any user of the host may listen there. So the kernel's
+ * word on the user counts (SO_PEERCRED), and nothing that a message or a variable says: root and ourselves are who can
+ * reach our memory anyway. Others are accepted where somebody of those has decided so:
+ *
+ *   - the user who started the session, of whom forked children know in memory. Not in the environment: what is
+ *     executed as another user may have that from anybody.
+ *   - whoever listens at a path, where none but root, we and that user itself can have put a socket: its folders, up to
+ *     the root, are theirs and nobody else may write to them. This is how a host's daemon has a user of its own.
+ *
+ * In a user namespace everybody who has no number there is shown as one and the same user, ourselves included. Then it
+ * takes another proof: the process that the parent's memory was shared with, or one that we are allowed to signal.
+ */
+#include "peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text.h"
+#include "watch.h"
+
+#define NOBODY 65534 /* who has no number here (/proc/sys/kernel/overflowuid); but it may be a user like others, too */
+#define FOLDERS_MAX 64
+
+/* Kept through forks, and never read from the environment. */
+static uid_t session_user = (uid_t)-1;
+static struct {
+	pid_t pid;
+	uint64_t start_time;
+} known; /* the collector of the parent; 0: not known */
+
+void peer_session_begins(void)
+{
+	session_user = geteuid();
+}
+
+void peer_of_parent(const struct ring_header *shared)
+{
+	int pid = atomic_load(&shared->collector_pid);
+
+	if (pid <= 0)
+		return;
+	known.pid = pid;
+	known.start_time = atomic_load(&shared->collector_start_time);
+}
+
+/* As in the first user namespace: nobody is without a number. */
+static bool all_have_numbers(void)
+{
+	unsigned long first, stands_for, count;
+	char map[256];
+
+	return text_read_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
+	       count == UINT32_MAX;
+}
+
+static bool has_that_user(uid_t user)
+{
+	if (user == NOBODY && !all_have_numbers())
+		return false;
+	if (user == 0 || user == geteuid() || user == getuid())
+		return true;
+	return user == session_user && all_have_numbers();
+}
+
+/* A number that was used anew is another process. */
+static bool is_known(pid_t pid)
+{
+	return pid > 0 && pid == known.pid && known.start_time && watch_start_time(pid, NULL) == known.start_time;
+}
+
+/* Who has no number here, like ourselves, is of our user where we may signal it. */
+static bool is_as_nameless(const struct ucred *who)
+{
+	return who->uid == NOBODY && geteuid() == NOBODY && who->pid > 0 && kill(who->pid, 0) == 0;
+}
+
+static bool none_else_may_write(const struct stat *status, uid_t user)
+{
+	return !(status->st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user);
+}
+
+/* From the folder of a path up to the root. Takes the descriptor. */
+static bool is_theirs_upwards(int folder, uid_t user)
+{
+	struct stat status, above;
+	bool theirs = fstat(folder, &status) == 0;
+
+	for (int i = 0; theirs; i++) {
+		int next = i < FOLDERS_MAX ? openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		theirs = next >= 0 && none_else_may_write(&status, user) && fstat(next, &above) == 0;
+		if (next >= 0) {
+			close(folder);
+			folder = next;
+		}
+		if (theirs && above.st_ino == status.st_ino && above.st_dev == status.st_dev)
+			break;
+		status = above;
+	}
+	close(folder);
+	return theirs;
+}
+
+static bool is_at_their_path(const char *name, uid_t user)
+{
+	const char *slash = strrchr(name, '/');
+	char folder[128]; /* longer than the path of any socket */
+	struct stat status;
+	int fd;
+
+	if (name[0] != '/' || (size_t)(slash - name) + 2 > sizeof(folder))
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - name) + 1, name);
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (fstatat(fd, slash + 1, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode))
+		return is_theirs_upwards(fd, user);
+	close(fd);
+	return false;
+}
+
+bool peer_is_ours(int connection, const char *name, uid_t *user)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+	int saved_errno = errno;
+	bool ours;
+
+	*user = NOBODY;
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length))
+		return false;
+	*user = who.uid;
+	ours = has_that_user(who.uid) || is_known(who.pid) || is_as_nameless(&who) || is_at_their_path(name, who.uid);
+	errno = saved_errno;
+	return ours;
+}
