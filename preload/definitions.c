@@ -735,7 +735,12 @@ static struct object *next_frame(struct object *frame)
 	return back;
 }
 
-uint32_t definitions_stack(unsigned kind, uint32_t *ids, uint32_t most, bool *more)
+static int frame_line(struct object *frame)
+{
+	return python.PyFrame_GetLineNumber ? python.PyFrame_GetLineNumber(frame) : 0;
+}
+
+uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more)
 {
 	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
 	struct object *frame;
@@ -750,6 +755,8 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, uint32_t most, bool *mo
 			continue;
 		if (count == most)
 			break;
+		if (lines)
+			lines[count] = frame_line(frame);
 		ids[count++] = DEFINITION_ID(value);
 	}
 	*more = frame != NULL;

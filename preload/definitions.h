@@ -106,8 +106,9 @@ void definitions_inherited_name(void);
 
 /*
  * The ids of the Python stack of this thread, innermost first, without the top frame if kind is about to push it: at
- * most so many. *more: there are others below. Returns how many there are in ids.
+ * most so many. lines: the lines at which these frames stand, or NULL. *more: there are others below. Returns how many
+ * there are in ids.
  */
-uint32_t definitions_stack(unsigned kind, uint32_t *ids, uint32_t most, bool *more);
+uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more);
 
 #endif

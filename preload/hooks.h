@@ -36,6 +36,12 @@ void hooks_line_set_new(struct thread_state *state);
 /* Records that the running function comes to a line. GIL held. */
 void hooks_line_record(long line);
 
+/*
+ * Records at which line the frame stands that the event before put on the stack: that event was written just now, so
+ * there is room.
+ */
+void hooks_line_stand(int line);
+
 /* Sets the callbacks of the current interpreter. GIL held. 0; -EAGAIN: too early; other -errno: cannot, with a line. */
 int hooks_monitoring_set(void);
 

@@ -26,6 +26,12 @@ void hooks_line_record(long line)
 		writer_put(writer, head);
 }
 
+void hooks_line_stand(int line)
+{
+	if (line > 0)
+		writer_put_mark_of_place(thread_self.writer, wire_line_head((uint32_t)line));
+}
+
 /* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
 static bool is_hidden(struct object *frame)
 {

@@ -357,6 +357,39 @@ static void record_line(struct object *const *arguments)
 }
 
 /*
+ * LINE does not come where an instruction jumps back to its own line, as the loop of `for i in r: s += i` does; for
+ * sys.settrace() Python makes a line of that, too. What jumps elsewhere always does, so it need not be reported again.
+ */
+static struct object *record_jump(struct object *const *arguments)
+{
+	struct object *code = arguments[0];
+	int from = (int)python.PyLong_AsLong(arguments[1]), to = (int)python.PyLong_AsLong(arguments[2]), line;
+
+	if (to > from || !is_code(code) || !python.PyCode_Addr2Line)
+		return disable;
+	line = python.PyCode_Addr2Line(code, to);
+	if (line <= 0 || line != python.PyCode_Addr2Line(code, from) || definitions_code(code) & DEFINITION_HIDDEN)
+		return disable;
+	hooks_line_record(line);
+	return python.none;
+}
+
+/* Where lines are recorded: until its next line event a generator stands where it yielded. */
+static struct object *record_resume_with_line(unsigned kind, struct object *const *arguments)
+{
+	uint64_t before = thread_self.writer->head;
+	struct object *result;
+
+	if (kind == WIRE_THROW)
+		record_throw(arguments[0]);
+	result = kind == WIRE_THROW ? python.none : record_code_fast(kind, arguments[0]);
+	if (result == python.none && thread_self.writer->head != before && is_code(arguments[0]) &&
+	    python.PyCode_Addr2Line)
+		hooks_line_stand(python.PyCode_Addr2Line(arguments[0], (int)python.PyLong_AsLong(arguments[1])));
+	return result;
+}
+
+/*
  * The arguments of all callbacks begin with the code object and an integer, the offset of the instruction or the line.
  * Those that look into other objects are compiled twice, for builds with the GIL and without, because they are too
  * short to ask where fields are. And all are beside memory events, where the integer is not to show.
@@ -395,6 +428,9 @@ CALLBACK_OF_FUNCTION(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments
 CALLBACK_OF_FUNCTION(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
 CALLBACK(on_raise, record_raise(arguments))
 CALLBACK(on_line, record_line(arguments))
+CALLBACK(on_jump, return record_jump(arguments))
+CALLBACK(on_resume_with_line, return record_resume_with_line(WIRE_RESUME, arguments))
+CALLBACK(on_throw_with_line, return record_resume_with_line(WIRE_THROW, arguments))
 
 /* With the GIL, without; then beside memory events. */
 #define EACH(with_gil, without)                                                                                        \
@@ -425,6 +461,10 @@ static const struct {
     {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_told), EVENT_C_CALL, false},
     {"RAISE", ONE(on_raise), ONE(on_raise), EVENT_CALL | EVENT_EXCEPTION, true},
     {"LINE", ONE(on_line), ONE(on_line), EVENT_LINE, true},
+    {"JUMP", ONE(on_jump), ONE(on_jump), EVENT_LINE, true},
+    /* In place of the callbacks above. */
+    {"PY_RESUME", ONE(on_resume_with_line), ONE(on_resume_with_line), EVENT_LINE, true},
+    {"PY_THROW", ONE(on_throw_with_line), ONE(on_throw_with_line), EVENT_LINE, true},
 };
 
 /* size: of the instances after the head, which begin as a callback. dealloc: NULL for Python's. */

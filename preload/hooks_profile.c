@@ -104,6 +104,13 @@ static inline bool is_at_resume(struct object *frame)
 	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
 }
 
+/* Until its next line event a generator stands where it yielded. */
+static void stand_at_line(unsigned kind, struct object *frame)
+{
+	if (config.events & EVENT_LINE && (kind == WIRE_RESUME || kind == WIRE_THROW) && python.PyFrame_GetLineNumber)
+		hooks_line_stand(python.PyFrame_GetLineNumber(frame));
+}
+
 static void record_code(int what, struct object *frame, struct object *argument)
 {
 	unsigned kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
@@ -129,10 +136,10 @@ static void record_code(int what, struct object *frame, struct object *argument)
 		else if (kind == WIRE_RETURN)
 			kind = leave_kind(frame, code, python.inner_frames);
 	}
-	if (value & CODE_IS_COROUTINE && what == TRACE_CALL &&
-	    put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame))
-		return;
-	writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	if (!(value & CODE_IS_COROUTINE && what == TRACE_CALL &&
+	      put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame)))
+		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
+	stand_at_line(kind, frame);
 }
 
 static inline unsigned function_kind(int what)
@@ -403,11 +410,11 @@ BESIDE_MEMORY(profile_placed, false)
 
 #define CHOOSE(profile) (event_blocks_expected() ? profile##_beside_memory : (profile))
 
-/* The fast ones do not ask what is wanted. */
+/* The fast ones do not ask what is wanted, and do not look at lines. */
 static python_profile choose_profile(void)
 {
-	if (wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN |
-		       1u << TRACE_C_EXCEPTION))
+	if (config.events & EVENT_LINE || wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL |
+						     1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION))
 		return CHOOSE(profile_any);
 	if (config.calibrate && python_walks_lines())
 		return CHOOSE(profile_placed);

@@ -131,6 +131,7 @@ struct python_method {
 	X(const char *, PyUnicode_AsUTF8, (struct object *))                                                           \
 	X(void, PyEval_SetTrace, (python_profile trace, struct object * self))                                         \
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
+	X(int, PyCode_Addr2Line, (struct object *, int offset))                                                        \
 	X(struct object *, PyEval_GetBuiltins, (void))                                                                 \
 	X(struct object *, PyDict_New, (void))                                                                         \
 	X(ssize_t, PyGC_Collect, (void))                                                                               \

@@ -214,18 +214,25 @@ static bool cpu_is_due(const struct writer *writer)
 	return config.events & EVENT_CPU && !cpu_words_left(writer);
 }
 
+/* Of a stack that is written: with the line at which the frame stands. */
+static uint32_t words_a_frame(void)
+{
+	return config.events & EVENT_LINE ? 3 : 1;
+}
+
 /* The most frames that may have a place: where nobody waits for room, half of what there is. */
 static uint64_t most_frames(const struct writer *writer)
 {
 	uint64_t room = config.wait_ms ? writer->mask + 1 : room_of(writer) / 2;
 
-	room = room > 4 * WRITER_SPARE_WORDS ? room - 4 * WRITER_SPARE_WORDS : 0;
+	room = room > 4 * WRITER_SPARE_WORDS ? (room - 4 * WRITER_SPARE_WORDS) / words_a_frame() : 0;
 	return room < WIRE_STACK_CUT ? room : WIRE_STACK_CUT - 1;
 }
 
 /* A stack that is to be written, and how much of it may be. */
 struct stack {
 	uint32_t *ids; /* innermost first */
+	int *lines;    /* likewise, where lines are recorded; else NULL */
 	uint32_t count;
 	bool more; /* below */
 };
@@ -234,7 +241,7 @@ static int has_room_for(const void *what)
 {
 	const struct stack *stack = what;
 
-	return room_of(thread_self.writer) >= stack->count + 3 * WRITER_SPARE_WORDS;
+	return room_of(thread_self.writer) >= stack->count * words_a_frame() + 3 * WRITER_SPARE_WORDS;
 }
 
 /* What finds no place even now is left out at the outer end: returns come at the inner one. */
@@ -245,6 +252,7 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 	if (has_room_for(stack) || process_wait_for(has_room_for, stack))
 		return;
 	room = room_of(writer) > 3 * WRITER_SPARE_WORDS ? room_of(writer) - 3 * WRITER_SPARE_WORDS : 0;
+	room /= words_a_frame();
 	stack->more = true;
 	stack->count = room < stack->count ? (uint32_t)room : stack->count;
 }
@@ -278,6 +286,8 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 		writer_store(writer, writer->head,
 			     wire_word(wire_head(known ? WIRE_OPEN : WIRE_FRAME, stack->ids[i]), 0));
 		ring_publish(writer->slot, ++writer->head);
+		if (stack->lines && stack->lines[i] > 0)
+			writer_put_mark_of_place(writer, wire_line_head((uint32_t)stack->lines[i]));
 	}
 }
 
@@ -297,29 +307,38 @@ static void note_stack(struct writer *writer, const struct stack *stack)
 	writer->stack_cut = stack->more;
 }
 
+static void read_stack(struct stack *stack, unsigned kind, uint32_t most)
+{
+	stack->count = definitions_stack(kind, stack->ids, stack->lines, most, &stack->more);
+}
+
 /*
- * The stack can be read only by a call or return, which holds the GIL. Until one comes and there was a gap, memory
- * events go one by one through here; where the stack only is to be repeated, a few at a time.
+ * The stack can be read only by a call, return or line, which holds the GIL. Until one comes and there was a gap,
+ * memory events go one by one through here; where the stack only is to be repeated, a few at a time.
  */
 static void put_stack(struct writer *writer, unsigned kind)
 {
+	bool with_lines = config.events & EVENT_LINE;
 	uint32_t some[STACK_SMALL];
-	struct stack stack = {.ids = some};
+	int some_lines[STACK_SMALL];
+	struct stack stack = {.ids = some, .lines = with_lines ? some_lines : NULL};
 	uint64_t most = most_frames(writer);
-	size_t bytes = most * sizeof(uint32_t);
+	size_t bytes = most * (sizeof(*stack.ids) + (with_lines ? sizeof(*stack.lines) : 0));
 	bool known;
 
-	if (kind >= WIRE_EXCEPTION || !(writer->resync || stack_is_due(writer)))
+	if ((kind >= WIRE_EXCEPTION && kind != WIRE_LINE) || !(writer->resync || stack_is_due(writer)))
 		return;
 	known = !writer->resync && !writer->stack_cut;
-	stack.count = definitions_stack(kind, some, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL, &stack.more);
+	read_stack(&stack, kind, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL);
 	if (stack.more && most > STACK_SMALL) {
 		stack.ids =
 		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (stack.ids == MAP_FAILED)
+		if (stack.ids == MAP_FAILED) {
 			stack.ids = some;
-		else
-			stack.count = definitions_stack(kind, stack.ids, (uint32_t)most, &stack.more);
+		} else {
+			stack.lines = with_lines ? (int *)(stack.ids + most) : NULL;
+			read_stack(&stack, kind, (uint32_t)most);
+		}
 	}
 	fit_stack(writer, &stack);
 	writer->resync = 0;

@@ -333,7 +333,10 @@ static void put_call(const struct annotate *annotate, const struct line_costs *c
 
 static void put_line(const struct annotate *annotate, uint32_t number, const struct row *row, struct text code)
 {
-	output_format(annotate->output, "%6u", number);
+	if (number)
+		output_format(annotate->output, "%6u", number);
+	else
+		output_string(annotate->output, "     ?");
 	put_numbers(annotate, row ? row->hits : 0, row ? row->own_ns : 0);
 	put_code(annotate->output, code);
 	output_char(annotate->output, '\n');

@@ -15,11 +15,11 @@ struct cost_key {
 	uint32_t label; /* number + 1; 0: not asked for yet */
 	uint32_t epoch; /* of `first` */
 	uint32_t first; /* number of the line where it begins */
-	uint32_t left;	/* the line at which it yielded last; 0: none */
 };
 
 struct cost_frame {
-	uint32_t line; /* number of the line that runs */
+	uint32_t function;
+	uint32_t line; /* number of the line that runs; NOBODY: not known, and nothing has happened there yet */
 	uint64_t call; /* number + 1; 0: none */
 	uint64_t started;
 	uint64_t hits;
@@ -182,19 +182,33 @@ static uint32_t first_line(struct line_costs *costs, uint32_t key, uint32_t func
 	return known->first;
 }
 
-/* Gives the time since the last event to the line that runs, if any; depth counts the frames. */
-static void charge(struct line_costs *costs, uint32_t depth, int64_t now_ns)
+/* The number of the line that runs. NOBODY where memory ran out. */
+static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
 {
-	if (depth && now_ns > costs->last_ns)
-		costs->lines[costs->frames[depth - 1].line].own_ns += (uint64_t)(now_ns - costs->last_ns);
-	costs->last_ns = now_ns;
+	if (frame->line == LINE_COSTS_NOBODY)
+		frame->line = find_line(costs, frame->function, 0);
+	return frame->line;
+}
+
+/* Gives the time since the last event to the line that runs, if any; depth counts the frames. */
+static void charge(struct line_costs *costs, struct visit *visit, uint32_t depth)
+{
+	if (depth && visit->now_ns > costs->last_ns) {
+		uint32_t line = line_of(costs, &costs->frames[depth - 1]);
+
+		if (line == LINE_COSTS_NOBODY)
+			visit_fail(visit, -ENOMEM);
+		else
+			costs->lines[line].own_ns += (uint64_t)(visit->now_ns - costs->last_ns);
+	}
+	costs->last_ns = visit->now_ns;
 }
 
 /* --- the visit --- */
 
 static void go_to_line(struct line_costs *costs, struct visit *visit, struct cost_frame *frame, uint32_t number)
 {
-	uint32_t line = find_line(costs, costs->lines[frame->line].function, number);
+	uint32_t line = find_line(costs, frame->function, number);
 
 	if (line == LINE_COSTS_NOBODY)
 		visit_fail(visit, -ENOMEM);
@@ -202,10 +216,18 @@ static void go_to_line(struct line_costs *costs, struct visit *visit, struct cos
 		frame->line = line;
 }
 
-/* Until its next line event a generator is where it yielded; with several of a function, where one of them did. */
-static bool goes_on(uint32_t kind)
+/*
+ * A call begins at the first line of its function. Whatever goes on stands where the trace says; where it does not say,
+ * at no line that is known (0).
+ */
+static bool begins_at_first(const struct line_costs *costs, const struct visit_frame *frame)
 {
-	return kind == WIRE_RESUME || kind == WIRE_THROW;
+	return !costs->by_line || frame->key & 1 || frame->kind == WIRE_CALL;
+}
+
+static uint32_t line_of_top(const struct visit *visit)
+{
+	return visit->replay.frames[visit->replay.depth - 1].line;
 }
 
 static void costs_push(void *owner, struct visit *visit, struct visit_frame *frame)
@@ -226,16 +248,20 @@ static void costs_push(void *owner, struct visit *visit, struct visit_frame *fra
 		visit_fail(visit, -ENOMEM);
 		return;
 	}
-	charge(costs, depth, visit->now_ns);
+	charge(costs, visit, depth);
 	if (depth)
-		from = costs->frames[depth - 1].line;
+		from = line_of(costs, &costs->frames[depth - 1]);
 	mine = &costs->frames[depth];
-	*mine = (struct cost_frame){.line = first, .started = costs->started, .hits = costs->hits};
+	*mine =
+	    (struct cost_frame){.function = function, .line = first, .started = costs->started, .hits = costs->hits};
 	mine->call = find_call(costs, from, function);
-	if (!mine->call)
+	if (!mine->call || (depth && from == LINE_COSTS_NOBODY))
 		visit_fail(visit, -ENOMEM);
-	if (goes_on(frame->kind) && costs->keys[frame->key].left)
-		go_to_line(costs, visit, mine, costs->keys[frame->key].left);
+	if (!begins_at_first(costs, frame)) {
+		mine->line = LINE_COSTS_NOBODY;
+		if (line_of_top(visit))
+			go_to_line(costs, visit, mine, line_of_top(visit));
+	}
 	if (frame->kind == WIRE_FRAME)
 		return;
 	costs->started++;
@@ -250,9 +276,8 @@ static void costs_pop(void *owner, struct visit *visit, struct visit_frame *fram
 
 	if (visit->error)
 		return;
-	if (how == WIRE_YIELD && costs->by_line)
-		costs->keys[frame->key].left = costs->lines[costs->frames[depth].line].line;
-	charge(costs, depth + 1, visit->now_ns);
+	(void)how;
+	charge(costs, visit, depth + 1);
 	call = &costs->calls[costs->frames[depth].call - 1];
 	if (frame->kind == WIRE_FRAME)
 		call->running++;
@@ -268,16 +293,17 @@ static void costs_pop(void *owner, struct visit *visit, struct visit_frame *fram
 static void costs_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
 {
 	struct line_costs *costs = owner;
+	unsigned kind = wire_head_kind(head);
 	struct cost_frame *top;
 
 	(void)extra;
-	if (wire_head_kind(head) != WIRE_LINE || !costs->by_line || visit->error || !visit_top_runs(visit) ||
+	if ((kind != WIRE_LINE && kind != WIRE_TIME) || !costs->by_line || visit->error || !visit_top_runs(visit) ||
 	    visit->frames[visit->shown - 1].key & 1)
 		return;
 	top = &costs->frames[visit->shown - 1];
-	charge(costs, visit->shown, visit->now_ns);
-	go_to_line(costs, visit, top, wire_head_arg(head));
-	if (visit->error)
+	charge(costs, visit, visit->shown);
+	go_to_line(costs, visit, top, line_of_top(visit));
+	if (visit->error || kind == WIRE_TIME)
 		return;
 	costs->lines[top->line].hits++;
 	costs->hits++;
@@ -332,7 +358,8 @@ int line_costs_add(struct line_costs *costs, struct trace *trace, const struct s
 					       .thread_end = costs_thread_end,
 					       .push = costs_push,
 					       .pop = costs_pop,
-					       .other = costs_other};
+					       .other = costs_other,
+					       .lines = true};
 	int error;
 
 	costs->epoch = costs->epoch ? costs->epoch : 1;

@@ -1,8 +1,9 @@
 /*
  * line_costs.h - time and calls by line and by call site, for callgrind and annotate.
  *
- * Collected over visit.h, thread after thread. Time belongs to the line that runs: to the last line event of its frame,
- * or, where there was none yet (or none are recorded), to the function's first line. C functions have line 0.
+ * Collected over visit.h, thread after thread. Time belongs to the line at which its frame stands: that of its last
+ * line event, or where it yielded; a call begins at the function's first line, where all time goes if no lines are
+ * recorded. Line 0: that of C functions, and of frames of which the trace does not say where they stand.
  *
  * The time of a call counts only where its function was not running already further down: the sum over all callers of a
  * function is its cumulative time as evprof report has it, also with recursion.

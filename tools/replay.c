@@ -22,7 +22,7 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 
 /* One that was put aside, innermost frame last. */
 struct replay_stack {
-	uint32_t *keys;
+	struct replay_place *frames;
 	uint32_t depth;
 	uint32_t hidden_base;
 	bool base_unknown;
@@ -47,7 +47,7 @@ static void free_stacks(struct replay *replay)
 	if (!stacks)
 		return;
 	for (i = 0; i < stacks->count; i++)
-		free(stacks->at[i].keys);
+		free(stacks->at[i].frames);
 	free(stacks->at);
 	free(stacks->spare);
 	pairs_done(&stacks->numbers);
@@ -106,7 +106,7 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 		return false;
 	if (*number) {
 		free_number = (uint32_t)*number - 1; /* two of one name: the older was lost */
-		free(stacks->at[free_number].keys);
+		free(stacks->at[free_number].frames);
 	} else {
 		free_number = new_stack(stacks);
 		if (free_number == UINT32_MAX)
@@ -114,14 +114,14 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 	}
 	*number = (uint64_t)free_number + 1;
 	stack = &stacks->at[free_number];
-	*stack = (struct replay_stack){.keys = malloc((replay->depth + 1) * sizeof(*stack->keys)),
+	*stack = (struct replay_stack){.frames = malloc((replay->depth + 1) * sizeof(*stack->frames)),
 				       .hidden_base = replay->hidden_base,
 				       .base_unknown = replay->base_unknown,
 				       .natives_unknown = replay->natives_unknown};
-	if (!stack->keys)
+	if (!stack->frames)
 		return false;
 	for (i = 0; i < replay->depth; i++)
-		stack->keys[i] = replay->frames[i].key;
+		stack->frames[i] = replay_place_of(&replay->frames[i]);
 	stack->depth = replay->depth;
 	return true;
 }
@@ -145,9 +145,9 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 	replay->base_unknown = stack->base_unknown;
 	replay->natives_unknown = stack->natives_unknown;
 	for (i = 0; i < stack->depth; i++)
-		replay_push(replay, stack->keys[i], WIRE_FRAME, sink, owner);
-	free(stack->keys);
-	stack->keys = NULL;
+		replay_push_at(replay, stack->frames[i], WIRE_FRAME, sink, owner);
+	free(stack->frames);
+	stack->frames = NULL;
 	stacks->spare[stacks->spare_count++] = (uint32_t)number - 1;
 }
 

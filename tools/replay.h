@@ -31,6 +31,12 @@
  * become id 0.
  */
 
+/* A frame of a stack that does not run: put aside, or found where a stretch begins. */
+struct replay_place {
+	uint32_t key;
+	uint32_t line; /* at which it stands; 0: not known */
+};
+
 struct replay_frame {
 	uint32_t key;
 	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: it was running when the stack was taken */
@@ -38,6 +44,7 @@ struct replay_frame {
 	uint64_t start;
 	uint64_t inner; /* for the owner: ticks spent in what it called */
 	uint64_t owner; /* for the owner */
+	uint32_t line;	/* at which it stands, where lines are recorded; 0: not known */
 };
 
 struct replay {
@@ -75,7 +82,10 @@ struct replay {
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
-	/* Any other event that is no bookkeeping, and gaps. Not 0: replay_run() returns after it. */
+	/*
+	 * Any other event that is no bookkeeping, gaps, and WIRE_TIME with the line of the innermost frame. Not 0:
+	 * replay_run() returns after it.
+	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
 
@@ -131,21 +141,40 @@ static inline bool replay_hides(const struct replay *replay, uint32_t key)
 	return replay->hidden && replay->hidden[key];
 }
 
-static inline void replay_push(struct replay *replay, uint32_t key, unsigned kind, const struct replay_sink *sink,
-			       void *owner)
+static inline void replay_push_at(struct replay *replay, struct replay_place place, unsigned kind,
+				  const struct replay_sink *sink, void *owner)
 {
 	struct replay_frame *frame;
 
 	if (__builtin_expect(replay->depth == replay->allocated, 0) && !replay_grow(replay))
 		return;
 	frame = &replay->frames[replay->depth++];
-	frame->key = key;
+	frame->key = place.key;
 	frame->kind = (uint8_t)kind;
 	frame->hidden = 0;
 	frame->start = replay->now;
 	frame->inner = 0;
-	replay->open[key]++;
+	frame->line = place.line;
+	replay->open[place.key]++;
 	sink->push(owner, replay, frame);
+}
+
+static inline void replay_push(struct replay *replay, uint32_t key, unsigned kind, const struct replay_sink *sink,
+			       void *owner)
+{
+	replay_push_at(replay, (struct replay_place){.key = key}, kind, sink, owner);
+}
+
+static inline struct replay_place replay_place_of(const struct replay_frame *frame)
+{
+	return (struct replay_place){.key = frame->key, .line = frame->line};
+}
+
+/* The innermost frame comes to a line, or stands there. Lines of functions that are hidden are nobody's. */
+static inline void replay_set_line(struct replay *replay, uint32_t line)
+{
+	if (replay->depth && !replay->frames[replay->depth - 1].hidden)
+		replay->frames[replay->depth - 1].line = line;
 }
 
 /* A function that is hidden begins or ends. */
@@ -209,7 +238,13 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	switch (wire_head_kind(head)) {
 	case WIRE_TIME:
 		replay->native = wire_native_frame(head);
-		return 0;
+		if (!wire_line(head))
+			return 0;
+		replay_set_line(replay, wire_line(head));
+		return sink->other(owner, replay, head, extra);
+	case WIRE_LINE:
+		replay_set_line(replay, wire_head_arg(head));
+		return sink->other(owner, replay, head, extra);
 	case WIRE_GAP:
 		replay_pop_all(replay, sink, owner);
 		replay_forget_stacks(replay);

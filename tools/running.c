@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 #define LOOK_BACK_EVENTS (UINT64_C(1) << 22) /* of one thread; the stack is told each 2^20 words as a rule */
 
 static bool add_key(uint32_t **keys, uint32_t *count, uint32_t *allocated, uint32_t key)
@@ -120,6 +122,12 @@ static void pass_to(struct replay *replay, struct replay_cursor *cursor, uint32_
 	}
 }
 
+/* WIRE_OPEN, or the line of one. */
+static bool is_open(uint32_t head)
+{
+	return wire_head_kind(head) == WIRE_OPEN || (wire_head_kind(head) == WIRE_TIME && wire_line(head));
+}
+
 /* What WIRE_OPEN events say is on the stack; they may go on in the next chunk. */
 static void take_open(struct running *running, struct replay_cursor *cursor)
 {
@@ -133,9 +141,14 @@ static void take_open(struct running *running, struct replay_cursor *cursor)
 	for (; cursor->at < events->count; cursor->at++) {
 		uint32_t head = events->heads[cursor->at], key = replay_key_of(replay, head);
 
-		running->opening = wire_head_kind(head) == WIRE_OPEN;
+		running->opening = is_open(head);
 		if (!running->opening)
 			return;
+		if (wire_head_kind(head) == WIRE_TIME) {
+			replay_set_line(replay, wire_line(head));
+			cursor->extra++;
+			continue;
+		}
 		replay->now += events->ticks[cursor->at];
 		if (replay_hides(replay, key))
 			replay_note_hidden(replay, true);
@@ -169,21 +182,21 @@ static int read_running(struct running *running, const struct trace_events *even
 static bool tells_stack(struct running *running, const struct trace_events *events, bool is_first)
 {
 	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
-	unsigned before = is_first ? WIRE_NONE : WIRE_OPEN; /* the chunk before may begin what goes on here */
+	bool in_open = !is_first; /* the chunk before may begin what goes on here */
 	bool found = events->hole;
 	uint32_t i;
 
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
 
-		if (kind == WIRE_OPEN && before != WIRE_OPEN) {
+		if (kind == WIRE_OPEN && !in_open) {
 			running->opening = found = true;
 			running->open_at = i;
 		} else if (ends >> kind & 1) {
 			running->opening = false;
 			found = true;
 		}
-		before = kind;
+		in_open = kind == WIRE_OPEN || (in_open && is_open(events->heads[i]));
 	}
 	return found;
 }
@@ -230,9 +243,14 @@ static int read_all(struct running *running)
 	return error;
 }
 
-static bool add_running(struct running *running, uint32_t key)
+static bool add_running(struct running *running, struct replay_place place)
 {
-	return add_key(&running->stack, &running->count, &running->stack_allocated, key);
+	if (running->count == running->stack_allocated &&
+	    grow_zeroed(&running->stack, &running->stack_allocated, running->count ? running->count * 2 : 64,
+			sizeof(*running->stack)) < 0)
+		return false;
+	running->stack[running->count++] = place;
+	return true;
 }
 
 /* What was found to be beneath, and the stack that the search has left in the replay. */
@@ -243,9 +261,9 @@ static int put_together(struct running *running)
 	uint32_t i;
 
 	while (done && running->ended_count)
-		done = add_running(running, running->ended[--running->ended_count]);
+		done = add_running(running, (struct replay_place){.key = running->ended[--running->ended_count]});
 	for (i = 0; i < replay->depth && done; i++)
-		done = add_running(running, replay->frames[i].key);
+		done = add_running(running, replay_place_of(&replay->frames[i]));
 	return done ? 0 : -ENOMEM;
 }
 

@@ -27,8 +27,8 @@ struct running {
 	uint64_t from;	       /* ticks; not 0 */
 	uint64_t to;
 	uint64_t *look_back; /* so many events may yet be read before stretches: one number for all threads */
-	/* The result: keys, outermost first, without those that are hidden. */
-	uint32_t *stack;
+	/* The result: outermost first, without those that are hidden. */
+	struct replay_place *stack;
 	uint32_t count;
 	/* The machinery. */
 	uint32_t stack_allocated;

@@ -286,7 +286,7 @@ static int push_running(struct timeline *timeline, struct replay *replay, const 
 	error = running_find(&running);
 	replay->now = (uint64_t)timeline->from_ns;
 	for (i = 0; i < running.count && !error; i++)
-		replay_push(replay, running.stack[i], WIRE_FRAME, timeline->sink, timeline);
+		replay_push_at(replay, running.stack[i], WIRE_FRAME, timeline->sink, timeline);
 	running_done(&running);
 	return error;
 }

@@ -169,6 +169,11 @@ static int visit_other(void *owner, struct replay *replay, uint32_t head, const 
 	struct visit *visit = owner;
 
 	shown_ns(visit, replay->now);
+	if (wire_head_kind(head) == WIRE_TIME) {
+		if (visit->visitor->lines)
+			visit->visitor->other(visit->owner, visit, head, extra);
+		return 0;
+	}
 	visit->step = 0;
 	if (wire_head_kind(head) == WIRE_TASK)
 		expect_step(visit, head, *extra);
@@ -196,7 +201,7 @@ static int push_running(struct visit *visit, uint64_t from, uint64_t to)
 	/* Where the window begins, not at the first tick behind that. */
 	visit->replay.now = from - 1;
 	for (i = 0; i < running.count && !error; i++)
-		replay_push(&visit->replay, running.stack[i], WIRE_FRAME, &sink, visit);
+		replay_push_at(&visit->replay, running.stack[i], WIRE_FRAME, &sink, visit);
 	running_done(&running);
 	return error;
 }

@@ -77,6 +77,7 @@ struct visitor {
 	void (*pop)(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how);
 	/* Any other event that is no bookkeeping and no WIRE_TASK, and gaps, at now_ns. */
 	void (*other)(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra);
+	bool lines;	/* other() is also called with a WIRE_TIME that has the line of the innermost frame */
 	bool no_events; /* processes and threads are told of, and nothing is read */
 };
 

@@ -36,6 +36,9 @@
  * that is no event, is where the call was. With WIRE_TIME_OF_PLACE it likewise tells where in its code, in bytes, the
  * next event is (3.10; not told of the first instruction).
  *
+ * Where lines are recorded, WIRE_TIME with WIRE_TIME_OF_LINE follows a resume or throw, and each frame and open: at
+ * which line the frame that was named stands. Its time is that of the event before.
+ *
  * Where native stacks are recorded, WIRE_TIME stands before each allocation and tells, beside its time, which one it
  * has (wire_native_head()): the id of a NATIVE_FRAME, the innermost one. The allocation comes next, with no ticks.
  *
@@ -56,8 +59,9 @@
  * step: the call, resume or throw that follows it is the step's beginning, and what ends that ends the step. The word
  * is an address, different for all that have not ended; an address with a call is a new task.
  *
- * WIRE_OPEN events, which stand one after the other, name the Python functions that run: what a reader of everything
- * before knows already, for those who begin to read in the middle. They do not change the call stack.
+ * WIRE_OPEN events, which stand one after the other, with lines in between where those are recorded, name the Python
+ * functions that run: what a reader of everything before knows already, for those who begin to read in the middle. They
+ * do not change the call stack.
  */
 enum wire_kind {
 	WIRE_NONE = 0,	      /* never written; what an unwritten word looks like */
@@ -98,8 +102,9 @@ enum wire_kind {
 #define WIRE_TIME_OF_CALL 2u /* that of a CPU time is odd, that of a native stack a multiple of four */
 #define WIRE_TIME_OF_FAR 6u
 #define WIRE_TIME_OF_PLACE 10u /* in the low bits; the place is in those above */
+#define WIRE_TIME_OF_LINE 14u  /* likewise: the line at which the innermost frame stands */
 #define WIRE_PLACE_SHIFT 4
-#define WIRE_PLACE_MAX (WIRE_ARG_MAX >> WIRE_PLACE_SHIFT)
+#define WIRE_PLACE_MAX (WIRE_ARG_MAX >> WIRE_PLACE_SHIFT) /* of places and of lines */
 #define WIRE_NATIVE_SHIFT 2
 #define WIRE_NATIVE_MAX (WIRE_ARG_MAX >> WIRE_NATIVE_SHIFT) /* the largest id of a native frame */
 #define WIRE_STACK_CUT (1u << 26) /* there are frames below the first, which had no place in the ring */
@@ -194,19 +199,45 @@ static inline uint32_t wire_native_head(uint32_t frame)
 	return wire_head(WIRE_TIME, frame << WIRE_NATIVE_SHIFT);
 }
 
-/* The head of a WIRE_TIME that tells the place of the event that follows. */
-static inline uint32_t wire_place_head(uint32_t bytes)
+/* The head of a WIRE_TIME with a number: meaning is WIRE_TIME_OF_PLACE or WIRE_TIME_OF_LINE. */
+static inline uint32_t wire_number_head(uint32_t meaning, uint32_t number)
 {
-	return wire_head(WIRE_TIME, WIRE_TIME_OF_PLACE | (bytes < WIRE_PLACE_MAX ? bytes : WIRE_PLACE_MAX)
-							     << WIRE_PLACE_SHIFT);
+	return wire_head(WIRE_TIME, meaning | (number < WIRE_PLACE_MAX ? number : WIRE_PLACE_MAX) << WIRE_PLACE_SHIFT);
 }
 
-/* The place that a WIRE_TIME tells; 0: none. */
-static inline uint32_t wire_place(uint32_t time_head)
+/* The number that a WIRE_TIME has for that meaning; 0: none. */
+static inline uint32_t wire_number(uint32_t meaning, uint32_t time_head)
 {
 	uint32_t argument = wire_head_arg(time_head);
 
-	return (argument & ((1u << WIRE_PLACE_SHIFT) - 1)) == WIRE_TIME_OF_PLACE ? argument >> WIRE_PLACE_SHIFT : 0;
+	return (argument & ((1u << WIRE_PLACE_SHIFT) - 1)) == meaning ? argument >> WIRE_PLACE_SHIFT : 0;
+}
+
+/* The head of a WIRE_TIME with the place of the event that follows, in bytes from the beginning of its code. */
+static inline uint32_t wire_place_head(uint32_t bytes)
+{
+	return wire_number_head(WIRE_TIME_OF_PLACE, bytes);
+}
+
+/* The place in a WIRE_TIME; 0: none. */
+static inline uint32_t wire_place(uint32_t time_head)
+{
+	return wire_number(WIRE_TIME_OF_PLACE, time_head);
+}
+
+/*
+ * The head of a WIRE_TIME with the line at which the innermost frame stands. It follows the event that put the frame
+ * there: resume, throw, frame or open. No line event, as the line does not begin.
+ */
+static inline uint32_t wire_line_head(uint32_t line)
+{
+	return wire_number_head(WIRE_TIME_OF_LINE, line);
+}
+
+/* The line in a WIRE_TIME; 0: none. */
+static inline uint32_t wire_line(uint32_t time_head)
+{
+	return wire_number(WIRE_TIME_OF_LINE, time_head);
 }
 
 /* Whether a word only says where the event that follows is: WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE. */

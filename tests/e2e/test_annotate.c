@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "packages.h"
 
 /* What a verb writes, in a file of the trace's directory. */
 static char *kept(const struct outcome *outcome, const char *name, const struct outcome *told)
@@ -47,6 +48,78 @@ SCENARIO(annotate, lines, SUPPORTED)
 	file_write(log, logged->out, logged->out_bytes);
 	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_lines.py", annotated, log});
 	expect(judged, judged->status == 0, "annotate says what sys.settrace says");
+}
+
+/* Loops within one line: hits of each line inside a function are those that sys.settrace has on the same version. */
+SCENARIO(annotate, loops_within_a_line, SUPPORTED)
+{
+	struct outcome *logged = run(.python = python, .how = JOB_BARE, .args = {"@one_line_loops.py", "log"});
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@one_line_loops.py"}, .env = {"EVPROF_EVENTS=call,line"});
+	struct outcome *told = tool("annotate", "--format", "json", outcome->trace, "one_line_loops.py");
+	json_t *expected = json_loads(logged->out, 0, NULL), *annotated = json_loads(told->out, 0, NULL), *line;
+	size_t i;
+
+	expect(logged, json_object_size(expected) > 15, "sys.settrace sees the lines");
+	json_array_foreach(json_object_get(json_array_get(json_object_get(annotated, "files"), 0), "lines"), i, line)
+	{
+		char *number = text("%lld", json_integer_value(json_object_get(line, "line")));
+		json_int_t hits = json_integer_value(json_object_get(line, "hits"));
+
+		if (!json_object_get(expected, number))
+			continue; /* the module's own */
+		expect(told, hits == json_integer_value(json_object_get(expected, number)),
+		       "line %s has %lld hits, not %lld", number, json_integer_value(json_object_get(expected, number)),
+		       hits);
+		json_object_del(expected, number);
+	}
+	expect(told, json_object_size(expected) == 0, "no line is missing");
+	json_decref(annotated);
+	json_decref(expected);
+}
+
+static void expect_standing(const struct outcome *outcome)
+{
+	char *counted = text("%s/counted", outcome->directory);
+	char *annotated = kept(outcome, "annotated.json", tool("annotate", "--format", "json", outcome->trace));
+	struct outcome *judged;
+
+	json_decref(expect_trace(outcome, 1));
+	file_write(counted, outcome->out, outcome->out_bytes);
+	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_standing.py", annotated, counted});
+	expect(judged, judged->status == 0, "annotate says what the program counted");
+}
+
+/* Calls stand at the lines at which generators, coroutines and greenlets go on, each at its own. */
+SCENARIO(annotate, where_generators_go_on, SUPPORTED)
+{
+	expect_standing(run(.python = python, .args = {"@standing.py"}, .env = {"EVPROF_EVENTS=call,line"}));
+}
+
+SCENARIO(annotate, where_greenlets_go_on, SUPPORTED)
+{
+	const char *path = package_variable(python, "greenlet");
+
+	expect_standing(
+	    run(.python = python, .args = {"@standing.py", "greenlets"}, .env = {"EVPROF_EVENTS=call,line", path}));
+}
+
+/* A window more than 2^22 events behind the lines that led to it: the frames that run stand where they do. */
+SCENARIO_SOME(annotate, lines_of_a_window, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@line_window.py"}, .env = {"EVPROF_EVENTS=call,line"});
+	json_t *info = expect_trace(outcome, 1);
+	double all = (double)json_integer_value(json_object_get(info, "duration_ns")) / 1e9;
+	struct outcome *told = tool("annotate", "--format", "json", "--from", text("%.3fs", all * 0.8), "--to",
+				    text("%.3fs", all * 0.82), outcome->trace, "line_window.py");
+	const char *at = strstr(told->out, "{\"line\": 18, "), *called = strstr(told->out, "\"function\": \"spin\"");
+
+	expect(outcome, info_events(info, "line") > 6000000, "the lines were recorded");
+	expect(told, told->status == 0 && at && called && at < called, "spin() was called at line 18");
+	expect(told, !strstr(told->out, "{\"line\": 0, ") && !strstr(told->out, "{\"line\": 19, "),
+	       "and at no other, nor at one that is not known");
+	json_decref(info);
 }
 
 /* A program with a tracer of its own gets what it gets without evprof. */

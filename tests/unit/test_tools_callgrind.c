@@ -236,7 +236,17 @@ Test(callgrind, lines_of_hidden_functions)
 	expect_text("\n11 20 0 1\n", "\n11 20 0 1\n\nob=(2)\nfl=(4)\nfn=(3)\n9 1 1\n11 1 0 1\n");
 }
 
-/* A generator goes on where it yielded; a line without a function on the stack belongs to nobody. */
+/* The frame that the event before put on the stack stands at that line. */
+static void stands(uint32_t line)
+{
+	event(WIRE_TIME, wire_head_arg(wire_line_head(line)), 0);
+	fixture_extra(fixture, thread, fixture->threads[thread].now);
+}
+
+/*
+ * A generator goes on where it yielded, each where it did itself; a line without a function on the stack belongs to
+ * nobody.
+ */
 Test(callgrind, lines_of_generators)
 {
 	lines_were_recorded();
@@ -244,11 +254,59 @@ Test(callgrind, lines_of_generators)
 	event(WIRE_CALL, 1, 5);
 	event(WIRE_LINE, 8, 1);
 	event(WIRE_YIELD, 1, 10);
+	event(WIRE_CALL, 1, 1); /* another one of the same function */
+	event(WIRE_LINE, 9, 2);
+	event(WIRE_YIELD, 1, 3);
 	event(WIRE_RESUME, 1, 5);
-	event(WIRE_LINE, 9, 30);
-	event(WIRE_RETURN, 1, 1);
+	stands(8);
+	event(WIRE_CALL, 2, 30);
+	event(WIRE_RETURN, 2, 4);
+	event(WIRE_YIELD, 1, 1);
+	event(WIRE_RESUME, 1, 5);
+	stands(9);
+	event(WIRE_RETURN, 1, 7);
 	export(false);
-	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n7 1 2\n8 40 0 1\n9 1 0 1\n");
+	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n7 3 4\n8 41 0 1\ncob=(2)\ncfl=(3)\ncfn=(3) g:9\ncalls=1 9\n"
+				"8 4 1\n9 10 0 1\n");
+}
+
+/* Where the trace does not say where a frame stands, it stands at no line that is known. */
+Test(callgrind, lines_that_are_not_known)
+{
+	lines_were_recorded();
+	event(WIRE_STACK, 1, 1);
+	event(WIRE_FRAME, 1, 0);
+	event(WIRE_CALL, 2, 5);
+	event(WIRE_RETURN, 2, 4);
+	event(WIRE_LINE, 9, 2);
+	event(WIRE_RETURN, 1, 3);
+	export(false);
+	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n0 7 0\ncob=(2)\ncfl=(3)\ncfn=(3) g:9\ncalls=1 9\n0 4 1\n"
+				"7 0 0\n9 3 0 1\n");
+}
+
+static void greenlets_switch(uint64_t to, uint64_t from)
+{
+	event(WIRE_SWITCH, 0, 10);
+	fixture_extra(fixture, thread, to);
+	fixture_extra(fixture, thread, from);
+}
+
+/* A greenlet that goes on stands where it was, in each of its frames. */
+Test(callgrind, lines_of_greenlets)
+{
+	lines_were_recorded();
+	event(WIRE_CALL, 1, 5);
+	event(WIRE_LINE, 8, 1);
+	event(WIRE_CALL, 2, 5);
+	event(WIRE_LINE, 10, 1);
+	greenlets_switch(0x20, 0x10);
+	greenlets_switch(0x10, 0x20);
+	event(WIRE_RETURN, 2, 3);
+	event(WIRE_RETURN, 1, 4);
+	export(false);
+	expect_text("\nob=(2)", "\nob=(2)\nfl=(3)\nfn=(2)\n7 1 1\n8 9 0 1\n");
+	expect_text("\nfn=(3)\n", "\nfn=(3)\n9 1 1\n10 13 0 1\n");
 }
 
 /* Calls that are too short to be shown take their lines with them: time is by function then. */
