@@ -105,7 +105,7 @@ static int on_hold(void *context, const struct control_message *message, int fd,
 	int error = open_session(collector, message, &session, reason, reason_bytes);
 
 	if (!error) {
-		error = session_hold(session, fd);
+		error = session_hold(session, message, fd);
 		if (error)
 			snprintf(reason, reason_bytes, "the collector cannot hold a session: %s", strerror(-error));
 	}

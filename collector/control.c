@@ -171,6 +171,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 
 static const char *parse_common(json_t *object, struct control_message *message)
 {
+	json_int_t wait_ms = 0;
 	const char *type = get_string(object, "type", 16);
 
 	if (type && strcmp(type, "join") == 0)
@@ -184,6 +185,9 @@ static const char *parse_common(json_t *object, struct control_message *message)
 	message->output = get_output(object);
 	if (!message->output)
 		return "output";
+	if (json_object_get(object, "wait_ms") && !get_integer(object, "wait_ms", 0, INT_MAX, &wait_ms))
+		return "wait_ms";
+	message->wait_ms = (int)wait_ms;
 	return NULL;
 }
 

@@ -26,6 +26,7 @@ struct control_message {
 	uint64_t start_time;
 	bool root;
 	int sample_rate; /* a second; 0: not sampled */
+	int wait_ms;	 /* of a hold: for processes that still run */
 	bool native;	 /* with native stacks */
 	const char *python;
 	const char *program;

@@ -26,6 +26,7 @@ struct hold {
 	bool closing;
 	bool init; /* the other side is the first process of our pid namespace */
 	uint64_t closed_ns;
+	uint64_t wait_ns; /* beside HOLD_GRACE_NS */
 };
 
 int hold_new(struct loop *loop, int fd, struct hold **result);

@@ -556,13 +556,14 @@ int session_join(struct session *session, const struct control_message *join, in
 	return 0;
 }
 
-int session_hold(struct session *session, int fd)
+int session_hold(struct session *session, const struct control_message *message, int fd)
 {
 	struct hold *hold;
 	int error = hold_new(session->tools->loop, fd, &hold);
 
 	if (error)
 		return error;
+	hold->wait_ns = (uint64_t)message->wait_ms * 1000000;
 	session->tools->with_init |= hold->init;
 	hold->next = session->holds;
 	session->holds = hold;
@@ -633,7 +634,8 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 	while (*link) {
 		struct hold *hold = *link;
 
-		if (!session->finished && (!hold->closing || now_ns - hold->closed_ns < HOLD_GRACE_NS)) {
+		if (!session->finished &&
+		    (!hold->closing || now_ns - hold->closed_ns < HOLD_GRACE_NS + hold->wait_ns)) {
 			link = &hold->next;
 			continue;
 		}
@@ -759,7 +761,7 @@ static void let_go(struct session *session, uint64_t now_ns)
 static void note_end_of_holder(struct session *session, uint64_t now_ns)
 {
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
-		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_INIT_GRACE_NS)
+		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_INIT_GRACE_NS + hold->wait_ns)
 			session->tools->init_ends = true;
 	}
 }

@@ -129,7 +129,7 @@ bool session_lingers(const struct session *session, uint64_t now_ns);
 int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd,
 		 const struct ucred *who, char *reason, size_t reason_bytes);
 /* Likewise. */
-int session_hold(struct session *session, int fd);
+int session_hold(struct session *session, const struct control_message *message, int fd);
 
 /* Reads from all rings. Processes that have ended become complete. */
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result);

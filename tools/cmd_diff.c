@@ -689,7 +689,7 @@ static int diff(struct request *request)
 {
 	int a = count_trace(request, 0);
 	int b = a == TRACE_EXIT_FAILED ? a : count_trace(request, 1);
-	int status = a > b ? a : b;
+	int status = trace_exit_worst(a, b);
 
 	if (status != TRACE_EXIT_FAILED && compare_tallies(request) < 0)
 		status = TRACE_EXIT_FAILED;

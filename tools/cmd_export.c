@@ -284,7 +284,7 @@ static int export_beside(const struct request *request, struct export *what, con
 		char *path = path_beside(trace, request->formats[i]->suffix);
 		int status = path ? export(request->formats[i], what, trace, path) : TRACE_EXIT_FAILED;
 
-		worst = status > worst ? status : worst;
+		worst = trace_exit_worst(status, worst);
 		free(path);
 	}
 	return worst;

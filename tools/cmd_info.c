@@ -331,7 +331,7 @@ static int info(char *const *paths, int count, bool json, bool quick)
 		if (i && !json)
 			output_char(&output, '\n');
 		one = show(paths[i], quick, list, &output);
-		status = one > status ? one : status;
+		status = trace_exit_worst(one, status);
 	}
 	if (list && !error)
 		print_list(&output, list, count > 1);

@@ -318,7 +318,7 @@ static int add_traces(struct report *report, struct profile *profile, char *cons
 		int one = add_trace(report, profile, paths[i]);
 
 		*any |= one != TRACE_EXIT_FAILED;
-		status = one > status ? one : status;
+		status = trace_exit_worst(one, status);
 	}
 	report->mark_seen |= profile->mark_seen;
 	if (*any && report->request->options.mark_begin && !report->mark_seen) {

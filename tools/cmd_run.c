@@ -49,6 +49,7 @@ static const char help_text[] =
     "      --no-children       do not follow child processes\n"
     "      --socket SOCKET     use the host's collector, which decides where the trace goes (or $EVPROF_SOCKET)\n"
     "      --log LEVEL         what evprof says in the program\n"
+    "      --wait[=SECONDS]    wait for processes that still run when the program has ended\n"
     "  -q, --quiet             no line at the end, unless something went wrong\n"
     "\n"
     "Exit status: that of the program; 125 if evprof fails, 126 or 127 if the program cannot be run or found.\n";
@@ -57,10 +58,21 @@ struct request {
 	const char *output;
 	const char *socket;
 	bool quiet;
+	int wait_ms;
 	char *const *program;
 };
 
 /* --- options --- */
+
+static bool take_wait(struct request *request, const char *text)
+{
+	int64_t seconds = INT_MAX / 1000;
+
+	if (text && !verb_number("run", "--wait", text, 0, &seconds))
+		return false;
+	request->wait_ms = seconds < INT_MAX / 1000 ? (int)seconds * 1000 : INT_MAX;
+	return true;
+}
 
 /* False after one line saying what is wrong. */
 static bool take_option(struct request *request, struct run_settings *settings, int option, const char *word)
@@ -74,6 +86,8 @@ static bool take_option(struct request *request, struct run_settings *settings, 
 	case 's':
 		request->socket = optarg;
 		return true;
+	case 'w':
+		return take_wait(request, optarg);
 	case 'q':
 		return request->quiet = true;
 	}
@@ -84,9 +98,13 @@ static bool take_option(struct request *request, struct run_settings *settings, 
 /* Returns 0 to go on, else the exit status + 1. */
 static int take_options(struct request *request, int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"output", required_argument, NULL, 'o'}, {"socket", required_argument, NULL, 's'}, RUN_SETTINGS,
-	    {"quiet", no_argument, NULL, 'q'},	      {"help", no_argument, NULL, 'h'},		{0}};
+	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+						{"socket", required_argument, NULL, 's'},
+						RUN_SETTINGS,
+						{"wait", optional_argument, NULL, 'w'},
+						{"quiet", no_argument, NULL, 'q'},
+						{"help", no_argument, NULL, 'h'},
+						{0}};
 	struct run_settings settings = {0};
 	int option;
 
@@ -178,18 +196,23 @@ static void say_nothing_joined(const char *program)
 		program);
 }
 
+/* seconds: as run_session_summary() has it */
+static void say_no_summary(int seconds)
+{
+	char why[80] = "the collector has ended without a summary";
+
+	if (seconds)
+		snprintf(why, sizeof(why), "the collector gave no summary within %d s", seconds);
+	fprintf(stderr, "evprof: %s: the trace may be incomplete (evprof info tells)\n", why);
+}
+
 /* quiet: only what went wrong */
 static void say_summary(const json_t *summary, const char *program, bool quiet)
 {
 	const char *error = json_string_value(json_object_get(summary, "error"));
 	const char *path = json_string_value(json_object_get(summary, "trace"));
 
-	if (!summary)
-		fprintf(stderr,
-			"evprof: the collector gave no summary within %d s: the trace may be incomplete (evprof info "
-			"tells)\n",
-			RUN_SUMMARY_SECONDS);
-	else if (error)
+	if (error)
 		fprintf(stderr, "evprof: %s\n", error);
 	else if (quiet)
 		return;
@@ -252,7 +275,7 @@ static int run(const struct request *request, const struct run_places *places, s
 	const struct run_program program = {
 	    .argv = request->program, .library = places->preload, .session = session, .host = request->socket != NULL};
 	json_t *summary;
-	int status = EXIT_FAILED << 8;
+	int status = EXIT_FAILED << 8, seconds;
 	int error = run_program(&program, &status);
 
 	if (error == -ECHILD) {
@@ -264,8 +287,11 @@ static int run(const struct request *request, const struct run_places *places, s
 	}
 	/* The status is the program's, whether or not somebody reads on. */
 	signal(SIGPIPE, SIG_IGN);
-	summary = run_session_summary(session);
-	say_summary(summary, request->program[0], request->quiet);
+	summary = run_session_summary(session, &seconds);
+	if (summary)
+		say_summary(summary, request->program[0], request->quiet);
+	else
+		say_no_summary(seconds);
 	*running = !summary || number_in(summary, "running") > 0;
 	json_decref(summary);
 	return status;
@@ -283,6 +309,7 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status - 1;
 	use_environment(&request);
+	session.wait_ms = request.wait_ms;
 	if (run_places_find(&places) < 0) {
 		run_places_done(&places, 0);
 		return EXIT_FAILED;

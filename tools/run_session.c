@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -21,6 +22,10 @@
 #include "evprof/network.h"
 
 #define ENVIRONMENT_MAX 16
+
+/* The collector has to write what is in the rings, which it does in well under a second unless the disk is slow. */
+#define SUMMARY_SECONDS 30
+#define FORMATS_SECONDS 600 /* where other formats are written, too */
 
 static int say(const char *what, const char *which, int error)
 {
@@ -204,9 +209,9 @@ static json_t *hexadecimal(const char *bytes)
 static int send_hold(struct run_session *session, const char *output)
 {
 	json_t *path = json_string(output);
-	json_t *message =
-	    json_pack("{s:i, s:s, s:s, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold", "session", session->id,
-		      "output", path ? path : json_string("/"), "output_bytes", path ? NULL : hexadecimal(output));
+	json_t *message = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold",
+				    "session", session->id, "wait_ms", session->wait_ms, "output",
+				    path ? path : json_string("/"), "output_bytes", path ? NULL : hexadecimal(output));
 	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	int error = text ? 0 : -ENOMEM;
 
@@ -239,22 +244,24 @@ int run_session_open(struct run_session *session, const char *socket, const char
 }
 
 /* The collector answers when it has written the formats of EVPROF_FORMAT, too. */
-static int wait_seconds(void)
+static int wait_seconds(const struct run_session *session)
 {
 	const char *formats = getenv(ENV_FORMAT);
 
-	return formats && formats[0] ? RUN_FORMATS_SECONDS : RUN_SUMMARY_SECONDS;
+	return session->wait_ms / 1000 + (formats && formats[0] ? FORMATS_SECONDS : SUMMARY_SECONDS);
 }
 
-json_t *run_session_summary(struct run_session *session)
+json_t *run_session_summary(struct run_session *session, int *seconds)
 {
 	struct pollfd wait = {.fd = session->hold, .events = POLLIN};
 	char *message = malloc(CONTROL_MESSAGE_MAX_BYTES);
 	json_t *summary = NULL;
 	ssize_t bytes;
 
+	*seconds = wait_seconds(session);
 	shutdown(session->hold, SHUT_WR);
-	if (message && poll(&wait, 1, wait_seconds() * 1000) > 0) {
+	if (message && poll(&wait, 1, *seconds < INT_MAX / 1000 ? *seconds * 1000 : -1) > 0) {
+		*seconds = 0;
 		bytes = recv(session->hold, message, CONTROL_MESSAGE_MAX_BYTES, 0);
 		if (bytes > 0)
 			summary = json_loadb(message, (size_t)bytes, 0, NULL);

@@ -14,6 +14,7 @@ struct run_session {
 	char id[CONTROL_SESSION_DIGITS + 1];
 	char *socket; /* '@' and an abstract name, or an absolute path */
 	int hold;     /* the connection; -1: none */
+	int wait_ms;  /* to be set: for processes that go on behind the program */
 };
 
 /*
@@ -21,12 +22,11 @@ struct run_session {
  * path. Returns 0, or -1 after saying why on stderr.
  */
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output);
-/* Waits for what the collector has to say, at most RUN_SUMMARY_SECONDS. NULL if nothing came. */
-json_t *run_session_summary(struct run_session *session);
+/*
+ * Waits for what the collector has to say: a while, beside wait_ms. NULL if nothing came, after that many seconds; 0:
+ * the collector has ended.
+ */
+json_t *run_session_summary(struct run_session *session, int *seconds);
 void run_session_done(struct run_session *session);
-
-/* The collector has to write what is in the rings, which it does in well under a second unless the disk is slow. */
-#define RUN_SUMMARY_SECONDS 30
-#define RUN_FORMATS_SECONDS 600 /* where other formats are written, too */
 
 #endif

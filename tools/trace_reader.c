@@ -655,13 +655,14 @@ __attribute__((format(printf, 4, 5))) static size_t append(char *text, size_t by
 int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 {
 	const struct trace_damage *damage = &trace->damage;
-	size_t used = 0;
+	size_t used = 0, grown;
 
 	text[0] = 0;
 	if (damage->growing)
 		used = append(text, bytes, used, "; it is still being written, and this is what it holds so far");
 	else if (damage->bad_end)
 		used = append(text, bytes, used, "; it has no end: its writing was cut short");
+	grown = damage->growing ? used : 0;
 	if (damage->cut_bytes && !damage->growing)
 		used = append(text, bytes, used, "; its last %llu bytes are no whole chunk",
 			      (unsigned long long)damage->cut_bytes);
@@ -680,7 +681,7 @@ int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 	if (!used)
 		return TRACE_EXIT_FINE;
 	memmove(text, text + 2, strlen(text + 2) + 1);
-	return TRACE_EXIT_DAMAGED;
+	return used == grown ? TRACE_EXIT_GROWING : TRACE_EXIT_DAMAGED;
 }
 
 int trace_say_verdict(const struct trace *trace)

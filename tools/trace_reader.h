@@ -30,7 +30,17 @@ enum trace_exit {
 	TRACE_EXIT_FINE = 0,
 	TRACE_EXIT_DAMAGED = 1, /* something is missing from the trace; the rest was used */
 	TRACE_EXIT_FAILED = 2,
+	TRACE_EXIT_GROWING = 3, /* nothing is wrong with the trace, but it is still being written */
 };
+
+/* Of several traces: one that grows is better than a damaged one. */
+static inline int trace_exit_worst(int a, int b)
+{
+	static const int badness[] = {
+	    [TRACE_EXIT_FINE] = 0, [TRACE_EXIT_GROWING] = 1, [TRACE_EXIT_DAMAGED] = 2, [TRACE_EXIT_FAILED] = 3};
+
+	return badness[a] > badness[b] ? a : b;
+}
 
 /* Where a chunk is, and what is known about it without reading it. */
 struct trace_place {
@@ -180,7 +190,7 @@ struct trace *trace_open_or_say(const char *path);
 
 /*
  * What is missing from the trace as far as it was read until now, as one line in text. Returns TRACE_EXIT_FINE (text is
- * "") or TRACE_EXIT_DAMAGED.
+ * ""), TRACE_EXIT_GROWING or TRACE_EXIT_DAMAGED.
  */
 int trace_verdict(const struct trace *trace, char *text, size_t text_bytes);
 /* The same, on stderr. */

@@ -265,3 +265,55 @@ SCENARIO(run, collector_has_an_environment_of_its_own, SUPPORTED)
 			       path + strlen("LD_LIBRARY_PATH="), "%B/libevprof.so"});
 	json_decref(expect_trace(outcome, 1));
 }
+
+/* A child that goes on behind the program for so many seconds, as daemons do. */
+static const char goes_on[] = "import os, sys, time\n"
+			      "if os.fork() == 0:\n"
+			      "    os.setsid()\n"
+			      "    null = os.open('/dev/null', os.O_RDWR)\n"
+			      "    for fd in range(3): os.dup2(null, fd)\n"
+			      "    time.sleep(float(sys.argv[1]))\n"
+			      "    os._exit(0)\n";
+
+SCENARIO(run, waits_for_processes_that_go_on, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .how = JOB_RUN, .options = {"--wait"}, .args = {"-c", goes_on, "1.5"});
+
+	expect(outcome, outcome->seconds > 1.4, "it ends after %.2f s", outcome->seconds);
+	expect_closing_line(outcome);
+	json_decref(expect_trace(outcome, 2));
+	outcome = run(.python = python, .how = JOB_RUN, .options = {"--wait=1", "-o", "x.evp"}, .lingers = true,
+		      .args = {"-c", goes_on, "20"});
+	expect(outcome, outcome->seconds > 0.9 && outcome->seconds < 15, "it ends after %.2f s", outcome->seconds);
+	expect(outcome, strstr(outcome->err, "1 still runs and the trace grows"), "the line says so");
+	for (int i = 0; i < 2; i++) {
+		struct outcome *told = tool(i ? "report" : "info", outcome->trace);
+
+		expect(told, told->status == 3, "what grows ends with 3, not %d", told->status);
+	}
+	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "run", "--wait=soon", "--", "true"});
+	expect(outcome, outcome->status == 125 && strstr(outcome->err, "\"soon\""), "a wrong value is refused");
+}
+
+/* It does not say that it has waited for what nobody could say any more. */
+SCENARIO(run, collector_that_is_gone, SUPPORTED)
+{
+	struct outcome *outcome = run(.how = JOB_BARE, .args = {"true"});
+	struct background *program = background_start(&(struct job){
+	    .python = python, .how = JOB_RUN, .directory = outcome->directory, .args = {"@busy.py", "3"}});
+	pid_t collector = 0;
+
+	for (int i = 0; i < 1000 && collector <= 0; i++) {
+		usleep(10000);
+		collector = process_child_named("evprof-collecto");
+	}
+	cr_assert(collector > 0, "no collector was started");
+	usleep(1000000);
+	kill(collector, SIGKILL);
+	expect(outcome, background_wait(program) == 0, "the status is the program's");
+	outcome->err = file_read(program->log, NULL);
+	expect(outcome, strstr(outcome->err, "the collector has ended without a summary"), "the line says so: %s",
+	       outcome->err);
+	expect(outcome, !strstr(outcome->err, "within"), "nobody has waited");
+}
