@@ -673,8 +673,7 @@ static bool take_option(struct request *request, int option, const char *word)
 		request->to = optarg;
 		return true;
 	}
-	verb_misused("annotate", "the option %s is not known or lacks its value", word);
-	return false;
+	return verb_option_wrong("annotate", word);
 }
 
 int cmd_annotate(int argc, char **argv)
@@ -684,7 +683,7 @@ int cmd_annotate(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "f:o:h", options_known, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "f:o:h", options_known)) != -1) {
 		if (option == 'h') {
 			printf("%s%s%s", help_text, select_help, help_end);
 			status = TRACE_EXIT_FINE;

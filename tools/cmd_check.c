@@ -599,8 +599,7 @@ static bool take_option(struct check *check, int option, const char *word)
 		check->junit = optarg;
 		return true;
 	}
-	verb_misused("check", "the option %s is not known or lacks its value", word);
-	return false;
+	return verb_option_wrong("check", word);
 }
 
 static void check_done(struct check *check)
@@ -620,7 +619,7 @@ int cmd_check(int argc, char **argv)
 	int option, status = 2;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "h", options_known, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "h", options_known)) != -1) {
 		if (option == 'h') {
 			printf("%s", help_text);
 			status = 0;

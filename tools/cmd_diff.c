@@ -327,8 +327,7 @@ static bool take_option(struct request *request, int option, const char *word)
 		request->format = FORMAT_CSV;
 		return true;
 	}
-	verb_misused("diff", "the option %s is not known or lacks its value", word);
-	return false;
+	return verb_option_wrong("diff", word);
 }
 
 /* --- the table --- */
@@ -705,7 +704,7 @@ int cmd_diff(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "s:n:h", options_known, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "s:n:h", options_known)) != -1) {
 		if (option == 'h') {
 			printf(help_text, select_help);
 			status = TRACE_EXIT_FINE;

@@ -347,7 +347,7 @@ int cmd_dump(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'h') {
 			printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text,
 			       select_help);
@@ -355,7 +355,7 @@ int cmd_dump(int argc, char **argv)
 			goto done;
 		}
 		if (!select_is_option(option)) {
-			verb_misused("dump", "the option %s is not known or lacks its value", verb_option(argv));
+			verb_option_wrong("dump", verb_option(argv));
 			goto done;
 		}
 		if (!select_take(&request.select, "dump", option, optarg))

@@ -256,8 +256,7 @@ static bool take_option(struct request *request, int option, const char *wrong)
 		request->to = optarg;
 		return true;
 	}
-	verb_misused("export", "the option %s is not known or lacks its value", wrong);
-	return false;
+	return verb_option_wrong("export", wrong);
 }
 
 /* a/b.evp and pstats: a/b.pstats. The caller frees it. */
@@ -326,7 +325,7 @@ int cmd_export(int argc, char **argv)
 		return status;
 	}
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "f:o:h", request.table, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "f:o:h", request.table)) != -1) {
 		if (option == 'h') {
 			print_help();
 			status = TRACE_EXIT_FINE;

@@ -352,13 +352,15 @@ int cmd_info(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'h') {
 			fputs(help_text, stdout);
 			return TRACE_EXIT_FINE;
 		}
-		if (option == '?')
-			return verb_misused("info", "the option %s is not known", verb_option(argv));
+		if (option == '?') {
+			verb_option_wrong("info", verb_option(argv));
+			return TRACE_EXIT_FAILED;
+		}
 		json |= option == 'j';
 		quick |= option == 'q';
 	}

@@ -182,8 +182,7 @@ static bool take_option(struct request *request, int option, const char *word)
 	case OPTION_CALIBRATE:
 		return request->options.calibrate = true;
 	}
-	verb_misused("report", "the option %s is not known or lacks its value", word);
-	return false;
+	return verb_option_wrong("report", word);
 }
 
 /* --- tables --- */
@@ -390,7 +389,7 @@ int cmd_report(int argc, char **argv)
 	opterr = 0;
 	request.options.select = &request.select;
 	report_order_parse(&request.style.order, "time");
-	while ((option = getopt_long(argc, argv, "s:n:h", options_known, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "s:n:h", options_known)) != -1) {
 		if (option == 'h') {
 			printf("%s%s%s", help_text, select_help, help_end);
 			status = TRACE_EXIT_FINE;

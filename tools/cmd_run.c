@@ -33,7 +33,7 @@ static const char help_text[] =
     "\n"
     "Runs a program and records what Python does in it and in its children. Its input, output, exit status and "
     "signals\n"
-    "are its own.\n"
+    "are its own. A file.py that cannot be executed is run by python3.\n"
     "\n"
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
@@ -91,8 +91,7 @@ static bool take_option(struct request *request, struct run_settings *settings, 
 	case 'q':
 		return request->quiet = true;
 	}
-	verb_misused("run", "the option %s is not known or lacks its value", word);
-	return false;
+	return verb_option_wrong("run", word);
 }
 
 /* Returns 0 to go on, else the exit status + 1. */
@@ -109,7 +108,7 @@ static int take_options(struct request *request, int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+o:qh", options, NULL)) != -1) {
+	while ((option = verb_getopt(argc, argv, "+o:qh", options)) != -1) {
 		if (option == 'h') {
 			fputs(help_text, stdout);
 			return 1;

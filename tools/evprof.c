@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "evprof/version.h"
+#include "suggest.h"
 #include "trace_reader.h"
 #include "verbs.h"
 
@@ -38,16 +39,40 @@ static int help(void)
 {
 	printf("usage: evprof VERB [options] ...\n\n");
 	print_verbs(stdout);
-	printf("\nevprof VERB --help tells more. evprof --version prints the version.\n");
+	printf("\nevprof VERB --help tells more. evprof --version prints the version.\n"
+	       "\n"
+	       "examples:\n"
+	       "  evprof run -o app.evp -- python app.py                 record a program and its children\n"
+	       "  evprof report --sort cumulative app.evp                its functions, as cProfile prints them\n"
+	       "  evprof export --format html app.evp -o app.html        a page with flame graph and timeline\n");
 	return TRACE_EXIT_FINE;
+}
+
+static const struct verb *nearest_verb(const char *name)
+{
+	const struct verb *found = NULL;
+	unsigned best = SUGGEST_FAR;
+	size_t i;
+
+	for (i = 0; i < VERBS; i++) {
+		unsigned distance = suggest_distance(name, verbs[i].name);
+
+		if (distance < best) {
+			best = distance;
+			found = &verbs[i];
+		}
+	}
+	return found;
 }
 
 static int unknown(const char *name)
 {
+	const struct verb *meant = name ? nearest_verb(name) : NULL;
 	size_t i;
 
-	fprintf(stderr, "evprof: %s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
-		name ? name : "", name ? "\"" : "");
+	fprintf(stderr, "evprof: %s%s%s%s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
+		name ? name : "", name ? "\"" : "", meant ? " (did you mean " : "", meant ? meant->name : "",
+		meant ? "?)" : "");
 	for (i = 0; i < VERBS; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", verbs[i].name);
 	fprintf(stderr, "\n");

@@ -4,6 +4,7 @@
 #include "verbs.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "suggest.h"
 #include "trace_reader.h"
 
 int verb_misused(const char *verb, const char *format, ...)
@@ -23,6 +25,44 @@ int verb_misused(const char *verb, const char *format, ...)
 	va_end(arguments);
 	fprintf(stderr, "; evprof %s --help shows how to use it\n", verb);
 	return TRACE_EXIT_FAILED;
+}
+
+static const struct option *known;
+
+int verb_getopt(int argc, char **argv, const char *letters, const struct option *options)
+{
+	known = options;
+	return getopt_long(argc, argv, letters, options, NULL);
+}
+
+/* NULL: none is near, or it is there. name: without its value. */
+static const char *nearest_option(const char *name)
+{
+	unsigned best = SUGGEST_FAR;
+	const char *found = NULL;
+
+	for (const struct option *option = known; option->name; option++) {
+		unsigned distance = suggest_distance(name, option->name);
+
+		if (distance < best) {
+			best = distance;
+			found = option->name;
+		}
+	}
+	return best ? found : NULL;
+}
+
+bool verb_option_wrong(const char *verb, const char *word)
+{
+	char name[64] = "";
+	const char *meant;
+
+	if (strncmp(word, "--", 2) == 0)
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	meant = nearest_option(name);
+	verb_misused(verb, "the option %s is not known or lacks its value%s%s%s", word,
+		     meant ? " (did you mean --" : "", meant ? meant : "", meant ? "?)" : "");
+	return false;
 }
 
 const char *verb_option(char *const *argv)

@@ -22,8 +22,14 @@ int cmd_check(int argc, char **argv);
 
 /* Says on stderr what is wrong with the command line and where help is. Returns TRACE_EXIT_FAILED. */
 int verb_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The word that getopt_long() has just read an option from: also where that is a letter with others behind it. */
+struct option;
+
+/* getopt_long() by these options, of which verb_option_wrong() knows then. */
+int verb_getopt(int argc, char **argv, const char *letters, const struct option *options);
+/* The word that verb_getopt() has just read an option from: also where that is a letter with others behind it. */
 const char *verb_option(char *const *argv);
+/* Says that this word is no option, or one without its value, and which one may be meant. Returns false. */
+bool verb_option_wrong(const char *verb, const char *word);
 /* A whole number, at least lowest, for an option; false after saying what is wrong. */
 bool verb_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
 /* True after saying that the output would replace the trace it is made of; path may be NULL: none. */

@@ -34,10 +34,10 @@
  *                         written in them, beside it (a host's daemon has an option of its own for that)
  *
  * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[,
- * "output_bytes"][, "wait_ms"]}. When it shuts its side down, the collector finishes the session and answers {"type":"summary",
- * "trace", "events", "lost", "processes", "running", "unsampled", "error"}; unsampled: processes whose sampler was
- * ended before them. wait_ms (integer): so long it waits for processes that still run, beside the collector's own
- * moment.
+ * "output_bytes"][, "wait_ms"]}. When it shuts its side down, the collector finishes the session and answers
+ * {"type":"summary", "trace", "events", "lost", "processes", "running", "unsampled", "error"}; unsampled: processes
+ * whose sampler was ended before them. wait_ms (integer): how long the answer waits for processes that still run,
+ * beside the collector's own moment.
  *
  * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
  */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -316,4 +317,43 @@ SCENARIO(run, collector_that_is_gone, SUPPORTED)
 	expect(outcome, strstr(outcome->err, "the collector has ended without a summary"), "the line says so: %s",
 	       outcome->err);
 	expect(outcome, !strstr(outcome->err, "within"), "nobody has waited");
+}
+
+/* As a script is typed that nobody has made executable. */
+SCENARIO(run, script_that_cannot_be_executed, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.how = JOB_BARE, .args = {"cp", "@known.py", "."}), *made = outcome;
+
+	(void)python;
+	chmod(text("%s/known.py", made->directory), 0644);
+	for (int i = 0; i < 2; i++) {
+		outcome = run(.how = JOB_RUN, .directory = made->directory, .options = {"-o", i ? "b.evp" : "a.evp"},
+			      .args = {i ? "./known.py" : "known.py", "x"});
+		expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "python3 runs it");
+		expect(outcome, stderr_evprof_lines(outcome) == 1, "one line is said");
+	}
+	outcome = run(.how = JOB_RUN, .args = {"nosuch.py"});
+	expect(outcome, outcome->status == 127, "one that is not there is not found, not %d", outcome->status);
+}
+
+SCENARIO(run, words_that_are_misspelt, SCENARIO_ONCE)
+{
+	static const char *const slips[][4] = {{"reprot", NULL, "report?"},	{"rnu", NULL, "run?"},
+					       {"report", "--sotr", "--sort?"}, {"run", "--inclde=x", "--include?"},
+					       {"info", "--jsno", "--json?"},	{"export", "--frmat", "--format?"}};
+	struct outcome *told;
+
+	(void)python;
+	for (size_t i = 0; i < sizeof(slips) / sizeof(*slips); i++) {
+		told = tool_run((const char *const[]){slips[i][0], slips[i][1], NULL});
+		expect(told, told->status > 0 && strstr(told->err, text("did you mean %s", slips[i][2])),
+		       "%s is suggested", slips[i][2]);
+	}
+	told = tool("frobnicate");
+	expect(told, told->status == 2 && !strstr(told->err, "did you mean"), "nothing is near");
+	told = tool("report", "--sort");
+	expect(told, told->status == 2 && !strstr(told->err, "did you mean"), "that is what was written");
+	told = tool("--help");
+	expect(told, strstr(told->out, "examples:\n  evprof run") && strstr(told->out, "\n  evprof report"),
+	       "the help ends with examples");
 }

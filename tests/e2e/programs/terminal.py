@@ -1,4 +1,4 @@
-"""A shell on a terminal of its own that runs its arguments as a job in the foreground, types at it and says what came."""
+"""A shell on a terminal of its own: runs its arguments as a job, types at it and says what came."""
 import os
 import pty
 import signal
