@@ -2,8 +2,9 @@
  * run_program.c - see run_program.h. Called by cmd_run.c.
  *
  * The program takes the place of evprof run for whoever started that: a signal that is sent to evprof run alone is
- * passed on, a timer that was inherited becomes the program's, and evprof run stops and goes on with it. All signals
- * are blocked and fetched one by one, so no handler is needed.
+ * passed on (one that is sent to the group is not, as the program has it), a timer that was inherited becomes the
+ * program's, and evprof run stops and goes on with it. All signals are blocked and fetched one by one, so no handler is
+ * needed.
  */
 #include "run_program.h"
 
@@ -13,11 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
+#include "evprof/proc.h"
 
 /* --- what is inherited --- */
 
@@ -153,37 +156,59 @@ static void become_program(const struct run_program *program, const struct inher
 
 /* --- the parent --- */
 
-/* It has been sent SIGCONT since it stopped. */
-static bool goes_on(pid_t child)
+/*
+ * A process of our group that blocks all signals: what is pending there was sent to the whole group, and the program
+ * has it, too. It is newer than we are, so the kernel gets to it first.
+ */
+static pid_t start_witness(void)
 {
-	siginfo_t info = {0};
+	pid_t parent = getpid(), witness = fork();
 
-	return waitid(P_PID, (id_t)child, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid == child;
+	if (witness != 0)
+		return witness;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_range(0, ~0u, 0);
+	while (getppid() == parent)
+		pause();
+	_exit(0);
 }
 
-/* The kernel's own go to the whole group of a terminal. The leader of a session gets its hangup alone. */
-static bool has_it(pid_t child, const siginfo_t *info)
+static void end_witness(pid_t witness)
 {
-	switch (info->si_signo) {
-	case SIGHUP:
-		return info->si_code > 0 && getsid(0) != getpid();
-	case SIGINT:
-	case SIGQUIT:
-	case SIGTSTP:
-	case SIGTTIN:
-	case SIGTTOU:
-	case SIGWINCH:
-		return info->si_code > 0;
-	case SIGCONT:
-		return goes_on(child);
-	default:
-		return false;
+	if (witness <= 0)
+		return;
+	kill(witness, SIGKILL);
+	waitpid(witness, NULL, 0);
+}
+
+/* 1, 0, or -errno where that cannot be known. */
+static int has_pending(pid_t pid, int number)
+{
+	static const char key[] = "\nShdPnd:\t";
+	char path[48], status[4096] = "";
+	const char *found = NULL;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = pid > 0 && proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0 && read(fd, status, sizeof(status) - 1) > 0)
+		found = strstr(status, key);
+	if (fd >= 0)
+		close(fd);
+	return found ? (int)(strtoull(found + sizeof(key) - 1, NULL, 16) >> (number - 1) & 1) : -ENOENT;
+}
+
+static void pass_on(pid_t child, pid_t *witness, const siginfo_t *info)
+{
+	int group = has_pending(*witness, info->si_signo);
+
+	if (group > 0) {
+		end_witness(*witness);
+		*witness = start_witness();
 	}
-}
-
-static void pass_on(pid_t child, const siginfo_t *info)
-{
-	if (has_it(child, info) || (info->si_code <= 0 && info->si_pid == child))
+	/* The kernel's own come from the terminal, or from a timer. */
+	if (group > 0 || (group < 0 && info->si_code > 0 && info->si_signo != SIGALRM) ||
+	    (info->si_code <= 0 && info->si_pid == child))
 		return;
 	if (info->si_code == SI_QUEUE)
 		sigqueue(child, info->si_signo, info->si_value);
@@ -212,7 +237,7 @@ static void stop_with(int signal)
 }
 
 /* Returns 0 as soon as the child has ended, or -errno. */
-static int wait_for(pid_t child, const sigset_t *taken, int *status)
+static int wait_for(pid_t child, pid_t *witness, const sigset_t *taken, int *status)
 {
 	for (;;) {
 		siginfo_t info;
@@ -221,7 +246,7 @@ static int wait_for(pid_t child, const sigset_t *taken, int *status)
 		if (sigwaitinfo(taken, &info) < 0)
 			continue;
 		if (info.si_signo != SIGCHLD) {
-			pass_on(child, &info);
+			pass_on(child, witness, &info);
 			continue;
 		}
 		ended = waitpid(child, status, WNOHANG | WUNTRACED);
@@ -249,7 +274,7 @@ int run_program(const struct run_program *program, int *status)
 	struct inherited inherited;
 	int report[2];
 	int error, failed;
-	pid_t child;
+	pid_t child, witness;
 
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return -errno;
@@ -262,8 +287,11 @@ int run_program(const struct run_program *program, int *status)
 	close(report[1]);
 	failed = child < 0 ? 0 : reported(report[0]);
 	close(report[0]);
-	if (child > 0)
-		error = wait_for(child, &inherited.taken, status);
+	if (child > 0) {
+		witness = start_witness();
+		error = wait_for(child, &witness, &inherited.taken, status);
+		end_witness(witness);
+	}
 	give_signals_back(&inherited);
 	return failed ? -failed : error;
 }

@@ -74,8 +74,8 @@ static bool comes(const char *directory, const char *name)
 	return false;
 }
 
-/* As a supervisor does it: to the process that it has started. */
-SCENARIO(run, signals_to_it_alone, SUPPORTED)
+/* group: to the whole group that evprof run leads, with the program in it; else to evprof run alone. */
+static void expect_signals_once(const struct python *python, bool group)
 {
 	struct outcome *outcome = run(.how = JOB_BARE, .args = {"true"});
 	const char *folder = outcome->directory;
@@ -87,7 +87,8 @@ SCENARIO(run, signals_to_it_alone, SUPPORTED)
 	program = background_start(&job);
 	expect(outcome, comes(folder, "ready"), "the program is there: %s", file_read(program->log, NULL));
 	for (size_t i = 0; names[i]; i++) {
-		kill(program->pid, numbers[i]);
+		kill(group ? -program->pid : program->pid, numbers[i]);
+		usleep(group ? 50000 : 0); /* what comes twice comes a little later */
 		expect(outcome, comes(folder, names[i]), "%s comes: %s", names[i], file_read(program->log, NULL));
 	}
 	expect(outcome, background_wait(program) == 9, "the status is that of the program: %s",
@@ -97,6 +98,18 @@ SCENARIO(run, signals_to_it_alone, SUPPORTED)
 		       times_got(folder, names[i]));
 	outcome_settle(outcome);
 	json_decref(expect_trace(outcome, 1));
+}
+
+/* As a supervisor does it: to the process that it has started. */
+SCENARIO(run, signals_to_it_alone, SUPPORTED)
+{
+	expect_signals_once(python, false);
+}
+
+/* As os.killpg() and kill -- -PGID do it. */
+SCENARIO(run, signals_to_the_group, SUPPORTED)
+{
+	expect_signals_once(python, true);
 }
 
 /* What is typed goes to the whole group, and comes once; whoever waits for evprof run sees the program stop. */
