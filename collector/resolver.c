@@ -613,7 +613,7 @@ static void identify(struct tenant *tenant, pid_t pid, int root)
 	struct statx found;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
-	if (stat(path, &status) == 0)
+	if (proc_is_ours() && stat(path, &status) == 0)
 		tenant->mounts = status.st_ino;
 	if (root >= 0 && statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &found) == 0) {
 		tenant->root_device = (uint64_t)found.stx_dev_major << 32 | found.stx_dev_minor;
@@ -629,7 +629,7 @@ static int open_root(pid_t pid, int pidfd, bool same_namespace)
 	int root;
 
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = proc_is_ours() ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (root >= 0 && poll(&end, 1, 0) != 0) { /* it may be that of another process */
 		close(root);
 		root = -1;

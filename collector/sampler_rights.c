@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evprof/proc.h"
 #include "rights.h"
 
 #define LOOK_NS UINT64_C(50000000)
@@ -32,6 +33,8 @@ int sampler_rights_begin(struct sampler_rights *rights, pid_t pid)
 {
 	char path[64];
 
+	if (!proc_is_ours()) /* nor is there anything to be sampled: threads are looked up there */
+		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	rights->status_fd = open(path, O_RDONLY | O_CLOEXEC);
 	return rights->status_fd < 0 ? -errno : rights_drop(TO_FOLLOW);
