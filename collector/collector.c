@@ -19,7 +19,7 @@
 #define POLL_MAX_MS 8
 #define POLL_IDLE_ROUNDS 64		  /* at each length */
 #define WAIT_MS 100			  /* nothing runs, but somebody is to be answered or given up in time */
-#define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join */
+#define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join; whose end waits for it so long */
 
 /*
  * A program that has only begun may end at once, and waits then for what is in its rings to be written. For so long the
@@ -49,8 +49,8 @@ static struct session *find_session(struct collector *collector, const uint8_t *
 }
 
 /* The session that a message names, made when there is none, or none any more that takes processes. */
-static int open_session(struct collector *collector, const struct control_message *message, struct session **result,
-			char *reason, size_t reason_bytes)
+static int open_session(struct collector *collector, const struct control_message *message, uid_t uid,
+			struct session **result, char *reason, size_t reason_bytes)
 {
 	struct session *known = find_session(collector, message->session), *session = known;
 
@@ -59,7 +59,7 @@ static int open_session(struct collector *collector, const struct control_messag
 		return -EPERM;
 	}
 	if (!session || session->closed) {
-		session = session_new(&collector->tools, message);
+		session = session_new(&collector->tools, message, uid);
 		if (!session) {
 			snprintf(reason, reason_bytes, "the collector has no memory left");
 			return -ENOMEM;
@@ -88,7 +88,7 @@ static int on_join(void *context, const struct control_message *message, int mem
 {
 	struct collector *collector = context;
 	struct session *session;
-	int error = open_session(collector, message, &session, reason, reason_bytes);
+	int error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
 
 	if (!error)
 		error = session_join(session, message, memfd, pidfd, who, reason, reason_bytes);
@@ -98,11 +98,12 @@ static int on_join(void *context, const struct control_message *message, int mem
 	return error;
 }
 
-static int on_hold(void *context, const struct control_message *message, int fd, char *reason, size_t reason_bytes)
+static int on_hold(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
+		   size_t reason_bytes)
 {
 	struct collector *collector = context;
 	struct session *session;
-	int error = open_session(collector, message, &session, reason, reason_bytes);
+	int error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
 
 	if (!error) {
 		error = session_hold(session, message, fd);
@@ -187,6 +188,19 @@ static void forget_finished(struct collector *collector, uint64_t now_ns)
 	}
 }
 
+/*
+ * Whoever has connected just now may be a child of a process that has ended, so that the end is not answered yet.
+ * Only the session's own user can hold it up, and from each end on for a bounded time.
+ */
+static bool is_held_up(const struct collector *collector, const struct session *session, uint64_t now_ns)
+{
+	uint64_t ended_ns = session_ended_ns(session);
+
+	return !collector->tools.init_ends && !server_is_short(collector->server) && ended_ns &&
+	       now_ns - ended_ns < PEER_GRACE_NS &&
+	       server_expects(collector->server, session->uid, now_ns - PEER_GRACE_NS);
+}
+
 /* One look at everything. True: somebody came after the rings were read, and may be waiting for that. */
 static bool look(struct collector *collector, struct drain_result *result)
 {
@@ -200,12 +214,9 @@ static bool look(struct collector *collector, struct drain_result *result)
 	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
 	if (!ended)
 		came = server_poll(collector->server, now_ns);
-	if (!collector->tools.init_ends && !server_is_short(collector->server) &&
-	    server_expects(collector->server, now_ns - PEER_GRACE_NS))
-		return came;
 	now_ns = clock_now_ns();
 	for (struct session *session = collector->sessions; session; session = session->next) {
-		if (!session->finished)
+		if (!session->finished && !is_held_up(collector, session, now_ns))
 			session_settle(session, now_ns, server_is_short(collector->server));
 	}
 	forget_finished(collector, now_ns);

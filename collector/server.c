@@ -24,13 +24,22 @@
 #define FREE_TO_READ 4	 /* descriptors: those that come with a message, and what looking at them takes */
 #define FREE_AT_MOST 32	 /* as many as are tried */
 
+/*
+ * Connections that have said nothing yet. Strangers, who may only join where their session is known, share few places:
+ * as many as are on their way between connect() and send() on a busy machine. A user other than ours has some.
+ */
+#define STRANGERS_MAX 64u
+#define USER_PEERS_MAX 256u
+#define ACCEPTS_MAX 256u /* a round: who connects without end does not keep the rings from being read */
+
 struct peer {
 	struct loop_source source;
 	struct peer *next;
 	struct server *server;
 	uint64_t since_ns;
 	struct ucred who;
-	bool waiting; /* for descriptors that are free; not in the loop until then */
+	bool stranger; /* not served but for a session that is known */
+	bool waiting;  /* for descriptors that are free; not in the loop until then */
 };
 
 struct server {
@@ -39,8 +48,10 @@ struct server {
 	struct server_handler handler;
 	bool allow_other_users;
 	bool paused;	    /* out of descriptors: not in the loop until one is free */
+	bool more;	    /* the last round has not accepted all who wait */
 	struct peer *peers; /* newest first */
 	unsigned peer_count;
+	unsigned stranger_count; /* of these */
 	char message[CONTROL_MESSAGE_MAX_BYTES + 1];
 };
 
@@ -78,6 +89,7 @@ static void close_peer(struct peer **link)
 
 	*link = peer->next;
 	peer->server->peer_count--;
+	peer->server->stranger_count -= peer->stranger;
 	free_peer(peer);
 }
 
@@ -110,7 +122,7 @@ static int handle_hold(struct peer *peer, const struct control_message *message,
 {
 	const struct server_handler *handler = &peer->server->handler;
 	int fd = release_peer(peer);
-	int error = handler->hold(handler->context, message, fd, reason, reason_bytes);
+	int error = handler->hold(handler->context, message, fd, &peer->who, reason, reason_bytes);
 
 	if (error)
 		close(fd);
@@ -223,14 +235,61 @@ static void peer_ready(struct loop_source *source, uint32_t events)
 	close_peer(link);
 }
 
-static void close_oldest(struct server *server)
+static bool is_own(const struct peer *peer)
 {
-	struct peer **link = &server->peers;
+	return peer->who.uid == geteuid();
+}
 
-	while (*link && (*link)->next)
-		link = &(*link)->next;
-	if (*link)
-		close_peer(link);
+/* The two share the places that the newer one is given. */
+static bool same_share(const struct peer *peer, const struct peer *newer)
+{
+	return newer->stranger ? peer->stranger : !peer->stranger && peer->who.uid == newer->who.uid;
+}
+
+/* The oldest of those who share places with the newer one, and how many they are. */
+static struct peer **oldest_of_share(struct server *server, const struct peer *newer, unsigned *count)
+{
+	struct peer **oldest = NULL;
+
+	*count = 0;
+	for (struct peer **link = &server->peers; *link; link = &(*link)->next) {
+		if (!same_share(*link, newer))
+			continue;
+		oldest = link;
+		++*count;
+	}
+	return oldest;
+}
+
+/* Who makes room where all places are taken: strangers first, our own user last. */
+static struct peer **oldest_of_all(struct server *server)
+{
+	struct peer **oldest = NULL;
+	int least = 0;
+
+	for (struct peer **link = &server->peers; *link; link = &(*link)->next) {
+		int standing = (*link)->stranger ? 0 : is_own(*link) ? 2 : 1;
+
+		if (!oldest || standing <= least) {
+			oldest = link;
+			least = standing;
+		}
+	}
+	return oldest;
+}
+
+static void make_room(struct server *server, const struct peer *newer)
+{
+	unsigned most = newer->stranger ? STRANGERS_MAX : is_own(newer) ? SERVER_PEERS_MAX : USER_PEERS_MAX;
+	unsigned count;
+	struct peer **oldest = oldest_of_share(server, newer, &count);
+
+	if (count < most)
+		oldest = server->peer_count < SERVER_PEERS_MAX ? NULL : oldest_of_all(server);
+	if (!oldest)
+		return;
+	read_peer(*oldest); /* what it has said by now is heard */
+	close_peer(oldest);
 }
 
 static int add_peer(struct server *server, int fd)
@@ -245,8 +304,8 @@ static int add_peer(struct server *server, int fd)
 		error = -errno;
 		goto fail;
 	}
-	if (server->peer_count >= SERVER_PEERS_MAX)
-		close_oldest(server);
+	peer->stranger = !is_own(peer) && !server->allow_other_users;
+	make_room(server, peer);
 	peer->source = (struct loop_source){.fd = fd, .ready = peer_ready};
 	peer->server = server;
 	peer->since_ns = clock_now_ns();
@@ -256,6 +315,7 @@ static int add_peer(struct server *server, int fd)
 	peer->next = server->peers;
 	server->peers = peer;
 	server->peer_count++;
+	server->stranger_count += peer->stranger;
 	if (read_peer(peer)) /* most have sent it by now */
 		close_peer(&server->peers);
 	return 0;
@@ -273,20 +333,25 @@ static void pause_accepting(struct server *server)
 	server->paused = true;
 }
 
+/* For one more, and for each that has been accepted and not read. Strangers do not keep others out. */
+static bool may_accept(const struct server *server)
+{
+	return descriptors_free(server, 1 + FREE_TO_READ + 2 * (server->peer_count - server->stranger_count));
+}
+
 /* Whether there was anybody. */
 static bool accept_all(struct server *server)
 {
 	struct pollfd poller = {.fd = server->source.fd, .events = POLLIN};
 	unsigned i;
 
-	for (i = 0; i < SERVER_PEERS_MAX; i++) {
+	for (i = 0; i < ACCEPTS_MAX; i++) {
 		int error;
 		int fd;
 
 		if (poll(&poller, 1, 0) <= 0)
 			break;
-		/* For each that has been accepted and not read, too. */
-		if (!descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count)) {
+		if (!may_accept(server)) {
 			pause_accepting(server);
 			break;
 		}
@@ -302,6 +367,7 @@ static bool accept_all(struct server *server)
 			close(fd);
 		}
 	}
+	server->more = i == ACCEPTS_MAX;
 	return i > 0;
 }
 
@@ -351,19 +417,18 @@ bool server_poll(struct server *server, uint64_t now_ns)
 {
 	read_waiting(server);
 	close_silent(server, now_ns);
-	if (server->paused && descriptors_free(server, 1 + FREE_TO_READ + 2 * server->peer_count) &&
-	    loop_add(server->loop, &server->source) == 0)
+	if (server->paused && may_accept(server) && loop_add(server->loop, &server->source) == 0)
 		server->paused = false;
 	return accept_all(server);
 }
 
-bool server_expects(const struct server *server, uint64_t since_ns)
+bool server_expects(const struct server *server, uid_t uid, uint64_t since_ns)
 {
 	for (const struct peer *peer = server->peers; peer; peer = peer->next) {
-		if (peer->since_ns >= since_ns)
+		if (peer->since_ns >= since_ns && peer->who.uid == uid)
 			return true;
 	}
-	return false;
+	return server->more;
 }
 
 bool server_is_short(const struct server *server)
@@ -373,7 +438,7 @@ bool server_is_short(const struct server *server)
 
 bool server_has_peers(const struct server *server)
 {
-	return server->peers || server->paused;
+	return server->peer_count > server->stranger_count || server->paused;
 }
 
 static int check_listening(int fd)

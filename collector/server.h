@@ -24,7 +24,8 @@ struct server_handler {
 		    char *reason, size_t reason_bytes);
 	/* Whether a join is one of a session that has begun here and is of this user. NULL: none is. */
 	bool (*knows)(void *context, const struct control_message *message);
-	int (*hold)(void *context, const struct control_message *message, int fd, char *reason, size_t reason_bytes);
+	int (*hold)(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
+		    size_t reason_bytes);
 };
 
 /*
@@ -44,10 +45,14 @@ void server_free(struct server *server);
  */
 bool server_poll(struct server *server, uint64_t now_ns);
 
-/* Connections that have not said anything yet and came after since_ns. */
-bool server_expects(const struct server *server, uint64_t since_ns);
+/*
+ * Connections of this user that have not said anything yet and came after since_ns, or more connections than one round
+ * accepts. Whoever waits for them does so for a bounded time: there may be no end of them.
+ */
+bool server_expects(const struct server *server, uid_t uid, uint64_t since_ns);
 /* Some wait for descriptors: sessions may free theirs, and may not end. */
 bool server_is_short(const struct server *server);
+/* Somebody who may join has connected and not said anything yet, or waits for descriptors. */
 bool server_has_peers(const struct server *server);
 
 #endif

@@ -30,7 +30,7 @@
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for the names of native frames */
 #define CLOSING_EACH_BYTES 1024		      /* in the file, to end a thread or a process */
 
-struct session *session_new(struct session_tools *tools, const struct control_message *first)
+struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid)
 {
 	struct session *session = calloc(1, sizeof(*session));
 
@@ -42,6 +42,7 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 		return NULL;
 	}
 	session->tools = tools;
+	session->uid = uid;
 	session->clock_step_ns = CLOCK_FIRST_NS;
 	session->writer = (struct trace_writer){.fd = -1, .error = -EBADF};
 	memcpy(session->id, first->session, sizeof(session->id));
@@ -420,6 +421,7 @@ static void complete(struct session *session, struct process *process, const cha
 	session->lost += meta_lost(&end.lost);
 	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));
 	process->complete = true;
+	session->ended_ns = now_ns;
 	process->replaced = !strcmp(how, "exec");
 	note_missing_children(session, process, now_ns);
 	keep_unborn(session, process, now_ns);
@@ -764,6 +766,17 @@ static void note_end_of_holder(struct session *session, uint64_t now_ns)
 		if (hold->init && hold->closing && now_ns - hold->closed_ns >= HOLD_INIT_GRACE_NS + hold->wait_ns)
 			session->tools->init_ends = true;
 	}
+}
+
+uint64_t session_ended_ns(const struct session *session)
+{
+	uint64_t ended_ns = session->ended_ns;
+
+	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
+		if (hold->closing && hold->closed_ns > ended_ns)
+			ended_ns = hold->closed_ns;
+	}
+	return ended_ns;
 }
 
 void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)

@@ -73,6 +73,7 @@ struct session {
 	struct session *next;
 	struct session_tools *tools;
 	uint8_t id[CONTROL_SESSION_DIGITS / 2];
+	uid_t uid;    /* of who began it */
 	char *output; /* the template, as the first message had it */
 
 	bool goes_on;	/* with a tree whose first trace is finished; it is kept */
@@ -83,6 +84,7 @@ struct session {
 	bool converted; /* other formats were asked for, where some are wanted */
 	bool finished;
 	uint64_t finished_ns;
+	uint64_t ended_ns; /* when the latest image ended; 0: none has */
 	char format_list[CONTROL_FORMATS_MAX_BYTES];
 	struct formats formats;
 	char path[PATH_MAX];
@@ -112,7 +114,7 @@ struct session {
 	bool clock_alone;	   /* a clock has been read once only: without a second time nobody knows its rate */
 };
 
-struct session *session_new(struct session_tools *tools, const struct control_message *first);
+struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid);
 /* Only a finished session, or one that never had a process. */
 void session_free(struct session *session);
 
@@ -142,6 +144,9 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 
 /* The collector ends: everything that is there goes into the file, and the file is finished. */
 void session_stop(struct session *session, uint64_t now_ns);
+
+/* When the latest process image, or hold, has ended; 0: none has. */
+uint64_t session_ended_ns(const struct session *session);
 
 /* Process images that are not complete. */
 uint32_t session_live(const struct session *session);

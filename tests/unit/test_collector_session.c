@@ -74,7 +74,8 @@ static bool turn_until(const struct fake_target *target, uint32_t state)
 /* A turn would wait, with nothing to do. */
 static void accept_all(void)
 {
-	server_poll(collector.server, clock_now_ns());
+	while (server_poll(collector.server, clock_now_ns()))
+		continue;
 }
 
 static void join(struct fake_target *target, struct fake_join how)
@@ -1349,6 +1350,109 @@ Test(collector_session, a_peer_that_says_nothing_is_closed)
 	cr_assert_not(server_has_peers(collector.server));
 	cr_assert_eq(recv(fd, &(char){0}, 1, 0), 0);
 	close(fd);
+}
+
+/* Connects as another user (or as this one) without end, and says nothing. */
+static pid_t start_silent(uid_t uid)
+{
+	pid_t child = fork();
+
+	if (child != 0) {
+		cr_assert(child > 0);
+		usleep(100000);
+		return child;
+	}
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || setuid(uid) < 0)
+		_exit(1);
+	for (unsigned i = 0;; i++) {
+		static int fds[100];
+
+		if (i >= 100)
+			close(fds[i % 100]);
+		fds[i % 100] = fake_connect(socket_name);
+		usleep(1000);
+	}
+}
+
+static void expect_a_quick_end(uid_t uid, unsigned most_ms)
+{
+	struct fake_target target;
+	struct trace *trace;
+	uint64_t start_ns;
+	pid_t child;
+
+	begin(&target);
+	child = start_silent(uid);
+	accept_all();
+	fake_call(&target, 0, WIRE_CALL, 1, 1);
+	leave(&target);
+	start_ns = clock_now_ns();
+	while (fake_collector_state(&target) < RING_COLLECTOR_DRAINED &&
+	       clock_now_ns() - start_ns < UINT64_C(6000000000))
+		turn(1);
+	cr_assert_leq((clock_now_ns() - start_ns) / 1000000, most_ms);
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_FINISHED);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	trace = read_whole(target.header->text);
+	cr_assert_eq(trace->end.events, 1);
+	trace_close(trace);
+	fake_target_free(&target);
+}
+
+Test(collector_session, silent_strangers_delay_nobody)
+{
+	if (geteuid() != 0)
+		cr_skip("only root can become another user");
+	expect_a_quick_end(65534, 100);
+}
+
+Test(collector_session, our_own_silent_connections_delay_an_end_for_a_bounded_time)
+{
+	expect_a_quick_end(geteuid(), 1000);
+}
+
+/* Silence of strangers, however many they are, does not close the connection of who is about to join. */
+Test(collector_session, strangers_take_no_place_of_ours)
+{
+	struct fake_target target;
+	struct fake_join how = {.output = output};
+	const char *text;
+	int fds[2], connection;
+	pid_t child;
+
+	if (geteuid() != 0)
+		cr_skip("only root can become another user");
+	connection = fake_connect(socket_name);
+	cr_assert(connection >= 0);
+	accept_all();
+	child = fork();
+	if (child == 0) {
+		if (setuid(65534) < 0)
+			_exit(1);
+		for (unsigned i = 0; i < SERVER_PEERS_MAX + 100; i++) {
+			int fd = fake_connect(socket_name);
+
+			if (fd >= 0 && i % 2)
+				dup2(fd, 900);
+		}
+		_exit(0);
+	}
+	while (waitpid(child, NULL, WNOHANG) == 0)
+		accept_all();
+	accept_all();
+	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
+	text = fake_join_text(&how);
+	fds[0] = target.memfd;
+	fds[1] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	cr_assert_eq(fake_send(connection, text, strlen(text), fds, 2), 0);
+	turn(2);
+	cr_assert_eq(fake_collector_state(&target), RING_COLLECTOR_ATTACHED, "%s", target.header->text);
+	close(connection);
+	close(fds[1]);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED));
+	fake_target_free(&target);
 }
 
 /* It is read while the program waits for something. */
