@@ -198,7 +198,7 @@ static bool is_held_up(const struct collector *collector, const struct session *
 
 	return !collector->tools.init_ends && !server_is_short(collector->server) && ended_ns &&
 	       now_ns - ended_ns < PEER_GRACE_NS &&
-	       server_expects(collector->server, session->uid, now_ns - PEER_GRACE_NS);
+	       server_expects(collector->server, session->user->uid, now_ns - PEER_GRACE_NS);
 }
 
 /* One look at everything. True: somebody came after the rings were read, and may be waiting for that. */

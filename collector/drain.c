@@ -27,6 +27,7 @@
 #define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... nor where the reader may be ended together with the program */
 #define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more gives its memory back */
 #define UNREAD_PLAUSIBLE_BYTES (UINT64_C(1) << 20) /* not worth a look at the file */
+#define THREAD_WORDS 128u			   /* what the beginning or the end of a thread is worth, of a share */
 #define PUNCH_FROM_SLOT 4u			   /* the first few are used again at once */
 
 #ifndef MADV_POPULATE_READ
@@ -119,6 +120,11 @@ static void write_definitions(struct process *process, const void *bytes, size_t
 	session_write_chunk(process->session, &chunk, bytes, count);
 }
 
+static void spend(struct process *process, uint64_t words)
+{
+	process->share -= words < process->share ? words : process->share;
+}
+
 /* One batch of what is below `head`. False when there is nothing more to read. */
 static bool drain_definitions_once(struct process *process, uint64_t head)
 {
@@ -138,6 +144,7 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	}
 	good = check_definitions(buffer, count, &bad);
 	process->definitions_tail += good;
+	spend(process, good / sizeof(uint64_t));
 	/* Pairs with the target's acquire of the tail: these bytes are its own again. */
 	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
 	if (good > 0)
@@ -149,16 +156,20 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	return !process->definitions_bad;
 }
 
-/* Definitions wait, like events, until some of them make a chunk, but never longer than an event that may use them. */
-static void drain_definitions(struct process *process, bool needed)
+/*
+ * Definitions wait, like events, until some of them make a chunk, but never longer than an event that may use them.
+ * False: the share is used up, and there are more.
+ */
+static bool drain_definitions(struct process *process, bool needed)
 {
 	uint64_t head = atomic_load_explicit(&process->header->definitions_head, memory_order_acquire);
 	uint64_t unread = head - process->definitions_tail;
 
 	if (!needed && unread < process->layout.definitions_bytes / 4)
-		return;
-	while (!process->definitions_bad && drain_definitions_once(process, head))
+		return true;
+	while (!process->definitions_bad && process->share > 0 && drain_definitions_once(process, head))
 		continue;
+	return process->definitions_bad || process->definitions_tail == head;
 }
 
 static void reader_damaged(struct process *process, struct slot_reader *reader, const char *what)
@@ -377,6 +388,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	}
 	events_split(buffer, count, reader->ticks, &events);
 	reader->tail += events.used_words;
+	spend(process, events.used_words);
 	ring_consume(&process->slots[index], reader->tail);
 	if (events.used_words > 0)
 		write_events(process, reader, &events);
@@ -434,18 +446,25 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 	struct slot_reader *reader = process->readers[index];
 	uint64_t unread = reader->head - reader->tail;
 	uint64_t before = reader->tail;
+	bool cut = false;
 
 	if (unread >= reader->data_words / 2 && unread > 0)
 		result->pressed = true;
 	if (reader->wanted) {
-		while (drain_slot_once(process, index))
+		while (process->share > 0 && drain_slot_once(process, index))
 			continue;
-		reader->since_ns = 0;
+		cut = process->share == 0 && reader->head != reader->tail;
+		reader->since_ns = cut ? reader->since_ns : 0;
 	}
 	result->words += reader->tail - before;
 	result->unread += reader->head - reader->tail;
-	if (reader->ended && mode != DRAIN_LAST)
+	if (cut && !process->cut)
+		process->first_reader = reader->tail == before ? index : index + 1;
+	process->cut |= cut;
+	if (reader->ended && mode != DRAIN_LAST && !cut) {
+		spend(process, THREAD_WORDS);
 		end_slot(process, index, true, 0);
+	}
 }
 
 /* Without memory the threads in the slots above wait until there is some. */
@@ -476,8 +495,14 @@ static void read_head(struct process *process, unsigned index, bool last)
 		return;
 	if (!reader && state > RING_SLOT_ENDED)
 		return;
-	if (!reader)
+	if (!reader && process->share == 0) {
+		process->cut = true;
+		return;
+	}
+	if (!reader) {
+		spend(process, THREAD_WORDS);
 		reader = open_reader(process, index);
+	}
 	if (!reader || reader->corrupt) {
 		if (reader)
 			reader->ended = state == RING_SLOT_ENDED;
@@ -538,18 +563,23 @@ static void check_unread(struct process *process)
 	}
 }
 
-void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
+bool drain_process(struct process *process, enum drain_mode mode, uint64_t share, uint64_t now_ns,
+		   struct drain_result *result)
 {
 	struct ring_header *header = process->header;
 	uint32_t used = ring_slots_used(&process->layout, header);
 	bool waiting = atomic_load_explicit(&header->waiting, memory_order_relaxed) != 0;
 	bool needed = waiting || mode == DRAIN_LAST;
+	unsigned first;
 
+	process->share = share;
+	process->cut = false;
 	atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
 	if (used > process->reader_count)
 		grow_readers(process, used);
+	first = process->reader_count ? process->first_reader % process->reader_count : 0;
 	for (unsigned i = 0; i < process->reader_count; i++)
-		read_head(process, i, mode == DRAIN_LAST);
+		read_head(process, (first + i) % process->reader_count, mode == DRAIN_LAST);
 	check_unread(process);
 	if (process->session->tools->takes_pages && process->reader_count > 0 && process->readers[0] &&
 	    !process->readers[0]->corrupt && mode != DRAIN_LAST)
@@ -558,13 +588,15 @@ void drain_process(struct process *process, enum drain_mode mode, uint64_t now_n
 		if (process->readers[i] && want_slot(process, process->readers[i], mode, waiting, now_ns))
 			needed = true;
 	}
-	drain_definitions(process, needed);
-	for (unsigned i = 0; i < process->reader_count; i++) {
-		if (process->readers[i])
-			drain_slot(process, i, mode, result);
+	/* No event without its definitions. */
+	process->cut |= !drain_definitions(process, needed);
+	for (unsigned i = 0; i < process->reader_count && (process->share > 0 || !process->cut); i++) {
+		if (process->readers[(first + i) % process->reader_count])
+			drain_slot(process, (first + i) % process->reader_count, mode, result);
 	}
-	if (waiting)
+	if (waiting || process->cut)
 		result->pressed = true;
+	return !process->cut;
 }
 
 void drain_end(struct process *process, uint64_t end_ticks)

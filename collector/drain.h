@@ -26,8 +26,12 @@ struct drain_result {
 /* So many words make a chunk worth writing. */
 uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns);
 
-/* Adds to *result. Errors of the file fail the session (session.h) and count as loss. */
-void drain_process(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result);
+/*
+ * Reads as many words as the share, or a few more. False: there is more to be read than that, by a later round; another
+ * thread is the first then. Adds to *result. Errors of the file fail the session (session.h) and count as loss.
+ */
+bool drain_process(struct process *process, enum drain_mode mode, uint64_t share, uint64_t now_ns,
+		   struct drain_result *result);
 
 /*
  * The process has ended, at that time: so have its threads, and whatever ran in those that did not end by themselves.

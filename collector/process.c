@@ -24,7 +24,10 @@
 #include "resolver.h"
 #include "session.h"
 
-#define FORKED_MANY 64 /* children that have not joined: look whether they are there */
+#define FORKED_MANY 64			   /* children that have not joined: look whether they are there ... */
+#define FORKED_CHECK_NS UINT64_C(50000000) /* ... so often */
+#define FORKED_MAX 1024u		   /* more are not waited for by number */
+#define MAPS_MAX_BYTES ((size_t)1 << 20)   /* of a process are looked through */
 
 /* The pid that a pidfd stands for; 0 when the process is gone, -1 when it is no pidfd. */
 static pid_t pidfd_pid(int pidfd)
@@ -317,50 +320,70 @@ ino_t process_inode(const struct process *process)
 	return fstat(process->memfd, &status) < 0 ? 0 : status.st_ino;
 }
 
-int process_maps(pid_t pid, ino_t inode)
+int process_maps(struct user *user, pid_t pid, ino_t inode)
 {
 	char path[64];
 	char *line = NULL;
 	size_t capacity = 0;
 	bool found = false;
-	bool read_any = false;
+	size_t looked = 0;
+	ssize_t length;
 	FILE *maps;
 
+	if (!user_may_look(user))
+		return -EAGAIN;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	if (!proc_is_ours())
 		return -ENOENT;
 	maps = fopen(path, "re");
 	if (!maps)
 		return -errno;
-	while (!found && getline(&line, &capacity, maps) > 0) {
+	while (!found && looked < MAPS_MAX_BYTES && (length = getline(&line, &capacity, maps)) > 0) {
 		unsigned long other;
 
-		read_any = true;
+		looked += (size_t)length;
 		found = sscanf(line, "%*s %*s %*s %*s %lu", &other) == 1 && other == (unsigned long)inode &&
 			strstr(line, "/memfd:");
 	}
 	free(line);
 	fclose(maps);
 	/* A zombie has no maps at all. */
-	return found ? 1 : read_any ? 0 : -ENOENT;
+	return found ? 1 : looked >= MAPS_MAX_BYTES ? -EFBIG : looked > 0 ? 0 : -ENOENT;
 }
 
-bool process_image_gone(const struct process *process)
+bool process_may_map(int maps)
 {
-	ino_t inode = process_inode(process);
-
-	return inode && process_maps(process->pid, inode) == 0;
+	return maps == 1 || maps == -EFBIG || maps == -EAGAIN;
 }
 
-/* A program may fork without end children that never have an event. */
-static void forget_gone_forks(struct process *process)
+int process_image_gone(const struct process *process)
 {
 	ino_t inode = process_inode(process);
+	int maps = inode ? process_maps(process->session->user, process->pid, inode) : 1;
 
-	for (unsigned i = process->forked_count; i-- > 0;) {
-		if (process_maps(process->forked[i], inode) != 1)
-			process->forked[i] = process->forked[--process->forked_count];
+	return maps == 0 ? 1 : maps == -EAGAIN ? maps : 0;
+}
+
+void process_look_at_forks(struct process *process, uint64_t now_ns)
+{
+	ino_t inode;
+
+	if (process->forked_count < FORKED_MANY || now_ns < process->forked_check_ns)
+		return;
+	inode = process_inode(process);
+	if (process->forked_next > process->forked_count)
+		process->forked_next = process->forked_count;
+	while (process->forked_next > 0) {
+		int maps = process_maps(process->session->user, process->forked[process->forked_next - 1], inode);
+
+		if (maps == -EAGAIN)
+			return;
+		if (!process_may_map(maps))
+			process->forked[process->forked_next - 1] = process->forked[--process->forked_count];
+		process->forked_next--;
 	}
+	process->forked_next = process->forked_count;
+	process->forked_check_ns = now_ns + FORKED_CHECK_NS;
 }
 
 void process_note_fork(struct process *process, pid_t child)
@@ -372,8 +395,8 @@ void process_note_fork(struct process *process, pid_t child)
 		if (process->forked[i] == child)
 			return;
 	}
-	if (process->forked_count == process->forked_capacity && process->forked_count >= FORKED_MANY)
-		forget_gone_forks(process);
+	if (process->forked_count >= FORKED_MAX)
+		return;
 	if (process->forked_count == process->forked_capacity) {
 		unsigned capacity = process->forked_capacity ? process->forked_capacity * 2 : 16;
 		pid_t *forked = realloc(process->forked, capacity * sizeof(*forked));

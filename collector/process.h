@@ -20,6 +20,7 @@
 #include "sampler_watch.h"
 
 struct session;
+struct user;
 
 /* What drain.c knows of a slot in use. Freed when the thread has ended and all was read. */
 struct slot_reader {
@@ -61,10 +62,16 @@ struct process {
 	struct resolver_client *symbols; /* of its native frames; NULL: it has none */
 	struct slot_reader **readers;
 	unsigned reader_count;
+	unsigned first_reader; /* of this round */
+	uint64_t share;	       /* words that this round may still read ... */
+	bool cut;	       /* ... and more were there */
+	bool drained;	       /* it has ended, and all was read */
 
 	pid_t *forked; /* by WIRE_FORK, not seen to join, in the process's own namespace */
 	unsigned forked_count;
 	unsigned forked_capacity;
+	unsigned forked_next; /* so many are still to be looked at */
+	uint64_t forked_check_ns;
 	uint32_t children; /* joined with start "fork" */
 	uint32_t forks_seen;
 	uint64_t forks_ns;   /* when the count was seen to change */
@@ -113,19 +120,27 @@ void process_answer(struct process *process, enum ring_collector_state state, co
  */
 void process_read_end(struct process *process);
 
-/* After an exec into something else, the memory is mapped by nobody but us. False when it cannot be told. */
-bool process_image_gone(const struct process *process);
+/*
+ * After an exec into something else, the memory is mapped by nobody but us: 1. 0 when it is mapped, or when it cannot
+ * be told, -EAGAIN when another round is to ask.
+ */
+int process_image_gone(const struct process *process);
 
 /* A process has forked this one. No memory: it is not waited for. */
 void process_note_fork(struct process *process, pid_t child);
 /* It has joined. */
 void process_forget_fork(struct process *process, pid_t child);
+/* Leaves out those that are gone, where there are many: a program may fork without end children that never join. */
+void process_look_at_forks(struct process *process, uint64_t now_ns);
 
 /*
  * Whether a process maps the memory with that inode: the image that made it, or a child forked from that image which
- * has not had an event yet. -errno when it cannot be told, -ENOENT when there is no such process.
+ * has not had an event yet. -errno when it cannot be told: -ENOENT when there is no such process, -EFBIG when it maps
+ * more than is looked through, -EAGAIN when the user's looks of this round are used up.
  */
-int process_maps(pid_t pid, ino_t inode);
+int process_maps(struct user *user, pid_t pid, ino_t inode);
+/* What that said leaves it possible. */
+bool process_may_map(int maps);
 /* The inode of a process's memory; 0 when it cannot be told. */
 ino_t process_inode(const struct process *process);
 

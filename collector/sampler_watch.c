@@ -50,7 +50,7 @@ bool sampler_watch_look(struct process *process, uint64_t now_ns)
 	}
 	if (watch->seen && !watch->missed_ns)
 		watch->missed_ns = now_ns;
-	if (!watch->missed_ns || now_ns - watch->missed_ns < GONE_NS || process_image_gone(process))
+	if (!watch->missed_ns || now_ns - watch->missed_ns < GONE_NS || process_image_gone(process) != 0)
 		return false;
 	watch->lost = true;
 	end_slots(process);

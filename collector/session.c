@@ -26,8 +26,11 @@
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define UNBORN_CHECK_NS UINT64_C(5000000)
+#define UNBORN_MAX 4096u /* more are not waited for */
 #define LINGER_NS UINT64_C(50000000)
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for the names of native frames */
+#define SHARE_MAX_WORDS (UINT64_C(128) << 10) /* of a process in a round ... */
+#define SHARE_MIN_WORDS (UINT64_C(8) << 10)   /* ... and where others of its user have taken the rest */
 #define CLOSING_EACH_BYTES 1024		      /* in the file, to end a thread or a process */
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid)
@@ -37,12 +40,15 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 	if (!session)
 		return NULL;
 	session->output = strdup(first->output);
-	if (!session->output) {
+	session->user = users_take(&tools->users, uid);
+	if (!session->output || !session->user) {
+		free(session->output);
+		if (session->user)
+			users_give(&tools->users, session->user);
 		free(session);
 		return NULL;
 	}
 	session->tools = tools;
-	session->uid = uid;
 	session->clock_step_ns = CLOCK_FIRST_NS;
 	session->writer = (struct trace_writer){.fd = -1, .error = -EBADF};
 	memcpy(session->id, first->session, sizeof(session->id));
@@ -62,6 +68,7 @@ void session_free(struct session *session)
 	}
 	free(session->unborn);
 	free(session->output);
+	users_give(&session->tools->users, session->user);
 	free(session);
 }
 
@@ -311,11 +318,11 @@ static void note_missing_children(struct session *session, struct process *proce
 static void keep_unborn(struct session *session, struct process *process, uint64_t now_ns)
 {
 	uint32_t forks = atomic_load_explicit(&process->header->forks, memory_order_acquire);
-	unsigned count = session->unborn_count + process->forked_count;
+	unsigned before = session->unborn_count, count = before + process->forked_count;
 	struct session_child *unborn;
 	ino_t inode = process_inode(process);
 
-	if (forks <= process->children || process->forked_count == 0 || !inode)
+	if (forks <= process->children || process->forked_count == 0 || !inode || count > UNBORN_MAX)
 		return;
 	unborn = realloc(session->unborn, count * sizeof(*unborn));
 	if (!unborn)
@@ -325,6 +332,7 @@ static void keep_unborn(struct session *session, struct process *process, uint64
 		unborn[session->unborn_count++] = (struct session_child){.pid = process->forked[i], .inode = inode};
 	process->forked_count = 0;
 	session->unborn_check_ns = 0;
+	session->unborn_next = session->unborn_count;
 	session->unborn_since_ns = session->unborn_since_ns ? session->unborn_since_ns : now_ns;
 }
 
@@ -343,11 +351,20 @@ static void check_unborn(struct session *session, uint64_t now_ns)
 	}
 	if (now_ns < session->unborn_check_ns)
 		return;
-	session->unborn_check_ns = now_ns + UNBORN_CHECK_NS;
-	for (unsigned i = session->unborn_count; i-- > 0;) {
-		if (process_maps(session->unborn[i].pid, session->unborn[i].inode) != 1)
-			remove_unborn(session, i);
+	if (session->unborn_next > session->unborn_count)
+		session->unborn_next = session->unborn_count;
+	while (session->unborn_next > 0) {
+		const struct session_child *child = &session->unborn[session->unborn_next - 1];
+		int maps = process_maps(session->user, child->pid, child->inode);
+
+		if (maps == -EAGAIN)
+			return;
+		session->unborn_next--;
+		if (!process_may_map(maps))
+			remove_unborn(session, session->unborn_next);
 	}
+	session->unborn_next = session->unborn_count;
+	session->unborn_check_ns = now_ns + UNBORN_CHECK_NS;
 }
 
 static void forget_forked(struct session *session, const struct control_message *join)
@@ -403,7 +420,8 @@ static void complete(struct session *session, struct process *process, const cha
 	struct meta_process_end end = {.process = process->number};
 	struct drain_result ignored = {0};
 
-	drain_process(process, DRAIN_LAST, now_ns, &ignored);
+	if (!process->drained)
+		drain_process(process, DRAIN_LAST, UINT64_MAX, now_ns, &ignored);
 	/* Only now it is known: what it became may have been quick. */
 	if (process->dead && process->exec_seen)
 		how = "exec";
@@ -432,6 +450,7 @@ static void complete(struct session *session, struct process *process, const cha
 static const char *end_of(struct process *process, uint64_t now_ns)
 {
 	uint32_t state = atomic_load_explicit(&process->header->target_state, memory_order_acquire);
+	int gone;
 
 	if (state == RING_TARGET_EXITING)
 		return "exit";
@@ -441,8 +460,10 @@ static const char *end_of(struct process *process, uint64_t now_ns)
 		return process->exec_seen ? "exec" : process->exited ? "exit" : "killed";
 	if (!process->exec_seen || now_ns < process->exec_check_ns)
 		return NULL;
-	process->exec_check_ns = now_ns + EXEC_CHECK_NS;
-	return process_image_gone(process) ? "exec" : NULL;
+	gone = process_image_gone(process);
+	if (gone != -EAGAIN)
+		process->exec_check_ns = now_ns + EXEC_CHECK_NS;
+	return gone == 1 ? "exec" : NULL;
 }
 
 static void note_death(struct process *process)
@@ -572,17 +593,49 @@ int session_hold(struct session *session, const struct control_message *message,
 	return 0;
 }
 
+/* The share of a process in its user's round. However many there are, each has one. */
+static bool drain_share(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
+{
+	struct user *user = process->session->user;
+	uint64_t most = user->words < SHARE_MAX_WORDS ? user->words : SHARE_MAX_WORDS;
+	uint64_t share = most > SHARE_MIN_WORDS ? most : SHARE_MIN_WORDS;
+	bool all = drain_process(process, mode, share, now_ns, result);
+
+	user_spend(user, share - process->share);
+	return all;
+}
+
+/* Another process is the first of the next round: it has the largest share. */
+static void rotate(struct session *session)
+{
+	struct process *first = session->processes, **last = &session->processes;
+
+	while (*last)
+		last = &(*last)->next;
+	if (!first || &first->next == last)
+		return;
+	*last = first;
+	session->processes = first->next;
+	first->next = NULL;
+}
+
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result)
 {
 	uint64_t before = result->words;
 
+	user_round(session->user, now_ns);
+	rotate(session);
 	for (struct process *process = session->processes; process; process = process->next) {
 		const char *how;
 
 		if (process->complete)
 			continue;
 		note_missing_children(session, process, now_ns);
+		process_look_at_forks(process, now_ns);
 		how = end_of(process, now_ns);
+		if (how && !drain_share(process, DRAIN_LAST, now_ns, result))
+			continue;
+		process->drained = how != NULL;
 		if (how)
 			complete(session, process, how, now_ns);
 		if (how && process->pid == PROCESS_INIT && !strcmp(how, "exit"))
@@ -593,7 +646,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 			log_warning("the sampler of process %d is gone", (int)process->pid);
 			session->unsampled++;
 		}
-		drain_process(process, DRAIN_GATHER, now_ns, result);
+		drain_share(process, DRAIN_GATHER, now_ns, result);
 	}
 	if ((result->words != before || session->clock_alone) && now_ns >= session->clock_next_ns && !session->failed &&
 	    !session->closed) {

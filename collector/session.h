@@ -27,6 +27,7 @@
 #include "loop.h"
 #include "output.h"
 #include "trace_writer.h"
+#include "users.h"
 
 struct process;
 struct resolver;
@@ -45,6 +46,7 @@ struct session_tools {
 	const char *output_template;
 	const char *formats;	   /* likewise: names with commas; NULL: none */
 	struct resolver *resolver; /* of native frames */
+	struct users users;
 	/* The first process of a session whose trace another collector has begun; the file is kept. */
 	struct awaited first;
 	/*
@@ -73,8 +75,8 @@ struct session {
 	struct session *next;
 	struct session_tools *tools;
 	uint8_t id[CONTROL_SESSION_DIGITS / 2];
-	uid_t uid;    /* of who began it */
-	char *output; /* the template, as the first message had it */
+	struct user *user; /* who began it */
+	char *output;	   /* the template, as the first message had it */
 
 	bool goes_on;	/* with a tree whose first trace is finished; it is kept */
 	bool opened;	/* the file was made, or that failed */
@@ -104,6 +106,7 @@ struct session {
 	uint64_t grace_until_ns;   /* so long a missing child is waited for that nothing else is known of */
 	struct session_child *unborn;
 	unsigned unborn_count;
+	unsigned unborn_next; /* so many are still to be looked at, then all of them again */
 	uint64_t unborn_check_ns;
 	uint64_t unborn_since_ns; /* 0: there are none */
 	struct session_clock clocks[SESSION_CLOCKS];

@@ -382,7 +382,7 @@ void consumer_round(bool last)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	counts.rounds++;
-	drain_process(target, last ? DRAIN_LAST : DRAIN_GATHER,
+	drain_process(target, last ? DRAIN_LAST : DRAIN_GATHER, UINT64_MAX,
 		      (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, &result);
 	if (last)
 		drain_end(target, target->last_ticks);

@@ -1455,6 +1455,110 @@ Test(collector_session, strangers_take_no_place_of_ours)
 	fake_target_free(&target);
 }
 
+/* Read system calls that this process has made, by the kernel's count. */
+static unsigned long reads_made(void)
+{
+	unsigned long count = 0;
+	char line[128];
+	FILE *file = fopen("/proc/self/io", "re");
+
+	cr_assert(file);
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, "syscr: %lu", &count);
+	fclose(file);
+	return count;
+}
+
+/* Each event would have the collector look through the maps of 63 processes: 285,000 reads. */
+Test(collector_session, looks_into_proc_are_bounded)
+{
+	struct fake_target target;
+	unsigned long before;
+	pid_t children[63];
+
+	begin(&target);
+	/* Its place in the list of maps is behind these. */
+	for (unsigned i = 0; i < 300; i++)
+		cr_assert(mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+			  MAP_FAILED);
+	for (unsigned i = 0; i < 63; i++)
+		children[i] = fork_slow_child(&target);
+	for (unsigned i = 0; i < 300; i++)
+		fake_call(&target, 0, WIRE_FORK, WIRE_ARG_MAX - i, 1);
+	atomic_store(&target.header->waiting, 1);
+	before = reads_made();
+	collector_turn(&collector, 0);
+	cr_assert_lt(reads_made() - before, 3000);
+	leave(&target);
+	cr_assert(turn_until(&target, RING_COLLECTOR_DRAINED));
+	for (unsigned i = 0; i < 63; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	cr_assert(turn_until(&target, RING_COLLECTOR_FINISHED), "all are looked at in the end");
+	fake_target_free(&target);
+}
+
+static uint64_t words_read(const struct fake_target *target)
+{
+	uint64_t sum = 0;
+
+	for (unsigned slot = 0; slot < target->header->layout.slot_count; slot++)
+		sum += ring_tail(&target->slots[slot]);
+	return sum;
+}
+
+static void fill(struct fake_target *target, unsigned slots)
+{
+	for (unsigned slot = 0; slot < slots; slot++) {
+		while (fake_has_room(target, slot, 1))
+			fake_call(target, slot, WIRE_CALL, 1, 1);
+	}
+}
+
+/* One has rings that are always full, and then ends; the other writes a few words. */
+Test(collector_session, who_writes_much_takes_a_share_of_a_round)
+{
+	const uint64_t ring_bytes = UINT64_C(4) << 20, ring_words = ring_bytes / sizeof(uint64_t);
+	struct fake_target greedy, other;
+	struct trace *trace;
+	pid_t child;
+
+	cr_assert_eq(fake_target_new(&greedy, ring_bytes, 8), 0);
+	join(&greedy, (struct fake_join){.program = "prog"});
+	for (unsigned slot = 0; slot < 8; slot++)
+		fake_thread_start(&greedy, slot, 70 + slot, 2000);
+	cr_assert_eq(fake_target_new(&other, RING_BYTES_MIN, 8), 0);
+	child = start_child(&other, (struct fake_join){.start = "fork"});
+	accept_all();
+	for (unsigned i = 1; i <= 32; i++) {
+		uint64_t before = words_read(&greedy), read;
+
+		fill(&greedy, 8);
+		fake_call(&other, 0, WIRE_CALL, 1, 1);
+		atomic_store(&other.header->waiting, 1);
+		collector_turn(&collector, 0);
+		read = words_read(&greedy) - before;
+		cr_assert_eq(ring_tail(&other.slots[0]), atomic_load(&other.slots[0].head), "round %u", i);
+		cr_assert(read > 0 && read <= ring_words, "round %u reads %llu words", i, (unsigned long long)read);
+	}
+	for (unsigned slot = 0; slot < 8; slot++)
+		cr_assert_gt(ring_tail(&greedy.slots[slot]), 0, "thread %u has a turn", slot);
+	leave(&greedy);
+	fake_call(&other, 0, WIRE_CALL, 1, 1);
+	collector_turn(&collector, 0);
+	cr_assert_eq(ring_tail(&other.slots[0]), atomic_load(&other.slots[0].head), "an end takes no round either");
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	cr_assert(turn_until(&greedy, RING_COLLECTOR_FINISHED));
+	trace = read_whole(greedy.header->text);
+	cr_assert_eq(trace->end.events, greedy.emitted + other.emitted + 1, "the child itself has written one");
+	cr_assert_eq(trace->end.lost, 0);
+	trace_close(trace);
+	fake_target_free(&greedy);
+	fake_target_free(&other);
+}
+
 /* It is read while the program waits for something. */
 Test(collector_session, the_clock_of_a_process_that_does_nothing_is_known_soon)
 {

@@ -1,0 +1,49 @@
+/*
+ * users.h - what each user has of a collector: its share of a round.
+ *
+ * Users are known by the credentials of their connections. A round gives each of them as much, however many processes
+ * it has and however much they write.
+ */
+#ifndef COLLECTOR_USERS_H
+#define COLLECTOR_USERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * A round: words read from rings (or as many as other work is worth), and looks into /proc, whose files are as long as
+ * a process likes. What is left is for later rounds.
+ */
+#define USER_ROUND_WORDS (UINT64_C(512) << 10)
+#define USER_ROUND_LOOKS 64u
+#define USER_ROUND_LOOKS_NS UINT64_C(2000000)
+
+struct user {
+	struct user *next;
+	uid_t uid;
+	unsigned references;
+	uint64_t round_ns; /* when the round began whose rest this is */
+	uint64_t words;
+	unsigned looks;
+	uint64_t looks_until_ns; /* 0: none was made in this round */
+};
+
+struct users {
+	struct user *first;
+};
+
+/* Finds the user, or begins to know it. NULL: no memory. Each one that is taken is given back. */
+struct user *users_take(struct users *users, uid_t uid);
+void users_give(struct users *users, struct user *user);
+
+/* The round that begins at that time renews what it gives. */
+void user_round(struct user *user, uint64_t now_ns);
+
+/* Whether this round may look into /proc once more. */
+bool user_may_look(struct user *user);
+
+/* Takes so many words, or what is left, of the round's. */
+void user_spend(struct user *user, uint64_t words);
+
+#endif
