@@ -90,7 +90,7 @@ static int write_format(const struct export_format *format, const struct export 
 {
 	struct progress progress;
 	struct output output;
-	int error = output_open(&output, path);
+	int error = (export->beside ? output_open_beside : output_open)(&output, path);
 
 	if (error)
 		return error;
@@ -126,7 +126,7 @@ static int export(const struct export_format *format, struct export *export, con
 	trace = export->trace = select_open(export->select, "export", from);
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	if (verb_overwrites("export", trace, to)) {
+	if (!export->beside && verb_overwrites("export", trace, to)) {
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}
@@ -277,6 +277,7 @@ static int export_beside(const struct request *request, struct export *what, con
 	int worst = TRACE_EXIT_FINE;
 	size_t i;
 
+	what->beside = true;
 	umask(077); /* what is in a trace is for its owner only */
 
 	for (i = 0; i < request->format_count; i++) {

@@ -18,6 +18,7 @@ struct export
 	struct trace *trace;
 	const struct select *select;
 	bool by_order; /* an option asks for what was in which order, for which only the wall's clock will do */
+	bool beside;   /* the trace, by a name that nobody has given: no link is followed there */
 	bool zip;      /* callgrind: in a zip, with the sources */
 	void *options; /* what the format's own options said: made by the first of them, freed by free_options() */
 };

@@ -56,11 +56,29 @@ static char *path_to_replace(const char *path)
 	return real ? real : strdup(path);
 }
 
-static int open_temporary(struct output *output, const char *path)
+/*
+ * A link that another user has put where everybody may put one: what the kernel does not follow with
+ * fs.protected_symlinks, which may be off, and which the C library's realpath() does not ask.
+ */
+static bool is_strangers_link(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	struct stat link, above;
+	bool strange = folder && lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && stat(folder, &above) == 0 &&
+		       (above.st_mode & S_ISVTX) && (above.st_mode & S_IWOTH) && link.st_uid != geteuid() &&
+		       link.st_uid != above.st_uid;
+
+	free(folder);
+	return strange;
+}
+
+/* Takes the path over. */
+static int open_temporary(struct output *output, char *path)
 {
 	int error;
 
-	output->path = path_to_replace(path);
+	output->path = path;
 	if (!output->path || asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
 		output->temporary = NULL;
 		return -ENOMEM;
@@ -112,15 +130,28 @@ int output_open(struct output *output, const char *path)
 
 	if (error)
 		return error;
-	if (is_stdout(path)) {
+	if (path && is_strangers_link(path)) {
+		error = -EACCES;
+	} else if (is_stdout(path)) {
 		output->fd = dup(STDOUT_FILENO);
 		error = output->fd < 0 ? -errno : 0;
 	} else if (is_special(path)) {
 		output->fd = open(path, O_WRONLY | O_CLOEXEC);
 		error = output->fd < 0 ? -errno : 0;
 	} else {
-		error = open_temporary(output, path);
+		error = open_temporary(output, path_to_replace(path));
 	}
+	if (error)
+		release(output);
+	return error;
+}
+
+int output_open_beside(struct output *output, const char *path)
+{
+	int error = output_open_nowhere(output);
+
+	if (!error)
+		error = open_temporary(output, strdup(path));
 	if (error)
 		release(output);
 	return error;

@@ -25,9 +25,13 @@ struct output {
 
 /*
  * path: "-" or NULL for stdout. A file is written under a temporary name beside it; a signal that ends evprof takes it
- * away. Returns 0, -ENOMEM, or the -errno of opening.
+ * away. A link is followed, but for one that another user has put into a folder like /tmp: -EACCES. Returns 0, -ENOMEM,
+ * or the -errno of opening.
  */
 int output_open(struct output *output, const char *path);
+
+/* A file that nobody has named, in a folder where others may write: what stands there is replaced, never followed. */
+int output_open_beside(struct output *output, const char *path);
 
 /* Takes everything and keeps nothing. Returns 0 or -ENOMEM. */
 int output_open_nowhere(struct output *output);

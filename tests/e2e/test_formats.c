@@ -70,6 +70,38 @@ SCENARIO(formats, unknown_ones_cost_a_line_and_no_other, SCENARIO_ONCE)
 	free(line);
 }
 
+/*
+ * Another user has put a link where the export goes, in a folder like /tmp, to a file of ours.
+ */
+SCENARIO(formats, a_strangers_link_is_not_followed, SCENARIO_ONCE)
+{
+	struct outcome *first = run(.how = JOB_BARE, .args = {"touch", "victim"}), *named;
+	char *folder = text("%s/sticky", first->directory), *victim = text("%s/victim", first->directory);
+	char *link = text("%s/t.pstats", folder), *output = text("EVPROF_OUTPUT=%s/t.evp", folder);
+	char *trace = text("%s/t.evp", folder), *other = text("%s/named", folder);
+	struct stat status;
+
+	(void)python;
+	if (geteuid() != 0)
+		cr_skip_test("only root can make what belongs to another user");
+	cr_assert(mkdir(folder, 0755) == 0 && chmod(folder, 01777) == 0 && symlink(victim, link) == 0 &&
+		  lchown(link, 65534, 65534) == 0 && symlink(victim, other) == 0 && lchown(other, 65534, 65534) == 0);
+	first = run(.python = python_any(), .args = {"@generators.py"}, .env = {"EVPROF_FORMAT=pstats", output});
+	expect(first, stat(victim, &status) == 0 && status.st_size == 0,
+	       "the file that the link leads to is as it was");
+	expect(first, lstat(link, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == 0 && status.st_size > 0,
+	       "the export has taken the link's place");
+	named = tool("export", "--format", "folded", "-o", other, trace);
+	expect(named, named->status != 0 && strstr(named->err, "Permission denied"),
+	       "no other link is followed either");
+	expect(named, stat(victim, &status) == 0 && status.st_size == 0,
+	       "the file that the link leads to is as it was");
+	expect(named,
+	       lchown(other, 0, 0) == 0 && tool("export", "--format", "folded", "-o", other, trace)->status == 0 &&
+		   stat(victim, &status) == 0 && status.st_size > 0,
+	       "our own link is");
+}
+
 /* What cannot be written beside the trace is said, and the trace is there. */
 SCENARIO(formats, that_cannot_be_written, SCENARIO_ONCE)
 {
