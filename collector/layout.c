@@ -4,8 +4,10 @@
 #include "layout.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -13,14 +15,20 @@
 /* All rings of the largest classes, and room for what stands before them. */
 #define MEMFD_MAX_BYTES (UINT64_C(1) << 40)
 
-/* Only memory that cannot shrink may be mapped: a fault in a hole that was cut off would kill the collector. */
+/*
+ * Only memory that cannot shrink may be mapped: a fault in a hole that was cut off would kill the collector. So would
+ * one where huge pages have run out.
+ */
 const char *layout_check_memfd(int memfd, uint64_t *size)
 {
 	int seals = fcntl(memfd, F_GET_SEALS);
+	struct statfs system;
 	struct stat status;
 
 	if (seals < 0 || fstat(memfd, &status) < 0 || !S_ISREG(status.st_mode))
 		return "the first descriptor is not a memfd";
+	if (fstatfs(memfd, &system) < 0 || system.f_type != TMPFS_MAGIC)
+		return "the memfd is not of ordinary memory: huge pages may run out";
 	if (!(seals & F_SEAL_SHRINK))
 		return "the memfd is not sealed against shrinking";
 	if (status.st_size < (off_t)RING_PAGE_BYTES || (uint64_t)status.st_size > MEMFD_MAX_BYTES)

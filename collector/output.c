@@ -14,7 +14,8 @@
 
 #include "evprof/folders.h"
 
-#define SUFFIX_MAX 10000
+#define SUFFIX_MAX (1u << 30)
+#define RACES_MAX 100 /* somebody else takes the name that was free */
 
 static bool is_plain(char character)
 {
@@ -167,6 +168,36 @@ static int with_suffix(const char *path, unsigned number, char *result, size_t r
 	return length < 0 || (size_t)length >= result_bytes ? -ENAMETOOLONG : 0;
 }
 
+/* 1: a file has the name with that number. 0 or -errno. */
+static int is_taken(const char *path, unsigned number)
+{
+	char other[PATH_MAX];
+	struct stat status;
+	int error = with_suffix(path, number, other, sizeof(other));
+
+	return error ? error : lstat(other, &status) == 0;
+}
+
+/* A number whose name is free and the one below is not: with no gap, the first. Few looks, however many there are. */
+static int free_number(const char *path, unsigned *number)
+{
+	unsigned low = 1, high = 2;
+	int taken;
+
+	while ((taken = is_taken(path, high)) > 0 && high < SUFFIX_MAX) {
+		low = high;
+		high *= 2;
+	}
+	while (taken >= 0 && high - low > 1) {
+		unsigned middle = low + (high - low) / 2;
+
+		taken = is_taken(path, middle);
+		*(taken > 0 ? &low : &high) = middle;
+	}
+	*number = high;
+	return taken < 0 ? taken : 0;
+}
+
 int output_create(char *path, size_t path_bytes, enum output_existing existing)
 {
 	char other[PATH_MAX];
@@ -178,8 +209,12 @@ int output_create(char *path, size_t path_bytes, enum output_existing existing)
 	fd = existing == OUTPUT_REPLACE ? replace(path) : create(path);
 	if (fd == -EEXIST && existing == OUTPUT_REPLACE)
 		return fd;
-	for (unsigned number = 2; (fd == -EEXIST || fd == -EAGAIN) && number < SUFFIX_MAX; number++) {
-		error = with_suffix(path, number, other, sizeof(other));
+	for (unsigned tries = 0; (fd == -EEXIST || fd == -EAGAIN) && tries < RACES_MAX; tries++) {
+		unsigned number;
+
+		error = free_number(path, &number);
+		if (!error)
+			error = with_suffix(path, number, other, sizeof(other));
 		if (error)
 			return error;
 		fd = create(other);

@@ -30,7 +30,7 @@ struct output {
  */
 int output_open(struct output *output, const char *path);
 
-/* A file that nobody has named, in a folder where others may write: what stands there is replaced, never followed. */
+/* A file that nobody has named, where others may write: what stands there is replaced, never followed. */
 int output_open_beside(struct output *output, const char *path);
 
 /* Takes everything and keeps nothing. Returns 0 or -ENOMEM. */

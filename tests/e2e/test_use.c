@@ -183,6 +183,29 @@ SCENARIO(use, daemon_of_the_host, SUPPORTED)
 	json_decref(trace_info(outcome->trace));
 }
 
+/* The collector, which a child keeps alive, has no end of the program's pipes where it finds no /dev/null. */
+SCENARIO(use, root_without_dev_null, SCENARIO_ONCE)
+{
+	const char *program = "import os, time\nif os.fork() == 0:\n os.closerange(0, 3)\n time.sleep(5)\n os._exit(0)";
+	struct job job = {.args = {"unshare", "--mount", "sh", "-c", "mount -t tmpfs none /dev && exec \"$@\"", "sh"},
+			  .lingers = true};
+	struct outcome *outcome;
+	int n = 6;
+
+	(void)python;
+	if (geteuid() != 0)
+		cr_skip_test("only root can mount");
+	for (int i = 0; python_any()->command[i]; i++)
+		job.args[n++] = python_any()->command[i];
+	job.args[n++] = "-c";
+	job.args[n] = program;
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && stderr_evprof_lines(outcome) == 1, "it is recorded");
+	expect(outcome, outcome->eof_seconds - outcome->seconds < 2, "its output ends %.1f s after it",
+	       outcome->eof_seconds - outcome->seconds);
+	outcome_settle(outcome);
+}
+
 SCENARIO(use, daemon_not_there, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_SOCKET=/nonexistent/s"});

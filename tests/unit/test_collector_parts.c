@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 
 #include "collector/clock.h"
 #include "collector/control.h"
+#include "collector/layout.h"
 #include "collector/options.h"
 #include "collector/output.h"
 #include "collector/server.h"
@@ -194,6 +196,41 @@ Test(collector_parts, existing_files_of_a_daemon_are_kept)
 		else
 			snprintf(expected, sizeof(expected), "%s/x-%d.evp", folder, i);
 		cr_assert_str_eq(path, expected);
+	}
+}
+
+/* Numbers have no end, and the next one is found without trying all before. */
+Test(collector_parts, ten_thousand_equal_names, .timeout = 60)
+{
+	char expected[256], path[256];
+
+	for (int i = 1; i <= 12000; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/x.evp", folder);
+		snprintf(expected, sizeof(expected), i == 1 ? "%s/x.evp" : "%s/x-%d.evp", folder, i);
+		fd = i % 100 && i != 12000 ? open(expected, O_WRONLY | O_CREAT | O_EXCL, 0600)
+					   : output_create(path, sizeof(path), OUTPUT_ADD_SUFFIX);
+		cr_assert(fd >= 0, "number %d: %s", i, strerror(fd == -1 ? errno : -fd));
+		close(fd);
+		cr_assert(i % 100 || !strcmp(path, expected), "%s instead of %s", path, expected);
+	}
+}
+
+/* Pages of hugetlbfs can be missing when they are touched, which would kill the collector. */
+Test(collector_parts, only_ordinary_memory_is_taken)
+{
+	int fds[2] = {memfd_create("ordinary", MFD_ALLOW_SEALING),
+		      memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB)};
+	uint64_t size;
+
+	if (fds[1] < 0)
+		cr_skip("this kernel has no huge pages");
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(ftruncate(fds[i], 2 << 20), 0);
+		cr_assert_eq(fcntl(fds[i], F_ADD_SEALS, F_SEAL_SHRINK), 0);
+		cr_assert_eq(layout_check_memfd(fds[i], &size) == NULL, i == 0);
+		close(fds[i]);
 	}
 }
 
