@@ -12,7 +12,8 @@
  * processor looks for it. So a small program of its own (calibrate_mix.py) is timed with and without hooks too, and how
  * many times the costs of its events have to be taken to explain the difference (calibrate_model.c) is told with them.
  *
- * It takes some 30 to 35 milliseconds, writes no event (a private writer takes them), and calls no code of the program.
+ * It takes some 30 to 35 milliseconds, in which the stack of the thread is recorded as empty, so that they are no
+ * function's time. It writes no event (a private writer takes them), and calls no code of the program.
  * What it makes is gone at the end; classes go by a garbage collection.
  */
 #include "calibrate.h"
@@ -771,6 +772,15 @@ static struct object *make_globals(const char *text)
 	return done ? globals : NULL;
 }
 
+/* Nothing of the program runs from here on, so that the time of the measurement is no function's. */
+static void leave_stack(void)
+{
+	struct writer *writer = writer_reserve(WIRE_STACK);
+
+	if (writer)
+		writer_put(writer, wire_head(WIRE_STACK, WIRE_STACK_CUT));
+}
+
 /* With the writer that takes the events, and unrecorded memory: none of it is the program's. */
 static void measure_apart(uint64_t *copy)
 {
@@ -778,6 +788,7 @@ static void measure_apart(uint64_t *copy)
 	struct object *globals;
 
 	python.PyGC_Collect(); /* what is garbage already is the program's, and recorded as such */
+	leave_stack();
 	thread_self.writer = &private_writer;
 	thread_self.nesting++;
 	empty_private_writer();
@@ -817,6 +828,7 @@ static int calibrate(void *data)
 	writer_populate(writer, POPULATE_BYTES);
 	thread_self.writer = writer;
 	thread_self.entered = 0;
+	writer_expect_stack();
 	munmap(words, bytes);
 	return 0;
 }

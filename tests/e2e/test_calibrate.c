@@ -138,6 +138,43 @@ static void expect_agreement(const struct python *python, const char *events)
 	    python->name, events, shares[0], shares[1], shares[2], shares[3], shares[4], shares[5]);
 }
 
+/* ns between the two stacks that stand around the measurement: an empty one, and the program's. */
+static double measured_ns(const struct outcome *dump)
+{
+	const char *line = dump->out;
+	double begin = 0;
+
+	while (line && *line) {
+		const char *kind = strstr(line, "\tstack\t"), *end = strchr(line, '\n');
+
+		if (begin && kind && kind < end)
+			return atof(line) - begin;
+		begin = kind && kind < end && strncmp(kind, "\tstack\t0\n", 9) == 0 ? atof(line) : 0;
+		line = end ? end + 1 : NULL;
+	}
+	return 0;
+}
+
+/* The time of the measurement itself is no function's, calibrated or not. */
+SCENARIO(calibrate, takes_time_of_nobody, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-c", "pass"}, .env = {"EVPROF_CALIBRATE=1", "EVPROF_EVENTS=call,c_call"});
+	double measured = measured_ns(tool("dump", outcome->trace)) / 1e9;
+
+	expect(outcome, measured > 0.02, "it takes some 30 ms, %f s", measured);
+	for (int calibrated = 0; calibrated < 2; calibrated++) {
+		json_t *report = report_of(outcome->trace, calibrated);
+		json_t *info = expect_trace(outcome, 1);
+		double all = (double)json_integer_value(json_object_get(info, "duration_ns")) / 1e9;
+
+		expect(outcome, number_of(report, "tottime") < all - measured, "%f s of functions in %f s without %f s",
+		       number_of(report, "tottime"), all, measured);
+		json_decref(info);
+		json_decref(report);
+	}
+}
+
 SCENARIO(calibrate, agrees_with_a_stopwatch, SUPPORTED)
 {
 	expect_agreement(python, "EVPROF_EVENTS=call,c_call");
