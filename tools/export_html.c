@@ -311,6 +311,15 @@ static uint64_t text_of_type(struct html *html, const struct trace_names *names,
 	return *number - 1;
 }
 
+/* What has a mark in the timeline: report.js has the same list. */
+static bool is_instant(unsigned kind)
+{
+	const uint32_t instants = 1u << WIRE_EXCEPTION | 1u << WIRE_GAP | 1u << WIRE_FORK | 1u << WIRE_EXEC |
+				  1u << WIRE_EXEC_FAILED | 1u << WIRE_EXIT | 1u << WIRE_MARK | 1u << WIRE_PAUSE;
+
+	return instants >> kind & 1;
+}
+
 static void html_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
 {
 	struct html *html = owner;
@@ -319,8 +328,7 @@ static void html_other(void *owner, struct visit *visit, uint32_t head, const ui
 	uint64_t *count = kind == WIRE_EXCEPTION ? &html->exceptions : &html->others;
 
 	html->memory |= wire_is_memory(kind);
-	if (!html->writing || wire_is_memory(kind) || kind == WIRE_THREAD_START || kind == WIRE_THREAD_END ||
-	    kind == WIRE_PROCESS_START)
+	if (!html->writing || !is_instant(kind))
 		return;
 	if (++*count > INSTANTS_MAX) {
 		html->instants_left_out++;

@@ -130,6 +130,97 @@ SCENARIO_SOME(html, counts, SUPPORTED)
 	page_close(&page);
 }
 
+/* Its own stopwatch and counters. Twice the call of itself, and one of two functions, are in the time of the first. */
+static const char *const recursive = "import time\n"
+				     "kept = []\n"
+				     "def fib(n):\n"
+				     "    if n < 2: time.sleep(0.002); kept.append(bytearray(10000)); return n\n"
+				     "    return fib(n - 1) + fib(n - 2)\n"
+				     "def even(n): time.sleep(0.002); return n == 0 or odd(n - 1)\n"
+				     "def odd(n): return n != 0 and even(n - 1)\n"
+				     "def main():\n"
+				     "    began = time.perf_counter(); fib(8); print(time.perf_counter() - began)\n"
+				     "    began = time.perf_counter(); even(30); print(time.perf_counter() - began)\n"
+				     "main()\n";
+
+/* The rows of callers or of called as the page counts them: {caller: [calls, amount]}. */
+static const char *const neighbour_helpers =
+    "globalThis.number = (name) => [...Array(evprof.functions.count).keys()].find((f) => evprof.cname(f) === name &&"
+    "  evprof.functionFile(f) === '<string>');"
+    "globalThis.beside = (name, called, other) => (evprof.neighbours(number(name))[called].find(([f]) =>"
+    "  f === number(other)) || [0, {calls: -1, total: -1}])[1]; 1";
+
+static void expect_amount(const struct page *page, const char *expression, double least)
+{
+	double found = browser_number(page->browser, "%s", expression);
+
+	cr_assert(found > least * 0.99 - 1e5 && found < least * 1.1 + 1e7, "%s: %.0f, not %.0f", expression, found, least);
+}
+
+/* Callers and called of recursive functions have the time, and the memory, that their outermost calls have. */
+SCENARIO_SOME(html, recursion, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"-c", recursive});
+	struct page page = page_open(outcome);
+	char *rest;
+	double fib = strtod(outcome->out, &rest) * 1e9, even = strtod(rest, NULL) * 1e9;
+
+	browser_ask(page.browser, "%s", neighbour_helpers);
+	expect_amount(&page, "beside('fib', 0, 'main').total", fib);
+	cr_assert(browser_number(page.browser, "beside('fib', 0, 'fib').total") <= fib * 1.1 + 1e7);
+	cr_assert(browser_number(page.browser, "beside('fib', 0, 'fib').calls") == 66);
+	expect_amount(&page, "beside('main', 1, 'fib').total", fib);
+	expect_amount(&page, "beside('even', 1, 'odd').total", even - 2e6 * 1.5);
+	cr_assert(browser_number(page.browser, "beside('odd', 0, 'even').calls") == 15);
+	expect_amount(&page, "evprof.chooseWeight('bytes').then(() => beside('fib', 0, 'fib').total)", 34 * 10000);
+	cr_assert(browser_number(page.browser, "beside('fib', 0, 'fib').calls") < 34 * 8, "blocks count once, too");
+	page_close(&page);
+}
+
+/* Lines are no marks: the exceptions that come after a hundred thousand of them are drawn, and nothing is left out. */
+SCENARIO_SOME(html, lines_are_no_marks, SUPPORTED)
+{
+	static const char *const code = "for i in range(60000):\n    x = i\n    y = i\n"
+					"for i in range(7):\n"
+					"    try: raise ValueError(i)\n"
+					"    except ValueError: pass\n";
+	struct outcome *outcome =
+	    run(.python = python, .args = {"-c", code}, .env = {"EVPROF_EVENTS=call,line,exception"});
+	json_t *info = trace_info(outcome->trace);
+	struct page page = page_open(outcome);
+
+	cr_assert(info_events(info, "line") > 120000);
+	cr_assert(browser_number(page.browser, "evprof.meta.instants_left_out") == 0);
+	cr_assert(browser_number(page.browser, "evprof.instants.flat().filter(({kind}) => kind === 10).length") ==
+		  (double)info_events(info, "exception"));
+	cr_assert(browser_number(page.browser, "evprof.instants.flat().filter(({kind}) => kind === 28).length") == 0);
+	json_decref(info);
+	page_close(&page);
+}
+
+/* In a narrow window, too, a click shows what was clicked. */
+SCENARIO(html, narrow, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	browser_command(page.browser, "Emulation.setDeviceMetricsOverride",
+			"{\"width\":600,\"height\":800,\"deviceScaleFactor\":1,\"mobile\":false}");
+	browser_ask(page.browser, "document.getElementById('tab_table').click(), 1");
+	browser_ask(page.browser, "document.querySelector('#rows tr').click(), 1");
+	cr_assert(json_is_true(browser_ask(
+		      page.browser,
+		      "(() => { const box = document.querySelector('#details h2').getBoundingClientRect();"
+		      "  const at = document.elementFromPoint(box.left + 20, box.top + 5);"
+		      "  return box.width > 100 && box.bottom < innerHeight && at.closest('#details') !== null; })()")),
+		  "the details can be seen");
+	cr_assert(json_is_true(browser_ask(page.browser, "document.getElementById('panel_table').clientHeight > 100 && "
+							 "document.documentElement.scrollWidth <= innerWidth")),
+		  "beside the table, within the window");
+	page_close(&page);
+}
+
 SCENARIO_SOME(html, threads_and_processes, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@threads.py"});

@@ -2261,26 +2261,52 @@ function listenTable() {
 
 const pairs = (list) => element('dl', {}, ...list.filter(Boolean).flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)]));
 
-/* Callers and called of a function, from the tree. */
+/* Goes down the shown tree and up again, a caller before what it called. */
+function walkTree(enter, leave) {
+	const {tree} = shown;
+	const next = tree.first.slice(0, tree.size);
+	for (let node = 0; ;) {
+		if (next[node] < tree.first[node + 1]) {
+			node = tree.order[next[node]++];
+			enter(node);
+		} else if (node) {
+			leave(node);
+			node = tree.parent[node];
+		} else {
+			return;
+		}
+	}
+}
+
+/*
+ * Callers and called of a function, from the tree. What one function calls another within such a call is part of it: only
+ * the outermost has a time, or bytes, as in cProfile's table of callers.
+ */
 function neighbours(fn) {
 	const {tree} = shown;
 	const callers = new Map();
 	const called = new Map();
-	const add = (map, key, node) => {
-		const sum = map.get(key) || {calls: 0, total: 0};
-		sum.calls += tree.calls[node];
-		sum.total += tree.total[node];
-		map.set(key, sum);
-	};
-	for (let node = 1; node < tree.size; node++) {
+	const sumsOf = (node) => {
 		const parent = tree.parent[node];
-		if (!parent)
-			continue;
-		if (tree.fn[node] === fn)
-			add(callers, tree.parent[parent] ? tree.fn[parent] : -1, node);
-		if (tree.parent[parent] && tree.fn[parent] === fn)
-			add(called, tree.fn[node], node);
-	}
+		const above = parent && tree.parent[parent] ? tree.fn[parent] : -1;
+		return [parent && tree.fn[node] === fn ? [callers, above] : null, above === fn ? [called, tree.fn[node]] : null].filter(Boolean)
+			.map(([map, key]) => {
+				if (!map.has(key))
+					map.set(key, {calls: 0, total: 0, open: 0});
+				return map.get(key);
+			});
+	};
+	walkTree((node) => {
+		for (const sum of sumsOf(node)) {
+			if (!sum.open || !weight.memory)
+				sum.calls += tree.calls[node]; /* the blocks of a node are also those beneath */
+			if (!sum.open++)
+				sum.total += tree.total[node];
+		}
+	}, (node) => {
+		for (const sum of sumsOf(node))
+			sum.open--;
+	});
 	return [callers, called].map((map) => [...map].sort((a, b) => b[1].total - a[1].total));
 }
 
@@ -2609,7 +2635,7 @@ async function begin() {
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
 globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile,
-	search, callAt, hit, visible, threadName, dark, palette, chooseWeight,
+	search, callAt, hit, visible, neighbours, threadName, dark, palette, chooseWeight,
 	get weight() {
 		return weight;
 	},
@@ -2617,6 +2643,9 @@ globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeVie
 	display: (f) => texts[functions.display[f]],
 	get heaps() {
 		return heaps;
+	},
+	get instants() {
+		return instants;
 	}, processName, get shown() {
 		return shown;
 	}};
