@@ -1,16 +1,15 @@
 /*
  * export_callgrind.c - the Callgrind Profile Format, version 1, for KCachegrind and callgrind_annotate.
  *
- * Each thread is a part of its own with the headers pid, part and thread, as callgrind --separate-threads=yes
- * --combine-dumps=yes has them; readers add parts up, and KCachegrind lets them be chosen. Its caller is a function
- * named for the thread, so that what C called without Python below it has its time too.
+ * All threads are in one part: callgrind_annotate complains of each header line of another, and adds parts up anyway.
+ * Each thread is a function of its own, which calls what nothing else did, so that what C called without Python below
+ * it has its time too; with --tid the file is that of one thread.
  *
  *   ob=   the module      fl=   co_filename, "~" for C functions      fn=   qualified name:first line
  *
- * KCachegrind takes functions of one name and one ob= for the same, whatever their fl=, and forgets the compressed
- * names at each part. Both readers add up the costs of the calls to a function for its inclusive cost: line_costs.h
- * lets only the outermost of recursive calls have any. There is no summary: line: callgrind_annotate would take it for
- * that of all parts.
+ * KCachegrind takes functions of one name and one ob= for the same, whatever their fl=. Both readers add up the costs
+ * of the calls to a function for its inclusive cost: line_costs.h lets only the outermost of recursive calls have any.
+ * What is written of one function, line or call several times, once for each thread, they add up.
  *
  * With zip, the file is in a zip together with the sources, and fl= is their place there.
  */
@@ -22,25 +21,23 @@
 #include <unistd.h>
 
 #include "evprof/version.h"
+#include "grow.h"
 #include "line_costs.h"
 #include "source.h"
 #include "zip_writer.h"
 
-/* Compressed names: 1 is the thread's own, the others are the numbers of line_costs.h and this. */
-#define FIRST_ID 2
-
+/* Names are compressed: the numbers of line_costs.h. Those of threads are not, as each is there once. */
 struct callgrind {
 	struct output *output;
 	bool relative; /* names of files: as they are in the zip */
-	uint32_t parts;
-	const struct trace_process *process; /* of the last part */
-	uint32_t thread;		     /* its index there */
-	/* The last part in which the name was written, by number. */
-	uint32_t *functions;
+	bool begun;    /* the header is written */
+	/* Has the name been written? By number. */
+	uint8_t *functions;
 	uint32_t functions_allocated;
-	uint32_t *modules;
-	uint32_t *files;
-	uint32_t places_allocated;
+	uint8_t *modules;
+	uint8_t *files;
+	uint32_t modules_allocated;
+	uint32_t files_allocated;
 };
 
 /* --- names --- */
@@ -78,39 +75,27 @@ static void put_file(const struct callgrind *callgrind, struct text name)
 		put_name(callgrind->output, name);
 }
 
-static int grow_marks(uint32_t **marks, uint32_t from, uint32_t to)
-{
-	uint32_t *grown = realloc(*marks, ((size_t)to + 1) * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + from, 0, ((size_t)to + 1 - from) * sizeof(*grown));
-	*marks = grown;
-	return 0;
-}
-
 /* Room to mark every name there is. */
 static int reserve_marks(struct callgrind *callgrind, const struct line_costs *costs)
 {
-	if (grow_marks(&callgrind->functions, callgrind->functions_allocated, costs->functions_allocated) < 0)
-		return -ENOMEM;
-	callgrind->functions_allocated = costs->functions_allocated;
-	if (grow_marks(&callgrind->modules, callgrind->places_allocated, costs->places_allocated) < 0 ||
-	    grow_marks(&callgrind->files, callgrind->places_allocated, costs->places_allocated) < 0)
-		return -ENOMEM;
-	callgrind->places_allocated = costs->places_allocated;
-	return 0;
+	int error = grow_zeroed(&callgrind->functions, &callgrind->functions_allocated, costs->functions_allocated, 1);
+
+	if (!error)
+		error = grow_zeroed(&callgrind->modules, &callgrind->modules_allocated, costs->places_allocated, 1);
+	if (!error)
+		error = grow_zeroed(&callgrind->files, &callgrind->files_allocated, costs->places_allocated, 1);
+	return error;
 }
 
-/* "ob=(3)"; true if the name must follow. */
-static bool put_id(struct callgrind *callgrind, const char *position, uint32_t number, uint32_t *marks)
+/* "ob=(3)"; true if the name must follow. The number 0 is none. */
+static bool put_id(struct callgrind *callgrind, const char *position, uint32_t number, uint8_t *written)
 {
-	bool first = marks[number] != callgrind->parts;
+	bool first = !written[number];
 
-	marks[number] = callgrind->parts;
+	written[number] = 1;
 	output_string(callgrind->output, position);
 	output_char(callgrind->output, '(');
-	output_u64(callgrind->output, (uint64_t)number + FIRST_ID);
+	output_u64(callgrind->output, (uint64_t)number + 1);
 	output_string(callgrind->output, first ? ") " : ")");
 	return first;
 }
@@ -158,8 +143,8 @@ static void put_costs(struct output *output, uint32_t line, uint64_t ns, uint64_
 static void put_call(struct callgrind *callgrind, const struct line_costs *costs, const struct cost_call *call)
 {
 	put_function(callgrind, costs, call->callee, "c");
-	/* Calls that were running count here, too: readers take the costs of no calls for the caller's own. */
-	output_format(callgrind->output, "calls=%llu %u\n", (unsigned long long)(call->calls + call->running),
+	/* Of what only was running already: readers take the costs of no calls for the caller's own. */
+	output_format(callgrind->output, "calls=%llu %u\n", (unsigned long long)(call->calls ? call->calls : 1),
 		      costs->labels.at[call->callee].line);
 	put_costs(callgrind->output, call->from == LINE_COSTS_NOBODY ? 0 : costs->lines[call->from].line,
 		  call->total_ns, call->inner_calls, call->inner_hits);
@@ -188,7 +173,7 @@ static void put_thread(struct callgrind *callgrind, const struct line_costs *cos
 	const struct trace_thread *thread = visit->thread;
 	uint32_t call = costs->call_count;
 
-	output_format(callgrind->output, "\nob=(1) process %lld\nfl=(1) ~\nfn=(1) thread %u of process %lld",
+	output_format(callgrind->output, "\nob=process %lld\nfl=~\nfn=thread %u of process %lld",
 		      (long long)visit->process->pid, thread->tid, (long long)visit->process->pid);
 	if (thread->name && thread->name[0]) {
 		output_string(callgrind->output, ", ");
@@ -218,33 +203,18 @@ static void put_command(struct output *output, const struct trace_process *proce
 	output_char(output, '\n');
 }
 
-/* From 1 on. Threads are visited in the order in which the process has them. */
-static uint32_t number_in_process(struct callgrind *callgrind, const struct visit *visit)
-{
-	const struct trace_process *process = visit->process;
-	uint32_t i = callgrind->process == process ? callgrind->thread : 0;
-
-	while (i < process->thread_count && process->threads[i] != visit->thread->number)
-		i++;
-	callgrind->process = process;
-	callgrind->thread = i;
-	return i + 1;
-}
-
-/* What holds for all parts stands in the first only: callgrind_annotate complains about each header line of another. */
+/* The command, and the ID, are those of the first process. */
 static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct visit *visit)
 {
 	struct output *output = callgrind->output;
 
-	if (callgrind->parts == 1) {
-		output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION "\n");
-		put_command(output, visit->process);
-		output_string(output, "event: ns : Nanoseconds\nevent: Calls : Calls of functions\n");
-		output_string(output, costs->by_line ? "event: Hits : Line events\n" : "");
-		output_string(output, "positions: line\n");
-	}
-	output_format(output, "\npid: %lld\npart: %u\nthread: %u\nevents: %s\n", (long long)visit->process->pid,
-		      visit->process->number + 1, number_in_process(callgrind, visit), EVENT_NAMES(costs->by_line));
+	output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION "\n");
+	output_format(output, "pid: %lld\n", (long long)visit->process->pid);
+	put_command(output, visit->process);
+	output_string(output, "event: ns : Nanoseconds\nevent: Calls : Calls of functions\n");
+	output_string(output, costs->by_line ? "event: Hits : Line events\n" : "");
+	output_format(output, "positions: line\nevents: %s\n", EVENT_NAMES(costs->by_line));
+	callgrind->begun = true;
 }
 
 static int callgrind_thread(void *owner, struct line_costs *costs, const struct visit *visit)
@@ -255,8 +225,8 @@ static int callgrind_thread(void *owner, struct line_costs *costs, const struct 
 		return 0;
 	if (reserve_marks(callgrind, costs) < 0 || line_costs_sort(costs) < 0)
 		return -ENOMEM;
-	callgrind->parts++;
-	put_header(callgrind, costs, visit);
+	if (!callgrind->begun)
+		put_header(callgrind, costs, visit);
 	put_thread(callgrind, costs, visit);
 	put_lines(callgrind, costs);
 	line_costs_clear(costs);
@@ -270,7 +240,7 @@ static int write_callgrind(const struct export *export, struct line_costs *costs
 	int error;
 
 	error = line_costs_add(costs, export->trace, export->select, progress, callgrind_thread, &callgrind);
-	if (!error && !callgrind.parts)
+	if (!error && !callgrind.begun)
 		output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION
 				      "\npositions: line\nevents: ns Calls\n");
 	free(callgrind.functions);

@@ -279,10 +279,7 @@ static void costs_pop(void *owner, struct visit *visit, struct visit_frame *fram
 	(void)how;
 	charge(costs, visit, depth + 1);
 	call = &costs->calls[costs->frames[depth].call - 1];
-	if (frame->kind == WIRE_FRAME)
-		call->running++;
-	else
-		call->calls++;
+	call->calls += frame->kind != WIRE_FRAME;
 	if (visit->replay.open[frame->key])
 		return;
 	call->total_ns += (uint64_t)(visit->now_ns - frame->start_ns);
@@ -411,12 +408,56 @@ static void renumber(struct line_costs *costs, const struct cost_line *before)
 	}
 }
 
+static uint32_t caller_of(const struct line_costs *costs, uint32_t call)
+{
+	uint32_t from = costs->calls[call].from;
+
+	return from == LINE_COSTS_NOBODY ? LINE_COSTS_NOBODY : costs->lines[from].function;
+}
+
+static void join(struct cost_call *into, struct cost_call *call)
+{
+	into->total_ns += call->total_ns;
+	into->inner_calls += call->inner_calls;
+	into->inner_hits += call->inner_hits;
+	call->callee = LINE_COSTS_NOBODY;
+}
+
+/*
+ * A frame that comes back goes on with a call that was counted where it was made, which may be another line: with one
+ * from the same function if there is one. Calls from one function are side by side. counted: by callee, a call + 1.
+ */
+static void join_running(struct line_costs *costs, uint32_t *counted)
+{
+	uint32_t i, first, end, kept = 0;
+
+	for (i = 0; i < costs->call_count; i++)
+		if (costs->calls[i].calls)
+			counted[costs->calls[i].callee] = i + 1;
+	for (first = 0; first < costs->call_count; first = end) {
+		for (end = first; end < costs->call_count && caller_of(costs, end) == caller_of(costs, first); end++)
+			if (costs->calls[end].calls)
+				counted[costs->calls[end].callee] = end + 1;
+		for (i = first; i < end; i++)
+			if (!costs->calls[i].calls && counted[costs->calls[i].callee])
+				join(&costs->calls[counted[costs->calls[i].callee] - 1], &costs->calls[i]);
+	}
+	for (i = 0; i < costs->call_count; i++)
+		if (costs->calls[i].callee != LINE_COSTS_NOBODY)
+			costs->calls[kept++] = costs->calls[i];
+	costs->call_count = kept;
+}
+
 int line_costs_sort(struct line_costs *costs)
 {
 	struct cost_line *before = malloc(((size_t)costs->line_count + 1) * sizeof(*before));
+	uint32_t *counted = calloc((size_t)costs->functions_allocated + 1, sizeof(*counted));
 
-	if (!before)
+	if (!before || !counted) {
+		free(before);
+		free(counted);
 		return -ENOMEM;
+	}
 	if (costs->call_count)
 		qsort_r(costs->calls, costs->call_count, sizeof(*costs->calls), by_caller, costs->lines);
 	if (costs->line_count) {
@@ -424,7 +465,9 @@ int line_costs_sort(struct line_costs *costs)
 		qsort(costs->lines, costs->line_count, sizeof(*costs->lines), by_line);
 		renumber(costs, before);
 	}
+	join_running(costs, counted);
 	free(before);
+	free(counted);
 	return 0;
 }
 

@@ -52,8 +52,7 @@ struct cost_line {
 struct cost_call {
 	uint32_t from; /* number of the line; NOBODY: called by no function that is shown */
 	uint32_t callee;
-	uint64_t calls;
-	uint64_t running;     /* and such that were running when their stack was taken */
+	uint64_t calls;	      /* 0: all of them were running when their stack was taken */
 	uint64_t total_ns;    /* of the outermost ones */
 	uint64_t inner_calls; /* the outermost ones, and the calls in them */
 	uint64_t inner_hits;  /* line events in the outermost ones */

@@ -141,9 +141,13 @@ def one(message, field):
     return message[field][0] if message[field] else 0
 
 
+def unzipped(name):
+    with gzip.open(os.path.join(directory, name)) as file:
+        return file.read()
+
+
 def from_pprof():
-    with gzip.open(os.path.join(directory, "profile.pb.gz")) as file:
-        profile = fields(file.read())
+    profile = fields(unzipped("profile.pb.gz"))
     strings = [string.decode("utf-8") for string in profile[6]]
     assert strings[0] == ""
     types = [(strings[one(fields(t), 1)], strings[one(fields(t), 2)]) for t in profile[1]]
@@ -243,15 +247,20 @@ def same(name, found, wanted, calls=False, total=False):
         assert not total or key is None or abs(one_side[2] - other[2]) <= room * 50, (name, "total", key, one_side, other)
 
 
-report = from_report()
-assert sum(sums[0] for sums in report.values()) > 0
-evented = from_evented(read_json("speedscope.json"))
-same("diff", from_diff(), report, calls=True, total=True)
-same("speedscope", evented, report)
-assert all(evented[key][0] >= sums[0] for key, sums in report.items()), "each call is there"
-same("speedscope-sampled", from_sampled(read_json("sampled.json")), report)
-same("pprof", from_pprof(), report, calls=True)
-same("firefox", from_firefox(), report)
-whole = sum(sums[1] for sums in report.values())
-assert abs(from_folded() - whole) <= 2000 + 3 * sum(sums[0] for sums in report.values())
-print(len(report))
+def main():
+    report = from_report()
+    assert sum(sums[0] for sums in report.values()) > 0
+    evented = from_evented(read_json("speedscope.json"))
+    same("diff", from_diff(), report, calls=True, total=True)
+    same("speedscope", evented, report)
+    assert all(evented[key][0] >= sums[0] for key, sums in report.items()), "each call is there"
+    same("speedscope-sampled", from_sampled(read_json("sampled.json")), report)
+    same("pprof", from_pprof(), report, calls=True)
+    same("firefox", from_firefox(), report)
+    whole = sum(sums[1] for sums in report.values())
+    assert abs(from_folded() - whole) <= 2000 + 3 * sum(sums[0] for sums in report.values())
+    print(len(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -2,8 +2,9 @@
  * test_flame.c - the formats of flame graphs and other profilers: each says what evprof report says, and the readers of
  * others take them.
  *
- * oracle_flame.py reads all formats by their rules and holds them against the report. Where they are there,
- * speedscope's own JSON schema, the Firefox Profiler's own reader and go tool pprof judge too; the first two come from
+ * oracle_flame.py reads all formats by their rules and holds them against the report; oracle_shapes.py holds every
+ * format with calls or inclusive times against what a program of many shapes has counted and stopped itself. Where they
+ * are there, speedscope's own JSON schema, the Firefox Profiler's own reader and go tool pprof judge too; the first two come from
  * npm:
  *
  *   EVPROF_TEST_NPM    a folder in which npm has installed speedscope, ajv and @firefox-devtools/profiler-cli;
@@ -16,15 +17,26 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "packages.h"
 #include "strike.h"
 
 static const struct {
 	const char *format;
 	const char *file;
 } exports[] = {
-    {"folded", "folded.txt"},	{"speedscope", "speedscope.json"}, {"speedscope-sampled", "sampled.json"},
-    {"pprof", "profile.pb.gz"}, {"firefox", "firefox.json"},
+    {"folded", "folded.txt"},
+    {"speedscope", "speedscope.json"},
+    {"speedscope-sampled", "sampled.json"},
+    {"pprof", "profile.pb.gz"},
+    {"firefox", "firefox.json"},
+    {"csv", "events.csv"},
+    {"pstats", "stats.pstats"},
+    {"html", "page.html"},
+    {"callgrind", "callgrind.out"},
+    {"chrome", "chrome.json"},
 };
+
+#define FLAME_EXPORTS 5 /* the others are not of this file, and judged by what the program says of itself */
 
 static void keep(const struct outcome *outcome, const char *name, const struct outcome *printed)
 {
@@ -32,11 +44,11 @@ static void keep(const struct outcome *outcome, const char *name, const struct o
 }
 
 /* Writes all formats, report and diff beside the trace. status: what a reader of that trace ends with. */
-static void export_all(const struct outcome *outcome, int status)
+static void export_some(const struct outcome *outcome, int status, size_t count)
 {
 	struct outcome *told;
 
-	for (size_t i = 0; i < sizeof(exports) / sizeof(*exports); i++) {
+	for (size_t i = 0; i < count; i++) {
 		told = tool("export", "-f", exports[i].format, outcome->trace, "-o",
 			    text("%s/%s", outcome->directory, exports[i].file));
 		expect(told, told->status == status, "export -f %s ends with %d", exports[i].format, status);
@@ -47,6 +59,11 @@ static void export_all(const struct outcome *outcome, int status)
 	told = tool("diff", "--json", outcome->trace, outcome->trace);
 	expect(told, told->status == status, "diff ends with %d", status);
 	keep(outcome, "diff.json", told);
+}
+
+static void export_all(const struct outcome *outcome, int status)
+{
+	export_some(outcome, status, FLAME_EXPORTS);
 }
 
 static void expect_same_in_all(const struct outcome *outcome)
@@ -114,6 +131,37 @@ SCENARIO(flame, after_losses, SCENARIO_ONCE)
 	(void)python;
 	export_all(outcome, 0);
 	expect_same_in_all(outcome);
+}
+
+/* ---- what the program says of itself ------------------------------------------------------------------------- */
+
+/* Calls and times of all formats that have any are those that the program has counted and stopped itself. */
+static void expect_own_counts(const struct python *python, const char *events)
+{
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@shapes.py", "counted.json"},
+		.env = {text("EVPROF_EVENTS=%s", events), text("PYTHONPATH=%s", package_folder(python))});
+	struct outcome *judge;
+
+	export_some(outcome, 0, sizeof(exports) / sizeof(*exports));
+	judge = run(.python = python_any(), .how = JOB_BARE, .args = {"@../oracle_shapes.py", outcome->directory},
+		    .timeout_s = 120);
+	expect(judge, judge->status == 0 && atoi(judge->out) > 10, "all formats say what the program says");
+}
+
+SCENARIO(flame, shapes, SUPPORTED)
+{
+	expect_own_counts(python, "call,c_call,exception,mem");
+}
+
+SCENARIO(flame, shapes_calls, SUPPORTED)
+{
+	expect_own_counts(python, "call");
+}
+
+SCENARIO(flame, shapes_lines, SUPPORTED)
+{
+	expect_own_counts(python, "call,c_call,line");
 }
 
 /* ---- readers of others ----------------------------------------------------------------------------------------- */
