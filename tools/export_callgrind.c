@@ -3,7 +3,7 @@
  *
  * All threads are in one part: callgrind_annotate complains of each header line of another, and adds parts up anyway.
  * Each thread is a function of its own, which calls what nothing else did, so that what C called without Python below
- * it has its time too; with --tid the file is that of one thread.
+ * it has its time too; with --thread the file is that of one thread.
  *
  *   ob=   the module      fl=   co_filename, "~" for C functions      fn=   qualified name:first line
  *

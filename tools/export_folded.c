@@ -4,9 +4,10 @@
  *   app.py (4711);MainThread (4711);<module> (app.py:1);work (app.py:7);builtins.len 1234
  *
  * One line for each stack that has time of its own: process, thread, calls from the outermost to the innermost, and
- * that time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. Native functions have their
- * library behind them. ';' in a name becomes ':', what would end a line a space, and so
- * does any other control character. A thread is written when it ends; see stacks.h for the memory.
+ * that time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. A file is named by as much of
+ * its path as tells it from the others: pkg/__init__.py. Native functions have their library behind them. ';' in a name
+ * becomes ':', what would end a line a space, and so does any other control character. A thread is written when it
+ * ends; see stacks.h for the memory.
  */
 #include "export.h"
 
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file_names.h"
+#include "grow.h"
 #include "stacks.h"
 
 enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS, WEIGHT_LIVE, WEIGHT_PEAK };
@@ -24,6 +27,9 @@ static const char *const weight_names[] = {"time", "bytes", "allocations", "live
 struct folded {
 	struct output *output;
 	struct stack_functions functions;
+	struct file_names files;
+	struct text *places; /* by function: the end of its file that no other has */
+	uint32_t place_count;
 	char *process; /* its name */
 	enum weight weight;
 };
@@ -51,8 +57,11 @@ static void put_name(struct output *output, struct text name)
 	}
 }
 
-static void put_function(struct output *output, const struct stack_function *function)
+static void put_function(struct folded *folded, uint32_t number)
 {
+	const struct stack_function *function = &folded->functions.at[number];
+	struct output *output = folded->output;
+
 	output_char(output, ';');
 	put_name(output, text_of(function->name));
 	if (function->library.length) {
@@ -63,7 +72,7 @@ static void put_function(struct output *output, const struct stack_function *fun
 	if (function->native)
 		return;
 	output_string(output, " (");
-	put_name(output, stack_base_name(function->file));
+	put_name(output, folded->places[number]);
 	if (function->line)
 		output_format(output, ":%u", function->line);
 	output_char(output, ')');
@@ -95,7 +104,7 @@ static int put_stack(struct folded *folded, const char *thread, struct stacks *s
 	output_char(folded->output, ';');
 	put_name(folded->output, text_of(thread));
 	for (i = 0; i < length; i++)
-		put_function(folded->output, &folded->functions.at[stacks->at[path[i]].function]);
+		put_function(folded, stacks->at[path[i]].function);
 	output_char(folded->output, ' ');
 	output_u64(folded->output, weight_of(folded, &stacks->at[number]));
 	output_char(folded->output, '\n');
@@ -111,11 +120,22 @@ static int folded_process(void *owner, struct visit *visit)
 	return folded->process ? 0 : -ENOMEM;
 }
 
+/* For the functions that are new since the last thread. */
+static int find_places(struct folded *folded)
+{
+	uint32_t i = folded->place_count, count = folded->functions.count;
+	int error = grow_zeroed(&folded->places, &folded->place_count, count, sizeof(*folded->places));
+
+	for (; !error && i < count; i++)
+		folded->places[i] = file_names_short(&folded->files, folded->functions.at[i].file);
+	return error;
+}
+
 static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks)
 {
 	struct folded *folded = owner;
 	char *thread = stack_thread_name(visit->thread);
-	int error = thread ? 0 : -ENOMEM;
+	int error = thread ? find_places(folded) : -ENOMEM;
 	uint32_t i;
 
 	/* Without any function: what was allocated where none is known. */
@@ -174,8 +194,12 @@ int export_folded(const struct export *export, struct output *output, struct pro
 		visitor.live = folded.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
 		visitor.only_live = true;
 	}
-	error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
+	error = file_names_find(&folded.files, export->trace, export->select);
+	if (!error)
+		error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
 	stack_functions_done(&folded.functions);
+	file_names_done(&folded.files);
+	free(folded.places);
 	free(folded.process);
 	return error;
 }

@@ -6,6 +6,8 @@
  *                   and alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is
  *                   alive at the end (live.h; by the wall's clock only, since the others have no order of threads)
  *   labels          pid and tid (numbers), thread (its name)
+ *   functions       without system_name: pprof takes a name that is the same there for one of C++, and strips what is in
+ *                   angle brackets
  *   locations       one for each function, with the line where it is defined
  *   mappings        the program, and each library of native functions
  *
@@ -171,7 +173,6 @@ enum {
 	LINE_NUMBER = 2,
 	FUNCTION_ID = 1,
 	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
 	FUNCTION_FILE = 4,
 	FUNCTION_LINE = 5,
 };
@@ -354,7 +355,6 @@ static void put_function(struct pprof *pprof, uint32_t number)
 	pprof->message.used = 0;
 	message_number(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
 	message_number(&pprof->message, FUNCTION_NAME, name);
-	message_number(&pprof->message, FUNCTION_SYSTEM_NAME, name);
 	message_number(&pprof->message, FUNCTION_FILE, file);
 	message_number(&pprof->message, FUNCTION_LINE, function->line);
 	put_field(pprof, PROFILE_FUNCTION, &pprof->message);

@@ -4,8 +4,8 @@
  *
  * oracle_flame.py reads all formats by their rules and holds them against the report; oracle_shapes.py holds every
  * format with calls or inclusive times against what a program of many shapes has counted and stopped itself. Where they
- * are there, speedscope's own JSON schema, the Firefox Profiler's own reader and go tool pprof judge too; the first two come from
- * npm:
+ * are there, speedscope's own JSON schema, the Firefox Profiler's own reader and go tool pprof judge too; the first two
+ * come from npm:
  *
  *   EVPROF_TEST_NPM    a folder in which npm has installed speedscope, ajv and @firefox-devtools/profiler-cli;
  *                      evprof/npm in the user's cache folder otherwise
@@ -162,6 +162,30 @@ SCENARIO(flame, shapes_calls, SUPPORTED)
 SCENARIO(flame, shapes_lines, SUPPORTED)
 {
 	expect_own_counts(python, "call,c_call,line");
+}
+
+/* Files of one name are told apart, by as much of their path as that needs. */
+SCENARIO_SOME(flame, folded_packages, SUPPORTED)
+{
+	static const char *const paths[] = {"one/__init__.py", "two/__init__.py", "two/sub/__init__.py", "main.py"};
+	static const char *const sources[] = {"import time\ndef work(): time.sleep(0.01)\nwork()\n",
+					      "import time\ndef work(): time.sleep(0.02)\nwork()\n",
+					      "import time\ndef work(): time.sleep(0.03)\nwork()\n",
+					      "import one, two, two.sub\n"};
+	char *directory = text("%s", run(.how = JOB_BARE, .args = {"mkdir", "-p", "one", "two/sub"})->directory);
+	struct outcome *outcome, *told;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		file_write(text("%s/%s", directory, paths[i]), sources[i], strlen(sources[i]));
+	outcome = run(.python = python, .directory = directory, .args = {"main.py"}, .env = {"EVPROF_EVENTS=call"});
+	told = tool("export", "-f", "folded", outcome->trace, "-o", "-");
+	for (int i = 0; i < 3; i++) {
+		const char *at = strstr(told->out, text(";work (%s:2) ", paths[i] + (i == 2 ? strlen("two/") : 0)));
+		double ns = at ? atof(strchr(at, ')') + 1) : 0;
+
+		expect(told, ns > (i + 1) * 1e7 && ns < (i + 2) * 1e7, "work() of %s takes %f ns", paths[i], ns);
+	}
+	expect(told, strstr(told->out, ";<module> (main.py:1)"), "a file of no other's name is called by that alone");
 }
 
 /* ---- readers of others ----------------------------------------------------------------------------------------- */
@@ -327,6 +351,11 @@ SCENARIO(flame, go_tool_pprof, SCENARIO_ONCE)
 	mine = json_number_value(json_object_get(report, "tottime")) * 1e3;
 	expect(top, fabs(mine - its) < 0.01 + mine / 1e4, "%f ms in the report, %f ms in pprof", mine, its);
 	json_decref(report);
+	top = run(.how = JOB_BARE, .timeout_s = 300,
+		  .args = {"go", "tool", "pprof", "-top", "-nodefraction=0", "-nodecount=100000",
+			   text("%s/profile.pb.gz", outcome->directory)});
+	expect(top, strstr(top->out, " <module>\n"), "names in angle brackets are there");
+	expect(top, !strstr(top->out, "["), "and none is told by the name of its file");
 	top = run(.how = JOB_BARE, .timeout_s = 300,
 		  .args = {"go", "tool", "pprof", "-sample_index=calls", "-tagfocus=thread=named-2", "-top",
 			   "-nodefraction=0", "-nodecount=100000", "-focus=^work$",

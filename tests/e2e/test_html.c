@@ -154,7 +154,8 @@ static void expect_amount(const struct page *page, const char *expression, doubl
 {
 	double found = browser_number(page->browser, "%s", expression);
 
-	cr_assert(found > least * 0.99 - 1e5 && found < least * 1.1 + 1e7, "%s: %.0f, not %.0f", expression, found, least);
+	cr_assert(found > least * 0.99 - 1e5 && found < least * 1.1 + 1e7, "%s: %.0f, not %.0f", expression, found,
+		  least);
 }
 
 /* Callers and called of recursive functions have the time, and the memory, that their outermost calls have. */
@@ -467,12 +468,13 @@ static const char *const memory_helpers =
     "globalThis.stacks = (tree) => { const names = [''], sums = new Map();"
     "  for (let n = 1; n < tree.size; n++) { const parent = tree.parent[n], own = tree.total[n] - tree.inner[n];"
     "    names[n] = parent ? `${names[parent]};${label(tree.fn[n])}` : `${evprof.meta.processes[tree.process[n]].pid}`;"
-    "    if (own) sums.set(names[n], own); }"
+    "    if (own) sums.set(names[n], (sums.get(names[n]) || 0) + own); }"
     "  return sums; };"
     "globalThis.folded = (text) => { const sums = new Map();"
     "  for (const line of text.trim().split('\\n').filter(Boolean)) { const at = line.lastIndexOf(' ');"
     "    const [process, , ...path] = line.slice(0, at).split(';');"
-    "    const key = [process.match(/\\((\\d+)\\)$/)[1], ...path].join(';');"
+    "    const plain = path.map((name) => name.replace(/ \\((?!<)[^()]*\\/([^\\/]+:\\d+\\))$/, ' ($1'));"
+    "    const key = [process.match(/\\((\\d+)\\)$/)[1], ...plain].join(';');"
     "    sums.set(key, (sums.get(key) || 0) + Number(line.slice(at + 1))); }"
     "  return sums; };"
     "globalThis.byFunction = (sums) => { const own = {}, total = {};"

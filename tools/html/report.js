@@ -171,13 +171,31 @@ async function loadFunctions() {
 		functions[name] = columns[i];
 	});
 	functions.count = functions.line.length;
+	findShortFiles();
 	functions.match = null; /* Uint8Array while there is a search */
 }
+
+/* Files by the end of their path that no other has: app.py, but pkg/__init__.py. */
+const shortFiles = new Map();
+function findShortFiles() {
+	const files = [...new Set([...functions.file].filter((_, f) => !functions.native[f]).map((i) => texts[i]))].map((file) => [file, file.split('/')]);
+	let open = files;
+	for (let parts = 1; open.length; parts++) {
+		const seen = new Map();
+		const end = ([, path]) => path.slice(-parts).join('/');
+		for (const file of files)
+			seen.set(end(file), (seen.get(end(file)) || 0) + 1);
+		for (const file of open)
+			shortFiles.set(file[0], end(file));
+		open = open.filter((file) => seen.get(end(file)) > 1 && file[1].length > parts);
+	}
+}
+const shortFile = (file) => shortFiles.get(file) || file;
 
 /* Half of a program is called <module>: its file says which. */
 function functionName(f) {
 	const name = texts[functions.display[f]] || '(no name)';
-	return name === '<module>' ? `<module> ${functionFile(f).replace(/^.*\//, '')}` : name;
+	return name === '<module>' ? `<module> ${shortFile(functionFile(f))}` : name;
 }
 const functionFile = (f) => texts[functions.file[f]];
 function functionPlace(f) {
@@ -2634,7 +2652,7 @@ async function begin() {
 }
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
-globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile,
+globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile, shortFile,
 	search, callAt, hit, visible, neighbours, threadName, dark, palette, chooseWeight,
 	get weight() {
 		return weight;
