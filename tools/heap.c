@@ -9,11 +9,21 @@
 #include "merge.h"
 #include "pairs.h"
 
+struct point {
+	int64_t ns;
+	uint64_t bytes;
+};
+
 struct heap {
+	int64_t every_ns;
+	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
+	void *owner;
 	struct pairs sizes; /* address: size + 1 */
 	uint64_t bytes;
-	int64_t sampled_ns;
-	bool changed;
+	/* The step of the curve that is being made. */
+	bool any;
+	int64_t begin_ns;
+	struct point low, high, last;
 };
 
 struct chosen {
@@ -58,7 +68,6 @@ static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
 	uint64_t address = wire_memory_address(extra[0]);
 	unsigned kind = wire_head_kind(head);
 
-	heap->changed = true;
 	if (kind == WIRE_FREE) {
 		heap_free(heap, address);
 		return 0;
@@ -70,14 +79,44 @@ static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
 	return heap_made(heap, address, wire_memory_size(head, extra[0]));
 }
 
+/* The lowest and the highest of a step in their order, and the last: which holds until the next step, however far. */
+static void end_step(struct heap *heap)
+{
+	bool low_first = heap->low.ns <= heap->high.ns;
+	const struct point points[] = {low_first ? heap->low : heap->high, low_first ? heap->high : heap->low,
+				       heap->last};
+
+	for (unsigned i = 0; i < 3 && heap->any; i++)
+		if (i == 2 || points[i].ns != points[i + 1].ns || points[i].bytes != points[i + 1].bytes)
+			heap->sample(heap->owner, points[i].ns, points[i].bytes);
+	heap->any = false;
+}
+
+static void add_point(struct heap *heap, int64_t ns)
+{
+	struct point point = {ns, heap->bytes};
+
+	if (heap->any && ns - heap->begin_ns >= heap->every_ns)
+		end_step(heap);
+	if (!heap->any) {
+		heap->begin_ns = ns;
+		heap->low = heap->high = point;
+	}
+	if (point.bytes < heap->low.bytes)
+		heap->low = point;
+	if (point.bytes > heap->high.bytes)
+		heap->high = point;
+	heap->last = point;
+	heap->any = true;
+}
+
 int heap_curve(struct trace *trace, const struct trace_process *process, const struct select *select, int64_t every_ns,
 	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
 {
-	struct heap heap = {.sampled_ns = INT64_MIN / 2};
+	struct heap heap = {.every_ns = every_ns, .sample = sample, .owner = owner};
 	struct chosen chosen = {process, select};
 	struct merge_event event = {0};
 	struct merge merge;
-	int64_t ns = 0;
 	int error = merge_open(&merge, trace, of_process, &chosen);
 
 	if (error)
@@ -85,20 +124,17 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 	if (select->from_given)
 		merge_skip(&merge, trace->start_ns + select->from_ns);
 	while (!error && merge_next(&merge, &event)) {
-		ns = event.ns - trace->start_ns;
+		int64_t ns = event.ns - trace->start_ns;
+
 		if (ns >= select_to(select))
 			break;
 		if (!wire_is_memory(wire_head_kind(event.head)) || ns < select_from(select))
 			continue;
 		error = heap_event(&heap, event.head, event.extra);
-		if (ns - heap.sampled_ns >= every_ns) {
-			sample(owner, ns, heap.bytes);
-			heap.sampled_ns = ns;
-			heap.changed = false;
-		}
+		add_point(&heap, ns);
 	}
-	if (!error && heap.changed)
-		sample(owner, ns < select_to(select) ? ns : select_to(select), heap.bytes);
+	if (!error)
+		end_step(&heap);
 	pairs_done(&heap.sizes);
 	merge_close(&merge);
 	return error;

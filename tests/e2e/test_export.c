@@ -232,3 +232,69 @@ SCENARIO(export, mistakes, SCENARIO_ONCE)
 	outcome = tool("nonsense");
 	expect(outcome, outcome->status > 0 && *outcome->err, "a wrong verb gets a line");
 }
+
+/* ---- the heap -------------------------------------------------------------------------------------------------- */
+
+/* Five arrays that live for a while; the program says when each was there and when it was gone, since it began. */
+static const char *const arrays = "import time\n"
+				  "for i in range(5):\n"
+				  "    x = bytearray(50000017)\n"
+				  "    began = time.monotonic()\n"
+				  "    time.sleep(0.1)\n"
+				  "    print(began, time.monotonic())\n"
+				  "    del x\n"
+				  "    time.sleep(0.05)\n";
+
+/* When the first call of a function begins. */
+static double first_call(const json_t *events, const char *name)
+{
+	const json_t *event;
+	size_t i;
+
+	json_array_foreach(events, i, event)
+	{
+		const char *its = json_string_value(json_object_get(event, "name"));
+
+		if (its && strcmp(its, name) == 0)
+			return json_number_value(json_object_get(event, "ts"));
+	}
+	return -1;
+}
+
+/* What the curve holds at a time: the latest value that is not behind it. */
+static double heap_at(const json_t *events, double us)
+{
+	const json_t *event;
+	double bytes = 0;
+	size_t i;
+
+	json_array_foreach(events, i, event)
+	{
+		if (strcmp(json_string_value(json_object_get(event, "ph")), "C") == 0 &&
+		    json_number_value(json_object_get(event, "ts")) <= us)
+			bytes = json_number_value(json_object_get(json_object_get(event, "args"), "bytes"));
+	}
+	return bytes;
+}
+
+SCENARIO_SOME(export, chrome_heap, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"-c", arrays}), *told;
+	char *path = text("%s/heap.json", outcome->directory), *line = outcome->out;
+	json_t *root, *events;
+	double start;
+
+	told = tool("export", "-f", "chrome", outcome->trace, "-o", path);
+	expect(told, told->status == 0, "the export ends with 0");
+	root = json_load_file(path, 0, NULL);
+	events = json_object_get(root, "traceEvents");
+	start = atof(outcome->out) - first_call(events, "time.sleep") / 1e6;
+	for (int i = 0; i < 5; i++) {
+		double began = strtod(line, &line) - start, ended = strtod(line, &line) - start;
+		double held = heap_at(events, (began + ended) / 2 * 1e6), gone = heap_at(events, (ended + 0.03) * 1e6);
+
+		expect(outcome, held > 50000017 && held < 60000000, "array %d: %.0f bytes while it lives", i, held);
+		expect(outcome, gone < 10000000, "array %d: %.0f bytes when it is gone", i, gone);
+	}
+	json_decref(root);
+}
