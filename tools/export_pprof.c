@@ -6,8 +6,8 @@
  *                   and alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is
  *                   alive at the end (live.h; by the wall's clock only, since the others have no order of threads)
  *   labels          pid and tid (numbers), thread (its name)
- *   functions       without system_name: pprof takes a name that is the same there for one of C++, and strips what is in
- *                   angle brackets
+ *   functions       without system_name: pprof takes a name that is the same there for one of C++, and strips what is
+ *                   in angle brackets
  *   locations       one for each function, with the line where it is defined
  *   mappings        the program, and each library of native functions
  *

@@ -1,7 +1,7 @@
 /*
  * file_names.h - the files of a trace, each by the end of its path that no other has: "app.py", but "pkg/__init__.py".
  *
- * Used by export_folded.c, whose format tells functions apart by their text only. Memory grows with the number of files.
+ * Used by export_folded.c, whose format knows functions by their text only. Memory grows with the number of files.
  */
 #ifndef EVPROF_TOOLS_FILE_NAMES_H
 #define EVPROF_TOOLS_FILE_NAMES_H

@@ -14,8 +14,8 @@
 
 /*
  * Calls sample() with a time (ns since the start of the trace) and the bytes that are live then, until the next call:
- * for each step of every_ns its lowest, its highest and its last value, if they are not the same; for each event with 0.
- * Blocks that were made before recording began count nothing; with a stretch of time only the
+ * for each step of every_ns its lowest, its highest and its last value, if they are not the same; with 0 for each
+ * event. Blocks that were made before recording began count nothing; with a stretch of time only the
  * events in it are read, and the curve starts at 0. Returns 0 or -ENOMEM.
  */
 int heap_curve(struct trace *trace, const struct trace_process *process, const struct select *select, int64_t every_ns,
