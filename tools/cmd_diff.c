@@ -339,9 +339,15 @@ static size_t shown_rows(const struct request *request, const struct rows *rows)
 	return request->limit >= 0 && (size_t)request->limit < rows->count ? (size_t)request->limit : rows->count;
 }
 
+/* Where one trace has no memory events, nothing is known of what its functions allocated: no column compares it. */
+static bool has(const struct request *request, const struct measure *measure, size_t side)
+{
+	return !measure->memory || request->tallies[side].memory;
+}
+
 static bool shows(const struct request *request, const struct measure *measure)
 {
-	return !measure->memory || request->tallies[0].memory || request->tallies[1].memory;
+	return has(request, measure, 0) && has(request, measure, 1);
 }
 
 /* Of the two columns of each measure. */
@@ -465,6 +471,8 @@ static void print_sums(struct output *output, const struct request *request, siz
 	if (request->tallies[side].memory)
 		output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes", sum->allocations,
 			      sum->allocated_bytes);
+	else if (request->tallies[!side].memory)
+		output_string(output, ", allocations not recorded");
 	if (request->lost[side])
 		output_format(output, "; %" PRIu64 " events were lost: counts and times are too small",
 			      request->lost[side]);
@@ -504,17 +512,23 @@ static void print_table(struct output *output, const struct request *request, st
 
 /* --- JSON --- */
 
-static void json_counts(struct output *output, const struct tally_counts *counts)
+static void json_counts(struct output *output, const struct request *request, size_t side,
+			const struct tally_counts *counts)
 {
 	size_t i;
 
-	for (i = 0; i < MEASURES; i++)
-		output_format(output, "%s\"%s\": %" PRIu64, i ? ", " : "", measures[i].key, measures[i].of(counts));
+	for (i = 0; i < MEASURES; i++) {
+		output_format(output, "%s\"%s\": ", i ? ", " : "", measures[i].key);
+		if (has(request, &measures[i], side))
+			output_u64(output, measures[i].of(counts));
+		else
+			output_string(output, "null");
+	}
 }
 
-static void json_side(struct output *output, const char *name, const struct side *side)
+static void json_side(struct output *output, const struct request *request, size_t number, const struct side *side)
 {
-	output_format(output, "\"%s\": ", name);
+	output_format(output, "\"%s\": ", number ? "b" : "a");
 	if (!side) {
 		output_string(output, "null");
 		return;
@@ -522,11 +536,11 @@ static void json_side(struct output *output, const char *name, const struct side
 	output_string(output, "{\"file\": \"");
 	output_json(output, side->file);
 	output_format(output, "\", \"line\": %u, ", side->line);
-	json_counts(output, side->counts);
+	json_counts(output, request, number, side->counts);
 	output_char(output, '}');
 }
 
-static void json_row(struct output *output, const struct row *row)
+static void json_row(struct output *output, const struct request *request, const struct row *row)
 {
 	const struct side *side = shown_side(row);
 	size_t i;
@@ -534,13 +548,17 @@ static void json_row(struct output *output, const struct row *row)
 	output_string(output, "{\"function\": \"");
 	output_json(output, text_of(side->display));
 	output_string(output, "\", ");
-	json_side(output, "a", row->a);
+	json_side(output, request, 0, row->a);
 	output_string(output, ", ");
-	json_side(output, "b", row->b);
+	json_side(output, request, 1, row->b);
 	output_string(output, ", \"change\": {");
-	for (i = 0; i < MEASURES; i++)
-		output_format(output, "%s\"%s\": %" PRId64, i ? ", " : "", measures[i].key,
-			      change_of(&measures[i], row));
+	for (i = 0; i < MEASURES; i++) {
+		output_format(output, "%s\"%s\": ", i ? ", " : "", measures[i].key);
+		if (shows(request, &measures[i]))
+			output_i64(output, change_of(&measures[i], row));
+		else
+			output_string(output, "null");
+	}
 	output_string(output, "}}");
 }
 
@@ -550,7 +568,7 @@ static void json_trace(struct output *output, const struct request *request, siz
 	output_json(output, text_of(request->paths[side]));
 	output_format(output, "\", \"lost\": %" PRIu64 ", \"memory\": %s, ", request->lost[side],
 		      request->tallies[side].memory ? "true" : "false");
-	json_counts(output, &request->tallies[side].sum);
+	json_counts(output, request, side, &request->tallies[side].sum);
 	output_string(output, "}");
 }
 
@@ -565,7 +583,7 @@ static void print_json(struct output *output, const struct request *request, con
 	output_string(output, ",\n \"functions\": [");
 	for (i = 0; i < shown; i++) {
 		output_string(output, i ? ",\n  " : "\n  ");
-		json_row(output, &rows->at[i]);
+		json_row(output, request, &rows->at[i]);
 	}
 	output_string(output, "\n]}\n");
 }
@@ -592,7 +610,16 @@ static void csv_text(struct output *output, struct text text)
 	output_char(output, '"');
 }
 
-static void csv_row(struct output *output, const struct row *row)
+static void csv_count(struct output *output, const struct request *request, const struct measure *measure, size_t side,
+		      const struct side *counted)
+{
+	output_char(output, ',');
+	if (has(request, measure, side))
+		output_u64(output, measure->of(counts_of(counted)));
+}
+
+/* What is not known is empty. */
+static void csv_row(struct output *output, const struct request *request, const struct row *row)
 {
 	const struct side *side = shown_side(row);
 	size_t i;
@@ -601,13 +628,17 @@ static void csv_row(struct output *output, const struct row *row)
 	output_char(output, ',');
 	csv_text(output, side->file);
 	output_format(output, ",%u,%s", side->line, row->a && row->b ? "both" : row->a ? "a" : "b");
-	for (i = 0; i < MEASURES; i++)
-		output_format(output, ",%" PRIu64 ",%" PRIu64 ",%" PRId64, measures[i].of(counts_of(row->a)),
-			      measures[i].of(counts_of(row->b)), change_of(&measures[i], row));
+	for (i = 0; i < MEASURES; i++) {
+		csv_count(output, request, &measures[i], 0, row->a);
+		csv_count(output, request, &measures[i], 1, row->b);
+		output_char(output, ',');
+		if (shows(request, &measures[i]))
+			output_i64(output, change_of(&measures[i], row));
+	}
 	output_string(output, "\r\n");
 }
 
-static void print_csv(struct output *output, const struct rows *rows, size_t shown)
+static void print_csv(struct output *output, const struct request *request, const struct rows *rows, size_t shown)
 {
 	size_t i;
 
@@ -616,7 +647,7 @@ static void print_csv(struct output *output, const struct rows *rows, size_t sho
 		output_format(output, ",%s_a,%s_b,%s_change", measures[i].key, measures[i].key, measures[i].key);
 	output_string(output, "\r\n");
 	for (i = 0; i < shown; i++)
-		csv_row(output, &rows->at[i]);
+		csv_row(output, request, &rows->at[i]);
 }
 
 /* --- all --- */
@@ -632,7 +663,7 @@ static int print_rows(const struct request *request, struct rows *rows)
 	if (request->format == FORMAT_JSON)
 		print_json(&output, request, rows, shown);
 	else if (request->format == FORMAT_CSV)
-		print_csv(&output, rows, shown);
+		print_csv(&output, request, rows, shown);
 	else
 		print_table(&output, request, rows);
 	return output_close(&output);
@@ -677,6 +708,7 @@ static int count_trace(struct request *request, size_t side)
 	if (!error)
 		error = trace_count_totals(trace, &totals);
 	request->lost[side] = totals.lost;
+	request->tallies[side].memory |= trace_records(trace, "mem");
 	if (error)
 		fprintf(stderr, "evprof diff: %s: %s\n", request->paths[side], strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);

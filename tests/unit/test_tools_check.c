@@ -327,6 +327,7 @@ Test(diff, allocations_belong_to_what_runs)
 	begin_trace();
 	code(1, "m.py", 1, "f", "f");
 	called(1, 1, 1);
+	allocate(WIRE_MALLOC, 0x100, 1);
 	save(1);
 	root = compared("--json --sort allocs TRACE OTHER");
 	row = row_of(root, 0);
@@ -341,6 +342,34 @@ Test(diff, allocations_belong_to_what_runs)
 	root = compared("--exclude g --json TRACE OTHER");
 	cr_expect(value(row_named(root, "f", 1), "a", "bytes") == 173, "what g asked for is f's");
 	json_decref(root);
+}
+
+/* What one trace does not know of is no saving. */
+Test(diff, memory_in_one_trace_only)
+{
+	json_t *root;
+
+	code(1, "m.py", 1, "f", "f");
+	event(WIRE_CALL, 1, 1);
+	allocate(WIRE_MALLOC, 0x200, 100);
+	event(WIRE_RETURN, 1, 1);
+	save(0);
+	begin_trace();
+	code(1, "m.py", 1, "f", "f");
+	called(1, 1, 2);
+	save(1);
+	cr_assert(run(cmd_diff, "TRACE OTHER") == 0);
+	cr_expect(strstr(ran.out, ", 1 allocations of 100 bytes\n") &&
+		      strstr(ran.out, ", allocations not recorded\n") && !strstr(ran.out, "allocs") &&
+		      !strstr(ran.out, "-100"),
+		  "%s", ran.out);
+	root = compared("--json TRACE OTHER");
+	cr_expect(value(row_named(root, "f", 1), "a", "bytes") == 100);
+	cr_expect(json_is_null(json_object_get(json_object_get(row_of(root, 0), "b"), "bytes")));
+	cr_expect(json_is_null(json_object_get(json_object_get(row_of(root, 0), "change"), "bytes")));
+	json_decref(root);
+	cr_assert(run(cmd_diff, "--csv TRACE OTHER") == 0);
+	cr_expect(strstr(ran.out, ",1,,,100,,\r\n"), "%s", ran.out);
 }
 
 Test(diff, order_table_and_csv)
@@ -366,8 +395,8 @@ Test(diff, order_table_and_csv)
 	cr_expect(strstr(ran.out, "   2 functions are the same in both and not listed\n\n") && !strstr(ran.out, "m.py"),
 		  "%s", ran.out);
 	cr_assert(run(cmd_diff, "-s calls -n 1 --csv TRACE OTHER") == 0);
-	cr_expect(strstr(ran.out, "\r\n\"often\",\"m,\"\"n\"\".py\",4,both,1,50,49,1,50,49,1,50,49,0,0,0,0,0,0\r\n"),
-		  "%s", ran.out);
+	cr_expect(strstr(ran.out, "\r\n\"often\",\"m,\"\"n\"\".py\",4,both,1,50,49,1,50,49,1,50,49,,,,,,\r\n"), "%s",
+		  ran.out);
 }
 
 Test(diff, mistakes)
