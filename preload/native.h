@@ -11,7 +11,7 @@
 #include "evprof/wire.h"
 
 #define NATIVE_FRAMES_MAX 64 /* of one stack; those further out are left out */
-#define NATIVE_BITS 17
+#define NATIVE_BITS 19
 #define NATIVE_PLACES ((size_t)1 << NATIVE_BITS)
 #define NATIVE_FULL                                                                                                    \
 	(NATIVE_PLACES / 4 * 3) /* different frames of a process; stacks with others are not recorded then */

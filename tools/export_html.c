@@ -761,6 +761,7 @@ static int write_meta(struct html *html)
 	put_number(html, "memory", html->weights_block);
 	put_number(html, "memory_least", html->weights_least);
 	put_number(html, "memory_missing", html->weights_missing);
+	put_number(html, "without_native", html->made_by.without_native);
 	put_choice(html);
 	put_processes(html);
 	output_string(html->output, "\"format\":1}</script>\n");

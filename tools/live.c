@@ -94,6 +94,7 @@ static uint32_t find_stack(struct live *live, struct visit *visit)
 {
 	uint32_t number = find_python(live, visit);
 
+	stack_functions_note(live->functions, visit->replay.native);
 	if (!number)
 		visit_fail(visit, -ENOMEM);
 	else if (visit->replay.native)

@@ -108,6 +108,7 @@ int stack_functions_process(struct stack_functions *functions, const struct visi
 	free(functions->natives);
 	functions->natives = NULL;
 	functions->pool_count = 0;
+	functions->has_native = trace_process_has_native(visit->process);
 	functions->numbers = calloc(visit_keys(visit), sizeof(*functions->numbers));
 	return functions->numbers ? 0 : -ENOMEM;
 }
@@ -362,6 +363,8 @@ static void count_other(void *owner, struct visit *visit, uint32_t head, const u
 	    !wire_memory_address(extra[0]))
 		return;
 	number = visit->shown ? (uint32_t)visit->frames[visit->shown - 1].user : 0;
+	if (!counting->visitor->live) /* live.c counts, too */
+		stack_functions_note(counting->functions, visit->replay.native);
 	number = stacks_find_native(&counting->stacks, counting->functions, visit, number);
 	if (!stacks_reserve(&counting->stacks)) {
 		visit_fail(visit, -ENOMEM);
@@ -399,6 +402,10 @@ int stacks_visit(struct trace *trace, const struct select *select, struct progre
 
 	if (counting.live.missing && !error)
 		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
+	if (functions->without_native && !error)
+		fprintf(stderr,
+			"evprof: %llu allocations have no native stack; they are shown at their Python function\n",
+			(unsigned long long)functions->without_native);
 	live_done(&counting.live);
 	stacks_done(&counting.stacks);
 	return error;

@@ -86,7 +86,15 @@ struct stack_functions {
 	uint32_t *pool;
 	size_t pool_count;
 	size_t pool_allocated;
+	bool has_native;	 /* the process being visited has native stacks */
+	uint64_t without_native; /* allocations of such processes, so far, that have none */
 };
+
+/* For each allocation that is counted, with its native frame. */
+static inline void stack_functions_note(struct stack_functions *functions, uint32_t frame)
+{
+	functions->without_native += functions->has_native && !frame;
+}
 
 /* Before a process is visited. Returns 0 or -ENOMEM. */
 int stack_functions_process(struct stack_functions *functions, const struct visit *visit);

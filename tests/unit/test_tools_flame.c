@@ -133,6 +133,32 @@ Test(flame, folded_by_bytes_has_native_functions_on_top)
 	cr_expect_null(strstr(ran.out, "lib.so"), "time is Python's functions' only");
 }
 
+/* Of a process that recorded native stacks, what has none is counted, and said. */
+Test(flame, allocations_without_a_native_stack)
+{
+	fixture_meta(fixture, process,
+		     "{\"type\":\"process\",\"process\":%u,\"pid\":10,\"ppid\":1,\"clock_kind\":0,\"clock_shift\":0,"
+		     "\"start_ticks\":0,\"argv\":[\"a\"],\"events\":[\"call\",\"mem\"],\"native\":true}",
+		     process);
+	native_frames();
+	event(WIRE_CALL, MAIN, 0);
+	allocation(2, 100);
+	fixture_memory(fixture, thread, WIRE_CALLOC, WIRE_DOMAIN_MEM, 0x2000, 3, 0, 1);
+	fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_MEM, 0x2000, 0, 0, 1);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, 0x3000, 3, 0, 1);
+	event(WIRE_RETURN, MAIN, 5);
+	export("-f folded --weight bytes TRACE -o -");
+	cr_expect(strstr(ran.err, "evprof: 2 allocations have no native stack"), "%s", ran.err);
+	export("-f folded --weight live TRACE -o -");
+	cr_expect(strstr(ran.err, "evprof: 2 allocations have no native stack"), "%s", ran.err);
+	export("-f pprof TRACE -o /dev/null");
+	cr_expect(strstr(ran.err, "evprof: 2 allocations have no native stack"), "%s", ran.err);
+	export("-f html TRACE -o -");
+	cr_expect(strstr(ran.out, "\"without_native\":2,"), "the page knows");
+	export("-f folded TRACE -o -");
+	cr_expect(!strstr(ran.err, "native"), "%s", ran.err);
+}
+
 static void expect_dump(const char *lines)
 {
 	const char *found;

@@ -2550,6 +2550,7 @@ function showNotes() {
 		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
 		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
 		meta.memory_missing && 'Events are missing: a block that was freed by one of them counts as alive.',
+		meta.without_native && `${plural(meta.without_native, 'allocation has', 'allocations have')} no native stack: they are shown at their Python function.`,
 		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
 	].filter(Boolean);
 	byId('notes').replaceChildren(...notes.map((note) => element('li', {}, note)));
