@@ -253,6 +253,8 @@ static void lines_open(struct lines *lines, const struct annotate *annotate, con
 		return;
 	fd = source_open(annotate->trace, place->process, place->name);
 	if (fd >= 0) {
+		if (source_is_newer(annotate->trace, fd))
+			source_say_newer("annotate", place->name);
 		lines->file = fdopen(fd, "r");
 		if (!lines->file)
 			close(fd);

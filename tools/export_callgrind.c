@@ -288,6 +288,8 @@ static int add_source(struct zip_writer *zip, const struct trace *trace, const s
 	if (fd < 0) {
 		source_say_missing("export", text_of(name), "in the zip", fd);
 	} else {
+		if (source_is_newer(trace, fd))
+			source_say_newer("export", place->name);
 		error = zip_add(zip, name, fd);
 		close(fd);
 	}

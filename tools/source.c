@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +53,20 @@ int source_open(const struct trace *trace, uint32_t process, struct text name)
 	return fd;
 }
 
-void source_say_missing(const char *verb, struct text name, const char *where, int error)
+bool source_is_newer(const struct trace *trace, int fd)
+{
+	struct stat status;
+	int64_t ended_ns, written_ns;
+
+	if (!trace->clock_count || fstat(fd, &status) < 0)
+		return false;
+	ended_ns = (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns) + trace->end_ns;
+	written_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+	return written_ns > ended_ns;
+}
+
+/* "evprof VERB: the source NAME REST" */
+static void say(const char *verb, struct text name, const char *rest)
 {
 	struct output shown;
 
@@ -61,7 +75,19 @@ void source_say_missing(const char *verb, struct text name, const char *where, i
 	output_line(&shown, name); /* a terminal does what control characters say */
 	output_char(&shown, '\0');
 	if (!shown.error)
-		fprintf(stderr, "evprof %s: the source %s is not %s: %s\n", verb, shown.buffer, where,
-			error == -EINVAL ? "no regular file" : strerror(-error));
+		fprintf(stderr, "evprof %s: the source %s %s\n", verb, shown.buffer, rest);
 	output_abandon(&shown);
+}
+
+void source_say_newer(const char *verb, struct text name)
+{
+	say(verb, name, "has changed since the recording: its lines may not be those that ran");
+}
+
+void source_say_missing(const char *verb, struct text name, const char *where, int error)
+{
+	char rest[256];
+
+	snprintf(rest, sizeof(rest), "is not %s: %s", where, error == -EINVAL ? "no regular file" : strerror(-error));
+	say(verb, name, rest);
 }

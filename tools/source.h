@@ -18,7 +18,11 @@ bool source_is_file(struct text name);
  */
 int source_open(const struct trace *trace, uint32_t process, struct text name);
 
+/* Was the source written after the trace had ended? False where that is not known. */
+bool source_is_newer(const struct trace *trace, int fd);
+
 /* One line on stderr: that source of the verb is not where (for example "shown"), for this -errno of source_open(). */
+void source_say_newer(const char *verb, struct text name);
 void source_say_missing(const char *verb, struct text name, const char *where, int error);
 
 #endif

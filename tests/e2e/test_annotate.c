@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "packages.h"
@@ -169,4 +170,23 @@ SCENARIO(annotate, table, SUPPORTED)
 	told = tool("annotate", outcome->trace, "nothing.py", "known.py");
 	expect(told, told->status == 0 && strstr(told->err, "no file that matches nothing.py ran"),
 	       "a file that did not run, beside one that did");
+}
+
+/* A source that was written after the recording has one line on stderr; one that was not has none. */
+SCENARIO_SOME(annotate, changed_source, SUPPORTED)
+{
+	char *directory = text("%s", run(.how = JOB_BARE, .args = {"true"})->directory);
+	char *path = text("%s/changes.py", directory);
+	static const char *const before = "def f(): pass\nf()\n", *const after = "import os\ndef f(): pass\nf()\n";
+	struct outcome *outcome, *told;
+
+	file_write(path, before, strlen(before));
+	outcome = run(.python = python, .directory = directory, .args = {"changes.py"});
+	told = tool("annotate", outcome->trace);
+	expect(told, told->status == 0 && !strstr(told->err, "changed"), "the source is the one that ran");
+	usleep(20000);
+	file_write(path, after, strlen(after));
+	told = tool("annotate", outcome->trace);
+	expect(told, told->status == 0 && strstr(told->err, "changes.py has changed since the recording"),
+	       "the source is another one");
 }
