@@ -77,6 +77,11 @@ expect "a test that failed is a failure" [ "$code:$last" = "1:5 passed, 1 failed
 run test_odd
 expect "an exit status counts" [ "$code:$last" = "1:2 passed, 1 failed, 1 skipped" ]
 
+mkdir "$folder/unit"
+program unit/test_plain 1 0 'env | grep ^EVPROF_ && exit 1; closing "$@"'
+EVPROF_E2E_FOUND=1 run unit/test_plain
+expect "unit tests see no variable of evprof" [ "$code:$last" = "0:1 passed, 0 failed, 1 skipped" ]
+
 limit=1 run test_hang test_good test_crash
 expect "programs that hang or crash are failures" [ "$code:$last" = "1:3 passed, 2 failed, 1 skipped" ]
 expect "the one that hangs is named" grep -qx 'test_hang: still running after 1 s, ended' "$folder/output"
@@ -89,14 +94,13 @@ expect "what one prints stays together" sh -c 'grep -A1 "test_left begins" "$FOL
 expect "each program's time is printed" [ "$(grep -cE '^ +[0-9]+ s  test_(cpu|left|right)$' "$folder/output")" = 3 ]
 
 rm -f "$folder/sleeper"
-run test_hang test_good &
+EVPROF_BUILD="$folder/build" sh tools/run_tests.sh "$folder/test_hang" "$folder/test_good" >"$folder/output" 2>&1 &
 runner=$!
 for _ in $(seq 50); do
 	[ -s "$folder/sleeper" ] && break
 	sleep 0.1
 done
-# What the shell itself has started is what it can end.
-kill "$(pgrep -P "$runner")" 2>/dev/null
+kill "$runner"
 wait "$runner"
 expect "a signal ends it" grep -q 'ended by a signal' "$folder/output"
 expect "and what runs under it" sleeper_ended

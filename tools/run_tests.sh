@@ -81,7 +81,7 @@ run_program() { # PROGRAM
 	case $1 in
 	*/unit/*)
 		# shellcheck disable=SC2046 # a list of words
-		set -- $(env | sed -n 's/^\(EVPROF_[A-Z_]*\)=.*/-u \1/p') BUILD="$EVPROF_BUILD" "$1"
+		set -- $(env | sed -n 's/^\(EVPROF_[A-Z0-9_]*\)=.*/-u \1/p') BUILD="$EVPROF_BUILD" "$1"
 		;;
 	esac
 	# The shell has what it starts here ignore the keyboard's signals, which tests are about.

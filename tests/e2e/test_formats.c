@@ -105,8 +105,9 @@ SCENARIO(formats, a_strangers_link_is_not_followed, SCENARIO_ONCE)
 /* What cannot be written beside the trace is said, and the trace is there. */
 SCENARIO(formats, that_cannot_be_written, SCENARIO_ONCE)
 {
-	struct outcome *outcome = run(.python = python_any(), .env = {"EVPROF_FORMAT=pstats"},
-				      .args = {"-c", "import os; os.mkdir(f'evprof-python-{os.getpid()}.pstats')"});
+	struct outcome *outcome =
+	    run(.python = python_any(), .env = {"EVPROF_FORMAT=pstats", "EVPROF_OUTPUT=trace.evp"},
+		.args = {"-c", "import os; os.mkdir('trace.pstats')"});
 	char *line = stderr_evprof_line(outcome, 0);
 
 	(void)python;
