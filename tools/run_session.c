@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,18 @@ static int bind_and_listen(int fd, const struct sockaddr *address, socklen_t len
 static int connect_to(const char *name)
 {
 	return open_socket(name, attach_by_connect);
+}
+
+/* Anybody may listen at an abstract name: the session's secret is sent to root and to ourselves only. */
+static bool is_ours(int fd, const char *name, uid_t *user)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t length = sizeof(who);
+
+	if (name[0] == '@' && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
+		return false;
+	*user = who.uid;
+	return name[0] != '@' || who.uid == 0 || who.uid == geteuid() || who.uid == getuid();
 }
 
 static int listen_at(const char *name)
@@ -225,6 +238,7 @@ static int send_hold(struct run_session *session, const char *output)
 int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output)
 {
 	int error = make_id(session->id);
+	uid_t user = (uid_t)-1;
 
 	session->hold = -1;
 	session->socket = NULL;
@@ -239,6 +253,12 @@ int run_session_open(struct run_session *session, const char *socket, const char
 	session->hold = connect_to(session->socket);
 	if (session->hold < 0)
 		return say("no collector answers at", session->socket, -session->hold);
+	if (!is_ours(session->hold, session->socket, &user)) {
+		fprintf(stderr,
+			"evprof run: user %u listens at %s, neither root nor this user: nothing is sent there\n",
+			(unsigned)user, session->socket);
+		return -1;
+	}
 	error = send_hold(session, output);
 	return error ? say("no collector answers at", session->socket, -error) : 0;
 }

@@ -255,6 +255,26 @@ SCENARIO(trust, stranger_at_the_hosts_name, SUPPORTED)
 	expect_nothing_sent(python, "@evprof-of-the-host", "EVPROF_SOCKET=@@evprof-of-the-host");
 }
 
+/* evprof run opens the session itself: it neither sends its secret nor goes on. */
+SCENARIO(trust, stranger_before_evprof_run, SUPPORTED)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	struct stranger stranger;
+	struct outcome *outcome;
+	struct caught caught;
+
+	if (!chosen(python))
+		return;
+	alone();
+	stranger = begin_stranger(directory, "@evprof-of-the-host");
+	outcome = run(.python = python, .how = JOB_RUN, .args = {"@trusting.py"}, .directory = directory,
+		      .env = {"EVPROF_SOCKET=@@evprof-of-the-host"}, .lingers = true);
+	caught = end_stranger(stranger);
+	expect(outcome, caught.connections == 1 && caught.messages == 0, "%d messages were sent", caught.messages);
+	expect(outcome, strstr(outcome->err, "user 65534 listens at @evprof-of-the-host"), "it is said who listens");
+	expect(outcome, outcome->status != 0 && outcome->traces == 0, "the status is %d", outcome->status);
+}
+
 /* A socket that only its own user and root can have put where it is, is that of who is meant. */
 SCENARIO(trust, a_path_says_who_is_meant, SUPPORTED)
 {
