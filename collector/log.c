@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evprof/shown_text.h"
+
 static enum log_level log_limit = LOG_LEVEL_WARNING;
 
 int log_level_parse(const char *name, enum log_level *level)
@@ -52,10 +54,7 @@ void log_line(enum log_level level, const char *format, ...)
 		memcpy(line + length - 3, "...", 3);
 	}
 	/* Paths and names come from other processes: they may not write to the operator's terminal. */
-	for (size_t i = 0; i < length; i++) {
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?';
-	}
+	shown_line(line, length);
 	line[length++] = '\n';
 	if (write(STDERR_FILENO, line, length) < 0)
 		errno = saved;

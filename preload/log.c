@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "evprof/shown_text.h"
+
 #define LINE_BYTES 4096 /* what a pipe takes in one piece; where it does not hold the whole line, that ends with dots */
 #define FULL_WAIT_MS 1000 /* for somebody to read from a pipe that is full; then the line is left out */
 
@@ -64,6 +66,8 @@ void log_line(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(line + used, room, format, args);
 	va_end(args);
+	if (n >= 0) /* paths and names may be anybody's */
+		shown_line(line + used, (size_t)n < room ? (size_t)n : room - 1);
 	if (n >= 0 && (size_t)n < room) {
 		used += (size_t)n;
 		line[used++] = '\n';

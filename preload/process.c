@@ -511,12 +511,10 @@ static void print_summary(uint32_t state)
 	char said[RING_TEXT_BYTES], still[80] = "";
 	const char *path;
 
-	/* The collector's word: it may have no end, or be meant for a terminal. */
+	/* The collector's word: it may have no end. */
 	memcpy(said, header->text, sizeof(said));
 	said[sizeof(said) - 1] = 0;
 	path = confined() ? said : shown_path(said, text);
-	text_make_plain(said);
-	text_make_plain(text);
 
 	if (state == RING_COLLECTOR_NONE) {
 		log_line(LOG_ERROR, "the collector does not answer; what it wrote so far is in the trace file");

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evprof/shown_text.h"
+
 void text_init(struct text *text, char *bytes, size_t size)
 {
 	*text = (struct text){.bytes = bytes, .size = size};
@@ -42,31 +44,14 @@ static void add_bytes(struct text *text, const char *bytes, size_t count)
 	text->bytes[text->used] = 0;
 }
 
-/* Length of the well-formed UTF-8 sequence at s, 0 if it is not one. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 void text_add_json(struct text *text, const char *string, size_t length)
 {
 	const unsigned char *s = (const unsigned char *)string;
 
 	text_add(text, "\"");
 	for (size_t i = 0; i < length && !text->cut;) {
-		size_t n = utf8_length(s + i, length - i);
+		uint32_t code;
+		size_t n = shown_character(s + i, length - i, &code);
 
 		if (n == 0) {
 			text_add(text, "\\ufffd");
@@ -89,21 +74,9 @@ const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES])
 	size_t kept = length > most ? most : length;
 
 	memcpy(shown, value, kept);
+	shown_line(shown, kept);
 	strcpy(shown + kept, length > most ? cut : "");
-	text_make_plain(shown);
 	return shown;
-}
-
-void text_make_plain(char *text)
-{
-	for (unsigned char *c = (unsigned char *)text; *c; c++) {
-		bool second = *c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0; /* of the two kinds, in UTF-8 */
-
-		if (second)
-			*c++ = '?';
-		if (second || *c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
 }
 
 long text_read_file(const char *path, char *bytes, size_t size)

@@ -21,10 +21,8 @@ void text_add(struct text *text, const char *format, ...) __attribute__((format(
 /* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_add_json(struct text *text, const char *string, size_t length);
 #define TEXT_SHOWN_BYTES 104
-/* A value as a line for people quotes it: its first 100 bytes, with a question mark for each control character. */
+/* A value as a line for people quotes it: its first 100 bytes, with a question mark for what is not to be shown. */
 const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES]);
-/* A question mark for each control character. */
-void text_make_plain(char *text);
 /* Reads a whole small file, NUL-terminated. Returns its length or -errno; a longer file is cut. */
 long text_read_file(const char *path, char *bytes, size_t size);
 

@@ -25,6 +25,7 @@ struct request {
 	const char *to;
 	bool json;
 	bool by_thread;
+	bool all_sources;
 };
 
 /* A line of a file: all functions in it together. */
@@ -251,7 +252,7 @@ static void lines_open(struct lines *lines, const struct annotate *annotate, con
 	*lines = (struct lines){0};
 	if (!source_is_file(place->name))
 		return;
-	fd = source_open(annotate->trace, place->process, place->name);
+	fd = source_open(annotate->trace, place->process, place->name, annotate->request->all_sources);
 	if (fd >= 0) {
 		if (source_is_newer(annotate->trace, fd))
 			source_say_newer("annotate", place->name);
@@ -593,10 +594,10 @@ static void say_what_did_not_run(const struct request *request)
 
 	for (i = 0; request->files[i]; i++)
 		if (!request->ran[i])
-			fprintf(stderr,
-				"evprof annotate: no file that matches %s ran in what was chosen; evprof report names "
-				"those that did\n",
-				request->files[i]);
+			output_say(
+			    "evprof annotate: no file that matches %s ran in what was chosen; evprof report names "
+			    "those that did",
+			    request->files[i]);
 }
 
 static int annotate(struct request *request, const char *path)
@@ -623,7 +624,7 @@ static int annotate(struct request *request, const char *path)
 			error = output_close(&output);
 	}
 	if (error)
-		fprintf(stderr, "evprof annotate: cannot write %s: %s\n", request->to, strerror(-error));
+		output_say("evprof annotate: cannot write %s: %s", request->to, strerror(-error));
 	else
 		say_what_did_not_run(request);
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(annotate.trace);
@@ -640,6 +641,7 @@ static const char help_text[] =
     "\n"
     "  -f, --format FORMAT   text (default) or json\n"
     "      --by thread       one table for each thread\n"
+    "      --all-sources     also those whose name does not end as Python's and whose first line does not name python\n"
     "  -o, --output FILE     - is stdout, the default\n"
     "\n";
 
@@ -648,12 +650,16 @@ static const char help_end[] =
     "Sources are read now: lines that have changed since the trace was recorded are beside the wrong numbers.\n"
     "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
 
-enum { OPTION_BY = 256 };
+enum { OPTION_BY = 256, OPTION_ALL_SOURCES };
 
 static const struct option options_known[] = {
-    {"format", required_argument, NULL, 'f'}, {"by", required_argument, NULL, OPTION_BY},
-    {"output", required_argument, NULL, 'o'}, SELECT_OPTIONS,
-    {"help", no_argument, NULL, 'h'},	      {0},
+    {"format", required_argument, NULL, 'f'},
+    {"by", required_argument, NULL, OPTION_BY},
+    {SOURCE_ALL_OPTION, no_argument, NULL, OPTION_ALL_SOURCES},
+    {"output", required_argument, NULL, 'o'},
+    SELECT_OPTIONS,
+    {"help", no_argument, NULL, 'h'},
+    {0},
 };
 
 static bool take_option(struct request *request, int option, const char *word)
@@ -671,6 +677,8 @@ static bool take_option(struct request *request, int option, const char *word)
 		if (!request->by_thread)
 			verb_misused("annotate", "--by wants \"thread\", not \"%s\"", optarg);
 		return request->by_thread;
+	case OPTION_ALL_SOURCES:
+		return request->all_sources = true;
 	case 'o':
 		request->to = optarg;
 		return true;

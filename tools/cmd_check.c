@@ -519,12 +519,12 @@ static int report(struct check *check, const char *path)
 	int error = print_lines(check);
 
 	if (error)
-		fprintf(stderr, "evprof check: cannot write the result: %s\n", strerror(-error));
+		output_say("evprof check: cannot write the result: %s", strerror(-error));
 	if (check->junit) {
 		int junit_error = write_junit(check, path);
 
 		if (junit_error)
-			fprintf(stderr, "evprof check: cannot write %s: %s\n", check->junit, strerror(-junit_error));
+			output_say("evprof check: cannot write %s: %s", check->junit, strerror(-junit_error));
 		error = error ? error : junit_error;
 	}
 	if (check->lost)
@@ -553,7 +553,7 @@ static int check_trace(struct check *check, const char *path)
 	}
 	error = measure(check, trace);
 	if (error) {
-		fprintf(stderr, "evprof check: %s: %s\n", path, strerror(-error));
+		output_say("evprof check: %s: %s", path, strerror(-error));
 		status = 2;
 	} else {
 		trace_verdict(trace, check->verdict, sizeof(check->verdict));

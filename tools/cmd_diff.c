@@ -688,7 +688,7 @@ static int compare_tallies(const struct request *request)
 	free(b.at);
 	free(rows.at);
 	if (error)
-		fprintf(stderr, "evprof diff: cannot write the result: %s\n", strerror(-error));
+		output_say("evprof diff: cannot write the result: %s", strerror(-error));
 	return error;
 }
 
@@ -710,7 +710,7 @@ static int count_trace(struct request *request, size_t side)
 	request->lost[side] = totals.lost;
 	request->tallies[side].memory |= trace_records(trace, "mem");
 	if (error)
-		fprintf(stderr, "evprof diff: %s: %s\n", request->paths[side], strerror(-error));
+		output_say("evprof diff: %s: %s", request->paths[side], strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
 	trace_close(trace);
 	return status;

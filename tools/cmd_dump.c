@@ -332,7 +332,7 @@ static int dump(const char *path, struct request *request)
 		error = error ? error : closed;
 	}
 	if (error)
-		fprintf(stderr, "evprof dump: %s: cannot write the events: %s\n", path, strerror(-error));
+		output_say("evprof dump: %s: cannot write the events: %s", path, strerror(-error));
 	else
 		status = trace_say_verdict(trace);
 	trace_close(trace);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "export.h"
+#include "output.h"
 #include "verbs.h"
 #include "visit.h"
 
@@ -132,7 +133,7 @@ static int export(const struct export_format *format, struct export *export, con
 	}
 	error = write_format(format, export, to);
 	if (error)
-		fprintf(stderr, "evprof export: cannot write %s: %s\n", to, strerror(-error));
+		output_say("evprof export: cannot write %s: %s", to, strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
 	trace_close(trace);
 	return status;

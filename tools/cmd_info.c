@@ -291,7 +291,7 @@ static int show(const char *path, bool quick, json_t *list, struct output *outpu
 	if (!trace)
 		return TRACE_EXIT_FAILED;
 	if (read_all(trace, quick) < 0 || trace_count_totals(trace, &totals) < 0) {
-		fprintf(stderr, "evprof info: %s: %s\n", path, strerror(ENOMEM));
+		output_say("evprof info: %s: %s", path, strerror(ENOMEM));
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}
@@ -339,7 +339,7 @@ static int info(char *const *paths, int count, bool json, bool quick)
 	if (!error)
 		error = output_close(&output);
 	if (error)
-		fprintf(stderr, "evprof info: cannot write: %s\n", strerror(-error));
+		output_say("evprof info: cannot write: %s", strerror(-error));
 	return error ? TRACE_EXIT_FAILED : status;
 }
 

@@ -260,17 +260,15 @@ static bool can_calibrate(const struct trace *trace, const char *path)
 	case CALIBRATION_GOOD:
 		return true;
 	case CALIBRATION_UNSTABLE:
-		fprintf(stderr,
-			"evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
-			"there were "
-			"line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again\n",
-			path);
+		output_say("evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
+			   "there were "
+			   "line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again",
+			   path);
 		return false;
 	case CALIBRATION_NONE:
 		break;
 	}
-	fprintf(stderr, "evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1\n",
-		path);
+	output_say("evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1", path);
 	return false;
 }
 
@@ -298,7 +296,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 		status = profile_add(profile, trace, &request->options, &progress);
 	progress_end(&progress);
 	if (status < 0)
-		fprintf(stderr, "evprof report: %s: %s\n", path, strerror(-status));
+		output_say("evprof report: %s: %s", path, strerror(-status));
 	status = status < 0 ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
 	process_end_say(trace);
 	report->trace = NULL;
@@ -321,8 +319,8 @@ static int add_traces(struct report *report, struct profile *profile, char *cons
 	}
 	report->mark_seen |= profile->mark_seen;
 	if (*any && report->request->options.mark_begin && !report->mark_seen) {
-		fprintf(stderr, "evprof report: no mark \"%s\" was set; evprof dump shows the marks of a trace\n",
-			report->request->options.mark_begin);
+		output_say("evprof report: no mark \"%s\" was set; evprof dump shows the marks of a trace",
+			   report->request->options.mark_begin);
 		*any = false;
 		status = TRACE_EXIT_FAILED;
 	}
@@ -338,7 +336,7 @@ static int report(const struct request *request, char *const *paths, int count)
 	bool any;
 
 	if (error) {
-		fprintf(stderr, "evprof report: %s\n", strerror(-error));
+		output_say("evprof report: %s", strerror(-error));
 		return TRACE_EXIT_FAILED;
 	}
 	status = add_traces(&report, &profile, paths, count, &any);
@@ -353,7 +351,7 @@ static int report(const struct request *request, char *const *paths, int count)
 		output_abandon(&report.output);
 	}
 	if (error) {
-		fprintf(stderr, "evprof report: cannot write the report: %s\n", strerror(-error));
+		output_say("evprof report: cannot write the report: %s", strerror(-error));
 		status = TRACE_EXIT_FAILED;
 	}
 	profile_done(&profile);
@@ -374,7 +372,7 @@ static bool fits_together(struct request *request, int traces)
 	else if (request->limit >= 0 &&
 		 report_restrictions_limit(&request->restrictions,
 					   request->limit < UINT32_MAX ? (uint32_t)request->limit : UINT32_MAX) < 0)
-		fprintf(stderr, "evprof report: %s\n", strerror(ENOMEM));
+		output_say("evprof report: %s", strerror(ENOMEM));
 	else
 		return true;
 	return false;

@@ -19,6 +19,7 @@
 #include "evprof/folders.h"
 #include "evprof/settings.h"
 #include "evprof/shown_path.h"
+#include "output.h"
 #include "run_places.h"
 #include "run_program.h"
 #include "run_session.h"
@@ -182,17 +183,16 @@ static void say_trace(const json_t *summary, const char *path)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
 	fprintf(stderr, "show it with: evprof report %s\n", shown);
 	if (unsampled > 0)
-		fprintf(stderr,
-			"evprof: the sampler of %lld process%s was killed; what came later is not in the trace\n",
-			unsampled, unsampled == 1 ? "" : "es");
+		output_say("evprof: the sampler of %lld process%s was killed; what came later is not in the trace",
+			   unsampled, unsampled == 1 ? "" : "es");
 }
 
 static void say_nothing_joined(const char *program)
 {
-	fprintf(stderr,
-		"evprof: nothing was recorded: no Python process joined; %s is no CPython 3.6 or later, is statically "
-		"linked or setuid, or " ENV_SWITCH "=0 is set (--log info says more)\n",
-		program);
+	output_say(
+	    "evprof: nothing was recorded: no Python process joined; %s is no CPython 3.6 or later, is statically "
+	    "linked or setuid, or " ENV_SWITCH "=0 is set (--log info says more)",
+	    program);
 }
 
 /* seconds: as run_session_summary() has it */
@@ -212,7 +212,7 @@ static void say_summary(const json_t *summary, const char *program, bool quiet)
 	const char *path = json_string_value(json_object_get(summary, "trace"));
 
 	if (error)
-		fprintf(stderr, "evprof: %s\n", error);
+		output_say("evprof: %s", error);
 	else if (quiet)
 		return;
 	else if (number_in(summary, "processes") == 0 || !path)
@@ -278,10 +278,9 @@ static int run(const struct request *request, const struct run_places *places, s
 	int error = run_program(&program, &status);
 
 	if (error == -ECHILD) {
-		fprintf(stderr, "evprof run: the exit status of %s is not known: %s\n", request->program[0],
-			strerror(-error));
+		output_say("evprof run: the exit status of %s is not known: %s", request->program[0], strerror(-error));
 	} else if (error) {
-		fprintf(stderr, "evprof run: cannot run %s: %s\n", request->program[0], strerror(-error));
+		output_say("evprof run: cannot run %s: %s", request->program[0], strerror(-error));
 		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
 	/* The status is the program's, whether or not somebody reads on. */

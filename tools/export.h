@@ -17,10 +17,11 @@ struct export
 {
 	struct trace *trace;
 	const struct select *select;
-	bool by_order; /* an option asks for what was in which order, for which only the wall's clock will do */
-	bool beside;   /* the trace, by a name that nobody has given: no link is followed there */
-	bool zip;      /* callgrind: in a zip, with the sources */
-	void *options; /* what the format's own options said: made by the first of them, freed by free_options() */
+	bool by_order;	  /* an option asks for what was in which order, for which only the wall's clock will do */
+	bool beside;	  /* the trace, by a name that nobody has given: no link is followed there */
+	bool zip;	  /* callgrind: in a zip, with the sources */
+	bool all_sources; /* ... of any ending */
+	void *options;	  /* what the format's own options said: made by the first of them, freed by free_options() */
 };
 
 /* An option that one format has; another format may have one of the same name, with the same kind of value. */

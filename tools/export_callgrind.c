@@ -275,7 +275,7 @@ static bool is_in(const struct zip_writer *zip, const char *name)
 	return false;
 }
 
-static int add_source(struct zip_writer *zip, const struct trace *trace, const struct cost_place *place)
+static int add_source(struct zip_writer *zip, const struct export *export, const struct cost_place *place)
 {
 	char *name = relative_name(place->name);
 	int fd, error = name ? 0 : -ENOMEM;
@@ -284,11 +284,11 @@ static int add_source(struct zip_writer *zip, const struct trace *trace, const s
 		free(name);
 		return error;
 	}
-	fd = source_open(trace, place->process, place->name);
+	fd = source_open(export->trace, place->process, place->name, export->all_sources);
 	if (fd < 0) {
 		source_say_missing("export", text_of(name), "in the zip", fd);
 	} else {
-		if (source_is_newer(trace, fd))
+		if (source_is_newer(export->trace, fd))
 			source_say_newer("export", place->name);
 		error = zip_add(zip, name, fd);
 		close(fd);
@@ -297,7 +297,7 @@ static int add_source(struct zip_writer *zip, const struct trace *trace, const s
 	return error;
 }
 
-static int add_sources(struct zip_writer *zip, const struct trace *trace, const struct line_costs *costs)
+static int add_sources(struct zip_writer *zip, const struct export *export, const struct line_costs *costs)
 {
 	uint8_t *is_file = calloc((size_t)costs->place_count + 1, 1);
 	int error = is_file ? 0 : -ENOMEM;
@@ -309,7 +309,7 @@ static int add_sources(struct zip_writer *zip, const struct trace *trace, const 
 			    source_is_file(costs->places[costs->functions[i].file].name);
 	for (i = 0; !error && i < costs->place_count; i++)
 		if (is_file[i])
-			error = add_source(zip, trace, &costs->places[i]);
+			error = add_source(zip, export, &costs->places[i]);
 	free(is_file);
 	return error;
 }
@@ -350,7 +350,7 @@ static int write_zip(const struct export *export, struct line_costs *costs, stru
 	zip_begin(&zip, output);
 	error = add_costs(&zip, export, costs, progress);
 	if (!error)
-		error = add_sources(&zip, export->trace, costs);
+		error = add_sources(&zip, export, costs);
 	if (!error)
 		error = zip_end(&zip);
 	zip_done(&zip);
@@ -374,5 +374,16 @@ static bool take_zip(struct export *export, const char *value)
 	return export->zip = true;
 }
 
+static bool take_all_sources(struct export *export, const char *value)
+{
+	(void)value;
+	return export->all_sources = true;
+}
+
 const struct export_option export_callgrind_options[] = {
-    {"zip", NULL, "                            FILE is a zip, with the sources as they are now\n", take_zip}, {0}};
+    {"zip", NULL, "                            FILE is a zip, with the sources as they are now\n", take_zip},
+    {SOURCE_ALL_OPTION, NULL,
+     "                            also sources whose name does not end as Python's and whose first line does not\n"
+     "                            name python\n",
+     take_all_sources},
+    {0}};

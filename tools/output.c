@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "digits.h"
+#include "evprof/shown_text.h"
 
 /* The temporary name of the one file being written, for the signal handler. Set while its handler is in place. */
 static const char *volatile temporary_to_remove;
@@ -350,11 +351,6 @@ static void json_special(struct output *output, uint32_t code, struct text sourc
 		output_put(output, source.at, source.length);
 }
 
-static int line_needs_escape(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
-}
-
 static void line_special(struct output *output, uint32_t code, struct text source)
 {
 	if (code == TEXT_INVALID)
@@ -367,7 +363,7 @@ static void line_special(struct output *output, uint32_t code, struct text sourc
 		output_string(output, "\\t");
 	else if (code == '\r')
 		output_string(output, "\\r");
-	else if (is_surrogate(code) || line_needs_escape(code))
+	else if (is_surrogate(code) || shown_needs_escape(code))
 		output_format(output, "\\u%04x", code);
 	else
 		output_put(output, source.at, source.length);
@@ -400,6 +396,22 @@ void output_json(struct output *output, struct text text)
 void output_line(struct output *output, struct text text)
 {
 	escape(output, text, line_special);
+}
+
+void output_say(const char *format, ...)
+{
+	char *line = NULL;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vasprintf(&line, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return;
+	shown_line(line, (size_t)length);
+	fprintf(stderr, "%s\n", line);
+	free(line);
 }
 
 static bool is_plain_word(struct text text)

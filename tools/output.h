@@ -94,10 +94,13 @@ void output_format(struct output *output, const char *format, ...) __attribute__
 void output_json(struct output *output, struct text text);
 
 /*
- * One line of text stays one line and shows no control character: backslash, control characters, line separators,
- * broken bytes and lone surrogates are written as \\, \n, \t, \r, \xNN, \uNNNN.
+ * One line of text stays one line and shows no control character: backslash, what shown_text.h names, broken bytes and
+ * lone surrogates are written as \\, \n, \t, \r, \xNN, \uNNNN.
  */
 void output_line(struct output *output, struct text text);
+
+/* A line on stderr with text of others in it: a question mark stands for each byte that is not to be shown. */
+void output_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A word of a command line as output_line(), in single quotes where a shell would take it for something else. */
 void output_argument(struct output *output, struct text text);

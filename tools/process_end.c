@@ -2,6 +2,7 @@
  * process_end.c - how recorded processes ended. See process_end.h.
  */
 #include "process_end.h"
+#include "output.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,18 +72,17 @@ static void say(const struct trace *trace, const struct trace_process *process)
 	if (output_open_memory(&piece) < 0)
 		return;
 	process_end_print(process, &piece);
-	fprintf(stderr, "evprof: %s: process %lld (%s) was %.*s\n", trace->path, (long long)process->pid,
-		trace_process_text(process, "program"), (int)piece.used, piece.buffer);
+	output_say("evprof: %s: process %lld (%s) was %.*s", trace->path, (long long)process->pid,
+		   trace_process_text(process, "program"), (int)piece.used, piece.buffer);
 	output_abandon(&piece);
 }
 
 static void say_unsampled(const struct trace *trace, const struct trace_process *process)
 {
 	if (json_object_get(process->end, "sampler"))
-		fprintf(stderr,
-			"evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
-			"trace\n",
-			trace->path, (long long)process->pid, trace_process_text(process, "program"));
+		output_say("evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
+			   "trace",
+			   trace->path, (long long)process->pid, trace_process_text(process, "program"));
 }
 
 void process_end_say(const struct trace *trace)
@@ -98,6 +98,6 @@ void process_end_say(const struct trace *trace)
 			say(trace, trace->processes[i]);
 	}
 	if (killed > SAID_MAX)
-		fprintf(stderr, "evprof: %s: and %u more processes were killed; evprof info tells all\n", trace->path,
-			killed - SAID_MAX);
+		output_say("evprof: %s: and %u more processes were killed; evprof info tells all", trace->path,
+			   killed - SAID_MAX);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
 #include "verbs.h"
 
 const char select_help[] =
@@ -60,7 +61,7 @@ static bool add_pattern(struct select *select, const char *verb, const char *tex
 	char why[128];
 
 	if (!grown) {
-		fprintf(stderr, "evprof %s: out of memory\n", verb);
+		output_say("evprof %s: out of memory", verb);
 		return false;
 	}
 	select->patterns = grown;
@@ -252,11 +253,11 @@ static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
 static bool is_there(const struct select *select, const char *verb, const struct trace *trace, const char *path)
 {
 	if (select->pid && !has_process(trace, select->pid))
-		fprintf(stderr, "evprof %s: %s: there is no process %lld in it; evprof info names those there are\n",
-			verb, path, (long long)select->pid);
+		output_say("evprof %s: %s: there is no process %lld in it; evprof info names those there are", verb,
+			   path, (long long)select->pid);
 	else if (select->tid && !has_thread(trace, select->pid, select->tid))
-		fprintf(stderr, "evprof %s: %s: there is no thread %lld in %s; evprof info names those there are\n",
-			verb, path, (long long)select->tid, select->pid ? "this process" : "it");
+		output_say("evprof %s: %s: there is no thread %lld in %s; evprof info names those there are", verb,
+			   path, (long long)select->tid, select->pid ? "this process" : "it");
 	else
 		return true;
 	return false;
@@ -276,8 +277,8 @@ static bool has_clock(const struct select *select, const char *verb, const struc
 {
 	if (select->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
 		return true;
-	fprintf(stderr, "evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s\n", verb, path,
-		is_sampled(trace) ? "sample,cpu" : "call,c_call,cpu");
+	output_say("evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s", verb, path,
+		   is_sampled(trace) ? "sample,cpu" : "call,c_call,cpu");
 	return false;
 }
 
@@ -305,10 +306,10 @@ static void say_if_nothing_is_chosen(const struct select *select, const char *ve
 		    any_function(select, trace->processes[i]))
 			return;
 	if (select->pattern_count)
-		fprintf(stderr,
-			"evprof %s: %s: no function is chosen; a glob is of a whole path or name, as \"*/app.py\" or "
-			"\"*.handle\"\n",
-			verb, path);
+		output_say(
+		    "evprof %s: %s: no function is chosen; a glob is of a whole path or name, as \"*/app.py\" or "
+		    "\"*.handle\"",
+		    verb, path);
 }
 
 struct trace *select_open(const struct select *select, const char *verb, const char *path)

@@ -13,10 +13,15 @@
 bool source_is_file(struct text name);
 
 /*
- * Opens a source for reading. A relative name is looked for where the process began, then here. Returns a descriptor or
- * -errno; -EINVAL for what is no regular file.
+ * Opens a source for reading: a regular file of text, not one that the kernel makes, of at most 16 MiB. Where not any
+ * text will do, its name ends as those of Python's sources, or its first line names python. A relative name is looked
+ * for where the process began, then here. Returns a descriptor or -errno: -EINVAL no such file, -EILSEQ no text,
+ * -EFBIG, -ENOEXEC not Python's.
  */
-int source_open(const struct trace *trace, uint32_t process, struct text name);
+int source_open(const struct trace *trace, uint32_t process, struct text name, bool any);
+
+/* The option of the verbs that show sources. */
+#define SOURCE_ALL_OPTION "all-sources"
 
 /* Was the source written after the trace had ended? False where that is not known. */
 bool source_is_newer(const struct trace *trace, int fd);

@@ -4,6 +4,7 @@
  * Knows nothing of processes and threads. The only file of the tools that uses zstd.
  */
 #include "trace_reader.h"
+#include "output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -616,7 +617,7 @@ struct trace *trace_open_or_say(const char *path)
 	char error[4600];
 
 	if (trace_open(&trace, path, error, sizeof(error)) < 0) {
-		fprintf(stderr, "evprof: %s\n", error);
+		output_say("evprof: %s", error);
 		return NULL;
 	}
 	return trace;
@@ -690,6 +691,6 @@ int trace_say_verdict(const struct trace *trace)
 	int status = trace_verdict(trace, text, sizeof(text));
 
 	if (status)
-		fprintf(stderr, "evprof: %s: the trace is incomplete: %s\n", trace->path, text);
+		output_say("evprof: %s: the trace is incomplete: %s", trace->path, text);
 	return status;
 }

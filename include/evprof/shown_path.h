@@ -1,6 +1,7 @@
 /*
  * shown_path.h - a path as the user would type it, for the closing line: below the working directory it is relative,
- * and quoted where a shell needs it, so that the command which the line names can be copied.
+ * and quoted where a shell needs it, so that the command which the line names can be copied; as $'...' where a terminal
+ * would not show it as it is.
  */
 #ifndef EVPROF_SHOWN_PATH_H
 #define EVPROF_SHOWN_PATH_H
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "evprof/shown_text.h"
 
 #define SHOWN_PATH_BYTES (4 * PATH_MAX)
 
@@ -29,6 +32,7 @@ static inline const char *shown_path(const char *path, char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
 	char *to = text;
+	bool shows;
 
 	path = shown_path_relative(path);
 	if (strlen(path) >= PATH_MAX - 2)
@@ -37,11 +41,14 @@ static inline const char *shown_path(const char *path, char *text)
 		sprintf(text, "%s%s", path[0] == '-' ? "./" : "", path);
 		return text;
 	}
-	*to++ = '\'';
+	shows = shown_is_plain(path, strlen(path));
+	to = stpcpy(to, shows ? "'" : "$'");
 	if (path[0] == '-')
 		to = stpcpy(to, "./");
 	for (; *path; path++) {
-		if (*path == '\'')
+		if (!shows && !strchr(plain, *path))
+			to += sprintf(to, "\\x%02x", (unsigned char)*path);
+		else if (*path == '\'')
 			to = stpcpy(to, "'\\''");
 		else
 			*to++ = *path;

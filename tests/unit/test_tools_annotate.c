@@ -16,11 +16,11 @@ static struct fixture *fixture;
 static uint32_t process, thread;
 static char *path;
 static struct tools_verb ran;
-static char source[] = "/tmp/annotate.XXXXXX";
+static char source[] = "/tmp/annotate.XXXXXX.py";
 
 static void set_up(void)
 {
-	FILE *file = fdopen(mkstemp(source), "w");
+	FILE *file = fdopen(mkstemps(source, 3), "w");
 
 	fputs("import os\r\n\tdef f(): return \"\\\\\"  \n\x1b[31m\xff\n", file);
 	fclose(file);

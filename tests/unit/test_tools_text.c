@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "tools/digits.h"
+#include "evprof/shown_path.h"
+#include "evprof/shown_text.h"
 #include "tools/output.h"
 
 static char *shown(void (*put)(struct output *output, struct text text), const char *bytes, size_t length)
@@ -77,11 +79,58 @@ Test(text, line)
 	expect_shown(output_line, "\xc2\x85\xe2\x80\xa8", "\\u0085\\u2028");
 	expect_shown(output_line, "\xed\xb2\x80\xff", "\\udc80\\xff");
 	expect_shown(output_line, "\"\xc3\xbc", "\"\xc3\xbc");
+	expect_shown(output_line,
+		     "a\xe2\x80\xae"
+		     "b\xe2\x81\xa6"
+		     "c\xd8\x9c",
+		     "a\\u202eb\\u2066c\\u061c");
 	expect_shown(output_argument, "--limit=10", "--limit=10");
 	expect_shown(output_argument, "\xc3\xbc.py", "\xc3\xbc.py");
 	expect_shown(output_argument, "a b", "'a b'");
 	expect_shown(output_argument, "", "''");
 	expect_shown(output_argument, "it's\n$1", "'it'\\''s\\n$1'");
+}
+
+/* What a message shows is what a result shows; of the rest a question mark stands for each byte. */
+Test(text, messages_show_what_results_show)
+{
+	for (uint32_t code = 1; code < 0x3000; code++) {
+		char utf8[4] = {(char)code}, message[4], *result;
+
+		if (code >= 0x800)
+			memcpy(utf8,
+			       (char[]){(char)(0xe0 | code >> 12), (char)(0x80 | (code >> 6 & 63)),
+					(char)(0x80 | (code & 63)), 0},
+			       4);
+		else if (code >= 0x80)
+			memcpy(utf8, (char[]){(char)(0xc0 | code >> 6), (char)(0x80 | (code & 63)), 0, 0}, 4);
+		memcpy(message, utf8, sizeof(message));
+		shown_line(message, strlen(message));
+		result = shown(output_line, utf8, strlen(utf8));
+		if (code != '\\')
+			cr_expect((strcmp(message, utf8) == 0) == (strcmp(result, utf8) == 0), "U+%04x", code);
+		cr_expect(code == '?' || code == '\\' || !strchr(message, '?') == (strcmp(result, utf8) == 0));
+		free(result);
+	}
+	char broken[] = "a\xff\xc3"
+			"b\xed\xb2\x80\xf4\x90\x80\x80\xc0\xaf";
+
+	shown_line(broken, strlen(broken));
+	cr_expect_str_eq(broken, "a??b?????????");
+}
+
+/* A path is a word for a shell, which a terminal shows as it is. */
+Test(text, paths)
+{
+	static char text[SHOWN_PATH_BYTES];
+
+	cr_expect_str_eq(shown_path("/a b/it's", text), "'/a b/it'\\''s'");
+	cr_expect_str_eq(shown_path("/\xc3\xbc", text), "'/\xc3\xbc'");
+	cr_expect_str_eq(shown_path("/a\x1b[31m'\n", text), "$'/a\\x1b\\x5b31m\\x27\\x0a'");
+	cr_expect_str_eq(shown_path("/\xe2\x80\xae"
+				    "b",
+				    text),
+			 "$'/\\xe2\\x80\\xaeb'");
 }
 
 Test(text, order)
