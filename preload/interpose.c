@@ -10,12 +10,13 @@
  *   _exit, _Exit         os._exit() runs no destructors
  *   kill                 Python ends itself by SIGINT
  *   sigaltstack          a handler may end the process on a small stack
- *   prctl                the program takes system calls from itself
+ *   prctl                the program takes system calls from itself, or the time-stamp counter
  *   mlockall             the address space is to be in memory, of which evprof's takes a part
  *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,8 +28,10 @@
 #include <unistd.h>
 
 #include "bootstrap.h"
+#include "clock.h"
 #include "confined.h"
 #include "definitions.h"
+#include "log.h"
 #include "native.h"
 #include "own_stack.h"
 #include "process.h"
@@ -286,6 +289,17 @@ PUBLIC int sigaltstack(const stack_t *set, stack_t *old)
 	return result;
 }
 
+/*
+ * Whether the calling thread is about to lose the time-stamp counter, which strict mode forbids, too. The kernel ends
+ * a thread that reads it then.
+ */
+static bool forbids_counter(int option, unsigned long mode)
+{
+	if (option == PR_SET_SECCOMP && mode == SECCOMP_MODE_STRICT)
+		return REAL(prctl)(PR_GET_SECCOMP, 0, 0, 0, 0) == 0; /* it would be refused */
+	return option == PR_SET_TSC && mode == PR_TSC_SIGSEGV && clock_kind == CLOCK_COUNTER;
+}
+
 /* All have four arguments for the kernel, as libc passes them. */
 PUBLIC int prctl(int option, ...)
 {
@@ -297,6 +311,11 @@ PUBLIC int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
+	if (forbids_counter(option, arguments[0]) && is_this_process()) {
+		log_line(LOG_WARNING,
+			 "a thread may not read the time-stamp counter any more; it is not recorded further");
+		writer_end_thread();
+	}
 	result = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
 		confined_look();

@@ -252,6 +252,32 @@ SCENARIO(storms, seccomp_filter_that_kills, SUPPORTED)
 	}
 }
 
+/* A thread that may not read the time-stamp counter is recorded until then, and goes on as without evprof. */
+SCENARIO(storms, counter_forbidden, SUPPORTED)
+{
+	static const char *const ways[] = {"seccomp", "counter"};
+
+	python_needs(python, "ctypes");
+	for (int i = 0; i < 2; i++) {
+		struct job job = {.python = python, .how = JOB_BARE, .args = {"@strict.py", ways[i]}};
+		struct outcome *bare = job_run(&job), *outcome;
+		json_t *report;
+
+		job.how = JOB_PRELOAD;
+		outcome = job_run(&job);
+		expect(bare, bare->status == 3 && strcmp(bare->out, "worked on\n") == 0, "%s: it works bare", ways[i]);
+		expect_same(bare, outcome);
+		expect(outcome, stderr_evprof_lines(outcome) == 1 && strstr(outcome->err, "time-stamp counter"),
+		       "%s: a line says why", ways[i]);
+		json_decref(expect_trace(outcome, 1));
+		report = trace_report(outcome->trace, NULL);
+		expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "%s: all until then is there",
+		       ways[i]);
+		expect_balanced(outcome, report);
+		json_decref(report);
+	}
+}
+
 /* What Python's objects look like is found out by looking, where the kernel does not help either. */
 SCENARIO(storms, may_not_peek, SUPPORTED)
 {
