@@ -120,6 +120,7 @@ static void fill_summary(const struct session *session, const struct process *pr
 static void session_answer(struct session *session, struct process *process, enum ring_collector_state state)
 {
 	fill_summary(session, process);
+	trace_writer_follow(&session->writer, session->path);
 	process_answer(process, session->failed ? RING_COLLECTOR_FAILED : state,
 		       session->failed ? session->error : session->path);
 	process->answered = true;
@@ -682,6 +683,8 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 				       .processes = session->process_count};
 	struct hold **link = &session->holds;
 
+	if (*link)
+		trace_writer_follow(&session->writer, session->path);
 	for (const struct process *process = session->processes; process; process = process->next) {
 		summary.lost += drain_lost(process);
 		summary.running += !session->finished && (!process->complete || awaits_successor(process));
@@ -720,6 +723,7 @@ static void close_trace(struct session *session, uint64_t now_ns)
 	}
 	if (session->tools->with_init) /* after the answer there may be no time */
 		trace_writer_release(&session->writer);
+	trace_writer_follow(&session->writer, session->path); /* the formats go beside it */
 	session->closed = true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -279,6 +280,23 @@ bool trace_writer_removed(const struct trace_writer *writer)
 	struct stat status;
 
 	return writer->fd >= 0 && fstat(writer->fd, &status) == 0 && status.st_nlink == 0;
+}
+
+void trace_writer_follow(const struct trace_writer *writer, char path[PATH_MAX])
+{
+	char link[40], moved[PATH_MAX];
+	struct stat own, named;
+	ssize_t length;
+
+	if (writer->fd < 0 || fstat(writer->fd, &own) < 0 || own.st_nlink == 0 ||
+	    (stat(path, &named) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", writer->fd);
+	length = readlink(link, moved, sizeof(moved) - 1);
+	if (length <= 0 || moved[0] != '/')
+		return;
+	moved[length] = 0;
+	strcpy(path, moved);
 }
 
 void trace_writer_close(struct trace_writer *writer)

@@ -6,6 +6,7 @@
 #ifndef COLLECTOR_TRACE_WRITER_H
 #define COLLECTOR_TRACE_WRITER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,8 @@ int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chu
  */
 int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes);
 
+/* Its path now, where its folder or itself has got another name since; else path is left as it is. */
+void trace_writer_follow(const struct trace_writer *writer, char path[PATH_MAX]);
 /* Whether the file has no name any more. */
 bool trace_writer_removed(const struct trace_writer *writer);
 

@@ -260,9 +260,8 @@ SCENARIO(run, exec_that_forgets_the_session, SUPPORTED)
 /* A library of the program's, of another version than the collector's, or for another thing altogether. */
 SCENARIO(run, collector_has_an_environment_of_its_own, SUPPORTED)
 {
-	struct outcome *made = run(.how = JOB_BARE, .args = {"sh", "-c",
-							     "mkdir odd && echo none >odd/libzstd.so.1 && "
-							     "cp odd/libzstd.so.1 odd/libjansson.so.4"});
+	struct outcome *made =
+	    run(.how = JOB_BARE, .args = {"sh", "-c", "mkdir odd && echo none >odd/libjansson.so.4"});
 	const char *program = "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\n";
 	char *path = text("LD_LIBRARY_PATH=%s/odd", made->directory);
 	struct outcome *outcome =
@@ -369,4 +368,26 @@ SCENARIO(run, words_that_are_misspelt, SCENARIO_ONCE)
 	told = tool("--help");
 	expect(told, strstr(told->out, "examples:\n  evprof run") && strstr(told->out, "\n  evprof report"),
 	       "the help ends with examples");
+}
+
+/* The folder gets another name while the trace is written: that is in the line, and the formats go there. */
+SCENARIO(run, folder_that_is_renamed, SUPPORTED)
+{
+	static const char program[] = "import os, time\n"
+				      "time.sleep(0.3)\n"
+				      "os.rename('../before', '../after')\n";
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome *outcome =
+		    run(.python = python, .how = i ? JOB_RUN : JOB_PRELOAD, .subdirectory = "before",
+			.env = {"EVPROF_FORMAT=folded", "EVPROF_OUTPUT=x.evp"}, .args = {"-c", program});
+		int above = (int)(strrchr(outcome->directory, '/') - outcome->directory);
+		char *after = text("%.*s/after", above, outcome->directory);
+
+		outcome_find_traces(outcome, after);
+		json_decref(expect_trace(outcome, 1));
+		expect_closing_line(outcome);
+		expect(outcome, strstr(outcome->err, "in x.evp; "), "as it is named from the folder");
+		expect(outcome, access(text("%s/x.folded", after), R_OK) == 0, "the format is there");
+	}
 }
