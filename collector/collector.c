@@ -59,11 +59,9 @@ static int open_session(struct collector *collector, const struct control_messag
 		return -EPERM;
 	}
 	if (!session || session->closed) {
-		session = session_new(&collector->tools, message, uid);
-		if (!session) {
-			snprintf(reason, reason_bytes, "the collector has no memory left");
-			return -ENOMEM;
-		}
+		session = session_new(&collector->tools, message, uid, reason, reason_bytes);
+		if (!session)
+			return -EDQUOT;
 		session->goes_on = known != NULL;
 		collector->tools.young_until_ns = clock_now_ns() + YOUNG_NS;
 		session->next = collector->sessions;
@@ -105,11 +103,8 @@ static int on_hold(void *context, const struct control_message *message, int fd,
 	struct session *session;
 	int error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
 
-	if (!error) {
-		error = session_hold(session, message, fd);
-		if (error)
-			snprintf(reason, reason_bytes, "the collector cannot hold a session: %s", strerror(-error));
-	}
+	if (!error)
+		error = session_hold(session, message, fd, reason, reason_bytes);
 	if (!error)
 		collector->had_session = true;
 	return error;
@@ -126,6 +121,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.output_template = config->output};
+	tools->users.limits = config->limits;
 	awaited_init(&tools->first, loop, config->resumes);
 	return tools->events && tools->packer && tools->definitions && tools->resolver ? 0 : -ENOMEM;
 }

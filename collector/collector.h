@@ -35,6 +35,7 @@ struct collector_config {
 	const char *output_dir; /* NULL for a private one */
 	const char *formats;	/* likewise; and where none are wanted */
 	const char *output;
+	struct user_limits limits;
 };
 
 /* Takes the listening socket over on success. 0 or -errno. */

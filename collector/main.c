@@ -14,11 +14,17 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "collector.h"
 #include "options.h"
 #include "sampler.h"
+
+#define FILES_OURS 64	     /* descriptors that are no user's */
+#define USER_FILES_SHARE 20u /* of each user's processes: five of a quarter */
+#define USER_PROCESSES_MIN 4u
+#define USER_PROCESSES_MAX 4096u
 
 /* A stop by signal arrives through the loop like everything else. */
 struct stopper {
@@ -125,6 +131,26 @@ static const char *find_folder(const char *path)
 	return NULL;
 }
 
+/*
+ * What is not said: so few processes that users who have all they may, with a trace and a hold for each, leave most
+ * descriptors to others; and a quarter of the disk.
+ */
+static void default_limits(struct user_limits *limits, const char *folder)
+{
+	struct rlimit files;
+	struct statvfs disk;
+
+	if (!limits->processes && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		rlim_t share = files.rlim_cur > FILES_OURS ? (files.rlim_cur - FILES_OURS) / USER_FILES_SHARE : 0;
+
+		limits->processes = share < USER_PROCESSES_MIN	 ? USER_PROCESSES_MIN
+				    : share > USER_PROCESSES_MAX ? USER_PROCESSES_MAX
+								 : (uint32_t)share;
+	}
+	if (!limits->trace_bytes && statvfs(folder, &disk) == 0)
+		limits->trace_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 4 + 1;
+}
+
 static int run(struct collector *collector)
 {
 	struct stopper stopper;
@@ -168,6 +194,7 @@ int main(int argc, char **argv)
 		options.output_dir = find_folder(options.output_dir);
 		if (!options.output_dir)
 			return 1;
+		default_limits(&options.limits, options.output_dir);
 	}
 	config = (struct collector_config){.listen_fd = open_socket(&options),
 					   .private = options.private,
@@ -175,7 +202,8 @@ int main(int argc, char **argv)
 					   .allow_other_users = options.allow_other_users,
 					   .output_dir = options.output_dir,
 					   .formats = options.formats,
-					   .output = options.output};
+					   .output = options.output,
+					   .limits = options.limits};
 	if (config.listen_fd < 0)
 		return 1;
 	error = collector_init(&collector, &config);

@@ -23,6 +23,8 @@ enum {
 	OPTION_OUTPUT,
 	OPTION_FORMAT,
 	OPTION_ALLOW,
+	OPTION_MAX_PROCESSES,
+	OPTION_MAX_TRACE_BYTES,
 	OPTION_LOG,
 	OPTION_FOREGROUND
 };
@@ -36,6 +38,8 @@ static const struct option long_options[] = {
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"allow-other-users", no_argument, NULL, OPTION_ALLOW},
+    {"max-processes-per-user", required_argument, NULL, OPTION_MAX_PROCESSES},
+    {"max-trace-bytes-per-user", required_argument, NULL, OPTION_MAX_TRACE_BYTES},
     {"log", required_argument, NULL, OPTION_LOG},
     {"foreground", no_argument, NULL, OPTION_FOREGROUND},
     {"help", no_argument, NULL, 'h'},
@@ -54,6 +58,10 @@ static const char help_text[] =
     "  --output TEMPLATE    their names: %n program, %p pid, %h host, %t time (default: " OUTPUT_DEFAULT ")\n"
     "  --format LIST        write each finished trace in these formats of evprof export, too: pstats,html,...\n"
     "  --allow-other-users  accept processes of all users, not only those of this one\n"
+    "  --max-processes-per-user N  that another user than root and this one may have recorded at a time\n"
+    "                       (default: as many as a twentieth of the limit of open files, 4096 at most)\n"
+    "  --max-trace-bytes-per-user N  of the traces that are being written for such a user; K, M or G may follow\n"
+    "                       (default: a quarter of the room in FOLDER when the collector starts)\n"
     "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
     "  --foreground         stay in the foreground (the default)\n"
     "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
@@ -98,6 +106,40 @@ static enum options_result take_formats(const char *list, struct options *option
 	return OPTIONS_RUN;
 }
 
+/* A number above 0; with K, M or G behind it, of units of 1024 and so on. False: it is none. */
+static bool read_amount(const char *text, uint64_t *amount)
+{
+	static const char units[] = "KMG";
+	char *end;
+	const char *unit;
+	unsigned long long number = strtoull(text, &end, 10);
+	unsigned shift = 0;
+
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		end++;
+	}
+	if (text[0] < '0' || text[0] > '9' || *end || number == 0 || number > UINT64_MAX >> shift)
+		return false;
+	*amount = (uint64_t)number << shift;
+	return true;
+}
+
+static enum options_result take_limit(int option, struct options *options)
+{
+	uint64_t amount;
+
+	if (!read_amount(optarg, &amount) || (option == OPTION_MAX_PROCESSES && amount > UINT32_MAX))
+		return option == OPTION_MAX_PROCESSES ? wrong("--max-processes-per-user is a number, not ", optarg)
+						      : wrong("--max-trace-bytes-per-user is a size, not ", optarg);
+	if (option == OPTION_MAX_PROCESSES)
+		options->limits.processes = (uint32_t)amount;
+	else
+		options->limits.trace_bytes = amount;
+	return OPTIONS_RUN;
+}
+
 /* One option, from that word; OPTIONS_RUN: go on. */
 static enum options_result take(int option, const char *word, struct options *options)
 {
@@ -130,6 +172,9 @@ static enum options_result take(int option, const char *word, struct options *op
 	case OPTION_ALLOW:
 		options->allow_other_users = true;
 		return OPTIONS_RUN;
+	case OPTION_MAX_PROCESSES:
+	case OPTION_MAX_TRACE_BYTES:
+		return take_limit(option, options);
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:

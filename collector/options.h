@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "log.h"
+#include "users.h"
 
 struct options {
 	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
@@ -20,6 +21,7 @@ struct options {
 	const char *output;  /* template below output_dir */
 	const char *formats; /* names with commas; NULL: none */
 	bool allow_other_users;
+	struct user_limits limits; /* 0: the default */
 	enum log_level log_level;
 };
 

@@ -166,6 +166,10 @@ void process_forget(struct process *process)
 		free(process->readers[i]);
 	if (process->symbols)
 		resolver_remove(process->session->tools->resolver, process->symbols);
+	if (process->user) {
+		user_end(process->user, USER_PROCESSES);
+		users_give(&process->session->tools->users, process->user);
+	}
 	free(process->readers);
 	free(process->forked);
 	unmap_all(process);

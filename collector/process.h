@@ -46,7 +46,8 @@ struct process {
 	struct loop_source source; /* fd: the pidfd, owned */
 	struct process *next;
 	struct session *session;
-	int memfd; /* owned */
+	struct user *user; /* of whom this is one of USER_PROCESSES; NULL: of nobody yet */
+	int memfd;	   /* owned */
 	struct ring_layout layout;
 	struct ring_header *header;
 	struct ring_slot *slots;
@@ -87,9 +88,10 @@ struct process {
 
 	struct sampler_watch sampler;
 
-	bool dead;     /* the pidfd says so */
-	bool complete; /* everything is in the trace */
-	bool answered; /* collector_state is as final as it gets while the session lives */
+	bool dead;	 /* the pidfd says so */
+	bool complete;	 /* everything is in the trace */
+	bool superseded; /* complete, and another image of the process has joined: nobody waits for an answer */
+	bool answered;	 /* collector_state is as final as it gets while the session lives */
 };
 
 /*

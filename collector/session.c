@@ -33,22 +33,36 @@
 #define SHARE_MIN_WORDS (UINT64_C(8) << 10)   /* ... and where others of its user have taken the rest */
 #define CLOSING_EACH_BYTES 1024		      /* in the file, to end a thread or a process */
 
-struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid)
+static int begin_for(struct session *session, uid_t uid, char *reason, size_t reason_bytes)
+{
+	struct users *users = &session->tools->users;
+	int error;
+
+	session->user = users_take(users, uid);
+	if (!session->user)
+		return -ENOMEM;
+	error = user_begin(users, session->user, USER_SESSIONS, reason, reason_bytes);
+	if (error)
+		users_give(users, session->user);
+	return error;
+}
+
+struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid, char *reason,
+			    size_t reason_bytes)
 {
 	struct session *session = calloc(1, sizeof(*session));
 
+	snprintf(reason, reason_bytes, "the collector has no memory left");
 	if (!session)
 		return NULL;
+	session->tools = tools;
 	session->output = strdup(first->output);
-	session->user = users_take(&tools->users, uid);
-	if (!session->output || !session->user) {
+	if (!session->output || begin_for(session, uid, reason, reason_bytes)) {
 		free(session->output);
-		if (session->user)
-			users_give(&tools->users, session->user);
 		free(session);
 		return NULL;
 	}
-	session->tools = tools;
+	reason[0] = '\0';
 	session->clock_step_ns = CLOCK_FIRST_NS;
 	session->writer = (struct trace_writer){.fd = -1, .error = -EBADF};
 	memcpy(session->id, first->session, sizeof(session->id));
@@ -68,6 +82,8 @@ void session_free(struct session *session)
 	}
 	free(session->unborn);
 	free(session->output);
+	session->user->trace_bytes -= session->trace_bytes;
+	user_end(session->user, USER_SESSIONS);
 	users_give(&session->tools->users, session->user);
 	free(session);
 }
@@ -140,10 +156,17 @@ static void session_fail(struct session *session, const char *text)
 
 static int write_failed(struct session *session, int error)
 {
+	const struct users *users = &session->tools->users;
 	char text[RING_TEXT_BYTES];
 
 	session->full = error && session->writer.error == 0;
-	if (error) {
+	if (error == -EDQUOT && user_trace_room(users, session->user) != UINT64_MAX) {
+		snprintf(text, sizeof(text), "cannot write %.400s: user %u has %llu MiB of traces under way, %s",
+			 session->path, (unsigned)session->user->uid,
+			 (unsigned long long)users->limits.trace_bytes >> 20,
+			 "the most that this collector allows (--max-trace-bytes-per-user); later events are lost");
+		session_fail(session, text);
+	} else if (error) {
 		snprintf(text, sizeof(text), "cannot write %.500s: %s; it is whole up to here, later events are lost",
 			 session->path, strerror(-error));
 		session_fail(session, text);
@@ -154,6 +177,12 @@ static int write_failed(struct session *session, int error)
 /* Each thread and process that is open has a few words to say at its end, and so has one that comes in between. */
 static void keep_room(struct session *session)
 {
+	uint64_t room;
+
+	session->user->trace_bytes += session->writer.offset - session->trace_bytes;
+	session->trace_bytes = session->writer.offset;
+	room = user_trace_room(&session->tools->users, session->user);
+	session->writer.limit_bytes = room == UINT64_MAX ? 0 : session->writer.offset + room;
 	session->writer.closing_bytes =
 	    TRACE_CLOSING_BYTES + (uint64_t)(session->open_threads + session->process_count) * CLOSING_EACH_BYTES;
 }
@@ -495,6 +524,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 		if (!process->dead && process->start_time != join->start_time)
 			process_died(&process->source, 0);
 		process->replaced = false;
+		process->superseded = true;
 		if (process->complete)
 			continue;
 		how = end_of(process, now_ns);
@@ -530,17 +560,41 @@ static void write_symbols(void *owner, const void *definitions, size_t bytes)
 		session_write_chunk(process->session, &chunk, definitions, bytes);
 }
 
+/* One of those that its user may have. */
+static int new_process_of(struct session *session, int memfd, int pidfd, const struct ucred *who,
+			  struct process **result, char *reason, size_t reason_bytes)
+{
+	struct users *users = &session->tools->users;
+	struct user *user = users_take(users, who->uid);
+	int error;
+
+	if (!user)
+		return -ENOMEM;
+	error = user_begin(users, user, USER_PROCESSES, reason, reason_bytes);
+	if (!error) {
+		error = process_new(memfd, pidfd, who->pid, result, reason, reason_bytes);
+		if (error)
+			user_end(user, USER_PROCESSES);
+	}
+	if (error) {
+		users_give(users, user);
+		return error;
+	}
+	(*result)->session = session;
+	(*result)->user = user;
+	return 0;
+}
+
 int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd,
 		 const struct ucred *who, char *reason, size_t reason_bytes)
 {
 	uint64_t now_ns = clock_now_ns();
 	struct process *process;
 	pid_t pid = who->pid;
-	int error = process_new(memfd, pidfd, pid, &process, reason, reason_bytes);
+	int error = new_process_of(session, memfd, pidfd, who, &process, reason, reason_bytes);
 
 	if (error)
 		return error;
-	process->session = session;
 	process->sender_pid = join->pid;
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
@@ -580,13 +634,21 @@ int session_join(struct session *session, const struct control_message *join, in
 	return 0;
 }
 
-int session_hold(struct session *session, const struct control_message *message, int fd)
+int session_hold(struct session *session, const struct control_message *message, int fd, char *reason,
+		 size_t reason_bytes)
 {
+	struct users *users = &session->tools->users;
 	struct hold *hold;
-	int error = hold_new(session->tools->loop, fd, &hold);
+	int error = user_begin(users, session->user, USER_HOLDS, reason, reason_bytes);
 
 	if (error)
 		return error;
+	error = hold_new(session->tools->loop, fd, &hold);
+	if (error) {
+		snprintf(reason, reason_bytes, "the collector cannot hold a session: %s", strerror(-error));
+		user_end(session->user, USER_HOLDS);
+		return error;
+	}
 	hold->wait_ns = (uint64_t)message->wait_ms * 1000000;
 	session->tools->with_init |= hold->init;
 	hold->next = session->holds;
@@ -663,11 +725,14 @@ static void forget_dead(struct session *session)
 	while (*link) {
 		struct process *process = *link;
 
-		if (!process->dead || !process->complete || resolver_is_busy(process->symbols)) {
+		if (!(process->dead || process->superseded) || !process->complete ||
+		    resolver_is_busy(process->symbols)) {
 			link = &process->next;
 			continue;
 		}
 		*link = process->next;
+		if (!process->dead)
+			loop_remove(session->tools->loop, &process->source);
 		process_free(process);
 	}
 }
@@ -699,6 +764,7 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 		}
 		*link = hold->next;
 		hold_answer(hold, &summary);
+		user_end(session->user, USER_HOLDS);
 	}
 }
 

@@ -46,7 +46,7 @@ struct session_tools {
 	const char *output_template;
 	const char *formats;	   /* likewise: names with commas; NULL: none */
 	struct resolver *resolver; /* of native frames */
-	struct users users;
+	struct users users;	   /* who has something here, and the limits of each */
 	/* The first process of a session whose trace another collector has begun; the file is kept. */
 	struct awaited first;
 	/*
@@ -75,8 +75,9 @@ struct session {
 	struct session *next;
 	struct session_tools *tools;
 	uint8_t id[CONTROL_SESSION_DIGITS / 2];
-	struct user *user; /* who began it */
-	char *output;	   /* the template, as the first message had it */
+	struct user *user;    /* who began it */
+	uint64_t trace_bytes; /* of the user's, ours */
+	char *output;	      /* the template, as the first message had it */
 
 	bool goes_on;	/* with a tree whose first trace is finished; it is kept */
 	bool opened;	/* the file was made, or that failed */
@@ -117,7 +118,9 @@ struct session {
 	bool clock_alone;	   /* a clock has been read once only: without a second time nobody knows its rate */
 };
 
-struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid);
+/* NULL with one line in `reason`. */
+struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid, char *reason,
+			    size_t reason_bytes);
 /* Only a finished session, or one that never had a process. */
 void session_free(struct session *session);
 
@@ -134,7 +137,8 @@ bool session_lingers(const struct session *session, uint64_t now_ns);
 int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd,
 		 const struct ucred *who, char *reason, size_t reason_bytes);
 /* Likewise. */
-int session_hold(struct session *session, const struct control_message *message, int fd);
+int session_hold(struct session *session, const struct control_message *message, int fd, char *reason,
+		 size_t reason_bytes);
 
 /* Reads from all rings. Processes that have ended become complete. */
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result);

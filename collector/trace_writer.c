@@ -77,6 +77,8 @@ static int promise(struct trace_writer *writer, uint64_t bytes)
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < wanted)
 		return -EFBIG;
+	if (writer->limit_bytes && writer->limit_bytes < wanted)
+		return -EDQUOT;
 	if (wanted <= writer->promised)
 		return 0;
 	more = more < PROMISE_MIN_BYTES ? PROMISE_MIN_BYTES : more > PROMISE_MAX_BYTES ? PROMISE_MAX_BYTES : more;

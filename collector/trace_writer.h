@@ -29,6 +29,7 @@ struct trace_writer {
 	struct trace_packer *packer;
 	uint64_t offset;
 	uint64_t promised;	/* the file system keeps room up to here; UINT64_MAX: it keeps none */
+	uint64_t limit_bytes;	/* the file is full when it has these, the owner says; 0: no limit */
 	uint64_t closing_bytes; /* of that, what trace_writer_last() may need, the owner says */
 	uint64_t index_offset;	/* of the last INDEX chunk, 0 for none */
 	struct trace_index_entry *entries;

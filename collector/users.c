@@ -3,7 +3,10 @@
  */
 #include "users.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "clock.h"
 
@@ -35,6 +38,40 @@ void users_give(struct users *users, struct user *user)
 		link = &(*link)->next;
 	*link = user->next;
 	free(user);
+}
+
+static bool is_limited(const struct user *user)
+{
+	return user->uid != 0 && user->uid != geteuid();
+}
+
+int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes)
+{
+	static const char *const names[USER_KINDS] = {"recorded processes", "runs", "traces under way"};
+	uint32_t most = users->limits.processes;
+
+	if (most && is_limited(user) && user->counts[kind] >= most) {
+		snprintf(reason, reason_bytes, "user %u has %u %s, the most that this collector allows: %s",
+			 (unsigned)user->uid, user->counts[kind], names[kind],
+			 "have it started with a larger --max-processes-per-user");
+		return -EDQUOT;
+	}
+	user->counts[kind]++;
+	return 0;
+}
+
+void user_end(struct user *user, enum user_kind kind)
+{
+	user->counts[kind]--;
+}
+
+uint64_t user_trace_room(const struct users *users, const struct user *user)
+{
+	uint64_t most = users->limits.trace_bytes;
+
+	if (!most || !is_limited(user))
+		return UINT64_MAX;
+	return user->trace_bytes < most ? most - user->trace_bytes : 0;
 }
 
 void user_round(struct user *user, uint64_t now_ns)

@@ -1,5 +1,5 @@
 /*
- * users.h - what each user has of a collector: its share of a round.
+ * users.h - what each user has of a collector: its share of a round, and how much it may have at a time.
  *
  * Users are known by the credentials of their connections. A round gives each of them as much, however many processes
  * it has and however much they write.
@@ -8,6 +8,7 @@
 #define COLLECTOR_USERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,23 +20,45 @@
 #define USER_ROUND_LOOKS 64u
 #define USER_ROUND_LOOKS_NS UINT64_C(2000000)
 
+/* What a user has a number of. */
+enum user_kind { USER_PROCESSES, USER_HOLDS, USER_SESSIONS, USER_KINDS };
+
 struct user {
 	struct user *next;
 	uid_t uid;
 	unsigned references;
-	uint64_t round_ns; /* when the round began whose rest this is */
+	uint32_t counts[USER_KINDS];
+	uint64_t trace_bytes; /* of traces under way */
+	uint64_t round_ns;    /* when the round began whose rest this is */
 	uint64_t words;
 	unsigned looks;
 	uint64_t looks_until_ns; /* 0: none was made in this round */
 };
 
+/*
+ * Of each user but root and our own. 0: no limit, as in a private collector. Each kind has the limit of processes, so
+ * that its descriptors have one.
+ */
+struct user_limits {
+	uint32_t processes;
+	uint64_t trace_bytes;
+};
+
 struct users {
 	struct user *first;
+	struct user_limits limits;
 };
 
 /* Finds the user, or begins to know it. NULL: no memory. Each one that is taken is given back. */
 struct user *users_take(struct users *users, uid_t uid);
 void users_give(struct users *users, struct user *user);
+
+/* One more of a kind. 0, or -EDQUOT with one line in `reason`. */
+int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes);
+void user_end(struct user *user, enum user_kind kind);
+
+/* Bytes that its traces under way may still grow by; UINT64_MAX: no limit. */
+uint64_t user_trace_room(const struct users *users, const struct user *user);
 
 /* The round that begins at that time renews what it gives. */
 void user_round(struct user *user, uint64_t now_ns);

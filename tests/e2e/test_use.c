@@ -183,6 +183,50 @@ SCENARIO(use, daemon_of_the_host, SUPPORTED)
 	json_decref(trace_info(outcome->trace));
 }
 
+/*
+ * A user with more processes than the daemon has descriptors for: those over the limit are refused, run on, and leave
+ * the daemon to others.
+ */
+SCENARIO(use, daemon_with_a_limit_for_each_user, SCENARIO_ONCE)
+{
+	const char *program = "import os, time\n"
+			      "os.setuid(65534)\n"
+			      "def work():\n time.sleep(0.01)\n"
+			      "children = []\n"
+			      "for _ in range(80):\n"
+			      " pid = os.fork()\n"
+			      " if pid == 0:\n"
+			      "  work()\n"
+			      "  time.sleep(5)\n"
+			      "  os._exit(7)\n"
+			      " children.append(pid)\n"
+			      "assert all(os.waitpid(pid, 0)[1] == 7 << 8 for pid in children)\n";
+	struct outcome *first = run(.how = JOB_BARE, .args = {"mkdir", "traces"}), *honest;
+	char *socket = text("/tmp/evprof-limits-%d.sock", (int)getpid()), *variable = text("EVPROF_SOCKET=%s", socket);
+	struct background *daemon, *greedy;
+	char *log;
+
+	(void)python;
+	if (geteuid() != 0)
+		cr_skip_test("only root can become another user");
+	daemon = background_start(&(struct job){
+	    .how = JOB_BARE,
+	    .args = {"sh", "-c", "ulimit -n 128 && exec \"$@\"", "sh", "%B/evprof-collector", "--socket", socket,
+		     "--allow-other-users", "--output-dir", text("%s/traces", first->directory)}});
+	cr_assert(socket_waits(socket, daemon), "the daemon makes no socket: %s", file_read(daemon->log, NULL));
+	greedy = background_start(&(struct job){.python = python_any(), .args = {"-c", program}, .env = {variable}});
+	sleep(2);
+	honest = run(.python = python_any(), .args = {"@known.py"}, .env = {variable});
+	expect(honest, strstr(honest->err, " events of 1 process, 0 lost, in "), "it has its closing line: %s",
+	       honest->err);
+	expect(honest, honest->seconds < 3, "the daemon has time for others: %.1f s", honest->seconds);
+	expect(honest, background_wait(greedy) == 0, "who is refused runs on: %s", file_read(greedy->log, NULL));
+	log = file_read(greedy->log, NULL);
+	expect(honest, strstr(log, " events of 5 processes, 0 lost, in "),
+	       "with a limit of 128 open files, that is four processes, and the first as root: %s", log);
+	expect(honest, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
+}
+
 /* The collector, which a child keeps alive, has no end of the program's pipes where it finds no /dev/null. */
 SCENARIO(use, root_without_dev_null, SCENARIO_ONCE)
 {

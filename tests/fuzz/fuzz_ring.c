@@ -193,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = fake_join_text(&(struct fake_join){.output = path});
 	if (control_parse(text, strlen(text), &message, reason, sizeof(reason)) < 0)
 		abort();
-	session = session_new(&tools, &message, geteuid());
+	session = session_new(&tools, &message, geteuid(), (char[256]){0}, 256);
 	memfd = dup(target.memfd);
 	if (!session || memfd < 0)
 		abort();

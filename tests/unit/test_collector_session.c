@@ -4,6 +4,7 @@
  * The collector runs in the test's own process, turn by turn; the trace is read back with the tools' reader.
  */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -846,6 +847,105 @@ Test(collector_session, who_gave_up_its_user_belongs_to_its_session)
 	cr_assert(turn_until(&root, RING_COLLECTOR_FINISHED));
 	fake_target_free(&root);
 	fake_target_free(&child);
+}
+
+/* What ends makes room for others; those who join again take no more of it. */
+Test(collector_session, a_user_has_a_limit)
+{
+	struct fake_target root;
+	struct fake_target targets[4];
+	pid_t pids[4];
+
+	if (geteuid() != 0)
+		cr_skip("only root can become another user");
+	collector.tools.users.limits.processes = 2;
+	begin(&root);
+	for (unsigned i = 0; i < 4; i++) {
+		cr_assert_eq(fake_target_new(&targets[i], RING_BYTES_MIN, 8), 0);
+		pids[i] = join_as_nobody(&targets[i]);
+		accept_all();
+		cr_assert_eq(fake_collector_state(&targets[i]),
+			     i == 2 ? RING_COLLECTOR_REFUSED : RING_COLLECTOR_ATTACHED, "number %u: %s", i,
+			     targets[i].header->text);
+		if (i != 2)
+			continue;
+		cr_assert(strstr(targets[i].header->text,
+				 "user 65534 has 2 recorded processes, the most that this collector allows"));
+		kill(pids[0], SIGKILL);
+		cr_assert_eq(waitpid(pids[0], NULL, 0), pids[0]);
+		turn(10);
+	}
+	for (unsigned i = 1; i < 4; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	leave(&root);
+	cr_assert(turn_until(&root, RING_COLLECTOR_FINISHED));
+	fake_target_free(&root);
+	for (unsigned i = 0; i < 4; i++)
+		fake_target_free(&targets[i]);
+}
+
+static unsigned descriptors(void)
+{
+	DIR *listing = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	cr_assert(listing);
+	while (readdir(listing))
+		count++;
+	closedir(listing);
+	return count;
+}
+
+/* One process that joins anew without end has the descriptors of one. */
+Test(collector_session, joins_of_one_process_give_descriptors_back)
+{
+	struct fake_target targets[40];
+	unsigned before = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		cr_assert_eq(fake_target_new(&targets[i], RING_BYTES_MIN, 8), 0);
+		join(&targets[i], (struct fake_join){.program = "prog"});
+		cr_assert_eq(fake_collector_state(&targets[i]), RING_COLLECTOR_ATTACHED, "%s", targets[i].header->text);
+		turn(1);
+		before = i == 9 ? descriptors() : before;
+	}
+	cr_assert_leq(descriptors(), before + 30 + 3, "but for the test's own memfds");
+	leave(&targets[39]);
+	cr_assert(turn_until(&targets[39], RING_COLLECTOR_FINISHED));
+	for (unsigned i = 0; i < 40; i++)
+		fake_target_free(&targets[i]);
+}
+
+/* Who has filled its part of the disk loses what comes later; the file is whole. */
+Test(collector_session, traces_of_a_user_have_a_limit)
+{
+	struct fake_target target;
+	struct trace *trace;
+	char path[256];
+	uint32_t noise = 1;
+
+	begin(&target);
+	collector.tools.users.limits.trace_bytes = 1 << 20;
+	collector.sessions->user->uid = 65534; /* as if it were another's */
+	for (unsigned i = 0; i < 500000; i++) {
+		while (!fake_has_room(&target, 0, 1))
+			collector_turn(&collector, WAIT_MS);
+		noise = noise * 1103515245 + 12345;
+		fake_call(&target, 0, WIRE_CALL, noise >> 6, noise);
+	}
+	cr_assert(turn_until(&target, RING_COLLECTOR_FAILED));
+	cr_assert(strstr(target.header->text, "user 65534 has 1 MiB of traces under way"), "%s", target.header->text);
+	leave(&target);
+	while (collector_turn(&collector, WAIT_MS))
+		continue;
+	snprintf(path, sizeof(path), "%s/prog.evp", folder);
+	trace = read_whole(path);
+	cr_assert_gt(trace->end.events, 1000);
+	cr_assert_eq(trace->end.events + trace->end.lost, 500000);
+	trace_close(trace);
+	fake_target_free(&target);
 }
 
 /* Who joins when no descriptor is left is read when others have ended. */
