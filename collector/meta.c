@@ -105,6 +105,10 @@ char *meta_process_end(const struct meta_process_end *end)
 		      "end_ticks", integer(end->end_ticks), "lost_definitions", integer(end->lost_definitions), "waits",
 		      integer(end->waits), "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost));
 
+	if (object && end->samples) {
+		json_object_set_new(object, "samples", integer(end->samples));
+		json_object_set_new(object, "samples_torn", integer(end->samples_torn));
+	}
 	if (object && end->sampler_lost)
 		json_object_set_new(object, "sampler", json_string("killed"));
 	return dump(object);

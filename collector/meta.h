@@ -26,6 +26,7 @@ struct meta_process_end {
 	uint64_t lost_definitions;
 	uint64_t waits; /* of threads, for room in their rings */
 	uint64_t waited_us;
+	uint64_t samples, samples_torn;
 	struct meta_counts lost;
 	bool sampler_lost; /* it was sampled until its sampler was ended, and ran on */
 };

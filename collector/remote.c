@@ -120,20 +120,21 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 			passed = at;
 			turn *= 2;
 		} else if (at == passed) {
-			return -1;
+			break;
 		}
-		if (count + 1 == REMOTE_FRAMES || steps == 2 * REMOTE_FRAMES ||
-		    !remote_word(remote, at + layout->frame_code, &frame->code) ||
-		    !remote_word(remote, at + layout->frame_back, &at))
+		if (count + 1 == REMOTE_FRAMES || steps == 2 * REMOTE_FRAMES)
 			return -1;
+		if (!remote_word(remote, at + layout->frame_code, &frame->code) ||
+		    !remote_word(remote, at + layout->frame_back, &at))
+			break;
 		frame->code &= ~UINT64_C(7); /* from 3.14 on these bits are a tag */
 		if (is_entry(remote, frame))
 			continue;
 		if (!read_instruction(remote, frame))
-			return -1;
+			break;
 		count++;
 	}
-	return count;
+	return count || !steps ? count : -1;
 }
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */

@@ -55,7 +55,10 @@ static inline bool remote_word(struct remote *remote, uint64_t address, uint64_t
 	return remote_read(remote, address, word, sizeof(*word));
 }
 
-/* The stack of a thread state, innermost first. Returns how many frames, or -1: what is there is no stack. */
+/*
+ * The stack of a thread state, innermost first, as far as its frames can be followed: one that returns or suspends
+ * meanwhile may lead nowhere. Returns how many frames, or -1: what is there is no stack.
+ */
 int remote_stack(struct remote *remote, uint64_t state, struct remote_frame frames[REMOTE_FRAMES]);
 
 bool remote_code(struct remote *remote, uint64_t address, struct remote_code *code);

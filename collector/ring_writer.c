@@ -38,9 +38,8 @@ static void follow_slot_count(struct ring_writer *writer)
 		writer->layout.slot_count = count;
 }
 
-bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid)
+bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid, uint64_t start_ticks)
 {
-	uint64_t now = ring_writer_now(writer);
 	struct ring_extent extent;
 	struct ring_slot *slot;
 
@@ -52,13 +51,13 @@ bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, u
 	extent = ring_extent(&writer->layout, (uint32_t)(slot - writer->slots));
 	ring_place(slot, extent);
 	slot->tid = tid;
-	slot->start_ticks = now;
+	slot->start_ticks = start_ticks;
 	slot->start_position = 0;
-	atomic_store(&slot->head_ticks, now);
+	atomic_store(&slot->head_ticks, start_ticks);
 	*stream = (struct ring_stream){.slot = slot,
 				       .words = (uint64_t *)(writer->base + extent.offset),
 				       .mask = extent.words - 1,
-				       .last_ticks = now};
+				       .last_ticks = start_ticks};
 	/* Release: the collector may read the rest once it sees LIVE. */
 	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
 	return true;

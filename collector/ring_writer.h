@@ -33,8 +33,8 @@ int ring_writer_open(struct ring_writer *writer, int fd);
 /* The time as the ring's events have it. */
 uint64_t ring_writer_now(const struct ring_writer *writer);
 
-/* Claims a slot for a thread. False: all are taken. */
-bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid);
+/* Claims a slot for a thread that begins at a time. False: all are taken. */
+bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, uint32_t tid, uint64_t start_ticks);
 
 /* Words that may be written. */
 uint64_t ring_stream_room(const struct ring_stream *stream);

@@ -4,7 +4,7 @@
  *   each turn -> the process's struct sampling -> each thread state of its interpreter -> its stack
  *             -> events in its slot
  *
- * The process is never stopped. A stack whose innermost frame changed while it was read is read again, a few times.
+ * The process is never stopped. What a stack is that changes while it is read sampled_stack.c decides.
  */
 #include "sampler.h"
 
@@ -24,10 +24,10 @@
 #include "remote.h"
 #include "ring_writer.h"
 #include "sampled_code.h"
+#include "sampled_stack.h"
 #include "sampler_rights.h"
 
 #define STATES_MAX RING_SLOTS
-#define TRIES 4
 #define MISSES_MAX 3	      /* a thread that was not found so many turns in a row has ended */
 #define NAME_TURNS 20	      /* a thread is named some time after it begins */
 #define READY_WAIT_NS 1000000 /* until Python runs a function, and while nothing is recorded */
@@ -49,7 +49,8 @@ struct thread {
 	int schedstat_fd; /* -1: none */
 	uint64_t cpu_ns;
 	struct ring_stream stream;
-	struct told *stack; /* outermost first */
+	struct remote_frame base; /* the outermost one */
+	struct told *stack;	  /* outermost first */
 	uint32_t count, room;
 };
 
@@ -61,8 +62,10 @@ struct sampler {
 	struct remote remote;
 	struct ring_writer writer;
 	struct sampled_codes codes;
+	struct sampled_stacks stacks;
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
+	bool begun; /* the first sample is there */
 	char comm[32];
 };
 
@@ -115,6 +118,20 @@ static void name_thread(struct sampler *sampler, const struct thread *thread)
 	ring_writer_define(&sampler->writer, &record, strings, lengths);
 }
 
+/*
+ * What runs from the moment that Python is known until the first sample is taken is charged to the first sample: short
+ * processes would lose a third of their time.
+ */
+static uint64_t time_of_sample(const struct sampler *sampler)
+{
+	uint64_t now = ring_writer_now(&sampler->writer), ready = sampler->remote.layout.ready_ticks;
+	uint64_t start = sampler->writer.layout.start_ticks;
+
+	if (sampler->begun || ready > now)
+		return now;
+	return ready < start ? start : ready;
+}
+
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static struct thread *find_thread(struct sampler *sampler, uint32_t tid)
@@ -145,9 +162,9 @@ static struct thread *new_thread(struct sampler *sampler, uint32_t tid)
 		sampler->threads = more;
 		sampler->thread_room = room;
 	}
-	if (!ring_writer_claim(&sampler->writer, &thread.stream, tid))
+	if (!ring_writer_claim(&sampler->writer, &thread.stream, tid, time_of_sample(sampler)))
 		goto failed;
-	ring_stream_put(&thread.stream, wire_head(WIRE_THREAD_START, 0), ring_writer_now(&sampler->writer));
+	ring_stream_put(&thread.stream, wire_head(WIRE_THREAD_START, 0), time_of_sample(sampler));
 	sampler->threads[sampler->thread_count] = thread;
 	return &sampler->threads[sampler->thread_count++];
 failed:
@@ -222,26 +239,6 @@ static int resolve(struct sampler *sampler, const struct thread *thread, int cou
 	return count;
 }
 
-/* Reads the stack of a thread state into found[]. Returns how many functions, or -1: it changes too fast. */
-static int read_stack(struct sampler *sampler, const struct thread *thread, uint64_t state)
-{
-	for (int try = 0; try < TRIES; try++) {
-		uint64_t before = 0, after = 0, at = state + sampler->remote.layout.state_frame;
-		int count;
-
-		remote_refresh(&sampler->remote);
-		if (remote_read_now(&sampler->remote, at, &before, sizeof(before)))
-			return -1;
-		count = remote_stack(&sampler->remote, state, frames);
-		if (count >= 0)
-			count = resolve(sampler, thread, count);
-		if (count >= 0 && !remote_read_now(&sampler->remote, at, &after, sizeof(after)) &&
-		    (before == after || try == TRIES - 1))
-			return count;
-	}
-	return -1;
-}
-
 static bool has_space(struct thread *thread, uint32_t count)
 {
 	uint32_t room = thread->room ? thread->room : 64;
@@ -262,14 +259,27 @@ static bool has_space(struct thread *thread, uint32_t count)
 	return true;
 }
 
-/* Tells what is different in found[]. */
-static void tell(struct thread *thread, uint32_t count, uint64_t now)
+/* How many functions run since the sample before. Where a caller has moved on, what it calls is called anew. */
+static uint32_t still_running(const struct thread *thread, uint32_t count)
 {
 	uint32_t same = 0;
 
-	while (same < count && same < thread->count && found[same].id == thread->stack[same].id &&
-	       found[same].frame == thread->stack[same].frame)
-		same++;
+	for (; same < count && same < thread->count; same++) {
+		const struct told *now = &found[same], *before = &thread->stack[same];
+
+		if (now->id != before->id || now->frame != before->frame)
+			break;
+		if (now->instruction != before->instruction)
+			return same + 1;
+	}
+	return same;
+}
+
+/* Tells what is different in found[]. */
+static void tell(struct thread *thread, uint32_t count, uint64_t now)
+{
+	uint32_t same = still_running(thread, count);
+
 	put_returns(thread, same, now);
 	if (same && (same == count || found[same - 1].line != thread->stack[same - 1].line))
 		ring_stream_put(&thread->stream, wire_head(WIRE_LINE, found[same - 1].line), now);
@@ -288,6 +298,7 @@ static bool sample_state(struct sampler *sampler, uint64_t state)
 	const struct sampling *layout = &sampler->remote.layout;
 	uint64_t interpreter, pointer;
 	struct thread *thread;
+	uint64_t now;
 	uint32_t tid;
 	int count;
 
@@ -305,10 +316,11 @@ static bool sample_state(struct sampler *sampler, uint64_t state)
 	thread->misses = 0;
 	if (thread->turns++ == NAME_TURNS)
 		name_thread(sampler, thread);
-	count = read_stack(sampler, thread, state);
+	now = time_of_sample(sampler);
+	count = sampled_stack(&sampler->stacks, state, &thread->base, frames);
+	if (count >= 0)
+		count = resolve(sampler, thread, count);
 	if (count >= 0 && has_space(thread, (uint32_t)count)) {
-		uint64_t now = ring_writer_now(&sampler->writer);
-
 		tell_cpu(thread, now);
 		tell(thread, (uint32_t)count, now);
 		ring_stream_publish(&thread->stream);
@@ -332,7 +344,6 @@ static void sample_side(struct sampler *sampler, uint64_t state, uint32_t link)
 static void sample_all(struct sampler *sampler)
 {
 	const struct sampling *layout = &sampler->remote.layout;
-
 	uint64_t now = ring_writer_now(&sampler->writer);
 
 	for (uint32_t i = 0; i < sampler->thread_count; i++)
@@ -346,6 +357,9 @@ static void sample_all(struct sampler *sampler)
 	for (uint32_t i = sampler->thread_count; i-- > 0;)
 		if (sampler->threads[i].misses >= MISSES_MAX)
 			end_thread(sampler, &sampler->threads[i]);
+	atomic_store_explicit(&sampler->writer.header->samples, sampler->stacks.count, memory_order_relaxed);
+	atomic_store_explicit(&sampler->writer.header->samples_torn, sampler->stacks.torn, memory_order_relaxed);
+	sampler->begun |= sampler->thread_count > 0;
 }
 
 /* Nothing is recorded for a time: what runs meanwhile is nobody's. */
@@ -381,7 +395,10 @@ static enum turn next_turn(struct sampler *sampler)
 		return TURN_WAIT;
 	sampler->remote.layout = layout;
 	r = remote_read_now(&sampler->remote, layout.recording, &recording, sizeof(recording));
-	return r == 0 && recording == layout.recording_value ? TURN_SAMPLE : TURN_WAIT;
+	if (r == 0 && recording == layout.recording_value)
+		return TURN_SAMPLE;
+	sampler->begun = true;
+	return TURN_WAIT;
 }
 
 /* False: the process has ended. */
@@ -394,36 +411,37 @@ static bool wait_until(const struct sampler *sampler, uint64_t ns)
 	return ppoll(&end, 1, &timeout, NULL) == 0;
 }
 
-/* Up to an eighth of the interval, so that nothing that goes in step with it is always met or always missed. */
-static uint64_t jitter(uint64_t interval)
+/*
+ * From half the interval to one and a half, so that nothing that goes in step with it is always met or always missed.
+ * What a sample stands for does not depend on what it meets then: each is as far from the one before as chance has it.
+ */
+static uint64_t next_interval(uint64_t interval)
 {
 	static uint64_t state = UINT64_C(0x2545f4914f6cdd1d);
 
 	state ^= state << 13;
 	state ^= state >> 7;
 	state ^= state << 17;
-	return (interval / 8) * (state % 1024) / 1024;
+	return interval / 2 + interval * (state % 1024) / 1024;
 }
 
 static void run(struct sampler *sampler)
 {
-	uint64_t due = clock_now_ns(), begin, took, interval = READY_WAIT_NS;
+	uint64_t due = clock_now_ns(), begin, took;
 	enum turn turn;
 
 	while (sampler_rights_follow(&sampler->rights, clock_now_ns()) && (turn = next_turn(sampler)) != TURN_END) {
 		begin = clock_now_ns();
-		if (turn == TURN_SAMPLE) {
-			interval = NS / sampler->remote.layout.rate;
+		if (turn == TURN_SAMPLE)
 			sample_all(sampler);
-		} else {
+		else
 			pause_all(sampler);
-		}
 		took = clock_now_ns() - begin;
-		due += turn == TURN_SAMPLE ? interval : READY_WAIT_NS;
+		due += turn == TURN_SAMPLE ? next_interval(NS / sampler->remote.layout.rate) : READY_WAIT_NS;
 		/* Many threads with deep stacks: half a processor is the most that is taken. */
 		if (due < begin + 2 * took)
 			due = begin + 2 * took;
-		if (!wait_until(sampler, due + jitter(interval)))
+		if (!wait_until(sampler, due))
 			break;
 	}
 }
@@ -435,6 +453,7 @@ int sampler_run(pid_t pid, uint64_t sampling)
 	int error;
 
 	sampler = (struct sampler){.pid = pid, .sampling = sampling, .remote = {.fd = SAMPLING_MEMORY_FD}};
+	sampler.stacks.remote = &sampler.remote;
 	fcntl(SAMPLING_RING_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(SAMPLING_MEMORY_FD, F_SETFD, FD_CLOEXEC);
 	error = ring_writer_open(&sampler.writer, SAMPLING_RING_FD);

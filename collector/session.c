@@ -464,6 +464,8 @@ static void complete(struct session *session, struct process *process, const cha
 	end.lost_definitions = atomic_load_explicit(&process->header->lost_definitions, memory_order_relaxed);
 	end.waits = atomic_load_explicit(&process->header->waits, memory_order_relaxed);
 	end.waited_us = atomic_load_explicit(&process->header->waited_us, memory_order_relaxed);
+	end.samples = atomic_load_explicit(&process->header->samples, memory_order_relaxed);
+	end.samples_torn = atomic_load_explicit(&process->header->samples_torn, memory_order_relaxed);
 	end.status = process->status;
 	end.sampler_lost = process->sampler.lost;
 	session->lost += meta_lost(&end.lost);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "config.h"
 #include "evprof/sampling.h"
 #include "log.h"
@@ -258,6 +259,7 @@ static void publish(void)
 	sampling.recording_value = PROCESS_JOINED;
 	sampling.state = (uintptr_t)python.current_thread_state();
 	sampling.interpreter = (uintptr_t)interpreter_of(python.current_thread_state());
+	sampling.ready_ticks = clock_now();
 	/* Release: the sampler copies the struct when it sees this. */
 	__atomic_store_n(&sampling.ready, SAMPLING_READY, __ATOMIC_RELEASE);
 }

@@ -89,7 +89,8 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 {
 	static const char *const members[] = {"python",	 "argv",  "exe",	 "cwd",	  "host",
 					      "program", "start", "sample_rate", "native"};
-	static const char *const end_members[] = {"how", "status", "signal", "waits", "waited_us", "sampler"};
+	static const char *const end_members[] = {"how",       "status",  "signal",  "waits",
+						  "waited_us", "sampler", "samples", "samples_torn"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
 	json_t *threads = json_array();
 	size_t i;
@@ -192,6 +193,17 @@ static void print_end(struct output *output, const struct trace_process *process
 			      (double)json_integer_value(json_object_get(process->end, "waited_us")) / 1e6);
 }
 
+static void print_sampling(struct output *output, const struct trace_process *process)
+{
+	long long samples = (long long)json_integer_value(json_object_get(process->end, "samples"));
+	long long torn = (long long)json_integer_value(json_object_get(process->end, "samples_torn"));
+
+	output_format(output, "; sampled %d times a second", trace_process_sample_rate(process));
+	if (samples > 0)
+		output_format(output, ", %.1f %% of %lld samples put together of several looks",
+			      100 * (double)torn / (double)samples, samples);
+}
+
 static void print_process(struct output *output, const struct trace *trace, const struct trace_process *process)
 {
 	const json_t *arguments = json_object_get(process->meta, "argv");
@@ -207,7 +219,7 @@ static void print_process(struct output *output, const struct trace *trace, cons
 	if (trace_process_has_native(process))
 		output_string(output, "; with native stacks");
 	if (trace_process_sample_rate(process))
-		output_format(output, "; sampled %d times a second", trace_process_sample_rate(process));
+		print_sampling(output, process);
 	if (json_object_get(process->end, "sampler"))
 		output_string(output, " until its sampler was killed");
 	output_string(output, "\n ");

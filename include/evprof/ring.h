@@ -107,6 +107,8 @@ struct ring_header {
 	_Atomic uint64_t lost_definitions;
 	_Atomic uint64_t waits;		/* how often a thread waited for room ... */
 	_Atomic uint64_t waited_us;	/* ... and how long, all threads together */
+	_Atomic uint64_t samples;	/* stacks that a sampler read ... */
+	_Atomic uint64_t samples_torn;	/* ... and those that changed so that they were put together of several looks */
 	_Atomic uint32_t ending_signal; /* with EXITING: by which the image is about to end itself; 0: it exits */
 	/* Events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];

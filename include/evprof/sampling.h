@@ -45,6 +45,7 @@ struct sampling {
 	uint32_t lines;	    /* enum sampling_lines */
 	uint64_t recording; /* address of an uint32_t that has the next value while samples are wanted */
 	uint64_t recording_value;
+	uint64_t ready_ticks; /* when the rest was filled, as ring.h has times */
 
 	uint64_t state;	      /* one PyThreadState that lives as long as Python does */
 	uint64_t interpreter; /* the PyInterpreterState of all that are sampled */

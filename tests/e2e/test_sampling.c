@@ -87,6 +87,116 @@ SCENARIO(sampling, lines, OLDEST)
 	expect(annotated, is_about(slept, took_in_all), "line %ld took %f s, reported %f", wanted, took_in_all, slept);
 }
 
+/* What annotate says a call at a line of the program took, -1 if nothing. */
+static double call_at_line(char *annotated, long wanted)
+{
+	char *rest = strstr(annotated, "sampling.py\nFile duration");
+	bool there = false;
+
+	for (char *line; rest && (line = strsep(&rest, "\n"));) {
+		double took;
+		unsigned hits;
+		long number;
+
+		if (there && sscanf(line, "(call)|%u|%lf", &hits, &took) == 2)
+			return took;
+		if (sscanf(line, "%ld|", &number) == 1)
+			there = number == wanted;
+	}
+	return -1;
+}
+
+SCENARIO(sampling, lines_of_calls, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "calls", "EVPROF_EVENTS=sample");
+	struct outcome *annotated = tool("annotate", outcome->trace);
+	double first = 0, second = 0, took[2], measured;
+	char *rest = outcome->out;
+	long line = 0;
+
+	for (char *said; (said = strsep(&rest, "\n")) && sscanf(said, "%ld %lf %lf", &line, &took[0], &took[1]) == 3;) {
+		first += took[0];
+		second += took[1];
+	}
+	measured = call_at_line(text("%s", annotated->out), line);
+	expect(annotated, is_about(measured, first), "the first call took %f s, reported %f", first, measured);
+	measured = call_at_line(text("%s", annotated->out), line + 2);
+	expect(annotated, is_about(measured, second), "the second call took %f s, reported %f", second, measured);
+}
+
+SCENARIO(sampling, short_children, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "children", "EVPROF_EVENTS=sample");
+	json_t *report = trace_report_by(outcome->trace, "wall");
+	double slept = strtod(outcome->out, NULL);
+	long seen = calls_of(report, "brief");
+
+	/* On a machine with much else to do some end before their sampler begins. */
+	expect(outcome, seen > 5 && time_of(report, "brief") / (double)seen > 0.95 * slept / 40,
+	       "%ld of 40, %f s of %f", seen, time_of(report, "brief"), slept);
+	json_decref(report);
+}
+
+/* ---- what is sampled as often as it runs ------------------------------------------------------------------------- */
+
+#define SHARE_ERROR 0.025
+
+/* The largest difference between the share that a function has in the report and by the program's stopwatch. */
+static double error_of_shares(const struct outcome *outcome, const json_t *report)
+{
+	double took[4], measured[4], took_in_all = 0, measured_in_all = 0, error = 0;
+	char *rest = strdup(outcome->out), *at = rest, name[64];
+	int count = 0;
+
+	for (char *line; (line = strsep(&at, "\n")) && count < 4; count++) {
+		if (sscanf(line, "%63s %lf", name, &took[count]) != 2)
+			break;
+		measured[count] = report_seconds(report, "shares.py", name);
+		took_in_all += took[count];
+		measured_in_all += measured[count];
+	}
+	free(rest);
+	expect(outcome, count > 1, "the program says what took how long");
+	for (int i = 0; i < count; i++)
+		error = fmax(error, fabs(measured[i] / measured_in_all - took[i] / took_in_all));
+	return fmax(error, 1 - measured_in_all / took_in_all);
+}
+
+/* Chance, and a sampler that has to wait for a processor, count less the longer it takes. */
+static void expect_shares(const struct python *python, const char *shape, int rate, double seconds, double turn)
+{
+	struct outcome *outcome;
+	double error = 1;
+
+	for (int try = 0; try < 3 && error > SHARE_ERROR; try++, seconds *= 2) {
+		json_t *report;
+
+		outcome = run(.python = python, .args = {"@shares.py", shape, text("%f", seconds), text("%f", turn)},
+			      .env = {"EVPROF_EVENTS=sample", text("EVPROF_SAMPLE_RATE=%d", rate)});
+		report = trace_report_by(outcome->trace, "wall");
+		error = error_of_shares(outcome, report);
+		json_decref(report);
+	}
+	expect(outcome, error <= SHARE_ERROR, "%s, sampled %d times a second: a share is off by %.1f points", shape,
+	       rate, 100 * error);
+}
+
+SCENARIO(sampling, shares, SUPPORTED)
+{
+	static const char *const shapes[] = {"generators", "recursion", "functions", "coroutines",
+					     "delegation", "tasks",	NULL};
+
+	for (const char *const *shape = shapes; *shape; shape++)
+		expect_shares(python, *shape, 1000, strcmp(*shape, "tasks") ? 0.7 : 1.2,
+			      strcmp(*shape, "tasks") ? 0.015 : 0.005);
+	expect_shares(python, "generators", 10000, 0.5, 0.01);
+	expect_shares(python, "tasks", 10000, 0.5, 0.0002);
+	expect_shares(python, "delegation", 100, 2.5, 0.3);
+	for (const char *const *shape = shapes; test_all() && *shape; shape++)
+		for (int rate = 100; rate <= 10000; rate *= 10)
+			expect_shares(python, *shape, rate, rate == 100 ? 40 : 5, 0.005);
+}
+
 SCENARIO(sampling, running_and_waiting, SUPPORTED)
 {
 	struct outcome *outcome = sampled(python, "cpu", "EVPROF_EVENTS=sample,cpu");

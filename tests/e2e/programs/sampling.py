@@ -1,5 +1,7 @@
 """What a sampler is to see; prints what the program itself knows of it."""
+import mmap
 import os
+import struct
 import subprocess
 import sys
 import threading
@@ -51,6 +53,36 @@ def lines():
         took += time.perf_counter() - begin
         x -= i
     print(line, "%.6f" % took)
+
+
+def calls():
+    """Two calls of one function, one after the other, the second four times as long: prints the line of the first."""
+    for _ in range(3):
+        begin = time.perf_counter()
+        spin(0.1); line = sys._getframe().f_lineno
+        middle = time.perf_counter()
+        spin(0.4)
+        print(line, "%.6f %.6f" % (middle - begin, time.perf_counter() - middle))
+
+
+def brief():
+    time.sleep(0.012)
+
+
+def children():
+    """Children that live for about one interval of the sampler: prints what they slept in all."""
+    shared = mmap.mmap(-1, 4096)
+    slept = 0
+    for _ in range(40):
+        pid = os.fork()
+        if not pid:
+            begin = time.perf_counter()
+            brief()
+            shared[:8] = struct.pack("d", time.perf_counter() - begin)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        slept += struct.unpack("d", shared[:8])[0]
+    print("%.6f" % slept)
 
 
 def cpu():
