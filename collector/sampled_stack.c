@@ -2,8 +2,8 @@
  * sampled_stack.c - see sampled_stack.h. Called by the sampler.
  *
  * A frame that has returned or suspended says no more which frame is below it (a suspended generator has none, the
- * memory of one that has returned is used again), so a stack may be cut there: it is torn. A stack that goes down to the
- * thread's outermost frame is whole. The frames below the innermost one of a torn stack are, in this order:
+ * memory of one that has returned is used again), so a stack may be cut there: it is torn. A stack that goes down to
+ * the thread's outermost frame is whole. The frames below the innermost one of a torn stack are, in this order:
  *
  *   those of another look that meets it again
  *   those that were below it in an earlier sample, if another look meets one of these

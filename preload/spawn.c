@@ -83,18 +83,22 @@ static int open_nothing(void)
 	return null < 0 ? open("/", O_PATH) : null;
 }
 
-/* Puts the descriptors in their places and closes all others. The copies do not stand in each other's way. */
+/*
+ * Puts the descriptors in their places and closes all others. The copies do not stand in each other's way, nor in that
+ * of the standard ones, whose numbers they have where a program has closed these.
+ */
 static int place_fds(const int fds[SPAWN_FDS])
 {
-	int null = open_nothing(), copies[SPAWN_FDS], end = 3;
+	int copies[SPAWN_FDS], end = 3, null;
 
-	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
 	for (int i = 0; i < SPAWN_FDS; i++) {
 		copies[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + SPAWN_FDS) : -1;
 		if (fds[i] >= 0 && copies[i] < 0)
 			return -errno;
 	}
+	null = open_nothing();
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
 	for (; end < 3 + SPAWN_FDS && copies[end - 3] >= 0; end++)
 		if (dup2(copies[end - 3], end) < 0)
 			return -errno;

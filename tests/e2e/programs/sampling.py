@@ -135,6 +135,13 @@ def before():
     spin(0.8)
 
 
+def closed():
+    """In an image that begins without stdin and stdout."""
+    os.close(0)
+    os.close(1)
+    os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "before"])
+
+
 def stopped():
     """What runs between evprof_stop() and evprof_start() is nobody's."""
     import ctypes
