@@ -202,6 +202,16 @@ static void complain_of_unknown_names(void)
 	}
 }
 
+static void complain_of_settings_without_samples(void)
+{
+	for (size_t i = 0; i < sizeof(known_names) / sizeof(known_names[0]); i++) {
+		const char *value = value_of(known_names[i]), *instead = setting_without_samples(known_names[i]);
+
+		if (instead && value && strcmp(value, "0") != 0)
+			log_line(LOG_ERROR, "%s does nothing with %s=sample: %s", known_names[i], ENV_EVENTS, instead);
+	}
+}
+
 /* Those that are known, so that a slip of the pen in one does not cost the others. */
 static void read_formats(bool complain)
 {
@@ -246,4 +256,6 @@ void config_read(bool complain)
 	read_formats(complain);
 	if (complain && config.enabled)
 		complain_of_unknown_names();
+	if (complain && config.enabled && config.events & EVENT_SAMPLE)
+		complain_of_settings_without_samples();
 }

@@ -147,6 +147,19 @@ bool run_settings_take(struct run_settings *settings, int option, const char *va
 	return !value || set_variable(settings, i, value);
 }
 
+static bool all_do_something(const struct run_settings *settings)
+{
+	for (size_t i = 0; i < sizeof(settings_known) / sizeof(settings_known[0]); i++) {
+		const char *instead = setting_without_samples(settings_known[i].variable);
+
+		if (!instead || !(settings->given & 1u << i))
+			continue;
+		verb_misused("run", "%s does nothing with samples: %s", settings_known[i].name, instead);
+		return false;
+	}
+	return true;
+}
+
 bool run_settings_finish(const struct run_settings *settings)
 {
 	bool listed = settings->given & 1u << setting_number(RUN_EVENTS);
@@ -155,13 +168,13 @@ bool run_settings_finish(const struct run_settings *settings)
 
 	if (value && !is_good("--events", value, setting_events(value, &events)))
 		return false;
-	if (!settings->sample)
-		return true;
-	if (!(events & EVENT_SAMPLE)) {
+	if (settings->sample && !(events & EVENT_SAMPLE)) {
 		verb_misused("run", "--sample records no events: of --events only sample,cpu goes with it");
 		return false;
 	}
-	if (!listed)
+	if (events & EVENT_SAMPLE && !all_do_something(settings))
+		return false;
+	if (settings->sample && !listed)
 		setenv(ENV_EVENTS, "sample", 1);
 	return true;
 }

@@ -140,6 +140,18 @@ static inline const char *setting_on_full(const char *value, uint32_t *wait_ms)
 	return NULL;
 }
 
+/* Of a variable that does nothing with EVPROF_EVENTS=sample: what to do instead. NULL: it does something. */
+static inline const char *setting_without_samples(const char *variable)
+{
+	if (!strcmp(variable, ENV_NATIVE))
+		return "native stacks are those of allocations, which the events mem record";
+	if (!strcmp(variable, ENV_CALIBRATE))
+		return "samples cost the program nothing that could be taken off";
+	if (!strcmp(variable, ENV_INCLUDE) || !strcmp(variable, ENV_EXCLUDE) || !strcmp(variable, ENV_EXCLUDE_SYSPATH))
+		return "filter samples when they are read, as by evprof report --include";
+	return NULL;
+}
+
 static inline const char *setting_sample_rate(const char *value, uint32_t *rate)
 {
 	uint32_t number = setting_count(value, SAMPLING_RATE_MAX);

@@ -325,6 +325,36 @@ SCENARIO(sampling, by_the_command, SCENARIO_ONCE)
 	expect(info, strstr(info->out, "sampled 250 times a second"), "info says so");
 }
 
+SCENARIO(sampling, without_standard_descriptors, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "closed", "EVPROF_EVENTS=sample");
+	json_t *report = trace_report_by(outcome->trace, "wall");
+
+	expect(outcome, is_roughly(time_of(report, "before"), 0.8), "%f s", time_of(report, "before"));
+	json_decref(report);
+}
+
+SCENARIO(sampling, what_does_nothing, SCENARIO_ONCE)
+{
+	static const char *const options[][2] = {{"--native", "events mem"},
+						 {"--calibrate", "cost"},
+						 {"--include=a*", "evprof report --include"},
+						 {"--exclude=a*", "evprof report --include"},
+						 {"--exclude-syspath", "evprof report --include"}};
+	struct outcome *outcome;
+
+	(void)python;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		outcome = run(.python = python_any(), .how = JOB_RUN, .options = {"--sample", options[i][0]},
+			      .args = {"-c", "print(1)"});
+		expect(outcome, outcome->status && !*outcome->out && strstr(outcome->err, options[i][1]),
+		       "%s is refused", options[i][0]);
+	}
+	outcome = run(.python = python_any(), .args = {"-c", "print(1)"},
+		      .env = {"EVPROF_EVENTS=sample", "EVPROF_INCLUDE=a*", "EVPROF_NATIVE=1"});
+	expect(outcome, !outcome->status && stderr_evprof_lines(outcome) == 3, "the library says it, and runs on");
+}
+
 SCENARIO(sampling, says_what_is_wrong, SCENARIO_ONCE)
 {
 	struct outcome *outcome =
