@@ -244,15 +244,6 @@ static bool in_parts(const struct request *request)
 	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
 }
 
-static void note_sampling(struct report *report, const struct trace *trace)
-{
-	uint32_t i;
-
-	for (i = 0; i < trace->process_count && !report->sample_rate; i++)
-		if (trace->processes[i])
-			report->sample_rate = trace_process_sample_rate(trace->processes[i]);
-}
-
 /* False: there is nothing to calibrate with, which one line says. */
 static bool can_calibrate(const struct trace *trace, const char *path)
 {
@@ -287,7 +278,8 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 		return TRACE_EXIT_FAILED;
 	}
 	report->trace = trace;
-	note_sampling(report, trace);
+	if (!report->sample_rate)
+		report->sample_rate = trace_sample_rate(trace);
 	progress_begin(&progress, "counting", visit_events(trace, &request->select));
 	if (in_parts(request))
 		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,

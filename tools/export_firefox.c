@@ -22,6 +22,7 @@
 #include "batches.h"
 #include "digits.h"
 #include "firefox_spool.h"
+#include "grow.h"
 #include "stacks.h"
 
 enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
@@ -41,6 +42,11 @@ struct strings {
 	uint32_t allocated;
 };
 
+struct place {
+	uint32_t key;
+	uint32_t line; /* 0: where it begins */
+};
+
 struct firefox {
 	struct output *output;
 	struct batches samples; /* struct sample, on their way to the output and to SPOOL_LENGTHS */
@@ -50,9 +56,20 @@ struct firefox {
 	struct output data; /* of the marker being made */
 	char pid[48];
 	const char *program;
-	uint32_t *frames; /* by key: the frame of the thread + 1 */
-	uint32_t *keys;	  /* of the frames of the thread */
+	/* Functions of stacks are keys, and beyond these functions at the line of a sample, of the process. */
+	bool sampled;
+	struct pairs line_numbers; /* key << 32 | line: place in lines, + 1 */
+	struct place *lines;
+	uint32_t line_count, line_room;
+	/* The frames and functions of the thread: their numbers + 1, and what they are. */
+	uint32_t *frames; /* by function of stacks */
+	uint32_t frame_room;
+	struct place *places;
+	uint32_t place_room;
 	uint32_t frame_count;
+	uint32_t *functions; /* by key */
+	uint32_t *keys;
+	uint32_t function_count;
 	/* Of the thread, so far. */
 	uint64_t sample_count;
 	uint64_t written; /* of them, by the second thread */
@@ -178,6 +195,38 @@ static void firefox_push(void *owner, struct visit *visit, struct visit_frame *f
 	change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, frame->key));
 }
 
+/* The number of a function at a line; 0 where memory ran out: that of no Python function. */
+static uint32_t function_at_line(struct firefox *firefox, const struct visit *visit, uint32_t key, uint32_t line)
+{
+	uint64_t *number = pairs_make(&firefox->line_numbers, (uint64_t)key << 32 | line);
+
+	if (!number)
+		return 0;
+	if (!*number) {
+		if (grow_zeroed(&firefox->lines, &firefox->line_room, firefox->line_count + 1, sizeof(*firefox->lines)))
+			return 0;
+		firefox->lines[firefox->line_count++] = (struct place){key, line};
+		*number = firefox->line_count;
+	}
+	return visit_keys(visit) + (uint32_t)*number - 1;
+}
+
+/* A sample of the function on top. */
+static void put_line(struct firefox *firefox, struct visit *visit, uint32_t line)
+{
+	struct visit_frame *frame;
+	uint32_t function;
+
+	if (!firefox->sampled || !line || !visit_top_runs(visit))
+		return;
+	frame = &visit->frames[visit->shown - 1];
+	function = function_at_line(firefox, visit, frame->key, line);
+	if (function)
+		change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, function));
+	else
+		visit_fail(visit, -ENOMEM);
+}
+
 static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
 {
 	(void)how;
@@ -264,6 +313,9 @@ static void firefox_other(void *owner, struct visit *visit, uint32_t head, const
 	case WIRE_EXIT:
 		number_marker(firefox, visit, "exit", "status %llu", argument & 0xff);
 		break;
+	case WIRE_LINE:
+		put_line(firefox, visit, argument);
+		break;
 	case WIRE_PAUSE:
 		put_marker(firefox, visit, "pause", text_of(argument ? "recording stops" : "recording starts"));
 		break;
@@ -272,20 +324,39 @@ static void firefox_other(void *owner, struct visit *visit, uint32_t head, const
 
 /* --- tables of a thread --- */
 
-/* The frames of the thread in order of their first stack; one frame for each function. */
-static void number_frames(struct firefox *firefox)
+/* The frames of the thread in order of their first stack: one for each function, or line of a sample. */
+static int number_frames(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t keys = visit_keys(visit), all = keys + firefox->line_count, i;
+
+	firefox->frame_count = firefox->function_count = 0;
+	if (grow_zeroed(&firefox->frames, &firefox->frame_room, all, sizeof(*firefox->frames)) ||
+	    grow_zeroed(&firefox->places, &firefox->place_room, all, sizeof(*firefox->places)))
+		return -ENOMEM;
+	for (i = 1; i < firefox->stacks.count; i++) {
+		uint32_t function = firefox->stacks.at[i].function;
+		struct place place = function < keys ? (struct place){function, 0} : firefox->lines[function - keys];
+
+		if (firefox->frames[function])
+			continue;
+		firefox->places[firefox->frame_count++] = place;
+		firefox->frames[function] = firefox->frame_count;
+		if (firefox->functions[place.key])
+			continue;
+		firefox->keys[firefox->function_count++] = place.key;
+		firefox->functions[place.key] = firefox->function_count;
+	}
+	return 0;
+}
+
+static void forget_frames(struct firefox *firefox)
 {
 	uint32_t i;
 
-	firefox->frame_count = 0;
-	for (i = 1; i < firefox->stacks.count; i++) {
-		uint32_t key = firefox->stacks.at[i].function;
-
-		if (firefox->frames[key])
-			continue;
-		firefox->keys[firefox->frame_count++] = key;
-		firefox->frames[key] = firefox->frame_count;
-	}
+	for (i = 1; firefox->frame_count && i < firefox->stacks.count; i++)
+		firefox->frames[firefox->stacks.at[i].function] = 0;
+	for (i = 0; i < firefox->function_count; i++)
+		firefox->functions[firefox->keys[i]] = 0;
 }
 
 static void put_stack_table(struct firefox *firefox)
@@ -322,21 +393,16 @@ static void put_constant(struct firefox *firefox, const char *name, const char *
 	output_char(firefox->output, ']');
 }
 
-static void put_lines(struct firefox *firefox, const struct visit *visit, const char *name)
+static void put_line_number(struct firefox *firefox, const struct visit *visit, struct place place)
 {
-	uint32_t i;
+	const struct wire_definition *definition = visit_definition(visit, place.key);
 
-	output_format(firefox->output, ",\"%s\":[", name);
-	for (i = 0; i < firefox->frame_count; i++) {
-		const struct wire_definition *definition = visit_definition(visit, firefox->keys[i]);
-
-		output_string(firefox->output, i ? "," : "");
-		if (definition && !(firefox->keys[i] & 1))
-			output_u64(firefox->output, definition->number);
-		else
-			output_string(firefox->output, "null");
-	}
-	output_char(firefox->output, ']');
+	if (place.line)
+		output_u64(firefox->output, place.line);
+	else if (definition && !(place.key & 1))
+		output_u64(firefox->output, definition->number);
+	else
+		output_string(firefox->output, "null");
 }
 
 static void put_frame_table(struct firefox *firefox, const struct visit *visit)
@@ -349,19 +415,24 @@ static void put_frame_table(struct firefox *firefox, const struct visit *visit)
 	output_string(firefox->output, ",\"category\":[");
 	for (i = 0; i < count; i++) {
 		output_string(firefox->output, i ? "," : "");
-		output_u64(firefox->output, firefox->keys[i] & 1 ? CATEGORY_NATIVE : CATEGORY_PYTHON);
+		output_u64(firefox->output, firefox->places[i].key & 1 ? CATEGORY_NATIVE : CATEGORY_PYTHON);
 	}
 	output_char(firefox->output, ']');
 	put_constant(firefox, "subcategory", "0", count);
 	output_string(firefox->output, ",\"func\":[");
 	for (i = 0; i < count; i++) {
 		output_string(firefox->output, i ? "," : "");
-		output_u64(firefox->output, i);
+		output_u64(firefox->output, firefox->functions[firefox->places[i].key] - 1);
 	}
 	output_char(firefox->output, ']');
 	put_constant(firefox, "nativeSymbol", "null", count);
 	put_constant(firefox, "innerWindowID", "0", count);
-	put_lines(firefox, visit, "line");
+	output_string(firefox->output, ",\"line\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		put_line_number(firefox, visit, firefox->places[i]);
+	}
+	output_char(firefox->output, ']');
 	put_constant(firefox, "column", "null", count);
 	output_char(firefox->output, '}');
 }
@@ -371,7 +442,7 @@ static int put_names(struct firefox *firefox, const struct visit *visit)
 	uint32_t i;
 
 	output_string(firefox->output, ",\"name\":[");
-	for (i = 0; i < firefox->frame_count; i++) {
+	for (i = 0; i < firefox->function_count; i++) {
 		uint32_t key = firefox->keys[i], number;
 		char *name = label_display(visit_definition(visit, key), key & 1, key / 2);
 
@@ -391,7 +462,7 @@ static int put_files(struct firefox *firefox, const struct visit *visit)
 	uint32_t i;
 
 	output_string(firefox->output, ",\"fileName\":[");
-	for (i = 0; i < firefox->frame_count; i++) {
+	for (i = 0; i < firefox->function_count; i++) {
 		const struct wire_definition *definition = visit_definition(visit, firefox->keys[i]);
 		uint32_t number;
 
@@ -411,7 +482,7 @@ static int put_files(struct firefox *firefox, const struct visit *visit)
 
 static int put_function_table(struct firefox *firefox, const struct visit *visit)
 {
-	uint32_t count = firefox->frame_count;
+	uint32_t count = firefox->function_count, i;
 	int error;
 
 	output_format(firefox->output, ",\n\"funcTable\":{\"length\":%u", count);
@@ -421,7 +492,12 @@ static int put_function_table(struct firefox *firefox, const struct visit *visit
 	put_constant(firefox, "resource", "-1", count);
 	if (!error)
 		error = put_files(firefox, visit);
-	put_lines(firefox, visit, "lineNumber");
+	output_string(firefox->output, ",\"lineNumber\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		put_line_number(firefox, visit, (struct place){firefox->keys[i], 0});
+	}
+	output_char(firefox->output, ']');
 	put_constant(firefox, "columnNumber", "null", count);
 	output_char(firefox->output, '}');
 	return error;
@@ -509,11 +585,13 @@ static int firefox_thread_end(void *owner, struct visit *visit)
 {
 	struct firefox *firefox = owner;
 	int error = put_samples(firefox);
-	uint32_t i;
 
 	if (!error)
 		error = visit->error;
-	number_frames(firefox);
+	if (!error)
+		error = number_frames(firefox, visit);
+	if (error)
+		return error;
 	put_stack_table(firefox);
 	put_frame_table(firefox, visit);
 	if (!error)
@@ -524,8 +602,7 @@ static int firefox_thread_end(void *owner, struct visit *visit)
 	    firefox->output,
 	    ",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
 	    "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}}");
-	for (i = 0; i < firefox->frame_count; i++)
-		firefox->frames[firefox->keys[i]] = 0;
+	forget_frames(firefox);
 	stacks_clear(&firefox->stacks);
 	return error;
 }
@@ -543,6 +620,15 @@ static void name_pid(struct firefox *firefox, const struct visit *visit)
 				 process->number);
 }
 
+static void forget_process(struct firefox *firefox)
+{
+	pairs_done(&firefox->line_numbers);
+	firefox->line_numbers = (struct pairs){0};
+	firefox->line_count = 0;
+	free(firefox->functions);
+	free(firefox->keys);
+}
+
 static int firefox_process(void *owner, struct visit *visit)
 {
 	struct firefox *firefox = owner;
@@ -551,11 +637,11 @@ static int firefox_process(void *owner, struct visit *visit)
 	if (!firefox->program[0])
 		firefox->program = "python";
 	name_pid(firefox, visit);
-	free(firefox->frames);
-	free(firefox->keys);
-	firefox->frames = calloc(visit_keys(visit), sizeof(*firefox->frames));
+	forget_process(firefox);
+	firefox->sampled = trace_process_sample_rate(visit->process) > 0;
+	firefox->functions = calloc(visit_keys(visit), sizeof(*firefox->functions));
 	firefox->keys = calloc(visit_keys(visit), sizeof(*firefox->keys));
-	return firefox->frames && firefox->keys ? 0 : -ENOMEM;
+	return firefox->functions && firefox->keys ? 0 : -ENOMEM;
 }
 
 /* --- all --- */
@@ -623,7 +709,9 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 	output_abandon(&firefox.data);
 	stacks_done(&firefox.stacks);
 	strings_done(&firefox.strings);
+	forget_process(&firefox);
+	free(firefox.lines);
 	free(firefox.frames);
-	free(firefox.keys);
+	free(firefox.places);
 	return error;
 }

@@ -273,9 +273,9 @@ static void put_times(struct pprof *pprof, const struct trace *trace)
 
 static void put_beginning(struct pprof *pprof, const struct trace *trace)
 {
-	static const char *const strings[] = {
+	const char *const strings[] = {
 	    [STRING_EMPTY] = "",
-	    [STRING_CALLS] = "calls",
+	    [STRING_CALLS] = trace_sample_rate(trace) ? "samples" : "calls",
 	    [STRING_COUNT] = "count",
 	    [STRING_TIME] = "time",
 	    [STRING_NANOSECONDS] = "nanoseconds",
@@ -356,7 +356,7 @@ static void put_function(struct pprof *pprof, uint32_t number)
 	message_number(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
 	message_number(&pprof->message, FUNCTION_NAME, name);
 	message_number(&pprof->message, FUNCTION_FILE, file);
-	message_number(&pprof->message, FUNCTION_LINE, function->line);
+	message_number(&pprof->message, FUNCTION_LINE, function->begins);
 	put_field(pprof, PROFILE_FUNCTION, &pprof->message);
 	pprof->inner.used = 0;
 	message_number(&pprof->inner, LINE_FUNCTION, (uint64_t)number + 1);

@@ -137,10 +137,11 @@ static void put_first(struct speedscope *speedscope, const struct event *event)
 
 static void put_event(struct speedscope *speedscope, struct visit *visit, const struct visit_frame *frame, char type)
 {
-	struct event event = {(uint64_t)visit->now_ns, stack_functions_find(&speedscope->functions, visit, frame->key),
-			      (uint32_t)type};
+	struct event event = {(uint64_t)visit->now_ns, (uint32_t)frame->user - 1, (uint32_t)type};
 	struct event *room;
 
+	if (!frame->user)
+		event.function = stack_functions_find(&speedscope->functions, visit, frame->key);
 	if (event.function == UINT32_MAX)
 		visit_fail(visit, -ENOMEM);
 	speedscope->last_ns = visit->now_ns;
@@ -191,6 +192,24 @@ static void evented_pop(void *owner, struct visit *visit, struct visit_frame *fr
 {
 	(void)how;
 	put_event(owner, visit, frame, 'C');
+}
+
+/* A sample at another line of the same call. */
+static void evented_line(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct speedscope *speedscope = owner;
+	uint32_t number = stack_functions_at_line(&speedscope->functions, visit, head);
+	struct visit_frame *frame;
+
+	(void)extra;
+	if (number == UINT32_MAX)
+		return;
+	frame = &visit->frames[visit->shown - 1];
+	if (frame->user == number + UINT64_C(1))
+		return;
+	put_event(speedscope, visit, frame, 'C');
+	frame->user = number + UINT64_C(1);
+	put_event(speedscope, visit, frame, 'O');
 }
 
 static int evented_thread_end(void *owner, struct visit *visit)
@@ -283,11 +302,12 @@ static void end_file(struct speedscope *speedscope)
 
 int export_speedscope(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct visitor visitor = {.process = evented_process,
-					       .thread = evented_thread,
-					       .thread_end = evented_thread_end,
-					       .push = evented_push,
-					       .pop = evented_pop};
+	struct visitor visitor = {.process = evented_process,
+				  .thread = evented_thread,
+				  .thread_end = evented_thread_end,
+				  .push = evented_push,
+				  .pop = evented_pop,
+				  .other = trace_sample_rate(export->trace) ? evented_line : NULL};
 	struct speedscope speedscope = {.output = output};
 	int error;
 

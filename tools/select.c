@@ -263,22 +263,12 @@ static bool is_there(const struct select *select, const char *verb, const struct
 	return false;
 }
 
-static bool is_sampled(const struct trace *trace)
-{
-	uint32_t i;
-
-	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace_process_sample_rate(trace->processes[i]))
-			return true;
-	return false;
-}
-
 static bool has_clock(const struct select *select, const char *verb, const struct trace *trace, const char *path)
 {
 	if (select->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
 		return true;
 	output_say("evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s", verb, path,
-		   is_sampled(trace) ? "sample,cpu" : "call,c_call,cpu");
+		   trace_sample_rate(trace) ? "sample,cpu" : "call,c_call,cpu");
 	return false;
 }
 

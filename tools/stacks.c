@@ -109,6 +109,7 @@ int stack_functions_process(struct stack_functions *functions, const struct visi
 	functions->natives = NULL;
 	functions->pool_count = 0;
 	functions->has_native = trace_process_has_native(visit->process);
+	functions->sampled = trace_process_sample_rate(visit->process) > 0;
 	functions->numbers = calloc(visit_keys(visit), sizeof(*functions->numbers));
 	return functions->numbers ? 0 : -ENOMEM;
 }
@@ -140,6 +141,7 @@ static bool name_function(struct stack_functions *functions, const struct visit 
 	functions->at[functions->count++] = (struct stack_function){.name = name,
 								    .file = functions->labels.at[number].file,
 								    .line = functions->labels.at[number].line,
+								    .begins = functions->labels.at[number].line,
 								    .native = key & 1};
 	return true;
 }
@@ -182,6 +184,42 @@ static uint32_t find_native(struct stack_functions *functions, const struct nati
 								    .native = true,
 								    .library = functions->labels.at[number].file,
 								    .source = place->file};
+	return number;
+}
+
+#define LINE_OF_SAMPLE (1u << 31) /* keeps a function at a line apart from one that begins there */
+
+static uint32_t find_at_line(struct stack_functions *functions, uint32_t function, uint32_t line)
+{
+	const struct label *whole = &functions->labels.at[function];
+	struct label label = {.file = whole->file, .name = whole->name, .line = line | LINE_OF_SAMPLE};
+	uint32_t number = labels_add(&functions->labels, &label);
+	struct stack_function at_line;
+
+	if (number == UINT32_MAX || number < functions->count)
+		return number;
+	at_line = functions->at[function];
+	at_line.name = strdup(at_line.name);
+	at_line.line = line;
+	if (!at_line.name || !reserve_function(functions)) {
+		free(at_line.name);
+		return UINT32_MAX;
+	}
+	functions->at[functions->count++] = at_line;
+	return number;
+}
+
+uint32_t stack_functions_at_line(struct stack_functions *functions, struct visit *visit, uint32_t head)
+{
+	uint32_t number;
+
+	if (!functions->sampled || wire_head_kind(head) != WIRE_LINE || !wire_head_arg(head) || !visit_top_runs(visit))
+		return UINT32_MAX;
+	number = stack_functions_find(functions, visit, visit->frames[visit->shown - 1].key);
+	if (number != UINT32_MAX)
+		number = find_at_line(functions, number, wire_head_arg(head));
+	if (number == UINT32_MAX)
+		visit_fail(visit, -ENOMEM);
 	return number;
 }
 
@@ -272,6 +310,9 @@ struct counting {
 	void *owner;
 	struct progress *progress;
 	struct live live; /* of the process */
+	/* Of a sampled process: the stack of the last line, and when. The innermost one of a moment is a sample. */
+	uint32_t line_stack;
+	int64_t line_ns;
 };
 
 static int count_process(void *owner, struct visit *visit)
@@ -306,8 +347,30 @@ static void count_push(void *owner, struct visit *visit, struct visit_frame *fra
 		visit_fail(visit, -ENOMEM);
 	else
 		number = stacks_push(&counting->stacks, visit, frame, function);
-	if (number)
+	if (!number)
+		return;
+	if (!counting->functions->sampled)
 		counting->stacks.at[number].calls += frame->kind != WIRE_FRAME;
+	else if (counting->line_stack && counting->line_ns == visit->now_ns &&
+		 counting->line_stack == counting->stacks.at[number].parent)
+		counting->stacks.at[counting->line_stack].calls--;
+	counting->line_stack = 0;
+}
+
+/* The top of the shown stack is a function at a line from now on: it has had its time at the one before. */
+static void count_line(struct counting *counting, struct visit *visit, uint32_t function)
+{
+	struct visit_frame *frame = &visit->frames[visit->shown - 1];
+	uint64_t own_ns = (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
+	uint32_t before = (uint32_t)frame->user, now = stacks_push(&counting->stacks, visit, frame, function);
+
+	if (!now)
+		return;
+	counting->stacks.at[before].own_ns += own_ns;
+	counting->stacks.at[now].own_ns -= own_ns; /* what the end of the call adds is all of it */
+	counting->stacks.at[now].calls++;
+	counting->line_stack = now;
+	counting->line_ns = visit->now_ns;
 }
 
 static void count_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
@@ -357,8 +420,10 @@ static void count_other(void *owner, struct visit *visit, uint32_t head, const u
 {
 	struct counting *counting = owner;
 	unsigned kind = wire_head_kind(head);
-	uint32_t number;
+	uint32_t number = stack_functions_at_line(counting->functions, visit, head);
 
+	if (number != UINT32_MAX)
+		count_line(counting, visit, number);
 	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
 	    !wire_memory_address(extra[0]))
 		return;
@@ -384,6 +449,7 @@ static int count_thread_end(void *owner, struct visit *visit)
 	if (!error)
 		error = counting->visitor->thread(counting->owner, visit, &counting->stacks);
 	stacks_clear(&counting->stacks);
+	counting->line_stack = 0;
 	return error;
 }
 

@@ -23,10 +23,10 @@
 
 /* A stack: that of its parent, and one more function. */
 struct stack_node {
-	uint32_t parent;   /* number of a node; smaller than its own */
-	uint32_t function; /* on top: a number of the owner's */
-	uint32_t latest;   /* the child that was looked for last; 0: none yet */
-	uint64_t calls;
+	uint32_t parent;      /* number of a node; smaller than its own */
+	uint32_t function;    /* on top: a number of the owner's */
+	uint32_t latest;      /* the child that was looked for last; 0: none yet */
+	uint64_t calls;	      /* of a sampled process: samples with just this stack */
 	uint64_t own_ns;      /* time with just this stack */
 	uint64_t allocations; /* made with just this stack, and their bytes: where they are counted */
 	uint64_t bytes;
@@ -62,6 +62,7 @@ struct stack_function {
 	char *name;	  /* label_display() */
 	struct text file; /* "~" for C functions; owned by the labels */
 	uint32_t line;	  /* 0: none */
+	uint32_t begins;  /* the line where it begins: another one for a function at the line of a sample */
 	bool native;	  /* a C function */
 	/* Of a native stack: the base name of the program or library, and the source; length 0 for all others. */
 	struct text library;
@@ -88,6 +89,7 @@ struct stack_functions {
 	size_t pool_allocated;
 	bool has_native;	 /* the process being visited has native stacks */
 	uint64_t without_native; /* allocations of such processes, so far, that have none */
+	bool sampled;		 /* likewise */
 };
 
 /* For each allocation that is counted, with its native frame. */
@@ -103,6 +105,11 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct vi
 /* The functions of one frame of a native stack, the outermost first. NULL where memory ran out. */
 const struct stack_natives *stack_functions_native(struct stack_functions *functions,
 						   const struct trace_process *process, uint32_t frame);
+/*
+ * Of samples the lines are shown. The number of the function on top of the shown stack at the line that an event says;
+ * UINT32_MAX where it says none, or memory ran out and the visit has failed.
+ */
+uint32_t stack_functions_at_line(struct stack_functions *functions, struct visit *visit, uint32_t head);
 void stack_functions_done(struct stack_functions *functions);
 
 /* --- counting --- */

@@ -90,6 +90,16 @@ int trace_process_sample_rate(const struct trace_process *process)
 	return value > 0 && value <= INT_MAX ? (int)value : 0;
 }
 
+int trace_sample_rate(const struct trace *trace)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace_process_sample_rate(trace->processes[i]))
+			return trace_process_sample_rate(trace->processes[i]);
+	return 0;
+}
+
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)
 {
 	return trace->processes[thread->process];

@@ -311,6 +311,8 @@ bool trace_process_has_native(const struct trace_process *process);
 
 /* How many times a second its stacks were sampled; 0: it was not. */
 int trace_process_sample_rate(const struct trace_process *process);
+/* Of the first process that was sampled; 0: none was. */
+int trace_sample_rate(const struct trace *trace);
 
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread);
 

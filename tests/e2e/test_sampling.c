@@ -124,6 +124,46 @@ SCENARIO(sampling, lines_of_calls, SUPPORTED)
 	expect(annotated, is_about(measured, second), "the second call took %f s, reported %f", second, measured);
 }
 
+/* Whether an export has that line, between two texts. */
+static bool has_line(const char *text, const char *before, long line, const char *after)
+{
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), "%s%ld%s", before, line, after);
+	return strstr(text, wanted);
+}
+
+static bool firefox_has_line(const json_t *profile, long line)
+{
+	const json_t *thread, *value;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(profile, "threads"), i, thread)
+	    json_array_foreach(json_object_get(json_object_get(thread, "frameTable"), "line"), k,
+			       value) if (json_integer_value(value) == line) return true;
+	return false;
+}
+
+SCENARIO_SOME(sampling, lines_in_exports, SUPPORTED)
+{
+	struct outcome *outcome = sampled(python, "calls", "EVPROF_EVENTS=sample");
+	struct outcome *folded = tool("export", "--format", "folded", outcome->trace, "-o", "-");
+	struct outcome *evented = tool("export", "--format", "speedscope", outcome->trace, "-o", "-");
+	struct outcome *stacks = tool("export", "--format", "speedscope-sampled", outcome->trace, "-o", "-");
+	struct outcome *firefox = tool("export", "--format", "firefox", outcome->trace, "-o", "-");
+	json_t *profile = json_loads(firefox->out, 0, NULL);
+	long first = strtol(outcome->out, NULL, 10);
+
+	for (long line = first; line <= first + 2; line += 2) {
+		expect(folded, has_line(folded->out, ";calls (sampling.py:", line, ");spin (sampling.py:"),
+		       "folded has line %ld", line);
+		expect(evented, has_line(evented->out, "sampling.py\",\"line\":", line, "}"), "speedscope has it");
+		expect(stacks, has_line(stacks->out, "sampling.py\",\"line\":", line, "}"), "sampled, too");
+		expect(firefox, firefox_has_line(profile, line), "so has firefox");
+	}
+	json_decref(profile);
+}
+
 SCENARIO(sampling, short_children, SUPPORTED)
 {
 	struct outcome *outcome = sampled(python, "children", "EVPROF_EVENTS=sample");
