@@ -207,10 +207,14 @@ static void put_command(struct output *output, const struct trace_process *proce
 static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct visit *visit)
 {
 	struct output *output = callgrind->output;
+	char sampling[TRACE_SAMPLING_BYTES];
 
 	output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION "\n");
 	output_format(output, "pid: %lld\n", (long long)visit->process->pid);
 	put_command(output, visit->process);
+	if (trace_sample_rate(visit->trace))
+		output_format(output, "desc: Sampling: %s\n",
+			      trace_sampling_text(trace_sample_rate(visit->trace), sampling));
 	output_string(output, "event: ns : Nanoseconds\nevent: Calls : Calls of functions\n");
 	output_string(output, costs->by_line ? "event: Hits : Line events\n" : "");
 	output_format(output, "positions: line\nevents: %s\n", EVENT_NAMES(costs->by_line));

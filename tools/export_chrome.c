@@ -333,6 +333,14 @@ static void put_arguments(struct output *output, const struct trace_process *pro
 	}
 }
 
+static void put_sampling(struct output *output, const struct trace_process *process)
+{
+	char text[TRACE_SAMPLING_BYTES];
+
+	if (trace_process_sample_rate(process))
+		output_format(output, " (%s)", trace_sampling_text(trace_process_sample_rate(process), text));
+}
+
 static void name_process(struct chrome *chrome)
 {
 	const struct trace_process *process = chrome->process;
@@ -345,6 +353,7 @@ static void name_process(struct chrome *chrome)
 	begin_metadata(chrome, "process_labels", process->pid, (uint32_t)process->pid);
 	output_string(chrome->output, "\"labels\":\"");
 	put_arguments(chrome->output, process);
+	put_sampling(chrome->output, process);
 	output_string(chrome->output, "\"}}");
 	begin_metadata(chrome, "process_sort_index", process->pid, (uint32_t)process->pid);
 	output_format(chrome->output, "\"sort_index\":%u}}", process->number);

@@ -648,12 +648,15 @@ static int firefox_process(void *owner, struct visit *visit)
 
 static void put_meta(struct firefox *firefox, const struct trace *trace)
 {
+	char sampling[TRACE_SAMPLING_BYTES];
 	uint64_t start_ns = 0;
 
 	if (trace->clock_count)
 		start_ns = trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns;
 	output_string(firefox->output, "{\"meta\":{\"preprocessedProfileVersion\":57,\"version\":30,\"product\":\"");
 	output_json(firefox->output, text_of(trace->path));
+	if (trace_sample_rate(trace))
+		output_format(firefox->output, " (%s)", trace_sampling_text(trace_sample_rate(trace), sampling));
 	output_string(firefox->output, "\",\"importedFrom\":\"evprof\",\"startTime\":");
 	output_ms(firefox->output, start_ns);
 	output_string(

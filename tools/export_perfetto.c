@@ -726,6 +726,7 @@ static int describe_process(struct perfetto *perfetto, uint32_t sequence, int64_
 	const char *program = trace_process_text(process, "program");
 	struct protobuf *packet = &perfetto->packet;
 	const json_t *argument;
+	char sampling[TRACE_SAMPLING_BYTES];
 	char label[64];
 	size_t i;
 
@@ -742,6 +743,9 @@ static int describe_process(struct perfetto *perfetto, uint32_t sequence, int64_
 		snprintf(label, sizeof(label), "Python %.40s", trace_process_text(process, "python"));
 		protobuf_string(packet, PROCESS_LABEL, label);
 	}
+	if (trace_process_sample_rate(process))
+		protobuf_string(packet, PROCESS_LABEL,
+				trace_sampling_text(trace_process_sample_rate(process), sampling));
 	protobuf_end(packet);
 	protobuf_end(packet);
 	return end_packet(perfetto);

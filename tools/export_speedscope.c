@@ -287,9 +287,14 @@ static int sampled_thread(void *owner, struct visit *visit, struct stacks *stack
 
 static void begin_file(struct speedscope *speedscope, const struct export *export)
 {
+	char sampling[TRACE_SAMPLING_BYTES];
+
 	output_string(speedscope->output, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 					  "\"exporter\":\"evprof\",\"name\":\"");
 	output_json(speedscope->output, text_of(export->trace->path));
+	if (trace_sample_rate(export->trace))
+		output_format(speedscope->output, " (%s)",
+			      trace_sampling_text(trace_sample_rate(export->trace), sampling));
 	output_string(speedscope->output, "\",\"profiles\":[");
 }
 

@@ -93,6 +93,8 @@ static void put_table(struct output *output, const struct report_style *style, c
 
 	output_string(output, table->number ? ",\n{" : "{");
 	put_whose(output, table);
+	if (table->sample_rate)
+		output_format(output, "\"sample_rate\": %d, ", table->sample_rate);
 	output_format(output,
 		      "\"calls\": %" PRIu64 ", \"primitive_calls\": %" PRIu64 ", \"tottime\": %.9f, \"lost\": %" PRIu64
 		      ", \"unmatched\": %" PRIu64 ", \"open\": %" PRIu64 ",\n \"%s\": [",

@@ -55,15 +55,14 @@ static void print_sums(struct output *output, const struct report_style *style, 
 	static const char *const spent[] = {
 	    [CPU_CLOCK_WALL] = "", [CPU_CLOCK_RAN] = " of CPU time", [CPU_CLOCK_WAITED] = " of waiting"};
 	uint64_t primitive = report_primitive_calls(&rows->sums);
+	char sampling[TRACE_SAMPLING_BYTES];
 
 	output_format(output, "         %" PRIu64 " function calls", rows->sums.calls);
 	if (primitive != rows->sums.calls)
 		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
 	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), spent[style->clock]);
 	if (table->sample_rate)
-		output_format(output,
-			      "   Sampled %d times a second: calls are those that were seen, times are estimates\n\n",
-			      table->sample_rate);
+		output_format(output, "   %s\n\n", trace_sampling_text(table->sample_rate, sampling));
 }
 
 static void print_order(struct output *output, const struct report_style *style, const struct report_table *table)

@@ -100,6 +100,15 @@ int trace_sample_rate(const struct trace *trace)
 	return 0;
 }
 
+const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES])
+{
+	out[0] = 0;
+	if (rate)
+		snprintf(out, TRACE_SAMPLING_BYTES,
+			 "Sampled %d times a second: calls are those that were seen, times are estimates", rate);
+	return out;
+}
+
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)
 {
 	return trace->processes[thread->process];

@@ -314,6 +314,10 @@ int trace_process_sample_rate(const struct trace_process *process);
 /* Of the first process that was sampled; 0: none was. */
 int trace_sample_rate(const struct trace *trace);
 
+#define TRACE_SAMPLING_BYTES 128
+/* What every output says of samples at such a rate, which look like calls with exact times; "" where it is 0. */
+const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES]);
+
 struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread);
 
 /*

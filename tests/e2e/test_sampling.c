@@ -395,6 +395,31 @@ SCENARIO(sampling, what_does_nothing, SCENARIO_ONCE)
 	expect(outcome, !outcome->status && stderr_evprof_lines(outcome) == 3, "the library says it, and runs on");
 }
 
+/* All but those that have no place for it: pstats, csv and folded. */
+SCENARIO_SOME(sampling, outputs_are_labelled, SUPPORTED)
+{
+	static const char *const formats[] = {"chrome",	 "perfetto",  "speedscope", "speedscope-sampled",
+					      "firefox", "callgrind", NULL};
+	static const char text_of_all[] = "ampled 250 times a second";
+	struct outcome *outcome = run(.python = python, .args = {"@sampling.py", "before"},
+				      .env = {"EVPROF_EVENTS=sample", "EVPROF_SAMPLE_RATE=250"});
+	struct outcome *made;
+
+	for (const char *const *format = formats; *format; format++) {
+		made = tool("export", "--format", *format, outcome->trace, "-o", "-");
+		expect(made, memmem(made->out, made->out_bytes, text_of_all, sizeof(text_of_all) - 1), "%s", *format);
+	}
+	made = tool("export", "--format", "html", outcome->trace, "-o", "-");
+	expect(made, strstr(made->out, "\"sampled\":250"), "html");
+	made = tool("report", "--format", "json", outcome->trace);
+	expect(made, strstr(made->out, "\"sample_rate\": 250"), "report");
+	tool("export", "--format", "pprof", outcome->trace, "-o", text("%s.pb.gz", outcome->trace));
+	made = run(.python = python, .how = JOB_BARE,
+		   .args = {"-c", "import gzip, sys; print(b'samples' in gzip.open(sys.argv[1]).read())",
+			    text("%s.pb.gz", outcome->trace)});
+	expect(made, !strcmp(made->out, "True\n"), "pprof has samples instead of calls");
+}
+
 SCENARIO(sampling, says_what_is_wrong, SCENARIO_ONCE)
 {
 	struct outcome *outcome =

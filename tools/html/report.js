@@ -104,6 +104,8 @@ function slicer(limit = 12) {
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 const meta = JSON.parse(byId('meta').textContent);
+/* What stands for a call: of samples, a function that was seen in several, one after the other. */
+const seen = meta.sampled ? ['call seen', 'calls seen'] : ['call', 'calls'];
 const SPAN = Math.max(meta.to - meta.from, 1);
 
 function base64(text) {
@@ -755,7 +757,7 @@ let drawnNames = '';
 
 function threadTitle(track) {
 	const thread = meta.threads[track.thread];
-	return `${threadName(track.thread)} · thread ${thread.tid} · ${plural(thread.calls, 'call', 'calls')}${thread.lost ? ` · ${count(thread.lost)} events lost` : ''}`;
+	return `${threadName(track.thread)} · thread ${thread.tid} · ${plural(thread.calls, ...seen)}${thread.lost ? ` · ${count(thread.lost)} events lost` : ''}`;
 }
 
 function nameOf(track) {
@@ -2080,7 +2082,7 @@ function nodeNumber(node) {
 	if (!node || (!weight.memory && !tree.parent[node]))
 		return '';
 	if (!weight.memory)
-		return plural(tree.calls[node], 'call', 'calls');
+		return plural(tree.calls[node], ...seen);
 	return weight.memory.unit === 'blocks' ? bytesText(tree.bytes[node]) : plural(tree.calls[node], ...weight.memory.blocks);
 }
 
@@ -2155,7 +2157,7 @@ const seconds = (ns) => (ns / 1e9).toFixed(6);
 const primitive = (f) => shown.calls[f] - shown.recursive[f];
 const NAME_COLUMN = {key: 'name', title: 'function', hint: 'name and place'};
 const TIME_COLUMNS = [
-	{key: 'calls', title: 'ncalls', hint: 'calls, and those that are not recursive', value: (f) => shown.calls[f],
+	{key: 'calls', title: 'ncalls', hint: `${seen[1]}, and those that are not recursive`, value: (f) => shown.calls[f],
 		text: (calls, f) => (shown.recursive[f] ? `${count(calls)}/${count(primitive(f))}` : count(calls))},
 	{key: 'own', title: 'tottime', hint: 'time in the function itself', value: (f) => shown.own[f], text: seconds, bar: true},
 	{key: 'ownEach', title: 'percall', hint: 'tottime for each call', value: (f) => (shown.calls[f] ? shown.own[f] / shown.calls[f] : 0),
@@ -2393,7 +2395,7 @@ function timeDetails(fn) {
 	const share = (ns) => `${duration(ns)}  (${((100 * ns) / (tree.total[0] || 1)).toFixed(1)} %)`;
 	if (functions.native[fn] === NATIVE_LIBRARY)
 		return [];
-	return [pairs([['calls', recursive[fn] ? `${count(calls[fn])}, ${count(once)} of them not recursive` : count(calls[fn])],
+	return [pairs([[seen[1], recursive[fn] ? `${count(calls[fn])}, ${count(once)} of them not recursive` : count(calls[fn])],
 		['by itself', share(own[fn])], ['with called', share(total[fn])],
 		calls[fn] ? ['each call', `${duration(own[fn] / calls[fn])} by itself, ${duration(once ? total[fn] / once : 0)} in all`] : null,
 		functions.longest[fn] ? ['longest', duration(functions.longest[fn] - 1)] : null])];
@@ -2527,7 +2529,7 @@ function showHeader() {
 	byId('command').textContent = shorten(command, 500);
 	byId('command').title = `${command}${first ? `\nin ${texts[first.cwd]}` : ''}`;
 	byId('facts').replaceChildren(
-		fact(duration(meta.to - meta.from), 'recorded'), fact(count(meta.events), 'events'), fact(count(meta.calls), 'calls'),
+		fact(duration(meta.to - meta.from), 'recorded'), fact(count(meta.events), 'events'), fact(count(meta.calls), seen[1]),
 		fact(count(meta.lost), 'events lost', meta.lost > 0),
 		fact(`${count(meta.processes.length)} / ${count(meta.threads.length)}`, 'processes / threads'),
 		...(first && texts[first.python] ? [fact(texts[first.python], 'Python')] : []),
@@ -2542,6 +2544,7 @@ function showNotes() {
 		choice.functions && 'chosen functions', choice.shortest && `calls of at least ${duration(choice.shortest)}`,
 		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
 	const notes = [
+		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
 		texts[meta.missing] && `The trace is not whole: ${texts[meta.missing]}.`,
 		meta.lost && `${plural(meta.lost, 'event was', 'events were')} lost while recording: counts and times are too small.`,
 		chosen.length && `This is a part of the trace, chosen when the page was made: ${chosen.join(', ')}.`,
