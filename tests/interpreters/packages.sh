@@ -77,7 +77,8 @@ interpreters() {
 
 npm_modules() {
 	cp "$pins/npm/package.json" "$pins/npm/package-lock.json" "$work" &&
-		bounded 300 npm ci --ignore-scripts --no-audit --no-fund --prefix "$work"
+		bounded 300 npm ci --fetch-retries 1 --fetch-retry-mintimeout 1000 --ignore-scripts --no-audit --no-fund \
+			--prefix "$work"
 }
 
 command -v npm >/dev/null && fetch "$pins/npm/package-lock.json" "$cache/npm" npm_modules
