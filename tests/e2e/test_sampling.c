@@ -50,6 +50,7 @@ SCENARIO(sampling, times_of_functions, OLDEST)
 		       time_of(report, name));
 	}
 	expect(outcome, functions == 3, "%d functions", functions);
+	expect(outcome, info_threads(info) == 1, "the thread is listed once, not %zu times", info_threads(info));
 	expect(outcome,
 	       is_about(time_of(report, "times"), time_of(report, "short") + time_of(report, "long") +
 						      time_of(report, "\xc3\xbcn\xc3\xaf"
