@@ -426,6 +426,23 @@ uint32_t definitions_code(struct object *code)
 	return code_slow(code, python.PyEval_GetGlobals(), true);
 }
 
+static bool may_hide(void)
+{
+	return choose_any && thread_self.writer->slot;
+}
+
+bool definitions_hides_code(struct object *code)
+{
+	return may_hide() && definitions_code(code) & DEFINITION_HIDDEN;
+}
+
+bool definitions_is_generator(struct object *code)
+{
+	if (python.code_flags)
+		return python_int(code, python.code_flags) & WIRE_GENERATOR_CO_FLAGS;
+	return thread_self.writer->slot && ids_find(&process->ids, code) & CODE_IS_GENERATOR;
+}
+
 void definitions_forget_code(const struct object *code)
 {
 	ids_remove(&process->ids, code);
@@ -505,6 +522,11 @@ uint32_t definitions_function(const struct python_method *method, struct object 
 	value = define_function(method, callable);
 	leave(&guard);
 	return (uint32_t)value;
+}
+
+bool definitions_hides_function(const struct python_method *method, struct object *callable)
+{
+	return may_hide() && definitions_function(method, callable) & DEFINITION_HIDDEN;
 }
 
 /* A number made of an address and a name (FNV-1a). Never 0. */
@@ -740,6 +762,37 @@ static int frame_line(struct object *frame)
 	return python.PyFrame_GetLineNumber ? python.PyFrame_GetLineNumber(frame) : 0;
 }
 
+/*
+ * From 3.12 on by the interpreter's own frames: a frame object is made for whoever asks for one, and freed as the
+ * program's. False: a function has no id yet, and needs its frame object to get one.
+ */
+static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *count, bool *more)
+{
+	*count = 0;
+	*more = false;
+	if (!python.monitoring || !python_knows_frames())
+		return false;
+	for (const void *frame = python_running_frame(); frame; frame = python_frame_back(frame)) {
+		const void *code = python_frame_code(frame);
+		uint64_t value = code ? ids_find(&process->ids, code) : 0;
+
+		if (!code || skip_top) {
+			skip_top &= !code;
+			continue;
+		}
+		if (!value || value >> 32 & CODE_CLOSER_NATIVE)
+			return false;
+		if (value & DEFINITION_HIDDEN)
+			continue;
+		if (*count == most) {
+			*more = true;
+			return true;
+		}
+		ids[(*count)++] = DEFINITION_ID((uint32_t)value);
+	}
+	return true;
+}
+
 uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more)
 {
 	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
@@ -748,6 +801,11 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 	uint32_t count = 0;
 
 	enter(&guard);
+	if (!lines && find_stack(skip_top, ids, most, &count, more)) {
+		leave(&guard);
+		return count;
+	}
+	count = 0;
 	for (frame = top_frame(skip_top); frame; frame = next_frame(frame)) {
 		uint32_t value = frame_value(frame);
 

@@ -32,6 +32,16 @@
 /* The id of a code object, and CODE_IS_GENERATOR; or DEFINITION_HIDDEN. */
 uint32_t definitions_code(struct object *code);
 
+/*
+ * Whether a function is left out (choose.h): asked before there is room for its event, so that none of its events
+ * counts as lost. False where nothing is known yet.
+ */
+bool definitions_hides_code(struct object *code);
+bool definitions_hides_function(const struct python_method *method, struct object *callable);
+
+/* Of a generator or coroutine, whether it has an id or not. */
+bool definitions_is_generator(struct object *code);
+
 /* The code object dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 

@@ -55,6 +55,13 @@ static void show(struct writer *writer, unsigned kind, unsigned domain, struct w
 		ring_publish(writer->slot, writer->head);
 }
 
+/* So that it can be taken back, too (writer_take_back). */
+static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
+{
+	if (thread_self.lost_block == WRITER_LOST_MALLOC)
+		thread_self.lost_block = is_held(kind, domain) ? (const void *)block : NULL;
+}
+
 /* The long way: a large block, a full ring, a realloc, a late event; and a thread that is not settled. */
 static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						 uintptr_t old)
@@ -64,8 +71,10 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 
 	settle_thread(domain);
 	writer = writer_reserve(kind);
-	if (!writer)
+	if (!writer) {
+		note_lost(kind, domain, block);
 		return;
+	}
 	before = writer_here(writer);
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;
@@ -84,8 +93,10 @@ static __attribute__((noinline)) void record_native(unsigned kind, unsigned doma
 
 	settle_thread(domain);
 	writer = writer_reserve(kind);
-	if (!writer)
+	if (!writer) {
+		note_lost(kind, domain, block);
 		return;
+	}
 	before = writer_here(writer);
 	frame = native_stack();
 	if (size > WIRE_SIZE_MAX)

@@ -83,9 +83,12 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 /* Returns what the callback is to return: a function that is not recorded need not be told of again. */
 static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
 {
-	struct writer *writer = writer_reserve(kind);
+	struct writer *writer;
 	uint32_t value;
 
+	if (is_code(code) && definitions_hides_code(code))
+		return disable;
+	writer = writer_reserve(kind);
 	if (!writer || !is_code(code))
 		return python.none;
 	value = definitions_code(code);
@@ -127,9 +130,12 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 static __attribute__((noinline)) struct object *record_function(unsigned kind, const struct python_method *method,
 								struct object *callable)
 {
-	struct writer *writer = writer_reserve(kind);
+	struct writer *writer;
 	uint32_t value;
 
+	if (definitions_hides_function(method, callable))
+		return python.none;
+	writer = writer_reserve(kind);
 	if (!writer)
 		return python.none;
 	value = definitions_function(method, callable);

@@ -111,15 +111,28 @@ static void stand_at_line(unsigned kind, struct object *frame)
 		hooks_line_stand(python.PyFrame_GetLineNumber(frame));
 }
 
+/* Before there is room for the event: one that is lost is counted by its kind, too. */
+static unsigned kind_of(int what, struct object *frame, struct object *code, struct object *argument)
+{
+	if (what != TRACE_CALL && !argument)
+		return WIRE_UNWIND;
+	if (!definitions_is_generator(code))
+		return what == TRACE_CALL ? WIRE_CALL : WIRE_RETURN;
+	return what == TRACE_CALL ? enter_kind(thread_self.writer, frame, code, python.inner_frames)
+				  : leave_kind(frame, code, python.inner_frames);
+}
+
 static void record_code(int what, struct object *frame, struct object *argument)
 {
-	unsigned kind = what == TRACE_CALL ? WIRE_CALL : argument ? WIRE_RETURN : WIRE_UNWIND;
 	struct object *code = code_of(frame);
+	unsigned kind = kind_of(what, frame, code, argument);
 	struct writer *writer;
 	uint32_t value;
 
 	if (kind == WIRE_UNWIND && is_at_resume(frame))
 		writer_expect_stack();
+	if (definitions_hides_code(code))
+		return;
 	writer = writer_reserve(kind);
 	if (!writer)
 		return;
@@ -129,12 +142,6 @@ static void record_code(int what, struct object *frame, struct object *argument)
 	if (!value) {
 		writer_lose(writer, kind);
 		return;
-	}
-	if (value & CODE_IS_GENERATOR) {
-		if (kind == WIRE_CALL)
-			kind = enter_kind(writer, frame, code, python.inner_frames);
-		else if (kind == WIRE_RETURN)
-			kind = leave_kind(frame, code, python.inner_frames);
 	}
 	if (!(value & CODE_IS_COROUTINE && what == TRACE_CALL &&
 	      put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame)))
@@ -151,26 +158,7 @@ static inline unsigned function_kind(int what)
 	return kinds[what];
 }
 
-static void record_function(int what, struct object *function)
-{
-	unsigned kind = function_kind(what);
-	struct writer *writer = writer_reserve(kind);
-	uint32_t value;
-
-	if (!writer)
-		return;
-	value = definitions_function(python_field(function, PYTHON_C_FUNCTION_METHOD), function);
-	if (!value) {
-		writer_lose(writer, kind);
-		return;
-	}
-	if (value & FUNCTION_THROWS)
-		writer->throwing = kind == WIRE_C_CALL;
-	if (!(value & DEFINITION_HIDDEN))
-		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
-}
-
-/* C calls are not recorded, but the ones that throw are to be known. */
+/* Also of C calls that are not recorded, the ones that throw are to be known. */
 static void note_throw(int what, struct object *function)
 {
 	const struct python_method *method;
@@ -181,6 +169,31 @@ static void note_throw(int what, struct object *function)
 	for (size_t i = 0; i < sizeof(throwers) / sizeof(throwers[0]); i++)
 		if (method == throwers[i])
 			thread_self.writer->throwing = what == TRACE_C_CALL;
+}
+
+static void record_function(int what, struct object *function)
+{
+	const struct python_method *method = python_field(function, PYTHON_C_FUNCTION_METHOD);
+	unsigned kind = function_kind(what);
+	struct writer *writer;
+	uint32_t value;
+
+	if (definitions_hides_function(method, function))
+		return;
+	writer = writer_reserve(kind);
+	if (!writer) {
+		note_throw(what, function);
+		return;
+	}
+	value = definitions_function(method, function);
+	if (!value) {
+		writer_lose(writer, kind);
+		return;
+	}
+	if (value & FUNCTION_THROWS)
+		writer->throwing = kind == WIRE_C_CALL;
+	if (!(value & DEFINITION_HIDDEN))
+		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
 }
 
 static void find_throwers(void)
@@ -391,7 +404,8 @@ static inline __attribute__((always_inline)) void note_blocks(struct object *fra
 		event_blocks_return(argument);
 	else if (what < TRACE_C_CALL && inner)
 		note_frame(frame, what == TRACE_CALL, argument);
-	else if (what == TRACE_C_CALL && writer_holds(thread_self.writer) && !may_be_bound_by_program(frame, inner))
+	else if (what == TRACE_C_CALL && (writer_holds(thread_self.writer) || thread_self.lost_block) &&
+		 !may_be_bound_by_program(frame, inner))
 		event_blocks_call(argument);
 }
 

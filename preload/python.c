@@ -239,7 +239,7 @@ const void *python_inner_frame(const struct object *frame)
 	return python.version < 0x030b ? frame : python_object_field(frame, PYTHON_FRAME_INNER);
 }
 
-static const void *back_of(const void *frame)
+const void *python_frame_back(const void *frame)
 {
 	return python_field(frame, python.chain_back);
 }
@@ -277,7 +277,7 @@ const void *python_running_frame(void)
 
 bool python_is_awaited(const void *frame)
 {
-	for (frame = back_of(frame); frame; frame = back_of(frame)) {
+	for (frame = python_frame_back(frame); frame; frame = python_frame_back(frame)) {
 		const void *code = python_frame_code(frame);
 		int flags = code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
 

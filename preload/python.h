@@ -263,6 +263,8 @@ bool python_lead_to(const struct python_method *method, void *function);
 /* The interpreter's frame of a frame object, and its code, or NULL where C code was entered. chain_code is known. */
 const void *python_inner_frame(const struct object *frame);
 const void *python_frame_code(const void *inner);
+/* The interpreter's frame that called this one, or NULL. After python_knows_frames(). */
+const void *python_frame_back(const void *inner);
 
 /* Bytes of a frame object, without what the garbage collector has before it. 3.11. */
 size_t python_frame_size(const struct object *frame);

@@ -38,6 +38,7 @@
 _Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
 	       "a chunk does not go over the end of a ring");
 
+#define LOSE_AT_ONCE 256
 #define COLLECTORS_IN_TURN 4 /* that may die while a thread waits for room */
 
 /* How often the CPU time is told at least, so that what is not seen of short interruptions does not add up. */
@@ -172,18 +173,46 @@ static int wait_for_room(struct writer *writer)
 	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
 }
 
-void writer_lose(struct writer *writer, unsigned kind)
+static void count_lost(struct writer *writer, unsigned kind)
 {
 	/* One thread counts here, but rejoin.c may add what was counted in the memory before. */
 	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
 	writer->gap++;
+	thread_self.lost_block = kind == WIRE_MALLOC ? WRITER_LOST_MALLOC : NULL;
+}
+
+void writer_lose(struct writer *writer, unsigned kind)
+{
+	count_lost(writer, kind);
 	writer_set_room(writer, 0, 0);
+}
+
+bool writer_unlose(struct writer *writer)
+{
+	thread_self.lost_block = NULL;
+	if (!writer->gap)
+		return false;
+	atomic_fetch_sub_explicit(&writer->slot->lost[WIRE_MALLOC], 1, memory_order_relaxed);
+	writer->gap--;
+	return true;
+}
+
+/*
+ * Whether events go on being lost. To lose one is to be the cheapest thing that a hook does, so nothing is written
+ * until a quarter of the ring is free, and everything else is looked at once in LOSE_AT_ONCE events. What happens once
+ * (an exit, a fork) is written into any room.
+ */
+static bool goes_on_losing(const struct writer *writer, unsigned kind)
+{
+	return writer->gap % LOSE_AT_ONCE && (kind < WIRE_TIME || kind == WIRE_LINE) &&
+	       atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_JOINED &&
+	       (!config.wait_ms || process_stalled()) && !has_quarter(writer);
 }
 
 /* Marks what was lost, now that there is room. The call stack follows where it can be read. */
 static void close_gap(struct writer *writer)
 {
-	if (!writer->gap)
+	if (!writer->gap) /* nothing, or what would have been taken back */
 		return;
 	if (clock_now() - writer->last_ticks < writer->pause) {
 		writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
@@ -194,6 +223,7 @@ static void close_gap(struct writer *writer)
 	}
 	writer->gap = 0;
 	writer->resync = 1;
+	thread_self.lost_block = NULL;
 }
 
 static bool stack_is_due(const struct writer *writer)
@@ -471,9 +501,15 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 
 struct writer *writer_refill(unsigned kind)
 {
-	int saved_errno = errno, recording = process_recording();
-	struct writer *writer = thread_self.writer; /* joining may have changed it */
+	int saved_errno = errno, recording;
+	struct writer *writer = thread_self.writer;
 
+	if (goes_on_losing(writer, kind)) {
+		count_lost(writer, kind);
+		return NULL;
+	}
+	recording = process_recording();
+	writer = thread_self.writer; /* joining may have changed it */
 	if (!recording || writer == &writer_ended) {
 		if (writer->slot)
 			writer->resync = 1; /* calls and returns go by unseen */

@@ -90,6 +90,7 @@ struct thread_self {
 	bool called;	/* EVPROF_CALIBRATE, 3.12 and later: a call was told that has not come to anything yet */
 	bool untold;	/* likewise: a function begins that no call was told of */
 	const void *event_block;  /* allocated for an event, and freed next (event_blocks.h) */
+	const void *lost_block;	  /* of the last event that was lost, if it is one that would be held; see there */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
@@ -116,7 +117,11 @@ void writer_populate(struct writer *writer, size_t most);
 /* Ends the calling thread's ring. */
 void writer_end_thread(void);
 
-/* Counts one event as lost; the gap is marked before the next event that can be written. */
+/*
+ * Counts one event as lost; the gap is marked before the next event that can be written. Of an allocation that would be
+ * held the caller puts the block in thread_self.lost_block, where this leaves WRITER_LOST_MALLOC.
+ */
+#define WRITER_LOST_MALLOC ((const void *)1)
 void writer_lose(struct writer *writer, unsigned kind) __attribute__((cold, noinline));
 
 /*
@@ -215,9 +220,14 @@ static inline bool writer_holds(const struct writer *writer)
 	return writer->held_end == writer->head && writer->head;
 }
 
-/* Takes the event back that is held. False: it is not the allocation of this block, or none is. */
+/* The last event that was lost is none of the program's: it is the allocation of this block. */
+bool writer_unlose(struct writer *writer) __attribute__((cold, noinline));
+
+/* Takes the event back that is held, or was lost. False: it is not the allocation of this block, or none is. */
 static inline bool writer_take_back(struct writer *writer, const void *block)
 {
+	if (unlikely(thread_self.lost_block == block && block))
+		return writer_unlose(writer);
 	if (!writer_holds(writer) || wire_memory_address(writer->words[(writer->head - 1) & writer->mask]) !=
 					 wire_memory_address((uintptr_t)block))
 		return false;
