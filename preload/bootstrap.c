@@ -73,6 +73,8 @@ static void begin_once(void)
 		neighbours_begin();
 	if (config.events & EVENT_MEM)
 		hooks_memory_set();
+	if (calls_possible)
+		hooks_memory_watch_states();
 }
 
 static bool begin_recording(void)
@@ -163,6 +165,29 @@ void bootstrap_new_state(pthread_key_t key, const void *value)
 	thread_self.hooked_state = state;
 }
 
+/* Python links a new state before all others of its interpreter, with a lock held until the semaphore is posted. */
+static bool is_linked(const void *state)
+{
+	if (!python.PyInterpreterState_Head || !python.PyInterpreterState_Next || !python.PyInterpreterState_ThreadHead)
+		return false;
+	for (void *interpreter = python.PyInterpreterState_Head(); interpreter;
+	     interpreter = python.PyInterpreterState_Next(interpreter))
+		if (python.PyInterpreterState_ThreadHead(interpreter) == state)
+			return true;
+	return false;
+}
+
+void bootstrap_made_state(void)
+{
+	const void *made = thread_self.made_state;
+
+	thread_self.made_state = NULL;
+	if (!calls_possible || !made || !is_linked(made))
+		return;
+	if (hooks_profile_place((struct thread_state *)made))
+		hooks_line_set_new((struct thread_state *)made);
+}
+
 /*
  * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
  * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
@@ -239,6 +264,8 @@ static void runtime_begins_again(void)
 	if (verified && config.events & EVENT_MEM)
 		hooks_memory_set();
 	calls_possible = calls_known;
+	if (verified && calls_possible)
+		hooks_memory_watch_states();
 }
 
 static int audit(const char *event, struct object *arguments, void *data)

@@ -19,6 +19,13 @@ void bootstrap_thread(void);
  */
 void bootstrap_new_state(pthread_key_t key, const void *value);
 
+/*
+ * Until 3.11: the calling thread may have made a thread state, for itself or for another thread, and is about to give
+ * back the lock under which it did. A thread's key shows the first of its states only; a thread that serves several
+ * interpreters has one in each. So each gets its profile function when it is made. Without the GIL.
+ */
+void bootstrap_made_state(void);
+
 /* False: the key is known not to be that of thread states. */
 bool bootstrap_may_be_state(pthread_key_t key);
 

@@ -27,10 +27,13 @@ void hooks_profile_put_back(bool missed);
  */
 bool hooks_profile_set_new(struct thread_state *state);
 
+/* The same of a state that any thread may run later. */
+bool hooks_profile_place(struct thread_state *state);
+
 /* Sets the trace function of the current thread state, if line events are wanted and the program has none. GIL held. */
 void hooks_line_set(void);
 
-/* As hooks_profile_set_new(), which comes first. */
+/* As hooks_profile_set_new() or hooks_profile_place(), which come first. */
 void hooks_line_set_new(struct thread_state *state);
 
 /* Records that the running function comes to a line. GIL held. */
@@ -86,6 +89,12 @@ void hooks_monitoring_mark_far(const struct object *first, size_t bytes);
 
 /* Puts evprof's allocators over Python's, where they are not there, or there no more. GIL held. */
 void hooks_memory_set(void);
+
+/*
+ * Until 3.11, where memory is not recorded: has the raw domain note what may be a new thread state, for
+ * bootstrap_made_state(). GIL held.
+ */
+void hooks_memory_watch_states(void);
 
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);

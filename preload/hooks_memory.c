@@ -23,6 +23,7 @@ struct audit_entry {
 	const void *data;
 };
 
+static struct python_allocator watched;	  /* the raw domain's, below watch_malloc() */
 static struct audit_entry expected_entry; /* hook NULL: none is expected */
 static struct python_allocator above;	  /* while an entry is made: the raw domain's */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
@@ -38,6 +39,13 @@ static inline void settle_thread(unsigned domain)
 	if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
 		bootstrap_thread();
 	thread_self.unsettled -= thread_self.unsettled > 0;
+}
+
+/* Python makes its thread states, and little else of that size, in the raw domain. */
+static inline void note_state(unsigned domain, const void *block, size_t size)
+{
+	if (domain == WIRE_DOMAIN_RAW && unlikely(size == python.state_bytes && size))
+		thread_self.made_state = block;
 }
 
 /* What may be taken back (event_blocks.h) is held. */
@@ -144,6 +152,7 @@ static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain
 	thread_self.nesting = 1;
 	block = under[domain].malloc(under[domain].context, size);
 	thread_self.nesting = 0;
+	note_state(domain, block, size);
 	record_made(WIRE_MALLOC, domain, way, block, size);
 	return block;
 }
@@ -159,6 +168,7 @@ static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain
 	thread_self.nesting = 1;
 	block = under[domain].calloc(under[domain].context, count, size);
 	thread_self.nesting = 0;
+	note_state(domain, block, size);
 	record_made(WIRE_CALLOC, domain, way, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
 	return block;
 }
@@ -331,6 +341,38 @@ void hooks_memory_record_object(unsigned kind, const void *block, size_t size)
 struct python_allocator hooks_memory_under(int domain)
 {
 	return under[domain];
+}
+
+static void *watch_malloc(void *context, size_t size)
+{
+	void *block = watched.malloc(context, size);
+
+	note_state(WIRE_DOMAIN_RAW, block, size);
+	return block;
+}
+
+static void *watch_calloc(void *context, size_t count, size_t size)
+{
+	void *block = watched.calloc(context, count, size);
+
+	note_state(WIRE_DOMAIN_RAW, block, size);
+	return block;
+}
+
+/* A later life of this Python may have its own again, or ours below one that checks: it is not put there twice. */
+void hooks_memory_watch_states(void)
+{
+	struct python_allocator allocator;
+
+	if (!python.state_bytes || config.events & EVENT_MEM)
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	if (watched.malloc && allocator.malloc != watched.malloc)
+		return;
+	watched = allocator;
+	allocator.malloc = watch_malloc;
+	allocator.calloc = watch_calloc;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
 }
 
 /* raw_free() where memory is not recorded. */

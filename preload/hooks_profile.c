@@ -543,13 +543,12 @@ void hooks_profile_put_back(bool missed)
 		writer_expect_stack();
 }
 
-bool hooks_profile_set_new(struct thread_state *state)
+bool hooks_profile_place(struct thread_state *state)
 {
 	char *fields = (char *)state;
 
 	if (!wanted || !python.state_profile)
 		return false;
-	told_open = 0;
 	*profile_field(state) = choose_profile();
 	if (!python.state_cframe)
 		*(int *)(fields + python.state_tracing) = 1;
@@ -557,5 +556,13 @@ bool hooks_profile_set_new(struct thread_state *state)
 		**(int **)(fields + python.state_cframe) = 1;
 	else
 		**(uint8_t **)(fields + python.state_cframe) = 255; /* 3.11: a mask over opcodes */
+	return true;
+}
+
+bool hooks_profile_set_new(struct thread_state *state)
+{
+	if (!hooks_profile_place(state))
+		return false;
+	told_open = 0;
 	return true;
 }

@@ -5,6 +5,7 @@
  *
  *   dlopen               a library with Python in it may come
  *   pthread_setspecific  a Python that has come begins; until 3.11: a thread gets its thread state
+ *   sem_post             until 3.11: Python has made a thread state
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -57,7 +59,8 @@
 	X(execve)                                                                                                      \
 	X(execvp)                                                                                                      \
 	X(execvpe)                                                                                                     \
-	X(fexecve) X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl) X(sigaltstack)
+	X(fexecve)                                                                                                     \
+	X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl) X(sigaltstack) X(sem_post)
 
 /* The next definitions: what would have been called without us. */
 static struct {
@@ -134,6 +137,14 @@ PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 	if (unlikely(python.found && !python.monitoring) && bootstrap_may_be_state(key) && is_this_process())
 		bootstrap_new_state(key, value);
 	return result;
+}
+
+/* Python gives its locks back so, all of them. */
+PUBLIC int sem_post(sem_t *semaphore)
+{
+	if (unlikely(thread_self.made_state != NULL) && is_this_process())
+		bootstrap_made_state();
+	return REAL(sem_post)(semaphore);
 }
 
 PUBLIC pid_t fork(void)

@@ -33,22 +33,23 @@ struct layout {
 	size_t inner_previous, locals;
 	size_t chain_back;
 	size_t state_profile, state_tracing, state_cframe;
+	size_t state_bytes;
 };
 
 /* clang-format off */
 static const struct layout layouts[] = {
 	/*       code   frame      inner frame      frame's thread state
-	 *       bytes  last unit  previous locals  back    profile tracing cframe */
-	{ 0x0306,   40,   120,  1,       0,     376,    24,      48,     44,      0 },
-	{ 0x0307,   40,   104,  1,       0,     360,    24,      56,     48,      0 },
-	{ 0x0308,   48,   104,  1,       0,     360,    24,      56,     48,      0 },
-	{ 0x0309,   48,   104,  1,       0,     360,    24,      56,     48,      0 },
-	{ 0x030a,   48,    96,  2,       0,     352,    24,      56,      0,     48 },
-	{ 0x030b,    0,     0,  0,      56,      72,    48,      64,      0,     56 },
-	{ 0x030c,    0,     0,  0,       0,       0,     8,      64,      0,      0 },
-	{ 0x030d,    0,     0,  0,       0,       0,     8,      80,      0,      0 },
-	{ 0x030e,    0,     0,  0,       0,       0,     8,      80,      0,      0 },
-	{ 0x030f,    0,     0,  0,       0,       0,     8,     104,      0,      0 },
+	 *       bytes  last unit  previous locals  back    profile tracing cframe bytes */
+	{ 0x0306,   40,   120,  1,       0,     376,    24,      48,     44,      0,  2272 },
+	{ 0x0307,   40,   104,  1,       0,     360,    24,      56,     48,      0,   280 },
+	{ 0x0308,   48,   104,  1,       0,     360,    24,      56,     48,      0,   264 },
+	{ 0x0309,   48,   104,  1,       0,     360,    24,      56,     48,      0,   264 },
+	{ 0x030a,   48,    96,  2,       0,     352,    24,      56,      0,     48,   280 },
+	{ 0x030b,    0,     0,  0,      56,      72,    48,      64,      0,     56,   360 },
+	{ 0x030c,    0,     0,  0,       0,       0,     8,      64,      0,      0,     0 },
+	{ 0x030d,    0,     0,  0,       0,       0,     8,      80,      0,      0,     0 },
+	{ 0x030e,    0,     0,  0,       0,       0,     8,      80,      0,      0,     0 },
+	{ 0x030f,    0,     0,  0,       0,       0,     8,     104,      0,      0,     0 },
 };
 /* clang-format on */
 
@@ -121,6 +122,7 @@ static void choose_layout(void)
 		python.state_profile = layout->state_profile;
 		python.state_tracing = layout->state_tracing;
 		python.state_cframe = layout->state_cframe;
+		python.state_bytes = layout->state_bytes;
 		python.last_unit = layout->last_unit;
 	}
 	python.object_shift = python.free_threaded ? PYTHON_OBJECT_SHIFT : 0;

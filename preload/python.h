@@ -112,6 +112,8 @@ struct python_method {
 	X(struct object *, PyFrame_GetVar, (struct object *, struct object *))                                         \
 	X(struct python_init_error, _PyRuntime_Initialize, (void))                                                     \
 	X(struct thread_state *, PyInterpreterState_ThreadHead, (void *interpreter))                                   \
+	X(void *, PyInterpreterState_Head, (void))                                                                     \
+	X(void *, PyInterpreterState_Next, (void *interpreter))                                                        \
 	X(struct thread_state *, PyThreadState_Next, (struct thread_state *))                                          \
 	X(void, PyObject_Free, (void *))                                                                               \
 	X(struct object *, PyObject_Vectorcall,                                                                        \
@@ -179,6 +181,7 @@ struct python {
 	size_t state_profile; /* PyThreadState.c_profilefunc */
 	size_t state_tracing; /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
+	size_t state_bytes;   /* PyThreadState (until 3.11) */
 	size_t locals;	      /* f_localsplus of the frame, or of the inner frame */
 	unsigned last_unit;   /* bytes that one step of f_lasti means */
 };

@@ -93,6 +93,7 @@ struct thread_self {
 	const void *lost_block;	  /* of the last event that was lost, if it is one that would be held; see there */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
+	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see bootstrap_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
 

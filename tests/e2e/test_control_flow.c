@@ -227,3 +227,28 @@ SCENARIO(control_flow, entering, SUPPORTED)
 	expect(outcome, outcome->status == 0, "its threads run Python code");
 	json_decref(expect_whole(outcome, "/known.py", 4 * 100 * 5));
 }
+
+/* Each state of one thread, whichever thread made it, from its first call on. The program counts its calls. */
+SCENARIO(control_flow, one_thread_many_interpreters, SUPPORTED)
+{
+	static const char *const events[] = {"EVPROF_EVENTS=call,c_call", "EVPROF_EVENTS=call,c_call,exception,mem"};
+	struct outcome *built;
+
+	python_needs(python, "ctypes");
+	built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "turns.so", "@turns.c", "-lpthread"});
+	expect(built, built->status == 0, "the library is built");
+	for (int i = 0; i < 4; i++) {
+		struct outcome *outcome =
+		    run(.python = python, .env = {events[i / 2]},
+			.args = {"@turns.py", text("%s/turns.so", built->directory), i % 2 ? "1" : "0"});
+		json_t *report = trace_report(outcome->trace, NULL);
+		long calls = atol(outcome->out), app = report_calls(report, "<string>", "app"),
+		     leaf = report_calls(report, "<string>", "leaf");
+
+		expect(outcome, calls == 60, "it made 60 calls");
+		expect(outcome, app == calls, "%ld of %ld calls of app are recorded", app, calls);
+		expect(outcome, leaf == 2 * calls, "%ld of %ld calls of leaf are recorded", leaf, 2 * calls);
+		expect_balanced(outcome, report);
+		json_decref(report);
+	}
+}
