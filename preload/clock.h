@@ -38,6 +38,9 @@ static inline uint64_t clock_counter(void)
 #error "evprof knows the clocks of x86-64 and aarch64"
 #endif
 
+/* A thread that is silent for so long is a quiet one: about a quarter of a second. */
+#define CLOCK_QUIET_TICKS (UINT64_C(10000) * CLOCK_WAIT_TICKS)
+
 /*
  * CLOCK_WAIT_TICKS: a thread from which nothing was heard for so long may have waited. 25 us with a counter of 2.6 GHz;
  * the exact time does not matter: much longer than a call of the system, which then tells what the thread did

@@ -6,7 +6,7 @@
 
 /* Between two looks at whether the collector is still there: so many words of a thread, and so much time. */
 #define REJOIN_EVERY_WORDS 8192
-#define REJOIN_EVERY_US 1000000
+#define REJOIN_EVERY_US 500000
 
 enum rejoin_when {
 	REJOIN_AT_TIMES, /* if it is time to look again */

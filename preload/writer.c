@@ -89,7 +89,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->last_ticks = now;
 	writer->slot = slot;
 	writer->cpu_due = 0;
-	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : UINT64_C(1) << 32;
+	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : CLOCK_QUIET_TICKS;
 	writer->gap = 0;
 	writer->resync = 0;
 	writer->asked = 0;
@@ -546,6 +546,9 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	/* A counter that went back a little (another core) stands still instead. */
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		return;
+	/* Few words come, so that it would take long until the next look at the collector. */
+	if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
+		writer_set_room(writer, 0, 0);
 	writer_store(writer, writer->head,
 		     config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu())
 					       : wire_word(wire_head(WIRE_TIME, 0), 0));

@@ -620,6 +620,49 @@ SCENARIO(collector_loss, daemon_started_anew, SUPPORTED)
 	json_decref(info);
 }
 
+/* The same for a program that has two events a second and is killed: it is in the new trace after two seconds. */
+SCENARIO(collector_loss, daemon_started_anew_for_a_quiet_program, SUPPORTED)
+{
+	struct run run = new_run();
+	char *socket = text("%s/sock", run.directory), *folders[2];
+	struct background *daemon, *program;
+	struct outcome found = {.out = "", .err = ""};
+	long after;
+	json_t *report;
+
+	if (!chosen(python))
+		return;
+	for (int i = 0; i < 2; i++) {
+		folders[i] = text("%s/traces%d", run.directory, i);
+		cr_assert(mkdir(folders[i], 0755) == 0);
+	}
+	daemon = start_daemon(folders[0], socket);
+	program = background_start(&(struct job){.python = python,
+						 .directory = run.directory,
+						 .env = {text("EVPROF_SOCKET=%s", socket), "EVPROF_EVENTS=call"},
+						 .args = {"@steady.py", "60", "0.5"}});
+	for (int i = 0; i < 1000 && !run.oracle->pid; i++)
+		usleep(10000);
+	usleep(1200000);
+	kill(daemon->pid, SIGKILL);
+	background_wait(daemon);
+	unlink(socket);
+	daemon = start_daemon(folders[1], socket);
+	usleep(2500000);
+	after = oracle_ended(run.oracle);
+	usleep(2000000);
+	kill((pid_t)run.oracle->pid, SIGKILL);
+	background_wait(program);
+	background_stop(daemon);
+	outcome_find_traces(&found, folders[1]);
+	expect(&found, found.traces == 1, "the new daemon wrote one trace, not %u", found.traces);
+	report = trace_report(found.trace, NULL);
+	expect(&found, report_calls(report, "steady.py", "leaf") >= oracle_ended(run.oracle) - after,
+	       "%ld calls after the restart are in it; there were %ld after 2.5 s",
+	       report_calls(report, "steady.py", "leaf"), oracle_ended(run.oracle) - after);
+	json_decref(report);
+}
+
 /* The daemon never looked at the program: that it is gone is known all the same, and another in its place is joined. */
 SCENARIO(collector_loss, daemon_killed_before_its_first_look, SUPPORTED)
 {
