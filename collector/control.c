@@ -166,6 +166,7 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 		return "sample_rate";
 	message->sample_rate = (int)value;
 	message->native = json_is_true(json_object_get(object, "native"));
+	message->filtered = json_is_true(json_object_get(object, "filtered"));
 	return parse_texts(object, message);
 }
 

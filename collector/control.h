@@ -28,6 +28,7 @@ struct control_message {
 	int sample_rate; /* a second; 0: not sampled */
 	int wait_ms;	 /* of a hold: for processes that still run */
 	bool native;	 /* with native stacks */
+	bool filtered;	 /* functions are left out */
 	const char *python;
 	const char *program;
 	const char *exe;

@@ -82,6 +82,8 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		json_object_set_new(process_object, "sample_rate", integer((uint64_t)join->sample_rate));
 	if (process_object && join->native)
 		json_object_set_new(process_object, "native", json_true());
+	if (process_object && join->filtered)
+		json_object_set_new(process_object, "filtered", json_true());
 	return dump(process_object);
 }
 

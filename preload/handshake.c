@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "choose.h"
 #include "config.h"
 #include "confined.h"
 #include "evprof/control.h"
@@ -180,6 +181,8 @@ static void add_events(struct text *text)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
 	if (config.native)
 		text_add(text, ",\"native\":true");
+	if (choose_any)
+		text_add(text, ",\"filtered\":true");
 }
 
 static void build_message(struct text *text, int start, char *scratch, size_t size)

@@ -6,7 +6,6 @@
  * that between the outermost begin and its end, so that nothing counts twice.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "function_match.h"
 #include "heap.h"
 #include "output.h"
 #include "progress.h"
-#include "stacks.h"
 #include "tally.h"
 #include "verbs.h"
 #include "visit.h"
@@ -27,15 +26,26 @@ enum limit_result { LIMIT_HELD, LIMIT_BROKEN, LIMIT_ERROR };
 
 struct limit {
 	enum limit_kind kind;
-	const char *given; /* the option's value */
-	char *module;	   /* patterns; NULL: all functions (TOTAL), or no matter of functions */
-	char *function;
-	uint64_t allowed; /* calls, ns, bytes or events */
+	const char *given;	     /* the option's value */
+	struct function_match match; /* NULLs: all functions (TOTAL), or no matter of functions */
+	uint64_t allowed;	     /* calls, ns, bytes or events */
+	uint64_t unit_ns;	     /* LIMIT_TIME: in which it is compared and printed */
 	uint64_t measured;
-	int64_t pid;	  /* LIMIT_ALLOC: where the peak was; 0: there were no memory events */
-	uint32_t matches; /* functions, each process counted for itself */
-	uint32_t open;	  /* calls of them on the stack of the thread */
+	int64_t pid;	     /* LIMIT_ALLOC: where the peak was; 0: there were no memory events */
+	uint32_t matches[2]; /* Python's and C functions, each process counted for itself */
+	bool of_python;	     /* the module is one of Python code in the trace */
+	uint32_t open;	     /* calls of them on the stack of the thread */
+	struct function_near near;
 	enum limit_result result;
+};
+
+/* What of the chosen processes was not recorded, so that a count may be too small. */
+struct unrecorded {
+	bool sampled;
+	bool paused;   /* by evprof_stop() */
+	bool filtered; /* by EVPROF_INCLUDE and its like */
+	bool calls;
+	bool c_calls;
 };
 
 /* A bit each in the functions' masks. */
@@ -47,7 +57,9 @@ struct check {
 	struct select select;
 	const char *junit;
 	uint64_t *masks; /* by key of the process: the limits that the function is in */
+	struct unrecorded unrecorded;
 	uint64_t lost;
+	bool losses_taken; /* a --max-lost that holds says so */
 	char verdict[256]; /* what is missing from the trace; "" if nothing is */
 };
 
@@ -73,8 +85,11 @@ static const char help_text[] =
     "      --process PID, --thread TID, --from T, --to T\n"
     "                        only this process, thread or stretch of time\n"
     "\n"
-    "MODULE is a module's name, or its file with or without directory and .py; FUNCTION a name or a qualified name.\n"
-    "Both may be globs: \"*:Parser.*\". A limit that no function matches is an error, unless it is =0.\n"
+    "MODULE is a module's name, or its file, app/db.py, from any of its directories on and with or without .py;\n"
+    "FUNCTION a name or a qualified name. Both may be globs: \"*:Parser.*\". A limit that no function matches is an\n"
+    "error, unless it is =0. So is one that holds by a trace that cannot show it: sampled, stopped for a while\n"
+    "(evprof_stop), without the function's events, with functions left out or events lost (--max-lost accepts "
+    "losses).\n"
     "Exit status: 0 if all limits hold; 1 if one does not; 2 for errors, and if limits hold in a trace from which\n"
     "something is missing.\n";
 
@@ -102,6 +117,22 @@ static bool take_number(const char *text, uint64_t *value, double limit, const s
 	return false;
 }
 
+/* The unit of the last digit as it is written, but at most the ms of evprof report: what it prints is held to. */
+static uint64_t written_unit_ns(const char *text, const struct unit *units)
+{
+	const char *end = text + strspn(text, "0123456789"), *last = end;
+	double unit_ns;
+
+	if (*end == '.')
+		last = end + 1 + strspn(end + 1, "0123456789");
+	while (units->name && strcmp(units->name, last) != 0)
+		units++;
+	unit_ns = units->factor;
+	for (const char *digit = end + 1; digit < last; digit++)
+		unit_ns /= 10;
+	return unit_ns > 999999 ? 1000000 : unit_ns > 999 ? 1000 : 1;
+}
+
 static bool take_allowed(struct limit *limit, const char *text)
 {
 	static const struct unit seconds[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {NULL, 0}};
@@ -110,6 +141,7 @@ static bool take_allowed(struct limit *limit, const char *text)
 
 	switch (limit->kind) {
 	case LIMIT_TIME:
+		limit->unit_ns = written_unit_ns(text, seconds);
 		if (take_number(text, &limit->allowed, (double)TRACE_NS_FAR, seconds))
 			return true;
 		verb_misused("check", "%s wants seconds such as 0.5 or 20ms, not \"%s\"", option_names[limit->kind],
@@ -131,21 +163,17 @@ static bool take_allowed(struct limit *limit, const char *text)
 
 static bool take_function(struct limit *limit, const char *text, size_t length)
 {
-	const char *colon = memrchr(text, ':', length);
+	int error;
 
 	if (length == 5 && memcmp(text, "TOTAL", 5) == 0)
 		return true;
-	if (!colon || colon == text || colon + 1 == text + length) {
+	error = function_match_parse(&limit->match, text, length);
+	if (error == -EINVAL)
 		verb_misused("check", "%s wants MODULE:FUNCTION=LIMIT or TOTAL=LIMIT, not \"%s\"",
 			     option_names[limit->kind], text);
-		return false;
-	}
-	limit->module = strndup(text, (size_t)(colon - text));
-	limit->function = strndup(colon + 1, length - (size_t)(colon + 1 - text));
-	if (limit->module && limit->function)
-		return true;
-	fprintf(stderr, "evprof check: out of memory\n");
-	return false;
+	else if (error)
+		fprintf(stderr, "evprof check: out of memory\n");
+	return !error;
 }
 
 static bool take_limit(struct check *check, enum limit_kind kind, const char *text)
@@ -175,64 +203,24 @@ static bool of_functions(const struct limit *limit)
 	return limit->kind == LIMIT_CALLS || limit->kind == LIMIT_TIME;
 }
 
-/* --- which functions --- */
-
-static bool matches_text(const char *pattern, struct text text)
-{
-	char *name = text.length ? strndup(text.at, text.length) : NULL;
-	bool matches = name && fnmatch(pattern, name, 0) == 0;
-
-	free(name);
-	return matches;
-}
-
-static struct text without_suffix(struct text file)
-{
-	if (file.length > 3 && memcmp(file.at + file.length - 3, ".py", 3) == 0)
-		file.length -= 3;
-	return file;
-}
-
-static bool matches_module(const char *pattern, const struct wire_definition *definition, bool native)
-{
-	struct text module = trace_string(definition, 3);
-	struct text file = trace_string(definition, 0);
-
-	/* Methods of C types name no module. */
-	if (native)
-		return matches_text(pattern, module.length ? module : text_of("builtins"));
-	return matches_text(pattern, module) || matches_text(pattern, file) ||
-	       matches_text(pattern, stack_base_name(file)) ||
-	       matches_text(pattern, without_suffix(stack_base_name(file)));
-}
-
-static bool matches_name(const char *pattern, const struct wire_definition *definition, bool native)
-{
-	struct text class = trace_string(definition, 0);
-	struct text name = trace_string(definition, 1);
-	char *method;
-	bool matches;
-
-	if (matches_text(pattern, name))
-		return true;
-	if (!native)
-		return matches_text(pattern, trace_string(definition, 2));
-	if (!class.length || asprintf(&method, "%.*s.%.*s", (int)class.length, class.at, (int)name.length, name.at) < 0)
-		return false;
-	matches = matches_text(pattern, text_of(method));
-	free(method);
-	return matches;
-}
-
-static bool limit_matches(const struct limit *limit, const struct wire_definition *definition, bool native)
-{
-	if (!limit->module)
-		return true;
-	return definition && matches_module(limit->module, definition, native) &&
-	       matches_name(limit->function, definition, native);
-}
-
 /* --- measuring functions --- */
+
+/* Does the limit count calls of this function? */
+static bool meet_function(struct limit *limit, const struct wire_definition *definition, bool native)
+{
+	if (!limit->match.module)
+		return true;
+	if (!definition)
+		return false;
+	limit->of_python |= !native && function_match_module(&limit->match, definition, false);
+	if (function_match_takes(&limit->match, definition, native)) {
+		limit->matches[native]++;
+		return true;
+	}
+	if (!limit->matches[0] && !limit->matches[1])
+		function_near_add(&limit->near, &limit->match, definition, native);
+	return false;
+}
 
 static int check_process(void *owner, struct visit *visit)
 {
@@ -248,10 +236,8 @@ static int check_process(void *owner, struct visit *visit)
 		for (i = 0; i < check->count; i++) {
 			struct limit *limit = &check->limits[i];
 
-			if (!of_functions(limit) || !limit_matches(limit, visit_definition(visit, key), key & 1))
-				continue;
-			check->masks[key] |= UINT64_C(1) << i;
-			limit->matches++;
+			if (of_functions(limit) && meet_function(limit, visit_definition(visit, key), key & 1))
+				check->masks[key] |= UINT64_C(1) << i;
 		}
 	return 0;
 }
@@ -357,6 +343,43 @@ static int measure_heap(struct check *check, struct trace *trace)
 	return error;
 }
 
+/* --- what is not in the trace --- */
+
+/* evprof_stop() and evprof_start() are events of the thread that called them, for the whole process. */
+static int find_pauses(struct unrecorded *unrecorded, struct trace *trace, const struct trace_process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->thread_count; i++) {
+		struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (trace_count_events(trace, thread) < 0)
+			return -ENOMEM;
+		unrecorded->paused |= thread->events[WIRE_PAUSE] != 0;
+	}
+	return 0;
+}
+
+static int find_unrecorded(struct check *check, struct trace *trace)
+{
+	struct unrecorded *unrecorded = &check->unrecorded;
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !error; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (!process || !select_process(&check->select, process))
+			continue;
+		unrecorded->sampled |= trace_process_sample_rate(process) != 0;
+		unrecorded->filtered |= trace_process_is_filtered(process);
+		unrecorded->calls |= !trace_process_records(process, "call");
+		unrecorded->c_calls |= !trace_process_records(process, "c_call");
+		error = find_pauses(unrecorded, trace, process);
+	}
+	return error;
+}
+
 static bool reads_events(const struct check *check)
 {
 	size_t i;
@@ -381,41 +404,122 @@ static int measure(struct check *check, struct trace *trace)
 		error = measure_heap(check, trace);
 	if (!error)
 		error = trace_count_totals(trace, &totals);
+	if (!error)
+		error = find_unrecorded(check, trace);
 	check->lost = totals.lost;
-	for (i = 0; i < check->count; i++)
-		if (check->limits[i].kind == LIMIT_LOST)
-			check->limits[i].measured = check->lost;
+	for (i = 0; i < check->count; i++) {
+		if (check->limits[i].kind != LIMIT_LOST)
+			continue;
+		check->limits[i].measured = check->lost;
+		check->losses_taken |= check->lost <= check->limits[i].allowed;
+	}
 	return error;
 }
 
-static enum limit_result judge(const struct limit *limit)
+/* --- judging --- */
+
+static bool matches_any(const struct limit *limit)
 {
+	return !limit->match.module || limit->matches[0] || limit->matches[1];
+}
+
+/* Does the limit name one function, as far as it is written? */
+static bool is_plain(const struct limit *limit)
+{
+	return limit->match.module && !strpbrk(limit->match.module, "*?[") && !strpbrk(limit->match.function, "*?[");
+}
+
+/* Calls of functions that the limit may be about are no events. */
+static bool misses_calls(const struct unrecorded *unrecorded, const struct limit *limit)
+{
+	bool of_c = is_plain(limit) && !limit->matches[0] && limit->matches[1];
+	bool of_python = limit->match.module && (function_match_only_python(&limit->match) || limit->matches[0] ||
+						 (limit->of_python && !strpbrk(limit->match.module, "*?[")));
+
+	/* TOTAL is of what was recorded, as the report's. */
+	return (unrecorded->calls && !of_c) || (unrecorded->c_calls && limit->match.module && !of_python && !of_c);
+}
+
+/* Why the trace cannot show that the limit holds; NULL: it can. */
+static const char *doubt(const struct check *check, const struct limit *limit)
+{
+	const struct unrecorded *unrecorded = &check->unrecorded;
+
+	if (limit->kind == LIMIT_LOST)
+		return NULL;
 	if (limit->kind == LIMIT_ALLOC && !limit->pid)
-		return LIMIT_ERROR;
-	if (limit->module && !limit->matches && limit->allowed)
-		return LIMIT_ERROR;
-	return limit->measured > limit->allowed ? LIMIT_BROKEN : LIMIT_HELD;
+		return "the trace holds no memory events; record them with --events call,c_call,mem";
+	if (of_functions(limit) && unrecorded->sampled)
+		return "stacks were sampled, which counts no calls; record with --events call,c_call";
+	if (of_functions(limit) && misses_calls(unrecorded, limit))
+		return "its calls were not recorded; record with --events call,c_call";
+	/* A function that is in the trace was not left out; of several some may have been. */
+	if (of_functions(limit) && unrecorded->filtered && !(is_plain(limit) && matches_any(limit)))
+		return "functions were left out of the recording; record without EVPROF_INCLUDE and EVPROF_EXCLUDE";
+	if (!matches_any(limit) && limit->allowed)
+		return "no function of the trace matches; only =0 says that none may";
+	if (unrecorded->paused)
+		return "recording was stopped for a while (evprof_stop), and what happened then is not known";
+	if (check->lost && !check->losses_taken)
+		return "events were lost; --max-lost N accepts up to N";
+	return NULL;
+}
+
+static bool is_broken(const struct limit *limit)
+{
+	/* Rounded as it is printed. */
+	uint64_t half = limit->kind == LIMIT_TIME && limit->allowed ? limit->unit_ns / 2 : 0;
+
+	return limit->measured > limit->allowed + half;
+}
+
+static enum limit_result judge(const struct check *check, const struct limit *limit)
+{
+	if (is_broken(limit))
+		return LIMIT_BROKEN;
+	return doubt(check, limit) ? LIMIT_ERROR : LIMIT_HELD;
 }
 
 /* --- saying it --- */
 
-/* What was measured, or why nothing could be. text has room for that. */
-static void describe(const struct limit *limit, char *text, size_t size)
+#define DESCRIPTION_BYTES 512
+
+static void describe_measure(const struct limit *limit, char *text, size_t size)
 {
-	if (limit->kind == LIMIT_ALLOC && !limit->pid)
-		snprintf(text, size, "the trace holds no memory events; record them with --events call,c_call,mem");
-	else if (limit->result == LIMIT_ERROR)
-		snprintf(text, size, "no function of the trace matches; only =0 says that none may");
-	else if (limit->kind == LIMIT_CALLS)
+	int digits = limit->unit_ns == 1000000 ? 3 : limit->unit_ns == 1000 ? 6 : 9;
+
+	if (limit->kind == LIMIT_CALLS)
 		snprintf(text, size, "%" PRIu64 " calls, at most %" PRIu64, limit->measured, limit->allowed);
 	else if (limit->kind == LIMIT_TIME)
-		snprintf(text, size, "%.6f s, at most %.6f s", (double)limit->measured / 1e9,
-			 (double)limit->allowed / 1e9);
+		snprintf(text, size, "%.*f s, at most %.*f s", limit->allowed ? digits : 9,
+			 (double)limit->measured / 1e9, limit->allowed ? digits : 9, (double)limit->allowed / 1e9);
 	else if (limit->kind == LIMIT_ALLOC)
-		snprintf(text, size, "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64, limit->measured,
-			 limit->pid, limit->allowed);
+		snprintf(text, size,
+			 "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64
+			 ", from Python's allocators; what libraries (numpy) take from malloc is not counted",
+			 limit->measured, limit->pid, limit->allowed);
 	else
 		snprintf(text, size, "%" PRIu64 " events lost, at most %" PRIu64, limit->measured, limit->allowed);
+}
+
+static void describe_error(const struct check *check, const struct limit *limit, char *text, size_t size)
+{
+	int used = snprintf(text, size, "%s", doubt(check, limit));
+	size_t i;
+
+	for (i = 0; !matches_any(limit) && i < FUNCTION_NEAR_MOST && limit->near.names[i]; i++)
+		if ((size_t)used < size)
+			used += snprintf(text + used, size - (size_t)used, "%s%s",
+					 i ? ", " : "; near: ", limit->near.names[i]);
+}
+
+/* What was measured, or why nothing could be. */
+static void describe(const struct check *check, const struct limit *limit, char text[DESCRIPTION_BYTES])
+{
+	if (limit->result == LIMIT_ERROR)
+		describe_error(check, limit, text, DESCRIPTION_BYTES);
+	else
+		describe_measure(limit, text, DESCRIPTION_BYTES);
 }
 
 static int print_lines(const struct check *check)
@@ -429,12 +533,14 @@ static int print_lines(const struct check *check)
 		return error;
 	for (i = 0; i < check->count; i++) {
 		const struct limit *limit = &check->limits[i];
-		char text[160];
+		char text[DESCRIPTION_BYTES];
 
-		describe(limit, text, sizeof(text));
+		describe(check, limit, text);
 		output_format(&output, "%-6s %s ", words[limit->result], option_names[limit->kind]);
 		output_line(&output, text_of(limit->given));
-		output_format(&output, ": %s\n", text);
+		output_string(&output, ": ");
+		output_line(&output, text_of(text));
+		output_char(&output, '\n');
 	}
 	return output_close(&output);
 }
@@ -469,13 +575,13 @@ static void put_testcase(struct output *output, const char *option, const char *
 {
 	output_format(output, "  <testcase classname=\"evprof.check\" name=\"%s%s", option, given[0] ? " " : "");
 	put_xml(output, text_of(given));
-	if (result == LIMIT_HELD) {
-		output_string(output, "\"/>\n");
-		return;
-	}
-	output_format(output, "\">\n    <%s message=\"", result == LIMIT_BROKEN ? "failure" : "error");
+	output_string(output, "\">\n    ");
+	output_string(output, result == LIMIT_HELD     ? "<system-out>"
+			      : result == LIMIT_BROKEN ? "<failure message=\""
+						       : "<error message=\"");
 	put_xml(output, text_of(what));
-	output_string(output, "\"/>\n  </testcase>\n");
+	output_string(output, result == LIMIT_HELD ? "</system-out>" : "\"/>");
+	output_string(output, "\n  </testcase>\n");
 }
 
 static size_t count_results(const struct check *check, enum limit_result result)
@@ -502,9 +608,9 @@ static int write_junit(const struct check *check, const char *trace)
 		      count_results(check, LIMIT_BROKEN), count_results(check, LIMIT_ERROR) + missing);
 	for (i = 0; i < check->count; i++) {
 		const struct limit *limit = &check->limits[i];
-		char text[160];
+		char text[DESCRIPTION_BYTES];
 
-		describe(limit, text, sizeof(text));
+		describe(check, limit, text);
 		put_testcase(&output, option_names[limit->kind], limit->given, limit->result, text);
 	}
 	put_testcase(&output, "the trace is whole", "", missing ? LIMIT_ERROR : LIMIT_HELD, check->verdict);
@@ -528,9 +634,7 @@ static int report(struct check *check, const char *path)
 		error = error ? error : junit_error;
 	}
 	if (check->lost)
-		fprintf(stderr,
-			"evprof check: %" PRIu64 " events were lost, so counts and times are too small; "
-			"--max-lost 0 makes that a failure\n",
+		fprintf(stderr, "evprof check: %" PRIu64 " events were lost, so counts and times are too small\n",
 			check->lost);
 	if (error || count_results(check, LIMIT_ERROR))
 		return 2;
@@ -559,7 +663,7 @@ static int check_trace(struct check *check, const char *path)
 		trace_verdict(trace, check->verdict, sizeof(check->verdict));
 		trace_say_verdict(trace);
 		for (i = 0; i < check->count; i++)
-			check->limits[i].result = judge(&check->limits[i]);
+			check->limits[i].result = judge(check, &check->limits[i]);
 		status = report(check, path);
 	}
 	trace_close(trace);
@@ -607,8 +711,8 @@ static void check_done(struct check *check)
 	size_t i;
 
 	for (i = 0; i < check->count; i++) {
-		free(check->limits[i].module);
-		free(check->limits[i].function);
+		function_match_done(&check->limits[i].match);
+		function_near_done(&check->limits[i].near);
 	}
 	select_done(&check->select);
 }

@@ -87,8 +87,8 @@ static json_t *json_signal_name(const struct trace_process *process)
 
 static json_t *json_process(const struct trace *trace, const struct trace_process *process)
 {
-	static const char *const members[] = {"python",	 "argv",  "exe",	 "cwd",	  "host",
-					      "program", "start", "sample_rate", "native"};
+	static const char *const members[] = {"python",	 "argv",  "exe",	 "cwd",	   "host",
+					      "program", "start", "sample_rate", "native", "filtered"};
 	static const char *const end_members[] = {"how",       "status",  "signal",  "waits",
 						  "waited_us", "sampler", "samples", "samples_torn"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
@@ -218,6 +218,8 @@ static void print_process(struct output *output, const struct trace *trace, cons
 	print_end(output, process);
 	if (trace_process_has_native(process))
 		output_string(output, "; with native stacks");
+	if (trace_process_is_filtered(process))
+		output_string(output, "; functions were left out");
 	if (trace_process_sample_rate(process))
 		print_sampling(output, process);
 	if (json_object_get(process->end, "sampler"))

@@ -193,8 +193,9 @@ struct report {
 	const struct trace *trace;
 	struct output output;
 	size_t tables;
-	bool mark_seen;
-	int sample_rate; /* of a process that was sampled; 0: none was */
+	bool begins, ends;   /* the marks of --between are in one of the traces */
+	struct output marks; /* the names of those there are */
+	int sample_rate;     /* of a process that was sampled; 0: none was */
 };
 
 static int print_table(struct report *report, const struct profile *profile, const struct trace_process *process,
@@ -233,7 +234,6 @@ static int take_part(void *owner, const struct profile *profile, const struct tr
 {
 	struct report *report = owner;
 
-	report->mark_seen |= profile->mark_seen;
 	return profile->labels.count || profile->lost ? print_table(report, profile, process, thread) : 0;
 }
 
@@ -263,6 +263,58 @@ static bool can_calibrate(const struct trace *trace, const char *path)
 	return false;
 }
 
+#define MARKS_NAMED_BYTES 400
+
+static bool is_named(const struct output *marks, struct text name)
+{
+	return memmem(marks->buffer, marks->used, name.at, name.length) != NULL;
+}
+
+static void note_mark(struct report *report, struct text name)
+{
+	const struct profile_options *options = &report->request->options;
+	char quoted[80];
+
+	report->begins |= text_same(name, text_of(options->mark_begin));
+	report->ends |= text_same(name, text_of(options->mark_end));
+	if (report->marks.used > MARKS_NAMED_BYTES || !name.length || name.length > sizeof(quoted) - 3)
+		return;
+	snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)name.length, name.at);
+	if (is_named(&report->marks, text_of(quoted)))
+		return;
+	output_string(&report->marks, report->marks.used ? ", " : "");
+	output_line(&report->marks, text_of(quoted));
+}
+
+static void note_marks(struct report *report, const struct trace *trace)
+{
+	uint32_t i, id;
+
+	for (i = 0; i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (!process || !select_process(&report->request->select, process))
+			continue;
+		for (id = 1; id < process->marks.count; id++)
+			if (process->marks.at[id])
+				note_mark(report, trace_string(process->marks.at[id], 1));
+	}
+}
+
+/* False after a line about a mark of --between that no trace has. */
+static bool marks_are_there(const struct report *report)
+{
+	const struct profile_options *options = &report->request->options;
+
+	if (!options->mark_begin || (report->begins && report->ends))
+		return true;
+	output_say("evprof report: no mark \"%s\" was set; %s%.*s%s",
+		   report->begins ? options->mark_end : options->mark_begin,
+		   report->marks.used ? "there are " : "there are no marks", (int)report->marks.used,
+		   report->marks.buffer, report->marks.used > MARKS_NAMED_BYTES ? ", ..." : "");
+	return false;
+}
+
 /* Returns the exit status that this trace asks for. */
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
@@ -280,6 +332,8 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 	report->trace = trace;
 	if (!report->sample_rate)
 		report->sample_rate = trace_sample_rate(trace);
+	if (request->options.mark_begin)
+		note_marks(report, trace);
 	progress_begin(&progress, "counting", visit_events(trace, &request->select));
 	if (in_parts(request))
 		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,
@@ -309,10 +363,7 @@ static int add_traces(struct report *report, struct profile *profile, char *cons
 		*any |= one != TRACE_EXIT_FAILED;
 		status = trace_exit_worst(one, status);
 	}
-	report->mark_seen |= profile->mark_seen;
-	if (*any && report->request->options.mark_begin && !report->mark_seen) {
-		output_say("evprof report: no mark \"%s\" was set; evprof dump shows the marks of a trace",
-			   report->request->options.mark_begin);
+	if (*any && !marks_are_there(report)) {
 		*any = false;
 		status = TRACE_EXIT_FAILED;
 	}
@@ -323,12 +374,15 @@ static int report(const struct request *request, char *const *paths, int count)
 {
 	struct report report = {.request = request};
 	struct profile profile = {0};
-	int error = output_open(&report.output, "-");
+	int error = output_open_memory(&report.marks);
 	int status;
 	bool any;
 
+	if (!error)
+		error = output_open(&report.output, "-");
 	if (error) {
 		output_say("evprof report: %s", strerror(-error));
+		output_abandon(&report.marks);
 		return TRACE_EXIT_FAILED;
 	}
 	status = add_traces(&report, &profile, paths, count, &any);
@@ -346,6 +400,7 @@ static int report(const struct request *request, char *const *paths, int count)
 		output_say("evprof report: cannot write the report: %s", strerror(-error));
 		status = TRACE_EXIT_FAILED;
 	}
+	output_abandon(&report.marks);
 	profile_done(&profile);
 	return status;
 }

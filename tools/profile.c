@@ -580,7 +580,6 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 	int error = counting_begin(&counting, trace, process, options);
 	size_t i;
 
-	profile->mark_seen |= options->mark_begin && counting.window.count;
 	for (i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
@@ -631,7 +630,7 @@ static int take_threads(struct trace *trace, const struct trace_process *process
 
 	for (i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
-		struct profile profile = {.mark_seen = options->mark_begin && counting.window.count};
+		struct profile profile = {0};
 
 		if (!select_thread(options->select, thread))
 			continue;

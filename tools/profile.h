@@ -54,7 +54,6 @@ struct profile {
 	uint64_t unmatched; /* ends without beginnings, and beginnings that another function's end closed */
 	uint64_t open;	    /* calls that were running when their thread's events ended */
 	uint64_t lost;	    /* events in gaps, as far as the gaps know */
-	bool mark_seen;
 };
 
 /* Adds a trace. Returns 0 or -ENOMEM; damage is counted in the trace. */

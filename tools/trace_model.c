@@ -77,6 +77,11 @@ bool trace_records(const struct trace *trace, const char *kind)
 	return false;
 }
 
+bool trace_process_is_filtered(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "filtered"));
+}
+
 bool trace_process_has_native(const struct trace_process *process)
 {
 	return process->meta && json_is_true(json_object_get(process->meta, "native"));

@@ -306,6 +306,9 @@ bool trace_process_records(const struct trace_process *process, const char *kind
 /* Did any of its processes? */
 bool trace_records(const struct trace *trace, const char *kind);
 
+/* Were functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)? */
+bool trace_process_is_filtered(const struct trace_process *process);
+
 /* Were native stacks of allocations recorded? */
 bool trace_process_has_native(const struct trace_process *process);
 

@@ -30,6 +30,7 @@
  *   events      array     of strings: what is recorded
  *   sample_rate integer   optional: stacks are sampled so many times a second, not hooked (sampling.h)
  *   native      boolean   optional: native stacks of allocations are recorded
+ *   filtered    boolean   optional: functions are left out (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
  *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace
  *                         written in them, beside it (a host's daemon has an option of its own for that)
  *

@@ -162,6 +162,26 @@ SCENARIO(check, damage_holds_no_limit, SCENARIO_ONCE)
 	expect(told, told->status == 2 && *told->err, "nor for a limit of calls");
 }
 
+/* What was not recorded keeps no limit: the program calls leaf() 1000 times and evprof cannot know it. */
+SCENARIO_SOME(check, what_is_not_recorded, SUPPORTED)
+{
+	const struct {
+		const char *variable, *limit;
+	} cases[] = {{"EVPROF_EVENTS=sample", "known:leaf=0"},	  {"EVPROF_EVENTS=call", "builtins:sum=0"},
+		     {"EVPROF_EXCLUDE=*leaf", "known:leaf=0"},	  {"EVPROF_EXCLUDE=*leaf", "known:*=200"},
+		     {"EVPROF_INCLUDE=*recurse", "known:leaf=0"}, {"EVPROF_EXCLUDE_SYSPATH=1", "json*:*=0"},
+		     {"EVPROF_INCLUDE=*recurse", "TOTAL=51"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {cases[i].variable});
+		struct outcome *told = tool("check", "--max-calls", cases[i].limit, outcome->trace);
+
+		expect(told, told->status == 2 && strstr(told->out, "ERROR"), "%s, %s", cases[i].variable,
+		       cases[i].limit);
+		expect(told, !strstr(told->out, "no function of the trace"), "%s: the reason", cases[i].variable);
+	}
+}
+
 /* ---- diff ------------------------------------------------------------------------------------------------------ */
 
 static const json_t *function_named(const json_t *root, const char *name)

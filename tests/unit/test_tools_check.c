@@ -125,10 +125,28 @@ Test(check, calls)
 Test(check, times_are_inclusive_and_count_recursion_once)
 {
 	something();
-	expect_check("--max-time mod:inner=0.024 TRACE", 0, "0.024000 s");
+	expect_check("--max-time mod:inner=0.024 TRACE", 0, "0.024 s, at most 0.024 s");
 	expect_check("--max-time mod:inner=23.9ms TRACE", 1, "0.024000 s, at most 0.023900 s");
 	expect_check("--max-time mod:K.*=1us TRACE", 1, "0.032000 s");
-	expect_check("--max-time TOTAL=0.03 TRACE", 1, "0.032000 s");
+	expect_check("--max-time TOTAL=0.03 TRACE", 1, "0.032 s, at most 0.030 s");
+}
+
+/* Times are rounded to what is written, at most to the ms of evprof report. */
+Test(check, times_as_the_report_prints_them)
+{
+	code(1, "/src/mod.py", 10, "f", "");
+	called(1, 1, 2000400400);
+	save(0);
+	expect_check("--max-time mod:f=2.000 TRACE", 0, "2.000 s, at most 2.000 s");
+	expect_check("--max-time mod:f=2 TRACE", 0, "2.000 s, at most 2.000 s");
+	expect_check("--max-time mod:f=2000ms TRACE", 0, "2.000 s");
+	expect_check("--max-time mod:f=2.0004 TRACE", 0, "2.000400 s, at most 2.000400 s");
+	expect_check("--max-time mod:f=2000400us TRACE", 0, "2.000400 s");
+	expect_check("--max-time mod:f=2.0003 TRACE", 1, "2.000400 s, at most 2.000300 s");
+	expect_check("--max-time mod:f=2000400400ns TRACE", 0, "2.000400400 s");
+	expect_check("--max-time mod:f=2000400399ns TRACE", 1, "2.000400400 s, at most 2.000400399 s");
+	expect_check("--max-time mod:f=1.999 TRACE", 1, "2.000 s, at most 1.999 s");
+	expect_check("--max-time mod:f=0 TRACE", 1, "at most 0.000000000 s");
 }
 
 Test(check, peak_and_losses)
@@ -149,6 +167,10 @@ Test(check, lost_events)
 	paths[0] = fixture_save(fixture);
 	expect_check("--max-lost 2 TRACE", 1, "3 events lost, at most 2");
 	expect_check("--max-lost 3 TRACE", 2, "ok     --max-lost 3: 3 events lost");
+	expect_check("--max-calls a:f=0 TRACE", 1, "1 calls, at most 0");
+	expect_check("--max-calls a:f=1 TRACE", 2, "ERROR  --max-calls a:f=1: events were lost");
+	expect_check("--max-calls a:f=1 --max-lost 2 TRACE", 2, "ERROR  --max-calls a:f=1: events were lost");
+	expect_check("--max-calls a:f=1 --max-lost 3 TRACE", 2, "ok     --max-calls a:f=1");
 	cr_expect(strstr(ran.err, "3 events were lost"));
 }
 
@@ -161,6 +183,118 @@ Test(check, what_matches_nothing)
 	expect_check("--max-calls mod:outr=0 TRACE", 0, "ok     --max-calls mod:outr=0: 0 calls");
 	expect_check("--max-calls mod:outer=0 --max-calls mod:outr=5 TRACE", 2,
 		     "FAILED --max-calls mod:outer=0: 2 calls");
+}
+
+Test(check, near_names)
+{
+	something();
+	expect_check("--max-calls mod:outr=5 TRACE", 2, "; near: pack.mod:K.outer\n");
+	expect_check("--max-calls mdo.py:outer=5 TRACE", 2, "; near: pack.mod:K.outer\n");
+	expect_check("--max-calls elsewhere:outer=5 TRACE", 2, "; near: pack.mod:K.outer\n");
+	expect_check("--max-calls mod:nothing_like_it=5 TRACE", 2, "none may\n");
+}
+
+Test(check, paths)
+{
+	code(1, "/srv/app/db.py", 10, "query", "");
+	code(2, "/srv/other/db.py", 10, "query", "");
+	called(1, 2, 1);
+	called(2, 3, 1);
+	save(0);
+	expect_check("--max-calls app/db.py:query=1 TRACE", 1, "2 calls");
+	expect_check("--max-calls app/db:query=1 TRACE", 1, "2 calls");
+	expect_check("--max-calls srv/app/db.py:query=1 TRACE", 1, "2 calls");
+	expect_check("--max-calls o*/db.py:query=1 TRACE", 1, "3 calls");
+	expect_check("--max-calls db.py:query=1 TRACE", 1, "5 calls");
+	expect_check("--max-calls pp/db.py:query=1 TRACE", 2, "no function of the trace matches");
+}
+
+/* A process of whose META object only these members matter. */
+static void begin_process(const char *members)
+{
+	fixture_free(fixture);
+	fixture = fixture_new();
+	process = 0;
+	fixture->processes = 1;
+	fixture_meta(
+	    fixture, 0,
+	    "{\"type\":\"process\",\"process\":0,\"pid\":10,\"ppid\":1,\"start\":\"exec\",\"python\":\"3.11.2\","
+	    "\"argv\":[],\"exe\":\"\",\"cwd\":\"/\",\"host\":\"h\",\"program\":\"a\",\"clock_kind\":0,"
+	    "\"clock_shift\":0,\"start_ticks\":0,%s}",
+	    members);
+	thread = fixture_thread(fixture, process, 10, 1000);
+}
+
+Test(check, sampled)
+{
+	begin_process("\"events\":[\"call\",\"line\"],\"sample_rate\":100");
+	code(1, "a.py", 1, "f", "");
+	called(1, 2, 1);
+	save(0);
+	expect_check("--max-calls a:f=2 TRACE", 2, "ERROR  --max-calls a:f=2: stacks were sampled");
+	expect_check("--max-time TOTAL=5 TRACE", 2, "ERROR  --max-time TOTAL=5: stacks were sampled");
+	expect_check("--max-calls a:g=0 TRACE", 2, "stacks were sampled");
+	expect_check("--max-calls a:f=1 TRACE", 1, "FAILED --max-calls a:f=1: 2 calls");
+	expect_check("--max-lost 0 TRACE", 0, "ok ");
+}
+
+Test(check, c_functions_without_their_events)
+{
+	code(1, "/srv/app/db.py", 1, "f", "");
+	called(1, 2, 1);
+	save(0);
+	expect_check("--max-calls builtins:len=0 TRACE", 2, "ERROR  --max-calls builtins:len=0: its calls were not");
+	expect_check("--max-calls *:len=5 TRACE", 2, "its calls were not recorded");
+	expect_check("--max-calls pack.mod:f=2 TRACE", 0, "ok ");
+	expect_check("--max-calls pack.mod:g=0 TRACE", 0, "ok ");
+	expect_check("--max-calls app/legacy.py:*=0 TRACE", 0, "ok ");
+	expect_check("--max-calls TOTAL=2 TRACE", 0, "ok ");
+}
+
+Test(check, calls_without_their_events)
+{
+	begin_process("\"events\":[\"c_call\"]");
+	fixture_function(fixture, process, 1, "", "len", "builtins");
+	event(WIRE_C_CALL, 1, 0);
+	event(WIRE_C_RETURN, 1, 10);
+	save(0);
+	expect_check("--max-calls a:f=0 TRACE", 2, "its calls were not recorded");
+	expect_check("--max-time TOTAL=1 TRACE", 2, "its calls were not recorded");
+	expect_check("--max-calls builtins:len=1 TRACE", 0, "ok ");
+}
+
+Test(check, functions_left_out)
+{
+	begin_process("\"events\":[\"call\",\"c_call\"],\"filtered\":true");
+	code(1, "a.py", 1, "f", "");
+	called(1, 2, 1);
+	save(0);
+	expect_check("--max-calls a:f=2 TRACE", 0, "ok ");
+	expect_check("--max-calls a:f=1 TRACE", 1, "FAILED ");
+	expect_check("--max-calls a:g=0 TRACE", 2, "ERROR  --max-calls a:g=0: functions were left out");
+	expect_check("--max-calls a:*=2 TRACE", 2, "functions were left out");
+	expect_check("--max-calls TOTAL=2 TRACE", 2, "functions were left out");
+}
+
+Test(check, stopped_for_a_while)
+{
+	code(1, "/src/mod.py", 1, "f", "");
+	called(1, 2, 1);
+	event(WIRE_PAUSE, 1, 1);
+	event(WIRE_PAUSE, 0, 1000000);
+	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_MEM, 0x1000, 1000, 0, 0);
+	save(0);
+	expect_check("--max-calls mod:f=2 TRACE", 2, "ERROR  --max-calls mod:f=2: recording was stopped");
+	expect_check("--max-time TOTAL=1 TRACE", 2, "recording was stopped");
+	expect_check("--max-alloc 1000 TRACE", 2, "recording was stopped");
+	expect_check("--max-alloc 999 TRACE", 1, "FAILED --max-alloc 999: 1000 bytes");
+	expect_check("--max-lost 0 TRACE", 0, "ok ");
+}
+
+Test(check, what_memory_it_covers)
+{
+	something();
+	expect_check("--max-alloc 6000 TRACE", 0, "Python's allocators");
 }
 
 Test(check, no_memory_events)

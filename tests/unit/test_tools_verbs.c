@@ -297,6 +297,19 @@ Test(verbs, incomplete_traces_end_with_1)
 	cr_expect(verb(cmd_info, "--json TRACE") == 1 && strstr(ran.out, "\"complete\": false"));
 }
 
+Test(verbs, marks_that_are_not_there)
+{
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "here", "", "");
+	every_kind();
+	event(WIRE_MARK, 2, 5);
+	finish();
+	cr_expect(verb(cmd_report, "--between here,nosuch TRACE") == 2);
+	cr_expect(strstr(ran.err, "no mark \"nosuch\" was set; there are \"a\\tmark\", \"here\"\n"), "%s", ran.err);
+	cr_expect(verb(cmd_report, "--between nosuch,here TRACE") == 2);
+	cr_expect(strstr(ran.err, "no mark \"nosuch\" was set"), "%s", ran.err);
+	cr_expect(verb(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
+}
+
 Test(verbs, mistakes_end_with_2)
 {
 	static const char *const wrong[] = {"", "--nonsense TRACE", "/nonexistent"};
