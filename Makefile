@@ -339,6 +339,19 @@ install: all
 			chmod 644 "$$target" || exit 1; \
 	done
 
+# For `import evprof`: a .pth in the site-packages of $(PYTHON) that names the installed package's folder.
+PYTHON = python3
+find_pth = pth='$(D)'$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/evprof.pth && \
+	test "$$pth" != '$(D)/evprof.pth'
+
+.PHONY: install-python uninstall-python
+install-python:
+	$(strip $(usable_prefix))
+	@$(find_pth) && install -d "$${pth%/*}" && printf '%s\n' '$(python_dir)' >"$$pth" && echo "install $$pth"
+
+uninstall-python:
+	@$(find_pth) && rm -f "$$pth"
+
 uninstall:
 	rm -f '$(D)$(bin_dir)/evprof' '$(D)$(bin_dir)/evprof-collector'
 	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(lib_dir)/evprof-symbols' '$(D)$(include_dir)/evprof.h'

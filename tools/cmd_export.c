@@ -46,11 +46,11 @@ static void print_help(void)
 	const struct export_option *option;
 	size_t i;
 
-	printf("usage: evprof export --format FORMAT TRACE -o FILE\n"
+	printf("usage: evprof export [--format FORMAT] TRACE -o FILE\n"
 	       "\n"
 	       "Writes a trace in a format of other tools. The file appears when it is whole.\n"
 	       "\n"
-	       "  -f, --format FORMAT   one of\n");
+	       "  -f, --format FORMAT   one of these; without it, the one that FILE's ending means (x.html)\n");
 	for (i = 0; i < export_format_count; i++)
 		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
 	printf("  -o, --output FILE     - is stdout\n"
@@ -73,18 +73,67 @@ static void print_help(void)
 	       "written.\n");
 }
 
-static const struct export_format *find_format(const char *name)
+static bool ends_with(const char *name, const char *ending)
+{
+	size_t length = strlen(name), tail = strlen(ending);
+
+	return length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, ending) == 0;
+}
+
+static const struct export_format *format_named(const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < export_format_count; i++)
 		if (strcmp(export_formats[i].name, name) == 0)
 			return &export_formats[i];
-	fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
+	return NULL;
+}
+
+/* By the ending of the file's name: a format's own, of which the longest counts, or one that other tools use. */
+static const struct export_format *format_of_file(const char *path)
+{
+	static const struct {
+		const char *ending, *format;
+	} others[] = {{"prof", "pstats"}, {"perfetto-trace", "perfetto"}};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const struct export_format *found = NULL;
+	size_t i;
+
+	if (strncmp(name, "callgrind.out", strlen("callgrind.out")) == 0)
+		return format_named("callgrind");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (ends_with(name, others[i].ending))
+			return format_named(others[i].format);
+	for (i = 0; i < export_format_count; i++) {
+		const char *suffix = export_formats[i].suffix;
+
+		/* Several tools read JSON. */
+		if (strcmp(suffix, "json") != 0 && ends_with(name, suffix) &&
+		    (!found || strlen(suffix) > strlen(found->suffix)))
+			found = &export_formats[i];
+	}
+	return found;
+}
+
+static void say_formats(void)
+{
+	size_t i;
+
 	for (i = 0; i < export_format_count; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", export_formats[i].name);
 	fprintf(stderr, "\n");
-	return NULL;
+}
+
+static const struct export_format *find_format(const char *name)
+{
+	const struct export_format *found = format_named(name);
+
+	if (!found) {
+		fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
+		say_formats();
+	}
+	return found;
 }
 
 static int write_format(const struct export_format *format, const struct export *export, const char *path)
@@ -291,6 +340,19 @@ static int export_beside(const struct request *request, struct export *what, con
 	return worst;
 }
 
+/* False after a line that lists the formats. */
+static bool knows_format(struct request *request)
+{
+	if (!request->format)
+		request->format = format_of_file(request->to);
+	if (request->format)
+		return true;
+	fprintf(stderr,
+		"evprof export: --format FORMAT is missing, as the name of the file means none; the formats are");
+	say_formats();
+	return false;
+}
+
 static int run_request(struct request *request, int argc, char **argv)
 {
 	struct export what = {.select = &request->select};
@@ -300,14 +362,18 @@ static int run_request(struct request *request, int argc, char **argv)
 		verb_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
 	else if (request->beside && request->to)
 		verb_misused("export", "--beside and -o exclude each other");
-	else if (request->beside && take_own(request, &what))
+	else if (request->beside && strcmp(argv[optind], "-") == 0)
+		verb_misused("export", "--beside needs a trace with a name");
+	else if (request->beside && request->format && take_own(request, &what))
 		status = export_beside(request, &what, argv[optind]);
 	else if (!request->beside && request->format_count > 1)
 		verb_misused("export", "several formats at a time need --beside");
-	else if (!request->format)
+	else if (request->beside && !request->format)
 		verb_misused("export", "--format FORMAT is missing");
 	else if (!request->to && !request->beside)
 		verb_misused("export", "-o FILE is missing (- for stdout)");
+	else if (!request->beside && !knows_format(request))
+		;
 	else if (!request->beside && take_own(request, &what))
 		status = export(request->format, &what, argv[optind], request->to);
 	if (request->format && request->format->free_options)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "calibration.h"
 #include "output.h"
@@ -32,7 +33,8 @@ struct request {
 	struct report_style style;
 	struct report_restrictions restrictions;
 	const struct report_format *format;
-	int64_t limit; /* -1: all */
+	int64_t limit;	   /* -1: all */
+	bool short_tables; /* nobody has said how many rows, and a terminal shows them */
 	bool reverse;
 	bool strip_dirs;
 	char *between; /* the copy that the names of the marks point into */
@@ -52,7 +54,7 @@ static const char help_text[] =
     "      --restrict WHAT   as pstats: the first 20 rows, the first part of them (0.1), or those whose name matches "
     "a\n"
     "                        regular expression; may come again, one is applied after the other\n"
-    "  -n, --limit N         the first N rows of what is left\n"
+    "  -n, --limit N         the first N rows of what is left; all: every one (default, but 30 on a terminal)\n"
     "      --callers         who calls the functions, instead of their times\n"
     "      --callees         whom they call\n"
     "      --by WHAT         module: a row for each; process, thread: a table for each\n"
@@ -160,7 +162,9 @@ static bool take_option(struct request *request, int option, const char *word)
 	case 's':
 		return report_order_parse(&request->style.order, optarg);
 	case 'n':
-		return verb_number("report", "--limit", optarg, 0, &request->limit);
+		request->short_tables = false;
+		request->limit = -1;
+		return strcmp(optarg, "all") == 0 || verb_number("report", "--limit", optarg, 0, &request->limit);
 	case OPTION_JSON:
 		return set_format(request, "json");
 	case OPTION_FORMAT:
@@ -170,6 +174,7 @@ static bool take_option(struct request *request, int option, const char *word)
 	case OPTION_BY:
 		return set_by(request, optarg);
 	case OPTION_RESTRICT:
+		request->short_tables = false;
 		return report_restrictions_add(&request->restrictions, optarg);
 	case OPTION_REVERSE:
 		return request->reverse = true;
@@ -198,6 +203,8 @@ struct report {
 	int sample_rate;     /* of a process that was sampled; 0: none was */
 };
 
+#define TERMINAL_ROWS 30u
+
 static int print_table(struct report *report, const struct profile *profile, const struct trace_process *process,
 		       const struct trace_thread *thread)
 {
@@ -216,6 +223,10 @@ static int print_table(struct report *report, const struct profile *profile, con
 	if (!error) {
 		report_rows_sort(&rows, &request->style.order, request->reverse);
 		report_rows_restrict(&rows, &request->restrictions, &reductions);
+		if (request->short_tables && rows.shown_count > TERMINAL_ROWS) {
+			table.cut = rows.shown_count - TERMINAL_ROWS;
+			rows.shown_count = TERMINAL_ROWS;
+		}
 		table.rows = &rows;
 		table.reductions = (struct text){reductions.buffer, reductions.used};
 		if (!report->tables)
@@ -427,7 +438,7 @@ static bool fits_together(struct request *request, int traces)
 
 int cmd_report(int argc, char **argv)
 {
-	struct request request = {.format = &report_text, .limit = -1};
+	struct request request = {.format = &report_text, .limit = -1, .short_tables = isatty(STDOUT_FILENO)};
 	int status = TRACE_EXIT_FAILED;
 	int option;
 
@@ -445,6 +456,7 @@ int cmd_report(int argc, char **argv)
 	}
 	request.style.clock = request.select.clock;
 	request.style.several = argc - optind > 1;
+	request.short_tables &= request.format == &report_text;
 	if (fits_together(&request, argc - optind))
 		status = report(&request, argv + optind, argc - optind);
 done:

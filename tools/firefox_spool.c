@@ -14,24 +14,10 @@
 
 int spool_open(struct spool *spool, const struct output *output)
 {
-	const char *slash = output->path ? strrchr(output->path, '/') : NULL;
-	const char *fallback = getenv("TMPDIR");
-	char *name;
-	int fd, length;
+	int fd = output_scratch(output->path);
 
-	if (output->path)
-		length =
-		    asprintf(&name, "%.*s.evprof-XXXXXX", slash ? (int)(slash + 1 - output->path) : 0, output->path);
-	else
-		length = asprintf(&name, "%s/evprof-XXXXXX", fallback && fallback[0] ? fallback : "/tmp");
-	if (length < 0)
-		return -ENOMEM;
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(name);
-	free(name);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (output_open_nowhere(&spool->column) < 0) {
 		close(fd);
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -158,6 +159,27 @@ int output_open_beside(struct output *output, const char *path)
 	return error;
 }
 
+int output_scratch(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL, *folder = getenv("TMPDIR");
+	char *name;
+	int fd, length;
+
+	if (path)
+		length = asprintf(&name, "%.*s.evprof-XXXXXX", slash ? (int)(slash + 1 - path) : 0, path);
+	else
+		length = asprintf(&name, "%s/evprof-XXXXXX", folder && folder[0] ? folder : "/tmp");
+	if (length < 0)
+		return -ENOMEM;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	else
+		unlink(name);
+	free(name);
+	return fd;
+}
+
 int output_open_nowhere(struct output *output)
 {
 	memset(output, 0, sizeof(*output));
@@ -192,6 +214,21 @@ static void grow(struct output *output, size_t bytes)
 	output->used = 0;
 }
 
+/*
+ * Whoever reads no further needs no message: ends as other tools do, also where SIGPIPE was inherited ignored, or is
+ * blocked, as in threads.
+ */
+static void end_by_pipe(void)
+{
+	sigset_t pipe;
+
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_UNBLOCK, &pipe, NULL);
+	raise(SIGPIPE);
+}
+
 static void write_all(struct output *output, const char *bytes, size_t length)
 {
 	while (length && output->fd >= 0 && !output->error) {
@@ -201,6 +238,8 @@ static void write_all(struct output *output, const char *bytes, size_t length)
 			continue;
 		if (written < 0) {
 			output->error = -errno;
+			if (errno == EPIPE)
+				end_by_pipe();
 			return;
 		}
 		bytes += written;

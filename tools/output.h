@@ -33,6 +33,9 @@ int output_open(struct output *output, const char *path);
 /* A file that nobody has named, where others may write: what stands there is replaced, never followed. */
 int output_open_beside(struct output *output, const char *path);
 
+/* A new file without a name, in the folder of path; NULL: in TMPDIR or /tmp. Returns its descriptor or -errno. */
+int output_scratch(const char *path);
+
 /* Takes everything and keeps nothing. Returns 0 or -ENOMEM. */
 int output_open_nowhere(struct output *output);
 

@@ -40,6 +40,7 @@ struct report_table {
 	const struct report_rows *rows;
 	struct text reductions; /* pstats' lines about restrictions */
 	size_t number;		/* of the tables of this report, from 0 */
+	uint32_t cut;		/* so many rows are not shown, as a terminal has little room */
 	int sample_rate;	/* of a process that was sampled; 0: none was */
 	/* Whose calls are in it: NULL for all. */
 	const struct trace *trace;

@@ -204,6 +204,9 @@ static void print_table(struct output *output, const struct report_style *style,
 		print_calls(output, style, table, false);
 	if (!style->callers && !style->callees)
 		print_rows(output, style, table);
+	if (table->cut)
+		output_format(output, "   %u of %u rows; --limit all shows them all, --limit N the first N\n",
+			      table->rows->shown_count, table->rows->shown_count + table->cut);
 }
 
 static void print_nothing(struct output *output, const struct report_style *style)

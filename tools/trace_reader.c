@@ -554,11 +554,56 @@ static bool is_being_written(int fd)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+/* Returns 0 or -errno. */
+static int copy_all(int from, int to)
+{
+	char bytes[65536];
+	ssize_t count, written, done;
+
+	while ((count = read(from, bytes, sizeof(bytes))) != 0) {
+		if (count < 0 && errno != EINTR)
+			return -errno;
+		for (done = 0; done < count; done += written) {
+			written = write(to, bytes + done, (size_t)(count - done));
+			if (written < 0 && errno != EINTR)
+				return -errno;
+			written = written < 0 ? 0 : written;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Standard input; a trace is read here and there, so what comes through a pipe is kept in a file without a name.
+ * Returns a descriptor, or -1 with errno.
+ */
+static int open_stdin(void)
+{
+	struct stat status;
+	int error, fd;
+
+	if (fstat(STDIN_FILENO, &status) < 0)
+		return -1;
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || isatty(STDIN_FILENO))
+		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	fd = output_scratch(NULL);
+	error = fd < 0 ? fd : copy_all(STDIN_FILENO, fd);
+	if (!error)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	errno = -error;
+	return -1;
+}
+
 static int open_file(struct trace *trace, char *error, size_t error_bytes)
 {
 	struct stat status;
 
-	trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (strcmp(trace->path, "-") == 0)
+		trace->fd = open_stdin();
+	else
+		trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	/* Before its size is looked at: if nobody was writing then, the size is the last. */
 	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
 	if (trace->fd < 0 || fstat(trace->fd, &status) < 0) {

@@ -173,8 +173,8 @@ struct trace {
 };
 
 /*
- * Opens and reads everything but the events. Returns 0, or -errno with one line in error saying why: -EINVAL for what
- * is no trace, -ENOTSUP for a trace of a later evprof, -ENOMEM, or what the system said.
+ * Opens and reads everything but the events; path "-" is standard input. Returns 0, or -errno with one line in error
+ * saying why: -EINVAL for what is no trace, -ENOTSUP for a trace of a later evprof, -ENOMEM, or what the system said.
  */
 int trace_open(struct trace **trace, const char *path, char *error, size_t error_bytes);
 /* The same for bytes in memory, which stay where they are until trace_close(). name is shown in messages. */

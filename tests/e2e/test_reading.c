@@ -107,6 +107,47 @@ SCENARIO(reading, window_and_process, SUPPORTED)
 	json_decref(report);
 }
 
+/* A reader that reads no further, with SIGPIPE as it was inherited: default, or ignored. */
+SCENARIO(reading, quiet_where_nobody_reads_on, SCENARIO_ONCE)
+{
+	static const char *const code =
+	    "import signal, subprocess, sys\n"
+	    "signal.signal(signal.SIGPIPE, signal.SIG_IGN)\n"
+	    "for restored in True, False:\n"
+	    "    for verb in ['export', '--format', 'csv', '-o', '-'], ['dump']:\n"
+	    "        tool = subprocess.Popen([sys.argv[1], *verb, sys.argv[2]], stdout=subprocess.PIPE,\n"
+	    "                                stderr=subprocess.PIPE, restore_signals=restored)\n"
+	    "        tool.stdout.readline()\n"
+	    "        tool.stdout.close()\n"
+	    "        print(tool.wait(), tool.stderr.read())\n";
+	struct outcome *outcome = run(.python = python_any(), .args = {"@compared.py", "1000"}), *told;
+
+	(void)python;
+	told = run(.python = python_any(), .how = JOB_BARE, .args = {"-c", code, "%B/evprof", outcome->trace});
+	expect(told, strcmp(told->out, "-13 b''\n-13 b''\n-13 b''\n-13 b''\n") == 0,
+	       "it ends by SIGPIPE, without a line");
+}
+
+/* Rows that Python's pty sees, and those that a pipe gets. */
+SCENARIO(reading, rows_on_a_terminal, SCENARIO_ONCE)
+{
+	static const char *const code = "import pty, sys; pty.spawn(sys.argv[1:])";
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", "import json, subprocess"});
+	struct outcome *piped = tool("report", outcome->trace), *told;
+	unsigned rows = 0;
+
+	(void)python;
+	for (const char *at = strstr(piped->out, "percall filename"); (at = strchr(at, '\n')) && at[1] != '\n'; at++)
+		rows++;
+	expect(piped, rows > 30 && !strstr(piped->out, "rows;"), "a pipe gets all %u rows", rows);
+	told =
+	    run(.python = python_any(), .how = JOB_BARE, .args = {"-c", code, "%B/evprof", "report", outcome->trace});
+	expect(told, strstr(told->out, text("   30 of %u rows; --limit all", rows)), "the last line");
+	told = run(.python = python_any(), .how = JOB_BARE,
+		   .args = {"-c", code, "%B/evprof", "report", "--limit", "all", outcome->trace});
+	expect(told, !strstr(told->out, "rows;"), "all are asked for");
+}
+
 /* Each option of run is the same as its variable. */
 SCENARIO(reading, run_options, SUPPORTED)
 {

@@ -118,6 +118,24 @@ Test(install, works_from_there, .init = make_folder, .fini = remove_folder, .tim
 		     0, "the installed library finds its collector");
 }
 
+/* The package can be imported by the Python that is named, and by no other. */
+Test(install, the_package_can_be_imported, .init = make_folder, .fini = remove_folder, .timeout = 120)
+{
+	if (shell("x", "/usr/bin/python3 -m venv --without-pip \"$D/venv\" >/dev/null 2>&1"))
+		cr_skip("there is no /usr/bin/python3 with venv");
+	cr_assert_eq(shell("x", "make -s B=\"$BUILD\" PREFIX=\"$D/ev\" install"), 0, "make install");
+	cr_assert_eq(shell("x", "make -s B=\"$BUILD\" PREFIX=\"$D/ev\" PYTHON=\"$D/venv/bin/python\" install-python"),
+		     0, "make install-python");
+	cr_expect_eq(shell("x", "cd / && \"$D/venv/bin/python\" -c 'import evprof, sys; sys.exit(not "
+				"evprof.__file__.startswith(sys.argv[1]))' \"$D/ev/\""),
+		     0, "the venv's Python imports what was installed");
+	cr_assert_eq(shell("x", "make -s PYTHON=\"$D/venv/bin/python\" uninstall-python"), 0, "make uninstall-python");
+	cr_expect_neq(shell("x", "cd / && \"$D/venv/bin/python\" -c 'import evprof' 2>/dev/null"), 0, "it is gone");
+	cr_expect_neq(shell("x", "make -s PYTHON=/nonexistent DESTDIR=\"$D\" install-python 2>/dev/null"), 0,
+		      "no Python, no file");
+	cr_expect_neq(shell("x", "test -e \"$D/evprof.pth\""), 0, "nor one in a wrong place");
+}
+
 /* Installs with that PREFIX and reads the command of the installed service, up to the options. */
 static void service_command(const char *prefix, char *command, size_t size)
 {

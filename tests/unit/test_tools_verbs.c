@@ -310,6 +310,83 @@ Test(verbs, marks_that_are_not_there)
 	cr_expect(verb(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
 }
 
+/* Of the first bytes of a file that export wrote without --format. */
+static bool wrote(const char *name, const char *begin, size_t bytes)
+{
+	char folder[] = "/tmp/evprof-named-XXXXXX", file[128], words[192], found[64] = "";
+	FILE *stream;
+	size_t count;
+
+	cr_assert(mkdtemp(folder));
+	snprintf(file, sizeof(file), "%s/%s", folder, name);
+	snprintf(words, sizeof(words), "TRACE -o %s", file);
+	cr_expect(verb(cmd_export, words) == 0, "%s: %s", name, ran.err);
+	stream = fopen(file, "r");
+	cr_assert(stream);
+	count = fread(found, 1, bytes, stream);
+	fclose(stream);
+	unlink(file);
+	rmdir(folder);
+	return count == bytes && memcmp(found, begin, bytes) == 0;
+}
+
+Test(verbs, export_by_name)
+{
+	every_kind();
+	finish();
+	cr_expect(wrote("x.html", "<!doctype html>", 15) || wrote("x.html", "<!DOCTYPE html>", 15));
+	cr_expect(wrote("x.pstats", "{", 1));
+	cr_expect(wrote("x.prof", "{", 1));
+	cr_expect(wrote("x.csv", "time,", 5));
+	cr_expect(wrote("x.pb.gz", "\x1f\x8b", 2));
+	cr_expect(wrote("x.pftrace", "\x0a", 1));
+	cr_expect(wrote("x.perfetto-trace", "\x0a", 1));
+	cr_expect(wrote("x.speedscope.json", "{\"$schema\"", 10));
+	cr_expect(wrote("callgrind.out.4711", "# callgrind format", 18));
+	cr_expect(verb(cmd_export, "TRACE -o x.folded") == 0 && unlink("x.folded") == 0);
+	cr_expect(verb(cmd_export, "TRACE -o x.json") == 2 && strstr(ran.err, "the formats are chrome, perfetto"));
+	cr_expect(verb(cmd_export, "TRACE -o -") == 2 && strstr(ran.err, "the formats are chrome"));
+	cr_expect(verb(cmd_export, "TRACE -o x.csv/y") == 2 && strstr(ran.err, "the formats are chrome"));
+}
+
+/* The verb reads the trace from its standard input: the file itself, or a pipe that a child writes it to. */
+static int from_stdin(int (*run)(int argc, char **argv), const char *arguments, bool piped)
+{
+	int before = dup(STDIN_FILENO), status;
+	char command[256];
+	FILE *stream;
+
+	snprintf(command, sizeof(command), "cat %s", path);
+	stream = piped ? popen(command, "r") : fopen(path, "r");
+	cr_assert(stream);
+	dup2(fileno(stream), STDIN_FILENO);
+	status = verb(run, arguments);
+	dup2(before, STDIN_FILENO);
+	if (piped)
+		pclose(stream);
+	else
+		fclose(stream);
+	close(before);
+	return status;
+}
+
+Test(verbs, trace_from_stdin)
+{
+	char *expected;
+
+	every_kind();
+	finish();
+	cr_assert(verb(cmd_dump, "TRACE") == 0);
+	expected = strdup(ran.out);
+	for (int piped = 0; piped < 2; piped++) {
+		cr_expect(from_stdin(cmd_dump, "-", piped) == 0 && strcmp(ran.out, expected) == 0, "%s", ran.err);
+		cr_expect(from_stdin(cmd_info, "-", piped) == 0 && strstr(ran.out, "complete"), "%s", ran.err);
+		cr_expect(from_stdin(cmd_report, "-", piped) == 0, "%s", ran.err);
+		cr_expect(from_stdin(cmd_export, "--format csv --beside -", piped) == 2, "it has no name");
+	}
+	free(expected);
+}
+
 Test(verbs, mistakes_end_with_2)
 {
 	static const char *const wrong[] = {"", "--nonsense TRACE", "/nonexistent"};
