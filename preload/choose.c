@@ -79,7 +79,7 @@ void choose_read(bool complain)
 
 bool choose_function(const char *const names[CHOICE_NAMES], bool native)
 {
-	if (exclude_syspath && !native && choice_in_syspath(names[0]))
+	if (exclude_syspath && !native && choice_in_syspath(names[0], names[3]))
 		return false;
 	return choice_takes(patterns, pattern_count, names);
 }

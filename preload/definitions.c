@@ -233,10 +233,13 @@ static bool is(const struct string *string, const char *text)
 	return string->length == strlen(text) && !memcmp(string->bytes, text, string->length);
 }
 
-/* Functions of threading.py after which a thread's name may be new: see learn_thread_name(). */
+/*
+ * Functions of threading.py, which stands in no folder in frozen programs, after which a thread's name may be new: see
+ * learn_thread_name().
+ */
 static bool names_threads(struct object *code, const struct string strings[WIRE_DEFINITION_STRINGS])
 {
-	if (!ends_with(&strings[0], "/threading.py"))
+	if (!ends_with(&strings[0], "/threading.py") && !is(&strings[0], "threading.py"))
 		return false;
 	return (is(&strings[1], "_bootstrap_inner") && count_arguments(code) == 1) ||
 	       (is(&strings[1], "name") && count_arguments(code) == 2);

@@ -140,7 +140,7 @@ bool select_function(const struct select *select, const struct wire_definition *
 	if (!definition || !names_of(&names, definition, native))
 		return !select->includes;
 	shown = choice_takes(select->patterns, select->pattern_count, names.at) &&
-		(native || !select->exclude_syspath || !choice_in_syspath(names.at[0]));
+		(native || !select->exclude_syspath || !choice_in_syspath(names.at[0], names.at[3]));
 	free(names.bytes);
 	return shown;
 }

@@ -106,15 +106,63 @@ static inline bool choice_is_library(const char *file, const char *at)
 	       (sscanf(at, "/python%d.%d%n", &major, &minor, &length) == 2 && length && at[length] == '/');
 }
 
-/* Is the file one that Python itself puts on sys.path: of the standard library, frozen, or of an installed package? */
-static inline bool choice_in_syspath(const char *file)
+/* What the standard library has in Python, of all versions. tools/python/evprof/choosing.py has the same. */
+static const char choice_library_modules[] =
+    " "
+    "__future__ __hello__ _aix_support _android_support _apple_support _ast_unparse _bootlocale "
+    "_bootsubprocess _collections_abc _colorize _compat_pickle _compression "
+    "_dummy_thread _ios_support _markupbase _missing_stdlib_info _opcode_metadata _osx_support "
+    "_py_abc _py_warnings _pydatetime _pydecimal _pyio _pylong _pyrepl _sitebuiltins _strptime "
+    "_threading_local _weakrefset abc aifc annotationlib antigravity argparse ast asynchat asyncio "
+    "asyncore base64 bdb binhex bisect bz2 cProfile calendar cgi cgitb chunk cmd code codecs codeop "
+    "collections colorsys compileall compression concurrent configparser contextlib contextvars copy "
+    "copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest "
+    "dummy_threading email encodings ensurepip enum filecmp fileinput fnmatch formatter fractions "
+    "ftplib functools genericpath getopt getpass gettext glob graphlib gzip hashlib heapq hmac html "
+    "http idlelib imaplib imghdr imp importlib inspect io ipaddress json keyword lib2to3 linecache "
+    "locale logging lzma macpath macurl2path mailbox mailcap mimetypes modulefinder multiprocessing "
+    "netrc nntplib ntpath nturl2path numbers opcode operator optparse os pathlib pdb pickle "
+    "pickletools pipes pkgutil platform plistlib poplib posixpath pprint profile profiling pstats pty "
+    "py_compile pyclbr pydoc pydoc_data queue quopri random re reprlib rlcompleter runpy sched "
+    "secrets selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket "
+    "socketserver sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep "
+    "struct subprocess sunau symbol symtable sysconfig tabnanny tarfile telnetlib tempfile textwrap "
+    "this threading timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle "
+    "turtledemo types typing unittest urllib uu uuid venv warnings wave weakref webbrowser wsgiref "
+    "xdrlib xml xmlrpc zipapp zipfile zipimport zoneinfo ";
+
+/*
+ * Frozen programs (PyInstaller) name a file by its place below sys.path: "json/decoder.py" of json.decoder. Scripts,
+ * whose module is __main__, and files below a relative entry of sys.path are not called like their module.
+ */
+static inline bool choice_is_frozen_library(const char *file, const char *module)
+{
+	char first[64];
+	size_t length = 0, package = strcspn(file, "/."), end = strlen(file);
+
+	if (strncmp(file, "pyimod", 6) == 0 || strncmp(file, "pyiboot", 7) == 0 || strncmp(file, "pyi_rth_", 8) == 0)
+		return true; /* what PyInstaller adds */
+	if (!package || end < 3 || strcmp(file + end - 3, ".py") != 0 ||
+	    (size_t)snprintf(first, sizeof(first), " %.*s ", (int)package, file) >= sizeof(first))
+		return false;
+	end -= end > 12 && strcmp(file + end - 12, "/__init__.py") == 0 ? 12 : 3;
+	while (length < end && module[length] == (file[length] == '/' ? '.' : file[length]))
+		length++;
+	return length == end && module[length] == '.' && strstr(choice_library_modules, first);
+}
+
+/*
+ * Is the file one that Python itself puts on sys.path: of the standard library, frozen, or of an installed package?
+ * module: its name, a point, and whatever follows.
+ */
+static inline bool choice_in_syspath(const char *file, const char *module)
 {
 	if (strncmp(file, "<frozen ", 8) == 0 || strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"))
 		return true;
 	for (const char *at = file; (at = strstr(at, "/python")); at++)
 		if (choice_is_library(file, at))
 			return true;
-	return strstr(file, ".zip/") && strstr(file, "/python3");
+	return (strstr(file, ".zip/") && strstr(file, "/python3")) || choice_is_frozen_library(file, module);
 }
 
 #endif

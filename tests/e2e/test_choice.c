@@ -73,6 +73,35 @@ SCENARIO(choice, without_the_library, SUPPORTED)
 			   (const char *const[]){"--exclude-syspath", NULL});
 }
 
+/* The program says how it calls its files. Recording and reading leave out the same. */
+SCENARIO(choice, without_the_library_of_a_frozen_program, SUPPORTED)
+{
+	static const char *const none[] = {NULL}, *const chosen[] = {"--exclude-syspath", NULL};
+
+	for (int i = 0; i < 2; i++) {
+		struct outcome *outcome = run(.python = python, .args = {"-S", "@frozen.py"},
+					      .env = {"EVPROF_EVENTS=call", text("EVPROF_EXCLUDE_SYSPATH=%d", i)});
+		char *rows = rows_of(outcome, i ? none : chosen);
+
+		expect(outcome, strstr(outcome->out, "threading.py json/__init__.py known.py"), "it looks frozen");
+		expect(outcome, strstr(rows, ":work=30/30\n") && strstr(rows, ":leaf=90/90\n"),
+		       "the program's own module is shown: %s", rows);
+		expect(outcome, !strstr(rows, ":decode=") && !strstr(rows, ":_bootstrap="),
+		       "json/decoder.py and threading.py are not: %s", rows);
+	}
+}
+
+/* A script that is called like a module of the library is none. */
+SCENARIO(choice, of_a_script_named_like_the_library, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .env = {"EVPROF_EXCLUDE_SYSPATH=1"},
+				      .args = {"-c", "exec(compile('def own(): pass\\nown()', 'profile.py', 'exec'))"});
+	char *rows = rows_of(outcome, nothing);
+
+	(void)python;
+	expect(outcome, strstr(rows, ":own=1/1\n"), "it is recorded: %s", rows);
+}
+
 /* A bad pattern costs a line, the others hold. */
 SCENARIO(choice, of_a_bad_pattern, SUPPORTED)
 {

@@ -39,6 +39,18 @@ SCENARIO(threads, all_kinds, SUPPORTED)
 	json_decref(info);
 }
 
+/* Frozen programs (PyInstaller) have threading.py without a folder. */
+SCENARIO(threads, names_in_frozen_programs, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@frozen.py"});
+	json_t *info = expect_trace(outcome, 1);
+
+	expect(outcome, strncmp(outcome->out, "threading.py ", 13) == 0, "it looks frozen");
+	for (int i = 0; i < 3; i++)
+		expect(outcome, info_thread_named(info, text("frozen-%d", i)), "a thread is called frozen-%d", i);
+	json_decref(info);
+}
+
 /* The thread of a forked child is called what the one that forked it is called. */
 SCENARIO(threads, names_of_forked_children, SUPPORTED)
 {

@@ -12,6 +12,26 @@ _TIME = re.compile(r"\s*([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]
 _FAR_NS = 1 << 60
 _LIBRARY = re.compile(r"/lib(?:64)?/python(?:3/|\s*[-+]?[0-9]+\.\s*[-+]?[0-9]+/)")
 _DEPTH_MAX = (1 << 32) - 1
+_LIBRARY_MODULES = frozenset("""
+__future__ __hello__ _aix_support _android_support _apple_support _ast_unparse _bootlocale _bootsubprocess
+_collections_abc _colorize _compat_pickle _compression _dummy_thread _ios_support
+_markupbase _missing_stdlib_info _opcode_metadata _osx_support _py_abc _py_warnings _pydatetime _pydecimal
+_pyio _pylong _pyrepl _sitebuiltins _strptime _threading_local _weakrefset abc aifc annotationlib antigravity
+argparse ast asynchat asyncio asyncore base64 bdb binhex bisect bz2 cProfile calendar cgi cgitb chunk cmd code
+codecs codeop collections colorsys compileall compression concurrent configparser contextlib contextvars copy
+copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest dummy_threading
+email encodings ensurepip enum filecmp fileinput fnmatch formatter fractions ftplib functools genericpath
+getopt getpass gettext glob graphlib gzip hashlib heapq hmac html http idlelib imaplib imghdr imp importlib
+inspect io ipaddress json keyword lib2to3 linecache locale logging lzma macpath macurl2path mailbox mailcap
+mimetypes modulefinder multiprocessing netrc nntplib ntpath nturl2path numbers opcode operator optparse os
+pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posixpath pprint profile profiling
+pstats pty py_compile pyclbr pydoc pydoc_data queue quopri random re reprlib rlcompleter runpy sched secrets
+selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver sqlite3
+sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symbol
+symtable sysconfig tabnanny tarfile telnetlib tempfile textwrap this threading timeit tkinter token tokenize
+tomllib trace traceback tracemalloc tty turtle turtledemo types typing unittest urllib uu uuid venv warnings
+wave weakref webbrowser wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zoneinfo
+""".split())
 
 
 def duration(value, what):
@@ -54,10 +74,18 @@ def _compiled(values):
     return found
 
 
-def in_syspath(file):
+def _is_frozen_library(file, module):
+    """Frozen programs (PyInstaller) name a file by its place below sys.path: choice_is_frozen_library() is the model."""
+    if file.startswith(("pyimod", "pyiboot", "pyi_rth_")):
+        return True
+    path = module.replace(".", "/")
+    return file in (path + ".py", path + "/__init__.py") and module.split(".")[0] in _LIBRARY_MODULES
+
+
+def in_syspath(file, module):
     """Is the file one that Python itself puts on sys.path: of the standard library, frozen, or of an installed package?"""
     return file.startswith("<frozen ") or "/site-packages/" in file or "/dist-packages/" in file or bool(
-        _LIBRARY.search(file)) or (".zip/" in file and "/python3" in file)
+        _LIBRARY.search(file)) or (".zip/" in file and "/python3" in file) or _is_frozen_library(file, module)
 
 
 def _names_of(file, name, qualified, module):
@@ -86,7 +114,7 @@ class FunctionChoice:
         if code is None:
             return not self._include
         return self._takes(_names_of(code.file, code.name, code.qualname, code.module)) and not (
-            self._exclude_syspath and in_syspath(code.file))
+            self._exclude_syspath and in_syspath(code.file, code.module))
 
     def shows_c_function(self, function):
         if function is None:
