@@ -87,6 +87,12 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 	return dump(process_object);
 }
 
+char *meta_title(uint32_t process, const char *title)
+{
+	return dump(
+	    json_pack("{ss sI so}", "type", "title", "process", (json_int_t)process, "title", text_or_null(title)));
+}
+
 char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks)
 {
 	return dump(json_pack("{ss sI sI sI so}", "type", "thread", "process", (json_int_t)process, "thread",

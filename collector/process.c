@@ -170,6 +170,7 @@ void process_forget(struct process *process)
 		user_end(process->user, USER_PROCESSES);
 		users_give(&process->session->tools->users, process->user);
 	}
+	title_done(&process->title);
 	free(process->readers);
 	free(process->forked);
 	unmap_all(process);

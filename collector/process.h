@@ -18,6 +18,7 @@
 #include "loop.h"
 #include "meta.h"
 #include "sampler_watch.h"
+#include "title.h"
 
 struct session;
 struct user;
@@ -87,6 +88,7 @@ struct process {
 	uint64_t exec_check_ns;
 
 	struct sampler_watch sampler;
+	struct title title;
 
 	bool dead;	 /* the pidfd says so */
 	bool complete;	 /* everything is in the trace */

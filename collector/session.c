@@ -539,16 +539,29 @@ static void end_predecessor(struct session *session, const struct control_messag
 	}
 }
 
+/* The image that has forked one that joins, if it is known. The list begins with the latest. */
+static const struct process *parent_of(const struct session *session, const struct process *child, pid_t ppid)
+{
+	for (const struct process *process = session->processes; process; process = process->next)
+		if (process != child && process->sender_pid == ppid)
+			return process;
+	return NULL;
+}
+
 static void describe(struct session *session, struct process *process, const struct control_message *join,
 		     uint64_t now_ns)
 {
 	const struct ring_layout *layout = &process->layout;
+	struct control_message shown = *join;
 
+	title_begin(process, join, join->start == WIRE_START_FORK ? parent_of(session, process, join->ppid) : NULL,
+		    now_ns);
+	shown.argv = process->title.argv;
 	use_clock(session, layout->clock_kind, layout->clock_shift);
 	write_clocks(session, now_ns);
 	session_write_json(
 	    session, process->number, TRACE_NOBODY,
-	    meta_process(join, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
+	    meta_process(&shown, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
 }
 
 /* What a process's native frames are. */
@@ -664,7 +677,10 @@ static bool drain_share(struct process *process, enum drain_mode mode, uint64_t 
 	struct user *user = process->session->user;
 	uint64_t most = user->words < SHARE_MAX_WORDS ? user->words : SHARE_MAX_WORDS;
 	uint64_t share = most > SHARE_MIN_WORDS ? most : SHARE_MIN_WORDS;
-	bool all = drain_process(process, mode, share, now_ns, result);
+	bool all;
+
+	title_look(process, now_ns);
+	all = drain_process(process, mode, share, now_ns, result);
 
 	user_spend(user, share - process->share);
 	return all;

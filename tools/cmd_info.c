@@ -87,8 +87,8 @@ static json_t *json_signal_name(const struct trace_process *process)
 
 static json_t *json_process(const struct trace *trace, const struct trace_process *process)
 {
-	static const char *const members[] = {"python",	 "argv",  "exe",	 "cwd",	   "host",
-					      "program", "start", "sample_rate", "native", "filtered"};
+	static const char *const members[] = {"python", "argv",	       "exe",	 "cwd",	     "host", "program",
+					      "start",	"sample_rate", "native", "filtered", "title"};
 	static const char *const end_members[] = {"how",       "status",  "signal",  "waits",
 						  "waited_us", "sampler", "samples", "samples_torn"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
@@ -231,6 +231,11 @@ static void print_process(struct output *output, const struct trace *trace, cons
 		output_argument(output, text_of(json_string_value(argument)));
 	}
 	output_char(output, '\n');
+	if (trace_process_text(process, "title")[0]) {
+		output_string(output, "  title: ");
+		print_text(output, trace_process_text(process, "title"));
+		output_char(output, '\n');
+	}
 	for (i = 0; i < process->thread_count; i++)
 		print_thread(output, trace->threads[process->threads[i]]);
 	if (trace_sum(process->lost)) {

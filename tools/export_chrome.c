@@ -344,7 +344,7 @@ static void put_sampling(struct output *output, const struct trace_process *proc
 static void name_process(struct chrome *chrome)
 {
 	const struct trace_process *process = chrome->process;
-	const char *program = trace_process_text(process, "program");
+	const char *program = trace_process_name(process);
 
 	begin_metadata(chrome, "process_name", process->pid, (uint32_t)process->pid);
 	output_string(chrome->output, "\"name\":\"");

@@ -633,7 +633,7 @@ static int firefox_process(void *owner, struct visit *visit)
 {
 	struct firefox *firefox = owner;
 
-	firefox->program = trace_process_text(visit->process, "program");
+	firefox->program = trace_process_name(visit->process);
 	if (!firefox->program[0])
 		firefox->program = "python";
 	name_pid(firefox, visit);

@@ -684,11 +684,11 @@ static void put_process(struct html *html, const struct trace_process *process)
 	const json_t *argument;
 	size_t i;
 
-	output_format(
-	    html->output, "{\"pid\":%lld,\"ppid\":%lld,\"program\":%u,\"python\":%u,\"host\":%u,\"cwd\":%u,",
-	    (long long)process->pid, (long long)process->ppid, add_text(html, trace_process_text(process, "program")),
-	    add_text(html, trace_process_text(process, "python")), add_text(html, trace_process_text(process, "host")),
-	    add_text(html, trace_process_text(process, "cwd")));
+	output_format(html->output, "{\"pid\":%lld,\"ppid\":%lld,\"program\":%u,\"python\":%u,\"host\":%u,\"cwd\":%u,",
+		      (long long)process->pid, (long long)process->ppid, add_text(html, trace_process_name(process)),
+		      add_text(html, trace_process_text(process, "python")),
+		      add_text(html, trace_process_text(process, "host")),
+		      add_text(html, trace_process_text(process, "cwd")));
 	output_format(html->output, "\"ended\":%d,\"status\":%lld,\"signal\":%lld,\"arguments\":[",
 		      process->end != NULL, json_is_integer(status) ? (long long)json_integer_value(status) : -1,
 		      json_is_integer(signal) ? (long long)json_integer_value(signal) : 0);

@@ -723,7 +723,7 @@ static void begin_track(struct perfetto *perfetto, uint32_t sequence, int64_t ns
 static int describe_process(struct perfetto *perfetto, uint32_t sequence, int64_t ns)
 {
 	const struct trace_process *process = perfetto->process;
-	const char *program = trace_process_text(process, "program");
+	const char *program = trace_process_name(process);
 	struct protobuf *packet = &perfetto->packet;
 	const json_t *argument;
 	char sampling[TRACE_SAMPLING_BYTES];

@@ -73,7 +73,7 @@ static void say(const struct trace *trace, const struct trace_process *process)
 		return;
 	process_end_print(process, &piece);
 	output_say("evprof: %s: process %lld (%s) was %.*s", trace->path, (long long)process->pid,
-		   trace_process_text(process, "program"), (int)piece.used, piece.buffer);
+		   trace_process_name(process), (int)piece.used, piece.buffer);
 	output_abandon(&piece);
 }
 
@@ -82,7 +82,7 @@ static void say_unsampled(const struct trace *trace, const struct trace_process 
 	if (json_object_get(process->end, "sampler"))
 		output_say("evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
 			   "trace",
-			   trace->path, (long long)process->pid, trace_process_text(process, "program"));
+			   trace->path, (long long)process->pid, trace_process_name(process));
 }
 
 void process_end_say(const struct trace *trace)

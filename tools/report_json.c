@@ -3,7 +3,7 @@
  *
  *   {"calls": ..., "functions": [{"file": ..., "line": ..., "function": ..., "ncalls": ..., "callers": [...]}]}
  *   {"calls": ..., "modules": [{"module": ..., "ncalls": ...}]}                           --by module
- *   {"processes": [{"trace": ..., "pid": ..., "program": ..., and the first line}]}        --by process
+ *   {"processes": [{"trace": ..., "pid": ..., "program": ..., "title": ..., and the first line}]}
  *   {"threads": [{"trace": ..., "pid": ..., "program": ..., "tid": ..., "thread": ..., and the first line}]}
  */
 #include <inttypes.h>
@@ -76,6 +76,8 @@ static void put_whose(struct output *output, const struct report_table *table)
 	put_text(output, "trace", text_of(table->trace->path));
 	output_format(output, "\"pid\": %lld, ", (long long)table->process->pid);
 	put_text(output, "program", text_of(trace_process_text(table->process, "program")));
+	if (trace_process_text(table->process, "title")[0])
+		put_text(output, "title", text_of(trace_process_text(table->process, "title")));
 	if (!table->thread)
 		return;
 	output_format(output, "\"tid\": %u, ", table->thread->tid);

@@ -181,7 +181,7 @@ static void print_whose(struct output *output, const struct report_style *style,
 		output_string(output, " of ");
 	}
 	output_format(output, "process %lld: ", (long long)process->pid);
-	output_line(output, text_of(trace_process_text(process, "program")));
+	output_line(output, text_of(trace_process_name(process)));
 	if (style->several) {
 		output_string(output, " in ");
 		output_line(output, text_of(table->trace->path));

@@ -490,7 +490,7 @@ struct text stack_base_name(struct text file)
 
 char *stack_process_name(const struct trace_process *process)
 {
-	const char *program = trace_process_text(process, "program");
+	const char *program = trace_process_name(process);
 	char *name;
 
 	if (asprintf(&name, "%s (%lld)", program[0] ? program : "python", (long long)process->pid) < 0)

@@ -53,6 +53,13 @@ const char *trace_process_text(const struct trace_process *process, const char *
 	return text ? text : "";
 }
 
+const char *trace_process_name(const struct trace_process *process)
+{
+	const char *title = trace_process_text(process, "title");
+
+	return title[0] ? title : trace_process_text(process, "program");
+}
+
 bool trace_process_records(const struct trace_process *process, const char *kind)
 {
 	const json_t *events = json_object_get(process->meta, "events");
@@ -251,6 +258,20 @@ static int load_process(struct trace *trace, json_t *object)
 	return 0;
 }
 
+/* The last one counts. */
+static int load_title(struct trace *trace, const json_t *object)
+{
+	uint64_t number = member_number(object, "process");
+	struct trace_process *process = number < trace->process_count ? trace->processes[number] : NULL;
+	json_t *title = json_object_get(object, "title");
+
+	if (!process || !process->meta)
+		return -EBADMSG;
+	if (!json_is_string(title))
+		return json_object_del(process->meta, "title"), 0;
+	return json_object_set(process->meta, "title", title) ? -ENOMEM : 0;
+}
+
 static char *copy_text(struct text text)
 {
 	return strndup(text.at ? text.at : "", text.length);
@@ -361,6 +382,8 @@ static int load_meta(struct trace *trace, const struct trace_payload *payload)
 	error = object && type ? 0 : -EBADMSG;
 	if (type && strcmp(type, "process") == 0)
 		error = load_process(trace, object);
+	else if (type && strcmp(type, "title") == 0)
+		error = load_title(trace, object);
 	else if (type && strcmp(type, "thread") == 0)
 		error = load_thread(trace, object);
 	else if (type && strcmp(type, "thread_end") == 0)

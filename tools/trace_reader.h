@@ -301,6 +301,8 @@ struct text trace_string(const struct wire_definition *definition, unsigned k);
 
 /* Member of a process's META object; "" where there is none. */
 const char *trace_process_text(const struct trace_process *process, const char *member);
+/* What the process calls itself (setproctitle), or the program's name. */
+const char *trace_process_name(const struct trace_process *process);
 /* Did it record that kind (EVPROF_EVENTS)? */
 bool trace_process_records(const struct trace_process *process, const char *kind);
 /* Did any of its processes? */

@@ -118,6 +118,8 @@ struct trace_end {
  *   {"type":"process","process":0,"pid":1,"ppid":0,"start":"exec","python":"3.11.2","argv":["..."],"exe":"...",
  *    "cwd":"...","host":"...","program":"...","clock_kind":1,"clock_shift":3,"start_ticks":N,"events":["call",...]}
  *       "native":true where native stacks of allocations are recorded, "filtered":true where functions are left out
+ *   {"type":"title","process":0,"title":"..."|null}
+ *       the system shows another command line than argv (setproctitle) from now on, or argv again
  *   {"type":"thread","process":0,"thread":0,"tid":1,"start_ticks":N}
  *   {"type":"thread_end","thread":0,"events":{"call":N,...},"lost":{"call":N,...}}
  *   {"type":"process_end","process":0,"how":"exit"|"exec"|"killed"|"detached","status":N|null,"signal":N|null,

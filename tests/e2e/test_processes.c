@@ -28,6 +28,40 @@ static struct outcome *expect_tree(const struct python *python, const char *kind
 	return outcome;
 }
 
+/* The program says for each process what the system shows of it. Forked workers do not keep their parent's. */
+SCENARIO(processes, titles, SUPPORTED)
+{
+	struct outcome *outcome, *chrome, *report;
+	const char *line;
+	json_t *info;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@titled.py", "words that give room for a longer title", "last", ""});
+	info = expect_trace(outcome, 3);
+	chrome = tool("export", "--format", "chrome", "-o", "-", outcome->trace);
+	report = tool("report", "--by", "process", outcome->trace);
+	line = outcome->out;
+	for (int i = 0; i < 3 && *line; i++) {
+		int pid = atoi(line);
+		char *title = strndup(strchr(line, ' ') + 1, strcspn(line, "\n") - strcspn(line, " ") - 1);
+		const json_t *process = info_process(info, pid), *argv = json_object_get(process, "argv");
+		const char *shown = json_string_value(json_object_get(process, "title"));
+		size_t count = json_array_size(argv);
+
+		expect(outcome, shown && !strcmp(shown, title), "the title of %d is %s, not %s", pid, title, shown);
+		expect(outcome,
+		       count >= 4 && !strcmp(json_string_value(json_array_get(argv, count - 2)), "last") &&
+			   !*json_string_value(json_array_get(argv, count - 1)),
+		       "the arguments of %d are those of the start", pid);
+		expect(chrome, strstr(chrome->out, text("{\"name\":\"%s\"}", title)), "its title is in an export");
+		expect(report, strstr(report->out, text("process %d: %s\n", pid, title)), "and in a report");
+		line += strcspn(line, "\n") + 1;
+		free(title);
+	}
+	expect(outcome, !*line && strstr(outcome->out, "titled: worker 1"), "there are three");
+	json_decref(info);
+}
+
 SCENARIO(processes, fork, SUPPORTED)
 {
 	struct outcome *outcome = expect_tree(python, "forks", 4, 3);

@@ -82,6 +82,7 @@ class Process:
     argv = property(lambda self: self.meta.get("argv", []))
     python = property(lambda self: self.meta.get("python", ""))
     program = property(lambda self: self.meta.get("program", ""))
+    title = property(lambda self: self.meta.get("title", ""))  # what it calls itself (setproctitle); "": nothing else
     exe = property(lambda self: self.meta.get("exe", ""))
     cwd = property(lambda self: self.meta.get("cwd", ""))
     host = property(lambda self: self.meta.get("host", ""))
@@ -279,6 +280,12 @@ class Trace:
         thread.events, thread.lost = dict(meta.get("events") or {}), dict(meta.get("lost") or {})
         return True
 
+    def _load_title(self, meta):
+        process = self._processes.get(_number(meta.get("process")))
+        if process is not None:
+            process.meta["title"] = meta.get("title") or ""
+        return process is not None
+
     def _load_process_end(self, meta):
         process = self._processes.get(_number(meta.get("process")))
         if process is not None:
@@ -292,7 +299,7 @@ class Trace:
         except (ValueError, TypeError, KeyError):
             return False
         load_it = {"process": self._load_process, "thread": self._load_thread, "thread_end": self._load_thread_end,
-                   "process_end": self._load_process_end}.get(kind)
+                   "process_end": self._load_process_end, "title": self._load_title}.get(kind)
         return load_it(meta) if load_it else isinstance(kind, str)
 
     # --- DEFINITIONS ---
