@@ -29,7 +29,9 @@ static __thread stack_t alternate __attribute__((tls_model("initial-exec")));
 
 void own_stack_note(const stack_t *set)
 {
-	alternate = set->ss_flags & SS_DISABLE ? (stack_t){0} : *set;
+	static const stack_t none;
+
+	alternate = set->ss_flags & SS_DISABLE ? none : *set;
 }
 
 static bool on_alternate_stack(void)

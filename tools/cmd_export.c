@@ -140,7 +140,7 @@ static int write_format(const struct export_format *format, const struct export 
 {
 	struct progress progress;
 	struct output output;
-	int error = (export->beside ? output_open_beside : output_open)(&output, path);
+	int error = export->beside ? output_open_beside(&output, path) : output_open(&output, path);
 
 	if (error)
 		return error;

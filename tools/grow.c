@@ -9,16 +9,17 @@
 
 int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size)
 {
-	char *grown;
+	char *before, *grown;
 
 	if (wanted <= *count)
 		return 0;
-	memcpy(&grown, array, sizeof(grown)); /* whatever type it points to */
-	grown = realloc(grown, wanted * size);
+	memcpy(&before, array, sizeof(before)); /* whatever type it points to */
+	grown = realloc(before, wanted * size);
 	if (!grown)
 		return -ENOMEM;
 	memset(grown + *count * size, 0, (wanted - *count) * size);
 	memcpy(array, &grown, sizeof(grown));
 	*count = wanted;
+	/* cppcheck-suppress memleak ; the caller's pointer has it */
 	return 0;
 }

@@ -576,7 +576,7 @@ static void exchange_after(void *at, size_t bytes)
 		close(memfd);
 		cr_assert_eq(memcmp(&header->layout, &process->layout, sizeof(process->layout)), 0);
 		cr_assert_eq(atomic_load(&slots[0].state), RING_SLOT_LIVE);
-		cr_assert_eq(slots[0].data_offset, (uint8_t *)words - process->base);
+		cr_assert_eq(slots[0].data_offset, (uint64_t)((uint8_t *)words - process->base));
 		use_everything();
 	}
 }
