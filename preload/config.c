@@ -20,10 +20,10 @@
 
 struct config config;
 
-static const char *const known_names[] = {ENV_SWITCH,	 ENV_OUTPUT,	ENV_SOCKET,	 ENV_EVENTS,
-					  ENV_RING_SIZE, ENV_ON_FULL,	ENV_CHILDREN,	 ENV_LOG,
-					  ENV_SESSION,	 ENV_INCLUDE,	ENV_EXCLUDE,	 ENV_EXCLUDE_SYSPATH,
-					  ENV_FORMAT,	 ENV_CALIBRATE, ENV_SAMPLE_RATE, ENV_NATIVE};
+static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,    ENV_RING_SIZE,
+					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,   ENV_INCLUDE,
+					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE, ENV_SAMPLE_RATE,
+					  ENV_NATIVE,  ENV_FALLBACK};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -196,8 +196,7 @@ static void complain_of_unknown_names(void)
 			    "%s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
-			    "EVPROF_FORMAT and "
-			    "EVPROF_LOG",
+			    "EVPROF_FORMAT, EVPROF_FALLBACK and EVPROF_LOG",
 			    text_shown(name, shown));
 	}
 }
@@ -245,6 +244,7 @@ void config_read(bool complain)
 	log_level = (enum log_level)read_number(ENV_LOG, setting_log_level, LOG_WARNING, complain);
 	config.enabled = read_switch(ENV_SWITCH, true, complain);
 	config.children = read_switch(ENV_CHILDREN, true, complain);
+	config.fallback = read_switch(ENV_FALLBACK, false, complain);
 	config.calibrate = read_switch(ENV_CALIBRATE, false, complain);
 	config.native = read_switch(ENV_NATIVE, false, complain);
 	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);

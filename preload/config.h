@@ -17,6 +17,7 @@ extern const char *const config_event_names[CONFIG_EVENTS];
 struct config {
 	bool enabled;	      /* EVPROF */
 	bool children;	      /* EVPROF_CHILDREN */
+	bool fallback;	      /* EVPROF_FALLBACK: a private collector where nobody answers at EVPROF_SOCKET */
 	bool calibrate;	      /* EVPROF_CALIBRATE */
 	bool native;	      /* EVPROF_NATIVE, where it can be (native.h) */
 	unsigned events;      /* EVPROF_EVENTS: enum setting_event */

@@ -429,8 +429,25 @@ static int connect_to_session(int start, void *scratch)
 	return fd;
 }
 
+/* Nobody of ours listens at EVPROF_SOCKET. */
+static void say_who_is_missing(int error, enum log_level level)
+{
+	const char *next = config.fallback ? "a private collector is started" : "this process is not recorded";
+
+	if (error == STRANGER)
+		log_line(level,
+			 "user %u listens at %s=%s, neither root nor this user: nothing is sent there; %s; give the "
+			 "socket a path in a folder of that user or root",
+			 (unsigned)stranger, ENV_SOCKET, config.socket, next);
+	else
+		log_line(level, "no collector answers at %s=%s (%s); %s; start evprof-collector --socket there%s",
+			 ENV_SOCKET, config.socket, strerror(-error), next,
+			 config.fallback ? "" : ", or set " ENV_FALLBACK "=1 for a private one");
+}
+
 int handshake_connect(int start, void *scratch)
 {
+	enum log_level level = session.id[0] || config.session[0] ? LOG_INFO : LOG_WARNING; /* once in a tree */
 	int fd;
 
 	if (!session.id[0] && config.session[0]) {
@@ -451,17 +468,8 @@ int handshake_connect(int start, void *scratch)
 	fd = connect_to(config.socket, CONNECT_TRIES);
 	if (fd >= 0)
 		return fd;
-	if (fd == STRANGER)
-		log_line(LOG_WARNING,
-			 "user %u listens at %s=%s, neither root nor this user: nothing is sent there; a private "
-			 "collector is started; give the socket a path in a folder of that user or root",
-			 (unsigned)stranger, ENV_SOCKET, config.socket);
-	else
-		log_line(LOG_WARNING,
-			 "no collector answers at %s=%s (%s); a private one is started; start evprof-collector "
-			 "--socket there",
-			 ENV_SOCKET, config.socket, strerror(-fd));
-	return start_private(scratch);
+	say_who_is_missing(fd, level);
+	return config.fallback ? start_private(scratch) : fd;
 }
 
 int handshake_send(int connection, int memfd, int start, void *scratch)

@@ -225,8 +225,9 @@ static void expect_nothing_sent(const struct python *python, const char *name, c
 {
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
 	struct stranger stranger = begin_stranger(directory, name);
-	struct outcome *outcome = run(.python = python, .args = {"@trusting.py"}, .directory = directory,
-				      .env = {variable ? variable : "EVPROF_SOCKET"}, .lingers = true);
+	struct outcome *outcome =
+	    run(.python = python, .args = {"@trusting.py"}, .directory = directory,
+		.env = {variable ? variable : "EVPROF_SOCKET", "EVPROF_FALLBACK=1"}, .lingers = true);
 	struct caught caught = end_stranger(stranger);
 
 	outcome_settle(outcome);

@@ -250,16 +250,24 @@ SCENARIO(use, root_without_dev_null, SCENARIO_ONCE)
 	outcome_settle(outcome);
 }
 
+/* Where the host's daemon is gone nothing is written into the folders of services, unless that is asked for. */
 SCENARIO(use, daemon_not_there, SUPPORTED)
 {
-	struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {"EVPROF_SOCKET=/nonexistent/s"});
-	char *line = stderr_evprof_line(outcome, 0);
+	static const char twice[] = "import subprocess, sys\nprint(subprocess.call([sys.executable, '-c', 'pass']))";
+	const char *missing = "EVPROF_SOCKET=/nonexistent/s";
+	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-c", twice});
+	struct outcome *outcome = run(.python = python, .args = {"-c", twice}, .env = {missing});
 
-	expect(outcome, outcome->status == 0 && strstr(outcome->out, "arguments"), "the program runs on");
-	expect(outcome, strstr(line, "/nonexistent/s"), "one line names the socket: %s", line);
-	expect(outcome, stderr_evprof_lines(outcome) >= 1 && stderr_evprof_lines(outcome) <= 2,
-	       "one line, and the closing one if it records with a collector of its own");
-	free(line);
+	expect_same(bare, outcome);
+	expect(outcome, strstr(outcome->err, "/nonexistent/s") && strstr(outcome->err, "is not recorded"),
+	       "it is said that nothing is recorded, and why");
+	expect(outcome, stderr_evprof_lines(outcome) == 1 && outcome->traces == 0,
+	       "in one line for the tree, not %u, and there is no trace", stderr_evprof_lines(outcome));
+	outcome = run(.python = python, .args = {"-c", twice}, .env = {missing, "EVPROF_FALLBACK=1"});
+	expect_same(bare, outcome);
+	expect(outcome, strstr(outcome->err, "a private collector is started") && outcome->traces == 1,
+	       "where it is asked for there is one trace, not %u", outcome->traces);
+	json_decref(expect_trace(outcome, 2));
 }
 
 SCENARIO(use, paths_with_spaces_and_colons, SUPPORTED)
