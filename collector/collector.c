@@ -28,7 +28,6 @@
 #define YOUNG_NS UINT64_C(200000000)
 #define YOUNG_POLL_US 200
 
-/* Newest first: of one tree there may be one before, whose trace is finished and is being written in other formats. */
 /* Takes as long for bytes that are nearly right: who tries them learns nothing. */
 static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
 {
@@ -39,6 +38,7 @@ static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
 	return !differs;
 }
 
+/* Newest first: of one tree there may be one before, whose trace is finished and is being written in other formats. */
 static struct session *find_session(struct collector *collector, const uint8_t *id)
 {
 	for (struct session *session = collector->sessions; session; session = session->next) {
