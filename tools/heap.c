@@ -26,18 +26,6 @@ struct heap {
 	struct point low, high, last;
 };
 
-struct chosen {
-	const struct trace_process *process;
-	const struct select *select;
-};
-
-static bool of_process(void *owner, const struct trace_process *process, const struct trace_thread *thread)
-{
-	const struct chosen *chosen = owner;
-
-	return process == chosen->process && select_thread(chosen->select, thread);
-}
-
 /*
  * A block that one domain gets from another is seen twice with one address; it counts once, with the last size, and is
  * gone with the first free.
@@ -114,10 +102,9 @@ int heap_curve(struct trace *trace, const struct trace_process *process, const s
 	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
 {
 	struct heap heap = {.every_ns = every_ns, .sample = sample, .owner = owner};
-	struct chosen chosen = {process, select};
 	struct merge_event event = {0};
 	struct merge merge;
-	int error = merge_open(&merge, trace, of_process, &chosen);
+	int error = merge_open_process(&merge, trace, process, select);
 
 	if (error)
 		return error;

@@ -66,35 +66,70 @@ static bool load(struct merge *merge, struct merge_source *source)
 	return true;
 }
 
+static int make_room(struct merge *merge, struct trace *trace, size_t threads)
+{
+	memset(merge, 0, sizeof(*merge));
+	merge->trace = trace;
+	merge->sources = calloc(threads + 1, sizeof(*merge->sources));
+	merge->heap = calloc(threads + 1, sizeof(*merge->heap));
+	if (merge->sources && merge->heap)
+		return 0;
+	merge_close(merge);
+	return -ENOMEM;
+}
+
+static void add_thread(struct merge *merge, const struct trace_thread *thread)
+{
+	struct merge_source *source = &merge->sources[merge->count];
+
+	trace_stream_open(&source->stream, merge->trace, thread);
+	source->process = trace_process_of(merge->trace, thread);
+	source->ns = trace_ns(source->process, thread->places[0].first_ticks);
+	merge->heap[merge->count] = merge->count;
+	merge->count++;
+}
+
+static void begin(struct merge *merge)
+{
+	uint32_t i;
+
+	merge->source_count = merge->count;
+	for (i = merge->count; i-- > 0;)
+		sift_down(merge, i);
+}
+
 int merge_open(struct merge *merge, struct trace *trace,
 	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
 	       void *owner)
 {
+	int error = make_room(merge, trace, trace->thread_count);
 	uint32_t i;
 
-	memset(merge, 0, sizeof(*merge));
-	merge->trace = trace;
-	merge->sources = calloc((size_t)trace->thread_count + 1, sizeof(*merge->sources));
-	merge->heap = calloc((size_t)trace->thread_count + 1, sizeof(*merge->heap));
-	if (!merge->sources || !merge->heap) {
-		merge_close(merge);
-		return -ENOMEM;
-	}
-	for (i = 0; i < trace->thread_count; i++) {
+	for (i = 0; !error && i < trace->thread_count; i++) {
 		const struct trace_thread *thread = trace->threads[i];
-		struct merge_source *source = &merge->sources[i];
 
-		if (!thread || !thread->place_count ||
-		    (wanted && !wanted(owner, trace_process_of(trace, thread), thread)))
-			continue;
-		trace_stream_open(&source->stream, trace, thread);
-		source->process = trace_process_of(trace, thread);
-		source->ns = trace_ns(source->process, thread->places[0].first_ticks);
-		merge->heap[merge->count++] = i;
+		if (thread && thread->place_count &&
+		    (!wanted || wanted(owner, trace_process_of(trace, thread), thread)))
+			add_thread(merge, thread);
 	}
-	for (i = merge->count; i-- > 0;)
-		sift_down(merge, i);
-	return 0;
+	begin(merge);
+	return error;
+}
+
+int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
+		       const struct select *select)
+{
+	int error = make_room(merge, trace, process->thread_count);
+	size_t i;
+
+	for (i = 0; !error && i < process->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (thread->place_count && select_thread(select, thread))
+			add_thread(merge, thread);
+	}
+	begin(merge);
+	return error;
 }
 
 void merge_skip(struct merge *merge, int64_t ns)
@@ -177,7 +212,7 @@ void merge_close(struct merge *merge)
 {
 	uint32_t i;
 
-	for (i = 0; merge->sources && merge->trace && i < merge->trace->thread_count; i++)
+	for (i = 0; i < merge->source_count; i++)
 		trace_stream_close(&merge->sources[i].stream);
 	free(merge->sources);
 	free(merge->heap);

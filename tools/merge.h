@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "select.h"
 #include "trace_reader.h"
 
 struct merge_source {
@@ -26,6 +27,7 @@ struct merge_source {
 struct merge {
 	struct trace *trace;
 	struct merge_source *sources;
+	uint32_t source_count;
 	uint32_t *heap; /* of numbers of sources, the earliest first */
 	uint32_t count;
 	void (*loaded)(void *owner, uint32_t events); /* a chunk was read; may be NULL */
@@ -44,6 +46,9 @@ struct merge_event {
 int merge_open(struct merge *merge, struct trace *trace,
 	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
 	       void *owner);
+/* The threads of one process that --thread does not leave out; costs nothing for those of others. Returns the same. */
+int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
+		       const struct select *select);
 /* Right after opening: leaves out the chunks that end before that time (CLOCK_MONOTONIC, ns). */
 void merge_skip(struct merge *merge, int64_t ns);
 /* False at the end. Missing parts of the file come as gap events. */

@@ -617,11 +617,17 @@ static bool find_pairs(const struct trace *trace, const struct trace_process *pr
 	       (*first)->monotonic_ns < TRACE_NS_FAR;
 }
 
-static void set_line(struct trace *trace, struct trace_process *process)
+/* Processes of one clock have one line; like is the process before, which mostly has the same clock. */
+static void set_line(struct trace *trace, struct trace_process *process, const struct trace_process *like)
 {
 	const struct trace_clock *first;
 	const struct trace_clock *last;
 
+	if (like && like->known && like->clock_kind == process->clock_kind &&
+	    like->clock_shift == process->clock_shift) {
+		process->line = like->line;
+		return;
+	}
 	process->line = (struct trace_line){.factor = UINT64_C(1) << (process->clock_shift & 31)};
 	if (process->clock_kind == 0) /* RING_CLOCK_MONOTONIC: ticks are ns */
 		return;
@@ -849,13 +855,15 @@ static void sort_symbols(struct trace_process *process)
 int trace_model_load(struct trace *trace)
 {
 	int error = load_places(trace);
+	const struct trace_process *like = NULL;
 	uint32_t i;
 
 	if (!error)
 		error = give_late_names(trace);
 	for (i = 0; i < trace->process_count; i++)
 		if (trace->processes[i]) {
-			set_line(trace, trace->processes[i]);
+			set_line(trace, trace->processes[i], like);
+			like = trace->processes[i];
 			sort_symbols(trace->processes[i]);
 		}
 	if (!error)
