@@ -96,6 +96,12 @@ uint32_t definitions_function(const struct python_method *method, struct object 
 /* The id of an exception's type. */
 uint32_t definitions_type(const void *type);
 
+/*
+ * What WIRE_TASK is to tell of the task whose step begins with an event of this kind in this frame: with its name, if
+ * asyncio has made it and the program has named it. GIL held.
+ */
+uint64_t definitions_task(unsigned kind, const void *frame);
+
 /* The id of a mark. No GIL needed. */
 uint32_t definitions_mark(const char *name);
 

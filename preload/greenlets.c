@@ -29,7 +29,6 @@ static bool here;
 static unsigned looks;
 
 #define METH_VARARGS 1
-#define METH_NOARGS 4
 
 typedef struct object *(*function_call)(struct object *self, struct object *arguments);
 

@@ -73,7 +73,7 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 	if (value & CODE_IS_COROUTINE && wire_head_kind(head) <= WIRE_THROW) {
 		frame = python_running_frame();
 		if (frame && !python_is_awaited(frame)) {
-			writer_put_step(writer, head, frame);
+			writer_put_step(writer, head, definitions_task(wire_head_kind(head), frame));
 			return;
 		}
 	}

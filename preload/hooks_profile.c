@@ -78,7 +78,7 @@ static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 
 	if (python_is_awaited(inner))
 		return false;
-	writer_put_step(writer, head, inner);
+	writer_put_step(writer, head, definitions_task(wire_head_kind(head), inner));
 	return true;
 }
 

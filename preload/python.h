@@ -63,6 +63,8 @@ struct python_function {
 	const char *doc;
 };
 
+#define METH_NOARGS 4 /* methodobject.h */
+
 /* lock.h: PyMutex (3.13). All zeros: free. */
 struct python_mutex {
 	uint8_t bits;
@@ -135,6 +137,8 @@ struct python_method {
 	X(int, PyFrame_GetLineNumber, (struct object *))                                                               \
 	X(int, PyCode_Addr2Line, (struct object *, int offset))                                                        \
 	X(struct object *, PyEval_GetBuiltins, (void))                                                                 \
+	X(int, PyDict_Next, (struct object *, ssize_t *, struct object **, struct object **))                          \
+	X(int, PyType_IsSubtype, (const void *, const void *))                                                         \
 	X(struct object *, PyDict_New, (void))                                                                         \
 	X(ssize_t, PyGC_Collect, (void))                                                                               \
 	X(void *, PyType_GetSlot, (struct object *, int slot))                                                         \

@@ -279,9 +279,9 @@ static inline uint64_t writer_chunk(struct writer *writer)
 }
 
 /* A call, resume or throw that is the step of a task. One time for both events. */
-static inline void writer_put_step(struct writer *writer, uint32_t head, const void *task)
+static inline void writer_put_step(struct writer *writer, uint32_t head, uint64_t task)
 {
-	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), (uintptr_t)task, 0);
+	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), task, 0);
 	writer_store(writer, writer->head, head);
 	ring_publish(writer->slot, ++writer->head);
 }

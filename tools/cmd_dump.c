@@ -127,6 +127,15 @@ static void put_mark(struct output *output, const struct trace_process *process,
 	output_line(output, mark ? trace_string(mark, 1) : text_of("?"));
 }
 
+static void put_task(struct output *output, const struct trace_process *process, uint64_t word)
+{
+	output_hex(output, wire_task_address(word));
+	if (!wire_task_name(word))
+		return;
+	output_char(output, '\t');
+	put_mark(output, process, wire_task_name(word));
+}
+
 static void put_memory(struct output *output, uint32_t head, const uint64_t *extra)
 {
 	static const char *const domains[] = {"raw", "mem", "obj", "?"};
@@ -205,7 +214,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 	else if (kind == WIRE_SWITCH)
 		put_switch(output, event->extra);
 	else if (kind == WIRE_TASK)
-		output_hex(output, *event->extra);
+		put_task(output, event->process, *event->extra);
 	else if (kind == WIRE_MARK)
 		put_mark(output, event->process, argument);
 	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)

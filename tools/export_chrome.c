@@ -123,7 +123,7 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 /* A task's own row: viewers make one for each id, or for each name. */
 static void put_step(struct chrome *chrome, struct visit *visit, const struct visit_frame *frame, char phase)
 {
-	char *name = label_display(visit_definition(visit, frame->key), false, frame->key / 2);
+	char *name = visit_task_name(visit, frame);
 
 	if (!name) {
 		visit_fail(visit, -ENOMEM);
@@ -132,10 +132,10 @@ static void put_step(struct chrome *chrome, struct visit *visit, const struct vi
 	begin_event(chrome);
 	output_format(chrome->output, "{\"ph\":\"%c\"", phase);
 	put_time(chrome);
-	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\",\"name\":\"task ", visit->thread->number,
+	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\",\"name\":\"", visit->thread->number,
 		      frame->task);
 	output_json(chrome->output, text_of(name));
-	output_format(chrome->output, " #%u\"}", frame->task);
+	output_string(chrome->output, "\"}");
 	free(name);
 }
 

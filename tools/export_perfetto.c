@@ -417,15 +417,12 @@ static uint64_t task_track(struct perfetto *perfetto, struct visit *visit, const
 {
 	uint64_t uuid = uuid_within(perfetto, true, frame->task);
 	int added = add_number(&perfetto->tasks, frame->task);
-	char *function = NULL, *name = NULL;
+	char *name;
 
 	if (added > 0) {
-		added = -ENOMEM;
-		function = label_display(visit_definition(visit, frame->key), false, frame->key / 2);
-		if (function && asprintf(&name, "task %s #%u", function, frame->task) >= 0)
-			added = describe_within(perfetto, uuid, name);
+		name = visit_task_name(visit, frame);
+		added = name ? describe_within(perfetto, uuid, name) : -ENOMEM;
 		free(name);
-		free(function);
 	}
 	if (added < 0)
 		visit_fail(visit, added);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "labels.h"
 #include "running.h"
 
 static inline int64_t shown_ns(struct visit *visit, uint64_t ticks)
@@ -64,7 +65,7 @@ static void show(struct visit *visit, uint32_t number)
  * first where it arrives, in the innermost coroutine, which then looks as if nobody awaited it: it is no task that was
  * met.
  */
-static uint32_t task_of(struct visit *visit, const struct visit_frame *frame)
+static uint64_t task_of(struct visit *visit, const struct visit_frame *frame)
 {
 	uint64_t *number, found = 0;
 
@@ -78,14 +79,17 @@ static uint32_t task_of(struct visit *visit, const struct visit_frame *frame)
 	if (frame->kind == WIRE_THROW)
 		*number = found;
 	else if (frame->kind == WIRE_CALL || !*number)
-		*number = ++visit->task_count;
-	return (uint32_t)*number;
+		*number = (uint64_t)visit->step_name << 32 | ++visit->task_count;
+	return *number;
 }
 
 static void take_step(struct visit *visit, struct visit_frame *frame)
 {
 	if (frame->key == visit->step_key && frame->kind <= WIRE_THROW) {
-		frame->task = task_of(visit, frame);
+		uint64_t task = task_of(visit, frame);
+
+		frame->task = (uint32_t)task;
+		frame->task_name = (uint32_t)(task >> 32);
 		frame->task_address = visit->step;
 	}
 	visit->step = 0;
@@ -102,7 +106,24 @@ static void end_step(struct visit *visit, const struct visit_frame *frame, unsig
 static void expect_step(struct visit *visit, uint32_t head, uint64_t task)
 {
 	visit->step_key = replay_key_of(&visit->replay, head);
-	visit->step = replay_hides(&visit->replay, visit->step_key) ? 0 : task;
+	visit->step = replay_hides(&visit->replay, visit->step_key) ? 0 : wire_task_address(task);
+	visit->step_name = wire_task_name(task);
+}
+
+char *visit_task_name(const struct visit *visit, const struct visit_frame *frame)
+{
+	const struct wire_definition *definition =
+	    frame->task_name ? trace_name(&visit->process->marks, frame->task_name) : NULL;
+	char *function = label_display(visit_definition(visit, frame->key), false, frame->key / 2), *name = NULL;
+	struct text given = definition ? trace_string(definition, 1) : text_of("");
+	int length = -1;
+
+	if (function && given.length)
+		length = asprintf(&name, "task %.*s (%s) #%u", (int)given.length, given.at, function, frame->task);
+	else if (function)
+		length = asprintf(&name, "task %s #%u", function, frame->task);
+	free(function);
+	return length < 0 ? NULL : name;
 }
 
 static void forget_tasks(struct visit *visit)

@@ -37,6 +37,7 @@ struct visit_frame {
 	 * Not 0: the call is a step of that task, numbered from 1 as the thread's are met. Its first one was WIRE_CALL.
 	 */
 	uint32_t task;
+	uint32_t task_name; /* a mark's id, or 0 */
 	uint64_t task_address;
 };
 
@@ -58,10 +59,11 @@ struct visit {
 	uint32_t shown_at_once; /* so many frames are, when they begin: with a shortest duration none */
 	uint8_t *hidden;	/* by key */
 	int error;
-	struct pairs tasks; /* that have not ended: address to number */
+	struct pairs tasks; /* that have not ended: address to number, and its name above */
 	uint32_t task_count;
 	uint64_t step; /* the task of the next call, 0: none; and the call's key */
 	uint32_t step_key;
+	uint32_t step_name;
 	uint64_t look_back; /* so many events may yet be read before stretches */
 };
 
@@ -113,6 +115,9 @@ static inline const struct wire_definition *visit_definition(const struct visit 
 {
 	return trace_name(key & 1 ? &visit->process->functions : &visit->process->codes, key / 2);
 }
+
+/* What a task is called: "task NAME (function) #2", or "task function #2" where it has no name. NULL: no memory. */
+char *visit_task_name(const struct visit *visit, const struct visit_frame *frame);
 
 /* Events that visit_trace() will count into progress. */
 uint64_t visit_events(const struct trace *trace, const struct select *select);

@@ -57,7 +57,8 @@
  *
  * A coroutine that no other coroutine awaits is what an event loop calls a task. WIRE_TASK tells which one takes a
  * step: the call, resume or throw that follows it is the step's beginning, and what ends that ends the step. The word
- * is an address, different for all that have not ended; an address with a call is a new task.
+ * is an address, different for all that have not ended; an address with a call is a new task. What the program calls
+ * that (asyncio.Task.get_name()) is defined as a mark is, and its id stands above the address then: 0 is none.
  *
  * WIRE_OPEN events, which stand one after the other, with lines in between where those are recorded, name the Python
  * functions that run: what a reader of everything before knows already, for those who begin to read in the middle. They
@@ -264,6 +265,24 @@ static inline uint64_t wire_memory_word(uint64_t address, uint64_t size_bytes)
 {
 	return (address & ((UINT64_C(1) << WIRE_ADDRESS_BITS) - 1)) | size_bytes >> WIRE_SIZE_LOW_BITS
 											<< WIRE_ADDRESS_BITS;
+}
+
+#define WIRE_TASK_ADDRESS_BITS 47
+#define WIRE_TASK_NAME_MAX ((1u << (64 - WIRE_TASK_ADDRESS_BITS)) - 1)
+
+static inline uint64_t wire_task_word(uint64_t address, uint32_t name)
+{
+	return (address & ((UINT64_C(1) << WIRE_TASK_ADDRESS_BITS) - 1)) | (uint64_t)name << WIRE_TASK_ADDRESS_BITS;
+}
+
+static inline uint64_t wire_task_address(uint64_t word)
+{
+	return word & ((UINT64_C(1) << WIRE_TASK_ADDRESS_BITS) - 1);
+}
+
+static inline uint32_t wire_task_name(uint64_t word)
+{
+	return (uint32_t)(word >> WIRE_TASK_ADDRESS_BITS);
 }
 
 static inline unsigned wire_memory_domain(uint32_t head)

@@ -255,6 +255,46 @@ SCENARIO(perfetto, tasks, SUPPORTED)
 	json_decref(counts);
 }
 
+static long steps_named(const json_t *events, const char *name)
+{
+	const char *begin = text("task %s #", name);
+	const json_t *event;
+	long steps = 0;
+	size_t i;
+
+	json_array_foreach((json_t *)events, i, event)
+	{
+		const char *shown = json_string_value(json_object_get(event, "name"));
+		const char *phase = json_string_value(json_object_get(event, "ph"));
+
+		steps += shown && phase && !strcmp(phase, "b") && !strncmp(shown, begin, strlen(begin));
+	}
+	return steps;
+}
+
+/* What the program calls its tasks, and nothing for those that asyncio has named; in chrome and perfetto alike. */
+SCENARIO(perfetto, names_of_tasks, 8)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@named_tasks.py"}), *chrome;
+	json_t *counts = json_loads(outcome->out, 0, NULL), *all, *steps;
+	const char *name;
+
+	engine();
+	expect(outcome, json_object_size(counts) == 6, "the program has counted");
+	chrome = tool("export", "--format", "chrome", "-o", "-", outcome->trace);
+	all = json_loads(chrome->out, 0, NULL);
+	json_object_foreach(counts, name, steps)
+	{
+		long shown = steps_named(json_object_get(all, "traceEvents"), name);
+
+		expect(outcome, shown == json_integer_value(steps), "%s has %ld steps", name, shown);
+	}
+	expect_sql(outcome, exported(outcome, NULL, NULL, NULL, NULL), {STEPS("first (fetch)"), "4"},
+		   {STEPS("later-? (fetch)"), "1 2 3"}, {STEPS("fetch"), "3"});
+	json_decref(all);
+	json_decref(counts);
+}
+
 /* The addresses that were seen, in a table of fixed size. */
 struct addresses {
 	unsigned long long slots[1 << 18];
