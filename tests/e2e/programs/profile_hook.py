@@ -454,10 +454,14 @@ def cprofile_in_many():
             leaves(7)
 
     threads = [threading.Thread(target=whole, args=(profile,)) for profile in profiles]
+    interval = sys.getswitchinterval()
+    if sys.version_info >= (3, 12):
+        sys.setswitchinterval(60)  # it hears the main thread, too, if that goes on meanwhile
     for thread in threads:
         thread.start()
         if sys.version_info >= (3, 12):
             thread.join()
+    sys.setswitchinterval(interval)
     for thread in threads:
         thread.join()
     for profile in profiles:
