@@ -209,7 +209,9 @@ const struct export_option export_csv_options[] = {
     {"since-start", NULL, "                            times since the start of the trace, not since 1970\n",
      take_since_start},
     {"no-freed-sizes", NULL,
-     "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n",
+     "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n"
+     "                            The same table as Parquet, which is far smaller: in Python,\n"
+     "                            evprof.load(TRACE).to_parquet(FILE)\n",
      take_no_freed_sizes},
     {NULL, NULL, NULL, NULL},
 };

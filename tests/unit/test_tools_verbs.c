@@ -311,6 +311,13 @@ Test(verbs, marks_that_are_not_there)
 	cr_expect(verb(cmd_report, "--between here,here TRACE") == 0, "%s", ran.err);
 }
 
+/* A large table has a smaller form, which the Python package writes. */
+Test(verbs, help_of_csv_names_parquet)
+{
+	finish();
+	cr_expect(verb(cmd_export, "--help") == 0 && strstr(ran.out, "to_parquet(FILE)"));
+}
+
 /* Of the first bytes of a file that export wrote without --format. */
 static bool wrote(const char *name, const char *begin, size_t bytes)
 {
