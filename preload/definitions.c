@@ -439,6 +439,12 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & DEFINITION_HIDDEN;
 }
 
+void definitions_expect_code(struct object *code)
+{
+	if (thread_self.writer->slot && !ids_find(&process->ids, code))
+		definitions_code(code);
+}
+
 bool definitions_is_generator(struct object *code)
 {
 	if (python.code_flags)
