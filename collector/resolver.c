@@ -76,6 +76,8 @@ struct resolver_client {
 	struct resolver *resolver;
 	struct helper *helper; /* NULL: none yet */
 	struct tenant tenant;
+	struct user *user;
+	uint64_t bytes; /* that count to the user */
 	uint32_t number;
 	unsigned failures;
 	int root; /* the process's root directory; -1: not known */
@@ -460,11 +462,21 @@ bool resolver_is_busy(const struct resolver_client *client)
 
 static bool is_new(struct resolver_client *client, uint64_t address);
 
+/* False: what the user may have of the collector's memory is used up. */
+static bool take_memory(struct resolver_client *client, uint64_t bytes)
+{
+	if (!user_take_memory(client->user, bytes))
+		return false;
+	client->bytes += bytes;
+	return true;
+}
+
 /* A table of so many places with what is in the present one, but for the addresses from start up to end. */
 static bool rebuild_seen(struct resolver_client *client, size_t places, uint64_t start, uint64_t end)
 {
-	uint64_t *before = client->seen, *fresh = places <= 2 * QUEUE_MAX ? calloc(places, sizeof(*fresh)) : NULL;
 	size_t old = client->seen_places;
+	bool may = places <= 2 * QUEUE_MAX && take_memory(client, (places - old) * sizeof(uint64_t));
+	uint64_t *before = client->seen, *fresh = may ? calloc(places, sizeof(*fresh)) : NULL;
 
 	if (!fresh)
 		return false;
@@ -501,7 +513,9 @@ static void queue(struct resolver_client *client, const struct entry *entry)
 {
 	if (client->queued == client->capacity) {
 		size_t capacity = client->capacity ? client->capacity * 2 : 256;
-		struct entry *grown = capacity <= QUEUE_MAX ? realloc(client->queue, capacity * sizeof(*grown)) : NULL;
+		bool may = capacity <= QUEUE_MAX &&
+			   take_memory(client, (capacity - client->capacity) * sizeof(*client->queue));
+		struct entry *grown = may ? realloc(client->queue, capacity * sizeof(*grown)) : NULL;
 
 		if (!grown)
 			return;
@@ -548,7 +562,7 @@ static void note_module(struct resolver_client *client, const struct wire_defini
 	struct module *grown;
 
 	if (client->module_count == MODULES_MAX || module.message.end < module.message.start ||
-	    record->length[0] >= PATH_MAX)
+	    record->length[0] >= PATH_MAX || !take_memory(client, sizeof(module) + record->length[0] + 1))
 		return;
 	module.message.build_id_bytes =
 	    read_digits(strings + record->length[0], record->length[1], module.message.build_id);
@@ -637,7 +651,8 @@ static int open_root(pid_t pid, int pidfd, bool same_namespace)
 	return root < 0 && same_namespace ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : root;
 }
 
-struct resolver_client *resolver_add(struct resolver *resolver, const struct ucred *who, int pidfd, bool same_namespace,
+struct resolver_client *resolver_add(struct resolver *resolver, const struct ucred *who, struct user *user, int pidfd,
+				     bool same_namespace,
 				     void (*found)(void *owner, const void *definitions, size_t bytes), void *owner)
 {
 	struct resolver_client *client = calloc(1, sizeof(*client));
@@ -646,6 +661,7 @@ struct resolver_client *resolver_add(struct resolver *resolver, const struct ucr
 		return NULL;
 	*client = (struct resolver_client){.next = resolver->clients,
 					   .resolver = resolver,
+					   .user = user,
 					   .tenant = {.uid = who->uid, .gid = who->gid},
 					   .number = resolver->next_number++,
 					   .root = open_root(who->pid, pidfd, same_namespace),
@@ -692,6 +708,7 @@ void resolver_remove(struct resolver *resolver, struct resolver_client *client)
 		free(client->modules[i].path);
 	if (client->root >= 0)
 		close(client->root);
+	user_give_memory(client->user, client->bytes);
 	free(client->modules);
 	free(client->queue);
 	free(client->seen);

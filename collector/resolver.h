@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "loop.h"
+#include "users.h"
 
 struct resolver;
 struct resolver_client;
@@ -24,10 +25,11 @@ void resolver_free(struct resolver *resolver);
 
 /*
  * A process whose native stacks are recorded. found() gets definitions, which are SYMBOLs. who: as the collector sees
- * it; its files are read with the rights of that user. Where they are is looked up now, while it is there. NULL: no
- * memory.
+ * it; its files are read with the rights of that user. user: to whom its memory counts. Where its files are is looked
+ * up now, while it is there. NULL: no memory.
  */
-struct resolver_client *resolver_add(struct resolver *resolver, const struct ucred *who, int pidfd, bool same_namespace,
+struct resolver_client *resolver_add(struct resolver *resolver, const struct ucred *who, struct user *user, int pidfd,
+				     bool same_namespace,
 				     void (*found)(void *owner, const void *definitions, size_t bytes), void *owner);
 /* client may be NULL. */
 void resolver_remove(struct resolver *resolver, struct resolver_client *client);

@@ -638,8 +638,8 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->next = session->processes;
 	session->processes = process;
 	if (process->layout.version == RING_VERSION_NATIVE)
-		process->symbols =
-		    resolver_add(session->tools->resolver, who, pidfd, pid == join->pid, write_symbols, process);
+		process->symbols = resolver_add(session->tools->resolver, who, process->user, pidfd, pid == join->pid,
+						write_symbols, process);
 	describe(session, process, join, now_ns);
 	process_attach(process);
 	if (session->failed)

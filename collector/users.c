@@ -65,6 +65,19 @@ void user_end(struct user *user, enum user_kind kind)
 	user->counts[kind]--;
 }
 
+bool user_take_memory(struct user *user, uint64_t bytes)
+{
+	if (is_limited(user) && user->memory_bytes + bytes > USER_MEMORY_BYTES)
+		return false;
+	user->memory_bytes += bytes;
+	return true;
+}
+
+void user_give_memory(struct user *user, uint64_t bytes)
+{
+	user->memory_bytes -= bytes;
+}
+
 uint64_t user_trace_room(const struct users *users, const struct user *user)
 {
 	uint64_t most = users->limits.trace_bytes;

@@ -20,6 +20,9 @@
 #define USER_ROUND_LOOKS 64u
 #define USER_ROUND_LOOKS_NS UINT64_C(2000000)
 
+/* Of what the collector keeps for native frames of a user's processes until they have names. */
+#define USER_MEMORY_BYTES (UINT64_C(256) << 20)
+
 /* What a user has a number of. */
 enum user_kind { USER_PROCESSES, USER_HOLDS, USER_SESSIONS, USER_KINDS };
 
@@ -29,7 +32,8 @@ struct user {
 	unsigned references;
 	uint32_t counts[USER_KINDS];
 	uint64_t trace_bytes; /* of traces under way */
-	uint64_t round_ns;    /* when the round began whose rest this is */
+	uint64_t memory_bytes;
+	uint64_t round_ns; /* when the round began whose rest this is */
 	uint64_t words;
 	unsigned looks;
 	uint64_t looks_until_ns; /* 0: none was made in this round */
@@ -56,6 +60,10 @@ void users_give(struct users *users, struct user *user);
 /* One more of a kind. 0, or -EDQUOT with one line in `reason`. */
 int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes);
 void user_end(struct user *user, enum user_kind kind);
+
+/* Whether the user may have so many bytes more, which it has then until it gives them back. */
+bool user_take_memory(struct user *user, uint64_t bytes);
+void user_give_memory(struct user *user, uint64_t bytes);
 
 /* Bytes that its traces under way may still grow by; UINT64_MAX: no limit. */
 uint64_t user_trace_room(const struct users *users, const struct user *user);

@@ -288,6 +288,7 @@ struct tenancy {
 	struct resolver_client *client;
 	char names[4096]; /* the functions that came */
 	uint32_t frames;
+	struct user user;
 };
 
 static struct loop loop;
@@ -342,7 +343,8 @@ static void move_in(struct tenancy *tenancy, const char *root, uid_t uid, void (
 	close(ready[0]);
 	who.pid = tenancy->pid;
 	tenancy->pidfd = (int)syscall(SYS_pidfd_open, tenancy->pid, 0);
-	tenancy->client = resolver_add(resolver, &who, tenancy->pidfd, true, take_names, tenancy);
+	tenancy->user.uid = uid;
+	tenancy->client = resolver_add(resolver, &who, &tenancy->user, tenancy->pidfd, true, take_names, tenancy);
 }
 
 static void note(struct tenancy *tenancy, struct wire_definition *record, const char *first, const char *second)
@@ -583,4 +585,37 @@ Test(symbols, a_file_that_burns_the_processor_ends_with_its_question)
 	cr_expect(seconds > 3 && seconds < 40, "after %.1f s", seconds);
 	cr_expect(strstr(tenancy.names, "public "), "the next question is answered: %s", tenancy.names);
 	move_out(&tenancy);
+}
+
+static void take_no_names(void *owner, const void *definitions, size_t bytes)
+{
+	(void)owner, (void)definitions, (void)bytes;
+}
+
+/* Native frames without end, by processes without end: what is kept of them counts to their user, up to a limit. */
+Test(symbols, memory_of_a_user_has_a_limit)
+{
+	enum { CLIENTS = 40, FRAMES = 1 << 18 };
+	struct user user = {.uid = 65534}, other = {.uid = 65533};
+	const struct ucred who = {.pid = getpid(), .uid = user.uid, .gid = user.uid};
+	struct resolver_client *clients[CLIENTS];
+	struct wire_definition record = {.type = WIRE_DEFINE_NATIVE_FRAME, .size_bytes = sizeof(record)};
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	struct resolver *noted = resolver_new(NULL);
+
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = resolver_add(noted, &who, &user, pidfd, true, take_no_names, NULL);
+		for (record.id = 1; record.id <= FRAMES; record.id++) {
+			record.address = record.id * UINT64_C(16);
+			resolver_note(clients[i], (const uint8_t *)&record, sizeof(record));
+		}
+	}
+	cr_expect(user.memory_bytes <= USER_MEMORY_BYTES, "%llu bytes", (unsigned long long)user.memory_bytes);
+	cr_expect(user.memory_bytes > USER_MEMORY_BYTES / 2, "the limit was met");
+	cr_expect(user_take_memory(&other, USER_MEMORY_BYTES), "another user has its own");
+	for (int i = 0; i < CLIENTS; i++)
+		resolver_remove(noted, clients[i]);
+	cr_expect_eq(user.memory_bytes, 0, "all is given back");
+	resolver_free(noted);
+	close(pidfd);
 }
