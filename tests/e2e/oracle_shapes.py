@@ -220,12 +220,15 @@ assert len(counted) > 10
 
 
 def check(name, found, calls=True, times=True):
-    """The stopwatch starts after the call and stops before its end, and other programs may run in between."""
+    """The stopwatch starts after the call and stops before its end. Other programs may run in between, which is chance:
+    status 3 says that times are off, and that is asked once more. A sum that is wrong is wrong each time."""
     for function, (wanted, seconds) in counted.items():
         number, ns = found.get(function, (0, 0))
         assert not calls or number == wanted, (name, function, number, wanted)
         near = -1e5 < ns / 1e9 * 1e9 - seconds * 1e9 < 0.05 * seconds * 1e9 + 3e5 * wanted + 1e7
-        assert not times or near, (name, function, ns / 1e9, seconds)
+        if times and not near:
+            print("time of", function, "in", name, ns / 1e9, "own", seconds, file=sys.stderr)
+            sys.exit(3)
 
 
 check("report", from_report())

@@ -135,17 +135,24 @@ SCENARIO(flame, after_losses, SCENARIO_ONCE)
 
 /* ---- what the program says of itself ------------------------------------------------------------------------- */
 
-/* Calls and times of all formats that have any are those that the program has counted and stopped itself. */
+#define TIMES_ARE_OFF 3 /* oracle_shapes.py */
+
+/*
+ * Calls and times of all formats that have any are those that the program has counted and stopped itself. Where only
+ * times differ it runs again: what else runs on the machine may have come between the two stopwatches.
+ */
 static void expect_own_counts(const struct python *python, const char *events)
 {
-	struct outcome *outcome =
-	    run(.python = python, .args = {"@shapes.py", "counted.json"},
-		.env = {text("EVPROF_EVENTS=%s", events), text("PYTHONPATH=%s", package_folder(python))});
-	struct outcome *judge;
+	struct outcome *outcome, *judge;
+	int turn = 0;
 
-	export_some(outcome, 0, sizeof(exports) / sizeof(*exports));
-	judge = run(.python = python_any(), .how = JOB_BARE, .args = {"@../oracle_shapes.py", outcome->directory},
-		    .timeout_s = 120);
+	do {
+		outcome = run(.python = python, .args = {"@shapes.py", "counted.json"},
+			      .env = {text("EVPROF_EVENTS=%s", events), text("PYTHONPATH=%s", package_folder(python))});
+		export_some(outcome, 0, sizeof(exports) / sizeof(*exports));
+		judge = run(.python = python_any(), .how = JOB_BARE,
+			    .args = {"@../oracle_shapes.py", outcome->directory}, .timeout_s = 120);
+	} while (judge->status == TIMES_ARE_OFF && ++turn < 3);
 	expect(judge, judge->status == 0 && atoi(judge->out) > 10, "all formats say what the program says");
 }
 
