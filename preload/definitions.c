@@ -439,12 +439,6 @@ bool definitions_hides_code(struct object *code)
 	return may_hide() && definitions_code(code) & DEFINITION_HIDDEN;
 }
 
-void definitions_expect_code(struct object *code)
-{
-	if (thread_self.writer->slot && !ids_find(&process->ids, code))
-		definitions_code(code);
-}
-
 bool definitions_is_generator(struct object *code)
 {
 	if (python.code_flags)
@@ -947,6 +941,7 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 	struct object *frame;
 	struct guard guard;
 	uint32_t count = 0;
+	bool nameless = false; /* there is no room for a name now: the stack is written again soon, as if it was cut */
 
 	enter(&guard);
 	if (!lines && find_stack(skip_top, ids, most, &count, more)) {
@@ -957,7 +952,8 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 	for (frame = top_frame(skip_top); frame; frame = next_frame(frame)) {
 		uint32_t value = frame_value(frame);
 
-		if (value & DEFINITION_HIDDEN)
+		nameless |= !value;
+		if (!value || value & DEFINITION_HIDDEN)
 			continue;
 		if (count == most)
 			break;
@@ -965,7 +961,7 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 			lines[count] = frame_line(frame);
 		ids[count++] = DEFINITION_ID(value);
 	}
-	*more = frame != NULL;
+	*more = frame || nameless;
 	if (frame)
 		python.Py_DecRef(frame);
 	leave(&guard);

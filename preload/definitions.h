@@ -39,9 +39,6 @@ uint32_t definitions_code(struct object *code);
 bool definitions_hides_code(struct object *code);
 bool definitions_hides_function(const struct python_method *method, struct object *callable);
 
-/* An event of the function was lost: it gets its id now, so that the stack behind the gap needs no frame object. */
-void definitions_expect_code(struct object *code);
-
 /* Of a generator or coroutine, whether it has an id or not. */
 bool definitions_is_generator(struct object *code);
 

@@ -89,12 +89,8 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 	if (is_code(code) && definitions_hides_code(code))
 		return disable;
 	writer = writer_reserve(kind);
-	if (!is_code(code))
+	if (!writer || !is_code(code))
 		return python.none;
-	if (!writer) {
-		definitions_expect_code(code);
-		return python.none;
-	}
 	value = definitions_code(code);
 	if (value & DEFINITION_HIDDEN)
 		return disable;
