@@ -156,6 +156,11 @@ static void become_program(const struct run_program *program, const struct inher
 
 /* --- the parent --- */
 
+struct witness {
+	pid_t pid;
+	uint64_t earlier; /* sent to the group before it was there, as bits from signal 1 on */
+};
+
 /*
  * A process of our group that blocks all signals: what is pending there was sent to the whole group, and the program
  * has it, too. It is newer than we are, so the kernel gets to it first.
@@ -181,8 +186,8 @@ static void end_witness(pid_t witness)
 	waitpid(witness, NULL, 0);
 }
 
-/* 1, 0, or -errno where that cannot be known. */
-static int has_pending(pid_t pid, int number)
+/* The signals that are pending in a process, as bits from signal 1 on. False: that cannot be known. */
+static bool read_pending(pid_t pid, uint64_t *signals)
 {
 	static const char key[] = "\nShdPnd:\t";
 	char path[48], status[4096] = "";
@@ -195,17 +200,44 @@ static int has_pending(pid_t pid, int number)
 		found = strstr(status, key);
 	if (fd >= 0)
 		close(fd);
-	return found ? (int)(strtoull(found + sizeof(key) - 1, NULL, 16) >> (number - 1) & 1) : -ENOENT;
+	if (found)
+		*signals = strtoull(found + sizeof(key) - 1, NULL, 16);
+	return found != NULL;
 }
 
-static void pass_on(pid_t child, pid_t *witness, const siginfo_t *info)
+/*
+ * Another witness, for the next signal of that number. What came to the group before it was there is pending in the one
+ * before only, and with us: that is kept.
+ */
+static void replace_witness(struct witness *witness, uint64_t number)
 {
-	int group = has_pending(*witness, info->si_signo);
+	struct witness before = *witness;
+	uint64_t signals;
 
-	if (group > 0) {
-		end_witness(*witness);
-		*witness = start_witness();
-	}
+	witness->pid = start_witness();
+	if (read_pending(before.pid, &signals))
+		witness->earlier |= signals & ~number;
+	end_witness(before.pid);
+}
+
+/* 1: it was sent to the group; 0: to us alone; -1: that cannot be known. */
+static int was_sent_to_group(struct witness *witness, int signal)
+{
+	uint64_t number = UINT64_C(1) << (signal - 1), signals;
+	bool earlier = witness->earlier & number;
+
+	witness->earlier &= ~number;
+	if (!read_pending(witness->pid, &signals))
+		return earlier ? 1 : -1;
+	if (signals & number)
+		replace_witness(witness, number);
+	return earlier || signals & number;
+}
+
+static void pass_on(pid_t child, struct witness *witness, const siginfo_t *info)
+{
+	int group = was_sent_to_group(witness, info->si_signo);
+
 	/* The kernel's own come from the terminal, or from a timer. */
 	if (group > 0 || (group < 0 && info->si_code > 0 && info->si_signo != SIGALRM) ||
 	    (info->si_code <= 0 && info->si_pid == child))
@@ -237,7 +269,7 @@ static void stop_with(int signal)
 }
 
 /* Returns 0 as soon as the child has ended, or -errno. */
-static int wait_for(pid_t child, pid_t *witness, const sigset_t *taken, int *status)
+static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken, int *status)
 {
 	for (;;) {
 		siginfo_t info;
@@ -274,7 +306,8 @@ int run_program(const struct run_program *program, int *status)
 	struct inherited inherited;
 	int report[2];
 	int error, failed;
-	pid_t child, witness;
+	struct witness witness = {0};
+	pid_t child;
 
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return -errno;
@@ -288,9 +321,9 @@ int run_program(const struct run_program *program, int *status)
 	failed = child < 0 ? 0 : reported(report[0]);
 	close(report[0]);
 	if (child > 0) {
-		witness = start_witness();
+		witness.pid = start_witness();
 		error = wait_for(child, &witness, &inherited.taken, status);
-		end_witness(witness);
+		end_witness(witness.pid);
 	}
 	give_signals_back(&inherited);
 	return failed ? -failed : error;
