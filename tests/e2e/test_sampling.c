@@ -165,17 +165,25 @@ SCENARIO_SOME(sampling, lines_in_exports, SUPPORTED)
 	json_decref(profile);
 }
 
+/* On a machine with much else to do some end before their sampler begins: then it is tried again. */
 SCENARIO(sampling, short_children, SUPPORTED)
 {
-	struct outcome *outcome = sampled(python, "children", "EVPROF_EVENTS=sample");
-	json_t *report = trace_report_by(outcome->trace, "wall");
-	double slept = strtod(outcome->out, NULL);
-	long seen = calls_of(report, "brief");
+	struct outcome *outcome;
+	double slept = 0, shown = 0;
+	long seen = 0;
 
-	/* On a machine with much else to do some end before their sampler begins. */
-	expect(outcome, seen > 5 && time_of(report, "brief") / (double)seen > 0.95 * slept / 40,
-	       "%ld of 40, %f s of %f", seen, time_of(report, "brief"), slept);
-	json_decref(report);
+	for (int try = 0; try < 3 && (seen < 6 || shown < 0.95 * slept * (double)seen / 40); try++) {
+		json_t *report;
+
+		outcome = sampled(python, "children", "EVPROF_EVENTS=sample");
+		report = trace_report_by(outcome->trace, "wall");
+		slept = strtod(outcome->out, NULL);
+		seen = calls_of(report, "brief");
+		shown = time_of(report, "brief");
+		json_decref(report);
+	}
+	expect(outcome, seen > 5 && shown > 0.95 * slept * (double)seen / 40, "%ld of 40, %f s of %f", seen, shown,
+	       slept);
 }
 
 /* ---- what is sampled as often as it runs ------------------------------------------------------------------------- */
