@@ -9,7 +9,7 @@ def inside(path):
     """Lines of function bodies: the others run before the program can set its tracer."""
     lines = set()
     for node in ast.walk(ast.parse(open(path, encoding="utf-8").read())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in ("log", "trace"):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines.update(range(node.body[0].lineno, node.end_lineno + 1))
     return lines
 

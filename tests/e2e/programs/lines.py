@@ -2,10 +2,11 @@
 
 One statement stands on each line: what a tracer makes of a loop within one line differs between versions of Python.
 """
-import json
 import sys
 import threading
 import time
+
+import line_log
 
 
 def numbers(n):
@@ -97,24 +98,7 @@ def main():
     naps()
 
 
-def log():
-    hits = {}
-
-    def trace(frame, event, argument):
-        if frame.f_code.co_filename != main.__code__.co_filename:
-            return None
-        if event == "line":
-            hits[frame.f_lineno] = hits.get(frame.f_lineno, 0) + 1
-        return trace
-
-    threading.settrace(trace)
-    sys.settrace(trace)
-    main()
-    sys.settrace(None)
-    print(json.dumps(hits, sort_keys=True))
-
-
 if sys.argv[1:] == ["log"]:
-    log()
+    line_log.log(main)
 else:
     main()

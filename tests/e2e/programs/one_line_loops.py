@@ -1,6 +1,7 @@
 """Loops within one line. `python one_line_loops.py log` prints {line: hits} as sys.settrace sees them."""
-import json
 import sys
+
+import line_log
 
 
 def counts(n):
@@ -36,23 +37,7 @@ def main():
     sums(20)
 
 
-def log():
-    hits = {}
-
-    def trace(frame, event, argument):
-        if frame.f_code.co_filename != main.__code__.co_filename:
-            return None
-        if event == "line":
-            hits[frame.f_lineno] = hits.get(frame.f_lineno, 0) + 1
-        return trace
-
-    sys.settrace(trace)
-    main()
-    sys.settrace(None)
-    print(json.dumps(hits, sort_keys=True))
-
-
 if sys.argv[1:] == ["log"]:
-    log()
+    line_log.log(main)
 else:
     main()
