@@ -74,6 +74,18 @@ expect "the skipped test is named" grep -qx '  test_good::left_out: no tool' "$f
 run test_bad test_good
 expect "a test that failed is a failure" [ "$code:$last" = "1:5 passed, 1 failed, 2 skipped" ]
 
+program test_once 3 1 'case $* in *--filter*) echo "Synthesis: Passing: 1 | Failing: 0"; exit 0 ;; esac
+closing "$@"; { echo "not ok - once::now_and_then@3.8  (0.1s)"; echo "  once.c:1: was 2"; } >>"${1#--tap=}"; exit 1'
+run test_once
+expect "a test that passes when it runs again has passed" [ "$code:$last" = "0:4 passed, 0 failed, 1 skipped" ]
+expect "it is named" grep -qx 'passed when it ran again, alone: once::now_and_then@3.8' "$folder/output"
+expect "its message is printed" grep -qx '    once.c:1: was 2' "$folder/output"
+
+program test_twice 3 1 'case $* in *--filter*) echo "Synthesis: Passing: 0 | Failing: 1"; exit 1 ;; esac
+closing "$@"; echo "not ok - twice::always@3.8  (0.1s)" >>"${1#--tap=}"; exit 1'
+run test_twice
+expect "a test that fails again has failed" [ "$code:$last" = "1:3 passed, 1 failed, 1 skipped" ]
+
 run test_odd
 expect "an exit status counts" [ "$code:$last" = "1:2 passed, 1 failed, 1 skipped" ]
 

@@ -3,8 +3,12 @@
 #
 # Called by `make test` with EVPROF_BUILD set. Programs run side by side, EVPROF_TEST_LANES of them (2) at a time; those
 # that compare times (alone(), below) run after the others, one after the other. The output of each is printed whole
-# when it ends. The last line, "N passed, N failed, N skipped", counts the tests of the criterion programs; a failed
-# rule check or a program that ended without its closing line makes the exit status 1.
+# when it ends. At the end stand what was skipped, by reason, the slowest programs, and each failed test with its message.
+# The last line, "N passed, N failed, N skipped", counts the tests of the criterion programs; a failed rule check or a
+# program that ended without its closing line makes the exit status 1.
+#
+# Where at most three tests failed, each runs once more with nothing beside it. One that passes then is named in a line of
+# its own: the machine was busy, or the test has a race.
 #
 #   sh tools/run_tests.sh [tests/check_NAME.sh | build/tests/unit/test_NAME | build/tests/e2e/test_NAME]...
 set -u
@@ -72,21 +76,26 @@ judge() { # NAME STATUS SECONDS
 	echo "$good $bad ${left_out:-0} $3 $1" >"$logs/$1.result"
 }
 
+# In place of this shell, a criterion program in the environment that it wants.
+become() { # PROGRAM ARGUMENT...
+	# Unit tests meet the library in their own process, to which the tests' own would be mistyped variables of evprof.
+	case $1 in
+	*/unit/*)
+		# shellcheck disable=SC2046 # a list of words
+		set -- $(env | sed -n 's/^\(EVPROF_[A-Z0-9_]*\)=.*/-u \1/p') BUILD="$EVPROF_BUILD" "$@"
+		;;
+	esac
+	# The shell has what it starts here ignore the keyboard's signals, which tests are about.
+	exec timeout "$limit" env --default-signal=INT,QUIT "$@"
+}
+
 run_program() { # PROGRAM
 	name=${1##*/}
 	log=$logs/$name.log
 	tap=$logs/$name.tap
 	rm -f "$tap"
-	# Unit tests meet the library in their own process, to which the tests' own would be mistyped variables of evprof.
-	case $1 in
-	*/unit/*)
-		# shellcheck disable=SC2046 # a list of words
-		set -- $(env | sed -n 's/^\(EVPROF_[A-Z0-9_]*\)=.*/-u \1/p') BUILD="$EVPROF_BUILD" "$1"
-		;;
-	esac
-	# The shell has what it starts here ignore the keyboard's signals, which tests are about.
 	began=$(date +%s)
-	timeout "$limit" env --default-signal=INT,QUIT "$@" --tap="$tap" >"$log" 2>&1 &
+	become "$1" --tap="$tap" >"$log" 2>&1 &
 	running=$!
 	wait "$running"
 	judge "$name" "$?" $(($(date +%s) - began)) >"$logs/$name.end"
@@ -150,6 +159,35 @@ run_lanes 1 each "$@"
 sum() { # COLUMN of the results
 	cat "$logs"/*.result 2>/dev/null | awk -v column="$1" '{ sum += $column } END { print sum + 0 }'
 }
+failures() { # PROGRAM: the names of its failed tests
+	sed -n 's/^not ok - \([^ ]*\) .*/\1/p' "$logs/${1##*/}.tap" 2>/dev/null
+}
+
+messages() { # PROGRAM: its failed tests with what they said
+	sed -n -e '/^not ok - /{p;b' -e '}' -e '/^  /p' "$logs/${1##*/}.tap" 2>/dev/null | cut -c1-300 | head -60
+}
+
+# Each failed test of PROGRAM once more. What passes now moves from the second column of the results to the first.
+run_again() { # PROGRAM
+	name=${1##*/}
+	for test in $(failures "$1"); do
+		become "$1" --filter "*${test##*::}" >"$logs/$name.again" 2>&1 &
+		started=$!
+		wait "$started" || continue
+		[ "$(closing_number "$logs/$name.again" Passing)" -gt 0 ] || continue
+		echo "$test" >>"$logs/second"
+		read -r good bad rest <"$logs/$name.result"
+		echo "$((good + 1)) $((bad - 1)) $rest" >"$logs/$name.result"
+	done
+}
+
+rm -f "$logs/second"
+if [ "$(sum 2)" -le 3 ]; then
+	for one in "$@"; do
+		case $one in *.sh) continue ;; esac
+		[ -z "$(failures "$one")" ] || run_again "$one"
+	done
+fi
 passed=$(sum 1)
 failed=$(sum 2)
 for one in "$@"; do
@@ -168,11 +206,22 @@ for one in "$@"; do
 	sed -n "s/^ok - \([^ ]*\) *# SKIP *\(.*\)/\1: \2/p" "$logs/${one##*/}.tap" 2>/dev/null
 done >"$logs/skipped"
 if [ -s "$logs/skipped" ]; then
-	echo "skipped:"
-	sed 's/^/  /' "$logs/skipped"
+	echo "skipped (all by name in $logs/skipped):"
+	awk '{ name = $1; sub(/^[^ ]* /, ""); count[$0]++; if (count[$0] < 10) names[$0] = names[$0] "  " name " " $0 "\n" }
+		END { for (why in count) if (count[why] < 10) printf "%s", names[why]; else printf "  %d tests: %s\n", count[why], why }
+		' "$logs/skipped" | sort
 fi
 echo "$programs programs in $(($(date +%s) - began)) s; the slowest:"
 sort -k4nr "$logs"/*.result | head -10 | awk '{ printf "  %4d s  %s\n", $4, $5 }'
+for one in "$@"; do
+	case $one in *.sh) continue ;; esac
+	messages "$one"
+done >"$logs/failed"
+if [ -s "$logs/failed" ]; then
+	echo "failed:"
+	sed 's/^/  /' "$logs/failed"
+fi
+[ -s "$logs/second" ] && sed 's/^/passed when it ran again, alone: /' "$logs/second"
 [ "$broken" = 0 ] || echo "rule checks broken and sanitizer reports: $broken"
 echo "$passed passed, $failed failed, $(sum 3) skipped"
 [ "$failed" = 0 ] && [ "$broken" = 0 ] && [ "$passed" -gt 0 ]
