@@ -96,6 +96,14 @@ static int on_join(void *context, const struct control_message *message, int mem
 	return error;
 }
 
+static void on_absent(void *context, const struct control_message *message, const char *reason)
+{
+	struct session *session = find_session(context, message->session);
+
+	if (session && !session->absent[0])
+		snprintf(session->absent, sizeof(session->absent), "%s", reason);
+}
+
 static int on_hold(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
 		   size_t reason_bytes)
 {
@@ -137,7 +145,8 @@ static void free_tools(struct session_tools *tools)
 
 int collector_init(struct collector *collector, const struct collector_config *config)
 {
-	struct server_handler handler = {.context = collector, .join = on_join, .knows = knows, .hold = on_hold};
+	struct server_handler handler = {
+	    .context = collector, .join = on_join, .knows = knows, .absent = on_absent, .hold = on_hold};
 	int error;
 
 	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};

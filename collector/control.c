@@ -179,10 +179,15 @@ static const char *parse_common(json_t *object, struct control_message *message)
 		message->type = CONTROL_JOIN;
 	else if (type && strcmp(type, "hold") == 0)
 		message->type = CONTROL_HOLD;
+	else if (type && strcmp(type, "absent") == 0)
+		message->type = CONTROL_ABSENT;
 	else
 		return "type";
 	if (!get_session(object, message->session))
 		return "session";
+	message->reason = get_string(object, "reason", CONTROL_REASON_MAX_BYTES);
+	if (message->type == CONTROL_ABSENT)
+		return message->reason ? NULL : "reason";
 	message->output = get_output(object);
 	if (!message->output)
 		return "output";

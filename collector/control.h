@@ -14,9 +14,9 @@
 
 struct json_t;
 
-enum control_type { CONTROL_JOIN, CONTROL_HOLD };
+enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT };
 
-/* Strings belong to the message. HOLD has only type, session and output. */
+/* Strings belong to the message. HOLD has only type, session and output; ABSENT type, session and reason. */
 struct control_message {
 	enum control_type type;
 	uint8_t session[CONTROL_SESSION_DIGITS / 2];
@@ -35,6 +35,7 @@ struct control_message {
 	const char *cwd;
 	const char *host;
 	const char *output;    /* absolute, shorter than PATH_MAX */
+	const char *reason;    /* shorter than CONTROL_REASON_MAX_BYTES */
 	const char *formats;   /* shorter than CONTROL_FORMATS_MAX_BYTES; "": none */
 	struct json_t *argv;   /* array of strings */
 	struct json_t *events; /* array of strings */

@@ -124,10 +124,11 @@ char *meta_process_end(const struct meta_process_end *end)
 
 char *meta_summary(const struct meta_summary *summary)
 {
-	return dump(json_pack("{ss so so so sI sI sI so}", "type", "summary", "trace", text_or_null(summary->trace),
+	return dump(json_pack("{ss so so so sI sI sI so so}", "type", "summary", "trace", text_or_null(summary->trace),
 			      "events", integer(summary->events), "lost", integer(summary->lost), "processes",
 			      (json_int_t)summary->processes, "running", (json_int_t)summary->running, "unsampled",
-			      (json_int_t)summary->unsampled, "error", text_or_null(summary->error)));
+			      (json_int_t)summary->unsampled, "error", text_or_null(summary->error), "absent",
+			      text_or_null(summary->absent)));
 }
 
 uint64_t meta_events(const struct meta_counts *counts)

@@ -32,8 +32,9 @@ struct meta_process_end {
 };
 
 struct meta_summary {
-	const char *trace; /* NULL: no file was made */
-	const char *error; /* NULL: none */
+	const char *trace;  /* NULL: no file was made */
+	const char *error;  /* NULL: none */
+	const char *absent; /* why nobody has joined; NULL: somebody has, or it is not known */
 	uint64_t events;
 	uint64_t lost;
 	uint32_t processes;

@@ -459,8 +459,9 @@ int sampler_run(pid_t pid, uint64_t sampling)
 	error = ring_writer_open(&sampler.writer, SAMPLING_RING_FD);
 	if (error)
 		return error;
+	/* Where it is refused, the next look finds the process gone. */
 	sampler.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (sampler.pidfd < 0)
+	if (sampler.pidfd < 0 && errno == ESRCH)
 		return -errno;
 	error = sampler_rights_begin(&sampler.rights, pid);
 	if (error)

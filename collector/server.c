@@ -13,12 +13,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
 #include "process.h"
+
+#ifndef SO_PEERPIDFD /* since Linux 6.5 */
+#define SO_PEERPIDFD 77
+#endif
 
 #define SERVER_FDS_MAX 8 /* room for more than is right, to close what a stranger sends too much */
 #define FREE_TO_READ 4	 /* descriptors: those that come with a message, and what looking at them takes */
@@ -118,6 +123,42 @@ static unsigned take_fds(struct msghdr *header, int fds[SERVER_FDS_MAX])
 	return count;
 }
 
+/* Of the sender, which could not make one itself. -1 or a descriptor. */
+static int pidfd_of(const struct peer *peer)
+{
+	socklen_t length = sizeof(int);
+	int pidfd;
+
+	if (getsockopt(peer->source.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
+		return pidfd;
+	return (int)syscall(SYS_pidfd_open, peer->who.pid, 0);
+}
+
+/* Takes the two descriptors over when it succeeds (and sets *kept). */
+static int handle_join(struct peer *peer, const struct control_message *message, int fds[SERVER_FDS_MAX],
+		       unsigned *fd_count, bool *kept, char *reason, size_t reason_bytes)
+{
+	const struct server_handler *handler = &peer->server->handler;
+	int error;
+
+	if (*fd_count == CONTROL_FDS - 1 && (fds[*fd_count] = pidfd_of(peer)) >= 0)
+		++*fd_count;
+	if (*fd_count == CONTROL_FDS - 1) {
+		error = -errno;
+		snprintf(reason, reason_bytes, "the process cannot be watched: pidfd_open(): %s", strerror(-error));
+	} else if (*fd_count != CONTROL_FDS) {
+		error = -EINVAL;
+		snprintf(reason, reason_bytes, "the message came with %u descriptors instead of %d", *fd_count,
+			 CONTROL_FDS);
+	} else {
+		error = handler->join(handler->context, message, fds[0], fds[1], &peer->who, reason, reason_bytes);
+		*kept = error == 0;
+	}
+	if (error && handler->absent)
+		handler->absent(handler->context, message, reason);
+	return error;
+}
+
 static int handle_hold(struct peer *peer, const struct control_message *message, char *reason, size_t reason_bytes)
 {
 	const struct server_handler *handler = &peer->server->handler;
@@ -137,12 +178,11 @@ static bool is_welcome(const struct peer *peer, const struct control_message *me
 	const struct server_handler *handler = &peer->server->handler;
 
 	return peer->who.uid == geteuid() || peer->server->allow_other_users ||
-	       (message->type == CONTROL_JOIN && handler->knows && handler->knows(handler->context, message));
+	       (message->type != CONTROL_HOLD && handler->knows && handler->knows(handler->context, message));
 }
 
-/* Takes the two descriptors over when it succeeds (and sets *kept). */
-static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsigned fd_count, bool *kept, char *reason,
-			  size_t reason_bytes)
+static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MAX], unsigned *fd_count, bool *kept,
+			  char *reason, size_t reason_bytes)
 {
 	struct server *server = peer->server;
 	struct control_message message;
@@ -158,14 +198,10 @@ static int handle_message(struct peer *peer, size_t bytes, const int *fds, unsig
 		error = -EPERM;
 	} else if (message.type == CONTROL_HOLD) {
 		error = handle_hold(peer, &message, reason, reason_bytes);
-	} else if (fd_count != CONTROL_FDS) {
-		snprintf(reason, reason_bytes, "the message came with %u descriptors instead of %d", fd_count,
-			 CONTROL_FDS);
-		error = -EINVAL;
-	} else {
-		error = server->handler.join(server->handler.context, &message, fds[0], fds[1], &peer->who, reason,
-					     reason_bytes);
-		*kept = error == 0;
+	} else if (message.type == CONTROL_JOIN) {
+		error = handle_join(peer, &message, fds, fd_count, kept, reason, reason_bytes);
+	} else if (server->handler.absent) {
+		server->handler.absent(server->handler.context, &message, message.reason);
 	}
 	control_message_done(&message);
 	return error;
@@ -211,7 +247,7 @@ static bool read_peer(struct peer *peer)
 	if (count > 0 && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		snprintf(reason, sizeof(reason), "the message is too long, or the collector has no descriptor left");
 	else if (count > 0)
-		handle_message(peer, (size_t)count, fds, fd_count, &kept, reason, sizeof(reason));
+		handle_message(peer, (size_t)count, fds, &fd_count, &kept, reason, sizeof(reason));
 	if (reason[0]) {
 		log_warning("refused process %d: %s", (int)peer->who.pid, reason);
 		if (fd_count > 0 && !kept)
@@ -339,6 +375,20 @@ static bool may_accept(const struct server *server)
 	return descriptors_free(server, 1 + FREE_TO_READ + 2 * (server->peer_count - server->stranger_count));
 }
 
+static int accept_one(int listening)
+{
+	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0 || (errno != EPERM && errno != ENOSYS))
+		return fd;
+	fd = accept(listening, NULL, NULL); /* some filters of containers know only that one */
+	if (fd >= 0 && (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* Whether there was anybody. */
 static bool accept_all(struct server *server)
 {
@@ -355,7 +405,7 @@ static bool accept_all(struct server *server)
 			pause_accepting(server);
 			break;
 		}
-		fd = accept4(server->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = accept_one(server->source.fd);
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 				pause_accepting(server);

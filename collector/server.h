@@ -24,6 +24,8 @@ struct server_handler {
 		    char *reason, size_t reason_bytes);
 	/* Whether a join is one of a session that has begun here and is of this user. NULL: none is. */
 	bool (*knows)(void *context, const struct control_message *message);
+	/* No process has come of it, and why. NULL: nobody wants to know. */
+	void (*absent)(void *context, const struct control_message *message, const char *reason);
 	int (*hold)(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
 		    size_t reason_bytes);
 };

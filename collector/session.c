@@ -760,6 +760,7 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 	struct meta_summary summary = {.trace =
 					   session->path[0] && session->writer.error != -EBADF ? session->path : NULL,
 				       .error = session->failed ? session->error : NULL,
+				       .absent = session->process_count || !session->absent[0] ? NULL : session->absent,
 				       .events = session->events,
 				       .lost = session->lost,
 				       .unsampled = session->unsampled,

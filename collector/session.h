@@ -92,6 +92,7 @@ struct session {
 	struct formats formats;
 	char path[PATH_MAX];
 	char error[RING_TEXT_BYTES];
+	char absent[CONTROL_REASON_MAX_BYTES]; /* why the first process that should have joined has not; "": none */
 	struct trace_writer writer;
 
 	struct process *processes;

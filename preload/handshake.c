@@ -211,6 +211,7 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	text_add(text, "}");
 }
 
+/* Those of the descriptors that there are, from the first on. */
 static int send_message(int fd, const struct text *text, const int fds[CONTROL_FDS])
 {
 	union {
@@ -222,11 +223,15 @@ static int send_message(int fd, const struct text *text, const int fds[CONTROL_F
 	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	struct pollfd writable = {.fd = fd, .events = POLLOUT};
+	unsigned count = 0;
 
+	while (count < CONTROL_FDS && fds[count] >= 0)
+		count++;
+	message.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(CONTROL_FDS * sizeof(int));
-	memcpy(CMSG_DATA(header), fds, CONTROL_FDS * sizeof(int));
+	header->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, count * sizeof(int));
 	for (int i = 0; i < 10; i++) {
 		if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 			return 0;
@@ -445,17 +450,42 @@ static void say_who_is_missing(int error, enum log_level level)
 			 config.fallback ? "" : ", or set " ENV_FALLBACK "=1 for a private one");
 }
 
+static void inherit_session(void)
+{
+	if (session.id[0] || !config.session[0])
+		return;
+	memcpy(session.id, config.session, sizeof(session.id));
+	memcpy(session.socket, config.session_socket, sizeof(session.socket));
+	session.first = config.session_first;
+	session.owner = config.session_owner;
+}
+
+void handshake_absent(const char *what, int error)
+{
+	char why[CONTROL_REASON_MAX_BYTES / 2], message[CONTROL_REASON_MAX_BYTES * 2];
+	struct text text;
+	int fd;
+
+	snprintf(why, sizeof(why), "%s: %s", what, strerror(-error));
+	log_line(LOG_ERROR, "%s; this process is not recorded", why);
+	inherit_session();
+	fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
+	if (fd < 0)
+		return;
+	text_init(&text, message, sizeof(message));
+	text_add(&text, "{\"evprof\":%d,\"type\":\"absent\",\"session\":\"%s\"", CONTROL_VERSION, session.id);
+	add_string(&text, "reason", why);
+	text_add(&text, "}");
+	send(fd, text.bytes, text.used, MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
 int handshake_connect(int start, void *scratch)
 {
 	enum log_level level = session.id[0] || config.session[0] ? LOG_INFO : LOG_WARNING; /* once in a tree */
 	int fd;
 
-	if (!session.id[0] && config.session[0]) {
-		memcpy(session.id, config.session, sizeof(session.id));
-		memcpy(session.socket, config.session_socket, sizeof(session.socket));
-		session.first = config.session_first;
-		session.owner = config.session_owner;
-	}
+	inherit_session();
 	if (session.id[0]) {
 		fd = connect_to_session(start, scratch);
 		if (fd >= 0 || start == WIRE_START_REJOIN)
@@ -474,19 +504,21 @@ int handshake_connect(int start, void *scratch)
 
 int handshake_send(int connection, int memfd, int start, void *scratch)
 {
+	/* A filter may refuse the pidfd: then the collector takes one itself. */
 	int fds[CONTROL_FDS] = {memfd, above_standard((int)syscall(SYS_pidfd_open, getpid(), 0))};
 	struct text text;
-	int r = fds[1];
+	char what[160];
+	int r;
 
-	if (r >= 0) {
-		text_init(&text, scratch, CONTROL_MESSAGE_MAX_BYTES);
-		build_message(&text, start, (char *)scratch + CONTROL_MESSAGE_MAX_BYTES,
-			      HANDSHAKE_SCRATCH_BYTES - CONTROL_MESSAGE_MAX_BYTES);
-		r = text.cut ? -E2BIG : send_message(connection, &text, fds);
+	text_init(&text, scratch, CONTROL_MESSAGE_MAX_BYTES);
+	build_message(&text, start, (char *)scratch + CONTROL_MESSAGE_MAX_BYTES,
+		      HANDSHAKE_SCRATCH_BYTES - CONTROL_MESSAGE_MAX_BYTES);
+	r = text.cut ? -E2BIG : send_message(connection, &text, fds);
+	if (fds[1] >= 0)
 		close(fds[1]);
+	if (r < 0) {
+		snprintf(what, sizeof(what), "cannot join the collector at %.110s", session.socket);
+		handshake_absent(what, r);
 	}
-	if (r < 0)
-		log_line(LOG_ERROR, "cannot join the collector at %s: %s; this process is not recorded", session.socket,
-			 strerror(-r));
 	return r;
 }

@@ -29,6 +29,12 @@ int handshake_connect(int start, void *scratch);
 /* Sends the join message with memfd; takes over neither descriptor. Returns 0 or -errno, with a line on stderr. */
 int handshake_send(int connection, int memfd, int start, void *scratch);
 
+/*
+ * This process should be recorded, and is not: says why on stderr, and to who waits for the session's trace. error:
+ * -errno.
+ */
+void handshake_absent(const char *what, int error);
+
 /* Connects and hangs up, which wakes the collector. False: nobody listens there. */
 bool handshake_poke(void);
 

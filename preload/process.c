@@ -297,7 +297,7 @@ static int join(int start)
 	}
 	fd = make_some_ring();
 	if (fd < 0) {
-		log_line(LOG_ERROR, "no shared memory for events (%s); this process is not recorded", strerror(-fd));
+		handshake_absent("no shared memory for events", fd);
 		r = fd;
 		goto done;
 	}

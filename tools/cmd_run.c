@@ -187,12 +187,16 @@ static void say_trace(const json_t *summary, const char *path)
 			   unsampled, unsampled == 1 ? "" : "es");
 }
 
-static void say_nothing_joined(const char *program)
+/* reason: of the first process that should have joined; NULL: not known */
+static void say_nothing_joined(const char *program, const char *reason)
 {
-	output_say(
-	    "evprof: nothing was recorded: no Python process joined; %s is no CPython 3.6 or later, is statically "
-	    "linked or setuid, or " ENV_SWITCH "=0 is set (--log info says more)",
-	    program);
+	if (reason)
+		output_say("evprof: nothing was recorded: %s", reason);
+	else
+		output_say("evprof: nothing was recorded: no Python process joined; unless a line above says why, %s "
+			   "is no CPython 3.6 or later, is statically linked or setuid, or " ENV_SWITCH
+			   "=0 is set (--log info says more)",
+			   program);
 }
 
 /* seconds: as run_session_summary() has it */
@@ -216,7 +220,7 @@ static void say_summary(const json_t *summary, const char *program, bool quiet)
 	else if (quiet)
 		return;
 	else if (number_in(summary, "processes") == 0 || !path)
-		say_nothing_joined(program);
+		say_nothing_joined(program, json_string_value(json_object_get(summary, "absent")));
 	else
 		say_trace(summary, path);
 }

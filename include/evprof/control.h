@@ -7,7 +7,7 @@
  * ring_header.collector_state in the memory it sent.
  *
  * The message is one JSON object (UTF-8, at most CONTROL_MESSAGE_MAX_BYTES) with SCM_RIGHTS: the memfd (ring.h), then
- * a pidfd of the sender.
+ * a pidfd of the sender. Without the latter (pidfd_open() is refused there) the collector takes its own.
  *
  *   member      type      meaning
  *   evprof      integer   CONTROL_VERSION
@@ -40,6 +40,9 @@
  * whose sampler was ended before them. wait_ms (integer): how long the answer waits for processes that still run,
  * beside the collector's own moment.
  *
+ * A process that is not recorded although it should be says why, once: {"evprof", "type":"absent", "session",
+ * "reason"}. The summary has that as "absent" where no process has joined.
+ *
  * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
  */
 #ifndef EVPROF_CONTROL_H
@@ -53,6 +56,7 @@
 #define CONTROL_OPEN_DIGITS 16 /* so many zeros: the session is no secret */
 #define CONTROL_BACKLOG 4096
 #define CONTROL_FORMATS_MAX_BYTES 256
+#define CONTROL_REASON_MAX_BYTES 512
 
 /* The formats of evprof export: what EVPROF_FORMAT may name. tools/cmd_export.c has them; a test compares. */
 #define CONTROL_FORMAT_NAMES                                                                                           \

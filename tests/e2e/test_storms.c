@@ -281,7 +281,10 @@ SCENARIO(storms, counter_forbidden, SUPPORTED)
 /* What Python's objects look like is found out by looking, where the kernel does not help either. */
 SCENARIO(storms, may_not_peek, SUPPORTED)
 {
-	struct job job = {.python = python, .how = JOB_BARE, .args = {"@may_not_peek.py", "@known.py"}};
+	struct job job = {
+	    .python = python,
+	    .how = JOB_BARE,
+	    .args = {"@refuses.py", "EPERM", "process_vm_readv,process_vm_writev", "python", "@known.py"}};
 	struct outcome *bare, *outcome;
 	json_t *report;
 
@@ -321,6 +324,57 @@ SCENARIO(storms, seccomp_filter_from_before, SUPPORTED)
 		else
 			expect(outcome, strstr(outcome->err, "seccomp filter") && !outcome->traces,
 			       "%s: the line says why nothing is recorded", calls[i]);
+	}
+}
+
+/*
+ * Calls that old containers and SystemCallFilter= refuse. The program begins at once, and is recorded where there is
+ * another way; where there is none the lines say which call it is, and no other reason.
+ */
+static void expect_refused(const struct python *python, const char *error, const char *call, bool run)
+{
+	struct job job = {.python = python,
+			  .how = JOB_PRELOAD,
+			  .args = {"@refuses.py", error, call, "/usr/bin/env", "python", "@known.py"},
+			  .env = {"EVPROF=0"}};
+	struct outcome *outcome;
+	json_t *report;
+
+	if (run) {
+		const char *const args[] = {"@refuses.py", error, call,	    "%B/evprof",
+					    "run",	   "--",  "python", "@known.py"};
+
+		job.how = JOB_BARE;
+		memcpy(job.args, args, sizeof(args));
+	}
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "filter 0\n") && outcome->seconds < 5,
+	       "%s %s: nothing waits: %.1f s", call, error, outcome->seconds);
+	expect(outcome, !strstr(outcome->err, "CPython 3.6"), "%s %s: no false reason", call, error);
+	if (strcmp(call, "memfd_create") == 0 || strstr(outcome->err, "pidfd_open()")) { /* before Linux 6.5 */
+		expect(outcome, !outcome->traces && stderr_evprof_lines(outcome) == (run ? 2 : 1), "%s %s: it is said",
+		       call, error);
+		expect(outcome,
+		       !run || strstr(stderr_evprof_line(outcome, 1), "nothing was recorded: no shared memory"),
+		       "%s %s: the closing line has the reason", call, error);
+		return;
+	}
+	json_decref(expect_trace(outcome, 1));
+	report = trace_report(outcome->trace, NULL);
+	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "%s %s: it is recorded", call, error);
+	json_decref(report);
+}
+
+SCENARIO_SOME(storms, refused_calls, SUPPORTED)
+{
+	static const char *const calls[] = {"memfd_create", "pidfd_open", "accept4"};
+
+	python_needs(python, "ctypes");
+	if (python->chrooted)
+		cr_skip_test("what leads into its root is not there for evprof run");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		expect_refused(python, "EPERM", calls[i], true);
+		expect_refused(python, "ENOSYS", calls[i], false);
 	}
 }
 

@@ -8,9 +8,9 @@ LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 KILL_PROCESS, ERROR, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 NUMBERS = {
     "x86_64": {"memfd_create": 319, "socket": 41, "connect": 42, "sendmsg": 46, "pidfd_open": 434, "kill": 62,
-               "process_vm_readv": 310, "process_vm_writev": 311, "seccomp": 317},
+               "process_vm_readv": 310, "process_vm_writev": 311, "seccomp": 317, "accept4": 288},
     "aarch64": {"memfd_create": 279, "socket": 198, "connect": 203, "sendmsg": 211, "pidfd_open": 434, "kill": 129,
-                "process_vm_readv": 270, "process_vm_writev": 271, "seccomp": 277},
+                "process_vm_readv": 270, "process_vm_writev": 271, "seccomp": 277, "accept4": 242},
 }[platform.machine()]
 
 
