@@ -28,9 +28,15 @@
 #include "sampling.h"
 #include "spawn.h"
 #include "text.h"
+#include "wait_budget.h"
 #include "watch.h"
 
-#define WAIT_STEP_NS 100000 /* between two looks at what is waited for */
+#define WAIT_STEP_US 100 /* between two looks at what is waited for */
+/*
+ * Nobody begins to wait with less than this part of the bound: events are lost in few long stretches, with whole ones
+ * between them.
+ */
+#define WAIT_LEAST_PART 8
 #define LOCK_AT_END_MS 1000
 #define TURN_MS 50 /* of waiting for the trace */
 #define SLOTS_FEWEST 16
@@ -41,6 +47,9 @@
 #define FORMATS_WAIT_MS 600000 /* ... or this long, where it writes other formats, too */
 
 struct process *process;
+
+/* Not in the memory that fork clears: children inherit it. */
+static struct wait_budget wait_budget = WAIT_BUDGET_FULL;
 
 /* What a forked child inherits and must neither use nor keep. Not in the memory that fork clears. */
 static uint8_t *mapped;
@@ -413,7 +422,8 @@ void process_poke_collector(void)
 	handshake_poke();
 }
 
-int process_stalled(void)
+/* Whether somebody has waited in vain, and the heartbeat has not gone on since. */
+static bool is_stalled(void)
 {
 	return atomic_load(&process->stalled_heartbeat) == atomic_load(&process->header->heartbeat) + 1;
 }
@@ -423,29 +433,55 @@ void process_give_up(uint32_t heartbeat)
 	atomic_store(&process->stalled_heartbeat, heartbeat + 1);
 }
 
+static int64_t wait_bound_us(void)
+{
+	return (int64_t)config.wait_ms * 1000;
+}
+
+bool process_may_wait(void)
+{
+	int64_t bound_us = wait_bound_us();
+
+	return bound_us && !is_stalled() &&
+	       wait_budget_left(&wait_budget, (int64_t)process_now_us(), bound_us) >= bound_us / WAIT_LEAST_PART;
+}
+
+/*
+ * Returns the time after it. What was slept counts at least, as a library may make time stand still for the program.
+ */
+static int64_t wait_a_step(int64_t begin_us)
+{
+	const struct timespec step = {.tv_nsec = WAIT_STEP_US * 1000};
+	int64_t least_us = clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL) == 0 ? begin_us + WAIT_STEP_US : begin_us;
+	int64_t now_us = (int64_t)process_now_us();
+
+	if (now_us < least_us)
+		now_us = least_us;
+	wait_budget_charge(&wait_budget, begin_us, now_us, wait_bound_us());
+	return now_us;
+}
+
 int process_wait_unless_gone(int (*done)(const void *what), const void *what)
 {
 	struct ring_header *header = process->header;
-	const struct timespec step = {.tv_nsec = WAIT_STEP_NS};
-	uint64_t begin_us = process_now_us(), end_us = begin_us + (uint64_t)config.wait_ms * 1000, slept_us = 0;
+	int64_t begin_us = (int64_t)process_now_us(), now_us = begin_us;
 	struct watch watch;
 	bool gone = false;
 
 	if (done(what))
 		return 1;
-	if (!config.wait_ms || process_stalled())
+	if (!process_may_wait())
 		return 0;
 	watch = watch_begin();
 	process_poke_collector();
-	/* By what was slept, too: a library that makes time stand still for the program does so for us. */
-	for (unsigned i = 0; !done(what) && !gone && process_now_us() < end_us && begin_us + slept_us < end_us; i++) {
+	for (unsigned i = 0; !done(what) && !gone && wait_budget_left(&wait_budget, now_us, wait_bound_us()); i++) {
 		gone = i % 64 == 63 && watch_is_gone(&watch);
 		atomic_store(&header->waiting, 1);
-		slept_us += clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL) == 0 ? WAIT_STEP_NS / 1000 : 0;
+		now_us = wait_a_step(now_us);
 	}
 	atomic_store(&header->waiting, 0);
 	atomic_fetch_add(&header->waits, 1);
-	atomic_fetch_add(&header->waited_us, process_now_us() - begin_us);
+	atomic_fetch_add(&header->waited_us, (uint64_t)(now_us - begin_us));
 	if (done(what))
 		return 1;
 	if (gone)
@@ -488,7 +524,7 @@ static uint32_t wait_for_collector(void)
 		state = atomic_load(&header->collector_state);
 		if (is_final(state))
 			return state;
-		if (watch_is_gone(&watch) || process_stalled())
+		if (watch_is_gone(&watch) || is_stalled())
 			break;
 		before_us = process_now_us();
 		now_us += futex(&header->collector_state, FUTEX_WAIT, state, &step) < 0 && errno == ETIMEDOUT

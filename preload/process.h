@@ -126,9 +126,15 @@ void process_expect_stacks(void);
 void process_set_status(uint32_t status);
 
 /*
- * Waits for the collector until done() says so, within EVPROF_ON_FULL's bound: 1 done, 0 not. A collector that let
- * somebody wait in vain is not waited for again until its heartbeat goes on: a dead one costs the bound once, however
- * many threads there are.
+ * Whether whoever needs room may wait for it now: by EVPROF_ON_FULL, by what is left of the wait budget, and by whether
+ * the collector was given up.
+ */
+bool process_may_wait(void);
+
+/*
+ * Waits for the collector until done() says so, within the wait budget: 1 done, 0 not. A collector that let somebody
+ * wait in vain is not waited for again until its heartbeat goes on: a dead one costs the bound once, however many
+ * threads there are.
  */
 int process_wait_for(int (*done)(const void *what), const void *what);
 
@@ -137,9 +143,6 @@ int process_wait_unless_gone(int (*done)(const void *what), const void *what);
 
 /* Nobody is to wait until the heartbeat is another than this one, which was read before waiting. */
 void process_give_up(uint32_t heartbeat);
-
-/* Whether somebody has waited in vain, and the heartbeat has not gone on since. */
-int process_stalled(void);
 
 /* Wakes a collector that may be asleep between two polls. */
 void process_poke_collector(void);

@@ -205,8 +205,7 @@ bool writer_unlose(struct writer *writer)
 static bool goes_on_losing(const struct writer *writer, unsigned kind)
 {
 	return writer->gap % LOSE_AT_ONCE && (kind < WIRE_TIME || kind == WIRE_LINE) &&
-	       atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_JOINED &&
-	       (!config.wait_ms || process_stalled()) && !has_quarter(writer);
+	       atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_JOINED && !has_quarter(writer);
 }
 
 /* Marks what was lost, now that there is room. The call stack follows where it can be read. */
@@ -253,7 +252,7 @@ static uint32_t words_a_frame(void)
 /* The most frames that may have a place: where nobody waits for room, half of what there is. */
 static uint64_t most_frames(const struct writer *writer)
 {
-	uint64_t room = config.wait_ms ? writer->mask + 1 : room_of(writer) / 2;
+	uint64_t room = process_may_wait() ? writer->mask + 1 : room_of(writer) / 2;
 
 	room = room > 4 * WRITER_SPARE_WORDS ? (room - 4 * WRITER_SPARE_WORDS) / words_a_frame() : 0;
 	return room < WIRE_STACK_CUT ? room : WIRE_STACK_CUT - 1;
@@ -414,16 +413,15 @@ static bool note_asked(struct writer *writer)
 /* A collector that died while it was waited for may have a successor, which another thread may have found. */
 static bool find_room(struct writer *writer, unsigned kind)
 {
-	bool stalled = process_stalled();
-
 	note_asked(writer);
 	for (unsigned i = 0; room_of(writer) <= 2 * WRITER_SPARE_WORDS && i < COLLECTORS_IN_TURN; i++) {
 		uint32_t heartbeat = atomic_load(&process->header->heartbeat);
+		bool may_wait = process_may_wait();
 		int waited = wait_for_room(writer);
 
 		if (waited > 0)
 			return true;
-		if (!config.wait_ms || stalled)
+		if (!may_wait)
 			return false;
 		rejoin_if_lost(kind, REJOIN_NOW);
 		if (!note_asked(writer)) {

@@ -4,6 +4,7 @@
  *
  * What a thread emits is known: programs/accounting.py does the same in each run, and a run without loss tells.
  */
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,9 @@ static struct account record(const struct python *python, const char *const *wor
 
 	if (round_ms)
 		strike((struct strike){.oracle = oracle, .act = strike_collector_slow, .argument = round_ms});
-	account.outcome = run(.python = python, .args = {words[0], words[1], words[2]}, .directory = directory,
-			      .env = {"EVPROF_OUTPUT=account.evp", variables[0], variables[1], variables[2]});
+	account.outcome =
+	    run(.python = python, .args = {words[0], words[1], words[2], words[3]}, .directory = directory,
+		.env = {"EVPROF_OUTPUT=account.evp", variables[0], variables[1], variables[2]});
 	expect(account.outcome, account.outcome->status == 0, "the program runs");
 	read_threads(&account);
 	account.info = trace_info(account.outcome->trace);
@@ -204,7 +206,7 @@ static void expect_gaps_shown(const struct account *account)
 	free(json);
 }
 
-static const char *const chain[] = {"@accounting.py", "4", "6000"};
+static const char *const chain[] = {"@accounting.py", "4", "6000", NULL};
 static const char *const lossless[] = {"EVPROF_EVENTS=call,c_call,exception", NULL, NULL};
 static const char *const dropping[] = {"EVPROF_EVENTS=call,c_call,exception", "EVPROF_ON_FULL=drop",
 				       "EVPROF_RING_SIZE=64K"};
@@ -221,13 +223,52 @@ SCENARIO(accounting, drop_with_a_slow_collector, SUPPORTED)
 
 SCENARIO(accounting, wait_with_a_slow_collector, SUPPORTED)
 {
-	static const char *const waiting[] = {"EVPROF_EVENTS=call,c_call,exception", "EVPROF_ON_FULL=wait:20000",
+	static const char *const waiting[] = {"EVPROF_EVENTS=call,c_call,exception", "EVPROF_ON_FULL=wait:10000",
 					      "EVPROF_RING_SIZE=64K"};
 	struct account whole = record(python, chain, 0, lossless);
 	struct account slow = record(python, chain, 30, waiting);
 
 	expect(slow.outcome, expect_sums(&whole, &slow) == 0, "nothing is lost");
 	expect_stacks(&slow);
+}
+
+/* The test, and with it the program and its collector. */
+static void keep_to_one_processor(void)
+{
+	cpu_set_t allowed, one;
+	int processor = 0;
+
+	cr_assert_eq(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	while (!CPU_ISSET(processor, &allowed))
+		processor++;
+	CPU_ZERO(&one);
+	CPU_SET(processor, &one);
+	cr_assert_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+#define SLACK_S 0.1 /* of the kernel's account, and threads that wait for each other */
+
+/*
+ * Each wait ends soon, as the collector goes on for 3 of every 30 ms, and there are many: all together are bounded. By
+ * the program's own stopwatch, without the time for which others have its processor.
+ */
+SCENARIO(accounting, waiting_is_bounded_in_all, SUPPORTED)
+{
+	static const char *const longer[] = {"@accounting.py", "4", "40000", "in_turn"};
+	static const char *const waiting[] = {"EVPROF_EVENTS=call,c_call,exception", "EVPROF_ON_FULL=wait:100",
+					      "EVPROF_RING_SIZE=64K"};
+	struct account whole = record(python, longer, 0, lossless), slow;
+	double seconds, idle;
+	char *told;
+
+	keep_to_one_processor();
+	slow = record(python, longer, 30, waiting);
+	told = file_read(text("%s/seconds", slow.outcome->directory), NULL);
+	expect(slow.outcome, told && sscanf(told, "%lf %lf", &seconds, &idle) == 2, "it says how long it took: %s",
+	       told);
+	expect(slow.outcome, idle < 0.1 + seconds / 10 + SLACK_S, "of %.2f s it stood still for %.2f s", seconds, idle);
+	expect(slow.outcome, expect_sums(&whole, &slow) > 1000, "what is not waited for is lost");
+	free(told);
 }
 
 static void expect_names(const struct account *account, const char *what)
@@ -243,7 +284,7 @@ static void expect_names(const struct account *account, const char *what)
 /* Names have a ring of their own, which is full too. */
 SCENARIO(accounting, names, SUPPORTED)
 {
-	static const char *const words[] = {"@many_names.py", "names", "20000"};
+	static const char *const words[] = {"@many_names.py", "names", "20000", NULL};
 	struct account whole = record(python, words, 0, lossless);
 	struct account lossy = record(python, words, 300, dropping);
 
@@ -253,7 +294,7 @@ SCENARIO(accounting, names, SUPPORTED)
 
 SCENARIO(accounting, memory, SUPPORTED)
 {
-	static const char *const words[] = {"@many_names.py", "memory", "60000"};
+	static const char *const words[] = {"@many_names.py", "memory", "60000", NULL};
 	static const char *const kept[] = {"EVPROF_EVENTS=mem", NULL, NULL};
 	static const char *const lost[] = {"EVPROF_EVENTS=mem", "EVPROF_ON_FULL=drop", "EVPROF_RING_SIZE=64K"};
 	struct account whole = record(python, words, 0, kept);
@@ -268,7 +309,7 @@ SCENARIO(accounting, memory, SUPPORTED)
  */
 SCENARIO(accounting, shapes_and_memory, SUPPORTED)
 {
-	static const char *const words[] = {"@accounting_shapes.py", "4000", NULL};
+	static const char *const words[] = {"@accounting_shapes.py", "4000", NULL, NULL};
 	static const char *const kept[] = {"EVPROF_EXCLUDE=*left_out.py", NULL, NULL};
 	static const char *const lost[] = {"EVPROF_EXCLUDE=*left_out.py", "EVPROF_ON_FULL=drop",
 					   "EVPROF_RING_SIZE=64K"};
@@ -284,7 +325,7 @@ SCENARIO(accounting, shapes_and_memory, SUPPORTED)
  */
 SCENARIO(accounting, thread_names, SUPPORTED)
 {
-	static const char *const words[] = {"@other_self.py", "200000", NULL};
+	static const char *const words[] = {"@other_self.py", "200000", NULL, NULL};
 	struct account lossy = record(python, words, 30, dropping);
 	const json_t *thread = thread_of(&lossy, lossy.tids[0]);
 	const char *name = json_string_value(json_object_get(thread, "name"));

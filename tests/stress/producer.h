@@ -23,6 +23,9 @@ struct producer_counts {
 	uint64_t while_stopped;
 };
 
+/* For phases that lose nothing: however long they wait for room, it is within the wait budget. */
+#define PRODUCERS_WAIT_MS 3600000
+
 /* Once, before everything else. */
 void producers_init(void);
 

@@ -207,10 +207,11 @@ static int run(struct phase *phase, unsigned seconds)
 
 int main(int argc, char **argv)
 {
-	struct phase phases[] = {{"collectors die, nobody waits", 10000, WIDE, 100, true},
-				 {"collectors die, a full ring is waited for", 10000, RING_BYTES_MIN, 200, true},
-				 {"collectors die, a full ring loses", 0, RING_BYTES_MIN, 1000, true},
-				 {"who waits finds the next collector", 10000, RING_BYTES_MIN, 200, false}};
+	struct phase phases[] = {
+	    {"collectors die, nobody waits", PRODUCERS_WAIT_MS, WIDE, 100, true},
+	    {"collectors die, a full ring is waited for", PRODUCERS_WAIT_MS, RING_BYTES_MIN, 200, true},
+	    {"collectors die, a full ring loses", 0, RING_BYTES_MIN, 1000, true},
+	    {"who waits finds the next collector", PRODUCERS_WAIT_MS, RING_BYTES_MIN, 200, false}};
 	unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 5;
 	int wrong = 0;
 

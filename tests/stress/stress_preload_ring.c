@@ -97,9 +97,9 @@ static int run(struct phase *phase, unsigned seconds)
 
 int main(int argc, char **argv)
 {
-	struct phase phases[] = {{"a full ring is waited for", 10000, false, 1000},
+	struct phase phases[] = {{"a full ring is waited for", PRODUCERS_WAIT_MS, false, 1000},
 				 {"a full ring loses", 0, false, 3000},
-				 {"stops and starts", 10000, true, 300}};
+				 {"stops and starts", PRODUCERS_WAIT_MS, true, 300}};
 	unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 3;
 	int wrong = 0;
 
