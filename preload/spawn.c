@@ -1,10 +1,15 @@
 /*
  * spawn.c - starts the private collector, and samplers.
  *
- * The program must not notice: it gets no SIGCHLD (the exit signal of the middle process is none) and its wait() finds
- * nothing (the middle process is reaped here with __WCLONE, which wait() does not ask for). Both processes are made
- * with CLONE_VM|CLONE_VFORK: no page table is copied, which for a large program would take longer than anything else.
- * So between clone and exec they run on our stack pieces in our memory: only system calls there.
+ * The program must not notice: it gets no SIGCHLD, and its wait() finds nothing. What is reaped counts for
+ * RUSAGE_CHILDREN, with all the memory that it had, which is the program's. So a process without other threads and
+ * children ignores SIGCHLD for that moment: then the kernel removes the middle process. In others it has no exit
+ * signal, and is reaped here with __WCLONE, which wait() does not ask for.
+ *
+ * Both processes are made with CLONE_VM|CLONE_VFORK: no page table is copied, which for a large program would take
+ * longer than anything else. So between clone and exec they run on our stack pieces in our memory: only system calls
+ * there. A debugger, which is to follow the children of the program, is not told of them (CLONE_UNTRACED): so no
+ * functions of the C library, in which it may have put breakpoints.
  */
 #include "spawn.h"
 
@@ -17,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +42,8 @@ char library_path[4096];
  * program's memory, and be found by whoever maps the scratch memory's place next.
  */
 #define NEVER_RETURNS __attribute__((no_sanitize_address))
+
+#define NOT_SEEN (CLONE_VM | CLONE_VFORK | CLONE_UNTRACED)
 
 struct spawn {
 	const char *program;
@@ -78,9 +86,9 @@ static void raise_file_limit(void)
 /* Where there is no /dev: nothing can be read from it or written to it, and it keeps no pipe of the program's open. */
 static int open_nothing(void)
 {
-	int null = open("/dev/null", O_RDWR);
+	int null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
 
-	return null < 0 ? open("/", O_PATH) : null;
+	return null < 0 ? (int)syscall(SYS_openat, AT_FDCWD, "/", O_PATH) : null;
 }
 
 /*
@@ -92,19 +100,19 @@ static int place_fds(const int fds[SPAWN_FDS])
 	int copies[SPAWN_FDS], end = 3, null;
 
 	for (int i = 0; i < SPAWN_FDS; i++) {
-		copies[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + SPAWN_FDS) : -1;
+		copies[i] = fds[i] >= 0 ? (int)syscall(SYS_fcntl, fds[i], F_DUPFD, 3 + SPAWN_FDS) : -1;
 		if (fds[i] >= 0 && copies[i] < 0)
 			return -errno;
 	}
 	null = open_nothing();
 	for (int fd = 0; fd < 3; fd++)
-		dup2(null, fd);
+		syscall(SYS_dup3, null, fd, 0);
 	for (; end < 3 + SPAWN_FDS && copies[end - 3] >= 0; end++)
-		if (dup2(copies[end - 3], end) < 0)
+		if (syscall(SYS_dup3, copies[end - 3], end, 0) < 0)
 			return -errno;
 	if (syscall(SYS_close_range, end, ~0u, 0) < 0)
 		for (int fd = end; fd < 65536; fd++)
-			close(fd);
+			syscall(SYS_close, fd);
 	return 0;
 }
 
@@ -113,22 +121,22 @@ NEVER_RETURNS static int exec_collector(void *argument)
 {
 	struct spawn *spawn = argument;
 	struct sigaction action = {.sa_handler = SIG_DFL};
-	sigset_t none;
+	const uint64_t none = 0;
 
 	raise_file_limit(); /* the places may lie above the program's limit */
 	spawn->error = place_fds(spawn->fds);
 	if (spawn->error < 0)
-		_exit(127);
-	if (chdir("/") < 0)
+		syscall(SYS_exit, 127);
+	if (syscall(SYS_chdir, "/") < 0)
 		goto failed;
 	for (int number = 1; number < 65; number++)
 		syscall(SYS_rt_sigaction, number, &action, NULL, 8);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	execve(spawn->program, spawn->argv, spawn->environment);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
+	syscall(SYS_execve, spawn->program, spawn->argv, spawn->environment);
 failed:
 	spawn->error = -errno;
-	_exit(127);
+	syscall(SYS_exit, 127);
+	return 0;
 }
 
 /* In the middle process: leaves the program's session and lets the collector go. */
@@ -136,11 +144,42 @@ NEVER_RETURNS static int leave_session(void *argument)
 {
 	struct spawn *spawn = argument;
 
-	setsid();
-	if (clone(exec_collector, spawn->stack, CLONE_VM | CLONE_VFORK, spawn) < 0)
+	syscall(SYS_setsid);
+	if (clone(exec_collector, spawn->stack, NOT_SEEN, spawn) < 0)
 		spawn->error = -errno;
 	syscall(SYS_exit, 0);
 	return 0;
+}
+
+/*
+ * No other thread, which could start a child meanwhile, no child, whose end would be lost, and no signal that has come
+ * for an earlier one. All signals are blocked.
+ */
+static bool is_alone(void)
+{
+	struct stat threads;
+	sigset_t pending;
+
+	return stat("/proc/self/task", &threads) == 0 && threads.st_nlink == 2 + 1 && sigpending(&pending) == 0 &&
+	       !sigismember(&pending, SIGCHLD) &&
+	       waitid(P_ALL, 0, NULL, WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT | __WALL) < 0 &&
+	       errno == ECHILD;
+}
+
+/* Returns when the middle process is gone. */
+static void make_middle(struct spawn *spawn, char *stack)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	bool alone = is_alone() && sigaction(SIGCHLD, &ignore, &before) == 0;
+	pid_t middle = clone(leave_session, stack, NOT_SEEN | (alone ? SIGCHLD : 0), spawn);
+
+	if (middle < 0)
+		spawn->error = -errno;
+	else
+		while (waitpid(middle, NULL, alone ? 0 : __WCLONE) < 0 && errno == EINTR)
+			;
+	if (alone)
+		sigaction(SIGCHLD, &before, NULL);
 }
 
 static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
@@ -153,7 +192,6 @@ static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
 			      .fds = {fds[0], fds[1]},
 			      .stack = stack - STACK_BYTES};
 	sigset_t all, before;
-	pid_t middle;
 	int r;
 
 	r = find_collector(program, 8192);
@@ -163,12 +201,7 @@ static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
 	/* No handler of the program may run in a process that shares its memory. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	middle = clone(leave_session, stack, CLONE_VM | CLONE_VFORK, &spawn);
-	if (middle < 0)
-		spawn.error = -errno;
-	else
-		while (waitpid(middle, NULL, __WCLONE) < 0 && errno == EINTR)
-			;
+	make_middle(&spawn, stack);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return spawn.error;
 }

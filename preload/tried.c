@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -136,7 +137,7 @@ bool tried_calls(void)
 	/* No handler of the program is to run in the child. The exit signal is none. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	child = (pid_t)syscall(SYS_clone, CLONE_UNTRACED, NULL, NULL, NULL, NULL);
 	if (child == 0)
 		try_all();
 	if (child > 0)

@@ -46,6 +46,42 @@ SCENARIO(start, command, SCENARIO_ANY)
 	expect(outcome, strstr(outcome->out, "said"), "the code ran");
 }
 
+/* A debugger that follows children stays with the program, which has none, and finds the one of evprof run. */
+SCENARIO(start, debugger_follows_children, SUPPORTED)
+{
+	struct job job = {.args = {"gdb", "-q", "-batch", "-ex", "set follow-fork-mode child", "-ex"}};
+	int first = 6, n;
+
+	if (access("/usr/bin/gdb", X_OK) != 0)
+		cr_skip_test("gdb is not installed");
+	if (python->chrooted)
+		cr_skip_test("what leads into its root is a child, too");
+	for (int run = 0; run < 2; run++) {
+		struct outcome *outcome;
+
+		n = first;
+		job.how = JOB_BARE;
+		job.args[n++] = run ? "set width 0" : text("set environment LD_PRELOAD=%s", build_path("libevprof.so"));
+		job.args[n++] = "-ex";
+		job.args[n++] = "run";
+		job.args[n++] = "--args";
+		if (run) {
+			job.args[n++] = "%B/evprof";
+			job.args[n++] = "run";
+			job.args[n++] = "--";
+		}
+		for (int i = 0; python->command[i]; i++)
+			job.args[n++] = python->command[i];
+		job.args[n++] = "-c";
+		job.args[n++] = CODE "raise SystemExit(7)";
+		job.args[n] = NULL;
+		outcome = job_run(&job);
+		expect(outcome, strstr(outcome->out, "exited with code 07]"), "it is in the program to its end");
+		expect(outcome, !strstr(outcome->out, "evprof-collector"), "and never in the collector");
+		json_decref(expect_trace(outcome, 1));
+	}
+}
+
 SCENARIO(start, module, SCENARIO_ANY)
 {
 	expect_start((struct job){.python = python,

@@ -407,6 +407,33 @@ SCENARIO(use, preload_relative, SUPPORTED)
 }
 
 /* A trace is readable while it grows, and what was written stays when the collector is killed; the program runs on. */
+/* Neither the collector nor a sampler is a child of the program, and what started them is not accounted to it. */
+SCENARIO(use, no_child_to_be_seen, SUPPORTED)
+{
+	static const char program[] = "import os, resource\n"
+				      "def look(who):\n"
+				      "    usage = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+				      "    print(who, usage.ru_maxrss, usage.ru_minflt, usage.ru_nvcsw, flush=True)\n"
+				      "    try:\n"
+				      "        print(os.waitpid(-1, os.WNOHANG | 0x40000000))\n" /* __WALL */
+				      "    except ChildProcessError:\n"
+				      "        print('no child')\n"
+				      "look('first')\n"
+				      "if not os.fork():\n"
+				      "    look('forked')\n"
+				      "    os._exit(0)\n"
+				      "os.wait()\n";
+	static const char *const events[] = {"EVPROF_EVENTS=call,mem", "EVPROF_EVENTS=sample"};
+
+	for (int i = 0; i < 2; i++) {
+		struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", program}, .env = {events[i]}};
+		struct outcome *bare = job_run(&job);
+
+		job.how = JOB_PRELOAD;
+		expect_same(bare, job_run(&job));
+	}
+}
+
 SCENARIO(use, collector_killed, SUPPORTED)
 {
 	const char *folder = run(.how = JOB_BARE, .args = {"true"})->directory;
