@@ -71,8 +71,10 @@ static void begin_once(void)
 	name_main_thread();
 	if (calls_possible)
 		neighbours_begin();
-	if (config.events & EVENT_MEM)
+	if (config.events & EVENT_MEM) {
+		neighbours_of_memory();
 		hooks_memory_set();
+	}
 	if (calls_possible)
 		hooks_memory_watch_states();
 }

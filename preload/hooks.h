@@ -99,6 +99,10 @@ void hooks_memory_watch_states(void);
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);
 
+/* Puts Python's own allocator of objects back for a moment in which nothing is allocated. False: it is there. */
+bool hooks_memory_step_aside(void);
+void hooks_memory_step_back(void);
+
 /* Records that a block of the object domain was allocated or freed (kind), by what is no call of the allocator. */
 void hooks_memory_record_object(unsigned kind, const void *block, size_t size);
 

@@ -329,6 +329,20 @@ bool hooks_memory_on_top(void)
 	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc;
 }
 
+bool hooks_memory_step_aside(void)
+{
+	bool on_top = hooks_memory_on_top() && !python.free_threaded; /* others allocate meanwhile */
+
+	if (on_top)
+		python.PyMem_SetAllocator(WIRE_DOMAIN_OBJ, &under[WIRE_DOMAIN_OBJ]);
+	return on_top;
+}
+
+void hooks_memory_step_back(void)
+{
+	set_domain(WIRE_DOMAIN_OBJ);
+}
+
 void hooks_memory_record_object(unsigned kind, const void *block, size_t size)
 {
 	struct writer *writer = thread_self.nesting ? NULL : writer_reserve(kind);

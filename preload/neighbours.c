@@ -45,7 +45,8 @@ static __thread struct told told __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t setting;       /* counts what was set for all threads at once */
 static python_profile program_profile; /* sysmodule.c's, which calls the program's object; the same for all threads */
 
-static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop;
+static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop,
+    real_statistics;
 
 /* Leads a method to another function, once; *real is the one that it led to. Interpreters may come at the same time. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
@@ -358,6 +359,27 @@ void neighbours_wrap_monitoring(struct object *monitoring)
 		if (method && of_tools[i].wrapper == set_events)
 			set_events_method = method;
 	}
+}
+
+/* ---- sys._debugmallocstats --------------------------------------------------------------------------------------- */
+
+/* Says nothing of Python's allocator where that is not the first. */
+static struct object *statistics(struct object *self, void *a, void *b, void *c)
+{
+	bool aside = hooks_memory_step_aside();
+	struct object *result = real_statistics(self, a, b, c);
+
+	if (aside)
+		hooks_memory_step_back();
+	return result;
+}
+
+void neighbours_of_memory(void)
+{
+	struct python_method *method = method_of(python.PySys_GetObject("_debugmallocstats"));
+
+	if (method)
+		wrap(method, statistics, &real_statistics);
 }
 
 /* ---- tracemalloc ------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@
 /* Wraps sys.setprofile. Once, before the first hook is set. GIL held. */
 void neighbours_begin(void);
 
+/* The same with sys._debugmallocstats, before the first allocator is set. */
+void neighbours_of_memory(void);
+
 /* Wraps the functions of sys.monitoring that take a tool's id. Again does nothing. GIL held. */
 void neighbours_wrap_monitoring(struct object *monitoring);
 

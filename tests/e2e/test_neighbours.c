@@ -215,6 +215,28 @@ SCENARIO(neighbours, tracemalloc_first, SUPPORTED)
 
 NEIGHBOUR(faults, 300)
 
+/* What it says of Python's allocator, but for the numbers, which differ from one bare run to the next. */
+SCENARIO(neighbours, allocator_statistics, SUPPORTED)
+{
+	static const char program[] = "import os, re, sys, tempfile\n"
+				      "file = tempfile.TemporaryFile()\n"
+				      "keep = os.dup(2)\n"
+				      "os.dup2(file.fileno(), 2)\n"
+				      "sys._debugmallocstats()\n"
+				      "os.dup2(keep, 2)\n"
+				      "file.seek(0)\n"
+				      "for line in file.read().decode().split('\\n'):\n"
+				      "    if not re.match(r' +\\d', line):\n" /* the sizes that are in use */
+				      "        print(re.sub('[ 0-9,]+', ' ', line))\n";
+	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", program}};
+	struct outcome *bare = job_run(&job);
+
+	if (python_is_free_threaded(python))
+		cr_skip_test("other threads use the allocator meanwhile");
+	job.how = JOB_PRELOAD;
+	expect_same(bare, job_run(&job));
+}
+
 SCENARIO(neighbours, variables, SUPPORTED)
 {
 	bool parallel = python_is_free_threaded(python); /* it has mimalloc only */
