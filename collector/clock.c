@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "evprof/ring.h"
+#include "evprof/time_namespace.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -21,9 +22,16 @@ static uint64_t read_clock(clockid_t id)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* As it is outside of our time namespace. */
 uint64_t clock_now_ns(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	static bool known;
+	static uint64_t ahead_ns;
+
+	if (!known)
+		ahead_ns = (uint64_t)time_namespace_offset("monotonic");
+	known = true;
+	return read_clock(CLOCK_MONOTONIC) - ahead_ns;
 }
 
 uint64_t clock_realtime_ns(void)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "evprof/proc.h"
+#include "evprof/time_namespace.h"
 #include "resolver.h"
 #include "session.h"
 
@@ -207,7 +208,8 @@ static uint64_t own_start_time(void)
 	length = read(fd, line, sizeof(line) - 1);
 	close(fd);
 	line[length > 0 ? length : 0] = '\0';
-	stat_field(line, 22, &start_time);
+	if (stat_field(line, 22, &start_time))
+		start_time = time_namespace_start(start_time);
 	return start_time;
 }
 
@@ -285,7 +287,9 @@ static bool exit_code_of_zombie(const struct process *process, int *code)
 	if (length <= 0)
 		return false;
 	line[length] = '\0';
-	if (!stat_field(line, 22, &start_time) || start_time != process->start_time || !stat_field(line, 52, &value))
+	if (!stat_field(line, 22, &start_time) ||
+	    !time_namespace_same_start(time_namespace_start(start_time), process->start_time) ||
+	    !stat_field(line, 52, &value))
 		return false;
 	*code = (int)value;
 	/* 0 is also what the kernel shows to those who may not know: they may not look for the program, either. */

@@ -6,9 +6,11 @@
 #endif
 #include <string.h>
 
+#include "evprof/time_namespace.h"
 #include "text.h"
 
 uint32_t clock_kind = RING_CLOCK_MONOTONIC;
+uint64_t clock_ahead_ns;
 
 #if defined(__x86_64__)
 /* CPUID 80000007H, EDX bit 8: the counter runs at one rate in all states. */
@@ -38,6 +40,12 @@ static int clock_is_fast(void)
 	return best_ns < 150;
 }
 #endif
+
+void clock_enter_namespace(void)
+{
+	if (clock_kind == RING_CLOCK_MONOTONIC)
+		clock_ahead_ns = (uint64_t)time_namespace_offset("monotonic");
+}
 
 void clock_init(void)
 {

@@ -13,7 +13,8 @@
 
 #include "evprof/ring.h"
 
-extern uint32_t clock_kind; /* enum ring_clock */
+extern uint32_t clock_kind;	/* enum ring_clock */
+extern uint64_t clock_ahead_ns; /* CLOCK_MONOTONIC of this process, of that outside of its time namespace */
 
 #if defined(__x86_64__)
 #define CLOCK_COUNTER RING_CLOCK_TSC
@@ -63,10 +64,13 @@ static inline uint64_t clock_now(void)
 	if (__builtin_expect(clock_kind != RING_CLOCK_MONOTONIC, 1))
 		return clock_counter() >> CLOCK_SHIFT;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) >> CLOCK_SHIFT;
+	return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - clock_ahead_ns) >> CLOCK_SHIFT;
 }
 
 /* Chooses the clock; once, before the first clock_now(). */
 void clock_init(void);
+
+/* A process that begins may have another time namespace than its parent. Before its first clock_now(). */
+void clock_enter_namespace(void);
 
 #endif

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "evprof/time_namespace.h"
 #include "text.h"
 #include "watch.h"
 
@@ -75,7 +76,8 @@ static bool has_that_user(uid_t user)
 /* A number that was used anew is another process. */
 static bool is_known(pid_t pid)
 {
-	return pid > 0 && pid == known.pid && known.start_time && watch_start_time(pid, NULL) == known.start_time;
+	return pid > 0 && pid == known.pid && known.start_time &&
+	       time_namespace_same_start(watch_start_time(pid, NULL), known.start_time);
 }
 
 /* Who has no number here, like ourselves, is of our user where we may signal it. */

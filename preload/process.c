@@ -291,6 +291,7 @@ static int join(int start)
 	int fd, connection, r;
 
 	process->pid = getpid();
+	clock_enter_namespace();
 	if (inherited)
 		peer_of_parent((const struct ring_header *)inherited);
 	confined_from_before();

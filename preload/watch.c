@@ -23,6 +23,7 @@
 
 #include "confined.h"
 #include "evprof/proc.h"
+#include "evprof/time_namespace.h"
 #include "handshake.h"
 #include "process.h"
 #include "text.h"
@@ -49,7 +50,7 @@ uint64_t watch_start_time(pid_t pid, char *state)
 		*state = at[2];
 	for (int field = 2; field < 22 && at; field++)
 		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	return at ? time_namespace_start(strtoull(at, NULL, 10)) : 0;
 }
 
 struct watch_listener watch_listener(int connection)
@@ -61,7 +62,9 @@ struct watch_listener watch_listener(int connection)
 	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length))
 		return (struct watch_listener){0};
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (struct watch_listener){.pid = who.pid, .met_ns = (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec};
+	return (struct watch_listener){.pid = who.pid,
+				       .met_ns = (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec -
+						 (uint64_t)time_namespace_offset("boottime")};
 }
 
 /* found: 0 where that is not known. */
@@ -103,7 +106,7 @@ static enum evidence ask_number(void)
 	evidence = ask_for(atomic_load(&header->collector_pid), &found);
 	if (evidence == THERE && !start_time)
 		return UNKNOWN;
-	return evidence == THERE && found != start_time ? GONE : evidence;
+	return evidence == THERE && !time_namespace_same_start(found, start_time) ? GONE : evidence;
 }
 
 struct watch watch_begin(void)

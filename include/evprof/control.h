@@ -18,7 +18,8 @@
  *                         with 16 zeros is none: there was no randomness yet, and only the collector's user joins
  *   start       string    "exec", "fork" or "rejoin"
  *   pid, ppid   integer   as the sender sees them
- *   start_time  integer   field 22 of /proc/self/stat (clock ticks since boot): tells a reused pid
+ *   start_time  integer   field 22 of /proc/self/stat (clock ticks since boot, as outside of the sender's time
+ *                         namespace): tells a reused pid
  *   python      string    Py_GetVersion(), first word; "" where not known
  *   program     string    for file names: the script's or module's base name, made of [A-Za-z0-9._-] only
  *   argv        array     of strings; cut at CONTROL_ARGV_MAX_BYTES

@@ -50,7 +50,7 @@
 #define RING_HELD_WORDS 16u /* the most between head and held */
 
 enum ring_clock {
-	RING_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC), ns */
+	RING_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC), ns, as outside of the time namespace */
 	RING_CLOCK_TSC = 1,	  /* x86-64 rdtsc, the same for all processes of the host */
 	RING_CLOCK_CNTVCT = 2,	  /* aarch64 cntvct_el0, likewise */
 };
@@ -126,7 +126,7 @@ struct ring_header {
 	_Atomic uint32_t summary_unsampled; /* processes whose sampler was ended before them */
 	_Atomic uint64_t summary_events;
 	_Atomic uint64_t summary_lost;
-	_Atomic uint64_t collector_start_time; /* field 22 of /proc/PID/stat: tells a reused pid; 0 not known */
+	_Atomic uint64_t collector_start_time; /* like control.h's start_time; 0: not known */
 	/* C, valid once collector_state says so: the reason, or the path of the trace file. NUL-terminated UTF-8. */
 	char text[RING_TEXT_BYTES];
 };

@@ -222,6 +222,78 @@ SCENARIO(namespaces, without_proc, SUPPORTED)
 	}
 }
 
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+/* Naps, becomes itself once more in another time namespace, naps there, and says how long in all. */
+static const char *const naps = "import os, sys, time\n"
+				"def nap():\n    time.sleep(.3)\n"
+				"begin = time.perf_counter()\n"
+				"nap()\n"
+				"took = time.perf_counter() - begin\n"
+				"if len(sys.argv) == 3:\n"
+				"    print(float(sys.argv[2]) + took)\n"
+				"    sys.exit(3)\n"
+				"words = 'unshare --time --boottime 100000 --monotonic 200000'.split()\n"
+				"code = sys.argv[1]\n"
+				"os.execvp(words[0], words + [sys.executable, '-c', code, code, str(took)])\n";
+
+static void expect_one_process(const struct outcome *outcome)
+{
+	json_t *info, *report;
+	double seconds, naps_s;
+	size_t images;
+
+	expect(outcome, outcome->status == 3, "the status is the program's");
+	info = expect_trace(outcome, 1);
+	images = json_array_size(json_object_get(info, "processes"));
+	expect(outcome, images == 2, "two images, not %zu", images);
+	for (size_t i = 0; i < images; i++) {
+		const json_t *image = json_array_get(json_object_get(info, "processes"), i);
+
+		expect(outcome, strcmp(json_string_value(json_object_get(image, "start")), "exec") == 0,
+		       "image %zu began by exec", i);
+	}
+	report = trace_report(outcome->trace, NULL);
+	seconds = report_seconds(report, "", "nap");
+	naps_s = atof(outcome->out);
+	expect(outcome, seconds > .55 && seconds < naps_s + .1, "naps of %.3f s took %.3f s", naps_s, seconds);
+	seconds = report_seconds(report, "", "<module>");
+	expect(outcome, seconds < outcome->seconds, "nothing took longer than all of it: %.3f s", seconds);
+	json_decref(report);
+	json_decref(info);
+}
+
+/* With the counter as clock, and with the kernel's, which is another one there. */
+SCENARIO(namespaces, another_time, SUPPORTED)
+{
+	static const char *const time[] = {"unshare", "--time", "--boottime", "9", NULL};
+	static const char *const slow[] = {
+	    "unshare", "--mount", "sh", "-c", "echo hpet >hpet && mount --bind hpet " CLOCK_SOURCE " && exec \"$@\"",
+	    "sh",      NULL};
+	bool mounts = access(CLOCK_SOURCE, R_OK) == 0 && is_allowed(slow);
+
+	if (!is_allowed(time))
+		cr_skip_test("unshare --time is not allowed here");
+	if (python->chrooted)
+		cr_skip_test("its root has no unshare");
+	for (int clock = 0; clock < 1 + mounts; clock++) {
+		for (int run = 0; run < 2; run++) {
+			struct job job = {.how = run ? JOB_BARE : JOB_PRELOAD};
+			int n = 0;
+
+			if (clock)
+				add(&job, &n, slow);
+			if (run)
+				add(&job, &n, (const char *const[]){"%B/evprof", "run", "-o", "naps.evp", "--", NULL});
+			add(&job, &n, (const char *const *)python->command);
+			add(&job, &n, (const char *const[]){"-c", naps, naps, NULL});
+			expect_one_process(job_run(&job));
+		}
+	}
+}
+
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 /* calls leaf() as often as its child does, which is started by the words after it. */
