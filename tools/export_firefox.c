@@ -55,6 +55,7 @@ struct firefox {
 	struct spool spools[SPOOLS];
 	struct output data; /* of the marker being made */
 	char pid[48];
+	struct pairs pids; /* that are given: pid | 1 << 63 */
 	const char *program;
 	/* Functions of stacks are keys, and beyond these functions at the line of a sample, of the process. */
 	bool sampled;
@@ -608,16 +609,18 @@ static int firefox_thread_end(void *owner, struct visit *visit)
 }
 
 /* The viewer takes processes with one pid for one; after an exec there are two. */
-static void name_pid(struct firefox *firefox, const struct visit *visit)
+static int name_pid(struct firefox *firefox, const struct visit *visit)
 {
 	const struct trace_process *process = visit->process;
-	uint32_t i;
+	uint64_t *named = pairs_make(&firefox->pids, (uint64_t)process->pid | UINT64_C(1) << 63);
+	int length = snprintf(firefox->pid, sizeof(firefox->pid), "%lld", (long long)process->pid);
 
-	snprintf(firefox->pid, sizeof(firefox->pid), "%lld", (long long)process->pid);
-	for (i = 0; i < process->number && i < visit->trace->process_count; i++)
-		if (visit->trace->processes[i] && visit->trace->processes[i]->pid == process->pid)
-			snprintf(firefox->pid, sizeof(firefox->pid), "%lld.%u", (long long)process->pid,
-				 process->number);
+	if (!named)
+		return -ENOMEM;
+	if (*named)
+		snprintf(firefox->pid + length, sizeof(firefox->pid) - (size_t)length, ".%u", process->number);
+	*named = 1;
+	return 0;
 }
 
 static void forget_process(struct firefox *firefox)
@@ -636,12 +639,11 @@ static int firefox_process(void *owner, struct visit *visit)
 	firefox->program = trace_process_name(visit->process);
 	if (!firefox->program[0])
 		firefox->program = "python";
-	name_pid(firefox, visit);
 	forget_process(firefox);
 	firefox->sampled = trace_process_sample_rate(visit->process) > 0;
 	firefox->functions = calloc(visit_keys(visit), sizeof(*firefox->functions));
 	firefox->keys = calloc(visit_keys(visit), sizeof(*firefox->keys));
-	return firefox->functions && firefox->keys ? 0 : -ENOMEM;
+	return firefox->functions && firefox->keys ? name_pid(firefox, visit) : -ENOMEM;
 }
 
 /* --- all --- */
@@ -713,6 +715,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 	stacks_done(&firefox.stacks);
 	strings_done(&firefox.strings);
 	forget_process(&firefox);
+	pairs_done(&firefox.pids);
 	free(firefox.lines);
 	free(firefox.frames);
 	free(firefox.places);

@@ -176,9 +176,19 @@ struct numbers {
 	size_t bytes;
 };
 
+/* An image, and when it began. */
+struct birth {
+	int64_t ppid;
+	int64_t pid;
+	int64_t ns;
+	const struct trace_process *process;
+};
+
 struct perfetto {
 	struct output *output;
 	const struct trace *trace;
+	struct birth *births; /* by parent, pid and time */
+	uint32_t birth_count;
 	const struct trace_process *process;
 	const struct trace_thread *thread;
 	struct protobuf packet; /* for what is not a call */
@@ -602,23 +612,62 @@ static int64_t began_ns(const struct trace_process *process)
 	return trace_ns(process, process->start_ticks);
 }
 
+static int by_birth(const void *a, const void *b)
+{
+	const struct birth *left = a, *right = b;
+
+	if (left->ppid != right->ppid)
+		return left->ppid < right->ppid ? -1 : 1;
+	if (left->pid != right->pid)
+		return left->pid < right->pid ? -1 : 1;
+	return (left->ns > right->ns) - (left->ns < right->ns);
+}
+
+static int find_births(struct perfetto *perfetto)
+{
+	const struct trace *trace = perfetto->trace;
+
+	perfetto->births = calloc((size_t)trace->process_count + 1, sizeof(*perfetto->births));
+	if (!perfetto->births)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && process->known)
+			perfetto->births[perfetto->birth_count++] =
+			    (struct birth){process->ppid, process->pid, began_ns(process), process};
+	}
+	qsort(perfetto->births, perfetto->birth_count, sizeof(*perfetto->births), by_birth);
+	return 0;
+}
+
+static bool is_of(const struct birth *birth, const struct birth *fork)
+{
+	return birth->ppid == fork->ppid && birth->pid == fork->pid;
+}
+
 /*
  * The image that a fork at that time made: a pid may come again, so the nearest in time. NULL where it left no trace.
  */
 static const struct trace_process *child_of(const struct perfetto *perfetto, uint32_t pid, int64_t ns)
 {
-	const struct trace_process *child = NULL;
-	uint32_t i;
+	const struct birth fork = {perfetto->process->pid, pid, ns, NULL}, *births = perfetto->births;
+	uint32_t low = 0, high = perfetto->birth_count;
+	bool before, after;
 
-	for (i = 0; i < perfetto->trace->process_count; i++) {
-		const struct trace_process *process = perfetto->trace->processes[i];
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
 
-		if (!process || !process->known || process->pid != pid || process->ppid != perfetto->process->pid)
-			continue;
-		if (!child || llabs(began_ns(process) - ns) < llabs(began_ns(child) - ns))
-			child = process;
+		if (by_birth(&births[middle], &fork) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return child;
+	before = low > 0 && is_of(&births[low - 1], &fork);
+	after = low < perfetto->birth_count && is_of(&births[low], &fork);
+	if (before && after)
+		before = ns - births[low - 1].ns <= births[low].ns - ns;
+	return before ? births[low - 1].process : after ? births[low].process : NULL;
 }
 
 /* The parent may come to record its fork when the child has begun already; the fork was before that. */
@@ -895,10 +944,13 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 					       .pop = perfetto_pop,
 					       .other = perfetto_other};
 	struct perfetto perfetto = {.output = output, .trace = export->trace};
-	int error = describe_clocks(&perfetto);
+	int error = find_births(&perfetto);
 
 	if (!error)
+		error = describe_clocks(&perfetto);
+	if (!error)
 		error = visit_trace(export->trace, export->select, progress, &visitor, &perfetto);
+	free(perfetto.births);
 	free_names(&perfetto);
 	free_numbers(&perfetto.greenlets);
 	free_numbers(&perfetto.tasks);

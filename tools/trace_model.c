@@ -28,14 +28,6 @@
 #define JSON_TIMES 32 /* an object in memory, compared with its text */
 #define META_MAX_BYTES (UINT32_C(1) << 20)
 
-/* A thread name whose thread was not announced yet. */
-struct trace_pending {
-	struct trace_pending *next;
-	uint32_t process;
-	uint32_t tid;
-	struct text name;
-};
-
 struct text trace_string(const struct wire_definition *definition, unsigned k)
 {
 	const char *at = (const char *)(definition + 1);
@@ -288,31 +280,23 @@ static int set_name(struct trace_thread *thread, struct text name)
 	return 0;
 }
 
-static int take_pending(struct trace *trace, struct trace_thread *thread)
-{
-	struct trace_pending **link = &trace->pending;
-	bool named = false;
-	int error = 0;
-
-	while (*link && !error) {
-		struct trace_pending *pending = *link;
-
-		if (pending->process != thread->process || pending->tid != thread->tid) {
-			link = &pending->next;
-			continue;
-		}
-		if (!named) /* the latest name stands first */
-			error = set_name(thread, pending->name);
-		named = true;
-		*link = pending->next;
-		free(pending);
-	}
-	return error;
-}
-
 static uint64_t latest_key(uint32_t process, uint32_t tid)
 {
 	return ((uint64_t)process + 1) << 32 | tid;
+}
+
+static struct text pending_name(uint64_t value)
+{
+	return trace_string((const struct wire_definition *)(uintptr_t)value, 1);
+}
+
+static int take_pending(struct trace *trace, struct trace_thread *thread)
+{
+	uint64_t value;
+
+	if (!pairs_take(&trace->pending, latest_key(thread->process, thread->tid), &value))
+		return 0;
+	return set_name(thread, pending_name(value));
 }
 
 static int load_thread(struct trace *trace, const json_t *object)
@@ -421,25 +405,24 @@ static int set_definition(struct trace *trace, struct trace_names *names, const 
 }
 
 /* The last thread of that process with that tid: a tid is used again after its thread's end. */
-static struct trace_thread *latest_thread(struct trace *trace, uint32_t process, uint32_t tid)
+static struct trace_thread *latest_thread(const struct trace *trace, uint64_t key)
 {
-	uint64_t *number = pairs_make(&trace->latest, latest_key(process, tid));
+	uint64_t number = pairs_value(&trace->latest, key);
 
-	return number && *number ? trace->threads[*number - 1] : NULL;
+	return number ? trace->threads[number - 1] : NULL;
 }
 
 static int load_thread_name(struct trace *trace, uint32_t process, const struct wire_definition *definition)
 {
-	struct trace_thread *thread = latest_thread(trace, process, definition->id);
-	struct trace_pending *pending;
+	uint64_t key = latest_key(process, definition->id), *pending;
+	struct trace_thread *thread = latest_thread(trace, key);
 
 	if (thread && !thread->ended)
 		return set_name(thread, trace_string(definition, 1));
-	pending = malloc(sizeof(*pending));
+	pending = pairs_make(&trace->pending, key);
 	if (!pending)
 		return -ENOMEM;
-	*pending = (struct trace_pending){trace->pending, process, definition->id, trace_string(definition, 1)};
-	trace->pending = pending;
+	*pending = (uintptr_t)definition;
 	return 0;
 }
 
@@ -824,12 +807,13 @@ static int find_span(struct trace *trace)
 /* Names that no later thread asked for belong to a thread that had ended when its name was read. */
 static int give_late_names(struct trace *trace)
 {
-	struct trace_pending *pending;
+	const struct pairs *pending = &trace->pending;
 
-	for (pending = trace->pending; pending; pending = pending->next) {
-		struct trace_thread *thread = latest_thread(trace, pending->process, pending->tid);
+	for (size_t i = 0; pending->slots && i <= pending->mask; i++) {
+		const struct pair *pair = &pending->slots[i];
+		struct trace_thread *thread = pair->key ? latest_thread(trace, pair->key) : NULL;
 
-		if (thread && !thread->name && set_name(thread, pending->name) < 0)
+		if (thread && !thread->name && set_name(thread, pending_name(pair->value)) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -913,13 +897,8 @@ void trace_model_done(struct trace *trace)
 		thread_free(trace->threads[i]);
 	for (i = 0; i < trace->definition_count; i++)
 		free(trace->definitions[i]);
-	while (trace->pending) {
-		struct trace_pending *next = trace->pending->next;
-
-		free(trace->pending);
-		trace->pending = next;
-	}
 	pairs_done(&trace->latest);
+	pairs_done(&trace->pending);
 	free(trace->definitions);
 	free(trace->processes);
 	free(trace->threads);

@@ -556,6 +556,29 @@ Test(perfetto, forks)
 	cr_expect(strstr(saw, "200 instant process process_start flow 2 @9\n"), "%s", saw);
 }
 
+static void child_at(uint32_t ticks)
+{
+	thread = fixture_thread(fixture, fixture_process(fixture, 20, 10), 20, ticks);
+	event(WIRE_PROCESS_START, WIRE_START_FORK, 0);
+}
+
+/* A pid comes again: a fork belongs to the image that began nearest to it. Fixtures' processes begin at 0. */
+Test(perfetto, pids_come_again)
+{
+	static const char *const later =
+	    "{\"type\":\"process\",\"process\":2,\"pid\":20,\"ppid\":10,\"start\":\"fork\",\"start_ticks\":3000}";
+
+	event(WIRE_CALL, 1, 0);
+	event(WIRE_FORK, 20, 10);
+	event(WIRE_FORK, 20, 1980);
+	child_at(1100);
+	child_at(3100);
+	fixture_meta(fixture, 2, "%s", later);
+	export_and_read();
+	cr_expect(strstr(saw, " instant process fork child=20 flow 2 @5\n"), "%s", saw);
+	cr_expect(strstr(saw, " instant process fork child=20 flow 3 @5\n"), "%s", saw);
+}
+
 /* With a shortest duration, the mark is told before the call around it; the call's time is the right one. */
 Test(perfetto, time_goes_back)
 {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "evprof/control.h"
@@ -393,43 +392,6 @@ Test(verbs, trace_from_stdin)
 		cr_expect(from_stdin(cmd_export, "--format csv --beside -", piped) == 2, "it has no name");
 	}
 	free(expected);
-}
-
-/* A trace of so many processes, each with a call and a block of memory and a clock pair; CPU seconds of the export. */
-static double export_many(uint32_t count)
-{
-	struct timespec before, after;
-
-	fixture_free(fixture);
-	fixture = fixture_new();
-	fixture->plain = true;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t number = fixture_process(fixture, (int)(100 + i), 1);
-
-		thread = fixture_thread(fixture, number, 100 + i, 1000);
-		fixture_code(fixture, number, 1, "a.py", 1, "f");
-		fixture_clock(fixture, 1, 3, 1000 + i, 1000 + i);
-		event(WIRE_CALL, 1, 5);
-		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_RAW, 0xabc0, 100, 0, 5);
-		event(WIRE_RETURN, 1, 5);
-		fixture_flush(fixture, thread);
-	}
-	finish();
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-	cr_assert(verb(cmd_export, "--format perfetto TRACE -o /dev/null") == 0, "%s", ran.err);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-	unlink(path);
-	free(path);
-	path = NULL;
-	return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
-}
-
-/* Eight times the processes cost eight times the time, and not 64 times. */
-Test(verbs, many_processes)
-{
-	double few = export_many(1000), many = export_many(8000);
-
-	cr_expect(many < 20 * few, "%f s for 1000 processes, %f s for 8000", few, many);
 }
 
 Test(verbs, mistakes_end_with_2)
