@@ -11,14 +11,8 @@
 #include "clock.h"
 #include "resolver.h"
 
-/*
- * How long to sleep when there is nothing to read. A round costs microseconds, and what ends a program waits for one:
- * so the sleep grows late, and only in programs that have been idle for a while.
- */
-#define POLL_MIN_MS 1
-#define POLL_MAX_MS 8
-#define POLL_IDLE_ROUNDS 64		  /* at each length */
-#define WAIT_MS 100			  /* nothing runs, but somebody is to be answered or given up in time */
+#define WAIT_US 100000			  /* nothing runs, but somebody is to be answered or given up in time */
+#define HELD_US 1000000			  /* likewise, but only we ourselves wait: for what wakes us, as a rule */
 #define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join; whose end waits for it so long */
 
 /*
@@ -26,7 +20,6 @@
  * rounds come as often as makes a chunk each.
  */
 #define YOUNG_NS UINT64_C(200000000)
-#define YOUNG_POLL_US 200
 
 /* Takes as long for bytes that are nearly right: who tries them learns nothing. */
 static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
@@ -92,7 +85,7 @@ static int on_join(void *context, const struct control_message *message, int mem
 		error = session_join(session, message, memfd, pidfd, who, reason, reason_bytes);
 	if (!error)
 		collector->had_session = true;
-	collector->idle_rounds = 0;
+	collector->pace = (struct pace){0};
 	return error;
 }
 
@@ -237,40 +230,37 @@ static bool needs_polling(const struct collector *collector, uint64_t now_ns)
 	return false;
 }
 
-/* Until what is in the rings makes a chunk, at the rate at which they are being filled. */
-static int until_chunk_us(const struct collector *collector, const struct drain_result *result, uint64_t now_ns)
+/* The longest that all sessions, and whoever has connected, allow. */
+static int patience_us(const struct collector *collector, uint64_t now_ns)
 {
-	uint64_t found = result->words + result->unread;
-	uint64_t written = found > collector->left_words ? found - collector->left_words : 0;
-	uint64_t chunk = drain_chunk_words(&collector->tools, now_ns);
-	uint64_t wanted = chunk > result->unread ? chunk - result->unread : 0;
-	uint64_t us = POLL_MIN_MS * 1000;
+	int least_us = server_has_peers(collector->server) ? WAIT_US : SESSION_PATIENT_US;
 
-	if (written > 0 && wanted * ((now_ns - collector->looked_ns) / 1000) < us * written)
-		us = wanted * ((now_ns - collector->looked_ns) / 1000) / written;
-	return us < YOUNG_POLL_US ? YOUNG_POLL_US : (int)us;
+	for (const struct session *session = collector->sessions; session; session = session->next) {
+		int us = session_patience_us(session, now_ns);
+
+		least_us = us < least_us ? us : least_us;
+	}
+	return least_us;
 }
 
 static int next_timeout_us(struct collector *collector, const struct drain_result *result, uint64_t now_ns)
 {
-	int sleep_ms;
+	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools, now_ns),
+				     .gather_us = (int)(drain_gather_ns(&collector->tools) / 1000),
+				     .young = now_ns < collector->tools.young_until_ns};
+	int us;
 
-	if (result->pressed && result->words > 0)
-		return 0;
 	if (!needs_polling(collector, now_ns)) {
 		/* A private collector looks whether it may end: not all that it ends for wakes it. */
-		bool bounded = server_has_peers(collector->server) || collector->private;
-
-		return bounded ? WAIT_MS * 1000 : -1;
+		if (server_has_peers(collector->server))
+			return WAIT_US;
+		return collector->private ? HELD_US : -1;
 	}
-	if (now_ns < collector->tools.young_until_ns)
-		return until_chunk_us(collector, result, now_ns);
-	collector->idle_rounds = result->words > 0 || result->pressed ? 0 : collector->idle_rounds + 1;
-	/* Somebody writes, but little up to now: that may change. */
-	if (result->unread > 0 && collector->idle_rounds > POLL_IDLE_ROUNDS)
-		collector->idle_rounds = POLL_IDLE_ROUNDS;
-	sleep_ms = POLL_MIN_MS + (int)(collector->idle_rounds / POLL_IDLE_ROUNDS);
-	return (sleep_ms < POLL_MAX_MS ? sleep_ms : POLL_MAX_MS) * 1000;
+	limits.longest_us = patience_us(collector, now_ns);
+	us = pace_next(&collector->pace, result, &limits, now_ns);
+	for (struct session *session = collector->sessions; session; session = session->next)
+		session_announce(session, collector->pace.sleep);
+	return us;
 }
 
 bool collector_turn(struct collector *collector, int max_wait_ms)
@@ -284,8 +274,6 @@ bool collector_turn(struct collector *collector, int max_wait_ms)
 	    (collector->had_session || clock_now_ns() - collector->started_ns >= COLLECTOR_JOIN_NS))
 		return false;
 	wait_us = came ? 0 : next_timeout_us(collector, &result, began_ns);
-	collector->looked_ns = began_ns;
-	collector->left_words = result.unread;
 	if (max_wait_ms >= 0 && (wait_us < 0 || wait_us > max_wait_ms * 1000))
 		wait_us = max_wait_ms * 1000;
 	return loop_wait(&collector->loop, wait_us) == 0;

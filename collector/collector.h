@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "loop.h"
+#include "pace.h"
 #include "server.h"
 #include "session.h"
 
@@ -22,9 +23,7 @@ struct collector {
 	bool had_session;
 	bool stopping;
 	uint64_t started_ns;
-	unsigned idle_rounds;
-	uint64_t looked_ns;  /* when the last round began ... */
-	uint64_t left_words; /* ... and what it left in the rings */
+	struct pace pace;
 };
 
 struct collector_config {

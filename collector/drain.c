@@ -400,11 +400,16 @@ uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns)
 	return now_ns < tools->young_until_ns ? CHUNK_WORDS / 2 : CHUNK_WORDS;
 }
 
-/* Decides whether this round reads the slot. */
+uint64_t drain_gather_ns(const struct session_tools *tools)
+{
+	return tools->with_init ? GATHER_WITH_INIT_NS : GATHER_NS;
+}
+
+/* Decides whether this round reads the slot. What it finds may have come right after the last round. */
 static bool want_slot(const struct process *process, struct slot_reader *reader, enum drain_mode mode, bool waiting,
 		      uint64_t now_ns)
 {
-	uint64_t gather_ns = process->session->tools->with_init ? GATHER_WITH_INIT_NS : GATHER_NS;
+	uint64_t gather_ns = drain_gather_ns(process->session->tools);
 	uint64_t unread = reader->head - reader->tail;
 
 	reader->wanted = false;
@@ -413,7 +418,7 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 		return reader->ended;
 	}
 	if (reader->since_ns == 0)
-		reader->since_ns = now_ns;
+		reader->since_ns = process->looked_ns ? process->looked_ns : now_ns;
 	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended ||
 			 unread >= drain_chunk_words(process->session->tools, now_ns) ||
 			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= gather_ns;
@@ -441,6 +446,18 @@ static void end_slot(struct process *process, unsigned index, bool reuse, uint64
 	close_reader(process, index, reuse, reader->ended ? 0 : end_ticks);
 }
 
+/* When to come again for a ring in which something was found. */
+static void note_due(const struct process *process, const struct slot_reader *reader, uint64_t found,
+		     struct drain_result *result)
+{
+	uint64_t due_ns = reader->since_ns + drain_gather_ns(process->session->tools);
+
+	if (found > 0 && (result->chunk == 0 || reader->data_words / 4 < result->chunk))
+		result->chunk = reader->data_words / 4;
+	if (reader->head != reader->tail && (result->due_ns == 0 || due_ns < result->due_ns))
+		result->due_ns = due_ns;
+}
+
 static void drain_slot(struct process *process, unsigned index, enum drain_mode mode, struct drain_result *result)
 {
 	struct slot_reader *reader = process->readers[index];
@@ -458,6 +475,7 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 	}
 	result->words += reader->tail - before;
 	result->unread += reader->head - reader->tail;
+	note_due(process, reader, unread, result);
 	if (cut && !process->cut)
 		process->first_reader = reader->tail == before ? index : index + 1;
 	process->cut |= cut;
@@ -596,6 +614,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 	}
 	if (waiting || process->cut)
 		result->pressed = true;
+	process->looked_ns = now_ns;
 	return !process->cut;
 }
 

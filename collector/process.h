@@ -67,6 +67,8 @@ struct process {
 	unsigned first_reader; /* of this round */
 	uint64_t share;	       /* words that this round may still read ... */
 	bool cut;	       /* ... and more were there */
+	uint64_t looked_ns;    /* when its rings were looked at last */
+	uint32_t sleep;	       /* enum ring_sleep, as it was told */
 	bool drained;	       /* it has ended, and all was read */
 
 	pid_t *forked; /* by WIRE_FORK, not seen to join, in the process's own namespace */

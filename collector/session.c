@@ -32,6 +32,8 @@
 #define SHARE_MAX_WORDS (UINT64_C(128) << 10) /* of a process in a round ... */
 #define SHARE_MIN_WORDS (UINT64_C(8) << 10)   /* ... and where others of its user have taken the rest */
 #define CLOSING_EACH_BYTES 1024		      /* in the file, to end a thread or a process */
+#define SAMPLED_PATIENCE_US 20000
+#define SLOW_PATIENCE_US 200000
 
 static int begin_for(struct session *session, uid_t uid, char *reason, size_t reason_bytes)
 {
@@ -686,6 +688,15 @@ static bool drain_share(struct process *process, enum drain_mode mode, uint64_t 
 	return all;
 }
 
+static bool has_woken_us(struct process *process)
+{
+	if (process->sleep == RING_AWAKE ||
+	    atomic_load_explicit(&process->header->sleep, memory_order_relaxed) != RING_AWAKE)
+		return false;
+	process->sleep = RING_AWAKE;
+	return true;
+}
+
 /* Another process is the first of the next round: it has the largest share. */
 static void rotate(struct session *session)
 {
@@ -713,6 +724,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 			continue;
 		note_missing_children(session, process, now_ns);
 		process_look_at_forks(process, now_ns);
+		result->woken |= has_woken_us(process);
 		how = end_of(process, now_ns);
 		if (how && !drain_share(process, DRAIN_LAST, now_ns, result))
 			continue;
@@ -958,9 +970,10 @@ void session_stop(struct session *session, uint64_t now_ns)
 	finish(session, now_ns);
 }
 
-bool session_needs_polling(const struct session *session, uint64_t now_ns)
+/* Somebody waits for an answer, which is a matter of time. */
+static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 {
-	if (session_live(session) > 0 || child_expected(session, now_ns) || session->formats.running ||
+	if ((child_expected(session, now_ns) && !child_is_slow(session, now_ns)) || session->formats.running ||
 	    session->finished || (session->symbols_until_ns && !session->closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
@@ -968,4 +981,43 @@ bool session_needs_polling(const struct session *session, uint64_t now_ns)
 			return true;
 	}
 	return false;
+}
+
+bool session_needs_polling(const struct session *session, uint64_t now_ns)
+{
+	return session_live(session) > 0 || session->unborn_since_ns || is_about_to_end(session, now_ns);
+}
+
+/* Its death always wakes us. Those whose sampler writes, which wakes nobody, are looked at more often. */
+static int process_patience_us(const struct process *process)
+{
+	if (!atomic_load_explicit(&process->header->wakes, memory_order_relaxed))
+		return SESSION_IMPATIENT_US;
+	if (process->sampler.wanted)
+		return SAMPLED_PATIENCE_US;
+	return process->exec_seen || resolver_is_busy(process->symbols) ? SLOW_PATIENCE_US : SESSION_PATIENT_US;
+}
+
+int session_patience_us(const struct session *session, uint64_t now_ns)
+{
+	int least_us = session->unborn_since_ns ? SLOW_PATIENCE_US : SESSION_PATIENT_US;
+
+	if (is_about_to_end(session, now_ns))
+		return SESSION_IMPATIENT_US;
+	for (const struct process *process = session->processes; process; process = process->next) {
+		int us = process->complete ? SESSION_PATIENT_US : process_patience_us(process);
+
+		least_us = us < least_us ? us : least_us;
+	}
+	return least_us;
+}
+
+void session_announce(struct session *session, enum ring_sleep sleep)
+{
+	for (struct process *process = session->processes; process; process = process->next) {
+		if (process->sleep == sleep || process->complete)
+			continue;
+		process->sleep = sleep;
+		atomic_store(&process->header->sleep, sleep);
+	}
 }

@@ -163,6 +163,17 @@ uint32_t session_live(const struct session *session);
 bool session_needs_polling(const struct session *session, uint64_t now_ns);
 
 /*
+ * The longest that may pass until the next round, beside what wakes us: processes that cannot wake us are looked at as
+ * often as somebody who is about to be answered is; SESSION_PATIENT_US where all that may happen wakes us.
+ */
+#define SESSION_PATIENT_US 4000000 /* a heartbeat all the same: the library takes longer silence for death (watch.c) */
+#define SESSION_IMPATIENT_US 8000
+int session_patience_us(const struct session *session, uint64_t now_ns);
+
+/* Tells all processes how we are about to sleep. */
+void session_announce(struct session *session, enum ring_sleep sleep);
+
+/*
  * For drain.c. A failed write fails the session. What ends a thread or a process (session_write_last) is written even
  * when the disk is full.
  */

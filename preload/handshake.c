@@ -116,16 +116,18 @@ static int connect_to(const char *name, int tries)
 	return STRANGER;
 }
 
-bool handshake_poke(void)
+enum poke handshake_poke(void)
 {
 	int fd;
 
 	if (confined())
-		return true;
+		return POKE_FAILED;
 	fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
 	if (fd >= 0)
 		close(fd);
-	return fd != -ECONNREFUSED && fd != -ENOENT && fd != STRANGER;
+	if (fd == -ECONNREFUSED || fd == -ENOENT || fd == STRANGER)
+		return POKE_NOBODY;
+	return fd >= 0 || fd == -EAGAIN ? POKE_WOKEN : POKE_FAILED;
 }
 
 static void add_argv(struct text *text, char *scratch, size_t size)

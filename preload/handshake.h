@@ -35,7 +35,13 @@ int handshake_send(int connection, int memfd, int start, void *scratch);
  */
 void handshake_absent(const char *what, int error);
 
-/* Connects and hangs up, which wakes the collector. False: nobody listens there. */
-bool handshake_poke(void);
+enum poke {
+	POKE_WOKEN,
+	POKE_FAILED, /* somebody may listen there and cannot be reached from here, or not now */
+	POKE_NOBODY, /* of ours listens there */
+};
+
+/* Connects and hangs up, which wakes the collector. */
+enum poke handshake_poke(void);
 
 #endif

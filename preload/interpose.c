@@ -328,8 +328,10 @@ PUBLIC int prctl(int option, ...)
 		writer_end_thread();
 	}
 	result = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
-	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
+	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)) {
 		confined_look();
+		process_wakes_nobody();
+	}
 	return result;
 }
 

@@ -163,6 +163,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	    .data_offset = data_offset,
 	};
 	process->header->layout = process->layout;
+	atomic_store(&process->header->wakes, 1);
 	process->mapped_bytes = size;
 	return fd;
 failed:
@@ -418,9 +419,27 @@ void process_forked(void)
 	sampling_forget();
 }
 
+void process_wakes_nobody(void)
+{
+	if (process && process->header)
+		atomic_store(&process->header->wakes, 0);
+}
+
 void process_poke_collector(void)
 {
-	handshake_poke();
+	if (handshake_poke() != POKE_WOKEN)
+		process_wakes_nobody();
+}
+
+void process_wake_collector(void)
+{
+	int saved_errno = errno;
+
+	/* One thread does it for all. */
+	if (atomic_load_explicit(&process->header->sleep, memory_order_relaxed) != RING_AWAKE &&
+	    atomic_exchange(&process->header->sleep, RING_AWAKE) != RING_AWAKE)
+		process_poke_collector();
+	errno = saved_errno;
 }
 
 /* Whether somebody has waited in vain, and the heartbeat has not gone on since. */
@@ -478,6 +497,7 @@ int process_wait_unless_gone(int (*done)(const void *what), const void *what)
 	for (unsigned i = 0; !done(what) && !gone && wait_budget_left(&wait_budget, now_us, wait_bound_us()); i++) {
 		gone = i % 64 == 63 && watch_is_gone(&watch);
 		atomic_store(&header->waiting, 1);
+		process_wake_collector(); /* which may have looked before that */
 		now_us = wait_a_step(now_us);
 	}
 	atomic_store(&header->waiting, 0);

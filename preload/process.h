@@ -144,8 +144,14 @@ int process_wait_unless_gone(int (*done)(const void *what), const void *what);
 /* Nobody is to wait until the heartbeat is another than this one, which was read before waiting. */
 void process_give_up(uint32_t heartbeat);
 
-/* Wakes a collector that may be asleep between two polls. */
+/* Wakes a collector that may be asleep between two polls. One that cannot be reached is not to rely on it. */
 void process_poke_collector(void);
+
+/* From here on the collector is to look by itself. Any image, at any time. */
+void process_wakes_nobody(void);
+
+/* Wakes a collector that says that it sleeps. errno is kept. */
+void process_wake_collector(void);
 
 /* Microseconds of a clock that only goes forward. */
 uint64_t process_now_us(void);

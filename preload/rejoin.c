@@ -255,6 +255,7 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 	atomic_store(&fresh->definitions_head, exchange->definitions_head);
 	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
 	atomic_store(&fresh->slots_used, used);
+	atomic_store(&fresh->wakes, 1); /* the new collector has just been reached */
 	/* So that who waited in vain for the old collector is not taken to have waited for the new one. */
 	atomic_store(&fresh->heartbeat, atomic_load(&header->heartbeat) + 1);
 	for (uint32_t i = 0; i < used; i++)

@@ -129,7 +129,7 @@ bool watch_is_gone(struct watch *watch)
 	watch->again_us = now_us + SILENT_AGAIN_US;
 	evidence = ask_number();
 	if (evidence == UNKNOWN)
-		return !handshake_poke() || now_us - watch->since_us >= SILENT_LONG_US;
+		return handshake_poke() == POKE_NOBODY || now_us - watch->since_us >= SILENT_LONG_US;
 	return evidence == GONE;
 }
 

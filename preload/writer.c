@@ -38,6 +38,8 @@
 _Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
 	       "a chunk does not go over the end of a ring");
 
+#define WAKE_WORDS 32768 /* in a ring, or a quarter of it: a collector that sleeps is woken */
+
 #define LOSE_AT_ONCE 256
 #define COLLECTORS_IN_TURN 4 /* that may die while a thread waits for room */
 
@@ -158,6 +160,19 @@ static struct writer *begin_thread(void)
 static uint64_t room_of(const struct writer *writer)
 {
 	return ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
+}
+
+/*
+ * A collector that sleeps is to be back before the ring is full; after a long silence, soon after its end. The fast
+ * path does not look at it: who was quiet, or has written a chunk, comes by the slow one.
+ */
+static void wake_collector(const struct writer *writer)
+{
+	uint32_t sleep = atomic_load_explicit(&process->header->sleep, memory_order_relaxed);
+	uint64_t words = writer->mask + 1, enough = words / 4 < WAKE_WORDS ? words / 4 : WAKE_WORDS;
+
+	if (unlikely(sleep != RING_AWAKE) && (sleep != RING_SLEEPS_UNTIL_FULL || words - room_of(writer) >= enough))
+		process_wake_collector();
 }
 
 static int has_quarter(const void *writer)
@@ -447,6 +462,7 @@ void writer_take_chunk(struct writer *writer)
 {
 	uint64_t room = __atomic_load_n(&writer->room, __ATOMIC_RELAXED), end;
 
+	wake_collector(writer);
 	if (writer_fast && !thread_self.unsettled) {
 		end = writer_chunk(writer);
 		writer->ids = ids_look(&process->ids);
@@ -471,6 +487,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	uint64_t room;
 
 	show_held(writer);
+	wake_collector(writer);
 	note_point(writer);
 	map_ahead(writer);
 	rejoin_if_lost(kind, REJOIN_AT_TIMES);
@@ -545,8 +562,10 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		return;
 	/* Few words come, so that it would take long until the next look at the collector. */
-	if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
+	if (now - writer->last_ticks >= CLOCK_QUIET_TICKS) {
 		writer_set_room(writer, 0, 0);
+		wake_collector(writer);
+	}
 	writer_store(writer, writer->head,
 		     config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu())
 					       : wire_word(wire_head(WIRE_TIME, 0), 0));
@@ -565,6 +584,8 @@ void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t he
 	/* Where CPU times are told, this one is to be told after a pause. */
 	if (config.events & EVENT_CPU && now - writer->last_ticks >= writer->pause)
 		writer_put_time(writer, now);
+	else if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
+		wake_collector(writer);
 	writer->last_ticks = now;
 	at = writer->head;
 	writer_store(writer, at++, wire_word(wire_native_head(frame), 0));

@@ -73,6 +73,16 @@ enum ring_target_state {
 };
 
 /*
+ * sleep: what the collector says before it sleeps for more than some milliseconds. Where the header says that the
+ * target wakes it, the target sets AWAKE and connects to the socket (control.h).
+ */
+enum ring_sleep {
+	RING_AWAKE = 0,
+	RING_SLEEPS_UNTIL_FULL = 1,  /* wake it when a ring fills: it looks a few times a second */
+	RING_SLEEPS_UNTIL_EVENT = 2, /* wake it at the first event of a thread that was quiet: it looks in seconds */
+};
+
+/*
  * Where everything is: of T, before the handshake; constant afterwards, but for slot_count, which T may make smaller.
  * Whoever writes or reads a ring goes by a copy in its own memory, which it made itself (T) or has checked (C, the
  * sampler), and never by what stands here: the other side can change that at any time.
@@ -110,6 +120,7 @@ struct ring_header {
 	_Atomic uint64_t samples;	/* stacks that a sampler read ... */
 	_Atomic uint64_t samples_torn;	/* ... and those that changed so that they were put together of several looks */
 	_Atomic uint32_t ending_signal; /* with EXITING: by which the image is about to end itself; 0: it exits */
+	_Atomic uint32_t wakes;		/* 1: wakes a collector that sleeps; 0: it cannot, and has to be looked at */
 	/* Events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
 
@@ -129,6 +140,8 @@ struct ring_header {
 	_Atomic uint64_t collector_start_time; /* like control.h's start_time; 0: not known */
 	/* C, valid once collector_state says so: the reason, or the path of the trace file. NUL-terminated UTF-8. */
 	char text[RING_TEXT_BYTES];
+	/* enum ring_sleep. C and T, as said there. */
+	_Atomic uint32_t sleep;
 };
 
 /*

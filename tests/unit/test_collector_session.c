@@ -1616,6 +1616,35 @@ static void fill(struct fake_target *target, unsigned slots)
 	}
 }
 
+/* It says that it wakes the collector, and writes without doing so. */
+Test(collector_session, who_does_not_wake_us_is_read_all_the_same)
+{
+	uint64_t began_ns, longest_ns = 0;
+	struct fake_target silent;
+
+	begin(&silent);
+	atomic_store(&silent.header->wakes, 1);
+	while (atomic_load(&silent.header->sleep) != RING_SLEEPS_UNTIL_EVENT)
+		collector_turn(&collector, -1);
+	collector_turn(&collector, -1);
+	fake_call(&silent, 0, WIRE_CALL, 1, 1);
+	while (ring_tail(&silent.slots[0]) != atomic_load(&silent.slots[0].head)) {
+		began_ns = clock_now_ns();
+		collector_turn(&collector, -1);
+		if (clock_now_ns() - began_ns > longest_ns)
+			longest_ns = clock_now_ns() - began_ns;
+	}
+	cr_assert_lt(longest_ns, UINT64_C(2000) * SESSION_PATIENT_US, "it sleeps for %.1f s", (double)longest_ns / 1e9);
+	atomic_store(&silent.header->wakes, 0);
+	collector_turn(&collector, -1);
+	began_ns = clock_now_ns();
+	collector_turn(&collector, -1);
+	cr_assert_lt(clock_now_ns() - began_ns, UINT64_C(1000000000), "who cannot wake us is looked at often");
+	leave(&silent);
+	cr_assert(turn_until(&silent, RING_COLLECTOR_FINISHED));
+	fake_target_free(&silent);
+}
+
 /* One has rings that are always full, and then ends; the other writes a few words. */
 Test(collector_session, who_writes_much_takes_a_share_of_a_round)
 {

@@ -590,3 +590,46 @@ Test(writer, slots_of_lies_are_exchanged)
 {
 	exchange_after(slots, SLOTS * sizeof(*slots));
 }
+
+/* Nobody can be reached here, so a wake is seen by what it leaves: sleep is taken back, and wakes, too. */
+static bool was_woken(void)
+{
+	return atomic_load(&header->sleep) == RING_AWAKE && atomic_load(&header->wakes) == 0;
+}
+
+static void fall_asleep(enum ring_sleep how)
+{
+	atomic_store(&header->wakes, 1);
+	atomic_store(&header->sleep, how);
+}
+
+Test(writer, a_ring_that_fills_wakes_a_collector_that_sleeps)
+{
+	put(WIRE_FORK, 0);
+	fall_asleep(RING_SLEEPS_UNTIL_FULL);
+	while (ring_head(&slots[0]) < WORDS / 4 - WRITER_CHUNK_WORDS)
+		put(WIRE_FORK, 0);
+	cr_assert_not(was_woken(), "a few words do not");
+	while (ring_head(&slots[0]) < WORDS / 4 + WRITER_CHUNK_WORDS)
+		put(WIRE_FORK, 0);
+	cr_assert(was_woken(), "long before it is full");
+	fall_asleep(RING_SLEEPS_UNTIL_FULL);
+	while (ring_head(&slots[0]) < WORDS - WRITER_CHUNK_WORDS)
+		put(WIRE_FORK, 0);
+	cr_assert(was_woken(), "nor does one that was full before it slept keep it asleep");
+}
+
+Test(writer, an_event_after_a_silence_wakes_a_collector_that_sleeps_for_long)
+{
+	put(WIRE_FORK, 0);
+	fall_asleep(RING_SLEEPS_UNTIL_FULL);
+	thread_self.writer->last_ticks -= CLOCK_QUIET_TICKS;
+	errno = EXDEV;
+	put(WIRE_FORK, 0);
+	cr_assert_not(was_woken(), "one that looks soon is let alone");
+	fall_asleep(RING_SLEEPS_UNTIL_EVENT);
+	thread_self.writer->last_ticks -= CLOCK_QUIET_TICKS;
+	put(WIRE_FORK, 0);
+	cr_assert(was_woken());
+	cr_assert_eq(errno, EXDEV);
+}

@@ -1,0 +1,21 @@
+"""Sleeps for so many seconds, calls leaf() so often, counted in the file "oracle", and sleeps for so many seconds more."""
+import os
+import sys
+import time
+
+import counting
+
+
+def leaf():
+    pass
+
+
+before, calls, after = float(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+words = counting.open_oracle()
+words[0] = os.getpid()
+time.sleep(before)
+words[2] = calls
+for i in range(calls):
+    leaf()
+words[3] = calls
+time.sleep(after)

@@ -1,0 +1,129 @@
+/*
+ * test_collector_pace.c - how often a collector comes by, for programs that write much, little and nothing. Time is
+ * made here: a round finds what has been written since the one before, and begins when the sleep before it is over.
+ */
+#include <criterion/criterion.h>
+
+#include "../../collector/pace.h"
+
+#define MS UINT64_C(1000000)
+#define S UINT64_C(1000000000)
+#define CHUNK 8192u
+#define GATHER_US 200000
+#define PATIENT_US 4000000
+
+static struct pace pace;
+static struct pace_limits limits;
+static uint64_t now_ns, unread, since_ns;
+
+static void setup(void)
+{
+	pace = (struct pace){0};
+	limits = (struct pace_limits){.chunk_words = CHUNK, .longest_us = PATIENT_US, .gather_us = GATHER_US};
+	now_ns = 5 * S;
+	unread = since_ns = 0;
+}
+
+/* A round that finds so many words more, and reads them as drain.c does. Returns the sleep after it, which it takes. */
+static int turn(uint64_t written)
+{
+	struct drain_result result = {.unread = unread + written};
+	int us;
+
+	if (written > 0 && unread == 0)
+		since_ns = pace.looked_ns ? pace.looked_ns : now_ns;
+	if (result.unread >= CHUNK || (result.unread > 0 && now_ns - since_ns >= GATHER_US * UINT64_C(1000))) {
+		result.words = result.unread;
+		result.unread = 0;
+	}
+	unread = result.unread;
+	result.due_ns = unread ? since_ns + GATHER_US * UINT64_C(1000) : 0;
+	us = pace_next(&pace, &result, &limits, now_ns);
+	now_ns += (uint64_t)us * 1000;
+	return us;
+}
+
+/* Rounds in so much time, with so many words a second. */
+static unsigned rounds(uint64_t during_ns, uint64_t words_a_second)
+{
+	uint64_t end_ns = now_ns + during_ns, before_ns = now_ns;
+	unsigned count = 0;
+
+	for (; now_ns < end_ns; count++) {
+		uint64_t written = now_ns * words_a_second / S - before_ns * words_a_second / S;
+
+		before_ns = now_ns;
+		turn(written);
+	}
+	return count;
+}
+
+TestSuite(collector_pace, .init = setup);
+
+Test(collector_pace, nothing_for_long)
+{
+	unsigned first = rounds(S, 0), then = rounds(10 * S, 0);
+
+	cr_assert_leq(first, 20, "%u rounds in the first second", first);
+	cr_assert_leq(then, 6, "%u in ten more", then);
+	cr_assert_eq(pace.sleep, RING_SLEEPS_UNTIL_EVENT);
+}
+
+Test(collector_pace, the_long_sleep_is_announced_one_sleep_before)
+{
+	enum ring_sleep announced = RING_AWAKE;
+	int us;
+
+	for (int i = 0; i < 100; i++) {
+		us = turn(0);
+		cr_assert(us <= GATHER_US || announced == RING_SLEEPS_UNTIL_EVENT);
+		cr_assert(us <= 8000 || pace.sleep != RING_AWAKE, "%d us of sleep are announced", us);
+		announced = pace.sleep;
+	}
+	cr_assert_eq(us, PATIENT_US);
+}
+
+Test(collector_pace, a_few_events_a_second)
+{
+	unsigned count;
+
+	rounds(2 * S, 20);
+	count = rounds(10 * S, 20);
+	cr_assert_leq(count, 60, "%u rounds in ten seconds", count);
+	rounds(2 * S, 2000);
+	count = rounds(10 * S, 2000);
+	cr_assert_leq(count, 100, "%u rounds in ten seconds", count);
+}
+
+/* A chunk is ready 122 times a second, or 1220 times. */
+Test(collector_pace, much)
+{
+	unsigned count;
+
+	rounds(S, 1000000);
+	count = rounds(10 * S, 1000000);
+	cr_assert(count >= 1000 && count <= 2500, "%u rounds in ten seconds", count);
+	rounds(S, 10000000);
+	count = rounds(S, 10000000);
+	cr_assert(count >= 900, "%u rounds in a second", count);
+}
+
+Test(collector_pace, who_cannot_wake_us)
+{
+	limits.longest_us = 8000;
+	for (int i = 0; i < 1000; i++)
+		cr_assert(turn(0) <= 8000 && pace.sleep == RING_AWAKE);
+}
+
+Test(collector_pace, woken)
+{
+	struct drain_result woken = {.woken = true};
+
+	rounds(10 * S, 0);
+	cr_assert_eq(pace.sleep, RING_SLEEPS_UNTIL_EVENT);
+	cr_assert_leq(pace_next(&pace, &woken, &limits, now_ns), 8000, "it is about to write");
+	cr_assert_eq(pace.sleep, RING_AWAKE);
+	rounds(S / 2, 0);
+	cr_assert_eq(pace.sleep, RING_SLEEPS_UNTIL_FULL);
+	cr_assert_leq(pace_next(&pace, &woken, &limits, now_ns), 1000, "its ring fills");
+}
