@@ -134,6 +134,12 @@ def sampling_table(rows):
     return table(titles, lines)
 
 
+def quiet_table(rows):
+    lines = [[row["python"], row["program"], row["variant"], "%.1f" % row["wakeups"], "%.2f %%" % (100 * row["cpu"])]
+             for row in rows]
+    return table(["Python", "program", "profiler", "wake-ups a second", "share of a processor"], lines)
+
+
 def instruction_table(rows):
     lines = []
     for row in rows:
@@ -149,6 +155,7 @@ SECTIONS = [
     ("collector", "The collector", collector_table),
     ("startup", "Starting", startup_table),
     ("sampling", "Sampling", sampling_table),
+    ("quiet", "Programs that do little", quiet_table),
     ("instructions", "Instructions a Python call with one C call in it (callgrind)", instruction_table),
 ]
 
