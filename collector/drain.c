@@ -204,7 +204,8 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	reader->tail = reader->head = ring_tail(slot); /* 0, but after a rejoin */
 	process->readers[index] = reader;
 	session_write_json(process->session, process->number, reader->thread,
-			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks));
+			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks,
+				       atomic_load(&slot->head_ticks) != 0));
 	if (!is_ring(&process->layout, reader->data_offset, reader->data_words))
 		reader_damaged(process, reader, "its ring is not inside the memfd");
 	return reader;

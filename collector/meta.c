@@ -93,10 +93,14 @@ char *meta_title(uint32_t process, const char *title)
 	    json_pack("{ss sI so}", "type", "title", "process", (json_int_t)process, "title", text_or_null(title)));
 }
 
-char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks)
+char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled)
 {
-	return dump(json_pack("{ss sI sI sI so}", "type", "thread", "process", (json_int_t)process, "thread",
-			      (json_int_t)thread, "tid", (json_int_t)tid, "start_ticks", integer(start_ticks)));
+	json_t *object = json_pack("{ss sI sI sI so}", "type", "thread", "process", (json_int_t)process, "thread",
+				   (json_int_t)thread, "tid", (json_int_t)tid, "start_ticks", integer(start_ticks));
+
+	if (object && sampled)
+		json_object_set_new(object, "sampled", json_true());
+	return dump(object);
 }
 
 char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost)

@@ -46,7 +46,7 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		   uint64_t start_ticks);
 /* title: NULL: it has none any more. */
 char *meta_title(uint32_t process, const char *title);
-char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks);
+char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled);
 char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost);
 char *meta_process_end(const struct meta_process_end *end);
 char *meta_summary(const struct meta_summary *summary);

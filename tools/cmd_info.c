@@ -275,43 +275,6 @@ static void print_trace(struct output *output, const struct trace *trace, const 
 			print_process(output, trace, trace->processes[i]);
 }
 
-/* --- threads that wrote beside their sampler --- */
-
-/* What a sampled thread wrote itself, such as forks and its end, has a slot of its own: no calls. */
-static struct trace_thread *sampled_stream_of(const struct trace *trace, const struct trace_process *process,
-					      const struct trace_thread *own)
-{
-	uint32_t i;
-
-	for (i = 0; i < process->thread_count && !own->events[WIRE_CALL]; i++) {
-		struct trace_thread *thread = trace->threads[process->threads[i]];
-
-		if (thread != own && thread->tid == own->tid && thread->events[WIRE_CALL])
-			return thread;
-	}
-	return NULL;
-}
-
-static void join_streams(const struct trace *trace, struct trace_process *process)
-{
-	uint32_t i, kind, kept = 0;
-
-	for (i = 0; i < process->thread_count; i++) {
-		const struct trace_thread *own = trace->threads[process->threads[i]];
-		struct trace_thread *sampled = sampled_stream_of(trace, process, own);
-
-		if (!sampled) {
-			process->threads[kept++] = process->threads[i];
-			continue;
-		}
-		for (kind = 0; kind < WIRE_KINDS; kind++) {
-			sampled->events[kind] += own->events[kind];
-			sampled->lost[kind] += own->lost[kind];
-		}
-	}
-	process->thread_count = kept;
-}
-
 /* --- all --- */
 
 static void tick(void *owner, uint64_t bytes)
@@ -342,7 +305,6 @@ static int show(const char *path, bool quick, json_t *list, struct output *outpu
 {
 	struct trace *trace = trace_open_or_say(path);
 	struct trace_totals totals;
-	uint32_t i;
 	int status;
 
 	if (!trace)
@@ -352,9 +314,6 @@ static int show(const char *path, bool quick, json_t *list, struct output *outpu
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}
-	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace_process_sample_rate(trace->processes[i]))
-			join_streams(trace, trace->processes[i]);
 	if (list)
 		json_array_append_new(list, json_trace(trace, &totals));
 	else

@@ -277,7 +277,20 @@ static int set_name(struct trace_thread *thread, struct text name)
 		return -ENOMEM;
 	free(thread->name);
 	thread->name = copy;
+	thread->kernel_name = false;
 	return 0;
+}
+
+/* Any other name is better. */
+static int set_kernel_name(struct trace_thread *thread, struct text name)
+{
+	int error;
+
+	if (thread->name && !thread->kernel_name)
+		return 0;
+	error = set_name(thread, name);
+	thread->kernel_name = !error;
+	return error;
 }
 
 static uint64_t latest_key(uint32_t process, uint32_t tid)
@@ -311,6 +324,7 @@ static int load_thread(struct trace *trace, const json_t *object)
 	thread->known = true;
 	thread->tid = (uint32_t)member_u64(object, "tid");
 	thread->start_ticks = member_u64(object, "start_ticks");
+	thread->sampled = json_is_true(json_object_get(object, "sampled"));
 	latest = pairs_make(&trace->latest, latest_key(thread->process, thread->tid));
 	if (!latest)
 		return -ENOMEM;
@@ -417,6 +431,8 @@ static int load_thread_name(struct trace *trace, uint32_t process, const struct 
 	uint64_t key = latest_key(process, definition->id), *pending;
 	struct trace_thread *thread = latest_thread(trace, key);
 
+	if (definition->flags & WIRE_KERNEL_NAME)
+		return thread ? set_kernel_name(thread, trace_string(definition, 1)) : 0;
 	if (thread && !thread->ended)
 		return set_name(thread, trace_string(definition, 1));
 	pending = pairs_make(&trace->pending, key);
@@ -856,6 +872,8 @@ int trace_model_load(struct trace *trace)
 		error = list_threads(trace);
 	if (!error)
 		error = find_span(trace);
+	if (!error)
+		error = trace_beside_find(trace);
 	return error;
 }
 
@@ -881,6 +899,7 @@ static void thread_free(struct trace_thread *thread)
 {
 	if (!thread)
 		return;
+	thread_free(thread->beside);
 	free(thread->name);
 	free(thread->events);
 	free(thread->lost);

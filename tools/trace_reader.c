@@ -425,14 +425,30 @@ static struct trace_place *place_at(struct trace_place *places, size_t count, ui
 	return low < count && places[low].offset == offset ? &places[low] : NULL;
 }
 
+/* What it wrote beside its sampler is not among the threads. */
+static const struct trace_thread *thread_with_number(const struct trace *trace, uint32_t number)
+{
+	uint32_t i;
+
+	if (number >= trace->thread_count || trace->threads[number])
+		return number < trace->thread_count ? trace->threads[number] : NULL;
+	for (i = 0; i < trace->thread_count; i++) {
+		const struct trace_thread *beside = trace->threads[i] ? trace->threads[i]->beside : NULL;
+
+		if (beside && beside->number == number)
+			return beside;
+	}
+	return NULL;
+}
+
 /* The chunk at offset is bad: counts it where it is known, else as a hole. */
 static void note_bad_chunk(struct trace *trace, uint64_t offset, uint64_t bytes)
 {
 	struct trace_place *place = place_at(trace->places, trace->place_count, offset);
 	const struct trace_thread *thread = NULL;
 
-	if (place && place->type == TRACE_CHUNK_EVENTS && place->thread < trace->thread_count)
-		thread = trace->threads[place->thread];
+	if (place && place->type == TRACE_CHUNK_EVENTS)
+		thread = thread_with_number(trace, place->thread);
 	if (thread) /* it has its own list, which is the one that readers mark */
 		place = place_at(thread->places, thread->place_count, offset);
 	if (place) {

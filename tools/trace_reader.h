@@ -8,6 +8,7 @@
  * trace_reader.c   the file: header, index, scan, chunks, unpacking (the only place that knows zstd)
  * trace_model.c    what the chunks say: processes, threads, names, clock
  * trace_stream.c   the events of one thread, chunk by chunk
+ * trace_beside.c   what a sampled thread wrote itself, among what its sampler wrote
  * trace_unpack.c   the events of a chunk, out of its payload
  * trace_ahead.c    a thread that reads and unpacks the chunks that are next
  */
@@ -80,12 +81,15 @@ struct trace_thread {
 	uint32_t tid;
 	bool known; /* its META object was there */
 	bool ended;
+	bool sampled; /* its events are a sampler's */
 	uint64_t start_ticks;
 	char *name;		    /* NULL: none */
+	bool kernel_name;	    /* the name is the kernel's */
 	uint64_t *events;	    /* by kind, from its end; NULL: to be counted */
 	uint64_t *lost;		    /* the same */
 	struct trace_place *places; /* its EVENTS chunks, in order */
 	size_t place_count;
+	struct trace_thread *beside; /* what it wrote itself, if it is sampled; NULL: nothing. In no other list */
 };
 
 /* A straight line from ticks to ns. */
@@ -278,6 +282,8 @@ struct trace_stream {
 	bool hole;
 	uint64_t missing;
 	uint32_t read; /* chunks, one after the other */
+	uint64_t from; /* nothing before that is wanted */
+	struct trace_beside *beside;
 };
 
 void trace_stream_open(struct trace_stream *stream, struct trace *trace, const struct trace_thread *thread);
@@ -408,6 +414,17 @@ int trace_fetch(const struct trace *trace, const struct trace_place *place, stru
 void trace_unzstd_free(void *unzstd);
 /* trace_reader.c: counts what trace_fetch() found, and returns it. */
 int trace_note_error(struct trace *trace, struct trace_place *place, int error);
+
+/* trace_stream.c: as trace_stream_next(), of the thread's own chunks alone, with times as they were. */
+int trace_stream_chunk(struct trace_stream *stream, struct trace_events *events);
+/* trace_beside.c: has each sampled thread of a trace that is loaded have what it wrote itself. Returns 0 or -ENOMEM. */
+int trace_beside_find(struct trace *trace);
+/*
+ * Puts what the thread itself wrote before until among these events of its sampler. The arrays stay valid until the
+ * next call. Returns 0 or -ENOMEM: the events are as they were.
+ */
+int trace_beside_merge(struct trace_stream *stream, struct trace_events *events, uint64_t until);
+void trace_beside_close(struct trace_beside *beside);
 
 /*
  * trace_ahead.c: at most so many chunks are read ahead, for all streams. A stream is known by its address. All are for

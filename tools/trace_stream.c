@@ -17,8 +17,10 @@ void trace_stream_open(struct trace_stream *stream, struct trace *trace, const s
 void trace_stream_skip(struct trace_stream *stream, size_t first)
 {
 	stream->next = first;
-	if (first && first < stream->thread->place_count)
-		stream->holes = stream->thread->places[first].holes;
+	if (!first || first >= stream->thread->place_count)
+		return;
+	stream->holes = stream->thread->places[first].holes;
+	stream->from = stream->thread->places[first].first_ticks;
 }
 
 /* Part of the file is gone between this chunk and the one before, and this thread's events with it? */
@@ -57,7 +59,7 @@ static int read_events(struct trace_stream *stream, struct trace_place *place, s
 	return trace_note_error(stream->trace, place, error);
 }
 
-int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
+int trace_stream_chunk(struct trace_stream *stream, struct trace_events *events)
 {
 	while (stream->next < stream->thread->place_count) {
 		struct trace_place *place = &stream->thread->places[stream->next++];
@@ -77,9 +79,6 @@ int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
 		events->missing = stream->missing;
 		stream->hole = false;
 		stream->missing = 0;
-		if (stream->trace->clock != CPU_CLOCK_WALL)
-			cpu_time_apply(&stream->cpu_time, stream->trace->clock,
-				       trace_process_of(stream->trace, stream->thread), events);
 		return 1;
 	}
 	if (!stream->hole)
@@ -89,8 +88,27 @@ int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
 	return 1;
 }
 
+int trace_stream_next(struct trace_stream *stream, struct trace_events *events)
+{
+	const struct trace_thread *thread = stream->thread;
+	uint64_t until = UINT64_MAX;
+
+	if (!trace_stream_chunk(stream, events))
+		return 0;
+	if (stream->next < thread->place_count)
+		until = thread->places[stream->next].first_ticks;
+	if (thread->beside && trace_beside_merge(stream, events, until) < 0)
+		stream->trace->damage.out_of_memory = true;
+	if (stream->trace->clock != CPU_CLOCK_WALL)
+		cpu_time_apply(&stream->cpu_time, stream->trace->clock, trace_process_of(stream->trace, thread),
+			       events);
+	return 1;
+}
+
 void trace_stream_close(struct trace_stream *stream)
 {
+	trace_beside_close(stream->beside);
+	stream->beside = NULL;
 	if (stream->read)
 		trace_ahead_forget(stream->trace, stream);
 	stream->read = 0;

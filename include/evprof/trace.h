@@ -120,7 +120,8 @@ struct trace_end {
  *       "native":true where native stacks of allocations are recorded, "filtered":true where functions are left out
  *   {"type":"title","process":0,"title":"..."|null}
  *       the system shows another command line than argv (setproctitle) from now on, or argv again
- *   {"type":"thread","process":0,"thread":0,"tid":1,"start_ticks":N}
+ *   {"type":"thread","process":0,"thread":0,"tid":1,"start_ticks":N[,"sampled":true]}
+ *       sampled: its events are the sampler's. What the thread itself writes is another thread with the same tid
  *   {"type":"thread_end","thread":0,"events":{"call":N,...},"lost":{"call":N,...}}
  *   {"type":"process_end","process":0,"how":"exit"|"exec"|"killed"|"detached","status":N|null,"signal":N|null,
  *    "end_ticks":N,"lost":{...}[,"sampler":"killed"]}      lost: events of threads that never had a ring

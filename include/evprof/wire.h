@@ -373,7 +373,8 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *
  * Earlier ones have call and c_call, and "mem M" for both kinds of memory events.
  *
- * THREAD_NAME may come again for the same thread: the last one holds.
+ * THREAD_NAME may come again for the same thread: the last one holds, but the kernel's (WIRE_KERNEL_NAME) only where
+ * there is no other.
  */
 enum wire_definition_type {
 	WIRE_DEFINE_CODE = 1,
@@ -406,6 +407,7 @@ enum wire_definition_flags {
 	 * CODE: first called by an instruction that is no call (an attribute's, an operator). Where costs are measured
 	 */
 	WIRE_ENTERED = 8,
+	WIRE_KERNEL_NAME = 32, /* THREAD_NAME: what the kernel calls the thread */
 	WIRE_INLINED = 16, /* SYMBOL: the next record, for the same address, is what this function was inlined into */
 };
 

@@ -548,6 +548,73 @@ Test(reader, names_of_threads)
 	fixture_free(fixture);
 }
 
+#define FAR UINT64_C(5000000000) /* more than the ticks of one event */
+
+/* What a thread wrote itself is among its sampler's events, where it belongs; its end is the last of all. */
+Test(reader, sampled_thread_is_one)
+{
+	static const struct {
+		unsigned kind;
+		uint64_t time;
+	} expected[] = {{WIRE_THREAD_START, 10},    {WIRE_PROCESS_START, 20}, {WIRE_THREAD_START, FAR},
+			{WIRE_CALL, FAR + 10},	    {WIRE_FORK, FAR + 20},    {WIRE_LINE, FAR + 30},
+			{WIRE_EXIT, FAR + 35},	    {WIRE_RETURN, FAR + 50},  {WIRE_THREAD_END, FAR + 50},
+			{WIRE_THREAD_END, FAR + 50}};
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 7, 0), own, sampled, i = 0;
+	struct trace_events events;
+	struct trace_stream stream;
+	struct trace *trace;
+
+	fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":7,\"sample_rate\":100}");
+	own = fixture_thread(fixture, process, 7, 0);
+	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 7, 0, "", "its name", "", "");
+	fixture_event(fixture, own, WIRE_THREAD_START, 0, 10);
+	fixture_event(fixture, own, WIRE_PROCESS_START, 0, 10);
+	fixture_event(fixture, own, WIRE_TIME, 0, 0);
+	fixture_extra(fixture, own, FAR + 20);
+	fixture_event(fixture, own, WIRE_FORK, 99, 0);
+	fixture_event(fixture, own, WIRE_EXIT, 0, 15);
+	fixture_event(fixture, own, WIRE_THREAD_END, 0, 5);
+	sampled = fixture_thread(fixture, process, 7, FAR);
+	fixture_meta(fixture, process,
+		     "{\"type\":\"thread\",\"process\":0,\"thread\":1,\"tid\":7,\"start_ticks\":%llu,\"sampled\":true}",
+		     (unsigned long long)FAR);
+	fixture_event(fixture, sampled, WIRE_THREAD_START, 0, 0);
+	fixture_event(fixture, sampled, WIRE_CALL, 1, 10);
+	fixture_flush(fixture, sampled);
+	fixture_event(fixture, sampled, WIRE_LINE, 5, 20);
+	fixture_event(fixture, sampled, WIRE_RETURN, 1, 20);
+	fixture_event(fixture, sampled, WIRE_THREAD_END, 0, 0);
+	fixture_end(fixture);
+	trace = open_fixture(fixture);
+	cr_assert(trace->processes[0]->thread_count == 1 && trace->processes[0]->threads[0] == sampled);
+	cr_expect_str_eq(trace->threads[sampled]->name, "its name");
+	trace_stream_open(&stream, trace, trace->threads[sampled]);
+	while (trace_stream_next(&stream, &events)) {
+		const uint64_t *extra = events.extras;
+		uint64_t now = events.first_ticks;
+
+		for (uint32_t k = 0; k < events.count; k++) {
+			unsigned kind = wire_head_kind(events.heads[k]);
+
+			now = kind == WIRE_TIME ? *extra : now + events.ticks[k];
+			extra += wire_extra_words(kind);
+			if (kind == WIRE_TIME)
+				continue;
+			cr_expect(kind == expected[i].kind && now == expected[i].time, "event %u: kind %u at %llu", i,
+				  kind, (unsigned long long)now);
+			i += i + 1 < sizeof(expected) / sizeof(expected[0]);
+		}
+	}
+	trace_stream_close(&stream);
+	cr_expect(i == 9, "%u events", i);
+	cr_expect(trace_count_events(trace, trace->threads[sampled]) == 0 &&
+		  trace->threads[sampled]->events[WIRE_FORK] == 1 && trace->threads[sampled]->events[WIRE_CALL] == 1);
+	trace_close(trace);
+	fixture_free(fixture);
+}
+
 Test(reader, merge_is_in_order_of_time)
 {
 	struct fixture *fixture = fixture_new();
