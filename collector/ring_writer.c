@@ -5,9 +5,13 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "clock.h"
 #include "layout.h"
+
+#define DEFINE_STEP_NS 20000 /* between looks whether the process has written its definition */
+#define DEFINE_STEPS 50
 
 int ring_writer_open(struct ring_writer *writer, int fd)
 {
@@ -108,15 +112,33 @@ void ring_stream_end(struct ring_stream *stream)
 	stream->slot = NULL;
 }
 
+/* The process has it for as long as it copies one definition, unless it was stopped then. */
+static bool take_definitions(struct ring_header *header)
+{
+	const struct timespec step = {.tv_nsec = DEFINE_STEP_NS};
+
+	for (int i = 0; i < DEFINE_STEPS; i++) {
+		if (ring_definitions_take(header, RING_DEFINES_SAMPLER))
+			return true;
+		nanosleep(&step, NULL);
+	}
+	return false;
+}
+
 bool ring_writer_define(struct ring_writer *writer, struct wire_definition *record,
 			const char *const strings[WIRE_DEFINITION_STRINGS],
 			const size_t lengths[WIRE_DEFINITION_STRINGS])
 {
+	bool room;
+
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
 		record->length[i] = (uint32_t)lengths[i];
 	record->size_bytes = wire_definition_bytes(record);
-	if (ring_definitions_room(&writer->layout, writer->header) < record->size_bytes)
+	if (!take_definitions(writer->header))
 		return false;
-	ring_define(&writer->layout, writer->base, record, strings);
-	return true;
+	room = ring_definitions_room(&writer->layout, writer->header) >= record->size_bytes;
+	if (room)
+		ring_define(&writer->layout, writer->base, record, strings);
+	ring_definitions_give(writer->header);
+	return room;
 }

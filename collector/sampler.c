@@ -103,13 +103,13 @@ static bool read_comm(const struct sampler *sampler, uint32_t tid, char out[32])
 	return done;
 }
 
-/* By what the kernel calls it, where that is not the name of the process. */
+/* By what the kernel calls it, where that is not the name of the process. Python's name comes from the library. */
 static void name_thread(struct sampler *sampler, const struct thread *thread)
 {
 	char name[32];
 	const char *const strings[WIRE_DEFINITION_STRINGS] = {"", name, "", ""};
 	size_t lengths[WIRE_DEFINITION_STRINGS] = {0};
-	struct wire_definition record = {.type = WIRE_DEFINE_THREAD_NAME, .id = thread->tid};
+	struct wire_definition record = {.type = WIRE_DEFINE_THREAD_NAME, .flags = WIRE_KERNEL_NAME, .id = thread->tid};
 
 	if (thread->tid == (uint32_t)sampler->pid || !read_comm(sampler, thread->tid, name) ||
 	    !strcmp(name, sampler->comm))

@@ -22,10 +22,10 @@ static bool is_there(const struct process *process)
 	return fcntl(process->memfd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-/* As if their threads had ended. */
+/* As if their threads had ended. What it was about to define stays unwritten. */
 static void end_slots(struct process *process)
 {
-	uint32_t used = ring_slots_used(&process->layout, process->header);
+	uint32_t used = ring_slots_used(&process->layout, process->header), sampler = RING_DEFINES_SAMPLER;
 
 	for (uint32_t i = 0; i < used; i++) {
 		struct ring_slot *slot = &process->slots[i];
@@ -34,6 +34,7 @@ static void end_slots(struct process *process)
 		if (atomic_load(&slot->head_ticks))
 			atomic_compare_exchange_strong(&slot->state, &live, RING_SLOT_ENDED);
 	}
+	atomic_compare_exchange_strong(&process->header->defines, &sampler, RING_DEFINES_NOBODY);
 }
 
 bool sampler_watch_look(struct process *process, uint64_t now_ns)

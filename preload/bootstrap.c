@@ -33,6 +33,7 @@
 #include "python.h"
 #include "sampling.h"
 #include "spawn.h"
+#include "thread_names.h"
 
 #define UNSETTLED_EVENTS 64
 
@@ -277,6 +278,7 @@ static int audit(const char *event, struct object *arguments, void *data)
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
 		bootstrap_thread();
 	sampling_begin();
+	thread_names_look();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
@@ -291,8 +293,10 @@ static int audit(const char *event, struct object *arguments, void *data)
 	/* The next interpreter's thread state may stand where this one's stands. Nothing more is set in this one. */
 	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
 		thread_self.hooked_state = &no_state;
-	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty")))
+	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty"))) {
 		bootstrap_forking = 1;
+		thread_names_before_fork();
+	}
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "config.h"
 #include "lock.h"
 #include "neighbours.h"
+#include "thread_names.h"
 
 #define NAMES_PROBES 16 /* places that a key may stand in */
 
@@ -26,20 +27,14 @@
 /* What the calling thread is called, for the child that it may fork; longer names are cut. */
 static __thread char own_name[128] __attribute__((tls_model("initial-exec")));
 
-/* The exception that may be set while a hook runs is put aside. */
-struct guard {
-	struct object *type, *value, *traceback;
-	int saved_errno;
-};
-
-static void enter(struct guard *guard)
+void definitions_enter(struct definitions_guard *guard)
 {
 	guard->saved_errno = errno;
 	thread_self.nesting++;
 	python.PyErr_Fetch(&guard->type, &guard->value, &guard->traceback);
 }
 
-static void leave(struct guard *guard)
+void definitions_leave(struct definitions_guard *guard)
 {
 	python.PyErr_Restore(guard->type, guard->value, guard->traceback);
 	thread_self.nesting--;
@@ -130,9 +125,15 @@ static void release(struct string strings[WIRE_DEFINITION_STRINGS])
 			python.Py_DecRef(strings[i].holder);
 }
 
+/* With the right to write: where the process is sampled, its sampler writes definitions, too. */
 static int has_room(const void *size)
 {
-	return ring_definitions_room(&process->layout, process->header) >= *(const uint64_t *)size;
+	if (!process->defines && !ring_definitions_take(process->header, RING_DEFINES_PROCESS))
+		return 0;
+	process->defines = ring_definitions_room(&process->layout, process->header) >= *(const uint64_t *)size;
+	if (!process->defines)
+		ring_definitions_give(process->header);
+	return process->defines;
 }
 
 static bool wait_for_room(uint64_t size)
@@ -167,6 +168,8 @@ static int write_definition(struct wire_definition *record, struct string string
 	if (!wait_for_room(record->size_bytes))
 		return -EAGAIN;
 	ring_define(&process->layout, process->base, record, bytes);
+	process->defines = false;
+	ring_definitions_give(process->header);
 	return 0;
 }
 
@@ -235,7 +238,7 @@ static bool is(const struct string *string, const char *text)
 
 /*
  * Functions of threading.py, which stands in no folder in frozen programs, after which a thread's name may be new: see
- * learn_thread_name().
+ * thread_names_learn().
  */
 static bool names_threads(struct object *code, const struct string strings[WIRE_DEFINITION_STRINGS])
 {
@@ -314,107 +317,23 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 	return value;
 }
 
-/* The argument at this place of the frame that just began; borrowed or owned as *owned says. */
-static struct object *argument_at(int place, const char *name, bool *owned)
-{
-	struct object *frame = python.PyEval_GetFrame(), *key, *value;
-
-	*owned = false;
-	if (!frame)
-		return NULL;
-	if (!python.monitoring) {
-		const char *at = (const char *)frame;
-
-		if (python.inner_frames)
-			at = python_field(frame, PYTHON_FRAME_INNER);
-		return *(struct object *const *)(at + python.locals + 8 * (size_t)place);
-	}
-	key = python.PyFrame_GetVar ? python.PyUnicode_FromString(name) : NULL;
-	if (!key)
-		return NULL;
-	value = python.PyFrame_GetVar(frame, key);
-	python.Py_DecRef(key);
-	*owned = value != NULL;
-	if (!value)
-		python.PyErr_Clear();
-	return value;
-}
-
-/* What the object itself has under a name, or NULL: a new reference. */
-static struct object *own_attribute(struct object *object, const char *name)
-{
-	struct object *dictionary = python.PyObject_GenericGetDict(object, NULL), *value;
-
-	if (!dictionary) {
-		python.PyErr_Clear();
-		return NULL;
-	}
-	value = python_item(dictionary, name);
-	python.Py_DecRef(dictionary);
-	return value;
-}
-
-/* Thread._bootstrap_inner() in the new thread. */
-static void learn_first_name(struct object *thread)
-{
-	struct object *name = own_attribute(thread, "_name");
-
-	if (name && thread_self.writer->slot)
-		definitions_thread_name(thread_self.writer->slot->tid, name);
-	if (name)
-		python.Py_DecRef(name);
-}
-
-/* The setter of Thread.name. */
-static void learn_new_name(struct object *thread)
-{
-	struct object *id = own_attribute(thread, "_native_id"), *name;
-	long tid = id && python_type(id) == python.int_type ? python.PyLong_AsLong(id) : 0;
-	bool owned;
-
-	if (id)
-		python.Py_DecRef(id);
-	if (tid <= 0)
-		return;
-	name = argument_at(1, "name", &owned);
-	if (name)
-		definitions_thread_name((uint32_t)tid, name);
-	if (owned)
-		python.Py_DecRef(name);
-}
-
-/* A function of names_threads() begins; they differ in the number of their arguments. */
-static void learn_thread_name(struct object *code)
-{
-	bool owned;
-	struct object *thread = argument_at(0, "self", &owned);
-
-	if (thread && count_arguments(code) == 1)
-		learn_first_name(thread);
-	else if (thread)
-		learn_new_name(thread);
-	if (owned)
-		python.Py_DecRef(thread);
-	python.PyErr_Clear();
-}
-
 /* running: its frame is the current one. Of the frames below, nothing is looked at but the code. */
 static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
 	uint64_t value = ids_find(&process->ids, code);
 	bool known = value && !(value >> 32 & CODE_CLOSER_NATIVE);
-	struct guard guard;
+	struct definitions_guard guard;
 
 	/* Generators come here at each resume until 3.11: no need to put an exception aside for a look. */
 	if (known && !(running && value >> 32 & CODE_CLOSER_SPECIAL))
 		return (uint32_t)value;
-	enter(&guard);
+	definitions_enter(&guard);
 	if (!known)
 		value = define_code(code, globals, running && thread_self.untold);
 	if (running && value >> 32 & CODE_CLOSER_SPECIAL)
-		learn_thread_name(code);
+		thread_names_learn(count_arguments(code) == 1);
 	python.PyErr_Clear();
-	leave(&guard);
+	definitions_leave(&guard);
 	return (uint32_t)value;
 }
 
@@ -517,13 +436,13 @@ static uint64_t define_function(const struct python_method *method, struct objec
 uint32_t definitions_function(const struct python_method *method, struct object *callable)
 {
 	uint64_t value = ids_find(&process->ids, method);
-	struct guard guard;
+	struct definitions_guard guard;
 
 	if (value)
 		return (uint32_t)value;
-	enter(&guard);
+	definitions_enter(&guard);
 	value = define_function(method, callable);
-	leave(&guard);
+	definitions_leave(&guard);
 	return (uint32_t)value;
 }
 
@@ -617,11 +536,11 @@ uint32_t definitions_type(const void *type)
 	/* A class may die and another get its address: the name is part of the key. */
 	uint64_t key = key_of(type, type_name(type));
 	uint32_t id = recall(key);
-	struct guard guard;
+	struct definitions_guard guard;
 
 	if (id)
 		return id;
-	enter(&guard);
+	definitions_enter(&guard);
 	{
 		struct object *object = (struct object *)type;
 		struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), type_attribute(object, "__name__"),
@@ -632,7 +551,7 @@ uint32_t definitions_type(const void *type)
 		id = define_name(&record, strings, &process->next_type, key);
 		release(strings);
 	}
-	leave(&guard);
+	definitions_leave(&guard);
 	return id;
 }
 
@@ -723,7 +642,7 @@ static uint32_t name_of_task(const struct object *task)
 /* The task that runs, by asyncio: a new reference, or NULL. Until 3.11 there may be one for each of several loops. */
 static struct object *running_task(struct object *module, const struct object *type, const void *frame)
 {
-	struct object *current = own_attribute(module, "current_task"), *tasks, *loop, *task = NULL;
+	struct object *current = python_own_attribute(module, "current_task"), *tasks, *loop, *task = NULL;
 	ssize_t at = 0;
 
 	if (current) {
@@ -732,7 +651,7 @@ static struct object *running_task(struct object *module, const struct object *t
 		python.Py_DecRef(current);
 		return task;
 	}
-	tasks = own_attribute(module, "_current_tasks");
+	tasks = python_own_attribute(module, "_current_tasks");
 	while (tasks && python.PyDict_Next(tasks, &at, &loop, &task)) {
 		if (is_task(type, task) && (!task_coroutine || runs_in(task, frame)))
 			break;
@@ -747,7 +666,8 @@ static struct object *running_task(struct object *module, const struct object *t
 
 static uint32_t look_for_name(struct object *module, const void *frame)
 {
-	struct object *type = own_attribute(module, "Task"), *task = type ? running_task(module, type, frame) : NULL;
+	struct object *type = python_own_attribute(module, "Task"),
+		      *task = type ? running_task(module, type, frame) : NULL;
 	uint32_t id = 0;
 
 	if (task && is_task(type, task)) {
@@ -768,12 +688,12 @@ uint64_t definitions_task(unsigned kind, const void *frame)
 {
 	struct object *modules, *module;
 	uint32_t name = 0;
-	struct guard guard;
+	struct definitions_guard guard;
 
 	if (kind != WIRE_CALL || python.version < 0x0308 || python.free_threaded || !python.PyDict_Next ||
 	    !python.PyType_IsSubtype)
 		return wire_task_word((uintptr_t)frame, 0);
-	enter(&guard);
+	definitions_enter(&guard);
 	modules = python.PySys_GetObject("modules");
 	module = modules ? python_item(modules, "_asyncio") : NULL;
 	if (module) {
@@ -781,7 +701,7 @@ uint64_t definitions_task(unsigned kind, const void *frame)
 		python.Py_DecRef(module);
 	}
 	python.PyErr_Clear();
-	leave(&guard);
+	definitions_leave(&guard);
 	return wire_task_word((uintptr_t)frame, name);
 }
 
@@ -818,6 +738,15 @@ static void remember_own_name(const struct string *name)
 		length--;
 	memcpy(own_name, name->bytes, length);
 	own_name[length] = 0;
+}
+
+void definitions_remember_name(struct object *name)
+{
+	struct string string = string_of(name);
+
+	remember_own_name(&string);
+	if (string.holder)
+		python.Py_DecRef(string.holder);
 }
 
 void definitions_thread_name(uint32_t tid, struct object *name)
@@ -939,13 +868,13 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 {
 	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
 	struct object *frame;
-	struct guard guard;
+	struct definitions_guard guard;
 	uint32_t count = 0;
 	bool nameless = false; /* there is no room for a name now: the stack is written again soon, as if it was cut */
 
-	enter(&guard);
+	definitions_enter(&guard);
 	if (!lines && find_stack(skip_top, ids, most, &count, more)) {
-		leave(&guard);
+		definitions_leave(&guard);
 		return count;
 	}
 	count = 0;
@@ -964,6 +893,6 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 	*more = frame || nameless;
 	if (frame)
 		python.Py_DecRef(frame);
-	leave(&guard);
+	definitions_leave(&guard);
 	return count;
 }

@@ -29,6 +29,18 @@
 /* Values up to here have an upper half of 0: the highest bit of the lower one is free, so one comparison says it. */
 #define CODE_PLAIN_MAX ((uint64_t)INT32_MAX)
 
+/*
+ * Around what asks Python for something: the exception that may be set is put aside, errno is kept, and the memory that
+ * it takes is not the program's. GIL held.
+ */
+struct definitions_guard {
+	struct object *type, *value, *traceback;
+	int saved_errno;
+};
+
+void definitions_enter(struct definitions_guard *guard);
+void definitions_leave(struct definitions_guard *guard);
+
 /* The id of a code object, and CODE_IS_GENERATOR; or DEFINITION_HIDDEN. */
 uint32_t definitions_code(struct object *code);
 
@@ -116,6 +128,9 @@ void definitions_calibration(const char *costs);
 
 /* Tells the name of the thread with this kernel id. */
 void definitions_thread_name(uint32_t tid, struct object *name);
+
+/* The calling thread has this name, for the child that it may fork. GIL held. */
+void definitions_remember_name(struct object *name);
 
 /* The child of a fork has joined: its thread still has the name that it had in the parent. Without Python. */
 void definitions_inherited_name(void);

@@ -6,6 +6,7 @@
  *   dlopen               a library with Python in it may come
  *   pthread_setspecific  a Python that has come begins; until 3.11: a thread gets its thread state
  *   sem_post             until 3.11: Python has made a thread state
+ *   pthread_create       where stacks are sampled: threading may have named the thread
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
@@ -39,6 +40,7 @@
 #include "process.h"
 #include "python.h"
 #include "sampling.h"
+#include "thread_names.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -53,6 +55,7 @@
 
 #define INTERPOSED(X)                                                                                                  \
 	X(dlopen)                                                                                                      \
+	X(pthread_create)                                                                                              \
 	X(pthread_setspecific)                                                                                         \
 	X(fork)                                                                                                        \
 	X(execv)                                                                                                       \
@@ -136,6 +139,15 @@ PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 	look_for_python();
 	if (unlikely(python.found && !python.monitoring) && bootstrap_may_be_state(key) && is_this_process())
 		bootstrap_new_state(key, value);
+	return result;
+}
+
+PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	int result = REAL(pthread_create)(thread, attributes, run, argument);
+
+	if (result == 0 && is_this_process())
+		thread_names_created(*thread);
 	return result;
 }
 

@@ -47,6 +47,7 @@ struct names {
 struct process {
 	_Atomic uint32_t status;
 	_Atomic uint32_t lock;		    /* guards joining and definitions */
+	bool defines;			    /* has taken the right to write definitions (ring_definitions_take()) */
 	struct python_mutex python_lock;    /* see there */
 	_Atomic uint32_t stalled_heartbeat; /* 1 + the heartbeat at which a full ring was given up */
 	pid_t pid;

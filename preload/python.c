@@ -609,6 +609,45 @@ struct object *python_attribute(struct object *object, const char *name)
 	return value;
 }
 
+struct object *python_own_attribute(struct object *object, const char *name)
+{
+	struct object *dictionary = python.PyObject_GenericGetDict(object, NULL), *value;
+
+	if (!dictionary) {
+		python.PyErr_Clear();
+		return NULL;
+	}
+	value = python_item(dictionary, name);
+	python.Py_DecRef(dictionary);
+	return value;
+}
+
+struct object *python_argument(int place, const char *name)
+{
+	struct object *frame = python.PyEval_GetFrame(), *key, *value;
+
+	if (!frame)
+		return NULL;
+	if (!python.monitoring) {
+		const char *at = (const char *)frame;
+
+		if (python.inner_frames)
+			at = python_field(frame, PYTHON_FRAME_INNER);
+		value = *(struct object *const *)(at + python.locals + 8 * (size_t)place);
+		if (value)
+			python.Py_IncRef(value);
+		return value;
+	}
+	key = python.PyFrame_GetVar ? python.PyUnicode_FromString(name) : NULL;
+	if (!key)
+		return NULL;
+	value = python.PyFrame_GetVar(frame, key);
+	python.Py_DecRef(key);
+	if (!value)
+		python.PyErr_Clear();
+	return value;
+}
+
 struct object *python_item(struct object *dictionary, const char *name)
 {
 	struct object *value = NULL;

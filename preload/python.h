@@ -252,6 +252,12 @@ void python_unlock(void);
  */
 struct object *python_item(struct object *dictionary, const char *name);
 
+/* What the object itself has under a name, or NULL: likewise. */
+struct object *python_own_attribute(struct object *object, const char *name);
+
+/* The argument at this place, and of this name, of the Python function that runs, or NULL: likewise. */
+struct object *python_argument(int place, const char *name);
+
 /* What the type and its bases have under a name, or NULL: likewise. */
 struct object *python_type_lookup(const void *type, struct object *name);
 
@@ -325,6 +331,7 @@ enum {
 	PYTHON_REFERENCES = 0,	       /* PyObject.ob_refcnt (with the GIL) */
 	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
 	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
+	PYTHON_TYPE_VECTORCALL = 56,   /* PyTypeObject.tp_vectorcall_offset (from 3.8 on) */
 	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
 	PYTHON_C_FUNCTION_SELF = 24,   /* PyCFunctionObject.m_self */
 	PYTHON_C_FUNCTION_MODULE = 32, /* PyCFunctionObject.m_module */

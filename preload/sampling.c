@@ -285,6 +285,11 @@ void sampling_begin(void)
 	errno = saved_errno;
 }
 
+bool sampling_thread_id(const void *thread, uint32_t *tid)
+{
+	return known && python_peek((const char *)thread + sampling.thread_tid, tid, sizeof(*tid)) && *tid;
+}
+
 void sampling_forget(void)
 {
 	begun = 0;

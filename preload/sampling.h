@@ -3,6 +3,7 @@
 #define PRELOAD_SAMPLING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Starts the sampler of the ring in memfd. With the lock of the process; scratch as for spawn.h. */
 void sampling_follow(int memfd, void *scratch);
@@ -12,6 +13,9 @@ void sampling_follow(int memfd, void *scratch);
  * nothing is done.
  */
 void sampling_begin(void);
+
+/* The kernel's id of a thread of this process that lives. False: it is not known. */
+bool sampling_thread_id(const void *thread, uint32_t *tid);
 
 /*
  * What was told is not so any more: in the child of a fork, and at Python's end. It is told again when there is

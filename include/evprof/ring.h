@@ -20,6 +20,7 @@
 #define EVPROF_RING_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -121,6 +122,7 @@ struct ring_header {
 	_Atomic uint64_t samples_torn;	/* ... and those that changed so that they were put together of several looks */
 	_Atomic uint32_t ending_signal; /* with EXITING: by which the image is about to end itself; 0: it exits */
 	_Atomic uint32_t wakes;		/* 1: wakes a collector that sleeps; 0: it cannot, and has to be looked at */
+	_Atomic uint32_t defines;	/* enum ring_defines: who writes a definition */
 	/* Events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
 
@@ -142,6 +144,13 @@ struct ring_header {
 	char text[RING_TEXT_BYTES];
 	/* enum ring_sleep. C and T, as said there. */
 	_Atomic uint32_t sleep;
+};
+
+/* Whose turn it is to write definitions. The collector takes that of a sampler that is gone. */
+enum ring_defines {
+	RING_DEFINES_NOBODY = 0,
+	RING_DEFINES_PROCESS = 1,
+	RING_DEFINES_SAMPLER = 2,
 };
 
 /*
@@ -292,6 +301,23 @@ static inline uint64_t ring_copy_definition(const struct ring_layout *layout, ui
 	memcpy(ring + place, bytes, first);
 	memcpy(ring, (const char *)bytes + first, size - first);
 	return at + size;
+}
+
+/*
+ * T and its sampler: the right to write definitions, for as long as it takes to copy one. Who does not get it tries
+ * again a moment later. Acquire and release: who has it sees the head that the one before has left.
+ */
+static inline bool ring_definitions_take(struct ring_header *header, enum ring_defines who)
+{
+	uint32_t nobody = RING_DEFINES_NOBODY;
+
+	return atomic_compare_exchange_strong_explicit(&header->defines, &nobody, who, memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static inline void ring_definitions_give(struct ring_header *header)
+{
+	atomic_store_explicit(&header->defines, RING_DEFINES_NOBODY, memory_order_release);
 }
 
 /* T: writes a definition, for which there is room. One at a time. base: of the memory. The record has its lengths. */

@@ -287,6 +287,89 @@ SCENARIO(sampling, threads_and_processes, SUPPORTED)
 	json_decref(info);
 }
 
+/* Whether one thread, and no other, has that id (0: any) and is called that. */
+static bool is_listed(const json_t *info, long tid, const char *name)
+{
+	const json_t *process, *thread;
+	int with_tid = 0, named = 0;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(info, "processes"), i, process)
+	{
+		json_array_foreach(json_object_get(process, "threads"), k, thread)
+		{
+			const char *own = json_string_value(json_object_get(thread, "name"));
+			bool same = json_integer_value(json_object_get(thread, "tid")) == tid;
+
+			with_tid += same;
+			named += (same || !tid) && own && !strcmp(own, name);
+		}
+	}
+	return named == 1 && (!tid || with_tid == 1);
+}
+
+SCENARIO(sampling, names_of_threads, OLDEST)
+{
+	struct outcome *outcome = sampled(python, "named", "EVPROF_EVENTS=sample");
+	json_t *info = expect_trace(outcome, python->minor >= 8 ? 2 : 1);
+	char *rest = outcome->out, *name;
+	size_t lines = 0;
+
+	for (char *line; (line = strsep(&rest, "\n")) && *line; lines++) {
+		long tid = strtol(line, &name, 10);
+
+		expect(outcome, is_listed(info, tid, name + 1), "thread %ld is listed once, as \"%s\"", tid, name + 1);
+	}
+	expect(outcome, lines == (python->minor >= 8 ? 7 : 6) && info_threads(info) == lines, "%zu threads, not %zu",
+	       lines, info_threads(info));
+	json_decref(info);
+}
+
+static int count_of(const char *text, const char *wanted)
+{
+	int count = 0;
+
+	for (; (text = strstr(text, wanted)); text += strlen(wanted))
+		count++;
+	return count;
+}
+
+/* What the thread wrote itself (its start, forks, its end) is not another thread in any output. */
+SCENARIO_SOME(sampling, threads_are_listed_once, SUPPORTED)
+{
+	static const struct listed {
+		const char *format, *wanted; /* in front of the name, or of the id, of a thread */
+		bool by_name;
+	} listed[] = {{"chrome", "\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"", true},
+		      {"firefox", "{\"name\":\"%s\",\"isMainThread\"", true},
+		      {"speedscope", " %s (%ld)\",\"startValue\"", true},
+		      {"html", "\"tid\":%ld,", false},
+		      {NULL, NULL, false}};
+	struct outcome *outcome = sampled(python, "named", "EVPROF_EVENTS=sample"), *made;
+	char *rest = text("%s", outcome->out), *name;
+	char wanted[256];
+
+	for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+		long tid = strtol(line, &name, 10);
+
+		if (!strcmp(++name, "forks")) /* so the child's thread is called, too */
+			continue;
+		for (const struct listed *output = listed; output->format; output++) {
+			made = tool("export", "--format", output->format, outcome->trace, "-o", "-");
+			if (output->by_name)
+				snprintf(wanted, sizeof(wanted), output->wanted, name, tid);
+			else
+				snprintf(wanted, sizeof(wanted), output->wanted, tid);
+			expect(made, count_of(made->out, wanted) == 1, "%s has %d of %s", output->format,
+			       count_of(made->out, wanted), wanted);
+		}
+		made = tool("report", "--by", "thread", outcome->trace);
+		snprintf(wanted, sizeof(wanted), "thread %ld \"%s\"", tid, name);
+		expect(made, count_of(made->out, wanted) == 1, "report has %d of %s", count_of(made->out, wanted),
+		       wanted);
+	}
+}
+
 SCENARIO(sampling, stopped, SUPPORTED)
 {
 	struct outcome *outcome;

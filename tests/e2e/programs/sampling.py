@@ -131,6 +131,48 @@ def tree():
     os.execv(sys.executable, [sys.executable, "-c", "import time\ndef replaced():\n time.sleep(1)\nreplaced()"])
 
 
+def named():
+    """Threads of many names, and a fork in one: prints each one's id and last name."""
+    modern = sys.version_info >= (3, 8)  # threads have their id from then on
+
+    def say(thread):
+        tid = thread.native_id if modern else 0
+        os.write(1, ("%d %s\n" % (tid, thread.name)).encode("utf-8"))
+
+    def renamed():
+        if modern:
+            threading.current_thread().name = "new nàme"
+        spin(0.2)
+
+    def forks():
+        pid = os.fork() if modern else 0
+        spin(0.2)
+        if modern and not pid:
+            os.write(1, ("%d %s\n" % (os.getpid(), threading.current_thread().name)).encode("utf-8"))
+            os._exit(0)
+        if pid:
+            os.waitpid(pid, 0)
+
+    def waits():
+        later.wait()
+        spin(0.2)
+
+    later = threading.Event()
+    threads = [threading.Thread(target=target, name=name) for target, name in
+               [(lambda: spin(0.2), "a name of more than fifteen bytes"), (lambda: spin(0.2), "ünïcode_例"),
+                (waits, None), (renamed, "old"), (forks, "forks")]]
+    for thread in threads:
+        thread.start()
+    if modern:
+        threads[2].name = "by another"
+        threading.main_thread().name = "first"
+    later.set()
+    for thread in threads:
+        thread.join()
+    for thread in threads + [threading.main_thread()]:
+        say(thread)
+
+
 def before():
     spin(0.8)
 
