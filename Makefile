@@ -309,6 +309,7 @@ lib_dir = $(PREFIX)/lib/evprof
 include_dir = $(PREFIX)/include/evprof
 man_dir = $(PREFIX)/share/man
 unit_dir = $(PREFIX)/lib/systemd/system
+sysusers_dir = $(PREFIX)/lib/sysusers.d
 python_dir = $(lib_dir)/python
 D = $(DESTDIR)
 
@@ -325,11 +326,12 @@ unit_text = $(subst |,\|,$(subst &,\&,$(subst %,%%,$(1))))
 install: all
 	$(strip $(usable_prefix))
 	install -d '$(D)$(bin_dir)' '$(D)$(lib_dir)' '$(D)$(include_dir)' '$(D)$(man_dir)/man1' '$(D)$(man_dir)/man7' \
-		'$(D)$(unit_dir)' '$(D)$(python_dir)/evprof'
+		'$(D)$(unit_dir)' '$(D)$(sysusers_dir)' '$(D)$(python_dir)/evprof'
 	install -m 755 $(B)/evprof $(B)/evprof-collector '$(D)$(bin_dir)'
 	install -m 755 $(B)/libevprof.so $(B)/evprof-symbols '$(D)$(lib_dir)'
 	install -m 644 include/evprof/evprof.h '$(D)$(include_dir)'
 	install -m 644 tools/python/evprof/*.py '$(D)$(python_dir)/evprof'
+	install -m 644 collector/systemd/evprof.conf '$(D)$(sysusers_dir)'
 	install -m 644 $(filter %.1,$(manuals)) '$(D)$(man_dir)/man1'
 	install -m 644 $(filter %.7,$(manuals)) '$(D)$(man_dir)/man7'
 	@for unit in $(units); do \
@@ -356,7 +358,7 @@ uninstall:
 	rm -f '$(D)$(bin_dir)/evprof' '$(D)$(bin_dir)/evprof-collector'
 	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(lib_dir)/evprof-symbols' '$(D)$(include_dir)/evprof.h'
 	rm -f $(foreach page,$(manuals),'$(D)$(man_dir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))')
-	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))')
+	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))') '$(D)$(sysusers_dir)/evprof.conf'
 	rm -rf '$(D)$(python_dir)'
 	-rmdir '$(D)$(lib_dir)' '$(D)$(include_dir)' 2>/dev/null
 

@@ -3,12 +3,17 @@
  */
 #include "output.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -222,4 +227,24 @@ int output_create(char *path, size_t path_bytes, enum output_existing existing)
 			memcpy(path, other, strlen(other) + 1);
 	}
 	return fd;
+}
+
+static struct posix_acl_xattr_entry entry(uint16_t tag, uint16_t rights, uint32_t id)
+{
+	return (struct posix_acl_xattr_entry){htole16(tag), htole16(rights), htole32(id)};
+}
+
+int output_let_read(int fd, uid_t uid)
+{
+	const struct {
+		struct posix_acl_xattr_header header;
+		struct posix_acl_xattr_entry entries[5];
+	} list = {
+	    .header = {htole32(POSIX_ACL_XATTR_VERSION)},
+	    .entries = {entry(ACL_USER_OBJ, ACL_READ | ACL_WRITE, ACL_UNDEFINED_ID), entry(ACL_USER, ACL_READ, uid),
+			entry(ACL_GROUP_OBJ, 0, ACL_UNDEFINED_ID), entry(ACL_MASK, ACL_READ, ACL_UNDEFINED_ID),
+			entry(ACL_OTHER, 0, ACL_UNDEFINED_ID)},
+	};
+
+	return fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0) < 0 ? -errno : 0;
 }

@@ -30,4 +30,10 @@ enum output_existing { OUTPUT_REPLACE, OUTPUT_ADD_SUFFIX };
  */
 int output_create(char *path, size_t path_bytes, enum output_existing existing);
 
+/*
+ * Lets a user read a file of ours, and nothing else, by an access control list: for that its owner needs no right. 0 or
+ * -errno (-EOPNOTSUPP: the file system has no such lists).
+ */
+int output_let_read(int fd, uid_t uid);
+
 #endif

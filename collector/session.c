@@ -302,6 +302,24 @@ static void open_failed(struct session *session, int error)
 	session_fail(session, text);
 }
 
+/*
+ * A daemon's traces are its own. Who began the session reads this one. One without a number in our user namespace has
+ * that of nobody, which is another user's, too.
+ */
+static void let_user_read(const struct session *session)
+{
+	static bool said;
+	uid_t uid = session->user->uid;
+	int error = 0;
+
+	if (session->tools->output_dir && uid != 0 && uid != geteuid() && uid != USER_NOBODY)
+		error = output_let_read(session->writer.fd, uid);
+	if (error && !said)
+		log_warning("users other than ours cannot read their traces in %s: access control lists: %s",
+			    session->tools->output_dir, strerror(-error));
+	said |= error != 0;
+}
+
 /* The file is made when the first process joins: its name is that of this process. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
@@ -322,7 +340,9 @@ static void open_trace(struct session *session, const struct control_message *fi
 		close(fd);
 		unlink(session->path);
 		open_failed(session, error);
+		return;
 	}
+	let_user_read(session);
 }
 
 /* Children that an image has forked and that have not joined are waited for, a moment. */

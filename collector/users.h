@@ -23,6 +23,8 @@
 /* Of what the collector keeps for native frames of a user's processes until they have names. */
 #define USER_MEMORY_BYTES (UINT64_C(256) << 20)
 
+#define USER_NOBODY 65534 /* also of those who have no number here (/proc/sys/kernel/overflowuid) */
+
 /* What a user has a number of. */
 enum user_kind { USER_PROCESSES, USER_HOLDS, USER_SESSIONS, USER_KINDS };
 

@@ -136,7 +136,8 @@ static const struct export_format *find_format(const char *name)
 	return found;
 }
 
-static int write_format(const struct export_format *format, const struct export *export, const char *path)
+static int write_format(const struct export_format *format, const struct export *export, const char *from,
+			const char *path)
 {
 	struct progress progress;
 	struct output output;
@@ -144,6 +145,8 @@ static int write_format(const struct export_format *format, const struct export 
 
 	if (error)
 		return error;
+	if (export->beside)
+		output_let_read_like(&output, from);
 	progress_begin(&progress, "exporting", visit_events(export->trace, export->select));
 	error = format->write(export, &output, &progress);
 	progress_end(&progress);
@@ -180,7 +183,7 @@ static int export(const struct export_format *format, struct export *export, con
 		trace_close(trace);
 		return TRACE_EXIT_FAILED;
 	}
-	error = write_format(format, export, to);
+	error = write_format(format, export, from, to);
 	if (error)
 		output_say("evprof export: cannot write %s: %s", to, strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "digits.h"
@@ -178,6 +179,16 @@ int output_scratch(const char *path)
 		unlink(name);
 	free(name);
 	return fd;
+}
+
+void output_let_read_like(struct output *output, const char *path)
+{
+	static const char name[] = "system.posix_acl_access";
+	char list[4096];
+	ssize_t bytes = getxattr(path, name, list, sizeof(list));
+
+	if (bytes > 0 && fsetxattr(output->fd, name, list, (size_t)bytes, 0) < 0)
+		output_say("evprof export: %s is not readable for whom %s is: %s", output->path, path, strerror(errno));
 }
 
 int output_open_nowhere(struct output *output)

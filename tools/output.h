@@ -33,6 +33,9 @@ int output_open(struct output *output, const char *path);
 /* A file that nobody has named, where others may write: what stands there is replaced, never followed. */
 int output_open_beside(struct output *output, const char *path);
 
+/* Who may read a file by its access control list may read this one. */
+void output_let_read_like(struct output *output, const char *path);
+
 /* A new file without a name, in the folder of path; NULL: in TMPDIR or /tmp. Returns its descriptor or -errno. */
 int output_scratch(const char *path);
 

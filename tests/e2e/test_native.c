@@ -2,8 +2,10 @@
  * test_native.c - native stacks of allocations (EVPROF_NATIVE=1) against backtrace() of the C library at the same
  * place, and names and lines against addr2line.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -352,7 +354,8 @@ static struct background *start_service(const char *folder)
 	    .how = JOB_BARE,
 	    .args = {SYSTEM_PYTHON, "@as_the_unit.py", "@../../../collector/systemd/evprof-collector.service.in",
 		     SERVICE_USER, "%B/evprof-collector", "--socket", text("%s/socket", folder), "--output-dir",
-		     text("%s/traces", folder), "--allow-other-users"}});
+		     text("%s/traces", folder), "--allow-other-users", "--max-trace-bytes-per-user", "1G", "--format",
+		     "pstats"}});
 	const char *socket = text("%s/socket", folder);
 
 	for (int i = 0; i < 2000 && access(socket, F_OK); i++)
@@ -378,15 +381,8 @@ static struct outcome *run_served(const char *user, const char *folder, const ch
 	return outcome;
 }
 
-/* As far as it goes without systemd: its user, capabilities and system calls. */
-SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
+static void needs_service(void)
 {
-	static const char *const users[] = {"0", "65534"};
-	struct outcome *built, *outcome;
-	char folder[] = "/run/evprof-e2e-XXXXXX"; /* in /tmp anybody may put a socket: the library asks for more */
-	struct background *service;
-
-	(void)python;
 	if (geteuid() != 0 || access(SYSTEM_PYTHON, X_OK))
 		cr_skip_test("needs root, and " SYSTEM_PYTHON);
 	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v systemd-analyze setpriv"})->status)
@@ -396,12 +392,32 @@ SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
 			 "import ctypes; open(__import__('sys').argv[1])", "%B/libevprof.so"})
 		->status)
 		cr_skip_test("other users may not read the build folder, or have no ctypes");
-	built = compile("served.so", "-O2 -g", "");
+}
+
+/* As the units have it: the socket's folder is root's, that of the traces is the service's, and all may enter both. */
+static void make_service_folder(char *folder)
+{
 	cr_assert_not_null(mkdtemp(folder));
-	run(.how = JOB_BARE, .args = {"sh", "-c",
-				      text("mkdir '%s/traces' && cp '%s' '%s' && chmod 755 '%s' && chown " SERVICE_USER
-					   " '%s' '%s/traces'",
-					   folder, library_in(built, "served.so"), folder, folder, folder, folder)});
+	run(.how = JOB_BARE,
+	    .args = {"sh", "-c",
+		     text("mkdir '%s/traces' && chmod 755 '%s' && chmod 711 '%s/traces' && chown " SERVICE_USER
+			  " '%s' '%s/traces'",
+			  folder, folder, folder, folder, folder)});
+}
+
+/* As far as it goes without systemd: its user, capabilities and system calls. */
+SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
+{
+	static const char *const users[] = {"0", "65534"};
+	struct outcome *built, *outcome;
+	char folder[] = "/run/evprof-e2e-XXXXXX"; /* in /tmp anybody may put a socket: the library asks for more */
+	struct background *service;
+
+	(void)python;
+	needs_service();
+	built = compile("served.so", "-O2 -g", "");
+	make_service_folder(folder);
+	run(.how = JOB_BARE, .args = {"cp", library_in(built, "served.so"), folder});
 	service = start_service(folder);
 	for (int i = 0; i < 2; i++) {
 		outcome = run_served(users[i], folder, "EVPROF_NATIVE=1",
@@ -415,6 +431,90 @@ SCENARIO(native, the_service_has_the_rights_it_needs, SCENARIO_ONCE)
 		expect(outcome, strstr(tool("report", outcome->trace)->out, "busy"), "%s: samples are there", users[i]);
 	}
 	cr_expect_eq(background_stop(service), 0, "%s", file_read(service->log, NULL));
+	directory_remove(folder);
+}
+
+static int status_as(const char *user, const char *program, const char *first, const char *second)
+{
+	return run(.how = JOB_BARE,
+		   .args = {"setpriv", "--reuid", user, "--regid", user, "--clear-groups", program, first, second})
+	    ->status;
+}
+
+static const char *beside(const struct outcome *outcome, const char *ending)
+{
+	return text("%.*s%s", (int)(strlen(outcome->trace) - 3), outcome->trace, ending);
+}
+
+/* The daemon has its own user, and is asked by two others. Each reads what is its own, and no third user does. */
+SCENARIO(native, users_read_their_own_traces, SCENARIO_ONCE)
+{
+	static const char *const users[] = {"64124", "64125", "64126"};
+	static const char *const code[] = {"-c", "def own(): pass\nown()", NULL};
+	char folder[] = "/run/evprof-e2e-XXXXXX";
+	struct background *service;
+	struct outcome *outcome;
+
+	(void)python;
+	needs_service();
+	cr_assert_eq(unshare(CLONE_NEWNET), 0);
+	make_service_folder(folder);
+	service = start_service(folder);
+	for (int i = 0; i < 2; i++) {
+		struct outcome *report;
+
+		outcome = run_served(users[i], folder, "EVPROF_EVENTS=call", code);
+		report = run(.how = JOB_BARE, .args = {"setpriv", "--reuid", users[i], "--regid", users[i],
+						       "--clear-groups", "%B/evprof", "report", outcome->trace});
+		expect(report, report->status == 0 && strstr(report->out, "(own)"), "%s reads its own", users[i]);
+		expect(outcome, status_as(users[i], "sh", "-c", text("cat '%s'/traces/*.pstats", folder)) != 0,
+		       "nobody lists the folder");
+		expect(outcome,
+		       status_as(users[i], "cat", beside(outcome, "pstats"), NULL) == 0 &&
+			   status_as(users[2], "cat", beside(outcome, "pstats"), NULL) != 0,
+		       "what is written beside it is as it is");
+		expect(outcome, status_as(users[i], "sh", "-c", text("echo >>'%s'", outcome->trace)) != 0,
+		       "%s does not change it", users[i]);
+		expect(outcome, status_as(users[i], "rm", "-f", outcome->trace) != 0, "nor delete it");
+		for (int j = 0; j < 3; j++)
+			expect(outcome, (status_as(users[j], "cat", outcome->trace, NULL) == 0) == (i == j),
+			       "%s and the trace of %s", users[j], users[i]);
+	}
+	outcome = run_served("0", folder, "EVPROF_EVENTS=call", code);
+	expect(outcome, status_as(users[2], "sh", "-c", text("cat '%s'", outcome->trace)) != 0, "root's is root's");
+	cr_expect_eq(background_stop(service), 0, "%s", file_read(service->log, NULL));
+	directory_remove(folder);
+}
+
+/* The traces stay the daemon's, and its log says so once. */
+SCENARIO(native, traces_where_there_are_no_lists, SCENARIO_ONCE)
+{
+	static const char *const code[] = {"-c", "pass", NULL};
+	char folder[] = "/run/evprof-e2e-XXXXXX", *log, *said;
+	struct background *service;
+	const char *traces;
+
+	(void)python;
+	needs_service();
+	cr_assert_eq(unshare(CLONE_NEWNET | CLONE_NEWNS), 0);
+	make_service_folder(folder);
+	traces = text("%s/traces", folder);
+	cr_assert_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	if (mount("none", traces, "ramfs", 0, NULL))
+		cr_skip_test("nothing can be mounted here");
+	run(.how = JOB_BARE,
+	    .args = {"sh", "-c", text("chmod 711 '%s' && chown " SERVICE_USER " '%s'", traces, traces)});
+	service = start_service(folder);
+	for (int i = 0; i < 2; i++) {
+		struct outcome *outcome = run_served("64124", folder, "EVPROF_EVENTS=call", code);
+
+		expect(outcome, status_as("64124", "cat", outcome->trace, NULL) != 0, "it stays private");
+	}
+	cr_expect_eq(background_stop(service), 0);
+	log = file_read(service->log, NULL);
+	said = strstr(log, "cannot read their traces in");
+	cr_expect(said && !strstr(said + 1, "cannot read their traces in"), "it is said once: %s", log);
+	umount(traces);
 	directory_remove(folder);
 }
 

@@ -87,6 +87,7 @@ Test(install, puts_and_takes_away, .init = make_folder, .fini = remove_folder, .
 	    {"opt/ev/share/man/man7/evprof.7", 0644},
 	    {"opt/ev/lib/systemd/system/evprof-collector.service", 0644},
 	    {"opt/ev/lib/systemd/system/evprof-collector.socket", 0644},
+	    {"opt/ev/lib/sysusers.d/evprof.conf", 0644},
 	};
 	const char *below = "with space";
 
@@ -194,7 +195,14 @@ Test(install, the_service_is_confined, .init = make_folder, .fini = remove_folde
 	cr_expect_eq(shell("x", "systemd-analyze security --offline=true --threshold=20 --no-pager "
 				"\"$D/opt/ev/lib/systemd/system/evprof-collector.service\" >\"$D.exposure\""),
 		     0, "the exposure is 2.0 at most");
+	cr_expect_eq(shell("x", "grep -qx 'User=evprof' \"$D/opt/ev/lib/systemd/system/evprof-collector.service\""), 0,
+		     "it has a user of its own");
 	cr_expect_eq(
-	    shell("x", "grep -q '^.*DynamicUser=yes' \"$D/opt/ev/lib/systemd/system/evprof-collector.service\""), 0,
-	    "it has a user of its own");
+	    shell("x", "command -v systemd-sysusers >\"$D.found\" && test $(id -u) = 0 || exit 0; mkdir \"$D/etc\" && "
+		       "systemd-sysusers --root=\"$D\" \"$D/opt/ev/lib/sysusers.d/evprof.conf\" && "
+		       "grep -q ^evprof: \"$D/etc/passwd\""),
+	    0, "which is made");
+	cr_expect_eq(shell("x", "! grep -E '^DynamicUser=|^StateDirectoryMode=0?7[^1]' "
+				"\"$D/opt/ev/lib/systemd/system/evprof-collector.service\""),
+		     0, "and a folder that its users may enter");
 }
