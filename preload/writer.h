@@ -213,7 +213,7 @@ static inline void writer_hold(struct writer *writer, struct writer_point before
 {
 	writer->before_held = before;
 	writer->held_end = writer->head;
-	ring_hold(writer->slot, writer->head);
+	ring_hold(writer->slot, before.head, writer->head);
 }
 
 static inline bool writer_holds(const struct writer *writer)

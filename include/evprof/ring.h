@@ -349,11 +349,13 @@ static inline uint64_t ring_head(const struct ring_slot *slot)
 }
 
 /*
- * T: what stands between the head and here is an event that the thread may yet take back, until it publishes the next
- * one. C reads it only if the thread writes no more. ring_release() comes before what is taken back is written over.
+ * T: what stands between begin and end is an event that the thread may yet take back, until it publishes the next one.
+ * All before it is published: of what was held until now, too. C reads it only if the thread writes no more.
+ * ring_release() comes before what is taken back is written over.
  */
-static inline void ring_hold(struct ring_slot *slot, uint64_t end)
+static inline void ring_hold(struct ring_slot *slot, uint64_t begin, uint64_t end)
 {
+	ring_publish(slot, begin);
 	atomic_store_explicit(&slot->held, end, memory_order_release);
 }
 

@@ -325,6 +325,25 @@ Test(writer, what_is_held_is_seen_with_the_next_event_or_at_the_end)
 	}
 }
 
+/* Objects that are made one after the other: only the last of them may be taken back. */
+Test(writer, of_many_only_the_last_is_held)
+{
+	for (int fast = 0; fast < 2; fast++) {
+		uint64_t at;
+
+		put(WIRE_FORK, 1);
+		for (uint64_t i = 1; i <= 100; i++) {
+			at = thread_self.writer->head;
+			hold(thread_self.writer, i << 4, fast);
+			cr_assert_eq(ring_head(&slots[0]), at, "all before is seen");
+			cr_assert_eq(ring_last_head(&slots[0]), at + 2, "and the last, if the process ends here");
+		}
+		cr_assert(writer_take_back(thread_self.writer, (void *)(100 << 4)));
+		cr_assert_not(writer_take_back(thread_self.writer, (void *)(99 << 4)));
+		cr_assert_eq(ring_last_head(&slots[0]), at);
+	}
+}
+
 Test(writer, what_is_held_is_taken_back_whole)
 {
 	for (int fast = 0; fast < 2; fast++) {
@@ -378,10 +397,10 @@ Test(writer, where_a_held_event_ends_must_make_sense)
 	for (uint64_t held = 0; held < 64; held++) {
 		uint64_t head = ring_head(&slots[0]);
 
-		ring_hold(&slots[0], held);
+		atomic_store(&slots[0].held, held);
 		cr_assert_eq(ring_last_head(&slots[0]), held > head && held <= head + RING_HELD_WORDS ? held : head);
 	}
-	ring_hold(&slots[0], UINT64_MAX);
+	atomic_store(&slots[0].held, UINT64_MAX);
 	cr_assert_eq(ring_last_head(&slots[0]), ring_head(&slots[0]));
 }
 
