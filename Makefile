@@ -73,7 +73,9 @@ e2e_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/e2e/test_%,$(wildcard 
 stress_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/stress/stress_%,$(wildcard tests/stress/*.c)))
 stress_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/stress_*.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_%,$(wildcard tests/fuzz/*.c)))
+fuzz_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_% tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c)))
+# The same targets without libFuzzer, for what is kept in tests/fuzz/corpus.
+fuzz_replays := $(fuzz_targets:$(B)/tests/fuzz/fuzz_%=$(B)/tests/fuzz/replay_%)
 rules := $(sort $(wildcard tests/check_*.sh))
 manuals := $(wildcard docs/man/*.1 docs/man/*.7)
 units := $(wildcard collector/systemd/*.service.in collector/systemd/*.socket.in)
@@ -191,6 +193,8 @@ $(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(B)/tests/unit/libhelpers.a $(
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(test_libraries)
 
+$(B)/tests/unit/test_corpus: $(fuzz_replays)
+
 $(B)/tests/e2e/test_%: $(B)/tests/e2e/test_%.o $(e2e_helpers)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(test_libraries)
 
@@ -204,6 +208,14 @@ $(B)/tests/fuzz/fuzz_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/elf
 
 $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
+
+$(B)/tests/fuzz/replay_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/replay.o $(B)/tests/fuzz/elf_mutator.o \
+	$(filter-out $(B)/collector/symbols.o,$(symbols_objects))
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(symbols_libraries)
+
+$(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(fuzz_helpers) $(parts)
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
 
 # Without what stands in front of functions of the C library: the sanitizer does that itself.

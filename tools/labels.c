@@ -128,8 +128,10 @@ static int copy_label(struct label *copy, const struct label *label)
 	copy->bytes = malloc(file.length + name.length + 1);
 	if (!copy->bytes)
 		return -ENOMEM;
-	memcpy(copy->bytes, file.at, file.length);
-	memcpy(copy->bytes + file.length, name.at, name.length);
+	if (file.length) /* else there may be no bytes at all */
+		memcpy(copy->bytes, file.at, file.length);
+	if (name.length)
+		memcpy(copy->bytes + file.length, name.at, name.length);
 	copy->file = (struct text){copy->bytes, file.length};
 	copy->name = (struct text){copy->bytes + file.length, name.length};
 	copy->line = label->line;
