@@ -7,7 +7,8 @@
 #   make bench | fuzz | stress | model | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #
-# Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang.
+# Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang. DEBUG, ASAN
+# and TSAN check the invariants (evprof/invariant.h).
 # FUZZ_SECONDS (default 60) is for each fuzz target. TESTS="name..." runs only these test programs, EVPROF_TEST_LANES (2) of
 # them side by side. EVPROF_SETUP_SECONDS (900) is for all that test and check-all fetch.
 
@@ -264,6 +265,7 @@ check-all:
 	@$(MAKE) --no-print-directory lint
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory ASAN=1 run-tests
+	@EVPROF_TEST_ALL= $(MAKE) --no-print-directory DEBUG=1 run-tests
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory stress
 	@$(MAKE) --no-print-directory TSAN=1 stress

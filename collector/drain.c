@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "events.h"
+#include "evprof/invariant.h"
 #include "log.h"
 #include "process.h"
 #include "resolver.h"
@@ -143,6 +144,7 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 		return false;
 	}
 	good = check_definitions(buffer, count, &bad);
+	invariant(good <= count && good % 8 == 0);
 	process->definitions_tail += good;
 	spend(process, good / sizeof(uint64_t));
 	/* Pairs with the target's acquire of the tail: these bytes are its own again. */
@@ -360,6 +362,7 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	struct meta_counts lost;
 	uint64_t sum;
 
+	invariant(reader->tail == reader->head);
 	reader_lost(process, index, &lost);
 	sum = meta_lost(&lost);
 	write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
@@ -382,6 +385,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	size_t count = unread < EVENTS_WORDS_MAX ? (size_t)unread : EVENTS_WORDS_MAX;
 	struct events events;
 
+	invariant(unread <= reader->data_words && !reader->corrupt);
 	if (read_ring(process->memfd, events_words(buffer), count * sizeof(uint64_t), reader->data_offset,
 		      reader->data_words * sizeof(uint64_t), reader->tail * sizeof(uint64_t))) {
 		reader_damaged(process, reader, "its ring cannot be read");
@@ -389,6 +393,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	}
 	events_split(buffer, count, reader->ticks, &events);
 	reader->tail += events.used_words;
+	invariant(reader->tail <= reader->head);
 	spend(process, events.used_words);
 	ring_consume(&process->slots[index], reader->tail);
 	if (events.used_words > 0)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/invariant.h"
+
 struct events_buffer {
 	uint64_t words[EVENTS_WORDS_MAX];
 	uint64_t extra[EVENTS_WORDS_MAX];
@@ -104,6 +106,7 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 				  .ticks = buffer->ticks,
 				  .extra = buffer->extra};
 	count_kinds(buffer->heads, events, result->counts);
+	invariant(i <= count && count - i <= 2 && events + extras + unknown == i);
 }
 
 /* Eight words side by side become eight bytes of each plane: three rounds that swap blocks of 1, 2 and 4 bytes. */

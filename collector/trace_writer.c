@@ -17,6 +17,7 @@
 #include <zstd.h>
 
 #include "clock.h"
+#include "evprof/invariant.h"
 
 #define ZSTD_LEVEL 1
 #define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
@@ -113,6 +114,7 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 		done += (size_t)wrote;
 	}
 	writer->offset += count;
+	invariant(writer->offset % 8 == 0);
 	return 0;
 }
 
@@ -190,6 +192,7 @@ static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, co
 	chunk.crc = checksum(&chunk, offsetof(struct trace_chunk, crc));
 	memcpy(packer->out, &chunk, sizeof(chunk));
 	padded = (stored + 7) & ~(size_t)7;
+	invariant(stored <= raw_bytes && sizeof(chunk) + padded <= packer->capacity);
 	memset(payload + stored, 0, padded - stored);
 	if (!last)
 		writer->full = promise(writer, sizeof(chunk) + padded + closing_bytes(writer));
@@ -210,6 +213,7 @@ static int write_index(struct trace_writer *writer)
 
 	if (error)
 		return error;
+	invariant(writer->index_offset < at && at < writer->offset);
 	writer->index_offset = at;
 	writer->entry_count = 0;
 	return 0;
@@ -243,6 +247,8 @@ static int write_indexed(struct trace_writer *writer, const struct trace_chunk *
 		writer->error = writer->full ? writer->error : error;
 		return error;
 	}
+	invariant(writer->entry_count < writer->entry_capacity && writer->entry_count < TRACE_INDEX_EVERY);
+	invariant(!writer->entry_count || writer->entries[writer->entry_count - 1].offset < at);
 	writer->entries[writer->entry_count++] = (struct trace_index_entry){.offset = at,
 									    .first_ticks = chunk->first_ticks,
 									    .last_ticks = chunk->last_ticks,

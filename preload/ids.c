@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "evprof/invariant.h"
 #include "lock.h"
 
 /* By the number of the step; not in the memory that a fork clears. One for the process: there is one struct ids. */
@@ -75,6 +76,27 @@ static struct id_entry *find_free(uintptr_t table, const void *key)
 	return NULL;
 }
 
+/* In how many places the key stands. */
+static inline unsigned places_of(uintptr_t table, const void *key)
+{
+	const struct id_entry *entry = place_of(table, key);
+	unsigned count = 0;
+
+	for (int i = 0; i < IDS_PROBES; i++)
+		count += atomic_load_explicit(&entry[i].key, memory_order_relaxed) == key;
+	return count;
+}
+
+static inline uint32_t keys_of(uintptr_t table)
+{
+	const struct id_entry *entries = table_entries(table);
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < IDS_ENTRIES(table_bits(table)); i++)
+		count += atomic_load_explicit(&entries[i].key, memory_order_relaxed) != NULL;
+	return count;
+}
+
 uint64_t ids_find(const struct ids *ids, const void *key)
 {
 	uintptr_t table, now = atomic_load_explicit(&ids->table, memory_order_acquire);
@@ -94,11 +116,13 @@ static void fill(struct ids *ids, uintptr_t table, struct id_entry *entry, const
 {
 	uint32_t distance = (uint32_t)(entry - place_of(table, key));
 
+	invariant(distance < IDS_PROBES && key && value);
 	if (distance > atomic_load_explicit(&ids->reach, memory_order_relaxed))
 		atomic_store_explicit(&ids->reach, distance, memory_order_relaxed);
 	atomic_store_explicit(&entry->value, value, memory_order_relaxed);
 	/* Release: whoever meets the key sees the value. */
 	atomic_store_explicit(&entry->key, key, memory_order_release);
+	invariant(places_of(table, key) == 1);
 }
 
 /* An empty table of so many bits, or NULL. The lock is held. Keeps errno. */
@@ -143,6 +167,7 @@ static bool grow(struct ids *ids)
 		else if (key)
 			ids->count--; /* it is given an id once more */
 	}
+	invariant(keys_of(larger) == ids->count && ids->count <= ids_most(bits));
 	/* Release: whoever sees the table sees its keys. */
 	atomic_store_explicit(&ids->table, larger, memory_order_release);
 	empty(table);
@@ -184,9 +209,11 @@ void ids_remove(struct ids *ids, const void *key)
 	lock_take(&ids->lock);
 	entry = find(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key);
 	if (entry) {
+		invariant(ids->count);
 		atomic_store_explicit(&entry->key, NULL, memory_order_release);
 		ids->count--;
 	}
+	invariant(!find(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key));
 	lock_give(&ids->lock);
 }
 

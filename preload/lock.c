@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "evprof/invariant.h"
+
 #define SPINS 64 /* looks before the first sleep: most holders are done by then */
 
 static inline int try(_Atomic uint32_t *lock)
@@ -49,6 +51,7 @@ void lock_take(_Atomic uint32_t *lock)
 
 void lock_give(_Atomic uint32_t *lock)
 {
+	invariant(atomic_load_explicit(lock, memory_order_relaxed) == 1);
 	/* Release: pairs with the acquire of the next holder. */
 	atomic_store_explicit(lock, 0, memory_order_release);
 }

@@ -52,6 +52,20 @@ static struct writer writer_ended; /* of a thread whose destructors already ran 
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec"))) = {.writer = &writer_absent};
 
+#ifdef EVPROF_DEBUG
+__thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
+
+static void note_free_end(uint64_t end)
+{
+	writer_free_end = end;
+}
+#else
+static void note_free_end(uint64_t end)
+{
+	(void)end;
+}
+#endif
+
 static pthread_key_t thread_key;
 static bool has_thread_key; /* the program may have taken them all; without it threads end unseen */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
@@ -88,6 +102,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->words = (uint64_t *)(process->base + extent.offset);
 	writer->mask = extent.words - 1;
 	writer->head = 0;
+	note_free_end(extent.words);
 	writer->last_ticks = now;
 	writer->slot = slot;
 	writer->cpu_due = 0;
@@ -159,7 +174,10 @@ static struct writer *begin_thread(void)
 
 static uint64_t room_of(const struct writer *writer)
 {
-	return ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
+	uint64_t room = ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
+
+	note_free_end(writer->head + room);
+	return room;
 }
 
 /*
@@ -310,6 +328,7 @@ static void note_point(struct writer *writer)
 	uint8_t number = (uint8_t)(writer->point + 1);
 	struct writer_point *point = &writer->points[number & 1];
 
+	invariant(writer->points[writer->point & 1].head <= writer->head);
 	__atomic_store_n(&point->head, writer->head, __ATOMIC_RELAXED);
 	__atomic_store_n(&point->ticks, writer->last_ticks, __ATOMIC_RELAXED);
 	__atomic_store_n(&writer->point, number, __ATOMIC_RELEASE);
@@ -508,6 +527,7 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 		return NULL;
 	}
 	room = next_look(writer, room - WRITER_SPARE_WORDS);
+	invariant(room + WRITER_SPARE_WORDS <= writer->mask + 1);
 	room = writer->resync ? 0 : writer->head + room;
 	writer_set_room(writer, room, 0);
 	writer_take_chunk(writer);

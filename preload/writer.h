@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "evprof/invariant.h"
 #include "evprof/ring.h"
 #include "ids.h"
 
@@ -135,9 +136,13 @@ static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_
 	__atomic_store_n(&writer->limit, limit, __ATOMIC_SEQ_CST);
 }
 
+/* Words below it were free when the calling thread looked at its room last. In DEBUG builds only. */
+extern __thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
+
 /* Relaxed: ring_publish() makes it visible to the collector. Atomic, because rejoin.c may look at the place, too. */
 static inline void writer_store(struct writer *writer, uint64_t at, uint64_t word)
 {
+	invariant(at < writer_free_end);
 	__atomic_store_n(&writer->words[at & writer->mask], word, __ATOMIC_RELAXED);
 }
 
@@ -170,6 +175,7 @@ static inline uint64_t writer_stamp(struct writer *writer)
 		ticks = 0;
 	}
 	writer->last_ticks += ticks;
+	invariant(!(ticks >> 32));
 	return ticks << 32;
 }
 
@@ -177,6 +183,7 @@ static inline void writer_put(struct writer *writer, uint32_t head)
 {
 	uint64_t stamp = writer_stamp(writer);
 
+	invariant(wire_head_kind(head) && !wire_extra_words(wire_head_kind(head)));
 	writer_store(writer, writer->head, stamp | head);
 	ring_publish(writer->slot, ++writer->head);
 }
@@ -186,6 +193,7 @@ static inline void writer_write_extra(struct writer *writer, uint32_t head, uint
 {
 	uint64_t stamp = writer_stamp(writer), at = writer->head;
 
+	invariant(wire_extra_words(wire_head_kind(head)));
 	writer_store(writer, at++, stamp | head);
 	writer_store(writer, at++, extra);
 	if (wire_extra_words(wire_head_kind(head)) == 2)
@@ -211,6 +219,7 @@ static inline struct writer_point writer_here(const struct writer *writer)
  */
 static inline void writer_hold(struct writer *writer, struct writer_point before)
 {
+	invariant(before.ticks <= writer->last_ticks);
 	writer->before_held = before;
 	writer->held_end = writer->head;
 	ring_hold(writer->slot, before.head, writer->head);
@@ -232,6 +241,7 @@ static inline bool writer_take_back(struct writer *writer, const void *block)
 	if (!writer_holds(writer) || wire_memory_address(writer->words[(writer->head - 1) & writer->mask]) !=
 					 wire_memory_address((uintptr_t)block))
 		return false;
+	invariant(writer->before_held.head < writer->head);
 	ring_release(writer->slot);
 	writer->head = writer->before_held.head;
 	writer->last_ticks = writer->before_held.ticks;
@@ -294,6 +304,8 @@ static inline int writer_has_room(const struct writer *writer)
 /* The place of a word of this lap. */
 static inline uint64_t *writer_at(const struct writer *writer, uint64_t at)
 {
+	invariant(at < writer_free_end);
+	invariant(writer->lap + at * sizeof(uint64_t) == (uintptr_t)&writer->words[at & writer->mask]);
 	return (uint64_t *)(writer->lap + at * sizeof(uint64_t));
 }
 
@@ -304,6 +316,7 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
+	invariant(wire_head_kind(head) && !wire_extra_words(wire_head_kind(head)) && !(ticks >> 32));
 	writer->last_ticks = now;
 	__atomic_store_n(writer_at(writer, at), ticks << 32 | head, __ATOMIC_RELAXED);
 	writer->head = ++at;
@@ -355,6 +368,7 @@ static inline __attribute__((always_inline)) int writer_put_fast_extra(struct wr
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
+	invariant(wire_extra_words(wire_head_kind(head)) == 1 && !(ticks >> 32));
 	writer->last_ticks = now;
 	__atomic_store_n(writer_at(writer, at++), ticks << 32 | head, __ATOMIC_RELAXED);
 	__atomic_store_n(writer_at(writer, at++), extra, __ATOMIC_RELAXED);

@@ -7,7 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/invariant.h"
 #include "second_thread.h"
+
+/* With the lock. */
+static inline bool are_in_order(const struct batches *batches)
+{
+	return batches->done <= batches->given && batches->given - batches->done <= BATCHES;
+}
 
 static void *work_off(void *owner)
 {
@@ -23,12 +30,14 @@ static void *work_off(void *owner)
 			continue;
 		}
 		pthread_mutex_unlock(&batches->lock);
+		invariant(batch->used && batch->used <= batch->allocated);
 		if (!error)
 			error = batches->work(batches->owner, batch->bytes, batch->used);
 		batch->used = 0;
 		pthread_mutex_lock(&batches->lock);
 		batches->work_error = error;
 		batches->done++;
+		invariant(are_in_order(batches));
 		pthread_cond_signal(&batches->less);
 	}
 	pthread_mutex_unlock(&batches->lock);
@@ -75,9 +84,11 @@ void batches_pass(struct batches *batches)
 	}
 	pthread_mutex_lock(&batches->lock);
 	batches->given++;
+	invariant(are_in_order(batches));
 	pthread_cond_signal(&batches->more);
 	wait_for(batches, BATCHES - 1);
 	batches->filling = &batches->at[batches->given % BATCHES];
+	invariant(batches->given - batches->done < BATCHES && !batches->filling->used);
 	pthread_mutex_unlock(&batches->lock);
 }
 

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "evprof/invariant.h"
+
 #define BATCHES 3
 #define BATCH_BYTES ((size_t)1 << 17)
 
@@ -64,6 +66,7 @@ static inline void *batches_room(struct batches *batches, size_t bytes)
 {
 	struct batch *batch = batches->filling;
 
+	invariant(batch->used <= batch->allocated);
 	if (__builtin_expect(bytes > batch->allocated - batch->used, 0))
 		return batches_make_room(batches, bytes);
 	batch->used += bytes;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/invariant.h"
+
 static bool before(const struct merge *merge, uint32_t a, uint32_t b)
 {
 	const struct merge_source *left = &merge->sources[a];
@@ -162,6 +164,13 @@ static void remove_first(struct merge *merge)
 		sift_down(merge, 0);
 }
 
+/* The first of the heap is the earliest: none of those beneath it is before it. */
+static inline bool first_is_earliest(const struct merge *merge)
+{
+	return (merge->count < 2 || before(merge, merge->heap[0], merge->heap[1])) &&
+	       (merge->count < 3 || before(merge, merge->heap[0], merge->heap[2]));
+}
+
 /* Makes sure that the first of the heap is loaded and the earliest. */
 static bool settle(struct merge *merge)
 {
@@ -189,6 +198,7 @@ bool merge_next(struct merge *merge, struct merge_event *event)
 
 	if (!settle(merge))
 		return false;
+	invariant(first_is_earliest(merge));
 	source = &merge->sources[merge->heap[0]];
 	*event = (struct merge_event){
 	    .process = source->process, .thread = source->stream.thread, .ns = source->ns, .extra = source->extra};

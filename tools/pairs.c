@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/invariant.h"
+
 static int grow(struct pairs *pairs)
 {
 	size_t size = pairs->slots ? (pairs->mask + 1) * 2 : 1024;
@@ -34,6 +36,7 @@ uint64_t *pairs_make(struct pairs *pairs, uint64_t key)
 		pairs->slots[slot] = (struct pair){.key = key};
 		pairs->count++;
 	}
+	invariant(pairs->count * 2 <= pairs->mask + 1);
 	return &pairs->slots[slot].value;
 }
 
@@ -55,6 +58,7 @@ static void close_hole(struct pairs *pairs, size_t hole)
 		hole = slot;
 	}
 	pairs->slots[hole] = (struct pair){0};
+	invariant(pairs->count <= pairs->mask); /* a free slot ends each search */
 }
 
 bool pairs_take(struct pairs *pairs, uint64_t key, uint64_t *value)
@@ -66,9 +70,11 @@ bool pairs_take(struct pairs *pairs, uint64_t key, uint64_t *value)
 	slot = pairs_slot(pairs, key);
 	if (!pairs->slots[slot].key)
 		return false;
+	invariant(pairs->count);
 	*value = pairs->slots[slot].value;
 	pairs->count--;
 	close_hole(pairs, slot);
+	invariant(pairs->slots[pairs_slot(pairs, key)].key != key);
 	return true;
 }
 

@@ -39,6 +39,21 @@ struct replay_stacks {
 	bool lost; /* some were forgotten: of one that is not here nothing is known */
 };
 
+/* Each stack is free, or of one greenlet. */
+static inline bool stacks_add_up(const struct replay_stacks *stacks)
+{
+	return stacks->numbers.count + stacks->spare_count == stacks->count && stacks->count <= stacks->allocated;
+}
+
+/* No function is open: the stack is empty. */
+static inline bool none_open(const struct replay *replay)
+{
+	for (uint32_t key = 0; key < replay->keys; key++)
+		if (replay->open[key])
+			return false;
+	return true;
+}
+
 static void free_stacks(struct replay *replay)
 {
 	struct replay_stacks *stacks = replay->stacks;
@@ -80,6 +95,7 @@ static uint32_t new_stack(struct replay_stacks *stacks)
 {
 	if (stacks->spare_count)
 		return stacks->spare[--stacks->spare_count];
+	invariant(stacks->count <= stacks->allocated);
 	if (stacks->count == stacks->allocated) {
 		uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 16;
 		struct replay_stack *grown = realloc(stacks->at, allocated * sizeof(*grown));
@@ -123,6 +139,7 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 	for (i = 0; i < replay->depth; i++)
 		stack->frames[i] = replay_place_of(&replay->frames[i]);
 	stack->depth = replay->depth;
+	invariant(stacks_add_up(stacks));
 	return true;
 }
 
@@ -140,6 +157,7 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 		replay->natives_unknown = false;
 		return;
 	}
+	invariant(number <= stacks->count && stacks->at[number - 1].frames && !replay->depth);
 	stack = &stacks->at[number - 1];
 	replay->hidden_base = stack->hidden_base;
 	replay->base_unknown = stack->base_unknown;
@@ -149,6 +167,7 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 	free(stack->frames);
 	stack->frames = NULL;
 	stacks->spare[stacks->spare_count++] = (uint32_t)number - 1;
+	invariant(stacks_add_up(stacks));
 }
 
 /* The one that is met first has the number 0: as a rule it is the thread's own. */
@@ -223,6 +242,7 @@ void replay_forget(struct replay *replay)
 {
 	while (replay->depth)
 		replay->open[replay->frames[--replay->depth].key]--;
+	invariant(none_open(replay));
 	replay->hidden_base = 0;
 }
 

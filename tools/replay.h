@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evprof/invariant.h"
 #include "evprof/wire.h"
 #include "pairs.h"
 #include "trace_reader.h"
@@ -148,6 +149,7 @@ static inline void replay_push_at(struct replay *replay, struct replay_place pla
 
 	if (__builtin_expect(replay->depth == replay->allocated, 0) && !replay_grow(replay))
 		return;
+	invariant(replay->depth < replay->allocated && place.key < replay->keys);
 	frame = &replay->frames[replay->depth++];
 	frame->key = place.key;
 	frame->kind = (uint8_t)kind;
@@ -198,6 +200,7 @@ static inline void replay_pop(struct replay *replay, unsigned how, const struct 
 {
 	struct replay_frame *frame = &replay->frames[--replay->depth];
 
+	invariant(replay->depth < replay->allocated && replay->open[frame->key]);
 	replay->open[frame->key]--;
 	sink->pop(owner, replay, frame, how);
 }
@@ -225,6 +228,7 @@ static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned
 		return;
 	}
 	while (replay->frames[replay->depth - 1].key != key) {
+		invariant(replay->depth > 1);
 		replay->unmatched++;
 		replay_pop(replay, WIRE_NONE, sink, owner);
 	}
@@ -326,6 +330,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 			break;
 		}
 	}
+	invariant(i <= count && extra <= cursor->events->extras + cursor->events->extra_count);
 	cursor->at = i;
 	cursor->extra = extra;
 	return result;

@@ -19,10 +19,11 @@ for program in "$@"; do
 	words=tests/fuzz/$name.dict
 	words=$([ -f "$words" ] && echo "-dict=$words")
 	echo "fuzz $name for $seconds s"
+	: >"$found.log"
 	# shellcheck disable=SC2086 # no seeds is no argument
-	if ASAN_OPTIONS="${ASAN_OPTIONS:-quarantine_size_mb=16}" "$program" -max_total_time="$seconds" -max_len=16384 \
+	if BROKEN_INVARIANTS="$found.log" ASAN_OPTIONS="${ASAN_OPTIONS:-quarantine_size_mb=16}" "$program" -max_total_time="$seconds" -max_len=16384 \
 		-timeout=20 -rss_limit_mb=700 -malloc_limit_mb=400 -print_final_stats=1 -close_fd_mask=2 $words \
-		-artifact_prefix="$found-" "$found" $seeds >"$found.log" 2>&1; then
+		-artifact_prefix="$found-" "$found" $seeds >>"$found.log" 2>&1; then
 		sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' "$found.log"
 	else
 		tail -40 "$found.log"

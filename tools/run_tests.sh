@@ -31,6 +31,8 @@ case $EVPROF_BUILD in
 	export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 	;;
 esac
+# What evprof/invariant.h reports in DEBUG builds and those of the sanitizers is a failure, too, whatever the tests say.
+export BROKEN_INVARIANTS="$logs/sanitizer.invariants"
 # Whoever runs the tests may be profiled or configured; the tests set what they test.
 unset EVPROF EVPROF_OUTPUT EVPROF_SOCKET EVPROF_EVENTS EVPROF_RING_SIZE EVPROF_ON_FULL EVPROF_FALLBACK EVPROF_CHILDREN EVPROF_LOG \
 	EVPROF_SESSION EVPROF_INCLUDE EVPROF_EXCLUDE EVPROF_EXCLUDE_SYSPATH EVPROF_FORMAT EVPROF_CALIBRATE EVPROF_NATIVE \
@@ -199,7 +201,7 @@ done
 for report in "$logs"/sanitizer.*; do
 	[ -e "$report" ] || continue
 	cat "$report"
-	echo "a sanitizer complains: $report"
+	echo "a sanitizer or an invariant complains: $report"
 	broken=$((broken + 1))
 done
 for one in "$@"; do

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "evprof/invariant.h"
 #include "second_thread.h"
 
 enum slot_state { SLOT_FREE, SLOT_WANTED, SLOT_READING, SLOT_READ };
@@ -95,6 +96,7 @@ static void *read_slots(void *owner)
 		pthread_mutex_unlock(&ahead->lock);
 		read_slot(ahead, slot);
 		pthread_mutex_lock(&ahead->lock);
+		invariant(slot->state == SLOT_READING);
 		slot->state = slot->stream ? SLOT_READ : SLOT_FREE;
 		pthread_cond_signal(&ahead->read);
 	}

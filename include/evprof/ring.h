@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "evprof/invariant.h"
 #include "evprof/wire.h"
 
 #define RING_MAGIC UINT64_C(0x31676e6972707665) /* "evpring1" */
@@ -229,6 +230,7 @@ static inline struct ring_extent ring_extent(const struct ring_layout *layout, u
 	uint32_t small = layout->first_small, whole = small && number > small ? small : number;
 	uint64_t bytes = small && number >= small ? RING_BYTES_MIN : ring_slot_bytes(number, layout->ring_bytes);
 
+	invariant(number <= layout->slot_count); /* the end of all rings, too */
 	return (struct ring_extent){.offset = layout->data_offset + ring_data_bytes(whole, layout->ring_bytes) +
 					      (number - whole) * RING_BYTES_MIN,
 				    .words = bytes / sizeof(uint64_t)};
@@ -328,6 +330,9 @@ static inline void ring_define(const struct ring_layout *layout, uint8_t *base, 
 	uint64_t begin = atomic_load_explicit(&header->definitions_head, memory_order_relaxed), at = begin;
 	const uint64_t zeros = 0;
 
+	invariant(record->size_bytes == wire_definition_bytes(record));
+	invariant(record->size_bytes <= WIRE_DEFINITION_MAX_BYTES);
+	invariant(record->size_bytes <= layout->definitions_bytes);
 	at = ring_copy_definition(layout, base, at, record, sizeof(*record));
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
 		at = ring_copy_definition(layout, base, at, strings[i], record->length[i]);
@@ -355,6 +360,7 @@ static inline uint64_t ring_head(const struct ring_slot *slot)
  */
 static inline void ring_hold(struct ring_slot *slot, uint64_t begin, uint64_t end)
 {
+	invariant(begin < end && end - begin <= RING_HELD_WORDS);
 	ring_publish(slot, begin);
 	atomic_store_explicit(&slot->held, end, memory_order_release);
 }
