@@ -238,6 +238,8 @@ static int check_process(void *owner, struct visit *visit)
 
 			if (of_functions(limit) && meet_function(limit, visit_definition(visit, key), key & 1))
 				check->masks[key] |= UINT64_C(1) << i;
+			if (limit->match.out_of_memory)
+				return -ENOMEM;
 		}
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "evprof/json_memory.h"
 #include "output.h"
 #include "process_end.h"
 #include "progress.h"
@@ -63,9 +64,13 @@ static json_t *json_any(const char *text)
 
 static json_t *json_thread(const struct trace_thread *thread)
 {
-	return json_pack("{s:I, s:o, s:o, s:o}", "tid", (json_int_t)thread->tid, "name",
-			 thread->name ? json_any(thread->name) : json_null(), "events", json_counts(thread->events),
-			 "lost", json_counts(thread->lost));
+	json_t *object = json_object();
+
+	json_object_set_new(object, "tid", json_integer((json_int_t)thread->tid));
+	json_object_set_new(object, "name", thread->name ? json_any(thread->name) : json_null());
+	json_object_set_new(object, "events", json_counts(thread->events));
+	json_object_set_new(object, "lost", json_counts(thread->lost));
+	return object;
 }
 
 static void copy_member(json_t *to, const json_t *from, const char *member)
@@ -111,18 +116,22 @@ static json_t *json_trace(const struct trace *trace, const struct trace_totals *
 {
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
-	json_t *processes = json_array();
+	json_t *object = json_object(), *processes = json_array();
 	uint32_t i;
 
 	for (i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
 			json_array_append_new(processes, json_process(trace, trace->processes[i]));
-	return json_pack("{s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "trace", json_any(trace->path), "complete",
-			 trace->complete && !verdict, "missing", verdict ? json_string(missing) : json_null(), "events",
-			 (json_int_t)totals->events, "lost", (json_int_t)totals->lost, "duration_ns",
-			 (json_int_t)(trace->end_ns - trace->start_ns), "created_ns",
-			 (json_int_t)trace->header.created_ns, "size_bytes", (json_int_t)trace->size_bytes, "processes",
-			 processes);
+	json_object_set_new(object, "trace", json_any(trace->path));
+	json_object_set_new(object, "complete", json_boolean(trace->complete && !verdict));
+	json_object_set_new(object, "missing", verdict ? json_string(missing) : json_null());
+	json_object_set_new(object, "events", json_integer((json_int_t)totals->events));
+	json_object_set_new(object, "lost", json_integer((json_int_t)totals->lost));
+	json_object_set_new(object, "duration_ns", json_integer((json_int_t)(trace->end_ns - trace->start_ns)));
+	json_object_set_new(object, "created_ns", json_integer((json_int_t)trace->header.created_ns));
+	json_object_set_new(object, "size_bytes", json_integer((json_int_t)trace->size_bytes));
+	json_object_set_new(object, "processes", processes);
+	return object;
 }
 
 /* --- for people --- */
@@ -300,40 +309,57 @@ static int read_all(struct trace *trace, bool quick)
 	return error;
 }
 
+/* Returns 0 or -ENOMEM. */
+static int list_trace(json_t *list, const struct trace *trace, const struct trace_totals *totals)
+{
+	json_t *object;
+
+	json_memory_begin();
+	object = json_trace(trace, totals);
+	if (json_memory_ran_out) /* something is missing from it */
+		json_decref(object);
+	else
+		json_array_append_new(list, object);
+	return json_memory_ran_out ? -ENOMEM : 0;
+}
+
 /* One trace, printed or added to list. Returns the exit status that it asks for. */
 static int show(const char *path, bool quick, json_t *list, struct output *output)
 {
 	struct trace *trace = trace_open_or_say(path);
 	struct trace_totals totals;
-	int status;
+	int status, error;
 
 	if (!trace)
 		return TRACE_EXIT_FAILED;
-	if (read_all(trace, quick) < 0 || trace_count_totals(trace, &totals) < 0) {
-		output_say("evprof info: %s: %s", path, strerror(ENOMEM));
-		trace_close(trace);
-		return TRACE_EXIT_FAILED;
-	}
-	if (list)
-		json_array_append_new(list, json_trace(trace, &totals));
-	else
+	error = read_all(trace, quick);
+	if (!error)
+		error = trace_count_totals(trace, &totals);
+	if (list && !error)
+		error = list_trace(list, trace, &totals);
+	else if (!error)
 		print_trace(output, trace, &totals);
-	status = trace_say_verdict(trace);
+	if (error)
+		output_say("evprof info: %s: %s", path, strerror(-error));
+	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);
 	trace_close(trace);
 	return status;
 }
 
-static void print_list(struct output *output, const json_t *list, bool several)
+/* Returns 0 or -ENOMEM. */
+static int print_list(struct output *output, const json_t *list, bool several)
 {
 	char *text = NULL;
 
+	json_memory_begin();
 	if (json_array_size(list))
 		text = json_dumps(several ? list : json_array_get(list, 0), JSON_INDENT(1));
-	if (text) {
+	if (text && !json_memory_ran_out) {
 		output_string(output, text);
 		output_char(output, '\n');
 	}
 	free(text);
+	return json_memory_ran_out ? -ENOMEM : 0;
 }
 
 static int info(char *const *paths, int count, bool json, bool quick)
@@ -341,7 +367,7 @@ static int info(char *const *paths, int count, bool json, bool quick)
 	json_t *list = json ? json_array() : NULL;
 	struct output output;
 	int status = TRACE_EXIT_FINE;
-	int error = output_open(&output, "-");
+	int error = json && !list ? -ENOMEM : output_open(&output, "-");
 	int i;
 
 	for (i = 0; i < count && !error; i++) {
@@ -352,11 +378,13 @@ static int info(char *const *paths, int count, bool json, bool quick)
 		one = show(paths[i], quick, list, &output);
 		status = trace_exit_worst(one, status);
 	}
-	if (list && !error)
-		print_list(&output, list, count > 1);
-	json_decref(list);
-	if (!error)
+	if (!error) {
+		int listed = list ? print_list(&output, list, count > 1) : 0;
+
 		error = output_close(&output);
+		error = listed ? listed : error;
+	}
+	json_decref(list);
 	if (error)
 		output_say("evprof info: cannot write: %s", strerror(-error));
 	return error ? TRACE_EXIT_FAILED : status;

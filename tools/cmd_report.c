@@ -75,7 +75,11 @@ static bool set_between(struct request *request, const char *text)
 
 	free(request->between);
 	request->between = strdup(text);
-	comma = request->between ? strchr(request->between, ',') : NULL;
+	if (!request->between) {
+		output_say("evprof report: %s", strerror(ENOMEM));
+		return false;
+	}
+	comma = strchr(request->between, ',');
 	if (!comma) {
 		verb_misused("report", "--between wants two marks with a comma between, not \"%s\"", text);
 		return false;

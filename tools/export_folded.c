@@ -159,6 +159,10 @@ static bool take_weight(struct export *export, const char *value)
 			export->by_order = *weight >= WEIGHT_LIVE;
 			return true;
 		}
+	if (!weight) {
+		output_say("evprof export: %s", strerror(ENOMEM));
+		return false;
+	}
 	fprintf(stderr, "evprof export: --weight wants ");
 	for (size_t i = 0; i < count; i++)
 		fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", weight_names[i]);

@@ -296,14 +296,17 @@ static void html_write(void *owner, struct visit *visit, struct visit_frame *fra
 
 /* --- instants --- */
 
-static uint64_t text_of_type(struct html *html, const struct trace_names *names, uint32_t id, const char *otherwise)
+static uint64_t text_of_type(struct html *html, struct visit *visit, const struct trace_names *names, uint32_t id,
+			     const char *otherwise)
 {
 	uint64_t key = ((uint64_t)html->process_index + 1) << 33 | (uint64_t)(otherwise[0] == 'm') << 32 | id;
 	uint64_t *number = pairs_make(&html->instant_texts, key);
 	const struct wire_definition *definition = trace_name(names, id);
 
-	if (!number)
-		return html_text_add(&html->texts, text_of(otherwise));
+	if (!number) {
+		visit_fail(visit, -ENOMEM);
+		return 0;
+	}
 	if (!*number)
 		*number = (uint64_t)html_text_add(&html->texts,
 						  definition ? trace_string(definition, 1) : text_of(otherwise)) +
@@ -335,9 +338,9 @@ static void html_other(void *owner, struct visit *visit, uint32_t head, const ui
 		return;
 	}
 	if (kind == WIRE_EXCEPTION)
-		value = text_of_type(html, &visit->process->types, (uint32_t)value, "exception");
+		value = text_of_type(html, visit, &visit->process->types, (uint32_t)value, "exception");
 	else if (kind == WIRE_MARK)
-		value = text_of_type(html, &visit->process->marks, (uint32_t)value, "mark");
+		value = text_of_type(html, visit, &visit->process->marks, (uint32_t)value, "mark");
 	html_column_put(&html->instants[0], html->thread_index);
 	html_column_put(&html->instants[1], (uint64_t)visit->now_ns);
 	html_column_put(&html->instants[2], kind);

@@ -32,13 +32,14 @@ void function_match_done(struct function_match *match)
 
 /* --- which functions --- */
 
-static bool matches_text(const char *pattern, struct text text)
+static bool matches_text(struct function_match *match, const char *pattern, struct text text)
 {
 	char *name = text.length ? strndup(text.at, text.length) : NULL;
-	bool matches = name && fnmatch(pattern, name, 0) == 0;
+	int result = name ? fnmatch(pattern, name, 0) : FNM_NOMATCH;
 
+	match->out_of_memory |= (text.length && !name) || (result && result != FNM_NOMATCH);
 	free(name);
-	return matches;
+	return result == 0;
 }
 
 static struct text without_suffix(struct text file)
@@ -61,44 +62,50 @@ static struct text path_end(const char *pattern, struct text file)
 	return (struct text){at, file.length - (size_t)(at - file.at)};
 }
 
-static bool matches_file(const char *pattern, struct text file)
+static bool matches_file(struct function_match *match, const char *pattern, struct text file)
 {
 	struct text end = path_end(pattern, file);
 
-	return matches_text(pattern, file) || matches_text(pattern, end) || matches_text(pattern, without_suffix(end));
+	return matches_text(match, pattern, file) || matches_text(match, pattern, end) ||
+	       matches_text(match, pattern, without_suffix(end));
 }
 
-bool function_match_module(const struct function_match *match, const struct wire_definition *definition, bool native)
+bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool native)
 {
 	struct text module = trace_string(definition, 3);
 
 	/* Methods of C types name no module. */
 	if (native)
-		return matches_text(match->module, module.length ? module : text_of("builtins"));
-	return matches_text(match->module, module) || matches_file(match->module, trace_string(definition, 0));
+		return matches_text(match, match->module, module.length ? module : text_of("builtins"));
+	return matches_text(match, match->module, module) ||
+	       matches_file(match, match->module, trace_string(definition, 0));
 }
 
-static bool matches_name(const char *pattern, const struct wire_definition *definition, bool native)
+static bool matches_name(struct function_match *match, const struct wire_definition *definition, bool native)
 {
 	struct text class = trace_string(definition, 0);
 	struct text name = trace_string(definition, 1);
 	char *method;
 	bool matches;
 
-	if (matches_text(pattern, name))
+	if (matches_text(match, match->function, name))
 		return true;
 	if (!native)
-		return matches_text(pattern, trace_string(definition, 2));
-	if (!class.length || asprintf(&method, "%.*s.%.*s", (int)class.length, class.at, (int)name.length, name.at) < 0)
+		return matches_text(match, match->function, trace_string(definition, 2));
+	if (!class.length)
 		return false;
-	matches = matches_text(pattern, text_of(method));
+	if (asprintf(&method, "%.*s.%.*s", (int)class.length, class.at, (int)name.length, name.at) < 0) {
+		match->out_of_memory = true;
+		return false;
+	}
+	matches = matches_text(match, match->function, text_of(method));
 	free(method);
 	return matches;
 }
 
-bool function_match_takes(const struct function_match *match, const struct wire_definition *definition, bool native)
+bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool native)
 {
-	return function_match_module(match, definition, native) && matches_name(match->function, definition, native);
+	return function_match_module(match, definition, native) && matches_name(match, definition, native);
 }
 
 bool function_match_only_python(const struct function_match *match)
@@ -125,8 +132,7 @@ static unsigned nearer(unsigned a, unsigned b)
 }
 
 /* SUGGEST_FAR is near enough for a module whose function has just that name. */
-static unsigned module_distance(const struct function_match *match, const struct wire_definition *definition,
-				bool native)
+static unsigned module_distance(struct function_match *match, const struct wire_definition *definition, bool native)
 {
 	struct text file = native ? (struct text){0} : stack_base_name(trace_string(definition, 0));
 
@@ -137,9 +143,9 @@ static unsigned module_distance(const struct function_match *match, const struct
 			     distance(match->module, without_suffix(file))));
 }
 
-static unsigned name_distance(const struct function_match *match, const struct wire_definition *definition, bool native)
+static unsigned name_distance(struct function_match *match, const struct wire_definition *definition, bool native)
 {
-	if (matches_name(match->function, definition, native))
+	if (matches_name(match, definition, native))
 		return 0;
 	return nearer(distance(match->function, trace_string(definition, 1)),
 		      distance(match->function, native ? (struct text){0} : trace_string(definition, 2)));
@@ -169,7 +175,7 @@ static bool has(const struct function_near *near, const char *name)
 	return false;
 }
 
-void function_near_add(struct function_near *near, const struct function_match *match,
+void function_near_add(struct function_near *near, struct function_match *match,
 		       const struct wire_definition *definition, bool native)
 {
 	const size_t last = FUNCTION_NEAR_MOST - 1;

@@ -14,6 +14,7 @@
 struct function_match {
 	char *module;
 	char *function;
+	bool out_of_memory; /* of a function it is not known whether it matches */
 };
 
 /* Splits length bytes of text at their last colon. Returns 0, -EINVAL where there is none, or -ENOMEM. */
@@ -21,8 +22,8 @@ int function_match_parse(struct function_match *match, const char *text, size_t 
 void function_match_done(struct function_match *match);
 
 /* native: a C function. */
-bool function_match_module(const struct function_match *match, const struct wire_definition *definition, bool native);
-bool function_match_takes(const struct function_match *match, const struct wire_definition *definition, bool native);
+bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool native);
+bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool native);
 /* Does its module, a file.py, rule C functions out? */
 bool function_match_only_python(const struct function_match *match);
 
@@ -35,7 +36,7 @@ struct function_near {
 };
 
 /* Out of memory costs a suggestion. */
-void function_near_add(struct function_near *near, const struct function_match *match,
+void function_near_add(struct function_near *near, struct function_match *match,
 		       const struct wire_definition *definition, bool native);
 void function_near_done(struct function_near *near);
 

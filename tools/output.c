@@ -448,20 +448,21 @@ void output_line(struct output *output, struct text text)
 	escape(output, text, line_special);
 }
 
+#define SAY_BYTES 16384 /* the longest message; what is longer is cut */
+
 void output_say(const char *format, ...)
 {
-	char *line = NULL;
+	char line[SAY_BYTES]; /* not allocated: memory may be what is missing */
 	va_list arguments;
 	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&line, format, arguments);
+	length = vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
 	if (length < 0)
 		return;
-	shown_line(line, (size_t)length);
+	shown_line(line, strlen(line));
 	fprintf(stderr, "%s\n", line);
-	free(line);
 }
 
 static bool is_plain_word(struct text text)

@@ -88,6 +88,7 @@ void replay_forget_stacks(struct replay *replay)
 	free_stacks(replay);
 	if (any)
 		replay->stacks = new_stacks(true);
+	replay->out_of_memory |= any && !replay->stacks;
 }
 
 /* The number of a free stack; UINT32_MAX where memory ran out. */

@@ -113,7 +113,7 @@ static bool compile(regex_t *pattern, const char *text)
 
 	if (!stream || fclose(stream) != 0)
 		snprintf(why, sizeof(why), "out of memory");
-	else if (known && (error = regcomp(pattern, translated, flags)))
+	else if (known && (error = translated ? regcomp(pattern, translated, flags) : REG_ESPACE))
 		regerror(error, pattern, why, sizeof(why));
 	free(translated);
 	if (error)

@@ -170,6 +170,7 @@ static int strip_rows(struct report_rows *rows, uint32_t *row_of_label, bool mod
 	for (i = 0; i < kept; i++)
 		rows->rows[i].label = &rows->labels.at[i];
 	free(rows->names);
+	rows->names = NULL;
 	return make_names(rows, modules);
 }
 

@@ -130,15 +130,17 @@ bool select_has_functions(const struct select *select)
 	return select->pattern_count || select->exclude_syspath;
 }
 
-bool select_function(const struct select *select, const struct wire_definition *definition, bool native)
+int select_function(const struct select *select, const struct wire_definition *definition, bool native)
 {
 	struct names names;
 	bool shown;
 
 	if (!select_has_functions(select))
 		return true;
-	if (!definition || !names_of(&names, definition, native))
+	if (!definition)
 		return !select->includes;
+	if (!names_of(&names, definition, native))
+		return -ENOMEM;
 	shown = choice_takes(select->patterns, select->pattern_count, names.at) &&
 		(native || !select->exclude_syspath || !choice_in_syspath(names.at[0], names.at[3]));
 	free(names.bytes);
@@ -155,9 +157,14 @@ int select_hide(const struct select *select, const struct trace_process *process
 	*hidden = malloc(keys);
 	if (!*hidden)
 		return -ENOMEM;
-	for (key = 0; key < keys; key++)
-		(*hidden)[key] = !select_function(
-		    select, trace_name(key & 1 ? &process->functions : &process->codes, key / 2), key & 1);
+	for (key = 0; key < keys; key++) {
+		const struct trace_names *names = key & 1 ? &process->functions : &process->codes;
+		int shown = select_function(select, trace_name(names, key / 2), key & 1);
+
+		if (shown < 0)
+			return shown;
+		(*hidden)[key] = !shown;
+	}
 	return 0;
 }
 

@@ -80,9 +80,9 @@ bool select_has_functions(const struct select *select);
 
 /*
  * Is the function with this definition shown? definition may be NULL: a function without a name is shown unless
- * something is to be included.
+ * something is to be included. Returns 1, 0 or -ENOMEM.
  */
-bool select_function(const struct select *select, const struct wire_definition *definition, bool native);
+int select_function(const struct select *select, const struct wire_definition *definition, bool native);
 
 /*
  * For a process: which functions are left out, by key (replay.h), as replay.hidden wants it. The caller frees it; NULL

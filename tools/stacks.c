@@ -114,11 +114,14 @@ int stack_functions_process(struct stack_functions *functions, const struct visi
 	return functions->numbers ? 0 : -ENOMEM;
 }
 
-static bool reserve_function(struct stack_functions *functions)
+/* For the label of that number, which is the next: others before it have no name where memory ran out. */
+static bool reserve_function(struct stack_functions *functions, uint32_t number)
 {
 	uint32_t allocated = functions->allocated ? functions->allocated * 2 : 512;
 	struct stack_function *grown;
 
+	if (number != functions->count)
+		return false;
 	if (functions->count < functions->allocated)
 		return true;
 	grown = realloc(functions->at, allocated * sizeof(*grown));
@@ -133,7 +136,7 @@ static bool name_function(struct stack_functions *functions, const struct visit 
 {
 	char *name;
 
-	if (!reserve_function(functions))
+	if (!reserve_function(functions, number))
 		return false;
 	name = label_display(visit_definition(visit, key), key & 1, key / 2);
 	if (!name)
@@ -155,8 +158,7 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct vi
 	number = labels_find(&functions->labels, visit->process, key / 2, key & 1);
 	if (number == UINT32_MAX)
 		return UINT32_MAX;
-	/* A label without its name is left over from when memory ran out: all is given up then. */
-	if (number == functions->count && !name_function(functions, visit, key, number))
+	if (number >= functions->count && !name_function(functions, visit, key, number))
 		return UINT32_MAX;
 	functions->numbers[key] = number + 1;
 	return number;
@@ -175,7 +177,7 @@ static uint32_t find_native(struct stack_functions *functions, const struct nati
 	if (number == UINT32_MAX || number < functions->count)
 		return number;
 	name = strndup(place->function.at, place->function.length);
-	if (!name || !reserve_function(functions)) {
+	if (!name || !reserve_function(functions, number)) {
 		free(name);
 		return UINT32_MAX;
 	}
@@ -201,7 +203,7 @@ static uint32_t find_at_line(struct stack_functions *functions, uint32_t functio
 	at_line = functions->at[function];
 	at_line.name = strdup(at_line.name);
 	at_line.line = line;
-	if (!at_line.name || !reserve_function(functions)) {
+	if (!at_line.name || !reserve_function(functions, number)) {
 		free(at_line.name);
 		return UINT32_MAX;
 	}

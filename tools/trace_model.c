@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "evprof/json_memory.h"
 #include "grow.h"
 
 /* Ids are counted from 1: one that is this far ahead of all others is damage, and must not cost memory. */
@@ -375,7 +376,10 @@ static int load_meta(struct trace *trace, const struct trace_payload *payload)
 	if (payload->chunk.raw_bytes > META_MAX_BYTES ||
 	    keep(trace, (uint64_t)payload->chunk.raw_bytes * JSON_TIMES) < 0)
 		return -EBADMSG;
+	json_memory_begin();
 	object = json_loadb((const char *)payload->raw, payload->chunk.raw_bytes, 0, NULL);
+	if (!object && json_memory_ran_out)
+		return -ENOMEM;
 	type = json_string_value(json_object_get(object, "type"));
 	error = object && type ? 0 : -EBADMSG;
 	if (type && strcmp(type, "process") == 0)
@@ -807,9 +811,8 @@ static int find_span(struct trace *trace)
 		if (any && trace_ns(process, thread->places[0].first_ticks) >= trace->start_ns)
 			continue;
 		events = (struct trace_events){.first_ticks = thread->places[0].first_ticks};
-		if (trace_read_payload(trace, &thread->places[0], &payload) == 0 &&
-		    trace_unpack_events(&payload, &events) < 0)
-			trace_note_damage(trace, &thread->places[0]);
+		if (trace_read_payload(trace, &thread->places[0], &payload) == 0)
+			trace_note_error(trace, &thread->places[0], trace_unpack_events(&payload, &events));
 		if (!any || trace_ns(process, first_event_ticks(&events)) < trace->start_ns)
 			trace->start_ns = trace_ns(process, first_event_ticks(&events));
 		any = true;
