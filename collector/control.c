@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "evprof/json_memory.h"
+
 static const char *get_string(const json_t *object, const char *name, size_t max_bytes)
 {
 	const json_t *value = json_object_get(object, name);
@@ -204,7 +206,12 @@ int control_parse(const char *bytes, size_t count, struct control_message *messa
 	json_int_t version;
 	const char *member;
 
+	json_memory_begin();
 	parsed.object = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
+	if (json_memory_ran_out) {
+		snprintf(reason, reason_bytes, "the collector has no memory left");
+		goto fail;
+	}
 	if (!json_is_object(parsed.object)) {
 		snprintf(reason, reason_bytes, "the message is not a JSON object");
 		goto fail;

@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "evprof/json_memory.h"
+
 static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 static const char *const start_names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
 
@@ -47,25 +49,40 @@ static json_t *text_or_null(const char *text)
 	return value ? value : replaced_text(text);
 }
 
+/* One without the member is no object: what it says would be wrong. */
+static void add(json_t **object, const char *name, json_t *value)
+{
+	if (json_object_set_new(*object, name, value) == 0)
+		return;
+	json_decref(*object);
+	*object = NULL;
+}
+
 static json_t *counts_object(const struct meta_counts *counts)
 {
 	json_t *object = json_object();
 
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++) {
 		if (counts->of[kind] && !wire_is_bookkeeping(kind))
-			json_object_set_new(object, kind_names[kind], integer(counts->of[kind]));
+			add(&object, kind_names[kind], integer(counts->of[kind]));
 	}
 	if (counts->of[WIRE_NONE])
-		json_object_set_new(object, "unknown", integer(counts->of[WIRE_NONE]));
+		add(&object, "unknown", integer(counts->of[WIRE_NONE]));
 	return object;
 }
 
+/* Where jansson finds no memory for it, it may leave out a part of the text. */
 static char *dump(json_t *object)
 {
-	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	char *text;
 
+	json_memory_begin();
+	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
-	return text;
+	if (!json_memory_ran_out)
+		return text;
+	free(text);
+	return NULL;
 }
 
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
@@ -78,12 +95,12 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		      "program", join->program, "clock_kind", (int)clock_kind, "clock_shift", (int)clock_shift,
 		      "start_ticks", integer(start_ticks), "events", join->events);
 
-	if (process_object && join->sample_rate)
-		json_object_set_new(process_object, "sample_rate", integer((uint64_t)join->sample_rate));
-	if (process_object && join->native)
-		json_object_set_new(process_object, "native", json_true());
-	if (process_object && join->filtered)
-		json_object_set_new(process_object, "filtered", json_true());
+	if (join->sample_rate)
+		add(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
+	if (join->native)
+		add(&process_object, "native", json_true());
+	if (join->filtered)
+		add(&process_object, "filtered", json_true());
 	return dump(process_object);
 }
 
@@ -117,12 +134,12 @@ char *meta_process_end(const struct meta_process_end *end)
 		      "end_ticks", integer(end->end_ticks), "lost_definitions", integer(end->lost_definitions), "waits",
 		      integer(end->waits), "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost));
 
-	if (object && end->samples) {
-		json_object_set_new(object, "samples", integer(end->samples));
-		json_object_set_new(object, "samples_torn", integer(end->samples_torn));
+	if (end->samples) {
+		add(&object, "samples", integer(end->samples));
+		add(&object, "samples_torn", integer(end->samples_torn));
 	}
-	if (object && end->sampler_lost)
-		json_object_set_new(object, "sampler", json_string("killed"));
+	if (end->sampler_lost)
+		add(&object, "sampler", json_string("killed"));
 	return dump(object);
 }
 
