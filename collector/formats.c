@@ -5,8 +5,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -54,17 +54,19 @@ static int start(struct formats *formats, const char *list, const char *trace)
 	static char *const environment[] = {NULL};
 	char path[PATH_MAX];
 	char *argv[] = {"evprof", "export", "--beside", "--format", (char *)list, (char *)trace, NULL};
-	int error = find_evprof(path);
-	pid_t pid;
+	int error = find_evprof(path), pidfd;
+	long pid;
 
 	if (error)
 		return error;
-	error = -posix_spawn(&pid, path, NULL, NULL, argv, environment);
-	if (error)
-		return error;
-	formats->source = (struct loop_source){.fd = (int)syscall(SYS_pidfd_open, pid, 0), .ready = ended};
-	if (formats->source.fd < 0)
+	pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL); /* a filter may refuse pidfd_open */
+	if (pid == 0) {
+		execve(path, argv, environment);
+		_exit(127);
+	}
+	if (pid < 0)
 		return -errno;
+	formats->source = (struct loop_source){.fd = pidfd, .ready = ended};
 	error = loop_add(formats->loop, &formats->source);
 	if (error)
 		close(formats->source.fd);

@@ -308,7 +308,9 @@ static int join(int start)
 	}
 	fd = make_some_ring();
 	if (fd < 0) {
-		handshake_absent("no shared memory for events", fd);
+		handshake_absent(fd == -EPERM || fd == -ENOSYS ? "a filter refuses memfd_create()"
+							       : "no shared memory for events",
+				 fd);
 		r = fd;
 		goto done;
 	}

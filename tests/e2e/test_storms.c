@@ -341,8 +341,8 @@ static void expect_refused(const struct python *python, const char *error, const
 	json_t *report;
 
 	if (run) {
-		const char *const args[] = {"@refuses.py", error, call,	    "%B/evprof",
-					    "run",	   "--",  "python", "@known.py"};
+		const char *const args[] = {"@refuses.py", error,    call, "%B/evprof", "run",
+					    "--format",	   "folded", "--", "python",	"@known.py"};
 
 		job.how = JOB_BARE;
 		memcpy(job.args, args, sizeof(args));
@@ -355,11 +355,14 @@ static void expect_refused(const struct python *python, const char *error, const
 		expect(outcome, !outcome->traces && stderr_evprof_lines(outcome) == (run ? 2 : 1), "%s %s: it is said",
 		       call, error);
 		expect(outcome,
-		       !run || strstr(stderr_evprof_line(outcome, 1), "nothing was recorded: no shared memory"),
+		       !run || strstr(stderr_evprof_line(outcome, 1),
+				      "nothing was recorded: a filter refuses memfd_create()"),
 		       "%s %s: the closing line has the reason", call, error);
 		return;
 	}
 	json_decref(expect_trace(outcome, 1));
+	expect(outcome, !run || system(text("ls '%s'/*.folded >/dev/null", outcome->directory)) == 0,
+	       "%s %s: the format is there", call, error);
 	report = trace_report(outcome->trace, NULL);
 	expect(outcome, report_calls(report, "known.py", "leaf") == 1000, "%s %s: it is recorded", call, error);
 	json_decref(report);
