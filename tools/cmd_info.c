@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "evprof/json_memory.h"
+#include "native.h"
 #include "output.h"
 #include "process_end.h"
 #include "progress.h"
@@ -30,6 +31,12 @@ static const char help_text[] =
     "      --quick   do not read the events of a complete trace to check them\n"
     "\n"
     "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+
+/* What is counted by reading all events. */
+static bool counts_native(const struct trace_process *process, bool quick)
+{
+	return !quick && trace_process_has_native(process);
+}
 
 /* --- JSON --- */
 
@@ -90,7 +97,7 @@ static json_t *json_signal_name(const struct trace_process *process)
 	return name ? json_string(name) : json_null();
 }
 
-static json_t *json_process(const struct trace *trace, const struct trace_process *process)
+static json_t *json_process(struct trace *trace, const struct trace_process *process, bool quick)
 {
 	static const char *const members[] = {"python", "argv",	       "exe",	 "cwd",	     "host", "program",
 					      "start",	"sample_rate", "native", "filtered", "title"};
@@ -105,6 +112,14 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
 		copy_member(object, process->end, end_members[i]);
 	json_object_set_new(object, "signal_name", json_signal_name(process));
+	if (counts_native(process, quick)) {
+		struct native_counts native = {0};
+
+		native_count_process(&native, trace, process);
+		json_object_set_new(object, "native_stacks",
+				    json_pack("{s:I, s:I}", "allocations", (json_int_t)native.allocations, "without",
+					      (json_int_t)native.without));
+	}
 	json_object_set_new(object, "lost", json_counts(process->lost));
 	for (i = 0; i < process->thread_count; i++)
 		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
@@ -112,7 +127,7 @@ static json_t *json_process(const struct trace *trace, const struct trace_proces
 	return object;
 }
 
-static json_t *json_trace(const struct trace *trace, const struct trace_totals *totals)
+static json_t *json_trace(struct trace *trace, const struct trace_totals *totals, bool quick)
 {
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
@@ -121,7 +136,7 @@ static json_t *json_trace(const struct trace *trace, const struct trace_totals *
 
 	for (i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
-			json_array_append_new(processes, json_process(trace, trace->processes[i]));
+			json_array_append_new(processes, json_process(trace, trace->processes[i], quick));
 	json_object_set_new(object, "trace", json_any(trace->path));
 	json_object_set_new(object, "complete", json_boolean(trace->complete && !verdict));
 	json_object_set_new(object, "missing", verdict ? json_string(missing) : json_null());
@@ -213,7 +228,17 @@ static void print_sampling(struct output *output, const struct trace_process *pr
 			      100 * (double)torn / (double)samples, samples);
 }
 
-static void print_process(struct output *output, const struct trace *trace, const struct trace_process *process)
+static void print_without_native(struct output *output, struct trace *trace, const struct trace_process *process)
+{
+	struct native_counts native = {0};
+
+	native_count_process(&native, trace, process);
+	if (native.without)
+		output_format(output, ", which %" PRIu64 " of %" PRIu64 " allocations lack", native.without,
+			      native.allocations);
+}
+
+static void print_process(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
 {
 	const json_t *arguments = json_object_get(process->meta, "argv");
 	const json_t *argument;
@@ -227,6 +252,8 @@ static void print_process(struct output *output, const struct trace *trace, cons
 	print_end(output, process);
 	if (trace_process_has_native(process))
 		output_string(output, "; with native stacks");
+	if (counts_native(process, quick))
+		print_without_native(output, trace, process);
 	if (trace_process_is_filtered(process))
 		output_string(output, "; functions were left out");
 	if (trace_process_sample_rate(process))
@@ -263,7 +290,7 @@ static void print_created(struct output *output, const struct trace *trace)
 		output_format(output, "recorded  %s\n", text);
 }
 
-static void print_trace(struct output *output, const struct trace *trace, const struct trace_totals *totals)
+static void print_trace(struct output *output, struct trace *trace, const struct trace_totals *totals, bool quick)
 {
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
@@ -281,7 +308,7 @@ static void print_trace(struct output *output, const struct trace *trace, const 
 	output_char(output, '\n');
 	for (i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
-			print_process(output, trace, trace->processes[i]);
+			print_process(output, trace, trace->processes[i], quick);
 }
 
 /* --- all --- */
@@ -310,12 +337,12 @@ static int read_all(struct trace *trace, bool quick)
 }
 
 /* Returns 0 or -ENOMEM. */
-static int list_trace(json_t *list, const struct trace *trace, const struct trace_totals *totals)
+static int list_trace(json_t *list, struct trace *trace, const struct trace_totals *totals, bool quick)
 {
 	json_t *object;
 
 	json_memory_begin();
-	object = json_trace(trace, totals);
+	object = json_trace(trace, totals, quick);
 	if (json_memory_ran_out) /* something is missing from it */
 		json_decref(object);
 	else
@@ -336,9 +363,9 @@ static int show(const char *path, bool quick, json_t *list, struct output *outpu
 	if (!error)
 		error = trace_count_totals(trace, &totals);
 	if (list && !error)
-		error = list_trace(list, trace, &totals);
+		error = list_trace(list, trace, &totals, quick);
 	else if (!error)
-		print_trace(output, trace, &totals);
+		print_trace(output, trace, &totals, quick);
 	if (error)
 		output_say("evprof info: %s: %s", path, strerror(-error));
 	status = error ? TRACE_EXIT_FAILED : trace_say_verdict(trace);

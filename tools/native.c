@@ -126,3 +126,31 @@ bool native_next(struct native_walk *walk, struct native_place *place)
 	walk->cut = false;
 	return false;
 }
+
+static void count_chunk(struct native_counts *counts, const struct trace_events *events, uint32_t *frame)
+{
+	const uint64_t *extra = events->extras;
+
+	for (uint32_t i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+
+		if (kind == WIRE_TIME)
+			*frame = wire_native_frame(events->heads[i]);
+		native_count(counts, events->heads[i], extra, frame);
+		extra += wire_extra_words(kind);
+	}
+}
+
+void native_count_process(struct native_counts *counts, struct trace *trace, const struct trace_process *process)
+{
+	for (size_t i = 0; i < process->thread_count; i++) {
+		struct trace_events events;
+		struct trace_stream stream;
+		uint32_t frame = 0;
+
+		trace_stream_open(&stream, trace, trace->threads[process->threads[i]]);
+		while (trace_stream_next(&stream, &events))
+			count_chunk(counts, &events, &frame);
+		trace_stream_close(&stream);
+	}
+}

@@ -28,6 +28,27 @@ struct native_walk {
 	char name[64];
 };
 
+/* Of processes that recorded native stacks. */
+struct native_counts {
+	uint64_t allocations;
+	uint64_t without; /* of them, those that have none: there was no place for more frames */
+};
+
+/* An event of such a process. frame: of the native stack that was told for it, which is then used up. */
+static inline void native_count(struct native_counts *counts, uint32_t head, const uint64_t *extra, uint32_t *frame)
+{
+	unsigned kind = wire_head_kind(head);
+
+	if (!wire_is_memory(kind) || kind == WIRE_FREE || !wire_memory_address(extra[0]))
+		return;
+	counts->allocations++;
+	counts->without += !*frame;
+	*frame = 0;
+}
+
+/* All of one process, added to the counts. */
+void native_count_process(struct native_counts *counts, struct trace *trace, const struct trace_process *process);
+
 void native_begin(struct native_walk *walk, const struct trace_process *process, uint32_t frame);
 /* False at the end: Python's functions follow, or nothing. */
 bool native_next(struct native_walk *walk, struct native_place *place);

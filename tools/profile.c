@@ -47,6 +47,8 @@ struct counting {
 	uint32_t thread;
 	uint32_t marks; /* of the thread, so far */
 	uint64_t lost;
+	bool has_native;
+	struct native_counts native;
 	uint64_t min_ticks; /* shorter calls do not count */
 	uint32_t max_depth;
 	uint8_t *hidden; /* by key; NULL: all are shown */
@@ -114,9 +116,10 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 {
 	struct counting *counting = owner;
 
-	(void)replay;
 	if (wire_head_kind(head) == WIRE_GAP)
 		counting->lost += *extra;
+	if (counting->has_native)
+		native_count(&counting->native, head, extra, &replay->native);
 	if (wire_head_kind(head) != WIRE_MARK)
 		return 0;
 	return mark_is_edge(counting, counting->marks++);
@@ -442,6 +445,8 @@ static int fold(struct profile *profile, const struct trace_process *process, st
 	profile->unmatched += counting->replay.unmatched;
 	profile->open += counting->replay.left_open;
 	profile->lost += counting->lost;
+	profile->native.allocations += counting->native.allocations;
+	profile->native.without += counting->native.without;
 	return error;
 }
 
@@ -452,6 +457,7 @@ static void empty(struct counting *counting)
 	pairs_done(&counting->edge_numbers);
 	counting->edge_count = 0;
 	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
+	counting->native = (struct native_counts){0};
 }
 
 /* --- modules --- */
@@ -547,7 +553,7 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 {
 	int error;
 
-	*counting = (struct counting){.options = options};
+	*counting = (struct counting){.options = options, .has_native = trace_process_has_native(process)};
 	error = make_window(&counting->window, trace, process, options);
 	if (!error)
 		error = replay_init(&counting->replay, process);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "labels.h"
+#include "native.h"
 #include "progress.h"
 #include "select.h"
 #include "trace_reader.h"
@@ -54,6 +55,7 @@ struct profile {
 	uint64_t unmatched; /* ends without beginnings, and beginnings that another function's end closed */
 	uint64_t open;	    /* calls that were running when their thread's events ended */
 	uint64_t lost;	    /* events in gaps, as far as the gaps know */
+	struct native_counts native;
 };
 
 /* Adds a trace. Returns 0 or -ENOMEM; damage is counted in the trace. */

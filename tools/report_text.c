@@ -191,6 +191,7 @@ static void print_whose(struct output *output, const struct report_style *style,
 
 static void print_table(struct output *output, const struct report_style *style, const struct report_table *table)
 {
+	const struct native_counts *native = &table->rows->profile->native;
 	uint64_t lost = table->rows->profile->lost;
 
 	print_whose(output, style, table);
@@ -198,6 +199,9 @@ static void print_table(struct output *output, const struct report_style *style,
 		print_sums(output, style, table);
 	if (lost)
 		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
+	if (native->without)
+		output_format(output, "   %" PRIu64 " of %" PRIu64 " allocations have no native stack\n",
+			      native->without, native->allocations);
 	if (style->callers)
 		print_calls(output, style, table, true);
 	if (style->callees)

@@ -82,6 +82,14 @@ static void export(const char *words)
 	cr_assert(ran.status == 0, "%s: %s", words, ran.err);
 }
 
+/* Another verb's output of the same trace has that text. */
+static void show(int (*verb)(int argc, char **argv), const char *words, const char *wanted)
+{
+	tools_verb_done(&ran);
+	ran = tools_verb_run(verb, words, path, NULL);
+	cr_expect(strstr(ran.out, wanted), "%s: %s", words, ran.out);
+}
+
 Test(flame, folded)
 {
 	calls();
@@ -157,6 +165,14 @@ Test(flame, allocations_without_a_native_stack)
 	cr_expect(strstr(ran.out, "\"without_native\":2,"), "the page knows");
 	export("-f folded TRACE -o -");
 	cr_expect(!strstr(ran.err, "native"), "%s", ran.err);
+	show(cmd_report, "TRACE", "   2 of 3 allocations have no native stack\n");
+	show(cmd_report, "--by thread TRACE", "   2 of 3 allocations have no native stack\n");
+	show(cmd_report, "--by module --callers TRACE", "   2 of 3 allocations have no native stack\n");
+	show(cmd_report, "--from 1001 TRACE", "   2 of 2 allocations have no native stack\n");
+	show(cmd_report, "--json TRACE", "\"native_stacks\": {\"allocations\": 3, \"without\": 2}, \"calls\"");
+	show(cmd_info, "TRACE", "; with native stacks, which 2 of 3 allocations lack\n");
+	show(cmd_info, "--quick TRACE", "; with native stacks\n");
+	show(cmd_info, "--json TRACE", "\"native_stacks\": {\n    \"allocations\": 3,\n    \"without\": 2\n   }");
 }
 
 static void expect_dump(const char *lines)
