@@ -206,8 +206,11 @@ static bool look(struct collector *collector, struct drain_result *result)
 	bool ended = collector->tools.init_ends; /* nobody who comes now will live to see it */
 	bool came = false;
 
+	collector->tools.gathered = now_ns - collector->tools.gathered_ns >= drain_gather_ns(&collector->tools);
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
+	if (collector->tools.gathered && result->words > 0)
+		collector->tools.gathered_ns = now_ns;
 	resolver_work(collector->tools.resolver, now_ns);
 	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
 	if (!ended)
@@ -247,6 +250,7 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 {
 	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools, now_ns),
 				     .gather_us = (int)(drain_gather_ns(&collector->tools) / 1000),
+				     .due_ns = collector->tools.gathered_ns + drain_gather_ns(&collector->tools),
 				     .young = now_ns < collector->tools.young_until_ns};
 	int us;
 

@@ -427,7 +427,8 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 		reader->since_ns = process->looked_ns ? process->looked_ns : now_ns;
 	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended ||
 			 unread >= drain_chunk_words(process->session->tools, now_ns) ||
-			 unread >= reader->data_words / 4 || now_ns - reader->since_ns >= gather_ns;
+			 unread >= reader->data_words / 4 || process->session->tools->gathered ||
+			 now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }
 
@@ -452,18 +453,6 @@ static void end_slot(struct process *process, unsigned index, bool reuse, uint64
 	close_reader(process, index, reuse, reader->ended ? 0 : end_ticks);
 }
 
-/* When to come again for a ring in which something was found. */
-static void note_due(const struct process *process, const struct slot_reader *reader, uint64_t found,
-		     struct drain_result *result)
-{
-	uint64_t due_ns = reader->since_ns + drain_gather_ns(process->session->tools);
-
-	if (found > 0 && (result->chunk == 0 || reader->data_words / 4 < result->chunk))
-		result->chunk = reader->data_words / 4;
-	if (reader->head != reader->tail && (result->due_ns == 0 || due_ns < result->due_ns))
-		result->due_ns = due_ns;
-}
-
 static void drain_slot(struct process *process, unsigned index, enum drain_mode mode, struct drain_result *result)
 {
 	struct slot_reader *reader = process->readers[index];
@@ -481,7 +470,8 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 	}
 	result->words += reader->tail - before;
 	result->unread += reader->head - reader->tail;
-	note_due(process, reader, unread, result);
+	if (unread > 0 && (result->chunk == 0 || reader->data_words / 4 < result->chunk))
+		result->chunk = reader->data_words / 4;
 	if (cut && !process->cut)
 		process->first_reader = reader->tail == before ? index : index + 1;
 	process->cut |= cut;

@@ -21,7 +21,6 @@ struct drain_result {
 	uint64_t words;	 /* read from rings */
 	uint64_t unread; /* left in them */
 	uint64_t chunk;	 /* so many words make some ring worth reading; 0: as drain_chunk_words() says */
-	uint64_t due_ns; /* no later than this, what is left is to be read; 0: nothing is */
 	bool pressed;	 /* a ring was half full, or a thread waits: come back at once */
 	bool woken;	 /* a process has ended our sleep: it is about to write */
 };

@@ -23,11 +23,14 @@ static int until_chunk_us(const struct pace *pace, const struct drain_result *re
 	return (int)(wanted * passed_us / written);
 }
 
-static int until_due_us(const struct drain_result *result, uint64_t now_ns, int most_us)
+/* In whole milliseconds, as epoll_wait() counts. */
+static int until_due_us(uint64_t due_ns, uint64_t now_ns, int most_us)
 {
-	if (most_us <= SHORT_US || result->due_ns == 0 || result->due_ns >= now_ns + (uint64_t)most_us * 1000)
+	uint64_t us = due_ns > now_ns ? (due_ns - now_ns + 999999) / 1000000 * 1000 : 0;
+
+	if (us >= (uint64_t)most_us || most_us <= SHORT_US)
 		return most_us;
-	return result->due_ns > now_ns + SHORT_US * 1000 ? (int)((result->due_ns - now_ns) / 1000) : SHORT_US;
+	return us > SHORT_US ? (int)us : SHORT_US;
 }
 
 /* Nothing has been written for so long that the first event is to wake us, and the processes have been told so. */
@@ -82,5 +85,5 @@ int pace_next(struct pace *pace, const struct drain_result *result, const struct
 	pace->us = least(us, limits->longest_us);
 	pace->looked_ns = now_ns;
 	pace->left_words = result->unread;
-	return until_due_us(result, now_ns, pace->us);
+	return result->unread ? until_due_us(limits->due_ns, now_ns, pace->us) : pace->us;
 }

@@ -27,7 +27,8 @@ struct pace {
 struct pace_limits {
 	uint64_t chunk_words; /* worth a round */
 	int longest_us;	      /* beside what wakes us */
-	int gather_us;	      /* no event waits longer in a ring */
+	int gather_us;	      /* no event waits longer in a ring ... */
+	uint64_t due_ns;      /* ... and what is in them is read then, if it is later than now */
 	bool young;	      /* a session has just begun: whoever ends now is not to wait for much */
 };
 

@@ -57,7 +57,13 @@ struct session_tools {
 	bool init_ends;
 	uint64_t
 	    young_until_ns; /* a session has begun a moment ago: chunks of half the size, for those who end at once */
-	bool takes_pages;   /* of rings, ahead of their writers: our memory is accounted for where theirs is */
+	/*
+	 * All rings that have waited for some time are read in the same round: each at its own time would be as many
+	 * rounds.
+	 */
+	uint64_t gathered_ns; /* when that was last */
+	bool gathered;	      /* it is this round */
+	bool takes_pages;     /* of rings, ahead of their writers: our memory is accounted for where theirs is */
 };
 
 struct session_clock {

@@ -14,30 +14,31 @@
 
 static struct pace pace;
 static struct pace_limits limits;
-static uint64_t now_ns, unread, since_ns;
+static uint64_t now_ns, unread, gathered_ns;
 
 static void setup(void)
 {
 	pace = (struct pace){0};
 	limits = (struct pace_limits){.chunk_words = CHUNK, .longest_us = PATIENT_US, .gather_us = GATHER_US};
 	now_ns = 5 * S;
-	unread = since_ns = 0;
+	unread = gathered_ns = 0;
 }
 
 /* A round that finds so many words more, and reads them as drain.c does. Returns the sleep after it, which it takes. */
 static int turn(uint64_t written)
 {
 	struct drain_result result = {.unread = unread + written};
+	bool gathered = now_ns - gathered_ns >= GATHER_US * UINT64_C(1000);
 	int us;
 
-	if (written > 0 && unread == 0)
-		since_ns = pace.looked_ns ? pace.looked_ns : now_ns;
-	if (result.unread >= CHUNK || (result.unread > 0 && now_ns - since_ns >= GATHER_US * UINT64_C(1000))) {
+	if (result.unread >= CHUNK || gathered) {
 		result.words = result.unread;
 		result.unread = 0;
 	}
+	if (gathered && result.words)
+		gathered_ns = now_ns;
 	unread = result.unread;
-	result.due_ns = unread ? since_ns + GATHER_US * UINT64_C(1000) : 0;
+	limits.due_ns = gathered_ns + GATHER_US * UINT64_C(1000);
 	us = pace_next(&pace, &result, &limits, now_ns);
 	now_ns += (uint64_t)us * 1000;
 	return us;
