@@ -3,7 +3,8 @@
  *
  *   samples    every stretch of time in which the stack of a thread does not change is one, with its length as its
  *              weight ("tracing-ms"); a stretch without calls has no stack and no weight
- *   markers    exceptions (with the stack that raised them), lost events, marks, fork, exec, exit, pause
+ *   markers    exceptions (with the stack that raised them), lost events, marks, fork, exec, exit, pause; and the steps
+ *              of each task from begin to end, of which the viewer's marker chart makes a row with the task's name
  *
  * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of
  * stacks, so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all
@@ -27,7 +28,19 @@
 
 enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
 
-enum { SPOOL_LENGTHS, SPOOL_MARKER_NAMES, SPOOL_MARKER_TIMES, SPOOL_MARKER_DATA, SPOOLS };
+enum {
+	SPOOL_LENGTHS,
+	SPOOL_MARKER_NAMES,
+	SPOOL_MARKER_TIMES,
+	SPOOL_MARKER_ENDS,
+	SPOOL_MARKER_PHASES,
+	SPOOL_MARKER_DATA,
+	SPOOLS
+};
+
+/* Of markers, as the viewer numbers them. */
+#define PHASE_INSTANT "0"
+#define PHASE_INTERVAL "1"
 
 struct string {
 	char *bytes; /* not terminated */
@@ -228,16 +241,14 @@ static void put_line(struct firefox *firefox, struct visit *visit, uint32_t line
 		visit_fail(visit, -ENOMEM);
 }
 
-static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
-{
-	(void)how;
-	change_stack(owner, visit, frame > visit->frames ? (uint32_t)frame[-1].user : 0);
-}
-
 /* --- markers --- */
 
-static void put_marker(struct firefox *firefox, struct visit *visit, const char *kind, struct text text)
+/* since_ns: when it began; below 0: it has no length. */
+static void put_marker_since(struct firefox *firefox, struct visit *visit, const char *kind, struct text text,
+			     int64_t since_ns)
 {
+	struct spool *ends = &firefox->spools[SPOOL_MARKER_ENDS], *phases = &firefox->spools[SPOOL_MARKER_PHASES];
+	bool lasts = since_ns >= 0;
 	struct output *data = &firefox->data;
 	uint32_t name = string_number(&firefox->strings, text_of(kind));
 	char digits[16];
@@ -254,9 +265,19 @@ static void put_marker(struct firefox *firefox, struct visit *visit, const char 
 		output_format(data, ",\"cause\":{\"stack\":%u}", firefox->stack - 1);
 	output_char(data, '}');
 	spool_put(&firefox->spools[SPOOL_MARKER_NAMES], digits, (size_t)snprintf(digits, sizeof(digits), "%u", name));
-	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)visit->now_ns);
+	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)(lasts ? since_ns : visit->now_ns));
+	if (lasts)
+		spool_ms(ends, (uint64_t)visit->now_ns);
+	else
+		spool_put(ends, "null", 4);
+	spool_put(phases, lasts ? PHASE_INTERVAL : PHASE_INSTANT, 1);
 	spool_put(&firefox->spools[SPOOL_MARKER_DATA], data->buffer, data->used);
 	firefox->markers++;
+}
+
+static void put_marker(struct firefox *firefox, struct visit *visit, const char *kind, struct text text)
+{
+	put_marker_since(firefox, visit, kind, text, -1);
 }
 
 static void number_marker(struct firefox *firefox, struct visit *visit, const char *kind, const char *format,
@@ -283,6 +304,25 @@ static void exception_marker(struct firefox *firefox, struct visit *visit, uint3
 	}
 	put_marker(firefox, visit, "exception", (struct text){whole, (size_t)length});
 	free(whole);
+}
+
+static void task_marker(struct firefox *firefox, struct visit *visit, const struct visit_frame *frame)
+{
+	char *name = visit_task_name(visit, frame);
+
+	if (name)
+		put_marker_since(firefox, visit, name, text_of(""), frame->start_ns);
+	else
+		visit_fail(visit, -ENOMEM);
+	free(name);
+}
+
+static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	(void)how;
+	if (frame->task)
+		task_marker(owner, visit, frame);
+	change_stack(owner, visit, frame > visit->frames ? (uint32_t)frame[-1].user : 0);
 }
 
 static void firefox_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
@@ -514,12 +554,16 @@ static int put_markers(struct firefox *firefox)
 	output_string(output, "],\"startTime\":[");
 	if (!error)
 		error = spool_copy(&firefox->spools[SPOOL_MARKER_TIMES], output);
+	output_string(output, "],\"endTime\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_ENDS], output);
+	output_string(output, "],\"phase\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_PHASES], output);
 	output_string(output, "],\"data\":[");
 	if (!error)
 		error = spool_copy(&firefox->spools[SPOOL_MARKER_DATA], output);
 	output_char(output, ']');
-	put_constant(firefox, "endTime", "null", firefox->markers);
-	put_constant(firefox, "phase", "0", firefox->markers);
 	put_constant(firefox, "category", "2", firefox->markers); /* CATEGORY_OTHER */
 	output_char(output, '}');
 	return error;

@@ -272,23 +272,58 @@ static long steps_named(const json_t *events, const char *name)
 	return steps;
 }
 
-/* What the program calls its tasks, and nothing for those that asyncio has named; in chrome and perfetto alike. */
+/* The steps of Firefox's markers: those of that name have a begin and an end. */
+static long steps_in_firefox(const json_t *profile, const char *name)
+{
+	const json_t *strings = json_object_get(json_object_get(profile, "shared"), "stringArray"), *thread, *number;
+	const char *begin = text("task %s #", name);
+	long steps = 0;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(profile, "threads"), i, thread)
+	{
+		const json_t *markers = json_object_get(thread, "markers"), *ends = json_object_get(markers, "endTime");
+		const json_t *starts = json_object_get(markers, "startTime"),
+			     *phases = json_object_get(markers, "phase");
+
+		json_array_foreach(json_object_get(markers, "name"), k, number)
+		{
+			const char *shown =
+			    json_string_value(json_array_get(strings, (size_t)json_integer_value(number)));
+
+			steps +=
+			    shown && !strncmp(shown, begin, strlen(begin)) &&
+			    json_integer_value(json_array_get(phases, k)) == 1 &&
+			    json_number_value(json_array_get(ends, k)) >= json_number_value(json_array_get(starts, k));
+		}
+	}
+	return steps;
+}
+
+/*
+ * What the program calls its tasks, and nothing for those that asyncio has named; in chrome, Firefox and perfetto
+ * alike.
+ */
 SCENARIO(perfetto, names_of_tasks, 8)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@named_tasks.py"}), *chrome;
-	json_t *counts = json_loads(outcome->out, 0, NULL), *all, *steps;
+	json_t *counts = json_loads(outcome->out, 0, NULL), *all, *firefox, *steps;
 	const char *name;
 
 	engine();
 	expect(outcome, json_object_size(counts) == 6, "the program has counted");
 	chrome = tool("export", "--format", "chrome", "-o", "-", outcome->trace);
 	all = json_loads(chrome->out, 0, NULL);
+	firefox = json_loads(tool("export", "--format", "firefox", "-o", "-", outcome->trace)->out, 0, NULL);
 	json_object_foreach(counts, name, steps)
 	{
 		long shown = steps_named(json_object_get(all, "traceEvents"), name);
 
 		expect(outcome, shown == json_integer_value(steps), "%s has %ld steps", name, shown);
+		shown = steps_in_firefox(firefox, name);
+		expect(outcome, shown == json_integer_value(steps), "%s has %ld steps in Firefox", name, shown);
 	}
+	json_decref(firefox);
 	expect_sql(outcome, exported(outcome, NULL, NULL, NULL, NULL), {STEPS("first (fetch)"), "4"},
 		   {STEPS("later-? (fetch)"), "1 2 3"}, {STEPS("fetch"), "3"});
 	json_decref(all);
