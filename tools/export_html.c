@@ -53,7 +53,7 @@ struct html_thread {
 	uint64_t calls;
 };
 
-enum { INSTANT_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 5 };
+enum { INSTANT_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 6 };
 
 /* What kind of function it is, as report.js reads it. */
 enum { FUNCTION_PYTHON, FUNCTION_BUILTIN, FUNCTION_LIBRARY };
@@ -105,8 +105,10 @@ struct html {
 	uint64_t exceptions, others, instants_left_out;
 	struct html_curve *curve;
 	int64_t curve_ns; /* of its latest point */
-	struct html_column
-	    heaps[HEAP_COLUMNS]; /* process, shift, block of each curve, time of its peak, of the end + 1 */
+	/* process, shift, block and number of points of each curve, time of its peak, of the end + 1 */
+	struct html_column heaps[HEAP_COLUMNS];
+	struct html_column curves[HTML_CURVE_COLUMNS]; /* one after the other: a block for each would take its time */
+	uint32_t curves_block;			       /* of these; valid if there are any */
 	uint64_t tree_least_ns;
 	struct stack_functions made_by; /* the functions of weights */
 	struct html_memory weights;
@@ -409,21 +411,28 @@ static void watch_heap(void *owner, int64_t ns, uint64_t bytes)
 	html_curve_add(html->curve, html->curve_ns, bytes);
 }
 
-static int write_curve(struct html *html, int64_t peak_ns, int64_t end_ns)
+static int write_curves(struct html *html)
 {
-	struct html_column columns[HTML_CURVE_COLUMNS] = {0};
-	const uint64_t row[HEAP_COLUMNS] = {html->process_index, html->curve->shift, html->blocks, (uint64_t)peak_ns,
-					    end_ns == PROGRAM_END_NONE ? 0 : (uint64_t)end_ns + 1};
-	int error;
-	unsigned i;
+	if (!html->curves[0].used && !html->curves[0].failed)
+		return 0;
+	return html_block_write(&html->packer, html->curves_block, html->curves, HTML_CURVE_COLUMNS);
+}
 
-	html_curve_columns(html->curve, columns);
-	for (i = 0; i < HEAP_COLUMNS; i++)
+static int add_curve(struct html *html, int64_t peak_ns, int64_t end_ns)
+{
+	uint64_t row[HEAP_COLUMNS] = {
+	    html->process_index, html->curve->shift, 0,
+	    html->curve->count,	 (uint64_t)peak_ns,  end_ns == PROGRAM_END_NONE ? 0 : (uint64_t)end_ns + 1};
+
+	if (!html->curve->count)
+		return 0;
+	if (!html->curves[0].used)
+		html->curves_block = html->blocks++;
+	row[2] = html->curves_block;
+	for (unsigned i = 0; i < HEAP_COLUMNS; i++)
 		html_column_put(&html->heaps[i], row[i]);
-	error = html_block_write(&html->packer, html->blocks++, columns, HTML_CURVE_COLUMNS);
-	for (i = 0; i < HTML_CURVE_COLUMNS; i++)
-		html_column_done(&columns[i]);
-	return error;
+	html_curve_columns(html->curve, html->curves);
+	return html->curves[0].used < HTML_CURVE_POINTS ? 0 : write_curves(html);
 }
 
 /* One more reading of a process, in the order of time: the heap, and who made what is in it. */
@@ -442,7 +451,7 @@ static int write_memory(struct html *html, const struct visit *visit)
 	if (!error)
 		error = html_memory_add(&html->weights, html->process_index, &live, &html->made_by);
 	if (!error)
-		error = write_curve(html, live.peak_ns, end_ns);
+		error = add_curve(html, live.peak_ns, end_ns);
 	html->weights_missing |= live.missing;
 	live_done(&live);
 	free(html->curve);
@@ -545,13 +554,38 @@ static unsigned kind_of(const struct label *label, const struct html_function *k
 	return !label->line && text_same(label->file, text_of("~")) ? FUNCTION_BUILTIN : FUNCTION_PYTHON;
 }
 
+/* The number of the text of each function's file: one for each file. NULL where memory ran out. */
+static uint32_t *add_files(struct html *html)
+{
+	const struct labels *labels = &html->profile.labels;
+	uint32_t *numbers = calloc((size_t)labels->count + 1, sizeof(*numbers)), first = html->texts.count;
+	struct labels files = {0};
+
+	for (uint32_t i = 0; numbers && i < labels->count; i++) {
+		uint32_t file = labels_add(&files, &(struct label){.file = labels->at[i].file});
+
+		if (file == UINT32_MAX) {
+			free(numbers);
+			numbers = NULL;
+			break;
+		}
+		if (first + file == html->texts.count)
+			html_text_add(&html->texts, labels->at[i].file);
+		numbers[i] = first + file;
+	}
+	labels_done(&files);
+	return numbers;
+}
+
 static int write_functions(struct html *html)
 {
 	const struct labels *labels = &html->profile.labels;
 	struct html_column columns[FUNCTION_COLUMNS] = {0};
-	uint32_t i;
+	uint32_t *files = add_files(html), i;
 	int error;
 
+	if (!files)
+		return -ENOMEM;
 	for (i = 0; i < labels->count; i++) {
 		const struct label *label = &labels->at[i];
 		struct profile_times times = {0};
@@ -563,7 +597,7 @@ static int write_functions(struct html *html)
 			times = html->profile.times[i];
 		html_column_put(&columns[0], known && known->display ? known->display - 1 : name);
 		html_column_put(&columns[1], name);
-		html_column_put(&columns[2], html_text_add(&html->texts, label->file));
+		html_column_put(&columns[2], files[i]);
 		html_column_put(&columns[3], kind_of(label, known) == FUNCTION_PYTHON ? label->line : 0);
 		html_column_put(&columns[4], kind_of(label, known));
 		html_column_put(&columns[5], times.calls);
@@ -574,6 +608,7 @@ static int write_functions(struct html *html)
 		html_column_put(&columns[10], called ? (uint64_t)known->start_ns : 0);
 		html_column_put(&columns[11], called ? known->thread : 0);
 	}
+	free(files);
 	error = html_block_write(&html->packer, html->blocks++, columns, FUNCTION_COLUMNS);
 	for (i = 0; i < FUNCTION_COLUMNS; i++)
 		html_column_done(&columns[i]);
@@ -622,6 +657,8 @@ static int write_tables(struct html *html)
 	uint32_t directory = html->blocks - 1, first;
 	int error = html->weights.tree.count ? write_weights(html) : 0;
 
+	if (!error)
+		error = write_curves(html);
 	first = html->blocks;
 	if (!error)
 		error = write_functions(html);
@@ -808,6 +845,8 @@ static void html_done(struct html *html)
 		html_column_done(&html->instants[i]);
 	for (i = 0; i < HEAP_COLUMNS; i++)
 		html_column_done(&html->heaps[i]);
+	for (i = 0; i < HTML_CURVE_COLUMNS; i++)
+		html_column_done(&html->curves[i]);
 	stack_functions_done(&html->made_by);
 	html_memory_done(&html->weights);
 	free(html->known);

@@ -303,7 +303,8 @@ static const char *const least_contrast =
     "  const word = (w) => light(w & 255, w >> 8 & 255, w >> 16 & 255);"
     "  const css = (c) => word(parseInt(c.slice(5, 7) + c.slice(3, 5) + c.slice(1, 3), 16));"
     "  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); const p = evprof.palette;"
-    "  return Math.min(...[...p.words, p.foundWord, p.otherWord].map((w) => ratio(css(p.text), word(w))),"
+    "  return Math.min(...[...evprof.functions.line.map((_, f) => evprof.ownWord(f)), p.foundWord, "
+    "p.otherWord].map((w) => ratio(css(p.text), word(w))),"
     "    ratio(css(p.faint), css(p.back)), ratio(css(p.faint), css(p.raised)), ratio(css(p.accent), css(p.back))); "
     "})()";
 
@@ -764,6 +765,27 @@ static void expect_smooth(struct page *page)
 			    member(moved, "idle"), longest);
 	}
 	cr_assert(longest < most, "a task of %.0f ms", longest);
+}
+
+static const char *const functions_of_files =
+    "new, code = type(lambda: 0), (lambda: 0).__code__\n"
+    "for i in range(20000):\n"
+    "    new(code.replace(co_name=f'name_{i}', co_filename=f'{i // 20}.py'), {})()\n";
+
+/* What is not shown is not made ready: of very many functions, nearly all keep their bytes and have no colour yet. */
+SCENARIO(html, very_many_functions, SCENARIO_ONCE)
+{
+	struct outcome *outcome = run(.python = python_any(), .args = {"-c", functions_of_files});
+	struct page page = page_open(outcome);
+
+	(void)python;
+	cr_log_info("html: %.0f functions, %.0f coloured", browser_number(page.browser, "evprof.functions.count"),
+		    browser_number(page.browser, "evprof.work.coloured"));
+	cr_assert(browser_number(page.browser, "evprof.functions.count") >= 20000);
+	cr_expect(browser_number(page.browser, "evprof.work.coloured / evprof.functions.count") < 0.5);
+	cr_expect(browser_number(page.browser, "evprof.work.decoded / evprof.work.texts") < 0.5);
+	expect_counts(&page, outcome);
+	page_close(&page);
 }
 
 /* Ten million events: opens within three seconds, and no frame takes longer than a tenth of a second. */

@@ -527,6 +527,44 @@ Test(html, a_trace_without_calls_is_a_page)
 	json_decref(root);
 }
 
+/* So many processes, each with a block of memory; the blocks of the page, each of which takes its time at opening. */
+static unsigned blocks_of_processes(uint32_t count)
+{
+	struct fixture *fixture = fixture_new();
+	struct block heaps;
+	json_t *root;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t process = fixture_process(fixture, (int)(10 + i), 1);
+		uint32_t thread = fixture_thread(fixture, process, 10 + i, 1000 + i * 100);
+
+		fixture_code(fixture, process, 1, "a.py", 1, "f");
+		fixture_event(fixture, thread, WIRE_CALL, 1, 1);
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_RAW, 0xabc0, 100 + i, 0, 5);
+		fixture_event(fixture, thread, WIRE_RETURN, 1, 1);
+	}
+	export_fixture(fixture, 0);
+	root = meta();
+	heaps = read_block((unsigned)json_integer_value(json_object_get(root, "heaps")));
+	cr_assert(numbers_in(&heaps, 0) == count);
+	for (uint32_t i = 0, at = 0; i < count; i++) {
+		struct block curve = read_block((unsigned)number_at(&heaps, 2, i));
+
+		cr_expect(number_at(&heaps, 3, i) == 1);
+		cr_expect(number_at(&curve, 1, at) + number_at(&curve, 2, at) == 100 + i, "process %u", i);
+		at += (uint32_t)number_at(&heaps, 3, i);
+		free(curve.bytes);
+	}
+	free(heaps.bytes);
+	json_decref(root);
+	return count_of("<script type=\"text/plain\"");
+}
+
+Test(html, heaps_of_processes_share_a_block)
+{
+	cr_expect(blocks_of_processes(4) == blocks_of_processes(200));
+}
+
 Test(html, deep_calls_are_counted_as_left_out)
 {
 	struct fixture *fixture = fixture_new();

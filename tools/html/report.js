@@ -119,7 +119,9 @@ function base64(text) {
 }
 
 /* The columns of a block, as bytes. */
+let unpacked = 0;
 async function unpack(number) {
+	unpacked++;
 	const packed = base64(byId(`b${number}`).textContent);
 	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
 	const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
@@ -153,15 +155,24 @@ function numbers(bytes) {
 
 const signed = (value) => (value % 2 ? -(value + 1) / 2 : value / 2);
 
-let texts = [];
+/* Texts are decoded when they are asked for: a program of a million functions has three million. */
+const texts = {ends: null, bytes: null, whole: null, known: [], decoder: new TextDecoder()};
 async function loadTexts() {
 	const [lengths, bytes] = await unpack(meta.texts);
-	const decoder = new TextDecoder();
 	let at = 0;
-	texts = Array.from(numbers(lengths), (length) => {
-		at += length;
-		return visible(decoder.decode(bytes.subarray(at - length, at)));
-	});
+	texts.ends = numbers(lengths).map((length) => (at += length));
+	texts.bytes = bytes;
+	/* Where each byte is a character, as nearly always, a text is a part of the whole. */
+	const whole = bytes.length < 2 ** 28 ? texts.decoder.decode(bytes) : '';
+	texts.whole = whole.length === bytes.length ? whole : null;
+}
+
+function textAt(i) {
+	if (texts.known[i] === undefined) {
+		const [from, to] = [i ? texts.ends[i - 1] : 0, texts.ends[i]];
+		texts.known[i] = visible(texts.whole === null ? texts.decoder.decode(texts.bytes.subarray(from, to)) : texts.whole.slice(from, to));
+	}
+	return texts.known[i];
 }
 
 /* Functions: the table as evprof counted it, over the whole of what was exported. */
@@ -180,7 +191,8 @@ async function loadFunctions() {
 /* Files by the end of their path that no other has: app.py, but pkg/__init__.py. */
 const shortFiles = new Map();
 function findShortFiles() {
-	const files = [...new Set([...functions.file].filter((_, f) => !functions.native[f]).map((i) => texts[i]))].map((file) => [file, file.split('/')]);
+	const numbered = new Set(functions.file.filter((_, f) => !functions.native[f]));
+	const files = [...numbered].map((i) => [textAt(i), textAt(i).split('/')]);
 	let open = files;
 	for (let parts = 1; open.length; parts++) {
 		const seen = new Map();
@@ -196,18 +208,18 @@ const shortFile = (file) => shortFiles.get(file) || file;
 
 /* Half of a program is called <module>: its file says which. */
 function functionName(f) {
-	const name = texts[functions.display[f]] || '(no name)';
+	const name = textAt(functions.display[f]) || '(no name)';
 	return name === '<module>' ? `<module> ${shortFile(functionFile(f))}` : name;
 }
-const functionFile = (f) => texts[functions.file[f]];
+const functionFile = (f) => textAt(functions.file[f]);
 function functionPlace(f) {
 	if (functions.native[f] === NATIVE_LIBRARY)
 		return `native function · ${functionFile(f)}`;
-	return functions.native[f] ? `C function · ${texts[functions.name[f]]}` : `${functionFile(f)}:${functions.line[f]}`;
+	return functions.native[f] ? `C function · ${textAt(functions.name[f])}` : `${functionFile(f)}:${functions.line[f]}`;
 }
 /* As pstats prints it. */
 function functionStandard(f) {
-	const name = texts[functions.name[f]];
+	const name = textAt(functions.name[f]);
 	if (functions.native[f] === NATIVE_LIBRARY)
 		return `${name} (${functionFile(f)})`;
 	if (!functions.native[f])
@@ -217,11 +229,11 @@ function functionStandard(f) {
 
 function threadName(t) {
 	const thread = meta.threads[t];
-	return texts[thread.name] || `thread ${thread.tid}`;
+	return textAt(thread.name) || `thread ${thread.tid}`;
 }
 function processName(p) {
 	const process = meta.processes[p];
-	return `${texts[process.program] || 'python'}  ${process.pid}`;
+	return `${textAt(process.program) || 'python'}  ${process.pid}`;
 }
 
 /* ---- levels ------------------------------------------------------------------------------------------------------ */
@@ -602,7 +614,7 @@ function fileHues() {
 	const own = new Map();
 	for (let f = 0; f < functions.count; f++)
 		if (!functions.native[f])
-			own.set(functionFile(f), (own.get(functionFile(f)) || 0) + functions.own[f]);
+			own.set(functions.file[f], (own.get(functions.file[f]) || 0) + functions.own[f]);
 	const hues = new Map();
 	[...own].sort((a, b) => b[1] - a[1]).forEach(([file], i) => hues.set(file, (245 + i * 137.508) % 360));
 	return hues;
@@ -614,24 +626,26 @@ function makePalette() {
 		palette[name] = style.getPropertyValue(`--${name}`).trim();
 	palette.foundWord = dark.matches ? oklch(0.5, 0.115, 75) : oklch(0.83, 0.165, 80);
 	palette.otherWord = dark.matches ? oklch(0.3, 0.005, 250) : oklch(0.91, 0.005, 250);
-	const hues = fileHues();
-	palette.words = new Uint32Array(functions.count);
-	for (let f = 0; f < functions.count; f++) {
-		const mixed = hash(functionName(f));
-		const shade = (mixed % 5 - 2) * 0.017;
-		const native = functions.native[f];
-		const library = native === NATIVE_LIBRARY;
-		const hue = library ? hash(functionFile(f)) % 360 : native ? 260 : hues.get(functionFile(f)) + (mixed >> 8) % 5 * 8 - 16;
-		if (dark.matches)
-			palette.words[f] = oklch((native ? 0.38 : 0.45) + shade, library ? 0.035 : native ? 0.012 : 0.085, hue);
-		else
-			palette.words[f] = oklch((native ? 0.88 : 0.84) + shade, library ? 0.03 : native ? 0.008 : 0.08, hue);
-	}
+	palette.hues = fileHues();
+	palette.words = new Uint32Array(functions.count); /* 0: not asked for yet */
 }
+
+function makeWord(f) {
+	const mixed = hash(functionName(f));
+	const shade = (mixed % 5 - 2) * 0.017;
+	const native = functions.native[f];
+	const library = native === NATIVE_LIBRARY;
+	const hue = library ? hash(functionFile(f)) % 360 : native ? 260 : palette.hues.get(functions.file[f]) + (mixed >> 8) % 5 * 8 - 16;
+	if (dark.matches)
+		return oklch((native ? 0.38 : 0.45) + shade, library ? 0.035 : native ? 0.012 : 0.085, hue);
+	return oklch((native ? 0.88 : 0.84) + shade, library ? 0.03 : native ? 0.008 : 0.08, hue);
+}
+
+const ownWord = (f) => (palette.words[f] ||= makeWord(f));
 
 function functionWord(f) {
 	if (!functions.match)
-		return palette.words[f];
+		return ownWord(f);
 	return functions.match[f] ? palette.foundWord : palette.otherWord;
 }
 
@@ -687,10 +701,15 @@ function zoomAt(factor, x) {
 const wholeView = () => setView(meta.from - SPAN * 0.01, meta.to + SPAN * 0.01);
 
 async function loadTimeline() {
-	const [process, shift, block, peakTime, end] = (await unpack(meta.heaps)).map(numbers);
+	const [process, shift, block, points, peakTime, end] = (await unpack(meta.heaps)).map(numbers);
 	heaps = [];
-	for (let i = 0; i < process.length; i++) {
-		const [stretch, low, above, last] = (await unpack(block[i])).map(numbers);
+	for (let i = 0, columns, next; i < process.length; i++) {
+		if (!i || block[i] !== block[i - 1]) {
+			columns = (await unpack(block[i])).map(numbers);
+			next = 0;
+		}
+		const [stretch, low, above, last] = columns.map((column) => column.subarray(next, next + points[i]));
+		next += points[i];
 		const width = 2 ** shift[i];
 		let at = 0;
 		const heap = {process: process[i], width, time: stretch.map((step) => (at += step) * width), low,
@@ -709,17 +728,19 @@ async function loadTimeline() {
 /* Processes, heaps and threads one below the other. */
 function makeTracks() {
 	const busy = meta.threads.filter((thread) => thread.depth).length;
+	const heapOf = new Map(heaps.map((heap) => [heap.process, heap]));
+	const threadsOf = meta.processes.map(() => []);
 	let opened = 0;
 	tracks = [];
+	meta.threads.forEach((thread, t) => threadsOf[thread.process].push(t));
 	meta.processes.forEach((process, p) => {
 		tracks.push({kind: 'process', process: p});
-		const heap = heaps.find((one) => one.process === p);
-		if (heap)
-			tracks.push({kind: 'heap', process: p, heap});
-		meta.threads.forEach((thread, t) => {
-			if (thread.process === p)
-				tracks.push({kind: 'thread', process: p, thread: t, depth: thread.depth, open: busy <= 12 || (thread.depth > 0 && opened++ < 6)});
-		});
+		if (heapOf.has(p))
+			tracks.push({kind: 'heap', process: p, heap: heapOf.get(p)});
+		for (const t of threadsOf[p]) {
+			const {depth} = meta.threads[t];
+			tracks.push({kind: 'thread', process: p, thread: t, depth, open: busy <= 12 || (depth > 0 && opened++ < 6)});
+		}
 	});
 	placeTracks();
 }
@@ -764,7 +785,7 @@ function nameOf(track) {
 	if (track.kind === 'process') {
 		const process = meta.processes[track.process];
 		const end = process.signal ? `ended by signal ${process.signal}` : process.status > 0 ? `exit status ${process.status}` : '';
-		return element('div', {class: 'track process', title: [process.arguments.map((i) => texts[i]).join(' '), end].filter(Boolean).join(' · ')}, processName(track.process));
+		return element('div', {class: 'track process', title: [process.arguments.map((i) => textAt(i)).join(' '), end].filter(Boolean).join(' · ')}, processName(track.process));
 	}
 	if (track.kind === 'heap')
 		return element('div', {class: 'track heap'}, "Python's heap", element('br'), `peak ${bytesText(track.heap.peak)}`);
@@ -1211,7 +1232,7 @@ function drawInstants(context, track, top) {
 function instantText(instant) {
 	switch (instant.kind) {
 	case 10:
-		return `exception ${texts[instant.value]}`;
+		return `exception ${textAt(instant.value)}`;
 	case 16:
 		return instant.value ? `${count(instant.value)} events lost` : 'events lost';
 	case 22:
@@ -1219,7 +1240,7 @@ function instantText(instant) {
 	case 25:
 		return instant.value & 256 ? `exit ${instant.value & 255}` : 'exit';
 	case 26:
-		return texts[instant.value];
+		return textAt(instant.value);
 	case 27:
 		return instant.value ? 'recording stops' : 'recording starts';
 	default:
@@ -1315,7 +1336,7 @@ function drawTracks() {
 			context.fillStyle = palette.line;
 			context.fillRect(0, y + PROCESS_ROW - 1, view.width, 1);
 			context.fillStyle = palette.faint;
-			context.fillText(meta.processes[track.process].arguments.map((i) => texts[i]).join(' ').slice(0, 300), 6, y + 13);
+			context.fillText(meta.processes[track.process].arguments.map((i) => textAt(i)).join(' ').slice(0, 300), 6, y + 13);
 		} else if (track.kind === 'heap') {
 			drawHeap(context, track, top);
 		} else {
@@ -1746,9 +1767,8 @@ async function loadMemory() {
 	const [fn, ...columns] = (await unpack(meta.memory + 1)).map(numbers);
 	const byFunction = (column) => {
 		const values = new Float64Array(functions.count);
-		fn.forEach((f, i) => {
-			values[f] = column[i];
-		});
+		for (let i = 0; i < fn.length; i++)
+			values[fn[i]] = column[i];
 		return values;
 	};
 	memory = [0, 1, 2].map((when) => {
@@ -2234,7 +2254,7 @@ function tableCell(column, f) {
 function tableRow(f) {
 	const place = [functionPlace(f), 'C', functionFile(f)][functions.native[f]];
 	return element('tr', {'data-f': f}, ...table.columns.slice(0, -1).map((column) => tableCell(column, f)),
-		element('td', {title: functionStandard(f)}, element('span', {class: 'swatch', style: `background:${cssColour(palette.words[f])}`}),
+		element('td', {title: functionStandard(f)}, element('span', {class: 'swatch', style: `background:${cssColour(ownWord(f))}`}),
 			shorten(functionName(f), 300), element('small', {}, shorten(place, 400))));
 }
 
@@ -2349,7 +2369,7 @@ function chooseFunction(fn) {
 }
 
 function heading(fn) {
-	return [element('h2', {}, element('span', {class: 'swatch', style: `background:${cssColour(palette.words[fn])}`}), shorten(functionName(fn), 400)),
+	return [element('h2', {}, element('span', {class: 'swatch', style: `background:${cssColour(ownWord(fn))}`}), shorten(functionName(fn), 400)),
 		element('p', {class: 'place'}, ...breakable(shorten(functionPlace(fn), 600)))];
 }
 
@@ -2419,7 +2439,7 @@ function functionDetails(fn) {
 		element('div', {class: 'buttons'},
 			functions.longest[fn] ? element('button', {type: 'button', onclick: () => showLongest(fn)}, 'Show the longest call') : '',
 			element('button', {type: 'button', onclick: () => {
-				byId('query').value = texts[functions.display[fn]];
+				byId('query').value = textAt(functions.display[fn]);
 				search();
 			}}, 'Highlight')),
 		...neighbourList('Callers', callers), ...neighbourList('Calls', called)];
@@ -2522,19 +2542,19 @@ function fact(value, name, bad = false) {
 
 function showHeader() {
 	const first = meta.processes[0];
-	const program = first ? texts[first.program] || 'python' : 'no process';
+	const program = first ? textAt(first.program) || 'python' : 'no process';
 	document.title = `${program} · evprof`;
 	byId('program').textContent = shorten(program, 120);
-	const command = first ? first.arguments.map((i) => texts[i]).join(' ') : '';
+	const command = first ? first.arguments.map((i) => textAt(i)).join(' ') : '';
 	byId('command').textContent = shorten(command, 500);
-	byId('command').title = `${command}${first ? `\nin ${texts[first.cwd]}` : ''}`;
+	byId('command').title = `${command}${first ? `\nin ${textAt(first.cwd)}` : ''}`;
 	byId('facts').replaceChildren(
 		fact(duration(meta.to - meta.from), 'recorded'), fact(count(meta.events), 'events'), fact(count(meta.calls), seen[1]),
 		fact(count(meta.lost), 'events lost', meta.lost > 0),
 		fact(`${count(meta.processes.length)} / ${count(meta.threads.length)}`, 'processes / threads'),
-		...(first && texts[first.python] ? [fact(texts[first.python], 'Python')] : []),
-		...(first && texts[first.host] ? [fact(texts[first.host], 'host')] : []),
-		fact(new Date(meta.created).toLocaleString('en-GB', {dateStyle: 'medium', timeStyle: 'short'}), texts[meta.trace]));
+		...(first && textAt(first.python) ? [fact(textAt(first.python), 'Python')] : []),
+		...(first && textAt(first.host) ? [fact(textAt(first.host), 'host')] : []),
+		fact(new Date(meta.created).toLocaleString('en-GB', {dateStyle: 'medium', timeStyle: 'short'}), textAt(meta.trace)));
 }
 
 /* Whatever is not in this page, or not as exact as it looks. */
@@ -2545,7 +2565,7 @@ function showNotes() {
 		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
 	const notes = [
 		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
-		texts[meta.missing] && `The trace is not whole: ${texts[meta.missing]}.`,
+		textAt(meta.missing) && `The trace is not whole: ${textAt(meta.missing)}.`,
 		meta.lost && `${plural(meta.lost, 'event was', 'events were')} lost while recording: counts and times are too small.`,
 		chosen.length && `This is a part of the trace, chosen when the page was made: ${chosen.join(', ')}.`,
 		meta.merged && `To keep this page small, ${count(meta.merged)} of ${count(meta.calls)} calls, all shorter than ${duration(meta.shortest)}, are in the timeline only as merged strips, and are missing when a stretch is counted. Table and flame graph of the whole run have them.`,
@@ -2557,7 +2577,7 @@ function showNotes() {
 		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
 	].filter(Boolean);
 	byId('notes').replaceChildren(...notes.map((note) => element('li', {}, note)));
-	byId('notes').classList.toggle('bad', Boolean(meta.lost || texts[meta.missing]));
+	byId('notes').classList.toggle('bad', Boolean(meta.lost || textAt(meta.missing)));
 }
 
 function chooseTab(name) {
@@ -2657,12 +2677,16 @@ async function begin() {
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
 globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile, shortFile,
-	search, callAt, hit, visible, neighbours, threadName, dark, palette, chooseWeight,
+	ownWord, search, callAt, hit, visible, neighbours, threadName, dark, palette, chooseWeight,
 	get weight() {
 		return weight;
 	},
-	cname: (f) => texts[functions.name[f]],
-	display: (f) => texts[functions.display[f]],
+	cname: (f) => textAt(functions.name[f]),
+	display: (f) => textAt(functions.display[f]),
+	/* How much was made ready to be shown, of all that there is. */
+	get work() {
+		return {texts: texts.ends.length, decoded: Object.keys(texts.known).length, coloured: palette.words.reduce((sum, word) => sum + (word > 0), 0), unpacked};
+	},
 	get heaps() {
 		return heaps;
 	},
