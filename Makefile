@@ -66,7 +66,7 @@ endif
 preload_sources := $(wildcard preload/*.c)
 collector_sources := $(filter-out collector/symbols%,$(wildcard collector/*.c))
 symbols_sources := $(wildcard collector/symbols*.c) collector/rights.c
-tools_sources := $(wildcard tools/*.c)
+tools_sources := $(wildcard tools/*/*.c)
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))
@@ -87,7 +87,7 @@ symbols_objects := $(symbols_sources:%.c=$(B)/%.o)
 tools_objects := $(tools_sources:%.c=$(B)/%.o)
 
 programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/main.c),$(B)/evprof-collector) \
-	$(B)/evprof-symbols $(if $(wildcard tools/evprof.c),$(B)/evprof)
+	$(B)/evprof-symbols $(if $(wildcard tools/cmd/evprof.c),$(B)/evprof)
 # The parts without their mains, for the tests. Archives, so that a test gets only what it uses.
 parts := $(B)/libcollector.a $(B)/libtools.a
 
@@ -126,7 +126,7 @@ all: $(programs)
 
 # A library that is not there is named once, with what to do, before the first compiler error about it.
 $(B)/.ready:
-	@CC='$(CC)' sh tools/setup.sh --check build
+	@CC='$(CC)' sh tools/scripts/setup.sh --check build
 	@mkdir -p $(B) && touch $@
 
 $(B)/preload/%.o: preload/%.c | $(B)/.ready
@@ -139,18 +139,18 @@ $(B)/collector/%.o: collector/%.c | $(B)/.ready
 
 $(B)/tools/%.o: tools/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -c $< -o $@
+	$(call say,CC)$(compile) -Itools -c $< -o $@
 
 # Loops over every event of a trace, which -O2 leaves scalar.
-$(B)/tools/trace_unpack.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
+$(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # The assembler includes the page of the HTML report, which -MMD does not see.
 $(B)/preload/calibrate.o: preload/calibrate_mix.py
-$(B)/tools/html_page.o: $(wildcard tools/html/*)
+$(B)/tools/html/page.o: $(wildcard tools/html/*)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation -I. -c $< -o $@
+	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation -I. -Itools -c $< -o $@
 
 $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $(preload_objects) $(preload_libraries)
@@ -169,9 +169,9 @@ $(B)/libcollector.a: $(filter-out $(B)/collector/main.o,$(collector_objects)) | 
 	@rm -f $@
 	$(call say,AR)ar rcs $@ $^
 
-$(B)/libtools.a: $(filter-out $(B)/tools/evprof.o,$(tools_objects)) | $(B)/.ready
+$(B)/libtools.a: $(filter-out $(B)/tools/cmd/evprof.o,$(tools_objects)) | $(B)/.ready
 	@rm -f $@
-	$(call say,AR)ar rcs $@ $^
+	$(call say,AR)ar qcs $@ $^
 
 $(B)/tests/unit/libhelpers.a: $(unit_helpers) | $(B)/.ready
 	@mkdir -p $(@D) && rm -f $@
@@ -235,7 +235,7 @@ $(B)/tests/stress/stress_%: $(B)/tests/stress/stress_%.o $(parts)
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
 
 .SECONDARY:
--include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 
 # ---- Test -----------------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ selected_tests := $(filter $(addprefix %/,$(TESTS)),$(selected_tests))
 endif
 
 # One bound of time for all that is fetched. What could not be had is not tried again by the tests.
-fetch_for_tests = . ./tools/bound.sh && CC='$(CC)' sh tools/setup.sh $(1) && sh tests/interpreters/packages.sh
+fetch_for_tests = . ./tools/scripts/bound.sh && CC='$(CC)' sh tools/scripts/setup.sh $(1) && sh tests/interpreters/packages.sh
 
 .PHONY: test run-tests check-rules
 test:
@@ -254,10 +254,10 @@ test:
 
 run-tests: $(programs) $(selected_tests)
 	@EVPROF_BUILD='$(abspath $(B))' TEST_TIMEOUT='$(TEST_TIMEOUT)' \
-		sh tools/run_tests.sh $(rules) $(selected_tests)
+		sh tools/scripts/run_tests.sh $(rules) $(selected_tests)
 
 check-rules: $(programs)
-	@EVPROF_BUILD='$(abspath $(B))' sh tools/run_tests.sh $(rules)
+	@EVPROF_BUILD='$(abspath $(B))' sh tools/scripts/run_tests.sh $(rules)
 
 .PHONY: check-all lint format coverage
 check-all:
@@ -271,11 +271,11 @@ check-all:
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory fuzz
 
-all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*.[ch] tests/*/*.[ch])
+all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
 all_sources = $(preload_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
 
 lint:
-	@sh tools/lint.sh '$(CLANG)' '$(base_flags)' $(all_code)
+	@sh tools/scripts/lint.sh '$(CLANG)' '$(base_flags)' $(all_code)
 
 format:
 	clang-format -i $(all_code)
@@ -292,7 +292,7 @@ fuzz:
 	@$(MAKE) --no-print-directory FUZZ=1 CC='$(CLANG)' fuzz-run
 
 fuzz-run: $(fuzz_targets)
-	@sh tools/run_fuzz.sh '$(FUZZ_SECONDS)' $(fuzz_targets)
+	@sh tools/scripts/run_fuzz.sh '$(FUZZ_SECONDS)' $(fuzz_targets)
 
 # Programs of many threads with a main of their own; what TSAN=1 is for: neither criterion nor an unmodified Python runs
 # under the thread sanitizer.
@@ -312,9 +312,9 @@ bench: all
 
 .PHONY: demo
 demo:
-	@CC='$(CC)' sh tools/setup.sh demo
+	@CC='$(CC)' sh tools/scripts/setup.sh demo
 	@$(MAKE) --no-print-directory all
-	@sh tools/demo.sh '$(B)'
+	@sh tools/scripts/demo.sh '$(B)'
 
 # ---- Install --------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 /*
  * calibrate_model.h - what the costs of single calls explain of a program that has them all. Used by calibrate.c.
  *
- * The same sum as tools/calibration.c makes over a trace, so that what it leaves unexplained is what is to be told
- * beside it.
+ * The same sum as tools/trace/calibration.c makes over a trace, so that what it leaves unexplained is what is to be
+ * told beside it.
  */
 #ifndef PRELOAD_CALIBRATE_MODEL_H
 #define PRELOAD_CALIBRATE_MODEL_H

@@ -2,7 +2,8 @@
 # check_includes.sh - who may include what: the dependency rules of docs/design.md. Run by `make check-rules`.
 #
 #   preload, collector and tools share include/evprof/ and nothing else; preload knows libc only; each library has one
-#   owner file.
+#   owner file. The rooms of a part stand in one order, the data's way, and a file includes its own room and those before
+#   it. No unit (a .c with its .h) includes one that includes it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -32,10 +33,27 @@ is_libc() { # NAME: a header of the C library, the kernel or the compiler
 # LIBRARY HEADER: the one file that may include it, per part
 owner_file() { # FILE HEADER
 	case $2 in
-	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace_reader.c collector/trace_writer.c" ;;
+	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c collector/trace_writer.c" ;;
 	dwarf.h | libelf.h | gelf.h | elfutils/*) echo "collector/symbols.c" ;;
 	libunwind.h | libunwind-*) echo "preload/unwind.c" ;;
 	*) echo "$1" ;;
+	esac
+}
+
+rooms_tools="util trace replay analysis report export html run cmd"
+
+# The rooms of a part that a room may include: itself, and those before it.
+rooms_below() { # PART ROOM
+	eval "order=\$rooms_$1"
+	case " $order " in *" $2 "*) echo "${order%"$2"*}$2" ;; esac
+}
+
+check_room() { # FILE PART NAME: of "room/header.h"
+	room=${1#"$2/"}
+	room=${room%%/*}
+	case " $(rooms_below "$2" "$room") " in
+	*" ${3%%/*} "*) ;;
+	*) broken "$1" "\"$3\"" "the room $room comes before ${3%%/*}, or one of them is not in the order of rooms" ;;
 	esac
 }
 
@@ -51,7 +69,10 @@ check_system_header() { # FILE PART NAME
 check_own_header() { # FILE PART NAME
 	case $3 in
 	evprof/*.h) [ -e "include/$3" ] || broken "$1" "\"$3\"" "no such contract in include/evprof/" ;;
-	*/*) [ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed" ;;
+	*/*)
+		[ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed"
+		check_room "$1" "$2" "$3"
+		;;
 	*) [ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed" ;;
 	esac
 }
@@ -68,6 +89,15 @@ for part in preload collector tools; do
 			esac
 		done <"${TMPDIR:-/tmp}/includes.$$"
 	done
+done
+
+# tsort names the units of a cycle on stderr.
+for part in tools; do
+	for file in $(find "$part" -name '*.[ch]' | sort); do
+		unit=${file#"$part/"}
+		includes "$file" | sed -n "s|^\"\([^/]*/.*\)\.h\$|${unit%.?} \1|p" | awk '$1 != $2'
+	done | tsort 2>&1 >/dev/null | sed "s|^tsort: -: input contains a loop:|$part: these units include each other:|; s|^tsort: ||" |
+		grep . && status=1
 done
 for file in include/evprof/*.h; do
 	includes "$file" >"${TMPDIR:-/tmp}/includes.$$"

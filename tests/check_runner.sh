@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_runner.sh - what tools/run_tests.sh says of programs that fail, hang, crash or are interrupted, and that it runs
+# check_runner.sh - what tools/scripts/run_tests.sh says of programs that fail, hang, crash or are interrupted, and that it runs
 # programs side by side but the sensitive ones alone. Run by `make check-rules`, with programs of its own.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -38,7 +38,7 @@ run() { # NAME...
 		shift
 		set -- "$@" "$folder/$name"
 	done
-	env -u EVPROF_TEST_LANES EVPROF_BUILD="$folder/build" TEST_TIMEOUT="${limit:-10}" sh tools/run_tests.sh "$@" \
+	env -u EVPROF_TEST_LANES EVPROF_BUILD="$folder/build" TEST_TIMEOUT="${limit:-10}" sh tools/scripts/run_tests.sh "$@" \
 		>"$folder/output" 2>&1
 	code=$?
 	last=$(tail -1 "$folder/output")
@@ -106,7 +106,7 @@ expect "what one prints stays together" sh -c 'grep -A1 "test_left begins" "$FOL
 expect "each program's time is printed" [ "$(grep -cE '^ +[0-9]+ s  test_(cpu|left|right)$' "$folder/output")" = 3 ]
 
 rm -f "$folder/sleeper"
-EVPROF_BUILD="$folder/build" sh tools/run_tests.sh "$folder/test_hang" "$folder/test_good" >"$folder/output" 2>&1 &
+EVPROF_BUILD="$folder/build" sh tools/scripts/run_tests.sh "$folder/test_hang" "$folder/test_good" >"$folder/output" 2>&1 &
 runner=$!
 for _ in $(seq 50); do
 	[ -s "$folder/sleeper" ] && break

@@ -59,7 +59,7 @@
 #define CONTROL_FORMATS_MAX_BYTES 256
 #define CONTROL_REASON_MAX_BYTES 512
 
-/* The formats of evprof export: what EVPROF_FORMAT may name. tools/cmd_export.c has them; a test compares. */
+/* The formats of evprof export: what EVPROF_FORMAT may name. tools/cmd/export.c has them; a test compares. */
 #define CONTROL_FORMAT_NAMES                                                                                           \
 	{                                                                                                              \
 		"chrome", "perfetto", "pstats", "csv", "callgrind", "folded", "speedscope", "speedscope-sampled",      \

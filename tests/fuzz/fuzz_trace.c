@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/trace_reader.h"
-#include "tools/verbs.h"
+#include "tools/trace/reader.h"
+#include "tools/cmd/verbs.h"
 #include "trace_mutator.h"
 
 #define PREFIX 2
@@ -155,7 +155,7 @@ static void run(const struct command *command, const char *selection)
 	fflush(stdout);
 	if (status < 0 || status > 2)
 		abort();
-	if (command->json && status < TRACE_EXIT_FAILED)
+	if (command->json && status < CLI_FAILED)
 		check_json();
 }
 

@@ -1,6 +1,6 @@
 # pip.sh - sourced by packages.sh and renew_pins.sh: a pip, and wheels of any version of Python on any machine.
 #
-# Wants $cache (evprof's folder in the user's cache) and tools/bound.sh.
+# Wants $cache (evprof's folder in the user's cache) and tools/scripts/bound.sh.
 
 pins=$here/pins
 

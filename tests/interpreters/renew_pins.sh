@@ -13,8 +13,8 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
-# shellcheck source=tools/bound.sh
-. "$here/../../tools/bound.sh"
+# shellcheck source=tools/scripts/bound.sh
+. "$here/../../tools/scripts/bound.sh"
 # shellcheck source=tests/interpreters/pip.sh
 . "$here/pip.sh"
 EVPROF_SETUP_END=$(($(date +%s) + 7200))

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "tests/unit/trace_fixture.h"
-#include "tools/trace_reader.h"
+#include "tools/trace/reader.h"
 
 #define THREADS 5
 #define CHUNKS 40

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "tests/unit/trace_fixture.h"
-#include "tools/export.h"
-#include "tools/verbs.h"
+#include "tools/export/export.h"
+#include "tools/cmd/verbs.h"
 
 #define PROCESSES 3
 #define THREADS 3 /* of each */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "collector/events.h"
-#include "tools/trace_reader.h"
+#include "tools/trace/chunk.h"
+#include "tools/trace/reader.h"
 
 static struct events_buffer *buffer;
 

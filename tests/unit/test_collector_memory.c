@@ -25,7 +25,7 @@ Test(collector_memory, needs_malloc_of_its_own)
 #include "collector/resolver.h"
 #include "failing_memory.h"
 #include "fake_target.h"
-#include "tools/trace_reader.h"
+#include "tools/trace/reader.h"
 
 #define SLOTS 8
 #define ROUNDS 6
@@ -188,7 +188,7 @@ static bool file_is_whole(struct result *result)
 	char error[512], text[512];
 	struct trace *trace = NULL;
 	bool whole = trace_open(&trace, output, error, sizeof(error)) == 0 &&
-		     trace_verdict(trace, text, sizeof(text)) == TRACE_EXIT_FINE;
+		     trace_verdict(trace, text, sizeof(text)) == CLI_FINE;
 
 	for (uint32_t i = 0; trace && i < trace->thread_count; i++)
 		result->counted += trace->threads[i] ? trace_sum(trace->threads[i]->events) : 0;

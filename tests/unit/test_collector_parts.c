@@ -25,7 +25,7 @@
 #include "collector/trace_writer.h"
 #include "evprof/ring.h"
 #include "fake_target.h"
-#include "tools/trace_reader.h"
+#include "tools/trace/reader.h"
 
 static char folder[64];
 
@@ -282,7 +282,7 @@ Test(collector_parts, the_index_finds_every_chunk)
 	trace_packer_free(packer);
 
 	cr_assert_eq(trace_open(&trace, path, error, sizeof(error)), 0, "%s", error);
-	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), TRACE_EXIT_FINE, "%s", text);
+	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), CLI_FINE, "%s", text);
 	cr_assert(trace->complete);
 	cr_assert_eq(trace->place_count, 3 * TRACE_INDEX_EVERY + 5);
 	trace_close(trace);

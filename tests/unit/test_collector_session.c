@@ -24,7 +24,7 @@
 #include "collector/collector.h"
 #include "collector/process.h"
 #include "fake_target.h"
-#include "tools/trace_reader.h"
+#include "tools/trace/reader.h"
 
 #define WAIT_MS 10 /* a test never waits for nothing */
 
@@ -115,7 +115,7 @@ static struct trace *read_whole(const char *path)
 	struct trace *trace = read_trace(path);
 	char text[512];
 
-	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), TRACE_EXIT_FINE, "%s", text);
+	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), CLI_FINE, "%s", text);
 	cr_assert(trace->complete);
 	return trace;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/verbs.h"
+#include "tools/cmd/verbs.h"
 #include "tools_verb.h"
 #include "trace_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "tools/batches.h"
+#include "tools/util/batches.h"
 
 struct seen {
 	uint64_t next;	  /* the number that the next piece must have */

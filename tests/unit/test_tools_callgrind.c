@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/export.h"
+#include "tools/export/export.h"
 #include "trace_fixture.h"
 
 static struct fixture *fixture;

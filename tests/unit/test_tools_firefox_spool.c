@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/firefox_spool.h"
+#include "tools/export/firefox_spool.h"
 
 #define FIRST_NS INT64_C(123456789)
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tools/stacks.h"
-#include "tools/verbs.h"
+#include "tools/analysis/stacks.h"
+#include "tools/cmd/verbs.h"
 #include "tools_verb.h"
 #include "trace_fixture.h"
 

@@ -13,12 +13,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tools/html_calls.h"
-#include "tools/html_curve.h"
-#include "tools/html_memory.h"
-#include "tools/html_page.h"
-#include "tools/html_tree.h"
-#include "tools/verbs.h"
+#include "tools/html/calls.h"
+#include "tools/html/curve.h"
+#include "tools/html/memory.h"
+#include "tools/html/page.h"
+#include "tools/html/tree.h"
+#include "tools/cmd/verbs.h"
 #include "trace_fixture.h"
 
 /* --- reading blocks --- */

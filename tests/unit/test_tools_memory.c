@@ -21,9 +21,9 @@ Test(tools_memory, needs_malloc_of_its_own)
 #else
 
 #include "failing_memory.h"
-#include "tools/export.h"
-#include "tools/trace_reader.h"
-#include "tools/verbs.h"
+#include "tools/export/export.h"
+#include "tools/trace/reader.h"
+#include "tools/cmd/verbs.h"
 #include "trace_fixture.h"
 
 #define PRINTED_BYTES ((size_t)1 << 20)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/verbs.h"
+#include "tools/cmd/verbs.h"
 #include "tools_verb.h"
 #include "trace_fixture.h"
 

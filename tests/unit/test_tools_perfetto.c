@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/export.h"
-#include "tools/protobuf.h"
+#include "tools/export/export.h"
+#include "tools/export/protobuf.h"
 #include "trace_fixture.h"
 
 #define IIDS 64

@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tools/pairs.h"
-#include "tools/profile.h"
+#include "tools/util/pairs.h"
+#include "tools/analysis/profile.h"
 #include "trace_fixture.h"
 
 enum { F = 1, G = 2, H = 3, LEN = 1 };

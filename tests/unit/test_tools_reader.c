@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/merge.h"
-#include "tools/profile.h"
-#include "tools/trace_reader.h"
+#include "tools/replay/merge.h"
+#include "tools/analysis/profile.h"
+#include "tools/trace/chunk.h"
+#include "tools/trace/reader.h"
 #include "trace_fixture.h"
 
 static struct trace *open_bytes(const void *bytes, size_t size)
@@ -100,7 +101,7 @@ Test(reader, whole)
 		cr_expect(read_all(trace) == 36);
 		cr_expect(trace->start_ns == 1010 && trace->end_ns == 1075);
 		trace_check(trace, NULL, NULL);
-		cr_expect(verdict(trace) == TRACE_EXIT_FINE);
+		cr_expect(verdict(trace) == CLI_FINE);
 		trace_close(trace);
 		fixture_free(fixture);
 	}
@@ -206,7 +207,7 @@ Test(reader, without_end)
 
 	cr_expect(!trace->complete);
 	cr_expect(read_all(trace) == 36);
-	cr_expect(verdict(trace) == TRACE_EXIT_DAMAGED);
+	cr_expect(verdict(trace) == CLI_DAMAGED);
 	trace_close(trace);
 	fixture_free(fixture);
 }
@@ -224,7 +225,7 @@ Test(reader, cut_at_each_byte)
 		if (!trace)
 			continue;
 		events = read_all(trace);
-		cr_assert(!trace->complete && verdict(trace) == TRACE_EXIT_DAMAGED, "cut at %zu", size);
+		cr_assert(!trace->complete && verdict(trace) == CLI_DAMAGED, "cut at %zu", size);
 		cr_assert(events >= before, "cut at %zu", size);
 		before = events;
 		trace_close(trace);
@@ -248,7 +249,7 @@ Test(reader, each_byte_damaged)
 			uint64_t events = read_all(trace);
 
 			trace_check(trace, NULL, NULL);
-			cr_assert(verdict(trace) == TRACE_EXIT_DAMAGED, "byte %zu is not missed", at);
+			cr_assert(verdict(trace) == CLI_DAMAGED, "byte %zu is not missed", at);
 			cr_assert(events >= 33, "byte %zu costs all but %d events", at, (int)events);
 		}
 		trace_close(trace);
@@ -270,7 +271,7 @@ Test(reader, bytes_missing)
 		cr_assert(trace);
 		cr_expect(read_all(trace) >= 36 - 3 * (missing / 64 + 2), "%zu bytes: %d events", missing,
 			  (int)read_all(trace));
-		cr_expect(verdict(trace) == TRACE_EXIT_DAMAGED);
+		cr_expect(verdict(trace) == CLI_DAMAGED);
 		trace_close(trace);
 		fixture_free(fixture);
 	}
@@ -358,7 +359,7 @@ Test(reader, lies)
 	trace = open_fixture(fixture);
 	read_all(trace);
 	cr_expect(trace->damage.chunks == 11, "%u chunks", trace->damage.chunks);
-	cr_expect(verdict(trace) == TRACE_EXIT_DAMAGED);
+	cr_expect(verdict(trace) == CLI_DAMAGED);
 	trace_close(trace);
 	fixture_free(fixture);
 }
@@ -399,7 +400,7 @@ Test(reader, names_without_end)
 	trace = open_fixture(fixture);
 	cr_assert_geq(trace->damage.chunks, 4, "320 MiB of names in a file of %zu bytes", fixture->size);
 	cr_assert_lt(trace->definition_count, 17);
-	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), TRACE_EXIT_DAMAGED);
+	cr_assert_eq(trace_verdict(trace, text, sizeof(text)), CLI_DAMAGED);
 	cr_assert(trace_name(&trace->processes[0]->codes, 1), "what came before stays");
 	trace_close(trace);
 	fixture_free(fixture);
@@ -452,7 +453,7 @@ Test(reader, unknown_chunk_types_are_skipped)
 	fixture_end(fixture);
 	trace = open_fixture(fixture);
 	trace_check(trace, NULL, NULL);
-	cr_expect(verdict(trace) == TRACE_EXIT_FINE && trace->processes[0]->pid == 5);
+	cr_expect(verdict(trace) == CLI_FINE && trace->processes[0]->pid == 5);
 	trace_close(trace);
 	fixture_free(fixture);
 }

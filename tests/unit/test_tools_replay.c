@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tools/profile.h"
-#include "tools/visit.h"
+#include "tools/analysis/profile.h"
+#include "tools/replay/visit.h"
 #include "trace_fixture.h"
 
 enum { MAIN = 1, A = 2, B = 3, LEAF = 4, HUB = 0x1000, ONE = 0x2000, TWO = 0x3000 };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/verbs.h"
+#include "tools/cmd/verbs.h"
 #include "trace_fixture.h"
 
 enum { MAIN = 1, WORK = 2, OTHER = 3, SPIN = 4, JOIN = 1, LEN = 2 };

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/export.h"
-#include "tools/verbs.h"
+#include "tools/export/export.h"
+#include "tools/cmd/verbs.h"
 #include "tools_verb.h"
 #include "trace_fixture.h"
 

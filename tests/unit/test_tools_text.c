@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/digits.h"
+#include "tools/util/digits.h"
 #include "evprof/shown_path.h"
 #include "evprof/shown_text.h"
-#include "tools/output.h"
+#include "tools/util/output.h"
 
 static char *shown(void (*put)(struct output *output, struct text text), const char *bytes, size_t length)
 {

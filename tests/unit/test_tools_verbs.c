@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "evprof/control.h"
-#include "tools/export.h"
-#include "tools/verbs.h"
+#include "tools/export/export.h"
+#include "tools/cmd/verbs.h"
 #include "tools_verb.h"
 #include "trace_fixture.h"
 

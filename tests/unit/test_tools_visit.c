@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/visit.h"
+#include "tools/replay/visit.h"
 #include "trace_fixture.h"
 
 static struct fixture *fixture;

@@ -1,8 +1,8 @@
 /*
  * report.js - the HTML report of evprof: timeline, flame graph, table, search.
  *
- * The data stands in the page as blocks that tools/html_pack.h describes; tools/export_html.c says what is in which. All
- * times are ns since the start of the trace. Calls are in levels of duration (tools/html_calls.h); a block is unpacked when
+ * The data stands in the page as blocks that tools/html/pack.h describes; tools/html/export_html.c says what is in which. All
+ * times are ns since the start of the trace. Calls are in levels of duration (tools/html/calls.h); a block is unpacked when
  * a view needs it. Nothing here asks a network for anything, and text of the trace becomes text, never HTML.
  *
  *   data        meta, blocks, functions

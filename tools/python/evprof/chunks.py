@@ -2,7 +2,7 @@
 
     Events        one chunk, unpacked
     nanoseconds   ticks as ns
-    Stream        the chunks of a thread, and where some are missing: tools/trace_stream.c is the model
+    Stream        the chunks of a thread, and where some are missing: tools/trace/stream.c is the model
 """
 import numpy as np
 
@@ -97,7 +97,7 @@ def _scaled(line, ticks, low):
 
 
 class Stream:
-    """The chunks of one thread from one of its places on, as tools/trace_stream.c reads them. end: a place after the last."""
+    """The chunks of one thread from one of its places on, as tools/trace/stream.c reads them. end: a place after the last."""
 
     def __init__(self, trace, thread, first, end=None):
         self._trace, self._places, self._first, self._end = trace, thread.places, first, end

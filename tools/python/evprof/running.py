@@ -1,4 +1,4 @@
-"""What a thread runs when a stretch of time begins: tools/running.c is the model. Used by threads.py."""
+"""What a thread runs when a stretch of time begins: tools/replay/running.c is the model. Used by threads.py."""
 import numpy as np
 
 from .kinds import EMPTIES, FRAME, GAP, OPEN, STACK, STACK_CUT, SWITCH, TELLS
@@ -8,7 +8,7 @@ _LOOK_BACK_EVENTS = 1 << 22  # of a thread, before a stretch
 
 
 class _Beneath:
-    """Which stacks may have frames beneath those that are known, as tools/replay.c tells it."""
+    """Which stacks may have frames beneath those that are known, as tools/replay/replay.c tells it."""
 
     def __init__(self, unknown):
         self.current = unknown  # that which runs has

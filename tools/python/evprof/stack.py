@@ -4,7 +4,7 @@
     Stacks     the stacks of a thread, one for each greenlet: who runs after each move, and who called it
     Calls      how long each call lasts
 
-tools/replay.c and tools/timeline.c are the models. A function is an odd number if it is a C function; NOBODY is none.
+tools/replay/replay.c and tools/replay/timeline.c are the models. A function is an odd number if it is a C function; NOBODY is none.
 """
 import numpy as np
 
@@ -84,7 +84,7 @@ class _Row:
         return end
 
     def _end(self, at, function):
-        """One end, fitting or not, as replay_mismatch() of tools/replay.h has it."""
+        """One end, fitting or not, as replay_mismatch() of tools/replay/replay.h has it."""
         frames = self._frames
         depth = len(frames)
         while depth and self.functions[frames[depth - 1]] != function:
@@ -214,7 +214,7 @@ class Run:
 
 class _Lanes:
     """Sorts the moves of a chunk by the greenlets whose stacks they move: a lane is a stretch of one greenlet's moves that begins
-    with a known stack. As replay_switch() of tools/replay.c goes from one to the other."""
+    with a known stack. As replay_switch() of tools/replay/replay.c goes from one to the other."""
 
     def __init__(self, current, kept, moves):
         self.current, self._kept = current, kept

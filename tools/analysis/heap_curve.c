@@ -1,0 +1,128 @@
+/*
+ * heap_curve.c - the curve of the heap. See heap_curve.h.
+ */
+#include "analysis/heap_curve.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "replay/merge.h"
+#include "util/pairs.h"
+
+struct point {
+	int64_t ns;
+	uint64_t bytes;
+};
+
+struct heap {
+	int64_t every_ns;
+	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
+	void *owner;
+	struct pairs sizes; /* address: size + 1 */
+	uint64_t bytes;
+	/* The step of the curve that is being made. */
+	bool any;
+	int64_t begin_ns;
+	struct point low, high, last;
+};
+
+/*
+ * A block that one domain gets from another is seen twice with one address; it counts once, with the last size, and is
+ * gone with the first free.
+ */
+static void heap_free(struct heap *heap, uint64_t address)
+{
+	uint64_t size;
+
+	if (address && pairs_take(&heap->sizes, address, &size))
+		heap->bytes -= size - 1;
+}
+
+static int heap_made(struct heap *heap, uint64_t address, uint64_t size)
+{
+	uint64_t *value;
+
+	heap_free(heap, address);
+	value = pairs_make(&heap->sizes, address);
+	if (!value)
+		return -ENOMEM;
+	*value = size + 1;
+	heap->bytes += size;
+	return 0;
+}
+
+static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
+{
+	uint64_t address = wire_memory_address(extra[0]);
+	unsigned kind = wire_head_kind(head);
+
+	if (kind == WIRE_FREE) {
+		heap_free(heap, address);
+		return 0;
+	}
+	if (!address)
+		return 0;
+	if (kind == WIRE_REALLOC)
+		heap_free(heap, wire_memory_address(extra[1]));
+	return heap_made(heap, address, wire_memory_size(head, extra[0]));
+}
+
+/* The lowest and the highest of a step in their order, and the last: which holds until the next step, however far. */
+static void end_step(struct heap *heap)
+{
+	bool low_first = heap->low.ns <= heap->high.ns;
+	const struct point points[] = {low_first ? heap->low : heap->high, low_first ? heap->high : heap->low,
+				       heap->last};
+
+	for (unsigned i = 0; i < 3 && heap->any; i++)
+		if (i == 2 || points[i].ns != points[i + 1].ns || points[i].bytes != points[i + 1].bytes)
+			heap->sample(heap->owner, points[i].ns, points[i].bytes);
+	heap->any = false;
+}
+
+static void add_point(struct heap *heap, int64_t ns)
+{
+	struct point point = {ns, heap->bytes};
+
+	if (heap->any && ns - heap->begin_ns >= heap->every_ns)
+		end_step(heap);
+	if (!heap->any) {
+		heap->begin_ns = ns;
+		heap->low = heap->high = point;
+	}
+	if (point.bytes < heap->low.bytes)
+		heap->low = point;
+	if (point.bytes > heap->high.bytes)
+		heap->high = point;
+	heap->last = point;
+	heap->any = true;
+}
+
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct select *select, int64_t every_ns,
+	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
+{
+	struct heap heap = {.every_ns = every_ns, .sample = sample, .owner = owner};
+	struct merge_event event = {0};
+	struct merge merge;
+	int error = merge_open_process(&merge, trace, process, select);
+
+	if (error)
+		return error;
+	if (select->from_given)
+		merge_skip(&merge, trace->start_ns + select->from_ns);
+	while (!error && merge_next(&merge, &event)) {
+		int64_t ns = event.ns - trace->start_ns;
+
+		if (ns >= select_to(select))
+			break;
+		if (!wire_is_memory(wire_head_kind(event.head)) || ns < select_from(select))
+			continue;
+		error = heap_event(&heap, event.head, event.extra);
+		add_point(&heap, ns);
+	}
+	if (!error)
+		end_step(&heap);
+	pairs_done(&heap.sizes);
+	merge_close(&merge);
+	return error;
+}

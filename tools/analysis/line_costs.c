@@ -1,0 +1,500 @@
+/*
+ * line_costs.c - whose line runs, from one event to the next. See line_costs.h.
+ */
+#include "analysis/line_costs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/grow.h"
+
+/* What is known of a function of the process. */
+struct cost_key {
+	uint32_t label; /* number + 1; 0: not asked for yet */
+	uint32_t epoch; /* of `first` */
+	uint32_t first; /* number of the line where it begins */
+};
+
+struct cost_frame {
+	uint32_t function;
+	uint32_t line; /* number of the line that runs; NOBODY: not known, and nothing has happened there yet */
+	uint64_t call; /* number + 1; 0: none */
+	uint64_t started;
+	uint64_t hits;
+};
+
+/* --- names --- */
+
+/* Room for element number `count`; array is the address of the pointer to the elements. */
+static bool reserve(void *array, uint32_t count, uint32_t *allocated, size_t size)
+{
+	uint32_t wanted = *allocated ? *allocated * 2 : 256;
+	void *elements;
+
+	if (count < *allocated)
+		return true;
+	memcpy(&elements, array, sizeof(elements));
+	elements = wanted > *allocated ? realloc(elements, wanted * size) : NULL;
+	if (!elements)
+		return false;
+	memcpy(array, &elements, sizeof(elements));
+	*allocated = wanted;
+	return true;
+}
+
+/* The number of a place, made if it is new; NOBODY where memory ran out. */
+static uint32_t find_place(struct line_costs *costs, struct text name)
+{
+	uint64_t key = text_hash(TEXT_HASH_BEGIN, name) | 1, *number;
+
+	while ((number = pairs_make(&costs->place_numbers, key)) && *number &&
+	       !text_same(costs->places[*number - 1].name, name))
+		key += 2;
+	if (!number || !reserve(&costs->places, costs->place_count, &costs->places_allocated, sizeof(*costs->places)))
+		return LINE_COSTS_NOBODY;
+	if (!*number) {
+		costs->places[costs->place_count++] =
+		    (struct cost_place){.name = name, .process = costs->process->number};
+		*number = costs->place_count;
+	}
+	return (uint32_t)*number - 1;
+}
+
+static char *copy_text(struct text text)
+{
+	char *copy = malloc(text.length + 1);
+
+	if (copy) {
+		if (text.length)
+			memcpy(copy, text.at, text.length);
+		copy[text.length] = 0;
+	}
+	return copy;
+}
+
+/*
+ * Readers take functions of the same name and module for the same. Two that differ in their file only get a number;
+ * that two texts have the same hash costs a needless number.
+ */
+static char *unlike_others(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool native)
+{
+	uint64_t *others;
+	char *text = NULL;
+	int length;
+
+	if (native)
+		return copy_text(name);
+	others = pairs_make(&costs->names,
+			    (text_hash(text_hash(TEXT_HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
+	if (!others)
+		return NULL;
+	if ((*others)++)
+		length = asprintf(&text, "%.*s:%u_%llu", (int)name.length, name.at, line, (unsigned long long)*others);
+	else
+		length = asprintf(&text, "%.*s:%u", (int)name.length, name.at, line);
+	return length < 0 ? NULL : text;
+}
+
+static bool describe(struct line_costs *costs, uint32_t label, const struct wire_definition *definition, bool native)
+{
+	struct cost_function *function = &costs->functions[label];
+	struct text name = costs->labels.at[label].name, module = {0};
+
+	if (definition) {
+		module = trace_string(definition, 3);
+		if (!native && trace_string(definition, 2).length)
+			name = trace_string(definition, 2);
+	}
+	if (!module.length)
+		module = text_of("~");
+	function->native = native;
+	function->name = unlike_others(costs, module, name, costs->labels.at[label].line, native);
+	function->module = find_place(costs, module);
+	function->file = find_place(costs, costs->labels.at[label].file);
+	function->known = true;
+	return function->name && function->module != LINE_COSTS_NOBODY && function->file != LINE_COSTS_NOBODY;
+}
+
+static bool reserve_functions(struct line_costs *costs, uint32_t label)
+{
+	return label < costs->functions_allocated ||
+	       grow_zeroed(&costs->functions, &costs->functions_allocated, costs->labels.allocated,
+			   sizeof(*costs->functions)) == 0;
+}
+
+/* The number of the label of a key; NOBODY where memory ran out. */
+static uint32_t function_of(struct line_costs *costs, struct visit *visit, uint32_t key)
+{
+	struct cost_key *known = &costs->keys[key];
+	uint32_t label;
+
+	if (known->label)
+		return known->label - 1;
+	label = labels_find(&costs->labels, visit->process, key / 2, key & 1);
+	if (label == UINT32_MAX || !reserve_functions(costs, label))
+		return LINE_COSTS_NOBODY;
+	if (!costs->functions[label].known && !describe(costs, label, visit_definition(visit, key), key & 1))
+		return LINE_COSTS_NOBODY;
+	known->label = label + 1;
+	return label;
+}
+
+/* --- lines and calls --- */
+
+static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t line)
+{
+	uint64_t *number = pairs_make(&costs->line_numbers, ((uint64_t)function + 1) << 32 | line);
+
+	if (!number || !reserve(&costs->lines, costs->line_count, &costs->lines_allocated, sizeof(*costs->lines)))
+		return LINE_COSTS_NOBODY;
+	if (!*number) {
+		costs->lines[costs->line_count++] = (struct cost_line){.function = function, .line = line};
+		*number = costs->line_count;
+	}
+	return (uint32_t)*number - 1;
+}
+
+/* Number + 1; 0 where memory ran out. */
+static uint64_t find_call(struct line_costs *costs, uint32_t from, uint32_t callee)
+{
+	uint64_t *number = pairs_make(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from);
+
+	if (!number || !reserve(&costs->calls, costs->call_count, &costs->calls_allocated, sizeof(*costs->calls)))
+		return 0;
+	if (!*number) {
+		costs->calls[costs->call_count++] = (struct cost_call){.from = from, .callee = callee};
+		*number = costs->call_count;
+	}
+	return *number;
+}
+
+/* The line at which a frame of that function begins. */
+static uint32_t first_line(struct line_costs *costs, uint32_t key, uint32_t function)
+{
+	struct cost_key *known = &costs->keys[key];
+
+	if (known->epoch != costs->epoch) {
+		known->first = find_line(costs, function, costs->labels.at[function].line);
+		known->epoch = costs->epoch;
+	}
+	return known->first;
+}
+
+/* The number of the line that runs. NOBODY where memory ran out. */
+static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
+{
+	if (frame->line == LINE_COSTS_NOBODY)
+		frame->line = find_line(costs, frame->function, 0);
+	return frame->line;
+}
+
+/* Gives the time since the last event to the line that runs, if any; depth counts the frames. */
+static void charge(struct line_costs *costs, struct visit *visit, uint32_t depth)
+{
+	if (depth && visit->now_ns > costs->last_ns) {
+		uint32_t line = line_of(costs, &costs->frames[depth - 1]);
+
+		if (line == LINE_COSTS_NOBODY)
+			visit_fail(visit, -ENOMEM);
+		else
+			costs->lines[line].own_ns += (uint64_t)(visit->now_ns - costs->last_ns);
+	}
+	costs->last_ns = visit->now_ns;
+}
+
+/* --- the visit --- */
+
+static void go_to_line(struct line_costs *costs, struct visit *visit, struct cost_frame *frame, uint32_t number)
+{
+	uint32_t line = find_line(costs, frame->function, number);
+
+	if (line == LINE_COSTS_NOBODY)
+		visit_fail(visit, -ENOMEM);
+	else
+		frame->line = line;
+}
+
+/*
+ * A call begins at the first line of its function. Whatever goes on stands where the trace says; where it does not say,
+ * at no line that is known (0).
+ */
+static bool begins_at_first(const struct line_costs *costs, const struct visit_frame *frame)
+{
+	return !costs->by_line || frame->key & 1 || frame->kind == WIRE_CALL;
+}
+
+static uint32_t line_of_top(const struct visit *visit)
+{
+	return visit->replay.frames[visit->replay.depth - 1].line;
+}
+
+static void costs_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct line_costs *costs = owner;
+	uint32_t depth = (uint32_t)(frame - visit->frames);
+	uint32_t function = function_of(costs, visit, frame->key);
+	uint32_t first = function == LINE_COSTS_NOBODY ? function : first_line(costs, frame->key, function);
+	uint32_t from = LINE_COSTS_NOBODY;
+	struct cost_frame *mine;
+
+	/*
+	 * Without memory nothing is right any more: the visit ends at its next chunk, and until then nothing is
+	 * touched.
+	 */
+	if (visit->error || first == LINE_COSTS_NOBODY ||
+	    !reserve(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	charge(costs, visit, depth);
+	if (depth)
+		from = line_of(costs, &costs->frames[depth - 1]);
+	mine = &costs->frames[depth];
+	*mine =
+	    (struct cost_frame){.function = function, .line = first, .started = costs->started, .hits = costs->hits};
+	mine->call = find_call(costs, from, function);
+	if (!mine->call || (depth && from == LINE_COSTS_NOBODY))
+		visit_fail(visit, -ENOMEM);
+	if (!begins_at_first(costs, frame)) {
+		mine->line = LINE_COSTS_NOBODY;
+		if (line_of_top(visit))
+			go_to_line(costs, visit, mine, line_of_top(visit));
+	}
+	if (frame->kind == WIRE_FRAME)
+		return;
+	costs->started++;
+	costs->lines[first].starts++;
+}
+
+static void costs_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct line_costs *costs = owner;
+	uint32_t depth = (uint32_t)(frame - visit->frames);
+	struct cost_call *call;
+
+	if (visit->error)
+		return;
+	(void)how;
+	charge(costs, visit, depth + 1);
+	call = &costs->calls[costs->frames[depth].call - 1];
+	call->calls += frame->kind != WIRE_FRAME;
+	if (visit->replay.open[frame->key])
+		return;
+	call->total_ns += (uint64_t)(visit->now_ns - frame->start_ns);
+	call->inner_calls += costs->started - costs->frames[depth].started;
+	call->inner_hits += costs->hits - costs->frames[depth].hits;
+}
+
+static void costs_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct line_costs *costs = owner;
+	unsigned kind = wire_head_kind(head);
+	struct cost_frame *top;
+
+	(void)extra;
+	if ((kind != WIRE_LINE && kind != WIRE_TIME) || !costs->by_line || visit->error || !visit_top_runs(visit) ||
+	    visit->frames[visit->shown - 1].key & 1)
+		return;
+	top = &costs->frames[visit->shown - 1];
+	charge(costs, visit, visit->shown);
+	go_to_line(costs, visit, top, line_of_top(visit));
+	if (visit->error || kind == WIRE_TIME)
+		return;
+	costs->lines[top->line].hits++;
+	costs->hits++;
+}
+
+static int costs_thread(void *owner, struct visit *visit)
+{
+	struct line_costs *costs = owner;
+
+	costs->last_ns = visit->now_ns;
+	return 0;
+}
+
+static int costs_thread_end(void *owner, struct visit *visit)
+{
+	struct line_costs *costs = owner;
+
+	if (visit->error || !costs->thread_end)
+		return visit->error;
+	return costs->thread_end(costs->owner, costs, visit);
+}
+
+static int costs_process(void *owner, struct visit *visit)
+{
+	struct line_costs *costs = owner;
+
+	costs->process = visit->process;
+	free(costs->keys);
+	costs->keys = calloc(visit_keys(visit), sizeof(*costs->keys));
+	return costs->keys ? 0 : -ENOMEM;
+}
+
+bool line_costs_by_line(const struct trace *trace, const struct select *select)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !select->min_duration_ns; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && select_process(select, process) && trace_process_records(process, "line"))
+			return true;
+	}
+	return false;
+}
+
+int line_costs_add(struct line_costs *costs, struct trace *trace, const struct select *select,
+		   struct progress *progress,
+		   int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit), void *owner)
+{
+	static const struct visitor visitor = {.process = costs_process,
+					       .thread = costs_thread,
+					       .thread_end = costs_thread_end,
+					       .push = costs_push,
+					       .pop = costs_pop,
+					       .other = costs_other,
+					       .lines = true};
+	int error;
+
+	costs->epoch = costs->epoch ? costs->epoch : 1;
+	costs->by_line = line_costs_by_line(trace, select);
+	costs->thread_end = thread_end;
+	costs->owner = owner;
+	error = visit_trace(trace, select, progress, &visitor, costs);
+	free(costs->keys);
+	costs->keys = NULL;
+	return error;
+}
+
+/* --- order --- */
+
+static int compare_numbers(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_line(const void *left, const void *right)
+{
+	const struct cost_line *a = left, *b = right;
+
+	return a->function != b->function ? compare_numbers(a->function, b->function)
+					  : compare_numbers(a->line, b->line);
+}
+
+static int by_caller(const void *left, const void *right, void *owner)
+{
+	const struct cost_line *lines = owner;
+	const struct cost_call *a = left, *b = right;
+
+	if (a->from == b->from)
+		return compare_numbers(a->callee, b->callee);
+	if (a->from == LINE_COSTS_NOBODY || b->from == LINE_COSTS_NOBODY)
+		return a->from == LINE_COSTS_NOBODY ? 1 : -1;
+	return by_line(&lines[a->from], &lines[b->from]);
+}
+
+/* Calls keep to their lines, whose numbers change. */
+static void renumber(struct line_costs *costs, const struct cost_line *before)
+{
+	uint32_t line = 0, i;
+
+	for (i = 0; i < costs->call_count && costs->calls[i].from != LINE_COSTS_NOBODY; i++) {
+		while (by_line(&costs->lines[line], &before[costs->calls[i].from]) < 0)
+			line++;
+		costs->calls[i].from = line;
+	}
+}
+
+static uint32_t caller_of(const struct line_costs *costs, uint32_t call)
+{
+	uint32_t from = costs->calls[call].from;
+
+	return from == LINE_COSTS_NOBODY ? LINE_COSTS_NOBODY : costs->lines[from].function;
+}
+
+static void join(struct cost_call *into, struct cost_call *call)
+{
+	into->total_ns += call->total_ns;
+	into->inner_calls += call->inner_calls;
+	into->inner_hits += call->inner_hits;
+	call->callee = LINE_COSTS_NOBODY;
+}
+
+/*
+ * A frame that comes back goes on with a call that was counted where it was made, which may be another line: with one
+ * from the same function if there is one. Calls from one function are side by side. counted: by callee, a call + 1.
+ */
+static void join_running(struct line_costs *costs, uint32_t *counted)
+{
+	uint32_t i, first, end, kept = 0;
+
+	for (i = 0; i < costs->call_count; i++)
+		if (costs->calls[i].calls)
+			counted[costs->calls[i].callee] = i + 1;
+	for (first = 0; first < costs->call_count; first = end) {
+		for (end = first; end < costs->call_count && caller_of(costs, end) == caller_of(costs, first); end++)
+			if (costs->calls[end].calls)
+				counted[costs->calls[end].callee] = end + 1;
+		for (i = first; i < end; i++)
+			if (!costs->calls[i].calls && counted[costs->calls[i].callee])
+				join(&costs->calls[counted[costs->calls[i].callee] - 1], &costs->calls[i]);
+	}
+	for (i = 0; i < costs->call_count; i++)
+		if (costs->calls[i].callee != LINE_COSTS_NOBODY)
+			costs->calls[kept++] = costs->calls[i];
+	costs->call_count = kept;
+}
+
+int line_costs_sort(struct line_costs *costs)
+{
+	struct cost_line *before = malloc(((size_t)costs->line_count + 1) * sizeof(*before));
+	uint32_t *counted = calloc((size_t)costs->functions_allocated + 1, sizeof(*counted));
+
+	if (!before || !counted) {
+		free(before);
+		free(counted);
+		return -ENOMEM;
+	}
+	if (costs->call_count)
+		qsort_r(costs->calls, costs->call_count, sizeof(*costs->calls), by_caller, costs->lines);
+	if (costs->line_count) {
+		memcpy(before, costs->lines, costs->line_count * sizeof(*before));
+		qsort(costs->lines, costs->line_count, sizeof(*costs->lines), by_line);
+		renumber(costs, before);
+	}
+	join_running(costs, counted);
+	free(before);
+	free(counted);
+	return 0;
+}
+
+void line_costs_clear(struct line_costs *costs)
+{
+	costs->line_count = costs->call_count = 0;
+	pairs_done(&costs->line_numbers);
+	pairs_done(&costs->call_numbers);
+	costs->epoch++;
+}
+
+void line_costs_done(struct line_costs *costs)
+{
+	uint32_t i;
+
+	for (i = 0; i < costs->functions_allocated; i++)
+		free(costs->functions[i].name);
+	labels_done(&costs->labels);
+	pairs_done(&costs->place_numbers);
+	pairs_done(&costs->line_numbers);
+	pairs_done(&costs->call_numbers);
+	pairs_done(&costs->names);
+	free(costs->functions);
+	free(costs->places);
+	free(costs->lines);
+	free(costs->calls);
+	free(costs->keys);
+	free(costs->frames);
+	memset(costs, 0, sizeof(*costs));
+}

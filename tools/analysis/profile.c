@@ -1,0 +1,677 @@
+/*
+ * profile.c - cProfile's accounting over a trace. See profile.h.
+ *
+ * Threads are replayed one after the other, each with the numbers of its process's functions, so that counting needs no
+ * search. When a process is through, its numbers become labels and its ticks ns.
+ */
+#include "analysis/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/replay.h"
+#include "replay/window.h"
+#include "trace/calibration.h"
+#include "util/grow.h"
+#include "util/pairs.h"
+
+struct entry {
+	uint64_t calls;
+	uint64_t recursive;
+	uint64_t own;	/* ticks */
+	uint64_t total; /* ticks */
+};
+
+struct edge {
+	struct entry entry;
+	uint32_t caller; /* rows */
+	uint32_t callee;
+	uint32_t open;
+};
+
+/*
+ * One process being counted.
+ *
+ * What is counted has numbers, its rows: the keys of replay/replay.h, or with options->modules the numbers of modules.
+ */
+struct counting {
+	struct replay replay;
+	const struct profile_options *options;
+	struct calibration calibration;
+	bool calibrates;
+	struct entry *entries; /* by row */
+	uint32_t row_count;
+	struct window window;
+	size_t next_edge; /* of the window */
+	uint32_t thread;
+	uint32_t marks; /* of the thread, so far */
+	uint64_t lost;
+	bool has_native;
+	struct native_counts native;
+	uint64_t min_ticks; /* shorter calls do not count */
+	uint32_t max_depth;
+	uint8_t *hidden; /* by key; NULL: all are shown */
+	bool out_of_memory;
+	/* With edges or modules only. */
+	uint32_t *rows; /* by key */
+	uint32_t *open; /* by row: how often it is on the stack */
+	struct labels modules;
+	struct pairs edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
+	struct edge *edges;
+	uint32_t edge_count;
+	uint32_t edges_allocated;
+};
+
+static inline void count_end(struct entry *entry, const struct replay_frame *frame, uint64_t total, bool outermost)
+{
+	uint64_t called = frame->kind != WIRE_FRAME;
+
+	entry->own += total - frame->inner;
+	entry->calls += called;
+	if (outermost)
+		entry->total += total;
+	else
+		entry->recursive += called;
+}
+
+/* Is the call that lasted so long, and is off the stack already, one of the chosen? */
+static inline bool counts(const struct counting *counting, const struct replay *replay, uint64_t total)
+{
+	return total >= counting->min_ticks && replay->depth < counting->max_depth;
+}
+
+static inline void count_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	struct counting *counting = owner;
+	uint64_t total = replay->now - frame->start;
+
+	(void)how;
+	if (!counts(counting, replay, total))
+		return;
+	if (replay->depth)
+		frame[-1].inner += total;
+	count_end(&counting->entries[frame->key], frame, total, replay->open[frame->key] == 0);
+}
+
+static void count_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	(void)owner;
+	(void)replay;
+	(void)frame;
+}
+
+/* The edge that this mark of this thread makes, if it is the next. */
+static bool mark_is_edge(const struct counting *counting, uint32_t mark)
+{
+	const struct window_edge *edge;
+
+	if (counting->next_edge == counting->window.count)
+		return false;
+	edge = &counting->window.edges[counting->next_edge];
+	return edge->thread == counting->thread && edge->mark == mark;
+}
+
+static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct counting *counting = owner;
+
+	if (wire_head_kind(head) == WIRE_GAP)
+		counting->lost += *extra;
+	if (counting->has_native)
+		native_count(&counting->native, head, extra, &replay->native);
+	if (wire_head_kind(head) != WIRE_MARK)
+		return 0;
+	return mark_is_edge(counting, counting->marks++);
+}
+
+static const struct replay_sink count_sink = {count_push, count_pop, count_other};
+
+/* --- edges and modules: the same, and more to do for each call --- */
+
+static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_t callee)
+{
+	if (counting->edge_count == counting->edges_allocated) {
+		uint32_t allocated = counting->edges_allocated ? counting->edges_allocated * 2 : 1024;
+		void *grown = realloc(counting->edges, allocated * sizeof(*counting->edges));
+
+		if (!grown)
+			return NULL;
+		counting->edges = grown;
+		counting->edges_allocated = allocated;
+	}
+	counting->edges[counting->edge_count] = (struct edge){.caller = caller, .callee = callee};
+	return &counting->edges[counting->edge_count++];
+}
+
+/* Number + 1 of the edge; 0 where memory ran out. */
+static uint64_t edge_number(struct counting *counting, uint32_t caller, uint32_t callee)
+{
+	uint64_t *number = pairs_make(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee);
+
+	if (number && !*number && new_edge(counting, caller, callee))
+		*number = counting->edge_count;
+	if (!number || !*number)
+		counting->out_of_memory = true;
+	return number ? *number : 0;
+}
+
+static inline void rows_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	struct counting *counting = owner;
+	uint32_t row = counting->rows[frame->key];
+
+	counting->open[row]++;
+	frame->owner = 0;
+	if (!counting->options->edges || replay->depth < 2)
+		return;
+	frame->owner = edge_number(counting, counting->rows[frame[-1].key], row);
+	if (frame->owner)
+		counting->edges[frame->owner - 1].open++;
+}
+
+static inline void rows_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	struct counting *counting = owner;
+	struct edge *edge = frame->owner ? &counting->edges[frame->owner - 1] : NULL;
+	uint32_t row = counting->rows[frame->key];
+	uint64_t total = replay->now - frame->start;
+
+	(void)how;
+	counting->open[row]--;
+	if (edge)
+		edge->open--;
+	if (!counts(counting, replay, total))
+		return;
+	if (replay->depth)
+		frame[-1].inner += total;
+	count_end(&counting->entries[row], frame, total, counting->open[row] == 0);
+	if (edge)
+		count_end(&edge->entry, frame, total, edge->open == 0);
+}
+
+static const struct replay_sink rows_sink = {rows_push, rows_pop, count_other};
+
+/* --- one thread --- */
+
+/* Until when the next part lasts: the window's next edge, unless a mark of this thread is to make it. */
+static uint64_t next_limit(const struct counting *counting)
+{
+	const struct window_edge *edge;
+
+	if (counting->next_edge == counting->window.count)
+		return UINT64_MAX;
+	edge = &counting->window.edges[counting->next_edge];
+	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
+}
+
+/* Goes over events that are outside of the window. Returns like replay_run(). */
+static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
+{
+	const struct trace_events *events = cursor->events;
+	struct replay *replay = &counting->replay;
+
+	for (; cursor->at < events->count; cursor->at++) {
+		unsigned kind = wire_head_kind(events->heads[cursor->at]);
+		uint64_t now = kind == WIRE_TIME ? *cursor->extra : replay->now + events->ticks[cursor->at];
+
+		if (now >= until && until != UINT64_MAX)
+			return 1;
+		replay->now = now;
+		cursor->extra += wire_extra_words(kind);
+		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
+			cursor->at++;
+			return 2;
+		}
+	}
+	return 0;
+}
+
+/* The window begins or ends here: as if cProfile was switched on or off. */
+static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
+{
+	struct replay *replay = &counting->replay;
+	const struct window_edge *edge = &counting->window.edges[counting->next_edge++];
+	uint64_t now = replay->now;
+
+	if (edge->begins) {
+		replay_forget(replay);
+		replay->base_unknown = true;
+		return;
+	}
+	if (reason == 1 && edge->ticks > now)
+		replay->now = edge->ticks;
+	replay_pop_all(replay, sink, counting);
+	replay->now = now; /* the ticks of the next event count from the event before */
+}
+
+static bool inside(const struct counting *counting)
+{
+	const struct window *window = &counting->window;
+
+	return (counting->next_edge & 1) != window->open_at_start;
+}
+
+/* Inline, so that the compiler makes a loop of its own for each sink. */
+static inline __attribute__((always_inline)) void run_chunk(struct counting *counting,
+							    const struct trace_events *events,
+							    const struct replay_sink *sink)
+{
+	struct replay_cursor cursor = replay_begin_chunk(&counting->replay, events, sink, counting);
+
+	for (;;) {
+		uint64_t until = next_limit(counting);
+		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, sink, counting)
+					      : skip_run(counting, &cursor, until);
+
+		if (!reason)
+			return;
+		do
+			cross_edge(counting, sink, reason);
+		while (reason == 2 && mark_is_edge(counting, counting->marks - 1));
+	}
+}
+
+static void count_chunk(struct counting *counting, const struct trace_events *events)
+{
+	run_chunk(counting, events, &count_sink);
+}
+
+static void count_chunk_rows(struct counting *counting, const struct trace_events *events)
+{
+	run_chunk(counting, events, &rows_sink);
+}
+
+/* With a window of times, what ends before it is not read. */
+static size_t first_place(const struct counting *counting, const struct trace_thread *thread)
+{
+	const struct window_edge *edge = counting->window.edges;
+	size_t first = 0;
+
+	if (counting->window.count && edge->begins && edge->thread == TRACE_NOBODY)
+		while (first < thread->place_count && thread->places[first].last_ticks < edge->ticks)
+			first++;
+	return first;
+}
+
+static bool past_window(const struct counting *counting)
+{
+	return counting->next_edge == counting->window.count && !inside(counting);
+}
+
+static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread,
+			 struct progress *progress)
+{
+	struct trace_stream stream;
+	struct trace_events events;
+
+	counting->thread = thread->number;
+	counting->marks = 0;
+	counting->next_edge = 0;
+	replay_begin_thread(&counting->replay);
+	calibration_begin_thread(&counting->calibration);
+	trace_stream_open(&stream, trace, thread);
+	trace_stream_skip(&stream, first_place(counting, thread));
+	while (!past_window(counting) && trace_stream_next(&stream, &events)) {
+		if (counting->calibrates)
+			calibration_apply(&counting->calibration, &events);
+		if (counting->rows)
+			count_chunk_rows(counting, &events);
+		else
+			count_chunk(counting, &events);
+		progress_add(progress, events.count);
+	}
+	trace_stream_close(&stream);
+	replay_end_thread(&counting->replay, counting->rows ? &rows_sink : &count_sink, counting);
+}
+
+/* --- from numbers to labels --- */
+
+static int reserve_times(struct profile *profile, uint32_t label)
+{
+	if (label < profile->times_allocated)
+		return 0;
+	return grow_zeroed(&profile->times, &profile->times_allocated, profile->labels.allocated,
+			   sizeof(*profile->times));
+}
+
+static void add_times(struct profile_times *times, const struct trace_process *process, const struct entry *entry)
+{
+	times->calls += entry->calls;
+	times->recursive += entry->recursive;
+	times->own_ns += trace_span_ns(process, entry->own);
+	times->total_ns += trace_span_ns(process, entry->total);
+}
+
+static uint32_t label_of_row(struct profile *profile, const struct trace_process *process,
+			     const struct counting *counting, uint32_t row)
+{
+	uint32_t label = counting->options->modules ? labels_add(&profile->labels, &counting->modules.at[row])
+						    : labels_find(&profile->labels, process, row / 2, row & 1);
+
+	if (label == UINT32_MAX || reserve_times(profile, label) < 0)
+		return UINT32_MAX;
+	return label;
+}
+
+static bool is_nothing(const struct entry *entry)
+{
+	return !entry->calls && !entry->own && !entry->total;
+}
+
+static int fold_entries(struct profile *profile, const struct trace_process *process, const struct counting *counting)
+{
+	uint32_t row;
+
+	for (row = 0; row < counting->row_count; row++) {
+		const struct entry *entry = &counting->entries[row];
+		uint32_t label;
+
+		if (is_nothing(entry))
+			continue;
+		label = label_of_row(profile, process, counting, row);
+		if (label == UINT32_MAX)
+			return -ENOMEM;
+		add_times(&profile->times[label], process, entry);
+	}
+	return 0;
+}
+
+static struct profile_edge *find_edge(struct profile *profile, struct pairs *numbers, uint32_t caller, uint32_t callee)
+{
+	uint64_t *number = pairs_make(numbers, ((uint64_t)caller + 1) << 32 | callee);
+
+	if (!number)
+		return NULL;
+	if (*number)
+		return &profile->edges[*number - 1];
+	if (profile->edge_count == profile->edges_allocated) {
+		uint32_t allocated = profile->edges_allocated ? profile->edges_allocated * 2 : 1024;
+		void *grown = realloc(profile->edges, allocated * sizeof(*profile->edges));
+
+		if (!grown)
+			return NULL;
+		profile->edges = grown;
+		profile->edges_allocated = allocated;
+	}
+	profile->edges[profile->edge_count] = (struct profile_edge){.caller = caller, .callee = callee};
+	*number = ++profile->edge_count;
+	return &profile->edges[profile->edge_count - 1];
+}
+
+static int fold_edges(struct profile *profile, const struct trace_process *process, const struct counting *counting)
+{
+	struct pairs numbers = {0};
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < profile->edge_count && !error; i++) {
+		const struct profile_edge *edge = &profile->edges[i];
+		uint64_t *number = pairs_make(&numbers, ((uint64_t)edge->caller + 1) << 32 | edge->callee);
+
+		if (number)
+			*number = i + 1;
+		else
+			error = -ENOMEM;
+	}
+	for (i = 0; i < counting->edge_count && !error; i++) {
+		const struct edge *edge = &counting->edges[i];
+		struct profile_edge *sum = NULL;
+		uint32_t caller, callee;
+
+		if (is_nothing(&edge->entry))
+			continue;
+		caller = label_of_row(profile, process, counting, edge->caller);
+		callee = label_of_row(profile, process, counting, edge->callee);
+		if (caller != UINT32_MAX && callee != UINT32_MAX)
+			sum = find_edge(profile, &numbers, caller, callee);
+		if (sum)
+			add_times(&sum->times, process, &edge->entry);
+		else
+			error = -ENOMEM;
+	}
+	pairs_done(&numbers);
+	return error;
+}
+
+static int fold(struct profile *profile, const struct trace_process *process, struct counting *counting)
+{
+	int error = counting->out_of_memory || counting->replay.out_of_memory ? -ENOMEM : 0;
+
+	if (!error)
+		error = fold_entries(profile, process, counting);
+	if (!error)
+		error = fold_edges(profile, process, counting);
+	profile->unmatched += counting->replay.unmatched;
+	profile->open += counting->replay.left_open;
+	profile->lost += counting->lost;
+	profile->native.allocations += counting->native.allocations;
+	profile->native.without += counting->native.without;
+	return error;
+}
+
+/* As it was before the first thread. */
+static void empty(struct counting *counting)
+{
+	memset(counting->entries, 0, counting->row_count * sizeof(*counting->entries));
+	pairs_done(&counting->edge_numbers);
+	counting->edge_count = 0;
+	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
+	counting->native = (struct native_counts){0};
+}
+
+/* --- modules --- */
+
+struct label profile_module(const struct wire_definition *definition, bool native, char room[PROFILE_MODULE_BYTES])
+{
+	struct text name;
+
+	if (!definition)
+		return (struct label){.file = text_of(native ? "~" : "?"), .name = text_of(native ? "<?>" : "")};
+	if (!native)
+		return (struct label){.file = trace_string(definition, 0), .name = text_of("")};
+	name = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
+	if (!name.length)
+		name = text_of("?");
+	room[0] = '<';
+	memcpy(room + 1, name.at, name.length);
+	room[name.length + 1] = '>';
+	return (struct label){.file = text_of("~"), .name = {room, name.length + 2}};
+}
+
+static int number_modules(struct counting *counting, const struct trace_process *process)
+{
+	char *room = malloc(PROFILE_MODULE_BYTES);
+	int error = room ? 0 : -ENOMEM;
+	uint32_t key;
+
+	for (key = 0; key < counting->replay.keys && !error; key++) {
+		bool native = key & 1;
+		struct label module =
+		    profile_module(trace_name(native ? &process->functions : &process->codes, key / 2), native, room);
+
+		counting->rows[key] = labels_add(&counting->modules, &module);
+		if (counting->rows[key] == UINT32_MAX)
+			error = -ENOMEM;
+	}
+	free(room);
+	counting->row_count = counting->modules.count;
+	return error;
+}
+
+/* --- one process --- */
+
+static int make_window(struct window *window, struct trace *trace, const struct trace_process *process,
+		       const struct profile_options *options)
+{
+	if (options->mark_begin)
+		return window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
+	return window_of_times(window, trace, process, options->select->from_given ? &options->select->from_ns : NULL,
+			       options->select->to_given ? &options->select->to_ns : NULL);
+}
+
+/* What options->select says, as the counting wants it. */
+static int choose(struct counting *counting, const struct trace_process *process, const struct select *select)
+{
+	int error;
+
+	counting->max_depth = select->max_depth ? select->max_depth : UINT32_MAX;
+	if (select->min_duration_ns)
+		counting->min_ticks =
+		    trace_ticks(process, trace_ns(process, process->start_ticks) + (int64_t)select->min_duration_ns) -
+		    process->start_ticks;
+	error = select_hide(select, process, counting->replay.keys, &counting->hidden);
+	counting->replay.hidden = counting->hidden;
+	return error;
+}
+
+static int make_rows(struct counting *counting, const struct trace_process *process)
+{
+	const struct profile_options *options = counting->options;
+	uint32_t keys = counting->replay.keys;
+	uint32_t key;
+	int error = 0;
+
+	counting->row_count = keys;
+	if (options->edges || options->modules) {
+		counting->rows = malloc(keys * sizeof(*counting->rows));
+		counting->open = calloc(keys, sizeof(*counting->open));
+		if (!counting->rows || !counting->open)
+			return -ENOMEM;
+		for (key = 0; key < keys; key++)
+			counting->rows[key] = key;
+	}
+	if (options->modules)
+		error = number_modules(counting, process);
+	if (!error && !(counting->entries = calloc(counting->row_count, sizeof(*counting->entries))))
+		error = -ENOMEM;
+	return error;
+}
+
+static int counting_begin(struct counting *counting, struct trace *trace, const struct trace_process *process,
+			  const struct profile_options *options)
+{
+	int error;
+
+	*counting = (struct counting){.options = options, .has_native = trace_process_has_native(process)};
+	error = make_window(&counting->window, trace, process, options);
+	if (!error)
+		error = replay_init(&counting->replay, process);
+	if (!error)
+		error = make_rows(counting, process);
+	if (!error)
+		error = choose(counting, process, options->select);
+	counting->calibrates = options->calibrate && calibration_find(&counting->calibration, trace, process);
+	return error;
+}
+
+static void counting_done(struct counting *counting)
+{
+	replay_done(&counting->replay);
+	pairs_done(&counting->edge_numbers);
+	labels_done(&counting->modules);
+	free(counting->edges);
+	free(counting->entries);
+	free(counting->rows);
+	free(counting->open);
+	free(counting->hidden);
+	calibration_done(&counting->calibration);
+	window_done(&counting->window);
+}
+
+static int count_process(struct profile *profile, struct trace *trace, const struct trace_process *process,
+			 const struct profile_options *options, struct progress *progress)
+{
+	struct counting counting;
+	int error = counting_begin(&counting, trace, process, options);
+	size_t i;
+
+	for (i = 0; i < process->thread_count && !error; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (select_thread(options->select, thread))
+			count_thread(&counting, trace, thread, progress);
+	}
+	if (!error)
+		error = fold(profile, process, &counting);
+	counting_done(&counting);
+	return error;
+}
+
+int profile_add(struct profile *profile, struct trace *trace, const struct profile_options *options,
+		struct progress *progress)
+{
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !error; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && select_process(options->select, process))
+			error = count_process(profile, trace, process, options, progress);
+	}
+	return error;
+}
+
+/* --- a profile for each --- */
+
+static int take_process(struct trace *trace, const struct trace_process *process, const struct profile_options *options,
+			struct progress *progress, profile_take *take, void *owner)
+{
+	struct profile profile = {0};
+	int error = count_process(&profile, trace, process, options, progress);
+
+	if (!error)
+		error = take(owner, &profile, process, NULL);
+	profile_done(&profile);
+	return error;
+}
+
+static int take_threads(struct trace *trace, const struct trace_process *process, const struct profile_options *options,
+			struct progress *progress, profile_take *take, void *owner)
+{
+	struct counting counting;
+	int error = counting_begin(&counting, trace, process, options);
+	size_t i;
+
+	for (i = 0; i < process->thread_count && !error; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+		struct profile profile = {0};
+
+		if (!select_thread(options->select, thread))
+			continue;
+		count_thread(&counting, trace, thread, progress);
+		error = fold(&profile, process, &counting);
+		empty(&counting);
+		if (!error)
+			error = take(owner, &profile, process, thread);
+		profile_done(&profile);
+	}
+	counting_done(&counting);
+	return error;
+}
+
+int profile_each(struct trace *trace, const struct profile_options *options, bool by_thread, struct progress *progress,
+		 profile_take *take, void *owner)
+{
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !error; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (!process || !select_process(options->select, process))
+			continue;
+		error = by_thread ? take_threads(trace, process, options, progress, take, owner)
+				  : take_process(trace, process, options, progress, take, owner);
+	}
+	return error;
+}
+
+void profile_done(struct profile *profile)
+{
+	labels_done(&profile->labels);
+	free(profile->times);
+	free(profile->edges);
+	memset(profile, 0, sizeof(*profile));
+}

@@ -1,0 +1,182 @@
+/*
+ * stack_counts.c - the visitor that counts. See stack_counts.h.
+ */
+#include "analysis/stack_counts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct counting {
+	struct stacks stacks;
+	struct stack_functions *functions;
+	const struct stacks_visitor *visitor;
+	void *owner;
+	struct progress *progress;
+	struct live live; /* of the process */
+	/* Of a sampled process: the stack of the last line, and when. The innermost one of a moment is a sample. */
+	uint32_t line_stack;
+	int64_t line_ns;
+};
+
+static int count_process(void *owner, struct visit *visit)
+{
+	struct counting *counting = owner;
+	int error = stack_functions_process(counting->functions, visit);
+
+	if (!error && counting->visitor->process)
+		error = counting->visitor->process(counting->owner, visit);
+	if (!error && counting->visitor->live)
+		error =
+		    live_find(&counting->live, visit, counting->visitor->live, counting->functions, counting->progress);
+	return error;
+}
+
+static int count_process_end(void *owner, struct visit *visit)
+{
+	struct counting *counting = owner;
+
+	(void)visit;
+	live_forget(&counting->live);
+	return 0;
+}
+
+static void count_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct counting *counting = owner;
+	uint32_t function = stack_functions_find(counting->functions, visit, frame->key);
+	uint32_t number = 0;
+
+	if (function == UINT32_MAX)
+		visit_fail(visit, -ENOMEM);
+	else
+		number = stacks_push(&counting->stacks, visit, frame, function);
+	if (!number)
+		return;
+	if (!counting->functions->sampled)
+		counting->stacks.at[number].calls += frame->kind != WIRE_FRAME;
+	else if (counting->line_stack && counting->line_ns == visit->now_ns &&
+		 counting->line_stack == counting->stacks.at[number].parent)
+		counting->stacks.at[counting->line_stack].calls--;
+	counting->line_stack = 0;
+}
+
+/* The top of the shown stack is a function at a line from now on: it has had its time at the one before. */
+static void count_line(struct counting *counting, struct visit *visit, uint32_t function)
+{
+	struct visit_frame *frame = &visit->frames[visit->shown - 1];
+	uint64_t own_ns = (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
+	uint32_t before = (uint32_t)frame->user, now = stacks_push(&counting->stacks, visit, frame, function);
+
+	if (!now)
+		return;
+	counting->stacks.at[before].own_ns += own_ns;
+	counting->stacks.at[now].own_ns -= own_ns; /* what the end of the call adds is all of it */
+	counting->stacks.at[now].calls++;
+	counting->line_stack = now;
+	counting->line_ns = visit->now_ns;
+}
+
+static void count_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	struct counting *counting = owner;
+
+	(void)how;
+	if (frame->user)
+		counting->stacks.at[frame->user].own_ns +=
+		    (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
+}
+
+#define NATIVE_DEPTH_MAX 128 /* frames of a native stack that are shown: twice what is recorded */
+
+uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct visit *visit,
+			    uint32_t python)
+{
+	const struct trace_process *process = visit->process;
+	uint32_t number = python;
+	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = visit->replay.native;
+	const struct wire_definition *definition;
+
+	visit->replay.native = 0;
+	while (count < NATIVE_DEPTH_MAX && (definition = trace_name(&process->natives, frame))) {
+		frames[count++] = frame;
+		frame = definition->number < frame ? definition->number : 0;
+	}
+	while (count-- > 0) {
+		const struct stack_natives *native = stack_functions_native(functions, process, frames[count]);
+
+		for (uint32_t i = 0; native && i < native->count; i++) {
+			number = stacks_find(stacks, number, functions->pool[native->first + i]);
+			if (!number)
+				break;
+		}
+		if (!native || (native->count && !number)) {
+			visit_fail(visit, -ENOMEM);
+			return 0;
+		}
+		if (!native->count) /* they are there already (trace/native_stack.h) */
+			number = python;
+	}
+	return number;
+}
+
+static void count_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct counting *counting = owner;
+	unsigned kind = wire_head_kind(head);
+	uint32_t number = stack_functions_at_line(counting->functions, visit, head);
+
+	if (number != UINT32_MAX)
+		count_line(counting, visit, number);
+	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
+	    !wire_memory_address(extra[0]))
+		return;
+	number = visit->shown ? (uint32_t)visit->frames[visit->shown - 1].user : 0;
+	if (!counting->visitor->live) /* live.c counts, too */
+		stack_functions_note(counting->functions, visit->replay.native);
+	number = stacks_find_native(&counting->stacks, counting->functions, visit, number);
+	if (!stacks_reserve(&counting->stacks)) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	counting->stacks.at[number].allocations++;
+	counting->stacks.at[number].bytes += wire_memory_size(head, extra[0]);
+}
+
+static int count_thread_end(void *owner, struct visit *visit)
+{
+	struct counting *counting = owner;
+	int error = visit->error;
+
+	if (!error && counting->visitor->live)
+		error = live_put(&counting->live, visit->thread, counting->visitor->live, &counting->stacks);
+	if (!error)
+		error = counting->visitor->thread(counting->owner, visit, &counting->stacks);
+	stacks_clear(&counting->stacks);
+	counting->line_stack = 0;
+	return error;
+}
+
+int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
+		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner)
+{
+	const struct visitor counter = {.process = count_process,
+					.process_end = count_process_end,
+					.thread_end = count_thread_end,
+					.push = count_push,
+					.pop = count_pop,
+					.other = count_other,
+					.no_events = visitor->only_live};
+	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
+	int error = visit_trace(trace, select, progress, &counter, &counting);
+
+	if (counting.live.missing && !error)
+		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
+	if (functions->without_native && !error)
+		fprintf(stderr,
+			"evprof: %llu allocations have no native stack; they are shown at their Python function\n",
+			(unsigned long long)functions->without_native);
+	live_done(&counting.live);
+	stacks_done(&counting.stacks);
+	return error;
+}

@@ -1,0 +1,333 @@
+/*
+ * stacks.c - the tree of call stacks, and functions across processes. See stacks.h.
+ */
+#include "analysis/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/native_stack.h"
+
+/* --- the tree --- */
+
+bool stacks_reserve(struct stacks *stacks)
+{
+	uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 1024;
+	struct stack_node *grown;
+
+	if (stacks->count < stacks->allocated)
+		return true;
+	if (stacks->allocated > UINT32_MAX / 2)
+		return false;
+	grown = realloc(stacks->at, allocated * sizeof(*grown));
+	if (!grown)
+		return false;
+	stacks->at = grown;
+	stacks->allocated = allocated;
+	if (!stacks->count)
+		stacks->at[stacks->count++] = (struct stack_node){0};
+	return true;
+}
+
+uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function)
+{
+	uint64_t *number;
+	uint32_t latest;
+
+	if (!stacks_reserve(stacks))
+		return 0;
+	/* Most calls are the same as the one before of their caller. */
+	latest = stacks->at[parent].latest;
+	if (latest && stacks->at[latest].function == function)
+		return latest;
+	number = pairs_make(&stacks->children, ((uint64_t)parent + 1) << 32 | function);
+	if (!number)
+		return 0;
+	if (!*number) {
+		*number = stacks->count;
+		stacks->at[stacks->count++] = (struct stack_node){.parent = parent, .function = function};
+	}
+	return stacks->at[parent].latest = (uint32_t)*number;
+}
+
+const uint32_t *stacks_path(struct stacks *stacks, uint32_t number, uint32_t *length)
+{
+	uint32_t depth = 0, at;
+
+	for (at = number; at; at = stacks->at[at].parent)
+		depth++;
+	if (depth >= stacks->path_allocated) {
+		uint32_t *grown = realloc(stacks->path, 2 * ((size_t)depth + 1) * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		stacks->path = grown;
+		stacks->path_allocated = 2 * (depth + 1);
+	}
+	*length = depth;
+	for (at = number; at; at = stacks->at[at].parent)
+		stacks->path[--depth] = at;
+	return stacks->path;
+}
+
+uint64_t stacks_own_ns(const struct stacks *stacks)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < stacks->count; i++)
+		sum += stacks->at[i].own_ns;
+	return sum;
+}
+
+void stacks_clear(struct stacks *stacks)
+{
+	pairs_done(&stacks->children);
+	stacks->children = (struct pairs){0};
+	stacks->count = 0;
+	stacks->allocated = 0;
+	free(stacks->at);
+	stacks->at = NULL;
+}
+
+void stacks_done(struct stacks *stacks)
+{
+	stacks_clear(stacks);
+	free(stacks->path);
+	memset(stacks, 0, sizeof(*stacks));
+}
+
+/* --- functions --- */
+
+int stack_functions_process(struct stack_functions *functions, const struct visit *visit)
+{
+	free(functions->numbers);
+	free(functions->natives);
+	functions->natives = NULL;
+	functions->pool_count = 0;
+	functions->has_native = trace_process_has_native(visit->process);
+	functions->sampled = trace_process_sample_rate(visit->process) > 0;
+	functions->numbers = calloc(visit_keys(visit), sizeof(*functions->numbers));
+	return functions->numbers ? 0 : -ENOMEM;
+}
+
+/* For the label of that number, which is the next: others before it have no name where memory ran out. */
+static bool reserve_function(struct stack_functions *functions, uint32_t number)
+{
+	uint32_t allocated = functions->allocated ? functions->allocated * 2 : 512;
+	struct stack_function *grown;
+
+	if (number != functions->count)
+		return false;
+	if (functions->count < functions->allocated)
+		return true;
+	grown = realloc(functions->at, allocated * sizeof(*grown));
+	if (!grown)
+		return false;
+	functions->at = grown;
+	functions->allocated = allocated;
+	return true;
+}
+
+static bool name_function(struct stack_functions *functions, const struct visit *visit, uint32_t key, uint32_t number)
+{
+	char *name;
+
+	if (!reserve_function(functions, number))
+		return false;
+	name = label_display(visit_definition(visit, key), key & 1, key / 2);
+	if (!name)
+		return false;
+	functions->at[functions->count++] = (struct stack_function){.name = name,
+								    .file = functions->labels.at[number].file,
+								    .line = functions->labels.at[number].line,
+								    .begins = functions->labels.at[number].line,
+								    .native = key & 1};
+	return true;
+}
+
+uint32_t stack_functions_find(struct stack_functions *functions, const struct visit *visit, uint32_t key)
+{
+	uint32_t number;
+
+	if (functions->numbers[key])
+		return functions->numbers[key] - 1;
+	number = labels_find(&functions->labels, visit->process, key / 2, key & 1);
+	if (number == UINT32_MAX)
+		return UINT32_MAX;
+	if (number >= functions->count && !name_function(functions, visit, key, number))
+		return UINT32_MAX;
+	functions->numbers[key] = number + 1;
+	return number;
+}
+
+/* Functions of native stacks have no line of their own; the number keeps them apart from those of Python. */
+#define NATIVE_LINE UINT32_MAX
+
+static uint32_t find_native(struct stack_functions *functions, const struct native_place *place)
+{
+	struct text library = place->module.length ? place->module : text_of("?");
+	struct label label = {.file = library, .name = place->function, .line = NATIVE_LINE};
+	uint32_t number = labels_add(&functions->labels, &label);
+	char *name;
+
+	if (number == UINT32_MAX || number < functions->count)
+		return number;
+	name = strndup(place->function.at, place->function.length);
+	if (!name || !reserve_function(functions, number)) {
+		free(name);
+		return UINT32_MAX;
+	}
+	functions->at[functions->count++] = (struct stack_function){.name = name,
+								    .file = functions->labels.at[number].file,
+								    .native = true,
+								    .library = functions->labels.at[number].file,
+								    .source = place->file};
+	return number;
+}
+
+#define LINE_OF_SAMPLE (1u << 31) /* keeps a function at a line apart from one that begins there */
+
+static uint32_t find_at_line(struct stack_functions *functions, uint32_t function, uint32_t line)
+{
+	const struct label *whole = &functions->labels.at[function];
+	struct label label = {.file = whole->file, .name = whole->name, .line = line | LINE_OF_SAMPLE};
+	uint32_t number = labels_add(&functions->labels, &label);
+	struct stack_function at_line;
+
+	if (number == UINT32_MAX || number < functions->count)
+		return number;
+	at_line = functions->at[function];
+	at_line.name = strdup(at_line.name);
+	at_line.line = line;
+	if (!at_line.name || !reserve_function(functions, number)) {
+		free(at_line.name);
+		return UINT32_MAX;
+	}
+	functions->at[functions->count++] = at_line;
+	return number;
+}
+
+uint32_t stack_functions_at_line(struct stack_functions *functions, struct visit *visit, uint32_t head)
+{
+	uint32_t number;
+
+	if (!functions->sampled || wire_head_kind(head) != WIRE_LINE || !wire_head_arg(head) || !visit_top_runs(visit))
+		return UINT32_MAX;
+	number = stack_functions_find(functions, visit, visit->frames[visit->shown - 1].key);
+	if (number != UINT32_MAX)
+		number = find_at_line(functions, number, wire_head_arg(head));
+	if (number == UINT32_MAX)
+		visit_fail(visit, -ENOMEM);
+	return number;
+}
+
+static bool add_to_pool(struct stack_functions *functions, uint32_t number)
+{
+	if (functions->pool_count == functions->pool_allocated) {
+		size_t allocated = functions->pool_allocated ? functions->pool_allocated * 2 : 1024;
+		uint32_t *grown = realloc(functions->pool, allocated * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		functions->pool = grown;
+		functions->pool_allocated = allocated;
+	}
+	functions->pool[functions->pool_count++] = number;
+	return true;
+}
+
+static bool look_at_native(struct stack_functions *functions, const struct trace_process *process, uint32_t frame)
+{
+	struct stack_natives *native = &functions->natives[frame];
+	struct native_place place;
+	struct native_walk walk;
+
+	native_begin(&walk, process, frame);
+	native->first = (uint32_t)functions->pool_count;
+	/* Several where some were inlined; those that follow are the caller's. */
+	while (walk.frame == frame && native_next(&walk, &place)) {
+		uint32_t number = find_native(functions, &place);
+
+		if (number == UINT32_MAX || !add_to_pool(functions, number))
+			return false;
+		native->count++;
+	}
+	for (uint32_t i = 0; i < native->count / 2; i++) {
+		uint32_t *pool = functions->pool + native->first, swap = pool[i];
+
+		pool[i] = pool[native->count - 1 - i];
+		pool[native->count - 1 - i] = swap;
+	}
+	native->known = true;
+	return true;
+}
+
+const struct stack_natives *stack_functions_native(struct stack_functions *functions,
+						   const struct trace_process *process, uint32_t frame)
+{
+	if (!functions->natives)
+		functions->natives = calloc((size_t)process->natives.count + 1, sizeof(*functions->natives));
+	if (!functions->natives)
+		return NULL;
+	if (!functions->natives[frame].known && !look_at_native(functions, process, frame))
+		return NULL;
+	return &functions->natives[frame];
+}
+
+void stack_functions_done(struct stack_functions *functions)
+{
+	uint32_t i;
+
+	for (i = 0; i < functions->count; i++)
+		free(functions->at[i].name);
+	free(functions->at);
+	free(functions->numbers);
+	free(functions->natives);
+	free(functions->pool);
+	labels_done(&functions->labels);
+	memset(functions, 0, sizeof(*functions));
+}
+
+uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function)
+{
+	uint32_t parent = frame > visit->frames ? (uint32_t)frame[-1].user : 0;
+	uint32_t number = stacks_find(stacks, parent, function);
+
+	if (!number)
+		visit_fail(visit, -ENOMEM);
+	frame->user = number;
+	return number;
+}
+
+struct text stack_base_name(struct text file)
+{
+	const char *slash = file.length ? memrchr(file.at, '/', file.length) : NULL;
+
+	if (!slash || slash + 1 == file.at + file.length)
+		return file;
+	return (struct text){slash + 1, (size_t)(file.at + file.length - slash - 1)};
+}
+
+/* --- names of places --- */
+
+char *stack_process_name(const struct trace_process *process)
+{
+	const char *program = trace_process_name(process);
+	char *name;
+
+	if (asprintf(&name, "%s (%lld)", program[0] ? program : "python", (long long)process->pid) < 0)
+		return NULL;
+	return name;
+}
+
+char *stack_thread_name(const struct trace_thread *thread)
+{
+	char *name;
+
+	if (asprintf(&name, "%s (%u)", thread->name && thread->name[0] ? thread->name : "thread", thread->tid) < 0)
+		return NULL;
+	return name;
+}

@@ -1,0 +1,389 @@
+/*
+ * dump.c - evprof dump: every event, one a line, all threads merged by time.
+ *
+ * A line is: ns since the start of the trace, pid, tid, kind, and what the kind has to say, with tabs between. In
+ * names, backslash, control characters and what is no text are escaped (output_line), so a line is a line and a tab a
+ * tab.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/verbs.h"
+#include "replay/merge.h"
+#include "replay/select.h"
+#include "replay/visit.h"
+#include "trace/labels.h"
+#include "trace/native_stack.h"
+#include "trace/reader.h"
+#include "util/cli.h"
+#include "util/output.h"
+#include "util/progress.h"
+
+static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
+
+static const char help_text[] =
+    "usage: evprof dump [options] TRACE\n"
+    "\n"
+    "Prints every event, one a line, in order of time. Fields are separated by tabs: ns since the start of the trace,\n"
+    "pid, tid, kind, and then\n"
+    "\n"
+    "  call, resume, throw, return, yield, unwind, frame    name (qualified where known), file:line\n"
+    "  c_call, c_return, c_exception    {name as cProfile has it}\n"
+    "  exception                        type\n"
+    "  line                             number\n"
+    "  malloc, calloc                   address, size, domain (raw, mem, obj)\n"
+    "  realloc                          address, size, domain, old address\n"
+    "  and then, where it was recorded  the native stack: function (file:line), the innermost first, with \" < \" "
+    "between\n"
+    "  free                             address, -, domain\n"
+    "  gap                              number of events that are missing here\n"
+    "  stack                            number of frames that follow: the stack, outermost first\n"
+    "  open                             name and place of a function that has been running\n"
+    "  task                             address of the task whose step begins with the next event\n"
+    "  process_start                    exec, fork or rejoin\n"
+    "  fork                             pid of the child\n"
+    "  exec                             0\n"
+    "  exec_failed                      errno\n"
+    "  exit                             status\n"
+    "  mark                             name\n"
+    "  pause                            stop or start\n"
+    "  switch                           greenlet that goes on, greenlet that stops\n"
+    "  thread_start, thread_end         name of the thread\n"
+    "\n"
+    "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
+
+struct request {
+	struct select select;
+	struct progress progress;
+	uint32_t *natives; /* by the number of the thread: the innermost native frame of its next allocation; 0: none */
+	const struct trace_process *process; /* of which the tables below are */
+	uint8_t *hidden;		     /* by key (replay/replay.h); NULL: no function is */
+};
+
+static void put_code(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *code = trace_name(&process->codes, id);
+	struct text name;
+
+	if (!code) {
+		output_format(output, "?\t?:%u", id);
+		return;
+	}
+	name = trace_string(code, 2).length ? trace_string(code, 2) : trace_string(code, 1);
+	output_line(output, name);
+	output_char(output, '\t');
+	output_line(output, trace_string(code, 0));
+	output_char(output, ':');
+	output_u64(output, code->number);
+}
+
+/* The text of label_native(), in braces, without making a copy for each event. */
+static void put_native(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *function = trace_name(&process->functions, id);
+
+	if (!function) {
+		output_string(output, "?");
+		return;
+	}
+	if (trace_string(function, 0).length) {
+		output_string(output, "{method '");
+		output_line(output, trace_string(function, 1));
+		output_string(output, "' of '");
+		output_line(output, trace_string(function, 0));
+		output_string(output, "' objects}");
+		return;
+	}
+	output_string(output, "{built-in method ");
+	output_line(output, trace_string(function, 3));
+	output_string(output, trace_string(function, 3).length ? "." : "");
+	output_line(output, trace_string(function, 1));
+	output_char(output, '}');
+}
+
+static void put_type(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *type = trace_name(&process->types, id);
+	struct text name;
+
+	if (!type) {
+		output_string(output, "?");
+		return;
+	}
+	name = trace_string(type, 2).length ? trace_string(type, 2) : trace_string(type, 1);
+	if (trace_string(type, 3).length) {
+		output_line(output, trace_string(type, 3));
+		output_char(output, '.');
+	}
+	output_line(output, name);
+}
+
+static void put_mark(struct output *output, const struct trace_process *process, uint32_t id)
+{
+	const struct wire_definition *mark = trace_name(&process->marks, id);
+
+	output_line(output, mark ? trace_string(mark, 1) : text_of("?"));
+}
+
+static void put_task(struct output *output, const struct trace_process *process, uint64_t word)
+{
+	output_hex(output, wire_task_address(word));
+	if (!wire_task_name(word))
+		return;
+	output_char(output, '\t');
+	put_mark(output, process, wire_task_name(word));
+}
+
+static void put_memory(struct output *output, uint32_t head, const uint64_t *extra)
+{
+	static const char *const domains[] = {"raw", "mem", "obj", "?"};
+
+	output_hex(output, wire_memory_address(extra[0]));
+	output_char(output, '\t');
+	if (wire_head_kind(head) == WIRE_FREE)
+		output_char(output, '-');
+	else
+		output_u64(output, wire_memory_size(head, extra[0]));
+	output_char(output, '\t');
+	output_string(output, domains[wire_memory_domain(head)]);
+	if (wire_head_kind(head) == WIRE_REALLOC) {
+		output_char(output, '\t');
+		output_hex(output, wire_memory_address(extra[1]));
+	}
+}
+
+static void put_native_stack(struct output *output, const struct trace_process *process, uint32_t frame)
+{
+	const char *between = "\t";
+	struct native_walk walk;
+	struct native_place place;
+
+	native_begin(&walk, process, frame);
+	while (native_next(&walk, &place)) {
+		output_string(output, between);
+		output_line(output, place.function);
+		if (place.file.length) {
+			output_string(output, " (");
+			output_line(output, place.file);
+			if (place.line)
+				output_format(output, ":%u", place.line);
+			output_char(output, ')');
+		}
+		between = " < ";
+	}
+	if (walk.cut) {
+		output_string(output, between);
+		output_string(output, "...");
+	}
+}
+
+static void put_switch(struct output *output, const uint64_t *extra)
+{
+	output_hex(output, extra[0]);
+	output_char(output, '\t');
+	output_hex(output, extra[1]);
+}
+
+static void put_number(struct output *output, unsigned kind, uint64_t number)
+{
+	static const char *const starts[] = {"exec", "fork", "rejoin"};
+
+	if (kind == WIRE_PROCESS_START && number < 3)
+		output_string(output, starts[number]);
+	else if (kind == WIRE_PAUSE)
+		output_string(output, number ? "stop" : "start");
+	else
+		output_u64(output, number);
+}
+
+static void put_details(struct output *output, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+	uint32_t argument = wire_head_arg(event->head);
+
+	if ((kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME || kind == WIRE_OPEN)
+		put_code(output, event->process, argument);
+	else if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION)
+		put_native(output, event->process, argument);
+	else if (kind == WIRE_EXCEPTION)
+		put_type(output, event->process, argument);
+	else if (wire_is_memory(kind))
+		put_memory(output, event->head, event->extra);
+	else if (kind == WIRE_SWITCH)
+		put_switch(output, event->extra);
+	else if (kind == WIRE_TASK)
+		put_task(output, event->process, *event->extra);
+	else if (kind == WIRE_MARK)
+		put_mark(output, event->process, argument);
+	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)
+		output_line(output, text_of(event->thread->name ? event->thread->name : ""));
+	else
+		put_number(output, kind,
+			   kind == WIRE_GAP	? *event->extra
+			   : kind == WIRE_EXIT	? argument & 0xff
+			   : kind == WIRE_STACK ? argument & ~WIRE_STACK_CUT
+						: argument);
+}
+
+/* native: the innermost frame of the allocation's native stack, or 0. */
+static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event,
+		      uint32_t native)
+{
+	unsigned kind = wire_head_kind(event->head);
+
+	if (kind == WIRE_TIME || kind == WIRE_NONE || kind >= WIRE_KINDS)
+		return;
+	output_i64(output, event->ns - trace->start_ns);
+	output_char(output, '\t');
+	output_i64(output, event->process->pid);
+	output_char(output, '\t');
+	output_u64(output, event->thread->tid);
+	output_char(output, '\t');
+	output_string(output, kind_names[kind]);
+	output_char(output, '\t');
+	put_details(output, event);
+	if (native)
+		put_native_stack(output, event->process, native);
+	output_char(output, '\n');
+}
+
+static bool is_wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
+{
+	const struct request *request = owner;
+
+	return select_process(&request->select, process) && select_thread(&request->select, thread);
+}
+
+/* Functions are chosen for the events that name one; all others are shown. Returns -ENOMEM, 0 or 1. */
+static int is_shown(struct request *request, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+	bool native = kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION;
+	bool named = native || (kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME;
+	const struct trace_process *process = event->process;
+	uint32_t id = wire_head_arg(event->head), keys;
+
+	if (!named || !select_has_functions(&request->select))
+		return 1;
+	keys = replay_keys_of(process);
+	if (request->process != process) {
+		free(request->hidden);
+		request->hidden = NULL;
+		request->process = process;
+		if (select_hide(&request->select, process, keys, &request->hidden) < 0)
+			return -ENOMEM;
+	}
+	id = id < (native ? process->functions.count : process->codes.count) ? id : 0;
+	return !request->hidden || !request->hidden[2 * id + native];
+}
+
+static void chunk_loaded(void *owner, uint32_t events)
+{
+	progress_add(&((struct request *)owner)->progress, events);
+}
+
+/* A WIRE_TIME tells it; the allocation is the next event of the thread. */
+static uint32_t take_native(struct request *request, const struct merge_event *event)
+{
+	unsigned kind = wire_head_kind(event->head);
+	uint32_t *place = &request->natives[event->thread->number], frame = *place;
+
+	*place = kind == WIRE_TIME ? wire_native_frame(event->head) : 0;
+	return wire_is_memory(kind) ? frame : 0;
+}
+
+static int dump_events(struct trace *trace, struct output *output, struct request *request)
+{
+	struct merge merge;
+	struct merge_event event;
+	int error = merge_open(&merge, trace, is_wanted, request);
+
+	if (error)
+		return error;
+	merge.loaded = chunk_loaded;
+	merge.owner = request;
+	if (request->select.from_given)
+		merge_skip(&merge, trace->start_ns + request->select.from_ns);
+	while (!output->error && error >= 0 && merge_next(&merge, &event)) {
+		int64_t ns = event.ns - trace->start_ns;
+		uint32_t native = take_native(request, &event);
+
+		if (ns >= select_to(&request->select))
+			break;
+		if (ns < select_from(&request->select))
+			continue;
+		error = is_shown(request, &event);
+		if (error > 0)
+			put_event(output, trace, &event, native);
+	}
+	merge_close(&merge);
+	return error < 0 ? error : 0;
+}
+
+static int dump(const char *path, struct request *request)
+{
+	struct trace *trace = select_open(&request->select, "dump", path);
+	struct output output;
+	int status = CLI_FAILED;
+	int error, closed;
+
+	if (!trace)
+		return CLI_FAILED;
+	request->natives = calloc((size_t)trace->thread_count + 1, sizeof(*request->natives));
+	error = request->natives ? output_open(&output, "-") : -ENOMEM;
+	if (!error) {
+		progress_begin(&request->progress, "dumping", visit_events(trace, &request->select));
+		error = dump_events(trace, &output, request);
+		progress_end(&request->progress);
+		closed = output_close(&output);
+		error = error ? error : closed;
+	}
+	if (error)
+		output_say("evprof dump: %s: cannot write the events: %s", path, strerror(-error));
+	else
+		status = trace_say_verdict(trace);
+	trace_close(trace);
+	return status;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	static const struct option options[] = {SELECT_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
+	struct request request = {0};
+	int status = CLI_FAILED;
+	int option;
+
+	opterr = 0;
+	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
+		if (option == 'h') {
+			printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text,
+			       select_help);
+			status = CLI_FINE;
+			goto done;
+		}
+		if (!select_is_option(option)) {
+			cli_option_wrong("dump", cli_option(argv));
+			goto done;
+		}
+		if (!select_take(&request.select, "dump", option, optarg))
+			goto done;
+	}
+	if (request.select.clock != CPU_CLOCK_WALL)
+		cli_misused("dump",
+			    "events of several threads have the wall's clock in common: --clock is for report and "
+			    "export");
+	else if (request.select.min_duration_ns || request.select.max_depth)
+		cli_misused("dump", "events have neither duration nor depth: choose calls with report or export");
+	else if (optind != argc - 1)
+		cli_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
+	else
+		status = dump(argv[optind], &request);
+done:
+	free(request.hidden);
+	free(request.natives);
+	select_done(&request.select);
+	return status;
+}

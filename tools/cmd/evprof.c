@@ -1,0 +1,127 @@
+/*
+ * evprof.c - evprof(1): the table of verbs. The only file of the tools with a main().
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "evprof/version.h"
+#include "cmd/verbs.h"
+#include "trace/reader.h"
+#include "util/cli.h"
+#include "util/suggest.h"
+
+static const struct verb {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *summary;
+} verbs[] = {
+    {"run", cmd_run, "run a program and record what Python does in it"},
+    {"report", cmd_report, "the table of cProfile: calls and times by function"},
+    {"info", cmd_info, "what is in a trace: processes, threads, events, losses"},
+    {"dump", cmd_dump, "every event, one a line"},
+    {"export", cmd_export, "write a trace in a format of other tools"},
+    {"annotate", cmd_annotate, "the sources with calls and times beside each line"},
+    {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
+    {"check", cmd_check, "hold a trace against limits, for CI"},
+};
+
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static void print_verbs(FILE *stream)
+{
+	size_t i;
+
+	for (i = 0; i < VERBS; i++)
+		fprintf(stream, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
+}
+
+static int help(void)
+{
+	printf("usage: evprof VERB [options] ...\n\n");
+	print_verbs(stdout);
+	printf("\nevprof VERB --help tells more. evprof --version prints the version.\n"
+	       "\n"
+	       "examples:\n"
+	       "  evprof run -o app.evp -- python app.py                 record a program and its children\n"
+	       "  evprof report --sort cumulative app.evp                its functions, as cProfile prints them\n"
+	       "  evprof export --format html app.evp -o app.html        a page with flame graph and timeline\n");
+	return CLI_FINE;
+}
+
+static const struct verb *nearest_verb(const char *name)
+{
+	const struct verb *found = NULL;
+	unsigned best = SUGGEST_FAR;
+	size_t i;
+
+	for (i = 0; i < VERBS; i++) {
+		unsigned distance = suggest_distance(name, verbs[i].name);
+
+		if (distance < best) {
+			best = distance;
+			found = &verbs[i];
+		}
+	}
+	return found;
+}
+
+static int unknown(const char *name)
+{
+	const struct verb *meant = name ? nearest_verb(name) : NULL;
+	size_t i;
+
+	fprintf(stderr, "evprof: %s%s%s%s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
+		name ? name : "", name ? "\"" : "", meant ? " (did you mean " : "", meant ? meant->name : "",
+		meant ? "?)" : "");
+	for (i = 0; i < VERBS; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", verbs[i].name);
+	fprintf(stderr, "\n");
+	return CLI_FAILED;
+}
+
+static const struct verb *find_verb(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < VERBS; i++)
+		if (strcmp(name, verbs[i].name) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/* evprof help VERB */
+static int help_of(char *name)
+{
+	const struct verb *verb = find_verb(name);
+	char option[] = "--help";
+
+	return verb ? verb->main(2, (char *[]){name, option, NULL}) : unknown(name);
+}
+
+/* Results have their own way out (util/output.h); this is of what was printed, help and version. */
+static int finished(int status)
+{
+	if (fflush(stdout) == 0 || status)
+		return status;
+	fprintf(stderr, "evprof: cannot write: %s\n", strerror(errno));
+	return CLI_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	const struct verb *verb;
+
+	if (argc < 2)
+		return unknown(NULL);
+	if (argc == 3 && strcmp(argv[1], "help") == 0)
+		return finished(help_of(argv[2]));
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+		return finished(help());
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		printf("evprof %s\n", EVPROF_VERSION);
+		return finished(CLI_FINE);
+	}
+	verb = find_verb(argv[1]);
+	return verb ? finished(verb->main(argc - 1, argv + 1)) : unknown(argv[1]);
+}

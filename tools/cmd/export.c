@@ -1,0 +1,413 @@
+/*
+ * export.c - evprof export: the options, the table of formats, and the file that appears when it is whole.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/verbs.h"
+#include "export/export.h"
+#include "replay/visit.h"
+#include "util/cli.h"
+#include "util/output.h"
+
+const struct export_format export_formats[] = {
+    {"chrome", "Chrome trace JSON, for Perfetto's and Chrome's viewers", "json", export_chrome, NULL, NULL, false},
+    {"perfetto", "Perfetto's own format, for ui.perfetto.dev and its trace processor", "pftrace", export_perfetto, NULL,
+     NULL, false},
+    {"pstats", "the table of cProfile as a file, for Python's pstats, snakeviz, gprof2dot", "pstats", export_pstats,
+     NULL, NULL, true},
+    {"csv", "one table of all calls and allocations, with the columns of EventProfiler", "csv", export_csv,
+     export_csv_options, export_csv_free_options, false},
+    {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", "callgrind", export_callgrind,
+     export_callgrind_options, NULL, true},
+    {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", "folded", export_folded,
+     export_folded_options, export_folded_free_options, true},
+    {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL, false},
+    {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", "sampled.speedscope.json",
+     export_speedscope_sampled, NULL, NULL, true},
+    {"pprof", "pprof's profile.proto, gzip'ed, for go tool pprof", "pb.gz", export_pprof, NULL, NULL, true},
+    {"firefox", "processed profile JSON, for profiler.firefox.com", "firefox.json", export_firefox, NULL, NULL, false},
+    {"html", "one page with timeline, flame graph and table, for any browser, without a network", "html", export_html,
+     NULL, NULL, false},
+};
+
+const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
+
+enum { OPTION_BESIDE = 256 };
+
+/* getopt_long()'s value for the option number i of the table that option_table() makes. */
+#define OPTION_OF_FORMAT 0x2000
+
+static void print_help(void)
+{
+	const struct export_option *option;
+	size_t i;
+
+	printf("usage: evprof export [--format FORMAT] TRACE -o FILE\n"
+	       "\n"
+	       "Writes a trace in a format of other tools. The file appears when it is whole.\n"
+	       "\n"
+	       "  -f, --format FORMAT   one of these; without it, the one that FILE's ending means (x.html)\n");
+	for (i = 0; i < export_format_count; i++)
+		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
+	printf("  -o, --output FILE     - is stdout\n"
+	       "      --beside          beside the trace, with its name and an ending of the format; then --format may "
+	       "be a\n"
+	       "                        list with commas\n"
+	       "\n"
+	       "%s",
+	       select_help);
+	for (i = 0; i < export_format_count; i++) {
+		if (!export_formats[i].options)
+			continue;
+		printf("\nOnly with --format %s:\n", export_formats[i].name);
+		for (option = export_formats[i].options; option->name; option++)
+			printf("      --%s%s%s\n%s", option->name, option->value ? " " : "",
+			       option->value ? option->value : "", option->help);
+	}
+	printf("\n"
+	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not "
+	       "written.\n");
+}
+
+static bool ends_with(const char *name, const char *ending)
+{
+	size_t length = strlen(name), tail = strlen(ending);
+
+	return length > tail && name[length - tail - 1] == '.' && strcmp(name + length - tail, ending) == 0;
+}
+
+static const struct export_format *format_named(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < export_format_count; i++)
+		if (strcmp(export_formats[i].name, name) == 0)
+			return &export_formats[i];
+	return NULL;
+}
+
+/* By the ending of the file's name: a format's own, of which the longest counts, or one that other tools use. */
+static const struct export_format *format_of_file(const char *path)
+{
+	static const struct {
+		const char *ending, *format;
+	} others[] = {{"prof", "pstats"}, {"perfetto-trace", "perfetto"}};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const struct export_format *found = NULL;
+	size_t i;
+
+	if (strncmp(name, "callgrind.out", strlen("callgrind.out")) == 0)
+		return format_named("callgrind");
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (ends_with(name, others[i].ending))
+			return format_named(others[i].format);
+	for (i = 0; i < export_format_count; i++) {
+		const char *suffix = export_formats[i].suffix;
+
+		/* Several tools read JSON. */
+		if (strcmp(suffix, "json") != 0 && ends_with(name, suffix) &&
+		    (!found || strlen(suffix) > strlen(found->suffix)))
+			found = &export_formats[i];
+	}
+	return found;
+}
+
+static void say_formats(void)
+{
+	size_t i;
+
+	for (i = 0; i < export_format_count; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", export_formats[i].name);
+	fprintf(stderr, "\n");
+}
+
+static const struct export_format *find_format(const char *name)
+{
+	const struct export_format *found = format_named(name);
+
+	if (!found) {
+		fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
+		say_formats();
+	}
+	return found;
+}
+
+static int write_format(const struct export_format *format, const struct export *export, const char *from,
+			const char *path)
+{
+	struct progress progress;
+	struct output output;
+	int error = export->beside ? output_open_beside(&output, path) : output_open(&output, path);
+
+	if (error)
+		return error;
+	if (export->beside)
+		output_let_read_like(&output, from);
+	progress_begin(&progress, "exporting", visit_events(export->trace, export->select));
+	error = format->write(export, &output, &progress);
+	progress_end(&progress);
+	if (error)
+		output_abandon(&output);
+	else
+		error = output_close(&output);
+	return error;
+}
+
+static int export(const struct export_format *format, struct export *export, const char *from, const char *to)
+{
+	struct trace *trace;
+	int status;
+	int error;
+
+	if (export->select->clock != CPU_CLOCK_WALL && !format->any_clock) {
+		cli_misused("export",
+			    "%s shows what was when; --clock is for pstats, callgrind, folded, speedscope-sampled "
+			    "and pprof",
+			    format->name);
+		return CLI_FAILED;
+	}
+	if (export->select->clock != CPU_CLOCK_WALL && export->by_order) {
+		cli_misused("export",
+			    "what is alive when is known by the wall's clock; --clock is for --weight time, bytes "
+			    "and allocations");
+		return CLI_FAILED;
+	}
+	trace = export->trace = select_open(export->select, "export", from);
+	if (!trace)
+		return CLI_FAILED;
+	if (!export->beside && verb_overwrites("export", trace, to)) {
+		trace_close(trace);
+		return CLI_FAILED;
+	}
+	error = write_format(format, export, from, to);
+	if (error)
+		output_say("evprof export: cannot write %s: %s", to, strerror(-error));
+	status = error ? CLI_FAILED : trace_say_verdict(trace);
+	trace_close(trace);
+	return status;
+}
+
+/* --- options --- */
+
+/* What the command line says. Options of a format wait here until it is known which format it is. */
+#define FORMATS_MAX 16
+
+struct request {
+	const struct export_format *format;		  /* the first */
+	const struct export_format *formats[FORMATS_MAX]; /* all; more than one only with beside */
+	size_t format_count;
+	bool beside;
+	const char *to;
+	struct select select;
+	struct option *table;
+	const struct option **given;
+	const char **values;
+	size_t given_count;
+};
+
+/* The options of all formats behind those of all verbs. Returns -ENOMEM or 0. */
+static int option_table(struct request *request, int argc)
+{
+	static const struct option common[] = {{"format", required_argument, NULL, 'f'},
+					       {"output", required_argument, NULL, 'o'},
+					       {"beside", no_argument, NULL, OPTION_BESIDE},
+					       SELECT_OPTIONS,
+					       {"help", no_argument, NULL, 'h'}};
+	size_t count = sizeof(common) / sizeof(common[0]), i;
+	const struct export_option *option;
+
+	for (i = 0; i < export_format_count; i++)
+		for (option = export_formats[i].options; option && option->name; option++)
+			count++;
+	request->table = calloc(count + 1, sizeof(*request->table));
+	request->given = calloc((size_t)argc + 1, sizeof(*request->given));
+	request->values = calloc((size_t)argc + 1, sizeof(*request->values));
+	if (!request->table || !request->given || !request->values)
+		return -ENOMEM;
+	memcpy(request->table, common, sizeof(common));
+	count = sizeof(common) / sizeof(common[0]);
+	for (i = 0; i < export_format_count; i++)
+		for (option = export_formats[i].options; option && option->name; option++, count++)
+			request->table[count] =
+			    (struct option){option->name, option->value ? required_argument : no_argument, NULL,
+					    OPTION_OF_FORMAT + (int)count};
+	return 0;
+}
+
+static void request_done(struct request *request)
+{
+	select_done(&request->select);
+	free(request->table);
+	free(request->given);
+	free(request->values);
+}
+
+/* Gives the format its own options. False after one line saying what is wrong. */
+static bool take_own(const struct request *request, struct export *export)
+{
+	const struct export_option *option;
+	size_t i;
+
+	for (i = 0; i < request->given_count; i++) {
+		const char *name = request->given[i]->name;
+
+		for (option = request->format->options; option && option->name; option++)
+			if (strcmp(option->name, name) == 0)
+				break;
+		if (!option || !option->name) {
+			cli_misused("export", "the format %s has no option --%s", request->format->name, name);
+			return false;
+		}
+		if (!option->take(export, request->values[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Names with commas. */
+static bool take_formats(struct request *request, char *names)
+{
+	char *state = NULL;
+
+	request->format_count = 0;
+	for (char *name = strtok_r(names, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
+		const struct export_format *format = find_format(name);
+
+		if (!format)
+			return false;
+		if (request->format_count == FORMATS_MAX) {
+			cli_misused("export", "there are at most %d formats at a time", FORMATS_MAX);
+			return false;
+		}
+		request->formats[request->format_count++] = format;
+	}
+	if (!request->format_count)
+		cli_misused("export", "--format wants a name");
+	request->format = request->formats[0];
+	return request->format_count > 0;
+}
+
+/* Takes one option. False after one line saying what is wrong. */
+static bool take_option(struct request *request, int option, const char *wrong)
+{
+	if (select_is_option(option))
+		return select_take(&request->select, "export", option, optarg);
+	if (option >= OPTION_OF_FORMAT) {
+		request->given[request->given_count] = &request->table[option - OPTION_OF_FORMAT];
+		request->values[request->given_count++] = optarg;
+		return true;
+	}
+	if (option == 'f')
+		return take_formats(request, optarg);
+	if (option == OPTION_BESIDE)
+		return request->beside = true;
+	if (option == 'o') {
+		request->to = optarg;
+		return true;
+	}
+	return cli_option_wrong("export", wrong);
+}
+
+/* a/b.evp and pstats: a/b.pstats. The caller frees it. */
+static char *path_beside(const char *trace, const char *suffix)
+{
+	size_t length = strlen(trace);
+	char *path = malloc(length + strlen(suffix) + 2);
+
+	if (length > 4 && strcmp(trace + length - 4, ".evp") == 0)
+		length -= 4;
+	if (path)
+		sprintf(path, "%.*s.%s", (int)length, trace, suffix);
+	return path;
+}
+
+static int export_beside(const struct request *request, struct export *what, const char *trace)
+{
+	int worst = CLI_FINE;
+	size_t i;
+
+	what->beside = true;
+	umask(077); /* what is in a trace is for its owner only */
+
+	for (i = 0; i < request->format_count; i++) {
+		char *path = path_beside(trace, request->formats[i]->suffix);
+		int status = path ? export(request->formats[i], what, trace, path) : CLI_FAILED;
+
+		worst = cli_status_worst(status, worst);
+		free(path);
+	}
+	return worst;
+}
+
+/* False after a line that lists the formats. */
+static bool knows_format(struct request *request)
+{
+	if (!request->format)
+		request->format = format_of_file(request->to);
+	if (request->format)
+		return true;
+	fprintf(stderr,
+		"evprof export: --format FORMAT is missing, as the name of the file means none; the formats are");
+	say_formats();
+	return false;
+}
+
+static int run_request(struct request *request, int argc, char **argv)
+{
+	struct export what = {.select = &request->select};
+	int status = CLI_FAILED;
+
+	if (optind != argc - 1)
+		cli_misused("export", optind == argc ? "a trace is missing" : "one trace at a time");
+	else if (request->beside && request->to)
+		cli_misused("export", "--beside and -o exclude each other");
+	else if (request->beside && strcmp(argv[optind], "-") == 0)
+		cli_misused("export", "--beside needs a trace with a name");
+	else if (request->beside && request->format && take_own(request, &what))
+		status = export_beside(request, &what, argv[optind]);
+	else if (!request->beside && request->format_count > 1)
+		cli_misused("export", "several formats at a time need --beside");
+	else if (request->beside && !request->format)
+		cli_misused("export", "--format FORMAT is missing");
+	else if (!request->to && !request->beside)
+		cli_misused("export", "-o FILE is missing (- for stdout)");
+	else if (!request->beside && !knows_format(request))
+		;
+	else if (!request->beside && take_own(request, &what))
+		status = export(request->format, &what, argv[optind], request->to);
+	if (request->format && request->format->free_options)
+		request->format->free_options(&what);
+	return status;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct request request = {0};
+	int status = CLI_FAILED;
+	int option = 0;
+
+	if (option_table(&request, argc) < 0) {
+		fprintf(stderr, "evprof export: out of memory\n");
+		request_done(&request);
+		return status;
+	}
+	opterr = 0;
+	while ((option = cli_getopt(argc, argv, "f:o:h", request.table)) != -1) {
+		if (option == 'h') {
+			print_help();
+			status = CLI_FINE;
+			break;
+		}
+		if (!take_option(&request, option, cli_option(argv)))
+			break;
+	}
+	if (option == -1)
+		status = run_request(&request, argc, argv);
+	request_done(&request);
+	return status;
+}

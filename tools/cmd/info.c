@@ -1,0 +1,445 @@
+/*
+ * info.c - evprof info: what is in a trace, for people and as JSON.
+ *
+ * Reads and checks the whole file, so that damage anywhere is told.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "evprof/json_memory.h"
+#include "cmd/verbs.h"
+#include "trace/native_stack.h"
+#include "trace/process_end.h"
+#include "trace/reader.h"
+#include "util/cli.h"
+#include "util/output.h"
+#include "util/progress.h"
+
+static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
+
+static const char help_text[] =
+    "usage: evprof info [options] TRACE...\n"
+    "\n"
+    "Shows what is in a trace: processes, threads, events by kind, losses. Checks the whole file.\n"
+    "\n"
+    "      --json    for programs: one object a trace; an array of them for several traces\n"
+    "      --quick   do not read the events of a complete trace to check them\n"
+    "\n"
+    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+
+/* What is counted by reading all events. */
+static bool counts_native(const struct trace_process *process, bool quick)
+{
+	return !quick && trace_process_has_native(process);
+}
+
+/* --- JSON --- */
+
+static json_t *json_counts(const uint64_t *counts)
+{
+	json_t *object = json_object();
+	unsigned kind;
+
+	for (kind = 1; kind < WIRE_KINDS; kind++)
+		if (counts[kind])
+			json_object_set_new(object, kind_names[kind], json_integer((json_int_t)counts[kind]));
+	if (counts[WIRE_NONE])
+		json_object_set_new(object, "unknown", json_integer((json_int_t)counts[WIRE_NONE]));
+	return object;
+}
+
+/* Text with U+FFFD for what is none. */
+static json_t *json_any(const char *text)
+{
+	struct output clean;
+	json_t *value = json_string(text);
+
+	if (value || output_open_memory(&clean) < 0)
+		return value;
+	output_char(&clean, '"');
+	output_json(&clean, text_of(text));
+	output_char(&clean, '"');
+	value = clean.error ? NULL : json_loadb(clean.buffer, clean.used, JSON_DECODE_ANY, NULL);
+	output_abandon(&clean);
+	return value ? value : json_null();
+}
+
+static json_t *json_thread(const struct trace_thread *thread)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "tid", json_integer((json_int_t)thread->tid));
+	json_object_set_new(object, "name", thread->name ? json_any(thread->name) : json_null());
+	json_object_set_new(object, "events", json_counts(thread->events));
+	json_object_set_new(object, "lost", json_counts(thread->lost));
+	return object;
+}
+
+static void copy_member(json_t *to, const json_t *from, const char *member)
+{
+	json_t *value = from ? json_object_get(from, member) : NULL;
+
+	if (value)
+		json_object_set(to, member, value);
+	else
+		json_object_set_new(to, member, json_null());
+}
+
+static json_t *json_signal_name(const struct trace_process *process)
+{
+	const char *name = process_end_signal(process);
+
+	return name ? json_string(name) : json_null();
+}
+
+static json_t *json_process(struct trace *trace, const struct trace_process *process, bool quick)
+{
+	static const char *const members[] = {"python", "argv",	       "exe",	 "cwd",	     "host", "program",
+					      "start",	"sample_rate", "native", "filtered", "title"};
+	static const char *const end_members[] = {"how",       "status",  "signal",  "waits",
+						  "waited_us", "sampler", "samples", "samples_torn"};
+	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
+	json_t *threads = json_array();
+	size_t i;
+
+	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		copy_member(object, process->meta, members[i]);
+	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
+		copy_member(object, process->end, end_members[i]);
+	json_object_set_new(object, "signal_name", json_signal_name(process));
+	if (counts_native(process, quick)) {
+		struct native_counts native = {0};
+
+		native_count_process(&native, trace, process);
+		json_object_set_new(object, "native_stacks",
+				    json_pack("{s:I, s:I}", "allocations", (json_int_t)native.allocations, "without",
+					      (json_int_t)native.without));
+	}
+	json_object_set_new(object, "lost", json_counts(process->lost));
+	for (i = 0; i < process->thread_count; i++)
+		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
+	json_object_set_new(object, "threads", threads);
+	return object;
+}
+
+static json_t *json_trace(struct trace *trace, const struct trace_totals *totals, bool quick)
+{
+	char missing[1024];
+	int verdict = trace_verdict(trace, missing, sizeof(missing));
+	json_t *object = json_object(), *processes = json_array();
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i])
+			json_array_append_new(processes, json_process(trace, trace->processes[i], quick));
+	json_object_set_new(object, "trace", json_any(trace->path));
+	json_object_set_new(object, "complete", json_boolean(trace->complete && !verdict));
+	json_object_set_new(object, "missing", verdict ? json_string(missing) : json_null());
+	json_object_set_new(object, "events", json_integer((json_int_t)totals->events));
+	json_object_set_new(object, "lost", json_integer((json_int_t)totals->lost));
+	json_object_set_new(object, "duration_ns", json_integer((json_int_t)(trace->end_ns - trace->start_ns)));
+	json_object_set_new(object, "created_ns", json_integer((json_int_t)trace->header.created_ns));
+	json_object_set_new(object, "size_bytes", json_integer((json_int_t)trace->size_bytes));
+	json_object_set_new(object, "processes", processes);
+	return object;
+}
+
+/* --- for people --- */
+
+/* Lines of their own, below what they belong to. */
+#define COUNTS_INDENT 6
+#define COUNTS_MOST_COLUMNS 100
+
+static void print_counts(struct output *output, const char *title, const uint64_t *counts)
+{
+	size_t column = COUNTS_INDENT + strlen(title);
+	const char *separator = title;
+	unsigned kind;
+
+	output_format(output, "%*s", COUNTS_INDENT, "");
+	for (kind = 0; kind < WIRE_KINDS; kind++) {
+		char one[64];
+		int length;
+
+		if (!counts[kind])
+			continue;
+		length = snprintf(one, sizeof(one), "%s %" PRIu64, kind == WIRE_NONE ? "unknown" : kind_names[kind],
+				  counts[kind]);
+		if (column + (size_t)length + 3 > COUNTS_MOST_COLUMNS) {
+			output_format(output, ",\n%*s", COUNTS_INDENT, "");
+			separator = "";
+			column = COUNTS_INDENT;
+		}
+		output_format(output, "%s%s", separator, one);
+		separator = ", ";
+		column += (size_t)length + 2;
+	}
+	output_char(output, '\n');
+}
+
+static void print_text(struct output *output, const char *text)
+{
+	output_line(output, text_of(text));
+}
+
+static void print_thread(struct output *output, const struct trace_thread *thread)
+{
+	output_format(output, "  thread %" PRIu32 " ", thread->tid);
+	if (thread->name && thread->name[0]) {
+		output_char(output, '"');
+		print_text(output, thread->name);
+		output_string(output, "\" ");
+	}
+	output_format(output, "%" PRIu64 " event%s\n", trace_sum(thread->events),
+		      trace_sum(thread->events) == 1 ? "" : "s");
+	if (trace_sum(thread->events))
+		print_counts(output, "", thread->events);
+	if (trace_sum(thread->lost))
+		print_counts(output, "LOST: ", thread->lost);
+}
+
+static void print_end(struct output *output, const struct trace_process *process)
+{
+	if (!process->end) {
+		output_string(output, ", its end is not in the trace");
+		return;
+	}
+	output_string(output, ", ended: ");
+	process_end_print(process, output);
+	if (json_integer_value(json_object_get(process->end, "waits")) > 0)
+		output_format(output, "; waited for the collector %lld times, %.3f s in all",
+			      (long long)json_integer_value(json_object_get(process->end, "waits")),
+			      (double)json_integer_value(json_object_get(process->end, "waited_us")) / 1e6);
+}
+
+static void print_sampling(struct output *output, const struct trace_process *process)
+{
+	long long samples = (long long)json_integer_value(json_object_get(process->end, "samples"));
+	long long torn = (long long)json_integer_value(json_object_get(process->end, "samples_torn"));
+
+	output_format(output, "; sampled %d times a second", trace_process_sample_rate(process));
+	if (samples > 0)
+		output_format(output, ", %.1f %% of %lld samples put together of several looks",
+			      100 * (double)torn / (double)samples, samples);
+}
+
+static void print_without_native(struct output *output, struct trace *trace, const struct trace_process *process)
+{
+	struct native_counts native = {0};
+
+	native_count_process(&native, trace, process);
+	if (native.without)
+		output_format(output, ", which %" PRIu64 " of %" PRIu64 " allocations lack", native.without,
+			      native.allocations);
+}
+
+static void print_process(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
+{
+	const json_t *arguments = json_object_get(process->meta, "argv");
+	const json_t *argument;
+	size_t i;
+
+	output_format(output, "\nprocess %lld, child of %lld: Python ", (long long)process->pid,
+		      (long long)process->ppid);
+	print_text(output, trace_process_text(process, "python"));
+	output_string(output, ", started by ");
+	print_text(output, trace_process_text(process, "start"));
+	print_end(output, process);
+	if (trace_process_has_native(process))
+		output_string(output, "; with native stacks");
+	if (counts_native(process, quick))
+		print_without_native(output, trace, process);
+	if (trace_process_is_filtered(process))
+		output_string(output, "; functions were left out");
+	if (trace_process_sample_rate(process))
+		print_sampling(output, process);
+	if (json_object_get(process->end, "sampler"))
+		output_string(output, " until its sampler was killed");
+	output_string(output, "\n ");
+	json_array_foreach((json_t *)arguments, i, argument)
+	{
+		output_char(output, ' ');
+		output_argument(output, text_of(json_string_value(argument)));
+	}
+	output_char(output, '\n');
+	if (trace_process_text(process, "title")[0]) {
+		output_string(output, "  title: ");
+		print_text(output, trace_process_text(process, "title"));
+		output_char(output, '\n');
+	}
+	for (i = 0; i < process->thread_count; i++)
+		print_thread(output, trace->threads[process->threads[i]]);
+	if (trace_sum(process->lost)) {
+		output_string(output, "  threads without a ring\n");
+		print_counts(output, "LOST: ", process->lost);
+	}
+}
+
+static void print_created(struct output *output, const struct trace *trace)
+{
+	time_t seconds = (time_t)(trace->header.created_ns / UINT64_C(1000000000));
+	struct tm parts;
+	char text[64];
+
+	if (localtime_r(&seconds, &parts) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &parts))
+		output_format(output, "recorded  %s\n", text);
+}
+
+static void print_trace(struct output *output, struct trace *trace, const struct trace_totals *totals, bool quick)
+{
+	char missing[1024];
+	int verdict = trace_verdict(trace, missing, sizeof(missing));
+	uint32_t i;
+
+	output_string(output, "trace     ");
+	print_text(output, trace->path);
+	output_format(output, "\nstate     %s%s\n", verdict ? "incomplete: " : "complete", missing);
+	print_created(output, trace);
+	output_format(output, "duration  %.6f s\n", (double)(trace->end_ns - trace->start_ns) / 1e9);
+	output_format(output, "events    %" PRIu64 ", %" PRIu64 " lost\n", totals->events, totals->lost);
+	output_format(output, "size      %" PRIu64 " bytes", trace->size_bytes);
+	if (totals->events)
+		output_format(output, ", %.2f an event", (double)trace->size_bytes / (double)totals->events);
+	output_char(output, '\n');
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i])
+			print_process(output, trace, trace->processes[i], quick);
+}
+
+/* --- all --- */
+
+static void tick(void *owner, uint64_t bytes)
+{
+	struct progress *progress = owner;
+
+	progress_add(progress, bytes - progress->done);
+}
+
+static int read_all(struct trace *trace, bool quick)
+{
+	struct progress progress;
+	int error = 0;
+	uint32_t i;
+
+	progress_begin(&progress, "checking", trace->size_bytes);
+	if (!quick)
+		trace_check(trace, tick, &progress);
+	for (i = 0; i < trace->thread_count && !error; i++)
+		if (trace->threads[i])
+			error = trace_count_events(trace, trace->threads[i]);
+	progress_end(&progress);
+	return error;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int list_trace(json_t *list, struct trace *trace, const struct trace_totals *totals, bool quick)
+{
+	json_t *object;
+
+	json_memory_begin();
+	object = json_trace(trace, totals, quick);
+	if (json_memory_ran_out) /* something is missing from it */
+		json_decref(object);
+	else
+		json_array_append_new(list, object);
+	return json_memory_ran_out ? -ENOMEM : 0;
+}
+
+/* One trace, printed or added to list. Returns the exit status that it asks for. */
+static int show(const char *path, bool quick, json_t *list, struct output *output)
+{
+	struct trace *trace = trace_open_or_say(path);
+	struct trace_totals totals;
+	int status, error;
+
+	if (!trace)
+		return CLI_FAILED;
+	error = read_all(trace, quick);
+	if (!error)
+		error = trace_count_totals(trace, &totals);
+	if (list && !error)
+		error = list_trace(list, trace, &totals, quick);
+	else if (!error)
+		print_trace(output, trace, &totals, quick);
+	if (error)
+		output_say("evprof info: %s: %s", path, strerror(-error));
+	status = error ? CLI_FAILED : trace_say_verdict(trace);
+	trace_close(trace);
+	return status;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int print_list(struct output *output, const json_t *list, bool several)
+{
+	char *text = NULL;
+
+	json_memory_begin();
+	if (json_array_size(list))
+		text = json_dumps(several ? list : json_array_get(list, 0), JSON_INDENT(1));
+	if (text && !json_memory_ran_out) {
+		output_string(output, text);
+		output_char(output, '\n');
+	}
+	free(text);
+	return json_memory_ran_out ? -ENOMEM : 0;
+}
+
+static int info(char *const *paths, int count, bool json, bool quick)
+{
+	json_t *list = json ? json_array() : NULL;
+	struct output output;
+	int status = CLI_FINE;
+	int error = json && !list ? -ENOMEM : output_open(&output, "-");
+	int i;
+
+	for (i = 0; i < count && !error; i++) {
+		int one;
+
+		if (i && !json)
+			output_char(&output, '\n');
+		one = show(paths[i], quick, list, &output);
+		status = cli_status_worst(one, status);
+	}
+	if (!error) {
+		int listed = list ? print_list(&output, list, count > 1) : 0;
+
+		error = output_close(&output);
+		error = listed ? listed : error;
+	}
+	json_decref(list);
+	if (error)
+		output_say("evprof info: cannot write: %s", strerror(-error));
+	return error ? CLI_FAILED : status;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"json", no_argument, NULL, 'j'}, {"quick", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
+	bool json = false;
+	bool quick = false;
+	int option;
+
+	opterr = 0;
+	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
+		if (option == 'h') {
+			fputs(help_text, stdout);
+			return CLI_FINE;
+		}
+		if (option == '?') {
+			cli_option_wrong("info", cli_option(argv));
+			return CLI_FAILED;
+		}
+		json |= option == 'j';
+		quick |= option == 'q';
+	}
+	if (optind == argc)
+		return cli_misused("info", "a trace is missing");
+	return info(argv + optind, argc - optind, json, quick);
+}

@@ -1,0 +1,472 @@
+/*
+ * report.c - evprof report: the table of cProfile. Here are the options, and the way of the traces through it.
+ *
+ *   analysis/profile.h           counts
+ *   report/rows.h       gives the rows their names
+ *   report/order.h      puts them in order
+ *   report/restrict.h   leaves some out
+ *   report/print.h      prints the rest
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/profile.h"
+#include "cmd/verbs.h"
+#include "replay/visit.h"
+#include "report/order.h"
+#include "report/print.h"
+#include "report/restrict.h"
+#include "report/rows.h"
+#include "trace/calibration.h"
+#include "trace/process_end.h"
+#include "trace/reader.h"
+#include "util/cli.h"
+#include "util/output.h"
+#include "util/progress.h"
+
+struct request {
+	struct select select;
+	struct profile_options options;
+	struct report_style style;
+	struct report_restrictions restrictions;
+	const struct report_format *format;
+	int64_t limit;	   /* -1: all */
+	bool short_tables; /* nobody has said how many rows, and a terminal shows them */
+	bool reverse;
+	bool strip_dirs;
+	char *between; /* the copy that the names of the marks point into */
+};
+
+/* --- options --- */
+
+static const char help_text[] =
+    "usage: evprof report [options] TRACE...\n"
+    "\n"
+    "Prints the table of cProfile. Several traces are added up; functions are the same if file, line and name are.\n"
+    "\n"
+    "  -s, --sort KEY[,KEY...]\n"
+    "                        time or tottime (default), cumulative or cumtime, calls or ncalls, pcalls, name, file,\n"
+    "                        filename or module, line, nfl (name, file, line), stdname; their beginnings; -1, 0, 1, 2\n"
+    "      --reverse         the other way round\n"
+    "      --restrict WHAT   as pstats: the first 20 rows, the first part of them (0.1), or those whose name matches "
+    "a\n"
+    "                        regular expression; may come again, one is applied after the other\n"
+    "  -n, --limit N         the first N rows of what is left; all: every one (default, but 30 on a terminal)\n"
+    "      --callers         who calls the functions, instead of their times\n"
+    "      --callees         whom they call\n"
+    "      --by WHAT         module: a row for each; process, thread: a table for each\n"
+    "      --strip-dirs      files without their directories\n"
+    "      --calibrate       times without the cost of the hooks, as EVPROF_CALIBRATE=1 had it measured\n"
+    "      --format FORMAT   text (default), json or csv; --json is --format json\n"
+    "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
+    "\n";
+
+static const char help_end[] =
+    "\n"
+    "Calls that were already running when the window begins are not counted, as with cProfile.\n"
+    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+
+static bool set_between(struct request *request, const char *text)
+{
+	char *comma;
+
+	free(request->between);
+	request->between = strdup(text);
+	if (!request->between) {
+		output_say("evprof report: %s", strerror(ENOMEM));
+		return false;
+	}
+	comma = strchr(request->between, ',');
+	if (!comma) {
+		cli_misused("report", "--between wants two marks with a comma between, not \"%s\"", text);
+		return false;
+	}
+	*comma = 0;
+	request->options.mark_begin = request->between;
+	request->options.mark_end = comma + 1;
+	return true;
+}
+
+static bool set_by(struct request *request, const char *text)
+{
+	static const struct {
+		const char *name;
+		enum report_by by;
+	} known[] = {{"function", REPORT_BY_FUNCTION},
+		     {"module", REPORT_BY_MODULE},
+		     {"process", REPORT_BY_PROCESS},
+		     {"thread", REPORT_BY_THREAD}};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].name, text) != 0)
+			continue;
+		request->style.by = known[i].by;
+		request->options.modules = known[i].by == REPORT_BY_MODULE;
+		return true;
+	}
+	cli_misused("report", "--by wants function, module, process or thread, not \"%s\"", text);
+	return false;
+}
+
+static bool set_format(struct request *request, const char *text)
+{
+	static const struct report_format *const formats[] = {&report_text, &report_json, &report_csv};
+	size_t i;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (strcmp(formats[i]->name, text) == 0) {
+			request->format = formats[i];
+			return true;
+		}
+	}
+	cli_misused("report", "--format wants text, json or csv, not \"%s\"", text);
+	return false;
+}
+
+enum {
+	OPTION_JSON = 256,
+	OPTION_BETWEEN,
+	OPTION_REVERSE,
+	OPTION_RESTRICT,
+	OPTION_CALLERS,
+	OPTION_CALLEES,
+	OPTION_BY,
+	OPTION_STRIP_DIRS,
+	OPTION_CALIBRATE,
+	OPTION_FORMAT,
+};
+
+static const struct option options_known[] = {
+    {"sort", required_argument, NULL, 's'},
+    {"limit", required_argument, NULL, 'n'},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"between", required_argument, NULL, OPTION_BETWEEN},
+    {"reverse", no_argument, NULL, OPTION_REVERSE},
+    {"restrict", required_argument, NULL, OPTION_RESTRICT},
+    {"callers", no_argument, NULL, OPTION_CALLERS},
+    {"callees", no_argument, NULL, OPTION_CALLEES},
+    {"by", required_argument, NULL, OPTION_BY},
+    {"strip-dirs", no_argument, NULL, OPTION_STRIP_DIRS},
+    {"calibrate", no_argument, NULL, OPTION_CALIBRATE},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    SELECT_OPTIONS,
+    {"help", no_argument, NULL, 'h'},
+    {0},
+};
+
+static bool take_option(struct request *request, int option, const char *word)
+{
+	if (select_is_option(option))
+		return select_take(&request->select, "report", option, optarg);
+	switch (option) {
+	case 's':
+		return report_order_parse(&request->style.order, optarg);
+	case 'n':
+		request->short_tables = false;
+		request->limit = -1;
+		return strcmp(optarg, "all") == 0 || cli_number("report", "--limit", optarg, 0, &request->limit);
+	case OPTION_JSON:
+		return set_format(request, "json");
+	case OPTION_FORMAT:
+		return set_format(request, optarg);
+	case OPTION_BETWEEN:
+		return set_between(request, optarg);
+	case OPTION_BY:
+		return set_by(request, optarg);
+	case OPTION_RESTRICT:
+		request->short_tables = false;
+		return report_restrictions_add(&request->restrictions, optarg);
+	case OPTION_REVERSE:
+		return request->reverse = true;
+	case OPTION_CALLERS:
+		return request->style.callers = request->options.edges = true;
+	case OPTION_CALLEES:
+		return request->style.callees = request->options.edges = true;
+	case OPTION_STRIP_DIRS:
+		return request->strip_dirs = true;
+	case OPTION_CALIBRATE:
+		return request->options.calibrate = true;
+	}
+	return cli_option_wrong("report", word);
+}
+
+/* --- tables --- */
+
+/* A report being printed. */
+struct report {
+	const struct request *request;
+	const struct trace *trace;
+	struct output output;
+	size_t tables;
+	bool begins, ends;   /* the marks of --between are in one of the traces */
+	struct output marks; /* the names of those there are */
+	int sample_rate;     /* of a process that was sampled; 0: none was */
+};
+
+#define TERMINAL_ROWS 30u
+
+static int print_table(struct report *report, const struct profile *profile, const struct trace_process *process,
+		       const struct trace_thread *thread)
+{
+	const struct request *request = report->request;
+	struct report_table table = {.number = report->tables,
+				     .sample_rate = report->sample_rate,
+				     .trace = report->trace,
+				     .process = process,
+				     .thread = thread};
+	struct report_rows rows;
+	struct output reductions;
+	int error = report_rows_init(&rows, profile, request->options.modules, request->strip_dirs);
+
+	if (!error)
+		error = output_open_memory(&reductions);
+	if (!error) {
+		report_rows_sort(&rows, &request->style.order, request->reverse);
+		report_rows_restrict(&rows, &request->restrictions, &reductions);
+		if (request->short_tables && rows.shown_count > TERMINAL_ROWS) {
+			table.cut = rows.shown_count - TERMINAL_ROWS;
+			rows.shown_count = TERMINAL_ROWS;
+		}
+		table.rows = &rows;
+		table.reductions = (struct text){reductions.buffer, reductions.used};
+		if (!report->tables)
+			request->format->begin(&report->output, &request->style);
+		request->format->table(&report->output, &request->style, &table);
+		report->tables++;
+		output_abandon(&reductions);
+	}
+	report_rows_done(&rows);
+	return error;
+}
+
+/* Processes and threads without a call, such as those outside of the window, get no table. */
+static int take_part(void *owner, const struct profile *profile, const struct trace_process *process,
+		     const struct trace_thread *thread)
+{
+	struct report *report = owner;
+
+	return profile->labels.count || profile->lost ? print_table(report, profile, process, thread) : 0;
+}
+
+/* --- traces --- */
+
+static bool in_parts(const struct request *request)
+{
+	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
+}
+
+/* False: there is nothing to calibrate with, which one line says. */
+static bool can_calibrate(const struct trace *trace, const char *path)
+{
+	switch (calibration_state(trace)) {
+	case CALIBRATION_GOOD:
+		return true;
+	case CALIBRATION_UNSTABLE:
+		output_say("evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
+			   "there were "
+			   "line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again",
+			   path);
+		return false;
+	case CALIBRATION_NONE:
+		break;
+	}
+	output_say("evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1", path);
+	return false;
+}
+
+#define MARKS_NAMED_BYTES 400
+
+static bool is_named(const struct output *marks, struct text name)
+{
+	return memmem(marks->buffer, marks->used, name.at, name.length) != NULL;
+}
+
+static void note_mark(struct report *report, struct text name)
+{
+	const struct profile_options *options = &report->request->options;
+	char quoted[80];
+
+	report->begins |= text_same(name, text_of(options->mark_begin));
+	report->ends |= text_same(name, text_of(options->mark_end));
+	if (report->marks.used > MARKS_NAMED_BYTES || !name.length || name.length > sizeof(quoted) - 3)
+		return;
+	snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)name.length, name.at);
+	if (is_named(&report->marks, text_of(quoted)))
+		return;
+	output_string(&report->marks, report->marks.used ? ", " : "");
+	output_line(&report->marks, text_of(quoted));
+}
+
+static void note_marks(struct report *report, const struct trace *trace)
+{
+	uint32_t i, id;
+
+	for (i = 0; i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (!process || !select_process(&report->request->select, process))
+			continue;
+		for (id = 1; id < process->marks.count; id++)
+			if (process->marks.at[id])
+				note_mark(report, trace_string(process->marks.at[id], 1));
+	}
+}
+
+/* False after a line about a mark of --between that no trace has. */
+static bool marks_are_there(const struct report *report)
+{
+	const struct profile_options *options = &report->request->options;
+
+	if (!options->mark_begin || (report->begins && report->ends))
+		return true;
+	output_say("evprof report: no mark \"%s\" was set; %s%.*s%s",
+		   report->begins ? options->mark_end : options->mark_begin,
+		   report->marks.used ? "there are " : "there are no marks", (int)report->marks.used,
+		   report->marks.buffer, report->marks.used > MARKS_NAMED_BYTES ? ", ..." : "");
+	return false;
+}
+
+/* Returns the exit status that this trace asks for. */
+static int add_trace(struct report *report, struct profile *profile, const char *path)
+{
+	const struct request *request = report->request;
+	struct trace *trace = select_open(&request->select, "report", path);
+	struct progress progress;
+	int status;
+
+	if (!trace)
+		return CLI_FAILED;
+	if (request->options.calibrate && !can_calibrate(trace, path)) {
+		trace_close(trace);
+		return CLI_FAILED;
+	}
+	report->trace = trace;
+	if (!report->sample_rate)
+		report->sample_rate = trace_sample_rate(trace);
+	if (request->options.mark_begin)
+		note_marks(report, trace);
+	progress_begin(&progress, "counting", visit_events(trace, &request->select));
+	if (in_parts(request))
+		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,
+				      take_part, report);
+	else
+		status = profile_add(profile, trace, &request->options, &progress);
+	progress_end(&progress);
+	if (status < 0)
+		output_say("evprof report: %s: %s", path, strerror(-status));
+	status = status < 0 ? CLI_FAILED : trace_say_verdict(trace);
+	process_end_say(trace);
+	report->trace = NULL;
+	trace_close(trace);
+	return status;
+}
+
+/* Returns the worst status of the traces; CLI_FAILED with *any false if there was nothing to read. */
+static int add_traces(struct report *report, struct profile *profile, char *const *paths, int count, bool *any)
+{
+	int status = CLI_FINE;
+	int i;
+
+	*any = false;
+	for (i = 0; i < count; i++) {
+		int one = add_trace(report, profile, paths[i]);
+
+		*any |= one != CLI_FAILED;
+		status = cli_status_worst(one, status);
+	}
+	if (*any && !marks_are_there(report)) {
+		*any = false;
+		status = CLI_FAILED;
+	}
+	return status;
+}
+
+static int report(const struct request *request, char *const *paths, int count)
+{
+	struct report report = {.request = request};
+	struct profile profile = {0};
+	int error = output_open_memory(&report.marks);
+	int status;
+	bool any;
+
+	if (!error)
+		error = output_open(&report.output, "-");
+	if (error) {
+		output_say("evprof report: %s", strerror(-error));
+		output_abandon(&report.marks);
+		return CLI_FAILED;
+	}
+	status = add_traces(&report, &profile, paths, count, &any);
+	if (any && !in_parts(request))
+		error = print_table(&report, &profile, NULL, NULL);
+	if (any && !error) {
+		if (!report.tables)
+			request->format->begin(&report.output, &request->style);
+		request->format->end(&report.output, &request->style);
+		error = output_close(&report.output);
+	} else {
+		output_abandon(&report.output);
+	}
+	if (error) {
+		output_say("evprof report: cannot write the report: %s", strerror(-error));
+		status = CLI_FAILED;
+	}
+	output_abandon(&report.marks);
+	profile_done(&profile);
+	return status;
+}
+
+/* --- the command line --- */
+
+/* What only the whole command line shows to be wrong. */
+static bool fits_together(struct request *request, int traces)
+{
+	if (!traces)
+		cli_misused("report", "a trace is missing");
+	else if (request->options.mark_begin && (request->select.from_given || request->select.to_given))
+		cli_misused("report", "--between and --from or --to exclude each other");
+	else if (request->format == &report_csv && request->style.callers && request->style.callees)
+		cli_misused("report", "--format csv has room for --callers or --callees, not for both");
+	else if (request->limit >= 0 &&
+		 report_restrictions_limit(&request->restrictions,
+					   request->limit < UINT32_MAX ? (uint32_t)request->limit : UINT32_MAX) < 0)
+		output_say("evprof report: %s", strerror(ENOMEM));
+	else
+		return true;
+	return false;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct request request = {.format = &report_text, .limit = -1, .short_tables = isatty(STDOUT_FILENO)};
+	int status = CLI_FAILED;
+	int option;
+
+	opterr = 0;
+	request.options.select = &request.select;
+	report_order_parse(&request.style.order, "time");
+	while ((option = cli_getopt(argc, argv, "s:n:h", options_known)) != -1) {
+		if (option == 'h') {
+			printf("%s%s%s", help_text, select_help, help_end);
+			status = CLI_FINE;
+			goto done;
+		}
+		if (!take_option(&request, option, cli_option(argv)))
+			goto done;
+	}
+	request.style.clock = request.select.clock;
+	request.style.several = argc - optind > 1;
+	request.short_tables &= request.format == &report_text;
+	if (fits_together(&request, argc - optind))
+		status = report(&request, argv + optind, argc - optind);
+done:
+	select_done(&request.select);
+	report_restrictions_done(&request.restrictions);
+	free(request.between);
+	return status;
+}

@@ -1,0 +1,15 @@
+/*
+ * verbs.c - what verbs with an output share. See verbs.h.
+ */
+#include "cmd/verbs.h"
+
+#include "trace/reader.h"
+#include "util/cli.h"
+
+bool verb_overwrites(const char *verb, const struct trace *trace, const char *path)
+{
+	if (!path || !trace_is_at(trace, path))
+		return false;
+	cli_misused(verb, "%s is the trace itself: choose another file", path);
+	return true;
+}

@@ -1,0 +1,667 @@
+/*
+ * csv.c - one table of all events, with the columns of cpyquickhelper's EventProfiler and two more.
+ *
+ *   time       ns since 1970, as there; with --since-start since the start of the trace, as in evprof's other outputs
+ *   value1     of memory events the address, else 0
+ *   value2     of memory events the size in bytes: of the block that came into being, or minus that of the one that
+ *              went, so that the sum of the column is the memory in use; 0 where the size is not known
+ *   event      call return c_call c_return exception c_exception malloc calloc realloc free realloc_free
+ *   name       of the function: co_name, or __qualname__ of a C function
+ *   mod        co_filename, or __module__ of a C function, which is empty for methods
+ *   lineno     co_firstlineno; of a C function that of the Python function that called it
+ *   from_name  the Python function that called it, empty where none did; C functions between are passed over, as by
+ *   from_mod   frame.f_back
+ *   from_line  co_firstlineno of the caller, -1 where there is none
+ *   pid, tid   ours
+ *
+ * A realloc is two rows, realloc_free for the old block and realloc for the new one. A generator that goes on is a
+ * call, one that suspends a return, and so is leaving by an exception, as sys.setprofile() has it.
+ *
+ * What is ours where EventProfiler tells nothing, or something else: it names the place where the profiler was started
+ * in memory events, here it is the function that was running; it has the current line in from_line, here it is the
+ * first one, because no line numbers are recorded; in events of C functions it has the C function's name in from_name
+ * and the caller's caller in from_mod and from_line, here all three are the caller's. The sizes are those of the
+ * requests in all three domains of Python's allocators, not only raw. A failed allocation has address 0 and the size
+ * asked for.
+ *
+ * Quoted after RFC 4180 where need be, lines end with \n. What is no text, and NUL, becomes U+FFFD: the file is UTF-8.
+ * Prose: docs/table.md. tools/python/evprof makes the same table; tests hold them together.
+ */
+#include "export/export.h"
+#include "util/cli.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/timeline.h"
+#include "util/batches.h"
+#include "util/digits.h"
+#include "util/pairs.h"
+
+#define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
+
+/* One --clean-file-name. */
+struct csv_clean {
+	char *prefix; /* NULL: expression */
+	regex_t expression;
+};
+
+struct csv_options {
+	struct csv_clean *cleans;
+	size_t clean_count;
+	bool since_start;
+	bool no_freed_sizes;
+};
+
+/* The columns of a function, made at its first event: ",name,mod,lineno"; of a C function ",name,mod". */
+struct csv_function {
+	char *bytes;
+	uint32_t length;
+	uint32_t line_at; /* the place of ",lineno" */
+};
+
+struct csv_process {
+	struct csv_function *functions; /* by key */
+	uint32_t keys;
+	struct pairs sizes; /* address: size + 1, of the live blocks */
+};
+
+/* What column 4 says. */
+enum csv_what {
+	CSV_NONE,
+	CSV_CALL,
+	CSV_RETURN,
+	CSV_C_CALL,
+	CSV_C_RETURN,
+	CSV_EXCEPTION,
+	CSV_C_EXCEPTION,
+	CSV_MALLOC,
+	CSV_CALLOC,
+	CSV_REALLOC,
+	CSV_FREE,
+	CSV_REALLOC_FREE
+};
+
+static const char *const what_names[] = {"",	      ",call",	    ",return",	    ",c_call",
+					 ",c_return", ",exception", ",c_exception", ",malloc",
+					 ",calloc",   ",realloc",   ",free",	    ",realloc_free"};
+
+static const uint8_t what_of[WIRE_KIND_SLOTS] = {
+    [WIRE_CALL] = CSV_CALL,	      [WIRE_RESUME] = CSV_CALL,
+    [WIRE_THROW] = CSV_CALL,	      [WIRE_RETURN] = CSV_RETURN,
+    [WIRE_YIELD] = CSV_RETURN,	      [WIRE_UNWIND] = CSV_RETURN,
+    [WIRE_C_CALL] = CSV_C_CALL,	      [WIRE_C_RETURN] = CSV_C_RETURN,
+    [WIRE_EXCEPTION] = CSV_EXCEPTION, [WIRE_C_EXCEPTION] = CSV_C_EXCEPTION,
+    [WIRE_MALLOC] = CSV_MALLOC,	      [WIRE_CALLOC] = CSV_CALLOC,
+    [WIRE_REALLOC] = CSV_REALLOC,     [WIRE_FREE] = CSV_FREE,
+};
+
+/* An event on its way to the rows; of memory events the extra words follow. */
+struct csv_event {
+	int64_t ns; /* CLOCK_MONOTONIC */
+	uint32_t head;
+	uint32_t running; /* replay/timeline.h */
+	uint32_t caller;
+	uint32_t thread; /* number */
+};
+
+/* A row from column 4 on, with its end: most rows have one that was written before. */
+struct csv_tail {
+	uint32_t what;
+	uint32_t running;
+	uint32_t caller;
+	uint32_t thread;
+	uint32_t length; /* 0: none */
+	uint32_t allocated;
+	char *bytes;
+};
+
+#define TAILS 2048
+#define TAIL_BYTES_MAX 1024 /* longer ones are not kept */
+#define TAIL_STEP 16	    /* they are copied by so many bytes */
+
+struct csv {
+	const struct trace *trace;
+	struct batches events;
+	struct csv_process **processes; /* by number; those that run */
+	/* The second thread's, until batches_wait(). */
+	struct output *output;
+	struct csv_options options;
+	int64_t origin_ns; /* what is added to CLOCK_MONOTONIC */
+	struct digits_near near;
+	struct csv_tail *tails;
+};
+
+/* --- options --- */
+
+static struct csv_options *options_of(struct export *export)
+{
+	if (!export->options)
+		export->options = calloc(1, sizeof(struct csv_options));
+	if (!export->options)
+		fprintf(stderr, "evprof export: out of memory\n");
+	return export->options;
+}
+
+static bool take_clean(struct export *export, const char *value)
+{
+	struct csv_options *options = options_of(export);
+	struct csv_clean *clean;
+	char why[128];
+	int error;
+
+	if (!options)
+		return false;
+	clean = realloc(options->cleans, (options->clean_count + 1) * sizeof(*clean));
+	if (!clean)
+		goto out_of_memory;
+	options->cleans = clean;
+	clean += options->clean_count;
+	*clean = (struct csv_clean){0};
+	if (strncmp(value, "re:", 3) == 0) {
+		error = regcomp(&clean->expression, value + 3, REG_EXTENDED);
+		if (error) {
+			regerror(error, &clean->expression, why, sizeof(why));
+			cli_misused("export", "\"%s\" is no regular expression: %s", value + 3, why);
+			return false;
+		}
+	} else {
+		clean->prefix = strdup(value);
+		if (!clean->prefix)
+			goto out_of_memory;
+	}
+	options->clean_count++;
+	return true;
+
+out_of_memory:
+	fprintf(stderr, "evprof export: out of memory\n");
+	return false;
+}
+
+static bool take_since_start(struct export *export, const char *value)
+{
+	struct csv_options *options = options_of(export);
+
+	(void)value;
+	if (options)
+		options->since_start = true;
+	return options;
+}
+
+static bool take_no_freed_sizes(struct export *export, const char *value)
+{
+	struct csv_options *options = options_of(export);
+
+	(void)value;
+	if (options)
+		options->no_freed_sizes = true;
+	return options;
+}
+
+const struct export_option export_csv_options[] = {
+    {"clean-file-name", "PREFIX",
+     "                            take this off the front of file names; or re:EXPRESSION: take away what it matches\n"
+     "                            first; may come again\n",
+     take_clean},
+    {"since-start", NULL, "                            times since the start of the trace, not since 1970\n",
+     take_since_start},
+    {"no-freed-sizes", NULL,
+     "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n"
+     "                            The same table as Parquet, which is far smaller: in Python,\n"
+     "                            evprof.load(TRACE).to_parquet(FILE)\n",
+     take_no_freed_sizes},
+    {NULL, NULL, NULL, NULL},
+};
+
+void export_csv_free_options(struct export *export)
+{
+	struct csv_options *options = export->options;
+	size_t i;
+
+	for (i = 0; options && i < options->clean_count; i++) {
+		if (!options->cleans[i].prefix)
+			regfree(&options->cleans[i].expression);
+		free(options->cleans[i].prefix);
+	}
+	if (options)
+		free(options->cleans);
+	free(options);
+	export->options = NULL;
+}
+
+/* --- text --- */
+
+static bool needs_quotes(struct text text)
+{
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		if (text.at[i] == '"' || text.at[i] == ',' || text.at[i] == '\n' || text.at[i] == '\r')
+			return true;
+	return false;
+}
+
+/* A comma and the text as a field. */
+static void put_field(struct output *output, struct text text)
+{
+	bool quotes = needs_quotes(text);
+
+	output_string(output, quotes ? ",\"" : ",");
+	while (text.length) {
+		const char *start = text.at;
+		uint32_t code = text_next(&text);
+
+		if (code == TEXT_INVALID || code == 0 || (code >= 0xd800 && code <= 0xdfff))
+			output_string(output, "\xef\xbf\xbd");
+		else
+			output_put(output, start, (size_t)(text.at - start));
+		if (code == '"')
+			output_char(output, '"');
+	}
+	if (quotes)
+		output_char(output, '"');
+}
+
+/* Takes away what --clean-file-name says, each in turn. name is changed in place. */
+static void clean_file_name(const struct csv_options *options, char *name)
+{
+	size_t i;
+
+	for (i = 0; i < options->clean_count; i++) {
+		const struct csv_clean *clean = &options->cleans[i];
+		regmatch_t match = {0};
+
+		if (clean->prefix && strncmp(name, clean->prefix, strlen(clean->prefix)) == 0)
+			match.rm_eo = (regoff_t)strlen(clean->prefix);
+		else if (clean->prefix || regexec(&clean->expression, name, 1, &match, 0) != 0)
+			continue;
+		memmove(name + match.rm_so, name + match.rm_eo, strlen(name + match.rm_eo) + 1);
+	}
+}
+
+static int put_file(const struct csv *csv, struct output *output, struct text file)
+{
+	char *name;
+
+	/* One with a NUL is no file's name. */
+	if (!csv->options.clean_count || memchr(file.at, 0, file.length)) {
+		put_field(output, file);
+		return 0;
+	}
+	name = strndup(file.at, file.length);
+	if (!name)
+		return -ENOMEM;
+	clean_file_name(&csv->options, name);
+	put_field(output, text_of(name));
+	free(name);
+	return 0;
+}
+
+/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
+static struct text last_part(struct text name)
+{
+	size_t i;
+
+	for (i = name.length; i > 0; i--)
+		if (name.at[i - 1] == '.')
+			break;
+	return (struct text){name.at + i, name.length - i};
+}
+
+static int put_native(struct output *output, const struct wire_definition *definition)
+{
+	struct text class = last_part(trace_string(definition, 0));
+	struct text name = trace_string(definition, 1);
+	char *qualified = malloc(class.length + name.length + 1);
+	size_t length = class.length;
+
+	if (!qualified)
+		return -ENOMEM;
+	memcpy(qualified, class.at, length);
+	if (length)
+		qualified[length++] = '.';
+	memcpy(qualified + length, name.at, name.length);
+	put_field(output, (struct text){qualified, length + name.length});
+	put_field(output, trace_string(definition, 3));
+	free(qualified);
+	return 0;
+}
+
+static int put_function(const struct csv *csv, struct output *output, const struct wire_definition *definition,
+			uint32_t key, uint32_t *line_at)
+{
+	char unknown[64];
+	int error = 0;
+
+	if (!definition) {
+		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", key & 1 ? "C function" : "function", key / 2);
+		put_field(output, text_of(unknown));
+		put_field(output, text_of(key & 1 ? "" : "?"));
+	} else if (key & 1) {
+		error = put_native(output, definition);
+	} else {
+		put_field(output, trace_string(definition, 1));
+		error = put_file(csv, output, trace_string(definition, 0));
+	}
+	*line_at = (uint32_t)output->used;
+	if (!(key & 1))
+		output_format(output, ",%u", definition ? definition->number : 0);
+	return error;
+}
+
+static int make_function(const struct csv *csv, const struct trace_process *process, uint32_t key,
+			 struct csv_function *function)
+{
+	struct output piece;
+	int error = output_open_memory(&piece);
+
+	if (error)
+		return error;
+	error = put_function(csv, &piece, timeline_definition(process, key), key, &function->line_at);
+	error = error ? error : piece.error;
+	function->bytes = error ? NULL : malloc(piece.used + 1);
+	if (!function->bytes)
+		error = -ENOMEM;
+	else
+		memcpy(function->bytes, piece.buffer, piece.used);
+	function->length = (uint32_t)piece.used;
+	output_abandon(&piece);
+	return error;
+}
+
+static const struct csv_function no_function = {.bytes = ",,,-1", .length = 5, .line_at = 2};
+
+/* Of nobody: empty names and the line -1. NULL where memory ran out. */
+static const struct csv_function *function_of(const struct csv *csv, const struct csv_event *event, uint32_t key)
+{
+	const struct trace_process *process = trace_process_of(csv->trace, csv->trace->threads[event->thread]);
+	struct csv_function *function;
+
+	if (key == TIMELINE_NOBODY)
+		return &no_function;
+	function = &csv->processes[process->number]->functions[key];
+	if (!function->bytes && make_function(csv, process, key, function) < 0)
+		return NULL;
+	return function;
+}
+
+/* --- rows --- */
+
+/* The columns from name to from_line. */
+static void put_functions(struct output *output, const struct csv_event *event, const struct csv_function *running,
+			  const struct csv_function *caller)
+{
+	output_put(output, running->bytes, running->length);
+	if (event->running != TIMELINE_NOBODY && event->running & 1)
+		output_put(output, caller->bytes + caller->line_at, caller->length - caller->line_at);
+	output_put(output, caller->bytes, caller->length);
+}
+
+static void put_place(const struct csv *csv, struct output *output, const struct csv_event *event)
+{
+	const struct trace_thread *thread = csv->trace->threads[event->thread];
+
+	output_char(output, ',');
+	output_i64(output, trace_process_of(csv->trace, thread)->pid);
+	output_char(output, ',');
+	output_u64(output, thread->tid);
+	output_char(output, '\n');
+}
+
+static struct csv_tail *tail_place(const struct csv *csv, const struct csv_event *event, enum csv_what what)
+{
+	uint64_t hash =
+	    (uint64_t)event->running << 32 ^ (uint64_t)event->caller << 8 ^ (uint64_t)event->thread << 4 ^ what;
+
+	return &csv->tails[hash * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (TAILS - 1)];
+}
+
+static bool reserve_tail(struct csv_tail *tail, size_t length)
+{
+	size_t allocated = (length + TAIL_STEP - 1) / TAIL_STEP * TAIL_STEP;
+	char *grown;
+
+	if (allocated <= tail->allocated)
+		return true;
+	grown = realloc(tail->bytes, allocated);
+	if (!grown)
+		return false;
+	memset(grown, 0, allocated);
+	tail->bytes = grown;
+	tail->allocated = (uint32_t)allocated;
+	return true;
+}
+
+/* Puts what is not kept, and keeps it if it is not too long. */
+static int put_new_tail(struct csv *csv, const struct csv_event *event, enum csv_what what, struct csv_tail *tail)
+{
+	const struct csv_function *running = function_of(csv, event, event->running);
+	const struct csv_function *caller = function_of(csv, event, event->caller);
+	struct output *output = csv->output, kept = {.fd = -1};
+	size_t length;
+
+	if (!running || !caller)
+		return -ENOMEM;
+	length = strlen(what_names[what]) + running->length + 2 * (size_t)caller->length + 2 * DIGITS_MAX + 4;
+	if (length <= TAIL_BYTES_MAX) {
+		if (!reserve_tail(tail, length))
+			return -ENOMEM;
+		kept.buffer = tail->bytes; /* which is large enough */
+		output = &kept;
+	}
+	output_string(output, what_names[what]);
+	put_functions(output, event, running, caller);
+	put_place(csv, output, event);
+	if (output == csv->output)
+		return 0;
+	output_put(csv->output, tail->bytes, kept.used);
+	*tail = (struct csv_tail){
+	    what, event->running, event->caller, event->thread, (uint32_t)kept.used, tail->allocated, tail->bytes};
+	return 0;
+}
+
+static inline int put_tail(struct csv *csv, const struct csv_event *event, enum csv_what what)
+{
+	struct csv_tail *tail = tail_place(csv, event, what);
+	char *room;
+	uint32_t i;
+
+	if (__builtin_expect(!tail->length || tail->what != what || tail->running != event->running ||
+				 tail->caller != event->caller || tail->thread != event->thread,
+			     0))
+		return put_new_tail(csv, event, what, tail);
+	room = output_room(csv->output, TAIL_BYTES_MAX);
+	for (i = 0; i < tail->length; i += TAIL_STEP)
+		memcpy(room + i, tail->bytes + i, TAIL_STEP);
+	output_take(csv->output, tail->length);
+	return 0;
+}
+
+static inline char *put_signed(char *at, int64_t value)
+{
+	if (value < 0)
+		*at++ = '-';
+	return digits_put(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+static inline int put_row(struct csv *csv, const struct csv_event *event, uint64_t address, int64_t size,
+			  enum csv_what what)
+{
+	int64_t ns = (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns);
+	char *room = output_room(csv->output, 4 * DIGITS_MAX + 8);
+	char *at = ns < 0 ? put_signed(room, ns) : digits_near_put(&csv->near, room, (uint64_t)ns);
+
+	if (address || size) {
+		*at++ = ',';
+		at = digits_put(at, address);
+		*at++ = ',';
+		at = put_signed(at, size);
+	} else {
+		memcpy(at, ",0,0", 4);
+		at += 4;
+	}
+	output_take(csv->output, (size_t)(at - room));
+	return put_tail(csv, event, what);
+}
+
+/* --- memory --- */
+
+/* Minus the size of the block that goes. */
+static int64_t freed(const struct csv *csv, struct csv_process *process, uint64_t address)
+{
+	uint64_t size;
+
+	if (csv->options.no_freed_sizes || !address || !pairs_take(&process->sizes, address, &size))
+		return 0;
+	return -(int64_t)(size - 1);
+}
+
+static int made(const struct csv *csv, struct csv_process *process, uint64_t address, uint64_t size)
+{
+	uint64_t *value;
+
+	if (csv->options.no_freed_sizes || !address)
+		return 0;
+	value = pairs_make(&process->sizes, address);
+	if (value)
+		*value = size + 1;
+	return value ? 0 : -ENOMEM;
+}
+
+static int put_memory(struct csv *csv, const struct csv_event *event, const uint64_t *extra)
+{
+	const struct trace_thread *thread = csv->trace->threads[event->thread];
+	struct csv_process *process = csv->processes[trace_process_of(csv->trace, thread)->number];
+	unsigned kind = wire_head_kind(event->head);
+	uint64_t address = wire_memory_address(extra[0]);
+	uint64_t size = wire_memory_size(event->head, extra[0]);
+	int error = 0;
+
+	if (kind == WIRE_FREE)
+		return put_row(csv, event, address, freed(csv, process, address), CSV_FREE);
+	if (kind == WIRE_REALLOC) {
+		uint64_t old = wire_memory_address(extra[1]);
+
+		/* One that failed leaves the old block as it was. */
+		error = put_row(csv, event, old, address ? freed(csv, process, old) : 0, CSV_REALLOC_FREE);
+	}
+	if (!error)
+		error = made(csv, process, address, size);
+	return error ? error : put_row(csv, event, address, (int64_t)size, what_of[kind]);
+}
+
+/* --- all --- */
+
+/* The second thread's. */
+static int write_rows(void *owner, const char *bytes, size_t used)
+{
+	struct csv *csv = owner;
+	size_t at = 0;
+	int error = 0;
+
+	while (at < used && !error) {
+		const struct csv_event *event = (const struct csv_event *)(bytes + at);
+		unsigned kind = wire_head_kind(event->head);
+
+		at += sizeof(*event);
+		if (wire_is_memory(kind)) {
+			error = put_memory(csv, event, (const uint64_t *)(bytes + at));
+			at += wire_extra_words(kind) * sizeof(uint64_t);
+		} else {
+			error = put_row(csv, event, 0, 0, what_of[kind]);
+		}
+	}
+	return error ? error : csv->output->error;
+}
+
+static int csv_event(void *owner, const struct timeline_event *event)
+{
+	struct csv *csv = owner;
+	unsigned kind = wire_head_kind(event->head);
+	unsigned words = wire_is_memory(kind) ? wire_extra_words(kind) : 0;
+	struct csv_event *room;
+
+	if (!what_of[kind])
+		return 0;
+	room = batches_room(&csv->events, sizeof(*room) + words * sizeof(uint64_t));
+	if (room) {
+		*room =
+		    (struct csv_event){event->ns, event->head, event->running, event->caller, event->thread->number};
+		memcpy(room + 1, event->extra, words * sizeof(uint64_t));
+	}
+	return csv->events.error;
+}
+
+static int csv_begin(void *owner, const struct trace_process *process, uint32_t keys, void **user)
+{
+	struct csv_process *own = calloc(1, sizeof(*own));
+	struct csv *csv = owner;
+
+	csv->processes[process->number] = own;
+	*user = own;
+	if (!own)
+		return -ENOMEM;
+	own->keys = keys;
+	own->functions = calloc(keys, sizeof(*own->functions));
+	return own->functions ? 0 : -ENOMEM;
+}
+
+static void csv_end(void *owner, const struct trace_process *process, void *user)
+{
+	struct csv_process *own = user;
+	struct csv *csv = owner;
+	uint32_t key;
+
+	batches_wait(&csv->events);
+	csv->processes[process->number] = NULL;
+	for (key = 0; own && own->functions && key < own->keys; key++)
+		free(own->functions[key].bytes);
+	if (own) {
+		free(own->functions);
+		pairs_done(&own->sizes);
+	}
+	free(own);
+}
+
+/* CLOCK_REALTIME less CLOCK_MONOTONIC, as they were when the trace began. */
+static int64_t since_1970(const struct trace *trace)
+{
+	if (trace->clock_count)
+		return (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns);
+	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
+}
+
+static void free_tails(struct csv_tail *tails)
+{
+	uint32_t i;
+
+	for (i = 0; tails && i < TAILS; i++)
+		free(tails[i].bytes);
+	free(tails);
+}
+
+int export_csv(const struct export *export, struct output *output, struct progress *progress)
+{
+	static const struct timeline_user user = {csv_begin, csv_end, csv_event};
+	const struct csv_options *options = export->options;
+	struct csv csv = {.trace = export->trace, .output = output};
+	int error = -ENOMEM, written = 0;
+
+	if (options)
+		csv.options = *options;
+	csv.origin_ns = csv.options.since_start ? -export->trace->start_ns : since_1970(export->trace);
+	csv.tails = calloc(TAILS, sizeof(*csv.tails));
+	csv.processes = calloc((size_t) export->trace->process_count + 1, sizeof(struct csv_process *));
+	if (csv.tails && csv.processes) {
+		output_string(output, CSV_HEADER);
+		batches_begin(&csv.events, write_rows, &csv);
+		error = timeline_run(export->trace, export->select, progress, &user, &csv);
+		written = batches_end(&csv.events);
+	}
+	free_tails(csv.tails);
+	free(csv.processes);
+	return error ? error : written;
+}

@@ -1,0 +1,767 @@
+/*
+ * firefox.c - the Firefox Profiler's processed profile format, version 57, for profiler.firefox.com.
+ *
+ *   samples    every stretch of time in which the stack of a thread does not change is one, with its length as its
+ *              weight ("tracing-ms"); a stretch without calls has no stack and no weight
+ *   markers    exceptions (with the stack that raised them), lost events, marks, fork, exec, exit, pause; and the steps
+ *              of each task from begin to end, of which the viewer's marker chart makes a row with the task's name
+ *
+ * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of
+ * stacks, so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all
+ * times, then all weights. The first column goes straight to the output; what the others are made of, the lengths of
+ * the samples, waits in an unnamed file beside it, and so do the columns of the markers. A second thread writes both.
+ * So memory is that of analysis/stacks.h and the names of functions. The viewer holds everything in memory: choose a
+ * part of the trace (--from, --min-duration, --include) above some millions of calls.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stacks.h"
+#include "export/firefox_spool.h"
+#include "util/batches.h"
+#include "util/digits.h"
+#include "util/grow.h"
+
+enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
+
+enum {
+	SPOOL_LENGTHS,
+	SPOOL_MARKER_NAMES,
+	SPOOL_MARKER_TIMES,
+	SPOOL_MARKER_ENDS,
+	SPOOL_MARKER_PHASES,
+	SPOOL_MARKER_DATA,
+	SPOOLS
+};
+
+/* Of markers, as the viewer numbers them. */
+#define PHASE_INSTANT "0"
+#define PHASE_INTERVAL "1"
+
+struct string {
+	char *bytes; /* not terminated */
+	size_t length;
+};
+
+/* Strings that the whole profile shares; each has a number. */
+struct strings {
+	struct pairs numbers; /* hash: number + 1 */
+	struct string *at;
+	uint32_t count;
+	uint32_t allocated;
+};
+
+struct place {
+	uint32_t key;
+	uint32_t line; /* 0: where it begins */
+};
+
+struct firefox {
+	struct output *output;
+	struct batches samples; /* struct sample, on their way to the output and to SPOOL_LENGTHS */
+	struct strings strings;
+	struct stacks stacks;
+	struct spool spools[SPOOLS];
+	struct output data; /* of the marker being made */
+	char pid[48];
+	struct pairs pids; /* that are given: pid | 1 << 63 */
+	const char *program;
+	/* Functions of stacks are keys, and beyond these functions at the line of a sample, of the process. */
+	bool sampled;
+	struct pairs line_numbers; /* key << 32 | line: place in lines, + 1 */
+	struct place *lines;
+	uint32_t line_count, line_room;
+	/* The frames and functions of the thread: their numbers + 1, and what they are. */
+	uint32_t *frames; /* by function of stacks */
+	uint32_t frame_room;
+	struct place *places;
+	uint32_t place_room;
+	uint32_t frame_count;
+	uint32_t *functions; /* by key */
+	uint32_t *keys;
+	uint32_t function_count;
+	/* Of the thread, so far. */
+	uint64_t sample_count;
+	uint64_t written; /* of them, by the second thread */
+	int64_t first_ns; /* where the first sample begins */
+	uint64_t markers;
+	uint32_t stack; /* that runs; 0: none */
+	int64_t since_ns;
+	bool any_thread;
+};
+
+/* --- strings --- */
+
+static bool reserve_string(struct strings *strings)
+{
+	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
+	struct string *grown;
+
+	if (strings->count < strings->allocated)
+		return true;
+	grown = realloc(strings->at, allocated * sizeof(*grown));
+	if (!grown)
+		return false;
+	strings->at = grown;
+	strings->allocated = allocated;
+	return true;
+}
+
+static struct text text_at(const struct strings *strings, uint32_t number)
+{
+	return (struct text){strings->at[number].bytes, strings->at[number].length};
+}
+
+/* The number of a string; UINT32_MAX where memory ran out. */
+static uint32_t string_number(struct strings *strings, struct text text)
+{
+	uint64_t *number = pairs_make(&strings->numbers, text_hash(TEXT_HASH_BEGIN, text) | 1);
+	struct string *made;
+
+	if (!number || !reserve_string(strings))
+		return UINT32_MAX;
+	if (*number && text_same(text_at(strings, (uint32_t)*number - 1), text))
+		return (uint32_t)*number - 1;
+	/* Two strings with one hash: the second is written each time it is met, which is allowed. */
+	made = &strings->at[strings->count];
+	made->bytes = malloc(text.length + 1);
+	if (!made->bytes)
+		return UINT32_MAX;
+	made->length = text.length;
+	memcpy(made->bytes, text.at ? text.at : "", text.length);
+	strings->count++;
+	if (!*number)
+		*number = strings->count;
+	return strings->count - 1;
+}
+
+static void strings_done(struct strings *strings)
+{
+	uint32_t i;
+
+	for (i = 0; i < strings->count; i++)
+		free(strings->at[i].bytes);
+	free(strings->at);
+	pairs_done(&strings->numbers);
+}
+
+/* --- samples --- */
+
+static void put_stack(struct firefox *firefox, uint64_t stack)
+{
+	char *room = output_room(firefox->output, DIGITS_MAX + 8);
+	char *at = room;
+
+	*at = ',';
+	at += firefox->written++ > 0;
+	if (stack)
+		at = digits_put(at, stack - 1);
+	else
+		at = (char *)memcpy(at, "null", 4) + 4;
+	output_take(firefox->output, (size_t)(at - room));
+}
+
+/* The second thread's. */
+static int write_samples(void *owner, const char *bytes, size_t used)
+{
+	const struct sample *sample = (const struct sample *)bytes, *end = sample + used / sizeof(*sample);
+	struct firefox *firefox = owner;
+	struct spool *lengths = &firefox->spools[SPOOL_LENGTHS];
+
+	for (; sample < end; sample++) {
+		put_stack(firefox, sample->stack);
+		spool_length(lengths, sample);
+	}
+	return firefox->output->error ? firefox->output->error : lengths->column.error;
+}
+
+static void put_sample(struct firefox *firefox, uint64_t length_ns)
+{
+	struct sample *sample = batches_room(&firefox->samples, sizeof(*sample));
+
+	if (sample)
+		*sample = (struct sample){length_ns, firefox->stack};
+	if (!firefox->sample_count++)
+		firefox->first_ns = firefox->since_ns;
+}
+
+/* From now on that stack runs. */
+static void change_stack(struct firefox *firefox, struct visit *visit, uint32_t stack)
+{
+	uint64_t length = (uint64_t)(visit->now_ns - firefox->since_ns);
+
+	if (length && (firefox->stack || firefox->sample_count))
+		put_sample(firefox, length);
+	firefox->stack = stack;
+	firefox->since_ns = visit->now_ns;
+	if (__builtin_expect(firefox->samples.error != 0, 0))
+		visit_fail(visit, firefox->samples.error);
+}
+
+static void firefox_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct firefox *firefox = owner;
+
+	change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, frame->key));
+}
+
+/* The number of a function at a line; 0 where memory ran out: that of no Python function. */
+static uint32_t function_at_line(struct firefox *firefox, const struct visit *visit, uint32_t key, uint32_t line)
+{
+	uint64_t *number = pairs_make(&firefox->line_numbers, (uint64_t)key << 32 | line);
+
+	if (!number)
+		return 0;
+	if (!*number) {
+		if (grow_zeroed(&firefox->lines, &firefox->line_room, firefox->line_count + 1, sizeof(*firefox->lines)))
+			return 0;
+		firefox->lines[firefox->line_count++] = (struct place){key, line};
+		*number = firefox->line_count;
+	}
+	return visit_keys(visit) + (uint32_t)*number - 1;
+}
+
+/* A sample of the function on top. */
+static void put_line(struct firefox *firefox, struct visit *visit, uint32_t line)
+{
+	struct visit_frame *frame;
+	uint32_t function;
+
+	if (!firefox->sampled || !line || !visit_top_runs(visit))
+		return;
+	frame = &visit->frames[visit->shown - 1];
+	function = function_at_line(firefox, visit, frame->key, line);
+	if (function)
+		change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, function));
+	else
+		visit_fail(visit, -ENOMEM);
+}
+
+/* --- markers --- */
+
+/* since_ns: when it began; below 0: it has no length. */
+static void put_marker_since(struct firefox *firefox, struct visit *visit, const char *kind, struct text text,
+			     int64_t since_ns)
+{
+	struct spool *ends = &firefox->spools[SPOOL_MARKER_ENDS], *phases = &firefox->spools[SPOOL_MARKER_PHASES];
+	bool lasts = since_ns >= 0;
+	struct output *data = &firefox->data;
+	uint32_t name = string_number(&firefox->strings, text_of(kind));
+	char digits[16];
+
+	if (name == UINT32_MAX) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	data->used = 0;
+	output_string(data, "{\"type\":\"evprof\",\"text\":\"");
+	output_json(data, text);
+	output_char(data, '"');
+	if (firefox->stack)
+		output_format(data, ",\"cause\":{\"stack\":%u}", firefox->stack - 1);
+	output_char(data, '}');
+	spool_put(&firefox->spools[SPOOL_MARKER_NAMES], digits, (size_t)snprintf(digits, sizeof(digits), "%u", name));
+	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)(lasts ? since_ns : visit->now_ns));
+	if (lasts)
+		spool_ms(ends, (uint64_t)visit->now_ns);
+	else
+		spool_put(ends, "null", 4);
+	spool_put(phases, lasts ? PHASE_INTERVAL : PHASE_INSTANT, 1);
+	spool_put(&firefox->spools[SPOOL_MARKER_DATA], data->buffer, data->used);
+	firefox->markers++;
+}
+
+static void put_marker(struct firefox *firefox, struct visit *visit, const char *kind, struct text text)
+{
+	put_marker_since(firefox, visit, kind, text, -1);
+}
+
+static void number_marker(struct firefox *firefox, struct visit *visit, const char *kind, const char *format,
+			  unsigned long long number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), format, number);
+	put_marker(firefox, visit, kind, text_of(text));
+}
+
+static void exception_marker(struct firefox *firefox, struct visit *visit, uint32_t id)
+{
+	const struct wire_definition *type = trace_name(&visit->process->types, id);
+	struct text module = type ? trace_string(type, 3) : text_of("");
+	struct text name = type ? trace_string(type, trace_string(type, 2).length ? 2 : 1) : text_of("?");
+	char *whole;
+	int length = asprintf(&whole, "%.*s%s%.*s", (int)module.length, module.at ? module.at : "",
+			      module.length ? "." : "", (int)name.length, name.at);
+
+	if (length < 0) {
+		visit_fail(visit, -ENOMEM);
+		return;
+	}
+	put_marker(firefox, visit, "exception", (struct text){whole, (size_t)length});
+	free(whole);
+}
+
+static void task_marker(struct firefox *firefox, struct visit *visit, const struct visit_frame *frame)
+{
+	char *name = visit_task_name(visit, frame);
+
+	if (name)
+		put_marker_since(firefox, visit, name, text_of(""), frame->start_ns);
+	else
+		visit_fail(visit, -ENOMEM);
+	free(name);
+}
+
+static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	(void)how;
+	if (frame->task)
+		task_marker(owner, visit, frame);
+	change_stack(owner, visit, frame > visit->frames ? (uint32_t)frame[-1].user : 0);
+}
+
+static void firefox_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct firefox *firefox = owner;
+	uint32_t argument = wire_head_arg(head);
+	const struct wire_definition *mark;
+
+	switch (wire_head_kind(head)) {
+	case WIRE_EXCEPTION:
+		exception_marker(firefox, visit, argument);
+		break;
+	case WIRE_GAP:
+		number_marker(firefox, visit, "lost events", "%llu events lost", *extra);
+		break;
+	case WIRE_MARK:
+		mark = trace_name(&visit->process->marks, argument);
+		put_marker(firefox, visit, "mark", mark ? trace_string(mark, 1) : text_of("?"));
+		break;
+	case WIRE_FORK:
+		number_marker(firefox, visit, "fork", "child %llu", argument);
+		break;
+	case WIRE_EXEC:
+		put_marker(firefox, visit, "exec", text_of(""));
+		break;
+	case WIRE_EXEC_FAILED:
+		number_marker(firefox, visit, "exec_failed", "errno %llu", argument);
+		break;
+	case WIRE_EXIT:
+		number_marker(firefox, visit, "exit", "status %llu", argument & 0xff);
+		break;
+	case WIRE_LINE:
+		put_line(firefox, visit, argument);
+		break;
+	case WIRE_PAUSE:
+		put_marker(firefox, visit, "pause", text_of(argument ? "recording stops" : "recording starts"));
+		break;
+	}
+}
+
+/* --- tables of a thread --- */
+
+/* The frames of the thread in order of their first stack: one for each function, or line of a sample. */
+static int number_frames(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t keys = visit_keys(visit), all = keys + firefox->line_count, i;
+
+	firefox->frame_count = firefox->function_count = 0;
+	if (grow_zeroed(&firefox->frames, &firefox->frame_room, all, sizeof(*firefox->frames)) ||
+	    grow_zeroed(&firefox->places, &firefox->place_room, all, sizeof(*firefox->places)))
+		return -ENOMEM;
+	for (i = 1; i < firefox->stacks.count; i++) {
+		uint32_t function = firefox->stacks.at[i].function;
+		struct place place = function < keys ? (struct place){function, 0} : firefox->lines[function - keys];
+
+		if (firefox->frames[function])
+			continue;
+		firefox->places[firefox->frame_count++] = place;
+		firefox->frames[function] = firefox->frame_count;
+		if (firefox->functions[place.key])
+			continue;
+		firefox->keys[firefox->function_count++] = place.key;
+		firefox->functions[place.key] = firefox->function_count;
+	}
+	return 0;
+}
+
+static void forget_frames(struct firefox *firefox)
+{
+	uint32_t i;
+
+	for (i = 1; firefox->frame_count && i < firefox->stacks.count; i++)
+		firefox->frames[firefox->stacks.at[i].function] = 0;
+	for (i = 0; i < firefox->function_count; i++)
+		firefox->functions[firefox->keys[i]] = 0;
+}
+
+static void put_stack_table(struct firefox *firefox)
+{
+	const struct stacks *stacks = &firefox->stacks;
+	uint32_t i;
+
+	output_string(firefox->output, ",\n\"stackTable\":{\"frame\":[");
+	for (i = 1; i < stacks->count; i++) {
+		output_string(firefox->output, i > 1 ? "," : "");
+		output_u64(firefox->output, firefox->frames[stacks->at[i].function] - 1);
+	}
+	output_string(firefox->output, "],\"prefix\":[");
+	for (i = 1; i < stacks->count; i++) {
+		output_string(firefox->output, i > 1 ? "," : "");
+		if (stacks->at[i].parent)
+			output_u64(firefox->output, stacks->at[i].parent - 1);
+		else
+			output_string(firefox->output, "null");
+	}
+	output_format(firefox->output, "],\"length\":%u}", stacks->count ? stacks->count - 1 : 0);
+}
+
+/* A column whose elements are all the same. */
+static void put_constant(struct firefox *firefox, const char *name, const char *value, uint64_t count)
+{
+	uint64_t i;
+
+	output_format(firefox->output, ",\"%s\":[", name);
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		output_string(firefox->output, value);
+	}
+	output_char(firefox->output, ']');
+}
+
+static void put_line_number(struct firefox *firefox, const struct visit *visit, struct place place)
+{
+	const struct wire_definition *definition = visit_definition(visit, place.key);
+
+	if (place.line)
+		output_u64(firefox->output, place.line);
+	else if (definition && !(place.key & 1))
+		output_u64(firefox->output, definition->number);
+	else
+		output_string(firefox->output, "null");
+}
+
+static void put_frame_table(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t count = firefox->frame_count, i;
+
+	output_format(firefox->output, ",\n\"frameTable\":{\"length\":%u", count);
+	put_constant(firefox, "address", "-1", count);
+	put_constant(firefox, "inlineDepth", "0", count);
+	output_string(firefox->output, ",\"category\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		output_u64(firefox->output, firefox->places[i].key & 1 ? CATEGORY_NATIVE : CATEGORY_PYTHON);
+	}
+	output_char(firefox->output, ']');
+	put_constant(firefox, "subcategory", "0", count);
+	output_string(firefox->output, ",\"func\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		output_u64(firefox->output, firefox->functions[firefox->places[i].key] - 1);
+	}
+	output_char(firefox->output, ']');
+	put_constant(firefox, "nativeSymbol", "null", count);
+	put_constant(firefox, "innerWindowID", "0", count);
+	output_string(firefox->output, ",\"line\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		put_line_number(firefox, visit, firefox->places[i]);
+	}
+	output_char(firefox->output, ']');
+	put_constant(firefox, "column", "null", count);
+	output_char(firefox->output, '}');
+}
+
+static int put_names(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t i;
+
+	output_string(firefox->output, ",\"name\":[");
+	for (i = 0; i < firefox->function_count; i++) {
+		uint32_t key = firefox->keys[i], number;
+		char *name = label_display(visit_definition(visit, key), key & 1, key / 2);
+
+		number = name ? string_number(&firefox->strings, text_of(name)) : UINT32_MAX;
+		free(name);
+		if (number == UINT32_MAX)
+			return -ENOMEM;
+		output_string(firefox->output, i ? "," : "");
+		output_u64(firefox->output, number);
+	}
+	output_char(firefox->output, ']');
+	return 0;
+}
+
+static int put_files(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t i;
+
+	output_string(firefox->output, ",\"fileName\":[");
+	for (i = 0; i < firefox->function_count; i++) {
+		const struct wire_definition *definition = visit_definition(visit, firefox->keys[i]);
+		uint32_t number;
+
+		output_string(firefox->output, i ? "," : "");
+		if (!definition || firefox->keys[i] & 1) {
+			output_string(firefox->output, "null");
+			continue;
+		}
+		number = string_number(&firefox->strings, trace_string(definition, 0));
+		if (number == UINT32_MAX)
+			return -ENOMEM;
+		output_u64(firefox->output, number);
+	}
+	output_char(firefox->output, ']');
+	return 0;
+}
+
+static int put_function_table(struct firefox *firefox, const struct visit *visit)
+{
+	uint32_t count = firefox->function_count, i;
+	int error;
+
+	output_format(firefox->output, ",\n\"funcTable\":{\"length\":%u", count);
+	error = put_names(firefox, visit);
+	put_constant(firefox, "isJS", "false", count);
+	put_constant(firefox, "relevantForJS", "false", count);
+	put_constant(firefox, "resource", "-1", count);
+	if (!error)
+		error = put_files(firefox, visit);
+	output_string(firefox->output, ",\"lineNumber\":[");
+	for (i = 0; i < count; i++) {
+		output_string(firefox->output, i ? "," : "");
+		put_line_number(firefox, visit, (struct place){firefox->keys[i], 0});
+	}
+	output_char(firefox->output, ']');
+	put_constant(firefox, "columnNumber", "null", count);
+	output_char(firefox->output, '}');
+	return error;
+}
+
+static int put_markers(struct firefox *firefox)
+{
+	struct output *output = firefox->output;
+	int error;
+
+	output_format(output, ",\n\"markers\":{\"length\":%llu,\"name\":[", (unsigned long long)firefox->markers);
+	error = spool_copy(&firefox->spools[SPOOL_MARKER_NAMES], output);
+	output_string(output, "],\"startTime\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_TIMES], output);
+	output_string(output, "],\"endTime\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_ENDS], output);
+	output_string(output, "],\"phase\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_PHASES], output);
+	output_string(output, "],\"data\":[");
+	if (!error)
+		error = spool_copy(&firefox->spools[SPOOL_MARKER_DATA], output);
+	output_char(output, ']');
+	put_constant(firefox, "category", "2", firefox->markers); /* CATEGORY_OTHER */
+	output_char(output, '}');
+	return error;
+}
+
+/* --- threads and processes --- */
+
+static void put_thread_times(struct firefox *firefox, const struct visit *visit)
+{
+	const struct trace_process *process = visit->process;
+	int64_t start = trace_ns(process, visit->thread->start_ticks) - visit->trace->start_ns;
+	int64_t from = trace_ns(process, process->start_ticks) - visit->trace->start_ns;
+
+	output_string(firefox->output, ",\"processStartupTime\":");
+	output_ms(firefox->output, from > 0 ? (uint64_t)from : 0);
+	output_string(firefox->output, ",\"processShutdownTime\":null,\"registerTime\":");
+	output_ms(firefox->output, start > 0 ? (uint64_t)start : 0);
+	output_string(firefox->output, ",\"unregisterTime\":null");
+}
+
+static int firefox_thread(void *owner, struct visit *visit)
+{
+	struct firefox *firefox = owner;
+	const struct trace_thread *thread = visit->thread;
+
+	output_string(firefox->output, firefox->any_thread ? ",\n{\"name\":\"" : "\n{\"name\":\"");
+	firefox->any_thread = true;
+	output_json(firefox->output, text_of(thread->name && thread->name[0] ? thread->name : "thread"));
+	output_format(firefox->output, "\",\"isMainThread\":%s,\"pid\":\"%s\",\"tid\":%u,\"processName\":\"",
+		      thread->tid == visit->process->pid ? "true" : "false", firefox->pid, thread->tid);
+	output_json(firefox->output, text_of(firefox->program));
+	output_string(firefox->output, "\",\"processType\":\"default\",\"pausedRanges\":[]");
+	put_thread_times(firefox, visit);
+	output_string(firefox->output, ",\n\"samples\":{\"stack\":[");
+	firefox->sample_count = firefox->written = firefox->markers = 0;
+	firefox->stack = 0;
+	firefox->since_ns = visit->now_ns;
+	return 0;
+}
+
+static int put_samples(struct firefox *firefox)
+{
+	int error;
+
+	/* One without a stack ends the last. */
+	firefox->stack = 0;
+	put_sample(firefox, 0);
+	/* From here on the output is this thread's. */
+	error = batches_wait(&firefox->samples);
+	output_string(firefox->output, "],\n\"time\":[");
+	if (!error)
+		error = spool_times(&firefox->spools[SPOOL_LENGTHS], firefox->first_ns, firefox->output);
+	output_string(firefox->output, "],\n\"weight\":[");
+	if (!error)
+		error = spool_weights(&firefox->spools[SPOOL_LENGTHS], firefox->output);
+	if (!error)
+		error = spool_empty(&firefox->spools[SPOOL_LENGTHS]);
+	output_format(firefox->output, "],\"weightType\":\"tracing-ms\",\"length\":%llu}",
+		      (unsigned long long)firefox->sample_count);
+	return error;
+}
+
+static int firefox_thread_end(void *owner, struct visit *visit)
+{
+	struct firefox *firefox = owner;
+	int error = put_samples(firefox);
+
+	if (!error)
+		error = visit->error;
+	if (!error)
+		error = number_frames(firefox, visit);
+	if (error)
+		return error;
+	put_stack_table(firefox);
+	put_frame_table(firefox, visit);
+	if (!error)
+		error = put_function_table(firefox, visit);
+	if (!error)
+		error = put_markers(firefox);
+	output_string(
+	    firefox->output,
+	    ",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
+	    "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}}");
+	forget_frames(firefox);
+	stacks_clear(&firefox->stacks);
+	return error;
+}
+
+/* The viewer takes processes with one pid for one; after an exec there are two. */
+static int name_pid(struct firefox *firefox, const struct visit *visit)
+{
+	const struct trace_process *process = visit->process;
+	uint64_t *named = pairs_make(&firefox->pids, (uint64_t)process->pid | UINT64_C(1) << 63);
+	int length = snprintf(firefox->pid, sizeof(firefox->pid), "%lld", (long long)process->pid);
+
+	if (!named)
+		return -ENOMEM;
+	if (*named)
+		snprintf(firefox->pid + length, sizeof(firefox->pid) - (size_t)length, ".%u", process->number);
+	*named = 1;
+	return 0;
+}
+
+static void forget_process(struct firefox *firefox)
+{
+	pairs_done(&firefox->line_numbers);
+	firefox->line_numbers = (struct pairs){0};
+	firefox->line_count = 0;
+	free(firefox->functions);
+	free(firefox->keys);
+}
+
+static int firefox_process(void *owner, struct visit *visit)
+{
+	struct firefox *firefox = owner;
+
+	firefox->program = trace_process_name(visit->process);
+	if (!firefox->program[0])
+		firefox->program = "python";
+	forget_process(firefox);
+	firefox->sampled = trace_process_sample_rate(visit->process) > 0;
+	firefox->functions = calloc(visit_keys(visit), sizeof(*firefox->functions));
+	firefox->keys = calloc(visit_keys(visit), sizeof(*firefox->keys));
+	return firefox->functions && firefox->keys ? name_pid(firefox, visit) : -ENOMEM;
+}
+
+/* --- all --- */
+
+static void put_meta(struct firefox *firefox, const struct trace *trace)
+{
+	char sampling[TRACE_SAMPLING_BYTES];
+	uint64_t start_ns = 0;
+
+	if (trace->clock_count)
+		start_ns = trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns;
+	output_string(firefox->output, "{\"meta\":{\"preprocessedProfileVersion\":57,\"version\":30,\"product\":\"");
+	output_json(firefox->output, text_of(trace->path));
+	if (trace_sample_rate(trace))
+		output_format(firefox->output, " (%s)", trace_sampling_text(trace_sample_rate(trace), sampling));
+	output_string(firefox->output, "\",\"importedFrom\":\"evprof\",\"startTime\":");
+	output_ms(firefox->output, start_ns);
+	output_string(
+	    firefox->output,
+	    ",\"interval\":0.001,\"processType\":0,\"stackwalk\":0,\"symbolicated\":true,"
+	    "\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true,\n"
+	    "\"categories\":[{\"name\":\"Python\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
+	    "{\"name\":\"C function\",\"color\":\"blue\",\"subcategories\":[\"Other\"]},"
+	    "{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]}],\n"
+	    "\"markerSchema\":[{\"name\":\"evprof\",\"display\":[\"marker-chart\",\"marker-table\"],"
+	    "\"tooltipLabel\":\"{marker.name} {marker.data.text}\",\"tableLabel\":\"{marker.data.text}\","
+	    "\"chartLabel\":\"{marker.data.text}\",\"fields\":[{\"key\":\"text\",\"label\":\"What\","
+	    "\"format\":\"string\"}]}]},\n\"libs\":[],\"threads\":[");
+}
+
+static void put_strings(struct firefox *firefox)
+{
+	uint32_t i;
+
+	output_string(firefox->output, "\n],\n\"shared\":{\"stringArray\":[");
+	for (i = 0; i < firefox->strings.count; i++) {
+		output_string(firefox->output, i ? ",\n\"" : "\n\"");
+		output_json(firefox->output, text_at(&firefox->strings, i));
+		output_char(firefox->output, '"');
+	}
+	output_string(firefox->output, "]}}\n");
+}
+
+int export_firefox(const struct export *export, struct output *output, struct progress *progress)
+{
+	static const struct visitor visitor = {.process = firefox_process,
+					       .thread = firefox_thread,
+					       .thread_end = firefox_thread_end,
+					       .push = firefox_push,
+					       .pop = firefox_pop,
+					       .other = firefox_other};
+	struct firefox firefox = {.output = output};
+	int error = output_open_memory(&firefox.data);
+	size_t i;
+
+	for (i = 0; !error && i < SPOOLS; i++)
+		error = spool_open(&firefox.spools[i], output);
+	if (!error) {
+		put_meta(&firefox, export->trace);
+		batches_begin(&firefox.samples, write_samples, &firefox);
+		error = visit_trace(export->trace, export->select, progress, &visitor, &firefox);
+		batches_end(&firefox.samples);
+		put_strings(&firefox);
+		error = error ? error : firefox.data.error;
+	}
+	for (i = 0; i < SPOOLS; i++)
+		spool_close(&firefox.spools[i]);
+	output_abandon(&firefox.data);
+	stacks_done(&firefox.stacks);
+	strings_done(&firefox.strings);
+	forget_process(&firefox);
+	pairs_done(&firefox.pids);
+	free(firefox.lines);
+	free(firefox.frames);
+	free(firefox.places);
+	return error;
+}

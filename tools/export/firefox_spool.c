@@ -1,0 +1,177 @@
+/*
+ * firefox_spool.c - see firefox_spool.h.
+ */
+#include "export/firefox_spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/digits.h"
+
+int spool_open(struct spool *spool, const struct output *output)
+{
+	int fd = output_scratch(output->path);
+
+	if (fd < 0)
+		return fd;
+	if (output_open_nowhere(&spool->column) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	spool->column.fd = fd;
+	return 0;
+}
+
+void spool_close(struct spool *spool)
+{
+	if (spool->column.buffer)
+		output_abandon(&spool->column);
+}
+
+void spool_put(struct spool *spool, const char *text, size_t length)
+{
+	output_put(&spool->column, ",", spool->any);
+	spool->any = true;
+	output_put(&spool->column, text, length);
+}
+
+int spool_empty(struct spool *spool)
+{
+	spool->any = false;
+	return lseek(spool->column.fd, 0, SEEK_SET) < 0 || ftruncate(spool->column.fd, 0) < 0 ? -errno : 0;
+}
+
+int spool_copy(struct spool *spool, struct output *output)
+{
+	char bytes[1 << 14];
+	ssize_t length;
+	off_t at = 0;
+
+	output_flush(&spool->column);
+	if (spool->column.error)
+		return spool->column.error;
+	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0) {
+		output_put(output, bytes, (size_t)length);
+		at += length;
+	}
+	if (length < 0)
+		return -errno;
+	return output->error ? output->error : spool_empty(spool);
+}
+
+#define MS_BYTES (DIGITS_MAX + 8)
+
+/* Behind the digits of the whole ms: 234567 as .234567, 200000 as .2, 0 as nothing. */
+static inline char *put_fraction(char *at, uint32_t ns)
+{
+	if (!ns)
+		return at;
+	*at = '.';
+	digits_six(at + 1, ns);
+	for (at += 7; at[-1] == '0'; at--)
+		;
+	return at;
+}
+
+/* ns as ms, exactly: 1234567 as 1.234567. At most MS_BYTES may be changed. */
+static inline char *put_ms(struct digits_near *near, char *at, uint64_t ns)
+{
+	uint32_t rest = digits_near(near, ns);
+
+	memcpy(at, near->text, DIGITS_MAX);
+	return put_fraction(at + near->length, rest);
+}
+
+void spool_ms(struct spool *spool, uint64_t ns)
+{
+	struct digits_near near = {0};
+	char *room = output_room(&spool->column, MS_BYTES + 1);
+	char *at = room;
+
+	*at = ',';
+	at = put_ms(&near, at + spool->any, ns);
+	output_take(&spool->column, (size_t)(at - room));
+	spool->any = true;
+}
+
+void output_ms(struct output *output, uint64_t ns)
+{
+	struct digits_near near = {0};
+	char *at = output_room(output, MS_BYTES);
+
+	output_take(output, (size_t)(put_ms(&near, at, ns) - at));
+}
+
+/* --- columns that are made of lengths --- */
+
+struct column {
+	struct output *output;
+	struct digits_near near;
+	uint64_t ns; /* where the next sample begins */
+	bool weights;
+	bool any;
+	uint64_t value; /* of the length that ends in the next bytes */
+	unsigned shift; /* bits of it that are there */
+};
+
+static inline void put_element(struct column *column, uint64_t value)
+{
+	uint64_t weight = value & 1 ? value >> 1 : 0;
+	char *room = output_room(column->output, MS_BYTES + 1);
+	char *at = room;
+
+	*at = ',';
+	at = put_ms(&column->near, at + column->any, column->weights ? weight : column->ns);
+	output_take(column->output, (size_t)(at - room));
+	column->ns += value >> 1;
+	column->any = true;
+}
+
+static void put_elements(struct column *column, const uint8_t *bytes, size_t length)
+{
+	uint64_t value = column->value;
+	unsigned shift = column->shift;
+	size_t i;
+
+	for (i = 0; i < length; i++) {
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+		shift += 7;
+		if (bytes[i] & 0x80)
+			continue;
+		put_element(column, value);
+		value = 0;
+		shift = 0;
+	}
+	column->value = value;
+	column->shift = shift;
+}
+
+static int put_column(struct spool *spool, struct column *column)
+{
+	uint8_t bytes[1 << 14];
+	ssize_t length;
+	off_t at = 0;
+
+	output_flush(&spool->column);
+	if (spool->column.error)
+		return spool->column.error;
+	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0 && !column->output->error) {
+		put_elements(column, bytes, (size_t)length);
+		at += length;
+	}
+	return length < 0 ? -errno : column->output->error;
+}
+
+int spool_times(struct spool *spool, int64_t first_ns, struct output *output)
+{
+	return put_column(spool, &(struct column){.output = output, .ns = (uint64_t)first_ns});
+}
+
+int spool_weights(struct spool *spool, struct output *output)
+{
+	return put_column(spool, &(struct column){.output = output, .weights = true});
+}

@@ -1,0 +1,483 @@
+/*
+ * pprof.c - pprof's profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'ed.
+ *
+ *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default. Where
+ *                   memory events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count
+ *                   and alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is
+ *                   alive at the end (analysis/live.h; by the wall's clock only, since the others have no order of
+ *                   threads)
+ *   labels          pid and tid (numbers), thread (its name)
+ *   functions       without system_name: pprof takes a name that is the same there for one of C++, and strips what is
+ *                   in angle brackets
+ *   locations       one for each function, with the line where it is defined
+ *   mappings        the program, and each library of native functions
+ *
+ * A thread is written when it ends, a function or string when it is met first: protobuf lets the fields of a message
+ * come in any order. So memory is that of analysis/stacks.h, and no library for protobuf is used: those of Debian
+ * pack a message that is whole in memory (protobuf-c), or add a generator to the build (both), for the four kinds of
+ * fields that are written here.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "analysis/stack_counts.h"
+#include "analysis/stacks.h"
+
+/* --- gzip --- */
+
+struct gzip {
+	z_stream stream;
+	struct output *output;
+	bool open;
+	uint8_t packed[1 << 16];
+};
+
+static int gzip_open(struct gzip *gzip, struct output *output)
+{
+	/* 16 asks for gzip's header, without name and time: the same trace makes the same file. */
+	int result =
+	    deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
+
+	gzip->output = output;
+	gzip->open = result == Z_OK;
+	return gzip->open ? 0 : -ENOMEM;
+}
+
+static void gzip_run(struct gzip *gzip, int flush)
+{
+	do {
+		gzip->stream.next_out = gzip->packed;
+		gzip->stream.avail_out = sizeof(gzip->packed);
+		deflate(&gzip->stream, flush);
+		output_put(gzip->output, gzip->packed, sizeof(gzip->packed) - gzip->stream.avail_out);
+	} while (!gzip->stream.avail_out);
+}
+
+static void gzip_put(struct gzip *gzip, const void *bytes, size_t length)
+{
+	gzip->stream.next_in = (Bytef *)bytes;
+	gzip->stream.avail_in = (uInt)length;
+	gzip_run(gzip, Z_NO_FLUSH);
+}
+
+static void gzip_close(struct gzip *gzip)
+{
+	if (!gzip->open)
+		return;
+	gzip_run(gzip, Z_FINISH);
+	deflateEnd(&gzip->stream);
+	gzip->open = false;
+}
+
+/* --- protobuf --- */
+
+/* A message being built. */
+struct message {
+	uint8_t *bytes;
+	size_t used;
+	size_t allocated;
+	bool out_of_memory;
+};
+
+static void message_put(struct message *message, const void *bytes, size_t length)
+{
+	if (!length) /* bytes may be NULL then, as those of an empty message are */
+		return;
+	if (length > message->allocated - message->used) {
+		size_t allocated = 2 * (message->allocated + length) + 64;
+		uint8_t *grown = realloc(message->bytes, allocated);
+
+		if (!grown) {
+			message->out_of_memory = true;
+			return;
+		}
+		message->bytes = grown;
+		message->allocated = allocated;
+	}
+	memcpy(message->bytes + message->used, bytes, length);
+	message->used += length;
+}
+
+static void message_varint(struct message *message, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t length = 0;
+
+	while (value > 0x7f) {
+		bytes[length++] = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	bytes[length++] = (uint8_t)value;
+	message_put(message, bytes, length);
+}
+
+static void message_tag(struct message *message, unsigned field, unsigned wire_type)
+{
+	message_varint(message, field << 3 | wire_type);
+}
+
+/* An integer; 0 is what a field is without being there. */
+static void message_number(struct message *message, unsigned field, uint64_t value)
+{
+	if (!value)
+		return;
+	message_tag(message, field, 0);
+	message_varint(message, value);
+}
+
+static void message_bytes(struct message *message, unsigned field, const void *bytes, size_t length)
+{
+	message_tag(message, field, 2);
+	message_varint(message, length);
+	message_put(message, bytes, length);
+}
+
+static void message_message(struct message *message, unsigned field, const struct message *inner)
+{
+	message_bytes(message, field, inner->bytes, inner->used);
+	message->out_of_memory |= inner->out_of_memory;
+}
+
+/* --- the profile --- */
+
+/* Fields of profile.proto. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+	VALUE_TYPE = 1,
+	VALUE_UNIT = 2,
+	SAMPLE_LOCATIONS = 1,
+	SAMPLE_VALUES = 2,
+	SAMPLE_LABEL = 3,
+	LABEL_KEY = 1,
+	LABEL_STRING = 2,
+	LABEL_NUMBER = 3,
+	MAPPING_ID = 1,
+	MAPPING_FILE = 5,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILES = 8,
+	MAPPING_HAS_LINES = 9,
+	LOCATION_ID = 1,
+	LOCATION_MAPPING = 2,
+	LOCATION_LINE = 4,
+	LINE_FUNCTION = 1,
+	LINE_NUMBER = 2,
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_FILE = 4,
+	FUNCTION_LINE = 5,
+};
+
+/* Strings that every profile begins with; their numbers. */
+enum {
+	STRING_EMPTY,
+	STRING_CALLS,
+	STRING_COUNT,
+	STRING_TIME,
+	STRING_NANOSECONDS,
+	STRING_PID,
+	STRING_TID,
+	STRING_THREAD,
+	STRING_BYTES, /* from here on only where memory events were recorded */
+	STRING_ALLOC_OBJECTS,
+	STRING_ALLOC_SPACE,
+	STRING_INUSE_OBJECTS, /* from here on only where the order of all threads is known */
+	STRING_INUSE_SPACE,
+	STRINGS,
+};
+
+struct pprof {
+	struct gzip gzip;
+	struct stack_functions functions;
+	uint64_t strings; /* written so far */
+	uint32_t functions_written;
+	struct message message; /* the field being made */
+	struct message inner;	/* a message in it */
+	struct message packed;	/* its repeated numbers */
+	bool mapped;
+	bool allocations; /* are told */
+	bool in_use;	  /* and what is alive at the end */
+	char **libraries; /* that have a mapping: number 2 and on */
+	uint32_t library_count;
+	int error;
+};
+
+/* Writes a field of the profile. */
+static void put_field(struct pprof *pprof, unsigned field, const struct message *content)
+{
+	struct message head = {0};
+
+	message_tag(&head, field, 2);
+	message_varint(&head, content->used);
+	gzip_put(&pprof->gzip, head.bytes, head.used);
+	gzip_put(&pprof->gzip, content->bytes, content->used);
+	if (head.out_of_memory || content->out_of_memory)
+		pprof->error = -ENOMEM;
+	free(head.bytes);
+}
+
+static void put_number(struct pprof *pprof, unsigned field, uint64_t value)
+{
+	struct message whole = {0};
+
+	message_number(&whole, field, value);
+	gzip_put(&pprof->gzip, whole.bytes, whole.used);
+	if (whole.out_of_memory)
+		pprof->error = -ENOMEM;
+	free(whole.bytes);
+}
+
+/* Writes a string and gives its number. A protobuf string is UTF-8; what is none becomes U+FFFD. */
+static uint64_t put_string(struct pprof *pprof, struct text text)
+{
+	pprof->message.used = 0;
+	while (text.length) {
+		const char *start = text.at;
+		uint32_t code = text_next(&text);
+
+		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
+			message_put(&pprof->message, "\xef\xbf\xbd", 3);
+		else
+			message_put(&pprof->message, start, (size_t)(text.at - start));
+	}
+	put_field(pprof, PROFILE_STRING, &pprof->message);
+	return pprof->strings++;
+}
+
+static void put_sample_type(struct pprof *pprof, uint64_t type, uint64_t unit)
+{
+	pprof->message.used = 0;
+	message_number(&pprof->message, VALUE_TYPE, type);
+	message_number(&pprof->message, VALUE_UNIT, unit);
+	put_field(pprof, PROFILE_SAMPLE_TYPE, &pprof->message);
+}
+
+static void put_times(struct pprof *pprof, const struct trace *trace)
+{
+	/* Any pair of the clock tells what CLOCK_MONOTONIC was when. */
+	if (trace->clock_count)
+		put_number(pprof, PROFILE_TIME_NANOS,
+			   trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns);
+	put_number(pprof, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
+	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, STRING_TIME);
+}
+
+static void put_beginning(struct pprof *pprof, const struct trace *trace)
+{
+	const char *const strings[] = {
+	    [STRING_EMPTY] = "",
+	    [STRING_CALLS] = trace_sample_rate(trace) ? "samples" : "calls",
+	    [STRING_COUNT] = "count",
+	    [STRING_TIME] = "time",
+	    [STRING_NANOSECONDS] = "nanoseconds",
+	    [STRING_PID] = "pid",
+	    [STRING_TID] = "tid",
+	    [STRING_THREAD] = "thread",
+	    [STRING_BYTES] = "bytes",
+	    [STRING_ALLOC_OBJECTS] = "alloc_objects",
+	    [STRING_ALLOC_SPACE] = "alloc_space",
+	    [STRING_INUSE_OBJECTS] = "inuse_objects",
+	    [STRING_INUSE_SPACE] = "inuse_space",
+	};
+	size_t count = pprof->in_use ? STRINGS : pprof->allocations ? STRING_INUSE_OBJECTS : STRING_BYTES, i;
+
+	for (i = 0; i < count; i++)
+		put_string(pprof, text_of(strings[i]));
+	put_sample_type(pprof, STRING_CALLS, STRING_COUNT);
+	put_sample_type(pprof, STRING_TIME, STRING_NANOSECONDS);
+	if (pprof->allocations) {
+		put_sample_type(pprof, STRING_ALLOC_OBJECTS, STRING_COUNT);
+		put_sample_type(pprof, STRING_ALLOC_SPACE, STRING_BYTES);
+	}
+	if (pprof->in_use) {
+		put_sample_type(pprof, STRING_INUSE_OBJECTS, STRING_COUNT);
+		put_sample_type(pprof, STRING_INUSE_SPACE, STRING_BYTES);
+	}
+	put_times(pprof, trace);
+}
+
+/* The program, of which pprof is told that it has all names already. */
+static void put_mapping(struct pprof *pprof, uint64_t number, const char *name)
+{
+	uint64_t file = put_string(pprof, text_of(name));
+
+	pprof->message.used = 0;
+	message_number(&pprof->message, MAPPING_ID, number);
+	message_number(&pprof->message, MAPPING_FILE, file);
+	message_number(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
+	message_number(&pprof->message, MAPPING_HAS_FILES, 1);
+	message_number(&pprof->message, MAPPING_HAS_LINES, 1);
+	put_field(pprof, PROFILE_MAPPING, &pprof->message);
+}
+
+/* The number of a function's mapping; there are few libraries. */
+static uint64_t mapping_of(struct pprof *pprof, const struct stack_function *function)
+{
+	char **grown, *name;
+	uint32_t i;
+
+	if (!function->library.length)
+		return 1;
+	for (i = 0; i < pprof->library_count; i++)
+		if (text_same(text_of(pprof->libraries[i]), function->library))
+			return i + UINT64_C(2);
+	name = strndup(function->library.at, function->library.length);
+	grown = realloc(pprof->libraries, ((size_t)i + 1) * sizeof(*grown));
+	if (grown)
+		pprof->libraries = grown;
+	if (!name || !grown) {
+		free(name);
+		pprof->error = -ENOMEM;
+		return 1;
+	}
+	pprof->libraries[pprof->library_count++] = name;
+	put_mapping(pprof, i + UINT64_C(2), name);
+	return i + UINT64_C(2);
+}
+
+/* Function and location number + 1. */
+static void put_function(struct pprof *pprof, uint32_t number)
+{
+	const struct stack_function *function = &pprof->functions.at[number];
+	uint64_t name = put_string(pprof, text_of(function->name));
+	uint64_t file = put_string(pprof, function->source.length ? function->source : function->file);
+	uint64_t mapping = mapping_of(pprof, function);
+
+	pprof->message.used = 0;
+	message_number(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
+	message_number(&pprof->message, FUNCTION_NAME, name);
+	message_number(&pprof->message, FUNCTION_FILE, file);
+	message_number(&pprof->message, FUNCTION_LINE, function->begins);
+	put_field(pprof, PROFILE_FUNCTION, &pprof->message);
+	pprof->inner.used = 0;
+	message_number(&pprof->inner, LINE_FUNCTION, (uint64_t)number + 1);
+	message_number(&pprof->inner, LINE_NUMBER, function->line);
+	pprof->message.used = 0;
+	message_number(&pprof->message, LOCATION_ID, (uint64_t)number + 1);
+	message_number(&pprof->message, LOCATION_MAPPING, mapping);
+	message_message(&pprof->message, LOCATION_LINE, &pprof->inner);
+	put_field(pprof, PROFILE_LOCATION, &pprof->message);
+}
+
+/* Makes the stack's locations in packed, innermost first. */
+static void pack_locations(struct pprof *pprof, const struct stacks *stacks, uint32_t stack)
+{
+	pprof->packed.used = 0;
+	for (; stack; stack = stacks->at[stack].parent)
+		message_varint(&pprof->packed, (uint64_t)stacks->at[stack].function + 1);
+}
+
+static void add_label(struct pprof *pprof, uint64_t key, unsigned field, uint64_t value)
+{
+	pprof->inner.used = 0;
+	message_number(&pprof->inner, LABEL_KEY, key);
+	message_number(&pprof->inner, field, value);
+	message_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
+static int put_sample(struct pprof *pprof, const struct visit *visit, const struct stacks *stacks, uint32_t stack,
+		      uint64_t thread)
+{
+	pack_locations(pprof, stacks, stack);
+	pprof->message.used = 0;
+	message_message(&pprof->message, SAMPLE_LOCATIONS, &pprof->packed);
+	pprof->packed.used = 0;
+	message_varint(&pprof->packed, stacks->at[stack].calls);
+	message_varint(&pprof->packed, stacks->at[stack].own_ns);
+	if (pprof->allocations) {
+		message_varint(&pprof->packed, stacks->at[stack].allocations);
+		message_varint(&pprof->packed, stacks->at[stack].bytes);
+	}
+	if (pprof->in_use) {
+		message_varint(&pprof->packed, stacks->at[stack].live_blocks);
+		message_varint(&pprof->packed, stacks->at[stack].live_bytes);
+	}
+	message_message(&pprof->message, SAMPLE_VALUES, &pprof->packed);
+	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)visit->process->pid);
+	add_label(pprof, STRING_TID, LABEL_NUMBER, visit->thread->tid);
+	add_label(pprof, STRING_THREAD, LABEL_STRING, thread);
+	put_field(pprof, PROFILE_SAMPLE, &pprof->message);
+	return pprof->error ? pprof->error : pprof->gzip.output->error;
+}
+
+static int pprof_thread(void *owner, struct visit *visit, struct stacks *stacks)
+{
+	struct pprof *pprof = owner;
+	const char *name = visit->thread->name;
+	uint64_t thread;
+	int error = 0;
+	uint32_t i;
+
+	if (stacks->count < 2 && !(stacks->count && stacks->at[0].allocations))
+		return 0;
+	while (pprof->functions_written < pprof->functions.count)
+		put_function(pprof, pprof->functions_written++);
+	thread = put_string(pprof, text_of(name && name[0] ? name : "thread"));
+	/* What was allocated where no function is known has no location. */
+	for (i = 0; !error && i < stacks->count; i++)
+		if (stacks->at[i].own_ns || stacks->at[i].calls || stacks->at[i].allocations)
+			error = put_sample(pprof, visit, stacks, i, thread);
+	return error ? error : pprof->error;
+}
+
+static int pprof_process(void *owner, struct visit *visit)
+{
+	struct pprof *pprof = owner;
+
+	const char *program = trace_process_text(visit->process, "program");
+
+	if (!pprof->mapped)
+		put_mapping(pprof, 1, program[0] ? program : "python");
+	pprof->mapped = true;
+	return 0;
+}
+
+/* Which sample types there are. */
+static void choose_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
+			 struct progress *progress)
+{
+	pprof->allocations = visitor->allocations = trace_records(export->trace, "mem");
+	pprof->in_use = pprof->allocations && export->select->clock == CPU_CLOCK_WALL;
+	if (!pprof->in_use)
+		return;
+	visitor->live = LIVE_END;
+	progress->total *= 2; /* two readings */
+}
+
+int export_pprof(const struct export *export, struct output *output, struct progress *progress)
+{
+	struct stacks_visitor visitor = {.process = pprof_process, .thread = pprof_thread};
+	struct pprof *pprof = calloc(1, sizeof(*pprof));
+	int error = pprof ? gzip_open(&pprof->gzip, output) : -ENOMEM;
+
+	if (!error) {
+		choose_types(pprof, export, &visitor, progress);
+		put_beginning(pprof, export->trace);
+		error = stacks_visit(export->trace, export->select, progress, &pprof->functions, &visitor, pprof);
+		gzip_close(&pprof->gzip);
+	}
+	if (!error && pprof)
+		error = pprof->error;
+	if (pprof) {
+		while (pprof->library_count)
+			free(pprof->libraries[--pprof->library_count]);
+		free(pprof->libraries);
+		stack_functions_done(&pprof->functions);
+		free(pprof->message.bytes);
+		free(pprof->inner.bytes);
+		free(pprof->packed.bytes);
+	}
+	free(pprof);
+	return error;
+}

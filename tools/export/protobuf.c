@@ -1,0 +1,136 @@
+/*
+ * protobuf.c - messages in messages, in memory that grows. See protobuf.h.
+ */
+#include "export/protobuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where that many bytes can be put; NULL where memory ran out. */
+static uint8_t *room(struct protobuf *protobuf, size_t bytes)
+{
+	size_t allocated = protobuf->allocated ? protobuf->allocated : 256;
+	uint8_t *grown;
+
+	if (protobuf->error)
+		return NULL;
+	if (bytes <= protobuf->allocated - protobuf->used)
+		return protobuf->bytes + protobuf->used;
+	while (allocated - protobuf->used < bytes)
+		allocated *= 2;
+	grown = realloc(protobuf->bytes, allocated);
+	if (!grown) {
+		protobuf->error = -ENOMEM;
+		return NULL;
+	}
+	protobuf->bytes = grown;
+	protobuf->allocated = allocated;
+	return grown + protobuf->used;
+}
+
+void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
+{
+	uint8_t *at = room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
+
+	if (at)
+		protobuf->used = (size_t)(protobuf_put_number(at, field, value) - protobuf->bytes);
+}
+
+void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value)
+{
+	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES + sizeof(value));
+
+	if (!at)
+		return;
+	at = protobuf_put_varint(at, (uint64_t)field << 3 | PROTOBUF_FIXED64);
+	memcpy(at, &value, sizeof(value));
+	protobuf->used = (size_t)(at - protobuf->bytes) + sizeof(value);
+}
+
+static void append(struct protobuf *protobuf, const void *bytes, size_t length)
+{
+	uint8_t *at = room(protobuf, length);
+
+	if (!at || !length)
+		return;
+	memcpy(at, bytes, length);
+	protobuf->used += length;
+}
+
+static void begin_length(struct protobuf *protobuf, uint32_t field, size_t length)
+{
+	uint8_t *at = room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
+
+	if (!at)
+		return;
+	at = protobuf_put_varint(at, (uint64_t)field << 3 | PROTOBUF_LENGTH);
+	protobuf->used = (size_t)(protobuf_put_varint(at, length) - protobuf->bytes);
+}
+
+void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes, size_t length)
+{
+	begin_length(protobuf, field, length);
+	append(protobuf, bytes, length);
+}
+
+void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string)
+{
+	protobuf_text(protobuf, field, text_of(string));
+}
+
+void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text)
+{
+	protobuf_begin(protobuf, field);
+	while (text.length) {
+		const char *start = text.at;
+		uint32_t code = text_next(&text);
+
+		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
+			append(protobuf, "\xef\xbf\xbd", 3);
+		else
+			append(protobuf, start, (size_t)(text.at - start));
+	}
+	protobuf_end(protobuf);
+}
+
+/* The length goes before the contents when it is known: the contents then move up by as much as it takes. */
+void protobuf_begin(struct protobuf *protobuf, uint32_t field)
+{
+	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES);
+
+	if (at)
+		protobuf->used =
+		    (size_t)(protobuf_put_varint(at, (uint64_t)field << 3 | PROTOBUF_LENGTH) - protobuf->bytes);
+	if (protobuf->depth < PROTOBUF_DEPTH_MAX)
+		protobuf->begun[protobuf->depth] = protobuf->used;
+	protobuf->depth++;
+}
+
+void protobuf_end(struct protobuf *protobuf)
+{
+	uint8_t length[PROTOBUF_VARINT_MAX_BYTES];
+	size_t begun, bytes, contents;
+
+	protobuf->depth--;
+	if (protobuf->depth >= PROTOBUF_DEPTH_MAX || !room(protobuf, sizeof(length)))
+		return;
+	begun = protobuf->begun[protobuf->depth];
+	contents = protobuf->used - begun;
+	bytes = (size_t)(protobuf_put_varint(length, contents) - length);
+	memmove(protobuf->bytes + begun + bytes, protobuf->bytes + begun, contents);
+	memcpy(protobuf->bytes + begun, length, bytes);
+	protobuf->used += bytes;
+}
+
+void protobuf_clear(struct protobuf *protobuf)
+{
+	protobuf->used = 0;
+	protobuf->depth = 0;
+}
+
+void protobuf_done(struct protobuf *protobuf)
+{
+	free(protobuf->bytes);
+	memset(protobuf, 0, sizeof(*protobuf));
+}

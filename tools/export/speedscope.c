@@ -1,0 +1,338 @@
+/*
+ * speedscope.c - speedscope's JSON (https://www.speedscope.app/file-format-schema.json), in two shapes.
+ *
+ *   speedscope            "evented": every call of a thread with its begin and end, in ns since the start of the trace.
+ *                         It is written as it is read; memory grows with the number of functions only
+ *   speedscope-sampled    "sampled": the different stacks of a thread, each with the ns spent in just that stack. Small
+ *                         whatever the number of calls; see analysis/stacks.h for the memory
+ *
+ * Both have one profile for each thread that called anything, and one table of functions for all of them.
+ */
+#include "export/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/stack_counts.h"
+#include "analysis/stacks.h"
+#include "util/batches.h"
+#include "util/digits.h"
+
+struct speedscope {
+	struct output *output;
+	struct stack_functions functions;
+	struct trace *trace;
+	char *process; /* its name */
+	bool any;      /* a profile was written: a comma comes before the next */
+	/* Evented only. */
+	struct batches events;	 /* struct event, on their way to the output */
+	struct digits_near near; /* the writing thread's */
+	/* Of the thread. */
+	bool begun;
+	int64_t last_ns;
+};
+
+struct event {
+	uint64_t ns;
+	uint32_t function;
+	uint32_t type; /* 'O' or 'C' */
+};
+
+static void begin_profile(struct speedscope *speedscope, const char *type, const char *thread)
+{
+	output_string(speedscope->output, speedscope->any ? ",\n" : "\n");
+	speedscope->any = true;
+	output_string(speedscope->output, "{\"type\":\"");
+	output_string(speedscope->output, type);
+	output_string(speedscope->output, "\",\"unit\":\"nanoseconds\",\"name\":\"");
+	output_json(speedscope->output, text_of(speedscope->process));
+	output_string(speedscope->output, " ");
+	output_json(speedscope->output, text_of(thread));
+	output_char(speedscope->output, '"');
+}
+
+static int begin_thread(struct speedscope *speedscope, const struct visit *visit, const char *type)
+{
+	char *name = stack_thread_name(visit->thread);
+
+	if (!name)
+		return -ENOMEM;
+	begin_profile(speedscope, type, name);
+	free(name);
+	return 0;
+}
+
+static int speedscope_process(void *owner, struct visit *visit)
+{
+	struct speedscope *speedscope = owner;
+
+	free(speedscope->process);
+	speedscope->process = stack_process_name(visit->process);
+	return speedscope->process ? 0 : -ENOMEM;
+}
+
+static void put_frames(struct speedscope *speedscope)
+{
+	struct output *output = speedscope->output;
+	uint32_t i;
+
+	output_string(output, "\n],\n\"shared\":{\"frames\":[");
+	for (i = 0; i < speedscope->functions.count; i++) {
+		const struct stack_function *function = &speedscope->functions.at[i];
+
+		output_string(output, i ? ",\n{\"name\":\"" : "\n{\"name\":\"");
+		output_json(output, text_of(function->name));
+		if (function->line) {
+			output_string(output, "\",\"file\":\"");
+			output_json(output, function->file);
+			output_format(output, "\",\"line\":%u}", function->line);
+		} else {
+			output_string(output, "\"}");
+		}
+	}
+	output_string(output, "\n]}}\n");
+}
+
+/* --- evented --- */
+
+/* The line of an event, with the comma that ends the one before; the array begins with [. */
+static char *event_line(struct digits_near *near, char *at, const struct event *event)
+{
+	static const char begin[] = ",\n{\"type\":\"", frame[] = "\",\"frame\":", time[] = ",\"at\":";
+
+	memcpy(at, begin, sizeof(begin) - 1);
+	at += sizeof(begin) - 1;
+	*at++ = (char)event->type;
+	memcpy(at, frame, sizeof(frame) - 1);
+	at = digits_put(at + sizeof(frame) - 1, event->function);
+	memcpy(at, time, sizeof(time) - 1);
+	at = digits_near_put(near, at + sizeof(time) - 1, event->ns);
+	*at++ = '}';
+	return at;
+}
+
+#define EVENT_BYTES (48 + 2 * DIGITS_MAX)
+
+/* The second thread's. */
+static int write_events(void *owner, const char *bytes, size_t used)
+{
+	const struct event *event = (const struct event *)bytes, *end = event + used / sizeof(*event);
+	struct speedscope *speedscope = owner;
+	struct output *output = speedscope->output;
+
+	for (; event < end; event++) {
+		char *at = output_room(output, EVENT_BYTES);
+
+		output_take(output, (size_t)(event_line(&speedscope->near, at, event) - at));
+	}
+	return output->error;
+}
+
+/* The first event of a thread, whose comma would be too much. */
+static void put_first(struct speedscope *speedscope, const struct event *event)
+{
+	char line[EVENT_BYTES];
+
+	output_put(speedscope->output, line + 1, (size_t)(event_line(&speedscope->near, line, event) - line) - 1);
+}
+
+static void put_event(struct speedscope *speedscope, struct visit *visit, const struct visit_frame *frame, char type)
+{
+	struct event event = {(uint64_t)visit->now_ns, (uint32_t)frame->user - 1, (uint32_t)type};
+	struct event *room;
+
+	if (!frame->user)
+		event.function = stack_functions_find(&speedscope->functions, visit, frame->key);
+	if (event.function == UINT32_MAX)
+		visit_fail(visit, -ENOMEM);
+	speedscope->last_ns = visit->now_ns;
+	if (!speedscope->begun) {
+		speedscope->begun = true;
+		put_first(speedscope, &event);
+		return;
+	}
+	room = batches_room(&speedscope->events, sizeof(*room));
+	if (room)
+		*room = event;
+	if (__builtin_expect(speedscope->events.error != 0, 0))
+		visit_fail(visit, speedscope->events.error);
+}
+
+static int evented_process(void *owner, struct visit *visit)
+{
+	struct speedscope *speedscope = owner;
+	int error = speedscope_process(owner, visit);
+
+	return error ? error : stack_functions_process(&speedscope->functions, visit);
+}
+
+static int evented_thread(void *owner, struct visit *visit)
+{
+	struct speedscope *speedscope = owner;
+
+	(void)visit;
+	speedscope->begun = false;
+	return 0;
+}
+
+static void evented_push(void *owner, struct visit *visit, struct visit_frame *frame)
+{
+	struct speedscope *speedscope = owner;
+
+	if (!speedscope->begun) {
+		if (begin_thread(speedscope, visit, "evented") < 0)
+			visit_fail(visit, -ENOMEM);
+		output_string(speedscope->output, ",\"startValue\":");
+		output_i64(speedscope->output, visit->now_ns);
+		output_string(speedscope->output, ",\"events\":[");
+	}
+	put_event(speedscope, visit, frame, 'O');
+}
+
+static void evented_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+{
+	(void)how;
+	put_event(owner, visit, frame, 'C');
+}
+
+/* A sample at another line of the same call. */
+static void evented_line(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+{
+	struct speedscope *speedscope = owner;
+	uint32_t number = stack_functions_at_line(&speedscope->functions, visit, head);
+	struct visit_frame *frame;
+
+	(void)extra;
+	if (number == UINT32_MAX)
+		return;
+	frame = &visit->frames[visit->shown - 1];
+	if (frame->user == number + UINT64_C(1))
+		return;
+	put_event(speedscope, visit, frame, 'C');
+	frame->user = number + UINT64_C(1);
+	put_event(speedscope, visit, frame, 'O');
+}
+
+static int evented_thread_end(void *owner, struct visit *visit)
+{
+	struct speedscope *speedscope = owner;
+	int error = batches_wait(&speedscope->events);
+
+	(void)visit;
+	if (speedscope->begun) {
+		output_string(speedscope->output, "\n],\"endValue\":");
+		output_i64(speedscope->output, speedscope->last_ns);
+		output_char(speedscope->output, '}');
+	}
+	return error;
+}
+
+/* --- sampled --- */
+
+static int put_sample(struct speedscope *speedscope, struct stacks *stacks, uint32_t stack)
+{
+	uint32_t length, i;
+	const uint32_t *path = stacks_path(stacks, stack, &length);
+
+	if (!path)
+		return -ENOMEM;
+	for (i = 0; i < length; i++) {
+		output_char(speedscope->output, i ? ',' : '[');
+		output_u64(speedscope->output, stacks->at[path[i]].function);
+	}
+	output_char(speedscope->output, ']');
+	return speedscope->output->error;
+}
+
+static int put_samples(struct speedscope *speedscope, struct stacks *stacks)
+{
+	int error = 0;
+	bool any = false;
+	uint32_t i;
+
+	output_string(speedscope->output, ",\"samples\":[");
+	for (i = 1; !error && i < stacks->count; i++) {
+		if (!stacks->at[i].own_ns)
+			continue;
+		output_string(speedscope->output, any ? ",\n" : "\n");
+		any = true;
+		error = put_sample(speedscope, stacks, i);
+	}
+	output_string(speedscope->output, "],\n\"weights\":[");
+	any = false;
+	for (i = 1; i < stacks->count; i++) {
+		if (!stacks->at[i].own_ns)
+			continue;
+		output_string(speedscope->output, any ? "," : "");
+		any = true;
+		output_u64(speedscope->output, stacks->at[i].own_ns);
+	}
+	output_string(speedscope->output, "]}");
+	return error;
+}
+
+static int sampled_thread(void *owner, struct visit *visit, struct stacks *stacks)
+{
+	struct speedscope *speedscope = owner;
+
+	if (stacks->count < 2)
+		return 0;
+	if (begin_thread(speedscope, visit, "sampled") < 0)
+		return -ENOMEM;
+	output_string(speedscope->output, ",\"startValue\":0,\"endValue\":");
+	output_u64(speedscope->output, stacks_own_ns(stacks));
+	return put_samples(speedscope, stacks);
+}
+
+/* --- all --- */
+
+static void begin_file(struct speedscope *speedscope, const struct export *export)
+{
+	char sampling[TRACE_SAMPLING_BYTES];
+
+	output_string(speedscope->output, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+					  "\"exporter\":\"evprof\",\"name\":\"");
+	output_json(speedscope->output, text_of(export->trace->path));
+	if (trace_sample_rate(export->trace))
+		output_format(speedscope->output, " (%s)",
+			      trace_sampling_text(trace_sample_rate(export->trace), sampling));
+	output_string(speedscope->output, "\",\"profiles\":[");
+}
+
+static void end_file(struct speedscope *speedscope)
+{
+	put_frames(speedscope);
+	stack_functions_done(&speedscope->functions);
+	free(speedscope->process);
+}
+
+int export_speedscope(const struct export *export, struct output *output, struct progress *progress)
+{
+	struct visitor visitor = {.process = evented_process,
+				  .thread = evented_thread,
+				  .thread_end = evented_thread_end,
+				  .push = evented_push,
+				  .pop = evented_pop,
+				  .other = trace_sample_rate(export->trace) ? evented_line : NULL};
+	struct speedscope speedscope = {.output = output};
+	int error;
+
+	begin_file(&speedscope, export);
+	batches_begin(&speedscope.events, write_events, &speedscope);
+	error = visit_trace(export->trace, export->select, progress, &visitor, &speedscope);
+	batches_end(&speedscope.events);
+	end_file(&speedscope);
+	return error;
+}
+
+int export_speedscope_sampled(const struct export *export, struct output *output, struct progress *progress)
+{
+	static const struct stacks_visitor visitor = {.process = speedscope_process, .thread = sampled_thread};
+	struct speedscope speedscope = {.output = output};
+	int error;
+
+	begin_file(&speedscope, export);
+	error = stacks_visit(export->trace, export->select, progress, &speedscope.functions, &visitor, &speedscope);
+	end_file(&speedscope);
+	return error;
+}

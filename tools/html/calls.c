@@ -1,0 +1,361 @@
+/*
+ * calls.c - sorts calls into levels and merges the short ones; see calls.h.
+ */
+#include "html/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/grow.h"
+
+/* What the short calls of one depth in one bucket amount to. */
+struct html_sliver {
+	uint32_t function; /* of the longest */
+	uint32_t calls;	   /* 0: none */
+	int64_t longest_ns;
+	int64_t sum_ns;
+};
+
+/* --- the plan --- */
+
+static unsigned top_level(int64_t duration_ns)
+{
+	unsigned top = 1;
+
+	/* The whole run on a screen of a few hundred pixels needs no coarser level. */
+	while (top < HTML_LEVELS - 1 && html_level_ns(top + 1) <= duration_ns / 300)
+		top++;
+	return top;
+}
+
+/* What a plan stores of a level and those above. */
+static uint64_t sum_from(const uint64_t *counts, unsigned level, unsigned top)
+{
+	uint64_t sum = 0;
+
+	for (; level <= top; level++)
+		sum += counts[level];
+	return sum;
+}
+
+static bool slivers_fit(const struct html_plan *plan, const struct html_census *census, uint64_t slivers_max)
+{
+	return sum_from(census->slivers, plan->floor ? plan->floor : 1, plan->top) <= slivers_max;
+}
+
+/* Of level 0, the longest calls for which there is room. */
+static int64_t shortest_with(const struct html_census *census, uint64_t room)
+{
+	uint64_t calls = 0;
+	int64_t step = HTML_STEPS;
+
+	while (step > 0 && calls + census->steps[step - 1] <= room)
+		calls += census->steps[--step];
+	return step * HTML_STEP_NS;
+}
+
+struct html_plan html_plan_make(const struct html_census *census, int64_t duration_ns, uint64_t calls_max,
+				uint64_t slivers_max)
+{
+	struct html_plan plan = {.top = top_level(duration_ns)};
+
+	if (!census)
+		return plan;
+	while (plan.floor < plan.top && (sum_from(census->calls, plan.floor + 1, plan.top) > calls_max ||
+					 !slivers_fit(&plan, census, slivers_max)))
+		plan.floor++;
+	plan.shortest_ns = html_level_ns(plan.floor);
+	if (!plan.floor)
+		plan.shortest_ns = shortest_with(census, calls_max - sum_from(census->calls, 1, plan.top));
+	return plan;
+}
+
+uint64_t html_plan_merged(const struct html_plan *plan, const struct html_census *census)
+{
+	uint64_t merged = 0;
+	int64_t step;
+
+	if (plan->floor)
+		return sum_from(census->calls, 0, plan->floor - 1);
+	for (step = 0; step < plan->shortest_ns / HTML_STEP_NS; step++)
+		merged += census->steps[step];
+	return merged;
+}
+
+static unsigned level_of(const struct html_calls *calls, int64_t duration_ns)
+{
+	unsigned level;
+
+	if (duration_ns < HTML_SHORTEST_NS)
+		return 0;
+	level = (unsigned)(63 - __builtin_clzll((unsigned long long)duration_ns) - HTML_SHORTEST_SHIFT) / 2 + 1;
+	return level < calls->plan.top ? level : calls->plan.top;
+}
+
+/* --- blocks --- */
+
+/* Notes the first error; 0 is none. */
+static void fail(struct html_calls *calls, int error)
+{
+	if (!calls->error)
+		calls->error = error;
+}
+
+/* Puts what a thread has in a block into the directory. */
+static void close_segment(struct html_calls *calls, struct html_segment *segment, unsigned kind, uint32_t block)
+{
+	const uint64_t row[HTML_SEGMENT_COLUMNS] = {
+	    kind, block, segment->thread, segment->count, (uint64_t)segment->from_ns, (uint64_t)segment->to_ns};
+	unsigned i;
+
+	if (!segment->count)
+		return;
+	for (i = 0; i < HTML_SEGMENT_COLUMNS; i++)
+		html_column_put(&calls->directory[i], row[i]);
+	segment->count = 0;
+}
+
+/* One more in the segment, from and to. Returns whether it is the first. */
+static bool extend_segment(struct html_segment *segment, uint32_t thread, int64_t from_ns, int64_t to_ns)
+{
+	bool first = segment->count++ == 0;
+
+	if (first)
+		*segment = (struct html_segment){thread, 1, from_ns, to_ns};
+	if (from_ns < segment->from_ns)
+		segment->from_ns = from_ns;
+	if (to_ns > segment->to_ns)
+		segment->to_ns = to_ns;
+	return first;
+}
+
+static void write_calls(struct html_calls *calls, unsigned number)
+{
+	struct html_level *level = &calls->level[number];
+
+	if (!level->count)
+		return;
+	close_segment(calls, &level->segment, number * 2, level->block);
+	fail(calls, html_block_write(calls->packer, level->block, level->calls, HTML_CALL_COLUMNS));
+	level->count = 0;
+}
+
+static void write_slivers(struct html_calls *calls, unsigned number)
+{
+	struct html_level *level = &calls->level[number];
+
+	if (!level->sliver_count)
+		return;
+	close_segment(calls, &level->sliver_segment, number * 2 + 1, level->sliver_block);
+	fail(calls, html_block_write(calls->packer, level->sliver_block, level->slivers, HTML_SLIVER_COLUMNS));
+	level->sliver_count = 0;
+}
+
+static void store_call(struct html_calls *calls, unsigned number, const struct html_call *call)
+{
+	struct html_level *level = &calls->level[number];
+
+	if (!level->count)
+		level->block = (*calls->blocks)++;
+	if (extend_segment(&level->segment, calls->thread, call->start_ns, call->end_ns)) {
+		level->end_ns = 0;
+		level->depth = 0;
+		level->sequence = 0;
+	}
+	html_column_put(&level->calls[0], (uint64_t)(call->end_ns - level->end_ns));
+	html_column_put(&level->calls[1], (uint64_t)(call->end_ns - call->start_ns));
+	html_column_put(&level->calls[2], call->function);
+	html_column_signed(&level->calls[3], (int64_t)call->depth - level->depth);
+	html_column_put(&level->calls[4], call->how);
+	html_column_put(&level->calls[5], calls->sequence - level->sequence);
+	level->end_ns = call->end_ns;
+	level->depth = call->depth;
+	level->sequence = calls->sequence + 1;
+	if (++level->count == HTML_BLOCK_CALLS)
+		write_calls(calls, number);
+}
+
+/* --- slivers --- */
+
+static void store_sliver(struct html_calls *calls, unsigned number, uint32_t depth, const struct html_sliver *sliver)
+{
+	struct html_level *level = &calls->level[number];
+	int64_t width = html_level_ns(number);
+	int64_t from = (int64_t)level->bucket * width;
+	int64_t covered = (sliver->sum_ns * 255 + width - 1) / width;
+
+	if (!level->sliver_count)
+		level->sliver_block = (*calls->blocks)++;
+	if (extend_segment(&level->sliver_segment, calls->thread, from, from + width))
+		level->written_bucket = 0;
+	html_column_put(&level->slivers[0], level->bucket - level->written_bucket);
+	html_column_put(&level->slivers[1], depth);
+	html_column_put(&level->slivers[2], sliver->function);
+	html_column_put(&level->slivers[3], sliver->calls);
+	html_column_put(&level->slivers[4], covered < 255 ? (uint64_t)covered : 255);
+	level->written_bucket = level->bucket;
+	if (++level->sliver_count == HTML_BLOCK_CALLS)
+		write_slivers(calls, number);
+}
+
+static bool grow_array(void *array, uint32_t *allocated, uint32_t needed, size_t size)
+{
+	uint32_t grown_to = *allocated ? *allocated * 2 : 64;
+
+	while (grown_to < needed)
+		grown_to *= 2;
+	return grow_zeroed(array, allocated, grown_to, size) == 0;
+}
+
+/* Room for that depth. */
+static bool reserve_pending(struct html_level *level, uint32_t depth)
+{
+	return (depth < level->pending_allocated ||
+		grow_array(&level->pending, &level->pending_allocated, depth + 1, sizeof(*level->pending))) &&
+	       (level->touched_count < level->touched_allocated ||
+		grow_array(&level->touched, &level->touched_allocated, level->touched_count + 1,
+			   sizeof(*level->touched)));
+}
+
+static inline void merge_sliver(struct html_calls *calls, unsigned number, uint32_t depth,
+				const struct html_sliver *sliver)
+{
+	struct html_level *level = &calls->level[number];
+	struct html_sliver *into;
+
+	if (__builtin_expect(depth >= level->pending_allocated || level->touched_count == level->touched_allocated,
+			     0) &&
+	    !reserve_pending(level, depth)) {
+		fail(calls, -ENOMEM);
+		return;
+	}
+	into = &level->pending[depth];
+	if (!into->calls)
+		level->touched[level->touched_count++] = depth;
+	if (!into->calls || sliver->longest_ns > into->longest_ns) {
+		into->function = sliver->function;
+		into->longest_ns = sliver->longest_ns;
+	}
+	into->calls += sliver->calls;
+	into->sum_ns += sliver->sum_ns;
+}
+
+/* The bucket of a level is over: it is stored, and becomes part of the next level's. */
+static void flush_bucket(struct html_calls *calls, unsigned number)
+{
+	struct html_level *level = &calls->level[number];
+	uint32_t i;
+
+	calls->census.slivers[number] += level->touched_count;
+	for (i = 0; i < level->touched_count; i++) {
+		struct html_sliver *sliver = &level->pending[level->touched[i]];
+
+		if (calls->packer && number >= calls->plan.floor)
+			store_sliver(calls, number, level->touched[i], sliver);
+		if (number < calls->plan.top)
+			merge_sliver(calls, number + 1, level->touched[i], sliver);
+		memset(sliver, 0, sizeof(*sliver));
+	}
+	level->touched_count = 0;
+}
+
+/* Buckets of a level lie within one of the next: where one is not over, neither is the next. */
+static void advance(struct html_calls *calls, int64_t now_ns)
+{
+	unsigned number;
+
+	for (number = 1; number <= calls->plan.top; number++) {
+		uint64_t bucket = (uint64_t)(now_ns / html_level_ns(number));
+
+		if (bucket == calls->level[number].bucket)
+			break;
+		flush_bucket(calls, number);
+		calls->level[number].bucket = bucket;
+	}
+	calls->bucket_end = (int64_t)(calls->level[1].bucket + 1) * HTML_SHORTEST_NS;
+}
+
+/* --- calls --- */
+
+void html_calls_init(struct html_calls *calls, struct html_packer *packer, uint32_t *blocks, struct html_plan plan)
+{
+	memset(calls, 0, sizeof(*calls));
+	calls->packer = packer;
+	calls->blocks = blocks;
+	calls->plan = plan;
+}
+
+void html_calls_thread(struct html_calls *calls, uint32_t thread)
+{
+	unsigned number;
+
+	calls->thread = thread;
+	calls->sequence = 0;
+	calls->bucket_end = 0;
+	for (number = 1; number <= calls->plan.top; number++)
+		calls->level[number].bucket = 0;
+}
+
+void html_calls_thread_end(struct html_calls *calls)
+{
+	unsigned number;
+
+	for (number = 1; number <= calls->plan.top; number++)
+		flush_bucket(calls, number);
+	for (number = 0; number <= calls->plan.top; number++) {
+		struct html_level *level = &calls->level[number];
+
+		close_segment(calls, &level->segment, number * 2, level->block);
+		close_segment(calls, &level->sliver_segment, number * 2 + 1, level->sliver_block);
+	}
+}
+
+void html_calls_add(struct html_calls *calls, const struct html_call *call)
+{
+	int64_t duration = call->end_ns - call->start_ns;
+	unsigned number = level_of(calls, duration);
+
+	if (call->end_ns >= calls->bucket_end)
+		advance(calls, call->end_ns);
+	calls->census.calls[number]++;
+	calls->census.steps[number ? 0 : (uint64_t)duration / HTML_STEP_NS] += number == 0;
+	if (calls->packer && duration >= calls->plan.shortest_ns)
+		store_call(calls, number, call);
+	calls->sequence++;
+	if (number < calls->plan.top)
+		merge_sliver(calls, number + 1, call->depth,
+			     &(struct html_sliver){call->function, 1, duration, duration});
+}
+
+int html_calls_finish(struct html_calls *calls)
+{
+	unsigned number;
+
+	for (number = 0; number <= calls->plan.top && calls->packer; number++) {
+		write_calls(calls, number);
+		write_slivers(calls, number);
+	}
+	if (calls->packer)
+		fail(calls,
+		     html_block_write(calls->packer, (*calls->blocks)++, calls->directory, HTML_SEGMENT_COLUMNS));
+	return calls->error;
+}
+
+void html_calls_done(struct html_calls *calls)
+{
+	unsigned number, i;
+
+	for (number = 0; number < HTML_LEVELS; number++) {
+		struct html_level *level = &calls->level[number];
+
+		for (i = 0; i < HTML_CALL_COLUMNS; i++)
+			html_column_done(&level->calls[i]);
+		for (i = 0; i < HTML_SLIVER_COLUMNS; i++)
+			html_column_done(&level->slivers[i]);
+		free(level->pending);
+		free(level->touched);
+	}
+	for (i = 0; i < HTML_SEGMENT_COLUMNS; i++)
+		html_column_done(&calls->directory[i]);
+}

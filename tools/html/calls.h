@@ -1,0 +1,126 @@
+/*
+ * calls.h - the calls of the HTML report in levels of detail.
+ *
+ * Used by export_html.c; read by html/report.js. Calls come in the order in which they end. Each is stored once, in the
+ * level of its duration:
+ *
+ *   level 0       below 16 us           (HTML_SHORTEST_NS)
+ *   level 1       16 us to 65 us
+ *   level k       each four times as long as the one before
+ *   level top     and all that are longer
+ *
+ * Beside the calls, level k from 1 on has slivers: for each depth and each time bucket as long as the level's shortest
+ * call, what all shorter calls that ended in it amount to. A view in which a pixel is longer than level k's shortest
+ * call needs the calls from level k up and the slivers of level k: a number that the width of the window bounds,
+ * however long the trace is.
+ *
+ * Memory is constant: one block of each level, and a few bytes a depth.
+ */
+#ifndef EVPROF_TOOLS_HTML_CALLS_H
+#define EVPROF_TOOLS_HTML_CALLS_H
+
+#include <stdint.h>
+
+#include "html/pack.h"
+
+#define HTML_LEVELS 20
+#define HTML_SHORTEST_SHIFT 14
+#define HTML_SHORTEST_NS (INT64_C(1) << HTML_SHORTEST_SHIFT)
+#define HTML_STEP_NS 32 /* how finely the durations of level 0 are counted */
+#define HTML_STEPS (HTML_SHORTEST_NS / HTML_STEP_NS)
+#define HTML_DEPTH_MAX 16384 /* calls at a greater depth are not stored */
+#define HTML_BLOCK_CALLS 32768
+
+/* The shortest duration of a level in ns. */
+static inline int64_t html_level_ns(unsigned level)
+{
+	return level ? HTML_SHORTEST_NS << (2 * (level - 1)) : 0;
+}
+
+struct html_call {
+	int64_t start_ns;
+	int64_t end_ns; /* never before that of the call added before, within a thread */
+	uint32_t function;
+	uint32_t depth; /* below HTML_DEPTH_MAX */
+	uint8_t how;	/* what it was and how it ended; export_html.c and report.js know what that means */
+};
+
+/* How many there are of each, counted by a first pass. */
+struct html_census {
+	uint64_t calls[HTML_LEVELS];
+	uint64_t slivers[HTML_LEVELS];
+	uint64_t steps[HTML_STEPS]; /* those of level 0 by duration */
+};
+
+/* What of them is stored. */
+struct html_plan {
+	unsigned top;	     /* the highest level in use */
+	unsigned floor;	     /* calls of lower levels are only in slivers */
+	int64_t shortest_ns; /* shorter calls are only in slivers; 0: every call is stored */
+};
+
+/* The plan that stores most, but no more than so many calls and slivers, as far as that can be. */
+struct html_plan html_plan_make(const struct html_census *census, int64_t duration_ns, uint64_t calls_max,
+				uint64_t slivers_max);
+/* Calls that the plan does not store. */
+uint64_t html_plan_merged(const struct html_plan *plan, const struct html_census *census);
+
+enum { HTML_CALL_COLUMNS = 6, HTML_SLIVER_COLUMNS = 5, HTML_SEGMENT_COLUMNS = 6 };
+
+/* A stretch of a block: one thread's. */
+struct html_segment {
+	uint32_t thread;
+	uint32_t count;
+	int64_t from_ns;
+	int64_t to_ns;
+};
+
+struct html_level {
+	/* calls: end, duration, function, depth, how, sequence */
+	struct html_column calls[HTML_CALL_COLUMNS];
+	struct html_segment segment;
+	uint32_t block; /* its number; valid if count is not 0 */
+	uint32_t count; /* in the block */
+	int64_t end_ns; /* of the call before, in the segment; 0: none */
+	int64_t depth;
+	uint64_t sequence;
+	/* slivers: bucket, depth, function, calls, coverage of 255 */
+	struct html_column slivers[HTML_SLIVER_COLUMNS];
+	struct html_segment sliver_segment;
+	uint32_t sliver_block;
+	uint32_t sliver_count;
+	uint64_t written_bucket;
+	/* The bucket being filled. */
+	uint64_t bucket;
+	struct html_sliver *pending; /* by depth */
+	uint32_t pending_allocated;
+	uint32_t *touched; /* depths in it */
+	uint32_t touched_count;
+	uint32_t touched_allocated;
+};
+
+struct html_calls {
+	struct html_packer *packer; /* NULL: count only */
+	uint32_t *blocks;	    /* the next number of a block */
+	struct html_plan plan;
+	struct html_census census;
+	struct html_level level[HTML_LEVELS];
+	/* One row for each segment: level * 2, + 1 for slivers; block; thread; count; from; to. */
+	struct html_column directory[HTML_SEGMENT_COLUMNS];
+	uint32_t thread;
+	uint64_t sequence;  /* of the next call of the thread */
+	int64_t bucket_end; /* of the shortest slivers */
+	int error;	    /* the first -errno */
+};
+
+/* Begins. With packer NULL nothing is written and only the census is made; plan.floor is 0 then. */
+void html_calls_init(struct html_calls *calls, struct html_packer *packer, uint32_t *blocks, struct html_plan plan);
+/* Before the first call of a thread, and after its last. */
+void html_calls_thread(struct html_calls *calls, uint32_t thread);
+void html_calls_thread_end(struct html_calls *calls);
+void html_calls_add(struct html_calls *calls, const struct html_call *call);
+/* Writes what is left, and the directory as the last block. Returns 0 or the first -errno. */
+int html_calls_finish(struct html_calls *calls);
+void html_calls_done(struct html_calls *calls);
+
+#endif

@@ -1,0 +1,262 @@
+/*
+ * memory.c - sums of memory over stacks; see memory.h.
+ */
+#include "html/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/grow.h"
+
+static void add_held(struct live_held *into, const struct live_held *held)
+{
+	into->blocks += held->blocks;
+	into->bytes += held->bytes;
+}
+
+static void add_weights(struct live_weights *into, const struct live_weights *weights)
+{
+	add_held(&into->made, &weights->made);
+	add_held(&into->end, &weights->end);
+	add_held(&into->peak, &weights->peak);
+}
+
+/* --- by function --- */
+
+/* The stacks of a process as a tree that can be gone down and up. 0, the empty stack, is nobody's child. */
+struct walk {
+	const struct stacks *stacks;
+	uint32_t *child;  /* by stack: its first */
+	uint32_t *beside; /* the next one of its parent */
+	uint32_t *open;	  /* by function: how often it is in the stack at hand */
+	struct live_weights *total;
+};
+
+static int walk_begin(struct walk *walk, const struct live *live, uint32_t function_count)
+{
+	uint32_t count = live->stacks.count;
+
+	*walk = (struct walk){.stacks = &live->stacks,
+			      .child = calloc((size_t)count + 1, sizeof(*walk->child)),
+			      .beside = calloc((size_t)count + 1, sizeof(*walk->beside)),
+			      .open = calloc((size_t)function_count + 1, sizeof(*walk->open)),
+			      .total = malloc(((size_t)count + 1) * sizeof(*walk->total))};
+	if (!walk->child || !walk->beside || !walk->open || !walk->total)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		walk->total[i] = live_weigh(live, i);
+	for (uint32_t i = count; i-- > 1;) {
+		uint32_t parent = live->stacks.at[i].parent;
+
+		walk->beside[i] = walk->child[parent];
+		walk->child[parent] = i;
+		add_weights(&walk->total[parent], &walk->total[i]);
+	}
+	return 0;
+}
+
+static void walk_end(struct walk *walk)
+{
+	free(walk->child);
+	free(walk->beside);
+	free(walk->open);
+	free(walk->total);
+}
+
+/* Stacks right above the empty one are threads, and no function's. */
+static void enter(struct html_memory *memory, struct walk *walk, const struct live *live, uint32_t number)
+{
+	const struct stack_node *node = &walk->stacks->at[number];
+	struct live_weights own = live_weigh(live, number);
+
+	if (!node->parent)
+		return;
+	add_weights(&memory->functions[node->function].own, &own);
+	if (!walk->open[node->function]++)
+		add_weights(&memory->functions[node->function].total, &walk->total[number]);
+}
+
+static void leave(struct walk *walk, uint32_t number)
+{
+	const struct stack_node *node = &walk->stacks->at[number];
+
+	if (node->parent)
+		walk->open[node->function]--;
+}
+
+/* From the empty stack down to the innermost functions, and back to it. */
+static void go_through(struct html_memory *memory, struct walk *walk, const struct live *live)
+{
+	uint32_t number = walk->child[0];
+
+	while (number) {
+		enter(memory, walk, live, number);
+		if (walk->child[number]) {
+			number = walk->child[number];
+			continue;
+		}
+		leave(walk, number);
+		while (number && !walk->beside[number]) {
+			number = walk->stacks->at[number].parent;
+			if (number)
+				leave(walk, number);
+		}
+		number = number ? walk->beside[number] : 0;
+	}
+}
+
+static int add_functions(struct html_memory *memory, const struct live *live, const struct stack_functions *functions)
+{
+	struct walk walk = {0};
+	int error =
+	    grow_zeroed(&memory->functions, &memory->function_count, functions->count, sizeof(*memory->functions));
+
+	if (!error)
+		error = walk_begin(&walk, live, functions->count);
+	if (!error)
+		go_through(memory, &walk, live);
+	walk_end(&walk);
+	return error;
+}
+
+/* --- by stack --- */
+
+static struct live_weights *weights_of(struct html_memory *memory, uint32_t node)
+{
+	if (node >= memory->weight_count &&
+	    grow_zeroed(&memory->weights, &memory->weight_count, memory->tree.allocated, sizeof(*memory->weights)) < 0)
+		return NULL;
+	return &memory->weights[node];
+}
+
+static int add_stacks(struct html_memory *memory, uint32_t process, const struct live *live)
+{
+	const struct stacks *stacks = &live->stacks;
+	uint32_t root = html_tree_root(&memory->tree, process);
+	uint32_t *nodes = malloc(((size_t)stacks->count + 1) * sizeof(*nodes));
+	int error = nodes ? 0 : -ENOMEM;
+
+	for (uint32_t i = 1; i < stacks->count && !error; i++) {
+		const struct stack_node *stack = &stacks->at[i];
+		struct live_weights *into, weights = live_weigh(live, i);
+
+		nodes[i] = stack->parent ? html_tree_child(&memory->tree, nodes[stack->parent], stack->function) : root;
+		into = memory->tree.failed ? NULL : weights_of(memory, nodes[i]);
+		if (into)
+			add_weights(into, &weights);
+		else
+			error = -ENOMEM;
+	}
+	free(nodes);
+	return error;
+}
+
+int html_memory_add(struct html_memory *memory, uint32_t process, const struct live *live,
+		    const struct stack_functions *functions)
+{
+	int error = add_functions(memory, live, functions);
+
+	return error ? error : add_stacks(memory, process, live);
+}
+
+/* --- columns --- */
+
+static void put_weights(struct html_column *columns, const struct live_weights *weights)
+{
+	const struct live_held *held[] = {&weights->made, &weights->end, &weights->peak};
+
+	for (unsigned i = 0; i < 3; i++) {
+		html_column_put(&columns[2 * i], held[i]->blocks);
+		html_column_put(&columns[2 * i + 1], held[i]->bytes);
+	}
+}
+
+static uint64_t share(uint64_t part, uint64_t all)
+{
+	return all ? (uint64_t)((unsigned __int128)part * HTML_MEMORY_WHOLE / all) : 0;
+}
+
+/* The largest share in any of what the page can show; no node has a larger one than its parent. */
+static uint64_t share_of(const struct live_weights *weights, const struct live_weights *all)
+{
+	const uint64_t shares[] = {
+	    share(weights->made.blocks, all->made.blocks), share(weights->made.bytes, all->made.bytes),
+	    share(weights->end.bytes, all->end.bytes), share(weights->peak.bytes, all->peak.bytes)};
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		most = shares[i] > most ? shares[i] : most;
+	return most;
+}
+
+/* Gives each node what is beneath it, too. Returns the sum of the roots. */
+static struct live_weights sum_up(struct html_memory *memory)
+{
+	struct live_weights all = {0};
+
+	for (uint32_t i = memory->tree.count; i-- > 0;) {
+		uint32_t parent = memory->tree.nodes[i].parent;
+
+		add_weights(parent == i ? &all : &memory->weights[parent], &memory->weights[i]);
+	}
+	return all;
+}
+
+static uint64_t least_share(const struct html_memory *memory, const struct live_weights *all, uint32_t nodes_max)
+{
+	uint64_t with[HTML_TREE_BITS] = {0};
+
+	for (uint32_t i = 0; i < memory->tree.count; i++)
+		with[html_tree_bits(share_of(&memory->weights[i], all))]++;
+	return html_tree_least(with, memory->tree.count, nodes_max);
+}
+
+int html_memory_tree(struct html_memory *memory, const uint32_t *numbers, uint32_t nodes_max,
+		     struct html_column *columns, uint64_t *least)
+{
+	uint32_t *places = calloc((size_t)memory->tree.count + 1, sizeof(*places)), count = 0;
+	struct live_weights all;
+
+	/* A root without any stack may have no weights yet. */
+	if (!places || (memory->tree.count && !weights_of(memory, memory->tree.count - 1))) {
+		free(places);
+		return -ENOMEM;
+	}
+	all = sum_up(memory);
+	*least = least_share(memory, &all, nodes_max);
+	for (uint32_t i = 0; i < memory->tree.count; i++) {
+		const struct html_node *node = &memory->tree.nodes[i];
+		bool root = node->parent == i;
+
+		if (share_of(&memory->weights[i], &all) < *least && !root)
+			continue;
+		places[i] = count++;
+		html_column_put(&columns[0], root ? 0 : places[i] - places[node->parent]);
+		html_column_put(&columns[1], root ? node->function : numbers[node->function]);
+		put_weights(&columns[2], &memory->weights[i]);
+	}
+	free(places);
+	return 0;
+}
+
+void html_memory_functions(const struct html_memory *memory, const uint32_t *numbers, struct html_column *columns)
+{
+	for (uint32_t i = 0; i < memory->function_count; i++) {
+		const struct html_memory_function *function = &memory->functions[i];
+
+		if (!function->total.made.blocks)
+			continue;
+		html_column_put(&columns[0], numbers[i]);
+		put_weights(&columns[1], &function->own);
+		put_weights(&columns[7], &function->total);
+	}
+}
+
+void html_memory_done(struct html_memory *memory)
+{
+	html_tree_done(&memory->tree);
+	free(memory->weights);
+	free(memory->functions);
+	memset(memory, 0, sizeof(*memory));
+}

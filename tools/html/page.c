@@ -1,0 +1,58 @@
+/*
+ * page.c - tools/html/ as parts of the program, and the page put together from them. See page.h.
+ *
+ * The assembler includes the files, which gcc and clang do alike; the Makefile names them as what this file depends on.
+ */
+#include "html/page.h"
+
+#include <stdlib.h>
+
+#define ASSET(Name, File)                                                                                              \
+	__asm__(".pushsection .rodata\n"                                                                               \
+		"html_asset_" Name ":\n"                                                                               \
+		".incbin \"tools/html/" File "\"\n"                                                                    \
+		"html_asset_" Name "_end:\n"                                                                           \
+		".byte 0\n"                                                                                            \
+		".balign 8\n"                                                                                          \
+		".popsection\n")
+
+ASSET("page", "report.html");
+ASSET("style", "report.css");
+ASSET("script", "report.js");
+
+extern const char page[] __asm__("html_asset_page"), page_end[] __asm__("html_asset_page_end");
+extern const char style[] __asm__("html_asset_style"), style_end[] __asm__("html_asset_style_end");
+extern const char script[] __asm__("html_asset_script"), script_end[] __asm__("html_asset_script_end");
+
+/* Where they go in report.html; each stands there once, on a line of its own. */
+#define STYLE_HERE "/* report.css */\n"
+#define SCRIPT_HERE "/* report.js */\n"
+#define DATA_HERE "<!-- data -->\n"
+
+/* The page from a place up to a marker, or to its end. Returns what is behind the marker. */
+static const char *put_until(struct output *output, const char *from, const char *marker)
+{
+	const char *to = marker ? memmem(from, (size_t)(page_end - from), marker, strlen(marker)) : page_end;
+
+	if (!to)
+		abort(); /* page.c and report.html do not belong together */
+	output_put(output, from, (size_t)(to - from));
+	return to + (marker ? strlen(marker) : 0);
+}
+
+void html_page_begin(struct output *output)
+{
+	const char *rest = put_until(output, page, STYLE_HERE);
+
+	output_put(output, style, (size_t)(style_end - style));
+	put_until(output, rest, DATA_HERE);
+}
+
+void html_page_end(struct output *output)
+{
+	const char *rest = memmem(page, (size_t)(page_end - page), DATA_HERE, strlen(DATA_HERE));
+
+	rest = put_until(output, rest + strlen(DATA_HERE), SCRIPT_HERE);
+	output_put(output, script, (size_t)(script_end - script));
+	put_until(output, rest, NULL);
+}

@@ -1,0 +1,230 @@
+/*
+ * merge.c - k-way merge of threads by a heap. See merge.h.
+ */
+#include "replay/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evprof/invariant.h"
+
+static bool before(const struct merge *merge, uint32_t a, uint32_t b)
+{
+	const struct merge_source *left = &merge->sources[a];
+	const struct merge_source *right = &merge->sources[b];
+
+	return left->ns != right->ns ? left->ns < right->ns : a < b;
+}
+
+static void sift_down(struct merge *merge, uint32_t place)
+{
+	uint32_t moved = merge->heap[place];
+
+	for (;;) {
+		uint32_t child = 2 * place + 1;
+
+		if (child >= merge->count)
+			break;
+		if (child + 1 < merge->count && before(merge, merge->heap[child + 1], merge->heap[child]))
+			child++;
+		if (!before(merge, merge->heap[child], moved))
+			break;
+		merge->heap[place] = merge->heap[child];
+		place = child;
+	}
+	merge->heap[place] = moved;
+}
+
+/* The time of the event at source->at. */
+static void find_time(struct merge_source *source)
+{
+	uint32_t head = source->events.heads[source->at];
+
+	source->ticks =
+	    wire_head_kind(head) == WIRE_TIME ? *source->extra : source->ticks + source->events.ticks[source->at];
+	source->ns = trace_near_ns(&source->near, source->process, source->ticks);
+}
+
+/* Reads the next chunk; false at the end of the thread, whose memory is then given back. */
+static bool load(struct merge *merge, struct merge_source *source)
+{
+	do {
+		if (!trace_stream_next(&source->stream, &source->events)) {
+			trace_stream_close(&source->stream);
+			return false;
+		}
+		if (merge->loaded)
+			merge->loaded(merge->owner, source->events.count);
+	} while (!source->events.count && !source->events.hole);
+	source->loaded = true;
+	source->at = 0;
+	source->extra = source->events.extras;
+	source->ticks = source->events.first_ticks;
+	if (source->events.hole)
+		source->ns = trace_ns(source->process, source->ticks);
+	else
+		find_time(source);
+	return true;
+}
+
+static int make_room(struct merge *merge, struct trace *trace, size_t threads)
+{
+	memset(merge, 0, sizeof(*merge));
+	merge->trace = trace;
+	merge->sources = calloc(threads + 1, sizeof(*merge->sources));
+	merge->heap = calloc(threads + 1, sizeof(*merge->heap));
+	if (merge->sources && merge->heap)
+		return 0;
+	merge_close(merge);
+	return -ENOMEM;
+}
+
+static void add_thread(struct merge *merge, const struct trace_thread *thread)
+{
+	struct merge_source *source = &merge->sources[merge->count];
+
+	trace_stream_open(&source->stream, merge->trace, thread);
+	source->process = trace_process_of(merge->trace, thread);
+	source->ns = trace_ns(source->process, thread->places[0].first_ticks);
+	merge->heap[merge->count] = merge->count;
+	merge->count++;
+}
+
+static void begin(struct merge *merge)
+{
+	uint32_t i;
+
+	merge->source_count = merge->count;
+	for (i = merge->count; i-- > 0;)
+		sift_down(merge, i);
+}
+
+int merge_open(struct merge *merge, struct trace *trace,
+	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
+	       void *owner)
+{
+	int error = make_room(merge, trace, trace->thread_count);
+	uint32_t i;
+
+	for (i = 0; !error && i < trace->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[i];
+
+		if (thread && thread->place_count &&
+		    (!wanted || wanted(owner, trace_process_of(trace, thread), thread)))
+			add_thread(merge, thread);
+	}
+	begin(merge);
+	return error;
+}
+
+int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
+		       const struct select *select)
+{
+	int error = make_room(merge, trace, process->thread_count);
+	size_t i;
+
+	for (i = 0; !error && i < process->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (thread->place_count && select_thread(select, thread))
+			add_thread(merge, thread);
+	}
+	begin(merge);
+	return error;
+}
+
+void merge_skip(struct merge *merge, int64_t ns)
+{
+	uint32_t kept = 0, i;
+
+	for (i = 0; i < merge->count; i++) {
+		struct merge_source *source = &merge->sources[merge->heap[i]];
+		const struct trace_thread *thread = source->stream.thread;
+		uint64_t ticks = trace_ticks(source->process, ns);
+		size_t first = 0;
+
+		while (first < thread->place_count && thread->places[first].last_ticks < ticks)
+			first++;
+		if (first == thread->place_count)
+			continue;
+		trace_stream_skip(&source->stream, first);
+		source->ns = trace_ns(source->process, thread->places[first].first_ticks);
+		merge->heap[kept++] = merge->heap[i];
+	}
+	merge->count = kept;
+	for (i = merge->count; i-- > 0;)
+		sift_down(merge, i);
+}
+
+static void remove_first(struct merge *merge)
+{
+	merge->heap[0] = merge->heap[--merge->count];
+	if (merge->count)
+		sift_down(merge, 0);
+}
+
+/* The first of the heap is the earliest: none of those beneath it is before it. */
+static inline bool first_is_earliest(const struct merge *merge)
+{
+	return (merge->count < 2 || before(merge, merge->heap[0], merge->heap[1])) &&
+	       (merge->count < 3 || before(merge, merge->heap[0], merge->heap[2]));
+}
+
+/* Makes sure that the first of the heap is loaded and the earliest. */
+static bool settle(struct merge *merge)
+{
+	while (merge->count && !merge->sources[merge->heap[0]].loaded) {
+		if (load(merge, &merge->sources[merge->heap[0]]))
+			sift_down(merge, 0);
+		else
+			remove_first(merge);
+	}
+	return merge->count > 0;
+}
+
+static void advance(struct merge *merge, struct merge_source *source)
+{
+	if (source->at < source->events.count)
+		find_time(source);
+	else
+		source->loaded = false; /* the next chunk, when its time has come: not before this one's last event */
+	sift_down(merge, 0);
+}
+
+bool merge_next(struct merge *merge, struct merge_event *event)
+{
+	struct merge_source *source;
+
+	if (!settle(merge))
+		return false;
+	invariant(first_is_earliest(merge));
+	source = &merge->sources[merge->heap[0]];
+	*event = (struct merge_event){
+	    .process = source->process, .thread = source->stream.thread, .ns = source->ns, .extra = source->extra};
+	if (source->events.hole) {
+		source->events.hole = false;
+		event->head = wire_head(WIRE_GAP, 0);
+		event->extra = &source->events.missing;
+		advance(merge, source);
+		return true;
+	}
+	event->head = source->events.heads[source->at++];
+	source->extra += wire_extra_words(wire_head_kind(event->head));
+	if (source->at < source->events.count)
+		advance(merge, source);
+	else
+		source->loaded = false; /* its memory is the caller's until the next call */
+	return true;
+}
+
+void merge_close(struct merge *merge)
+{
+	uint32_t i;
+
+	for (i = 0; i < merge->source_count; i++)
+		trace_stream_close(&merge->sources[i].stream);
+	free(merge->sources);
+	free(merge->heap);
+	memset(merge, 0, sizeof(*merge));
+}

@@ -1,0 +1,58 @@
+/*
+ * merge.h - the events of several threads in order of time, with one chunk a thread in memory.
+ *
+ * Used by dump and by what must see a process as a whole. A thread's chunk is read only when its time has come.
+ */
+#ifndef EVPROF_TOOLS_REPLAY_MERGE_H
+#define EVPROF_TOOLS_REPLAY_MERGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "replay/select.h"
+#include "trace/reader.h"
+
+struct merge_source {
+	struct trace_stream stream;
+	const struct trace_process *process;
+	struct trace_near near;
+	struct trace_events events;
+	const uint64_t *extra;
+	uint32_t at;
+	uint64_t ticks;
+	int64_t ns; /* of the next event */
+	bool loaded;
+};
+
+struct merge {
+	struct trace *trace;
+	struct merge_source *sources;
+	uint32_t source_count;
+	uint32_t *heap; /* of numbers of sources, the earliest first */
+	uint32_t count;
+	void (*loaded)(void *owner, uint32_t events); /* a chunk was read; may be NULL */
+	void *owner;
+};
+
+struct merge_event {
+	const struct trace_process *process;
+	const struct trace_thread *thread;
+	const uint64_t *extra;
+	int64_t ns; /* CLOCK_MONOTONIC */
+	uint32_t head;
+};
+
+/* All threads for which wanted() says so; NULL: all. Returns 0 or -ENOMEM. */
+int merge_open(struct merge *merge, struct trace *trace,
+	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
+	       void *owner);
+/* The threads of one process that --thread does not leave out; costs nothing for those of others. Returns the same. */
+int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
+		       const struct select *select);
+/* Right after opening: leaves out the chunks that end before that time (CLOCK_MONOTONIC, ns). */
+void merge_skip(struct merge *merge, int64_t ns);
+/* False at the end. Missing parts of the file come as gap events. */
+bool merge_next(struct merge *merge, struct merge_event *event);
+void merge_close(struct merge *merge);
+
+#endif

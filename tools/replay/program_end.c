@@ -1,0 +1,127 @@
+/*
+ * program_end.c - see program_end.h.
+ */
+#include "replay/program_end.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/replay.h"
+
+struct ending {
+	const struct trace_process *process;
+	bool is_python; /* the program is */
+	uint8_t *known; /* by key */
+	uint64_t ticks; /* 0: not yet, or it goes on */
+};
+
+enum { KNOWN_NOT = 1, KNOWN_ENDS = 2 }; /* the program, when it is outermost */
+
+static bool ends_with(struct text text, const char *end)
+{
+	size_t length = strlen(end);
+
+	return text.length >= length && memcmp(text.at + text.length - length, end, length) == 0;
+}
+
+static bool is_program(const struct ending *ending, uint32_t key)
+{
+	const struct wire_definition *definition = trace_name(&ending->process->codes, key / 2);
+	struct text name;
+
+	if (key & 1 || !definition)
+		return false;
+	name = trace_string(definition, 1);
+	if (text_same(name, text_of("_shutdown")))
+		return ends_with(trace_string(definition, 0), "threading.py") ||
+		       text_same(trace_string(definition, 0), text_of("<frozen threading>"));
+	return ending->is_python &&
+	       (text_same(name, text_of("<module>")) || text_same(name, text_of("_run_module_as_main")));
+}
+
+static bool looks_like_program(struct ending *ending, uint32_t key)
+{
+	if (!ending->known[key])
+		ending->known[key] = is_program(ending, key) ? KNOWN_ENDS : KNOWN_NOT;
+	return ending->known[key] == KNOWN_ENDS;
+}
+
+static inline void ending_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	struct ending *ending = owner;
+
+	if (replay->depth == 1 && looks_like_program(ending, frame->key))
+		ending->ticks = 0;
+}
+
+static inline void ending_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	struct ending *ending = owner;
+
+	if (!replay->depth && (how == WIRE_RETURN || how == WIRE_UNWIND) && looks_like_program(ending, frame->key))
+		ending->ticks = replay->now;
+}
+
+static int ending_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	(void)owner;
+	(void)replay;
+	(void)head;
+	(void)extra;
+	return 0;
+}
+
+static void run(struct trace *trace, const struct trace_thread *thread, struct replay *replay, struct ending *ending)
+{
+	static const struct replay_sink sink = {ending_push, ending_pop, ending_other};
+	struct trace_stream stream;
+	struct trace_events events;
+
+	trace_stream_open(&stream, trace, thread);
+	while (trace_stream_next(&stream, &events)) {
+		struct replay_cursor cursor = replay_begin_chunk(replay, &events, &sink, ending);
+
+		replay_run(replay, &cursor, UINT64_MAX, &sink, ending);
+	}
+	trace_stream_close(&stream);
+}
+
+/* The one that bears the process's number; NULL: it was not recorded. */
+static const struct trace_thread *first_thread(const struct trace *trace, const struct trace_process *process)
+{
+	for (size_t i = 0; i < process->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if ((int64_t)thread->tid == process->pid)
+			return thread;
+	}
+	return NULL;
+}
+
+int program_end_find(struct trace *trace, const struct trace_process *process, int64_t *ns)
+{
+	const char *path = trace_process_text(process, "exe"), *slash = strrchr(path, '/');
+	struct ending ending = {.process = process,
+				.is_python = strncmp(slash ? slash + 1 : path, "python", strlen("python")) == 0};
+	const struct trace_thread *thread = first_thread(trace, process);
+	struct replay replay;
+	int error;
+
+	*ns = PROGRAM_END_NONE;
+	if (!thread)
+		return 0;
+	error = replay_init(&replay, process);
+	ending.known = calloc(replay_keys_of(process), 1);
+	if (!error && ending.known) {
+		replay_begin_thread(&replay);
+		run(trace, thread, &replay, &ending);
+	}
+	if (!error && (!ending.known || replay.out_of_memory))
+		error = -ENOMEM;
+	if (!error && ending.ticks)
+		*ns = trace_ns(process, ending.ticks) - trace->start_ns;
+	replay_done(&replay);
+	free(ending.known);
+	return error;
+}

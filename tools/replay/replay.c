@@ -1,0 +1,265 @@
+/*
+ * replay.c - the parts of replay.h that are not in the inner loop.
+ */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/pairs.h"
+
+int replay_init(struct replay *replay, const struct trace_process *process)
+{
+	memset(replay, 0, sizeof(*replay));
+	replay->codes = process->codes.count;
+	replay->begins_inside = strcmp(trace_process_text(process, "start"), "rejoin") == 0;
+	replay->functions = process->functions.count;
+	replay->keys = replay_keys_of(process);
+	replay->open = calloc(replay->keys, sizeof(*replay->open));
+	return replay->open ? 0 : -ENOMEM;
+}
+
+/* One that was put aside, innermost frame last. */
+struct replay_stack {
+	struct replay_place *frames;
+	uint32_t depth;
+	uint32_t hidden_base;
+	bool base_unknown;
+	bool natives_unknown;
+};
+
+struct replay_stacks {
+	struct pairs numbers; /* greenlet: number + 1 */
+	struct replay_stack *at;
+	uint32_t *spare; /* numbers that are free */
+	uint32_t spare_count;
+	uint32_t count;
+	uint32_t allocated;
+	bool lost; /* some were forgotten: of one that is not here nothing is known */
+};
+
+/* Each stack is free, or of one greenlet. */
+static inline bool stacks_add_up(const struct replay_stacks *stacks)
+{
+	return stacks->numbers.count + stacks->spare_count == stacks->count && stacks->count <= stacks->allocated;
+}
+
+/* No function is open: the stack is empty. */
+static inline bool none_open(const struct replay *replay)
+{
+	for (uint32_t key = 0; key < replay->keys; key++)
+		if (replay->open[key])
+			return false;
+	return true;
+}
+
+static void free_stacks(struct replay *replay)
+{
+	struct replay_stacks *stacks = replay->stacks;
+	uint32_t i;
+
+	if (!stacks)
+		return;
+	for (i = 0; i < stacks->count; i++)
+		free(stacks->at[i].frames);
+	free(stacks->at);
+	free(stacks->spare);
+	pairs_done(&stacks->numbers);
+	free(stacks);
+	replay->stacks = NULL;
+}
+
+static struct replay_stacks *new_stacks(bool lost)
+{
+	struct replay_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (stacks)
+		stacks->lost = lost;
+	return stacks;
+}
+
+void replay_forget_stacks(struct replay *replay)
+{
+	bool any = replay->stacks != NULL;
+
+	replay->greenlet = 0;
+	replay->greenlet_number = 0;
+	free_stacks(replay);
+	if (any)
+		replay->stacks = new_stacks(true);
+	replay->out_of_memory |= any && !replay->stacks;
+}
+
+/* The number of a free stack; UINT32_MAX where memory ran out. */
+static uint32_t new_stack(struct replay_stacks *stacks)
+{
+	if (stacks->spare_count)
+		return stacks->spare[--stacks->spare_count];
+	invariant(stacks->count <= stacks->allocated);
+	if (stacks->count == stacks->allocated) {
+		uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 16;
+		struct replay_stack *grown = realloc(stacks->at, allocated * sizeof(*grown));
+		uint32_t *spare = grown ? realloc(stacks->spare, allocated * sizeof(*spare)) : NULL;
+
+		if (grown)
+			stacks->at = grown;
+		if (!spare)
+			return UINT32_MAX;
+		stacks->spare = spare;
+		stacks->allocated = allocated;
+	}
+	return stacks->count++;
+}
+
+static bool put_aside(struct replay *replay, uint64_t greenlet)
+{
+	struct replay_stacks *stacks = replay->stacks;
+	uint64_t *number = pairs_make(&stacks->numbers, greenlet);
+	struct replay_stack *stack;
+	uint32_t i, free_number;
+
+	if (!number)
+		return false;
+	if (*number) {
+		free_number = (uint32_t)*number - 1; /* two of one name: the older was lost */
+		free(stacks->at[free_number].frames);
+	} else {
+		free_number = new_stack(stacks);
+		if (free_number == UINT32_MAX)
+			return false;
+	}
+	*number = (uint64_t)free_number + 1;
+	stack = &stacks->at[free_number];
+	*stack = (struct replay_stack){.frames = malloc((replay->depth + 1) * sizeof(*stack->frames)),
+				       .hidden_base = replay->hidden_base,
+				       .base_unknown = replay->base_unknown,
+				       .natives_unknown = replay->natives_unknown};
+	if (!stack->frames)
+		return false;
+	for (i = 0; i < replay->depth; i++)
+		stack->frames[i] = replay_place_of(&replay->frames[i]);
+	stack->depth = replay->depth;
+	invariant(stacks_add_up(stacks));
+	return true;
+}
+
+/* Goes on with what the greenlet had on its stack; one that is not known begins with nothing. */
+static void take_up(struct replay *replay, uint64_t greenlet, const struct replay_sink *sink, void *owner)
+{
+	struct replay_stacks *stacks = replay->stacks;
+	struct replay_stack *stack;
+	uint64_t number;
+	uint32_t i;
+
+	replay->hidden_base = 0;
+	if (!pairs_take(&stacks->numbers, greenlet, &number) || !number) {
+		replay->base_unknown = stacks->lost;
+		replay->natives_unknown = false;
+		return;
+	}
+	invariant(number <= stacks->count && stacks->at[number - 1].frames && !replay->depth);
+	stack = &stacks->at[number - 1];
+	replay->hidden_base = stack->hidden_base;
+	replay->base_unknown = stack->base_unknown;
+	replay->natives_unknown = stack->natives_unknown;
+	for (i = 0; i < stack->depth; i++)
+		replay_push_at(replay, stack->frames[i], WIRE_FRAME, sink, owner);
+	free(stack->frames);
+	stack->frames = NULL;
+	stacks->spare[stacks->spare_count++] = (uint32_t)number - 1;
+	invariant(stacks_add_up(stacks));
+}
+
+/* The one that is met first has the number 0: as a rule it is the thread's own. */
+static uint32_t number_of(struct replay *replay, uint64_t greenlet)
+{
+	uint64_t *number = pairs_make(&replay->numbers, greenlet);
+
+	if (!number) {
+		replay->out_of_memory = true;
+		return 0;
+	}
+	if (!*number)
+		*number = ++replay->greenlets;
+	return (uint32_t)*number - 1;
+}
+
+/* One whose stack is empty has come to its end; another may get its address. Not the thread's own. */
+static void forget_ended(struct replay *replay, uint64_t greenlet)
+{
+	uint64_t number;
+
+	if (!replay->depth && !replay->hidden_base && !replay->base_unknown && number_of(replay, greenlet))
+		pairs_take(&replay->numbers, greenlet, &number);
+}
+
+void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner)
+{
+	uint64_t target = extra[0], origin = extra[1];
+	bool known = !replay->greenlet || replay->greenlet == origin;
+
+	if (!replay->stacks)
+		replay->stacks = new_stacks(replay->others_unknown);
+	if (!replay->stacks || !target || !origin || (known && !put_aside(replay, origin))) {
+		replay->out_of_memory |= target && origin;
+		return;
+	}
+	number_of(replay, origin);
+	if (known)
+		forget_ended(replay, origin);
+	while (replay->depth)
+		replay_pop(replay, WIRE_YIELD, sink, owner);
+	replay->greenlet = target;
+	replay->greenlet_number = number_of(replay, target);
+	take_up(replay, target, sink, owner);
+}
+
+void replay_done(struct replay *replay)
+{
+	free_stacks(replay);
+	pairs_done(&replay->numbers);
+	free(replay->frames);
+	free(replay->open);
+	memset(replay, 0, sizeof(*replay));
+}
+
+void replay_begin_thread(struct replay *replay)
+{
+	replay_forget(replay);
+	free_stacks(replay);
+	pairs_done(&replay->numbers);
+	replay->numbers = (struct pairs){0};
+	replay->greenlet = 0;
+	replay->greenlet_number = replay->greenlets = 0;
+	replay->others_unknown = replay->begins_inside;
+	replay->now = 0;
+	replay->base_unknown = replay->begins_inside;
+	replay->natives_unknown = false;
+	replay->native = 0;
+}
+
+void replay_forget(struct replay *replay)
+{
+	while (replay->depth)
+		replay->open[replay->frames[--replay->depth].key]--;
+	invariant(none_open(replay));
+	replay->hidden_base = 0;
+}
+
+bool replay_grow(struct replay *replay)
+{
+	uint32_t allocated = replay->allocated ? replay->allocated * 2 : 1024;
+	struct replay_frame *grown;
+
+	if (allocated > REPLAY_DEPTH_MAX)
+		return false;
+	grown = realloc(replay->frames, allocated * sizeof(*grown));
+	if (!grown) {
+		replay->out_of_memory = true;
+		return false;
+	}
+	replay->frames = grown;
+	replay->allocated = allocated;
+	return true;
+}

@@ -1,0 +1,353 @@
+/*
+ * replay.h - the call stack of one thread, event by event.
+ *
+ * Used by whatever needs to know what calls what: the profile, the exporters. The loop is inline, and takes the
+ * functions that get the calls as a constant: the compiler makes one loop of both.
+ *
+ *   call, resume, throw, c_call            push
+ *   return, yield, unwind                  pop
+ *   c_return, c_exception                  pop
+ *   stack, frame                           replace the stack
+ *   gap, pause, thread_end                 empty the stack, and forget those put aside
+ *   switch                                 put the stack aside, take that of the other greenlet
+ *
+ * An end whose function is not on top takes everything above it off with it; one whose function is nowhere on the
+ * stack is ignored. Both are counted in `unmatched`, unless the stack was unknown.
+ */
+#ifndef EVPROF_TOOLS_REPLAY_REPLAY_H
+#define EVPROF_TOOLS_REPLAY_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evprof/invariant.h"
+#include "evprof/wire.h"
+#include "trace/reader.h"
+#include "util/pairs.h"
+
+#define REPLAY_DEPTH_MAX (UINT32_C(1) << 22)
+
+/*
+ * A key is a function of a process as one number: 2 * code id, or 2 * function id + 1. Ids beyond all definitions
+ * become id 0.
+ */
+
+/* A frame of a stack that does not run: put aside, or found where a stretch begins. */
+struct replay_place {
+	uint32_t key;
+	uint32_t line; /* at which it stands; 0: not known */
+};
+
+struct replay_frame {
+	uint32_t key;
+	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: it was running when the stack was taken */
+	uint32_t hidden : 24; /* so many hidden functions run above it, below the next frame */
+	uint64_t start;
+	uint64_t inner; /* for the owner: ticks spent in what it called */
+	uint64_t owner; /* for the owner */
+	uint32_t line;	/* at which it stands, where lines are recorded; 0: not known */
+};
+
+struct replay {
+	struct replay_frame *frames;
+	uint32_t depth;
+	uint32_t allocated;
+	uint32_t *open; /* by key: how often it is on the stack */
+	uint32_t keys;
+	uint32_t codes;	       /* code ids are below */
+	uint32_t functions;    /* function ids are below */
+	const uint8_t *hidden; /* by key, not 0: as if it was part of its caller. NULL: all are shown. Not owned */
+	/* Greenlets: the one that runs, if that is known, and the stacks of the others (replay.c). */
+	uint64_t greenlet;
+	uint32_t greenlet_number; /* of the one that runs, from 0 in the order in which the thread's are met */
+	uint32_t greenlets;	  /* numbers given so far */
+	struct pairs numbers;	  /* of those that live: address to number + 1 */
+	struct replay_stacks *stacks;
+	uint32_t native;      /* the innermost native frame of an allocation that comes next; 0: none is told */
+	uint32_t hidden_base; /* so many hidden functions run below all frames */
+	uint64_t now;
+	uint64_t unmatched;
+	uint64_t left_open;   /* frames on the stack when their thread ended */
+	bool base_unknown;    /* there may be frames below those on the stack */
+	bool others_unknown;  /* there may have been greenlets before the first event that was read */
+	bool begins_inside;   /* threads were running before the first event: a process that has rejoined */
+	bool natives_unknown; /* the stack was taken from Python's frames, which do not show calls of C functions */
+	bool out_of_memory;
+};
+
+/*
+ * pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. When another
+ * greenlet goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes
+ * on in turn; greenlet_number is that of the greenlet whose frame it is.
+ */
+struct replay_sink {
+	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
+	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
+	/*
+	 * Any other event that is no bookkeeping, gaps, and WIRE_TIME with the line of the innermost frame. Not 0:
+	 * replay_run() returns after it.
+	 */
+	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
+};
+
+/* A place in a chunk. */
+struct replay_cursor {
+	const struct trace_events *events;
+	const uint64_t *extra;
+	uint32_t at;
+};
+
+/* One more than the largest key of a function of that process: the size of a table by key. */
+static inline uint32_t replay_keys_of(const struct trace_process *process)
+{
+	uint32_t codes = process->codes.count, functions = process->functions.count;
+
+	return 2 * ((codes > functions ? codes : functions) + 1);
+}
+
+/* For the threads of one process. Returns 0 or -ENOMEM. */
+int replay_init(struct replay *replay, const struct trace_process *process);
+void replay_done(struct replay *replay);
+/* Before the first event of a thread. */
+void replay_begin_thread(struct replay *replay);
+/* Empties the stack without telling anybody. */
+void replay_forget(struct replay *replay);
+/* The stacks put aside cannot be relied on any more. */
+void replay_forget_stacks(struct replay *replay);
+/* A WIRE_SWITCH with its extra words. */
+void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner);
+/* Room for one more frame; false: the stack is too deep, or memory ran out. */
+bool replay_grow(struct replay *replay);
+
+static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
+{
+	uint32_t id = wire_head_arg(head);
+	const uint32_t native = 1u << WIRE_C_CALL | 1u << WIRE_C_RETURN | 1u << WIRE_C_EXCEPTION;
+	uint32_t is_native = native >> wire_head_kind(head) & 1;
+	uint32_t limit = is_native ? replay->functions : replay->codes;
+
+	return (id < limit ? id * 2 : 0) | is_native;
+}
+
+/* Of the kinds of calls and their ends: is it a call? */
+static inline bool replay_begins(unsigned kind)
+{
+	const uint32_t calls = 1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_THROW | 1u << WIRE_C_CALL;
+
+	return calls >> kind & 1;
+}
+
+static inline bool replay_hides(const struct replay *replay, uint32_t key)
+{
+	return replay->hidden && replay->hidden[key];
+}
+
+static inline void replay_push_at(struct replay *replay, struct replay_place place, unsigned kind,
+				  const struct replay_sink *sink, void *owner)
+{
+	struct replay_frame *frame;
+
+	if (__builtin_expect(replay->depth == replay->allocated, 0) && !replay_grow(replay))
+		return;
+	invariant(replay->depth < replay->allocated && place.key < replay->keys);
+	frame = &replay->frames[replay->depth++];
+	frame->key = place.key;
+	frame->kind = (uint8_t)kind;
+	frame->hidden = 0;
+	frame->start = replay->now;
+	frame->inner = 0;
+	frame->line = place.line;
+	replay->open[place.key]++;
+	sink->push(owner, replay, frame);
+}
+
+static inline void replay_push(struct replay *replay, uint32_t key, unsigned kind, const struct replay_sink *sink,
+			       void *owner)
+{
+	replay_push_at(replay, (struct replay_place){.key = key}, kind, sink, owner);
+}
+
+static inline struct replay_place replay_place_of(const struct replay_frame *frame)
+{
+	return (struct replay_place){.key = frame->key, .line = frame->line};
+}
+
+/* The innermost frame comes to a line, or stands there. Lines of functions that are hidden are nobody's. */
+static inline void replay_set_line(struct replay *replay, uint32_t line)
+{
+	if (replay->depth && !replay->frames[replay->depth - 1].hidden)
+		replay->frames[replay->depth - 1].line = line;
+}
+
+/* A function that is hidden begins or ends. */
+static inline void replay_note_hidden(struct replay *replay, bool begins)
+{
+	struct replay_frame *top;
+
+	if (!replay->depth) {
+		replay->hidden_base += begins ? 1 : replay->hidden_base ? -1u : 0;
+		return;
+	}
+	top = &replay->frames[replay->depth - 1];
+	if (begins)
+		top->hidden++;
+	else if (top->hidden)
+		top->hidden--;
+}
+
+/* The frame is off the stack, and its key no longer counted as open, when the sink hears of it. */
+static inline void replay_pop(struct replay *replay, unsigned how, const struct replay_sink *sink, void *owner)
+{
+	struct replay_frame *frame = &replay->frames[--replay->depth];
+
+	invariant(replay->depth < replay->allocated && replay->open[frame->key]);
+	replay->open[frame->key]--;
+	sink->pop(owner, replay, frame, how);
+}
+
+static inline void replay_pop_all(struct replay *replay, const struct replay_sink *sink, void *owner)
+{
+	while (replay->depth)
+		replay_pop(replay, WIRE_NONE, sink, owner);
+	replay->hidden_base = 0;
+}
+
+/* After the last event of a thread. */
+static inline void replay_end_thread(struct replay *replay, const struct replay_sink *sink, void *owner)
+{
+	replay->left_open += replay->depth;
+	replay_pop_all(replay, sink, owner);
+}
+
+/* An end that does not fit the top of the stack. */
+static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned how, const struct replay_sink *sink,
+				   void *owner)
+{
+	if (!replay->open[key]) {
+		replay->unmatched += !replay->base_unknown && !(replay->natives_unknown && key & 1);
+		return;
+	}
+	while (replay->frames[replay->depth - 1].key != key) {
+		invariant(replay->depth > 1);
+		replay->unmatched++;
+		replay_pop(replay, WIRE_NONE, sink, owner);
+	}
+	replay_pop(replay, how, sink, owner);
+}
+
+/* What is neither call nor end. Returns not 0 where the sink wants replay_run() to return. */
+static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
+			       const struct replay_sink *sink, void *owner)
+{
+	switch (wire_head_kind(head)) {
+	case WIRE_TIME:
+		replay->native = wire_native_frame(head);
+		if (!wire_line(head))
+			return 0;
+		replay_set_line(replay, wire_line(head));
+		return sink->other(owner, replay, head, extra);
+	case WIRE_LINE:
+		replay_set_line(replay, wire_head_arg(head));
+		return sink->other(owner, replay, head, extra);
+	case WIRE_GAP:
+		replay_pop_all(replay, sink, owner);
+		replay_forget_stacks(replay);
+		replay->base_unknown = true;
+		return sink->other(owner, replay, head, extra);
+	case WIRE_STACK:
+		replay_pop_all(replay, sink, owner);
+		replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
+		replay->natives_unknown = true;
+		return 0;
+	case WIRE_FRAME:
+		if (!replay_hides(replay, replay_key_of(replay, head)))
+			replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
+		else
+			replay_note_hidden(replay, true);
+		return 0;
+	case WIRE_SWITCH:
+		replay_switch(replay, extra, sink, owner);
+		return sink->other(owner, replay, head, extra);
+	case WIRE_PAUSE:
+		replay_pop_all(replay, sink, owner);
+		replay_forget_stacks(replay);
+		replay->base_unknown = true;
+		return sink->other(owner, replay, head, extra);
+	case WIRE_THREAD_END:
+		replay_end_thread(replay, sink, owner);
+		return sink->other(owner, replay, head, extra);
+	default:
+		return wire_is_bookkeeping(wire_head_kind(head)) ? 0 : sink->other(owner, replay, head, extra);
+	}
+}
+
+/*
+ * Goes on from the cursor. Returns 0 at the end of the chunk, 1 before an event that is not earlier than `until`
+ * (UINT64_MAX: never), 2 after an event for which the sink's other() returned not 0.
+ */
+static inline __attribute__((always_inline)) int replay_run(struct replay *replay, struct replay_cursor *cursor,
+							    uint64_t until, const struct replay_sink *sink, void *owner)
+{
+	const uint32_t *heads = cursor->events->heads;
+	const uint32_t *ticks = cursor->events->ticks;
+	const uint64_t *extra = cursor->extra;
+	uint32_t count = cursor->events->count;
+	uint32_t i;
+	int result = 0;
+
+	for (i = cursor->at; i < count; i++) {
+		uint32_t head = heads[i];
+		unsigned kind = wire_head_kind(head);
+		uint64_t now = kind == WIRE_TIME ? *extra : replay->now + ticks[i];
+
+		if (__builtin_expect(now >= until, 0) && until != UINT64_MAX) {
+			result = 1;
+			break;
+		}
+		replay->now = now;
+		if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION) {
+			uint32_t key = replay_key_of(replay, head);
+
+			if (replay_hides(replay, key))
+				replay_note_hidden(replay, replay_begins(kind));
+			else if (replay_begins(kind))
+				replay_push(replay, key, kind, sink, owner);
+			else if (replay->depth && replay->frames[replay->depth - 1].key == key)
+				replay_pop(replay, kind, sink, owner);
+			else
+				replay_mismatch(replay, key, kind, sink, owner);
+			continue;
+		}
+		if (kind == WIRE_GAP) { /* what ran in the time that is not known is not known either */
+			replay->now -= ticks[i];
+			replay_pop_all(replay, sink, owner);
+			replay->now += ticks[i];
+		}
+		result = replay_other(replay, head, extra, sink, owner) ? 2 : 0;
+		extra += wire_extra_words(kind);
+		if (result) {
+			i++;
+			break;
+		}
+	}
+	invariant(i <= count && extra <= cursor->events->extras + cursor->events->extra_count);
+	cursor->at = i;
+	cursor->extra = extra;
+	return result;
+}
+
+/* The beginning of a chunk: sets the time, and empties the stack if events are missing before it. */
+static inline struct replay_cursor replay_begin_chunk(struct replay *replay, const struct trace_events *events,
+						      const struct replay_sink *sink, void *owner)
+{
+	uint64_t missing = events->missing;
+
+	if (!replay->now)
+		replay->now = events->first_ticks;
+	if (events->hole)
+		replay_other(replay, wire_head(WIRE_GAP, 0), &missing, sink, owner);
+	replay->now = events->first_ticks;
+	return (struct replay_cursor){.events = events, .extra = events->extras};
+}
+
+#endif

@@ -1,0 +1,295 @@
+/*
+ * running.c - looks back for the stack, and ahead for what is beneath it. See running.h. Called by visit.c and
+ * timeline.c.
+ */
+#include "replay/running.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/grow.h"
+
+#define LOOK_BACK_EVENTS (UINT64_C(1) << 22) /* of one thread; the stack is told each 2^20 words as a rule */
+
+static bool add_key(uint32_t **keys, uint32_t *count, uint32_t *allocated, uint32_t key)
+{
+	if (*count == *allocated) {
+		uint32_t wanted = *allocated ? *allocated * 2 : 64;
+		uint32_t *grown = realloc(*keys, wanted * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		*keys = grown;
+		*allocated = wanted;
+	}
+	(*keys)[(*count)++] = key;
+	return true;
+}
+
+static void quiet_push(void *owner, struct replay *replay, struct replay_frame *frame)
+{
+	(void)owner;
+	(void)replay;
+	(void)frame;
+}
+
+static void quiet_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
+{
+	(void)owner;
+	(void)replay;
+	(void)frame;
+	(void)how;
+}
+
+static int quiet_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	(void)owner;
+	(void)replay;
+	(void)head;
+	(void)extra;
+	return 0;
+}
+
+static const struct replay_sink quiet = {quiet_push, quiet_pop, quiet_other};
+
+/* An end after the beginning of the stretch, as replay_mismatch() takes it. */
+static bool take_end(struct running *running, uint32_t key)
+{
+	uint32_t depth = running->depth;
+
+	if (!depth)
+		return add_key(&running->ended, &running->ended_count, &running->ended_allocated, key);
+	while (depth && running->keys[depth - 1] != key)
+		depth--;
+	if (depth)
+		running->depth = depth - 1;
+	return true;
+}
+
+/* The events of the stretch in one chunk. Returns 0 or -ENOMEM. */
+static int read_ends(struct running *running, const struct replay_cursor *cursor)
+{
+	const struct trace_events *events = cursor->events;
+	const uint64_t *extra = cursor->extra;
+	uint64_t now = running->replay->now;
+	uint32_t i;
+
+	for (i = cursor->at; i < events->count && !running->over; i++) {
+		uint32_t key, head = events->heads[i];
+		unsigned kind = wire_head_kind(head);
+
+		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
+		extra += wire_extra_words(kind);
+		running->over = now >= running->to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
+				kind == WIRE_THREAD_END || kind == WIRE_SWITCH;
+		if (running->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
+			continue;
+		key = replay_key_of(running->replay, head);
+		if (replay_hides(running->replay, key))
+			continue;
+		if (kind <= WIRE_THROW || kind == WIRE_C_CALL) {
+			if (!add_key(&running->keys, &running->depth, &running->allocated, key))
+				return -ENOMEM;
+		} else if (!take_end(running, key)) {
+			return -ENOMEM;
+		}
+	}
+	running->replay->now = now;
+	return 0;
+}
+
+/* The stack is known as far as the replay knows it: a copy, for the search to go on with. */
+static int take_known(struct running *running)
+{
+	uint32_t i;
+
+	running->past = true;
+	running->over = !running->replay->base_unknown; /* nothing is beneath */
+	for (i = 0; i < running->replay->depth && !running->over; i++)
+		if (!add_key(&running->keys, &running->depth, &running->allocated, running->replay->frames[i].key))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Passes over events of the chunk up to that number. */
+static void pass_to(struct replay *replay, struct replay_cursor *cursor, uint32_t number)
+{
+	for (; cursor->at < number; cursor->at++) {
+		unsigned kind = wire_head_kind(cursor->events->heads[cursor->at]);
+
+		replay->now = kind == WIRE_TIME ? *cursor->extra : replay->now + cursor->events->ticks[cursor->at];
+		cursor->extra += wire_extra_words(kind);
+	}
+}
+
+/* WIRE_OPEN, or the line of one. */
+static bool is_open(uint32_t head)
+{
+	return wire_head_kind(head) == WIRE_OPEN || (wire_head_kind(head) == WIRE_TIME && wire_line(head));
+}
+
+/* What WIRE_OPEN events say is on the stack; they may go on in the next chunk. */
+static void take_open(struct running *running, struct replay_cursor *cursor)
+{
+	const struct trace_events *events = cursor->events;
+	struct replay *replay = running->replay;
+
+	pass_to(replay, cursor, running->open_at);
+	running->open_at = 0;
+	replay->base_unknown = false;
+	replay->natives_unknown = true;
+	for (; cursor->at < events->count; cursor->at++) {
+		uint32_t head = events->heads[cursor->at], key = replay_key_of(replay, head);
+
+		running->opening = is_open(head);
+		if (!running->opening)
+			return;
+		if (wire_head_kind(head) == WIRE_TIME) {
+			replay_set_line(replay, wire_line(head));
+			cursor->extra++;
+			continue;
+		}
+		replay->now += events->ticks[cursor->at];
+		if (replay_hides(replay, key))
+			replay_note_hidden(replay, true);
+		else
+			replay_push(replay, key, WIRE_FRAME, &quiet, NULL);
+	}
+}
+
+static int read_running(struct running *running, const struct trace_events *events)
+{
+	struct replay_cursor cursor = {.events = events, .extra = events->extras};
+	int error = 0;
+
+	if (running->past || (events->hole && events->first_ticks >= running->from)) {
+		running->over = events->hole;
+		running->replay->now = events->first_ticks;
+	} else {
+		cursor = replay_begin_chunk(running->replay, events, &quiet, NULL);
+		if (running->opening)
+			take_open(running, &cursor);
+		if (replay_run(running->replay, &cursor, running->from, &quiet, NULL) == 0)
+			return 0;
+		error = take_known(running);
+	}
+	if (!error && !running->over)
+		error = read_ends(running, &cursor);
+	return error;
+}
+
+/* Whether the stack is told in a chunk, or nothing before it can be known; and from which event on. */
+static bool tells_stack(struct running *running, const struct trace_events *events, bool is_first)
+{
+	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
+	bool in_open = !is_first; /* the chunk before may begin what goes on here */
+	bool found = events->hole;
+	uint32_t i;
+
+	for (i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+
+		if (kind == WIRE_OPEN && !in_open) {
+			running->opening = found = true;
+			running->open_at = i;
+		} else if (ends >> kind & 1) {
+			running->opening = false;
+			found = true;
+		}
+		in_open = kind == WIRE_OPEN || (in_open && is_open(events->heads[i]));
+	}
+	return found;
+}
+
+/*
+ * The thread's place, not after number `first`, from which on to read: where the stack is told, or the first of all.
+ * Too far back is as good as never: `first`.
+ */
+static size_t look_back(struct running *running, size_t first)
+{
+	uint64_t most = *running->look_back < LOOK_BACK_EVENTS ? *running->look_back : LOOK_BACK_EVENTS, read = 0;
+	size_t place = first;
+	bool found = false;
+
+	while (place && !found && read < most) {
+		struct trace_stream stream;
+		struct trace_events events;
+
+		trace_stream_open(&stream, running->trace, running->thread);
+		trace_stream_skip(&stream, --place);
+		found = !trace_stream_next(&stream, &events) || tells_stack(running, &events, place == 0);
+		running->opening &= stream.next <= first; /* it may be a later one, after damage */
+		trace_stream_close(&stream);
+		read += running->thread->places[place].events;
+	}
+	*running->look_back -= read < *running->look_back ? read : *running->look_back;
+	return found || !place ? place : first;
+}
+
+static int read_all(struct running *running)
+{
+	size_t first = look_back(running, running_place(running->thread, running->from));
+	struct trace_stream stream;
+	struct trace_events events;
+	int error = 0;
+
+	running->replay->base_unknown |= first > 0;
+	running->replay->others_unknown |= first > 0;
+	trace_stream_open(&stream, running->trace, running->thread);
+	trace_stream_skip(&stream, first);
+	while (!error && !running->over && trace_stream_next(&stream, &events))
+		error = read_running(running, &events);
+	trace_stream_close(&stream);
+	return error;
+}
+
+static bool add_running(struct running *running, struct replay_place place)
+{
+	if (running->count == running->stack_allocated &&
+	    grow_zeroed(&running->stack, &running->stack_allocated, running->count ? running->count * 2 : 64,
+			sizeof(*running->stack)) < 0)
+		return false;
+	running->stack[running->count++] = place;
+	return true;
+}
+
+/* What was found to be beneath, and the stack that the search has left in the replay. */
+static int put_together(struct running *running)
+{
+	const struct replay *replay = running->replay;
+	bool done = true;
+	uint32_t i;
+
+	while (done && running->ended_count)
+		done = add_running(running, (struct replay_place){.key = running->ended[--running->ended_count]});
+	for (i = 0; i < replay->depth && done; i++)
+		done = add_running(running, replay_place_of(&replay->frames[i]));
+	return done ? 0 : -ENOMEM;
+}
+
+size_t running_place(const struct trace_thread *thread, uint64_t from)
+{
+	size_t first = 0;
+
+	while (first < thread->place_count && thread->places[first].last_ticks < from)
+		first++;
+	return first;
+}
+
+int running_find(struct running *running)
+{
+	int error = read_all(running);
+
+	if (!error)
+		error = put_together(running);
+	replay_forget(running->replay);
+	running->replay->now = running->from;
+	return error;
+}
+
+void running_done(struct running *running)
+{
+	free(running->stack);
+	free(running->keys);
+	free(running->ended);
+}

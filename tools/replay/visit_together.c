@@ -1,0 +1,171 @@
+/*
+ * visit_together.c - the threads of a process in the order of time. See visit.h.
+ *
+ * The thread whose next event is the earliest goes on up to the next event of any other. Threads of a process with a
+ * GIL take turns of milliseconds, so this costs no more than one after the other.
+ */
+#include "replay/visit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "replay/running.h"
+
+struct together_thread {
+	struct visit visit;
+	struct visit_run run;
+};
+
+struct together_source {
+	const struct trace_thread *thread;
+	struct together_thread *open; /* NULL: not begun */
+	uint64_t next;		      /* when it goes on, in ticks */
+};
+
+struct together {
+	struct trace *trace;
+	const struct trace_process *process;
+	const struct select *select;
+	struct progress *progress;
+	const struct visitor *visitor;
+	void *owner;
+	struct together_source *sources;
+	struct together_source **heap; /* those that are not at their end, the earliest first */
+	size_t count;
+	uint8_t *hidden; /* by key */
+	uint64_t look_back;
+	int error;
+};
+
+static bool before(const struct together_source *one, const struct together_source *other)
+{
+	return one->next != other->next ? one->next < other->next : one->thread->number < other->thread->number;
+}
+
+static void sift_down(struct together *together, size_t place)
+{
+	struct together_source **heap = together->heap, *moved = heap[place];
+
+	for (;;) {
+		size_t child = 2 * place + 1;
+
+		if (child >= together->count)
+			break;
+		child += child + 1 < together->count && before(heap[child + 1], heap[child]);
+		if (!before(heap[child], moved))
+			break;
+		heap[place] = heap[child];
+		place = child;
+	}
+	heap[place] = moved;
+}
+
+/* Right behind the next event of the others. */
+static uint64_t until_of(const struct together *together)
+{
+	uint64_t until = UINT64_MAX;
+
+	for (size_t i = 1; i <= 2 && i < together->count; i++)
+		until = together->heap[i]->next < until ? together->heap[i]->next : until;
+	return until < UINT64_MAX ? until + 1 : until;
+}
+
+static void begin(struct together *together, struct together_source *source)
+{
+	struct together_thread *open = calloc(1, sizeof(*open));
+	struct visit *visit;
+
+	source->open = open;
+	if (!open) {
+		together->error = -ENOMEM;
+		return;
+	}
+	visit = &open->visit;
+	visit_init(visit, together->trace, together->select, together->visitor, together->owner);
+	visit->process = together->process;
+	visit->thread = source->thread;
+	visit->look_back = together->look_back;
+	together->error = replay_init(&visit->replay, together->process);
+	visit->replay.hidden = together->hidden;
+	if (!together->error)
+		together->error = visit_thread_begin(visit, &open->run);
+	together->look_back = visit->look_back;
+}
+
+static void end(struct together *together, struct together_source *source)
+{
+	struct together_thread *open = source->open;
+
+	if (!open)
+		return;
+	if (!together->error && open->visit.replay.out_of_memory)
+		together->error = -ENOMEM;
+	together->error = visit_thread_end(&open->visit, &open->run, together->error);
+	replay_done(&open->visit.replay);
+	visit_done(&open->visit);
+	free(open);
+	source->open = NULL;
+}
+
+/* The first goes on. */
+static void step(struct together *together)
+{
+	struct together_source *first = together->heap[0];
+
+	if (!first->open)
+		begin(together, first);
+	if (together->error)
+		return;
+	if (visit_run(&first->open->visit, &first->open->run, together->progress, until_of(together))) {
+		first->next = visit_run_next(&first->open->visit, &first->open->run);
+	} else {
+		end(together, first);
+		together->heap[0] = together->heap[--together->count];
+	}
+	if (together->count)
+		sift_down(together, 0);
+}
+
+static int find_threads(struct together *together)
+{
+	const struct trace_process *process = together->process;
+
+	together->sources = calloc(process->thread_count + 1, sizeof(*together->sources));
+	together->heap = calloc(process->thread_count + 1, sizeof(struct together_source *));
+	if (!together->sources || !together->heap)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->thread_count; i++) {
+		const struct trace_thread *thread = together->trace->threads[process->threads[i]];
+
+		if (!thread->place_count)
+			continue;
+		together->sources[i] =
+		    (struct together_source){.thread = thread, .next = thread->places[0].first_ticks};
+		together->heap[together->count++] = &together->sources[i];
+	}
+	for (size_t i = together->count; i-- > 0;)
+		sift_down(together, i);
+	return select_hide(together->select, process, replay_keys_of(process), &together->hidden);
+}
+
+int visit_together(struct trace *trace, const struct trace_process *process, const struct select *select,
+		   struct progress *progress, const struct visitor *visitor, void *owner)
+{
+	struct together together = {.trace = trace,
+				    .process = process,
+				    .select = select,
+				    .progress = progress,
+				    .visitor = visitor,
+				    .owner = owner,
+				    .look_back = RUNNING_LOOK_BACK_EVENTS};
+
+	together.error = find_threads(&together);
+	while (!together.error && together.count)
+		step(&together);
+	while (together.count > 0)
+		end(&together, together.heap[--together.count]);
+	free(together.heap);
+	free(together.sources);
+	free(together.hidden);
+	return together.error;
+}

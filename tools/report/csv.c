@@ -1,0 +1,115 @@
+/*
+ * csv.c - the report as values with commas between, one row a line. See print.h.
+ *
+ * The first line names the columns. Texts are quoted; control characters and backslashes in them are escaped as in the
+ * table, so that a row is always one line. Times are seconds. With callers or callees a row is a function and one of
+ * them.
+ */
+#include <inttypes.h>
+
+#include "report/print.h"
+
+static void put_text(struct output *output, struct text text)
+{
+	output_char(output, '"');
+	while (text.length) {
+		const char *quote = memchr(text.at, '"', text.length);
+		size_t length = quote ? (size_t)(quote - text.at) : text.length;
+
+		output_line(output, (struct text){text.at, length});
+		output_string(output, quote ? "\"\"" : "");
+		length += quote != NULL;
+		text = (struct text){text.at + length, text.length - length};
+	}
+	output_string(output, "\",");
+}
+
+static void put_label(struct output *output, const struct report_style *style, const struct label *label)
+{
+	if (style->by == REPORT_BY_MODULE) {
+		put_text(output, report_module(label));
+		return;
+	}
+	put_text(output, label->file);
+	output_format(output, "%u,", label->line);
+	put_text(output, label->name);
+}
+
+static void put_times(struct output *output, const struct profile_times *times)
+{
+	output_format(output, "%" PRIu64 ",%" PRIu64 ",%.9f,%.9f\n", times->calls, report_primitive_calls(times),
+		      report_seconds(times->own_ns), report_seconds(times->total_ns));
+}
+
+static void put_whose(struct output *output, const struct report_table *table)
+{
+	if (!table->process)
+		return;
+	put_text(output, text_of(table->trace->path));
+	output_format(output, "%lld,", (long long)table->process->pid);
+	if (!table->thread)
+		return;
+	output_format(output, "%u,", table->thread->tid);
+	put_text(output, text_of(table->thread->name ? table->thread->name : ""));
+}
+
+static void put_calls(struct output *output, const struct report_style *style, const struct report_table *table,
+		      uint32_t row)
+{
+	const struct report_rows *rows = table->rows;
+	struct report_calls calls = style->callers ? report_callers(rows, row) : report_callees(rows, row);
+	size_t i;
+
+	for (i = 0; i < calls.count; i++) {
+		const struct report_call *call = &calls.at[i];
+
+		put_whose(output, table);
+		put_label(output, style, rows->rows[row].label);
+		put_label(output, style, rows->rows[style->callers ? call->caller : call->callee].label);
+		put_times(output, &call->times);
+	}
+}
+
+static void put_table(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	const struct report_rows *rows = table->rows;
+	uint32_t i;
+
+	for (i = 0; i < rows->shown_count; i++) {
+		if (style->callers || style->callees) {
+			put_calls(output, style, table, rows->shown[i]);
+			continue;
+		}
+		put_whose(output, table);
+		put_label(output, style, rows->rows[rows->shown[i]].label);
+		put_times(output, &rows->rows[rows->shown[i]].times);
+	}
+}
+
+static void put_title(struct output *output, const struct report_style *style, const char *of)
+{
+	if (style->by == REPORT_BY_MODULE)
+		output_format(output, "%smodule,", of);
+	else
+		output_format(output, "%sfile,%sline,%sfunction,", of, of, of);
+}
+
+static void begin(struct output *output, const struct report_style *style)
+{
+	if (style->by == REPORT_BY_PROCESS)
+		output_string(output, "trace,pid,");
+	if (style->by == REPORT_BY_THREAD)
+		output_string(output, "trace,pid,tid,thread,");
+	put_title(output, style, "");
+	if (style->callers || style->callees)
+		put_title(output, style, style->callers ? "caller_" : "callee_");
+	output_string(output, "ncalls,primitive_calls,tottime,cumtime\n");
+}
+
+static void end(struct output *output, const struct report_style *style)
+{
+	(void)output;
+	(void)style;
+}
+
+const struct report_format report_csv = {"csv", begin, put_table, end};

@@ -1,0 +1,339 @@
+/*
+ * rows.c - from a profile to rows with names, and their order. See rows.h.
+ */
+#include "report/rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/output.h"
+
+/* --- names --- */
+
+static bool is_native(const struct label *label)
+{
+	return label->line == 0 && text_same(label->file, text_of("~"));
+}
+
+/* As os.path.basename(). */
+static struct text base_name(struct text path)
+{
+	const char *slash = path.length ? memrchr(path.at, '/', path.length) : NULL;
+	size_t skipped = slash ? (size_t)(slash + 1 - path.at) : 0;
+
+	return (struct text){path.at + skipped, path.length - skipped};
+}
+
+static void print_name(const struct label *label, bool modules, struct output *output)
+{
+	if (modules && !is_native(label))
+		output_line(output, label->file);
+	else
+		label_print(label, output);
+}
+
+static uint32_t width_of(struct text text)
+{
+	uint32_t width = 0;
+
+	while (text.length) {
+		text_next(&text);
+		width++;
+	}
+	return width;
+}
+
+/* Names are written one after the other into one piece of memory, which moves while it grows. */
+struct names {
+	char *bytes;
+	size_t used;
+	size_t allocated;
+};
+
+static int names_add(struct names *names, const void *bytes, size_t length)
+{
+	if (!names->bytes || length + 1 > names->allocated - names->used) {
+		size_t allocated = names->allocated * 2 + length + 65536;
+		char *grown = realloc(names->bytes, allocated);
+
+		if (!grown)
+			return -ENOMEM;
+		names->bytes = grown;
+		names->allocated = allocated;
+	}
+	memcpy(names->bytes + names->used, bytes, length);
+	names->used += length;
+	names->bytes[names->used++] = 0;
+	return 0;
+}
+
+/* The printed names of rows whose labels are there. */
+static int make_names(struct report_rows *rows, bool modules)
+{
+	struct names names = {0};
+	struct output scratch;
+	char *at;
+	uint32_t i;
+	int error = output_open_memory(&scratch);
+
+	if (error)
+		return error;
+	for (i = 0; i < rows->count && !error; i++) {
+		scratch.used = 0;
+		print_name(rows->rows[i].label, modules, &scratch);
+		rows->rows[i].name.length = scratch.used;
+		error = scratch.error ? scratch.error : names_add(&names, scratch.buffer, scratch.used);
+	}
+	output_abandon(&scratch);
+	rows->names = at = names.bytes;
+	for (i = 0; i < rows->count && !error; i++) {
+		struct report_row *row = &rows->rows[i];
+
+		row->name.at = at;
+		row->width = width_of(row->name);
+		at += row->name.length + 1;
+	}
+	return error;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct report_row *a = left;
+	const struct report_row *b = right;
+	int order = text_compare(a->name, b->name);
+
+	/* Names that only look the same: labels keep the order in which they were found. */
+	return order ? order : (a->label > b->label) - (a->label < b->label);
+}
+
+/* --- rows --- */
+
+static void add_times(struct profile_times *sum, const struct profile_times *times)
+{
+	sum->calls += times->calls;
+	sum->recursive += times->recursive;
+	sum->own_ns += times->own_ns;
+	sum->total_ns += times->total_ns;
+}
+
+/* Rows in the order of their names, and of which row each label of the profile is. */
+static int rows_of_labels(struct report_rows *rows, uint32_t *row_of_label, bool modules)
+{
+	const struct profile *profile = rows->profile;
+	uint32_t i;
+	int error;
+
+	rows->count = profile->labels.count;
+	for (i = 0; i < rows->count; i++)
+		rows->rows[i] = (struct report_row){.label = &profile->labels.at[i], .times = profile->times[i]};
+	error = make_names(rows, modules);
+	if (error)
+		return error;
+	qsort(rows->rows, rows->count, sizeof(*rows->rows), by_name);
+	for (i = 0; i < rows->count; i++)
+		row_of_label[rows->rows[i].label - profile->labels.at] = i;
+	return 0;
+}
+
+/*
+ * Takes the directories off and adds up what is then the same, as pstats' strip_dirs() does: a row stands where the
+ * first of those stood that it is made of. New rows are never more than old ones, so they are made in place.
+ */
+static int strip_rows(struct report_rows *rows, uint32_t *row_of_label, bool modules)
+{
+	uint32_t *moved = malloc((rows->count + 1) * sizeof(*moved));
+	uint32_t kept = 0, i;
+
+	if (!moved)
+		return -ENOMEM;
+	for (i = 0; i < rows->count; i++) {
+		struct profile_times times = rows->rows[i].times;
+		struct label label = *rows->rows[i].label;
+
+		label.file = base_name(label.file);
+		moved[i] = labels_add(&rows->labels, &label);
+		if (moved[i] == UINT32_MAX) {
+			free(moved);
+			return -ENOMEM;
+		}
+		if (moved[i] == kept)
+			rows->rows[kept++] = (struct report_row){0};
+		add_times(&rows->rows[moved[i]].times, &times);
+	}
+	for (i = 0; i < rows->count; i++)
+		row_of_label[i] = moved[row_of_label[i]];
+	free(moved);
+	rows->count = kept;
+	for (i = 0; i < kept; i++)
+		rows->rows[i].label = &rows->labels.at[i];
+	free(rows->names);
+	rows->names = NULL;
+	return make_names(rows, modules);
+}
+
+static int by_place(const void *left, const void *right, void *owner)
+{
+	const struct report_row *rows = owner;
+	uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
+	const struct label *a = rows[i].label;
+	const struct label *b = rows[k].label;
+	int order = text_compare(a->file, b->file);
+
+	if (!order)
+		order = (a->line > b->line) - (a->line < b->line);
+	if (!order)
+		order = text_compare(a->name, b->name);
+	return order ? order : (i > k) - (i < k);
+}
+
+/* Uses `shown` as its scratch. */
+static void rank_rows(struct report_rows *rows)
+{
+	uint32_t i;
+
+	for (i = 0; i < rows->count; i++)
+		rows->shown[i] = i;
+	qsort_r(rows->shown, rows->count, sizeof(*rows->shown), by_place, rows->rows);
+	for (i = 0; i < rows->count; i++)
+		rows->rows[rows->shown[i]].rank = i;
+}
+
+/* --- calls --- */
+
+static int by_callee(const void *left, const void *right, void *owner)
+{
+	const struct report_row *rows = owner;
+	const struct report_call *a = left;
+	const struct report_call *b = right;
+
+	if (a->callee != b->callee)
+		return a->callee < b->callee ? -1 : 1;
+	return (rows[a->caller].rank > rows[b->caller].rank) - (rows[a->caller].rank < rows[b->caller].rank);
+}
+
+static int by_caller(const void *left, const void *right, void *owner)
+{
+	const struct report_row *rows = owner;
+	const struct report_call *a = left;
+	const struct report_call *b = right;
+
+	if (a->caller != b->caller)
+		return a->caller < b->caller ? -1 : 1;
+	return (rows[a->callee].rank > rows[b->callee].rank) - (rows[a->callee].rank < rows[b->callee].rank);
+}
+
+/* Calls between the same two rows stand side by side, and become one. */
+static size_t add_up_calls(struct report_call *calls, size_t count)
+{
+	size_t kept = 0, i;
+
+	for (i = 0; i < count; i++) {
+		struct report_call *last = kept ? &calls[kept - 1] : NULL;
+
+		if (last && last->caller == calls[i].caller && last->callee == calls[i].callee)
+			add_times(&last->times, &calls[i].times);
+		else
+			calls[kept++] = calls[i];
+	}
+	return kept;
+}
+
+static int make_calls(struct report_rows *rows, const uint32_t *row_of_label)
+{
+	const struct profile *profile = rows->profile;
+	size_t bytes = ((size_t)profile->edge_count + 1) * sizeof(struct report_call);
+	uint32_t i;
+
+	rows->calls_by_callee = malloc(bytes);
+	rows->calls_by_caller = malloc(bytes);
+	if (!rows->calls_by_callee || !rows->calls_by_caller)
+		return -ENOMEM;
+	for (i = 0; i < profile->edge_count; i++) {
+		const struct profile_edge *edge = &profile->edges[i];
+
+		rows->calls_by_callee[i] = (struct report_call){
+		    .caller = row_of_label[edge->caller], .callee = row_of_label[edge->callee], .times = edge->times};
+	}
+	qsort_r(rows->calls_by_callee, i, sizeof(*rows->calls_by_callee), by_callee, rows->rows);
+	rows->call_count = add_up_calls(rows->calls_by_callee, i);
+	memcpy(rows->calls_by_caller, rows->calls_by_callee, bytes);
+	qsort_r(rows->calls_by_caller, rows->call_count, sizeof(*rows->calls_by_caller), by_caller, rows->rows);
+	return 0;
+}
+
+/* The first of sorted calls whose caller or callee is not below that row. */
+static size_t first_call(const struct report_call *calls, size_t count, uint32_t row, bool caller)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((caller ? calls[middle].caller : calls[middle].callee) < row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct report_calls calls_of(const struct report_call *calls, size_t count, uint32_t row, bool caller)
+{
+	size_t first = first_call(calls, count, row, caller);
+
+	return (struct report_calls){calls + first, first_call(calls, count, row + 1, caller) - first};
+}
+
+struct report_calls report_callers(const struct report_rows *rows, uint32_t row)
+{
+	return calls_of(rows->calls_by_callee, rows->call_count, row, false);
+}
+
+struct report_calls report_callees(const struct report_rows *rows, uint32_t row)
+{
+	return calls_of(rows->calls_by_caller, rows->call_count, row, true);
+}
+
+/* --- the whole --- */
+
+int report_rows_init(struct report_rows *rows, const struct profile *profile, bool modules, bool strip_dirs)
+{
+	size_t labels = (size_t)profile->labels.count + 1;
+	uint32_t *row_of_label = malloc(labels * sizeof(*row_of_label));
+	uint32_t i;
+	int error = 0;
+
+	*rows = (struct report_rows){.profile = profile};
+	rows->rows = calloc(labels, sizeof(*rows->rows));
+	rows->shown = malloc(labels * sizeof(*rows->shown));
+	if (!row_of_label || !rows->rows || !rows->shown)
+		error = -ENOMEM;
+	if (!error)
+		error = rows_of_labels(rows, row_of_label, modules);
+	if (!error && strip_dirs)
+		error = strip_rows(rows, row_of_label, modules);
+	if (!error) {
+		rank_rows(rows);
+		error = make_calls(rows, row_of_label);
+	}
+	free(row_of_label);
+	for (i = 0; i < rows->count && !error; i++) {
+		rows->shown[i] = i;
+		add_times(&rows->sums, &rows->rows[i].times);
+	}
+	rows->shown_count = rows->count;
+	return error;
+}
+
+void report_rows_done(struct report_rows *rows)
+{
+	labels_done(&rows->labels);
+	free(rows->rows);
+	free(rows->shown);
+	free(rows->calls_by_callee);
+	free(rows->calls_by_caller);
+	free(rows->names);
+	memset(rows, 0, sizeof(*rows));
+}

@@ -1,0 +1,222 @@
+/*
+ * text_table.c - the report as pstats prints it: the table, callers, callees. See print.h.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "report/print.h"
+
+/* "12/3": all calls and the primitive ones, if they differ. */
+#define CALLS_BYTES 48
+
+static void format_calls(char text[CALLS_BYTES], const struct profile_times *times)
+{
+	if (times->recursive)
+		snprintf(text, CALLS_BYTES, "%" PRIu64 "/%" PRIu64, times->calls, report_primitive_calls(times));
+	else
+		snprintf(text, CALLS_BYTES, "%" PRIu64, times->calls);
+}
+
+static void print_name(struct output *output, const struct report_row *row)
+{
+	output_put(output, row->name.at, row->name.length);
+}
+
+static void print_spaces(struct output *output, uint32_t count)
+{
+	while (count--)
+		output_char(output, ' ');
+}
+
+/* --- the table --- */
+
+static void print_times(struct output *output, const struct profile_times *times)
+{
+	uint64_t primitive = report_primitive_calls(times);
+	double own = report_seconds(times->own_ns), total = report_seconds(times->total_ns);
+	char calls[CALLS_BYTES];
+
+	format_calls(calls, times);
+	output_format(output, "%9s %8.3f ", calls, own);
+	if (times->calls)
+		output_format(output, "%8.3f", own / (double)times->calls);
+	else
+		print_spaces(output, 8);
+	output_format(output, " %8.3f ", total);
+	if (primitive)
+		output_format(output, "%8.3f ", total / (double)primitive);
+	else
+		print_spaces(output, 9);
+}
+
+static void print_sums(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	const struct report_rows *rows = table->rows;
+	static const char *const spent[] = {
+	    [CPU_CLOCK_WALL] = "", [CPU_CLOCK_RAN] = " of CPU time", [CPU_CLOCK_WAITED] = " of waiting"};
+	uint64_t primitive = report_primitive_calls(&rows->sums);
+	char sampling[TRACE_SAMPLING_BYTES];
+
+	output_format(output, "         %" PRIu64 " function calls", rows->sums.calls);
+	if (primitive != rows->sums.calls)
+		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
+	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), spent[style->clock]);
+	if (table->sample_rate)
+		output_format(output, "   %s\n\n", trace_sampling_text(table->sample_rate, sampling));
+}
+
+static void print_order(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	output_string(output, "   Ordered by: ");
+	report_order_print(&style->order, output);
+	output_char(output, '\n');
+	output_put(output, table->reductions.at, table->reductions.length);
+	output_char(output, '\n');
+}
+
+static void print_rows(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	const struct report_rows *rows = table->rows;
+	uint32_t i;
+
+	if (!rows->shown_count)
+		return;
+	print_order(output, style, table);
+	output_format(output, "   ncalls  tottime  percall  cumtime  percall %s\n",
+		      style->by == REPORT_BY_MODULE ? "module" : "filename:lineno(function)");
+	for (i = 0; i < rows->shown_count; i++) {
+		const struct report_row *row = &rows->rows[rows->shown[i]];
+
+		print_times(output, &row->times);
+		print_name(output, row);
+		output_char(output, '\n');
+	}
+	output_char(output, '\n');
+}
+
+/* --- callers and callees --- */
+
+/* pstats takes the longest of all names, or of those that are left by restrictions. */
+static uint32_t widest(const struct report_rows *rows)
+{
+	uint32_t width = 0, i;
+
+	for (i = 0; i < rows->shown_count; i++)
+		if (rows->rows[rows->shown[i]].width > width)
+			width = rows->rows[rows->shown[i]].width;
+	return width;
+}
+
+static void print_call(struct output *output, const struct report_row *other, const struct profile_times *times,
+		       int calls_width)
+{
+	char calls[CALLS_BYTES];
+
+	format_calls(calls, times);
+	output_format(output, "%*s %8.3f %8.3f  ", calls_width, calls, report_seconds(times->own_ns),
+		      report_seconds(times->total_ns));
+	print_name(output, other);
+	output_char(output, '\n');
+}
+
+/* A row and its callers or callees: the first on its line, the others below. */
+static void print_calls_of(struct output *output, const struct report_rows *rows, uint32_t number, uint32_t width,
+			   bool callers)
+{
+	struct report_calls calls = callers ? report_callers(rows, number) : report_callees(rows, number);
+	const struct report_row *row = &rows->rows[number];
+	size_t i;
+
+	print_name(output, row);
+	print_spaces(output, width - row->width);
+	output_string(output, callers ? "<- " : "-> ");
+	for (i = 0; i < calls.count; i++) {
+		const struct report_call *call = &calls.at[i];
+
+		if (i)
+			print_spaces(output, width + 1);
+		print_call(output, &rows->rows[callers ? call->caller : call->callee], &call->times, i ? 9 : 7);
+	}
+	if (!calls.count)
+		output_char(output, '\n');
+}
+
+static void print_calls(struct output *output, const struct report_style *style, const struct report_table *table,
+			bool callers)
+{
+	const struct report_rows *rows = table->rows;
+	uint32_t width = widest(rows) + 2;
+	uint32_t i;
+
+	if (!rows->shown_count)
+		return;
+	print_order(output, style, table);
+	output_string(output, "Function ");
+	print_spaces(output, width > 9 ? width - 9 : 0);
+	output_string(output, callers ? "was called by...\n" : "called...\n");
+	if (rows->call_count) {
+		print_spaces(output, width);
+		output_string(output, "    ncalls  tottime  cumtime\n");
+	}
+	for (i = 0; i < rows->shown_count; i++)
+		print_calls_of(output, rows, rows->shown[i], width, callers);
+	output_char(output, '\n');
+}
+
+/* --- whose table it is --- */
+
+static void print_whose(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	const struct trace_process *process = table->process;
+
+	if (!process)
+		return;
+	if (table->thread) {
+		output_format(output, "thread %u", table->thread->tid);
+		if (table->thread->name) {
+			output_string(output, " \"");
+			output_line(output, text_of(table->thread->name));
+			output_char(output, '"');
+		}
+		output_string(output, " of ");
+	}
+	output_format(output, "process %lld: ", (long long)process->pid);
+	output_line(output, text_of(trace_process_name(process)));
+	if (style->several) {
+		output_string(output, " in ");
+		output_line(output, text_of(table->trace->path));
+	}
+	output_string(output, "\n\n");
+}
+
+static void print_table(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	const struct native_counts *native = &table->rows->profile->native;
+	uint64_t lost = table->rows->profile->lost;
+
+	print_whose(output, style, table);
+	if (!style->callers && !style->callees)
+		print_sums(output, style, table);
+	if (lost)
+		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
+	if (native->without)
+		output_format(output, "   %" PRIu64 " of %" PRIu64 " allocations have no native stack\n",
+			      native->without, native->allocations);
+	if (style->callers)
+		print_calls(output, style, table, true);
+	if (style->callees)
+		print_calls(output, style, table, false);
+	if (!style->callers && !style->callees)
+		print_rows(output, style, table);
+	if (table->cut)
+		output_format(output, "   %u of %u rows; --limit all shows them all, --limit N the first N\n",
+			      table->rows->shown_count, table->rows->shown_count + table->cut);
+}
+
+static void print_nothing(struct output *output, const struct report_style *style)
+{
+	(void)output;
+	(void)style;
+}
+
+const struct report_format report_text = {"text", print_nothing, print_table, print_nothing};

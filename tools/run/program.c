@@ -1,0 +1,330 @@
+/*
+ * program.c - see program.h. Called by cmd/run.c.
+ *
+ * The program takes the place of evprof run for whoever started that: a signal that is sent to evprof run alone is
+ * passed on (one that is sent to the group is not, as the program has it), a timer that was inherited becomes the
+ * program's, and evprof run stops and goes on with it. All signals are blocked and fetched one by one, so no handler is
+ * needed.
+ */
+#include "run/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/control.h"
+#include "evprof/proc.h"
+
+/* --- what is inherited --- */
+
+static const int timer_kinds[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+
+#define TIMERS (sizeof(timer_kinds) / sizeof(timer_kinds[0]))
+
+/* What was inherited, for the program. */
+struct inherited {
+	sigset_t taken; /* the signals that are fetched while it runs */
+	sigset_t mask;
+	struct sigaction child; /* of SIGCHLD: where it is ignored, no status is kept */
+	struct itimerval timers[TIMERS];
+};
+
+static void take_signals(struct inherited *inherited)
+{
+	/* Those of our own mistakes and limits. */
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXCPU, SIGXFSZ};
+	static const struct sigaction by_default = {.sa_handler = SIG_DFL};
+
+	sigfillset(&inherited->taken);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&inherited->taken, own[i]);
+	sigprocmask(SIG_BLOCK, &inherited->taken, &inherited->mask);
+	sigaction(SIGCHLD, &by_default, &inherited->child);
+}
+
+/* A new process has none: alarm() before the exec of evprof run is meant for the program. */
+static void take_timers(struct inherited *inherited)
+{
+	static const struct itimerval off;
+
+	for (size_t i = 0; i < TIMERS; i++)
+		if (setitimer((__itimer_which_t)timer_kinds[i], &off, &inherited->timers[i]) < 0)
+			inherited->timers[i] = off;
+}
+
+static void hand_down(const struct inherited *inherited)
+{
+	for (size_t i = 0; i < TIMERS; i++)
+		setitimer((__itimer_which_t)timer_kinds[i], &inherited->timers[i], NULL);
+	sigaction(SIGCHLD, &inherited->child, NULL);
+	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* What came too late for the program ends nobody. */
+static void give_signals_back(const struct inherited *inherited)
+{
+	const struct timespec at_once = {0};
+
+	while (sigtimedwait(&inherited->taken, NULL, &at_once) > 0)
+		continue;
+	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+}
+
+/* --- the child --- */
+
+/* After what is there: the runtimes of sanitizers have to come first. */
+static int set_preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *value = NULL;
+	int error;
+
+	if (!before || !before[0])
+		return setenv("LD_PRELOAD", library, 1);
+	if (asprintf(&value, "%s:%s", before, library) < 0)
+		return -1;
+	error = setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return error;
+}
+
+static int set_environment(const struct run_program *program)
+{
+	const struct run_session *session = program->session;
+	char *value = NULL;
+	int error;
+
+	/* The first process is this one; evprof run, its parent, says the last line. */
+	if (asprintf(&value, "%s:%d:%d:%s", session->id, (int)getpid(), (int)getppid(), session->socket) < 0)
+		return -1;
+	error = setenv(ENV_SESSION, value, 1);
+	free(value);
+	if (program->host)
+		error |= setenv(ENV_SOCKET, session->socket, 1);
+	return error | set_preload(program->library);
+}
+
+/* A file that is there and that only Python can run. */
+static bool is_script(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 3 && strcmp(name + length - 3, ".py") == 0 && access(name, R_OK) == 0 &&
+	       (!strchr(name, '/') || access(name, X_OK) < 0);
+}
+
+/* Returns the errno: the file cannot be run. */
+static int run_script(char *const *argv)
+{
+	size_t count = 0;
+	char **words;
+
+	while (argv[count])
+		count++;
+	words = calloc(count + 2, sizeof(*words));
+	if (!words)
+		return ENOMEM;
+	memcpy(words + 1, argv, count * sizeof(*words));
+	words[0] = (char *)"python3";
+	execvp(words[0], words);
+	words[0] = (char *)"python";
+	execvp(words[0], words);
+	free(words);
+	return EACCES;
+}
+
+static void become_program(const struct run_program *program, const struct inherited *inherited, int report)
+{
+	int error = ENOMEM;
+
+	if (set_environment(program) == 0) {
+		hand_down(inherited);
+		execvp(program->argv[0], program->argv);
+		error = is_script(program->argv[0]) ? run_script(program->argv) : errno;
+	}
+	if (write(report, &error, sizeof(error)) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+/* --- the parent --- */
+
+struct witness {
+	pid_t pid;
+	uint64_t earlier; /* sent to the group before it was there, as bits from signal 1 on */
+};
+
+/*
+ * A process of our group that blocks all signals: what is pending there was sent to the whole group, and the program
+ * has it, too. It is newer than we are, so the kernel gets to it first.
+ */
+static pid_t start_witness(void)
+{
+	pid_t parent = getpid(), witness = fork();
+
+	if (witness != 0)
+		return witness;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_range(0, ~0u, 0);
+	while (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
+static void end_witness(pid_t witness)
+{
+	if (witness <= 0)
+		return;
+	kill(witness, SIGKILL);
+	waitpid(witness, NULL, 0);
+}
+
+/* The signals that are pending in a process, as bits from signal 1 on. False: that cannot be known. */
+static bool read_pending(pid_t pid, uint64_t *signals)
+{
+	static const char key[] = "\nShdPnd:\t";
+	char path[48], status[4096] = "";
+	const char *found = NULL;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = pid > 0 && proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0 && read(fd, status, sizeof(status) - 1) > 0)
+		found = strstr(status, key);
+	if (fd >= 0)
+		close(fd);
+	if (found)
+		*signals = strtoull(found + sizeof(key) - 1, NULL, 16);
+	return found != NULL;
+}
+
+/*
+ * Another witness, for the next signal of that number. What came to the group before it was there is pending in the one
+ * before only, and with us: that is kept.
+ */
+static void replace_witness(struct witness *witness, uint64_t number)
+{
+	struct witness before = *witness;
+	uint64_t signals;
+
+	witness->pid = start_witness();
+	if (read_pending(before.pid, &signals))
+		witness->earlier |= signals & ~number;
+	end_witness(before.pid);
+}
+
+/* 1: it was sent to the group; 0: to us alone; -1: that cannot be known. */
+static int was_sent_to_group(struct witness *witness, int signal)
+{
+	uint64_t number = UINT64_C(1) << (signal - 1), signals;
+	bool earlier = witness->earlier & number;
+
+	witness->earlier &= ~number;
+	if (!read_pending(witness->pid, &signals))
+		return earlier ? 1 : -1;
+	if (signals & number)
+		replace_witness(witness, number);
+	return earlier || signals & number;
+}
+
+static void pass_on(pid_t child, struct witness *witness, const siginfo_t *info)
+{
+	int group = was_sent_to_group(witness, info->si_signo);
+
+	/* The kernel's own come from the terminal, or from a timer. */
+	if (group > 0 || (group < 0 && info->si_code > 0 && info->si_signo != SIGALRM) ||
+	    (info->si_code <= 0 && info->si_pid == child))
+		return;
+	if (info->si_code == SI_QUEUE)
+		sigqueue(child, info->si_signo, info->si_value);
+	else
+		kill(child, info->si_signo);
+}
+
+/* Somebody's shell waits for us to stop as the program has. */
+static bool is_a_job(int signal)
+{
+	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	bool foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
+
+	if (terminal >= 0)
+		close(terminal);
+	return foreground || (terminal >= 0 && signal != SIGSTOP);
+}
+
+/* The SIGCONT that ends our own stop is fetched and passed on like any other. */
+static void stop_with(int signal)
+{
+	sigset_t pending;
+
+	if (sigpending(&pending) == 0 && !sigismember(&pending, SIGCONT) && is_a_job(signal))
+		kill(getpid(), SIGSTOP);
+}
+
+/* Returns 0 as soon as the child has ended, or -errno. */
+static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken, int *status)
+{
+	for (;;) {
+		siginfo_t info;
+		pid_t ended;
+
+		if (sigwaitinfo(taken, &info) < 0)
+			continue;
+		if (info.si_signo != SIGCHLD) {
+			pass_on(child, witness, &info);
+			continue;
+		}
+		ended = waitpid(child, status, WNOHANG | WUNTRACED);
+		if (ended < 0)
+			return -errno;
+		if (ended > 0 && !WIFSTOPPED(*status))
+			return 0;
+		if (ended > 0)
+			stop_with(WSTOPSIG(*status));
+	}
+}
+
+/* The errno that the child has reported, or 0. */
+static int reported(int report)
+{
+	int error = 0;
+
+	while (read(report, &error, sizeof(error)) < 0 && errno == EINTR)
+		continue;
+	return error;
+}
+
+int run_program(const struct run_program *program, int *status)
+{
+	struct inherited inherited;
+	int report[2];
+	int error, failed;
+	struct witness witness = {0};
+	pid_t child;
+
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	take_signals(&inherited);
+	take_timers(&inherited);
+	child = fork();
+	if (child == 0)
+		become_program(program, &inherited, report[1]);
+	error = child < 0 ? -errno : 0;
+	close(report[1]);
+	failed = child < 0 ? 0 : reported(report[0]);
+	close(report[0]);
+	if (child > 0) {
+		witness.pid = start_witness();
+		error = wait_for(child, &witness, &inherited.taken, status);
+		end_witness(witness.pid);
+	}
+	give_signals_back(&inherited);
+	return failed ? -failed : error;
+}

@@ -1,0 +1,308 @@
+/*
+ * session.c - see session.h. Called by cmd/run.c, before and after the program.
+ */
+#include "run/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/environment.h"
+#include "evprof/network.h"
+
+#define ENVIRONMENT_MAX 16
+
+/* The collector has to write what is in the rings, which it does in well under a second unless the disk is slow. */
+#define SUMMARY_SECONDS 30
+#define FORMATS_SECONDS 600 /* where other formats are written, too */
+
+static int say(const char *what, const char *which, int error)
+{
+	fprintf(stderr, "evprof run: %s %s: %s\n", what, which, strerror(error));
+	return -1;
+}
+
+/* --- the socket --- */
+
+static int make_address(const char *name, struct sockaddr_un *address, socklen_t *length)
+{
+	size_t bytes = strlen(name);
+
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	if (bytes == 0 || bytes >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address->sun_path, name, bytes);
+	if (name[0] == '@')
+		address->sun_path[0] = 0;
+	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes + (name[0] != '@'));
+	return 0;
+}
+
+/* A socket that attach() has tied to the address of that name, by connecting or by listening. The socket or -errno. */
+static int open_socket(const char *name, int (*attach)(int fd, const struct sockaddr *address, socklen_t length))
+{
+	struct sockaddr_un address;
+	socklen_t length;
+	int error = make_address(name, &address, &length);
+	int fd;
+
+	if (error)
+		return error;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (attach(fd, (struct sockaddr *)&address, length) < 0) {
+		error = -errno;
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+/* connect() itself has a type of its own in glibc's headers. */
+static int attach_by_connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+	return connect(fd, address, length);
+}
+
+static int bind_and_listen(int fd, const struct sockaddr *address, socklen_t length)
+{
+	return bind(fd, address, length) < 0 ? -1 : listen(fd, CONTROL_BACKLOG);
+}
+
+static int connect_to(const char *name)
+{
+	return open_socket(name, attach_by_connect);
+}
+
+/* Anybody may listen at an abstract name: the session's secret is sent to root and to ourselves only. */
+static bool is_ours(int fd, const char *name, uid_t *user)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t length = sizeof(who);
+
+	if (name[0] == '@' && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
+		return false;
+	*user = who.uid;
+	return name[0] != '@' || who.uid == 0 || who.uid == geteuid() || who.uid == getuid();
+}
+
+static int listen_at(const char *name)
+{
+	return open_socket(name, bind_and_listen);
+}
+
+static int make_id(char *id)
+{
+	unsigned char bytes[CONTROL_SESSION_DIGITS / 2];
+	size_t i;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (i = 0; i < sizeof(bytes); i++)
+		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+/* --- the private collector --- */
+
+static void close_from(int first)
+{
+	if (close_range((unsigned)first, ~0u, 0) == 0)
+		return;
+	for (int fd = first; fd < 65536; fd++)
+		close(fd);
+}
+
+/* In the child: becomes the collector. report: a pipe that exec closes; errno goes there if it fails. */
+static void become_collector(const char *collector, int listening, int report)
+{
+	int null = open("/dev/null", O_RDWR);
+	char *environment[ENVIRONMENT_MAX];
+	sigset_t none;
+	int error;
+	int fd;
+
+	if (null < 0)
+		null = open("/", O_PATH); /* there is no /dev: no pipe of the program's is to stay open */
+	setsid();
+	/* Both above the numbers that are given away next. */
+	listening = fcntl(listening, F_DUPFD, 10);
+	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
+	for (fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	dup2(listening, CONTROL_LISTEN_FD);
+	dup2(report, CONTROL_LISTEN_FD + 1);
+	fcntl(CONTROL_LISTEN_FD + 1, F_SETFD, FD_CLOEXEC);
+	close_from(CONTROL_LISTEN_FD + 2);
+	environment_copy(environ, environment, ENVIRONMENT_MAX);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (chdir("/") == 0)
+		execle(collector, "evprof-collector", "--private", (char *)NULL, environment);
+	error = errno;
+	if (write(CONTROL_LISTEN_FD + 1, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* A debugger that is to follow the children of evprof run does not meet this one, but the program. */
+static pid_t fork_unseen(void)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+/* A child of a child: it lives on when evprof run ends, and nobody waits for it. */
+static int start_collector(const char *collector, int listening)
+{
+	int report[2];
+	int error = 0;
+	pid_t child;
+
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	child = fork_unseen();
+	if (child == 0) {
+		if (fork_unseen() == 0)
+			become_collector(collector, listening, report[1]);
+		_exit(0);
+	}
+	close(report[1]);
+	if (child < 0)
+		error = errno;
+	else
+		waitpid(child, NULL, 0);
+	if (child > 0 && read(report[0], &error, sizeof(error)) < 0)
+		error = errno;
+	close(report[0]);
+	return -error;
+}
+
+static int start_private(struct run_session *session, const char *collector)
+{
+	int listening;
+	int error;
+
+	session->socket = malloc(NETWORK_NAME_BYTES);
+	if (!session->socket)
+		return say("cannot start", collector, ENOMEM);
+	network_name(session->socket);
+	listening = listen_at(session->socket);
+	if (listening < 0)
+		return say("cannot listen at", session->socket, -listening);
+	error = start_collector(collector, listening);
+	close(listening);
+	return error ? say("cannot start", collector, -error) : 0;
+}
+
+/* --- the session --- */
+
+/* For what is no UTF-8. NULL: no memory. */
+static json_t *hexadecimal(const char *bytes)
+{
+	size_t count = strlen(bytes);
+	char *digits = malloc(2 * count + 1);
+	json_t *string = NULL;
+
+	for (size_t i = 0; digits && i < count; i++)
+		sprintf(digits + 2 * i, "%02x", (unsigned char)bytes[i]);
+	if (digits)
+		string = json_stringn(digits, 2 * count);
+	free(digits);
+	return string;
+}
+
+static int send_hold(struct run_session *session, const char *output)
+{
+	json_t *path = json_string(output);
+	json_t *message = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold",
+				    "session", session->id, "wait_ms", session->wait_ms, "output",
+				    path ? path : json_string("/"), "output_bytes", path ? NULL : hexadecimal(output));
+	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+	int error = text ? 0 : -ENOMEM;
+
+	if (text && send(session->hold, text, strlen(text), MSG_NOSIGNAL) < 0)
+		error = -errno;
+	free(text);
+	json_decref(message);
+	return error;
+}
+
+int run_session_open(struct run_session *session, const char *socket, const char *collector, const char *output)
+{
+	int error = make_id(session->id);
+	uid_t user = (uid_t)-1;
+
+	session->hold = -1;
+	session->socket = NULL;
+	if (error)
+		return say("cannot make", "a session", -error);
+	if (socket)
+		session->socket = socket[0] == '@' ? strdup(socket) : realpath(socket, NULL);
+	if (socket && !session->socket)
+		return say("there is no collector at", socket, errno);
+	if (!socket && start_private(session, collector) < 0)
+		return -1;
+	session->hold = connect_to(session->socket);
+	if (session->hold < 0)
+		return say("no collector answers at", session->socket, -session->hold);
+	if (!is_ours(session->hold, session->socket, &user)) {
+		fprintf(stderr,
+			"evprof run: user %u listens at %s, neither root nor this user: nothing is sent there\n",
+			(unsigned)user, session->socket);
+		return -1;
+	}
+	error = send_hold(session, output);
+	return error ? say("no collector answers at", session->socket, -error) : 0;
+}
+
+/* The collector answers when it has written the formats of EVPROF_FORMAT, too. */
+static int wait_seconds(const struct run_session *session)
+{
+	const char *formats = getenv(ENV_FORMAT);
+
+	return session->wait_ms / 1000 + (formats && formats[0] ? FORMATS_SECONDS : SUMMARY_SECONDS);
+}
+
+json_t *run_session_summary(struct run_session *session, int *seconds)
+{
+	struct pollfd wait = {.fd = session->hold, .events = POLLIN};
+	char *message = malloc(CONTROL_MESSAGE_MAX_BYTES);
+	json_t *summary = NULL;
+	ssize_t bytes;
+
+	*seconds = wait_seconds(session);
+	shutdown(session->hold, SHUT_WR);
+	if (message && poll(&wait, 1, *seconds < INT_MAX / 1000 ? *seconds * 1000 : -1) > 0) {
+		*seconds = 0;
+		bytes = recv(session->hold, message, CONTROL_MESSAGE_MAX_BYTES, 0);
+		if (bytes > 0)
+			summary = json_loadb(message, (size_t)bytes, 0, NULL);
+	}
+	free(message);
+	return summary;
+}
+
+void run_session_done(struct run_session *session)
+{
+	if (session->hold >= 0)
+		close(session->hold);
+	free(session->socket);
+	session->socket = NULL;
+	session->hold = -1;
+}

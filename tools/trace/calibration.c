@@ -1,0 +1,627 @@
+/*
+ * calibration.c - reads the costs that a process measured, and shortens the times between its events. See
+ * calibration.h.
+ */
+#include "trace/calibration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A longer interval without an event is no row of slowed instructions as a rule, but one that does much (on an array, a
+ * file), or a wait for the GIL.
+ */
+#define SLOWED_MOST_NS 1000000
+
+/* Beginnings in a turn; so many functions are a loop, and so many are what a program has. */
+#define MIX_TURN 128
+#define MIX_LOOP 2
+#define MIX_PROGRAM 8
+#define MIX_MOST 4
+
+/*
+ * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load
+ * of eight times the processors they are apart by 0.04 at most.
+ */
+#define SPREAD_MOST 0.2
+
+/* 1/256 ticks, of one event. */
+#define COST_MOST (1 << 29)
+
+/* 1/256 ticks. */
+#define OWED_MOST (1 << 16)
+
+/* wire.h: A, B, C; of memory events A only. */
+struct costs {
+	double of[CALIBRATION_KINDS][3];
+	bool known[CALIBRATION_KINDS];
+	double slow, spread;
+	double work, work_after;
+	double far_bytes, far, walk, mix;
+	bool marked;
+};
+
+static const struct {
+	const char *name;
+	/*
+	 * Of the bare time of a function that does nothing, this much lies between the places of the stamps and is the
+	 * function's own: the rest of a Python call comes before and after. A C function has its body there, and little
+	 * else.
+	 */
+	double own_share;
+	enum calibration_kind otherwise; /* where the process did not measure this kind */
+} kinds[CALIBRATION_KINDS] = {
+    [CALIBRATION_CALL] = {"call", WIRE_COST_OWN_CALL, CALIBRATION_NOTHING},
+    [CALIBRATION_ENTRY] = {"entry", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
+    [CALIBRATION_CALLBACK] = {"callback", WIRE_COST_OWN_CALL, CALIBRATION_ENTRY},
+    [CALIBRATION_INIT] = {"init", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
+    [CALIBRATION_RESUME] = {"resume", WIRE_COST_OWN_RESUME, CALIBRATION_CALL},
+    [CALIBRATION_PULL] = {"pull", WIRE_COST_OWN_RESUME, CALIBRATION_RESUME},
+    [CALIBRATION_GENERATOR] = {"generator", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
+    [CALIBRATION_C_CALL] = {"c_call", WIRE_COST_OWN_C, CALIBRATION_NOTHING},
+    [CALIBRATION_METHOD] = {"method", WIRE_COST_OWN_C, CALIBRATION_C_CALL},
+    [CALIBRATION_UNWIND] = {"unwind", 0, CALIBRATION_NOTHING},
+    [CALIBRATION_OTHER] = {"other", 0, CALIBRATION_NOTHING},
+    [CALIBRATION_MALLOC] = {"malloc", 0, CALIBRATION_NOTHING},
+    [CALIBRATION_FREE] = {"free", 0, CALIBRATION_MALLOC},
+};
+
+/* The numbers after a name, at most three. Returns what follows them. */
+static const char *parse_numbers(const char *at, double numbers[3], unsigned *count)
+{
+	char *end;
+
+	for (*count = 0; *count < 3; ++*count, at = end) {
+		numbers[*count] = strtod(at, &end);
+		if (end == at)
+			break;
+	}
+	return at;
+}
+
+static void take_measure(struct costs *costs, const char *name, const double numbers[3], unsigned count)
+{
+	if (strcmp(name, "slow") == 0 && count == 1 && numbers[0] > 0 && numbers[0] <= 1)
+		costs->slow = numbers[0];
+	if (strcmp(name, "spread") == 0 && count == 1 && numbers[0] > 0)
+		costs->spread = numbers[0];
+	if (strcmp(name, "work") == 0 && count == 2 && numbers[0] > 0 && numbers[0] < 1 && numbers[1] >= 0) {
+		costs->work = numbers[0];
+		costs->work_after = numbers[1];
+	}
+	if (strcmp(name, "far") == 0 && count == 2 && numbers[0] > 0 && numbers[1] > 0) {
+		costs->far_bytes = numbers[0];
+		costs->far = numbers[1];
+	}
+	if (strcmp(name, "marked") == 0 && count == 1)
+		costs->marked = numbers[0] == 1;
+	if (strcmp(name, "mix") == 0 && count == 1 && numbers[0] >= 1 && numbers[0] <= MIX_MOST)
+		costs->mix = numbers[0];
+	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
+		costs->walk = numbers[0];
+}
+
+static void take_numbers(struct costs *costs, const char *name, const double numbers[3], unsigned count)
+{
+	unsigned kind;
+
+	take_measure(costs, name, numbers, count);
+	if (strcmp(name, "mem") == 0)
+		name = kinds[CALIBRATION_MALLOC].name;
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++) {
+		if (strcmp(name, kinds[kind].name) != 0 || count != (kind < CALIBRATION_UNWIND ? 3 : 1))
+			continue;
+		memcpy(costs->of[kind], numbers, sizeof(costs->of[kind]));
+		costs->known[kind] = true;
+	}
+}
+
+/* Names that are not known are passed over. */
+static bool parse(struct text text, struct costs *costs)
+{
+	char copy[1024], name[16];
+	const char *at = copy;
+	unsigned kind, count;
+	int length;
+
+	*costs = (struct costs){.slow = 1, .mix = 1};
+	if (text.length >= sizeof(copy))
+		return false;
+	memcpy(copy, text.at, text.length);
+	copy[text.length] = 0;
+	while (sscanf(at, "%15s%n", name, &length) == 1) {
+		double numbers[3] = {0};
+
+		at = parse_numbers(at + length, numbers, &count);
+		take_numbers(costs, name, numbers, count);
+	}
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++)
+		if (!costs->known[kind])
+			memcpy(costs->of[kind], costs->of[kinds[kind].otherwise], sizeof(costs->of[kind]));
+	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL] && costs->spread <= SPREAD_MOST;
+}
+
+static bool find_costs(const struct trace *trace, const struct trace_process *process, struct costs *costs)
+{
+	const char *python = trace_process_text(process, "python");
+	uint32_t i;
+
+	if (process->calibration.length && parse(process->calibration, costs))
+		return true;
+	for (i = 0; i < trace->process_count; i++) {
+		const struct trace_process *other = trace->processes[i];
+
+		if (other && other->calibration.length && strcmp(trace_process_text(other, "python"), python) == 0 &&
+		    parse(other->calibration, costs))
+			return true;
+	}
+	return false;
+}
+
+enum calibration_state calibration_state(const struct trace *trace)
+{
+	enum calibration_state state = CALIBRATION_NONE;
+	struct costs costs;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && state != CALIBRATION_GOOD; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (process && process->calibration.length)
+			state = parse(process->calibration, &costs) ? CALIBRATION_GOOD : CALIBRATION_UNSTABLE;
+	}
+	return state;
+}
+
+static double ticks_per_ns(const struct trace_process *process)
+{
+	return 1e-6 * (double)(trace_ticks(process, process->line.ns + 1000000) - process->line.ticks);
+}
+
+static int32_t fixed(double ticks)
+{
+	return ticks > -1e6 && ticks < 1e6 ? (int32_t)(ticks * 256) : 0;
+}
+
+/* What the hooks add to a call lies to a part between the two stamps, and for the rest around them. */
+static void set_costs(struct calibration *calibration, const struct costs *costs, double tick)
+{
+	unsigned kind;
+
+	for (kind = CALIBRATION_CALL; kind < CALIBRATION_UNWIND; kind++) {
+		const double *cost = costs->of[kind];
+		double slow = kind < CALIBRATION_C_CALL ? costs->slow : 1;
+		double inner = slow * cost[1] - kinds[kind].own_share * cost[2];
+		struct calibration_cost *begin = &calibration->begin[kind], *end = &calibration->end[kind];
+
+		inner = inner < 0 || cost[0] < 0 ? 0 : inner > cost[0] ? cost[0] : inner;
+		begin->before = end->after = fixed((cost[0] - inner) * tick / 2);
+		begin->after = end->before = fixed(inner * tick / 2);
+	}
+	for (kind = CALIBRATION_UNWIND; kind < CALIBRATION_KINDS; kind++) {
+		int32_t half = fixed(costs->of[kind][0] * tick / 2);
+		int32_t slowed_half = fixed(costs->slow * costs->of[kind][0] * tick / 2);
+
+		calibration->begin[kind] = (struct calibration_cost){half, half};
+		calibration->end[kind] = (struct calibration_cost){slowed_half, slowed_half};
+	}
+}
+
+/*
+ * Special methods are called from C, except that the interpreter may call __init__ by itself; so is what no call was
+ * told of when it was met first.
+ */
+static enum calibration_kind kind_of_code(const struct wire_definition *code)
+{
+	struct text name = trace_string(code, 1);
+
+	if (code->flags & WIRE_GENERATOR)
+		return CALIBRATION_GENERATOR;
+	if (name.length < 5 || memcmp(name.at, "__", 2) != 0 || memcmp(name.at + name.length - 2, "__", 2) != 0)
+		return code->flags & WIRE_ENTERED ? CALIBRATION_ENTRY : CALIBRATION_CALL;
+	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
+}
+
+/* Where events are not marked, one is taken to be anywhere in its code. */
+static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
+{
+	double size = (double)code->address, beyond = costs->marked ? 0 : size - costs->far_bytes;
+
+	return (struct calibration_code){.kind = (uint8_t)kind_of_code(code),
+					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick) : 0,
+					 .walk = costs->marked ? 0 : fixed(costs->walk * size / 2 * tick)};
+}
+
+static bool sort_names(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
+		       double tick)
+{
+	uint32_t id;
+
+	calibration->codes = calloc(process->codes.count + 1, sizeof(*calibration->codes));
+	calibration->functions = calloc(process->functions.count + 1, sizeof(*calibration->functions));
+	if (!calibration->codes || !calibration->functions) {
+		calibration_done(calibration);
+		return false;
+	}
+	calibration->codes[0].kind = CALIBRATION_CALL; /* of which the id is not known */
+	calibration->code_count = process->codes.count;
+	calibration->function_count = process->functions.count;
+	for (id = 0; id < process->codes.count; id++)
+		if (process->codes.at[id])
+			calibration->codes[id] = sort_code(process->codes.at[id], costs, tick);
+	for (id = 0; id < process->functions.count; id++) {
+		const struct wire_definition *function = process->functions.at[id];
+		bool method = function && function->flags & WIRE_METHOD;
+
+		calibration->functions[id].kind = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
+	}
+	return true;
+}
+
+bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process)
+{
+	struct costs costs;
+	double tick = ticks_per_ns(process);
+
+	memset(calibration, 0, sizeof(*calibration));
+	if (!find_costs(trace, process, &costs))
+		return false;
+	set_costs(calibration, &costs, tick);
+	/* Where only waits are counted, nothing is slowed. */
+	calibration->slowed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)((1 - costs.slow) * 256);
+	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
+	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
+	calibration->disturbed_from = fixed(costs.work_after * tick);
+	calibration->disturbed_most = fixed(WIRE_COST_DISTURBED_NS * tick);
+	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
+	calibration->walk = costs.marked ? 256 * costs.walk * tick : 0;
+	calibration->mix.most = (int32_t)((costs.mix - 1) * 256);
+	calibration->mix.turn = 1;
+	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
+	return sort_names(calibration, process, &costs, tick);
+}
+
+void calibration_done(struct calibration *calibration)
+{
+	free(calibration->codes);
+	free(calibration->functions);
+	calibration->codes = NULL;
+	calibration->functions = NULL;
+}
+
+void calibration_begin_thread(struct calibration *calibration)
+{
+	calibration->depth = 0;
+	calibration->last = 0;
+	calibration->marked = calibration->told = false;
+	calibration->place = 0;
+	calibration->mix.turn++;
+	calibration->mix.begun = calibration->mix.different = 0;
+	calibration->mix.more = 0;
+	calibration->removed = 0;
+	calibration->owed = 0;
+}
+
+static inline struct calibration_open running(const struct calibration *calibration)
+{
+	return calibration->depth ? calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH]
+				  : (struct calibration_open){.kind = CALIBRATION_NOTHING};
+}
+
+static inline bool is_c(enum calibration_kind kind)
+{
+	return kind == CALIBRATION_C_CALL || kind == CALIBRATION_METHOD;
+}
+
+static inline enum calibration_kind called_from_c(enum calibration_kind kind)
+{
+	if (kind == CALIBRATION_RESUME)
+		return CALIBRATION_PULL;
+	return kind == CALIBRATION_GENERATOR ? kind : CALIBRATION_CALLBACK;
+}
+
+/* From the event before in the frame to this one, where places are told. Of the innermost Python function. */
+static inline int32_t walk(struct calibration *calibration)
+{
+	struct calibration_open *open = &calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH];
+	uint32_t place = calibration->place, before = open->place;
+	double cost;
+
+	if (!place || !calibration->depth)
+		return 0;
+	open->place = place;
+	cost = calibration->walk * (place > before ? place - before : before - place);
+	return cost < COST_MOST ? (int32_t)cost : COST_MOST;
+}
+
+/* What an event at an instruction of the code costs more than at the first one. */
+static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
+						     uint32_t code)
+{
+	const struct calibration_code *place = &calibration->codes[code];
+
+	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk) + walk(calibration);
+	cost.after += place->far / 2;
+	calibration->last = code;
+	return cost;
+}
+
+static void end_turn(struct calibration_mix *mix)
+{
+	uint32_t beyond = mix->different < MIX_LOOP ? 0 : mix->different - MIX_LOOP;
+
+	mix->more = mix->most * (int32_t)(beyond < MIX_PROGRAM - MIX_LOOP ? beyond : MIX_PROGRAM - MIX_LOOP) /
+		    (MIX_PROGRAM - MIX_LOOP);
+	mix->turn++;
+	mix->begun = mix->different = 0;
+}
+
+/* A function begins. met: its own. */
+static inline void meet(struct calibration_mix *mix, uint32_t *met)
+{
+	mix->different += *met != mix->turn;
+	*met = mix->turn;
+	if (++mix->begun == MIX_TURN)
+		end_turn(mix);
+}
+
+static inline int32_t in_mix(const struct calibration_mix *mix, int32_t cost)
+{
+	int64_t more = cost + (int64_t)cost * mix->more / 256;
+
+	return (int32_t)(more > COST_MOST ? COST_MOST : more < -COST_MOST ? -COST_MOST : more);
+}
+
+static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
+{
+	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] =
+	    (struct calibration_open){kind, code, 0, is_c(kind) && calibration->marked};
+}
+
+/* What the event costs more, if it is marked; times: how often the interpreter told of it there. */
+static inline struct calibration_cost with_mark(const struct calibration *calibration, struct calibration_cost cost,
+						bool marked, int times)
+{
+	int32_t far = marked ? times * calibration->far : 0;
+
+	return (struct calibration_cost){cost.before + far, cost.after + far};
+}
+
+/*
+ * Where calls that are no event are told of, __init__ for a new object comes right after that of the class, which it
+ * costs without that; one that is called by its name is a function like others.
+ */
+static inline enum calibration_kind kind_of_call(const struct calibration *calibration, uint32_t code)
+{
+	enum calibration_kind kind = calibration->codes[code].kind;
+
+	if (is_c(running(calibration).kind))
+		return called_from_c(kind);
+	if (kind == CALIBRATION_INIT && calibration->tells_calls && !calibration->told)
+		return CALIBRATION_CALL;
+	return kind;
+}
+
+/* A Python function begins. The interpreter tells of the call at the caller's instruction, too, from 3.12 on. */
+static inline struct calibration_cost begin(struct calibration *calibration, uint32_t code)
+{
+	const struct calibration_cost *other = &calibration->begin[CALIBRATION_OTHER];
+	enum calibration_kind kind = kind_of_call(calibration, code);
+	struct calibration_cost cost = calibration->begin[kind];
+
+	meet(&calibration->mix, &calibration->codes[code].met);
+	if (kind == CALIBRATION_INIT && calibration->told)
+		cost.before -= other->before + other->after;
+	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
+		cost.before += calibration->codes[running(calibration).code].far;
+	push(calibration, kind, code);
+	calibration->last = 0; /* it is at its first instruction */
+	return with_mark(calibration, cost, calibration->marked, 1);
+}
+
+static inline struct calibration_cost resume(struct calibration *calibration, uint32_t code)
+{
+	bool pulled = is_c(running(calibration).kind);
+	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
+
+	meet(&calibration->mix, &calibration->codes[code].met);
+	push(calibration, kind, code);
+	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
+			 1);
+}
+
+static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
+{
+	uint32_t code = running(calibration).code;
+	enum calibration_kind kind =
+	    id < calibration->function_count ? calibration->functions[id].kind : CALIBRATION_C_CALL;
+	struct calibration_cost cost = at_instruction(calibration, calibration->begin[kind], code);
+
+	if (id < calibration->function_count)
+		meet(&calibration->mix, &calibration->functions[id].met);
+	push(calibration, kind, code);
+	return with_mark(calibration, cost, calibration->marked, 1);
+}
+
+/* A call that is no event, and its end. */
+static inline struct calibration_cost other_call(struct calibration *calibration)
+{
+	uint32_t code = running(calibration).code;
+	struct calibration_cost cost = at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code);
+
+	return with_mark(calibration, at_instruction(calibration, cost, code), calibration->marked, 2);
+}
+
+static inline struct calibration_cost end(struct calibration *calibration)
+{
+	struct calibration_open ended = running(calibration);
+	struct calibration_cost cost = at_instruction(calibration, calibration->end[ended.kind], ended.code);
+
+	calibration->depth -= calibration->depth > 0;
+	return with_mark(calibration, cost, ended.marked || calibration->marked, 1);
+}
+
+/* The interpreter tells of the exception before and after it leaves the function. */
+static inline struct calibration_cost unwind(struct calibration *calibration)
+{
+	struct calibration_cost cost = end(calibration);
+
+	cost.before += calibration->begin[CALIBRATION_UNWIND].before;
+	cost.after += calibration->begin[CALIBRATION_UNWIND].after;
+	return cost;
+}
+
+/* Of the time of a Python function a part is taken away already. */
+static inline struct calibration_cost memory(const struct calibration *calibration, enum calibration_kind kind)
+{
+	return is_c(running(calibration).kind) ? calibration->begin[kind] : calibration->end[kind];
+}
+
+static inline uint32_t known_code(const struct calibration *calibration, uint32_t id)
+{
+	return id < calibration->code_count ? id : 0;
+}
+
+/* Follows the calls. What an event of this kind cost. */
+static inline struct calibration_cost follow(struct calibration *calibration, unsigned kind, uint32_t id)
+{
+	switch (kind) {
+	case WIRE_CALL:
+	case WIRE_FRAME:
+		return begin(calibration, known_code(calibration, id));
+	case WIRE_RESUME:
+	case WIRE_THROW:
+		return resume(calibration, known_code(calibration, id));
+	case WIRE_C_CALL:
+		return begin_c(calibration, id);
+	case WIRE_RETURN:
+	case WIRE_YIELD:
+	case WIRE_C_RETURN:
+	case WIRE_C_EXCEPTION:
+		return end(calibration);
+	case WIRE_UNWIND:
+		return unwind(calibration);
+	case WIRE_MALLOC:
+	case WIRE_CALLOC:
+	case WIRE_REALLOC:
+		return memory(calibration, CALIBRATION_MALLOC);
+	case WIRE_FREE:
+		return memory(calibration, CALIBRATION_FREE);
+	case WIRE_TIME:
+		return id == WIRE_TIME_OF_CALL ? other_call(calibration) : (struct calibration_cost){0, 0};
+	case WIRE_STACK:
+		calibration->depth = 0;
+		/* fall through */
+	default:
+		return (struct calibration_cost){0, 0};
+	}
+}
+
+/* Of an interval that a Python function ran. In 1/256 ticks. */
+static inline uint64_t slowed(const struct calibration *calibration, uint64_t ticks)
+{
+	if (!calibration->slowed || is_c(running(calibration).kind))
+		return 0;
+	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
+}
+
+/* Of what is left of an interval in which a Python function ran: likewise. */
+static inline int64_t disturbed(const struct calibration *calibration, int64_t left)
+{
+	left -= calibration->disturbed_from;
+	if (left <= 0)
+		return 0;
+	return (left < calibration->disturbed_most ? left : calibration->disturbed_most) * calibration->disturbed / 256;
+}
+
+/*
+ * Takes a cost, in 1/256 ticks, from an interval as far as it goes, and owes the rest of a tick, or what is to be given
+ * back: of that no more than one call gives.
+ */
+static inline uint32_t take(struct calibration *calibration, int64_t cost, uint32_t ticks)
+{
+	uint32_t whole;
+
+	if (cost < 0) {
+		calibration->owed = cost > -OWED_MOST ? (int32_t)cost : -OWED_MOST;
+		return 0;
+	}
+	whole = cost >> 8 < ticks ? (uint32_t)(cost >> 8) : ticks;
+	calibration->owed = cost >> 8 > whole ? 0 : (int32_t)(cost & 255);
+	return whole;
+}
+
+/* After a pause WIRE_TIME tells when it ended; its own ticks are no time. */
+static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_t ticks)
+{
+	if (kind != WIRE_TIME)
+		return ticks;
+	return told <= now ? 0 : told - now < UINT32_MAX ? (uint32_t)(told - now) : UINT32_MAX;
+}
+
+/* What is to be taken from the interval before the event, in 1/256 ticks, and in later what from the one after it. */
+static inline int64_t cost_of(struct calibration *calibration, unsigned kind, uint32_t id, uint32_t ticks,
+			      int32_t *later)
+{
+	bool native = is_c(running(calibration).kind);
+	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
+	struct calibration_cost own = follow(calibration, kind, id);
+
+	if (!wire_is_memory(kind))
+		own = (struct calibration_cost){in_mix(&calibration->mix, own.before),
+						in_mix(&calibration->mix, own.after)};
+	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
+	if (calibration->told || (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION)) {
+		calibration->marked = false;
+		calibration->place = 0;
+	}
+	*later = own.after;
+	cost += own.before;
+	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
+}
+
+/* Whether the word only says where the next event is. */
+static inline bool is_mark(struct calibration *calibration, uint32_t head)
+{
+	if (wire_head_kind(head) != WIRE_TIME)
+		return false;
+	if (wire_place(head))
+		calibration->place = wire_place(head);
+	else if (wire_head_arg(head) == WIRE_TIME_OF_FAR)
+		calibration->marked = true;
+	else
+		return false;
+	return true;
+}
+
+void calibration_apply(struct calibration *calibration, struct trace_events *events)
+{
+	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
+	uint64_t *extra = (uint64_t *)events->extras;
+	uint64_t now = events->first_ticks;
+	uint32_t i;
+
+	events->first_ticks -= calibration->removed;
+	for (i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+		uint32_t id = wire_head_arg(events->heads[i]), most, whole;
+		int32_t later;
+
+		if (is_mark(calibration, events->heads[i])) {
+			*extra++ -= calibration->removed;
+			continue;
+		}
+		most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
+		whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
+
+		now = kind == WIRE_TIME ? *extra : now + ticks[i];
+		calibration->owed += later;
+		calibration->removed += whole;
+		if (kind == WIRE_TIME)
+			*extra -= calibration->removed;
+		else
+			ticks[i] -= whole;
+		extra += wire_extra_words(kind);
+	}
+}

@@ -1,0 +1,73 @@
+/* cpu_time.c - see cpu_time.h. */
+#include "trace/cpu_time.h"
+
+#include <string.h>
+
+bool cpu_clock_by_name(const char *name, enum cpu_clock *clock)
+{
+	static const char *const names[] = {"wall", "cpu", "off-cpu"};
+	unsigned i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		*clock = (enum cpu_clock)i;
+		return true;
+	}
+	return false;
+}
+
+bool cpu_time_known(const struct trace *trace)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && !trace_process_records(trace->processes[i], "cpu"))
+			return false;
+	return true;
+}
+
+/* A CPU time is told at the end of a pause of so many ticks. How many of them did the thread run? */
+static uint64_t ran_in_pause(struct cpu_time *time, const struct trace_process *process, uint64_t pause, uint64_t now,
+			     uint64_t cpu_ns)
+{
+	uint64_t ran = 0, outside = now - pause - time->at_ticks;
+
+	if (time->known && cpu_ns > time->cpu_ns)
+		ran = trace_span_ticks(process, cpu_ns - time->cpu_ns);
+	ran = ran > outside ? ran - outside : 0;
+	time->known = true;
+	time->cpu_ns = cpu_ns;
+	time->at_ticks = now;
+	return ran < pause ? ran : pause;
+}
+
+/* A pause after which no CPU time was told is too short to have been a wait. */
+void cpu_time_apply(struct cpu_time *time, enum cpu_clock clock, const struct trace_process *process,
+		    struct trace_events *events)
+{
+	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
+	uint64_t *extra = (uint64_t *)events->extras;
+	uint64_t now = events->first_ticks;
+	uint32_t i;
+
+	time->known &= !events->hole;
+	events->first_ticks -= time->removed;
+	for (i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+		uint64_t pause = kind == WIRE_TIME ? *extra - now : ticks[i], ran = pause;
+
+		now += pause;
+		if (kind == WIRE_TIME && wire_has_cpu(events->heads[i]))
+			ran = ran_in_pause(time, process, pause, now, wire_cpu_ns(events->heads[i], ticks[i]));
+		if (kind != WIRE_GAP)
+			time->removed += clock == CPU_CLOCK_RAN ? pause - ran : ran;
+		else
+			time->known = false;
+		if (kind == WIRE_TIME)
+			*extra -= time->removed;
+		else if (kind != WIRE_GAP && clock == CPU_CLOCK_WAITED)
+			ticks[i] = 0;
+		extra += wire_extra_words(kind);
+	}
+}

@@ -1,0 +1,81 @@
+/*
+ * events.c - the events of a chunk, out of its payload. See events.h.
+ *
+ * Every event of a trace goes through these loops before anybody looks at it: each is a function of its own, without a
+ * branch, so that the compiler makes vector code of it. The Makefile asks for that.
+ */
+#include "trace/events.h"
+
+#include <errno.h>
+
+/* As wire_extra_words() tells them, by comparisons: without AVX2 there is no shift by a vector. */
+static uint64_t extras_of(const uint32_t *restrict heads, uint32_t count)
+{
+	uint32_t extras = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		uint32_t kind = wire_head_kind(heads[i]);
+
+		extras += (uint32_t)(kind == WIRE_MALLOC) + (kind == WIRE_CALLOC) + (kind == WIRE_FREE) +
+			  (kind == WIRE_TIME) + (kind == WIRE_GAP) + (kind == WIRE_TASK) +
+			  2 * (uint32_t)(kind == WIRE_REALLOC) + 2 * (uint32_t)(kind == WIRE_SWITCH);
+	}
+	return extras;
+}
+
+/* Gathers the ticks from their four planes. */
+static void gather_ticks(uint32_t *restrict ticks, const uint8_t *restrict planes, uint32_t count)
+{
+	const uint8_t *restrict plane1 = planes + count;
+	const uint8_t *restrict plane2 = plane1 + count;
+	const uint8_t *restrict plane3 = plane2 + count;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		ticks[i] = (uint32_t)planes[i] | (uint32_t)plane1[i] << 8 | (uint32_t)plane2[i] << 16 |
+			   (uint32_t)plane3[i] << 24;
+}
+
+/* Likewise the extra words from their eight. */
+static void gather_extras(uint64_t *restrict extras, const uint8_t *restrict planes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		extras[i] = planes[i];
+	for (unsigned plane = 1; plane < 8; plane++) {
+		const uint8_t *restrict bytes = planes + (size_t)plane * count;
+
+		for (uint32_t i = 0; i < count; i++)
+			extras[i] |= (uint64_t)bytes[i] << (8 * plane);
+	}
+}
+
+int trace_unpack_events(struct trace_payload *payload, struct trace_events *events)
+{
+	const struct trace_chunk *chunk = &payload->chunk;
+	const uint32_t *heads = (const uint32_t *)payload->raw;
+	uint32_t count = chunk->events;
+	size_t ticks_bytes = ((size_t)count * sizeof(uint32_t) + 7) & ~(size_t)7;
+	uint64_t *extras;
+
+	if (count > TRACE_CHUNK_EVENTS_MAX || chunk->raw_bytes != (uint64_t)count * 8 + (uint64_t)chunk->extras * 8)
+		return -EBADMSG;
+	if (extras_of(heads, count) != chunk->extras)
+		return -EBADMSG;
+	/* One piece of memory for both: first the ticks, then the extra words. */
+	if (trace_reserve((void **)&payload->ticks, &payload->ticks_allocated,
+			  ticks_bytes + (size_t)chunk->extras * sizeof(uint64_t)) < 0)
+		return -ENOMEM;
+	gather_ticks(payload->ticks, payload->raw + (size_t)count * 4, count);
+	extras = (uint64_t *)(void *)((uint8_t *)payload->ticks + ticks_bytes);
+	gather_extras(extras, payload->raw + (size_t)count * 8, chunk->extras);
+	*events = (struct trace_events){
+	    .heads = heads,
+	    .ticks = payload->ticks,
+	    .extras = extras,
+	    .count = count,
+	    .extra_count = chunk->extras,
+	    .first_ticks = chunk->first_ticks,
+	};
+	return 0;
+}

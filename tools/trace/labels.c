@@ -1,0 +1,237 @@
+/*
+ * labels.c - cProfile's names for functions, merged by text. See labels.h.
+ */
+#include "trace/labels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *label_native(const struct wire_definition *definition)
+{
+	struct text class = trace_string(definition, 0);
+	struct text name = trace_string(definition, 1);
+	struct text module = trace_string(definition, 3);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return NULL;
+	if (class.length) {
+		fputs("<method '", stream);
+		fwrite(name.at, 1, name.length, stream);
+		fputs("' of '", stream);
+		fwrite(class.at, 1, class.length, stream);
+		fputs("' objects>", stream);
+	} else {
+		fputs("<built-in method ", stream);
+		fwrite(module.at, 1, module.length, stream);
+		fputs(module.length ? "." : "", stream);
+		fwrite(name.at, 1, name.length, stream);
+		fputc('>', stream);
+	}
+	if (fclose(stream) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+char *label_display(const struct wire_definition *definition, bool native, uint32_t id)
+{
+	struct text owner = {0}, name;
+	char unknown[64], *bytes;
+	size_t i, length;
+
+	if (!definition) {
+		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", native ? "C function" : "function", id);
+		return strdup(unknown);
+	}
+	name = trace_string(definition, !native && trace_string(definition, 2).length ? 2 : 1);
+	if (native)
+		owner = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
+	bytes = malloc(owner.length + name.length + 2);
+	if (!bytes)
+		return NULL;
+	if (owner.length)
+		memcpy(bytes, owner.at, owner.length);
+	length = owner.length;
+	if (length)
+		bytes[length++] = '.';
+	memcpy(bytes + length, name.at, name.length);
+	length += name.length;
+	bytes[length] = 0;
+	for (i = 0; i < length; i++)
+		if (!bytes[i])
+			bytes[i] = ' ';
+	return bytes;
+}
+
+static uint32_t hash_label(const struct label *label)
+{
+	uint64_t hash = TEXT_HASH_BEGIN ^ label->line;
+
+	hash = text_hash(text_hash(hash, label->file), label->name);
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+static int grow_slots(struct labels *labels)
+{
+	uint32_t size = labels->slots ? (labels->slot_mask + 1) * 2 : 1024;
+	uint32_t *slots = calloc(size, sizeof(*slots));
+	uint32_t i;
+
+	if (!slots)
+		return -ENOMEM;
+	for (i = 0; i < labels->count; i++) {
+		uint32_t slot = hash_label(&labels->at[i]) & (size - 1);
+
+		while (slots[slot])
+			slot = (slot + 1) & (size - 1);
+		slots[slot] = i + 1;
+	}
+	free(labels->slots);
+	labels->slots = slots;
+	labels->slot_mask = size - 1;
+	return 0;
+}
+
+static int reserve_label(struct labels *labels)
+{
+	if (labels->count == labels->allocated) {
+		uint32_t allocated = labels->allocated ? labels->allocated * 2 : 512;
+		struct label *grown = realloc(labels->at, allocated * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		labels->at = grown;
+		labels->allocated = allocated;
+	}
+	if (!labels->slots || labels->count >= (labels->slot_mask + 1) / 2)
+		return grow_slots(labels);
+	return 0;
+}
+
+static bool label_same(const struct label *a, const struct label *b)
+{
+	return a->line == b->line && text_same(a->file, b->file) && text_same(a->name, b->name);
+}
+
+/* Both texts in one allocation, which begins with the file. */
+static int copy_label(struct label *copy, const struct label *label)
+{
+	struct text file = label->file;
+	struct text name = label->name;
+
+	copy->bytes = malloc(file.length + name.length + 1);
+	if (!copy->bytes)
+		return -ENOMEM;
+	if (file.length) /* else there may be no bytes at all */
+		memcpy(copy->bytes, file.at, file.length);
+	if (name.length)
+		memcpy(copy->bytes + file.length, name.at, name.length);
+	copy->file = (struct text){copy->bytes, file.length};
+	copy->name = (struct text){copy->bytes + file.length, name.length};
+	copy->line = label->line;
+	return 0;
+}
+
+uint32_t labels_add(struct labels *labels, const struct label *label)
+{
+	uint32_t slot;
+
+	if (reserve_label(labels) < 0)
+		return UINT32_MAX;
+	slot = hash_label(label) & labels->slot_mask;
+	while (labels->slots[slot]) {
+		if (label_same(&labels->at[labels->slots[slot] - 1], label))
+			return labels->slots[slot] - 1;
+		slot = (slot + 1) & labels->slot_mask;
+	}
+	if (copy_label(&labels->at[labels->count], label) < 0)
+		return UINT32_MAX;
+	labels->slots[slot] = ++labels->count;
+	return labels->count - 1;
+}
+
+static uint32_t find_unknown(struct labels *labels, uint32_t id, bool native)
+{
+	char name[64];
+
+	if (id)
+		snprintf(name, sizeof(name), "<unknown %s %u>", native ? "C function" : "function", id);
+	else
+		snprintf(name, sizeof(name), "<unknown %s>", native ? "C function" : "function");
+	return labels_add(labels, &(struct label){.file = text_of(native ? "~" : "?"), .name = text_of(name)});
+}
+
+uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native)
+{
+	const struct wire_definition *definition = trace_name(native ? &process->functions : &process->codes, id);
+	uint32_t number;
+	char *text;
+
+	if (!definition)
+		return find_unknown(labels, id, native);
+	if (!native)
+		return labels_add(labels, &(struct label){.file = trace_string(definition, 0),
+							  .name = trace_string(definition, 1),
+							  .line = definition->number});
+	text = label_native(definition);
+	if (!text)
+		return UINT32_MAX;
+	number = labels_add(labels, &(struct label){.file = text_of("~"), .name = text_of(text)});
+	free(text);
+	return number;
+}
+
+void labels_done(struct labels *labels)
+{
+	uint32_t i;
+
+	for (i = 0; i < labels->count; i++)
+		free(labels->at[i].bytes);
+	free(labels->at);
+	free(labels->slots);
+	memset(labels, 0, sizeof(*labels));
+}
+
+static bool is_native(const struct label *label)
+{
+	return label->line == 0 && text_same(label->file, text_of("~"));
+}
+
+void label_print(const struct label *label, struct output *output)
+{
+	struct text name = label->name;
+
+	if (!is_native(label)) {
+		output_line(output, label->file);
+		output_format(output, ":%u(", label->line);
+		output_line(output, name);
+		output_char(output, ')');
+		return;
+	}
+	if (name.length >= 2 && name.at[0] == '<' && name.at[name.length - 1] == '>') {
+		output_char(output, '{');
+		output_line(output, (struct text){name.at + 1, name.length - 2});
+		output_char(output, '}');
+		return;
+	}
+	output_line(output, name);
+}
+
+int label_compare(const struct label *a, const struct label *b)
+{
+	int order = is_native(b) - is_native(a);
+
+	/* '{' is behind all letters: C functions come last. */
+	if (order)
+		return -order;
+	order = text_compare(a->file, b->file);
+	if (!order && a->line != b->line)
+		order = a->line < b->line ? -1 : 1;
+	return order ? order : text_compare(a->name, b->name);
+}

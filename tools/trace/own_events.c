@@ -1,0 +1,288 @@
+/*
+ * own_events.c - what a sampled thread wrote itself, among what its sampler wrote. See stream.h.
+ *
+ * A thread of a sampled process that starts, forks, marks, execs or ends writes that to a slot of its own. So a trace
+ * has two streams for it, of which readers see one: the sampler's, with the events of the other where they belong in
+ * time. What the thread's own stream says of stacks is not used: there is none in it.
+ */
+#include "trace/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct trace_own_events {
+	struct trace_stream own; /* what the thread wrote */
+	struct trace_events events;
+	const uint64_t *extra;
+	uint32_t at;
+	uint64_t now;
+	uint32_t thread_end; /* its head: it stands behind the sampler's last event. 0: none yet */
+	/* What is given to the reader. */
+	uint32_t *heads, *ticks;
+	uint64_t *extras;
+	size_t heads_allocated, ticks_allocated, extras_allocated;
+	uint32_t count, extra_count;
+	uint64_t last;
+};
+
+/* ---- which belongs to which -------------------------------------------------------------------------------------- */
+
+static bool overlap(const struct trace_thread *sampled, const struct trace_thread *own)
+{
+	return sampled->place_count && own->place_count &&
+	       sampled->places[sampled->place_count - 1].last_ticks >= own->places[0].first_ticks &&
+	       sampled->places[0].first_ticks <= own->places[own->place_count - 1].last_ticks;
+}
+
+static void add_counts(struct trace_thread *thread, const struct trace_thread *own)
+{
+	unsigned kind;
+
+	if (!thread->events || !thread->lost || !own->events || !own->lost) {
+		free(thread->events); /* they are counted when they are asked for */
+		free(thread->lost);
+		thread->events = thread->lost = NULL;
+		return;
+	}
+	for (kind = 0; kind < WIRE_KIND_SLOTS; kind++) {
+		thread->events[kind] += own->events[kind];
+		thread->lost[kind] += own->lost[kind];
+	}
+}
+
+/* A name was given to whichever of the two was known last. */
+static bool has_better_name(const struct trace_thread *thread, const struct trace_thread *own)
+{
+	if (!thread->name || !own->name)
+		return own->name;
+	if (thread->kernel_name != own->kernel_name)
+		return thread->kernel_name;
+	return own->number > thread->number;
+}
+
+/* The first of its chunks begins, and the last ends, where those of both do. */
+static void put_beside(struct trace *trace, struct trace_thread *thread, struct trace_thread *own)
+{
+	struct trace_place *first = &thread->places[0], *last = &thread->places[thread->place_count - 1];
+	uint64_t end = own->places[own->place_count - 1].last_ticks;
+
+	if (own->places[0].first_ticks < first->first_ticks)
+		first->first_ticks = own->places[0].first_ticks;
+	if (end > last->last_ticks)
+		last->last_ticks = end;
+	if (own->start_ticks < thread->start_ticks)
+		thread->start_ticks = own->start_ticks;
+	if (has_better_name(thread, own)) {
+		free(thread->name);
+		thread->name = own->name;
+		own->name = NULL;
+	}
+	add_counts(thread, own);
+	thread->own = own;
+	trace->threads[own->number] = NULL;
+}
+
+static int find_in_process(struct trace *trace, struct trace_process *process, struct pairs *sampled)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < process->thread_count; i++) {
+		struct trace_thread *thread = trace->threads[process->threads[i]];
+		uint64_t *number = thread->sampled ? pairs_make(sampled, thread->tid + UINT64_C(1)) : NULL;
+
+		if (thread->sampled && !number)
+			return -ENOMEM;
+		if (number)
+			*number = thread->number + 1;
+	}
+	for (i = 0; i < process->thread_count; i++) {
+		struct trace_thread *own = trace->threads[process->threads[i]];
+		uint64_t number = own->sampled ? 0 : pairs_value(sampled, own->tid + UINT64_C(1));
+		struct trace_thread *thread = number ? trace->threads[number - 1] : NULL;
+
+		if (thread && !thread->own && overlap(thread, own))
+			put_beside(trace, thread, own);
+		else
+			process->threads[kept++] = process->threads[i];
+	}
+	process->thread_count = kept;
+	return 0;
+}
+
+int trace_own_events_find(struct trace *trace)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
+		struct trace_process *process = trace->processes[i];
+		struct pairs sampled = {0};
+
+		if (process && trace_process_sample_rate(process))
+			error = find_in_process(trace, process, &sampled);
+		pairs_done(&sampled);
+	}
+	return error;
+}
+
+/* ---- the events of both ------------------------------------------------------------------------------------------ */
+
+/* Twice as much as before, or as is needed. */
+static bool reserve(void *array, size_t *allocated, size_t bytes)
+{
+	if (bytes <= *allocated)
+		return true;
+	return trace_reserve((void **)array, allocated, bytes < 2 * *allocated ? 2 * *allocated : bytes) == 0;
+}
+
+static bool has_room(struct trace_own_events *own, uint32_t events, uint32_t extras)
+{
+	size_t most = ((size_t)own->count + events) * sizeof(uint32_t);
+
+	return reserve(&own->heads, &own->heads_allocated, most) && reserve(&own->ticks, &own->ticks_allocated, most) &&
+	       reserve(&own->extras, &own->extras_allocated, ((size_t)own->extra_count + extras) * sizeof(uint64_t));
+}
+
+static void put(struct trace_own_events *own, uint32_t head, uint32_t ticks, const uint64_t *extra)
+{
+	unsigned words = wire_extra_words(wire_head_kind(head));
+
+	own->heads[own->count] = head;
+	own->ticks[own->count++] = ticks;
+	for (unsigned i = 0; i < words; i++)
+		own->extras[own->extra_count++] = extra[i];
+}
+
+static void put_at(struct trace_own_events *own, uint64_t time, uint32_t head, const uint64_t *extra)
+{
+	uint64_t ticks = time > own->last ? time - own->last : 0;
+
+	if (ticks > UINT32_MAX) {
+		put(own, wire_head(WIRE_TIME, 0), 0, &time);
+		ticks = 0;
+		own->last = time;
+	}
+	own->last += ticks;
+	put(own, head, (uint32_t)ticks, extra);
+}
+
+/* ---- what the thread wrote --------------------------------------------------------------------------------------- */
+
+static bool has_next(struct trace_own_events *own)
+{
+	while (own->at == own->events.count) {
+		if (!trace_stream_chunk(&own->own, &own->events))
+			return false;
+		own->at = 0;
+		own->extra = own->events.extras;
+		own->now = own->events.first_ticks;
+	}
+	return true;
+}
+
+static uint64_t next_time(const struct trace_own_events *own)
+{
+	if (wire_head_kind(own->events.heads[own->at]) == WIRE_TIME)
+		return *own->extra;
+	return own->now + own->events.ticks[own->at];
+}
+
+static void take_next(struct trace_own_events *own, uint64_t from)
+{
+	uint32_t head = own->events.heads[own->at];
+	unsigned kind = wire_head_kind(head);
+
+	own->now = next_time(own);
+	own->at++;
+	if (kind == WIRE_THREAD_END)
+		own->thread_end = head;
+	else if (!wire_is_bookkeeping(kind) && own->now >= from)
+		put_at(own, own->now, head, own->extra);
+	own->extra += wire_extra_words(kind);
+}
+
+/* Before a time. Returns 0 or -ENOMEM. */
+static int take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
+{
+	while (has_next(own) && next_time(own) < until) {
+		if (!has_room(own, 2, 4))
+			return -ENOMEM;
+		take_next(own, from);
+	}
+	return 0;
+}
+
+/* ---- one chunk --------------------------------------------------------------------------------------------------- */
+
+static void begin(struct trace_own_events *own, const struct trace_events *events, uint64_t from)
+{
+	own->count = own->extra_count = 0;
+	own->last = events->first_ticks;
+	if (has_next(own) && next_time(own) < own->last)
+		own->last = next_time(own) < from ? from : next_time(own);
+}
+
+static int merge(struct trace_own_events *own, const struct trace_events *events, uint64_t from, uint64_t until)
+{
+	const uint64_t *extra = events->extras;
+	uint64_t now = events->first_ticks;
+
+	for (uint32_t i = 0; i < events->count; i++) {
+		unsigned kind = wire_head_kind(events->heads[i]);
+
+		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
+		if (take_until(own, from, now) || !has_room(own, 2, 4))
+			return -ENOMEM;
+		if (kind == WIRE_TIME) { /* whose ticks are none */
+			put(own, events->heads[i], events->ticks[i], extra);
+			own->last = now;
+		} else {
+			put_at(own, now, events->heads[i], extra);
+		}
+		extra += wire_extra_words(kind);
+	}
+	if (!has_room(own, 2, 4))
+		return -ENOMEM;
+	/* What runs is not known any more: the sampler may have been killed. */
+	if (until == UINT64_MAX && has_next(own))
+		put_at(own, own->last, wire_head(WIRE_STACK, 0), events->extras);
+	if (take_until(own, from, until) || !has_room(own, 2, 4))
+		return -ENOMEM;
+	if (until == UINT64_MAX && own->thread_end)
+		put_at(own, own->last, own->thread_end, events->extras);
+	return 0;
+}
+
+int trace_own_events_merge(struct trace_stream *stream, struct trace_events *events, uint64_t until)
+{
+	struct trace_own_events *own = stream->own;
+	uint64_t first;
+
+	if (!own) {
+		own = stream->own = calloc(1, sizeof(*own));
+		if (!own)
+			return -ENOMEM;
+		trace_stream_open(&own->own, stream->trace, stream->thread->own);
+	}
+	begin(own, events, stream->from);
+	first = own->last;
+	if (merge(own, events, stream->from, until))
+		return -ENOMEM;
+	events->heads = own->heads;
+	events->ticks = own->ticks;
+	events->extras = own->extras;
+	events->count = own->count;
+	events->extra_count = own->extra_count;
+	events->first_ticks = first;
+	return 0;
+}
+
+void trace_own_events_close(struct trace_own_events *own)
+{
+	if (!own)
+		return;
+	trace_stream_close(&own->own);
+	free(own->heads);
+	free(own->ticks);
+	free(own->extras);
+	free(own);
+}

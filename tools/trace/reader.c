@@ -1,0 +1,369 @@
+/*
+ * reader.c - opens a trace, checks it whole, and says what is missing. See reader.h.
+ */
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/ahead.h"
+#include "trace/chunk.h"
+#include "trace/index.h"
+#include "trace/load.h"
+#include "util/cli.h"
+#include "util/output.h"
+
+/* --- the whole file --- */
+
+static struct trace_place *place_at(struct trace_place *places, size_t count, uint64_t offset)
+{
+	size_t low = 0;
+	size_t high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (places[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && places[low].offset == offset ? &places[low] : NULL;
+}
+
+/* What it wrote beside its sampler is not among the threads. */
+static const struct trace_thread *thread_with_number(const struct trace *trace, uint32_t number)
+{
+	uint32_t i;
+
+	if (number >= trace->thread_count || trace->threads[number])
+		return number < trace->thread_count ? trace->threads[number] : NULL;
+	for (i = 0; i < trace->thread_count; i++) {
+		const struct trace_thread *own = trace->threads[i] ? trace->threads[i]->own : NULL;
+
+		if (own && own->number == number)
+			return own;
+	}
+	return NULL;
+}
+
+/* The chunk at offset is bad: counts it where it is known, else as a hole. */
+static void note_bad_chunk(struct trace *trace, uint64_t offset, uint64_t bytes)
+{
+	struct trace_place *place = place_at(trace->places, trace->place_count, offset);
+	const struct trace_thread *thread = NULL;
+
+	if (place && place->type == TRACE_CHUNK_EVENTS)
+		thread = thread_with_number(trace, place->thread);
+	if (thread) /* it has its own list, which is the one that readers mark */
+		place = place_at(thread->places, thread->place_count, offset);
+	if (place) {
+		trace_note_damage(trace, place);
+		return;
+	}
+	trace->damage.holes++;
+	trace->damage.hole_bytes += bytes;
+}
+
+static bool zeros_follow(const struct trace *trace, uint64_t offset, size_t count)
+{
+	uint8_t padding[8] = {0};
+
+	return trace_read_at(trace, offset, padding, count) == count && memcmp(padding, "\0\0\0\0\0\0\0\0", count) == 0;
+}
+
+static bool payload_intact(const struct trace *trace, uint64_t offset, struct trace_payload *payload)
+{
+	uint32_t bytes = payload->chunk.stored_bytes;
+	uint64_t at = offset + sizeof(payload->chunk);
+
+	if (trace_reserve((void **)&payload->stored, &payload->stored_allocated, bytes) < 0)
+		return true; /* not looked at */
+	return trace_read_at(trace, at, payload->stored, bytes) == bytes &&
+	       trace_crc(payload->stored, bytes) == payload->chunk.payload_crc &&
+	       zeros_follow(trace, at + bytes, (size_t)(trace_padded(bytes) - bytes));
+}
+
+void trace_check(struct trace *trace, void (*tick)(void *owner, uint64_t bytes), void *owner)
+{
+	uint64_t end = trace->size_bytes - (trace->complete ? sizeof(struct trace_end) : trace->damage.cut_bytes);
+	bool scanned = !trace->complete || trace->damage.bad_index;
+	uint64_t offset = trace->header.header_bytes;
+	struct trace_payload payload = {0};
+
+	while (offset < end) {
+		if (trace_chunk_read(trace, offset, &payload.chunk) < 0) {
+			uint64_t next = trace_find_chunk(trace, offset + 1, end, &payload.chunk);
+
+			if (!scanned)
+				note_bad_chunk(trace, offset, next - offset);
+			offset = next;
+			continue;
+		}
+		if (!payload_intact(trace, offset, &payload))
+			note_bad_chunk(trace, offset, trace_padded(payload.chunk.stored_bytes));
+		offset += sizeof(payload.chunk) + trace_padded(payload.chunk.stored_bytes);
+		if (tick)
+			tick(owner, offset);
+	}
+	trace_payload_done(&payload);
+}
+
+/* --- opening --- */
+
+static int read_header(struct trace *trace, char *error, size_t error_bytes)
+{
+	struct trace_header *header = &trace->header;
+
+	if (trace_read_at(trace, 0, header, sizeof(*header)) != sizeof(*header) ||
+	    memcmp(header->magic, TRACE_MAGIC, sizeof(header->magic)) != 0) {
+		snprintf(error, error_bytes, "%s: this is no evprof trace", trace->path);
+		return -EINVAL;
+	}
+	if (header->crc != trace_crc(header, offsetof(struct trace_header, crc)) ||
+	    header->header_bytes < sizeof(*header) || header->header_bytes > 65536 || header->header_bytes % 8) {
+		snprintf(error, error_bytes, "%s: the header of the trace is damaged", trace->path);
+		return -EINVAL;
+	}
+	if (header->version != TRACE_VERSION || header->incompatible) {
+		snprintf(error, error_bytes,
+			 "%s: the trace was written by a later evprof (version %u, flags %#x): read it with that one",
+			 trace->path, header->version, header->incompatible);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+static struct trace *trace_new(const char *name, char *error, size_t error_bytes)
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+
+	if (trace)
+		trace->path = strdup(name);
+	if (!trace || !trace->path) {
+		snprintf(error, error_bytes, "%s: out of memory", name);
+		free(trace);
+		return NULL;
+	}
+	trace->fd = -1;
+	return trace;
+}
+
+static int trace_begin(struct trace **result, struct trace *trace, char *error, size_t error_bytes)
+{
+	int status = read_header(trace, error, error_bytes);
+
+	if (!status) {
+		status = trace_find_places(trace);
+		if (!status)
+			status = trace_load(trace);
+		if (status)
+			snprintf(error, error_bytes, "%s: %s", trace->path, strerror(-status));
+	}
+	if (status) {
+		trace_close(trace);
+		return status;
+	}
+	*result = trace;
+	return 0;
+}
+
+/* Whoever writes a trace holds a lock on it. */
+static bool is_being_written(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Returns 0 or -errno. */
+static int copy_all(int from, int to)
+{
+	char bytes[65536];
+	ssize_t count, written, done;
+
+	while ((count = read(from, bytes, sizeof(bytes))) != 0) {
+		if (count < 0 && errno != EINTR)
+			return -errno;
+		for (done = 0; done < count; done += written) {
+			written = write(to, bytes + done, (size_t)(count - done));
+			if (written < 0 && errno != EINTR)
+				return -errno;
+			written = written < 0 ? 0 : written;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Standard input; a trace is read here and there, so what comes through a pipe is kept in a file without a name.
+ * Returns a descriptor, or -1 with errno.
+ */
+static int open_stdin(void)
+{
+	struct stat status;
+	int error, fd;
+
+	if (fstat(STDIN_FILENO, &status) < 0)
+		return -1;
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || isatty(STDIN_FILENO))
+		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	fd = output_scratch(NULL);
+	error = fd < 0 ? fd : copy_all(STDIN_FILENO, fd);
+	if (!error)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	errno = -error;
+	return -1;
+}
+
+static int open_file(struct trace *trace, char *error, size_t error_bytes)
+{
+	struct stat status;
+
+	if (strcmp(trace->path, "-") == 0)
+		trace->fd = open_stdin();
+	else
+		trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* Before its size is looked at: if nobody was writing then, the size is the last. */
+	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
+	if (trace->fd < 0 || fstat(trace->fd, &status) < 0) {
+		int code = -errno;
+
+		snprintf(error, error_bytes, "%s: %s", trace->path, strerror(-code));
+		return code;
+	}
+	if (!S_ISREG(status.st_mode)) {
+		snprintf(error, error_bytes, "%s: this is no regular file, and no evprof trace", trace->path);
+		return -EINVAL;
+	}
+	trace->size_bytes = (uint64_t)status.st_size;
+	return 0;
+}
+
+int trace_open(struct trace **result, const char *path, char *error, size_t error_bytes)
+{
+	struct trace *trace = trace_new(path, error, error_bytes);
+	int status;
+
+	if (!trace)
+		return -ENOMEM;
+	status = open_file(trace, error, error_bytes);
+	if (status) {
+		trace_close(trace);
+		return status;
+	}
+	return trace_begin(result, trace, error, error_bytes);
+}
+
+int trace_open_memory(struct trace **result, const void *bytes, size_t size, const char *name, char *error,
+		      size_t error_bytes)
+{
+	struct trace *trace = trace_new(name, error, error_bytes);
+
+	if (!trace)
+		return -ENOMEM;
+	trace->memory = bytes;
+	trace->no_ahead = true; /* there is nothing to wait for */
+	trace->size_bytes = size;
+	return trace_begin(result, trace, error, error_bytes);
+}
+
+bool trace_is_at(const struct trace *trace, const char *path)
+{
+	struct stat own, there;
+
+	return trace->fd >= 0 && fstat(trace->fd, &own) == 0 && stat(path, &there) == 0 && own.st_dev == there.st_dev &&
+	       own.st_ino == there.st_ino;
+}
+
+struct trace *trace_open_or_say(const char *path)
+{
+	struct trace *trace = NULL;
+	char error[4600];
+
+	if (trace_open(&trace, path, error, sizeof(error)) < 0) {
+		output_say("evprof: %s", error);
+		return NULL;
+	}
+	return trace;
+}
+
+void trace_close(struct trace *trace)
+{
+	if (!trace)
+		return;
+	trace_ahead_free(trace->ahead);
+	trace_unload(trace);
+	free(trace->places);
+	trace_unzstd_free(trace->unzstd);
+	if (trace->fd >= 0)
+		close(trace->fd);
+	free(trace->path);
+	free(trace);
+}
+
+/* --- what is missing --- */
+
+__attribute__((format(printf, 4, 5))) static size_t append(char *text, size_t bytes, size_t used, const char *format,
+							   ...)
+{
+	va_list arguments;
+	int length;
+
+	if (used >= bytes)
+		return used;
+	va_start(arguments, format);
+	length = vsnprintf(text + used, bytes - used, format, arguments);
+	va_end(arguments);
+	return length < 0 ? used : used + (size_t)length;
+}
+
+int trace_verdict(const struct trace *trace, char *text, size_t bytes)
+{
+	const struct trace_damage *damage = &trace->damage;
+	size_t used = 0, grown;
+
+	text[0] = 0;
+	if (damage->growing)
+		used = append(text, bytes, used, "; it is still being written, and this is what it holds so far");
+	else if (damage->bad_end)
+		used = append(text, bytes, used, "; it has no end: its writing was cut short");
+	grown = damage->growing ? used : 0;
+	if (damage->cut_bytes && !damage->growing)
+		used = append(text, bytes, used, "; its last %llu bytes are no whole chunk",
+			      (unsigned long long)damage->cut_bytes);
+	if (damage->bad_index)
+		used = append(text, bytes, used, "; its index is damaged and was made anew");
+	if (damage->holes)
+		used = append(text, bytes, used, "; %u damaged stretches (%llu bytes) were skipped", damage->holes,
+			      (unsigned long long)damage->hole_bytes);
+	if (damage->chunks)
+		used = append(text, bytes, used, "; %u damaged chunks with %llu events were left out", damage->chunks,
+			      (unsigned long long)damage->events);
+	if (damage->no_clock)
+		used = append(text, bytes, used, "; it has no clock: times are in ticks");
+	if (damage->out_of_memory)
+		used = append(text, bytes, used, "; memory ran out while reading it");
+	if (!used)
+		return CLI_FINE;
+	memmove(text, text + 2, strlen(text + 2) + 1);
+	return used == grown ? CLI_GROWING : CLI_DAMAGED;
+}
+
+int trace_say_verdict(const struct trace *trace)
+{
+	char text[1024];
+	int status = trace_verdict(trace, text, sizeof(text));
+
+	if (status)
+		output_say("evprof: %s: the trace is incomplete: %s", trace->path, text);
+	return status;
+}

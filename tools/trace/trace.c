@@ -1,0 +1,136 @@
+/*
+ * trace.c - questions to a trace in memory. See trace.h.
+ */
+#include "trace/trace.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+struct text trace_string(const struct wire_definition *definition, unsigned k)
+{
+	const char *at = (const char *)(definition + 1);
+	unsigned i;
+
+	for (i = 0; i < k; i++)
+		at += definition->length[i];
+	return (struct text){at, definition->length[k]};
+}
+
+const char *trace_process_text(const struct trace_process *process, const char *member)
+{
+	const char *text = process->meta ? json_string_value(json_object_get(process->meta, member)) : NULL;
+
+	return text ? text : "";
+}
+
+const char *trace_process_name(const struct trace_process *process)
+{
+	const char *title = trace_process_text(process, "title");
+
+	return title[0] ? title : trace_process_text(process, "program");
+}
+
+bool trace_process_records(const struct trace_process *process, const char *kind)
+{
+	const json_t *events = json_object_get(process->meta, "events");
+	const json_t *event;
+	size_t i;
+
+	json_array_foreach((json_t *)events, i, event)
+	{
+		const char *name = json_string_value(event);
+
+		if (name && strcmp(name, kind) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool trace_records(const struct trace *trace, const char *kind)
+{
+	for (uint32_t i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace_process_records(trace->processes[i], kind))
+			return true;
+	return false;
+}
+
+bool trace_process_is_filtered(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "filtered"));
+}
+
+bool trace_process_has_native(const struct trace_process *process)
+{
+	return process->meta && json_is_true(json_object_get(process->meta, "native"));
+}
+
+int trace_process_sample_rate(const struct trace_process *process)
+{
+	const json_t *rate = process->meta ? json_object_get(process->meta, "sample_rate") : NULL;
+	json_int_t value = json_integer_value(rate);
+
+	return value > 0 && value <= INT_MAX ? (int)value : 0;
+}
+
+int trace_sample_rate(const struct trace *trace)
+{
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count; i++)
+		if (trace->processes[i] && trace_process_sample_rate(trace->processes[i]))
+			return trace_process_sample_rate(trace->processes[i]);
+	return 0;
+}
+
+const char *trace_sampling_text(int rate, char out[TRACE_SAMPLING_BYTES])
+{
+	out[0] = 0;
+	if (rate)
+		snprintf(out, TRACE_SAMPLING_BYTES,
+			 "Sampled %d times a second: calls are those that were seen, times are estimates", rate);
+	return out;
+}
+
+struct trace_process *trace_process_of(const struct trace *trace, const struct trace_thread *thread)
+{
+	return trace->processes[thread->process];
+}
+
+void trace_near_begin(struct trace_near *near, const struct trace_process *process, uint64_t ticks)
+{
+	const struct trace_line *line = &process->line;
+	uint64_t span = ticks - line->ticks;
+	unsigned __int128 exact = (unsigned __int128)span * line->factor;
+
+	*near = (struct trace_near){.ticks = ticks, .span = 1, .ns = trace_ns(process, ticks)};
+	/*
+	 * Before the line, ns are rounded the other way; far from it they are bounded, and ticks wrap. There, each time
+	 * is for itself.
+	 */
+	if (ticks < line->ticks || ticks > UINT64_MAX - TRACE_NEAR_TICKS ||
+	    (exact + (unsigned __int128)TRACE_NEAR_TICKS * line->factor) >> line->shift >= TRACE_NS_FAR)
+		return;
+	near->span = TRACE_NEAR_TICKS;
+	near->rest = (uint64_t)(exact & (((unsigned __int128)1 << line->shift) - 1));
+	near->factor = line->factor;
+	near->shift = line->shift;
+}
+
+uint64_t trace_ticks(const struct trace_process *process, int64_t ns)
+{
+	uint64_t low = 0;
+	uint64_t high = UINT64_MAX >> 1;
+
+	if (trace_ns(process, low) >= ns)
+		return low;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (trace_ns(process, middle) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

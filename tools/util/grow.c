@@ -1,0 +1,25 @@
+/*
+ * grow.c - see grow.h.
+ */
+#include "util/grow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size)
+{
+	char *before, *grown;
+
+	if (wanted <= *count)
+		return 0;
+	memcpy(&before, array, sizeof(before)); /* whatever type it points to */
+	grown = realloc(before, wanted * size);
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + *count * size, 0, (wanted - *count) * size);
+	memcpy(array, &grown, sizeof(grown));
+	*count = wanted;
+	/* cppcheck-suppress memleak ; the caller's pointer has it */
+	return 0;
+}

@@ -1,0 +1,58 @@
+/*
+ * progress.c - see progress.h. Called once a chunk, so asking the clock each time costs nothing that matters.
+ */
+#include "util/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SHOW_AFTER_NS UINT64_C(1000000000)
+#define SHOW_EVERY_NS UINT64_C(100000000)
+#define BAR_WIDTH 40
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void progress_begin(struct progress *progress, const char *what, uint64_t total)
+{
+	*progress = (struct progress){.what = what, .total = total, .began_ns = now_ns()};
+	progress->terminal = isatty(STDERR_FILENO);
+}
+
+static void draw(const struct progress *progress)
+{
+	uint64_t done = progress->done < progress->total ? progress->done : progress->total;
+	int filled = progress->total ? (int)((double)done * BAR_WIDTH / (double)progress->total) : 0;
+	int percent = progress->total ? (int)((double)done * 100 / (double)progress->total) : 0;
+
+	fprintf(stderr, "\r%s [%.*s%*s] %3d%%", progress->what, filled, "########################################",
+		BAR_WIDTH - filled, "", percent);
+	fflush(stderr);
+}
+
+void progress_add(struct progress *progress, uint64_t amount)
+{
+	uint64_t now;
+
+	progress->done += amount;
+	if (!progress->terminal)
+		return;
+	now = now_ns();
+	if (now - progress->began_ns < SHOW_AFTER_NS || now - progress->shown_ns < SHOW_EVERY_NS)
+		return;
+	progress->shown_ns = now;
+	draw(progress);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown_ns)
+		fprintf(stderr, "\r\033[K");
+	progress->shown_ns = 0;
+}
