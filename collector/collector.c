@@ -123,13 +123,13 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 					.formats = config->formats,
 					.output_template = config->output};
 	tools->users.limits = config->limits;
-	awaited_init(&tools->first, loop, config->resumes);
+	pending_rejoin_init(&tools->first, loop, config->resumes);
 	return tools->events && tools->packer && tools->definitions && tools->resolver ? 0 : -ENOMEM;
 }
 
 static void free_tools(struct session_tools *tools)
 {
-	awaited_done(&tools->first);
+	pending_rejoin_done(&tools->first);
 	events_buffer_free(tools->events);
 	trace_packer_free(tools->packer);
 	free(tools->definitions);

@@ -82,7 +82,7 @@ void session_free(struct session *session)
 			loop_remove(session->tools->loop, &process->source);
 		process_free(process);
 	}
-	free(session->unborn);
+	free(session->pending_children);
 	free(session->output);
 	session->user->trace_bytes -= session->trace_bytes;
 	user_end(session->user, USER_SESSIONS);
@@ -122,7 +122,7 @@ static void fill_summary(const struct session *session, const struct process *pr
 {
 	struct ring_header *header = process->header;
 	uint64_t lost = session->lost;
-	uint32_t running = session->unborn_count;
+	uint32_t running = session->pending_children_count;
 
 	for (const struct process *other = session->processes; other; other = other->next) {
 		lost += drain_lost(other);
@@ -367,56 +367,58 @@ static void note_missing_children(struct session *session, struct process *proce
  * The children that a complete image has forked for Python to run in, and that have not joined. One that is slow to
  * get the processor has a collector to join all the same.
  */
-static void keep_unborn(struct session *session, struct process *process, uint64_t now_ns)
+static void keep_pending_children(struct session *session, struct process *process, uint64_t now_ns)
 {
 	uint32_t forks = atomic_load_explicit(&process->header->forks, memory_order_acquire);
-	unsigned before = session->unborn_count, count = before + process->forked_count;
-	struct session_child *unborn;
+	unsigned before = session->pending_children_count, count = before + process->forked_count;
+	struct session_child *pending_children;
 	ino_t inode = process_inode(process);
 
 	if (forks <= process->children || process->forked_count == 0 || !inode || count > UNBORN_MAX)
 		return;
-	unborn = realloc(session->unborn, count * sizeof(*unborn));
-	if (!unborn)
+	pending_children = realloc(session->pending_children, count * sizeof(*pending_children));
+	if (!pending_children)
 		return;
-	session->unborn = unborn;
+	session->pending_children = pending_children;
 	for (unsigned i = 0; i < process->forked_count; i++)
-		unborn[session->unborn_count++] = (struct session_child){.pid = process->forked[i], .inode = inode};
+		pending_children[session->pending_children_count++] =
+		    (struct session_child){.pid = process->forked[i], .inode = inode};
 	process->forked_count = 0;
-	session->unborn_check_ns = 0;
-	session->unborn_next = session->unborn_count;
-	session->unborn_since_ns = session->unborn_since_ns ? session->unborn_since_ns : now_ns;
+	session->pending_children_check_ns = 0;
+	session->pending_children_next = session->pending_children_count;
+	session->pending_children_since_ns =
+	    session->pending_children_since_ns ? session->pending_children_since_ns : now_ns;
 }
 
-static void remove_unborn(struct session *session, unsigned index)
+static void remove_pending_child(struct session *session, unsigned index)
 {
-	session->unborn[index] = session->unborn[--session->unborn_count];
+	session->pending_children[index] = session->pending_children[--session->pending_children_count];
 }
 
 /* Leaves out those that are dead, have become another program, or have joined. */
-static void check_unborn(struct session *session, uint64_t now_ns)
+static void check_pending_child(struct session *session, uint64_t now_ns)
 {
-	if (session->unborn_count == 0) {
+	if (session->pending_children_count == 0) {
 		/* Not in the same round: the last one may have sent its message just now. */
-		session->unborn_since_ns = 0;
+		session->pending_children_since_ns = 0;
 		return;
 	}
-	if (now_ns < session->unborn_check_ns)
+	if (now_ns < session->pending_children_check_ns)
 		return;
-	if (session->unborn_next > session->unborn_count)
-		session->unborn_next = session->unborn_count;
-	while (session->unborn_next > 0) {
-		const struct session_child *child = &session->unborn[session->unborn_next - 1];
+	if (session->pending_children_next > session->pending_children_count)
+		session->pending_children_next = session->pending_children_count;
+	while (session->pending_children_next > 0) {
+		const struct session_child *child = &session->pending_children[session->pending_children_next - 1];
 		int maps = process_maps(session->user, child->pid, child->inode);
 
 		if (maps == -EAGAIN)
 			return;
-		session->unborn_next--;
+		session->pending_children_next--;
 		if (!process_may_map(maps))
-			remove_unborn(session, session->unborn_next);
+			remove_pending_child(session, session->pending_children_next);
 	}
-	session->unborn_next = session->unborn_count;
-	session->unborn_check_ns = now_ns + UNBORN_CHECK_NS;
+	session->pending_children_next = session->pending_children_count;
+	session->pending_children_check_ns = now_ns + UNBORN_CHECK_NS;
 }
 
 static void forget_forked(struct session *session, const struct control_message *join)
@@ -425,9 +427,9 @@ static void forget_forked(struct session *session, const struct control_message 
 		if (process->sender_pid == join->ppid)
 			process_forget_fork(process, join->pid);
 	}
-	for (unsigned i = session->unborn_count; i-- > 0;) {
-		if (session->unborn[i].pid == join->pid)
-			remove_unborn(session, i);
+	for (unsigned i = session->pending_children_count; i-- > 0;) {
+		if (session->pending_children[i].pid == join->pid)
+			remove_pending_child(session, i);
 	}
 }
 
@@ -496,7 +498,7 @@ static void complete(struct session *session, struct process *process, const cha
 	session->ended_ns = now_ns;
 	process->replaced = !strcmp(how, "exec");
 	note_missing_children(session, process, now_ns);
-	keep_unborn(session, process, now_ns);
+	keep_pending_children(session, process, now_ns);
 	log_info("process %d has ended (%s)", (int)process->pid, how);
 }
 
@@ -653,7 +655,7 @@ int session_join(struct session *session, const struct control_message *join, in
 		snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
 		open_trace(session, join);
 	}
-	awaited_joined(&session->tools->first, pid);
+	pending_rejoin_joined(&session->tools->first, pid);
 	end_predecessor(session, join, pid, now_ns);
 	count_child(session, join);
 	process->number = session->process_count++;
@@ -876,13 +878,14 @@ static bool hold_open(const struct session *session)
 
 static bool child_expected(const struct session *session, uint64_t now_ns)
 {
-	return session->unborn_since_ns || (session->missing_children > 0 && now_ns < session->grace_until_ns);
+	return session->pending_children_since_ns ||
+	       (session->missing_children > 0 && now_ns < session->grace_until_ns);
 }
 
 /* So long that its parent need not wait for it: it is as if it had joined. */
 static bool child_is_slow(const struct session *session, uint64_t now_ns)
 {
-	return session->unborn_since_ns && now_ns - session->unborn_since_ns >= FORK_GRACE_NS;
+	return session->pending_children_since_ns && now_ns - session->pending_children_since_ns >= FORK_GRACE_NS;
 }
 
 static bool successor_expected(const struct session *session)
@@ -931,7 +934,7 @@ static void let_go(struct session *session, uint64_t now_ns)
 		if (!process->complete)
 			complete(session, process, how ? how : "detached", now_ns);
 	}
-	session->unborn_count = 0;
+	session->pending_children_count = 0;
 }
 
 static void note_end_of_holder(struct session *session, uint64_t now_ns)
@@ -958,9 +961,9 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 	bool others;
 
 	/* First: the end of a child that never joined wakes nobody, so what waits for it must not outlive it. */
-	check_unborn(session, now_ns);
+	check_pending_child(session, now_ns);
 	others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
-		 child_is_slow(session, now_ns) || awaited_any(&session->tools->first) || more_to_come;
+		 child_is_slow(session, now_ns) || pending_rejoin_any(&session->tools->first) || more_to_come;
 	note_end_of_holder(session, now_ns);
 	if (session->tools->init_ends && !session->closed)
 		let_go(session, now_ns);
@@ -1005,7 +1008,7 @@ static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 
 bool session_needs_polling(const struct session *session, uint64_t now_ns)
 {
-	return session_live(session) > 0 || session->unborn_since_ns || is_about_to_end(session, now_ns);
+	return session_live(session) > 0 || session->pending_children_since_ns || is_about_to_end(session, now_ns);
 }
 
 /* Its death always wakes us. Those whose sampler writes, which wakes nobody, are looked at more often. */
@@ -1020,7 +1023,7 @@ static int process_patience_us(const struct process *process)
 
 int session_patience_us(const struct session *session, uint64_t now_ns)
 {
-	int least_us = session->unborn_since_ns ? SLOW_PATIENCE_US : SESSION_PATIENT_US;
+	int least_us = session->pending_children_since_ns ? SLOW_PATIENCE_US : SESSION_PATIENT_US;
 
 	if (is_about_to_end(session, now_ns))
 		return SESSION_IMPATIENT_US;

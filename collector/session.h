@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "awaited.h"
+#include "pending_rejoin.h"
 #include "control.h"
 #include "drain.h"
 #include "events.h"
@@ -48,7 +48,7 @@ struct session_tools {
 	struct resolver *resolver; /* of native frames */
 	struct users users;	   /* who has something here, and the limits of each */
 	/* The first process of a session whose trace another collector has begun; the file is kept. */
-	struct awaited first;
+	struct pending_rejoin first;
 	/*
 	 * The first process of our pid namespace is recorded here, and it is at its end: then so are we, and all others
 	 * in it. As long as somebody of that number waits, there is time to write everything down.
@@ -112,11 +112,11 @@ struct session {
 
 	uint32_t missing_children; /* forked by images that are complete, not joined */
 	uint64_t grace_until_ns;   /* so long a missing child is waited for that nothing else is known of */
-	struct session_child *unborn;
-	unsigned unborn_count;
-	unsigned unborn_next; /* so many are still to be looked at, then all of them again */
-	uint64_t unborn_check_ns;
-	uint64_t unborn_since_ns; /* 0: there are none */
+	struct session_child *pending_children;
+	unsigned pending_children_count;
+	unsigned pending_children_next; /* so many are still to be looked at, then all of them again */
+	uint64_t pending_children_check_ns;
+	uint64_t pending_children_since_ns; /* 0: there are none */
 	struct session_clock clocks[SESSION_CLOCKS];
 	unsigned clock_count;
 	uint64_t clock_next_ns;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "calibrate.h"
-#include "choose.h"
+#include "filter.h"
 #include "clock.h"
 #include "config.h"
 #include "definitions.h"
@@ -28,7 +28,7 @@
 #include "hooks.h"
 #include "log.h"
 #include "native.h"
-#include "neighbours.h"
+#include "hook_compat.h"
 #include "process.h"
 #include "python.h"
 #include "sampling.h"
@@ -71,9 +71,9 @@ static void begin_once(void)
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
 	name_main_thread();
 	if (calls_possible)
-		neighbours_begin();
+		hook_compat_begin();
 	if (config.events & EVENT_MEM) {
-		neighbours_of_memory();
+		hook_compat_of_memory();
 		hooks_memory_set();
 	}
 	if (calls_possible)
@@ -194,8 +194,8 @@ void bootstrap_made_state(void)
 /*
  * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
  * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
- * Later: Python takes away the program's, which raised (neighbours.c knows the other cases). What it refused we are not
- * told.
+ * Later: Python takes away the program's, which raised (hook_compat.c knows the other cases). What it refused we are
+ * not told.
  */
 static void profile_changes(void)
 {
@@ -288,7 +288,7 @@ static int audit(const char *event, struct object *arguments, void *data)
 	if (event[0] == 'i' && verified && !strcmp(event, "import")) {
 		if (python.PyTuple_GetItem)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
-		neighbours_look();
+		hook_compat_look();
 	}
 	/* The next interpreter's thread state may stand where this one's stands. Nothing more is set in this one. */
 	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
@@ -311,7 +311,7 @@ static void program_exits(int status, void *data)
 static void wait_for_start(void)
 {
 	config_read(true);
-	choose_read(!config.session[0] || config.session_first == getpid());
+	filter_read(!config.session[0] || config.session_first == getpid());
 	if (config.session[0] && !config.children && config.session_first != getpid())
 		return;
 	clock_init();

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "choose.h"
+#include "filter.h"
 #include "config.h"
 #include "lock.h"
-#include "neighbours.h"
+#include "hook_compat.h"
 #include "thread_names.h"
 
 #define NAMES_PROBES 16 /* places that a key may stand in */
@@ -248,7 +248,7 @@ static bool names_threads(struct object *code, const struct string strings[WIRE_
 	       (is(&strings[1], "name") && count_arguments(code) == 2);
 }
 
-/* Names as choice.h has them. A class stands where C functions have no file. */
+/* Names as filter.h has them. A class stands where C functions have no file. */
 static bool matches(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
 {
 	static char texts[4][2 * 1024]; /* the lock is held; longer names are looked at so far */
@@ -264,14 +264,14 @@ static bool matches(const struct string strings[WIRE_DEFINITION_STRINGS], bool n
 		 (int)qualified->length, qualified->bytes);
 	snprintf(texts[3], sizeof(texts[3]), "%.*s%s%.1023s", (int)module->length, module->length ? module->bytes : "",
 		 module->length ? "." : "", texts[2]);
-	return choose_function(names, native);
+	return filter_function(names, native);
 }
 
 static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
 {
 	bool chosen;
 
-	if (!choose_any)
+	if (!filter_any)
 		return true;
 	process_lock();
 	chosen = matches(strings, native);
@@ -350,7 +350,7 @@ uint32_t definitions_code(struct object *code)
 
 static bool may_hide(void)
 {
-	return choose_any && thread_self.writer->slot;
+	return filter_any && thread_self.writer->slot;
 }
 
 bool definitions_hides_code(struct object *code)
@@ -422,7 +422,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 		strings[0] = string_c(type_name(python_object_field(descriptor, PYTHON_DESCRIPTOR_CLASS)));
 		record.flags |= WIRE_METHOD;
 	}
-	neighbours_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
+	hook_compat_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
 	if (descriptor && throws(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;
 	value = is_chosen(strings, true) ? define(&record, strings, &process->next_function, method, value)

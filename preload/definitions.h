@@ -15,7 +15,7 @@
 #define CODE_IS_GENERATOR (1u << 27)
 #define CODE_IS_COROUTINE (1u << 29) /* or an asynchronous generator: its steps may be a task's (writer.h) */
 #define FUNCTION_THROWS (1u << 27)   /* generator.throw() or close(): the next resume is a throw */
-#define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (choose.h); the id is 0 */
+#define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (filter.h); the id is 0 */
 
 /*
  * The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is
@@ -45,7 +45,7 @@ void definitions_leave(struct definitions_guard *guard);
 uint32_t definitions_code(struct object *code);
 
 /*
- * Whether a function is left out (choose.h): asked before there is room for its event, so that none of its events
+ * Whether a function is left out (filter.h): asked before there is room for its event, so that none of its events
  * counts as lost. False where nothing is known yet.
  */
 bool definitions_hides_code(struct object *code);

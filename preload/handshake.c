@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "choose.h"
+#include "filter.h"
 #include "config.h"
-#include "confined.h"
+#include "seccomp_state.h"
 #include "evprof/control.h"
 #include "evprof/network.h"
 #include "evprof/wire.h"
@@ -120,7 +120,7 @@ enum poke handshake_poke(void)
 {
 	int fd;
 
-	if (confined())
+	if (seccomp_active())
 		return POKE_FAILED;
 	fd = session.id[0] ? connect_to(session.socket, POKE_TRIES) : -EBADF;
 	if (fd >= 0)
@@ -183,7 +183,7 @@ static void add_events(struct text *text)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
 	if (config.native)
 		text_add(text, ",\"native\":true");
-	if (choose_any)
+	if (filter_any)
 		text_add(text, ",\"filtered\":true");
 }
 

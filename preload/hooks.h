@@ -68,7 +68,7 @@ bool hooks_monitoring_others_hear_calls(void);
  * A tool has just asked for the events of C calls: it is not told that the function by which it asked returns, because
  * it was not told that it was called. GIL held.
  */
-void hooks_monitoring_deafen(int tool, const struct python_method *returning);
+void hooks_monitoring_mute(int tool, const struct python_method *returning);
 
 /*
  * What Python is to call in place of a callback of the program's: a new reference, or NULL, without an exception, where

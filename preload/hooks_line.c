@@ -6,7 +6,7 @@
  * lines are not recorded from then on. It is called for calls, returns and exceptions, too, which the profile function
  * records.
  */
-#include "choose.h"
+#include "filter.h"
 #include "config.h"
 #include "definitions.h"
 #include "hooks.h"
@@ -44,7 +44,7 @@ static bool is_hidden(struct object *frame)
 static int trace(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self, (void)argument;
-	if (what == TRACE_LINE && !(choose_any && is_hidden(frame)))
+	if (what == TRACE_LINE && !(filter_any && is_hidden(frame)))
 		hooks_line_record(python.PyFrame_GetLineNumber(frame));
 	return 0;
 }

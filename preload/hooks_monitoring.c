@@ -10,13 +10,13 @@
  */
 #include <errno.h>
 
-#include "choose.h"
+#include "filter.h"
 #include "config.h"
 #include "definitions.h"
 #include "event_blocks.h"
 #include "hooks.h"
 #include "log.h"
-#include "neighbours.h"
+#include "hook_compat.h"
 #include "process.h"
 #include "writer.h"
 
@@ -27,7 +27,7 @@ enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
 
 /*
  * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. An id that the program
- * names becomes the program's (neighbours.c), so any will do for the time that it is free.
+ * names becomes the program's (hook_compat.c), so any will do for the time that it is free.
  */
 static const int tool_ids[] = {3, 4, 5, 2, 1, 0};
 #define TOOL_NAME "evprof"
@@ -358,7 +358,7 @@ static void record_raise(struct object *const *arguments)
 /* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
 static void record_line(struct object *const *arguments)
 {
-	if (!choose_any || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
+	if (!filter_any || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
 		hooks_line_record(python.PyLong_AsLong(arguments[1]));
 }
 
@@ -685,7 +685,7 @@ static int set(struct object *monitoring)
 
 	if (held_tool(monitoring) >= 0)
 		return 0;
-	neighbours_wrap_monitoring(monitoring);
+	hook_compat_wrap_monitoring(monitoring);
 	r = set_in_interpreter(monitoring, -1);
 	if (r && said)
 		return r; /* for another thread or interpreter */
@@ -824,7 +824,7 @@ bool hooks_monitoring_others_hear_calls(void)
 }
 
 /* In place of a tool's callback for C_RETURN, until the next one comes in the thread that asked. */
-struct deaf {
+struct muted {
 	struct callback callback;
 	struct object *heard; /* the tool's own; owned */
 	const void *thread;   /* &thread_self */
@@ -833,13 +833,13 @@ struct deaf {
 	const struct python_method *returning;
 };
 
-static void put_back(const struct deaf *deaf)
+static void put_back(const struct muted *muted)
 {
 	struct object *monitoring = monitoring_of_interpreter(), *result;
 
 	thread_self.nesting++;
-	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", deaf->tool, deaf->bit,
-							 deaf->heard)
+	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", muted->tool,
+							 muted->bit, muted->heard)
 			    : NULL;
 	thread_self.nesting--;
 	if (result)
@@ -852,20 +852,20 @@ static void put_back(const struct deaf *deaf)
  * The interpreter does not look at the callback after its call, so it may go away in it. What it refers to is the
  * caller's own before anything can stop this thread, in which another one may let it go.
  */
-static struct object *on_deaf(struct object *self, struct object *const *arguments, size_t count, struct object *names)
+static struct object *on_muted(struct object *self, struct object *const *arguments, size_t count, struct object *names)
 {
-	struct deaf deaf = *(struct deaf *)body_of(self);
+	struct muted muted = *(struct muted *)body_of(self);
 	struct object *callable = arguments[2], *result;
-	bool same = deaf.thread == &thread_self && python_type(callable) == python.c_function_type &&
-		    python_object_field(callable, PYTHON_C_FUNCTION_METHOD) == deaf.returning;
+	bool same = muted.thread == &thread_self && python_type(callable) == python.c_function_type &&
+		    python_object_field(callable, PYTHON_C_FUNCTION_METHOD) == muted.returning;
 
-	python.Py_IncRef(deaf.heard);
-	if (deaf.thread == &thread_self) {
-		put_back(&deaf);
-		python.Py_DecRef(deaf.heard); /* the callback's */
+	python.Py_IncRef(muted.heard);
+	if (muted.thread == &thread_self) {
+		put_back(&muted);
+		python.Py_DecRef(muted.heard); /* the callback's */
 	}
-	result = same ? python.none : python.PyObject_Vectorcall(deaf.heard, arguments, count, names);
-	python.Py_DecRef(deaf.heard);
+	result = same ? python.none : python.PyObject_Vectorcall(muted.heard, arguments, count, names);
+	python.Py_DecRef(muted.heard);
 	return result;
 }
 
@@ -882,33 +882,33 @@ static struct object *exchange_callback(struct object *monitoring, int tool, lon
 }
 
 /* python_lock() is held. */
-static void deafen(struct object *monitoring, struct object *type, const struct deaf *deaf)
+static void mute(struct object *monitoring, struct object *type, const struct muted *muted)
 {
 	struct object *callback = python.PyType_GenericAlloc(type, 0);
-	struct deaf *body = callback ? body_of(callback) : NULL;
+	struct muted *body = callback ? body_of(callback) : NULL;
 
 	if (!callback)
 		return;
-	*body = *deaf;
-	body->heard = exchange_callback(monitoring, deaf->tool, deaf->bit, callback);
+	*body = *muted;
+	body->heard = exchange_callback(monitoring, muted->tool, muted->bit, callback);
 	if (!body->heard)
-		exchange_callback(monitoring, deaf->tool, deaf->bit, python.none);
+		exchange_callback(monitoring, muted->tool, muted->bit, python.none);
 	python.Py_DecRef(callback);
 }
 
-void hooks_monitoring_deafen(int tool, const struct python_method *returning)
+void hooks_monitoring_mute(int tool, const struct python_method *returning)
 {
 	struct object *monitoring = monitoring_of_interpreter(), *events, *type;
-	struct deaf deaf = {.callback.call = on_deaf, .thread = &thread_self, .tool = tool, .returning = returning};
+	struct muted muted = {.callback.call = on_muted, .thread = &thread_self, .tool = tool, .returning = returning};
 
 	if (!monitoring || !python.PyObject_Vectorcall)
 		return;
 	events = python.PyObject_GetAttrString(monitoring, "events");
-	deaf.bit = events ? event_bit(events, "C_RETURN") : 0;
-	type = deaf.bit ? make_type("evprof.deaf", sizeof(struct deaf), NULL) : NULL;
+	muted.bit = events ? event_bit(events, "C_RETURN") : 0;
+	type = muted.bit ? make_type("evprof.muted", sizeof(struct muted), NULL) : NULL;
 	python_lock();
 	if (type && held_tool(monitoring) >= 0)
-		deafen(monitoring, type, &deaf);
+		mute(monitoring, type, &muted);
 	python_unlock();
 	if (type)
 		python.Py_DecRef(type);

@@ -32,7 +32,7 @@
 
 #include "bootstrap.h"
 #include "clock.h"
-#include "confined.h"
+#include "seccomp_state.h"
 #include "definitions.h"
 #include "log.h"
 #include "native.h"
@@ -341,7 +341,7 @@ PUBLIC int prctl(int option, ...)
 	}
 	result = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)) {
-		confined_look();
+		seccomp_note();
 		process_wakes_nobody();
 	}
 	return result;

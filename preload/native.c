@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "confined.h"
+#include "seccomp_state.h"
 #include "definitions.h"
 #include "log.h"
 #include "process.h"
@@ -81,7 +81,7 @@ static const char *absolute(const char *path, char *room, size_t size)
 
 	if (!*path)
 		return program_path;
-	if (*path == '/' || confined() || !strchr(path, '/') || !getcwd(room, size))
+	if (*path == '/' || seccomp_active() || !strchr(path, '/') || !getcwd(room, size))
 		return path;
 	length = strlen(room);
 	if (length + strlen(path) + 2 > size)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "confined.h"
+#include "seccomp_state.h"
 #include "definitions.h"
 #include "evprof/shown_path.h"
 #include "handshake.h"
@@ -295,8 +295,8 @@ static int join(int start)
 	clock_enter_namespace();
 	if (inherited)
 		peer_of_parent((const struct ring_header *)inherited);
-	confined_from_before();
-	if (confined()) {
+	seccomp_inherited();
+	if (seccomp_active()) {
 		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
 		r = -EPERM;
 		goto left;
@@ -573,7 +573,7 @@ static void print_summary(uint32_t state)
 	/* The collector's word: it may have no end. */
 	memcpy(said, header->text, sizeof(said));
 	said[sizeof(said) - 1] = 0;
-	path = confined() ? said : shown_path(said, text);
+	path = seccomp_active() ? said : shown_path(said, text);
 
 	if (state == RING_COLLECTOR_NONE) {
 		log_line(LOG_ERROR, "the collector does not answer; what it wrote so far is in the trace file");

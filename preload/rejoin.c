@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "confined.h"
+#include "seccomp_state.h"
 #include "handshake.h"
 #include "log.h"
 #include "process.h"
@@ -78,7 +78,7 @@ static bool is_gone(enum rejoin_when when)
 {
 	uint32_t state = atomic_load(&process->header->collector_state);
 
-	if (!session.id[0] || confined())
+	if (!session.id[0] || seccomp_active())
 		return false;
 	if (state == RING_COLLECTOR_FINISHED)
 		return is_hosts();

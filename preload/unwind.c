@@ -32,7 +32,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "confined.h"
+#include "seccomp_state.h"
 #include "elf_symbols.h"
 #include "lock.h"
 #include "process.h"
@@ -610,7 +610,7 @@ static __attribute__((noinline, cold)) void learn_bounds(void)
 	size_t size;
 
 	stack_bounds.high = 1;
-	if (confined() || pthread_getattr_np(pthread_self(), &attributes) != 0)
+	if (seccomp_active() || pthread_getattr_np(pthread_self(), &attributes) != 0)
 		return;
 	if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
 		stack_bounds.low = (uintptr_t)low;
@@ -626,7 +626,7 @@ static struct bounds bounds_of(uintptr_t stack)
 	if (__builtin_expect(stack >= stack_bounds.low && stack < stack_bounds.high, 1))
 		return (struct bounds){.high = stack_bounds.high};
 	/* Under a filter the kernel is not asked; this page is there. */
-	if (confined())
+	if (seccomp_active())
 		return (struct bounds){.high = (stack & ~(uintptr_t)4095) + 4096};
 	return (struct bounds){.high = stack + GUESSED_BYTES, .guessed = true};
 }

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "confined.h"
+#include "seccomp_state.h"
 #include "evprof/proc.h"
 #include "evprof/time_namespace.h"
 #include "handshake.h"
@@ -73,7 +73,7 @@ static enum evidence ask_for(pid_t pid, uint64_t *found)
 	char state = 0;
 
 	*found = 0;
-	if (pid <= 0 || confined())
+	if (pid <= 0 || seccomp_active())
 		return UNKNOWN;
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return GONE;

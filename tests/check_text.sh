@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_text.sh - nothing in the repository names a developer's machine or a package registry's host, and every source
 # file starts with a comment that says what it owns and has no line that is wider than 120 columns (clang-format leaves
-# comments as they are). Run by `make check-rules`.
+# comments as they are). Identifiers have the words of docs/glossary.md. Run by `make check-rules`.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 status=0
@@ -29,6 +29,13 @@ trap 'rm -f "$list"' EXIT
 files >"$list"
 if tr '\n' '\0' <"$list" | xargs -0 grep -nIE -e "$places" -e "$hosts" -- /dev/null; then
 	echo "these lines name a place on one machine or a package registry"
+	status=1
+fi
+# Identifiers of before the glossary.
+old="neighbours_[a-z]|(struct|on)[ _]deaf|deafen|unborn|tally_[a-z]|struct (tally|visit|timeline|select|pairs|awaited)\\b"
+old="$old|\\b(visit|timeline|select)_[a-z]+\\(|\\bchoice_(pattern|takes)|\\bchoose_(any|read|function)"
+if grep -E '^(\./)?(include|preload|collector|tools)/.*\.[ch]$' "$list" | tr '\n' '\0' | xargs -0 grep -nE -e "$old" -- /dev/null; then
+	echo "these lines have words that docs/glossary.md replaces"
 	status=1
 fi
 sources=$(grep -E '^(\./)?(include|preload|collector|tools|tests)/.*\.[ch]$' "$list")

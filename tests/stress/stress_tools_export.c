@@ -107,8 +107,8 @@ static const struct export_format *format_of(const char *name)
 /* Returns what the exporter or the closing of the output said. */
 static int export_to(const char *trace_path, const struct export_format *format, const char *path)
 {
-	struct select select = {0};
-	struct export export = {.trace = trace_open_or_say(trace_path), .select = &select};
+	struct filter filter = {0};
+	struct export export = {.trace = trace_open_or_say(trace_path), .filter = &filter};
 	struct progress progress;
 	struct output output;
 	int error;

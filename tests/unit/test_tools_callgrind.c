@@ -13,7 +13,7 @@
 
 static struct fixture *fixture;
 static uint32_t process, thread;
-static struct select choice;
+static struct filter choice;
 static char *written;
 static size_t written_bytes;
 
@@ -33,7 +33,7 @@ static void tear_down(void)
 {
 	free(written);
 	fixture_free(fixture);
-	select_done(&choice);
+	filter_done(&choice);
 }
 
 TestSuite(callgrind, .init = set_up, .fini = tear_down);
@@ -47,7 +47,7 @@ static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 static void export(bool zip)
 {
 	char path[] = "callgrind.XXXXXX", error[200];
-	struct export request = {.select = &choice, .zip = zip};
+	struct export request = {.filter = &choice, .zip = zip};
 	struct progress progress;
 	struct output output;
 	FILE *file;
@@ -235,7 +235,7 @@ Test(callgrind, lines)
 Test(callgrind, lines_of_hidden_functions)
 {
 	lines_were_recorded();
-	cr_assert(select_take(&choice, "export", SELECT_EXCLUDE, "A.f"));
+	cr_assert(filter_take(&choice, "export", FILTER_EXCLUDE, "A.f"));
 	event(WIRE_CALL, 2, 5);
 	event(WIRE_LINE, 10, 1);
 	event(WIRE_CALL, 1, 1);

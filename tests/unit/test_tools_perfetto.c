@@ -303,7 +303,7 @@ static void read_packet(const struct field *packet)
 static struct fixture *fixture;
 static uint32_t process, thread;
 static char *path, *exported;
-static struct select chosen;
+static struct filter chosen;
 
 static void set_up(void)
 {
@@ -321,7 +321,7 @@ static void set_up(void)
 	story = open_memstream(&saw, &saw_bytes);
 	exported = strdup(name);
 	close(mkstemp(exported));
-	chosen = (struct select){0};
+	chosen = (struct filter){0};
 	memset(sequences, 0, sizeof(sequences));
 	memset(large_uuids, 0, sizeof(large_uuids));
 }
@@ -335,7 +335,7 @@ static void tear_down(void)
 	if (path)
 		unlink(path);
 	free(path);
-	select_done(&chosen);
+	filter_done(&chosen);
 	fixture_free(fixture);
 }
 
@@ -350,7 +350,7 @@ static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 static void export_and_read(void)
 {
 	struct progress progress = {0};
-	struct export export = {.select = &chosen};
+	struct export export = {.filter = &chosen};
 	struct output output;
 	struct field file = {0}, packet;
 	char error[200];

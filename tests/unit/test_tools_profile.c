@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "tools/util/pairs.h"
+#include "tools/util/u64_map.h"
 #include "tools/analysis/profile.h"
 #include "trace_fixture.h"
 
@@ -14,7 +14,7 @@ static struct fixture *fixture;
 static uint32_t process, thread;
 static struct profile profile;
 static struct profile_options options;
-static struct select chosen;
+static struct filter chosen;
 static enum cpu_clock clock_choice;
 
 static void set_up(void)
@@ -28,9 +28,9 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "begin", "", "");
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
 	thread = fixture_thread(fixture, process, 10, 1000);
-	chosen = (struct select){0};
+	chosen = (struct filter){0};
 	clock_choice = CPU_CLOCK_WALL;
-	options = (struct profile_options){.select = &chosen};
+	options = (struct profile_options){.filter = &chosen};
 }
 
 static void tear_down(void)
@@ -560,7 +560,7 @@ Test(pairs, like_a_simple_table)
 {
 	enum { KEYS = 5000 };
 	static uint64_t known[KEYS + 1];
-	struct pairs pairs = {0};
+	struct u64_map pairs = {0};
 	uint32_t seed = 7;
 	size_t count_known = 0;
 
@@ -570,13 +570,13 @@ Test(pairs, like_a_simple_table)
 		seed = seed * 1664525 + 1013904223;
 		key = (seed >> 8) % KEYS + 1;
 		if (seed >> 31) {
-			uint64_t *at = pairs_make(&pairs, key * 4096);
+			uint64_t *at = u64_map_make(&pairs, key * 4096);
 
 			cr_assert(at && *at == known[key]);
 			count_known += known[key] == 0;
 			*at = known[key] = (uint64_t)round + 1;
 		} else {
-			bool there = pairs_take(&pairs, key * 4096, &value);
+			bool there = u64_map_take(&pairs, key * 4096, &value);
 
 			cr_assert(there == (known[key] != 0) && (!there || value == known[key]));
 			count_known -= there;
@@ -584,7 +584,7 @@ Test(pairs, like_a_simple_table)
 		}
 		cr_assert(pairs.count == count_known);
 	}
-	pairs_done(&pairs);
+	u64_map_done(&pairs);
 }
 
 static void calibrate(const char *costs)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tools/analysis/profile.h"
-#include "tools/replay/visit.h"
+#include "tools/replay/call_walk.h"
 #include "trace_fixture.h"
 
 enum { MAIN = 1, A = 2, B = 3, LEAF = 4, HUB = 0x1000, ONE = 0x2000, TWO = 0x3000 };
@@ -47,8 +47,8 @@ static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
 
 static void count(void)
 {
-	struct select all = {0};
-	struct profile_options options = {.select = &all, .edges = true};
+	struct filter all = {0};
+	struct profile_options options = {.filter = &all, .edges = true};
 	struct progress progress;
 	struct trace *trace = NULL;
 	char error[256];

@@ -52,12 +52,12 @@ static int add_process(struct file_names *names, const struct trace_process *pro
 	return 0;
 }
 
-int file_names_find(struct file_names *names, const struct trace *trace, const struct select *select)
+int file_names_find(struct file_names *names, const struct trace *trace, const struct filter *filter)
 {
 	int error = 0;
 
 	for (uint32_t i = 0; i < trace->process_count && !error; i++)
-		if (trace->processes[i] && select_process(select, trace->processes[i]))
+		if (trace->processes[i] && filter_process(filter, trace->processes[i]))
 			error = add_process(names, trace->processes[i]);
 	names->sorted = malloc(((size_t)names->files.count + 1) * sizeof(*names->sorted));
 	if (error || !names->sorted)

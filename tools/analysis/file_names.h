@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "replay/select.h"
+#include "replay/filter.h"
 #include "trace/labels.h"
 #include "trace/reader.h"
 
@@ -18,7 +18,7 @@ struct file_names {
 };
 
 /* Finds the files of Python functions in the processes that are chosen. Returns 0 or -ENOMEM. */
-int file_names_find(struct file_names *names, const struct trace *trace, const struct select *select);
+int file_names_find(struct file_names *names, const struct trace *trace, const struct filter *filter);
 /* Points into the file; its base name where it was not found, or no names were. */
 struct text file_names_short(const struct file_names *names, struct text file);
 void file_names_done(struct file_names *names);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "replay/merge.h"
-#include "util/pairs.h"
+#include "util/u64_map.h"
 
 struct point {
 	int64_t ns;
@@ -18,7 +18,7 @@ struct heap {
 	int64_t every_ns;
 	void (*sample)(void *owner, int64_t ns, uint64_t bytes);
 	void *owner;
-	struct pairs sizes; /* address: size + 1 */
+	struct u64_map sizes; /* address: size + 1 */
 	uint64_t bytes;
 	/* The step of the curve that is being made. */
 	bool any;
@@ -34,7 +34,7 @@ static void heap_free(struct heap *heap, uint64_t address)
 {
 	uint64_t size;
 
-	if (address && pairs_take(&heap->sizes, address, &size))
+	if (address && u64_map_take(&heap->sizes, address, &size))
 		heap->bytes -= size - 1;
 }
 
@@ -43,7 +43,7 @@ static int heap_made(struct heap *heap, uint64_t address, uint64_t size)
 	uint64_t *value;
 
 	heap_free(heap, address);
-	value = pairs_make(&heap->sizes, address);
+	value = u64_map_make(&heap->sizes, address);
 	if (!value)
 		return -ENOMEM;
 	*value = size + 1;
@@ -98,31 +98,31 @@ static void add_point(struct heap *heap, int64_t ns)
 	heap->any = true;
 }
 
-int heap_curve(struct trace *trace, const struct trace_process *process, const struct select *select, int64_t every_ns,
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, int64_t every_ns,
 	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner)
 {
 	struct heap heap = {.every_ns = every_ns, .sample = sample, .owner = owner};
 	struct merge_event event = {0};
 	struct merge merge;
-	int error = merge_open_process(&merge, trace, process, select);
+	int error = merge_open_process(&merge, trace, process, filter);
 
 	if (error)
 		return error;
-	if (select->from_given)
-		merge_skip(&merge, trace->start_ns + select->from_ns);
+	if (filter->from_given)
+		merge_skip(&merge, trace->start_ns + filter->from_ns);
 	while (!error && merge_next(&merge, &event)) {
 		int64_t ns = event.ns - trace->start_ns;
 
-		if (ns >= select_to(select))
+		if (ns >= filter_to(filter))
 			break;
-		if (!wire_is_memory(wire_head_kind(event.head)) || ns < select_from(select))
+		if (!wire_is_memory(wire_head_kind(event.head)) || ns < filter_from(filter))
 			continue;
 		error = heap_event(&heap, event.head, event.extra);
 		add_point(&heap, ns);
 	}
 	if (!error)
 		end_step(&heap);
-	pairs_done(&heap.sizes);
+	u64_map_done(&heap.sizes);
 	merge_close(&merge);
 	return error;
 }

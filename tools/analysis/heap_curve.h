@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "replay/select.h"
+#include "replay/filter.h"
 #include "trace/reader.h"
 
 /*
@@ -18,7 +18,7 @@
  * event. Blocks that were made before recording began count nothing; with a stretch of time only the
  * events in it are read, and the curve starts at 0. Returns 0 or -ENOMEM.
  */
-int heap_curve(struct trace *trace, const struct trace_process *process, const struct select *select, int64_t every_ns,
+int heap_curve(struct trace *trace, const struct trace_process *process, const struct filter *filter, int64_t every_ns,
 	       void (*sample)(void *owner, int64_t ns, uint64_t bytes), void *owner);
 
 #endif

@@ -49,7 +49,7 @@ static uint32_t find_place(struct line_costs *costs, struct text name)
 {
 	uint64_t key = text_hash(TEXT_HASH_BEGIN, name) | 1, *number;
 
-	while ((number = pairs_make(&costs->place_numbers, key)) && *number &&
+	while ((number = u64_map_make(&costs->place_numbers, key)) && *number &&
 	       !text_same(costs->places[*number - 1].name, name))
 		key += 2;
 	if (!number || !reserve(&costs->places, costs->place_count, &costs->places_allocated, sizeof(*costs->places)))
@@ -86,8 +86,8 @@ static char *unlike_others(struct line_costs *costs, struct text module, struct 
 
 	if (native)
 		return copy_text(name);
-	others = pairs_make(&costs->names,
-			    (text_hash(text_hash(TEXT_HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
+	others = u64_map_make(&costs->names,
+			      (text_hash(text_hash(TEXT_HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
 	if (!others)
 		return NULL;
 	if ((*others)++)
@@ -125,17 +125,17 @@ static bool reserve_functions(struct line_costs *costs, uint32_t label)
 }
 
 /* The number of the label of a key; NOBODY where memory ran out. */
-static uint32_t function_of(struct line_costs *costs, struct visit *visit, uint32_t key)
+static uint32_t function_of(struct line_costs *costs, struct call_walk *walk, uint32_t key)
 {
 	struct cost_key *known = &costs->keys[key];
 	uint32_t label;
 
 	if (known->label)
 		return known->label - 1;
-	label = labels_find(&costs->labels, visit->process, key / 2, key & 1);
+	label = labels_find(&costs->labels, walk->process, key / 2, key & 1);
 	if (label == UINT32_MAX || !reserve_functions(costs, label))
 		return LINE_COSTS_NOBODY;
-	if (!costs->functions[label].known && !describe(costs, label, visit_definition(visit, key), key & 1))
+	if (!costs->functions[label].known && !describe(costs, label, walk_definition(walk, key), key & 1))
 		return LINE_COSTS_NOBODY;
 	known->label = label + 1;
 	return label;
@@ -145,7 +145,7 @@ static uint32_t function_of(struct line_costs *costs, struct visit *visit, uint3
 
 static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t line)
 {
-	uint64_t *number = pairs_make(&costs->line_numbers, ((uint64_t)function + 1) << 32 | line);
+	uint64_t *number = u64_map_make(&costs->line_numbers, ((uint64_t)function + 1) << 32 | line);
 
 	if (!number || !reserve(&costs->lines, costs->line_count, &costs->lines_allocated, sizeof(*costs->lines)))
 		return LINE_COSTS_NOBODY;
@@ -159,7 +159,7 @@ static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t 
 /* Number + 1; 0 where memory ran out. */
 static uint64_t find_call(struct line_costs *costs, uint32_t from, uint32_t callee)
 {
-	uint64_t *number = pairs_make(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from);
+	uint64_t *number = u64_map_make(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from);
 
 	if (!number || !reserve(&costs->calls, costs->call_count, &costs->calls_allocated, sizeof(*costs->calls)))
 		return 0;
@@ -191,27 +191,27 @@ static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
 }
 
 /* Gives the time since the last event to the line that runs, if any; depth counts the frames. */
-static void charge(struct line_costs *costs, struct visit *visit, uint32_t depth)
+static void charge(struct line_costs *costs, struct call_walk *walk, uint32_t depth)
 {
-	if (depth && visit->now_ns > costs->last_ns) {
+	if (depth && walk->now_ns > costs->last_ns) {
 		uint32_t line = line_of(costs, &costs->frames[depth - 1]);
 
 		if (line == LINE_COSTS_NOBODY)
-			visit_fail(visit, -ENOMEM);
+			walk_fail(walk, -ENOMEM);
 		else
-			costs->lines[line].own_ns += (uint64_t)(visit->now_ns - costs->last_ns);
+			costs->lines[line].own_ns += (uint64_t)(walk->now_ns - costs->last_ns);
 	}
-	costs->last_ns = visit->now_ns;
+	costs->last_ns = walk->now_ns;
 }
 
 /* --- the visit --- */
 
-static void go_to_line(struct line_costs *costs, struct visit *visit, struct cost_frame *frame, uint32_t number)
+static void go_to_line(struct line_costs *costs, struct call_walk *walk, struct cost_frame *frame, uint32_t number)
 {
 	uint32_t line = find_line(costs, frame->function, number);
 
 	if (line == LINE_COSTS_NOBODY)
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	else
 		frame->line = line;
 }
@@ -220,21 +220,21 @@ static void go_to_line(struct line_costs *costs, struct visit *visit, struct cos
  * A call begins at the first line of its function. Whatever goes on stands where the trace says; where it does not say,
  * at no line that is known (0).
  */
-static bool begins_at_first(const struct line_costs *costs, const struct visit_frame *frame)
+static bool begins_at_first(const struct line_costs *costs, const struct walk_frame *frame)
 {
 	return !costs->by_line || frame->key & 1 || frame->kind == WIRE_CALL;
 }
 
-static uint32_t line_of_top(const struct visit *visit)
+static uint32_t line_of_top(const struct call_walk *walk)
 {
-	return visit->replay.frames[visit->replay.depth - 1].line;
+	return walk->replay.frames[walk->replay.depth - 1].line;
 }
 
-static void costs_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void costs_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct line_costs *costs = owner;
-	uint32_t depth = (uint32_t)(frame - visit->frames);
-	uint32_t function = function_of(costs, visit, frame->key);
+	uint32_t depth = (uint32_t)(frame - walk->frames);
+	uint32_t function = function_of(costs, walk, frame->key);
 	uint32_t first = function == LINE_COSTS_NOBODY ? function : first_line(costs, frame->key, function);
 	uint32_t from = LINE_COSTS_NOBODY;
 	struct cost_frame *mine;
@@ -243,12 +243,12 @@ static void costs_push(void *owner, struct visit *visit, struct visit_frame *fra
 	 * Without memory nothing is right any more: the visit ends at its next chunk, and until then nothing is
 	 * touched.
 	 */
-	if (visit->error || first == LINE_COSTS_NOBODY ||
+	if (walk->error || first == LINE_COSTS_NOBODY ||
 	    !reserve(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	charge(costs, visit, depth);
+	charge(costs, walk, depth);
 	if (depth)
 		from = line_of(costs, &costs->frames[depth - 1]);
 	mine = &costs->frames[depth];
@@ -256,11 +256,11 @@ static void costs_push(void *owner, struct visit *visit, struct visit_frame *fra
 	    (struct cost_frame){.function = function, .line = first, .started = costs->started, .hits = costs->hits};
 	mine->call = find_call(costs, from, function);
 	if (!mine->call || (depth && from == LINE_COSTS_NOBODY))
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	if (!begins_at_first(costs, frame)) {
 		mine->line = LINE_COSTS_NOBODY;
-		if (line_of_top(visit))
-			go_to_line(costs, visit, mine, line_of_top(visit));
+		if (line_of_top(walk))
+			go_to_line(costs, walk, mine, line_of_top(walk));
 	}
 	if (frame->kind == WIRE_FRAME)
 		return;
@@ -268,102 +268,102 @@ static void costs_push(void *owner, struct visit *visit, struct visit_frame *fra
 	costs->lines[first].starts++;
 }
 
-static void costs_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void costs_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct line_costs *costs = owner;
-	uint32_t depth = (uint32_t)(frame - visit->frames);
+	uint32_t depth = (uint32_t)(frame - walk->frames);
 	struct cost_call *call;
 
-	if (visit->error)
+	if (walk->error)
 		return;
 	(void)how;
-	charge(costs, visit, depth + 1);
+	charge(costs, walk, depth + 1);
 	call = &costs->calls[costs->frames[depth].call - 1];
 	call->calls += frame->kind != WIRE_FRAME;
-	if (visit->replay.open[frame->key])
+	if (walk->replay.open[frame->key])
 		return;
-	call->total_ns += (uint64_t)(visit->now_ns - frame->start_ns);
+	call->total_ns += (uint64_t)(walk->now_ns - frame->start_ns);
 	call->inner_calls += costs->started - costs->frames[depth].started;
 	call->inner_hits += costs->hits - costs->frames[depth].hits;
 }
 
-static void costs_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void costs_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct line_costs *costs = owner;
 	unsigned kind = wire_head_kind(head);
 	struct cost_frame *top;
 
 	(void)extra;
-	if ((kind != WIRE_LINE && kind != WIRE_TIME) || !costs->by_line || visit->error || !visit_top_runs(visit) ||
-	    visit->frames[visit->shown - 1].key & 1)
+	if ((kind != WIRE_LINE && kind != WIRE_TIME) || !costs->by_line || walk->error || !walk_top_runs(walk) ||
+	    walk->frames[walk->shown - 1].key & 1)
 		return;
-	top = &costs->frames[visit->shown - 1];
-	charge(costs, visit, visit->shown);
-	go_to_line(costs, visit, top, line_of_top(visit));
-	if (visit->error || kind == WIRE_TIME)
+	top = &costs->frames[walk->shown - 1];
+	charge(costs, walk, walk->shown);
+	go_to_line(costs, walk, top, line_of_top(walk));
+	if (walk->error || kind == WIRE_TIME)
 		return;
 	costs->lines[top->line].hits++;
 	costs->hits++;
 }
 
-static int costs_thread(void *owner, struct visit *visit)
+static int costs_thread(void *owner, struct call_walk *walk)
 {
 	struct line_costs *costs = owner;
 
-	costs->last_ns = visit->now_ns;
+	costs->last_ns = walk->now_ns;
 	return 0;
 }
 
-static int costs_thread_end(void *owner, struct visit *visit)
+static int costs_thread_end(void *owner, struct call_walk *walk)
 {
 	struct line_costs *costs = owner;
 
-	if (visit->error || !costs->thread_end)
-		return visit->error;
-	return costs->thread_end(costs->owner, costs, visit);
+	if (walk->error || !costs->thread_end)
+		return walk->error;
+	return costs->thread_end(costs->owner, costs, walk);
 }
 
-static int costs_process(void *owner, struct visit *visit)
+static int costs_process(void *owner, struct call_walk *walk)
 {
 	struct line_costs *costs = owner;
 
-	costs->process = visit->process;
+	costs->process = walk->process;
 	free(costs->keys);
-	costs->keys = calloc(visit_keys(visit), sizeof(*costs->keys));
+	costs->keys = calloc(walk_keys(walk), sizeof(*costs->keys));
 	return costs->keys ? 0 : -ENOMEM;
 }
 
-bool line_costs_by_line(const struct trace *trace, const struct select *select)
+bool line_costs_by_line(const struct trace *trace, const struct filter *filter)
 {
 	uint32_t i;
 
-	for (i = 0; i < trace->process_count && !select->min_duration_ns; i++) {
+	for (i = 0; i < trace->process_count && !filter->min_duration_ns; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (process && select_process(select, process) && trace_process_records(process, "line"))
+		if (process && filter_process(filter, process) && trace_process_records(process, "line"))
 			return true;
 	}
 	return false;
 }
 
-int line_costs_add(struct line_costs *costs, struct trace *trace, const struct select *select,
+int line_costs_add(struct line_costs *costs, struct trace *trace, const struct filter *filter,
 		   struct progress *progress,
-		   int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit), void *owner)
+		   int (*thread_end)(void *owner, struct line_costs *costs, const struct call_walk *walk), void *owner)
 {
-	static const struct visitor visitor = {.process = costs_process,
-					       .thread = costs_thread,
-					       .thread_end = costs_thread_end,
-					       .push = costs_push,
-					       .pop = costs_pop,
-					       .other = costs_other,
-					       .lines = true};
+	static const struct call_visitor visitor = {.process = costs_process,
+						    .thread = costs_thread,
+						    .thread_end = costs_thread_end,
+						    .push = costs_push,
+						    .pop = costs_pop,
+						    .other = costs_other,
+						    .lines = true};
 	int error;
 
 	costs->epoch = costs->epoch ? costs->epoch : 1;
-	costs->by_line = line_costs_by_line(trace, select);
+	costs->by_line = line_costs_by_line(trace, filter);
 	costs->thread_end = thread_end;
 	costs->owner = owner;
-	error = visit_trace(trace, select, progress, &visitor, costs);
+	error = walk_trace(trace, filter, progress, &visitor, costs);
 	free(costs->keys);
 	costs->keys = NULL;
 	return error;
@@ -474,8 +474,8 @@ int line_costs_sort(struct line_costs *costs)
 void line_costs_clear(struct line_costs *costs)
 {
 	costs->line_count = costs->call_count = 0;
-	pairs_done(&costs->line_numbers);
-	pairs_done(&costs->call_numbers);
+	u64_map_done(&costs->line_numbers);
+	u64_map_done(&costs->call_numbers);
 	costs->epoch++;
 }
 
@@ -486,10 +486,10 @@ void line_costs_done(struct line_costs *costs)
 	for (i = 0; i < costs->functions_allocated; i++)
 		free(costs->functions[i].name);
 	labels_done(&costs->labels);
-	pairs_done(&costs->place_numbers);
-	pairs_done(&costs->line_numbers);
-	pairs_done(&costs->call_numbers);
-	pairs_done(&costs->names);
+	u64_map_done(&costs->place_numbers);
+	u64_map_done(&costs->line_numbers);
+	u64_map_done(&costs->call_numbers);
+	u64_map_done(&costs->names);
 	free(costs->functions);
 	free(costs->places);
 	free(costs->lines);

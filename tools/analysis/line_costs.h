@@ -1,7 +1,7 @@
 /*
  * line_costs.h - time and calls by line and by call site, for callgrind and annotate.
  *
- * Collected over replay/visit.h, thread after thread. Time belongs to the line at which its frame stands: that of
+ * Collected over replay/call_walk.h, thread after thread. Time belongs to the line at which its frame stands: that of
  * its last line event, or where it yielded; a call begins at the function's first line, where all time goes if no
  * lines are recorded. Line 0: that of C functions, and of frames of which the trace does not say where they stand.
  *
@@ -16,11 +16,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay/select.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
+#include "replay/filter.h"
 #include "trace/labels.h"
-#include "util/pairs.h"
 #include "util/progress.h"
+#include "util/u64_map.h"
 
 #define LINE_COSTS_NOBODY UINT32_MAX
 
@@ -73,10 +73,10 @@ struct line_costs {
 	uint32_t calls_allocated;
 	bool by_line; /* line events are used: line_costs_by_line() */
 	/* The machinery. */
-	struct pairs place_numbers;
-	struct pairs line_numbers;
-	struct pairs call_numbers;
-	struct pairs names;
+	struct u64_map place_numbers;
+	struct u64_map line_numbers;
+	struct u64_map call_numbers;
+	struct u64_map names;
 	uint32_t epoch;
 	const struct trace_process *process;
 	struct cost_key *keys; /* of the process */
@@ -86,22 +86,22 @@ struct line_costs {
 	uint64_t started;
 	uint64_t hits;
 	void *owner;
-	int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit);
+	int (*thread_end)(void *owner, struct line_costs *costs, const struct call_walk *walk);
 };
 
 /*
  * Were line events asked for in one of the processes, and can they be used? Not with calls that are too short to be
  * shown.
  */
-bool line_costs_by_line(const struct trace *trace, const struct select *select);
+bool line_costs_by_line(const struct trace *trace, const struct filter *filter);
 
 /*
  * Adds what is chosen of a trace. thread_end, if any, is called after each thread, and may take out what was collected
  * so far with line_costs_clear(). Returns 0, -ENOMEM, or what thread_end returned.
  */
-int line_costs_add(struct line_costs *costs, struct trace *trace, const struct select *select,
+int line_costs_add(struct line_costs *costs, struct trace *trace, const struct filter *filter,
 		   struct progress *progress,
-		   int (*thread_end)(void *owner, struct line_costs *costs, const struct visit *visit), void *owner);
+		   int (*thread_end)(void *owner, struct line_costs *costs, const struct call_walk *walk), void *owner);
 /*
  * Lines in order of function and line, calls in order of their lines, those from NOBODY last. Nothing can be added
  * after it until line_costs_clear(). Returns 0 or -ENOMEM.

@@ -32,11 +32,11 @@ static void block_gone(struct live *live, uint64_t address)
 {
 	uint64_t block, size;
 
-	if (!address || !pairs_take(&live->blocks, address, &block))
+	if (!address || !u64_map_take(&live->blocks, address, &block))
 		return;
 	size = (uint32_t)block;
 	if (size == LIVE_LARGE)
-		pairs_take(&live->large, address, &size);
+		u64_map_take(&live->large, address, &size);
 	change(live, (uint32_t)(block >> 32), -UINT64_C(1), -size);
 }
 
@@ -45,12 +45,12 @@ static int block_made(struct live *live, uint64_t address, uint64_t size, uint32
 	uint64_t *block, *large;
 
 	block_gone(live, address); /* its free is missing */
-	block = pairs_make(&live->blocks, address);
+	block = u64_map_make(&live->blocks, address);
 	if (!block)
 		return -ENOMEM;
 	*block = (uint64_t)number << 32 | (size < LIVE_LARGE ? size : LIVE_LARGE);
 	if (size >= LIVE_LARGE) {
-		large = pairs_make(&live->large, address);
+		large = u64_map_make(&live->large, address);
 		if (!large)
 			return -ENOMEM;
 		*large = size;
@@ -73,34 +73,34 @@ static int reserve_sum(struct live *live, uint32_t number)
 }
 
 /* The stack of Python's functions. Many calls make no block: a stack is looked for when it is needed. */
-static uint32_t find_python(struct live *live, struct visit *visit)
+static uint32_t find_python(struct live *live, struct call_walk *walk)
 {
-	uint32_t known = visit->shown, number;
+	uint32_t known = walk->shown, number;
 
-	while (known && !visit->frames[known - 1].user)
+	while (known && !walk->frames[known - 1].user)
 		known--;
-	number = known ? (uint32_t)visit->frames[known - 1].user : stacks_find(&live->stacks, 0, visit->thread->number);
-	for (; number && known < visit->shown; known++) {
-		uint32_t function = stack_functions_find(live->functions, visit, visit->frames[known].key);
+	number = known ? (uint32_t)walk->frames[known - 1].user : stacks_find(&live->stacks, 0, walk->thread->number);
+	for (; number && known < walk->shown; known++) {
+		uint32_t function = stack_functions_find(live->functions, walk, walk->frames[known].key);
 
 		number = function == UINT32_MAX ? 0 : stacks_find(&live->stacks, number, function);
-		visit->frames[known].user = number;
+		walk->frames[known].user = number;
 	}
 	return number;
 }
 
 /* The empty stack for threads that are not shown. */
-static uint32_t find_stack(struct live *live, struct visit *visit)
+static uint32_t find_stack(struct live *live, struct call_walk *walk)
 {
-	uint32_t number = find_python(live, visit);
+	uint32_t number = find_python(live, walk);
 
-	stack_functions_note(live->functions, visit->replay.native);
+	stack_functions_note(live->functions, walk->replay.native);
 	if (!number)
-		visit_fail(visit, -ENOMEM);
-	else if (visit->replay.native)
-		number = stacks_find_native(&live->stacks, live->functions, visit, number);
+		walk_fail(walk, -ENOMEM);
+	else if (walk->replay.native)
+		number = stacks_find_native(&live->stacks, live->functions, walk, number);
 	if (reserve_sum(live, number) < 0)
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	return number;
 }
 
@@ -117,22 +117,22 @@ static int hold_end(struct live *live)
 	return 0;
 }
 
-static int make_block(struct live *live, struct visit *visit, uint64_t address, uint64_t size)
+static int make_block(struct live *live, struct call_walk *walk, uint64_t address, uint64_t size)
 {
-	uint32_t number = select_thread(visit->select, visit->thread) ? find_stack(live, visit) : 0;
+	uint32_t number = filter_thread(walk->filter, walk->thread) ? find_stack(live, walk) : 0;
 	uint64_t peaks = live->peaks;
-	int error = visit->error ? visit->error : block_made(live, address, size, number);
+	int error = walk->error ? walk->error : block_made(live, address, size, number);
 
 	if (error)
 		return error;
 	live->sums[number].made.blocks++;
 	live->sums[number].made.bytes += size;
 	if (live->peaks != peaks)
-		live->peak_ns = visit->now_ns;
+		live->peak_ns = walk->now_ns;
 	return 0;
 }
 
-static void live_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void live_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct live *live = owner;
 	unsigned kind = wire_head_kind(head);
@@ -142,7 +142,7 @@ static void live_other(void *owner, struct visit *visit, uint32_t head, const ui
 	live->missing |= kind == WIRE_GAP || kind == WIRE_PAUSE;
 	if (!wire_is_memory(kind))
 		return;
-	if (__builtin_expect(visit->replay.now >= live->end_ticks, 0))
+	if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
 		error = hold_end(live);
 	address = wire_memory_address(extra[0]);
 	if (kind == WIRE_FREE)
@@ -150,11 +150,11 @@ static void live_other(void *owner, struct visit *visit, uint32_t head, const ui
 	if (kind == WIRE_REALLOC && address)
 		block_gone(live, wire_memory_address(extra[1]));
 	if (!error && kind != WIRE_FREE && address)
-		error = make_block(live, visit, address, wire_memory_size(head, extra[0]));
+		error = make_block(live, walk, address, wire_memory_size(head, extra[0]));
 	if (live->watch)
-		live->watch(live->watcher, visit->now_ns, live->bytes);
+		live->watch(live->watcher, walk->now_ns, live->bytes);
 	if (error)
-		visit_fail(visit, error);
+		walk_fail(walk, error);
 }
 
 /* --- a process --- */
@@ -186,61 +186,61 @@ static int list_by_thread(struct live *live, const struct trace *trace)
 }
 
 /* What the interpreter gives back when it ends was alive at the end, unless a stretch is chosen. */
-static int find_end(const struct visit *visit, int64_t *ns)
+static int find_end(const struct call_walk *walk, int64_t *ns)
 {
-	const struct select *select = visit->select;
+	const struct filter *filter = walk->filter;
 	int error = 0;
 
 	*ns = PROGRAM_END_NONE;
-	if (!select->to_given)
-		error = program_end_find(visit->trace, visit->process, ns);
-	if (!error && *ns <= select_from(select))
+	if (!filter->to_given)
+		error = program_end_find(walk->trace, walk->process, ns);
+	if (!error && *ns <= filter_from(filter))
 		*ns = PROGRAM_END_NONE;
 	return error;
 }
 
-static int live_read(struct live *live, const struct visit *visit, const struct select *select,
+static int live_read(struct live *live, const struct call_walk *walk, const struct filter *filter,
 		     struct stack_functions *functions, struct progress *progress)
 {
-	static const struct visitor visitor = {.other = live_other};
+	static const struct call_visitor visitor = {.other = live_other};
 	int error = reserve_sum(live, 0);
 
 	live->functions = functions;
 	if (!error)
-		error = visit_together(visit->trace, visit->process, select, progress, &visitor, live);
-	return error ? error : list_by_thread(live, visit->trace);
+		error = walk_together(walk->trace, walk->process, filter, progress, &visitor, live);
+	return error ? error : list_by_thread(live, walk->trace);
 }
 
-int live_find(struct live *live, const struct visit *visit, enum live_moment moment, struct stack_functions *functions,
-	      struct progress *progress)
+int live_find(struct live *live, const struct call_walk *walk, enum live_moment moment,
+	      struct stack_functions *functions, struct progress *progress)
 {
-	struct select select = *visit->select; /* what it points to stays that one's */
+	struct filter filter = *walk->filter; /* what it points to stays that one's */
 	int64_t end_ns = PROGRAM_END_NONE;
-	int error = moment == LIVE_END ? find_end(visit, &end_ns) : 0;
+	int error = moment == LIVE_END ? find_end(walk, &end_ns) : 0;
 
 	if (error)
 		return error;
 	if (end_ns != PROGRAM_END_NONE) {
-		select.to_given = true;
-		select.to_ns = end_ns;
+		filter.to_given = true;
+		filter.to_ns = end_ns;
 	}
 	live->end_ticks = UINT64_MAX;
-	return live_read(live, visit, &select, functions, progress);
+	return live_read(live, walk, &filter, functions, progress);
 }
 
-int live_find_both(struct live *live, const struct visit *visit, struct stack_functions *functions,
+int live_find_both(struct live *live, const struct call_walk *walk, struct stack_functions *functions,
 		   struct progress *progress, live_watch *watch, void *watcher, int64_t *end_ns)
 {
-	int error = find_end(visit, end_ns);
+	int error = find_end(walk, end_ns);
 
 	if (error)
 		return error;
 	live->end_ticks = UINT64_MAX;
 	if (*end_ns != PROGRAM_END_NONE)
-		live->end_ticks = trace_ticks(visit->process, visit->trace->start_ns + *end_ns);
+		live->end_ticks = trace_ticks(walk->process, walk->trace->start_ns + *end_ns);
 	live->watch = watch;
 	live->watcher = watcher;
-	return live_read(live, visit, visit->select, functions, progress);
+	return live_read(live, walk, walk->filter, functions, progress);
 }
 
 static struct live_held held_at_peak(const struct live *live, const struct live_sum *sum)
@@ -304,8 +304,8 @@ void live_forget(struct live *live)
 void live_done(struct live *live)
 {
 	stacks_done(&live->stacks);
-	pairs_done(&live->blocks);
-	pairs_done(&live->large);
+	u64_map_done(&live->blocks);
+	u64_map_done(&live->large);
 	free(live->sums);
 	free(live->end);
 	free(live->first);

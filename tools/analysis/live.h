@@ -25,9 +25,9 @@
 #include <stdint.h>
 
 #include "analysis/stacks.h"
-#include "replay/visit.h"
-#include "util/pairs.h"
+#include "replay/call_walk.h"
 #include "util/progress.h"
+#include "util/u64_map.h"
 
 /* When blocks are counted. */
 enum live_moment { LIVE_NONE, LIVE_END, LIVE_PEAK };
@@ -68,9 +68,9 @@ struct live {
 	struct stacks stacks;  /* above the empty stack one for each thread, whose function is the thread's number */
 	struct live_sum *sums; /* by number of the stack; the empty stack's: of threads that are not shown */
 	uint32_t sum_count;
-	struct pairs blocks; /* address: number of the stack << 32 | size, or LIVE_LARGE */
-	struct pairs large;  /* address: size */
-	uint64_t bytes;	     /* of all blocks */
+	struct u64_map blocks; /* address: number of the stack << 32 | size, or LIVE_LARGE */
+	struct u64_map large;  /* address: size */
+	uint64_t bytes;	       /* of all blocks */
 	uint64_t peak_bytes;
 	uint64_t peaks;	 /* so often they were more than ever before */
 	int64_t peak_ns; /* when they were the most; of no meaning without blocks */
@@ -91,13 +91,13 @@ struct live {
 /*
  * Reads the process that is visited, as its visit's choices say; functions are ready for it. Returns 0 or -errno.
  */
-int live_find(struct live *live, const struct visit *visit, enum live_moment moment, struct stack_functions *functions,
-	      struct progress *progress);
+int live_find(struct live *live, const struct call_walk *walk, enum live_moment moment,
+	      struct stack_functions *functions, struct progress *progress);
 /*
  * The same for both moments, in one reading, for live_weigh(). *end_ns is when the program had run, or PROGRAM_END_NONE
  * (replay/program_end.h) where that is not known, or where the chosen stretch ends before.
  */
-int live_find_both(struct live *live, const struct visit *visit, struct stack_functions *functions,
+int live_find_both(struct live *live, const struct call_walk *walk, struct stack_functions *functions,
 		   struct progress *progress, live_watch *watch, void *watcher, int64_t *end_ns);
 struct live_weights live_weigh(const struct live *live, uint32_t number);
 /* Puts what a thread's stacks hold into live_blocks and live_bytes of its tree. Returns 0 or -ENOMEM. */

@@ -14,7 +14,7 @@
 #include "replay/window.h"
 #include "trace/calibration.h"
 #include "util/grow.h"
-#include "util/pairs.h"
+#include "util/u64_map.h"
 
 struct entry {
 	uint64_t calls;
@@ -57,7 +57,7 @@ struct counting {
 	uint32_t *rows; /* by key */
 	uint32_t *open; /* by row: how often it is on the stack */
 	struct labels modules;
-	struct pairs edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
+	struct u64_map edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
 	struct edge *edges;
 	uint32_t edge_count;
 	uint32_t edges_allocated;
@@ -147,7 +147,7 @@ static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_
 /* Number + 1 of the edge; 0 where memory ran out. */
 static uint64_t edge_number(struct counting *counting, uint32_t caller, uint32_t callee)
 {
-	uint64_t *number = pairs_make(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee);
+	uint64_t *number = u64_map_make(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee);
 
 	if (number && !*number && new_edge(counting, caller, callee))
 		*number = counting->edge_count;
@@ -377,9 +377,10 @@ static int fold_entries(struct profile *profile, const struct trace_process *pro
 	return 0;
 }
 
-static struct profile_edge *find_edge(struct profile *profile, struct pairs *numbers, uint32_t caller, uint32_t callee)
+static struct profile_edge *find_edge(struct profile *profile, struct u64_map *numbers, uint32_t caller,
+				      uint32_t callee)
 {
-	uint64_t *number = pairs_make(numbers, ((uint64_t)caller + 1) << 32 | callee);
+	uint64_t *number = u64_map_make(numbers, ((uint64_t)caller + 1) << 32 | callee);
 
 	if (!number)
 		return NULL;
@@ -401,13 +402,13 @@ static struct profile_edge *find_edge(struct profile *profile, struct pairs *num
 
 static int fold_edges(struct profile *profile, const struct trace_process *process, const struct counting *counting)
 {
-	struct pairs numbers = {0};
+	struct u64_map numbers = {0};
 	int error = 0;
 	uint32_t i;
 
 	for (i = 0; i < profile->edge_count && !error; i++) {
 		const struct profile_edge *edge = &profile->edges[i];
-		uint64_t *number = pairs_make(&numbers, ((uint64_t)edge->caller + 1) << 32 | edge->callee);
+		uint64_t *number = u64_map_make(&numbers, ((uint64_t)edge->caller + 1) << 32 | edge->callee);
 
 		if (number)
 			*number = i + 1;
@@ -430,7 +431,7 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 		else
 			error = -ENOMEM;
 	}
-	pairs_done(&numbers);
+	u64_map_done(&numbers);
 	return error;
 }
 
@@ -454,7 +455,7 @@ static int fold(struct profile *profile, const struct trace_process *process, st
 static void empty(struct counting *counting)
 {
 	memset(counting->entries, 0, counting->row_count * sizeof(*counting->entries));
-	pairs_done(&counting->edge_numbers);
+	u64_map_done(&counting->edge_numbers);
 	counting->edge_count = 0;
 	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
 	counting->native = (struct native_counts){0};
@@ -506,21 +507,21 @@ static int make_window(struct window *window, struct trace *trace, const struct 
 {
 	if (options->mark_begin)
 		return window_of_marks(window, trace, process, options->mark_begin, options->mark_end);
-	return window_of_times(window, trace, process, options->select->from_given ? &options->select->from_ns : NULL,
-			       options->select->to_given ? &options->select->to_ns : NULL);
+	return window_of_times(window, trace, process, options->filter->from_given ? &options->filter->from_ns : NULL,
+			       options->filter->to_given ? &options->filter->to_ns : NULL);
 }
 
-/* What options->select says, as the counting wants it. */
-static int choose(struct counting *counting, const struct trace_process *process, const struct select *select)
+/* What options->filter says, as the counting wants it. */
+static int choose(struct counting *counting, const struct trace_process *process, const struct filter *filter)
 {
 	int error;
 
-	counting->max_depth = select->max_depth ? select->max_depth : UINT32_MAX;
-	if (select->min_duration_ns)
+	counting->max_depth = filter->max_depth ? filter->max_depth : UINT32_MAX;
+	if (filter->min_duration_ns)
 		counting->min_ticks =
-		    trace_ticks(process, trace_ns(process, process->start_ticks) + (int64_t)select->min_duration_ns) -
+		    trace_ticks(process, trace_ns(process, process->start_ticks) + (int64_t)filter->min_duration_ns) -
 		    process->start_ticks;
-	error = select_hide(select, process, counting->replay.keys, &counting->hidden);
+	error = filter_hide(filter, process, counting->replay.keys, &counting->hidden);
 	counting->replay.hidden = counting->hidden;
 	return error;
 }
@@ -560,7 +561,7 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 	if (!error)
 		error = make_rows(counting, process);
 	if (!error)
-		error = choose(counting, process, options->select);
+		error = choose(counting, process, options->filter);
 	counting->calibrates = options->calibrate && calibration_find(&counting->calibration, trace, process);
 	return error;
 }
@@ -568,7 +569,7 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 static void counting_done(struct counting *counting)
 {
 	replay_done(&counting->replay);
-	pairs_done(&counting->edge_numbers);
+	u64_map_done(&counting->edge_numbers);
 	labels_done(&counting->modules);
 	free(counting->edges);
 	free(counting->entries);
@@ -589,7 +590,7 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 	for (i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
-		if (select_thread(options->select, thread))
+		if (filter_thread(options->filter, thread))
 			count_thread(&counting, trace, thread, progress);
 	}
 	if (!error)
@@ -607,7 +608,7 @@ int profile_add(struct profile *profile, struct trace *trace, const struct profi
 	for (i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (process && select_process(options->select, process))
+		if (process && filter_process(options->filter, process))
 			error = count_process(profile, trace, process, options, progress);
 	}
 	return error;
@@ -638,7 +639,7 @@ static int take_threads(struct trace *trace, const struct trace_process *process
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 		struct profile profile = {0};
 
-		if (!select_thread(options->select, thread))
+		if (!filter_thread(options->filter, thread))
 			continue;
 		count_thread(&counting, trace, thread, progress);
 		error = fold(&profile, process, &counting);
@@ -660,7 +661,7 @@ int profile_each(struct trace *trace, const struct profile_options *options, boo
 	for (i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (!process || !select_process(options->select, process))
+		if (!process || !filter_process(options->filter, process))
 			continue;
 		error = by_thread ? take_threads(trace, process, options, progress, take, owner)
 				  : take_process(trace, process, options, progress, take, owner);

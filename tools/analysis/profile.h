@@ -4,7 +4,7 @@
  * A call counts when it starts in the window; without a window, always. A resumed generator counts as a call, as it
  * does for cProfile. A call that is open when its thread, the window or what is known of the stack ends, ends there.
  * Frames that were running when a stack was taken count no call, but their time. Cumulative time is added only when the
- * outermost of recursive calls ends; recursion is that within a thread. What is not chosen (replay/select.h) is as
+ * outermost of recursive calls ends; recursion is that within a thread. What is not chosen (replay/filter.h) is as
  * if it was part of its caller.
  *
  * Used by the report and by exporters of tables. Memory: a few words a function, and a few more a pair of caller and
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay/select.h"
+#include "replay/filter.h"
 #include "trace/labels.h"
 #include "trace/native_stack.h"
 #include "trace/reader.h"
@@ -37,7 +37,7 @@ struct profile_edge {
 };
 
 struct profile_options {
-	const struct select *select; /* which part; not NULL */
+	const struct filter *filter; /* which part; not NULL */
 	const char *mark_begin;	     /* window between two marks, in each process; NULL: that of select */
 	const char *mark_end;
 	bool edges;	/* fill profile.edges too */

@@ -19,54 +19,54 @@ struct counting {
 	int64_t line_ns;
 };
 
-static int count_process(void *owner, struct visit *visit)
+static int count_process(void *owner, struct call_walk *walk)
 {
 	struct counting *counting = owner;
-	int error = stack_functions_process(counting->functions, visit);
+	int error = stack_functions_process(counting->functions, walk);
 
 	if (!error && counting->visitor->process)
-		error = counting->visitor->process(counting->owner, visit);
+		error = counting->visitor->process(counting->owner, walk);
 	if (!error && counting->visitor->live)
 		error =
-		    live_find(&counting->live, visit, counting->visitor->live, counting->functions, counting->progress);
+		    live_find(&counting->live, walk, counting->visitor->live, counting->functions, counting->progress);
 	return error;
 }
 
-static int count_process_end(void *owner, struct visit *visit)
+static int count_process_end(void *owner, struct call_walk *walk)
 {
 	struct counting *counting = owner;
 
-	(void)visit;
+	(void)walk;
 	live_forget(&counting->live);
 	return 0;
 }
 
-static void count_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void count_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct counting *counting = owner;
-	uint32_t function = stack_functions_find(counting->functions, visit, frame->key);
+	uint32_t function = stack_functions_find(counting->functions, walk, frame->key);
 	uint32_t number = 0;
 
 	if (function == UINT32_MAX)
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	else
-		number = stacks_push(&counting->stacks, visit, frame, function);
+		number = stacks_push(&counting->stacks, walk, frame, function);
 	if (!number)
 		return;
 	if (!counting->functions->sampled)
 		counting->stacks.at[number].calls += frame->kind != WIRE_FRAME;
-	else if (counting->line_stack && counting->line_ns == visit->now_ns &&
+	else if (counting->line_stack && counting->line_ns == walk->now_ns &&
 		 counting->line_stack == counting->stacks.at[number].parent)
 		counting->stacks.at[counting->line_stack].calls--;
 	counting->line_stack = 0;
 }
 
 /* The top of the shown stack is a function at a line from now on: it has had its time at the one before. */
-static void count_line(struct counting *counting, struct visit *visit, uint32_t function)
+static void count_line(struct counting *counting, struct call_walk *walk, uint32_t function)
 {
-	struct visit_frame *frame = &visit->frames[visit->shown - 1];
-	uint64_t own_ns = (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
-	uint32_t before = (uint32_t)frame->user, now = stacks_push(&counting->stacks, visit, frame, function);
+	struct walk_frame *frame = &walk->frames[walk->shown - 1];
+	uint64_t own_ns = (uint64_t)(walk->now_ns - frame->start_ns) - frame->inner_ns;
+	uint32_t before = (uint32_t)frame->user, now = stacks_push(&counting->stacks, walk, frame, function);
 
 	if (!now)
 		return;
@@ -74,30 +74,29 @@ static void count_line(struct counting *counting, struct visit *visit, uint32_t 
 	counting->stacks.at[now].own_ns -= own_ns; /* what the end of the call adds is all of it */
 	counting->stacks.at[now].calls++;
 	counting->line_stack = now;
-	counting->line_ns = visit->now_ns;
+	counting->line_ns = walk->now_ns;
 }
 
-static void count_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void count_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct counting *counting = owner;
 
 	(void)how;
 	if (frame->user)
-		counting->stacks.at[frame->user].own_ns +=
-		    (uint64_t)(visit->now_ns - frame->start_ns) - frame->inner_ns;
+		counting->stacks.at[frame->user].own_ns += (uint64_t)(walk->now_ns - frame->start_ns) - frame->inner_ns;
 }
 
 #define NATIVE_DEPTH_MAX 128 /* frames of a native stack that are shown: twice what is recorded */
 
-uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct visit *visit,
+uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
 			    uint32_t python)
 {
-	const struct trace_process *process = visit->process;
+	const struct trace_process *process = walk->process;
 	uint32_t number = python;
-	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = visit->replay.native;
+	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = walk->replay.native;
 	const struct wire_definition *definition;
 
-	visit->replay.native = 0;
+	walk->replay.native = 0;
 	while (count < NATIVE_DEPTH_MAX && (definition = trace_name(&process->natives, frame))) {
 		frames[count++] = frame;
 		frame = definition->number < frame ? definition->number : 0;
@@ -111,7 +110,7 @@ uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *funct
 				break;
 		}
 		if (!native || (native->count && !number)) {
-			visit_fail(visit, -ENOMEM);
+			walk_fail(walk, -ENOMEM);
 			return 0;
 		}
 		if (!native->count) /* they are there already (trace/native_stack.h) */
@@ -120,55 +119,55 @@ uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *funct
 	return number;
 }
 
-static void count_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void count_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct counting *counting = owner;
 	unsigned kind = wire_head_kind(head);
-	uint32_t number = stack_functions_at_line(counting->functions, visit, head);
+	uint32_t number = stack_functions_at_line(counting->functions, walk, head);
 
 	if (number != UINT32_MAX)
-		count_line(counting, visit, number);
+		count_line(counting, walk, number);
 	if (!counting->visitor->allocations || !wire_is_memory(kind) || kind == WIRE_FREE ||
 	    !wire_memory_address(extra[0]))
 		return;
-	number = visit->shown ? (uint32_t)visit->frames[visit->shown - 1].user : 0;
+	number = walk->shown ? (uint32_t)walk->frames[walk->shown - 1].user : 0;
 	if (!counting->visitor->live) /* live.c counts, too */
-		stack_functions_note(counting->functions, visit->replay.native);
-	number = stacks_find_native(&counting->stacks, counting->functions, visit, number);
+		stack_functions_note(counting->functions, walk->replay.native);
+	number = stacks_find_native(&counting->stacks, counting->functions, walk, number);
 	if (!stacks_reserve(&counting->stacks)) {
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 		return;
 	}
 	counting->stacks.at[number].allocations++;
 	counting->stacks.at[number].bytes += wire_memory_size(head, extra[0]);
 }
 
-static int count_thread_end(void *owner, struct visit *visit)
+static int count_thread_end(void *owner, struct call_walk *walk)
 {
 	struct counting *counting = owner;
-	int error = visit->error;
+	int error = walk->error;
 
 	if (!error && counting->visitor->live)
-		error = live_put(&counting->live, visit->thread, counting->visitor->live, &counting->stacks);
+		error = live_put(&counting->live, walk->thread, counting->visitor->live, &counting->stacks);
 	if (!error)
-		error = counting->visitor->thread(counting->owner, visit, &counting->stacks);
+		error = counting->visitor->thread(counting->owner, walk, &counting->stacks);
 	stacks_clear(&counting->stacks);
 	counting->line_stack = 0;
 	return error;
 }
 
-int stacks_visit(struct trace *trace, const struct select *select, struct progress *progress,
+int stacks_visit(struct trace *trace, const struct filter *filter, struct progress *progress,
 		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner)
 {
-	const struct visitor counter = {.process = count_process,
-					.process_end = count_process_end,
-					.thread_end = count_thread_end,
-					.push = count_push,
-					.pop = count_pop,
-					.other = count_other,
-					.no_events = visitor->only_live};
+	const struct call_visitor counter = {.process = count_process,
+					     .process_end = count_process_end,
+					     .thread_end = count_thread_end,
+					     .push = count_push,
+					     .pop = count_pop,
+					     .other = count_other,
+					     .no_events = visitor->only_live};
 	struct counting counting = {.functions = functions, .visitor = visitor, .owner = owner, .progress = progress};
-	int error = visit_trace(trace, select, progress, &counter, &counting);
+	int error = walk_trace(trace, filter, progress, &counter, &counting);
 
 	if (counting.live.missing && !error)
 		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");

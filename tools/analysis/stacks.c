@@ -42,7 +42,7 @@ uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function)
 	latest = stacks->at[parent].latest;
 	if (latest && stacks->at[latest].function == function)
 		return latest;
-	number = pairs_make(&stacks->children, ((uint64_t)parent + 1) << 32 | function);
+	number = u64_map_make(&stacks->children, ((uint64_t)parent + 1) << 32 | function);
 	if (!number)
 		return 0;
 	if (!*number) {
@@ -84,8 +84,8 @@ uint64_t stacks_own_ns(const struct stacks *stacks)
 
 void stacks_clear(struct stacks *stacks)
 {
-	pairs_done(&stacks->children);
-	stacks->children = (struct pairs){0};
+	u64_map_done(&stacks->children);
+	stacks->children = (struct u64_map){0};
 	stacks->count = 0;
 	stacks->allocated = 0;
 	free(stacks->at);
@@ -101,15 +101,15 @@ void stacks_done(struct stacks *stacks)
 
 /* --- functions --- */
 
-int stack_functions_process(struct stack_functions *functions, const struct visit *visit)
+int stack_functions_process(struct stack_functions *functions, const struct call_walk *walk)
 {
 	free(functions->numbers);
 	free(functions->natives);
 	functions->natives = NULL;
 	functions->pool_count = 0;
-	functions->has_native = trace_process_has_native(visit->process);
-	functions->sampled = trace_process_sample_rate(visit->process) > 0;
-	functions->numbers = calloc(visit_keys(visit), sizeof(*functions->numbers));
+	functions->has_native = trace_process_has_native(walk->process);
+	functions->sampled = trace_process_sample_rate(walk->process) > 0;
+	functions->numbers = calloc(walk_keys(walk), sizeof(*functions->numbers));
 	return functions->numbers ? 0 : -ENOMEM;
 }
 
@@ -131,13 +131,14 @@ static bool reserve_function(struct stack_functions *functions, uint32_t number)
 	return true;
 }
 
-static bool name_function(struct stack_functions *functions, const struct visit *visit, uint32_t key, uint32_t number)
+static bool name_function(struct stack_functions *functions, const struct call_walk *walk, uint32_t key,
+			  uint32_t number)
 {
 	char *name;
 
 	if (!reserve_function(functions, number))
 		return false;
-	name = label_display(visit_definition(visit, key), key & 1, key / 2);
+	name = label_display(walk_definition(walk, key), key & 1, key / 2);
 	if (!name)
 		return false;
 	functions->at[functions->count++] = (struct stack_function){.name = name,
@@ -148,16 +149,16 @@ static bool name_function(struct stack_functions *functions, const struct visit 
 	return true;
 }
 
-uint32_t stack_functions_find(struct stack_functions *functions, const struct visit *visit, uint32_t key)
+uint32_t stack_functions_find(struct stack_functions *functions, const struct call_walk *walk, uint32_t key)
 {
 	uint32_t number;
 
 	if (functions->numbers[key])
 		return functions->numbers[key] - 1;
-	number = labels_find(&functions->labels, visit->process, key / 2, key & 1);
+	number = labels_find(&functions->labels, walk->process, key / 2, key & 1);
 	if (number == UINT32_MAX)
 		return UINT32_MAX;
-	if (number >= functions->count && !name_function(functions, visit, key, number))
+	if (number >= functions->count && !name_function(functions, walk, key, number))
 		return UINT32_MAX;
 	functions->numbers[key] = number + 1;
 	return number;
@@ -210,17 +211,17 @@ static uint32_t find_at_line(struct stack_functions *functions, uint32_t functio
 	return number;
 }
 
-uint32_t stack_functions_at_line(struct stack_functions *functions, struct visit *visit, uint32_t head)
+uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_walk *walk, uint32_t head)
 {
 	uint32_t number;
 
-	if (!functions->sampled || wire_head_kind(head) != WIRE_LINE || !wire_head_arg(head) || !visit_top_runs(visit))
+	if (!functions->sampled || wire_head_kind(head) != WIRE_LINE || !wire_head_arg(head) || !walk_top_runs(walk))
 		return UINT32_MAX;
-	number = stack_functions_find(functions, visit, visit->frames[visit->shown - 1].key);
+	number = stack_functions_find(functions, walk, walk->frames[walk->shown - 1].key);
 	if (number != UINT32_MAX)
 		number = find_at_line(functions, number, wire_head_arg(head));
 	if (number == UINT32_MAX)
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	return number;
 }
 
@@ -291,13 +292,13 @@ void stack_functions_done(struct stack_functions *functions)
 	memset(functions, 0, sizeof(*functions));
 }
 
-uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function)
+uint32_t stacks_push(struct stacks *stacks, struct call_walk *walk, struct walk_frame *frame, uint32_t function)
 {
-	uint32_t parent = frame > visit->frames ? (uint32_t)frame[-1].user : 0;
+	uint32_t parent = frame > walk->frames ? (uint32_t)frame[-1].user : 0;
 	uint32_t number = stacks_find(stacks, parent, function);
 
 	if (!number)
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	frame->user = number;
 	return number;
 }

@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay/select.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
+#include "replay/filter.h"
 #include "trace/labels.h"
 #include "trace/reader.h"
 #include "util/output.h"
-#include "util/pairs.h"
 #include "util/progress.h"
+#include "util/u64_map.h"
 
 /* --- the tree --- */
 
@@ -39,8 +39,8 @@ struct stacks {
 	struct stack_node *at;
 	uint32_t count;
 	uint32_t allocated;
-	struct pairs children; /* parent + 1 << 32 | function: number */
-	uint32_t *path;	       /* what stacks_path() gives */
+	struct u64_map children; /* parent + 1 << 32 | function: number */
+	uint32_t *path;		 /* what stacks_path() gives */
 	uint32_t path_allocated;
 };
 
@@ -99,9 +99,9 @@ static inline void stack_functions_note(struct stack_functions *functions, uint3
 }
 
 /* Before a process is visited. Returns 0 or -ENOMEM. */
-int stack_functions_process(struct stack_functions *functions, const struct visit *visit);
+int stack_functions_process(struct stack_functions *functions, const struct call_walk *walk);
 /* The number of a function, counted from 0; a new one equals the count before. UINT32_MAX where memory ran out. */
-uint32_t stack_functions_find(struct stack_functions *functions, const struct visit *visit, uint32_t key);
+uint32_t stack_functions_find(struct stack_functions *functions, const struct call_walk *walk, uint32_t key);
 /* The functions of one frame of a native stack, the outermost first. NULL where memory ran out. */
 const struct stack_natives *stack_functions_native(struct stack_functions *functions,
 						   const struct trace_process *process, uint32_t frame);
@@ -109,7 +109,7 @@ const struct stack_natives *stack_functions_native(struct stack_functions *funct
  * Of samples the lines are shown. The number of the function on top of the shown stack at the line that an event says;
  * UINT32_MAX where it says none, or memory ran out and the visit has failed.
  */
-uint32_t stack_functions_at_line(struct stack_functions *functions, struct visit *visit, uint32_t head);
+uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_walk *walk, uint32_t head);
 void stack_functions_done(struct stack_functions *functions);
 
 /* --- counting --- */
@@ -118,13 +118,13 @@ void stack_functions_done(struct stack_functions *functions);
  * The stack of the call that a visitor's push() gets, with that function on top of the caller's; it is in frame->user
  * from then on. 0 where memory ran out, and the visit has failed.
  */
-uint32_t stacks_push(struct stacks *stacks, struct visit *visit, struct visit_frame *frame, uint32_t function);
+uint32_t stacks_push(struct stacks *stacks, struct call_walk *walk, struct walk_frame *frame, uint32_t function);
 
 /*
  * The stack of the allocation at hand: native functions on top of Python's, whose stack is given; the same where none
  * are recorded. 0 where memory ran out, and the visit has failed.
  */
-uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct visit *visit,
+uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
 			    uint32_t python);
 
 /* The base name of a file: "b.py" of "/a/b.py". Points into it. */

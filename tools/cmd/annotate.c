@@ -20,7 +20,7 @@
 #include "util/output.h"
 
 struct request {
-	struct select select;
+	struct filter filter;
 	char *const *files; /* patterns; NULL at the end */
 	bool *ran;	    /* for each of them: whether a file that ran matches */
 	const char *to;
@@ -478,7 +478,7 @@ static const struct trace_process *first_process(const struct annotate *annotate
 	for (i = 0; i < annotate->trace->process_count; i++) {
 		const struct trace_process *process = annotate->trace->processes[i];
 
-		if (process && select_process(&annotate->request->select, process))
+		if (process && filter_process(&annotate->request->filter, process))
 			return process;
 	}
 	return NULL;
@@ -510,27 +510,26 @@ static void put_head(const struct annotate *annotate)
 			      "first line\n");
 }
 
-static void json_thread(const struct annotate *annotate, const struct visit *visit)
+static void json_thread(const struct annotate *annotate, const struct call_walk *walk)
 {
 	output_format(annotate->output, "%s\n  {\"pid\": %lld, \"tid\": %u, \"name\": \"", annotate->any ? "," : "",
-		      (long long)visit->process->pid, visit->thread->tid);
-	output_json(annotate->output, text_of(visit->thread->name));
+		      (long long)walk->process->pid, walk->thread->tid);
+	output_json(annotate->output, text_of(walk->thread->name));
 	output_string(annotate->output, "\", ");
 }
 
-static void put_thread(const struct annotate *annotate, const struct visit *visit)
+static void put_thread(const struct annotate *annotate, const struct call_walk *walk)
 {
-	output_format(annotate->output, "Thread: %u of process %lld", visit->thread->tid,
-		      (long long)visit->process->pid);
-	if (visit->thread->name && visit->thread->name[0]) {
+	output_format(annotate->output, "Thread: %u of process %lld", walk->thread->tid, (long long)walk->process->pid);
+	if (walk->thread->name && walk->thread->name[0]) {
 		output_string(annotate->output, ", ");
-		output_line(annotate->output, text_of(visit->thread->name));
+		output_line(annotate->output, text_of(walk->thread->name));
 	}
 	output_char(annotate->output, '\n');
 }
 
 /* visit: of the thread, NULL without threads. */
-static int put_table(struct annotate *annotate, const struct line_costs *costs, const struct visit *visit)
+static int put_table(struct annotate *annotate, const struct line_costs *costs, const struct call_walk *walk)
 {
 	struct table table;
 	int error = table_make(&table, annotate, costs);
@@ -538,24 +537,24 @@ static int put_table(struct annotate *annotate, const struct line_costs *costs, 
 
 	if (error)
 		return error;
-	if (visit && annotate->request->json && table.file_count)
-		json_thread(annotate, visit);
-	else if (visit && table.file_count)
-		put_thread(annotate, visit);
-	if (annotate->request->json && (!visit || table.file_count))
+	if (walk && annotate->request->json && table.file_count)
+		json_thread(annotate, walk);
+	else if (walk && table.file_count)
+		put_thread(annotate, walk);
+	if (annotate->request->json && (!walk || table.file_count))
 		json_files(annotate, &table);
 	for (i = 0; i < table.file_count && !annotate->request->json; i++)
 		put_file(annotate, &table, &table.files[i]);
-	if (visit && annotate->request->json && table.file_count)
+	if (walk && annotate->request->json && table.file_count)
 		output_char(annotate->output, '}');
 	annotate->any |= table.file_count > 0;
 	table_done(&table);
 	return annotate->output->error;
 }
 
-static int annotate_thread(void *owner, struct line_costs *costs, const struct visit *visit)
+static int annotate_thread(void *owner, struct line_costs *costs, const struct call_walk *walk)
 {
-	int error = put_table(owner, costs, visit);
+	int error = put_table(owner, costs, walk);
 
 	line_costs_clear(costs);
 	return error;
@@ -568,7 +567,7 @@ static int write_tables(struct annotate *annotate, struct progress *progress)
 	int error;
 
 	put_head(annotate);
-	error = line_costs_add(&costs, annotate->trace, &request->select, progress,
+	error = line_costs_add(&costs, annotate->trace, &request->filter, progress,
 			       request->by_thread ? annotate_thread : NULL, annotate);
 	progress_end(progress);
 	if (!error && !request->by_thread)
@@ -581,9 +580,9 @@ static int write_tables(struct annotate *annotate, struct progress *progress)
 
 /* --- the verb --- */
 
-static uint64_t duration_ns(const struct trace *trace, const struct select *select)
+static uint64_t duration_ns(const struct trace *trace, const struct filter *filter)
 {
-	int64_t from = select_from(select), to = select_to(select), whole = trace->end_ns - trace->start_ns;
+	int64_t from = filter_from(filter), to = filter_to(filter), whole = trace->end_ns - trace->start_ns;
 
 	to = to < whole ? to : whole;
 	return from < to ? (uint64_t)(to - from) : 0;
@@ -603,7 +602,7 @@ static void say_what_did_not_run(const struct request *request)
 
 static int annotate(struct request *request, const char *path)
 {
-	struct annotate annotate = {.request = request, .trace = select_open(&request->select, "annotate", path)};
+	struct annotate annotate = {.request = request, .trace = filter_open(&request->filter, "annotate", path)};
 	struct progress progress;
 	struct output output;
 	int status, error;
@@ -613,11 +612,11 @@ static int annotate(struct request *request, const char *path)
 		return CLI_FAILED;
 	}
 	annotate.output = &output;
-	annotate.duration_ns = duration_ns(annotate.trace, &request->select);
-	annotate.by_line = line_costs_by_line(annotate.trace, &request->select);
+	annotate.duration_ns = duration_ns(annotate.trace, &request->filter);
+	annotate.by_line = line_costs_by_line(annotate.trace, &request->filter);
 	error = output_open(&output, request->to);
 	if (!error) {
-		progress_begin(&progress, "annotating", visit_events(annotate.trace, &request->select));
+		progress_begin(&progress, "annotating", walk_events(annotate.trace, &request->filter));
 		error = write_tables(&annotate, &progress);
 		if (error)
 			output_abandon(&output);
@@ -658,15 +657,15 @@ static const struct option options_known[] = {
     {"by", required_argument, NULL, OPTION_BY},
     {SOURCE_ALL_OPTION, no_argument, NULL, OPTION_ALL_SOURCES},
     {"output", required_argument, NULL, 'o'},
-    SELECT_OPTIONS,
+    FILTER_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 static bool take_option(struct request *request, int option, const char *word)
 {
-	if (select_is_option(option))
-		return select_take(&request->select, "annotate", option, optarg);
+	if (filter_is_option(option))
+		return filter_take(&request->filter, "annotate", option, optarg);
 	switch (option) {
 	case 'f':
 		request->json = strcmp(optarg, "json") == 0;
@@ -696,7 +695,7 @@ int cmd_annotate(int argc, char **argv)
 	opterr = 0;
 	while ((option = cli_getopt(argc, argv, "f:o:h", options_known)) != -1) {
 		if (option == 'h') {
-			printf("%s%s%s", help_text, select_help, help_end);
+			printf("%s%s%s", help_text, filter_help, help_end);
 			status = CLI_FINE;
 			goto done;
 		}
@@ -713,6 +712,6 @@ int cmd_annotate(int argc, char **argv)
 		status = annotate(&request, argv[optind]);
 done:
 	free(request.ran);
-	select_done(&request.select);
+	filter_done(&request.filter);
 	return status;
 }

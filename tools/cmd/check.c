@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "analysis/function_match.h"
+#include "analysis/function_totals.h"
 #include "analysis/heap_curve.h"
-#include "analysis/tally.h"
 #include "cmd/verbs.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"
@@ -55,7 +55,7 @@ struct unrecorded {
 struct check {
 	struct limit limits[LIMITS_MAX];
 	size_t count;
-	struct select select;
+	struct filter filter;
 	const char *junit;
 	uint64_t *masks; /* by key of the process: the limits that the function is in */
 	struct unrecorded unrecorded;
@@ -223,21 +223,21 @@ static bool meet_function(struct limit *limit, const struct wire_definition *def
 	return false;
 }
 
-static int check_process(void *owner, struct visit *visit)
+static int check_process(void *owner, struct call_walk *walk)
 {
 	struct check *check = owner;
 	uint32_t key;
 	size_t i;
 
 	free(check->masks);
-	check->masks = calloc(visit_keys(visit), sizeof(*check->masks));
+	check->masks = calloc(walk_keys(walk), sizeof(*check->masks));
 	if (!check->masks)
 		return -ENOMEM;
-	for (key = 0; key < visit_keys(visit); key++)
+	for (key = 0; key < walk_keys(walk); key++)
 		for (i = 0; i < check->count; i++) {
 			struct limit *limit = &check->limits[i];
 
-			if (of_functions(limit) && meet_function(limit, visit_definition(visit, key), key & 1))
+			if (of_functions(limit) && meet_function(limit, walk_definition(walk, key), key & 1))
 				check->masks[key] |= UINT64_C(1) << i;
 			if (limit->match.out_of_memory)
 				return -ENOMEM;
@@ -245,12 +245,12 @@ static int check_process(void *owner, struct visit *visit)
 	return 0;
 }
 
-static void check_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void check_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct check *check = owner;
 	uint64_t mask = check->masks[frame->key];
 
-	(void)visit;
+	(void)walk;
 	for (; mask; mask &= mask - 1) {
 		struct limit *limit = &check->limits[__builtin_ctzll(mask)];
 
@@ -260,7 +260,7 @@ static void check_push(void *owner, struct visit *visit, struct visit_frame *fra
 	}
 }
 
-static void check_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void check_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct check *check = owner;
 	uint64_t mask = check->masks[frame->key];
@@ -270,13 +270,13 @@ static void check_pop(void *owner, struct visit *visit, struct visit_frame *fram
 		struct limit *limit = &check->limits[__builtin_ctzll(mask)];
 
 		if (--limit->open == 0 && limit->kind == LIMIT_TIME)
-			limit->measured += (uint64_t)(visit->now_ns - frame->start_ns);
+			limit->measured += (uint64_t)(walk->now_ns - frame->start_ns);
 	}
 }
 
 static int measure_functions(struct check *check, struct trace *trace)
 {
-	static const struct visitor visitor = {.process = check_process, .push = check_push, .pop = check_pop};
+	static const struct call_visitor visitor = {.process = check_process, .push = check_push, .pop = check_pop};
 	struct progress progress;
 	bool any = false;
 	size_t i;
@@ -286,8 +286,8 @@ static int measure_functions(struct check *check, struct trace *trace)
 		any |= of_functions(&check->limits[i]);
 	if (!any)
 		return 0;
-	progress_begin(&progress, "counting", visit_events(trace, &check->select));
-	error = visit_trace(trace, &check->select, &progress, &visitor, check);
+	progress_begin(&progress, "counting", walk_events(trace, &check->filter));
+	error = walk_trace(trace, &check->filter, &progress, &visitor, check);
 	progress_end(&progress);
 	free(check->masks);
 	check->masks = NULL;
@@ -337,9 +337,9 @@ static int measure_heap(struct check *check, struct trace *trace)
 		const struct trace_process *process = trace->processes[i];
 		struct peak peak = {0};
 
-		if (!process || !select_process(&check->select, process))
+		if (!process || !filter_process(&check->filter, process))
 			continue;
-		error = heap_curve(trace, process, &check->select, 0, note_peak, &peak);
+		error = heap_curve(trace, process, &check->filter, 0, note_peak, &peak);
 		if (peak.any)
 			note_process_peak(check, process, &peak);
 	}
@@ -372,7 +372,7 @@ static int find_unrecorded(struct check *check, struct trace *trace)
 	for (i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (!process || !select_process(&check->select, process))
+		if (!process || !filter_process(&check->filter, process))
 			continue;
 		unrecorded->sampled |= trace_process_sample_rate(process) != 0;
 		unrecorded->filtered |= trace_process_is_filtered(process);
@@ -648,7 +648,7 @@ static int report(struct check *check, const char *path)
 
 static int check_trace(struct check *check, const char *path)
 {
-	struct trace *trace = select_open(&check->select, "check", path);
+	struct trace *trace = filter_open(&check->filter, "check", path);
 	int error, status;
 	size_t i;
 
@@ -681,18 +681,18 @@ static const struct option options_known[] = {
     {"max-alloc", required_argument, NULL, OPTION_ALLOC},
     {"max-lost", required_argument, NULL, OPTION_LOST},
     {"junit", required_argument, NULL, OPTION_JUNIT},
-    {"process", required_argument, NULL, SELECT_PROCESS},
-    {"thread", required_argument, NULL, SELECT_THREAD},
-    {"from", required_argument, NULL, SELECT_FROM},
-    {"to", required_argument, NULL, SELECT_TO},
+    {"process", required_argument, NULL, FILTER_PROCESS},
+    {"thread", required_argument, NULL, FILTER_THREAD},
+    {"from", required_argument, NULL, FILTER_FROM},
+    {"to", required_argument, NULL, FILTER_TO},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 static bool take_option(struct check *check, int option, const char *word)
 {
-	if (select_is_option(option))
-		return select_take(&check->select, "check", option, optarg);
+	if (filter_is_option(option))
+		return filter_take(&check->filter, "check", option, optarg);
 	switch (option) {
 	case OPTION_CALLS:
 		return take_limit(check, LIMIT_CALLS, optarg);
@@ -717,7 +717,7 @@ static void check_done(struct check *check)
 		function_match_done(&check->limits[i].match);
 		function_near_done(&check->limits[i].near);
 	}
-	select_done(&check->select);
+	filter_done(&check->filter);
 }
 
 int cmd_check(int argc, char **argv)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/tally.h"
+#include "analysis/function_totals.h"
 #include "cmd/verbs.h"
 #include "util/cli.h"
 #include "util/output.h"
@@ -30,7 +30,7 @@ struct side {
 	uint32_t line;
 	const struct label *label;
 	const char *display;
-	const struct tally_counts *counts;
+	const struct function_total *counts;
 	bool matched;
 };
 
@@ -50,9 +50,9 @@ struct rows {
 	size_t count;
 };
 
-static const struct tally_counts nothing;
+static const struct function_total nothing;
 
-static const struct tally_counts *counts_of(const struct side *side)
+static const struct function_total *counts_of(const struct side *side)
 {
 	return side ? side->counts : &nothing;
 }
@@ -155,16 +155,16 @@ static int match(struct rows *rows, const struct sides *a, const struct sides *b
 	return error;
 }
 
-static int list_sides(struct sides *sides, const struct tally *tally, bool qualified)
+static int list_sides(struct sides *sides, const struct function_totals *totals, bool qualified)
 {
 	uint32_t i;
 
-	sides->at = calloc((size_t)tally->functions.count + 1, sizeof(*sides->at));
+	sides->at = calloc((size_t)totals->functions.count + 1, sizeof(*sides->at));
 	if (!sides->at)
 		return -ENOMEM;
-	for (i = 0; i < tally->functions.count; i++) {
-		const struct stack_function *function = &tally->functions.at[i];
-		const struct label *label = &tally->functions.labels.at[i];
+	for (i = 0; i < totals->functions.count; i++) {
+		const struct stack_function *function = &totals->functions.at[i];
+		const struct label *label = &totals->functions.labels.at[i];
 
 		sides->at[sides->count++] = (struct side){
 		    .file = function->file,
@@ -172,7 +172,7 @@ static int list_sides(struct sides *sides, const struct tally *tally, bool quali
 		    .line = function->line,
 		    .label = label,
 		    .display = function->name,
-		    .counts = &tally->counts[i],
+		    .counts = &totals->counts[i],
 		};
 	}
 	return 0;
@@ -180,27 +180,27 @@ static int list_sides(struct sides *sides, const struct tally *tally, bool quali
 
 /* --- order --- */
 
-static uint64_t calls_of(const struct tally_counts *counts)
+static uint64_t calls_of(const struct function_total *counts)
 {
 	return counts->calls;
 }
 
-static uint64_t own_of(const struct tally_counts *counts)
+static uint64_t own_of(const struct function_total *counts)
 {
 	return counts->own_ns;
 }
 
-static uint64_t total_of(const struct tally_counts *counts)
+static uint64_t total_of(const struct function_total *counts)
 {
 	return counts->total_ns;
 }
 
-static uint64_t allocations_of(const struct tally_counts *counts)
+static uint64_t allocations_of(const struct function_total *counts)
 {
 	return counts->allocations;
 }
 
-static uint64_t bytes_of(const struct tally_counts *counts)
+static uint64_t bytes_of(const struct function_total *counts)
 {
 	return counts->allocated_bytes;
 }
@@ -210,7 +210,7 @@ static const struct measure {
 	const char *sort; /* for --sort */
 	const char *key;  /* for JSON and CSV */
 	const char *title;
-	uint64_t (*of)(const struct tally_counts *counts);
+	uint64_t (*of)(const struct function_total *counts);
 	bool seconds; /* in ns; the table shows seconds */
 	bool memory;
 } measures[] = {
@@ -253,12 +253,12 @@ static int sort_rows(const void *a, const void *b, void *by)
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
 struct request {
-	struct select select;
+	struct filter filter;
 	const struct measure *sort;
 	int64_t limit; /* -1: all */
 	enum format format;
 	const char *paths[2];
-	struct tally tallies[2];
+	struct function_totals tallies[2];
 	uint64_t lost[2];
 };
 
@@ -287,7 +287,7 @@ static const struct option options_known[] = {
     {"limit", required_argument, NULL, 'n'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"csv", no_argument, NULL, OPTION_CSV},
-    SELECT_OPTIONS,
+    FILTER_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -308,13 +308,13 @@ static const struct measure *find_measure(const char *name)
 
 static bool take_option(struct request *request, int option, const char *word)
 {
-	if (option == SELECT_MIN_DURATION) {
+	if (option == FILTER_MIN_DURATION) {
 		/* Memory would go to the wrong function: a call is known to be long enough when it ends. */
 		cli_misused("diff", "--min-duration is not for diff");
 		return false;
 	}
-	if (select_is_option(option))
-		return select_take(&request->select, "diff", option, optarg);
+	if (filter_is_option(option))
+		return filter_take(&request->filter, "diff", option, optarg);
 	switch (option) {
 	case 's':
 		request->sort = find_measure(optarg);
@@ -465,7 +465,7 @@ static void print_row(struct output *output, const struct request *request, cons
 
 static void print_sums(struct output *output, const struct request *request, size_t side)
 {
-	const struct tally_counts *sum = &request->tallies[side].sum;
+	const struct function_total *sum = &request->tallies[side].sum;
 
 	output_format(output, "%s %s: %" PRIu64 " function calls in %.3f seconds", side ? "B" : "A",
 		      request->paths[side], sum->calls, (double)sum->own_ns / 1e9);
@@ -514,7 +514,7 @@ static void print_table(struct output *output, const struct request *request, st
 /* --- JSON --- */
 
 static void json_counts(struct output *output, const struct request *request, size_t side,
-			const struct tally_counts *counts)
+			const struct function_total *counts)
 {
 	size_t i;
 
@@ -696,15 +696,15 @@ static int compare_tallies(const struct request *request)
 /* Returns the exit status that this trace asks for. */
 static int count_trace(struct request *request, size_t side)
 {
-	struct trace *trace = select_open(&request->select, "diff", request->paths[side]);
+	struct trace *trace = filter_open(&request->filter, "diff", request->paths[side]);
 	struct trace_totals totals = {0};
 	struct progress progress;
 	int error, status;
 
 	if (!trace)
 		return CLI_FAILED;
-	progress_begin(&progress, "counting", visit_events(trace, &request->select));
-	error = tally_trace(&request->tallies[side], trace, &request->select, &progress);
+	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
+	error = function_totals_count(&request->tallies[side], trace, &request->filter, &progress);
 	progress_end(&progress);
 	if (!error)
 		error = trace_count_totals(trace, &totals);
@@ -725,8 +725,8 @@ static int diff(struct request *request)
 
 	if (status != CLI_FAILED && compare_tallies(request) < 0)
 		status = CLI_FAILED;
-	tally_done(&request->tallies[0]);
-	tally_done(&request->tallies[1]);
+	function_totals_done(&request->tallies[0]);
+	function_totals_done(&request->tallies[1]);
 	return status;
 }
 
@@ -739,7 +739,7 @@ int cmd_diff(int argc, char **argv)
 	opterr = 0;
 	while ((option = cli_getopt(argc, argv, "s:n:h", options_known)) != -1) {
 		if (option == 'h') {
-			printf(help_text, select_help);
+			printf(help_text, filter_help);
 			status = CLI_FINE;
 			goto done;
 		}
@@ -754,6 +754,6 @@ int cmd_diff(int argc, char **argv)
 	request.paths[1] = argv[optind + 1];
 	status = diff(&request);
 done:
-	select_done(&request.select);
+	filter_done(&request.filter);
 	return status;
 }

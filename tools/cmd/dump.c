@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "cmd/verbs.h"
+#include "replay/call_walk.h"
+#include "replay/filter.h"
 #include "replay/merge.h"
-#include "replay/select.h"
-#include "replay/visit.h"
 #include "trace/labels.h"
 #include "trace/native_stack.h"
 #include "trace/reader.h"
@@ -56,7 +56,7 @@ static const char help_text[] =
     "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
 
 struct request {
-	struct select select;
+	struct filter filter;
 	struct progress progress;
 	uint32_t *natives; /* by the number of the thread: the innermost native frame of its next allocation; 0: none */
 	const struct trace_process *process; /* of which the tables below are */
@@ -254,7 +254,7 @@ static bool is_wanted(void *owner, const struct trace_process *process, const st
 {
 	const struct request *request = owner;
 
-	return select_process(&request->select, process) && select_thread(&request->select, thread);
+	return filter_process(&request->filter, process) && filter_thread(&request->filter, thread);
 }
 
 /* Functions are chosen for the events that name one; all others are shown. Returns -ENOMEM, 0 or 1. */
@@ -266,14 +266,14 @@ static int is_shown(struct request *request, const struct merge_event *event)
 	const struct trace_process *process = event->process;
 	uint32_t id = wire_head_arg(event->head), keys;
 
-	if (!named || !select_has_functions(&request->select))
+	if (!named || !filter_has_functions(&request->filter))
 		return 1;
 	keys = replay_keys_of(process);
 	if (request->process != process) {
 		free(request->hidden);
 		request->hidden = NULL;
 		request->process = process;
-		if (select_hide(&request->select, process, keys, &request->hidden) < 0)
+		if (filter_hide(&request->filter, process, keys, &request->hidden) < 0)
 			return -ENOMEM;
 	}
 	id = id < (native ? process->functions.count : process->codes.count) ? id : 0;
@@ -305,15 +305,15 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 		return error;
 	merge.loaded = chunk_loaded;
 	merge.owner = request;
-	if (request->select.from_given)
-		merge_skip(&merge, trace->start_ns + request->select.from_ns);
+	if (request->filter.from_given)
+		merge_skip(&merge, trace->start_ns + request->filter.from_ns);
 	while (!output->error && error >= 0 && merge_next(&merge, &event)) {
 		int64_t ns = event.ns - trace->start_ns;
 		uint32_t native = take_native(request, &event);
 
-		if (ns >= select_to(&request->select))
+		if (ns >= filter_to(&request->filter))
 			break;
-		if (ns < select_from(&request->select))
+		if (ns < filter_from(&request->filter))
 			continue;
 		error = is_shown(request, &event);
 		if (error > 0)
@@ -325,7 +325,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 
 static int dump(const char *path, struct request *request)
 {
-	struct trace *trace = select_open(&request->select, "dump", path);
+	struct trace *trace = filter_open(&request->filter, "dump", path);
 	struct output output;
 	int status = CLI_FAILED;
 	int error, closed;
@@ -335,7 +335,7 @@ static int dump(const char *path, struct request *request)
 	request->natives = calloc((size_t)trace->thread_count + 1, sizeof(*request->natives));
 	error = request->natives ? output_open(&output, "-") : -ENOMEM;
 	if (!error) {
-		progress_begin(&request->progress, "dumping", visit_events(trace, &request->select));
+		progress_begin(&request->progress, "dumping", walk_events(trace, &request->filter));
 		error = dump_events(trace, &output, request);
 		progress_end(&request->progress);
 		closed = output_close(&output);
@@ -351,7 +351,7 @@ static int dump(const char *path, struct request *request)
 
 int cmd_dump(int argc, char **argv)
 {
-	static const struct option options[] = {SELECT_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option options[] = {FILTER_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
 	struct request request = {0};
 	int status = CLI_FAILED;
 	int option;
@@ -360,22 +360,22 @@ int cmd_dump(int argc, char **argv)
 	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'h') {
 			printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text,
-			       select_help);
+			       filter_help);
 			status = CLI_FINE;
 			goto done;
 		}
-		if (!select_is_option(option)) {
+		if (!filter_is_option(option)) {
 			cli_option_wrong("dump", cli_option(argv));
 			goto done;
 		}
-		if (!select_take(&request.select, "dump", option, optarg))
+		if (!filter_take(&request.filter, "dump", option, optarg))
 			goto done;
 	}
-	if (request.select.clock != CPU_CLOCK_WALL)
+	if (request.filter.clock != CPU_CLOCK_WALL)
 		cli_misused("dump",
 			    "events of several threads have the wall's clock in common: --clock is for report and "
 			    "export");
-	else if (request.select.min_duration_ns || request.select.max_depth)
+	else if (request.filter.min_duration_ns || request.filter.max_depth)
 		cli_misused("dump", "events have neither duration nor depth: choose calls with report or export");
 	else if (optind != argc - 1)
 		cli_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
@@ -384,6 +384,6 @@ int cmd_dump(int argc, char **argv)
 done:
 	free(request.hidden);
 	free(request.natives);
-	select_done(&request.select);
+	filter_done(&request.filter);
 	return status;
 }

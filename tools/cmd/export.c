@@ -10,7 +10,7 @@
 
 #include "cmd/verbs.h"
 #include "export/export.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -60,7 +60,7 @@ static void print_help(void)
 	       "                        list with commas\n"
 	       "\n"
 	       "%s",
-	       select_help);
+	       filter_help);
 	for (i = 0; i < export_format_count; i++) {
 		if (!export_formats[i].options)
 			continue;
@@ -148,7 +148,7 @@ static int write_format(const struct export_format *format, const struct export 
 		return error;
 	if (export->beside)
 		output_let_read_like(&output, from);
-	progress_begin(&progress, "exporting", visit_events(export->trace, export->select));
+	progress_begin(&progress, "exporting", walk_events(export->trace, export->filter));
 	error = format->write(export, &output, &progress);
 	progress_end(&progress);
 	if (error)
@@ -164,20 +164,20 @@ static int export(const struct export_format *format, struct export *export, con
 	int status;
 	int error;
 
-	if (export->select->clock != CPU_CLOCK_WALL && !format->any_clock) {
+	if (export->filter->clock != CPU_CLOCK_WALL && !format->any_clock) {
 		cli_misused("export",
 			    "%s shows what was when; --clock is for pstats, callgrind, folded, speedscope-sampled "
 			    "and pprof",
 			    format->name);
 		return CLI_FAILED;
 	}
-	if (export->select->clock != CPU_CLOCK_WALL && export->by_order) {
+	if (export->filter->clock != CPU_CLOCK_WALL && export->by_order) {
 		cli_misused("export",
 			    "what is alive when is known by the wall's clock; --clock is for --weight time, bytes "
 			    "and allocations");
 		return CLI_FAILED;
 	}
-	trace = export->trace = select_open(export->select, "export", from);
+	trace = export->trace = filter_open(export->filter, "export", from);
 	if (!trace)
 		return CLI_FAILED;
 	if (!export->beside && verb_overwrites("export", trace, to)) {
@@ -203,7 +203,7 @@ struct request {
 	size_t format_count;
 	bool beside;
 	const char *to;
-	struct select select;
+	struct filter filter;
 	struct option *table;
 	const struct option **given;
 	const char **values;
@@ -216,7 +216,7 @@ static int option_table(struct request *request, int argc)
 	static const struct option common[] = {{"format", required_argument, NULL, 'f'},
 					       {"output", required_argument, NULL, 'o'},
 					       {"beside", no_argument, NULL, OPTION_BESIDE},
-					       SELECT_OPTIONS,
+					       FILTER_OPTIONS,
 					       {"help", no_argument, NULL, 'h'}};
 	size_t count = sizeof(common) / sizeof(common[0]), i;
 	const struct export_option *option;
@@ -241,7 +241,7 @@ static int option_table(struct request *request, int argc)
 
 static void request_done(struct request *request)
 {
-	select_done(&request->select);
+	filter_done(&request->filter);
 	free(request->table);
 	free(request->given);
 	free(request->values);
@@ -295,8 +295,8 @@ static bool take_formats(struct request *request, char *names)
 /* Takes one option. False after one line saying what is wrong. */
 static bool take_option(struct request *request, int option, const char *wrong)
 {
-	if (select_is_option(option))
-		return select_take(&request->select, "export", option, optarg);
+	if (filter_is_option(option))
+		return filter_take(&request->filter, "export", option, optarg);
 	if (option >= OPTION_OF_FORMAT) {
 		request->given[request->given_count] = &request->table[option - OPTION_OF_FORMAT];
 		request->values[request->given_count++] = optarg;
@@ -359,7 +359,7 @@ static bool knows_format(struct request *request)
 
 static int run_request(struct request *request, int argc, char **argv)
 {
-	struct export what = {.select = &request->select};
+	struct export what = {.filter = &request->filter};
 	int status = CLI_FAILED;
 
 	if (optind != argc - 1)

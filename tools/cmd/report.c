@@ -16,7 +16,7 @@
 
 #include "analysis/profile.h"
 #include "cmd/verbs.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
 #include "report/order.h"
 #include "report/print.h"
 #include "report/restrict.h"
@@ -29,7 +29,7 @@
 #include "util/progress.h"
 
 struct request {
-	struct select select;
+	struct filter filter;
 	struct profile_options options;
 	struct report_style style;
 	struct report_restrictions restrictions;
@@ -154,15 +154,15 @@ static const struct option options_known[] = {
     {"strip-dirs", no_argument, NULL, OPTION_STRIP_DIRS},
     {"calibrate", no_argument, NULL, OPTION_CALIBRATE},
     {"format", required_argument, NULL, OPTION_FORMAT},
-    SELECT_OPTIONS,
+    FILTER_OPTIONS,
     {"help", no_argument, NULL, 'h'},
     {0},
 };
 
 static bool take_option(struct request *request, int option, const char *word)
 {
-	if (select_is_option(option))
-		return select_take(&request->select, "report", option, optarg);
+	if (filter_is_option(option))
+		return filter_take(&request->filter, "report", option, optarg);
 	switch (option) {
 	case 's':
 		return report_order_parse(&request->style.order, optarg);
@@ -309,7 +309,7 @@ static void note_marks(struct report *report, const struct trace *trace)
 	for (i = 0; i < trace->process_count; i++) {
 		const struct trace_process *process = trace->processes[i];
 
-		if (!process || !select_process(&report->request->select, process))
+		if (!process || !filter_process(&report->request->filter, process))
 			continue;
 		for (id = 1; id < process->marks.count; id++)
 			if (process->marks.at[id])
@@ -335,7 +335,7 @@ static bool marks_are_there(const struct report *report)
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
 	const struct request *request = report->request;
-	struct trace *trace = select_open(&request->select, "report", path);
+	struct trace *trace = filter_open(&request->filter, "report", path);
 	struct progress progress;
 	int status;
 
@@ -350,7 +350,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 		report->sample_rate = trace_sample_rate(trace);
 	if (request->options.mark_begin)
 		note_marks(report, trace);
-	progress_begin(&progress, "counting", visit_events(trace, &request->select));
+	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
 	if (in_parts(request))
 		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,
 				      take_part, report);
@@ -428,7 +428,7 @@ static bool fits_together(struct request *request, int traces)
 {
 	if (!traces)
 		cli_misused("report", "a trace is missing");
-	else if (request->options.mark_begin && (request->select.from_given || request->select.to_given))
+	else if (request->options.mark_begin && (request->filter.from_given || request->filter.to_given))
 		cli_misused("report", "--between and --from or --to exclude each other");
 	else if (request->format == &report_csv && request->style.callers && request->style.callees)
 		cli_misused("report", "--format csv has room for --callers or --callees, not for both");
@@ -448,24 +448,24 @@ int cmd_report(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	request.options.select = &request.select;
+	request.options.filter = &request.filter;
 	report_order_parse(&request.style.order, "time");
 	while ((option = cli_getopt(argc, argv, "s:n:h", options_known)) != -1) {
 		if (option == 'h') {
-			printf("%s%s%s", help_text, select_help, help_end);
+			printf("%s%s%s", help_text, filter_help, help_end);
 			status = CLI_FINE;
 			goto done;
 		}
 		if (!take_option(&request, option, cli_option(argv)))
 			goto done;
 	}
-	request.style.clock = request.select.clock;
+	request.style.clock = request.filter.clock;
 	request.style.several = argc - optind > 1;
 	request.short_tables &= request.format == &report_text;
 	if (fits_together(&request, argc - optind))
 		status = report(&request, argv + optind, argc - optind);
 done:
-	select_done(&request.select);
+	filter_done(&request.filter);
 	report_restrictions_done(&request.restrictions);
 	free(request.between);
 	return status;

@@ -168,13 +168,13 @@ static void put_lines(struct callgrind *callgrind, const struct line_costs *cost
 }
 
 /* What no function called. */
-static void put_thread(struct callgrind *callgrind, const struct line_costs *costs, const struct visit *visit)
+static void put_thread(struct callgrind *callgrind, const struct line_costs *costs, const struct call_walk *walk)
 {
-	const struct trace_thread *thread = visit->thread;
+	const struct trace_thread *thread = walk->thread;
 	uint32_t call = costs->call_count;
 
 	output_format(callgrind->output, "\nob=process %lld\nfl=~\nfn=thread %u of process %lld",
-		      (long long)visit->process->pid, thread->tid, (long long)visit->process->pid);
+		      (long long)walk->process->pid, thread->tid, (long long)walk->process->pid);
 	if (thread->name && thread->name[0]) {
 		output_string(callgrind->output, ", ");
 		output_line(callgrind->output, text_of(thread->name));
@@ -204,24 +204,24 @@ static void put_command(struct output *output, const struct trace_process *proce
 }
 
 /* The command, and the ID, are those of the first process. */
-static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct visit *visit)
+static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct call_walk *walk)
 {
 	struct output *output = callgrind->output;
 	char sampling[TRACE_SAMPLING_BYTES];
 
 	output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION "\n");
-	output_format(output, "pid: %lld\n", (long long)visit->process->pid);
-	put_command(output, visit->process);
-	if (trace_sample_rate(visit->trace))
+	output_format(output, "pid: %lld\n", (long long)walk->process->pid);
+	put_command(output, walk->process);
+	if (trace_sample_rate(walk->trace))
 		output_format(output, "desc: Sampling: %s\n",
-			      trace_sampling_text(trace_sample_rate(visit->trace), sampling));
+			      trace_sampling_text(trace_sample_rate(walk->trace), sampling));
 	output_string(output, "event: ns : Nanoseconds\nevent: Calls : Calls of functions\n");
 	output_string(output, costs->by_line ? "event: Hits : Line events\n" : "");
 	output_format(output, "positions: line\nevents: %s\n", EVENT_NAMES(costs->by_line));
 	callgrind->begun = true;
 }
 
-static int callgrind_thread(void *owner, struct line_costs *costs, const struct visit *visit)
+static int callgrind_thread(void *owner, struct line_costs *costs, const struct call_walk *walk)
 {
 	struct callgrind *callgrind = owner;
 
@@ -230,8 +230,8 @@ static int callgrind_thread(void *owner, struct line_costs *costs, const struct 
 	if (reserve_marks(callgrind, costs) < 0 || line_costs_sort(costs) < 0)
 		return -ENOMEM;
 	if (!callgrind->begun)
-		put_header(callgrind, costs, visit);
-	put_thread(callgrind, costs, visit);
+		put_header(callgrind, costs, walk);
+	put_thread(callgrind, costs, walk);
 	put_lines(callgrind, costs);
 	line_costs_clear(costs);
 	return callgrind->output->error;
@@ -243,7 +243,7 @@ static int write_callgrind(const struct export *export, struct line_costs *costs
 	struct callgrind callgrind = {.output = output, .relative = export->zip};
 	int error;
 
-	error = line_costs_add(costs, export->trace, export->select, progress, callgrind_thread, &callgrind);
+	error = line_costs_add(costs, export->trace, export->filter, progress, callgrind_thread, &callgrind);
 	if (!error && !callgrind.begun)
 		output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION
 				      "\npositions: line\nevents: ns Calls\n");

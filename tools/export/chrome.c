@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
 #include "trace/labels.h"
 
 #define HEAP_SAMPLE_NS 100000
@@ -121,18 +121,18 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 }
 
 /* A task's own row: viewers make one for each id, or for each name. */
-static void put_step(struct chrome *chrome, struct visit *visit, const struct visit_frame *frame, char phase)
+static void put_step(struct chrome *chrome, struct call_walk *walk, const struct walk_frame *frame, char phase)
 {
-	char *name = visit_task_name(visit, frame);
+	char *name = walk_task_name(walk, frame);
 
 	if (!name) {
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 		return;
 	}
 	begin_event(chrome);
 	output_format(chrome->output, "{\"ph\":\"%c\"", phase);
 	put_time(chrome);
-	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\",\"name\":\"", visit->thread->number,
+	output_format(chrome->output, ",\"cat\":\"task\",\"id\":\"%u.%u\",\"name\":\"", walk->thread->number,
 		      frame->task);
 	output_json(chrome->output, text_of(name));
 	output_string(chrome->output, "\"}");
@@ -186,17 +186,17 @@ static inline char *begin_call(struct chrome *chrome, bool begins)
 	return at + 7;
 }
 
-static void chrome_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void chrome_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct chrome *chrome = owner;
 	struct fragment *fragment = &chrome->functions[frame->key];
 	char *room;
 
-	if (!fragment->bytes && make_fragment(fragment, visit_definition(visit, frame->key), frame->key) < 0) {
-		visit_fail(visit, -ENOMEM);
+	if (!fragment->bytes && make_fragment(fragment, walk_definition(walk, frame->key), frame->key) < 0) {
+		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	chrome->now_ns = visit->now_ns;
+	chrome->now_ns = walk->now_ns;
 	room = begin_call(chrome, true);
 	if (frame->kind == usual_kind(frame->key) && fragment->length <= FRAGMENT_SHORT) {
 		memcpy(room, fragment->bytes, fragment->length);
@@ -207,12 +207,12 @@ static void chrome_push(void *owner, struct visit *visit, struct visit_frame *fr
 			   fragment->length - fragment->category_length);
 	}
 	if (frame->task)
-		put_step(chrome, visit, frame, 'b');
+		put_step(chrome, walk, frame, 'b');
 	if (chrome->output->error)
-		visit_fail(visit, chrome->output->error);
+		walk_fail(walk, chrome->output->error);
 }
 
-static void chrome_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void chrome_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	static const char *const ends[WIRE_KIND_SLOTS] = {
 	    [WIRE_YIELD] = ",\"args\":{\"end\":\"yield\"}",
@@ -222,9 +222,9 @@ static void chrome_pop(void *owner, struct visit *visit, struct visit_frame *fra
 	struct chrome *chrome = owner;
 	char *room;
 
-	chrome->now_ns = visit->now_ns;
+	chrome->now_ns = walk->now_ns;
 	if (frame->task)
-		put_step(chrome, visit, frame, 'e');
+		put_step(chrome, walk, frame, 'e');
 	room = begin_call(chrome, false);
 	if (ends[how]) {
 		output_string(chrome->output, ends[how]);
@@ -282,13 +282,13 @@ static void gap_instant(struct chrome *chrome, uint64_t missing)
 		      (unsigned long long)missing);
 }
 
-static void chrome_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void chrome_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct chrome *chrome = owner;
 	unsigned kind = wire_head_kind(head);
 	uint32_t argument = wire_head_arg(head);
 
-	chrome->now_ns = visit->now_ns;
+	chrome->now_ns = walk->now_ns;
 	if (wire_is_memory(kind))
 		chrome->memory = true;
 	else if (kind == WIRE_GAP)
@@ -390,25 +390,25 @@ static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 
 /* --- all --- */
 
-static int chrome_thread(void *owner, struct visit *visit)
+static int chrome_thread(void *owner, struct call_walk *walk)
 {
 	struct chrome *chrome = owner;
 
-	name_thread(chrome, visit->thread);
+	name_thread(chrome, walk->thread);
 	chrome->place_length =
 	    (size_t)snprintf(chrome->place, sizeof(chrome->place),
-			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, visit->thread->tid);
+			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, walk->thread->tid);
 	chrome->stamp.start_ns = INT64_MAX;
 	return 0;
 }
 
-static int chrome_process(void *owner, struct visit *visit)
+static int chrome_process(void *owner, struct call_walk *walk)
 {
 	struct chrome *chrome = owner;
 
-	chrome->process = visit->process;
+	chrome->process = walk->process;
 	chrome->memory = false;
-	chrome->keys = visit_keys(visit);
+	chrome->keys = walk_keys(walk);
 	chrome->functions = calloc(chrome->keys, sizeof(*chrome->functions));
 	if (!chrome->functions)
 		return -ENOMEM;
@@ -426,31 +426,31 @@ static void free_functions(struct chrome *chrome)
 	chrome->functions = NULL;
 }
 
-static int chrome_process_end(void *owner, struct visit *visit)
+static int chrome_process_end(void *owner, struct call_walk *walk)
 {
 	struct chrome *chrome = owner;
 
 	free_functions(chrome);
 	if (!chrome->memory)
 		return 0;
-	return heap_curve(visit->trace, visit->process, visit->select, HEAP_SAMPLE_NS, sample_heap, chrome);
+	return heap_curve(walk->trace, walk->process, walk->filter, HEAP_SAMPLE_NS, sample_heap, chrome);
 }
 
 int export_chrome(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct visitor visitor = {.process = chrome_process,
-					       .process_end = chrome_process_end,
-					       .thread = chrome_thread,
-					       .push = chrome_push,
-					       .pop = chrome_pop,
-					       .other = chrome_other};
+	static const struct call_visitor visitor = {.process = chrome_process,
+						    .process_end = chrome_process_end,
+						    .thread = chrome_thread,
+						    .push = chrome_push,
+						    .pop = chrome_pop,
+						    .other = chrome_other};
 	struct chrome chrome = {.output = output};
 	int error;
 
 	make_threes(&chrome);
 	output_string(output,
 		      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"evprof\"},\"traceEvents\":[\n");
-	error = visit_trace(export->trace, export->select, progress, &visitor, &chrome);
+	error = walk_trace(export->trace, export->filter, progress, &visitor, &chrome);
 	free_functions(&chrome);
 	output_string(output, "\n]}\n");
 	return error;

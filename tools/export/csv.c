@@ -36,10 +36,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/timeline.h"
+#include "replay/event_stream.h"
 #include "util/batches.h"
 #include "util/digits.h"
-#include "util/pairs.h"
+#include "util/u64_map.h"
 
 #define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
 
@@ -66,7 +66,7 @@ struct csv_function {
 struct csv_process {
 	struct csv_function *functions; /* by key */
 	uint32_t keys;
-	struct pairs sizes; /* address: size + 1, of the live blocks */
+	struct u64_map sizes; /* address: size + 1, of the live blocks */
 };
 
 /* What column 4 says. */
@@ -103,7 +103,7 @@ static const uint8_t what_of[WIRE_KIND_SLOTS] = {
 struct csv_event {
 	int64_t ns; /* CLOCK_MONOTONIC */
 	uint32_t head;
-	uint32_t running; /* replay/timeline.h */
+	uint32_t running; /* replay/event_stream.h */
 	uint32_t caller;
 	uint32_t thread; /* number */
 };
@@ -360,7 +360,7 @@ static int make_function(const struct csv *csv, const struct trace_process *proc
 
 	if (error)
 		return error;
-	error = put_function(csv, &piece, timeline_definition(process, key), key, &function->line_at);
+	error = put_function(csv, &piece, event_stream_definition(process, key), key, &function->line_at);
 	error = error ? error : piece.error;
 	function->bytes = error ? NULL : malloc(piece.used + 1);
 	if (!function->bytes)
@@ -380,7 +380,7 @@ static const struct csv_function *function_of(const struct csv *csv, const struc
 	const struct trace_process *process = trace_process_of(csv->trace, csv->trace->threads[event->thread]);
 	struct csv_function *function;
 
-	if (key == TIMELINE_NOBODY)
+	if (key == EVENT_STREAM_NOBODY)
 		return &no_function;
 	function = &csv->processes[process->number]->functions[key];
 	if (!function->bytes && make_function(csv, process, key, function) < 0)
@@ -395,7 +395,7 @@ static void put_functions(struct output *output, const struct csv_event *event, 
 			  const struct csv_function *caller)
 {
 	output_put(output, running->bytes, running->length);
-	if (event->running != TIMELINE_NOBODY && event->running & 1)
+	if (event->running != EVENT_STREAM_NOBODY && event->running & 1)
 		output_put(output, caller->bytes + caller->line_at, caller->length - caller->line_at);
 	output_put(output, caller->bytes, caller->length);
 }
@@ -514,7 +514,7 @@ static int64_t freed(const struct csv *csv, struct csv_process *process, uint64_
 {
 	uint64_t size;
 
-	if (csv->options.no_freed_sizes || !address || !pairs_take(&process->sizes, address, &size))
+	if (csv->options.no_freed_sizes || !address || !u64_map_take(&process->sizes, address, &size))
 		return 0;
 	return -(int64_t)(size - 1);
 }
@@ -525,7 +525,7 @@ static int made(const struct csv *csv, struct csv_process *process, uint64_t add
 
 	if (csv->options.no_freed_sizes || !address)
 		return 0;
-	value = pairs_make(&process->sizes, address);
+	value = u64_map_make(&process->sizes, address);
 	if (value)
 		*value = size + 1;
 	return value ? 0 : -ENOMEM;
@@ -577,7 +577,7 @@ static int write_rows(void *owner, const char *bytes, size_t used)
 	return error ? error : csv->output->error;
 }
 
-static int csv_event(void *owner, const struct timeline_event *event)
+static int csv_event(void *owner, const struct event_stream_event *event)
 {
 	struct csv *csv = owner;
 	unsigned kind = wire_head_kind(event->head);
@@ -621,7 +621,7 @@ static void csv_end(void *owner, const struct trace_process *process, void *user
 		free(own->functions[key].bytes);
 	if (own) {
 		free(own->functions);
-		pairs_done(&own->sizes);
+		u64_map_done(&own->sizes);
 	}
 	free(own);
 }
@@ -645,7 +645,7 @@ static void free_tails(struct csv_tail *tails)
 
 int export_csv(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct timeline_user user = {csv_begin, csv_end, csv_event};
+	static const struct event_stream_user user = {csv_begin, csv_end, csv_event};
 	const struct csv_options *options = export->options;
 	struct csv csv = {.trace = export->trace, .output = output};
 	int error = -ENOMEM, written = 0;
@@ -658,7 +658,7 @@ int export_csv(const struct export *export, struct output *output, struct progre
 	if (csv.tails && csv.processes) {
 		output_string(output, CSV_HEADER);
 		batches_begin(&csv.events, write_rows, &csv);
-		error = timeline_run(export->trace, export->select, progress, &user, &csv);
+		error = event_stream_run(export->trace, export->filter, progress, &user, &csv);
 		written = batches_end(&csv.events);
 	}
 	free_tails(csv.tails);

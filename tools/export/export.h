@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "replay/select.h"
+#include "replay/filter.h"
 #include "trace/reader.h"
 #include "util/output.h"
 #include "util/progress.h"
@@ -16,7 +16,7 @@
 struct export
 {
 	struct trace *trace;
-	const struct select *select;
+	const struct filter *filter;
 	bool by_order;	  /* an option asks for what was in which order, for which only the wall's clock will do */
 	bool beside;	  /* the trace, by a name that nobody has given: no link is followed there */
 	bool zip;	  /* callgrind: in a zip, with the sources */

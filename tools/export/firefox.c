@@ -49,7 +49,7 @@ struct string {
 
 /* Strings that the whole profile shares; each has a number. */
 struct strings {
-	struct pairs numbers; /* hash: number + 1 */
+	struct u64_map numbers; /* hash: number + 1 */
 	struct string *at;
 	uint32_t count;
 	uint32_t allocated;
@@ -68,11 +68,11 @@ struct firefox {
 	struct spool spools[SPOOLS];
 	struct output data; /* of the marker being made */
 	char pid[48];
-	struct pairs pids; /* that are given: pid | 1 << 63 */
+	struct u64_map pids; /* that are given: pid | 1 << 63 */
 	const char *program;
 	/* Functions of stacks are keys, and beyond these functions at the line of a sample, of the process. */
 	bool sampled;
-	struct pairs line_numbers; /* key << 32 | line: place in lines, + 1 */
+	struct u64_map line_numbers; /* key << 32 | line: place in lines, + 1 */
 	struct place *lines;
 	uint32_t line_count, line_room;
 	/* The frames and functions of the thread: their numbers + 1, and what they are. */
@@ -119,7 +119,7 @@ static struct text text_at(const struct strings *strings, uint32_t number)
 /* The number of a string; UINT32_MAX where memory ran out. */
 static uint32_t string_number(struct strings *strings, struct text text)
 {
-	uint64_t *number = pairs_make(&strings->numbers, text_hash(TEXT_HASH_BEGIN, text) | 1);
+	uint64_t *number = u64_map_make(&strings->numbers, text_hash(TEXT_HASH_BEGIN, text) | 1);
 	struct string *made;
 
 	if (!number || !reserve_string(strings))
@@ -146,7 +146,7 @@ static void strings_done(struct strings *strings)
 	for (i = 0; i < strings->count; i++)
 		free(strings->at[i].bytes);
 	free(strings->at);
-	pairs_done(&strings->numbers);
+	u64_map_done(&strings->numbers);
 }
 
 /* --- samples --- */
@@ -190,29 +190,29 @@ static void put_sample(struct firefox *firefox, uint64_t length_ns)
 }
 
 /* From now on that stack runs. */
-static void change_stack(struct firefox *firefox, struct visit *visit, uint32_t stack)
+static void change_stack(struct firefox *firefox, struct call_walk *walk, uint32_t stack)
 {
-	uint64_t length = (uint64_t)(visit->now_ns - firefox->since_ns);
+	uint64_t length = (uint64_t)(walk->now_ns - firefox->since_ns);
 
 	if (length && (firefox->stack || firefox->sample_count))
 		put_sample(firefox, length);
 	firefox->stack = stack;
-	firefox->since_ns = visit->now_ns;
+	firefox->since_ns = walk->now_ns;
 	if (__builtin_expect(firefox->samples.error != 0, 0))
-		visit_fail(visit, firefox->samples.error);
+		walk_fail(walk, firefox->samples.error);
 }
 
-static void firefox_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void firefox_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct firefox *firefox = owner;
 
-	change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, frame->key));
+	change_stack(firefox, walk, stacks_push(&firefox->stacks, walk, frame, frame->key));
 }
 
 /* The number of a function at a line; 0 where memory ran out: that of no Python function. */
-static uint32_t function_at_line(struct firefox *firefox, const struct visit *visit, uint32_t key, uint32_t line)
+static uint32_t function_at_line(struct firefox *firefox, const struct call_walk *walk, uint32_t key, uint32_t line)
 {
-	uint64_t *number = pairs_make(&firefox->line_numbers, (uint64_t)key << 32 | line);
+	uint64_t *number = u64_map_make(&firefox->line_numbers, (uint64_t)key << 32 | line);
 
 	if (!number)
 		return 0;
@@ -222,29 +222,29 @@ static uint32_t function_at_line(struct firefox *firefox, const struct visit *vi
 		firefox->lines[firefox->line_count++] = (struct place){key, line};
 		*number = firefox->line_count;
 	}
-	return visit_keys(visit) + (uint32_t)*number - 1;
+	return walk_keys(walk) + (uint32_t)*number - 1;
 }
 
 /* A sample of the function on top. */
-static void put_line(struct firefox *firefox, struct visit *visit, uint32_t line)
+static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t line)
 {
-	struct visit_frame *frame;
+	struct walk_frame *frame;
 	uint32_t function;
 
-	if (!firefox->sampled || !line || !visit_top_runs(visit))
+	if (!firefox->sampled || !line || !walk_top_runs(walk))
 		return;
-	frame = &visit->frames[visit->shown - 1];
-	function = function_at_line(firefox, visit, frame->key, line);
+	frame = &walk->frames[walk->shown - 1];
+	function = function_at_line(firefox, walk, frame->key, line);
 	if (function)
-		change_stack(firefox, visit, stacks_push(&firefox->stacks, visit, frame, function));
+		change_stack(firefox, walk, stacks_push(&firefox->stacks, walk, frame, function));
 	else
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 }
 
 /* --- markers --- */
 
 /* since_ns: when it began; below 0: it has no length. */
-static void put_marker_since(struct firefox *firefox, struct visit *visit, const char *kind, struct text text,
+static void put_marker_since(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text,
 			     int64_t since_ns)
 {
 	struct spool *ends = &firefox->spools[SPOOL_MARKER_ENDS], *phases = &firefox->spools[SPOOL_MARKER_PHASES];
@@ -254,7 +254,7 @@ static void put_marker_since(struct firefox *firefox, struct visit *visit, const
 	char digits[16];
 
 	if (name == UINT32_MAX) {
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 		return;
 	}
 	data->used = 0;
@@ -265,9 +265,9 @@ static void put_marker_since(struct firefox *firefox, struct visit *visit, const
 		output_format(data, ",\"cause\":{\"stack\":%u}", firefox->stack - 1);
 	output_char(data, '}');
 	spool_put(&firefox->spools[SPOOL_MARKER_NAMES], digits, (size_t)snprintf(digits, sizeof(digits), "%u", name));
-	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)(lasts ? since_ns : visit->now_ns));
+	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)(lasts ? since_ns : walk->now_ns));
 	if (lasts)
-		spool_ms(ends, (uint64_t)visit->now_ns);
+		spool_ms(ends, (uint64_t)walk->now_ns);
 	else
 		spool_put(ends, "null", 4);
 	spool_put(phases, lasts ? PHASE_INTERVAL : PHASE_INSTANT, 1);
@@ -275,23 +275,23 @@ static void put_marker_since(struct firefox *firefox, struct visit *visit, const
 	firefox->markers++;
 }
 
-static void put_marker(struct firefox *firefox, struct visit *visit, const char *kind, struct text text)
+static void put_marker(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text)
 {
-	put_marker_since(firefox, visit, kind, text, -1);
+	put_marker_since(firefox, walk, kind, text, -1);
 }
 
-static void number_marker(struct firefox *firefox, struct visit *visit, const char *kind, const char *format,
+static void number_marker(struct firefox *firefox, struct call_walk *walk, const char *kind, const char *format,
 			  unsigned long long number)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), format, number);
-	put_marker(firefox, visit, kind, text_of(text));
+	put_marker(firefox, walk, kind, text_of(text));
 }
 
-static void exception_marker(struct firefox *firefox, struct visit *visit, uint32_t id)
+static void exception_marker(struct firefox *firefox, struct call_walk *walk, uint32_t id)
 {
-	const struct wire_definition *type = trace_name(&visit->process->types, id);
+	const struct wire_definition *type = trace_name(&walk->process->types, id);
 	struct text module = type ? trace_string(type, 3) : text_of("");
 	struct text name = type ? trace_string(type, trace_string(type, 2).length ? 2 : 1) : text_of("?");
 	char *whole;
@@ -299,33 +299,33 @@ static void exception_marker(struct firefox *firefox, struct visit *visit, uint3
 			      module.length ? "." : "", (int)name.length, name.at);
 
 	if (length < 0) {
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	put_marker(firefox, visit, "exception", (struct text){whole, (size_t)length});
+	put_marker(firefox, walk, "exception", (struct text){whole, (size_t)length});
 	free(whole);
 }
 
-static void task_marker(struct firefox *firefox, struct visit *visit, const struct visit_frame *frame)
+static void task_marker(struct firefox *firefox, struct call_walk *walk, const struct walk_frame *frame)
 {
-	char *name = visit_task_name(visit, frame);
+	char *name = walk_task_name(walk, frame);
 
 	if (name)
-		put_marker_since(firefox, visit, name, text_of(""), frame->start_ns);
+		put_marker_since(firefox, walk, name, text_of(""), frame->start_ns);
 	else
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 	free(name);
 }
 
-static void firefox_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void firefox_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	(void)how;
 	if (frame->task)
-		task_marker(owner, visit, frame);
-	change_stack(owner, visit, frame > visit->frames ? (uint32_t)frame[-1].user : 0);
+		task_marker(owner, walk, frame);
+	change_stack(owner, walk, frame > walk->frames ? (uint32_t)frame[-1].user : 0);
 }
 
-static void firefox_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct firefox *firefox = owner;
 	uint32_t argument = wire_head_arg(head);
@@ -333,32 +333,32 @@ static void firefox_other(void *owner, struct visit *visit, uint32_t head, const
 
 	switch (wire_head_kind(head)) {
 	case WIRE_EXCEPTION:
-		exception_marker(firefox, visit, argument);
+		exception_marker(firefox, walk, argument);
 		break;
 	case WIRE_GAP:
-		number_marker(firefox, visit, "lost events", "%llu events lost", *extra);
+		number_marker(firefox, walk, "lost events", "%llu events lost", *extra);
 		break;
 	case WIRE_MARK:
-		mark = trace_name(&visit->process->marks, argument);
-		put_marker(firefox, visit, "mark", mark ? trace_string(mark, 1) : text_of("?"));
+		mark = trace_name(&walk->process->marks, argument);
+		put_marker(firefox, walk, "mark", mark ? trace_string(mark, 1) : text_of("?"));
 		break;
 	case WIRE_FORK:
-		number_marker(firefox, visit, "fork", "child %llu", argument);
+		number_marker(firefox, walk, "fork", "child %llu", argument);
 		break;
 	case WIRE_EXEC:
-		put_marker(firefox, visit, "exec", text_of(""));
+		put_marker(firefox, walk, "exec", text_of(""));
 		break;
 	case WIRE_EXEC_FAILED:
-		number_marker(firefox, visit, "exec_failed", "errno %llu", argument);
+		number_marker(firefox, walk, "exec_failed", "errno %llu", argument);
 		break;
 	case WIRE_EXIT:
-		number_marker(firefox, visit, "exit", "status %llu", argument & 0xff);
+		number_marker(firefox, walk, "exit", "status %llu", argument & 0xff);
 		break;
 	case WIRE_LINE:
-		put_line(firefox, visit, argument);
+		put_line(firefox, walk, argument);
 		break;
 	case WIRE_PAUSE:
-		put_marker(firefox, visit, "pause", text_of(argument ? "recording stops" : "recording starts"));
+		put_marker(firefox, walk, "pause", text_of(argument ? "recording stops" : "recording starts"));
 		break;
 	}
 }
@@ -366,9 +366,9 @@ static void firefox_other(void *owner, struct visit *visit, uint32_t head, const
 /* --- tables of a thread --- */
 
 /* The frames of the thread in order of their first stack: one for each function, or line of a sample. */
-static int number_frames(struct firefox *firefox, const struct visit *visit)
+static int number_frames(struct firefox *firefox, const struct call_walk *walk)
 {
-	uint32_t keys = visit_keys(visit), all = keys + firefox->line_count, i;
+	uint32_t keys = walk_keys(walk), all = keys + firefox->line_count, i;
 
 	firefox->frame_count = firefox->function_count = 0;
 	if (grow_zeroed(&firefox->frames, &firefox->frame_room, all, sizeof(*firefox->frames)) ||
@@ -434,9 +434,9 @@ static void put_constant(struct firefox *firefox, const char *name, const char *
 	output_char(firefox->output, ']');
 }
 
-static void put_line_number(struct firefox *firefox, const struct visit *visit, struct place place)
+static void put_line_number(struct firefox *firefox, const struct call_walk *walk, struct place place)
 {
-	const struct wire_definition *definition = visit_definition(visit, place.key);
+	const struct wire_definition *definition = walk_definition(walk, place.key);
 
 	if (place.line)
 		output_u64(firefox->output, place.line);
@@ -446,7 +446,7 @@ static void put_line_number(struct firefox *firefox, const struct visit *visit, 
 		output_string(firefox->output, "null");
 }
 
-static void put_frame_table(struct firefox *firefox, const struct visit *visit)
+static void put_frame_table(struct firefox *firefox, const struct call_walk *walk)
 {
 	uint32_t count = firefox->frame_count, i;
 
@@ -471,21 +471,21 @@ static void put_frame_table(struct firefox *firefox, const struct visit *visit)
 	output_string(firefox->output, ",\"line\":[");
 	for (i = 0; i < count; i++) {
 		output_string(firefox->output, i ? "," : "");
-		put_line_number(firefox, visit, firefox->places[i]);
+		put_line_number(firefox, walk, firefox->places[i]);
 	}
 	output_char(firefox->output, ']');
 	put_constant(firefox, "column", "null", count);
 	output_char(firefox->output, '}');
 }
 
-static int put_names(struct firefox *firefox, const struct visit *visit)
+static int put_names(struct firefox *firefox, const struct call_walk *walk)
 {
 	uint32_t i;
 
 	output_string(firefox->output, ",\"name\":[");
 	for (i = 0; i < firefox->function_count; i++) {
 		uint32_t key = firefox->keys[i], number;
-		char *name = label_display(visit_definition(visit, key), key & 1, key / 2);
+		char *name = label_display(walk_definition(walk, key), key & 1, key / 2);
 
 		number = name ? string_number(&firefox->strings, text_of(name)) : UINT32_MAX;
 		free(name);
@@ -498,13 +498,13 @@ static int put_names(struct firefox *firefox, const struct visit *visit)
 	return 0;
 }
 
-static int put_files(struct firefox *firefox, const struct visit *visit)
+static int put_files(struct firefox *firefox, const struct call_walk *walk)
 {
 	uint32_t i;
 
 	output_string(firefox->output, ",\"fileName\":[");
 	for (i = 0; i < firefox->function_count; i++) {
-		const struct wire_definition *definition = visit_definition(visit, firefox->keys[i]);
+		const struct wire_definition *definition = walk_definition(walk, firefox->keys[i]);
 		uint32_t number;
 
 		output_string(firefox->output, i ? "," : "");
@@ -521,22 +521,22 @@ static int put_files(struct firefox *firefox, const struct visit *visit)
 	return 0;
 }
 
-static int put_function_table(struct firefox *firefox, const struct visit *visit)
+static int put_function_table(struct firefox *firefox, const struct call_walk *walk)
 {
 	uint32_t count = firefox->function_count, i;
 	int error;
 
 	output_format(firefox->output, ",\n\"funcTable\":{\"length\":%u", count);
-	error = put_names(firefox, visit);
+	error = put_names(firefox, walk);
 	put_constant(firefox, "isJS", "false", count);
 	put_constant(firefox, "relevantForJS", "false", count);
 	put_constant(firefox, "resource", "-1", count);
 	if (!error)
-		error = put_files(firefox, visit);
+		error = put_files(firefox, walk);
 	output_string(firefox->output, ",\"lineNumber\":[");
 	for (i = 0; i < count; i++) {
 		output_string(firefox->output, i ? "," : "");
-		put_line_number(firefox, visit, (struct place){firefox->keys[i], 0});
+		put_line_number(firefox, walk, (struct place){firefox->keys[i], 0});
 	}
 	output_char(firefox->output, ']');
 	put_constant(firefox, "columnNumber", "null", count);
@@ -571,11 +571,11 @@ static int put_markers(struct firefox *firefox)
 
 /* --- threads and processes --- */
 
-static void put_thread_times(struct firefox *firefox, const struct visit *visit)
+static void put_thread_times(struct firefox *firefox, const struct call_walk *walk)
 {
-	const struct trace_process *process = visit->process;
-	int64_t start = trace_ns(process, visit->thread->start_ticks) - visit->trace->start_ns;
-	int64_t from = trace_ns(process, process->start_ticks) - visit->trace->start_ns;
+	const struct trace_process *process = walk->process;
+	int64_t start = trace_ns(process, walk->thread->start_ticks) - walk->trace->start_ns;
+	int64_t from = trace_ns(process, process->start_ticks) - walk->trace->start_ns;
 
 	output_string(firefox->output, ",\"processStartupTime\":");
 	output_ms(firefox->output, from > 0 ? (uint64_t)from : 0);
@@ -584,23 +584,23 @@ static void put_thread_times(struct firefox *firefox, const struct visit *visit)
 	output_string(firefox->output, ",\"unregisterTime\":null");
 }
 
-static int firefox_thread(void *owner, struct visit *visit)
+static int firefox_thread(void *owner, struct call_walk *walk)
 {
 	struct firefox *firefox = owner;
-	const struct trace_thread *thread = visit->thread;
+	const struct trace_thread *thread = walk->thread;
 
 	output_string(firefox->output, firefox->any_thread ? ",\n{\"name\":\"" : "\n{\"name\":\"");
 	firefox->any_thread = true;
 	output_json(firefox->output, text_of(thread->name && thread->name[0] ? thread->name : "thread"));
 	output_format(firefox->output, "\",\"isMainThread\":%s,\"pid\":\"%s\",\"tid\":%u,\"processName\":\"",
-		      thread->tid == visit->process->pid ? "true" : "false", firefox->pid, thread->tid);
+		      thread->tid == walk->process->pid ? "true" : "false", firefox->pid, thread->tid);
 	output_json(firefox->output, text_of(firefox->program));
 	output_string(firefox->output, "\",\"processType\":\"default\",\"pausedRanges\":[]");
-	put_thread_times(firefox, visit);
+	put_thread_times(firefox, walk);
 	output_string(firefox->output, ",\n\"samples\":{\"stack\":[");
 	firefox->sample_count = firefox->written = firefox->markers = 0;
 	firefox->stack = 0;
-	firefox->since_ns = visit->now_ns;
+	firefox->since_ns = walk->now_ns;
 	return 0;
 }
 
@@ -626,21 +626,21 @@ static int put_samples(struct firefox *firefox)
 	return error;
 }
 
-static int firefox_thread_end(void *owner, struct visit *visit)
+static int firefox_thread_end(void *owner, struct call_walk *walk)
 {
 	struct firefox *firefox = owner;
 	int error = put_samples(firefox);
 
 	if (!error)
-		error = visit->error;
+		error = walk->error;
 	if (!error)
-		error = number_frames(firefox, visit);
+		error = number_frames(firefox, walk);
 	if (error)
 		return error;
 	put_stack_table(firefox);
-	put_frame_table(firefox, visit);
+	put_frame_table(firefox, walk);
 	if (!error)
-		error = put_function_table(firefox, visit);
+		error = put_function_table(firefox, walk);
 	if (!error)
 		error = put_markers(firefox);
 	output_string(
@@ -653,10 +653,10 @@ static int firefox_thread_end(void *owner, struct visit *visit)
 }
 
 /* The viewer takes processes with one pid for one; after an exec there are two. */
-static int name_pid(struct firefox *firefox, const struct visit *visit)
+static int name_pid(struct firefox *firefox, const struct call_walk *walk)
 {
-	const struct trace_process *process = visit->process;
-	uint64_t *named = pairs_make(&firefox->pids, (uint64_t)process->pid | UINT64_C(1) << 63);
+	const struct trace_process *process = walk->process;
+	uint64_t *named = u64_map_make(&firefox->pids, (uint64_t)process->pid | UINT64_C(1) << 63);
 	int length = snprintf(firefox->pid, sizeof(firefox->pid), "%lld", (long long)process->pid);
 
 	if (!named)
@@ -669,25 +669,25 @@ static int name_pid(struct firefox *firefox, const struct visit *visit)
 
 static void forget_process(struct firefox *firefox)
 {
-	pairs_done(&firefox->line_numbers);
-	firefox->line_numbers = (struct pairs){0};
+	u64_map_done(&firefox->line_numbers);
+	firefox->line_numbers = (struct u64_map){0};
 	firefox->line_count = 0;
 	free(firefox->functions);
 	free(firefox->keys);
 }
 
-static int firefox_process(void *owner, struct visit *visit)
+static int firefox_process(void *owner, struct call_walk *walk)
 {
 	struct firefox *firefox = owner;
 
-	firefox->program = trace_process_name(visit->process);
+	firefox->program = trace_process_name(walk->process);
 	if (!firefox->program[0])
 		firefox->program = "python";
 	forget_process(firefox);
-	firefox->sampled = trace_process_sample_rate(visit->process) > 0;
-	firefox->functions = calloc(visit_keys(visit), sizeof(*firefox->functions));
-	firefox->keys = calloc(visit_keys(visit), sizeof(*firefox->keys));
-	return firefox->functions && firefox->keys ? name_pid(firefox, visit) : -ENOMEM;
+	firefox->sampled = trace_process_sample_rate(walk->process) > 0;
+	firefox->functions = calloc(walk_keys(walk), sizeof(*firefox->functions));
+	firefox->keys = calloc(walk_keys(walk), sizeof(*firefox->keys));
+	return firefox->functions && firefox->keys ? name_pid(firefox, walk) : -ENOMEM;
 }
 
 /* --- all --- */
@@ -733,12 +733,12 @@ static void put_strings(struct firefox *firefox)
 
 int export_firefox(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct visitor visitor = {.process = firefox_process,
-					       .thread = firefox_thread,
-					       .thread_end = firefox_thread_end,
-					       .push = firefox_push,
-					       .pop = firefox_pop,
-					       .other = firefox_other};
+	static const struct call_visitor visitor = {.process = firefox_process,
+						    .thread = firefox_thread,
+						    .thread_end = firefox_thread_end,
+						    .push = firefox_push,
+						    .pop = firefox_pop,
+						    .other = firefox_other};
 	struct firefox firefox = {.output = output};
 	int error = output_open_memory(&firefox.data);
 	size_t i;
@@ -748,7 +748,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 	if (!error) {
 		put_meta(&firefox, export->trace);
 		batches_begin(&firefox.samples, write_samples, &firefox);
-		error = visit_trace(export->trace, export->select, progress, &visitor, &firefox);
+		error = walk_trace(export->trace, export->filter, progress, &visitor, &firefox);
 		batches_end(&firefox.samples);
 		put_strings(&firefox);
 		error = error ? error : firefox.data.error;
@@ -759,7 +759,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 	stacks_done(&firefox.stacks);
 	strings_done(&firefox.strings);
 	forget_process(&firefox);
-	pairs_done(&firefox.pids);
+	u64_map_done(&firefox.pids);
 	free(firefox.lines);
 	free(firefox.frames);
 	free(firefox.places);

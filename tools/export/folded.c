@@ -112,12 +112,12 @@ static int put_stack(struct folded *folded, const char *thread, struct stacks *s
 	return folded->output->error;
 }
 
-static int folded_process(void *owner, struct visit *visit)
+static int folded_process(void *owner, struct call_walk *walk)
 {
 	struct folded *folded = owner;
 
 	free(folded->process);
-	folded->process = stack_process_name(visit->process);
+	folded->process = stack_process_name(walk->process);
 	return folded->process ? 0 : -ENOMEM;
 }
 
@@ -132,10 +132,10 @@ static int find_places(struct folded *folded)
 	return error;
 }
 
-static int folded_thread(void *owner, struct visit *visit, struct stacks *stacks)
+static int folded_thread(void *owner, struct call_walk *walk, struct stacks *stacks)
 {
 	struct folded *folded = owner;
-	char *thread = stack_thread_name(visit->thread);
+	char *thread = stack_thread_name(walk->thread);
 	int error = thread ? find_places(folded) : -ENOMEM;
 	uint32_t i;
 
@@ -199,9 +199,9 @@ int export_folded(const struct export *export, struct output *output, struct pro
 		visitor.live = folded.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
 		visitor.only_live = true;
 	}
-	error = file_names_find(&folded.files, export->trace, export->select);
+	error = file_names_find(&folded.files, export->trace, export->filter);
 	if (!error)
-		error = stacks_visit(export->trace, export->select, progress, &folded.functions, &visitor, &folded);
+		error = stacks_visit(export->trace, export->filter, progress, &folded.functions, &visitor, &folded);
 	stack_functions_done(&folded.functions);
 	file_names_done(&folded.files);
 	free(folded.places);

@@ -27,7 +27,7 @@
 
 #include "analysis/heap_curve.h"
 #include "export/protobuf.h"
-#include "replay/visit.h"
+#include "replay/call_walk.h"
 #include "trace/labels.h"
 
 #define HEAP_SAMPLE_NS 100000
@@ -294,7 +294,7 @@ static void put_clock(struct protobuf *packet, enum clock clock, int64_t ns)
 }
 
 /*
- * A track event at that time. Where time goes back (replay/visit.h says when), the packet has the time itself.
+ * A track event at that time. Where time goes back (replay/call_walk.h says when), the packet has the time itself.
  * Inline: this is all that happens for a call.
  */
 static inline __attribute__((always_inline)) void put_event(struct perfetto *perfetto, struct sequence *sequence,
@@ -407,9 +407,9 @@ static int describe_within(struct perfetto *perfetto, uint64_t uuid, const char 
 }
 
 /* The track of the greenlet that runs, or 0: the thread's. */
-static uint64_t running_track(struct perfetto *perfetto, struct visit *visit)
+static uint64_t running_track(struct perfetto *perfetto, struct call_walk *walk)
 {
-	uint32_t number = visit_greenlet(visit);
+	uint32_t number = walk_greenlet(walk);
 	uint64_t uuid = number ? uuid_within(perfetto, false, number) : 0;
 	char name[32];
 	int added = number ? add_number(&perfetto->greenlets, number) : 0;
@@ -419,27 +419,27 @@ static uint64_t running_track(struct perfetto *perfetto, struct visit *visit)
 		added = describe_within(perfetto, uuid, name);
 	}
 	if (added < 0)
-		visit_fail(visit, added);
+		walk_fail(walk, added);
 	return uuid;
 }
 
-static uint64_t task_track(struct perfetto *perfetto, struct visit *visit, const struct visit_frame *frame)
+static uint64_t task_track(struct perfetto *perfetto, struct call_walk *walk, const struct walk_frame *frame)
 {
 	uint64_t uuid = uuid_within(perfetto, true, frame->task);
 	int added = add_number(&perfetto->tasks, frame->task);
 	char *name;
 
 	if (added > 0) {
-		name = visit_task_name(visit, frame);
+		name = walk_task_name(walk, frame);
 		added = name ? describe_within(perfetto, uuid, name) : -ENOMEM;
 		free(name);
 	}
 	if (added < 0)
-		visit_fail(visit, added);
+		walk_fail(walk, added);
 	return uuid;
 }
 
-static void put_begin(struct perfetto *perfetto, const struct visit *visit, const struct function *function,
+static void put_begin(struct perfetto *perfetto, const struct call_walk *walk, const struct function *function,
 		      enum category category, uint64_t track)
 {
 	uint8_t event[EVENT_MAX_BYTES], *at = event + 4 + function->length;
@@ -451,11 +451,10 @@ static void put_begin(struct perfetto *perfetto, const struct visit *visit, cons
 	memcpy(event + 4, function->bytes, sizeof(function->bytes));
 	if (track)
 		at = protobuf_put_number(at, EVENT_TRACK, track);
-	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + visit->now_ns, event,
-		  (size_t)(at - event));
+	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event, (size_t)(at - event));
 }
 
-static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	static const uint8_t category[WIRE_KIND_SLOTS] = {
 	    [WIRE_CALL] = CATEGORY_CALL,     [WIRE_RESUME] = CATEGORY_RESUME, [WIRE_THROW] = CATEGORY_THROW,
@@ -465,20 +464,20 @@ static void perfetto_push(void *owner, struct visit *visit, struct visit_frame *
 	struct function *function = &perfetto->functions[frame->key];
 
 	if (function->sequence != perfetto->sequence.id) {
-		int error = intern_function(perfetto, function, visit_definition(visit, frame->key), frame->key);
+		int error = intern_function(perfetto, function, walk_definition(walk, frame->key), frame->key);
 
 		if (error)
-			visit_fail(visit, error);
+			walk_fail(walk, error);
 	}
-	put_begin(perfetto, visit, function, category[frame->kind], running_track(perfetto, visit));
+	put_begin(perfetto, walk, function, category[frame->kind], running_track(perfetto, walk));
 	if (frame->task)
-		put_begin(perfetto, visit, function, CATEGORY_TASK, task_track(perfetto, visit, frame));
+		put_begin(perfetto, walk, function, CATEGORY_TASK, task_track(perfetto, walk, frame));
 	if (perfetto->output->error)
-		visit_fail(visit, perfetto->output->error);
+		walk_fail(walk, perfetto->output->error);
 }
 
 /* What an end says beside its time: nothing, or the annotation "end". */
-static void put_end(struct perfetto *perfetto, const struct visit *visit, unsigned how, uint64_t track)
+static void put_end(struct perfetto *perfetto, const struct call_walk *walk, unsigned how, uint64_t track)
 {
 	static const uint8_t said[WIRE_KIND_SLOTS] = {
 	    [WIRE_YIELD] = END_YIELD, [WIRE_UNWIND] = END_UNWIND, [WIRE_C_EXCEPTION] = END_EXCEPTION};
@@ -498,17 +497,16 @@ static void put_end(struct perfetto *perfetto, const struct visit *visit, unsign
 	}
 	if (track)
 		at = protobuf_put_number(at, EVENT_TRACK, track);
-	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + visit->now_ns, event,
-		  (size_t)(at - event));
+	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event, (size_t)(at - event));
 }
 
-static void perfetto_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void perfetto_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct perfetto *perfetto = owner;
 
 	if (frame->task)
-		put_end(perfetto, visit, how, task_track(perfetto, visit, frame));
-	put_end(perfetto, visit, how, running_track(perfetto, visit));
+		put_end(perfetto, walk, how, task_track(perfetto, walk, frame));
+	put_end(perfetto, walk, how, running_track(perfetto, walk));
 }
 
 /* --- instants --- */
@@ -706,10 +704,10 @@ static void process_instant(struct perfetto *perfetto, int64_t ns, unsigned kind
 		put_instant(perfetto, ns, &instant);
 }
 
-static void perfetto_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct perfetto *perfetto = owner;
-	int64_t ns = perfetto->trace->start_ns + visit->now_ns;
+	int64_t ns = perfetto->trace->start_ns + walk->now_ns;
 	uint32_t argument = wire_head_arg(head);
 	unsigned kind = wire_head_kind(head);
 	int error = 0;
@@ -729,7 +727,7 @@ static void perfetto_other(void *owner, struct visit *visit, uint32_t head, cons
 	else
 		process_instant(perfetto, ns, kind, argument);
 	if (error)
-		visit_fail(visit, error);
+		walk_fail(walk, error);
 }
 
 /* --- the beginning of a sequence --- */
@@ -826,27 +824,27 @@ static uint32_t sequence_of_process(const struct perfetto *perfetto)
 }
 
 /* When that began, but not before what is shown. */
-static int64_t shown_from(const struct visit *visit, const struct trace_process *process, uint64_t ticks)
+static int64_t shown_from(const struct call_walk *walk, const struct trace_process *process, uint64_t ticks)
 {
-	int64_t from = visit->trace->start_ns + select_from(visit->select);
+	int64_t from = walk->trace->start_ns + filter_from(walk->filter);
 	int64_t ns = ticks ? trace_ns(process, ticks) : from;
 
 	return ns > from ? ns : from;
 }
 
-static int perfetto_thread(void *owner, struct visit *visit)
+static int perfetto_thread(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
 	struct protobuf *packet = &perfetto->packet;
-	int64_t ns = shown_from(visit, visit->process, visit->thread->start_ticks);
+	int64_t ns = shown_from(walk, walk->process, walk->thread->start_ticks);
 	int error;
 
-	perfetto->thread = visit->thread;
+	perfetto->thread = walk->thread;
 	perfetto->lost = 0;
 	free_numbers(&perfetto->greenlets);
 	free_numbers(&perfetto->tasks);
-	begin_sequence(perfetto, &perfetto->sequence, sequence_of_thread(visit->thread), ns,
-		       uuid_of(perfetto, KIND_THREAD, visit->thread->number));
+	begin_sequence(perfetto, &perfetto->sequence, sequence_of_thread(walk->thread), ns,
+		       uuid_of(perfetto, KIND_THREAD, walk->thread->number));
 	protobuf_begin(packet, PACKET_INTERNED);
 	put_entries(packet, INTERNED_CATEGORY, categories, CATEGORIES);
 	put_entries(packet, INTERNED_NAME, names, NAMES);
@@ -868,21 +866,21 @@ static void free_names(struct perfetto *perfetto)
 	perfetto->types = perfetto->marks = NULL;
 }
 
-static int perfetto_process(void *owner, struct visit *visit)
+static int perfetto_process(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
-	int64_t ns = shown_from(visit, visit->process, visit->process->start_ticks);
+	int64_t ns = shown_from(walk, walk->process, walk->process->start_ticks);
 	int error;
 
-	perfetto->process = visit->process;
+	perfetto->process = walk->process;
 	perfetto->memory = false;
-	perfetto->functions = calloc(visit_keys(visit), sizeof(*perfetto->functions));
-	perfetto->types = calloc((size_t)visit->process->types.count + 1, sizeof(*perfetto->types));
-	perfetto->marks = calloc((size_t)visit->process->marks.count + 1, sizeof(*perfetto->marks));
+	perfetto->functions = calloc(walk_keys(walk), sizeof(*perfetto->functions));
+	perfetto->types = calloc((size_t)walk->process->types.count + 1, sizeof(*perfetto->types));
+	perfetto->marks = calloc((size_t)walk->process->marks.count + 1, sizeof(*perfetto->marks));
 	if (!perfetto->functions || !perfetto->types || !perfetto->marks)
 		return -ENOMEM;
 	begin_sequence(perfetto, &perfetto->heap, sequence_of_process(perfetto), ns,
-		       uuid_of(perfetto, KIND_HEAP, visit->process->number));
+		       uuid_of(perfetto, KIND_HEAP, walk->process->number));
 	error = end_packet(perfetto);
 	return error ? error : describe_process(perfetto, perfetto->heap.id, ns);
 }
@@ -897,10 +895,10 @@ static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 	put_event(perfetto, &perfetto->heap, perfetto->trace->start_ns + ns, event, (size_t)(at - event));
 }
 
-static int perfetto_process_end(void *owner, struct visit *visit)
+static int perfetto_process_end(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
-	uint32_t number = visit->process->number;
+	uint32_t number = walk->process->number;
 	int error;
 
 	free_names(perfetto);
@@ -910,7 +908,7 @@ static int perfetto_process_end(void *owner, struct visit *visit)
 				 uuid_of(perfetto, KIND_PROCESS, number), "Python heap", UNIT_BYTES);
 	if (error)
 		return error;
-	return heap_curve(visit->trace, visit->process, visit->select, HEAP_SAMPLE_NS, sample_heap, perfetto);
+	return heap_curve(walk->trace, walk->process, walk->filter, HEAP_SAMPLE_NS, sample_heap, perfetto);
 }
 
 /* --- all --- */
@@ -937,19 +935,19 @@ static int describe_clocks(struct perfetto *perfetto)
 
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress)
 {
-	static const struct visitor visitor = {.process = perfetto_process,
-					       .process_end = perfetto_process_end,
-					       .thread = perfetto_thread,
-					       .push = perfetto_push,
-					       .pop = perfetto_pop,
-					       .other = perfetto_other};
+	static const struct call_visitor visitor = {.process = perfetto_process,
+						    .process_end = perfetto_process_end,
+						    .thread = perfetto_thread,
+						    .push = perfetto_push,
+						    .pop = perfetto_pop,
+						    .other = perfetto_other};
 	struct perfetto perfetto = {.output = output, .trace = export->trace};
 	int error = find_births(&perfetto);
 
 	if (!error)
 		error = describe_clocks(&perfetto);
 	if (!error)
-		error = visit_trace(export->trace, export->select, progress, &visitor, &perfetto);
+		error = walk_trace(export->trace, export->filter, progress, &visitor, &perfetto);
 	free(perfetto.births);
 	free_names(&perfetto);
 	free_numbers(&perfetto.greenlets);

@@ -386,7 +386,7 @@ static void add_label(struct pprof *pprof, uint64_t key, unsigned field, uint64_
 	message_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-static int put_sample(struct pprof *pprof, const struct visit *visit, const struct stacks *stacks, uint32_t stack,
+static int put_sample(struct pprof *pprof, const struct call_walk *walk, const struct stacks *stacks, uint32_t stack,
 		      uint64_t thread)
 {
 	pack_locations(pprof, stacks, stack);
@@ -404,17 +404,17 @@ static int put_sample(struct pprof *pprof, const struct visit *visit, const stru
 		message_varint(&pprof->packed, stacks->at[stack].live_bytes);
 	}
 	message_message(&pprof->message, SAMPLE_VALUES, &pprof->packed);
-	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)visit->process->pid);
-	add_label(pprof, STRING_TID, LABEL_NUMBER, visit->thread->tid);
+	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)walk->process->pid);
+	add_label(pprof, STRING_TID, LABEL_NUMBER, walk->thread->tid);
 	add_label(pprof, STRING_THREAD, LABEL_STRING, thread);
 	put_field(pprof, PROFILE_SAMPLE, &pprof->message);
 	return pprof->error ? pprof->error : pprof->gzip.output->error;
 }
 
-static int pprof_thread(void *owner, struct visit *visit, struct stacks *stacks)
+static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stacks)
 {
 	struct pprof *pprof = owner;
-	const char *name = visit->thread->name;
+	const char *name = walk->thread->name;
 	uint64_t thread;
 	int error = 0;
 	uint32_t i;
@@ -427,15 +427,15 @@ static int pprof_thread(void *owner, struct visit *visit, struct stacks *stacks)
 	/* What was allocated where no function is known has no location. */
 	for (i = 0; !error && i < stacks->count; i++)
 		if (stacks->at[i].own_ns || stacks->at[i].calls || stacks->at[i].allocations)
-			error = put_sample(pprof, visit, stacks, i, thread);
+			error = put_sample(pprof, walk, stacks, i, thread);
 	return error ? error : pprof->error;
 }
 
-static int pprof_process(void *owner, struct visit *visit)
+static int pprof_process(void *owner, struct call_walk *walk)
 {
 	struct pprof *pprof = owner;
 
-	const char *program = trace_process_text(visit->process, "program");
+	const char *program = trace_process_text(walk->process, "program");
 
 	if (!pprof->mapped)
 		put_mapping(pprof, 1, program[0] ? program : "python");
@@ -448,7 +448,7 @@ static void choose_types(struct pprof *pprof, const struct export *export, struc
 			 struct progress *progress)
 {
 	pprof->allocations = visitor->allocations = trace_records(export->trace, "mem");
-	pprof->in_use = pprof->allocations && export->select->clock == CPU_CLOCK_WALL;
+	pprof->in_use = pprof->allocations && export->filter->clock == CPU_CLOCK_WALL;
 	if (!pprof->in_use)
 		return;
 	visitor->live = LIVE_END;
@@ -464,7 +464,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 	if (!error) {
 		choose_types(pprof, export, &visitor, progress);
 		put_beginning(pprof, export->trace);
-		error = stacks_visit(export->trace, export->select, progress, &pprof->functions, &visitor, pprof);
+		error = stacks_visit(export->trace, export->filter, progress, &pprof->functions, &visitor, pprof);
 		gzip_close(&pprof->gzip);
 	}
 	if (!error && pprof)

@@ -132,7 +132,7 @@ static void put_rows(struct output *output, const struct report_rows *rows)
 
 int export_pstats(const struct export *export, struct output *output, struct progress *progress)
 {
-	struct profile_options options = {.select = export->select, .edges = true};
+	struct profile_options options = {.filter = export->filter, .edges = true};
 	struct profile profile = {0};
 	struct report_rows rows = {0};
 	int error = profile_add(&profile, export->trace, &options, progress);

@@ -51,9 +51,9 @@ static void begin_profile(struct speedscope *speedscope, const char *type, const
 	output_char(speedscope->output, '"');
 }
 
-static int begin_thread(struct speedscope *speedscope, const struct visit *visit, const char *type)
+static int begin_thread(struct speedscope *speedscope, const struct call_walk *walk, const char *type)
 {
-	char *name = stack_thread_name(visit->thread);
+	char *name = stack_thread_name(walk->thread);
 
 	if (!name)
 		return -ENOMEM;
@@ -62,12 +62,12 @@ static int begin_thread(struct speedscope *speedscope, const struct visit *visit
 	return 0;
 }
 
-static int speedscope_process(void *owner, struct visit *visit)
+static int speedscope_process(void *owner, struct call_walk *walk)
 {
 	struct speedscope *speedscope = owner;
 
 	free(speedscope->process);
-	speedscope->process = stack_process_name(visit->process);
+	speedscope->process = stack_process_name(walk->process);
 	return speedscope->process ? 0 : -ENOMEM;
 }
 
@@ -136,16 +136,16 @@ static void put_first(struct speedscope *speedscope, const struct event *event)
 	output_put(speedscope->output, line + 1, (size_t)(event_line(&speedscope->near, line, event) - line) - 1);
 }
 
-static void put_event(struct speedscope *speedscope, struct visit *visit, const struct visit_frame *frame, char type)
+static void put_event(struct speedscope *speedscope, struct call_walk *walk, const struct walk_frame *frame, char type)
 {
-	struct event event = {(uint64_t)visit->now_ns, (uint32_t)frame->user - 1, (uint32_t)type};
+	struct event event = {(uint64_t)walk->now_ns, (uint32_t)frame->user - 1, (uint32_t)type};
 	struct event *room;
 
 	if (!frame->user)
-		event.function = stack_functions_find(&speedscope->functions, visit, frame->key);
+		event.function = stack_functions_find(&speedscope->functions, walk, frame->key);
 	if (event.function == UINT32_MAX)
-		visit_fail(visit, -ENOMEM);
-	speedscope->last_ns = visit->now_ns;
+		walk_fail(walk, -ENOMEM);
+	speedscope->last_ns = walk->now_ns;
 	if (!speedscope->begun) {
 		speedscope->begun = true;
 		put_first(speedscope, &event);
@@ -155,70 +155,70 @@ static void put_event(struct speedscope *speedscope, struct visit *visit, const 
 	if (room)
 		*room = event;
 	if (__builtin_expect(speedscope->events.error != 0, 0))
-		visit_fail(visit, speedscope->events.error);
+		walk_fail(walk, speedscope->events.error);
 }
 
-static int evented_process(void *owner, struct visit *visit)
+static int evented_process(void *owner, struct call_walk *walk)
 {
 	struct speedscope *speedscope = owner;
-	int error = speedscope_process(owner, visit);
+	int error = speedscope_process(owner, walk);
 
-	return error ? error : stack_functions_process(&speedscope->functions, visit);
+	return error ? error : stack_functions_process(&speedscope->functions, walk);
 }
 
-static int evented_thread(void *owner, struct visit *visit)
+static int evented_thread(void *owner, struct call_walk *walk)
 {
 	struct speedscope *speedscope = owner;
 
-	(void)visit;
+	(void)walk;
 	speedscope->begun = false;
 	return 0;
 }
 
-static void evented_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void evented_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct speedscope *speedscope = owner;
 
 	if (!speedscope->begun) {
-		if (begin_thread(speedscope, visit, "evented") < 0)
-			visit_fail(visit, -ENOMEM);
+		if (begin_thread(speedscope, walk, "evented") < 0)
+			walk_fail(walk, -ENOMEM);
 		output_string(speedscope->output, ",\"startValue\":");
-		output_i64(speedscope->output, visit->now_ns);
+		output_i64(speedscope->output, walk->now_ns);
 		output_string(speedscope->output, ",\"events\":[");
 	}
-	put_event(speedscope, visit, frame, 'O');
+	put_event(speedscope, walk, frame, 'O');
 }
 
-static void evented_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void evented_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	(void)how;
-	put_event(owner, visit, frame, 'C');
+	put_event(owner, walk, frame, 'C');
 }
 
 /* A sample at another line of the same call. */
-static void evented_line(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void evented_line(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct speedscope *speedscope = owner;
-	uint32_t number = stack_functions_at_line(&speedscope->functions, visit, head);
-	struct visit_frame *frame;
+	uint32_t number = stack_functions_at_line(&speedscope->functions, walk, head);
+	struct walk_frame *frame;
 
 	(void)extra;
 	if (number == UINT32_MAX)
 		return;
-	frame = &visit->frames[visit->shown - 1];
+	frame = &walk->frames[walk->shown - 1];
 	if (frame->user == number + UINT64_C(1))
 		return;
-	put_event(speedscope, visit, frame, 'C');
+	put_event(speedscope, walk, frame, 'C');
 	frame->user = number + UINT64_C(1);
-	put_event(speedscope, visit, frame, 'O');
+	put_event(speedscope, walk, frame, 'O');
 }
 
-static int evented_thread_end(void *owner, struct visit *visit)
+static int evented_thread_end(void *owner, struct call_walk *walk)
 {
 	struct speedscope *speedscope = owner;
 	int error = batches_wait(&speedscope->events);
 
-	(void)visit;
+	(void)walk;
 	if (speedscope->begun) {
 		output_string(speedscope->output, "\n],\"endValue\":");
 		output_i64(speedscope->output, speedscope->last_ns);
@@ -271,13 +271,13 @@ static int put_samples(struct speedscope *speedscope, struct stacks *stacks)
 	return error;
 }
 
-static int sampled_thread(void *owner, struct visit *visit, struct stacks *stacks)
+static int sampled_thread(void *owner, struct call_walk *walk, struct stacks *stacks)
 {
 	struct speedscope *speedscope = owner;
 
 	if (stacks->count < 2)
 		return 0;
-	if (begin_thread(speedscope, visit, "sampled") < 0)
+	if (begin_thread(speedscope, walk, "sampled") < 0)
 		return -ENOMEM;
 	output_string(speedscope->output, ",\"startValue\":0,\"endValue\":");
 	output_u64(speedscope->output, stacks_own_ns(stacks));
@@ -308,18 +308,18 @@ static void end_file(struct speedscope *speedscope)
 
 int export_speedscope(const struct export *export, struct output *output, struct progress *progress)
 {
-	struct visitor visitor = {.process = evented_process,
-				  .thread = evented_thread,
-				  .thread_end = evented_thread_end,
-				  .push = evented_push,
-				  .pop = evented_pop,
-				  .other = trace_sample_rate(export->trace) ? evented_line : NULL};
+	struct call_visitor visitor = {.process = evented_process,
+				       .thread = evented_thread,
+				       .thread_end = evented_thread_end,
+				       .push = evented_push,
+				       .pop = evented_pop,
+				       .other = trace_sample_rate(export->trace) ? evented_line : NULL};
 	struct speedscope speedscope = {.output = output};
 	int error;
 
 	begin_file(&speedscope, export);
 	batches_begin(&speedscope.events, write_events, &speedscope);
-	error = visit_trace(export->trace, export->select, progress, &visitor, &speedscope);
+	error = walk_trace(export->trace, export->filter, progress, &visitor, &speedscope);
 	batches_end(&speedscope.events);
 	end_file(&speedscope);
 	return error;
@@ -332,7 +332,7 @@ int export_speedscope_sampled(const struct export *export, struct output *output
 	int error;
 
 	begin_file(&speedscope, export);
-	error = stacks_visit(export->trace, export->select, progress, &speedscope.functions, &visitor, &speedscope);
+	error = stacks_visit(export->trace, export->filter, progress, &speedscope.functions, &visitor, &speedscope);
 	end_file(&speedscope);
 	return error;
 }

@@ -28,8 +28,8 @@
 #include "html/memory.h"
 #include "html/page.h"
 #include "html/tree.h"
+#include "replay/call_walk.h"
 #include "replay/program_end.h"
-#include "replay/visit.h"
 #include "trace/labels.h"
 
 /*
@@ -101,7 +101,7 @@ struct html {
 	uint64_t too_deep;
 	/* instants: thread, time, kind, number or text */
 	struct html_column instants[INSTANT_COLUMNS];
-	struct pairs instant_texts; /* type or mark of a process: number of its text + 1 */
+	struct u64_map instant_texts; /* type or mark of a process: number of its text + 1 */
 	uint64_t exceptions, others, instants_left_out;
 	struct html_curve *curve;
 	int64_t curve_ns; /* of its latest point */
@@ -147,11 +147,11 @@ static int know(struct html *html, uint32_t label, const struct wire_definition 
 	return 0;
 }
 
-static uint32_t new_function(struct html *html, struct visit *visit, uint32_t key)
+static uint32_t new_function(struct html *html, struct call_walk *walk, uint32_t key)
 {
-	uint32_t label = labels_find(&html->profile.labels, visit->process, key / 2, key & 1);
-	if (label == UINT32_MAX || know(html, label, visit_definition(visit, key), key) < 0) {
-		visit_fail(visit, -ENOMEM);
+	uint32_t label = labels_find(&html->profile.labels, walk->process, key / 2, key & 1);
+	if (label == UINT32_MAX || know(html, label, walk_definition(walk, key), key) < 0) {
+		walk_fail(walk, -ENOMEM);
 		return 0;
 	}
 	html->functions[key] = label + 1;
@@ -159,11 +159,11 @@ static uint32_t new_function(struct html *html, struct visit *visit, uint32_t ke
 }
 
 /* The number of a function in the page, which is that of its label. */
-static inline uint32_t function_of(struct html *html, struct visit *visit, uint32_t key)
+static inline uint32_t function_of(struct html *html, struct call_walk *walk, uint32_t key)
 {
 	uint32_t number = html->functions[key];
 
-	return __builtin_expect(number != 0, 1) ? number - 1 : new_function(html, visit, key);
+	return __builtin_expect(number != 0, 1) ? number - 1 : new_function(html, walk, key);
 }
 
 /* --- calls --- */
@@ -214,13 +214,13 @@ static inline void count_activity(struct html *html, int64_t ns)
 }
 
 /* First visit: a call's place in the tree is known when it begins. frame->user is that, and its function. */
-static void html_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void html_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct html *html = owner;
-	uint32_t depth = (uint32_t)(frame - visit->frames);
+	uint32_t depth = (uint32_t)(frame - walk->frames);
 	struct html_thread *thread = &html->threads[html->thread_index];
 	uint32_t parent = depth ? (uint32_t)frame[-1].user : html->root;
-	uint32_t function = function_of(html, visit, frame->key);
+	uint32_t function = function_of(html, walk, frame->key);
 
 	frame->user = html_tree_child(&html->tree, parent, function) | (uint64_t)function << 32;
 	if (depth >= thread->depth)
@@ -253,7 +253,7 @@ static int add_calls(void *owner, const char *bytes, size_t used)
 	return html->calls.error;
 }
 
-static inline void add_call(struct html *html, struct visit *visit, const struct html_call *call)
+static inline void add_call(struct html *html, struct call_walk *walk, const struct html_call *call)
 {
 	struct html_call *room;
 
@@ -263,20 +263,20 @@ static inline void add_call(struct html *html, struct visit *visit, const struct
 	if (room)
 		*room = *call;
 	if (__builtin_expect(html->adding.error != 0, 0))
-		visit_fail(visit, html->adding.error);
+		walk_fail(walk, html->adding.error);
 }
 
-static void html_count(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void html_count(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct html *html = owner;
-	uint32_t depth = (uint32_t)(frame - visit->frames);
+	uint32_t depth = (uint32_t)(frame - walk->frames);
 	struct html_call call = {.start_ns = frame->start_ns,
-				 .end_ns = visit->now_ns,
+				 .end_ns = walk->now_ns,
 				 .function = (uint32_t)(frame->user >> 32),
 				 .depth = depth,
 				 .how = how_of(frame->kind, how)};
 
-	add_call(html, visit, &call);
+	add_call(html, walk, &call);
 	html->too_deep += depth >= HTML_DEPTH_MAX;
 	count_longest(html, &call);
 	html_tree_add(&html->tree, (uint32_t)frame->user, depth ? (uint32_t)frame[-1].user : html->root,
@@ -284,29 +284,29 @@ static void html_count(void *owner, struct visit *visit, struct visit_frame *fra
 }
 
 /* Second visit. */
-static void html_write(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void html_write(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct html *html = owner;
 	struct html_call call = {.start_ns = frame->start_ns,
-				 .end_ns = visit->now_ns,
-				 .function = function_of(html, visit, frame->key),
-				 .depth = (uint32_t)(frame - visit->frames),
+				 .end_ns = walk->now_ns,
+				 .function = function_of(html, walk, frame->key),
+				 .depth = (uint32_t)(frame - walk->frames),
 				 .how = how_of(frame->kind, how)};
 
-	add_call(html, visit, &call);
+	add_call(html, walk, &call);
 }
 
 /* --- instants --- */
 
-static uint64_t text_of_type(struct html *html, struct visit *visit, const struct trace_names *names, uint32_t id,
+static uint64_t text_of_type(struct html *html, struct call_walk *walk, const struct trace_names *names, uint32_t id,
 			     const char *otherwise)
 {
 	uint64_t key = ((uint64_t)html->process_index + 1) << 33 | (uint64_t)(otherwise[0] == 'm') << 32 | id;
-	uint64_t *number = pairs_make(&html->instant_texts, key);
+	uint64_t *number = u64_map_make(&html->instant_texts, key);
 	const struct wire_definition *definition = trace_name(names, id);
 
 	if (!number) {
-		visit_fail(visit, -ENOMEM);
+		walk_fail(walk, -ENOMEM);
 		return 0;
 	}
 	if (!*number)
@@ -325,7 +325,7 @@ static bool is_instant(unsigned kind)
 	return instants >> kind & 1;
 }
 
-static void html_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void html_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct html *html = owner;
 	unsigned kind = wire_head_kind(head);
@@ -340,18 +340,18 @@ static void html_other(void *owner, struct visit *visit, uint32_t head, const ui
 		return;
 	}
 	if (kind == WIRE_EXCEPTION)
-		value = text_of_type(html, visit, &visit->process->types, (uint32_t)value, "exception");
+		value = text_of_type(html, walk, &walk->process->types, (uint32_t)value, "exception");
 	else if (kind == WIRE_MARK)
-		value = text_of_type(html, visit, &visit->process->marks, (uint32_t)value, "mark");
+		value = text_of_type(html, walk, &walk->process->marks, (uint32_t)value, "mark");
 	html_column_put(&html->instants[0], html->thread_index);
-	html_column_put(&html->instants[1], (uint64_t)visit->now_ns);
+	html_column_put(&html->instants[1], (uint64_t)walk->now_ns);
 	html_column_put(&html->instants[2], kind);
 	html_column_put(&html->instants[3], value);
 }
 
 /* --- threads and processes --- */
 
-static int html_thread(void *owner, struct visit *visit)
+static int html_thread(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
 	int error;
@@ -370,30 +370,30 @@ static int html_thread(void *owner, struct visit *visit)
 		}
 		html->thread_index = html->thread_count++;
 		html->threads[html->thread_index] =
-		    (struct html_thread){.process = html->process_index, .thread = visit->thread};
+		    (struct html_thread){.process = html->process_index, .thread = walk->thread};
 	}
 	error = batches_wait(&html->adding);
 	html_calls_thread(&html->calls, html->thread_index);
 	return error;
 }
 
-static int html_thread_end(void *owner, struct visit *visit)
+static int html_thread_end(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
 	int error = batches_wait(&html->adding);
 
-	(void)visit;
+	(void)walk;
 	html_calls_thread_end(&html->calls);
 	return error ? error : html->calls.error;
 }
 
-static int html_process(void *owner, struct visit *visit)
+static int html_process(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
 
 	html->process_index++;
 	html->memory = false;
-	html->functions = calloc(visit_keys(visit), sizeof(*html->functions));
+	html->functions = calloc(walk_keys(walk), sizeof(*html->functions));
 	if (!html->writing)
 		html->root = html_tree_root(&html->tree, html->process_index);
 	return html->functions && !html->tree.failed ? 0 : -ENOMEM;
@@ -436,18 +436,18 @@ static int add_curve(struct html *html, int64_t peak_ns, int64_t end_ns)
 }
 
 /* One more reading of a process, in the order of time: the heap, and who made what is in it. */
-static int write_memory(struct html *html, const struct visit *visit)
+static int write_memory(struct html *html, const struct call_walk *walk)
 {
 	struct live live = {0};
 	int64_t end_ns;
-	int error = stack_functions_process(&html->made_by, visit);
+	int error = stack_functions_process(&html->made_by, walk);
 
 	html->curve = calloc(1, sizeof(*html->curve));
 	html->curve_ns = 0;
 	if (!html->curve)
 		error = -ENOMEM;
 	if (!error)
-		error = live_find_both(&live, visit, &html->made_by, html->progress, watch_heap, html, &end_ns);
+		error = live_find_both(&live, walk, &html->made_by, html->progress, watch_heap, html, &end_ns);
 	if (!error)
 		error = html_memory_add(&html->weights, html->process_index, &live, &html->made_by);
 	if (!error)
@@ -459,32 +459,32 @@ static int write_memory(struct html *html, const struct visit *visit)
 	return error;
 }
 
-static int html_process_end(void *owner, struct visit *visit)
+static int html_process_end(void *owner, struct call_walk *walk)
 {
 	struct html *html = owner;
 
 	free(html->functions);
 	html->functions = NULL;
-	return html->writing && html->memory ? write_memory(html, visit) : 0;
+	return html->writing && html->memory ? write_memory(html, walk) : 0;
 }
 
 /* One reading of the trace. */
-static int visit(struct html *html, bool writing)
+static int walk(struct html *html, bool writing)
 {
-	const struct visitor visitor = {.process = html_process,
-					.process_end = html_process_end,
-					.thread = html_thread,
-					.thread_end = html_thread_end,
-					.push = writing ? NULL : html_push,
-					.pop = writing ? html_write : html_count,
-					.other = html_other};
+	const struct call_visitor visitor = {.process = html_process,
+					     .process_end = html_process_end,
+					     .thread = html_thread,
+					     .thread_end = html_thread_end,
+					     .push = writing ? NULL : html_push,
+					     .pop = writing ? html_write : html_count,
+					     .other = html_other};
 	int error;
 
 	html->writing = writing;
 	html->process_index = html->thread_index = UINT32_MAX; /* the first one becomes 0 */
 	html_calls_init(&html->calls, writing ? &html->packer : NULL, &html->blocks, html->plan);
 	batches_begin(&html->adding, add_calls, html);
-	error = visit_trace(html->export->trace, html->export->select, html->progress, &visitor, html);
+	error = walk_trace(html->export->trace, html->export->filter, html->progress, &visitor, html);
 	batches_end(&html->adding);
 	if (!error)
 		error = html_calls_finish(&html->calls);
@@ -707,13 +707,13 @@ static int put_totals(struct html *html)
 /* What was chosen on the command line, so that nobody takes a part for the whole. */
 static void put_choice(struct html *html)
 {
-	const struct select *select = html->export->select;
+	const struct filter *filter = html->export->filter;
 
 	output_format(html->output, "\"choice\":{\"pid\":%lld,\"tid\":%lld,\"time\":%d,\"functions\":%d,",
-		      (long long)select->pid, (long long)select->tid, select->from_given || select->to_given,
-		      select_has_functions(select));
-	put_number(html, "shortest", select->min_duration_ns);
-	output_format(html->output, "\"deepest\":%u},\n", select->max_depth);
+		      (long long)filter->pid, (long long)filter->tid, filter->from_given || filter->to_given,
+		      filter_has_functions(filter));
+	put_number(html, "shortest", filter->min_duration_ns);
+	output_format(html->output, "\"deepest\":%u},\n", filter->max_depth);
 }
 
 static void put_process(struct html *html, const struct trace_process *process)
@@ -749,7 +749,7 @@ static void put_processes(struct html *html)
 
 	output_string(html->output, "\"processes\":[");
 	for (i = 0; i < trace->process_count; i++) {
-		if (!trace->processes[i] || !select_process(html->export->select, trace->processes[i]))
+		if (!trace->processes[i] || !filter_process(html->export->filter, trace->processes[i]))
 			continue;
 		output_string(html->output, comma);
 		put_process(html, trace->processes[i]);
@@ -813,7 +813,7 @@ static int write_meta(struct html *html)
 
 static int make_table(struct html *html)
 {
-	const struct profile_options options = {.select = html->export->select};
+	const struct profile_options options = {.filter = html->export->filter};
 
 	/* The bar counts the events of all readings. */
 	html->progress->total *= trace_records(html->export->trace, "mem") ? 4 : 3;
@@ -823,11 +823,11 @@ static int make_table(struct html *html)
 static void choose_time(struct html *html)
 {
 	const struct trace *trace = html->export->trace;
-	const struct select *select = html->export->select;
+	const struct filter *filter = html->export->filter;
 	int64_t end = trace->end_ns - trace->start_ns;
 
-	html->from_ns = select_from(select);
-	html->to_ns = select_to(select) < end ? select_to(select) : end;
+	html->from_ns = filter_from(filter);
+	html->to_ns = filter_to(filter) < end ? filter_to(filter) : end;
 	if (html->to_ns < html->from_ns)
 		html->to_ns = html->from_ns;
 	html->plan = html_plan_make(NULL, html->to_ns - html->from_ns, 0, 0);
@@ -840,7 +840,7 @@ static void html_done(struct html *html)
 	profile_done(&html->profile);
 	html_texts_done(&html->texts);
 	html_tree_done(&html->tree);
-	pairs_done(&html->instant_texts);
+	u64_map_done(&html->instant_texts);
 	for (i = 0; i < INSTANT_COLUMNS; i++)
 		html_column_done(&html->instants[i]);
 	for (i = 0; i < HEAP_COLUMNS; i++)
@@ -860,7 +860,7 @@ int export_html(const struct export *export, struct output *output, struct progr
 
 	choose_time(&html);
 	if (!error)
-		error = visit(&html, false);
+		error = walk(&html, false);
 	if (!error && html.tree.failed)
 		error = -ENOMEM;
 	if (!error) {
@@ -869,7 +869,7 @@ int export_html(const struct export *export, struct output *output, struct progr
 		error = html_packer_begin(&html.packer, output);
 	}
 	if (!error)
-		error = visit(&html, true);
+		error = walk(&html, true);
 	if (!error)
 		error = write_tables(&html);
 	if (!error)

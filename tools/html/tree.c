@@ -34,7 +34,7 @@ uint32_t html_tree_new_child(struct html_tree *tree, uint32_t parent, uint32_t f
 
 	if (tree->failed)
 		return parent;
-	number = pairs_make(&tree->numbers, html_tree_pair(parent, function));
+	number = u64_map_make(&tree->numbers, html_tree_pair(parent, function));
 	if (!number) {
 		tree->failed = true;
 		return parent;
@@ -107,6 +107,6 @@ uint64_t html_tree_columns(const struct html_tree *tree, uint32_t nodes_max, str
 void html_tree_done(struct html_tree *tree)
 {
 	free(tree->nodes);
-	pairs_done(&tree->numbers);
+	u64_map_done(&tree->numbers);
 	memset(tree, 0, sizeof(*tree));
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "html/pack.h"
-#include "util/pairs.h"
+#include "util/u64_map.h"
 
 #define HTML_STACKS_MAX (UINT32_C(1) << 22)
 
@@ -28,9 +28,9 @@ struct html_tree {
 	struct html_node *nodes;
 	uint32_t count;
 	uint32_t allocated;
-	struct pairs numbers; /* parent + 1 << 32 | function: number + 1 */
-	uint64_t too_many;    /* calls of stacks that found no place */
-	bool failed;	      /* memory ran out */
+	struct u64_map numbers; /* parent + 1 << 32 | function: number + 1 */
+	uint64_t too_many;	/* calls of stacks that found no place */
+	bool failed;		/* memory ran out */
 };
 
 /* A new root, or the child of a node for a function. Where there is no place, the parent. */
@@ -50,7 +50,7 @@ static inline uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, 
 	/* Most calls are the same as the one before of their caller. */
 	if (latest && tree->nodes[latest].function == function)
 		return latest;
-	number = pairs_value(&tree->numbers, html_tree_pair(parent, function));
+	number = u64_map_value(&tree->numbers, html_tree_pair(parent, function));
 	if (!number)
 		return html_tree_new_child(tree, parent, function);
 	return tree->nodes[parent].latest = (uint32_t)(number - 1);

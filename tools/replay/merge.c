@@ -119,7 +119,7 @@ int merge_open(struct merge *merge, struct trace *trace,
 }
 
 int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
-		       const struct select *select)
+		       const struct filter *filter)
 {
 	int error = make_room(merge, trace, process->thread_count);
 	size_t i;
@@ -127,7 +127,7 @@ int merge_open_process(struct merge *merge, struct trace *trace, const struct tr
 	for (i = 0; !error && i < process->thread_count; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
-		if (thread->place_count && select_thread(select, thread))
+		if (thread->place_count && filter_thread(filter, thread))
 			add_thread(merge, thread);
 	}
 	begin(merge);

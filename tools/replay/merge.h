@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "replay/select.h"
+#include "replay/filter.h"
 #include "trace/reader.h"
 
 struct merge_source {
@@ -48,7 +48,7 @@ int merge_open(struct merge *merge, struct trace *trace,
 	       void *owner);
 /* The threads of one process that --thread does not leave out; costs nothing for those of others. Returns the same. */
 int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
-		       const struct select *select);
+		       const struct filter *filter);
 /* Right after opening: leaves out the chunks that end before that time (CLOCK_MONOTONIC, ns). */
 void merge_skip(struct merge *merge, int64_t ns);
 /* False at the end. Missing parts of the file come as gap events. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/pairs.h"
+#include "util/u64_map.h"
 
 int replay_init(struct replay *replay, const struct trace_process *process)
 {
@@ -30,7 +30,7 @@ struct replay_stack {
 };
 
 struct replay_stacks {
-	struct pairs numbers; /* greenlet: number + 1 */
+	struct u64_map numbers; /* greenlet: number + 1 */
 	struct replay_stack *at;
 	uint32_t *spare; /* numbers that are free */
 	uint32_t spare_count;
@@ -65,7 +65,7 @@ static void free_stacks(struct replay *replay)
 		free(stacks->at[i].frames);
 	free(stacks->at);
 	free(stacks->spare);
-	pairs_done(&stacks->numbers);
+	u64_map_done(&stacks->numbers);
 	free(stacks);
 	replay->stacks = NULL;
 }
@@ -115,7 +115,7 @@ static uint32_t new_stack(struct replay_stacks *stacks)
 static bool put_aside(struct replay *replay, uint64_t greenlet)
 {
 	struct replay_stacks *stacks = replay->stacks;
-	uint64_t *number = pairs_make(&stacks->numbers, greenlet);
+	uint64_t *number = u64_map_make(&stacks->numbers, greenlet);
 	struct replay_stack *stack;
 	uint32_t i, free_number;
 
@@ -153,7 +153,7 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 	uint32_t i;
 
 	replay->hidden_base = 0;
-	if (!pairs_take(&stacks->numbers, greenlet, &number) || !number) {
+	if (!u64_map_take(&stacks->numbers, greenlet, &number) || !number) {
 		replay->base_unknown = stacks->lost;
 		replay->natives_unknown = false;
 		return;
@@ -174,7 +174,7 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 /* The one that is met first has the number 0: as a rule it is the thread's own. */
 static uint32_t number_of(struct replay *replay, uint64_t greenlet)
 {
-	uint64_t *number = pairs_make(&replay->numbers, greenlet);
+	uint64_t *number = u64_map_make(&replay->numbers, greenlet);
 
 	if (!number) {
 		replay->out_of_memory = true;
@@ -191,7 +191,7 @@ static void forget_ended(struct replay *replay, uint64_t greenlet)
 	uint64_t number;
 
 	if (!replay->depth && !replay->hidden_base && !replay->base_unknown && number_of(replay, greenlet))
-		pairs_take(&replay->numbers, greenlet, &number);
+		u64_map_take(&replay->numbers, greenlet, &number);
 }
 
 void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner)
@@ -218,7 +218,7 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 void replay_done(struct replay *replay)
 {
 	free_stacks(replay);
-	pairs_done(&replay->numbers);
+	u64_map_done(&replay->numbers);
 	free(replay->frames);
 	free(replay->open);
 	memset(replay, 0, sizeof(*replay));
@@ -228,8 +228,8 @@ void replay_begin_thread(struct replay *replay)
 {
 	replay_forget(replay);
 	free_stacks(replay);
-	pairs_done(&replay->numbers);
-	replay->numbers = (struct pairs){0};
+	u64_map_done(&replay->numbers);
+	replay->numbers = (struct u64_map){0};
 	replay->greenlet = 0;
 	replay->greenlet_number = replay->greenlets = 0;
 	replay->others_unknown = replay->begins_inside;

@@ -23,7 +23,7 @@
 #include "evprof/invariant.h"
 #include "evprof/wire.h"
 #include "trace/reader.h"
-#include "util/pairs.h"
+#include "util/u64_map.h"
 
 #define REPLAY_DEPTH_MAX (UINT32_C(1) << 22)
 
@@ -61,7 +61,7 @@ struct replay {
 	uint64_t greenlet;
 	uint32_t greenlet_number; /* of the one that runs, from 0 in the order in which the thread's are met */
 	uint32_t greenlets;	  /* numbers given so far */
-	struct pairs numbers;	  /* of those that live: address to number + 1 */
+	struct u64_map numbers;	  /* of those that live: address to number + 1 */
 	struct replay_stacks *stacks;
 	uint32_t native;      /* the innermost native frame of an allocation that comes next; 0: none is told */
 	uint32_t hidden_base; /* so many hidden functions run below all frames */

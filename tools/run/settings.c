@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evprof/choice.h"
 #include "evprof/control.h"
+#include "evprof/filter.h"
 #include "evprof/settings.h"
 
 #include "util/cli.h"
@@ -63,14 +63,14 @@ static const char *allowed_patterns(const char *value, char *room)
 {
 	char *text = malloc(strlen(value) + 1);
 	const char *wrong = text ? NULL : "a shorter list";
-	struct choice_pattern pattern;
+	struct filter_pattern pattern;
 	char why[128];
 
 	for (const char *rest = value; *rest && !wrong;) {
-		rest = choice_next(rest, text);
-		wrong = *text ? choice_pattern_parse(&pattern, text, false, why, sizeof(why)) : NULL;
+		rest = filter_next(rest, text);
+		wrong = *text ? filter_pattern_parse(&pattern, text, false, why, sizeof(why)) : NULL;
 		if (*text && !wrong)
-			choice_pattern_done(&pattern);
+			filter_pattern_done(&pattern);
 	}
 	free(text);
 	if (!wrong)

@@ -219,7 +219,7 @@ static int take_pending(struct trace *trace, struct trace_thread *thread)
 {
 	uint64_t value;
 
-	if (!pairs_take(&trace->pending, latest_key(thread->process, thread->tid), &value))
+	if (!u64_map_take(&trace->pending, latest_key(thread->process, thread->tid), &value))
 		return 0;
 	return set_name(thread, pending_name(value));
 }
@@ -237,7 +237,7 @@ static int load_thread(struct trace *trace, const json_t *object)
 	thread->tid = (uint32_t)member_u64(object, "tid");
 	thread->start_ticks = member_u64(object, "start_ticks");
 	thread->sampled = json_is_true(json_object_get(object, "sampled"));
-	latest = pairs_make(&trace->latest, latest_key(thread->process, thread->tid));
+	latest = u64_map_make(&trace->latest, latest_key(thread->process, thread->tid));
 	if (!latest)
 		return -ENOMEM;
 	*latest = thread->number + 1;
@@ -336,7 +336,7 @@ static int set_definition(struct trace *trace, struct trace_names *names, const 
 /* The last thread of that process with that tid: a tid is used again after its thread's end. */
 static struct trace_thread *latest_thread(const struct trace *trace, uint64_t key)
 {
-	uint64_t number = pairs_value(&trace->latest, key);
+	uint64_t number = u64_map_value(&trace->latest, key);
 
 	return number ? trace->threads[number - 1] : NULL;
 }
@@ -350,7 +350,7 @@ static int load_thread_name(struct trace *trace, uint32_t process, const struct 
 		return thread ? set_kernel_name(thread, trace_string(definition, 1)) : 0;
 	if (thread && !thread->ended)
 		return set_name(thread, trace_string(definition, 1));
-	pending = pairs_make(&trace->pending, key);
+	pending = u64_map_make(&trace->pending, key);
 	if (!pending)
 		return -ENOMEM;
 	*pending = (uintptr_t)definition;
@@ -699,10 +699,10 @@ static int find_span(struct trace *trace)
 /* Names that no later thread asked for belong to a thread that had ended when its name was read. */
 static int give_late_names(struct trace *trace)
 {
-	const struct pairs *pending = &trace->pending;
+	const struct u64_map *pending = &trace->pending;
 
 	for (size_t i = 0; pending->slots && i <= pending->mask; i++) {
-		const struct pair *pair = &pending->slots[i];
+		const struct u64_map_slot *pair = &pending->slots[i];
 		struct trace_thread *thread = pair->key ? latest_thread(trace, pair->key) : NULL;
 
 		if (thread && !thread->name && set_name(thread, pending_name(pair->value)) < 0)
@@ -792,8 +792,8 @@ void trace_unload(struct trace *trace)
 		thread_free(trace->threads[i]);
 	for (i = 0; i < trace->definition_count; i++)
 		free(trace->definitions[i]);
-	pairs_done(&trace->latest);
-	pairs_done(&trace->pending);
+	u64_map_done(&trace->latest);
+	u64_map_done(&trace->pending);
 	free(trace->definitions);
 	free(trace->processes);
 	free(trace->threads);

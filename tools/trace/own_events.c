@@ -82,13 +82,13 @@ static void put_beside(struct trace *trace, struct trace_thread *thread, struct 
 	trace->threads[own->number] = NULL;
 }
 
-static int find_in_process(struct trace *trace, struct trace_process *process, struct pairs *sampled)
+static int find_in_process(struct trace *trace, struct trace_process *process, struct u64_map *sampled)
 {
 	size_t i, kept = 0;
 
 	for (i = 0; i < process->thread_count; i++) {
 		struct trace_thread *thread = trace->threads[process->threads[i]];
-		uint64_t *number = thread->sampled ? pairs_make(sampled, thread->tid + UINT64_C(1)) : NULL;
+		uint64_t *number = thread->sampled ? u64_map_make(sampled, thread->tid + UINT64_C(1)) : NULL;
 
 		if (thread->sampled && !number)
 			return -ENOMEM;
@@ -97,7 +97,7 @@ static int find_in_process(struct trace *trace, struct trace_process *process, s
 	}
 	for (i = 0; i < process->thread_count; i++) {
 		struct trace_thread *own = trace->threads[process->threads[i]];
-		uint64_t number = own->sampled ? 0 : pairs_value(sampled, own->tid + UINT64_C(1));
+		uint64_t number = own->sampled ? 0 : u64_map_value(sampled, own->tid + UINT64_C(1));
 		struct trace_thread *thread = number ? trace->threads[number - 1] : NULL;
 
 		if (thread && !thread->own && overlap(thread, own))
@@ -115,11 +115,11 @@ int trace_own_events_find(struct trace *trace)
 
 	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		struct trace_process *process = trace->processes[i];
-		struct pairs sampled = {0};
+		struct u64_map sampled = {0};
 
 		if (process && trace_process_sample_rate(process))
 			error = find_in_process(trace, process, &sampled);
-		pairs_done(&sampled);
+		u64_map_done(&sampled);
 	}
 	return error;
 }

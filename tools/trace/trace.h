@@ -13,8 +13,8 @@
 
 #include "evprof/trace.h"
 #include "evprof/wire.h"
-#include "util/pairs.h"
 #include "util/text.h"
+#include "util/u64_map.h"
 
 /* The clock that times of events are told by. */
 enum cpu_clock {
@@ -146,10 +146,10 @@ struct trace {
 	uint64_t kept_bytes; /* of memory, for what chunks say: bounded by the size of the file */
 	struct trace_clock *clocks;
 	size_t clock_count;
-	struct pairs latest;  /* process + 1 << 32 | tid: number + 1 of the last thread with that tid */
-	struct pairs pending; /* likewise: the last definition of a thread's name that came before its thread */
-	int64_t start_ns;     /* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
-	int64_t end_ns;	      /* of the latest */
+	struct u64_map latest;	/* process + 1 << 32 | tid: number + 1 of the last thread with that tid */
+	struct u64_map pending; /* likewise: the last definition of a thread's name that came before its thread */
+	int64_t start_ns;	/* of the earliest event, CLOCK_MONOTONIC; shown times count from here */
+	int64_t end_ns;		/* of the latest */
 	void *unzstd;
 	enum cpu_clock clock;	   /* the streams tell times by it; set by a verb before it reads events */
 	struct trace_ahead *ahead; /* NULL: none yet */

@@ -1,6 +1,6 @@
 """What of a trace is asked for: processes, threads, a stretch of time, functions, long calls, outer calls. Without numpy.
 
-Each choice means what the option of `evprof export` with its name means: tools/replay/select.c and include/evprof/choice.h are the
+Each choice means what the option of `evprof export` with its name means: tools/replay/filter.c and include/evprof/filter.h are the
 models. Called by model.Trace and table.py.
 """
 import re

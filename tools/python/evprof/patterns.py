@@ -1,4 +1,4 @@
-"""Patterns over names, with the meaning that include/evprof/choice.h gives them: globs as fnmatch(3) has them, and "re:" with a
+"""Patterns over names, with the meaning that include/evprof/filter.h gives them: globs as fnmatch(3) has them, and "re:" with a
 POSIX extended regular expression as regcomp(3) of the GNU C library has it, both of bytes. Used by choosing.py.
 
 Both are written anew as expressions of Python's re. What re and POSIX match differs in length only, and here nobody asks

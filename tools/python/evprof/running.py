@@ -1,4 +1,4 @@
-"""What a thread runs when a stretch of time begins: tools/replay/running.c is the model. Used by threads.py."""
+"""What a thread runs when a stretch of time begins: tools/replay/initial_stack.c is the model. Used by threads.py."""
 import numpy as np
 
 from .kinds import EMPTIES, FRAME, GAP, OPEN, STACK, STACK_CUT, SWITCH, TELLS

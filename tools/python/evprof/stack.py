@@ -4,7 +4,7 @@
     Stacks     the stacks of a thread, one for each greenlet: who runs after each move, and who called it
     Calls      how long each call lasts
 
-tools/replay/replay.c and tools/replay/timeline.c are the models. A function is an odd number if it is a C function; NOBODY is none.
+tools/replay/replay.c and tools/replay/event_stream.c are the models. A function is an odd number if it is a C function; NOBODY is none.
 """
 import numpy as np
 

@@ -6,7 +6,7 @@
     dataframe      for pandas; parquet: for pyarrow
 
 A function's number is base of its process + 2 * code id, or + 2 * C function id + 1, so that odd ones are C functions;
-0 is nobody. Where the table follows a rule of evprof's tools, tools/replay/timeline.c and tools/export/csv.c are the models.
+0 is nobody. Where the table follows a rule of evprof's tools, tools/replay/event_stream.c and tools/export/csv.c are the models.
 """
 import numpy as np
 

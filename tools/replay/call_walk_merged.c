@@ -1,19 +1,19 @@
 /*
- * visit_together.c - the threads of a process in the order of time. See visit.h.
+ * call_walk_merged.c - the threads of a process in the order of time. See call_walk.h.
  *
  * The thread whose next event is the earliest goes on up to the next event of any other. Threads of a process with a
  * GIL take turns of milliseconds, so this costs no more than one after the other.
  */
-#include "replay/visit.h"
+#include "replay/call_walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/running.h"
+#include "replay/initial_stack.h"
 
 struct together_thread {
-	struct visit visit;
-	struct visit_run run;
+	struct call_walk walk;
+	struct walk_run run;
 };
 
 struct together_source {
@@ -25,9 +25,9 @@ struct together_source {
 struct together {
 	struct trace *trace;
 	const struct trace_process *process;
-	const struct select *select;
+	const struct filter *filter;
 	struct progress *progress;
-	const struct visitor *visitor;
+	const struct call_visitor *visitor;
 	void *owner;
 	struct together_source *sources;
 	struct together_source **heap; /* those that are not at their end, the earliest first */
@@ -73,23 +73,23 @@ static uint64_t until_of(const struct together *together)
 static void begin(struct together *together, struct together_source *source)
 {
 	struct together_thread *open = calloc(1, sizeof(*open));
-	struct visit *visit;
+	struct call_walk *walk;
 
 	source->open = open;
 	if (!open) {
 		together->error = -ENOMEM;
 		return;
 	}
-	visit = &open->visit;
-	visit_init(visit, together->trace, together->select, together->visitor, together->owner);
-	visit->process = together->process;
-	visit->thread = source->thread;
-	visit->look_back = together->look_back;
-	together->error = replay_init(&visit->replay, together->process);
-	visit->replay.hidden = together->hidden;
+	walk = &open->walk;
+	walk_init(walk, together->trace, together->filter, together->visitor, together->owner);
+	walk->process = together->process;
+	walk->thread = source->thread;
+	walk->look_back = together->look_back;
+	together->error = replay_init(&walk->replay, together->process);
+	walk->replay.hidden = together->hidden;
 	if (!together->error)
-		together->error = visit_thread_begin(visit, &open->run);
-	together->look_back = visit->look_back;
+		together->error = walk_thread_begin(walk, &open->run);
+	together->look_back = walk->look_back;
 }
 
 static void end(struct together *together, struct together_source *source)
@@ -98,11 +98,11 @@ static void end(struct together *together, struct together_source *source)
 
 	if (!open)
 		return;
-	if (!together->error && open->visit.replay.out_of_memory)
+	if (!together->error && open->walk.replay.out_of_memory)
 		together->error = -ENOMEM;
-	together->error = visit_thread_end(&open->visit, &open->run, together->error);
-	replay_done(&open->visit.replay);
-	visit_done(&open->visit);
+	together->error = walk_thread_end(&open->walk, &open->run, together->error);
+	replay_done(&open->walk.replay);
+	walk_done(&open->walk);
 	free(open);
 	source->open = NULL;
 }
@@ -116,8 +116,8 @@ static void step(struct together *together)
 		begin(together, first);
 	if (together->error)
 		return;
-	if (visit_run(&first->open->visit, &first->open->run, together->progress, until_of(together))) {
-		first->next = visit_run_next(&first->open->visit, &first->open->run);
+	if (walk_run(&first->open->walk, &first->open->run, together->progress, until_of(together))) {
+		first->next = walk_run_next(&first->open->walk, &first->open->run);
 	} else {
 		end(together, first);
 		together->heap[0] = together->heap[--together->count];
@@ -145,19 +145,19 @@ static int find_threads(struct together *together)
 	}
 	for (size_t i = together->count; i-- > 0;)
 		sift_down(together, i);
-	return select_hide(together->select, process, replay_keys_of(process), &together->hidden);
+	return filter_hide(together->filter, process, replay_keys_of(process), &together->hidden);
 }
 
-int visit_together(struct trace *trace, const struct trace_process *process, const struct select *select,
-		   struct progress *progress, const struct visitor *visitor, void *owner)
+int walk_together(struct trace *trace, const struct trace_process *process, const struct filter *filter,
+		  struct progress *progress, const struct call_visitor *visitor, void *owner)
 {
 	struct together together = {.trace = trace,
 				    .process = process,
-				    .select = select,
+				    .filter = filter,
 				    .progress = progress,
 				    .visitor = visitor,
 				    .owner = owner,
-				    .look_back = RUNNING_LOOK_BACK_EVENTS};
+				    .look_back = INITIAL_STACK_LOOK_BACK_EVENTS};
 
 	together.error = find_threads(&together);
 	while (!together.error && together.count)

@@ -1,5 +1,5 @@
 /*
- * test_neighbours.c - other tools at the interpreter's hooks behave as they do without evprof, and evprof goes on
+ * test_hook_compat.c - other tools at the interpreter's hooks behave as they do without evprof, and evprof goes on
  * recording beside them.
  *
  * Each scenario runs programs/neighbours.py with one of its tools, bare and under evprof: all that the tool was told,
@@ -49,7 +49,7 @@ static void expect_as_bare(const struct python *python, const char *tool, const 
 }
 
 #define NEIGHBOUR(Name, Leaves)                                                                                        \
-	SCENARIO(neighbours, Name, SUPPORTED)                                                                          \
+	SCENARIO(hook_compat, Name, SUPPORTED)                                                                         \
 	{                                                                                                              \
 		expect_as_bare(python, #Name, NULL, Leaves, true);                                                     \
 		if (test_all())                                                                                        \
@@ -76,7 +76,7 @@ NEIGHBOUR(audited, 400)
  * Code that one thread's function is told of tells more to those of threads that run at the same time: it is chance
  * what.
  */
-SCENARIO(neighbours, setprofile_in_many, SUPPORTED)
+SCENARIO(hook_compat, setprofile_in_many, SUPPORTED)
 {
 	if (python->minor >= 12)
 		expect_whole(run(.python = python, .args = {"@neighbours.py", "setprofile_in_many"}), 2300, true);
@@ -85,29 +85,29 @@ SCENARIO(neighbours, setprofile_in_many, SUPPORTED)
 }
 #define REFUSALS_FROM 8
 
-SCENARIO(neighbours, bdb_module, SUPPORTED)
+SCENARIO(hook_compat, bdb_module, SUPPORTED)
 {
 	expect_as_bare(python, "bdb_module", NULL, 300, python->minor >= REFUSALS_FROM);
 }
 
-SCENARIO(neighbours, settrace_raises, SUPPORTED)
+SCENARIO(hook_compat, settrace_raises, SUPPORTED)
 {
 	expect_as_bare(python, "settrace_raises", NULL, 300, python->minor >= REFUSALS_FROM);
 }
 
 /* 3.11: the return that the trace function refused has no event of its own; the call ends with the one around it. */
-SCENARIO(neighbours, settrace_raises_at_return, SUPPORTED)
+SCENARIO(hook_compat, settrace_raises_at_return, SUPPORTED)
 {
 	expect_as_bare(python, "settrace_raises_at_return", NULL, 300, python->minor != 11);
 }
 
-SCENARIO(neighbours, setprofile_raises, SUPPORTED)
+SCENARIO(hook_compat, setprofile_raises, SUPPORTED)
 {
 	expect_as_bare(python, "setprofile_raises", NULL, python->minor >= REFUSALS_FROM ? 300 : ANY,
 		       python->minor >= REFUSALS_FROM);
 }
 
-SCENARIO(neighbours, handler_raises, SUPPORTED)
+SCENARIO(hook_compat, handler_raises, SUPPORTED)
 {
 	expect_as_bare(python, "handler_raises", NULL, ANY, python->minor >= REFUSALS_FROM);
 }
@@ -119,7 +119,7 @@ NEIGHBOUR(monitoring_looks, 300)
 NEIGHBOUR(monitoring_disables, 300)
 
 /* What a tool refuses that is told after evprof (0) is recorded, as what it is: a return and an exception. */
-SCENARIO(neighbours, monitoring_raises, SUPPORTED)
+SCENARIO(hook_compat, monitoring_raises, SUPPORTED)
 {
 	expect_as_bare(python, "monitoring_raises", NULL, ANY, true);
 }
@@ -128,7 +128,7 @@ SCENARIO(neighbours, monitoring_raises, SUPPORTED)
 NEIGHBOUR(monitoring_raises_anywhere, ANY)
 
 /* Where the program has all six ids, evprof says so and goes on when there is one again. */
-SCENARIO(neighbours, monitoring_all, SUPPORTED)
+SCENARIO(hook_compat, monitoring_all, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@neighbours.py", "monitoring_all"});
 	bool taken = python->minor >= 12;
@@ -141,7 +141,7 @@ SCENARIO(neighbours, monitoring_all, SUPPORTED)
 
 /* ---- code objects ------------------------------------------------------------------------------------------------ */
 
-SCENARIO(neighbours, code_extra, SUPPORTED)
+SCENARIO(hook_compat, code_extra, SUPPORTED)
 {
 	python_needs(python, "ctypes");
 	expect_as_bare(python, "code_extra", NULL, 50, true);
@@ -167,7 +167,7 @@ static long traced_bytes(const struct outcome *outcome)
 	return total;
 }
 
-SCENARIO(neighbours, tracemalloc_totals, SUPPORTED)
+SCENARIO(hook_compat, tracemalloc_totals, SUPPORTED)
 {
 	static const char *const starts[] = {"START=0", "START=235", "START=500"};
 	const char *listen = python->minor >= 11 ? "LISTEN=1" : "LISTEN=";
@@ -199,7 +199,7 @@ static size_t blocks_of(const struct outcome *outcome, unsigned long long size)
 }
 
 /* tracemalloc was there first: its end is not the end of evprof's recording. */
-SCENARIO(neighbours, tracemalloc_first, SUPPORTED)
+SCENARIO(hook_compat, tracemalloc_first, SUPPORTED)
 {
 	const char *const first = "PYTHONTRACEMALLOC=1";
 	const unsigned long long header = python->minor >= 15 ? 32 : 0; /* of bytes, which a bytearray holds there */
@@ -216,7 +216,7 @@ SCENARIO(neighbours, tracemalloc_first, SUPPORTED)
 NEIGHBOUR(faults, 300)
 
 /* What it says of Python's allocator, but for the numbers, which differ from one bare run to the next. */
-SCENARIO(neighbours, allocator_statistics, SUPPORTED)
+SCENARIO(hook_compat, allocator_statistics, SUPPORTED)
 {
 	static const char program[] = "import os, re, sys, tempfile\n"
 				      "file = tempfile.TemporaryFile()\n"
@@ -237,7 +237,7 @@ SCENARIO(neighbours, allocator_statistics, SUPPORTED)
 	expect_same(bare, job_run(&job));
 }
 
-SCENARIO(neighbours, variables, SUPPORTED)
+SCENARIO(hook_compat, variables, SUPPORTED)
 {
 	bool parallel = python_is_free_threaded(python); /* it has mimalloc only */
 	const char *const variables[] = {
@@ -256,7 +256,7 @@ SCENARIO(neighbours, variables, SUPPORTED)
 
 /* ---- tools at the prompt ----------------------------------------------------------------------------------------- */
 
-SCENARIO(neighbours, pdb, SUPPORTED)
+SCENARIO(hook_compat, pdb, SUPPORTED)
 {
 	const char *const input = "b leaf\nc\nw\nbt\ncl 1\nn\ns\nu\np 1/0\nc\nq\n", *known = program_path("known.py");
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-m", "pdb", known}, .input = input);
@@ -283,7 +283,7 @@ static char *imports(const struct outcome *outcome)
 	return result;
 }
 
-SCENARIO(neighbours, importtime, SUPPORTED)
+SCENARIO(hook_compat, importtime, SUPPORTED)
 {
 	const char *const known = program_path("known.py");
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-X", "importtime", known});
@@ -293,7 +293,7 @@ SCENARIO(neighbours, importtime, SUPPORTED)
 	expect(outcome, strcmp(imports(bare), imports(outcome)) == 0, "the same imports, not:\n%s", imports(outcome));
 }
 
-SCENARIO(neighbours, coverage, SUPPORTED)
+SCENARIO(hook_compat, coverage, SUPPORTED)
 {
 	static const char *const cores[] = {"COVERAGE_CORE=ctrace", "COVERAGE_CORE=sysmon", "COVERAGE_CORE=pytrace"};
 	const char *path = package_variable(python, "coverage");

@@ -1,6 +1,6 @@
-/* tried.h - whether a filter of system calls from before this image ends processes at what evprof needs. */
-#ifndef PRELOAD_TRIED_H
-#define PRELOAD_TRIED_H
+/* seccomp_probe.h - whether a filter of system calls from before this image ends processes at what evprof needs. */
+#ifndef PRELOAD_SECCOMP_PROBE_H
+#define PRELOAD_SECCOMP_PROBE_H
 
 #include <stdbool.h>
 
@@ -9,6 +9,6 @@
  * does not meet that child: no signal comes of it, and its wait() does not find it. Takes as long as a fork; once for
  * each image that begins under a filter. False: it was ended. True: it lived, or no child could be made.
  */
-bool tried_calls(void);
+bool seccomp_probe(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * test_choice.c - functions chosen when recording are those chosen when reading, and no others are in the trace.
+ * test_filter.c - functions chosen when recording are those chosen when reading, and no others are in the trace.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +52,13 @@ static void expect_same_choice(const struct python *python, const char *const *v
 	json_decref(info);
 }
 
-SCENARIO(choice, of_what_to_record, SUPPORTED)
+SCENARIO(filter, of_what_to_record, SUPPORTED)
 {
 	expect_same_choice(python, (const char *const[]){"EVPROF_INCLUDE=*/generators.py", NULL},
 			   (const char *const[]){"--include", "*/generators.py", NULL});
 }
 
-SCENARIO(choice, by_expressions_and_both_ways, SUPPORTED)
+SCENARIO(filter, by_expressions_and_both_ways, SUPPORTED)
 {
 	expect_same_choice(
 	    python,
@@ -67,14 +67,14 @@ SCENARIO(choice, by_expressions_and_both_ways, SUPPORTED)
 				  NULL});
 }
 
-SCENARIO(choice, without_the_library, SUPPORTED)
+SCENARIO(filter, without_the_library, SUPPORTED)
 {
 	expect_same_choice(python, (const char *const[]){"EVPROF_EXCLUDE_SYSPATH=1", NULL},
 			   (const char *const[]){"--exclude-syspath", NULL});
 }
 
 /* The program says how it calls its files. Recording and reading leave out the same. */
-SCENARIO(choice, without_the_library_of_a_frozen_program, SUPPORTED)
+SCENARIO(filter, without_the_library_of_a_frozen_program, SUPPORTED)
 {
 	static const char *const none[] = {NULL}, *const chosen[] = {"--exclude-syspath", NULL};
 
@@ -92,7 +92,7 @@ SCENARIO(choice, without_the_library_of_a_frozen_program, SUPPORTED)
 }
 
 /* A script that is called like a module of the library is none. */
-SCENARIO(choice, of_a_script_named_like_the_library, SCENARIO_ONCE)
+SCENARIO(filter, of_a_script_named_like_the_library, SCENARIO_ONCE)
 {
 	struct outcome *outcome = run(.python = python_any(), .env = {"EVPROF_EXCLUDE_SYSPATH=1"},
 				      .args = {"-c", "exec(compile('def own(): pass\\nown()', 'profile.py', 'exec'))"});
@@ -103,7 +103,7 @@ SCENARIO(choice, of_a_script_named_like_the_library, SCENARIO_ONCE)
 }
 
 /* A bad pattern costs a line, the others hold. */
-SCENARIO(choice, of_a_bad_pattern, SUPPORTED)
+SCENARIO(filter, of_a_bad_pattern, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"-S", "@generators.py"},
 				      .env = {"EVPROF_INCLUDE=re:(,*/generators.py", "EVPROF_EVENTS=call"});
@@ -115,7 +115,7 @@ SCENARIO(choice, of_a_bad_pattern, SUPPORTED)
 }
 
 /* An empty result looks like a program that did nothing. */
-SCENARIO(choice, that_nothing_meets_is_told, SCENARIO_ONCE)
+SCENARIO(filter, that_nothing_meets_is_told, SCENARIO_ONCE)
 {
 	struct outcome *outcome = run(.python = python_any(), .args = {"@generators.py"}), *told;
 

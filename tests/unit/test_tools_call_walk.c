@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/replay/visit.h"
+#include "tools/replay/call_walk.h"
 #include "trace_fixture.h"
 
 static struct fixture *fixture;
@@ -18,7 +18,7 @@ static uint32_t process, thread;
 static char *saw;
 static size_t saw_bytes;
 static FILE *story;
-static struct select chosen;
+static struct filter chosen;
 static int fails_at; /* pushes until the visitor fails; 0: never */
 
 /* a, b, c: Python functions; x, y: C functions. */
@@ -35,7 +35,7 @@ static void set_up(void)
 	fixture_function(fixture, process, Y, "", "y", "m");
 	thread = fixture_thread(fixture, process, 11, 1000);
 	story = open_memstream(&saw, &saw_bytes);
-	chosen = (struct select){0};
+	chosen = (struct filter){0};
 	fails_at = 0;
 }
 
@@ -44,11 +44,11 @@ static void tear_down(void)
 	if (story)
 		fclose(story);
 	free(saw);
-	select_done(&chosen);
+	filter_done(&chosen);
 	fixture_free(fixture);
 }
 
-TestSuite(visit, .init = set_up, .fini = tear_down);
+TestSuite(walk, .init = set_up, .fini = tear_down);
 
 static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 {
@@ -63,10 +63,10 @@ static void gap(uint64_t missing, uint32_t ticks)
 
 /* --- the visitor writes a line for all it is told --- */
 
-static const char *name_of(const struct visit *visit, uint32_t key)
+static const char *name_of(const struct call_walk *walk, uint32_t key)
 {
 	static char name[32];
-	const struct wire_definition *definition = visit_definition(visit, key);
+	const struct wire_definition *definition = walk_definition(walk, key);
 	struct text text = definition ? trace_string(definition, 1) : text_of("?");
 
 	snprintf(name, sizeof(name), "%.*s", (int)text.length, text.at);
@@ -80,58 +80,58 @@ static const char *kind_of(unsigned kind)
 	return kinds[kind];
 }
 
-static void see_push(void *owner, struct visit *visit, struct visit_frame *frame)
+static void see_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	(void)owner;
-	cr_expect(frame->user == 0 && visit->now_ns == frame->start_ns);
-	cr_expect(frame == &visit->frames[visit->shown] || frame == &visit->frames[visit->shown - 1]);
+	cr_expect(frame->user == 0 && walk->now_ns == frame->start_ns);
+	cr_expect(frame == &walk->frames[walk->shown] || frame == &walk->frames[walk->shown - 1]);
 	frame->user = 4711;
-	fprintf(story, "%lld +%s %s", (long long)visit->now_ns, name_of(visit, frame->key), kind_of(frame->kind));
-	if (visit_greenlet(visit))
-		fprintf(story, " greenlet %u", visit_greenlet(visit));
+	fprintf(story, "%lld +%s %s", (long long)walk->now_ns, name_of(walk, frame->key), kind_of(frame->kind));
+	if (walk_greenlet(walk))
+		fprintf(story, " greenlet %u", walk_greenlet(walk));
 	if (frame->task)
 		fprintf(story, " task %u", frame->task);
 	fprintf(story, "\n");
 	if (fails_at && --fails_at == 0)
-		visit_fail(visit, -EIO);
+		walk_fail(walk, -EIO);
 }
 
-static void see_pop(void *owner, struct visit *visit, struct visit_frame *frame, unsigned how)
+static void see_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	(void)owner;
 	cr_expect(frame->user == 4711, "the pop is of the frame that was pushed");
-	fprintf(story, "%lld -%s %s %lld (%llu)\n", (long long)visit->now_ns, name_of(visit, frame->key), kind_of(how),
-		(long long)(visit->now_ns - frame->start_ns), (unsigned long long)frame->inner_ns);
+	fprintf(story, "%lld -%s %s %lld (%llu)\n", (long long)walk->now_ns, name_of(walk, frame->key), kind_of(how),
+		(long long)(walk->now_ns - frame->start_ns), (unsigned long long)frame->inner_ns);
 }
 
-static void see_other(void *owner, struct visit *visit, uint32_t head, const uint64_t *extra)
+static void see_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	(void)owner;
-	fprintf(story, "%lld %s", (long long)visit->now_ns, kind_of(wire_head_kind(head)));
+	fprintf(story, "%lld %s", (long long)walk->now_ns, kind_of(wire_head_kind(head)));
 	if (wire_head_kind(head) == WIRE_GAP)
 		fprintf(story, " %llu", (unsigned long long)*extra);
 	fprintf(story, "\n");
 }
 
-static int see_thread(void *owner, struct visit *visit)
+static int see_thread(void *owner, struct call_walk *walk)
 {
 	(void)owner;
-	fprintf(story, "thread %u\n", visit->thread->tid);
+	fprintf(story, "thread %u\n", walk->thread->tid);
 	return 0;
 }
 
-static int see_end(void *owner, struct visit *visit)
+static int see_end(void *owner, struct call_walk *walk)
 {
 	(void)owner;
-	(void)visit;
+	(void)walk;
 	fprintf(story, "end\n");
 	return 0;
 }
 
-static const struct visitor visitor = {
+static const struct call_visitor visitor = {
     .push = see_push, .pop = see_pop, .other = see_other, .thread = see_thread, .thread_end = see_end};
 
-static int visit_all(const struct visitor *with)
+static int walk_all(const struct call_visitor *with)
 {
 	struct progress progress = {0};
 	char error[200] = "";
@@ -140,7 +140,7 @@ static int visit_all(const struct visitor *with)
 
 	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) == 0, "%s",
 		  error);
-	status = visit_trace(trace, &chosen, &progress, with, NULL);
+	status = walk_trace(trace, &chosen, &progress, with, NULL);
 	trace_close(trace);
 	fflush(story);
 	return status;
@@ -148,7 +148,7 @@ static int visit_all(const struct visitor *with)
 
 static void expect_story(const char *expected)
 {
-	cr_expect(visit_all(&visitor) == 0);
+	cr_expect(walk_all(&visitor) == 0);
 	cr_expect(saw_bytes == strlen(expected) && memcmp(saw, expected, saw_bytes) == 0, "saw\n%.*s\nnot\n%s",
 		  (int)saw_bytes, saw, expected);
 }
@@ -163,7 +163,7 @@ static void from_to(int64_t from, int64_t to)
 
 static void choose(int option, const char *value)
 {
-	cr_assert(select_take(&chosen, "test", option, value));
+	cr_assert(filter_take(&chosen, "test", option, value));
 }
 
 /* a { b { x {} } c {} } at 0, 10, 20, 30, 40, 50, 70, 100; each chunk has `each` of these events. */
@@ -187,19 +187,19 @@ static void a_b_c(unsigned each)
 	"thread 11\n0 +a call\n10 +b call\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 30 (10)\n50 +c call\n"    \
 	"70 -c unwind 20 (0)\n100 -a return 100 (50)\nend\n"
 
-Test(visit, everything)
+Test(walk, everything)
 {
 	a_b_c(8);
 	expect_story(A_B_C);
 }
 
-Test(visit, chunks_make_no_difference)
+Test(walk, chunks_make_no_difference)
 {
 	a_b_c(1);
 	expect_story(A_B_C);
 }
 
-Test(visit, a_window_of_everything)
+Test(walk, a_window_of_everything)
 {
 	a_b_c(1);
 	from_to(0, 1000);
@@ -212,7 +212,7 @@ Test(visit, a_window_of_everything)
 	"thread 11\n15 +a frame\n15 +b frame\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 25 (10)\n50 +c call\n" \
 	"70 -c unwind 20 (0)\n100 -a return 85 (45)\nend\n"
 
-Test(visit, from_within_a_chunk)
+Test(walk, from_within_a_chunk)
 {
 	a_b_c(8);
 	from_to(15, -1);
@@ -220,7 +220,7 @@ Test(visit, from_within_a_chunk)
 }
 
 /* What began in chunks that are not read is known by its end. */
-Test(visit, from_in_the_middle_of_chunks)
+Test(walk, from_in_the_middle_of_chunks)
 {
 	a_b_c(1);
 	from_to(15, -1);
@@ -228,7 +228,7 @@ Test(visit, from_in_the_middle_of_chunks)
 }
 
 /* An event at the very beginning is in the window, one at its end is not. */
-Test(visit, borders)
+Test(walk, borders)
 {
 	a_b_c(3);
 	from_to(20, 50);
@@ -236,7 +236,7 @@ Test(visit, borders)
 		     "50 -a none 30 (20)\nend\n");
 }
 
-Test(visit, no_event_in_the_window)
+Test(walk, no_event_in_the_window)
 {
 	a_b_c(8);
 	from_to(51, 69);
@@ -244,7 +244,7 @@ Test(visit, no_event_in_the_window)
 }
 
 /* Neither its begin nor its end are in the window or in the chunks at its borders. */
-Test(visit, calls_around_the_window)
+Test(walk, calls_around_the_window)
 {
 	a_b_c(1);
 	from_to(45, 60);
@@ -252,7 +252,7 @@ Test(visit, calls_around_the_window)
 }
 
 /* Where a tick takes 7 ns, the window ends between two of them all the same. */
-Test(visit, window_ends_between_ticks)
+Test(walk, window_ends_between_ticks)
 {
 	fixture_free(fixture);
 	fixture = fixture_new();
@@ -275,7 +275,7 @@ static void flushed(unsigned kind, uint32_t argument, uint32_t ticks)
 }
 
 /* Calls without an end tell nothing, a stack that is told does; what is before it is not read. */
-Test(visit, a_stack_that_is_told)
+Test(walk, a_stack_that_is_told)
 {
 	flushed(WIRE_C_CALL, Y, 0);
 	event(WIRE_CALL, A, 5);
@@ -292,7 +292,7 @@ Test(visit, a_stack_that_is_told)
 }
 
 /* It goes on over the border of two chunks; the end that is at the beginning of a chunk is not taken for the whole. */
-Test(visit, a_stack_that_is_told_in_two_chunks)
+Test(walk, a_stack_that_is_told_in_two_chunks)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 0);
@@ -308,7 +308,7 @@ Test(visit, a_stack_that_is_told_in_two_chunks)
 }
 
 /* It is not an event to whoever reads from the beginning, and does not touch what runs. */
-Test(visit, a_stack_that_was_known)
+Test(walk, a_stack_that_was_known)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_C_CALL, X, 10);
@@ -320,7 +320,7 @@ Test(visit, a_stack_that_was_known)
 }
 
 /* After it, events were lost: it says nothing any more. */
-Test(visit, a_gap_after_the_stack_that_is_told)
+Test(walk, a_gap_after_the_stack_that_is_told)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_OPEN, A, 0);
@@ -333,9 +333,9 @@ Test(visit, a_gap_after_the_stack_that_is_told)
 	expect_story("thread 11\n25 +b frame\n30 mark\n40 +c call\n40 -c none 0 (0)\n40 -b none 15 (0)\nend\n");
 }
 
-Test(visit, hidden_frames_of_a_stack_that_is_told)
+Test(walk, hidden_frames_of_a_stack_that_is_told)
 {
-	choose(SELECT_EXCLUDE, "b");
+	choose(FILTER_EXCLUDE, "b");
 	event(WIRE_CALL, A, 0);
 	event(WIRE_OPEN, A, 0);
 	event(WIRE_OPEN, B, 0);
@@ -345,14 +345,14 @@ Test(visit, hidden_frames_of_a_stack_that_is_told)
 	expect_story("thread 11\n10 +a frame\n10 +c frame\n20 -c return 10 (0)\n20 -a none 10 (10)\nend\n");
 }
 
-Test(visit, window_behind_all)
+Test(walk, window_behind_all)
 {
 	a_b_c(2);
 	from_to(1000, 2000);
 	expect_story("thread 11\nend\n");
 }
 
-Test(visit, empty_and_turned_windows)
+Test(walk, empty_and_turned_windows)
 {
 	a_b_c(2);
 	from_to(20, 20);
@@ -362,14 +362,14 @@ Test(visit, empty_and_turned_windows)
 	expect_story("thread 11\nend\n");
 }
 
-Test(visit, to_alone)
+Test(walk, to_alone)
 {
 	a_b_c(2);
 	from_to(-1, 20);
 	expect_story("thread 11\n0 +a call\n10 +b call\n20 -b none 10 (0)\n20 -a none 20 (10)\nend\n");
 }
 
-Test(visit, a_thread_that_begins_in_the_window)
+Test(walk, a_thread_that_begins_in_the_window)
 {
 	uint32_t first = thread;
 
@@ -385,7 +385,7 @@ Test(visit, a_thread_that_begins_in_the_window)
 }
 
 /* Recursion: two of the same function run, one ends and begins again. */
-Test(visit, recursion_at_the_border)
+Test(walk, recursion_at_the_border)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, A, 10);
@@ -401,7 +401,7 @@ Test(visit, recursion_at_the_border)
 }
 
 /* After a stack was taken, a C function between two Python functions is not known: its end must not end another. */
-Test(visit, stack_without_natives)
+Test(walk, stack_without_natives)
 {
 	event(WIRE_STACK, 2, 0);
 	event(WIRE_FRAME, A, 0);
@@ -417,7 +417,7 @@ Test(visit, stack_without_natives)
 		     "60 -a return 40 (20)\nend\n");
 }
 
-Test(visit, gap_before_the_window)
+Test(walk, gap_before_the_window)
 {
 	event(WIRE_CALL, A, 0);
 	gap(5, 10);
@@ -430,7 +430,7 @@ Test(visit, gap_before_the_window)
 }
 
 /* What ends after a gap says nothing about what ran before it. */
-Test(visit, gap_in_the_window)
+Test(walk, gap_in_the_window)
 {
 	event(WIRE_CALL, A, 0);
 	fixture_flush(fixture, thread);
@@ -442,7 +442,7 @@ Test(visit, gap_in_the_window)
 	expect_story("thread 11\n5 +a frame\n10 +b call\n10 -b none 0 (0)\n10 -a none 5 (0)\n20 gap 5\nend\n");
 }
 
-Test(visit, absolute_times)
+Test(walk, absolute_times)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_TIME, 0, 0);
@@ -457,84 +457,84 @@ Test(visit, absolute_times)
 
 /* --- what is shown of it --- */
 
-Test(visit, hidden_functions)
+Test(walk, hidden_functions)
 {
 	a_b_c(8);
-	choose(SELECT_EXCLUDE, "b");
+	choose(FILTER_EXCLUDE, "b");
 	expect_story("thread 11\n0 +a call\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (30)\nend\n");
 }
 
-Test(visit, hidden_functions_and_a_window)
+Test(walk, hidden_functions_and_a_window)
 {
 	a_b_c(1);
-	choose(SELECT_EXCLUDE, "b");
+	choose(FILTER_EXCLUDE, "b");
 	from_to(15, -1);
 	expect_story("thread 11\n15 +a frame\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 85 (30)\nend\n");
 }
 
-Test(visit, syspath)
+Test(walk, syspath)
 {
 	a_b_c(8);
-	choose(SELECT_EXCLUDE_SYSPATH, NULL);
+	choose(FILTER_EXCLUDE_SYSPATH, NULL);
 	expect_story("thread 11\n0 +a call\n10 +b call\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 30 (10)\n"
 		     "100 -a return 100 (30)\nend\n");
 }
 
-Test(visit, short_calls)
+Test(walk, short_calls)
 {
 	a_b_c(8);
-	choose(SELECT_MIN_DURATION, "20");
+	choose(FILTER_MIN_DURATION, "20");
 	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (50)\nend\n");
 }
 
-Test(visit, nothing_is_long_enough)
+Test(walk, nothing_is_long_enough)
 {
 	a_b_c(8);
-	choose(SELECT_MIN_DURATION, "101");
+	choose(FILTER_MIN_DURATION, "101");
 	expect_story("thread 11\nend\n");
 }
 
 /* A long call that still runs at the end of the thread is told of then. */
-Test(visit, short_calls_that_are_open)
+Test(walk, short_calls_that_are_open)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 10);
 	event(WIRE_MARK, 1, 40);
 	fixture_end(fixture);
-	choose(SELECT_MIN_DURATION, "45");
+	choose(FILTER_MIN_DURATION, "45");
 	expect_story("thread 11\n50 mark\n0 +a call\n50 -a none 50 (0)\nend\n");
 }
 
-Test(visit, depth)
+Test(walk, depth)
 {
 	a_b_c(8);
-	choose(SELECT_MAX_DEPTH, "2");
+	choose(FILTER_MAX_DEPTH, "2");
 	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (50)\nend\n");
 }
 
-Test(visit, depth_and_duration)
+Test(walk, depth_and_duration)
 {
 	a_b_c(8);
-	choose(SELECT_MAX_DEPTH, "2");
-	choose(SELECT_MIN_DURATION, "25");
+	choose(FILTER_MAX_DEPTH, "2");
+	choose(FILTER_MIN_DURATION, "25");
 	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n100 -a return 100 (30)\nend\n");
 }
 
 /* Depth is counted among what is shown. */
-Test(visit, depth_of_the_visible)
+Test(walk, depth_of_the_visible)
 {
 	a_b_c(8);
-	choose(SELECT_MAX_DEPTH, "2");
-	choose(SELECT_EXCLUDE, "b");
+	choose(FILTER_MAX_DEPTH, "2");
+	choose(FILTER_EXCLUDE, "b");
 	expect_story("thread 11\n0 +a call\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (30)\nend\n");
 }
 
-Test(visit, threads_and_processes)
+Test(walk, threads_and_processes)
 {
 	uint32_t child;
 
@@ -546,17 +546,17 @@ Test(visit, threads_and_processes)
 	event(WIRE_CALL, A, 1);
 	event(WIRE_RETURN, A, 5);
 	fixture_end(fixture);
-	choose(SELECT_PROCESS, "20");
+	choose(FILTER_PROCESS, "20");
 	expect_story("thread 20\n1 +z call\n6 -z return 5 (0)\nend\n");
 	rewind(story);
 	chosen.pid = 0;
-	choose(SELECT_THREAD, "11");
+	choose(FILTER_THREAD, "11");
 	expect_story("thread 11\n0 +a call\n5 -a return 5 (0)\nend\n");
 }
 
 /* --- gaps, ends that do not fit, errors --- */
 
-Test(visit, gaps_end_what_runs)
+Test(walk, gaps_end_what_runs)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 10);
@@ -581,7 +581,7 @@ static void step(uint64_t task, unsigned kind, uint32_t code, uint32_t ticks)
 }
 
 /* Two tasks in turn, of one function; an address comes again, with a call. What a task awaits is no task. */
-Test(visit, tasks)
+Test(walk, tasks)
 {
 	step(0x10, WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 1);
@@ -602,7 +602,7 @@ Test(visit, tasks)
 }
 
 /* Until 3.9 an exception arrives in the innermost coroutine first, which is not known as a task. */
-Test(visit, an_exception_thrown_into_a_task)
+Test(walk, an_exception_thrown_into_a_task)
 {
 	step(0x10, WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 0);
@@ -617,9 +617,9 @@ Test(visit, an_exception_thrown_into_a_task)
 		     "10 -b unwind 0 (0)\n10 +a resume task 1\n10 -a unwind 0 (0)\nend\n");
 }
 
-Test(visit, a_task_whose_function_is_hidden)
+Test(walk, a_task_whose_function_is_hidden)
 {
-	choose(SELECT_EXCLUDE, "a");
+	choose(FILTER_EXCLUDE, "a");
 	step(0x10, WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 0);
 	event(WIRE_RETURN, B, 0);
@@ -630,7 +630,7 @@ Test(visit, a_task_whose_function_is_hidden)
 	expect_story("thread 11\n0 +b call\n0 -b return 0 (0)\n0 +b call task 1\n0 -b return 0 (0)\nend\n");
 }
 
-Test(visit, long_steps_of_tasks)
+Test(walk, long_steps_of_tasks)
 {
 	chosen.min_duration_ns = 5;
 	step(0x10, WIRE_CALL, A, 0);
@@ -649,7 +649,7 @@ static void switch_to(uint64_t target, uint64_t origin, uint32_t ticks)
 }
 
 /* An address of one that has ended comes again; the thread's own keeps its number whatever is on its stack. */
-Test(visit, greenlets)
+Test(walk, greenlets)
 {
 	switch_to(0x20, 0x10, 0);
 	event(WIRE_CALL, A, 1);
@@ -667,9 +667,9 @@ Test(visit, greenlets)
 }
 
 /* One that waits with hidden functions only has not ended. */
-Test(visit, greenlets_with_hidden_functions)
+Test(walk, greenlets_with_hidden_functions)
 {
-	choose(SELECT_EXCLUDE, "a");
+	choose(FILTER_EXCLUDE, "a");
 	switch_to(0x20, 0x10, 0);
 	event(WIRE_CALL, A, 1);
 	switch_to(0x10, 0x20, 1);
@@ -680,7 +680,7 @@ Test(visit, greenlets_with_hidden_functions)
 }
 
 /* What ends in another greenlet says nothing about the one that ran at the border. */
-Test(visit, greenlets_and_a_window)
+Test(walk, greenlets_and_a_window)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_OPEN, A, 0);
@@ -696,7 +696,7 @@ Test(visit, greenlets_and_a_window)
 		     "11 -b yield 6 (5)\n11 +a frame\n11 switch\n12 -a return 1 (0)\nend\n");
 }
 
-Test(visit, an_end_takes_what_is_above_it)
+Test(walk, an_end_takes_what_is_above_it)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 10);
@@ -712,7 +712,7 @@ static void damage(size_t offset)
 	fixture->bytes[offset + sizeof(struct trace_chunk)] ^= 0xff;
 }
 
-Test(visit, damage_is_a_gap)
+Test(walk, damage_is_a_gap)
 {
 	size_t bad;
 
@@ -733,27 +733,27 @@ Test(visit, damage_is_a_gap)
 	expect_story("thread 11\n5 +a frame\n5 -a none 0 (0)\n5 gap 2\n30 +c call\n40 -c return 10 (0)\nend\n");
 }
 
-Test(visit, an_error_of_the_visitor_ends_it)
+Test(walk, an_error_of_the_visitor_ends_it)
 {
 	a_b_c(1);
 	fails_at = 2;
-	cr_expect(visit_all(&visitor) == -EIO);
+	cr_expect(walk_all(&visitor) == -EIO);
 	cr_expect(strcmp(saw, "thread 11\n0 +a call\n10 +b call\n") == 0, "%s", saw);
 }
 
-static int see_progress(const struct select *select, uint64_t events)
+static int see_progress(const struct filter *filter, uint64_t events)
 {
 	struct trace *trace = NULL;
 	char error[200];
 	uint64_t count;
 
 	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) == 0);
-	count = visit_events(trace, select);
+	count = walk_events(trace, filter);
 	trace_close(trace);
 	return count == events;
 }
 
-Test(visit, events_to_read)
+Test(walk, events_to_read)
 {
 	a_b_c(2);
 	cr_expect(see_progress(&chosen, 8));

@@ -1,20 +1,20 @@
 /*
- * choose.c - the patterns of EVPROF_INCLUDE and EVPROF_EXCLUDE. See choose.h; what patterns mean is in choice.h.
+ * filter.c - the patterns of EVPROF_INCLUDE and EVPROF_EXCLUDE. See filter.h; what patterns mean is in filter.h.
  *
  * Allocates with malloc() in the constructor's time only, and never frees.
  */
-#include "choose.h"
+#include "filter.h"
 
-#include "evprof/choice.h"
+#include "evprof/filter.h"
 #include "evprof/control.h"
 #include "log.h"
 #include "text.h"
 
 #define PATTERNS_MAX 64
 
-bool choose_any;
+bool filter_any;
 static bool exclude_syspath;
-static struct choice_pattern patterns[PATTERNS_MAX];
+static struct filter_pattern patterns[PATTERNS_MAX];
 static size_t pattern_count;
 
 static void add(const char *name, const char *text, bool exclude, bool complain)
@@ -24,7 +24,7 @@ static void add(const char *name, const char *text, bool exclude, bool complain)
 
 	if (!*text)
 		return;
-	wrong = choice_pattern_parse(&patterns[pattern_count], text, exclude, why, sizeof(why));
+	wrong = filter_pattern_parse(&patterns[pattern_count], text, exclude, why, sizeof(why));
 	if (!wrong)
 		pattern_count++;
 	else if (complain)
@@ -53,7 +53,7 @@ static void add_list(const char *name, bool exclude, bool complain)
 	if (!pattern)
 		return;
 	for (const char *rest = value; *rest;) {
-		rest = choice_next(rest, pattern);
+		rest = filter_next(rest, pattern);
 		if (pattern_count == PATTERNS_MAX) {
 			say_that_it_is_full(name, pattern, complain && *pattern);
 			break;
@@ -63,7 +63,7 @@ static void add_list(const char *name, bool exclude, bool complain)
 	free(pattern);
 }
 
-void choose_read(bool complain)
+void filter_read(bool complain)
 {
 	const char *syspath = getenv(ENV_EXCLUDE_SYSPATH);
 	char shown[TEXT_SHOWN_BYTES];
@@ -74,12 +74,12 @@ void choose_read(bool complain)
 	if (complain && syspath && *syspath && strcmp(syspath, "0") != 0 && strcmp(syspath, "1") != 0)
 		log_line(LOG_ERROR, "%s=%s is not understood; allowed: 0 (off) or 1 (on); the default is used",
 			 ENV_EXCLUDE_SYSPATH, text_shown(syspath, shown));
-	choose_any = pattern_count || exclude_syspath;
+	filter_any = pattern_count || exclude_syspath;
 }
 
-bool choose_function(const char *const names[CHOICE_NAMES], bool native)
+bool filter_function(const char *const names[FILTER_NAMES], bool native)
 {
-	if (exclude_syspath && !native && choice_in_syspath(names[0], names[3]))
+	if (exclude_syspath && !native && filter_in_syspath(names[0], names[3]))
 		return false;
-	return choice_takes(patterns, pattern_count, names);
+	return filter_takes(patterns, pattern_count, names);
 }

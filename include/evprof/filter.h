@@ -1,5 +1,5 @@
 /*
- * choice.h - what the patterns mean by which functions are chosen, when recording (EVPROF_INCLUDE, EVPROF_EXCLUDE) and
+ * filter.h - what the patterns mean by which functions are chosen, when recording (EVPROF_INCLUDE, EVPROF_EXCLUDE) and
  * when reading (--include, --exclude) alike.
  *
  * A pattern is a glob over the whole of a name, or "re:" and a POSIX extended regular expression that is found anywhere
@@ -7,8 +7,8 @@
  * and module.qualified name; a pattern matches the function if it matches one of them. Where something is to be
  * included, whatever is not is left out; what is to be excluded is left out in any case.
  */
-#ifndef EVPROF_CHOICE_H
-#define EVPROF_CHOICE_H
+#ifndef EVPROF_FILTER_H
+#define EVPROF_FILTER_H
 
 #include <fnmatch.h>
 #include <regex.h>
@@ -17,21 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHOICE_NAMES 4
+#define FILTER_NAMES 4
 
-struct choice_pattern {
+struct filter_pattern {
 	char *glob; /* NULL: expression */
 	regex_t expression;
 	bool exclude;
 };
 
-/* Returns NULL, or what is wrong with the pattern, in why. The caller frees the pattern with choice_pattern_done(). */
-static inline const char *choice_pattern_parse(struct choice_pattern *pattern, const char *text, bool exclude,
+/* Returns NULL, or what is wrong with the pattern, in why. The caller frees the pattern with filter_pattern_done(). */
+static inline const char *filter_pattern_parse(struct filter_pattern *pattern, const char *text, bool exclude,
 					       char *why, size_t why_bytes)
 {
 	int error;
 
-	*pattern = (struct choice_pattern){.exclude = exclude};
+	*pattern = (struct filter_pattern){.exclude = exclude};
 	if (strncmp(text, "re:", 3) == 0) {
 		error = regcomp(&pattern->expression, text + 3, REG_EXTENDED | REG_NOSUB);
 		if (!error)
@@ -43,7 +43,7 @@ static inline const char *choice_pattern_parse(struct choice_pattern *pattern, c
 	return pattern->glob ? NULL : "out of memory";
 }
 
-static inline void choice_pattern_done(struct choice_pattern *pattern)
+static inline void filter_pattern_done(struct filter_pattern *pattern)
 {
 	if (!pattern->glob)
 		regfree(&pattern->expression);
@@ -54,7 +54,7 @@ static inline void choice_pattern_done(struct choice_pattern *pattern)
  * The first pattern of a list with commas ("a,b\,c" is a and b,c), which is not empty. pattern has room for the list.
  * Returns the rest of the list.
  */
-static inline const char *choice_next(const char *list, char *pattern)
+static inline const char *filter_next(const char *list, char *pattern)
 {
 	while (*list && *list != ',') {
 		list += list[0] == '\\' && list[1] == ',';
@@ -64,9 +64,9 @@ static inline const char *choice_next(const char *list, char *pattern)
 	return *list ? list + 1 : list;
 }
 
-static inline bool choice_pattern_matches(const struct choice_pattern *pattern, const char *const names[CHOICE_NAMES])
+static inline bool filter_pattern_matches(const struct filter_pattern *pattern, const char *const names[FILTER_NAMES])
 {
-	for (int i = 0; i < CHOICE_NAMES; i++) {
+	for (int i = 0; i < FILTER_NAMES; i++) {
 		if (!names[i][0])
 			continue;
 		if (pattern->glob ? fnmatch(pattern->glob, names[i], 0) == 0
@@ -77,13 +77,13 @@ static inline bool choice_pattern_matches(const struct choice_pattern *pattern, 
 }
 
 /* Is the function one of the chosen? names as above, "" where there is none. */
-static inline bool choice_takes(const struct choice_pattern *patterns, size_t count,
-				const char *const names[CHOICE_NAMES])
+static inline bool filter_takes(const struct filter_pattern *patterns, size_t count,
+				const char *const names[FILTER_NAMES])
 {
 	bool includes = false, included = false;
 
 	for (size_t i = 0; i < count; i++) {
-		bool matches = (patterns[i].exclude || !included) && choice_pattern_matches(&patterns[i], names);
+		bool matches = (patterns[i].exclude || !included) && filter_pattern_matches(&patterns[i], names);
 
 		if (patterns[i].exclude && matches)
 			return false;
@@ -94,7 +94,7 @@ static inline bool choice_takes(const struct choice_pattern *patterns, size_t co
 }
 
 /* "/python3.11/" or "/python3/" below lib or lib64, at the slash. */
-static inline bool choice_is_library(const char *file, const char *at)
+static inline bool filter_is_library(const char *file, const char *at)
 {
 	int major, minor, length = 0;
 	bool below = (at - file >= 4 && strncmp(at - 4, "/lib", 4) == 0) ||
@@ -107,7 +107,7 @@ static inline bool choice_is_library(const char *file, const char *at)
 }
 
 /* What the standard library has in Python, of all versions. tools/python/evprof/choosing.py has the same. */
-static const char choice_library_modules[] =
+static const char filter_library_modules[] =
     " "
     "__future__ __hello__ _aix_support _android_support _apple_support _ast_unparse _bootlocale "
     "_bootsubprocess _collections_abc _colorize _compat_pickle _compression "
@@ -135,7 +135,7 @@ static const char choice_library_modules[] =
  * Frozen programs (PyInstaller) name a file by its place below sys.path: "json/decoder.py" of json.decoder. Scripts,
  * whose module is __main__, and files below a relative entry of sys.path are not called like their module.
  */
-static inline bool choice_is_frozen_library(const char *file, const char *module)
+static inline bool filter_is_frozen_library(const char *file, const char *module)
 {
 	char first[64];
 	size_t length = 0, package = strcspn(file, "/."), end = strlen(file);
@@ -148,21 +148,21 @@ static inline bool choice_is_frozen_library(const char *file, const char *module
 	end -= end > 12 && strcmp(file + end - 12, "/__init__.py") == 0 ? 12 : 3;
 	while (length < end && module[length] == (file[length] == '/' ? '.' : file[length]))
 		length++;
-	return length == end && module[length] == '.' && strstr(choice_library_modules, first);
+	return length == end && module[length] == '.' && strstr(filter_library_modules, first);
 }
 
 /*
  * Is the file one that Python itself puts on sys.path: of the standard library, frozen, or of an installed package?
  * module: its name, a point, and whatever follows.
  */
-static inline bool choice_in_syspath(const char *file, const char *module)
+static inline bool filter_in_syspath(const char *file, const char *module)
 {
 	if (strncmp(file, "<frozen ", 8) == 0 || strstr(file, "/site-packages/") || strstr(file, "/dist-packages/"))
 		return true;
 	for (const char *at = file; (at = strstr(at, "/python")); at++)
-		if (choice_is_library(file, at))
+		if (filter_is_library(file, at))
 			return true;
-	return (strstr(file, ".zip/") && strstr(file, "/python3")) || choice_is_frozen_library(file, module);
+	return (strstr(file, ".zip/") && strstr(file, "/python3")) || filter_is_frozen_library(file, module);
 }
 
 #endif

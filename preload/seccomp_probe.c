@@ -1,11 +1,12 @@
 /*
- * tried.c - see tried.h. Called before anything is done for which an unknown filter may end the process.
+ * seccomp_probe.c - see seccomp_probe.h. Called before anything is done for which an unknown filter may end the
+ * process.
  *
  * What a filter forbids nobody may ask who is under it. The child has memory of its own: where a filter ends a process
  * the kernel may write a core, and ends all that share the memory. So there it is only system calls, none through
  * functions of the C library that keep something, and the child is told first to leave no core.
  */
-#include "tried.h"
+#include "seccomp_probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +129,7 @@ static int end_of(pid_t child)
 	return r < 0 ? 0 : status;
 }
 
-bool tried_calls(void)
+bool seccomp_probe(void)
 {
 	sigset_t all, before;
 	int saved_errno = errno, status = 0;

@@ -1,8 +1,8 @@
 /*
- * running.c - looks back for the stack, and ahead for what is beneath it. See running.h. Called by visit.c and
- * timeline.c.
+ * initial_stack.c - looks back for the stack, and ahead for what is beneath it. See initial_stack.h. Called by
+ * call_walk.c and event_stream.c.
  */
-#include "replay/running.h"
+#include "replay/initial_stack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,60 +53,60 @@ static int quiet_other(void *owner, struct replay *replay, uint32_t head, const 
 static const struct replay_sink quiet = {quiet_push, quiet_pop, quiet_other};
 
 /* An end after the beginning of the stretch, as replay_mismatch() takes it. */
-static bool take_end(struct running *running, uint32_t key)
+static bool take_end(struct initial_stack *initial, uint32_t key)
 {
-	uint32_t depth = running->depth;
+	uint32_t depth = initial->depth;
 
 	if (!depth)
-		return add_key(&running->ended, &running->ended_count, &running->ended_allocated, key);
-	while (depth && running->keys[depth - 1] != key)
+		return add_key(&initial->ended, &initial->ended_count, &initial->ended_allocated, key);
+	while (depth && initial->keys[depth - 1] != key)
 		depth--;
 	if (depth)
-		running->depth = depth - 1;
+		initial->depth = depth - 1;
 	return true;
 }
 
 /* The events of the stretch in one chunk. Returns 0 or -ENOMEM. */
-static int read_ends(struct running *running, const struct replay_cursor *cursor)
+static int read_ends(struct initial_stack *initial, const struct replay_cursor *cursor)
 {
 	const struct trace_events *events = cursor->events;
 	const uint64_t *extra = cursor->extra;
-	uint64_t now = running->replay->now;
+	uint64_t now = initial->replay->now;
 	uint32_t i;
 
-	for (i = cursor->at; i < events->count && !running->over; i++) {
+	for (i = cursor->at; i < events->count && !initial->over; i++) {
 		uint32_t key, head = events->heads[i];
 		unsigned kind = wire_head_kind(head);
 
 		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
 		extra += wire_extra_words(kind);
-		running->over = now >= running->to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
+		initial->over = now >= initial->to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
 				kind == WIRE_THREAD_END || kind == WIRE_SWITCH;
-		if (running->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
+		if (initial->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
 			continue;
-		key = replay_key_of(running->replay, head);
-		if (replay_hides(running->replay, key))
+		key = replay_key_of(initial->replay, head);
+		if (replay_hides(initial->replay, key))
 			continue;
 		if (kind <= WIRE_THROW || kind == WIRE_C_CALL) {
-			if (!add_key(&running->keys, &running->depth, &running->allocated, key))
+			if (!add_key(&initial->keys, &initial->depth, &initial->allocated, key))
 				return -ENOMEM;
-		} else if (!take_end(running, key)) {
+		} else if (!take_end(initial, key)) {
 			return -ENOMEM;
 		}
 	}
-	running->replay->now = now;
+	initial->replay->now = now;
 	return 0;
 }
 
 /* The stack is known as far as the replay knows it: a copy, for the search to go on with. */
-static int take_known(struct running *running)
+static int take_known(struct initial_stack *initial)
 {
 	uint32_t i;
 
-	running->past = true;
-	running->over = !running->replay->base_unknown; /* nothing is beneath */
-	for (i = 0; i < running->replay->depth && !running->over; i++)
-		if (!add_key(&running->keys, &running->depth, &running->allocated, running->replay->frames[i].key))
+	initial->past = true;
+	initial->over = !initial->replay->base_unknown; /* nothing is beneath */
+	for (i = 0; i < initial->replay->depth && !initial->over; i++)
+		if (!add_key(&initial->keys, &initial->depth, &initial->allocated, initial->replay->frames[i].key))
 			return -ENOMEM;
 	return 0;
 }
@@ -129,20 +129,20 @@ static bool is_open(uint32_t head)
 }
 
 /* What WIRE_OPEN events say is on the stack; they may go on in the next chunk. */
-static void take_open(struct running *running, struct replay_cursor *cursor)
+static void take_open(struct initial_stack *initial, struct replay_cursor *cursor)
 {
 	const struct trace_events *events = cursor->events;
-	struct replay *replay = running->replay;
+	struct replay *replay = initial->replay;
 
-	pass_to(replay, cursor, running->open_at);
-	running->open_at = 0;
+	pass_to(replay, cursor, initial->open_at);
+	initial->open_at = 0;
 	replay->base_unknown = false;
 	replay->natives_unknown = true;
 	for (; cursor->at < events->count; cursor->at++) {
 		uint32_t head = events->heads[cursor->at], key = replay_key_of(replay, head);
 
-		running->opening = is_open(head);
-		if (!running->opening)
+		initial->opening = is_open(head);
+		if (!initial->opening)
 			return;
 		if (wire_head_kind(head) == WIRE_TIME) {
 			replay_set_line(replay, wire_line(head));
@@ -157,29 +157,29 @@ static void take_open(struct running *running, struct replay_cursor *cursor)
 	}
 }
 
-static int read_running(struct running *running, const struct trace_events *events)
+static int read_running(struct initial_stack *initial, const struct trace_events *events)
 {
 	struct replay_cursor cursor = {.events = events, .extra = events->extras};
 	int error = 0;
 
-	if (running->past || (events->hole && events->first_ticks >= running->from)) {
-		running->over = events->hole;
-		running->replay->now = events->first_ticks;
+	if (initial->past || (events->hole && events->first_ticks >= initial->from)) {
+		initial->over = events->hole;
+		initial->replay->now = events->first_ticks;
 	} else {
-		cursor = replay_begin_chunk(running->replay, events, &quiet, NULL);
-		if (running->opening)
-			take_open(running, &cursor);
-		if (replay_run(running->replay, &cursor, running->from, &quiet, NULL) == 0)
+		cursor = replay_begin_chunk(initial->replay, events, &quiet, NULL);
+		if (initial->opening)
+			take_open(initial, &cursor);
+		if (replay_run(initial->replay, &cursor, initial->from, &quiet, NULL) == 0)
 			return 0;
-		error = take_known(running);
+		error = take_known(initial);
 	}
-	if (!error && !running->over)
-		error = read_ends(running, &cursor);
+	if (!error && !initial->over)
+		error = read_ends(initial, &cursor);
 	return error;
 }
 
 /* Whether the stack is told in a chunk, or nothing before it can be known; and from which event on. */
-static bool tells_stack(struct running *running, const struct trace_events *events, bool is_first)
+static bool tells_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first)
 {
 	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
 	bool in_open = !is_first; /* the chunk before may begin what goes on here */
@@ -190,10 +190,10 @@ static bool tells_stack(struct running *running, const struct trace_events *even
 		unsigned kind = wire_head_kind(events->heads[i]);
 
 		if (kind == WIRE_OPEN && !in_open) {
-			running->opening = found = true;
-			running->open_at = i;
+			initial->opening = found = true;
+			initial->open_at = i;
 		} else if (ends >> kind & 1) {
-			running->opening = false;
+			initial->opening = false;
 			found = true;
 		}
 		in_open = kind == WIRE_OPEN || (in_open && is_open(events->heads[i]));
@@ -205,9 +205,9 @@ static bool tells_stack(struct running *running, const struct trace_events *even
  * The thread's place, not after number `first`, from which on to read: where the stack is told, or the first of all.
  * Too far back is as good as never: `first`.
  */
-static size_t look_back(struct running *running, size_t first)
+static size_t look_back(struct initial_stack *initial, size_t first)
 {
-	uint64_t most = *running->look_back < LOOK_BACK_EVENTS ? *running->look_back : LOOK_BACK_EVENTS, read = 0;
+	uint64_t most = *initial->look_back < LOOK_BACK_EVENTS ? *initial->look_back : LOOK_BACK_EVENTS, read = 0;
 	size_t place = first;
 	bool found = false;
 
@@ -215,59 +215,59 @@ static size_t look_back(struct running *running, size_t first)
 		struct trace_stream stream;
 		struct trace_events events;
 
-		trace_stream_open(&stream, running->trace, running->thread);
+		trace_stream_open(&stream, initial->trace, initial->thread);
 		trace_stream_skip(&stream, --place);
-		found = !trace_stream_next(&stream, &events) || tells_stack(running, &events, place == 0);
-		running->opening &= stream.next <= first; /* it may be a later one, after damage */
+		found = !trace_stream_next(&stream, &events) || tells_stack(initial, &events, place == 0);
+		initial->opening &= stream.next <= first; /* it may be a later one, after damage */
 		trace_stream_close(&stream);
-		read += running->thread->places[place].events;
+		read += initial->thread->places[place].events;
 	}
-	*running->look_back -= read < *running->look_back ? read : *running->look_back;
+	*initial->look_back -= read < *initial->look_back ? read : *initial->look_back;
 	return found || !place ? place : first;
 }
 
-static int read_all(struct running *running)
+static int read_all(struct initial_stack *initial)
 {
-	size_t first = look_back(running, running_place(running->thread, running->from));
+	size_t first = look_back(initial, initial_stack_place(initial->thread, initial->from));
 	struct trace_stream stream;
 	struct trace_events events;
 	int error = 0;
 
-	running->replay->base_unknown |= first > 0;
-	running->replay->others_unknown |= first > 0;
-	trace_stream_open(&stream, running->trace, running->thread);
+	initial->replay->base_unknown |= first > 0;
+	initial->replay->others_unknown |= first > 0;
+	trace_stream_open(&stream, initial->trace, initial->thread);
 	trace_stream_skip(&stream, first);
-	while (!error && !running->over && trace_stream_next(&stream, &events))
-		error = read_running(running, &events);
+	while (!error && !initial->over && trace_stream_next(&stream, &events))
+		error = read_running(initial, &events);
 	trace_stream_close(&stream);
 	return error;
 }
 
-static bool add_running(struct running *running, struct replay_place place)
+static bool add_running(struct initial_stack *initial, struct replay_place place)
 {
-	if (running->count == running->stack_allocated &&
-	    grow_zeroed(&running->stack, &running->stack_allocated, running->count ? running->count * 2 : 64,
-			sizeof(*running->stack)) < 0)
+	if (initial->count == initial->stack_allocated &&
+	    grow_zeroed(&initial->stack, &initial->stack_allocated, initial->count ? initial->count * 2 : 64,
+			sizeof(*initial->stack)) < 0)
 		return false;
-	running->stack[running->count++] = place;
+	initial->stack[initial->count++] = place;
 	return true;
 }
 
 /* What was found to be beneath, and the stack that the search has left in the replay. */
-static int put_together(struct running *running)
+static int put_together(struct initial_stack *initial)
 {
-	const struct replay *replay = running->replay;
+	const struct replay *replay = initial->replay;
 	bool done = true;
 	uint32_t i;
 
-	while (done && running->ended_count)
-		done = add_running(running, (struct replay_place){.key = running->ended[--running->ended_count]});
+	while (done && initial->ended_count)
+		done = add_running(initial, (struct replay_place){.key = initial->ended[--initial->ended_count]});
 	for (i = 0; i < replay->depth && done; i++)
-		done = add_running(running, replay_place_of(&replay->frames[i]));
+		done = add_running(initial, replay_place_of(&replay->frames[i]));
 	return done ? 0 : -ENOMEM;
 }
 
-size_t running_place(const struct trace_thread *thread, uint64_t from)
+size_t initial_stack_place(const struct trace_thread *thread, uint64_t from)
 {
 	size_t first = 0;
 
@@ -276,20 +276,20 @@ size_t running_place(const struct trace_thread *thread, uint64_t from)
 	return first;
 }
 
-int running_find(struct running *running)
+int initial_stack_find(struct initial_stack *initial)
 {
-	int error = read_all(running);
+	int error = read_all(initial);
 
 	if (!error)
-		error = put_together(running);
-	replay_forget(running->replay);
-	running->replay->now = running->from;
+		error = put_together(initial);
+	replay_forget(initial->replay);
+	initial->replay->now = initial->from;
 	return error;
 }
 
-void running_done(struct running *running)
+void initial_stack_done(struct initial_stack *initial)
 {
-	free(running->stack);
-	free(running->keys);
-	free(running->ended);
+	free(initial->stack);
+	free(initial->keys);
+	free(initial->ended);
 }

@@ -1,20 +1,21 @@
 /*
- * confined.c - see confined.h. Called by whoever is about to make a system call that a program seldom makes itself.
+ * seccomp_state.c - see seccomp_state.h. Called by whoever is about to make a system call that a program seldom
+ * makes itself.
  *
  * libseccomp puts its filter on by syscall(), which nobody can stand in front of; but it asks for PR_SET_NO_NEW_PRIVS
  * before, without which only root may. /proc tells whether a filter followed: of the ways to ask, to open and read a
  * file is the one that nearly all filters allow.
  */
-#include "confined.h"
+#include "seccomp_state.h"
 
 #include <string.h>
 
 #include "text.h"
-#include "tried.h"
+#include "seccomp_probe.h"
 
 static bool looks, is; /* kept by forks, as the filter is; it never goes away */
 
-void confined_look(void)
+void seccomp_note(void)
 {
 	looks = true;
 }
@@ -30,16 +31,16 @@ static bool has_filter(void)
 	return !mode || mode[sizeof("\nSeccomp:\t") - 1] != '0';
 }
 
-void confined_from_before(void)
+void seccomp_inherited(void)
 {
 	static bool tried; /* a child of a fork has the filters of its parent, and the answer */
 
 	if (!tried && !is && has_filter())
-		looks = is = !tried_calls();
+		looks = is = !seccomp_probe();
 	tried = true;
 }
 
-bool confined(void)
+bool seccomp_active(void)
 {
 	if (looks && !is)
 		is = has_filter();

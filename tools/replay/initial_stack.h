@@ -1,14 +1,14 @@
 /*
- * running.h - what a thread is running when a stretch of time begins, so that who shows the stretch need not read all
- * that was before.
+ * initial_stack.h - what a thread is running when a stretch of time begins, so that who shows the stretch need not
+ * read all that was before.
  *
- * The one rule for visit.h and timeline.h. The stack is followed from where it was last told (WIRE_OPEN, a taken stack,
- * a gap, or the thread's beginning), if that is not too far back; beneath what is known that way is what ends in the
- * stretch without having begun in it. So Python functions are known, and C functions that began after the stack was
- * told or that end in the stretch.
+ * The one rule for call_walk.h and event_stream.h. The stack is followed from where it was last told (WIRE_OPEN, a
+ * taken stack, a gap, or the thread's beginning), if that is not too far back; beneath what is known that way is
+ * what ends in the stretch without having begun in it. So Python functions are known, and C functions that began
+ * after the stack was told or that end in the stretch.
  */
-#ifndef EVPROF_TOOLS_REPLAY_RUNNING_H
-#define EVPROF_TOOLS_REPLAY_RUNNING_H
+#ifndef EVPROF_TOOLS_REPLAY_INITIAL_STACK_H
+#define EVPROF_TOOLS_REPLAY_INITIAL_STACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +17,9 @@
 #include "trace/reader.h"
 
 /* Events that may be read before a stretch, of all threads together. */
-#define RUNNING_LOOK_BACK_EVENTS (UINT64_C(1) << 25)
+#define INITIAL_STACK_LOOK_BACK_EVENTS (UINT64_C(1) << 25)
 
-struct running {
+struct initial_stack {
 	/* To be set; the rest zero. */
 	struct trace *trace;
 	const struct trace_thread *thread;
@@ -48,13 +48,13 @@ struct running {
  * The first of the thread's places in which an event may be at that time or later; its number of places if there is
  * none.
  */
-size_t running_place(const struct trace_thread *thread, uint64_t from);
+size_t initial_stack_place(const struct trace_thread *thread, uint64_t from);
 
 /*
  * Returns 0 or -ENOMEM. The replay is left with an empty stack at `from`, and knows which greenlets were put aside and
  * whether there may be more beneath.
  */
-int running_find(struct running *running);
-void running_done(struct running *running);
+int initial_stack_find(struct initial_stack *initial);
+void initial_stack_done(struct initial_stack *initial);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * neighbours.c - wraps the builtins by which other tools come to the hooks that evprof uses.
+ * hook_compat.c - wraps the builtins by which other tools come to the hooks that evprof uses.
  *
  *   sys.setprofile, sys._setprofileallthreads   until 3.11 there is one profile function for a thread: evprof's is put
  *                                               before the program's at once. In all versions the program's is not told
@@ -14,7 +14,7 @@
  * A wrapped function is called with the arguments of whatever convention it has: all of them fit four registers, and a
  * function does not look at registers that its convention does not use.
  */
-#include "neighbours.h"
+#include "hook_compat.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -296,7 +296,7 @@ static struct object *set_events(struct object *self, void *a, void *b, void *c)
 	has_calls = result && hooks_monitoring_hears_calls(arguments[0]);
 	if (has_calls && !had_calls) {
 		thread_self.nesting++;
-		hooks_monitoring_deafen((int)python.PyLong_AsLong(arguments[0]), set_events_method);
+		hooks_monitoring_mute((int)python.PyLong_AsLong(arguments[0]), set_events_method);
 		thread_self.nesting--;
 	}
 	return result;
@@ -346,7 +346,7 @@ static const struct {
     OF_TOOL(get_local_events), OF_TOOL(set_local_events),  OF_TOOL(free_tool_id),
 };
 
-void neighbours_wrap_monitoring(struct object *monitoring)
+void hook_compat_wrap_monitoring(struct object *monitoring)
 {
 	struct python_method *method = method_named(monitoring, "_all_events");
 
@@ -374,7 +374,7 @@ static struct object *statistics(struct object *self, void *a, void *b, void *c)
 	return result;
 }
 
-void neighbours_of_memory(void)
+void hook_compat_of_memory(void)
 {
 	struct python_method *method = method_of(python.PySys_GetObject("_debugmallocstats"));
 
@@ -396,7 +396,7 @@ static struct object *stop(struct object *self, void *a, void *b, void *c)
 
 /* ---- which and when ---------------------------------------------------------------------------------------------- */
 
-void neighbours_begin(void)
+void hook_compat_begin(void)
 {
 	struct python_method *one = method_of(python.PySys_GetObject("setprofile"));
 	struct python_method *all = method_of(python.PySys_GetObject("_setprofileallthreads"));
@@ -413,7 +413,7 @@ void neighbours_begin(void)
 		wrap(all, setprofile_all, &real_setprofile_all);
 }
 
-void neighbours_meet(const struct python_method *method, const char *owner)
+void hook_compat_meet(const struct python_method *method, const char *owner)
 {
 	if (!python.monitoring && python.state_profile && !strcmp(owner, LSPROF)) {
 		if (!strcmp(method->name, "enable"))
@@ -439,7 +439,7 @@ static void look_for(const char *module_name, const char *owner, const char *con
 		struct python_method *method = method_named(object, names[i]);
 
 		if (method)
-			neighbours_meet(method, owner ? LSPROF : TRACEMALLOC);
+			hook_compat_meet(method, owner ? LSPROF : TRACEMALLOC);
 	}
 	if (owner && object)
 		python.Py_DecRef(object);
@@ -447,7 +447,7 @@ static void look_for(const char *module_name, const char *owner, const char *con
 	python.PyErr_Clear();
 }
 
-void neighbours_look(void)
+void hook_compat_look(void)
 {
 	static const char *const of_profiler[2] = {"enable", "disable"}, *const of_tracemalloc[2] = {"stop"};
 

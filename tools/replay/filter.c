@@ -1,7 +1,7 @@
 /*
- * select.c - the common options of the verbs, and the decision about a function. See select.h.
+ * filter.c - the common options of the verbs, and the decision about a function. See filter.h.
  */
-#include "replay/select.h"
+#include "replay/filter.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 
-const char select_help[] =
+const char filter_help[] =
     "What is shown:\n"
     "      --include PATTERN     only these functions: a glob over the file, the name, the qualified name or "
     "module.name,\n"
@@ -28,7 +28,7 @@ const char select_help[] =
     "for\n"
     "                            traces recorded with the events cpu\n";
 
-bool select_duration(const char *verb, const char *option, const char *text, int64_t *ns)
+bool filter_duration(const char *verb, const char *option, const char *text, int64_t *ns)
 {
 	static const struct {
 		const char *name;
@@ -52,11 +52,11 @@ bool select_duration(const char *verb, const char *option, const char *text, int
 
 /* --- patterns --- */
 
-static bool add_pattern(struct select *select, const char *verb, const char *text, bool exclude)
+static bool add_pattern(struct filter *filter, const char *verb, const char *text, bool exclude)
 {
-	struct choice_pattern *grown =
-	    realloc(select->patterns, (select->pattern_count + 1) * sizeof(*select->patterns));
-	struct choice_pattern *pattern;
+	struct filter_pattern *grown =
+	    realloc(filter->patterns, (filter->pattern_count + 1) * sizeof(*filter->patterns));
+	struct filter_pattern *pattern;
 	const char *wrong;
 	char why[128];
 
@@ -64,22 +64,22 @@ static bool add_pattern(struct select *select, const char *verb, const char *tex
 		output_say("evprof %s: out of memory", verb);
 		return false;
 	}
-	select->patterns = grown;
-	pattern = &select->patterns[select->pattern_count];
-	wrong = choice_pattern_parse(pattern, text, exclude, why, sizeof(why));
+	filter->patterns = grown;
+	pattern = &filter->patterns[filter->pattern_count];
+	wrong = filter_pattern_parse(pattern, text, exclude, why, sizeof(why));
 	if (wrong) {
 		cli_misused(verb, "the pattern \"%s\" cannot be used: %s", text, wrong);
 		return false;
 	}
-	select->pattern_count++;
-	select->includes |= !exclude;
+	filter->pattern_count++;
+	filter->includes |= !exclude;
 	return true;
 }
 
 /* The texts of a function that patterns look at, each terminated. */
 struct names {
 	char *bytes;
-	const char *at[CHOICE_NAMES];
+	const char *at[FILTER_NAMES];
 };
 
 static char *put_text(char *at, struct text text)
@@ -125,41 +125,41 @@ static bool names_of(struct names *names, const struct wire_definition *definiti
 	return true;
 }
 
-bool select_has_functions(const struct select *select)
+bool filter_has_functions(const struct filter *filter)
 {
-	return select->pattern_count || select->exclude_syspath;
+	return filter->pattern_count || filter->exclude_syspath;
 }
 
-int select_function(const struct select *select, const struct wire_definition *definition, bool native)
+int filter_function(const struct filter *filter, const struct wire_definition *definition, bool native)
 {
 	struct names names;
 	bool shown;
 
-	if (!select_has_functions(select))
+	if (!filter_has_functions(filter))
 		return true;
 	if (!definition)
-		return !select->includes;
+		return !filter->includes;
 	if (!names_of(&names, definition, native))
 		return -ENOMEM;
-	shown = choice_takes(select->patterns, select->pattern_count, names.at) &&
-		(native || !select->exclude_syspath || !choice_in_syspath(names.at[0], names.at[3]));
+	shown = filter_takes(filter->patterns, filter->pattern_count, names.at) &&
+		(native || !filter->exclude_syspath || !filter_in_syspath(names.at[0], names.at[3]));
 	free(names.bytes);
 	return shown;
 }
 
-int select_hide(const struct select *select, const struct trace_process *process, uint32_t keys, uint8_t **hidden)
+int filter_hide(const struct filter *filter, const struct trace_process *process, uint32_t keys, uint8_t **hidden)
 {
 	uint32_t key;
 
 	*hidden = NULL;
-	if (!select_has_functions(select))
+	if (!filter_has_functions(filter))
 		return 0;
 	*hidden = malloc(keys);
 	if (!*hidden)
 		return -ENOMEM;
 	for (key = 0; key < keys; key++) {
 		const struct trace_names *names = key & 1 ? &process->functions : &process->codes;
-		int shown = select_function(select, trace_name(names, key / 2), key & 1);
+		int shown = filter_function(filter, trace_name(names, key / 2), key & 1);
 
 		if (shown < 0)
 			return shown;
@@ -168,51 +168,51 @@ int select_hide(const struct select *select, const struct trace_process *process
 	return 0;
 }
 
-bool select_skips(const struct select *select, const struct trace *trace, const struct trace_process *process,
+bool filter_skips(const struct filter *filter, const struct trace *trace, const struct trace_process *process,
 		  const struct trace_place *place)
 {
-	return (select->from_given && trace_ns(process, place->last_ticks) - trace->start_ns < select->from_ns) ||
-	       (select->to_given && trace_ns(process, place->first_ticks) - trace->start_ns >= select->to_ns);
+	return (filter->from_given && trace_ns(process, place->last_ticks) - trace->start_ns < filter->from_ns) ||
+	       (filter->to_given && trace_ns(process, place->first_ticks) - trace->start_ns >= filter->to_ns);
 }
 
 /* --- options --- */
 
-bool select_take(struct select *select, const char *verb, int option, const char *value)
+bool filter_take(struct filter *filter, const char *verb, int option, const char *value)
 {
 	int64_t number;
 
 	switch (option) {
-	case SELECT_INCLUDE:
-		return add_pattern(select, verb, value, false);
-	case SELECT_EXCLUDE:
-		return add_pattern(select, verb, value, true);
-	case SELECT_EXCLUDE_SYSPATH:
-		select->exclude_syspath = true;
+	case FILTER_INCLUDE:
+		return add_pattern(filter, verb, value, false);
+	case FILTER_EXCLUDE:
+		return add_pattern(filter, verb, value, true);
+	case FILTER_EXCLUDE_SYSPATH:
+		filter->exclude_syspath = true;
 		return true;
-	case SELECT_PROCESS:
-		return cli_number(verb, "--process", value, 1, &select->pid);
-	case SELECT_THREAD:
-		return cli_number(verb, "--thread", value, 1, &select->tid);
-	case SELECT_FROM:
-		select->from_given = true;
-		return select_duration(verb, "--from", value, &select->from_ns);
-	case SELECT_TO:
-		select->to_given = true;
-		return select_duration(verb, "--to", value, &select->to_ns);
-	case SELECT_MIN_DURATION:
-		if (!select_duration(verb, "--min-duration", value, &number))
+	case FILTER_PROCESS:
+		return cli_number(verb, "--process", value, 1, &filter->pid);
+	case FILTER_THREAD:
+		return cli_number(verb, "--thread", value, 1, &filter->tid);
+	case FILTER_FROM:
+		filter->from_given = true;
+		return filter_duration(verb, "--from", value, &filter->from_ns);
+	case FILTER_TO:
+		filter->to_given = true;
+		return filter_duration(verb, "--to", value, &filter->to_ns);
+	case FILTER_MIN_DURATION:
+		if (!filter_duration(verb, "--min-duration", value, &number))
 			return false;
-		select->min_duration_ns = (uint64_t)number;
+		filter->min_duration_ns = (uint64_t)number;
 		return true;
-	case SELECT_CLOCK:
-		if (cpu_clock_by_name(value, &select->clock))
+	case FILTER_CLOCK:
+		if (cpu_clock_by_name(value, &filter->clock))
 			return true;
 		cli_misused(verb, "--clock wants wall, cpu or off-cpu, not \"%s\"", value);
 		return false;
-	case SELECT_MAX_DEPTH:
+	case FILTER_MAX_DEPTH:
 		if (!cli_number(verb, "--max-depth", value, 1, &number))
 			return false;
-		select->max_depth = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+		filter->max_depth = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 		return true;
 	}
 	return false;
@@ -220,11 +220,11 @@ bool select_take(struct select *select, const char *verb, int option, const char
 
 /* --- opening --- */
 
-static bool fits_together(const struct select *select, const char *verb)
+static bool fits_together(const struct filter *filter, const char *verb)
 {
-	if (select->clock != CPU_CLOCK_WALL && (select->from_given || select->to_given))
+	if (filter->clock != CPU_CLOCK_WALL && (filter->from_given || filter->to_given))
 		cli_misused(verb, "--from and --to are times of the wall's clock, and do not go with --clock");
-	else if (select->from_given && select->to_given && select->from_ns >= select->to_ns)
+	else if (filter->from_given && filter->to_given && filter->from_ns >= filter->to_ns)
 		cli_misused(verb, "--to must be later than --from");
 	else
 		return true;
@@ -257,79 +257,79 @@ static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
 }
 
 /* An empty result for a number that was mistyped looks like a program that did nothing, and keeps every limit. */
-static bool is_there(const struct select *select, const char *verb, const struct trace *trace, const char *path)
+static bool is_there(const struct filter *filter, const char *verb, const struct trace *trace, const char *path)
 {
-	if (select->pid && !has_process(trace, select->pid))
+	if (filter->pid && !has_process(trace, filter->pid))
 		output_say("evprof %s: %s: there is no process %lld in it; evprof info names those there are", verb,
-			   path, (long long)select->pid);
-	else if (select->tid && !has_thread(trace, select->pid, select->tid))
+			   path, (long long)filter->pid);
+	else if (filter->tid && !has_thread(trace, filter->pid, filter->tid))
 		output_say("evprof %s: %s: there is no thread %lld in %s; evprof info names those there are", verb,
-			   path, (long long)select->tid, select->pid ? "this process" : "it");
+			   path, (long long)filter->tid, filter->pid ? "this process" : "it");
 	else
 		return true;
 	return false;
 }
 
-static bool has_clock(const struct select *select, const char *verb, const struct trace *trace, const char *path)
+static bool has_clock(const struct filter *filter, const char *verb, const struct trace *trace, const char *path)
 {
-	if (select->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
+	if (filter->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
 		return true;
 	output_say("evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s", verb, path,
 		   trace_sample_rate(trace) ? "sample,cpu" : "call,c_call,cpu");
 	return false;
 }
 
-static bool any_function(const struct select *select, const struct trace_process *process)
+static bool any_function(const struct filter *filter, const struct trace_process *process)
 {
 	uint32_t id;
 
 	for (id = 0; id < process->codes.count; id++)
-		if (process->codes.at[id] && select_function(select, process->codes.at[id], false))
+		if (process->codes.at[id] && filter_function(filter, process->codes.at[id], false))
 			return true;
 	for (id = 0; id < process->functions.count; id++)
-		if (process->functions.at[id] && select_function(select, process->functions.at[id], true))
+		if (process->functions.at[id] && filter_function(filter, process->functions.at[id], true))
 			return true;
 	return false;
 }
 
 /* Nothing is shown then, which is as it was asked for. */
-static void say_if_nothing_is_chosen(const struct select *select, const char *verb, const struct trace *trace,
+static void say_if_nothing_is_chosen(const struct filter *filter, const char *verb, const struct trace *trace,
 				     const char *path)
 {
 	uint32_t i;
 
-	for (i = 0; select->pattern_count && i < trace->process_count; i++)
-		if (trace->processes[i] && select_process(select, trace->processes[i]) &&
-		    any_function(select, trace->processes[i]))
+	for (i = 0; filter->pattern_count && i < trace->process_count; i++)
+		if (trace->processes[i] && filter_process(filter, trace->processes[i]) &&
+		    any_function(filter, trace->processes[i]))
 			return;
-	if (select->pattern_count)
+	if (filter->pattern_count)
 		output_say(
 		    "evprof %s: %s: no function is chosen; a glob is of a whole path or name, as \"*/app.py\" or "
 		    "\"*.handle\"",
 		    verb, path);
 }
 
-struct trace *select_open(const struct select *select, const char *verb, const char *path)
+struct trace *filter_open(const struct filter *filter, const char *verb, const char *path)
 {
-	struct trace *trace = fits_together(select, verb) ? trace_open_or_say(path) : NULL;
+	struct trace *trace = fits_together(filter, verb) ? trace_open_or_say(path) : NULL;
 
-	if (trace && (!is_there(select, verb, trace, path) || !has_clock(select, verb, trace, path))) {
+	if (trace && (!is_there(filter, verb, trace, path) || !has_clock(filter, verb, trace, path))) {
 		trace_close(trace);
 		return NULL;
 	}
 	if (trace) {
-		trace->clock = select->clock;
-		say_if_nothing_is_chosen(select, verb, trace, path);
+		trace->clock = filter->clock;
+		say_if_nothing_is_chosen(filter, verb, trace, path);
 	}
 	return trace;
 }
 
-void select_done(struct select *select)
+void filter_done(struct filter *filter)
 {
 	size_t i;
 
-	for (i = 0; i < select->pattern_count; i++)
-		choice_pattern_done(&select->patterns[i]);
-	free(select->patterns);
-	memset(select, 0, sizeof(*select));
+	for (i = 0; i < filter->pattern_count; i++)
+		filter_pattern_done(&filter->patterns[i]);
+	free(filter->patterns);
+	memset(filter, 0, sizeof(*filter));
 }

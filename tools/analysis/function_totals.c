@@ -1,0 +1,117 @@
+/*
+ * function_totals.c - counting by function, on the visited calls. See function_totals.h.
+ */
+#include "analysis/function_totals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/call_walk.h"
+
+static int reserve(struct function_totals *totals, uint32_t number)
+{
+	uint32_t allocated = totals->functions.allocated;
+	struct function_total *counts;
+
+	if (number < totals->allocated)
+		return 0;
+	counts = realloc(totals->counts, allocated * sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	totals->counts = counts;
+	memset(counts + totals->allocated, 0, (allocated - totals->allocated) * sizeof(*counts));
+	totals->allocated = allocated;
+	return 0;
+}
+
+static int function_totals_process(void *owner, struct call_walk *walk)
+{
+	struct function_totals *totals = owner;
+
+	free(totals->open);
+	totals->open = calloc(walk_keys(walk), sizeof(*totals->open));
+	return totals->open ? stack_functions_process(&totals->functions, walk) : -ENOMEM;
+}
+
+static void function_totals_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
+{
+	struct function_totals *totals = owner;
+	uint32_t number = stack_functions_find(&totals->functions, walk, frame->key);
+
+	if (number == UINT32_MAX || reserve(totals, number) < 0) {
+		walk_fail(walk, -ENOMEM);
+		return;
+	}
+	frame->user = (uint64_t)number + 1;
+	totals->open[frame->key]++;
+	if (!(frame->key & 1) && !totals->qualified) {
+		const struct wire_definition *definition = walk_definition(walk, frame->key);
+
+		totals->qualified = definition && trace_string(definition, 2).length;
+	}
+}
+
+static void function_totals_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
+{
+	struct function_totals *totals = owner;
+	uint64_t total = (uint64_t)(walk->now_ns - frame->start_ns);
+	uint64_t called = frame->kind != WIRE_FRAME;
+	struct function_total *counts;
+
+	(void)how;
+	if (!frame->user)
+		return;
+	counts = &totals->counts[frame->user - 1];
+	counts->calls += called;
+	totals->sum.calls += called;
+	counts->own_ns += total - frame->inner_ns;
+	totals->sum.own_ns += total - frame->inner_ns;
+	if (--totals->open[frame->key] == 0)
+		counts->total_ns += total;
+}
+
+static void add_allocation(struct function_total *counts, uint64_t bytes)
+{
+	counts->allocations++;
+	counts->allocated_bytes += bytes;
+}
+
+static void function_totals_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	unsigned kind = wire_head_kind(head);
+	struct function_totals *totals = owner;
+	uint64_t bytes, number;
+
+	if (!wire_is_memory(kind))
+		return;
+	totals->memory = true;
+	if (kind == WIRE_FREE || !wire_memory_address(extra[0]))
+		return;
+	bytes = wire_memory_size(head, extra[0]);
+	add_allocation(&totals->sum, bytes);
+	number = walk->shown ? walk->frames[walk->shown - 1].user : 0;
+	if (number)
+		add_allocation(&totals->counts[number - 1], bytes);
+}
+
+int function_totals_count(struct function_totals *totals, struct trace *trace, const struct filter *filter,
+			  struct progress *progress)
+{
+	static const struct call_visitor visitor = {.process = function_totals_process,
+						    .push = function_totals_push,
+						    .pop = function_totals_pop,
+						    .other = function_totals_other};
+	int error = walk_trace(trace, filter, progress, &visitor, totals);
+
+	totals->sum.total_ns = totals->sum.own_ns;
+	return error;
+}
+
+void function_totals_done(struct function_totals *totals)
+{
+	stack_functions_done(&totals->functions);
+	free(totals->counts);
+	free(totals->open);
+	memset(totals, 0, sizeof(*totals));
+}

@@ -1,0 +1,446 @@
+/*
+ * call_walk.c - between the replay and the exporters: takes out what was not chosen. See call_walk.h.
+ *
+ *   replay.h    the stack as it was, without the functions that are hidden
+ *   here        time, depth, duration; ns
+ *   visitor     what is shown
+ */
+#include "replay/call_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/initial_stack.h"
+#include "trace/labels.h"
+
+static inline int64_t shown_ns(struct call_walk *walk, uint64_t ticks)
+{
+	int64_t ns = trace_near_ns(&walk->near, walk->process, ticks) - walk->trace->start_ns;
+
+	/* The clocks of cores may differ by a few ticks; nothing that is shown goes back for that. */
+	if (ns > walk->now_ns)
+		walk->now_ns = ns;
+	return walk->now_ns;
+}
+
+static bool grow(struct call_walk *walk)
+{
+	uint32_t allocated = walk->allocated ? walk->allocated * 2 : 1024;
+	struct walk_frame *grown = realloc(walk->frames, allocated * sizeof(*grown));
+
+	if (!grown) {
+		walk_fail(walk, -ENOMEM);
+		return false;
+	}
+	walk->frames = grown;
+	walk->allocated = allocated;
+	return true;
+}
+
+static bool too_deep(const struct call_walk *walk, uint32_t number)
+{
+	return walk->filter->max_depth && number >= walk->filter->max_depth;
+}
+
+/* Tells of the frames up to that number, each at the time at which it began. */
+static void show(struct call_walk *walk, uint32_t number)
+{
+	int64_t now = walk->now_ns;
+
+	for (; walk->shown <= number; walk->shown++) {
+		struct walk_frame *frame = &walk->frames[walk->shown];
+
+		walk->now_ns = frame->start_ns;
+		if (walk->visitor->push)
+			walk->visitor->push(walk->owner, walk, frame);
+	}
+	walk->now_ns = now;
+}
+
+/* --- tasks --- */
+
+/*
+ * The task that begins or goes on with this frame, or 0. Until 3.9 an exception that is thrown into a task is seen
+ * first where it arrives, in the innermost coroutine, which then looks as if nobody awaited it: it is no task that was
+ * met.
+ */
+static uint64_t task_of(struct call_walk *walk, const struct walk_frame *frame)
+{
+	uint64_t *number, found = 0;
+
+	if (frame->kind == WIRE_THROW && !u64_map_take(&walk->tasks, walk->step, &found))
+		return 0;
+	number = u64_map_make(&walk->tasks, walk->step);
+	if (!number) {
+		walk_fail(walk, -ENOMEM);
+		return 0;
+	}
+	if (frame->kind == WIRE_THROW)
+		*number = found;
+	else if (frame->kind == WIRE_CALL || !*number)
+		*number = (uint64_t)walk->step_name << 32 | ++walk->task_count;
+	return *number;
+}
+
+static void take_step(struct call_walk *walk, struct walk_frame *frame)
+{
+	if (frame->key == walk->step_key && frame->kind <= WIRE_THROW) {
+		uint64_t task = task_of(walk, frame);
+
+		frame->task = (uint32_t)task;
+		frame->task_name = (uint32_t)(task >> 32);
+		frame->task_address = walk->step;
+	}
+	walk->step = 0;
+}
+
+static void end_step(struct call_walk *walk, const struct walk_frame *frame, unsigned how)
+{
+	uint64_t number;
+
+	if (how == WIRE_RETURN || how == WIRE_UNWIND)
+		u64_map_take(&walk->tasks, frame->task_address, &number);
+}
+
+static void expect_step(struct call_walk *walk, uint32_t head, uint64_t task)
+{
+	walk->step_key = replay_key_of(&walk->replay, head);
+	walk->step = replay_hides(&walk->replay, walk->step_key) ? 0 : wire_task_address(task);
+	walk->step_name = wire_task_name(task);
+}
+
+char *walk_task_name(const struct call_walk *walk, const struct walk_frame *frame)
+{
+	const struct wire_definition *definition =
+	    frame->task_name ? trace_name(&walk->process->marks, frame->task_name) : NULL;
+	char *function = label_display(walk_definition(walk, frame->key), false, frame->key / 2), *name = NULL;
+	struct text given = definition ? trace_string(definition, 1) : text_of("");
+	int length = -1;
+
+	if (function && given.length)
+		length = asprintf(&name, "task %.*s (%s) #%u", (int)given.length, given.at, function, frame->task);
+	else if (function)
+		length = asprintf(&name, "task %s #%u", function, frame->task);
+	free(function);
+	return length < 0 ? NULL : name;
+}
+
+static void forget_tasks(struct call_walk *walk)
+{
+	u64_map_done(&walk->tasks);
+	walk->tasks = (struct u64_map){0};
+	walk->task_count = 0;
+	walk->step = 0;
+}
+
+/* --- calls --- */
+
+/* Inline, like the end of a call: each event of the trace goes through one of them. */
+static inline __attribute__((always_inline)) void walk_push(void *owner, struct replay *replay,
+							    struct replay_frame *replayed)
+{
+	struct call_walk *walk = owner;
+	struct walk_frame *frame;
+	int64_t now = shown_ns(walk, replay->now);
+
+	if (__builtin_expect(walk->depth == walk->allocated, 0) && !grow(walk))
+		return;
+	frame = &walk->frames[walk->depth++];
+	*frame = (struct walk_frame){.key = replayed->key, .kind = replayed->kind, .start_ns = now};
+	if (__builtin_expect(walk->step != 0, 0))
+		take_step(walk, frame);
+	if (walk->depth > walk->shown_at_once)
+		return;
+	walk->shown++;
+	if (walk->visitor->push)
+		walk->visitor->push(walk->owner, walk, frame);
+}
+
+static inline __attribute__((always_inline)) void walk_pop(void *owner, struct replay *replay,
+							   struct replay_frame *replayed, unsigned how)
+{
+	struct call_walk *walk = owner;
+	int64_t now = shown_ns(walk, replay->now);
+	struct walk_frame *frame;
+	uint64_t total;
+
+	(void)replayed;
+	if (!walk->depth)
+		return; /* its push found no memory */
+	frame = &walk->frames[walk->depth - 1];
+	total = (uint64_t)(now - frame->start_ns);
+	if (__builtin_expect(walk->depth > walk->shown, 0) && total >= walk->filter->min_duration_ns &&
+	    !too_deep(walk, walk->depth - 1))
+		show(walk, walk->depth - 1);
+	if (walk->depth == walk->shown) {
+		walk->shown--;
+		if (walk->shown)
+			frame[-1].inner_ns += total;
+		if (walk->visitor->pop)
+			walk->visitor->pop(walk->owner, walk, frame, how);
+	}
+	if (__builtin_expect(frame->task != 0, 0))
+		end_step(walk, frame, how);
+	walk->depth--;
+}
+
+static int walk_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	struct call_walk *walk = owner;
+
+	shown_ns(walk, replay->now);
+	if (wire_head_kind(head) == WIRE_TIME) {
+		if (walk->visitor->lines)
+			walk->visitor->other(walk->owner, walk, head, extra);
+		return 0;
+	}
+	walk->step = 0;
+	if (wire_head_kind(head) == WIRE_TASK)
+		expect_step(walk, head, *extra);
+	else if (walk->visitor->other)
+		walk->visitor->other(walk->owner, walk, head, extra);
+	return 0;
+}
+
+static const struct replay_sink sink = {walk_push, walk_pop, walk_other};
+
+/* --- threads --- */
+
+/* Begins what runs at `from`. */
+static int push_running(struct call_walk *walk, uint64_t from, uint64_t to)
+{
+	struct initial_stack initial = {.trace = walk->trace,
+					.thread = walk->thread,
+					.replay = &walk->replay,
+					.from = from,
+					.to = to,
+					.look_back = &walk->look_back};
+	int error = initial_stack_find(&initial);
+	uint32_t i;
+
+	/* Where the window begins, not at the first tick behind that. */
+	walk->replay.now = from - 1;
+	for (i = 0; i < initial.count && !error; i++)
+		replay_push_at(&walk->replay, initial.stack[i], WIRE_FRAME, &sink, walk);
+	initial_stack_done(&initial);
+	return error;
+}
+
+/* Goes to the first event of the stretch without telling anybody. Returns the place in the chunk. */
+static struct replay_cursor skip_to(struct call_walk *walk, const struct trace_events *events, uint64_t from)
+{
+	struct replay_cursor cursor = {.events = events, .extra = events->extras};
+	uint64_t now = events->first_ticks;
+
+	for (; cursor.at < events->count; cursor.at++) {
+		unsigned kind = wire_head_kind(events->heads[cursor.at]);
+		uint64_t next = kind == WIRE_TIME ? *cursor.extra : now + events->ticks[cursor.at];
+
+		if (next >= from)
+			break;
+		now = next;
+		cursor.extra += wire_extra_words(kind);
+	}
+	walk->replay.now = now;
+	return cursor;
+}
+
+/* The next chunk, with the stack as it is before its first event. False at the end of the thread. */
+static bool load_chunk(struct call_walk *walk, struct walk_run *run, struct progress *progress)
+{
+	if (!trace_stream_next(&run->stream, &run->events))
+		return false;
+	run->inside |= run->events.hole && run->events.first_ticks >= run->from;
+	run->cursor = run->inside ? replay_begin_chunk(&walk->replay, &run->events, &sink, walk)
+				  : skip_to(walk, &run->events, run->from);
+	run->inside |= run->cursor.at < run->events.count;
+	run->loaded = true;
+	progress_add(progress, run->events.count);
+	return true;
+}
+
+static bool next_chunk_is_later(const struct walk_run *run, uint64_t until)
+{
+	const struct trace_thread *thread = run->stream.thread;
+
+	return run->stream.next < thread->place_count && thread->places[run->stream.next].first_ticks >= until;
+}
+
+bool walk_run(struct call_walk *walk, struct walk_run *run, struct progress *progress, uint64_t until)
+{
+	uint64_t stop = until < run->to ? until : run->to;
+
+	while (!walk->error) {
+		if (!run->loaded && next_chunk_is_later(run, until))
+			return true;
+		if (!run->loaded && !load_chunk(walk, run, progress))
+			return false;
+		if (replay_run(&walk->replay, &run->cursor, stop, &sink, walk) == 1) {
+			run->passed = stop == run->to;
+			return !run->passed;
+		}
+		run->loaded = false;
+	}
+	return false;
+}
+
+uint64_t walk_run_next(const struct call_walk *walk, const struct walk_run *run)
+{
+	const struct replay_cursor *cursor = &run->cursor;
+
+	if (!run->loaded)
+		return run->stream.thread->places[run->stream.next].first_ticks;
+	if (wire_head_kind(run->events.heads[cursor->at]) == WIRE_TIME)
+		return *cursor->extra;
+	return walk->replay.now + run->events.ticks[cursor->at];
+}
+
+/* Begins what runs when the stretch does, and goes to its first chunk. */
+static int begin_run(struct call_walk *walk, struct walk_run *run)
+{
+	const struct filter *filter = walk->filter;
+	const struct trace_thread *thread = walk->thread;
+	size_t first;
+	int error = 0;
+
+	run->to = UINT64_MAX;
+	if (filter->from_given)
+		run->from = trace_ticks(walk->process, walk->trace->start_ns + filter->from_ns);
+	if (filter->to_given)
+		run->to = trace_ticks(walk->process, walk->trace->start_ns + filter->to_ns);
+	run->inside = !run->from;
+	first = initial_stack_place(thread, run->from);
+	if (run->from && run->from < run->to && first < thread->place_count)
+		error = push_running(walk, run->from, run->to);
+	trace_stream_open(&run->stream, walk->trace, thread);
+	trace_stream_skip(&run->stream, run->from < run->to ? first : thread->place_count);
+	return error;
+}
+
+int walk_thread_begin(struct call_walk *walk, struct walk_run *run)
+{
+	int error = 0;
+
+	*run = (struct walk_run){0};
+	walk->now_ns = filter_from(walk->filter);
+	walk->depth = walk->shown = 0;
+	replay_begin_thread(&walk->replay);
+	forget_tasks(walk);
+	if (walk->visitor->thread)
+		error = walk->visitor->thread(walk->owner, walk);
+	if (!error && !walk->visitor->no_events)
+		error = begin_run(walk, run);
+	return error;
+}
+
+int walk_thread_end(struct call_walk *walk, struct walk_run *run, int error)
+{
+	trace_stream_close(&run->stream);
+	if (!error)
+		error = walk->error;
+	if (!error && run->passed) {
+		/* What is open ends where the window does, not at the first tick behind it. */
+		walk->replay.now = run->to - 1;
+		walk->now_ns = walk->filter->to_ns;
+	}
+	if (!error)
+		replay_end_thread(&walk->replay, &sink, walk);
+	if (!error && walk->visitor->thread_end)
+		error = walk->visitor->thread_end(walk->owner, walk);
+	return error ? error : walk->error;
+}
+
+static int walk_thread(struct call_walk *walk, struct progress *progress)
+{
+	struct walk_run run;
+	int error = walk_thread_begin(walk, &run);
+
+	if (!error && !walk->visitor->no_events)
+		walk_run(walk, &run, progress, UINT64_MAX);
+	return walk_thread_end(walk, &run, error);
+}
+
+/* --- processes --- */
+
+void walk_init(struct call_walk *walk, struct trace *trace, const struct filter *filter,
+	       const struct call_visitor *visitor, void *owner)
+{
+	*walk = (struct call_walk){.trace = trace,
+				   .filter = filter,
+				   .visitor = visitor,
+				   .owner = owner,
+				   .look_back = INITIAL_STACK_LOOK_BACK_EVENTS};
+	if (!filter->min_duration_ns)
+		walk->shown_at_once = filter->max_depth ? filter->max_depth : UINT32_MAX;
+}
+
+void walk_done(struct call_walk *walk)
+{
+	free(walk->frames);
+	u64_map_done(&walk->tasks);
+}
+
+static int walk_process(struct call_walk *walk, struct progress *progress)
+{
+	const struct trace_process *process = walk->process;
+	int error = replay_init(&walk->replay, process);
+	size_t i;
+
+	if (!error)
+		error = filter_hide(walk->filter, process, walk->replay.keys, &walk->hidden);
+	walk->replay.hidden = walk->hidden;
+	walk->near = (struct trace_near){0};
+	if (!error && walk->visitor->process)
+		error = walk->visitor->process(walk->owner, walk);
+	for (i = 0; i < process->thread_count && !error; i++) {
+		walk->thread = walk->trace->threads[process->threads[i]];
+		if (filter_thread(walk->filter, walk->thread))
+			error = walk_thread(walk, progress);
+	}
+	if (walk->replay.out_of_memory && !error)
+		error = -ENOMEM;
+	walk->thread = NULL;
+	if (!error && walk->visitor->process_end)
+		error = walk->visitor->process_end(walk->owner, walk);
+	replay_done(&walk->replay);
+	free(walk->hidden);
+	walk->hidden = NULL;
+	return error;
+}
+
+uint64_t walk_events(const struct trace *trace, const struct filter *filter)
+{
+	uint64_t events = 0;
+	uint32_t i;
+	size_t k;
+
+	for (i = 0; i < trace->thread_count; i++) {
+		const struct trace_thread *thread = trace->threads[i];
+		const struct trace_process *process = thread ? trace_process_of(trace, thread) : NULL;
+
+		if (!process || !filter_process(filter, process) || !filter_thread(filter, thread))
+			continue;
+		for (k = 0; k < thread->place_count; k++)
+			if (!filter_skips(filter, trace, process, &thread->places[k]))
+				events += thread->places[k].events;
+	}
+	return events;
+}
+
+int walk_trace(struct trace *trace, const struct filter *filter, struct progress *progress,
+	       const struct call_visitor *visitor, void *owner)
+{
+	struct call_walk walk;
+	int error = 0;
+	uint32_t i;
+
+	walk_init(&walk, trace, filter, visitor, owner);
+	for (i = 0; i < trace->process_count && !error; i++) {
+		walk.process = trace->processes[i];
+		if (walk.process && filter_process(filter, walk.process))
+			error = walk_process(&walk, progress);
+	}
+	walk_done(&walk);
+	return error;
+}
