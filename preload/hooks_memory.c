@@ -66,8 +66,10 @@ static void show(struct writer *writer, unsigned kind, unsigned domain, struct w
 /* So that it can be taken back, too (writer_take_back). */
 static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
 {
-	if (thread_self.lost_block == WRITER_LOST_MALLOC)
-		thread_self.lost_block = is_held(kind, domain) ? (const void *)block : NULL;
+	if (thread_self.lost_block != WRITER_LOST_MALLOC)
+		return;
+	thread_self.lost_block = is_held(kind, domain) ? (const void *)block : NULL;
+	thread_self.lost_gap = thread_self.writer->gap;
 }
 
 /* The long way: a large block, a full ring, a realloc, a late event; and a thread that is not settled. */

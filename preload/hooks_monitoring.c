@@ -101,12 +101,23 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 	return python.none;
 }
 
+/* An event of a plain function is lost here, if those before it were. */
+static __attribute__((noinline)) struct object *record_code_without_room(struct writer *writer, struct object *code,
+									 unsigned kind)
+{
+	uint32_t id;
+
+	if (!writer_goes_on_losing(writer) || !definitions_code_fast(writer, code, &id))
+		return record_code(kind, code);
+	writer_count_lost(writer, kind);
+	return python.none;
+}
+
 /* What is no plain function: a coroutine, unless it is new. */
 static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
-	uint32_t value =
-	    writer_has_room(writer) && is_code(code) ? definitions_code_closer(writer, code, CODE_CLOSER_GENERATOR) : 0;
+	uint32_t value = is_code(code) ? definitions_code_closer(writer, code, CODE_CLOSER_GENERATOR) : 0;
 
 	if (!value)
 		return record_code(kind, code);
@@ -120,8 +131,9 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 	struct writer *writer = thread_self.writer;
 	uint32_t id;
 
-	if (writer_has_room(writer) && definitions_code_fast(writer, code, &id) &&
-	    likely(writer_put_fast(writer, wire_head(kind, id))))
+	if (!writer_has_room(writer))
+		return record_code_without_room(writer, code, kind);
+	if (definitions_code_fast(writer, code, &id) && likely(writer_put_fast(writer, wire_head(kind, id))))
 		return python.none;
 	return record_coroutine(kind, code);
 }
@@ -130,9 +142,13 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 static __attribute__((noinline)) struct object *record_function(unsigned kind, const struct python_method *method,
 								struct object *callable)
 {
-	struct writer *writer;
+	struct writer *writer = thread_self.writer;
 	uint32_t value;
 
+	if (writer_goes_on_losing(writer) && definitions_function_fast(writer, method, &value)) {
+		writer_count_lost(writer, kind);
+		return python.none;
+	}
 	if (definitions_hides_function(method, callable))
 		return python.none;
 	writer = writer_reserve(kind);

@@ -311,6 +311,28 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
 	return 0;
 }
 
+/* An event of a plain function is lost here, if those before it were. */
+static inline __attribute__((always_inline)) bool profile_loses(struct writer *writer, struct object *code, int what,
+								struct object *argument)
+{
+	unsigned kind;
+	uint32_t id;
+
+	if (!writer_goes_on_losing(writer) || !argument)
+		return false;
+	if (what < TRACE_C_CALL) {
+		if (!definitions_code_fast(writer, code, &id))
+			return false;
+		kind = what == TRACE_CALL ? WIRE_CALL : WIRE_RETURN;
+	} else {
+		if (!definitions_function_fast(writer, python_field(argument, PYTHON_C_FUNCTION_METHOD), &id))
+			return false;
+		kind = function_kind(what);
+	}
+	writer_count_lost(writer, kind);
+	return true;
+}
+
 /*
  * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be
  * saved on the stack for it.
@@ -323,7 +345,7 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 	unsigned kind;
 
 	if (!writer_has_room(writer))
-		return profile_any(NULL, frame, what, argument);
+		return profile_loses(writer, code, what, argument) ? 0 : profile_any(NULL, frame, what, argument);
 	if (what < TRACE_C_CALL) {
 		uint64_t value;
 

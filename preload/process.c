@@ -417,6 +417,7 @@ void process_forked(void)
 {
 	/* The rest of what belongs to the image was cleared by the kernel. */
 	thread_self.nesting = 0;
+	thread_self.lost_block = NULL;
 	own_stack_forked();
 	sampling_forget();
 }

@@ -40,7 +40,6 @@ _Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
 
 #define WAKE_WORDS 32768 /* in a ring, or a quarter of it: a collector that sleeps is woken */
 
-#define LOSE_AT_ONCE 256
 #define COLLECTORS_IN_TURN 4 /* that may die while a thread waits for room */
 
 /* How often the CPU time is told at least, so that what is not seen of short interruptions does not add up. */
@@ -157,6 +156,7 @@ static struct writer *begin_thread(void)
 	atomic_store(&slot->head_ticks, 0);
 	ring_release(slot);
 	clear_writer(writer, slot, extent, now);
+	writer->ids = ids_look(&process->ids); /* those of events that are lost, too, before there was any room */
 	/*
 	 * The first thread of a process fills its ring while Python starts; the collector takes the pages further on.
 	 */
@@ -206,39 +206,39 @@ static int wait_for_room(struct writer *writer)
 	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
 }
 
+/* Where there is room (what was lost has no name), or the tail makes no sense, all is looked at for the next event. */
+static void lose_until_the_tail_moves(struct writer *writer)
+{
+	uint64_t tail = ring_tail(writer->slot);
+	bool full = writer->head - tail - 1 <= writer->mask && !has_quarter(writer);
+
+	writer_set_room(writer, 0, full ? tail + 1 : 0);
+	/* As in writer_take_chunk(). */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
+		writer_set_room(writer, 0, 0);
+}
+
 static void count_lost(struct writer *writer, unsigned kind)
 {
-	/* One thread counts here, but rejoin.c may add what was counted in the memory before. */
-	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
-	writer->gap++;
-	thread_self.lost_block = kind == WIRE_MALLOC ? WRITER_LOST_MALLOC : NULL;
+	writer_count_lost(writer, kind);
+	if (kind == WIRE_MALLOC)
+		thread_self.lost_block = WRITER_LOST_MALLOC;
 }
 
 void writer_lose(struct writer *writer, unsigned kind)
 {
 	count_lost(writer, kind);
-	writer_set_room(writer, 0, 0);
+	lose_until_the_tail_moves(writer);
 }
 
 bool writer_unlose(struct writer *writer)
 {
 	thread_self.lost_block = NULL;
-	if (!writer->gap)
+	if (!writer->gap || writer->gap != thread_self.lost_gap)
 		return false;
 	atomic_fetch_sub_explicit(&writer->slot->lost[WIRE_MALLOC], 1, memory_order_relaxed);
 	writer->gap--;
 	return true;
-}
-
-/*
- * Whether events go on being lost. To lose one is to be the cheapest thing that a hook does, so nothing is written
- * until a quarter of the ring is free, and everything else is looked at once in LOSE_AT_ONCE events. What happens once
- * (an exit, a fork) is written into any room.
- */
-static bool goes_on_losing(const struct writer *writer, unsigned kind)
-{
-	return writer->gap % LOSE_AT_ONCE && (kind < WIRE_TIME || kind == WIRE_LINE) &&
-	       atomic_load_explicit(&process->status, memory_order_relaxed) == PROCESS_JOINED && !has_quarter(writer);
 }
 
 /* Marks what was lost, now that there is room. The call stack follows where it can be read. */
@@ -534,15 +534,11 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	return writer;
 }
 
-struct writer *writer_refill(unsigned kind)
+static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 {
 	int saved_errno = errno, recording;
-	struct writer *writer = thread_self.writer;
+	struct writer *writer;
 
-	if (goes_on_losing(writer, kind)) {
-		count_lost(writer, kind);
-		return NULL;
-	}
 	recording = process_recording();
 	writer = thread_self.writer; /* joining may have changed it */
 	if (!recording || writer == &writer_ended) {
@@ -564,6 +560,25 @@ struct writer *writer_refill(unsigned kind)
 	writer = refill(writer, kind);
 	errno = saved_errno;
 	return writer;
+}
+
+static bool has_no_quarter(struct writer *writer)
+{
+	if (!(writer->gap % WRITER_LOSE_AT_ONCE) || atomic_load(&process->status) != PROCESS_JOINED ||
+	    has_quarter(writer))
+		return false;
+	lose_until_the_tail_moves(writer);
+	return true;
+}
+
+struct writer *writer_refill(unsigned kind)
+{
+	struct writer *writer = thread_self.writer;
+
+	if ((kind >= WIRE_TIME && kind != WIRE_LINE) || !(writer_goes_on_losing(writer) || has_no_quarter(writer)))
+		return look_for_room(kind);
+	count_lost(writer, kind);
+	return NULL;
 }
 
 void writer_expect_stack(void)

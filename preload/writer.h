@@ -42,14 +42,17 @@ struct writer_point {
 /*
  * The private side of a slot. Cleared by a fork (process.h); cleared means "no room", which leads to the slow path.
  *
- * invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS
+ * invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS; while events are lost room is 0, and limit <= head
  * invariant: all places below limit, and one more, are in the lap that head is in.
  */
 struct writer {
 	/* Where the word at position 0 would be, if the words of all laps stood before those of this one. */
 	uintptr_t lap;
 	uint64_t head;
-	/* Of the fast path; 0 to force the slow path. Taken back by other threads (process_set_status). */
+	/*
+	 * Of the fast path; head or less to force the slow path, see writer_goes_on_losing(). Taken back by other
+	 * threads (process_set_status), which leaves 0.
+	 */
 	uint64_t limit;
 	uint64_t last_ticks;
 	uint64_t pause; /* so many ticks after the event before, or more, WIRE_TIME is needed */
@@ -91,7 +94,8 @@ struct thread_self {
 	bool called;	/* EVPROF_CALIBRATE, 3.12 and later: a call was told that has not come to anything yet */
 	bool untold;	/* likewise: a function begins that no call was told of */
 	const void *event_block;  /* allocated for an event, and freed next (event_blocks.h) */
-	const void *lost_block;	  /* of the last event that was lost, if it is one that would be held; see there */
+	const void *lost_block;	  /* of an event that was lost and would be held, see writer_lose() ... */
+	uint64_t lost_gap;	  /* ... which is the last one that was lost while the writer's gap is this */
 	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
 	const void *hooked_state; /* the PyThreadState that has our profile function */
 	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see bootstrap_made_state() */
@@ -121,7 +125,7 @@ void writer_end_thread(void);
 
 /*
  * Counts one event as lost; the gap is marked before the next event that can be written. Of an allocation that would be
- * held the caller puts the block in thread_self.lost_block, where this leaves WRITER_LOST_MALLOC.
+ * held the caller puts the block in thread_self.lost_block, where this leaves WRITER_LOST_MALLOC, and notes the gap.
  */
 #define WRITER_LOST_MALLOC ((const void *)1)
 void writer_lose(struct writer *writer, unsigned kind) __attribute__((cold, noinline));
@@ -161,6 +165,29 @@ static inline struct writer *writer_reserve(unsigned kind)
 	if (unlikely(writer->head >= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)))
 		writer_take_chunk(writer);
 	return writer;
+}
+
+/*
+ * To lose an event is to be the cheapest thing that a hook does. So after one was lost those that follow are lost, too,
+ * by a look at nothing but the tail, until that moves; and then until a quarter of the ring is free. Everything else is
+ * looked at once in WRITER_LOSE_AT_ONCE events. Only for what happens often: what happens once (an exit, a fork) is
+ * written into any room.
+ *
+ * invariant: while this is so, limit is 1 + the tail of the last look.
+ */
+#define WRITER_LOSE_AT_ONCE 256
+
+static inline bool writer_goes_on_losing(const struct writer *writer)
+{
+	return writer->gap % WRITER_LOSE_AT_ONCE &&
+	       __atomic_load_n(&writer->limit, __ATOMIC_RELAXED) == ring_tail(writer->slot) + 1;
+}
+
+/* Such an event, of no memory. The thread counts alone, but rejoin.c may add what was counted in the memory before. */
+static inline void writer_count_lost(struct writer *writer, unsigned kind)
+{
+	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
+	writer->gap++;
 }
 
 /* A WIRE_TIME with the time of the event that follows, and the thread's CPU time where that is wanted. */

@@ -560,6 +560,53 @@ static struct background *start_daemon(const char *folder, const char *socket)
 	return daemon;
 }
 
+/* How many instructions losing.py has in all, by valgrind; 0: it is not recorded there, and the test is skipped. */
+static double instructions(const struct python *python, const char *what, const char *ring_size)
+{
+	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
+	char *socket = text("%s/s", directory), *counts;
+	struct background *daemon = start_daemon(directory, socket);
+	struct outcome *outcome = run(.directory = directory,
+				      .env = {text("EVPROF_SOCKET=%s", socket), ring_size, "EVPROF_ON_FULL=drop",
+					      "EVPROF_EVENTS=call,c_call", "PYTHONHASHSEED=0"},
+				      .args = {"valgrind", "--tool=callgrind", "--callgrind-out-file=counts",
+					       python->command[0], "@losing.py", what, text("%d", daemon->pid)},
+				      .timeout_s = 300);
+	const char *total;
+	double value;
+
+	background_stop(daemon);
+	outcome_find_traces(outcome, NULL);
+	if (!outcome->traces)
+		cr_skip_test("under this valgrind nothing is recorded: %s", outcome->err);
+	expect(outcome, outcome->status == 0, "it runs");
+	counts = file_read(text("%s/counts", directory), NULL);
+	total = counts ? strstr(counts, "\ntotals: ") : NULL;
+	value = total ? atof(total + strlen("\ntotals: ")) : 0;
+	expect(outcome, value > 0, "callgrind says how many");
+	free(counts);
+	return value;
+}
+
+#define START_PART 0.01 /* of the instructions: two starts of Python differ by so much */
+
+/* To lose an event is no dearer than to keep it: the same calls twice, and the collector stands still once. */
+SCENARIO(collector_loss, losing_is_cheap, SUPPORTED)
+{
+	double kept, lost;
+
+	if (!chosen(python) || python->command[1])
+		return;
+	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v valgrind"})->status)
+		cr_skip_test("valgrind is not installed");
+	if (built_with_asan())
+		cr_skip_test("valgrind runs no address sanitizer");
+	kept = instructions(python, "kept", "EVPROF_RING_SIZE=64M");
+	lost = instructions(python, "lost", SMALL_RING);
+	cr_assert_leq(lost, kept * (1 + START_PART), "%.0f instructions where events are lost, %.0f where they are not",
+		      lost, kept);
+}
+
 static double seconds_now(void)
 {
 	struct timespec now;

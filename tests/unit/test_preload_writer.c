@@ -138,6 +138,37 @@ Test(writer, what_does_not_fit_is_counted_and_marked)
 	cr_assert_eq(head_at(ring_head(&slots[0]) - 1), wire_head(WIRE_FORK, 42));
 }
 
+/* By a look at the tail alone; that recording was stopped, or a tail that makes no sense, is seen all the same. */
+Test(writer, what_goes_on_being_lost_is_looked_at)
+{
+	uint64_t lost, head;
+
+	for (uint64_t i = 0; i < WORDS + 10; i++)
+		put(WIRE_EXCEPTION, 1);
+	lost = atomic_load(&slots[0].lost[WIRE_EXCEPTION]);
+	head = ring_head(&slots[0]);
+	cr_assert(writer_goes_on_losing(thread_self.writer));
+	process_set_status(PROCESS_STOPPED);
+	put(WIRE_EXCEPTION, 1);
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_EXCEPTION]), lost, "what nobody wants is not lost");
+	process_set_status(PROCESS_JOINED);
+	ring_consume(&slots[0], head + 1000);
+	put(WIRE_EXCEPTION, 1);
+	ring_consume(&slots[0], head - 10 * WORDS);
+	put(WIRE_EXCEPTION, 1);
+	cr_assert_eq(ring_head(&slots[0]), head, "nothing is written over what was not read");
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_EXCEPTION]), lost + 2);
+	ring_consume(&slots[0], WORDS / 8);
+	put(WIRE_EXCEPTION, 1);
+	cr_assert_eq(ring_head(&slots[0]), head, "a quarter of the ring is not free");
+	ring_consume(&slots[0], WORDS / 2);
+	put(WIRE_EXCEPTION, 1);
+	cr_assert_gt(ring_head(&slots[0]), head);
+	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_EXCEPTION]), lost + 3);
+	writer_lose(thread_self.writer, WIRE_EXCEPTION);
+	cr_assert_not(writer_goes_on_losing(thread_self.writer), "its name was missing, and there is room");
+}
+
 Test(writer, a_dead_collector_costs_the_bound_once)
 {
 	struct timespec begin, end;
