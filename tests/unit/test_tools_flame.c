@@ -101,6 +101,34 @@ Test(flame, folded)
 				  "a (10);Main:Thread (10);main (app.py:1);K.f (app.py:7);builtins.len 8\n");
 }
 
+/* A recursion 10,000 deep: the lines are bounded, and add up to the program's time. */
+Test(flame, folded_deep_recursion)
+{
+	unsigned long long sum = 0, lines = 0;
+	size_t longest = 0;
+
+	for (int i = 0; i < 10000; i++)
+		event(WIRE_CALL, 1, 3);
+	for (int i = 0; i < 10000; i++)
+		event(WIRE_RETURN, 1, 2);
+	export("-f folded TRACE -o -");
+	for (const char *line = ran.out, *end; (end = strchr(line, '\n')); line = end + 1) {
+		const char *number = end;
+
+		while (number[-1] != ' ')
+			number--;
+		sum += strtoull(number, NULL, 10);
+		longest = (size_t)(end - line) > longest ? (size_t)(end - line) : longest;
+		lines++;
+	}
+	cr_expect(sum == 10000 * 3 + 9999 * 2 + 2 - 3, "%llu ns", sum);
+	cr_expect(lines == 1025 && longest < 1025 * 20, "%llu lines, the longest of %zu bytes", lines, longest);
+	cr_expect(strstr(ran.out, ";[8976 deeper stacks] 44877\n"));
+	export("-f folded --max-stack 2 TRACE -o -");
+	cr_expect(strstr(ran.out, "main (app.py:1);main (app.py:1);[9998 deeper stacks] 49987\n"), "%s", ran.out);
+	cr_expect(tools_verb_run(cmd_export, "-f folded --max-stack x TRACE -o -", path, NULL).status == 2);
+}
+
 /* An allocation with its native stack: the time that tells it comes first. */
 static void allocation(uint32_t native, uint64_t size)
 {

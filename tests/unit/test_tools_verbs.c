@@ -315,6 +315,9 @@ Test(verbs, help_of_csv_names_parquet)
 {
 	finish();
 	cr_expect(verb(cmd_export, "--help") == 0 && strstr(ran.out, "to_parquet(FILE)"));
+	cr_expect(verb(cmd_export, "--format parquet TRACE -o /dev/null") == 2);
+	cr_expect_str_eq(ran.err, "evprof export: the Python package writes Parquet: "
+				  "evprof.load(TRACE).to_parquet(FILE)\n");
 }
 
 /* Of the first bytes of a file that export wrote without --format. */

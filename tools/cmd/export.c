@@ -126,11 +126,20 @@ static void say_formats(void)
 	fprintf(stderr, "\n");
 }
 
+/* What somebody asks for by that name is there, but not here. */
+static bool is_parquet(const char *name)
+{
+	if (strcmp(name, "parquet") != 0)
+		return false;
+	fprintf(stderr, "evprof export: the Python package writes Parquet: evprof.load(TRACE).to_parquet(FILE)\n");
+	return true;
+}
+
 static const struct export_format *find_format(const char *name)
 {
 	const struct export_format *found = format_named(name);
 
-	if (!found) {
+	if (!found && !is_parquet(name)) {
 		fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
 		say_formats();
 	}

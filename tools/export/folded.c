@@ -7,7 +7,10 @@
  * that time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. A file is named by as much of
  * its path as tells it from the others: pkg/__init__.py. Native functions have their library behind them. ';' in a name
  * becomes ':', what would end a line a space, and so does any other control character. A thread is written when it
- * ends; see analysis/stacks.h for the memory.
+ * ends; see analysis/stacks.h for the memory, to which 24 bytes for each different stack come here.
+ *
+ * Stacks deeper than --max-stack are one line for each stack of that depth, with how many they are as the last frame:
+ * a recursion of depth n would be n lines of n frames. So a line has a bound, and all lines add up to the same.
  */
 #include "export/export.h"
 
@@ -25,14 +28,30 @@ enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS, WEIGHT_LIVE, WEIGHT
 
 static const char *const weight_names[] = {"time", "bytes", "allocations", "live", "peak"};
 
+#define MAX_STACK 1024 /* a little more than Python's own limit of recursion */
+
+struct folded_options {
+	enum weight weight;
+	uint32_t max_stack;
+};
+
+/* A stack on its way to its line. */
+struct folded_stack {
+	uint64_t deeper_weight; /* of those that are too deep, and whose line this one begins */
+	uint32_t deeper;	/* how many have a weight */
+	uint32_t depth;
+	uint32_t line; /* the stack whose line it is: itself, or the one below it that is not too deep */
+};
+
 struct folded {
 	struct output *output;
 	struct stack_functions functions;
 	struct file_names files;
-	struct text *places; /* by function: the end of its file that no other has */
-	uint32_t place_count;
+	struct output frames; /* all functions as they stand in a line, one after the other */
+	size_t *frame_ends;   /* by function */
+	uint32_t frame_count;
 	char *process; /* its name */
-	enum weight weight;
+	struct folded_options options;
 };
 
 static bool is_break(uint32_t code)
@@ -58,11 +77,9 @@ static void put_name(struct output *output, struct text name)
 	}
 }
 
-static void put_function(struct folded *folded, uint32_t number)
+/* file: the end of its path that no other has. */
+static void put_function(struct output *output, const struct stack_function *function, struct text file)
 {
-	const struct stack_function *function = &folded->functions.at[number];
-	struct output *output = folded->output;
-
 	output_char(output, ';');
 	put_name(output, text_of(function->name));
 	if (function->library.length) {
@@ -73,7 +90,7 @@ static void put_function(struct folded *folded, uint32_t number)
 	if (function->native)
 		return;
 	output_string(output, " (");
-	put_name(output, folded->places[number]);
+	put_name(output, file);
 	if (function->line)
 		output_format(output, ":%u", function->line);
 	output_char(output, ')');
@@ -81,7 +98,7 @@ static void put_function(struct folded *folded, uint32_t number)
 
 static uint64_t weight_of(const struct folded *folded, const struct stack_node *node)
 {
-	switch (folded->weight) {
+	switch (folded->options.weight) {
 	case WEIGHT_BYTES:
 		return node->bytes;
 	case WEIGHT_ALLOCATIONS:
@@ -94,7 +111,9 @@ static uint64_t weight_of(const struct folded *folded, const struct stack_node *
 	}
 }
 
-static int put_stack(struct folded *folded, const char *thread, struct stacks *stacks, uint32_t number)
+/* deeper: so many stacks, as one. */
+static int put_stack(struct folded *folded, const char *thread, struct stacks *stacks, uint32_t number, uint64_t weight,
+		     uint32_t deeper)
 {
 	uint32_t length, i;
 	const uint32_t *path = stacks_path(stacks, number, &length);
@@ -104,10 +123,16 @@ static int put_stack(struct folded *folded, const char *thread, struct stacks *s
 	put_name(folded->output, text_of(folded->process));
 	output_char(folded->output, ';');
 	put_name(folded->output, text_of(thread));
-	for (i = 0; i < length; i++)
-		put_function(folded, stacks->at[path[i]].function);
+	for (i = 0; i < length; i++) {
+		uint32_t function = stacks->at[path[i]].function;
+		size_t from = function ? folded->frame_ends[function - 1] : 0;
+
+		output_put(folded->output, folded->frames.buffer + from, folded->frame_ends[function] - from);
+	}
+	if (deeper)
+		output_format(folded->output, ";[%u deeper stack%s]", deeper, deeper > 1 ? "s" : "");
 	output_char(folded->output, ' ');
-	output_u64(folded->output, weight_of(folded, &stacks->at[number]));
+	output_u64(folded->output, weight);
 	output_char(folded->output, '\n');
 	return folded->output->error;
 }
@@ -122,13 +147,45 @@ static int folded_process(void *owner, struct call_walk *walk)
 }
 
 /* For the functions that are new since the last thread. */
-static int find_places(struct folded *folded)
+static int find_frames(struct folded *folded)
 {
-	uint32_t i = folded->place_count, count = folded->functions.count;
-	int error = grow_zeroed(&folded->places, &folded->place_count, count, sizeof(*folded->places));
+	uint32_t i = folded->frame_count, count = folded->functions.count;
+	int error = grow_zeroed(&folded->frame_ends, &folded->frame_count, count, sizeof(*folded->frame_ends));
 
-	for (; !error && i < count; i++)
-		folded->places[i] = file_names_short(&folded->files, folded->functions.at[i].file);
+	for (; !error && i < count; i++) {
+		const struct stack_function *function = &folded->functions.at[i];
+
+		put_function(&folded->frames, function, file_names_short(&folded->files, function->file));
+		folded->frame_ends[i] = folded->frames.used;
+		error = folded->frames.error;
+	}
+	return error;
+}
+
+static int put_stacks(struct folded *folded, const char *thread, struct stacks *stacks)
+{
+	struct folded_stack *lines = calloc((size_t)stacks->count + 1, sizeof(*lines));
+	int error = lines ? 0 : -ENOMEM;
+	uint32_t i;
+
+	/* Without any function: what was allocated where none is known. A parent comes before its children. */
+	for (i = 0; !error && i < stacks->count; i++) {
+		uint32_t parent = stacks->at[i].parent;
+		uint64_t weight = weight_of(folded, &stacks->at[i]);
+
+		lines[i].depth = i ? lines[parent].depth + 1 : 0;
+		lines[i].line = lines[i].depth <= folded->options.max_stack ? i : lines[parent].line;
+		if (weight && lines[i].line == i)
+			error = put_stack(folded, thread, stacks, i, weight, 0);
+		else if (weight) {
+			lines[lines[i].line].deeper_weight += weight;
+			lines[lines[i].line].deeper++;
+		}
+	}
+	for (i = 0; !error && i < stacks->count; i++)
+		if (lines[i].deeper)
+			error = put_stack(folded, thread, stacks, i, lines[i].deeper_weight, lines[i].deeper);
+	free(lines);
 	return error;
 }
 
@@ -136,34 +193,58 @@ static int folded_thread(void *owner, struct call_walk *walk, struct stacks *sta
 {
 	struct folded *folded = owner;
 	char *thread = stack_thread_name(walk->thread);
-	int error = thread ? find_places(folded) : -ENOMEM;
-	uint32_t i;
+	int error = thread ? find_frames(folded) : -ENOMEM;
 
-	/* Without any function: what was allocated where none is known. */
-	for (i = 0; !error && i < stacks->count; i++)
-		if (weight_of(folded, &stacks->at[i]))
-			error = put_stack(folded, thread, stacks, i);
+	if (!error)
+		error = put_stacks(folded, thread, stacks);
 	free(thread);
 	return error;
+}
+
+static struct folded_options *options_of(struct export *export)
+{
+	struct folded_options *options = export->options;
+
+	if (!options)
+		options = export->options = calloc(1, sizeof(*options));
+	if (!options)
+		output_say("evprof export: %s", strerror(ENOMEM));
+	else if (!options->max_stack)
+		options->max_stack = MAX_STACK;
+	return options;
+}
+
+static bool take_max_stack(struct export *export, const char *value)
+{
+	struct folded_options *options = options_of(export);
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(value, &end, 10);
+	if (!options)
+		return false;
+	if (*value >= '0' && *value <= '9' && !*end && number && number < UINT32_MAX && !errno) {
+		options->max_stack = (uint32_t)number;
+		return true;
+	}
+	output_say("evprof export: --max-stack wants a number of frames such as 128, not \"%s\"", value);
+	return false;
 }
 
 static bool take_weight(struct export *export, const char *value)
 {
 	const size_t count = sizeof(weight_names) / sizeof(weight_names[0]);
-	enum weight *weight = export->options;
+	struct folded_options *options = options_of(export);
 
-	if (!weight)
-		weight = export->options = calloc(1, sizeof(*weight));
-	for (size_t i = 0; weight && i < count; i++)
+	for (size_t i = 0; options && i < count; i++)
 		if (strcmp(value, weight_names[i]) == 0) {
-			*weight = (enum weight)i;
-			export->by_order = *weight >= WEIGHT_LIVE;
+			options->weight = (enum weight)i;
+			export->by_order = options->weight >= WEIGHT_LIVE;
 			return true;
 		}
-	if (!weight) {
-		output_say("evprof export: %s", strerror(ENOMEM));
+	if (!options)
 		return false;
-	}
 	fprintf(stderr, "evprof export: --weight wants ");
 	for (size_t i = 0; i < count; i++)
 		fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", weight_names[i]);
@@ -179,6 +260,10 @@ const struct export_option export_folded_options[] = {
      "                            most. All but time with native functions on top where they were recorded\n"
      "                            (EVPROF_NATIVE)\n",
      take_weight},
+    {"max-stack", "N",
+     "                            stacks of more than N functions (1024) are one line for each stack of N, with how\n"
+     "                            many they are as the last frame: deep recursion would be N lines of N functions\n",
+     take_max_stack},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -190,13 +275,18 @@ void export_folded_free_options(struct export *export)
 
 int export_folded(const struct export *export, struct output *output, struct progress *progress)
 {
-	const enum weight *weight = export->options;
-	struct folded folded = {.output = output, .weight = weight ? *weight : WEIGHT_TIME};
-	struct stacks_visitor visitor = {folded_process, folded_thread, .allocations = folded.weight != WEIGHT_TIME};
-	int error;
+	const struct folded_options *given = export->options;
+	struct folded folded = {.output = output, .options = {WEIGHT_TIME, MAX_STACK}};
+	struct stacks_visitor visitor = {.process = folded_process, .thread = folded_thread};
+	int error = output_open_memory(&folded.frames);
 
-	if (folded.weight >= WEIGHT_LIVE) {
-		visitor.live = folded.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
+	if (error)
+		return error;
+	if (given)
+		folded.options = *given;
+	visitor.allocations = folded.options.weight != WEIGHT_TIME;
+	if (folded.options.weight >= WEIGHT_LIVE) {
+		visitor.live = folded.options.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
 		visitor.only_live = true;
 	}
 	error = file_names_find(&folded.files, export->trace, export->filter);
@@ -204,7 +294,8 @@ int export_folded(const struct export *export, struct output *output, struct pro
 		error = stacks_visit(export->trace, export->filter, progress, &folded.functions, &visitor, &folded);
 	stack_functions_done(&folded.functions);
 	file_names_done(&folded.files);
-	free(folded.places);
+	output_abandon(&folded.frames);
+	free(folded.frame_ends);
 	free(folded.process);
 	return error;
 }
