@@ -112,8 +112,8 @@ static void be_there(bool alive)
 {
 	struct ring_header *header = process->header;
 
-	/* A pid that another process has got is that of a dead collector. */
-	atomic_store(&header->collector_start_time, watch_start_time(0, NULL) + !alive);
+	/* A pid that another process has got is that of a dead collector. A tick makes none (time_namespace.h). */
+	atomic_store(&header->collector_start_time, watch_start_time(0, NULL) + 2 * !alive);
 	atomic_store(&header->collector_pid, getpid());
 	atomic_store(&header->collector_state, RING_COLLECTOR_ATTACHED);
 	hurry = !alive;
