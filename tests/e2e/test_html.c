@@ -130,6 +130,43 @@ SCENARIO_SOME(html, counts, SUPPORTED)
 	page_close(&page);
 }
 
+/* Each task has a row below its thread: name and steps as the program counts them. The pointer finds them. */
+SCENARIO_SOME(html, tasks, SUPPORTED)
+{
+	struct outcome *outcome = run(.python = python, .args = {"@named_tasks.py"});
+	struct page page = page_open(outcome);
+	json_t *counts = json_loads(outcome->out, 0, NULL), *steps;
+	const char *name;
+
+	expect(outcome, json_object_size(counts) == 6, "the program has counted");
+	browser_ask(page.browser,
+		    "globalThis.row = (name) => evprof.tracks.filter((track) => track.kind === 'task' &&"
+		    "  track.name.startsWith(`task ${name} #`));"
+		    "globalThis.found = (track) => { evprof.wholeView(); evprof.setView(track.steps[0].start - 1e4,"
+		    "  track.steps[0].end + 1e4); const box = document.getElementById('tracks');"
+		    "  box.scrollTop = track.y; evprof.drawNow();"
+		    "  const hit = evprof.hit(evprof.view.width / 2, track.y - box.scrollTop + 5);"
+		    "  const names = [...document.querySelectorAll('#names .task')].map((one) => one.textContent);"
+		    "  return hit && hit.task === track && hit.step === track.steps[0] &&"
+		    "    names.includes(track.name); }; 1");
+	json_object_foreach(counts, name, steps)
+	{
+		json_t *wanted = json_string(name);
+		char *quoted = json_dumps(wanted, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+		double rows = browser_number(page.browser, "row(%s).length", quoted);
+		double shown = rows == 1 ? browser_number(page.browser, "row(%s)[0].steps.length", quoted) : -1;
+
+		expect(outcome, shown == (double)json_integer_value(steps), "%s has %g rows, %g steps", name, rows,
+		       shown);
+		expect(outcome, browser_number(page.browser, "found(row(%s)[0]) ? 1 : 0", quoted) == 1,
+		       "the row of %s is seen, and found by the pointer", name);
+		free(quoted);
+		json_decref(wanted);
+	}
+	json_decref(counts);
+	page_close(&page);
+}
+
 /* Its own stopwatch and counters. Twice the call of itself, and one of two functions, are in the time of the first. */
 static const char *const recursive = "import time\n"
 				     "kept = []\n"

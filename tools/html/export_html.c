@@ -40,6 +40,8 @@
 #define SLIVERS_MAX 4000000
 #define NODES_MAX 150000
 #define INSTANTS_MAX 100000 /* of exceptions, and again of all others */
+#define STEPS_MAX 100000    /* of tasks */
+#define TASKS_MAX 1000	    /* that have a row */
 #define ACTIVITY_STEPS 1024
 
 /* What a call was and how it ended, as report.js reads it: kind * 8 + end. */
@@ -53,7 +55,7 @@ struct html_thread {
 	uint64_t calls;
 };
 
-enum { INSTANT_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 6 };
+enum { INSTANT_COLUMNS = 4, STEP_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 6 };
 
 /* What kind of function it is, as report.js reads it. */
 enum { FUNCTION_PYTHON, FUNCTION_BUILTIN, FUNCTION_LIBRARY };
@@ -103,6 +105,11 @@ struct html {
 	struct html_column instants[INSTANT_COLUMNS];
 	struct u64_map instant_texts; /* type or mark of a process: number of its text + 1 */
 	uint64_t exceptions, others, instants_left_out;
+	/* steps of tasks: thread, begin, length, text */
+	struct html_column steps[STEP_COLUMNS];
+	struct u64_map task_texts; /* thread + 1 << 32 | task: number of its name + 1; 0: it has no row */
+	uint32_t tasks;
+	uint64_t step_count, steps_left_out;
 	struct html_curve *curve;
 	int64_t curve_ns; /* of its latest point */
 	/* process, shift, block and number of points of each curve, time of its peak, of the end + 1 */
@@ -283,6 +290,42 @@ static void html_count(void *owner, struct call_walk *walk, struct walk_frame *f
 		      (uint64_t)(call.end_ns - call.start_ns), frame->kind != WIRE_FRAME);
 }
 
+/* --- tasks --- */
+
+/* The number of a task's name + 1, or 0: it has no row. */
+static uint64_t text_of_task(struct html *html, struct call_walk *walk, const struct walk_frame *frame)
+{
+	uint64_t *number = u64_map_make(&html->task_texts, ((uint64_t)html->thread_index + 1) << 32 | frame->task);
+	char *name;
+
+	if (number && (*number || html->tasks >= TASKS_MAX))
+		return *number;
+	name = number ? walk_task_name(walk, frame) : NULL;
+	if (!name) {
+		walk_fail(walk, -ENOMEM);
+		return 0;
+	}
+	html->tasks++;
+	*number = (uint64_t)html_text_add(&html->texts, text_of(name)) + 1;
+	free(name);
+	return *number;
+}
+
+static void add_step(struct html *html, struct call_walk *walk, const struct walk_frame *frame)
+{
+	uint64_t text = html->step_count < STEPS_MAX ? text_of_task(html, walk, frame) : 0;
+
+	if (!text) {
+		html->steps_left_out++;
+		return;
+	}
+	html->step_count++;
+	html_column_put(&html->steps[0], html->thread_index);
+	html_column_put(&html->steps[1], (uint64_t)frame->start_ns);
+	html_column_put(&html->steps[2], (uint64_t)(walk->now_ns - frame->start_ns));
+	html_column_put(&html->steps[3], text - 1);
+}
+
 /* Second visit. */
 static void html_write(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
@@ -294,6 +337,8 @@ static void html_write(void *owner, struct call_walk *walk, struct walk_frame *f
 				 .how = how_of(frame->kind, how)};
 
 	add_call(html, walk, &call);
+	if (frame->task)
+		add_step(html, walk, frame);
 }
 
 /* --- instants --- */
@@ -671,13 +716,15 @@ static int write_tables(struct html *html)
 	if (!error)
 		error = html_block_write(&html->packer, html->blocks++, html->heaps, HEAP_COLUMNS);
 	if (!error)
+		error = html_block_write(&html->packer, html->blocks++, html->steps, STEP_COLUMNS);
+	if (!error)
 		error = html_packer_wait(&html->packer);
 	if (!error)
 		output_format(
 		    html->output,
 		    "<script type=\"application/json\" id=\"meta\">{\"directory\":%u,\"functions\":%u,\"tree\":%u,"
-		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"texts\":%u,\n",
-		    directory, first, first + 1, first + 2, first + 3, first + 4, html->blocks);
+		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"steps\":%u,\"texts\":%u,\n",
+		    directory, first, first + 1, first + 2, first + 3, first + 4, first + 5, html->blocks);
 	return error;
 }
 
@@ -795,6 +842,7 @@ static int write_meta(struct html *html)
 	put_number(html, "shortest", (uint64_t)html->plan.shortest_ns);
 	put_number(html, "deep", html->too_deep);
 	put_number(html, "instants_left_out", html->instants_left_out);
+	put_number(html, "steps_left_out", html->steps_left_out);
 	put_number(html, "unmatched", html->profile.unmatched);
 	put_number(html, "stacks", html->tree.count);
 	put_number(html, "stacks_least", html->tree_least_ns);
@@ -841,6 +889,9 @@ static void html_done(struct html *html)
 	html_texts_done(&html->texts);
 	html_tree_done(&html->tree);
 	u64_map_done(&html->instant_texts);
+	u64_map_done(&html->task_texts);
+	for (i = 0; i < STEP_COLUMNS; i++)
+		html_column_done(&html->steps[i]);
 	for (i = 0; i < INSTANT_COLUMNS; i++)
 		html_column_done(&html->instants[i]);
 	for (i = 0; i < HEAP_COLUMNS; i++)

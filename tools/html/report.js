@@ -666,6 +666,7 @@ let tracks = [];
 let tracksHeight = 0;
 let heaps = [];
 let instants = null;
+let tasks = null;
 let activity = null;
 let drawAsked = false;
 
@@ -723,9 +724,22 @@ async function loadTimeline() {
 	for (let i = 0; i < thread.length; i++)
 		instants[thread[i]].push({time: time[i], kind: kind[i], value: value[i]});
 	[activity] = (await unpack(meta.activity)).map(numbers);
+	await loadTasks();
 }
 
-/* Processes, heaps and threads one below the other. */
+/* By thread: its tasks by the number of their names, and the steps of each, in order. */
+async function loadTasks() {
+	const [thread, start, length, name] = (await unpack(meta.steps)).map(numbers);
+	tasks = meta.threads.map(() => new Map());
+	for (let i = 0; i < thread.length; i++) {
+		const own = tasks[thread[i]];
+		if (!own.has(name[i]))
+			own.set(name[i], []);
+		own.get(name[i]).push({start: start[i], end: start[i] + length[i]});
+	}
+}
+
+/* Processes, heaps, and threads with their tasks, one below the other. */
 function makeTracks() {
 	const busy = meta.threads.filter((thread) => thread.depth).length;
 	const heapOf = new Map(heaps.map((heap) => [heap.process, heap]));
@@ -740,6 +754,8 @@ function makeTracks() {
 		for (const t of threadsOf[p]) {
 			const {depth} = meta.threads[t];
 			tracks.push({kind: 'thread', process: p, thread: t, depth, open: busy <= 12 || (depth > 0 && opened++ < 6)});
+			for (const [name, steps] of tasks[t])
+				tracks.push({kind: 'task', process: p, name: textAt(name), steps});
 		}
 	});
 	placeTracks();
@@ -757,6 +773,8 @@ function placeTracks() {
 			track.height = PROCESS_ROW;
 		else if (track.kind === 'heap')
 			track.height = weight.memory ? HIGH_HEAP_ROW : HEAP_ROW;
+		else if (track.kind === 'task')
+			track.height = NAME_ROW;
 		else
 			track.height = NAME_ROW + (track.open ? track.depth : Math.min(track.depth, 6)) * rowHeight(track) + (track.depth ? 6 : 0);
 		y += track.height;
@@ -789,6 +807,8 @@ function nameOf(track) {
 	}
 	if (track.kind === 'heap')
 		return element('div', {class: 'track heap'}, "Python's heap", element('br'), `peak ${bytesText(track.heap.peak)}`);
+	if (track.kind === 'task')
+		return element('div', {class: 'track task', title: `${track.name} · ${plural(track.steps.length, 'step', 'steps')}`}, track.name);
 	const name = threadName(track.thread);
 	return element('button', {class: 'track', type: 'button', 'aria-expanded': track.open, title: threadTitle(track), onclick: () => {
 		track.open = !track.open;
@@ -1248,6 +1268,29 @@ function instantText(instant) {
 	}
 }
 
+/* The first step of a task that ends at a time or later. */
+function stepAt(steps, time) {
+	let low = 0;
+	for (let high = steps.length; low < high;) {
+		const middle = (low + high) >> 1;
+		if (steps[middle].end < time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+function drawTask(context, track, y) {
+	context.fillStyle = palette.accent;
+	for (let i = stepAt(track.steps, view.from), before = -1; i < track.steps.length && track.steps[i].start <= view.to; i++) {
+		const x = Math.max(xOf(track.steps[i].start), -1, before);
+		const end = Math.max(xOf(track.steps[i].end), x + 1);
+		before = Math.floor(end);
+		context.fillRect(x, y + 2, Math.min(end, view.width + 1) - x, NAME_ROW - 5);
+	}
+}
+
 function drawHeap(context, track, top) {
 	const {heap} = track;
 	if (!heap.time.length)
@@ -1339,6 +1382,8 @@ function drawTracks() {
 			context.fillText(meta.processes[track.process].arguments.map((i) => textAt(i)).join(' ').slice(0, 300), 6, y + 13);
 		} else if (track.kind === 'heap') {
 			drawHeap(context, track, top);
+		} else if (track.kind === 'task') {
+			drawTask(context, track, track.y - top);
 		} else {
 			drawThread(context, track, top, labels);
 			drawInstants(context, track, top);
@@ -1414,6 +1459,10 @@ function hit(x, y) {
 		const at = lowerBound(track.heap.time, 0, track.heap.time.length, time + 1e-9) - 1;
 		return at < 0 ? null : {heap: track.heap, at, time};
 	}
+	if (track.kind === 'task') {
+		const step = track.steps[stepAt(track.steps, timeAt(x - 1))];
+		return step && step.start <= timeAt(x + 1) ? {task: track, step} : null;
+	}
 	if (track.kind !== 'thread')
 		return null;
 	const row = Math.floor((y + top - track.y - NAME_ROW) / rowHeight(track));
@@ -1441,6 +1490,8 @@ function hitText(found) {
 		return callText(found.call);
 	if (found.instant)
 		return [instantText(found.instant), `at ${moment(found.instant.time)}`];
+	if (found.task)
+		return [found.task.name, `a step of ${duration(found.step.end - found.step.start)}`, `at ${moment(found.step.start)}`];
 	const {heap, at} = found;
 	return [`${bytesText(heap.last[at])} in Python's blocks`, `at ${moment(found.time)}`,
 		heap.width > 1 ? `${bytesText(heap.low[at])} to ${bytesText(heap.high[at])} within ${duration(heap.width)}` : ''];
@@ -2572,6 +2623,7 @@ function showNotes() {
 		meta.deep && `${plural(meta.deep, 'call', 'calls')} at a depth of more than 16,384 are not in the timeline.`,
 		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
 		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
+		meta.steps_left_out && `${plural(meta.steps_left_out, 'step of a task is', 'steps of tasks are')} not drawn in a row of its task: there are very many.`,
 		meta.memory_missing && 'Events are missing: a block that was freed by one of them counts as alive.',
 		meta.without_native && `${plural(meta.without_native, 'allocation has', 'allocations have')} no native stack: they are shown at their Python function.`,
 		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
@@ -2692,6 +2744,9 @@ globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeVie
 	},
 	get instants() {
 		return instants;
+	},
+	get tracks() {
+		return tracks;
 	}, processName, get shown() {
 		return shown;
 	}};
