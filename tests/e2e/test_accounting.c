@@ -258,7 +258,7 @@ SCENARIO(accounting, waiting_is_bounded_in_all, SUPPORTED)
 	static const char *const waiting[] = {"EVPROF_EVENTS=call,c_call,exception", "EVPROF_ON_FULL=wait:100",
 					      "EVPROF_RING_SIZE=64K"};
 	struct account whole = record(python, longer, 0, lossless), slow;
-	double seconds, idle;
+	double seconds = 0, idle = 0;
 	char *told;
 
 	keep_to_one_processor();
