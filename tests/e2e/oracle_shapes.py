@@ -150,6 +150,8 @@ def from_speedscope():
     frames = [(frame["name"], frame.get("file", "")) for frame in root["shared"]["frames"]]
     for profile in root["profiles"]:
         outermost(found, ((e["type"] == "O", e["frame"], e["at"]) for e in profile["events"]), frames.__getitem__)
+        for event in profile["events"]:
+            found.add(*frames[event["frame"]], event["type"] == "O")
     return found
 
 
@@ -238,7 +240,7 @@ html_table, html_tree = from_html()
 check("html's table", html_table)
 check("html's tree", html_tree)
 check("callgrind", from_callgrind())
-check("speedscope", from_speedscope(), calls=False)
+check("speedscope", from_speedscope())
 check("speedscope-sampled", from_sampled(), calls=False)
 check("chrome", from_chrome())
 check("pprof", from_pprof())

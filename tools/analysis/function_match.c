@@ -134,8 +134,10 @@ static unsigned nearer(unsigned a, unsigned b)
 /* SUGGEST_FAR is near enough for a module whose function has just that name. */
 static unsigned module_distance(struct function_match *match, const struct wire_definition *definition, bool native)
 {
-	struct text file = native ? (struct text){0} : stack_base_name(trace_string(definition, 0));
+	struct text file = {0};
 
+	if (!native)
+		file = stack_base_name(trace_string(definition, 0));
 	if (function_match_module(match, definition, native))
 		return 0;
 	return nearer(distance(match->module, trace_string(definition, 3)),

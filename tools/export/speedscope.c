@@ -2,7 +2,9 @@
  * speedscope.c - speedscope's JSON (https://www.speedscope.app/file-format-schema.json), in two shapes.
  *
  *   speedscope            "evented": every call of a thread with its begin and end, in ns since the start of the trace.
- *                         It is written as it is read; memory grows with the number of functions only
+ *                         It is written as it is read; memory grows with the number of functions only. Greenlets of
+ *                         one thread take turns, which the format cannot say: each has a profile of its own, with the
+ *                         time that it ran itself, and its events (16 bytes each) are in memory until the thread ends
  *   speedscope-sampled    "sampled": the different stacks of a thread, each with the ns spent in just that stack. Small
  *                         whatever the number of calls; see analysis/stacks.h for the memory
  *
@@ -17,6 +19,19 @@
 #include "analysis/stacks.h"
 #include "util/batches.h"
 #include "util/digits.h"
+#include "util/grow.h"
+
+struct event {
+	uint64_t ns;
+	uint32_t function;
+	uint32_t type; /* 'O' or 'C' */
+};
+
+struct greenlet {
+	struct event *events;
+	uint32_t count, allocated;
+	uint64_t ran_ns; /* before the turn that it has, if it has one */
+};
 
 struct speedscope {
 	struct output *output;
@@ -30,12 +45,12 @@ struct speedscope {
 	/* Of the thread. */
 	bool begun;
 	int64_t last_ns;
-};
-
-struct event {
-	uint64_t ns;
-	uint32_t function;
-	uint32_t type; /* 'O' or 'C' */
+	/* Of the thread, if it has greenlets; by number. */
+	bool by_greenlet;
+	struct greenlet *greenlets;
+	uint32_t greenlets_allocated;
+	uint32_t running;
+	int64_t since_ns; /* when its turn began */
 };
 
 static void begin_profile(struct speedscope *speedscope, const char *type, const char *thread)
@@ -136,6 +151,65 @@ static void put_first(struct speedscope *speedscope, const struct event *event)
 	output_put(speedscope->output, line + 1, (size_t)(event_line(&speedscope->near, line, event) - line) - 1);
 }
 
+/* Room for an element with that number, and twice as much as before. */
+static uint32_t wanted(uint32_t allocated, uint32_t number)
+{
+	return number < allocated ? allocated : 2 * number + 8;
+}
+
+static uint64_t turn_ns(const struct speedscope *speedscope, int64_t now_ns)
+{
+	return now_ns > speedscope->since_ns ? (uint64_t)(now_ns - speedscope->since_ns) : 0;
+}
+
+/* The greenlet that runs, with its time at the present; NULL where memory ran out. */
+static struct greenlet *running_greenlet(struct speedscope *speedscope, const struct call_walk *walk)
+{
+	uint32_t number = walk_greenlet(walk);
+	struct greenlet *greenlet;
+
+	if (number > INT32_MAX - 8 ||
+	    grow_zeroed(&speedscope->greenlets, &speedscope->greenlets_allocated,
+			wanted(speedscope->greenlets_allocated, number), sizeof(*speedscope->greenlets)))
+		return NULL;
+	if (number != speedscope->running) {
+		speedscope->greenlets[speedscope->running].ran_ns += turn_ns(speedscope, walk->now_ns);
+		speedscope->running = number;
+		speedscope->since_ns = walk->now_ns;
+	}
+	greenlet = &speedscope->greenlets[number];
+	if (greenlet->count > INT32_MAX - 8 ||
+	    grow_zeroed(&greenlet->events, &greenlet->allocated, wanted(greenlet->allocated, greenlet->count),
+			sizeof(*greenlet->events)))
+		return NULL;
+	return greenlet;
+}
+
+/* A frame that goes on, in the time of its greenlet at once, has not ended. */
+static bool goes_on(const struct greenlet *greenlet, const struct walk_frame *frame, const struct event *event)
+{
+	const struct event *last = greenlet->count ? &greenlet->events[greenlet->count - 1] : NULL;
+
+	return event->type == 'O' && frame->kind == WIRE_FRAME && last && last->type == 'C' &&
+	       last->function == event->function && last->ns == event->ns;
+}
+
+static void put_in_greenlet(struct speedscope *speedscope, struct call_walk *walk, const struct walk_frame *frame,
+			    struct event event)
+{
+	struct greenlet *greenlet = running_greenlet(speedscope, walk);
+
+	if (!greenlet) {
+		walk_fail(walk, -ENOMEM);
+		return;
+	}
+	event.ns = greenlet->ran_ns + turn_ns(speedscope, walk->now_ns);
+	if (goes_on(greenlet, frame, &event))
+		greenlet->count--;
+	else
+		greenlet->events[greenlet->count++] = event;
+}
+
 static void put_event(struct speedscope *speedscope, struct call_walk *walk, const struct walk_frame *frame, char type)
 {
 	struct event event = {(uint64_t)walk->now_ns, (uint32_t)frame->user - 1, (uint32_t)type};
@@ -145,6 +219,10 @@ static void put_event(struct speedscope *speedscope, struct call_walk *walk, con
 		event.function = stack_functions_find(&speedscope->functions, walk, frame->key);
 	if (event.function == UINT32_MAX)
 		walk_fail(walk, -ENOMEM);
+	if (speedscope->by_greenlet) {
+		put_in_greenlet(speedscope, walk, frame, event);
+		return;
+	}
 	speedscope->last_ns = walk->now_ns;
 	if (!speedscope->begun) {
 		speedscope->begun = true;
@@ -169,9 +247,14 @@ static int evented_process(void *owner, struct call_walk *walk)
 static int evented_thread(void *owner, struct call_walk *walk)
 {
 	struct speedscope *speedscope = owner;
+	struct trace_thread *thread = walk->trace->threads[walk->thread->number];
 
-	(void)walk;
+	if (trace_count_events(walk->trace, thread) < 0)
+		return -ENOMEM;
 	speedscope->begun = false;
+	speedscope->by_greenlet = thread->events[WIRE_SWITCH] > 0;
+	speedscope->running = 0;
+	speedscope->since_ns = walk->now_ns;
 	return 0;
 }
 
@@ -179,7 +262,7 @@ static void evented_push(void *owner, struct call_walk *walk, struct walk_frame 
 {
 	struct speedscope *speedscope = owner;
 
-	if (!speedscope->begun) {
+	if (!speedscope->begun && !speedscope->by_greenlet) {
 		if (begin_thread(speedscope, walk, "evented") < 0)
 			walk_fail(walk, -ENOMEM);
 		output_string(speedscope->output, ",\"startValue\":");
@@ -213,12 +296,48 @@ static void evented_line(void *owner, struct call_walk *walk, uint32_t head, con
 	put_event(speedscope, walk, frame, 'O');
 }
 
+static int put_greenlet(struct speedscope *speedscope, const struct call_walk *walk, uint32_t number)
+{
+	const struct greenlet *greenlet = &speedscope->greenlets[number];
+	char *thread = stack_thread_name(walk->thread), *name = NULL;
+	char line[EVENT_BYTES];
+
+	if (!thread || asprintf(&name, number ? "%s greenlet %u" : "%s", thread, number) < 0) {
+		free(thread);
+		return -ENOMEM;
+	}
+	begin_profile(speedscope, "evented", name);
+	free(name);
+	free(thread);
+	output_string(speedscope->output, ",\"startValue\":0,\"events\":[");
+	put_first(speedscope, &greenlet->events[0]);
+	for (uint32_t i = 1; i < greenlet->count; i++)
+		output_put(speedscope->output, line,
+			   (size_t)(event_line(&speedscope->near, line, &greenlet->events[i]) - line));
+	output_string(speedscope->output, "\n],\"endValue\":");
+	output_u64(speedscope->output, greenlet->events[greenlet->count - 1].ns);
+	output_char(speedscope->output, '}');
+	return 0;
+}
+
+static void forget_greenlets(struct speedscope *speedscope)
+{
+	for (uint32_t i = 0; i < speedscope->greenlets_allocated; i++)
+		free(speedscope->greenlets[i].events);
+	free(speedscope->greenlets);
+	speedscope->greenlets = NULL;
+	speedscope->greenlets_allocated = 0;
+}
+
 static int evented_thread_end(void *owner, struct call_walk *walk)
 {
 	struct speedscope *speedscope = owner;
 	int error = batches_wait(&speedscope->events);
 
-	(void)walk;
+	for (uint32_t i = 0; i < speedscope->greenlets_allocated && !error; i++)
+		if (speedscope->greenlets[i].count)
+			error = put_greenlet(speedscope, walk, i);
+	forget_greenlets(speedscope);
 	if (speedscope->begun) {
 		output_string(speedscope->output, "\n],\"endValue\":");
 		output_i64(speedscope->output, speedscope->last_ns);
@@ -321,6 +440,7 @@ int export_speedscope(const struct export *export, struct output *output, struct
 	batches_begin(&speedscope.events, write_events, &speedscope);
 	error = walk_trace(export->trace, export->filter, progress, &visitor, &speedscope);
 	batches_end(&speedscope.events);
+	forget_greenlets(&speedscope);
 	end_file(&speedscope);
 	return error;
 }
