@@ -606,13 +606,15 @@ static uint32_t *add_files(struct html *html)
 	uint32_t *numbers = calloc((size_t)labels->count + 1, sizeof(*numbers)), first = html->texts.count;
 	struct labels files = {0};
 
-	for (uint32_t i = 0; numbers && i < labels->count; i++) {
+	if (!numbers)
+		return NULL;
+	for (uint32_t i = 0; i < labels->count; i++) {
 		uint32_t file = labels_add(&files, &(struct label){.file = labels->at[i].file});
 
 		if (file == UINT32_MAX) {
+			labels_done(&files);
 			free(numbers);
-			numbers = NULL;
-			break;
+			return NULL;
 		}
 		if (first + file == html->texts.count)
 			html_text_add(&html->texts, labels->at[i].file);
