@@ -106,7 +106,7 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 				  .ticks = buffer->ticks,
 				  .extra = buffer->extra};
 	count_kinds(buffer->heads, events, result->counts);
-	invariant(i <= count && count - i <= 2 && events + extras + unknown == i);
+	invariant(i <= count && count - i <= WIRE_EXTRA_MAX && events + extras + unknown == i);
 }
 
 /* Eight words side by side become eight bytes of each plane: three rounds that swap blocks of 1, 2 and 4 bytes. */

@@ -330,7 +330,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 			break;
 		}
 	}
-	invariant(i <= count && extra <= cursor->events->extras + cursor->events->extra_count);
+	invariant(i <= count && (uint64_t)(extra - cursor->events->extras) <= cursor->events->extra_count);
 	cursor->at = i;
 	cursor->extra = extra;
 	return result;
