@@ -42,7 +42,7 @@
 #define STRANGER (-EPERM) /* of whoever looks for somebody to connect to: it is not ours who listens there */
 
 struct session session;
-static uid_t stranger; /* the last one met */
+static _Atomic uid_t stranger; /* the last one met; threads that wake a collector meet them, too */
 
 static int socket_address(const char *name, struct sockaddr_un *address, socklen_t *length)
 {
@@ -107,11 +107,13 @@ static int connect_by(int fd, const char *name, int tries)
 static int connect_to(const char *name, int tries)
 {
 	int fd = connect_by(new_socket(), name, tries), there;
+	uid_t user;
 
 	if (fd == -ECONNREFUSED && network_is_another(name) && (there = network_socket(name)) >= 0)
 		fd = connect_by(above_standard(there), name, tries);
-	if (fd < 0 || peer_is_ours(fd, name, &stranger))
+	if (fd < 0 || peer_is_ours(fd, name, &user))
 		return fd;
+	stranger = user;
 	close(fd);
 	return STRANGER;
 }
