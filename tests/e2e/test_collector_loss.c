@@ -788,7 +788,7 @@ SCENARIO(collector_loss, daemon_started_anew_for_samples, SUPPORTED)
 	expect(&found, found.traces == 1, "the new daemon wrote one trace, not %u", found.traces);
 	report = trace_report(found.trace, NULL);
 	expect(&found,
-	       report_seconds(report, "sampling.py", "long") > 1 && report_seconds(report, "sampling.py", "long") < 5,
+	       report_seconds(report, "sampling.py", "long") > 1 && report_seconds(report, "sampling.py", "long") < 2.3,
 	       "%f s of 1.8 s are in it", report_seconds(report, "sampling.py", "long"));
 	json_decref(report);
 }

@@ -259,30 +259,52 @@ SCENARIO(sampling, running_and_waiting, SUPPORTED)
 	json_decref(cpu);
 }
 
-/*
- * Where the program cannot tell what it took. On a machine with much else to do a sleep takes longer, and a sampler
- * comes late.
- */
-static bool is_roughly(double measured, double told)
+/* What the program says that the calls of a function took, all together. */
+static double said_by(const struct outcome *outcome, const char *name)
 {
-	return measured > 0.3 * told && measured < 1 + 3 * told;
+	const char *const texts[] = {outcome->out, outcome->err};
+	size_t length = strlen(name);
+	double sum = 0;
+
+	for (int i = 0; i < 2; i++)
+		for (const char *line = texts[i]; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+			if (strncmp(line, name, length) == 0 && line[length] == ' ')
+				sum += strtod(line + length, NULL);
+	return sum;
+}
+
+/* Sampled again where other work on the machine kept a sampler from beginning, or waiting. */
+static struct outcome *sampled_about(const struct python *python, const char *what, const char *const *names)
+{
+	struct outcome *outcome = NULL;
+	bool good = false;
+
+	for (int try = 0; try < 3 && !good; try++) {
+		json_t *report;
+
+		outcome = sampled(python, what, "EVPROF_EVENTS=sample");
+		report = trace_report_by(outcome->trace, "wall");
+		good = true;
+		for (const char *const *name = names; *name; name++) {
+			double took = said_by(outcome, *name), shown = time_of(report, *name);
+
+			good &= took > 0 && is_about(shown, took);
+			expect(outcome, good || try < 2, "%s took %f s, reported %f", *name, took, shown);
+		}
+		json_decref(report);
+	}
+	return outcome;
 }
 
 SCENARIO(sampling, threads_and_processes, SUPPORTED)
 {
-	static const struct seen {
-		const char *name;
-		double took;
-	} seen[] = {{"in_thread", 5 * 0.5}, {"in_child", 2 * 0.5}, {"started", 1}, {"replaced", 1}, {NULL, 0}};
-	struct outcome *outcome = sampled(python, "tree", "EVPROF_EVENTS=sample");
+	static const char *const names[] = {"in_thread", "in_child", "started", "replaced", NULL};
+	struct outcome *outcome = sampled_about(python, "tree", names);
 	json_t *info = expect_trace(outcome, 4), *report = trace_report_by(outcome->trace, "wall");
 
-	expect(outcome, outcome->status == 0 && !strcmp(outcome->out, "7\n"), "as bare");
-	expect(outcome, calls_of(report, "in_thread") >= 5, "%ld threads", calls_of(report, "in_thread"));
-	expect(outcome, calls_of(report, "in_child") >= 2, "%ld children", calls_of(report, "in_child"));
-	for (const struct seen *function = seen; function->name; function++)
-		expect(outcome, is_roughly(time_of(report, function->name), function->took), "%s took %f s",
-		       function->name, time_of(report, function->name));
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "status 7\n"), "as bare");
+	expect(outcome, calls_of(report, "in_thread") == 5, "%ld threads", calls_of(report, "in_thread"));
+	expect(outcome, calls_of(report, "in_child") == 2, "%ld children", calls_of(report, "in_child"));
 	json_decref(report);
 	json_decref(info);
 }
@@ -372,15 +394,14 @@ SCENARIO_SOME(sampling, threads_are_listed_once, SUPPORTED)
 
 SCENARIO(sampling, stopped, SUPPORTED)
 {
+	static const char *const names[] = {"before", "in_child", NULL};
 	struct outcome *outcome;
 	json_t *report;
 
 	python_needs(python, "ctypes");
-	outcome = sampled(python, "stopped", "EVPROF_EVENTS=sample");
+	outcome = sampled_about(python, "stopped", names);
 	report = trace_report_by(outcome->trace, "wall");
-	expect(outcome, is_roughly(time_of(report, "before"), 0.8), "before: %f s", time_of(report, "before"));
 	expect(outcome, time_of(report, "long") < 0.15, "between: %f s", time_of(report, "long"));
-	expect(outcome, is_roughly(time_of(report, "in_child"), 0.5), "after: %f s", time_of(report, "in_child"));
 	json_decref(report);
 }
 
@@ -390,12 +411,15 @@ static void expect_unsampled(struct outcome *outcome, const char *said)
 	json_t *info = expect_trace(outcome, 1), *report = trace_report_by(outcome->trace, "wall");
 	const json_t *process = json_array_get(json_object_get(info, "processes"), 0);
 	const char *sampler = json_string_value(json_object_get(process, "sampler"));
+	double took = said_by(outcome, "before");
 
 	expect(outcome, outcome->status == 0, "it runs on");
 	expect(outcome, stderr_evprof_lines(outcome) == 2 && strstr(outcome->err, said), "one more line says so");
 	expect(outcome, sampler && !strcmp(sampler, "killed"), "the trace says so");
-	expect(outcome, is_roughly(time_of(report, "before"), 0.8), "before: %f s", time_of(report, "before"));
-	expect(outcome, time_of(report, "unsampled") < 1.3, "nothing goes on: %f s", time_of(report, "unsampled"));
+	expect(outcome, time_of(report, "before") > 0.5 * took && time_of(report, "before") < 0.08 + 1.2 * took,
+	       "before took %f s, reported %f", took, time_of(report, "before"));
+	expect(outcome, time_of(report, "unsampled") < took + 0.45, "nothing goes on: %f s of %f",
+	       time_of(report, "unsampled"), took);
 	json_decref(report);
 	json_decref(info);
 }
@@ -427,11 +451,11 @@ SCENARIO(sampling, neighbours, SUPPORTED)
 
 SCENARIO(sampling, deep_stacks, SUPPORTED)
 {
-	struct outcome *outcome = sampled(python, "depth", "EVPROF_EVENTS=sample");
+	static const char *const names[] = {"deeper", NULL};
+	struct outcome *outcome = sampled_about(python, "depth", names);
 	json_t *report = trace_report_by(outcome->trace, "wall");
 
 	expect(outcome, calls_of(report, "deeper") >= 3001, "%ld frames", calls_of(report, "deeper"));
-	expect(outcome, is_roughly(time_of(report, "deeper"), 0.5), "%f s", time_of(report, "deeper"));
 	json_decref(report);
 }
 
@@ -459,11 +483,9 @@ SCENARIO(sampling, by_the_command, SCENARIO_ONCE)
 
 SCENARIO(sampling, without_standard_descriptors, SUPPORTED)
 {
-	struct outcome *outcome = sampled(python, "closed", "EVPROF_EVENTS=sample");
-	json_t *report = trace_report_by(outcome->trace, "wall");
+	static const char *const names[] = {"before", NULL};
 
-	expect(outcome, is_roughly(time_of(report, "before"), 0.8), "%f s", time_of(report, "before"));
-	json_decref(report);
+	sampled_about(python, "closed", names);
 }
 
 SCENARIO(sampling, what_does_nothing, SCENARIO_ONCE)

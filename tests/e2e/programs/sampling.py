@@ -93,10 +93,22 @@ def cpu():
     print("%.6f" % (thread_time() - begin))
 
 
+def timed(function):
+    """Says how long each call of a function took, by one write, as threads and processes do so side by side."""
+    def call(*arguments):
+        begin = time.perf_counter()
+        result = function(*arguments)
+        os.write(1, ("%s %.6f\n" % (function.__name__, time.perf_counter() - begin)).encode())
+        return result
+    return call
+
+
+@timed
 def in_thread(number):
     time.sleep(0.5)
 
 
+@timed
 def in_child():
     time.sleep(0.5)
 
@@ -112,7 +124,7 @@ def tree():
     if not pid:
         in_child()
         os._exit(7)
-    print(os.waitpid(pid, 0)[1] >> 8)
+    os.write(1, b"status %d\n" % (os.waitpid(pid, 0)[1] >> 8))
     forked = []
 
     def fork():
@@ -126,9 +138,9 @@ def tree():
     thread.start()
     thread.join()
     os.waitpid(forked[0], 0)
-    sys.stdout.flush()
-    subprocess.check_call([sys.executable, "-c", "import time\ndef started():\n time.sleep(1)\nstarted()"])
-    os.execv(sys.executable, [sys.executable, "-c", "import time\ndef replaced():\n time.sleep(1)\nreplaced()"])
+    program = "import time\ndef %s():\n time.sleep(1)\nbegin = time.perf_counter()\n%s()\nprint('%s', time.perf_counter() - begin)"
+    subprocess.check_call([sys.executable, "-c", program.replace("%s", "started")])
+    os.execv(sys.executable, [sys.executable, "-c", program.replace("%s", "replaced")])
 
 
 def named():
@@ -174,7 +186,9 @@ def named():
 
 
 def before():
+    begin = time.perf_counter()
     spin(0.8)
+    print("before", "%.6f" % (time.perf_counter() - begin), file=sys.stdout or sys.stderr, flush=True)
 
 
 def closed():
@@ -260,7 +274,7 @@ def depth():
             return deeper(n - 1)
         time.sleep(0.5)
 
-    thread = threading.Thread(target=deeper, args=(3000,))
+    thread = threading.Thread(target=timed(deeper), args=(3000,))
     thread.start()
     thread.join()
 
