@@ -1,7 +1,7 @@
 /*
- * call_walk.c - between the replay and the exporters: takes out what was not chosen. See call_walk.h.
+ * call_walk.c - applies the filter between the replay and the exporters. See call_walk.h.
  *
- *   replay.h    the stack as it was, without the functions that are hidden
+ *   replay.h    the stack, without hidden functions
  *   here        time, depth, duration; ns
  *   visitor     what is shown
  */
@@ -18,7 +18,7 @@ static inline int64_t shown_ns(struct call_walk *walk, uint64_t ticks)
 {
 	int64_t ns = trace_near_ns(&walk->near, walk->process, ticks) - walk->trace->start_ns;
 
-	/* The clocks of cores may differ by a few ticks; nothing that is shown goes back for that. */
+	/* The clocks of cores may differ by a few ticks. Shown times never decrease. */
 	if (ns > walk->now_ns)
 		walk->now_ns = ns;
 	return walk->now_ns;
@@ -43,7 +43,7 @@ static bool too_deep(const struct call_walk *walk, uint32_t number)
 	return walk->filter->max_depth && number >= walk->filter->max_depth;
 }
 
-/* Tells of the frames up to that number, each at the time at which it began. */
+/* Reports the frames up to that index, each with the time at which it began. */
 static void show(struct call_walk *walk, uint32_t number)
 {
 	int64_t now = walk->now_ns;
@@ -61,9 +61,9 @@ static void show(struct call_walk *walk, uint32_t number)
 /* --- tasks --- */
 
 /*
- * The task that begins or goes on with this frame, or 0. Until 3.9 an exception that is thrown into a task is seen
- * first where it arrives, in the innermost coroutine, which then looks as if nobody awaited it: it is no task that was
- * met.
+ * The task that this frame starts or continues; 0: none. Until Python 3.9, an exception thrown into a task is reported
+ * first in the innermost coroutine, where it arrives. That coroutine looks like a task, but its address is unknown, so
+ * it gets no task number.
  */
 static uint64_t task_of(struct call_walk *walk, const struct walk_frame *frame)
 {
@@ -136,7 +136,7 @@ static void forget_tasks(struct call_walk *walk)
 
 /* --- calls --- */
 
-/* Inline, like the end of a call: each event of the trace goes through one of them. */
+/* Inline, like walk_pop(): each call and each end of the trace passes through one of them. */
 static inline __attribute__((always_inline)) void walk_push(void *owner, struct replay *replay,
 							    struct replay_frame *replayed)
 {
@@ -167,7 +167,7 @@ static inline __attribute__((always_inline)) void walk_pop(void *owner, struct r
 
 	(void)replayed;
 	if (!walk->depth)
-		return; /* its push found no memory */
+		return; /* walk_push() found no memory for it */
 	frame = &walk->frames[walk->depth - 1];
 	total = (uint64_t)(now - frame->start_ns);
 	if (__builtin_expect(walk->depth > walk->shown, 0) && total >= walk->filter->min_duration_ns &&
@@ -207,7 +207,7 @@ static const struct replay_sink sink = {walk_push, walk_pop, walk_other};
 
 /* --- threads --- */
 
-/* Begins what runs at `from`. */
+/* Pushes the initial stack of the time range [from, to). */
 static int push_running(struct call_walk *walk, uint64_t from, uint64_t to)
 {
 	struct initial_stack initial = {.trace = walk->trace,
@@ -219,7 +219,7 @@ static int push_running(struct call_walk *walk, uint64_t from, uint64_t to)
 	int error = initial_stack_find(&initial);
 	uint32_t i;
 
-	/* Where the window begins, not at the first tick behind that. */
+	/* The frames begin where the range does, not at the first tick after that. */
 	walk->replay.now = from - 1;
 	for (i = 0; i < initial.count && !error; i++)
 		replay_push_at(&walk->replay, initial.stack[i], WIRE_FRAME, &sink, walk);
@@ -227,7 +227,7 @@ static int push_running(struct call_walk *walk, uint64_t from, uint64_t to)
 	return error;
 }
 
-/* Goes to the first event of the stretch without telling anybody. Returns the place in the chunk. */
+/* Moves to the first event of the time range without calling the visitor. Returns the position in the chunk. */
 static struct replay_cursor skip_to(struct call_walk *walk, const struct trace_events *events, uint64_t from)
 {
 	struct replay_cursor cursor = {.events = events, .extra = events->extras};
@@ -246,7 +246,7 @@ static struct replay_cursor skip_to(struct call_walk *walk, const struct trace_e
 	return cursor;
 }
 
-/* The next chunk, with the stack as it is before its first event. False at the end of the thread. */
+/* Loads the next chunk; the stack is that before its first event. False at the end of the thread. */
 static bool load_chunk(struct call_walk *walk, struct walk_run *run, struct progress *progress)
 {
 	if (!trace_stream_next(&run->stream, &run->events))
@@ -296,7 +296,7 @@ uint64_t walk_run_next(const struct call_walk *walk, const struct walk_run *run)
 	return walk->replay.now + run->events.ticks[cursor->at];
 }
 
-/* Begins what runs when the stretch does, and goes to its first chunk. */
+/* Pushes the initial stack of the time range, and moves the stream to its first chunk. */
 static int begin_run(struct call_walk *walk, struct walk_run *run)
 {
 	const struct filter *filter = walk->filter;
@@ -340,7 +340,7 @@ int walk_thread_end(struct call_walk *walk, struct walk_run *run, int error)
 	if (!error)
 		error = walk->error;
 	if (!error && run->passed) {
-		/* What is open ends where the window does, not at the first tick behind it. */
+		/* Open frames end where the time range does, not at the first tick after that. */
 		walk->replay.now = run->to - 1;
 		walk->now_ns = walk->filter->to_ns;
 	}

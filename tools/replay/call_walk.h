@@ -1,19 +1,21 @@
 /*
- * call_walk.h - the calls of a trace as the user chose them (filter.h), for the exporters.
+ * call_walk.h - the call walk: a replay that reports the filtered calls of a trace, with their times, to a visitor. For
+ * the exporters.
  *
- * walk_trace() replays one thread after the other and tells a visitor when a call begins and ends, with times in ns
- * since the start of the trace that never go back within a thread, save that with a shortest duration a call is told of
- * when it is known to be long enough, which may be after other events in it. Functions, processes, threads, times,
- * short calls and depths that were not chosen are taken out here, so that no exporter thinks about them. Memory is
- * constant: one chunk of events, the stack, and a few bytes a function.
+ * walk_trace() replays one thread after the other and calls the visitor at each begin and end of a call. Times are ns
+ * since the start of the trace and never decrease within a thread. With --min-duration there is one exception: a call
+ * is reported once it is known to be long enough, which may be after other events inside it.
  *
- * What is on the stack when the chosen stretch begins, or when a gap was read over, begins there with kind WIRE_FRAME;
- * what is still running when it ends, ends there with WIRE_NONE. The events before the stretch are read from where the
- * stack was last told (WIRE_OPEN, or a gap), if that is not too far back: a window costs no more in a long trace. What
- * began earlier is known if it is a Python function, or ends in the stretch.
+ * The filter (filter.h) applies here: functions, processes, threads, times, short calls and depths that it excludes
+ * never reach the visitor. Memory is constant: one chunk of events, the stack, and a few bytes a function.
  *
- * Frames of a greenlet other than the thread's own come with walk_greenlet(), steps of a task with frame->task: see
- * there.
+ * Frames on the stack at the beginning of the time range, or after a gap that was skipped, begin with kind WIRE_FRAME.
+ * Frames still on the stack at its end are popped with WIRE_NONE. The events before the range are read from the last
+ * recorded stack on (WIRE_OPEN, or a gap), unless that is too far back; so the cost of a time range does not grow with
+ * the trace. An earlier call is known if it is of a Python function or ends in the range.
+ *
+ * walk_greenlet() says whose frames are reported: the thread's own, or those of another greenlet. A frame with
+ * frame->task is a step of a task.
  */
 #ifndef EVPROF_TOOLS_REPLAY_CALL_WALK_H
 #define EVPROF_TOOLS_REPLAY_CALL_WALK_H
@@ -26,15 +28,16 @@
 #include "trace/reader.h"
 #include "util/progress.h"
 
-/* One call on the shown stack; caller[0] is at frame[-1]. */
+/* One call on the shown stack; frame[-1] is its caller. */
 struct walk_frame {
 	uint32_t key;	   /* replay.h: 2 * code id, or 2 * C function id + 1 */
 	uint32_t kind;	   /* WIRE_CALL, RESUME, THROW, C_CALL or FRAME */
 	int64_t start_ns;  /* since the start of the trace */
-	uint64_t inner_ns; /* spent so far in the shown calls beneath */
-	uint64_t user;	   /* the visitor's; 0 at the push */
+	uint64_t inner_ns; /* time in shown callees, so far */
+	uint64_t user;	   /* for the visitor; 0 at the push */
 	/*
-	 * Not 0: the call is a step of that task, numbered from 1 as the thread's are met. Its first one was WIRE_CALL.
+	 * Not 0: the call is a step of this task; numbers count from 1 within the thread. A task begins with a step of
+	 * kind WIRE_CALL.
 	 */
 	uint32_t task;
 	uint32_t task_name; /* a mark's id, or 0 */
@@ -46,63 +49,63 @@ struct call_walk {
 	const struct filter *filter;
 	const struct trace_process *process;
 	const struct trace_thread *thread;
-	struct walk_frame *frames; /* the first `shown` were pushed; the others are not known to the visitor yet */
+	struct walk_frame *frames; /* the first `shown` were reported; the others may still turn out too short */
 	uint32_t depth;
 	uint32_t shown;
 	int64_t now_ns;
-	/* The machinery. */
+	/* Internal. */
 	struct replay replay;
-	struct trace_near near; /* of the process */
+	struct trace_near near; /* ticks to ns, for the process */
 	const struct call_visitor *visitor;
 	void *owner;
 	uint32_t allocated;
-	uint32_t shown_at_once; /* so many frames are, when they begin: with a shortest duration none */
+	uint32_t shown_at_once; /* depth up to which frames are reported when they begin; 0 with --min-duration */
 	uint8_t *hidden;	/* by key */
 	int error;
-	struct u64_map tasks; /* that have not ended: address to number, and its name above */
+	struct u64_map tasks; /* live tasks: address to number, with the name in the high half */
 	uint32_t task_count;
-	uint64_t step; /* the task of the next call, 0: none; and the call's key */
+	uint64_t step; /* task of the next call, 0: none; step_key is the call's key */
 	uint32_t step_key;
 	uint32_t step_name;
-	uint64_t look_back; /* so many events may yet be read before stretches */
+	uint64_t look_back; /* number of events that may still be read before time ranges */
 };
 
-/* Any may be NULL. Those with a result return 0 or -errno, which ends the visit. */
+/* Each function may be NULL. Those with a result return 0 or -errno, which ends the walk. */
 struct call_visitor {
 	int (*process)(void *owner, struct call_walk *walk);
 	int (*process_end)(void *owner, struct call_walk *walk);
 	int (*thread)(void *owner, struct call_walk *walk);
 	int (*thread_end)(void *owner, struct call_walk *walk);
-	/* frame is the top of the stack; its number is frame - visit->frames. */
+	/* frame is the top of the stack; its index is frame - walk->frames. */
 	void (*push)(void *owner, struct call_walk *walk, struct walk_frame *frame);
 	/* how: WIRE_RETURN, YIELD, UNWIND, C_RETURN, C_EXCEPTION, or NONE. The duration is now_ns - start_ns. */
 	void (*pop)(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how);
-	/* Any other event that is no bookkeeping and no WIRE_TASK, and gaps, at now_ns. */
+	/* Any other event of the program except WIRE_TASK, and gaps, at now_ns. */
 	void (*other)(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra);
 	bool lines;	/* other() is also called with a WIRE_TIME that has the line of the innermost frame */
-	bool no_events; /* processes and threads are told of, and nothing is read */
+	bool no_events; /* processes and threads are reported, and no events are read */
 };
 
-/* What a visitor may call to stop with an error; the first one counts. */
+/* A visitor calls this to stop with an error. The first error counts. */
 static inline void walk_fail(struct call_walk *walk, int error)
 {
 	if (!walk->error)
 		walk->error = error;
 }
 
-/* The number of keys of the process being visited: an array by key has this many elements. */
+/* The number of keys of the current process: the length of an array by key. */
 static inline uint32_t walk_keys(const struct call_walk *walk)
 {
 	return walk->replay.keys;
 }
 
-/* 0: the thread's own stack runs. Else the number of the greenlet that does, in the order in which they are met. */
+/* The running greenlet, numbered in order of appearance. 0: the thread's own stack. */
 static inline uint32_t walk_greenlet(const struct call_walk *walk)
 {
 	return walk->replay.greenlet_number;
 }
 
-/* Does the top of the shown stack run, and not something above it that was not chosen? For line events. */
+/* Whether the top of the shown stack is what runs, and not a hidden function above it. For line events. */
 static inline bool walk_top_runs(const struct call_walk *walk)
 {
 	const struct replay *replay = &walk->replay;
@@ -116,49 +119,50 @@ static inline const struct wire_definition *walk_definition(const struct call_wa
 	return trace_name(key & 1 ? &walk->process->functions : &walk->process->codes, key / 2);
 }
 
-/* What a task is called: "task NAME (function) #2", or "task function #2" where it has no name. NULL: no memory. */
+/* The label of a task: "task NAME (function) #2", or "task function #2" if it has no name. NULL: no memory. */
 char *walk_task_name(const struct call_walk *walk, const struct walk_frame *frame);
 
-/* Events that walk_trace() will count into progress. */
+/* The number of events that walk_trace() will add to progress. */
 uint64_t walk_events(const struct trace *trace, const struct filter *filter);
 
-/* Returns 0, -ENOMEM, or the first error of the visitor, which is looked for after each chunk. */
+/* Returns 0, -ENOMEM, or the visitor's first error, which is checked after each chunk. */
 int walk_trace(struct trace *trace, const struct filter *filter, struct progress *progress,
 	       const struct call_visitor *visitor, void *owner);
 
 /*
- * All threads of one process at once, with a visit each, for who must hear of what they do in the order of time: the
- * visitor is told of a piece of one thread, then of a piece of another. The threads that --thread leaves out are
- * visited, too; process and process_end are not called. Memory: a chunk, a stack and four bytes a function for each
- * thread alive.
+ * Walks all threads of one process at once, for visitors that need cross-thread time order: the visitor sees a piece of
+ * one thread, then a piece of another. Each thread has a walk. Threads that --thread excludes are walked, too. process
+ * and process_end are not called. Memory: a chunk, a stack and four bytes a function for each live thread.
  */
 int walk_together(struct trace *trace, const struct trace_process *process, const struct filter *filter,
 		  struct progress *progress, const struct call_visitor *visitor, void *owner);
 
 /* --- between call_walk.c and call_walk_merged.c --- */
 
-/* A thread being read. It stays where it is: the stream is known by its address. */
+/* A thread being read. It must not move: its address identifies the stream. */
 struct walk_run {
 	struct trace_stream stream;
 	struct trace_events events;
 	struct replay_cursor cursor; /* in events, if they are loaded */
-	uint64_t from, to;	     /* the stretch, in ticks */
+	uint64_t from, to;	     /* the time range, in ticks */
 	bool loaded;
-	bool inside; /* the stretch has begun */
-	bool passed; /* it has ended */
+	bool inside; /* the time range has begun */
+	bool passed; /* the time range has ended */
 };
 
 void walk_init(struct call_walk *walk, struct trace *trace, const struct filter *filter,
 	       const struct call_visitor *visitor, void *owner);
 void walk_done(struct call_walk *walk);
-/* With visit->thread and the replay set. Returns 0 or -errno, which walk_thread_end() wants to hear of. */
+/*
+ * Requires walk->thread and an initialized replay. Returns 0 or -errno, which the caller passes to walk_thread_end().
+ */
 int walk_thread_begin(struct call_walk *walk, struct walk_run *run);
 /*
- * Goes on before the first event that is not earlier than `until`. False: thread or stretch are at their end, or it
- * failed.
+ * Continues up to the first event that is not earlier than `until`, and returns true there. False: the thread or the
+ * time range has ended, or the walk failed.
  */
 bool walk_run(struct call_walk *walk, struct walk_run *run, struct progress *progress, uint64_t until);
-/* The time at which it goes on. After walk_run() returned true. */
+/* The time of the next event. Call it after walk_run() has returned true. */
 uint64_t walk_run_next(const struct call_walk *walk, const struct walk_run *run);
 int walk_thread_end(struct call_walk *walk, struct walk_run *run, int error);
 

@@ -1,8 +1,8 @@
 /*
- * call_walk_merged.c - the threads of a process in the order of time. See call_walk.h.
+ * call_walk_merged.c - the threads of a process in cross-thread time order. See call_walk.h.
  *
- * The thread whose next event is the earliest goes on up to the next event of any other. Threads of a process with a
- * GIL take turns of milliseconds, so this costs no more than one after the other.
+ * The thread with the earliest next event runs up to the next event of any other thread. Threads of a process with a
+ * GIL take turns of milliseconds, so this costs no more than one thread after the other.
  */
 #include "replay/call_walk.h"
 
@@ -19,7 +19,7 @@ struct together_thread {
 struct together_source {
 	const struct trace_thread *thread;
 	struct together_thread *open; /* NULL: not begun */
-	uint64_t next;		      /* when it goes on, in ticks */
+	uint64_t next;		      /* time of its next event, in ticks */
 };
 
 struct together {
@@ -30,7 +30,7 @@ struct together {
 	const struct call_visitor *visitor;
 	void *owner;
 	struct together_source *sources;
-	struct together_source **heap; /* those that are not at their end, the earliest first */
+	struct together_source **heap; /* threads with events left, the earliest first */
 	size_t count;
 	uint8_t *hidden; /* by key */
 	uint64_t look_back;
@@ -60,7 +60,7 @@ static void sift_down(struct together *together, size_t place)
 	heap[place] = moved;
 }
 
-/* Right behind the next event of the others. */
+/* One tick after the next event of any other thread; UINT64_MAX if there is none. */
 static uint64_t until_of(const struct together *together)
 {
 	uint64_t until = UINT64_MAX;
@@ -107,7 +107,7 @@ static void end(struct together *together, struct together_source *source)
 	source->open = NULL;
 }
 
-/* The first goes on. */
+/* Runs the earliest thread. */
 static void step(struct together *together)
 {
 	struct together_source *first = together->heap[0];

@@ -1,8 +1,8 @@
 /*
  * event_stream.c - all threads at once, each with its stack. See event_stream.h. Called by the exporters of tables.
  *
- *   measure pass   with --min-duration: one bit for each call, in the order in which they begin
- *   last pass      the events
+ *   measure pass   with --min-duration: one bit for each call, in order of their begins
+ *   last pass      reports the events
  */
 #include "replay/event_stream.h"
 
@@ -14,17 +14,17 @@
 #include "replay/merge.h"
 
 struct line_process {
-	uint8_t *hidden; /* by key; NULL: none is */
+	uint8_t *hidden; /* by key; NULL: no function is hidden */
 	void *user;
 	int64_t end_ns; /* of its last chunk */
 	bool open;
 };
 
 struct line_thread {
-	struct replay replay; /* frame->owner is the caller's key; in the measure pass the number of the call */
-	uint32_t shown;	      /* how many frames of the stack are shown, from the outermost */
+	struct replay replay; /* frame->owner is the caller's key; in the measure pass the index of the call */
+	uint32_t shown;	      /* number of shown frames, from the outermost */
 	bool begun;
-	uint8_t *lasting; /* bits: the calls that are long enough */
+	uint8_t *lasting; /* bits: the calls that last long enough */
 	size_t lasting_bytes;
 	uint64_t calls; /* begun so far */
 };
@@ -42,9 +42,9 @@ struct event_stream {
 	uint32_t open_count;
 	int64_t from_ns; /* CLOCK_MONOTONIC */
 	int64_t to_ns;
-	uint64_t look_back; /* initial_stack.h; of this pass */
+	uint64_t look_back; /* see initial_stack.h; for this pass */
 	int error;
-	/* The event at hand. */
+	/* The current event. */
 	struct line_thread *thread;
 	struct event_stream_event event;
 };
@@ -125,7 +125,7 @@ static inline void tell(struct event_stream *event_stream, uint32_t running, uin
 		fail(event_stream, error);
 }
 
-/* The innermost Python function among the first so many frames. */
+/* The innermost Python function among the first `depth` frames. */
 static inline uint64_t python_below(const struct replay *replay, uint32_t depth)
 {
 	const struct replay_frame *frame;
@@ -184,7 +184,7 @@ static int show_other(void *owner, struct replay *replay, uint32_t head, const u
 
 static const struct replay_sink show_sink = {show_push, show_pop, show_other};
 
-/* An end whose beginning is not known. How long its call was is not known either. */
+/* Reports an unmatched end. The duration of its call is unknown, so --min-duration hides it. */
 static void show_end(struct event_stream *event_stream, struct replay *replay, uint32_t key)
 {
 	if (!event_stream->filter->min_duration_ns && !too_deep(event_stream, replay->depth))
@@ -193,7 +193,7 @@ static void show_end(struct event_stream *event_stream, struct replay *replay, u
 
 /* --- processes and threads --- */
 
-/* What still runs at the end of the stretch lasts until then. */
+/* Ends a thread. Calls still open at the end of the time range last until then. */
 static void end_thread(struct event_stream *event_stream, uint32_t number)
 {
 	const struct trace_thread *thread = event_stream->trace->threads[number];
@@ -224,7 +224,7 @@ static void close_process(struct event_stream *event_stream, uint32_t number)
 	*line = (struct line_process){0};
 }
 
-/* Those that have no event at that time or later. */
+/* Closes the processes that have no event at that time or later. */
 static void close_processes(struct event_stream *event_stream, int64_t now_ns)
 {
 	uint32_t kept = 0, i;
@@ -240,7 +240,7 @@ static void close_processes(struct event_stream *event_stream, int64_t now_ns)
 	event_stream->open_count = kept;
 }
 
-/* As replay_init() counts them. */
+/* Applies the filter to the functions of a process, and calls the user's begin(). */
 static void open_process(struct event_stream *event_stream, const struct trace_process *process)
 {
 	struct line_process *line = &event_stream->processes[process->number];
@@ -268,7 +268,7 @@ static void open_process(struct event_stream *event_stream, const struct trace_p
 		fail(event_stream, error);
 }
 
-/* Begins what runs when the stretch does. */
+/* Pushes the initial stack of the time range. */
 static int push_running(struct event_stream *event_stream, struct replay *replay, const struct trace_process *process,
 			const struct trace_thread *thread)
 {
@@ -329,7 +329,7 @@ static inline struct replay *prepare(struct event_stream *event_stream, const st
 	return &thread->replay;
 }
 
-/* replay.now is in ns here: the ticks of processes differ. */
+/* Here replay.now is in ns: the ticks of processes differ. */
 static inline __attribute__((always_inline)) void step(struct event_stream *event_stream,
 						       const struct merge_event *event, const struct replay_sink *sink)
 {
@@ -384,7 +384,7 @@ static void loaded(void *owner, uint32_t events)
 	progress_add(((struct event_stream *)owner)->progress, events);
 }
 
-/* Each event of the stretch, in order of time. */
+/* Reads each event of the time range, in order of time. */
 static void pass(struct event_stream *event_stream, line_step take, const struct replay_sink *sink)
 {
 	struct merge_event event;
@@ -408,7 +408,7 @@ static void pass(struct event_stream *event_stream, line_step take, const struct
 	while (!event_stream->error && merge_next(&merge, &event) && event.ns < event_stream->to_ns) {
 		if (event.ns < event_stream->from_ns)
 			continue;
-		/* The clocks of cores may differ by a few ticks; nothing that is shown goes back for that. */
+		/* The clocks of cores may differ by a few ticks. Shown times never decrease. */
 		if (event.ns > event_stream->event.ns)
 			event_stream->event.ns = event.ns;
 		take(event_stream, &event);

@@ -1,22 +1,22 @@
 /*
- * event_stream.h - the events of all chosen threads in one order of time, each with the function that it belongs to and
- * that function's caller, for formats that are one table of events.
+ * event_stream.h - the event stream: all events of all shown threads in order of time, each with its function and
+ * caller, for formats that are one table of events.
  *
- * Where call_walk.h goes thread by thread and tells of calls, this goes event by event through all threads and
- * processes at once (merge.h), with a stack for each thread (replay.h). The choices of filter.h are made here, and
- * mean what they mean in call_walk.h: no event of what was not chosen is told, and the rest belongs to the innermost
- * function that is shown.
+ * call_walk.h goes thread by thread and reports calls. The event stream goes event by event through all threads and
+ * processes at once (merge.h), with a stack for each thread (replay.h). The filter (filter.h) means the same as in
+ * call_walk.h: events of hidden functions are not reported, and other events inside them belong to the innermost shown
+ * function.
  *
  *   running     the function that is called or ends; for any other event the innermost one that runs
  *   caller      the innermost Python function below it, as frame.f_back is: C functions between are left out
  *
- * A call that begins with a taken stack (WIRE_FRAME), and an end that a gap or the end of the thread takes, are no
- * events and are not told. An end whose beginning is not known is: it belongs to its function, and its caller is what
- * runs then.
+ * A call that begins with a stack snapshot (WIRE_FRAME) is not an event and is not reported; nor is the end of a call
+ * by a gap or by the end of its thread. Unmatched ends are reported: such an end belongs to its function, and its
+ * caller is the function that runs at that time.
  *
- * What runs when a stretch of time begins is known as initial_stack.h says. With --min-duration the trace is read
- * twice: which calls last long enough is known at their ends only. Memory: a chunk and a stack for each thread
- * alive, four bytes a function for each of them, and with --min-duration a bit for each call.
+ * The initial stack of a time range is that of initial_stack.h. With --min-duration the trace is read twice, because
+ * the duration of a call is known at its end only. Memory: a chunk and a stack for each live thread, four bytes a
+ * function for each of them, and with --min-duration a bit for each call.
  */
 #ifndef EVPROF_TOOLS_REPLAY_EVENT_STREAM_H
 #define EVPROF_TOOLS_REPLAY_EVENT_STREAM_H
@@ -34,7 +34,7 @@ struct event_stream_event {
 	const struct trace_process *process;
 	const struct trace_thread *thread;
 	void *user;	  /* of the process, as event_stream_user.begin() gave it */
-	int64_t ns;	  /* CLOCK_MONOTONIC; never less than that of the event before */
+	int64_t ns;	  /* CLOCK_MONOTONIC; never decreases */
 	uint32_t head;	  /* never bookkeeping */
 	uint32_t running; /* keys (replay.h), or EVENT_STREAM_NOBODY */
 	uint32_t caller;
@@ -43,11 +43,11 @@ struct event_stream_event {
 
 /* begin and end may be NULL. */
 struct event_stream_user {
-	/* Before the first event of a process: what the owner keeps for it, of which keys are below `keys`. */
+	/* Before the first event of a process. Its keys are below `keys`; *user is the owner's data for it. */
 	int (*begin)(void *owner, const struct trace_process *process, uint32_t keys, void **user);
-	/* After its last one, soon: so that what is kept is that of the processes that ran at the same time. */
+	/* Soon after its last event, so that memory holds the data of concurrent processes only. */
 	void (*end)(void *owner, const struct trace_process *process, void *user);
-	/* Returns 0, or -errno, which ends it all. */
+	/* Returns 0, or -errno, which ends the stream. */
 	int (*event)(void *owner, const struct event_stream_event *event);
 };
 

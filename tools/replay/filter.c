@@ -1,5 +1,5 @@
 /*
- * filter.c - the common options of the verbs, and the decision about a function. See filter.h.
+ * filter.c - the common options of the verbs, and the filter of functions. See filter.h.
  */
 #include "replay/filter.h"
 
@@ -76,7 +76,7 @@ static bool add_pattern(struct filter *filter, const char *verb, const char *tex
 	return true;
 }
 
-/* The texts of a function that patterns look at, each terminated. */
+/* The strings of a function that patterns are matched against, each terminated. */
 struct names {
 	char *bytes;
 	const char *at[FILTER_NAMES];
@@ -86,7 +86,7 @@ static char *put_text(char *at, struct text text)
 {
 	size_t i;
 
-	/* A NUL would hide the rest from fnmatch(). */
+	/* fnmatch() stops at a NUL. */
 	for (i = 0; i < text.length; i++)
 		*at++ = text.at[i] ? text.at[i] : ' ';
 	*at = 0;
@@ -241,7 +241,7 @@ static bool has_process(const struct trace *trace, int64_t pid)
 	return false;
 }
 
-/* Of any process, or of the one. */
+/* In the process `pid`; 0: in any process. */
 static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
 {
 	uint32_t i;
@@ -256,7 +256,10 @@ static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
 	return false;
 }
 
-/* An empty result for a number that was mistyped looks like a program that did nothing, and keeps every limit. */
+/*
+ * A process or thread that is not in the trace is an error. An empty result for a mistyped id would look like a program
+ * that did nothing, and would be within every limit.
+ */
 static bool is_there(const struct filter *filter, const char *verb, const struct trace *trace, const char *path)
 {
 	if (filter->pid && !has_process(trace, filter->pid))
@@ -292,7 +295,7 @@ static bool any_function(const struct filter *filter, const struct trace_process
 	return false;
 }
 
-/* Nothing is shown then, which is as it was asked for. */
+/* Warns that the filter matches no function. The output is then empty, as requested. */
 static void say_if_nothing_is_chosen(const struct filter *filter, const char *verb, const struct trace *trace,
 				     const char *path)
 {

@@ -1,9 +1,8 @@
 /*
- * filter.h - which part of a trace a verb shows: functions, processes, threads, a stretch of time, long calls, outer
- * calls.
+ * filter.h - the filter: which functions, processes, threads, times, durations and depths of a trace a verb shows.
  *
- * Owns the options that all verbs with an output have in common, and what they mean. The decision about a function is
- * taken once for each definition, not for each event. A function that is left out is as if it were part of its caller.
+ * Owns the options that all verbs with output have in common. A function is matched once for each definition, not for
+ * each event. A hidden function counts as part of its caller.
  */
 #ifndef EVPROF_TOOLS_REPLAY_FILTER_H
 #define EVPROF_TOOLS_REPLAY_FILTER_H
@@ -18,7 +17,7 @@
 struct filter {
 	struct filter_pattern *patterns;
 	size_t pattern_count;
-	bool includes; /* one of the patterns includes: what none includes is left out */
+	bool includes; /* at least one pattern includes: a function that none includes is hidden */
 	bool exclude_syspath;
 	int64_t pid; /* 0: all */
 	int64_t tid;
@@ -65,28 +64,28 @@ static inline bool filter_is_option(int option)
 	return option >= FILTER_INCLUDE && option < FILTER_END;
 }
 
-/* Takes one of FILTER_OPTIONS with its value. False after one line on stderr saying what is wrong. */
+/* Parses one of FILTER_OPTIONS with its value. False: an error is printed in one line on stderr. */
 bool filter_take(struct filter *filter, const char *verb, int option, const char *value);
 void filter_done(struct filter *filter);
 
 /*
- * Opens the trace, with the times of its events by the chosen clock. NULL after one line on stderr: it cannot be read,
- * has no CPU times, or not the process or thread that is chosen; or what is chosen does not go together.
+ * Opens the trace with its times by the filter's clock. NULL after one line on stderr: the trace cannot be read, has no
+ * CPU times, does not have the filter's process or thread; or the options contradict each other.
  */
 struct trace *filter_open(const struct filter *filter, const char *verb, const char *path);
 
-/* Whether the name, file or both leave anything to be decided by function. */
+/* Whether the filter can hide functions by name or file. */
 bool filter_has_functions(const struct filter *filter);
 
 /*
- * Is the function with this definition shown? definition may be NULL: a function without a name is shown unless
- * something is to be included. Returns 1, 0 or -ENOMEM.
+ * Whether the function with this definition is shown. definition may be NULL: a function without a name is shown unless
+ * a pattern includes. native: it is a C function. Returns 1, 0 or -ENOMEM.
  */
 int filter_function(const struct filter *filter, const struct wire_definition *definition, bool native);
 
 /*
- * For a process: which functions are left out, by key (replay.h), as replay.hidden wants it. The caller frees it; NULL
- * if none is. Returns 0 or -ENOMEM.
+ * The hidden functions of a process, by key (replay.h), for replay.hidden. The caller frees it; NULL if no function is
+ * hidden. Returns 0 or -ENOMEM.
  */
 int filter_hide(const struct filter *filter, const struct trace_process *process, uint32_t keys, uint8_t **hidden);
 
@@ -100,7 +99,7 @@ static inline bool filter_thread(const struct filter *filter, const struct trace
 	return !filter->tid || (int64_t)thread->tid == filter->tid;
 }
 
-/* The stretch of time in ns since the start of the trace; without bounds 0 and INT64_MAX. */
+/* The time range in ns since the start of the trace; 0 and INT64_MAX if unbounded. */
 static inline int64_t filter_from(const struct filter *filter)
 {
 	return filter->from_given ? filter->from_ns : 0;
@@ -111,13 +110,13 @@ static inline int64_t filter_to(const struct filter *filter)
 	return filter->to_given ? filter->to_ns : INT64_MAX;
 }
 
-/* Nothing in the chunk is within the stretch of time. */
+/* Whether the chunk lies outside the time range. */
 bool filter_skips(const struct filter *filter, const struct trace *trace, const struct trace_process *process,
 		  const struct trace_place *place);
 
 /*
- * "12", "12ns", "3.5us", "20ms", "1.5s" as ns, not negative. False after saying on stderr what is wrong; shared with
- * the options of verbs that take times.
+ * Parses "12", "12ns", "3.5us", "20ms", "1.5s" as ns, not negative. False: an error is printed on stderr. Also for the
+ * options of verbs that take times.
  */
 bool filter_duration(const char *verb, const char *option, const char *text, int64_t *ns);
 

@@ -1,6 +1,6 @@
 /*
- * initial_stack.c - looks back for the stack, and ahead for what is beneath it. See initial_stack.h. Called by
- * call_walk.c and event_stream.c.
+ * initial_stack.c - reads back to the last recorded stack, and ahead for what is below it. See initial_stack.h. Called
+ * by call_walk.c and event_stream.c.
  */
 #include "replay/initial_stack.h"
 
@@ -9,7 +9,7 @@
 
 #include "util/grow.h"
 
-#define LOOK_BACK_EVENTS (UINT64_C(1) << 22) /* of one thread; the stack is told each 2^20 words as a rule */
+#define LOOK_BACK_EVENTS (UINT64_C(1) << 22) /* of one thread; as a rule the stack is recorded each 2^20 words */
 
 static bool add_key(uint32_t **keys, uint32_t *count, uint32_t *allocated, uint32_t key)
 {
@@ -52,7 +52,7 @@ static int quiet_other(void *owner, struct replay *replay, uint32_t head, const 
 
 static const struct replay_sink quiet = {quiet_push, quiet_pop, quiet_other};
 
-/* An end after the beginning of the stretch, as replay_mismatch() takes it. */
+/* Takes an end inside the time range, as replay_mismatch() does. */
 static bool take_end(struct initial_stack *initial, uint32_t key)
 {
 	uint32_t depth = initial->depth;
@@ -66,7 +66,7 @@ static bool take_end(struct initial_stack *initial, uint32_t key)
 	return true;
 }
 
-/* The events of the stretch in one chunk. Returns 0 or -ENOMEM. */
+/* Reads the events of one chunk inside the time range. Returns 0 or -ENOMEM. */
 static int read_ends(struct initial_stack *initial, const struct replay_cursor *cursor)
 {
 	const struct trace_events *events = cursor->events;
@@ -98,20 +98,20 @@ static int read_ends(struct initial_stack *initial, const struct replay_cursor *
 	return 0;
 }
 
-/* The stack is known as far as the replay knows it: a copy, for the search to go on with. */
+/* Copies the stack at the beginning of the range, which the search ahead pushes to and pops from. */
 static int take_known(struct initial_stack *initial)
 {
 	uint32_t i;
 
 	initial->past = true;
-	initial->over = !initial->replay->base_unknown; /* nothing is beneath */
+	initial->over = !initial->replay->base_unknown; /* there are no frames below */
 	for (i = 0; i < initial->replay->depth && !initial->over; i++)
 		if (!add_key(&initial->keys, &initial->depth, &initial->allocated, initial->replay->frames[i].key))
 			return -ENOMEM;
 	return 0;
 }
 
-/* Passes over events of the chunk up to that number. */
+/* Skips the chunk's events before index `number`. */
 static void pass_to(struct replay *replay, struct replay_cursor *cursor, uint32_t number)
 {
 	for (; cursor->at < number; cursor->at++) {
@@ -122,13 +122,13 @@ static void pass_to(struct replay *replay, struct replay_cursor *cursor, uint32_
 	}
 }
 
-/* WIRE_OPEN, or the line of one. */
+/* A WIRE_OPEN event, or the line of one. */
 static bool is_open(uint32_t head)
 {
 	return wire_head_kind(head) == WIRE_OPEN || (wire_head_kind(head) == WIRE_TIME && wire_line(head));
 }
 
-/* What WIRE_OPEN events say is on the stack; they may go on in the next chunk. */
+/* Takes the stack that WIRE_OPEN events list. The list may continue in the next chunk. */
 static void take_open(struct initial_stack *initial, struct replay_cursor *cursor)
 {
 	const struct trace_events *events = cursor->events;
@@ -178,11 +178,14 @@ static int read_running(struct initial_stack *initial, const struct trace_events
 	return error;
 }
 
-/* Whether the stack is told in a chunk, or nothing before it can be known; and from which event on. */
+/*
+ * Whether a chunk records the stack, or makes everything before it irrelevant (a gap). Sets opening and open_at if
+ * WIRE_OPEN events record it.
+ */
 static bool tells_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first)
 {
 	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
-	bool in_open = !is_first; /* the chunk before may begin what goes on here */
+	bool in_open = !is_first; /* the chunk before may begin a list that continues here */
 	bool found = events->hole;
 	uint32_t i;
 
@@ -202,8 +205,8 @@ static bool tells_stack(struct initial_stack *initial, const struct trace_events
 }
 
 /*
- * The thread's place, not after number `first`, from which on to read: where the stack is told, or the first of all.
- * Too far back is as good as never: `first`.
+ * The place of the thread (at most `first`) from which to read: the last one that records the stack, or the thread's
+ * first. If that is too far back: `first`.
  */
 static size_t look_back(struct initial_stack *initial, size_t first)
 {
@@ -218,7 +221,7 @@ static size_t look_back(struct initial_stack *initial, size_t first)
 		trace_stream_open(&stream, initial->trace, initial->thread);
 		trace_stream_skip(&stream, --place);
 		found = !trace_stream_next(&stream, &events) || tells_stack(initial, &events, place == 0);
-		initial->opening &= stream.next <= first; /* it may be a later one, after damage */
+		initial->opening &= stream.next <= first; /* after damage it may be a later one */
 		trace_stream_close(&stream);
 		read += initial->thread->places[place].events;
 	}
@@ -253,7 +256,7 @@ static bool add_running(struct initial_stack *initial, struct replay_place place
 	return true;
 }
 
-/* What was found to be beneath, and the stack that the search has left in the replay. */
+/* The result: the frames found below, then the stack of the replay. */
 static int put_together(struct initial_stack *initial)
 {
 	const struct replay *replay = initial->replay;

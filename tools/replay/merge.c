@@ -36,7 +36,7 @@ static void sift_down(struct merge *merge, uint32_t place)
 	merge->heap[place] = moved;
 }
 
-/* The time of the event at source->at. */
+/* Sets the time of the event at source->at. */
 static void find_time(struct merge_source *source)
 {
 	uint32_t head = source->events.heads[source->at];
@@ -46,7 +46,7 @@ static void find_time(struct merge_source *source)
 	source->ns = trace_near_ns(&source->near, source->process, source->ticks);
 }
 
-/* Reads the next chunk; false at the end of the thread, whose memory is then given back. */
+/* Reads the next chunk. False at the end of the thread, which frees its memory. */
 static bool load(struct merge *merge, struct merge_source *source)
 {
 	do {
@@ -164,14 +164,14 @@ static void remove_first(struct merge *merge)
 		sift_down(merge, 0);
 }
 
-/* The first of the heap is the earliest: none of those beneath it is before it. */
+/* The heap's first source is not after its children. */
 static inline bool first_is_earliest(const struct merge *merge)
 {
 	return (merge->count < 2 || before(merge, merge->heap[0], merge->heap[1])) &&
 	       (merge->count < 3 || before(merge, merge->heap[0], merge->heap[2]));
 }
 
-/* Makes sure that the first of the heap is loaded and the earliest. */
+/* Loads chunks until the heap's first source is loaded and the earliest. False: no source is left. */
 static bool settle(struct merge *merge)
 {
 	while (merge->count && !merge->sources[merge->heap[0]].loaded) {
@@ -188,7 +188,8 @@ static void advance(struct merge *merge, struct merge_source *source)
 	if (source->at < source->events.count)
 		find_time(source);
 	else
-		source->loaded = false; /* the next chunk, when its time has come: not before this one's last event */
+		source->loaded =
+		    false; /* the next chunk is loaded at its own time, which is not before this one's last event */
 	sift_down(merge, 0);
 }
 
@@ -214,7 +215,7 @@ bool merge_next(struct merge *merge, struct merge_event *event)
 	if (source->at < source->events.count)
 		advance(merge, source);
 	else
-		source->loaded = false; /* its memory is the caller's until the next call */
+		source->loaded = false; /* the caller may read this chunk until the next call */
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /*
  * merge.h - the events of several threads in order of time, with one chunk a thread in memory.
  *
- * Used by dump and by what must see a process as a whole. A thread's chunk is read only when its time has come.
+ * Used by dump and by readers that need a process as a whole. A chunk is loaded when its time comes, not earlier.
  */
 #ifndef EVPROF_TOOLS_REPLAY_MERGE_H
 #define EVPROF_TOOLS_REPLAY_MERGE_H
@@ -28,9 +28,9 @@ struct merge {
 	struct trace *trace;
 	struct merge_source *sources;
 	uint32_t source_count;
-	uint32_t *heap; /* of numbers of sources, the earliest first */
+	uint32_t *heap; /* source indices, the earliest first */
 	uint32_t count;
-	void (*loaded)(void *owner, uint32_t events); /* a chunk was read; may be NULL */
+	void (*loaded)(void *owner, uint32_t events); /* called for each loaded chunk; may be NULL */
 	void *owner;
 };
 
@@ -42,16 +42,19 @@ struct merge_event {
 	uint32_t head;
 };
 
-/* All threads for which wanted() says so; NULL: all. Returns 0 or -ENOMEM. */
+/* Opens all threads for which wanted() returns true; NULL: all. Returns 0 or -ENOMEM. */
 int merge_open(struct merge *merge, struct trace *trace,
 	       bool (*wanted)(void *owner, const struct trace_process *process, const struct trace_thread *thread),
 	       void *owner);
-/* The threads of one process that --thread does not leave out; costs nothing for those of others. Returns the same. */
+/*
+ * Opens the threads of one process that --thread does not exclude, at a cost independent of other processes. Returns
+ * the same.
+ */
 int merge_open_process(struct merge *merge, struct trace *trace, const struct trace_process *process,
 		       const struct filter *filter);
-/* Right after opening: leaves out the chunks that end before that time (CLOCK_MONOTONIC, ns). */
+/* Skips the chunks that end before that time (CLOCK_MONOTONIC, ns). Call it right after opening. */
 void merge_skip(struct merge *merge, int64_t ns);
-/* False at the end. Missing parts of the file come as gap events. */
+/* False at the end. Missing parts of the file are reported as gap events. */
 bool merge_next(struct merge *merge, struct merge_event *event);
 void merge_close(struct merge *merge);
 

@@ -11,12 +11,12 @@
 
 struct ending {
 	const struct trace_process *process;
-	bool is_python; /* the program is */
+	bool is_python; /* the executable is Python */
 	uint8_t *known; /* by key */
-	uint64_t ticks; /* 0: not yet, or it goes on */
+	uint64_t ticks; /* 0: the program has not ended, or runs again */
 };
 
-enum { KNOWN_NOT = 1, KNOWN_ENDS = 2 }; /* the program, when it is outermost */
+enum { KNOWN_NOT = 1, KNOWN_ENDS = 2 }; /* whether the function, when outermost, is the program */
 
 static bool ends_with(struct text text, const char *end)
 {
@@ -87,7 +87,7 @@ static void run(struct trace *trace, const struct trace_thread *thread, struct r
 	trace_stream_close(&stream);
 }
 
-/* The one that bears the process's number; NULL: it was not recorded. */
+/* The main thread: its tid is the pid. NULL: it was not recorded. */
 static const struct trace_thread *first_thread(const struct trace *trace, const struct trace_process *process)
 {
 	for (size_t i = 0; i < process->thread_count; i++) {

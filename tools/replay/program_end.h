@@ -1,18 +1,17 @@
 /*
- * program_end.h - when a process had run its program, and the interpreter began to take itself down.
+ * program_end.h - the time at which a process has run its program, before the interpreter finalizes.
  *
- * Used by analysis/live.c: what the interpreter gives back at its end, which is nearly all, was alive as long as the
- * program ran.
+ * Used by analysis/live.c: finalization frees nearly all blocks, and those were live as long as the program ran.
  *
- * No event tells it. The first thread has no Python function on its stack any more once its program has run, and then
- * calls threading._shutdown(), if that is imported, to wait for the other threads; so it is the last of these at which
- * the outermost function ended, of the first thread:
+ * No event records this time. After the program the main thread has no Python function on its stack; it then calls
+ * threading._shutdown(), if threading is imported, to wait for the other threads. So the program ends with the last end
+ * of one of these as the outermost function of the main thread:
  *
- *   <module>, runpy._run_module_as_main    where the program is Python itself: who embeds it runs modules at any time
+ *   <module>, runpy._run_module_as_main    where the executable is Python itself: an embedder runs modules at any time
  *   threading._shutdown
  *
- * If one of them is running at the end of the trace (it was killed, or left by os._exit()), the end is not known to
- * have been reached.
+ * If one of them still runs at the end of the trace (the process was killed, or left by os._exit()), the time is
+ * unknown.
  */
 #ifndef EVPROF_TOOLS_REPLAY_PROGRAM_END_H
 #define EVPROF_TOOLS_REPLAY_PROGRAM_END_H
@@ -25,7 +24,8 @@
 #define PROGRAM_END_NONE INT64_MAX
 
 /*
- * Sets *ns since the start of the trace, or PROGRAM_END_NONE. Reads the process's first thread. Returns 0 or -ENOMEM.
+ * Sets *ns to the time since the start of the trace, or to PROGRAM_END_NONE. Reads the process's main thread. Returns 0
+ * or -ENOMEM.
  */
 int program_end_find(struct trace *trace, const struct trace_process *process, int64_t *ns);
 

@@ -20,7 +20,7 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 	return replay->open ? 0 : -ENOMEM;
 }
 
-/* One that was put aside, innermost frame last. */
+/* A saved stack, innermost frame last. */
 struct replay_stack {
 	struct replay_place *frames;
 	uint32_t depth;
@@ -32,20 +32,20 @@ struct replay_stack {
 struct replay_stacks {
 	struct u64_map numbers; /* greenlet: number + 1 */
 	struct replay_stack *at;
-	uint32_t *spare; /* numbers that are free */
+	uint32_t *spare; /* free numbers */
 	uint32_t spare_count;
 	uint32_t count;
 	uint32_t allocated;
-	bool lost; /* some were forgotten: of one that is not here nothing is known */
+	bool lost; /* stacks were dropped: a greenlet without a saved stack is unknown, not new */
 };
 
-/* Each stack is free, or of one greenlet. */
+/* Each stack is free or belongs to one greenlet. */
 static inline bool stacks_add_up(const struct replay_stacks *stacks)
 {
 	return stacks->numbers.count + stacks->spare_count == stacks->count && stacks->count <= stacks->allocated;
 }
 
-/* No function is open: the stack is empty. */
+/* No key counts as open, as the stack is empty. */
 static inline bool none_open(const struct replay *replay)
 {
 	for (uint32_t key = 0; key < replay->keys; key++)
@@ -91,7 +91,7 @@ void replay_forget_stacks(struct replay *replay)
 	replay->out_of_memory |= any && !replay->stacks;
 }
 
-/* The number of a free stack; UINT32_MAX where memory ran out. */
+/* The number of a free stack; UINT32_MAX if memory ran out. */
 static uint32_t new_stack(struct replay_stacks *stacks)
 {
 	if (stacks->spare_count)
@@ -122,7 +122,7 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 	if (!number)
 		return false;
 	if (*number) {
-		free_number = (uint32_t)*number - 1; /* two of one name: the older was lost */
+		free_number = (uint32_t)*number - 1; /* the address is used again: the older stack was lost */
 		free(stacks->at[free_number].frames);
 	} else {
 		free_number = new_stack(stacks);
@@ -144,7 +144,7 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 	return true;
 }
 
-/* Goes on with what the greenlet had on its stack; one that is not known begins with nothing. */
+/* Restores the stack of the greenlet. A greenlet without a saved stack begins with an empty one. */
 static void take_up(struct replay *replay, uint64_t greenlet, const struct replay_sink *sink, void *owner)
 {
 	struct replay_stacks *stacks = replay->stacks;
@@ -171,7 +171,7 @@ static void take_up(struct replay *replay, uint64_t greenlet, const struct repla
 	invariant(stacks_add_up(stacks));
 }
 
-/* The one that is met first has the number 0: as a rule it is the thread's own. */
+/* The first greenlet of a thread gets number 0. As a rule it is the thread's own. */
 static uint32_t number_of(struct replay *replay, uint64_t greenlet)
 {
 	uint64_t *number = u64_map_make(&replay->numbers, greenlet);
@@ -185,7 +185,10 @@ static uint32_t number_of(struct replay *replay, uint64_t greenlet)
 	return (uint32_t)*number - 1;
 }
 
-/* One whose stack is empty has come to its end; another may get its address. Not the thread's own. */
+/*
+ * Frees the number of a greenlet whose stack is empty: it has ended, and its address may be used again. The first
+ * greenlet keeps its number.
+ */
 static void forget_ended(struct replay *replay, uint64_t greenlet)
 {
 	uint64_t number;

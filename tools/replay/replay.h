@@ -1,18 +1,18 @@
 /*
  * replay.h - the call stack of one thread, event by event.
  *
- * Used by whatever needs to know what calls what: the profile, the exporters. The loop is inline, and takes the
- * functions that get the calls as a constant: the compiler makes one loop of both.
+ * The base of everything that needs the caller of an event: call walk, event stream, profile, exporters. The loop is
+ * inline and takes the sink as a constant, so the compiler builds one loop for each sink, with its functions inlined.
  *
  *   call, resume, throw, c_call            push
  *   return, yield, unwind                  pop
  *   c_return, c_exception                  pop
  *   stack, frame                           replace the stack
- *   gap, pause, thread_end                 empty the stack, and forget those put aside
- *   switch                                 put the stack aside, take that of the other greenlet
+ *   gap, pause, thread_end                 empty the stack, forget the saved stacks
+ *   switch                                 save the stack, restore that of the other greenlet
  *
- * An end whose function is not on top takes everything above it off with it; one whose function is nowhere on the
- * stack is ignored. Both are counted in `unmatched`, unless the stack was unknown.
+ * An end whose function is not on top pops everything above that function, too. An end whose function is not on the
+ * stack is ignored. Both count as `unmatched`, unless the stack was unknown.
  */
 #ifndef EVPROF_TOOLS_REPLAY_REPLAY_H
 #define EVPROF_TOOLS_REPLAY_REPLAY_H
@@ -28,76 +28,76 @@
 #define REPLAY_DEPTH_MAX (UINT32_C(1) << 22)
 
 /*
- * A key is a function of a process as one number: 2 * code id, or 2 * function id + 1. Ids beyond all definitions
- * become id 0.
+ * A key is a number for a function of a process: 2 * code id for Python, 2 * function id + 1 for C. An id without a
+ * definition maps to id 0.
  */
 
-/* A frame of a stack that does not run: put aside, or found where a stretch begins. */
+/* A frame of a stack that is not running: saved at a switch, or found at the beginning of a time range. */
 struct replay_place {
 	uint32_t key;
-	uint32_t line; /* at which it stands; 0: not known */
+	uint32_t line; /* its current line; 0: not known */
 };
 
 struct replay_frame {
 	uint32_t key;
-	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: it was running when the stack was taken */
-	uint32_t hidden : 24; /* so many hidden functions run above it, below the next frame */
+	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: from a stack snapshot */
+	uint32_t hidden : 24; /* number of hidden functions between it and the next frame */
 	uint64_t start;
-	uint64_t inner; /* for the owner: ticks spent in what it called */
+	uint64_t inner; /* for the owner: ticks spent in callees */
 	uint64_t owner; /* for the owner */
-	uint32_t line;	/* at which it stands, where lines are recorded; 0: not known */
+	uint32_t line;	/* its current line, where lines are recorded; 0: not known */
 };
 
 struct replay {
 	struct replay_frame *frames;
 	uint32_t depth;
 	uint32_t allocated;
-	uint32_t *open; /* by key: how often it is on the stack */
+	uint32_t *open; /* by key: number of its frames on the stack */
 	uint32_t keys;
-	uint32_t codes;	       /* code ids are below */
-	uint32_t functions;    /* function ids are below */
-	const uint8_t *hidden; /* by key, not 0: as if it was part of its caller. NULL: all are shown. Not owned */
-	/* Greenlets: the one that runs, if that is known, and the stacks of the others (replay.c). */
+	uint32_t codes;	       /* code ids are below this */
+	uint32_t functions;    /* function ids are below this */
+	const uint8_t *hidden; /* by key; not 0: the function counts as part of its caller. NULL: none. Not owned */
+	/* Greenlets: the running one, 0 if not known, and the saved stacks of the others (replay.c). */
 	uint64_t greenlet;
-	uint32_t greenlet_number; /* of the one that runs, from 0 in the order in which the thread's are met */
-	uint32_t greenlets;	  /* numbers given so far */
-	struct u64_map numbers;	  /* of those that live: address to number + 1 */
+	uint32_t greenlet_number; /* of the running greenlet, from 0 in order of appearance in the thread */
+	uint32_t greenlets;	  /* numbers given out */
+	struct u64_map numbers;	  /* live greenlets: address to number + 1 */
 	struct replay_stacks *stacks;
-	uint32_t native;      /* the innermost native frame of an allocation that comes next; 0: none is told */
-	uint32_t hidden_base; /* so many hidden functions run below all frames */
+	uint32_t native;      /* innermost native frame of the next allocation; 0: not recorded */
+	uint32_t hidden_base; /* number of hidden functions below all frames */
 	uint64_t now;
 	uint64_t unmatched;
 	uint64_t left_open;   /* frames on the stack when their thread ended */
-	bool base_unknown;    /* there may be frames below those on the stack */
-	bool others_unknown;  /* there may have been greenlets before the first event that was read */
-	bool begins_inside;   /* threads were running before the first event: a process that has rejoined */
-	bool natives_unknown; /* the stack was taken from Python's frames, which do not show calls of C functions */
+	bool base_unknown;    /* there may be frames below the first */
+	bool others_unknown;  /* greenlets may have existed before the first event read */
+	bool begins_inside;   /* threads were running before the first event: the process has rejoined */
+	bool natives_unknown; /* the stack comes from Python's frames, which do not show C functions */
 	bool out_of_memory;
 };
 
 /*
- * pop: how is the kind of the ending event, or WIRE_NONE when the stack was replaced, emptied or ended. When another
- * greenlet goes on, the frames of the one that stops are popped with WIRE_YIELD, and pushed as WIRE_FRAME when it goes
- * on in turn; greenlet_number is that of the greenlet whose frame it is.
+ * pop: `how` is the kind of the event that ends the frame. It is WIRE_NONE where the stack is replaced or emptied, or
+ * the thread ends. At a switch the frames of the suspended greenlet are popped with WIRE_YIELD; they are pushed again
+ * as WIRE_FRAME when it runs again. During push and pop, greenlet_number is the greenlet of the frame.
  */
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
 	/*
-	 * Any other event that is no bookkeeping, gaps, and WIRE_TIME with the line of the innermost frame. Not 0:
-	 * replay_run() returns after it.
+	 * All other events: those of the program, gaps, and WIRE_TIME with the line of the innermost frame. Other
+	 * bookkeeping is not reported. A result other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
 
-/* A place in a chunk. */
+/* A position in a chunk. */
 struct replay_cursor {
 	const struct trace_events *events;
 	const uint64_t *extra;
 	uint32_t at;
 };
 
-/* One more than the largest key of a function of that process: the size of a table by key. */
+/* The largest key of the process plus one: the size of an array by key. */
 static inline uint32_t replay_keys_of(const struct trace_process *process)
 {
 	uint32_t codes = process->codes.count, functions = process->functions.count;
@@ -110,13 +110,13 @@ int replay_init(struct replay *replay, const struct trace_process *process);
 void replay_done(struct replay *replay);
 /* Before the first event of a thread. */
 void replay_begin_thread(struct replay *replay);
-/* Empties the stack without telling anybody. */
+/* Empties the stack without calling the sink. */
 void replay_forget(struct replay *replay);
-/* The stacks put aside cannot be relied on any more. */
+/* Drops the saved stacks, which are no longer valid. */
 void replay_forget_stacks(struct replay *replay);
-/* A WIRE_SWITCH with its extra words. */
+/* Takes a WIRE_SWITCH with its extra words. */
 void replay_switch(struct replay *replay, const uint64_t *extra, const struct replay_sink *sink, void *owner);
-/* Room for one more frame; false: the stack is too deep, or memory ran out. */
+/* Makes room for one more frame. False: the stack is too deep, or memory ran out. */
 bool replay_grow(struct replay *replay);
 
 static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
@@ -129,7 +129,7 @@ static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
 	return (id < limit ? id * 2 : 0) | is_native;
 }
 
-/* Of the kinds of calls and their ends: is it a call? */
+/* Whether an event of a call or its end (WIRE_CALL to WIRE_C_EXCEPTION) is a call. */
 static inline bool replay_begins(unsigned kind)
 {
 	const uint32_t calls = 1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_THROW | 1u << WIRE_C_CALL;
@@ -172,14 +172,14 @@ static inline struct replay_place replay_place_of(const struct replay_frame *fra
 	return (struct replay_place){.key = frame->key, .line = frame->line};
 }
 
-/* The innermost frame comes to a line, or stands there. Lines of functions that are hidden are nobody's. */
+/* Sets the current line of the innermost frame. Lines of hidden functions are dropped. */
 static inline void replay_set_line(struct replay *replay, uint32_t line)
 {
 	if (replay->depth && !replay->frames[replay->depth - 1].hidden)
 		replay->frames[replay->depth - 1].line = line;
 }
 
-/* A function that is hidden begins or ends. */
+/* Counts a call or an end of a hidden function. */
 static inline void replay_note_hidden(struct replay *replay, bool begins)
 {
 	struct replay_frame *top;
@@ -195,7 +195,7 @@ static inline void replay_note_hidden(struct replay *replay, bool begins)
 		top->hidden--;
 }
 
-/* The frame is off the stack, and its key no longer counted as open, when the sink hears of it. */
+/* The frame is off the stack and its key no longer counts as open when the sink is called. */
 static inline void replay_pop(struct replay *replay, unsigned how, const struct replay_sink *sink, void *owner)
 {
 	struct replay_frame *frame = &replay->frames[--replay->depth];
@@ -219,7 +219,7 @@ static inline void replay_end_thread(struct replay *replay, const struct replay_
 	replay_pop_all(replay, sink, owner);
 }
 
-/* An end that does not fit the top of the stack. */
+/* Takes an end that does not match the top of the stack. */
 static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned how, const struct replay_sink *sink,
 				   void *owner)
 {
@@ -235,7 +235,7 @@ static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned
 	replay_pop(replay, how, sink, owner);
 }
 
-/* What is neither call nor end. Returns not 0 where the sink wants replay_run() to return. */
+/* Takes an event that is neither call nor end. A result other than 0, from the sink, makes replay_run() return. */
 static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
 			       const struct replay_sink *sink, void *owner)
 {
@@ -282,7 +282,7 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 }
 
 /*
- * Goes on from the cursor. Returns 0 at the end of the chunk, 1 before an event that is not earlier than `until`
+ * Continues from the cursor. Returns 0 at the end of the chunk, 1 before an event that is not earlier than `until`
  * (UINT64_MAX: never), 2 after an event for which the sink's other() returned not 0.
  */
 static inline __attribute__((always_inline)) int replay_run(struct replay *replay, struct replay_cursor *cursor,
@@ -318,7 +318,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 				replay_mismatch(replay, key, kind, sink, owner);
 			continue;
 		}
-		if (kind == WIRE_GAP) { /* what ran in the time that is not known is not known either */
+		if (kind == WIRE_GAP) { /* the stack is unknown from the last event before the gap on */
 			replay->now -= ticks[i];
 			replay_pop_all(replay, sink, owner);
 			replay->now += ticks[i];
@@ -336,7 +336,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 	return result;
 }
 
-/* The beginning of a chunk: sets the time, and empties the stack if events are missing before it. */
+/* Begins a chunk: sets the time, and empties the stack if events are missing before it. */
 static inline struct replay_cursor replay_begin_chunk(struct replay *replay, const struct trace_events *events,
 						      const struct replay_sink *sink, void *owner)
 {

@@ -1,5 +1,5 @@
 /*
- * window.c - finds where counting begins and ends in a process. See window.h. Called by the profile.
+ * window.c - finds where counting begins and ends in a process. See window.h. Called by profile.c.
  */
 #include "replay/window.h"
 
@@ -42,7 +42,7 @@ int window_of_times(struct window *window, const struct trace *trace, const stru
 	return error;
 }
 
-/* Which of the process's marks have that name. */
+/* The marks of the process with that name, by mark id. */
 static bool *marks_named(const struct trace_process *process, const char *name)
 {
 	bool *named = calloc(process->marks.count + 1, sizeof(*named));
@@ -60,7 +60,7 @@ struct search {
 	const bool *begin;
 	const bool *end;
 	uint32_t thread;
-	uint32_t marks; /* of the thread, so far */
+	uint32_t marks; /* marks of the thread so far */
 };
 
 static int search_mark(struct search *search, uint32_t id, uint64_t ticks)
@@ -70,7 +70,7 @@ static int search_mark(struct search *search, uint32_t id, uint64_t ticks)
 
 	if (id >= search->process->marks.count)
 		return 0;
-	/* One mark that is both is first an end: a window that begins with it is a new one. */
+	/* A mark that is both begin and end ends the open window first, then begins a new one. */
 	if (search->end[id])
 		error = add_edge(search->window, &edge);
 	edge.begins = true;
@@ -130,7 +130,7 @@ static int by_time(const void *left, const void *right)
 	return a->begins - b->begins;
 }
 
-/* Leaves out what changes nothing: an end outside of a window, a begin inside. */
+/* Removes edges without effect: an end outside a window, a begin inside. */
 static void keep_alternating(struct window *window)
 {
 	size_t kept = 0;
