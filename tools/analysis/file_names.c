@@ -9,7 +9,10 @@
 
 #include "analysis/stacks.h"
 
-/* From the end of a path; its beginning, and then a slash, come before all else: what ends alike is side by side. */
+/*
+ * Sort order from the end of a path: the beginning of the path first, then a slash, then the other bytes. So paths with
+ * the same end are adjacent.
+ */
 static unsigned rank(struct text file, size_t from_end)
 {
 	if (from_end >= file.length)
@@ -68,7 +71,7 @@ int file_names_find(struct file_names *names, const struct trace *trace, const s
 	return 0;
 }
 
-/* Has the other file the same last `length` bytes, as whole parts of its path? */
+/* Whether the last `length` bytes of both paths are equal and begin with a whole path component. */
 static bool ends_alike(struct text file, struct text other, size_t length)
 {
 	return same_bytes(file, other) >= length && rank(other, length) <= 1;
@@ -86,7 +89,7 @@ struct text file_names_short(const struct file_names *names, struct text file)
 		(found + 1 < names->sorted + count && ends_alike(file, found[1], end.length)))) {
 		struct text parent = {file.at, file.length - end.length - 1};
 
-		/* Of a slash at the beginning nothing is left. */
+		/* In "/file" nothing is left of the parent. */
 		end.length = parent.length ? stack_base_name(parent).length + 1 + end.length : file.length;
 		end.at = file.at + file.length - end.length;
 	}

@@ -1,7 +1,8 @@
 /*
- * file_names.h - the files of a trace, each by the end of its path that no other has: "app.py", but "pkg/__init__.py".
+ * file_names.h - short file names: each file of a trace by the shortest end of its path that no other file has:
+ * "app.py", but "pkg/__init__.py".
  *
- * Used by export/folded.c, whose format knows functions by their text only. Memory grows with the number of files.
+ * Used by export/folded.c, whose format identifies functions by their text. Memory grows with the number of files.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_FILE_NAMES_H
 #define EVPROF_TOOLS_ANALYSIS_FILE_NAMES_H
@@ -13,13 +14,13 @@
 #include "trace/reader.h"
 
 struct file_names {
-	struct labels files; /* a label without name for each */
-	struct text *sorted; /* by their ends */
+	struct labels files; /* one label without name for each file */
+	struct text *sorted; /* sorted from the end of the path */
 };
 
-/* Finds the files of Python functions in the processes that are chosen. Returns 0 or -ENOMEM. */
+/* Finds the files of Python functions in the filtered processes. Returns 0 or -ENOMEM. */
 int file_names_find(struct file_names *names, const struct trace *trace, const struct filter *filter);
-/* Points into the file; its base name where it was not found, or no names were. */
+/* Points into the file. The base name if the file is unknown or file_names_find() was not called. */
 struct text file_names_short(const struct file_names *names, struct text file);
 void file_names_done(struct file_names *names);
 

@@ -30,7 +30,7 @@ void function_match_done(struct function_match *match)
 	free(match->function);
 }
 
-/* --- which functions --- */
+/* --- match --- */
 
 static bool matches_text(struct function_match *match, const char *pattern, struct text text)
 {
@@ -49,7 +49,7 @@ static struct text without_suffix(struct text file)
 	return file;
 }
 
-/* As many folders of the file as the pattern has. */
+/* The last folders and the base name of the file: as many parts as the pattern has. */
 static struct text path_end(const char *pattern, struct text file)
 {
 	const char *at = file.at + file.length;
@@ -74,7 +74,7 @@ bool function_match_module(struct function_match *match, const struct wire_defin
 {
 	struct text module = trace_string(definition, 3);
 
-	/* Methods of C types name no module. */
+	/* Methods of C types have no module. */
 	if (native)
 		return matches_text(match, match->module, module.length ? module : text_of("builtins"));
 	return matches_text(match, match->module, module) ||
@@ -115,7 +115,7 @@ bool function_match_only_python(const struct function_match *match)
 	return length > 3 && strcmp(match->module + length - 3, ".py") == 0;
 }
 
-/* --- which ones are near --- */
+/* --- suggestions --- */
 
 static unsigned distance(const char *word, struct text known)
 {
@@ -131,7 +131,7 @@ static unsigned nearer(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* SUGGEST_FAR is near enough for a module whose function has just that name. */
+/* The distance of the module. function_near_add() accepts SUGGEST_FAR if the function's name matches exactly. */
 static unsigned module_distance(struct function_match *match, const struct wire_definition *definition, bool native)
 {
 	struct text file = {0};
@@ -153,7 +153,7 @@ static unsigned name_distance(struct function_match *match, const struct wire_de
 		      distance(match->function, native ? (struct text){0} : trace_string(definition, 2)));
 }
 
-/* As a limit would be written. NULL where memory ran out. */
+/* The name as a limit is written. NULL if memory ran out. */
 static char *name_of(const struct wire_definition *definition, bool native)
 {
 	struct text module = trace_string(definition, 3), name = trace_string(definition, 1);

@@ -1,6 +1,6 @@
 /*
- * function_match.h - MODULE:FUNCTION as evprof check writes it: which functions of a trace it names, and which ones its
- * writer may have meant where it names none.
+ * function_match.h - the MODULE:FUNCTION pattern of evprof check: which functions of a trace it matches, and the
+ * nearest names to suggest if it matches none.
  */
 #ifndef EVPROF_TOOLS_ANALYSIS_FUNCTION_MATCH_H
 #define EVPROF_TOOLS_ANALYSIS_FUNCTION_MATCH_H
@@ -10,32 +10,32 @@
 
 #include "evprof/wire.h"
 
-/* Two globs; module may be a path or the end of one. */
+/* Two globs. module may match a path or the end of one. */
 struct function_match {
 	char *module;
 	char *function;
-	bool out_of_memory; /* of a function it is not known whether it matches */
+	bool out_of_memory; /* memory ran out during a match: its result is not valid */
 };
 
-/* Splits length bytes of text at their last colon. Returns 0, -EINVAL where there is none, or -ENOMEM. */
+/* Splits `length` bytes of text at the last colon. Returns 0, -EINVAL if there is no colon, or -ENOMEM. */
 int function_match_parse(struct function_match *match, const char *text, size_t length);
 void function_match_done(struct function_match *match);
 
 /* native: a C function. */
 bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool native);
 bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool native);
-/* Does its module, a file.py, rule C functions out? */
+/* Whether the module, a file.py, excludes C functions. */
 bool function_match_only_python(const struct function_match *match);
 
 #define FUNCTION_NEAR_MOST 3
 
-/* The nearest names so far, the nearest first. All zeros: none. */
+/* The nearest names so far, nearest first. All zeros: none. */
 struct function_near {
 	char *names[FUNCTION_NEAR_MOST];
 	unsigned distances[FUNCTION_NEAR_MOST];
 };
 
-/* Out of memory costs a suggestion. */
+/* If memory runs out, a suggestion is missing. */
 void function_near_add(struct function_near *near, struct function_match *match,
 		       const struct wire_definition *definition, bool native);
 void function_near_done(struct function_near *near);

@@ -1,5 +1,5 @@
 /*
- * function_totals.c - counting by function, on the visited calls. See function_totals.h.
+ * function_totals.c - counts by function in a call walk. See function_totals.h.
  */
 #include "analysis/function_totals.h"
 

@@ -20,15 +20,15 @@ struct heap {
 	void *owner;
 	struct u64_map sizes; /* address: size + 1 */
 	uint64_t bytes;
-	/* The step of the curve that is being made. */
+	/* The current step of the curve. */
 	bool any;
 	int64_t begin_ns;
 	struct point low, high, last;
 };
 
 /*
- * A block that one domain gets from another is seen twice with one address; it counts once, with the last size, and is
- * gone with the first free.
+ * A block that one domain gets from another is reported twice with the same address. It counts once, with the last
+ * size, and the first free removes it.
  */
 static void heap_free(struct heap *heap, uint64_t address)
 {
@@ -67,7 +67,10 @@ static int heap_event(struct heap *heap, uint32_t head, const uint64_t *extra)
 	return heap_made(heap, address, wire_memory_size(head, extra[0]));
 }
 
-/* The lowest and the highest of a step in their order, and the last: which holds until the next step, however far. */
+/*
+ * Reports the lowest and the highest value of the step in order of time, and the last, which holds until the next step,
+ * however late that is.
+ */
 static void end_step(struct heap *heap)
 {
 	bool low_first = heap->low.ns <= heap->high.ns;

@@ -1,5 +1,5 @@
 /*
- * line_costs.c - whose line runs, from one event to the next. See line_costs.h.
+ * line_costs.c - charges the time between events to the current line. See line_costs.h.
  */
 #include "analysis/line_costs.h"
 
@@ -10,16 +10,16 @@
 
 #include "util/grow.h"
 
-/* What is known of a function of the process. */
+/* The data of one key of the process. */
 struct cost_key {
-	uint32_t label; /* number + 1; 0: not asked for yet */
-	uint32_t epoch; /* of `first` */
-	uint32_t first; /* number of the line where it begins */
+	uint32_t label; /* number + 1; 0: not looked up yet */
+	uint32_t epoch; /* epoch in which `first` is valid */
+	uint32_t first; /* number of the function's first line */
 };
 
 struct cost_frame {
 	uint32_t function;
-	uint32_t line; /* number of the line that runs; NOBODY: not known, and nothing has happened there yet */
+	uint32_t line; /* number of the current line; NOBODY: unknown, and nothing charged there yet */
 	uint64_t call; /* number + 1; 0: none */
 	uint64_t started;
 	uint64_t hits;
@@ -27,7 +27,7 @@ struct cost_frame {
 
 /* --- names --- */
 
-/* Room for element number `count`; array is the address of the pointer to the elements. */
+/* Makes room for element number `count`. array is the address of the pointer to the elements. */
 static bool reserve(void *array, uint32_t count, uint32_t *allocated, size_t size)
 {
 	uint32_t wanted = *allocated ? *allocated * 2 : 256;
@@ -44,7 +44,7 @@ static bool reserve(void *array, uint32_t count, uint32_t *allocated, size_t siz
 	return true;
 }
 
-/* The number of a place, made if it is new; NOBODY where memory ran out. */
+/* The number of a place, added if it is new. NOBODY if memory ran out. */
 static uint32_t find_place(struct line_costs *costs, struct text name)
 {
 	uint64_t key = text_hash(TEXT_HASH_BEGIN, name) | 1, *number;
@@ -75,8 +75,8 @@ static char *copy_text(struct text text)
 }
 
 /*
- * Readers take functions of the same name and module for the same. Two that differ in their file only get a number;
- * that two texts have the same hash costs a needless number.
+ * Readers of the format identify functions by name and module. A name that is taken by a function of another file gets
+ * a number. Two texts with the same hash get one needlessly.
  */
 static char *unlike_others(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool native)
 {
@@ -124,7 +124,7 @@ static bool reserve_functions(struct line_costs *costs, uint32_t label)
 			   sizeof(*costs->functions)) == 0;
 }
 
-/* The number of the label of a key; NOBODY where memory ran out. */
+/* The number of the label of a key. NOBODY if memory ran out. */
 static uint32_t function_of(struct line_costs *costs, struct call_walk *walk, uint32_t key)
 {
 	struct cost_key *known = &costs->keys[key];
@@ -156,7 +156,7 @@ static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t 
 	return (uint32_t)*number - 1;
 }
 
-/* Number + 1; 0 where memory ran out. */
+/* Number + 1; 0 if memory ran out. */
 static uint64_t find_call(struct line_costs *costs, uint32_t from, uint32_t callee)
 {
 	uint64_t *number = u64_map_make(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from);
@@ -170,7 +170,7 @@ static uint64_t find_call(struct line_costs *costs, uint32_t from, uint32_t call
 	return *number;
 }
 
-/* The line at which a frame of that function begins. */
+/* The line at which a frame of the function begins. */
 static uint32_t first_line(struct line_costs *costs, uint32_t key, uint32_t function)
 {
 	struct cost_key *known = &costs->keys[key];
@@ -182,7 +182,7 @@ static uint32_t first_line(struct line_costs *costs, uint32_t key, uint32_t func
 	return known->first;
 }
 
-/* The number of the line that runs. NOBODY where memory ran out. */
+/* The number of the current line. NOBODY if memory ran out. */
 static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
 {
 	if (frame->line == LINE_COSTS_NOBODY)
@@ -190,7 +190,7 @@ static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
 	return frame->line;
 }
 
-/* Gives the time since the last event to the line that runs, if any; depth counts the frames. */
+/* Charges the time since the last event to the current line of the innermost of `depth` frames, if there is one. */
 static void charge(struct line_costs *costs, struct call_walk *walk, uint32_t depth)
 {
 	if (depth && walk->now_ns > costs->last_ns) {
@@ -204,7 +204,7 @@ static void charge(struct line_costs *costs, struct call_walk *walk, uint32_t de
 	costs->last_ns = walk->now_ns;
 }
 
-/* --- the visit --- */
+/* --- the call walk --- */
 
 static void go_to_line(struct line_costs *costs, struct call_walk *walk, struct cost_frame *frame, uint32_t number)
 {
@@ -217,8 +217,8 @@ static void go_to_line(struct line_costs *costs, struct call_walk *walk, struct 
 }
 
 /*
- * A call begins at the first line of its function. Whatever goes on stands where the trace says; where it does not say,
- * at no line that is known (0).
+ * Whether the frame begins at the first line of its function, as a call does. Other frames begin at the line that the
+ * trace records, or at line 0 (unknown) if it records none.
  */
 static bool begins_at_first(const struct line_costs *costs, const struct walk_frame *frame)
 {
@@ -239,10 +239,7 @@ static void costs_push(void *owner, struct call_walk *walk, struct walk_frame *f
 	uint32_t from = LINE_COSTS_NOBODY;
 	struct cost_frame *mine;
 
-	/*
-	 * Without memory nothing is right any more: the visit ends at its next chunk, and until then nothing is
-	 * touched.
-	 */
+	/* If memory ran out the counts are invalid. The walk ends at its next chunk, and nothing changes until then. */
 	if (walk->error || first == LINE_COSTS_NOBODY ||
 	    !reserve(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
 		walk_fail(walk, -ENOMEM);
@@ -396,7 +393,7 @@ static int by_caller(const void *left, const void *right, void *owner)
 	return by_line(&lines[a->from], &lines[b->from]);
 }
 
-/* Calls keep to their lines, whose numbers change. */
+/* Updates the line numbers of calls after lines are sorted. The calls are in order of their lines. */
 static void renumber(struct line_costs *costs, const struct cost_line *before)
 {
 	uint32_t line = 0, i;
@@ -424,8 +421,9 @@ static void join(struct cost_call *into, struct cost_call *call)
 }
 
 /*
- * A frame that comes back goes on with a call that was counted where it was made, which may be another line: with one
- * from the same function if there is one. Calls from one function are side by side. counted: by callee, a call + 1.
+ * A resumed frame continues a call that was counted at the line of the call, which may differ from the line of the
+ * resume. Adds the resumed time to a call from the same function if there is one, or else to any call of the callee.
+ * Calls from one function are adjacent. counted: by callee, a call + 1.
  */
 static void join_running(struct line_costs *costs, uint32_t *counted)
 {

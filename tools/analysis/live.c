@@ -10,7 +10,7 @@
 #include "replay/program_end.h"
 #include "util/grow.h"
 
-#define LIVE_LARGE UINT32_MAX /* the size is in another table */
+#define LIVE_LARGE UINT32_MAX /* the size is in live->large */
 
 /* --- blocks --- */
 
@@ -44,7 +44,7 @@ static int block_made(struct live *live, uint64_t address, uint64_t size, uint32
 {
 	uint64_t *block, *large;
 
-	block_gone(live, address); /* its free is missing */
+	block_gone(live, address); /* if the address is known, its free was not recorded */
 	block = u64_map_make(&live->blocks, address);
 	if (!block)
 		return -ENOMEM;
@@ -72,7 +72,7 @@ static int reserve_sum(struct live *live, uint32_t number)
 	return number < live->sum_count ? 0 : grow_zeroed(&live->sums, &live->sum_count, count, sizeof(*live->sums));
 }
 
-/* The stack of Python's functions. Many calls make no block: a stack is looked for when it is needed. */
+/* The Python stack. It is looked up at an allocation, not at each call, because most calls allocate nothing. */
 static uint32_t find_python(struct live *live, struct call_walk *walk)
 {
 	uint32_t known = walk->shown, number;
@@ -89,7 +89,7 @@ static uint32_t find_python(struct live *live, struct call_walk *walk)
 	return number;
 }
 
-/* The empty stack for threads that are not shown. */
+/* The stack of the current allocation, with its native frames on top. 0 after walk_fail() if memory ran out. */
 static uint32_t find_stack(struct live *live, struct call_walk *walk)
 {
 	uint32_t number = find_python(live, walk);
@@ -104,7 +104,7 @@ static uint32_t find_stack(struct live *live, struct call_walk *walk)
 	return number;
 }
 
-/* What each stack holds as the program has run; stacks that come later hold nothing then. */
+/* Records what each stack holds at the end of the program. Later stacks hold nothing at that time. */
 static int hold_end(struct live *live)
 {
 	live->end_ticks = UINT64_MAX;
@@ -159,7 +159,7 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 
 /* --- a process --- */
 
-/* Parents come before their children, in each thread's list as they do in the tree. */
+/* Parents precede their children in each thread's list, as they do in the tree. */
 static int list_by_thread(struct live *live, const struct trace *trace)
 {
 	uint32_t count = live->stacks.count, *thread;
@@ -185,7 +185,7 @@ static int list_by_thread(struct live *live, const struct trace *trace)
 	return 0;
 }
 
-/* What the interpreter gives back when it ends was alive at the end, unless a stretch is chosen. */
+/* The end of the program, unless the filter sets an end: blocks that only finalization frees are live at that time. */
 static int find_end(const struct call_walk *walk, int64_t *ns)
 {
 	const struct filter *filter = walk->filter;
@@ -214,7 +214,7 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 int live_find(struct live *live, const struct call_walk *walk, enum live_moment moment,
 	      struct stack_functions *functions, struct progress *progress)
 {
-	struct filter filter = *walk->filter; /* what it points to stays that one's */
+	struct filter filter = *walk->filter; /* shares the patterns of the walk's filter, which owns them */
 	int64_t end_ns = PROGRAM_END_NONE;
 	int error = moment == LIVE_END ? find_end(walk, &end_ns) : 0;
 
@@ -261,7 +261,7 @@ struct live_weights live_weigh(const struct live *live, uint32_t number)
 	return weights;
 }
 
-/* The same stack in the tree of its thread. Returns 0 or -ENOMEM. */
+/* Finds the same stack in the tree of its thread. Returns 0 or -ENOMEM. */
 static int find_place(struct live *live, struct stacks *stacks, uint32_t number)
 {
 	const struct stack_node *node = &live->stacks.at[number];

@@ -1,8 +1,8 @@
 /*
  * profile.c - cProfile's accounting over a trace. See profile.h.
  *
- * Threads are replayed one after the other, each with the numbers of its process's functions, so that counting needs no
- * search. When a process is through, its numbers become labels and its ticks ns.
+ * Threads are replayed one after the other. Counters are arrays by key of the process, so counting needs no lookup.
+ * After each process, keys become labels and ticks become ns.
  */
 #include "analysis/profile.h"
 
@@ -31,9 +31,9 @@ struct edge {
 };
 
 /*
- * One process being counted.
+ * The state of one process.
  *
- * What is counted has numbers, its rows: the keys of replay/replay.h, or with options->modules the numbers of modules.
+ * Counters are by row: a row is a key of replay/replay.h, or with options->modules the number of a module.
  */
 struct counting {
 	struct replay replay;
@@ -43,19 +43,19 @@ struct counting {
 	struct entry *entries; /* by row */
 	uint32_t row_count;
 	struct window window;
-	size_t next_edge; /* of the window */
+	size_t next_edge; /* index in window.edges */
 	uint32_t thread;
-	uint32_t marks; /* of the thread, so far */
+	uint32_t marks; /* marks of the thread so far */
 	uint64_t lost;
 	bool has_native;
 	struct native_counts native;
 	uint64_t min_ticks; /* shorter calls do not count */
 	uint32_t max_depth;
-	uint8_t *hidden; /* by key; NULL: all are shown */
+	uint8_t *hidden; /* by key; NULL: no function is hidden */
 	bool out_of_memory;
 	/* With edges or modules only. */
 	uint32_t *rows; /* by key */
-	uint32_t *open; /* by row: how often it is on the stack */
+	uint32_t *open; /* by row: number of its frames on the stack */
 	struct labels modules;
 	struct u64_map edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
 	struct edge *edges;
@@ -75,7 +75,7 @@ static inline void count_end(struct entry *entry, const struct replay_frame *fra
 		entry->recursive += called;
 }
 
-/* Is the call that lasted so long, and is off the stack already, one of the chosen? */
+/* Whether the filter shows the call. Its frame is already off the stack. */
 static inline bool counts(const struct counting *counting, const struct replay *replay, uint64_t total)
 {
 	return total >= counting->min_ticks && replay->depth < counting->max_depth;
@@ -101,7 +101,7 @@ static void count_push(void *owner, struct replay *replay, struct replay_frame *
 	(void)frame;
 }
 
-/* The edge that this mark of this thread makes, if it is the next. */
+/* Whether this mark of this thread is the window's next edge. */
 static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 {
 	const struct window_edge *edge;
@@ -127,7 +127,7 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 
 static const struct replay_sink count_sink = {count_push, count_pop, count_other};
 
-/* --- edges and modules: the same, and more to do for each call --- */
+/* --- edges and modules: the same with rows, and more work for each call --- */
 
 static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_t callee)
 {
@@ -144,7 +144,7 @@ static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_
 	return &counting->edges[counting->edge_count++];
 }
 
-/* Number + 1 of the edge; 0 where memory ran out. */
+/* Number + 1 of the edge; 0 if memory ran out. */
 static uint64_t edge_number(struct counting *counting, uint32_t caller, uint32_t callee)
 {
 	uint64_t *number = u64_map_make(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee);
@@ -194,7 +194,7 @@ static const struct replay_sink rows_sink = {rows_push, rows_pop, count_other};
 
 /* --- one thread --- */
 
-/* Until when the next part lasts: the window's next edge, unless a mark of this thread is to make it. */
+/* The time of the window's next edge; UINT64_MAX if there is none, or a mark of this thread makes it. */
 static uint64_t next_limit(const struct counting *counting)
 {
 	const struct window_edge *edge;
@@ -205,7 +205,7 @@ static uint64_t next_limit(const struct counting *counting)
 	return edge->thread == counting->thread ? UINT64_MAX : edge->ticks;
 }
 
-/* Goes over events that are outside of the window. Returns like replay_run(). */
+/* Skips events outside the window. Returns like replay_run(). */
 static int skip_run(struct counting *counting, struct replay_cursor *cursor, uint64_t until)
 {
 	const struct trace_events *events = cursor->events;
@@ -227,7 +227,7 @@ static int skip_run(struct counting *counting, struct replay_cursor *cursor, uin
 	return 0;
 }
 
-/* The window begins or ends here: as if cProfile was switched on or off. */
+/* Begins or ends the window, as switching cProfile on or off does. */
 static void cross_edge(struct counting *counting, const struct replay_sink *sink, int reason)
 {
 	struct replay *replay = &counting->replay;
@@ -242,7 +242,7 @@ static void cross_edge(struct counting *counting, const struct replay_sink *sink
 	if (reason == 1 && edge->ticks > now)
 		replay->now = edge->ticks;
 	replay_pop_all(replay, sink, counting);
-	replay->now = now; /* the ticks of the next event count from the event before */
+	replay->now = now; /* the next event's ticks count from the last event */
 }
 
 static bool inside(const struct counting *counting)
@@ -252,7 +252,7 @@ static bool inside(const struct counting *counting)
 	return (counting->next_edge & 1) != window->open_at_start;
 }
 
-/* Inline, so that the compiler makes a loop of its own for each sink. */
+/* Inline, so that the compiler builds one loop for each sink. */
 static inline __attribute__((always_inline)) void run_chunk(struct counting *counting,
 							    const struct trace_events *events,
 							    const struct replay_sink *sink)
@@ -282,7 +282,7 @@ static void count_chunk_rows(struct counting *counting, const struct trace_event
 	run_chunk(counting, events, &rows_sink);
 }
 
-/* With a window of times, what ends before it is not read. */
+/* The first place to read: chunks that end before a window of times are skipped. */
 static size_t first_place(const struct counting *counting, const struct trace_thread *thread)
 {
 	const struct window_edge *edge = counting->window.edges;
@@ -451,7 +451,7 @@ static int fold(struct profile *profile, const struct trace_process *process, st
 	return error;
 }
 
-/* As it was before the first thread. */
+/* Resets the counters to their state before the first thread. */
 static void empty(struct counting *counting)
 {
 	memset(counting->entries, 0, counting->row_count * sizeof(*counting->entries));
@@ -511,7 +511,7 @@ static int make_window(struct window *window, struct trace *trace, const struct 
 			       options->filter->to_given ? &options->filter->to_ns : NULL);
 }
 
-/* What options->filter says, as the counting wants it. */
+/* Applies options->filter. */
 static int choose(struct counting *counting, const struct trace_process *process, const struct filter *filter)
 {
 	int error;

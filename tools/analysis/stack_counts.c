@@ -1,5 +1,5 @@
 /*
- * stack_counts.c - the visitor that counts. See stack_counts.h.
+ * stack_counts.c - the visitor that counts by stack. See stack_counts.h.
  */
 #include "analysis/stack_counts.h"
 
@@ -14,7 +14,10 @@ struct counting {
 	void *owner;
 	struct progress *progress;
 	struct live live; /* of the process */
-	/* Of a sampled process: the stack of the last line, and when. The innermost one of a moment is a sample. */
+	/*
+	 * For a sampled process: the stack and time of the last line event. Of several line events at one time, the
+	 * innermost is the sample.
+	 */
 	uint32_t line_stack;
 	int64_t line_ns;
 };
@@ -61,7 +64,10 @@ static void count_push(void *owner, struct call_walk *walk, struct walk_frame *f
 	counting->line_stack = 0;
 }
 
-/* The top of the shown stack is a function at a line from now on: it has had its time at the one before. */
+/*
+ * The top of the shown stack moves to a line: its time so far is charged to the previous line, and the node for the new
+ * line becomes the top.
+ */
 static void count_line(struct counting *counting, struct call_walk *walk, uint32_t function)
 {
 	struct walk_frame *frame = &walk->frames[walk->shown - 1];
@@ -71,7 +77,7 @@ static void count_line(struct counting *counting, struct call_walk *walk, uint32
 	if (!now)
 		return;
 	counting->stacks.at[before].own_ns += own_ns;
-	counting->stacks.at[now].own_ns -= own_ns; /* what the end of the call adds is all of it */
+	counting->stacks.at[now].own_ns -= own_ns; /* the pop adds the time of the whole call */
 	counting->stacks.at[now].calls++;
 	counting->line_stack = now;
 	counting->line_ns = walk->now_ns;
@@ -86,7 +92,7 @@ static void count_pop(void *owner, struct call_walk *walk, struct walk_frame *fr
 		counting->stacks.at[frame->user].own_ns += (uint64_t)(walk->now_ns - frame->start_ns) - frame->inner_ns;
 }
 
-#define NATIVE_DEPTH_MAX 128 /* frames of a native stack that are shown: twice what is recorded */
+#define NATIVE_DEPTH_MAX 128 /* frames shown of a native stack: twice the recorded maximum */
 
 uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
 			    uint32_t python)
@@ -113,7 +119,7 @@ uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *funct
 			walk_fail(walk, -ENOMEM);
 			return 0;
 		}
-		if (!native->count) /* they are there already (trace/native_stack.h) */
+		if (!native->count) /* the Python stack stands for these frames (trace/native_stack.h) */
 			number = python;
 	}
 	return number;
@@ -131,7 +137,7 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 	    !wire_memory_address(extra[0]))
 		return;
 	number = walk->shown ? (uint32_t)walk->frames[walk->shown - 1].user : 0;
-	if (!counting->visitor->live) /* live.c counts, too */
+	if (!counting->visitor->live) /* otherwise live.c counts it */
 		stack_functions_note(counting->functions, walk->replay.native);
 	number = stacks_find_native(&counting->stacks, counting->functions, walk, number);
 	if (!stacks_reserve(&counting->stacks)) {

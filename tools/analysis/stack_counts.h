@@ -14,16 +14,16 @@
 
 struct stacks_visitor {
 	int (*process)(void *owner, struct call_walk *walk); /* may be NULL */
-	/* At the end of each thread, with all of its stacks. Both return 0 or -errno. */
+	/* At the end of each thread, with all its stacks. Both return 0 or -errno. */
 	int (*thread)(void *owner, struct call_walk *walk, struct stacks *stacks);
-	bool allocations;      /* are counted, with their native stacks on top of Python's */
-	enum live_moment live; /* another reading of the trace for what is alive then, with native stacks, too */
-	bool only_live;	       /* calls, times and allocations are not counted */
+	bool allocations;      /* count allocations, with their native stacks on top of Python's */
+	enum live_moment live; /* also read the trace for live blocks at that moment, with native stacks */
+	bool only_live;	       /* do not count calls, times and allocations */
 };
 
 /*
- * Counts the stacks of one thread after the other; their functions are numbers of functions. Returns 0, -ENOMEM, or the
- * first error of the visitor.
+ * Counts the stacks of one thread after the other. Functions in the tree are numbers of stack_functions. Returns 0,
+ * -ENOMEM, or the visitor's first error.
  */
 int stacks_visit(struct trace *trace, const struct filter *filter, struct progress *progress,
 		 struct stack_functions *functions, const struct stacks_visitor *visitor, void *owner);

@@ -38,7 +38,7 @@ uint32_t stacks_find(struct stacks *stacks, uint32_t parent, uint32_t function)
 
 	if (!stacks_reserve(stacks))
 		return 0;
-	/* Most calls are the same as the one before of their caller. */
+	/* Most calls have the same function as their caller's call before. */
 	latest = stacks->at[parent].latest;
 	if (latest && stacks->at[latest].function == function)
 		return latest;
@@ -113,7 +113,7 @@ int stack_functions_process(struct stack_functions *functions, const struct call
 	return functions->numbers ? 0 : -ENOMEM;
 }
 
-/* For the label of that number, which is the next: others before it have no name where memory ran out. */
+/* Makes room for a function number. Earlier numbers may have no name if memory ran out. */
 static bool reserve_function(struct stack_functions *functions, uint32_t number)
 {
 	uint32_t allocated = functions->allocated ? functions->allocated * 2 : 512;
@@ -164,7 +164,7 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct ca
 	return number;
 }
 
-/* Functions of native stacks have no line of their own; the number keeps them apart from those of Python. */
+/* Native functions have this line in their label, which keeps them distinct from Python functions. */
 #define NATIVE_LINE UINT32_MAX
 
 static uint32_t find_native(struct stack_functions *functions, const struct native_place *place)
@@ -189,7 +189,7 @@ static uint32_t find_native(struct stack_functions *functions, const struct nati
 	return number;
 }
 
-#define LINE_OF_SAMPLE (1u << 31) /* keeps a function at a line apart from one that begins there */
+#define LINE_OF_SAMPLE (1u << 31) /* keeps a function at a line distinct from one that begins there */
 
 static uint32_t find_at_line(struct stack_functions *functions, uint32_t function, uint32_t line)
 {
@@ -248,7 +248,7 @@ static bool look_at_native(struct stack_functions *functions, const struct trace
 
 	native_begin(&walk, process, frame);
 	native->first = (uint32_t)functions->pool_count;
-	/* Several where some were inlined; those that follow are the caller's. */
+	/* One frame yields several functions where calls were inlined. The frames that follow are the caller's. */
 	while (walk.frame == frame && native_next(&walk, &place)) {
 		uint32_t number = find_native(functions, &place);
 
@@ -312,7 +312,7 @@ struct text stack_base_name(struct text file)
 	return (struct text){slash + 1, (size_t)(file.at + file.length - slash - 1)};
 }
 
-/* --- names of places --- */
+/* --- labels of processes and threads --- */
 
 char *stack_process_name(const struct trace_process *process)
 {
