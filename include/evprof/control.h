@@ -1,50 +1,52 @@
 /*
  * control.h - how a process joins a collector.
  *
- * Owns the names of the handshake and of the environment variables. A Unix socket of type SOCK_SEQPACKET; the target
- * connects, looks at who listens there (SO_PEERCRED: root, its own user, or another who is meant, see preload/peer.c),
- * sends one message and closes: it keeps no descriptor and waits for no answer. The answer is
- * ring_header.collector_state in the memory it sent.
+ * Owns the messages of the handshake and the names of the environment variables. The socket is a Unix socket of type
+ * SOCK_SEQPACKET. The target connects and checks the listener's credentials (SO_PEERCRED: root, its own user, or
+ * another user that is meant, see preload/peer.c). It sends one message and closes the connection: it keeps no
+ * descriptor and reads no reply. The collector answers in ring_header.collector_state of the memory that came with the
+ * message.
  *
- * The message is one JSON object (UTF-8, at most CONTROL_MESSAGE_MAX_BYTES) with SCM_RIGHTS: the memfd (ring.h), then
- * a pidfd of the sender. Without the latter (pidfd_open() is refused there) the collector takes its own.
+ * The message is one JSON object (UTF-8, at most CONTROL_MESSAGE_MAX_BYTES) with SCM_RIGHTS: the memfd (ring.h), then a
+ * pidfd of the sender. Where pidfd_open() is refused to the sender, the pidfd is missing and the collector opens one.
  *
  *   member      type      meaning
  *   evprof      integer   CONTROL_VERSION
  *   type        string    "join"
- *   session     string    32 hexadecimal digits: the process tree this image belongs to. A secret: of another user
- *                         than the collector's, who knows it may join (a program may give up its user before it
- *                         forks). It stands in this message and in the environment, and nowhere else. One that begins
- *                         with 16 zeros is none: there was no randomness yet, and only the collector's user joins
+ *   session     string    32 hexadecimal digits: the session of this image. A secret: a process of another user than
+ *                         the collector's may join if it knows them (a program may give up its user before it forks).
+ *                         They are in this message and in the environment, and nowhere else. 16 zeros at the beginning
+ *                         mean that there was no randomness yet: the session is not secret, and only the collector's
+ *                         user may join
  *   start       string    "exec", "fork" or "rejoin"
- *   pid, ppid   integer   as the sender sees them
- *   start_time  integer   field 22 of /proc/self/stat (clock ticks since boot, as outside of the sender's time
- *                         namespace): tells a reused pid
- *   python      string    Py_GetVersion(), first word; "" where not known
- *   program     string    for file names: the script's or module's base name, made of [A-Za-z0-9._-] only
+ *   pid, ppid   integer   in the sender's pid namespace
+ *   start_time  integer   field 22 of /proc/self/stat (clock ticks since boot, without the offset of the sender's time
+ *                         namespace): distinguishes processes that had the same pid
+ *   python      string    first word of Py_GetVersion(); "" where not known
+ *   program     string    for file names: the base name of the script or module, made of [A-Za-z0-9._-] only
  *   argv        array     of strings; cut at CONTROL_ARGV_MAX_BYTES
  *   exe, cwd, host   string
- *   output      string    EVPROF_OUTPUT made absolute; the collector expands %p %n %h %t with the pid and program of
- *                         the session's first process (a private collector obeys it, a host's daemon does not)
- *   output_bytes  string  optional: output in hexadecimal digits, where it is not UTF-8; then it counts
+ *   output      string    EVPROF_OUTPUT made absolute. The collector expands %p %n %h %t with the pid and program of
+ *                         the session's first process. A private collector uses it, a daemon does not
+ *   output_bytes  string  optional: output in hexadecimal digits, where it is not UTF-8; replaces output
  *   root        boolean   this image started the session
- *   events      array     of strings: what is recorded
- *   sample_rate integer   optional: stacks are sampled so many times a second, not hooked (sampling.h)
+ *   events      array     of strings: the recorded kinds
+ *   sample_rate integer   optional: stacks are sampled at this rate in samples a second, without hooks (sampling.h)
  *   native      boolean   optional: native stacks of allocations are recorded
- *   filtered    boolean   optional: functions are left out (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
- *   formats     string    optional: EVPROF_FORMAT, names with commas; a private collector has the finished trace
- *                         written in them, beside it (a host's daemon has an option of its own for that)
+ *   filtered    boolean   optional: functions are filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH)
+ *   formats     string    optional: EVPROF_FORMAT, names with commas. A private collector has the finished trace
+ *                         written in these formats, next to it; a daemon has an option for that
  *
  * `evprof run` opens a session itself and keeps the connection: {"evprof", "type":"hold", "session", "output"[,
- * "output_bytes"][, "wait_ms"]}. When it shuts its side down, the collector finishes the session and answers
- * {"type":"summary", "trace", "events", "lost", "processes", "running", "unsampled", "error"}; unsampled: processes
- * whose sampler was ended before them. wait_ms (integer): how long the answer waits for processes that still run,
- * beside the collector's own moment.
+ * "output_bytes"][, "wait_ms"]}. When it shuts down its side, the collector finishes the session and answers
+ * {"type":"summary", "trace", "events", "lost", "processes", "running", "unsampled", "error"}. unsampled: number of
+ * processes whose sampler ended before them. wait_ms (integer): how long the answer waits for processes that still run,
+ * in addition to the collector's usual grace period.
  *
- * A process that is not recorded although it should be says why, once: {"evprof", "type":"absent", "session",
- * "reason"}. The summary has that as "absent" where no process has joined.
+ * A process that should be recorded and is not reports the reason once: {"evprof", "type":"absent", "session",
+ * "reason"}. Where no process has joined, the summary has the reason as "absent".
  *
- * Strings that are not UTF-8 are sent with U+FFFD in place of the bytes that are not.
+ * In strings that are not UTF-8, invalid bytes are replaced by U+FFFD.
  */
 #ifndef EVPROF_CONTROL_H
 #define EVPROF_CONTROL_H
@@ -54,19 +56,19 @@
 #define CONTROL_ARGV_MAX_BYTES 32768
 #define CONTROL_FDS 2
 #define CONTROL_SESSION_DIGITS 32
-#define CONTROL_OPEN_DIGITS 16 /* so many zeros: the session is no secret */
+#define CONTROL_OPEN_DIGITS 16 /* a session that begins with this many zeros is not secret */
 #define CONTROL_BACKLOG 4096
 #define CONTROL_FORMATS_MAX_BYTES 256
 #define CONTROL_REASON_MAX_BYTES 512
 
-/* The formats of evprof export: what EVPROF_FORMAT may name. tools/cmd/export.c has them; a test compares. */
+/* The formats of evprof export, as EVPROF_FORMAT names them. tools/cmd/export.c has them too; a test compares. */
 #define CONTROL_FORMAT_NAMES                                                                                           \
 	{                                                                                                              \
 		"chrome", "perfetto", "pstats", "csv", "callgrind", "folded", "speedscope", "speedscope-sampled",      \
 		    "pprof", "firefox", "html"                                                                         \
 	}
 
-/* What the user may set. */
+/* Variables that the user sets. */
 #define ENV_SWITCH "EVPROF"
 #define ENV_OUTPUT "EVPROF_OUTPUT"
 #define ENV_SOCKET "EVPROF_SOCKET"
@@ -84,21 +86,21 @@
 #define ENV_SAMPLE_RATE "EVPROF_SAMPLE_RATE"
 #define ENV_NATIVE "EVPROF_NATIVE"
 /*
- * Set by evprof itself for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first is the
- * pid of the first process of the tree; owner is the pid of who waits for the result and prints the closing line (the
- * first process itself, or `evprof run`). The socket is a path, or '@' and an abstract name, of a private collector as
- * network.h has it; it comes last because a path may hold anything.
+ * Set by evprof for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first: pid of the
+ * first process of the session. owner: pid of the process that waits for the result and prints the closing line (the
+ * first process or `evprof run`). socket: a path, or '@' and an abstract name; that of a private collector is as in
+ * network.h. It comes last because a path may contain any character.
  */
 #define ENV_SESSION "EVPROF_SESSION"
 
 #define OUTPUT_DEFAULT "evprof-%n-%p.evp"
 
-/* A private collector gets its listening socket as this descriptor. */
+/* A private collector inherits its listening socket as this descriptor. */
 #define CONTROL_LISTEN_FD 3
 
 /*
- * The descriptors of a collector that serves one process after another: the standard ones, socket, epoll, signals,
- * trace, the connection, what comes with the message, and two to look at that. With a lower limit it can do nothing.
+ * The number of descriptors of a collector that serves one process at a time: standard streams, socket, epoll, signals,
+ * trace, the connection, those that come with the message, and two to check these. It cannot work with a lower limit.
  */
 #define CONTROL_COLLECTOR_FDS 12
 

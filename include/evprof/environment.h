@@ -1,6 +1,7 @@
 /*
- * environment.h - which variables a private collector and its samplers get. All others are for the program: a library
- * that LD_LIBRARY_PATH finds for that, or a setting of its loader or allocator, could end a collector.
+ * environment.h - the variables that a private collector and its samplers inherit. All others are meant for the
+ * program: a library that LD_LIBRARY_PATH finds for it, or a setting of its loader or allocator, could crash a
+ * collector.
  */
 #ifndef EVPROF_ENVIRONMENT_H
 #define EVPROF_ENVIRONMENT_H
@@ -19,7 +20,10 @@ static inline bool environment_is_collectors(const char *variable)
 	return false;
 }
 
-/* Those of a process's environment (NULL after clearenv()), with a NULL at the end; room: pointers in out. */
+/*
+ * Copies those of a process's environment (NULL after clearenv()) to out, with a NULL at the end. room: pointers in
+ * out.
+ */
 static inline void environment_copy(char *const *environment, char **out, size_t room)
 {
 	size_t count = 0;

@@ -1,13 +1,13 @@
 /*
- * evprof.h - what a program may ask of evprof, if it wants to. No program has to.
+ * evprof.h - the optional interface for profiled programs.
  *
- * The functions are in libevprof.so, which is there only when it was preloaded. Look them up at run time:
+ * The functions are in libevprof.so, which is present only when it was preloaded. Look them up at run time:
  *
  *     void (*mark)(const char *) = dlsym(RTLD_DEFAULT, "evprof_mark");
  *     if (mark) mark("request begins");
  *
- * or from Python: ctypes.CDLL(None).evprof_mark(b"request begins"). All may be called from any thread, with or without
- * the GIL, and do nothing where the process is not profiled. None changes errno.
+ * or from Python: ctypes.CDLL(None).evprof_mark(b"request begins"). Any thread may call them, with or without the GIL.
+ * They do nothing in a process that is not profiled, and never change errno.
  */
 #ifndef EVPROF_EVPROF_H
 #define EVPROF_EVPROF_H
@@ -16,17 +16,17 @@
 extern "C" {
 #endif
 
-/* Puts a named mark at this moment of the calling thread. name: UTF-8, copied. */
+/* Records a named mark in the calling thread, now. name: UTF-8, copied. */
 void evprof_mark(const char *name);
 
 /*
- * Stops and starts the recording of events in all threads of the process. The hooks stay where they are, so starting is
- * immediate; the call stack is right again at the first event after it. Both may be called when nothing is to do.
+ * Stop and start the recording of events in all threads of the process. The hooks stay set, so starting is immediate;
+ * the call stack is correct again at the first event afterwards. Redundant calls are allowed.
  */
 void evprof_stop(void);
 void evprof_start(void);
 
-/* 1 if this process is being recorded, 0 if not (no Python, switched off, stopped, or the collector is gone). */
+/* 1 while this process is recorded, 0 if not (no Python, switched off, stopped, or the collector is gone). */
 int evprof_active(void);
 
 #ifdef __cplusplus

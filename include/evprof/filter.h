@@ -1,11 +1,11 @@
 /*
- * filter.h - what the patterns mean by which functions are chosen, when recording (EVPROF_INCLUDE, EVPROF_EXCLUDE) and
- * when reading (--include, --exclude) alike.
+ * filter.h - the patterns of filters: EVPROF_INCLUDE and EVPROF_EXCLUDE when recording, --include and --exclude when
+ * reading.
  *
- * A pattern is a glob over the whole of a name, or "re:" and a POSIX extended regular expression that is found anywhere
+ * A pattern is a glob over the whole of a name, or "re:" and a POSIX extended regular expression that matches anywhere
  * in it. A function has up to four names: its file ("~" for C functions), its name, its qualified name ("str.join"),
- * and module.qualified name; a pattern matches the function if it matches one of them. Where something is to be
- * included, whatever is not is left out; what is to be excluded is left out in any case.
+ * and module.qualified name. A pattern matches the function if it matches one of them. With include patterns, a
+ * function that matches none of them is left out. A function that matches an exclude pattern is left out in any case.
  */
 #ifndef EVPROF_FILTER_H
 #define EVPROF_FILTER_H
@@ -20,12 +20,12 @@
 #define FILTER_NAMES 4
 
 struct filter_pattern {
-	char *glob; /* NULL: expression */
+	char *glob; /* NULL: the pattern is `expression` */
 	regex_t expression;
 	bool exclude;
 };
 
-/* Returns NULL, or what is wrong with the pattern, in why. The caller frees the pattern with filter_pattern_done(). */
+/* Returns NULL or the error, possibly in why. The caller frees the pattern with filter_pattern_done(). */
 static inline const char *filter_pattern_parse(struct filter_pattern *pattern, const char *text, bool exclude,
 					       char *why, size_t why_bytes)
 {
@@ -51,8 +51,8 @@ static inline void filter_pattern_done(struct filter_pattern *pattern)
 }
 
 /*
- * The first pattern of a list with commas ("a,b\,c" is a and b,c), which is not empty. pattern has room for the list.
- * Returns the rest of the list.
+ * Copies the first pattern of a non-empty list with commas ("a,b\,c" is a and b,c). pattern has room for the whole
+ * list. Returns the rest of the list.
  */
 static inline const char *filter_next(const char *list, char *pattern)
 {
@@ -76,7 +76,7 @@ static inline bool filter_pattern_matches(const struct filter_pattern *pattern, 
 	return false;
 }
 
-/* Is the function one of the chosen? names as above, "" where there is none. */
+/* Whether the function passes the filter. names: as above, "" where there is none. */
 static inline bool filter_takes(const struct filter_pattern *patterns, size_t count,
 				const char *const names[FILTER_NAMES])
 {
@@ -93,7 +93,7 @@ static inline bool filter_takes(const struct filter_pattern *patterns, size_t co
 	return !includes || included;
 }
 
-/* "/python3.11/" or "/python3/" below lib or lib64, at the slash. */
+/* Whether "/python3.11/" or "/python3/" below lib or lib64 begins at `at`. */
 static inline bool filter_is_library(const char *file, const char *at)
 {
 	int major, minor, length = 0;
@@ -106,7 +106,7 @@ static inline bool filter_is_library(const char *file, const char *at)
 	       (sscanf(at, "/python%d.%d%n", &major, &minor, &length) == 2 && length && at[length] == '/');
 }
 
-/* What the standard library has in Python, of all versions. tools/python/evprof/choosing.py has the same. */
+/* The Python modules of the standard library, in all versions. tools/python/evprof/choosing.py has the same list. */
 static const char filter_library_modules[] =
     " "
     "__future__ __hello__ _aix_support _android_support _apple_support _ast_unparse _bootlocale "
@@ -132,8 +132,8 @@ static const char filter_library_modules[] =
     "xdrlib xml xmlrpc zipapp zipfile zipimport zoneinfo ";
 
 /*
- * Frozen programs (PyInstaller) name a file by its place below sys.path: "json/decoder.py" of json.decoder. Scripts,
- * whose module is __main__, and files below a relative entry of sys.path are not called like their module.
+ * Frozen programs (PyInstaller) name a file by its path below sys.path: "json/decoder.py" for json.decoder. Scripts,
+ * whose module is __main__, and files below a relative entry of sys.path do not match the name of their module.
  */
 static inline bool filter_is_frozen_library(const char *file, const char *module)
 {
@@ -141,7 +141,7 @@ static inline bool filter_is_frozen_library(const char *file, const char *module
 	size_t length = 0, package = strcspn(file, "/."), end = strlen(file);
 
 	if (strncmp(file, "pyimod", 6) == 0 || strncmp(file, "pyiboot", 7) == 0 || strncmp(file, "pyi_rth_", 8) == 0)
-		return true; /* what PyInstaller adds */
+		return true; /* added by PyInstaller */
 	if (!package || end < 3 || strcmp(file + end - 3, ".py") != 0 ||
 	    (size_t)snprintf(first, sizeof(first), " %.*s ", (int)package, file) >= sizeof(first))
 		return false;
@@ -152,8 +152,8 @@ static inline bool filter_is_frozen_library(const char *file, const char *module
 }
 
 /*
- * Is the file one that Python itself puts on sys.path: of the standard library, frozen, or of an installed package?
- * module: its name, a point, and whatever follows.
+ * Whether the file is in a place that Python itself puts on sys.path: standard library, frozen module or installed
+ * package. module: its name, a dot, and any text.
  */
 static inline bool filter_in_syspath(const char *file, const char *module)
 {

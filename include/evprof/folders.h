@@ -1,5 +1,6 @@
 /*
- * folders.h - makes the folders of a trace: evprof run before the program starts, a collector before the trace.
+ * folders.h - makes the folders of a trace's path: evprof run before the program starts, a collector before it creates
+ * the trace.
  */
 #ifndef EVPROF_FOLDERS_H
 #define EVPROF_FOLDERS_H
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Makes those above the last slash of a path. Returns 0 or -errno. */
+/* Makes the folders above the last slash of a path. Returns 0 or -errno. */
 static inline int folders_make(const char *path)
 {
 	char folder[PATH_MAX];

@@ -1,12 +1,12 @@
 /*
  * invariant.h - conditions that hold whatever the program, the collector or a file does.
  *
- * They are checked in DEBUG, ASAN, TSAN and fuzz builds, which define EVPROF_DEBUG. A broken one is reported to stderr
- * and to the file that BROKEN_INVARIANTS names (a private collector has no stderr), and ends the process. A normal
- * build compiles the condition and never evaluates it: evprof does not end somebody else's process.
+ * They are checked in DEBUG, ASAN, TSAN and fuzz builds, which define EVPROF_DEBUG. A broken invariant is reported to
+ * stderr and to the file that BROKEN_INVARIANTS names (a private collector has no stderr), and aborts the process. A
+ * normal build compiles the condition and never evaluates it: evprof does not end another program's process.
  *
- * A condition is about what one side owns alone, or has checked. What the other side of a shared memory can write, or a
- * trace file says, is not an invariant but input.
+ * A condition is about data that one side owns alone or has checked. Data that the other side of a shared memory can
+ * write and the contents of a trace file are input, not invariants.
  */
 #ifndef EVPROF_INVARIANT_H
 #define EVPROF_INVARIANT_H

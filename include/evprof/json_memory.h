@@ -1,7 +1,7 @@
 /*
- * json_memory.h - whether jansson ran out of memory. Its functions that parse do not distinguish that from bad text;
- * those that build or print objects leave out what finds no memory. For one thread; each file that includes it has its
- * own.
+ * json_memory.h - whether jansson ran out of memory. Its parsing functions do not distinguish that from invalid text;
+ * those that build or print objects omit what found no memory. For one thread. Each file that includes it has its own
+ * state.
  */
 #ifndef EVPROF_JSON_MEMORY_H
 #define EVPROF_JSON_MEMORY_H
@@ -19,7 +19,7 @@ static inline void *json_memory_allocate(size_t bytes)
 	return memory;
 }
 
-/* Before the calls in question. */
+/* Precedes the calls to check. */
 #define json_memory_begin() (json_memory_ran_out = false, json_set_alloc_funcs(json_memory_allocate, free))
 
 #endif

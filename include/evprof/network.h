@@ -1,8 +1,8 @@
 /*
- * network.h - the network namespace of a private collector, in the name of its socket.
+ * network.h - the network namespace of a private collector, as part of the name of its socket.
  *
- * An abstract name is one of a network namespace: in another one it is nobody's. So the names of private collectors end
- * with '.' and the inode of their own (/proc/self/ns/net), and who finds nobody there can tell why.
+ * Abstract names are separate in each network namespace. So the name of a private collector ends with '.' and the inode
+ * of its namespace (/proc/self/ns/net). A client that finds no listener there can give the reason.
  */
 #ifndef EVPROF_NETWORK_H
 #define EVPROF_NETWORK_H
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The inode; 0 where it is not known. */
+/* The inode of our network namespace; 0: not known. */
 static inline unsigned long network_here(void)
 {
 	struct stat status;
@@ -28,15 +28,15 @@ static inline unsigned long network_here(void)
 #define NETWORK_NAME_BYTES 64
 
 /*
- * A new name for a private collector here. Anybody can read it (/proc/net/unix), so no part of it is a secret; it is
- * unlikely enough that nobody has it before.
+ * Makes a new name for a private collector in this namespace. Names are public (/proc/net/unix), so no part is a
+ * secret; the random part makes a collision unlikely.
  */
 static inline void network_name(char name[NETWORK_NAME_BYTES])
 {
 	struct timespec now;
 	uint64_t random;
 
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) { /* a machine that has just begun */
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) { /* shortly after boot */
 		clock_gettime(CLOCK_REALTIME, &now);
 		random = (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
 	}
@@ -44,7 +44,7 @@ static inline void network_name(char name[NETWORK_NAME_BYTES])
 		 network_here());
 }
 
-/* The inode that a socket's name tells; 0: none. */
+/* The inode in a socket's name; 0: none. */
 static inline unsigned long network_of(const char *name)
 {
 	const char *dot = name[0] == '@' ? strrchr(name, '.') : NULL;
@@ -52,7 +52,7 @@ static inline unsigned long network_of(const char *name)
 	return dot ? strtoul(dot + 1, NULL, 10) : 0;
 }
 
-/* Whether the socket is one of a network namespace that is not ours. */
+/* Whether the socket belongs to another network namespace than ours. */
 static inline bool network_is_another(const char *name)
 {
 	unsigned long here = network_here();

@@ -1,6 +1,6 @@
 /*
- * proc.h - what is known where /proc is missing, or is that of another pid namespace: there a number in a path of it is
- * another process's.
+ * proc.h - replacements for /proc where it is missing or that of another pid namespace. There, a pid in its paths is
+ * that of another process.
  */
 #ifndef EVPROF_PROC_H
 #define EVPROF_PROC_H
@@ -13,7 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* Numbers in /proc are those of our pid namespace. */
+/* Whether pids in /proc are those of our pid namespace. */
 static inline bool proc_is_ours(void)
 {
 	char self[16] = "";
@@ -21,7 +21,7 @@ static inline bool proc_is_ours(void)
 	return readlink("/proc/self", self, sizeof(self) - 1) > 0 && atol(self) == (long)getpid();
 }
 
-/* The file that this process runs. Returns the length of its path, or -errno. */
+/* The executable of this process. Returns the length of its path, or -errno. */
 static inline ssize_t proc_own_path(char path[PATH_MAX])
 {
 	const char *started = (const char *)getauxval(AT_EXECFN);

@@ -1,11 +1,11 @@
 /*
- * settings.h - which values the settings of a recording take.
+ * settings.h - the values of a recording's settings.
  *
- * The library says of a bad value in a variable that the default holds, because the program has to run on; evprof run
- * and evprof-collector refuse it on their command line, before anything is recorded with the wrong one.
+ * For a bad value in a variable the library reports that it uses the default, because the program has to run on. evprof
+ * run and evprof-collector refuse a bad value on their command line, before anything is recorded.
  *
- * Each setting_...() takes a value that is not empty. It returns NULL, or the text of what is allowed, and then leaves
- * the result as it was.
+ * Each setting_...() takes a value that is not empty. It returns NULL, or the text of the allowed values; then the
+ * result is unchanged.
  */
 #ifndef EVPROF_SETTINGS_H
 #define EVPROF_SETTINGS_H
@@ -23,18 +23,18 @@
 #include "evprof/ring.h"
 #include "evprof/sampling.h"
 
-/* What EVPROF_EVENTS asks for. */
+/* The recorded kinds, as EVPROF_EVENTS lists them. */
 enum setting_event {
 	EVENT_CALL = 1,
 	EVENT_C_CALL = 2,
 	EVENT_EXCEPTION = 4,
 	EVENT_MEM = 8,
 	EVENT_LINE = 16,
-	EVENT_CPU = 32,	   /* no events of its own: CPU times beside the others' */
-	EVENT_SAMPLE = 64, /* stacks are sampled from outside (sampling.h); no other, but EVENT_CPU, goes with it */
+	EVENT_CPU = 32,	   /* no events of its own: adds CPU times to the others */
+	EVENT_SAMPLE = 64, /* stacks are sampled from outside (sampling.h); allowed with EVENT_CPU only */
 };
 
-/* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum setting_event. */
+/* Their spelling in EVPROF_EVENTS and the trace: name i is 1 << i of enum setting_event. */
 #define SETTING_EVENTS 7
 #define SETTING_EVENT_NAMES                                                                                            \
 	{                                                                                                              \
@@ -73,12 +73,12 @@ static inline const char *setting_events(const char *value, unsigned *events)
 	}
 	if (all & EVENT_SAMPLE && all & ~(unsigned)(EVENT_SAMPLE | EVENT_CPU))
 		return "sample alone or with cpu, or a list without it";
-	/* A line event says the line only: its function is the one on top of the stack. */
+	/* A line event has only the line: its function is the one on top of the call stack. */
 	*events = all & EVENT_LINE ? all | EVENT_CALL : all;
 	return NULL;
 }
 
-/* "<digits>[KMG]" in bytes; 0 if it is not that. */
+/* "<digits>[KMG]" in bytes; 0 if invalid. */
 static inline uint64_t setting_size(const char *value)
 {
 	unsigned long long number;
@@ -115,7 +115,7 @@ static inline const char *setting_ring_bytes(const char *value, uint64_t *ring_b
 	return NULL;
 }
 
-/* A whole number from 1 to max; 0 if it is not that. */
+/* A whole number from 1 to max; 0 if invalid. */
 static inline uint32_t setting_count(const char *value, long max)
 {
 	char *end;
@@ -128,7 +128,7 @@ static inline uint32_t setting_count(const char *value, long max)
 	return errno || *end || number > max ? 0 : (uint32_t)number;
 }
 
-/* wait_ms: 0 for drop; untouched for wait without a bound of its own */
+/* wait_ms: 0 for drop; unchanged for wait without a limit. */
 static inline const char *setting_on_full(const char *value, uint32_t *wait_ms)
 {
 	uint32_t ms = strncmp(value, "wait:", 5) == 0 ? setting_count(value + 5, SETTING_ON_FULL_MAX_MS) : 0;
@@ -140,7 +140,7 @@ static inline const char *setting_on_full(const char *value, uint32_t *wait_ms)
 	return NULL;
 }
 
-/* Of a variable that does nothing with EVPROF_EVENTS=sample: what to do instead. NULL: it does something. */
+/* For a variable without effect under EVPROF_EVENTS=sample: what to do instead. NULL: it has an effect. */
 static inline const char *setting_without_samples(const char *variable)
 {
 	if (!strcmp(variable, ENV_NATIVE))
@@ -162,7 +162,7 @@ static inline const char *setting_sample_rate(const char *value, uint32_t *rate)
 	return NULL;
 }
 
-/* From 0, as the names stand there. */
+/* The index of the name in names. */
 static inline const char *setting_log_level(const char *value, unsigned *level)
 {
 	static const char *const names[] = {"error", "warning", "info", "debug"};
@@ -175,7 +175,7 @@ static inline const char *setting_log_level(const char *value, unsigned *level)
 	return "error, warning, info or debug";
 }
 
-/* The template of a path. */
+/* A template for a path. */
 static inline const char *setting_output(const char *value)
 {
 	for (const char *p = value; *p; p++)
@@ -194,7 +194,10 @@ static inline bool setting_is_format(const char *text, size_t length)
 	return false;
 }
 
-/* Whether all of a list are; known_bytes is at least CONTROL_FORMATS_MAX_BYTES and gets what is allowed if not. */
+/*
+ * Checks that a list has known formats only. known: gets the text of the allowed formats otherwise, and has known_bytes
+ * bytes, at least CONTROL_FORMATS_MAX_BYTES.
+ */
 static inline const char *setting_formats(const char *value, char *known, size_t known_bytes)
 {
 	static const char *const names[] = CONTROL_FORMAT_NAMES;

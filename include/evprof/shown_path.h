@@ -1,7 +1,7 @@
 /*
- * shown_path.h - a path as the user would type it, for the closing line: below the working directory it is relative,
- * and quoted where a shell needs it, so that the command which the line names can be copied; as $'...' where a terminal
- * would not show it as it is.
+ * shown_path.h - a path as the user would type it, for the closing line. It is relative if below the working directory,
+ * quoted where a shell needs it, and $'...' where a terminal would not show it unchanged. So the command in the closing
+ * line can be copied.
  */
 #ifndef EVPROF_SHOWN_PATH_H
 #define EVPROF_SHOWN_PATH_H
@@ -27,7 +27,7 @@ static inline const char *shown_path_relative(const char *path)
 	return length > 1 && strncmp(path, directory, length) == 0 && path[length] == '/' ? path + length + 1 : path;
 }
 
-/* text has SHOWN_PATH_BYTES. Returns it, or what stands in path where that is too long. */
+/* text has SHOWN_PATH_BYTES. Returns text, or part of path where that is too long. */
 static inline const char *shown_path(const char *path, char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";

@@ -1,7 +1,7 @@
 /*
- * shown_text.h - text of others in a line for people: what would move a terminal's cursor, change its state or the
- * order of what it shows is made visible. One rule for the messages of all programs (shown_line()) and for their
- * results (output_line() of the tools).
+ * shown_text.h - text of other programs in a line for people. Characters that would move a terminal's cursor, change
+ * its state or the order of its text are made visible. The messages of all programs (shown_line()) and the results of
+ * the tools (output_line()) share this rule.
  */
 #ifndef EVPROF_SHOWN_TEXT_H
 #define EVPROF_SHOWN_TEXT_H
@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Control characters, line separators, and what changes the direction of writing. */
+/* Control characters, line separators, and characters that change the direction of writing. */
 static inline bool shown_needs_escape(uint32_t code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
 	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Bytes of the well-formed UTF-8 character at the front, and what it is; 0: there is none. left is not 0. */
+/* Length of the well-formed UTF-8 character at `at`, and its code point; 0: there is none. left is not 0. */
 static inline size_t shown_character(const unsigned char *at, size_t left, uint32_t *code)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -51,7 +51,7 @@ static inline bool shown_is_plain(const char *text, size_t length)
 	return true;
 }
 
-/* A message, in place: a question mark for each byte that is not to be shown. */
+/* Replaces each byte of a message that must not be shown by a question mark, in place. */
 static inline void shown_line(char *line, size_t length)
 {
 	for (size_t at = 0; at < length;) {

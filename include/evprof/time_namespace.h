@@ -1,8 +1,9 @@
 /*
- * time_namespace.h - what a process's clocks are ahead of those outside of its time namespace.
+ * time_namespace.h - the offsets of a process's clocks in its time namespace.
  *
- * Library and collector may be in different ones: times that both compare are without that. So are the start times of
- * processes in /proc, in ticks of the clock "boottime", by which a number that is used anew is known.
+ * Library and collector may be in different time namespaces, so times that both compare are without these offsets. This
+ * includes the start times of processes in /proc, in ticks of the clock "boottime", which distinguish processes that
+ * had the same pid.
  */
 #ifndef EVPROF_TIME_NAMESPACE_H
 #define EVPROF_TIME_NAMESPACE_H
@@ -16,7 +17,10 @@
 
 #define TIME_NAMESPACE_FIRST "time:[4026531834]"
 
-/* That of this process, if the file of offsets, which is that of its next children, is that of its own, too. */
+/*
+ * Whether this process is in a time namespace with known offsets: /proc/self/timens_offsets has those of its future
+ * children.
+ */
 static inline bool time_namespace_is_known(void)
 {
 	char own[64] = "", next[64] = "";
@@ -25,7 +29,7 @@ static inline bool time_namespace_is_known(void)
 	       readlink("/proc/self/ns/time_for_children", next, sizeof(next) - 1) > 0 && strcmp(own, next) == 0;
 }
 
-/* clock: "monotonic" or "boottime". In ns; 0 where there is no such namespace. */
+/* clock: "monotonic" or "boottime". In ns; 0 outside of a time namespace. */
 static inline int64_t time_namespace_offset(const char *clock)
 {
 	char text[256];
@@ -45,7 +49,7 @@ static inline int64_t time_namespace_offset(const char *clock)
 	return seconds * 1000000000 + ns;
 }
 
-/* A time of /proc/PID/stat as it is read outside. */
+/* A start time of /proc/PID/stat without the offset of our time namespace. */
 static inline uint64_t time_namespace_start(uint64_t ticks)
 {
 	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
@@ -53,7 +57,7 @@ static inline uint64_t time_namespace_start(uint64_t ticks)
 	return ticks ? ticks - (uint64_t)(time_namespace_offset("boottime") / tick_ns) : 0;
 }
 
-/* Offsets may have parts of a tick. */
+/* Start times may differ by a tick: offsets need not be whole ticks. */
 static inline bool time_namespace_same_start(uint64_t one, uint64_t other)
 {
 	return one - other + 1 <= 2;

@@ -1,4 +1,4 @@
-/* version.h - the release that the three programs are of. Formats and protocols count their own versions. */
+/* version.h - the release of all programs. Formats and protocols count their own versions. */
 #ifndef EVPROF_VERSION_H
 #define EVPROF_VERSION_H
 
