@@ -1,11 +1,11 @@
 /*
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
- * Runs inside hooks with the GIL held; but there may be several (interpreters of their own, from 3.13 on) or none
- * (free-threaded builds), so that only the process's lock guards what is shared: giving an id, writing its definition.
- * It asks Python for attributes that are plain C slots, never for one that a class of the program could answer for, and
- * makes no object that the garbage collector tracks, so that no code of the program runs in here; thread_self.nesting
- * keeps the little memory that it does take out of the trace.
+ * Runs inside hooks with the GIL held. That excludes nobody: there may be several GILs (one per interpreter, from 3.13
+ * on) or none (free-threaded builds). The process's lock therefore guards the shared state: assigning an id and writing
+ * its definition. Code here never runs code of the program: it reads only attributes that are plain C slots, never one
+ * that a class of the program can override, and creates no object that the garbage collector tracks.
+ * thread_self.nesting keeps the little memory that it allocates out of the trace.
  */
 #include "definitions.h"
 
@@ -20,11 +20,11 @@
 #include "hook_compat.h"
 #include "thread_names.h"
 
-#define NAMES_PROBES 16 /* places that a key may stand in */
+#define NAMES_PROBES 16 /* places in which a key may be */
 
 #define CODE_COROUTINE_FLAGS (0x80 | 0x100 | 0x200) /* CO_ITERABLE_COROUTINE, too */
 
-/* What the calling thread is called, for the child that it may fork; longer names are cut. */
+/* The calling thread's name, for the child that it may fork. Longer names are cut. */
 static __thread char own_name[128] __attribute__((tls_model("initial-exec")));
 
 void definitions_enter(struct definitions_guard *guard)
@@ -41,7 +41,7 @@ void definitions_leave(struct definitions_guard *guard)
 	errno = guard->saved_errno;
 }
 
-/* A string of a definition, with the object that holds its bytes. */
+/* A string of a definition, and the object that owns its bytes. */
 struct string {
 	const char *bytes;
 	size_t length;
@@ -57,7 +57,7 @@ static struct string string_of(struct object *text)
 	if (!text)
 		goto none;
 	string.holder = python.PyUnicode_AsUTF8String(text);
-	if (!string.holder) { /* lone surrogates, which the quicker function does not take */
+	if (!string.holder) { /* lone surrogates, which the faster function rejects */
 		python.PyErr_Clear();
 		string.holder = python.PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass");
 	}
@@ -71,7 +71,7 @@ none:
 	return string;
 }
 
-/* The same of a new reference, which it takes. */
+/* As string_of(), for a new reference; takes the reference. */
 static struct string string_of_new(struct object *text)
 {
 	struct string string = string_of(text);
@@ -86,7 +86,7 @@ static struct string string_c(const char *text)
 	return (struct string){.bytes = text, .length = strlen(text)};
 }
 
-/* What a code object shows under a name. offset: where it keeps that, or 0: ask. */
+/* A string attribute of a code object. offset: of its field, or 0: look the attribute up by name. */
 static struct string code_string(struct object *code, size_t offset, const char *name)
 {
 	struct object *value = offset ? python_field(code, offset) : python_attribute(code, name);
@@ -125,7 +125,7 @@ static void release(struct string strings[WIRE_DEFINITION_STRINGS])
 			python.Py_DecRef(strings[i].holder);
 }
 
-/* With the right to write: where the process is sampled, its sampler writes definitions, too. */
+/* Includes the right to write: the sampler of a sampled process writes definitions, too. */
 static int has_room(const void *size)
 {
 	if (!process->defines && !ring_definitions_take(process->header, RING_DEFINES_PROCESS))
@@ -154,7 +154,7 @@ static void cut_string(struct string *string, uint16_t *flags)
 	*flags |= WIRE_CUT;
 }
 
-/* Writes one definition. The caller holds the lock. Returns 0 or -EAGAIN. */
+/* Writes one definition. Lock held. Returns 0 or -EAGAIN. */
 static int write_definition(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS])
 {
 	const char *bytes[WIRE_DEFINITION_STRINGS];
@@ -173,7 +173,7 @@ static int write_definition(struct wire_definition *record, struct string string
 	return 0;
 }
 
-/* Gives the next id of a kind to a definition. The lock is held. 0: it could not be written. */
+/* Assigns the next id of a kind to a definition. Lock held. Returns 0 if the definition could not be written. */
 static uint32_t give_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last)
 {
 	if (*last >= WIRE_ARG_MAX)
@@ -185,8 +185,8 @@ static uint32_t give_id(struct wire_definition *record, struct string strings[WI
 }
 
 /*
- * What is kept of an address, if it is of the same kind as what stands there: another thread has given it an id since
- * it was looked for. Its beginning and its end must not have two.
+ * The value of an address that another thread has given an id since the caller's lookup. 0: none, or the value is of
+ * the other kind (code object or C function). The start and the end of a call must have the same id.
  */
 static uint64_t given_meanwhile(const void *address, uint64_t flags)
 {
@@ -196,9 +196,9 @@ static uint64_t given_meanwhile(const void *address, uint64_t flags)
 }
 
 /*
- * Gives what stands at an address its next id, with these flags. In one go, so that a process that joins another
- * collector in between (rejoin.c) does not keep an id of before. Returns what is kept, or 0: the definition could not
- * be written.
+ * Assigns the next id, with these flags, to the object at an address. The id is written and stored under one lock: a
+ * process that joins another collector in between (rejoin.c) keeps no stale id. Returns the stored value, or 0 if the
+ * definition could not be written.
  */
 static uint64_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last,
 		       const void *address, uint64_t flags)
@@ -217,7 +217,7 @@ static uint64_t define(struct wire_definition *record, struct string strings[WIR
 	return value;
 }
 
-/* What is not to be recorded has no id. */
+/* Stores an address as not recorded. It gets no id. */
 static uint64_t hide(const void *address, uint64_t flags)
 {
 	ids_insert(&process->ids, address, flags | DEFINITION_HIDDEN);
@@ -237,8 +237,8 @@ static bool is(const struct string *string, const char *text)
 }
 
 /*
- * Functions of threading.py, which stands in no folder in frozen programs, after which a thread's name may be new: see
- * thread_names_learn().
+ * The functions of threading.py after which a thread may have a new name, see thread_names_learn(). In frozen programs
+ * the file has no folder.
  */
 static bool names_threads(struct object *code, const struct string strings[WIRE_DEFINITION_STRINGS])
 {
@@ -248,10 +248,10 @@ static bool names_threads(struct object *code, const struct string strings[WIRE_
 	       (is(&strings[1], "name") && count_arguments(code) == 2);
 }
 
-/* Names as filter.h has them. A class stands where C functions have no file. */
+/* Matches the names of filter.h. strings[0] of a C function, which has no file, is its class. */
 static bool matches(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
 {
-	static char texts[4][2 * 1024]; /* the lock is held; longer names are looked at so far */
+	static char texts[4][2 * 1024]; /* the lock is held; longer names are cut */
 	const char *names[4] = {texts[0], texts[1], texts[2], texts[3]};
 	const struct string *qualified = strings[2].length ? &strings[2] : &strings[1];
 	const struct string *module = &strings[3];
@@ -317,14 +317,14 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 	return value;
 }
 
-/* running: its frame is the current one. Of the frames below, nothing is looked at but the code. */
+/* running: the code's frame is the current one. Of frames below only the code is read. */
 static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
 	uint64_t value = ids_find(&process->ids, code);
 	bool known = value && !(value >> 32 & CODE_CLOSER_NATIVE);
 	struct definitions_guard guard;
 
-	/* Generators come here at each resume until 3.11: no need to put an exception aside for a look. */
+	/* Until 3.11 every resume of a generator comes here: return before the exception is saved. */
 	if (known && !(running && value >> 32 & CODE_CLOSER_SPECIAL))
 		return (uint32_t)value;
 	definitions_enter(&guard);
@@ -375,7 +375,7 @@ static const char *type_name(const void *type)
 	return python_object_field(type, PYTHON_TYPE_NAME);
 }
 
-/* What a bound C method is in its class: the method_descriptor with the same PyMethodDef, or NULL. A new reference. */
+/* The method_descriptor of a bound C method in its class, found by the same PyMethodDef; or NULL. A new reference. */
 static struct object *descriptor_of(const struct python_method *method, const void *self)
 {
 	struct object *name = self ? python.PyUnicode_InternFromString(method->name) : NULL, *found;
@@ -451,7 +451,7 @@ bool definitions_hides_function(const struct python_method *method, struct objec
 	return may_hide() && definitions_function(method, callable) & DEFINITION_HIDDEN;
 }
 
-/* A number made of an address and a name (FNV-1a). Never 0. */
+/* A hash of an address and a name (FNV-1a). Never 0. */
 static uint64_t key_of(const void *address, const char *name)
 {
 	uint64_t key = (uintptr_t)address ^ UINT64_C(0xcbf29ce484222325);
@@ -466,25 +466,25 @@ static size_t name_place(uint64_t key, size_t probe)
 	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NAMES_BITS)) + probe) & ((1u << NAMES_BITS) - 1);
 }
 
-/* The id of a key, or 0. Without the lock: threads without a GIL raise exceptions at the same time. */
+/* The id of a key, or 0. Takes no lock: without a GIL, threads raise exceptions at the same time. */
 static uint32_t recall(uint64_t key)
 {
 	for (size_t i = 0; i < NAMES_PROBES; i++) {
 		struct name *name = &process->names.at[name_place(key, i)];
 		uint32_t id;
 
-		/* Acquire: pairs with the release of whoever put the key there. */
+		/* Acquire: pairs with the release in remember(). */
 		if (atomic_load_explicit(&name->key, memory_order_acquire) != key)
 			continue;
 		id = atomic_load_explicit(&name->id, memory_order_acquire);
-		/* If the place has changed its key since, the id may be the other's. */
+		/* If the key of the place has changed since, the id may belong to the other key. */
 		if (atomic_load_explicit(&name->key, memory_order_relaxed) == key)
 			return id;
 	}
 	return 0;
 }
 
-/* A key that finds no free place takes the first one's. */
+/* Stores the id of a key. If all its places are taken, it replaces the first one. */
 static void remember(uint64_t key, uint32_t id)
 {
 	struct names *names = &process->names;
@@ -495,13 +495,13 @@ static void remember(uint64_t key, uint32_t id)
 		if (!names->at[name_place(key, i)].key)
 			place = name_place(key, i);
 	atomic_store_explicit(&names->at[place].key, 0, memory_order_relaxed);
-	/* Release: whoever sees the id sees that the key before is gone. */
+	/* Release: a reader that sees the id sees that the old key is gone. */
 	atomic_store_explicit(&names->at[place].id, id, memory_order_release);
 	atomic_store_explicit(&names->at[place].key, key, memory_order_release);
 	lock_give(&names->lock);
 }
 
-/* As define(), for what is told by a key. */
+/* As define(), for definitions that are found by a hash of their name. */
 static uint32_t define_name(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
 			    uint32_t *last, uint64_t key)
 {
@@ -515,7 +515,7 @@ static uint32_t define_name(struct wire_definition *record, struct string string
 	return id;
 }
 
-/* By the type of types: a metaclass of the program may have another idea of these. */
+/* Reads an attribute through the type of types, because a metaclass of the program may override it. */
 static struct string type_attribute(struct object *type, const char *name)
 {
 	struct object *key = python.PyUnicode_InternFromString(name), *value = NULL, *found = NULL;
@@ -533,7 +533,7 @@ static struct string type_attribute(struct object *type, const char *name)
 
 uint32_t definitions_type(const void *type)
 {
-	/* A class may die and another get its address: the name is part of the key. */
+	/* The name is part of the key: a class may die and another get its address. */
 	uint64_t key = key_of(type, type_name(type));
 	uint32_t id = recall(key);
 	struct definitions_guard guard;
@@ -567,16 +567,19 @@ uint32_t definitions_mark(const char *name)
 
 /* --- names of tasks --- */
 
-/* Where asyncio's Task, which is C, keeps its name and its coroutine; 0: not looked for yet, 1: not found. */
+/* Offsets of the name and the coroutine in asyncio's Task, a C type. 0: not searched yet, 1: not found. */
 static size_t task_name, task_coroutine;
 
-/* One of C without arguments. No tuple is made for it, which might start the garbage collector. */
+/* Calls a C method without arguments. Makes no argument tuple, which might start the garbage collector. */
 static struct object *call_method(const struct python_function *method, struct object *self)
 {
 	return method->flags == METH_NOARGS ? method->call(self, NULL) : NULL;
 }
 
-/* The field with what a method of C gives. Once: it has made the name, which is made when it is asked for. */
+/*
+ * The offset of the field that holds what a C getter returns. The call also creates the name, which Task creates
+ * lazily.
+ */
 static size_t find_task_field(struct object *type, struct object *task, const char *getter)
 {
 	struct object *key = python.PyUnicode_InternFromString(getter), *method = NULL, *value = NULL;
@@ -599,7 +602,7 @@ static size_t find_task_field(struct object *type, struct object *task, const ch
 	return found;
 }
 
-/* The frame is that of the task's coroutine. From 3.11 on it stands in it. */
+/* Whether the frame is that of the task's coroutine. From 3.11 on the frame is part of the coroutine object. */
 static bool runs_in(const struct object *task, const void *frame)
 {
 	struct object *coroutine = task_coroutine > 1 ? python_field(task, task_coroutine) : NULL, *its;
@@ -619,7 +622,7 @@ static bool is_task(const struct object *type, const struct object *task)
 	return python_type(type) == python.type_type && python.PyType_IsSubtype(python_type(task), type);
 }
 
-/* What the program has not named is "Task-" and a number, or the number only. */
+/* The mark of a task's name. 0 for a default name, which is "Task-" and a number, or the number alone (no str). */
 static uint32_t name_of_task(const struct object *task)
 {
 	static const void *text_type;
@@ -639,7 +642,7 @@ static uint32_t name_of_task(const struct object *task)
 	return id <= WIRE_TASK_NAME_MAX ? id : 0;
 }
 
-/* The task that runs, by asyncio: a new reference, or NULL. Until 3.11 there may be one for each of several loops. */
+/* The current task, as asyncio reports it: a new reference, or NULL. Until 3.11 each running loop may have one. */
 static struct object *running_task(struct object *module, const struct object *type, const void *frame)
 {
 	struct object *current = python_own_attribute(module, "current_task"), *tasks, *loop, *task = NULL;
@@ -724,7 +727,7 @@ void definitions_calibration(const char *costs)
 	process_unlock();
 }
 
-/* Without a system call that the program might not make itself. */
+/* The calling thread's kernel id, without a system call that the program itself might not make. */
 static uint32_t own_tid(void)
 {
 	return thread_self.writer->slot ? thread_self.writer->slot->tid : (uint32_t)getpid();
@@ -774,7 +777,7 @@ void definitions_inherited_name(void)
 	process_unlock();
 }
 
-/* New references, NULL at the end. */
+/* The caller's frame: a new reference, NULL at the end of the stack. */
 static struct object *frame_back(struct object *frame)
 {
 	struct object *back =
@@ -787,7 +790,7 @@ static struct object *frame_back(struct object *frame)
 	return back;
 }
 
-/* As definitions_code(). The names of what is known are not asked for. */
+/* As definitions_code(). Reads the names only of code that has no id yet. */
 static uint32_t frame_value(struct object *frame)
 {
 	struct object *code =
@@ -834,8 +837,8 @@ static int frame_line(struct object *frame)
 }
 
 /*
- * From 3.12 on by the interpreter's own frames: a frame object is made for whoever asks for one, and freed as the
- * program's. False: a function has no id yet, and needs its frame object to get one.
+ * Reads the stack from the interpreter's own frames, from 3.12 on: a frame object would be created on request and freed
+ * as the program's memory. Returns false if a function has no id yet; its frame object is needed to define it.
  */
 static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *count, bool *more)
 {
@@ -870,7 +873,8 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 	struct object *frame;
 	struct definitions_guard guard;
 	uint32_t count = 0;
-	bool nameless = false; /* there is no room for a name now: the stack is written again soon, as if it was cut */
+	bool nameless =
+	    false; /* a name did not fit into the ring: the stack is written again soon, as if it had been cut */
 
 	definitions_enter(&guard);
 	if (!lines && find_stack(skip_top, ids, most, &count, more)) {

@@ -1,9 +1,9 @@
 /*
- * definitions.h - what the ids in events mean: giving ids, and telling the collector their names.
+ * definitions.h - gives ids to functions, exception types and marks, and writes their names for the collector.
  *
- * Called from hooks with the GIL held, or attached to Python where there is none. Finding an id that was given is the
- * fast path, inline; giving one is a function. Zero means that the definition could not be written (its ring is full
- * and stays so): the event is then lost, so that no event ever stands without its name.
+ * Called from hooks with the GIL held, or attached to Python where there is no GIL. Finding an existing id is the fast
+ * path, inline; assigning one is a function call. Id 0 means that the definition could not be written, because its ring
+ * is full and stays full: the event is then lost. No recorded event lacks its definition.
  */
 #ifndef PRELOAD_DEFINITIONS_H
 #define PRELOAD_DEFINITIONS_H
@@ -18,20 +18,21 @@
 #define DEFINITION_HIDDEN (1u << 28) /* not to be recorded (filter.h); the id is 0 */
 
 /*
- * The upper half of what ids.h has of a code object, 0 for most: why its calls take a longer way. Not 0 for what is
- * none.
+ * Slow-path flags of a code object, in the upper half of its value in ids.h. 0 for most code; never 0 for a key that is
+ * no code object.
  */
-#define CODE_CLOSER_GENERATOR 1u /* generators until 3.11, then coroutines only */
+#define CODE_CLOSER_GENERATOR 1u /* all generators until 3.11, coroutines only from 3.12 on */
 #define CODE_CLOSER_HIDDEN 2u
-#define CODE_CLOSER_SPECIAL 4u /* each call is to be looked at */
-#define CODE_CLOSER_NATIVE 8u  /* no code object, but a C function that stood at its address */
+#define CODE_CLOSER_SPECIAL 4u /* each call is examined, see thread_names_learn() */
+#define CODE_CLOSER_NATIVE 8u  /* the key is a C function, not a code object at the same address */
 
-/* Values up to here have an upper half of 0: the highest bit of the lower one is free, so one comparison says it. */
+/*
+ * Values up to here have an upper half of 0. The highest bit of the lower half is unused, so one comparison suffices.
+ */
 #define CODE_PLAIN_MAX ((uint64_t)INT32_MAX)
 
 /*
- * Around what asks Python for something: the exception that may be set is put aside, errno is kept, and the memory that
- * it takes is not the program's. GIL held.
+ * Brackets calls into Python: saves the pending exception and errno, and keeps allocations out of the trace. GIL held.
  */
 struct definitions_guard {
 	struct object *type, *value, *traceback;
@@ -41,30 +42,27 @@ struct definitions_guard {
 void definitions_enter(struct definitions_guard *guard);
 void definitions_leave(struct definitions_guard *guard);
 
-/* The id of a code object, and CODE_IS_GENERATOR; or DEFINITION_HIDDEN. */
+/* The id of a code object with CODE_IS_GENERATOR and CODE_IS_COROUTINE; or DEFINITION_HIDDEN; or 0. */
 uint32_t definitions_code(struct object *code);
 
 /*
- * Whether a function is left out (filter.h): asked before there is room for its event, so that none of its events
- * counts as lost. False where nothing is known yet.
+ * Whether a function is filtered out (filter.h). Called before there is room for its event, so that no event of a
+ * hidden function counts as lost. False while this thread has no slot.
  */
 bool definitions_hides_code(struct object *code);
 bool definitions_hides_function(const struct python_method *method, struct object *callable);
 
-/* Of a generator or coroutine, whether it has an id or not. */
+/* Whether the code is that of a generator or coroutine. The code need not have an id. */
 bool definitions_is_generator(struct object *code);
 
-/* The code object dies. GIL held. */
+/* Removes the id of a code object that dies. GIL held. */
 void definitions_forget_code(const struct object *code);
 
-/*
- * What ids.h has of a code object. Where the writer looks in a table of before, it looks in the present one from here
- * on.
- */
+/* The value of a code object in ids.h. Where the writer's view is of an old table, it is set to the present one. */
 uint64_t definitions_look_again(struct writer *writer, const struct object *code) __attribute__((cold, noinline));
 
 /*
- * As definitions_code(), by loads alone, for codes that need no closer look than this; 0 for others. Only with
+ * As definitions_code(), by loads alone. 0 for code with a slow-path flag other than those in closer. Only with
  * writer_has_room().
  */
 static inline uint32_t definitions_code_closer(struct writer *writer, const struct object *code, uint32_t closer)
@@ -76,7 +74,9 @@ static inline uint32_t definitions_code_closer(struct writer *writer, const stru
 	return value >> 32 & ~closer ? 0 : (uint32_t)value;
 }
 
-/* The id of a code that needs none, likewise. False for some of these, too, and for whatever is no code object. */
+/*
+ * The id of a code object without slow-path flags, likewise. May return false for one of these; always for other keys.
+ */
 static inline bool definitions_code_fast(const struct writer *writer, const struct object *code, uint32_t *id)
 {
 	uint64_t value;
@@ -100,7 +100,7 @@ static inline bool definitions_function_fast(const struct writer *writer, const 
 }
 
 /*
- * The id of a C function, and FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor
+ * The id of a C function, with FUNCTION_THROWS and DEFINITION_HIDDEN. callable: a PyCFunction or a method_descriptor
  * with that method.
  */
 uint32_t definitions_function(const struct python_method *method, struct object *callable);
@@ -109,8 +109,8 @@ uint32_t definitions_function(const struct python_method *method, struct object 
 uint32_t definitions_type(const void *type);
 
 /*
- * What WIRE_TASK is to tell of the task whose step begins with an event of this kind in this frame: with its name, if
- * asyncio has made it and the program has named it. GIL held.
+ * The extra word of WIRE_TASK for the task whose step begins with an event of this kind in this frame. It has the name
+ * if asyncio created the task and the program named it. GIL held.
  */
 uint64_t definitions_task(unsigned kind, const void *frame);
 
@@ -118,27 +118,29 @@ uint64_t definitions_task(unsigned kind, const void *frame);
 uint32_t definitions_mark(const char *name);
 
 /*
- * Writes a definition that has its id. The process's lock is held. Returns 0, or -EAGAIN: its ring is full and stays
- * so.
+ * Writes a definition whose id is set. The process's lock is held. Returns 0, or -EAGAIN: its ring is full and stays
+ * full.
  */
 int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS]);
 
-/* What was measured, see wire.h. */
+/* Writes the measured costs of the hooks, see wire.h. */
 void definitions_calibration(const char *costs);
 
-/* Tells the name of the thread with this kernel id. */
+/* Writes the name of the thread with this kernel id. */
 void definitions_thread_name(uint32_t tid, struct object *name);
 
-/* The calling thread has this name, for the child that it may fork. GIL held. */
+/* Stores the calling thread's name, for the child that it may fork. GIL held. */
 void definitions_remember_name(struct object *name);
 
-/* The child of a fork has joined: its thread still has the name that it had in the parent. Without Python. */
+/*
+ * Writes the name that the thread had in the parent. Called when the child of a fork has joined. Does not call Python.
+ */
 void definitions_inherited_name(void);
 
 /*
- * The ids of the Python stack of this thread, innermost first, without the top frame if kind is about to push it: at
- * most so many. lines: the lines at which these frames stand, or NULL. *more: there are others below. Returns how many
- * there are in ids.
+ * Stores the ids of the calling thread's Python stack, innermost first, at most `most` of them. The top frame is left
+ * out if the event of this kind is about to push it. lines: gets the current line of each frame, or NULL. *more: the
+ * stack has more frames. Returns the number of ids.
  */
 uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more);
 

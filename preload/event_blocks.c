@@ -1,5 +1,5 @@
 /*
- * event_blocks.c - which Pythons allocate for those who hear their events.
+ * event_blocks.c - the Python versions that allocate blocks for recorded events.
  */
 #include "event_blocks.h"
 

@@ -1,18 +1,18 @@
 /*
- * event_blocks.h - what Python allocates only because its events are heard: no part of the program's memory.
+ * event_blocks.h - hides the blocks that Python allocates only because its events are recorded.
  *
- *   3.9 to 3.11   a method of a builtin type is bound for each call of it that a profile function hears of
- *   3.11          each function that a profile function hears of gets a frame object
- *   3.12, 3.13    a callback of sys.monitoring gets an integer, the offset or line, which is new if it is above 256
+ *   3.9 to 3.11   a bound method for each call of a builtin type's method that is reported to a profile function
+ *   3.11          a frame object for each function that is reported to a profile function
+ *   3.12, 3.13    an integer for each callback of sys.monitoring, the offset or line; a new object if it is above 256
  *
- * Other versions keep such objects for the next use. Each is allocated just before its hook is called: that
- * allocation is the event that the thread holds then (writer_hold), and is taken back; what frees the block is not
- * recorded either. Where something else came in between (a collection of garbage, another tool), both are recorded.
+ * Other versions cache such objects. Each is allocated just before its hook is called. That allocation is the event
+ * that the thread holds at that moment (writer_hold()), and is retracted; the free of the block is not recorded either.
+ * If another event came in between (a garbage collection, another tool), both are recorded.
  *
- * A frame object may outlive its function, for which the program has its reasons (a traceback, mostly): then it is
- * recorded when the function ends. Those that the program had made anyhow, but only for as long as the function runs,
- * are not told from the others: where it handles an exception itself. Nor is a method that super() has just bound, up
- * to 3.11. What is known of a thread's blocks is that thread's own. GIL held, where there is one.
+ * A frame object may outlive its function, because the program keeps it (mostly in a traceback). It is then recorded
+ * when the function ends. Two kinds of the program's own objects are hidden as well, because they look the same: a
+ * frame object that lives no longer than its function (where the program handles an exception), and, up to 3.11, a
+ * method that super() has just bound. All state here is per thread. GIL held, where there is one.
  */
 #ifndef PRELOAD_EVENT_BLOCKS_H
 #define PRELOAD_EVENT_BLOCKS_H
@@ -23,7 +23,9 @@
 #include "python.h"
 #include "writer.h"
 
-/* Whether allocations of objects are to be held: this Python makes such blocks, and events and memory are recorded. */
+/*
+ * Whether allocations of objects are held: this Python allocates such blocks, and both events and memory are recorded.
+ */
 bool event_blocks_expected(void);
 
 /* A callback of sys.monitoring got this integer. */
@@ -33,7 +35,7 @@ static inline void event_blocks_integer(const struct object *integer)
 		thread_self.event_block = integer;
 }
 
-/* Methods that were bound for calls that have not ended. What finds no place is recorded as any other object. */
+/* Methods bound for calls that have not ended. A method beyond that number is recorded like any other object. */
 #define EVENT_BLOCKS_BOUND 32
 
 struct bound_methods {
@@ -50,14 +52,14 @@ static inline const void *event_block_of(const struct object *object)
 	return (const char *)object - GC_HEAD_BYTES;
 }
 
-/* A C function is called, and ends. Until 3.11. */
+/* A C function is called. Until 3.11. */
 static inline void event_blocks_call(const struct object *function)
 {
 	if (bound_methods.depth < EVENT_BLOCKS_BOUND && writer_take_back(thread_self.writer, event_block_of(function)))
 		bound_methods.open[bound_methods.depth++] = function;
 }
 
-/* Those further in may belong to other greenlets, or have ended without a word. */
+/* A C function ends. Methods further in may belong to other greenlets, or have ended without an event. */
 static inline void event_blocks_return(const struct object *function)
 {
 	for (unsigned i = bound_methods.depth; i-- > 0;) {
@@ -71,8 +73,8 @@ static inline void event_blocks_return(const struct object *function)
 }
 
 /*
- * A frame begins, and ends for good. 3.11. All are treated alike, so that nothing need be kept for each: where the
- * allocation cannot be taken back, the block is told to be freed.
+ * A frame starts. 3.11. All frames are treated alike, so that no state is kept for each: where the allocation cannot be
+ * retracted, a free of the block is recorded.
  */
 static inline void event_blocks_begin(const struct object *frame)
 {
@@ -89,13 +91,13 @@ static inline void event_blocks_end(const struct object *frame)
 					   GC_HEAD_BYTES + python_frame_size(frame));
 }
 
-/* The profile function begins anew in this thread. */
+/* The profile function is set anew in this thread. */
 static inline void event_blocks_forget(void)
 {
 	bound_methods.depth = 0;
 }
 
-/* A block of the object domain is to be freed. False: it is one of these. */
+/* A block of the object domain is about to be freed. False: it is a hidden one. */
 static inline bool event_blocks_is_programs(const void *block)
 {
 	if (likely(thread_self.event_block != block))

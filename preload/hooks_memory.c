@@ -1,8 +1,8 @@
 /*
  * hooks_memory.c - allocations, by PyMem_SetAllocator.
  *
- * A block is recorded in the domain in which the program asked for it: what an allocator does in another domain to
- * serve it (pymalloc asks raw for large blocks) is not recorded again. The raw domain is used without the GIL too.
+ * A block is recorded in the domain in which the program asked for it. Allocations in another domain that serve the
+ * request (pymalloc takes large blocks from raw) are not recorded again. The raw domain is also used without the GIL.
  */
 #include <stdlib.h>
 
@@ -14,23 +14,23 @@
 #include "process.h"
 #include "writer.h"
 
-static struct python_allocator under[3]; /* by enum wire_domain, which is Python's PyMemAllocatorDomain */
+static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
 
-/* sysmodule.c: what Python keeps of an audit hook. */
+/* sysmodule.c: Python's record of an audit hook. */
 struct audit_entry {
 	struct audit_entry *next;
 	const void *hook;
 	const void *data;
 };
 
-static struct python_allocator watched;	  /* the raw domain's, below watch_malloc() */
+static struct python_allocator watched;	  /* the raw domain's allocator below watch_malloc() */
 static struct audit_entry expected_entry; /* hook NULL: none is expected */
-static struct python_allocator above;	  /* while an entry is made: the raw domain's */
+static struct python_allocator above;	  /* the raw domain's allocator while an entry is created */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
 
 /*
- * Until 3.11, a thread whose profile function is not ours: outside the raw domain it holds the GIL, so it can be set
- * here.
+ * Until 3.11: sets the profile function of a thread that does not have evprof's. Outside the raw domain the thread
+ * holds the GIL, which that requires.
  */
 static inline void settle_thread(unsigned domain)
 {
@@ -41,20 +41,20 @@ static inline void settle_thread(unsigned domain)
 	thread_self.unsettled -= thread_self.unsettled > 0;
 }
 
-/* Python makes its thread states, and little else of that size, in the raw domain. */
+/* Notes a block that may be a thread state: Python allocates these in the raw domain, and little else of that size. */
 static inline void note_state(unsigned domain, const void *block, size_t size)
 {
 	if (domain == WIRE_DOMAIN_RAW && unlikely(size == python.state_bytes && size))
 		thread_self.made_state = block;
 }
 
-/* What may be taken back (event_blocks.h) is held. */
+/* Whether an allocation is held, because it may have to be retracted (event_blocks.h). */
 static bool is_held(unsigned kind, unsigned domain)
 {
 	return kind == WIRE_MALLOC && domain == WIRE_DOMAIN_OBJ && event_blocks_expected();
 }
 
-/* before: where it began. */
+/* Holds or publishes an event. before: its first position. */
 static void show(struct writer *writer, unsigned kind, unsigned domain, struct writer_point before)
 {
 	if (is_held(kind, domain))
@@ -63,7 +63,7 @@ static void show(struct writer *writer, unsigned kind, unsigned domain, struct w
 		ring_publish(writer->slot, writer->head);
 }
 
-/* So that it can be taken back, too (writer_take_back). */
+/* Notes the block of a lost allocation, so that the loss can be retracted, too (writer_take_back()). */
 static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
 {
 	if (thread_self.lost_block != WRITER_LOST_MALLOC)
@@ -72,7 +72,7 @@ static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
 	thread_self.lost_gap = thread_self.writer->gap;
 }
 
-/* The long way: a large block, a full ring, a realloc, a late event; and a thread that is not settled. */
+/* The slow path: a large block, a full ring, a realloc, an event after a long pause, a thread without evprof's hook. */
 static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						 uintptr_t old)
 {
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	show(writer, kind, domain, before);
 }
 
-/* With the native stack, where there is one. */
+/* Records an allocation with its native stack, if it has one. */
 static __attribute__((noinline)) void record_native(unsigned kind, unsigned domain, uintptr_t block, size_t size,
 						    uintptr_t old)
 {
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void record(unsigned kind, unsigned
 {
 	struct writer *writer = thread_self.writer;
 
-	/* A size whose bits all stand in the first word leaves the second to the address. */
+	/* The whole size fits the first word, so the second one holds the address alone. */
 	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && writer_has_room(writer) &&
 	    likely(writer_put_fast_extra(writer, wire_memory_head(kind, domain, size),
 					 wire_memory_word((uintptr_t)block, 0), hold)))
@@ -129,7 +129,7 @@ static inline __attribute__((always_inline)) void record(unsigned kind, unsigned
 	record_any(kind, domain, (uintptr_t)block, size, 0);
 }
 
-/* How allocations are recorded. A constant where they are: each way has functions that know nothing of the others. */
+/* How allocations are recorded. A compile-time constant of each allocator: its functions contain no other way. */
 enum way {
 	WAY_PLAIN = 0,
 	WAY_HELD = 1, /* for is_held() */
@@ -216,7 +216,7 @@ int hooks_memory_make_audit_entry(int (*make)(void))
 	return result;
 }
 
-/* malloc made it, and makes the next one, which this Python does not use any more. */
+/* malloc() allocated this entry, and allocates the next one, which this Python no longer uses. */
 static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *entry)
 {
 	expected_entry.hook = NULL;
@@ -224,7 +224,7 @@ static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *e
 	hooks_memory_make_audit_entry(bootstrap_hook_is_gone);
 }
 
-/* Recorded before it happens: afterwards another thread may have the block. */
+/* Recorded before the block is freed: afterwards another thread may get it. */
 static inline __attribute__((always_inline)) void domain_free(unsigned domain, void *block)
 {
 	if (unlikely(thread_self.nesting || !block)) {
@@ -284,7 +284,10 @@ static enum way chosen_way(void)
 	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
 }
 
-/* The context stays that of the allocator below, so that no moment in between shows one's function with the other's. */
+/*
+ * Sets evprof's allocator over the present one. The context stays that of the allocator below, so that at no moment
+ * one's function is called with the other's context.
+ */
 static void set_domain(int domain)
 {
 	static const struct python_allocator ours[3][3] = {
@@ -310,7 +313,7 @@ static void set_domain(int domain)
 	struct python_allocator allocator = ours[chosen_way()][domain], present;
 
 	python.PyMem_GetAllocator(domain, &present);
-	if (present.malloc == allocator.malloc) /* since an earlier life of this Python */
+	if (present.malloc == allocator.malloc) /* left from an earlier run of this Python */
 		return;
 	under[domain] = present;
 	allocator.context = present.context;
@@ -333,7 +336,8 @@ bool hooks_memory_on_top(void)
 
 bool hooks_memory_step_aside(void)
 {
-	bool on_top = hooks_memory_on_top() && !python.free_threaded; /* others allocate meanwhile */
+	bool on_top =
+	    hooks_memory_on_top() && !python.free_threaded; /* without a GIL other threads allocate meanwhile */
 
 	if (on_top)
 		python.PyMem_SetAllocator(WIRE_DOMAIN_OBJ, &under[WIRE_DOMAIN_OBJ]);
@@ -375,7 +379,10 @@ static void *watch_calloc(void *context, size_t count, size_t size)
 	return block;
 }
 
-/* A later life of this Python may have its own again, or ours below one that checks: it is not put there twice. */
+/*
+ * Sets the watching allocator once. A later run of this Python may have its own allocator again, or evprof's below a
+ * debug allocator.
+ */
 void hooks_memory_watch_states(void)
 {
 	struct python_allocator allocator;
@@ -391,7 +398,7 @@ void hooks_memory_watch_states(void)
 	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
 }
 
-/* raw_free() where memory is not recorded. */
+/* raw_free() for processes whose memory is not recorded. */
 static void raw_free_audit_entry(void *context, void *block)
 {
 	if (block && expected_entry.hook && is_audit_entry(block)) {

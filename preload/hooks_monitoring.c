@@ -1,12 +1,12 @@
 /*
  * hooks_monitoring.c - calls, returns and exceptions from Python 3.12, by sys.monitoring (PEP 669).
  *
- * The callbacks are instances of a type of our own that only has the vectorcall protocol: the interpreter calls
- * straight into the C function below, which is cheaper than a builtin function and than the profile hook, for which
- * 3.12 makes a frame object at each event. One type and one set of callbacks for each interpreter.
+ * The callbacks are instances of evprof's own type, which has only the vectorcall protocol. The interpreter calls the C
+ * function below directly. That is cheaper than a builtin function, and cheaper than the profile hook, for which 3.12
+ * creates a frame object at each event. Each interpreter has one such type and one set of callbacks.
  *
- * Free-threaded builds call them in several threads at once. They look at nothing that others change but the table of
- * ids, which is made for that. Whoever takes or gives a tool's id holds python_lock().
+ * Free-threaded builds call the callbacks in several threads at once. The only shared state that they read and that
+ * changes is the table of ids, whose readers need no lock. Taking or freeing a tool id requires python_lock().
  */
 #include <errno.h>
 
@@ -26,8 +26,8 @@ enum { MEMBER_SSIZE = 19, MEMBER_READONLY = 1 };
 #define TYPE_FLAGS (1u << 18 | 1u << 11 | 1u << 7) /* DEFAULT, HAVE_VECTORCALL, DISALLOW_INSTANTIATION */
 
 /*
- * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 have no owner. An id that the program
- * names becomes the program's (hook_compat.c), so any will do for the time that it is free.
+ * PEP 669: 0 debugger, 1 coverage, 2 profiler (cProfile), 5 optimizer; 3 and 4 are unassigned. evprof uses any free id,
+ * because it yields an id that the program asks for (hook_compat.c).
  */
 static const int tool_ids[] = {3, 4, 5, 2, 1, 0};
 #define TOOL_NAME "evprof"
@@ -35,7 +35,7 @@ static const int tool_ids[] = {3, 4, 5, 2, 1, 0};
 typedef struct object *(*vectorcall)(struct object *self, struct object *const *arguments, size_t count,
 				     struct object *names);
 
-/* What our objects have after the head that all objects have. */
+/* The part of evprof's objects after the common object head. */
 struct callback {
 	vectorcall call;
 };
@@ -51,21 +51,23 @@ static void *body_of(struct object *object)
 }
 
 static const void *missing;    /* sys.monitoring.MISSING */
-static struct object *disable; /* sys.monitoring.DISABLE: no more of this event here */
+static struct object *disable; /* sys.monitoring.DISABLE: switches this event off at this location */
 
-/* From 3.13 on, C code may tell events of objects of its own (PyMonitoring_FirePyStartEvent): they have no name. */
+/*
+ * From 3.13 on, C code may fire events for objects of its own types (PyMonitoring_FirePyStartEvent). They have no name.
+ */
 static inline bool is_code(const struct object *code)
 {
 	return likely(python_type(code) == python.code_type);
 }
 
-/* As python_object_field(), where the shift is known when this is compiled. */
+/* As python_object_field(), with a shift that is a compile-time constant. */
 static inline __attribute__((always_inline)) void *field(const void *object, size_t offset, size_t shift)
 {
 	return python_field(object, offset + shift);
 }
 
-/* With the task that takes the step, if a coroutine begins or goes on that no other one awaits. */
+/* Writes an event of code. The start or resume of a coroutine that no other coroutine awaits is a step of a task. */
 static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 {
 	const void *frame;
@@ -80,7 +82,7 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 	writer_put(writer, head);
 }
 
-/* Returns what the callback is to return: a function that is not recorded need not be told of again. */
+/* Returns the callback's result: DISABLE for a function that is not recorded. */
 static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
 {
 	struct writer *writer;
@@ -101,7 +103,7 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 	return python.none;
 }
 
-/* An event of a plain function is lost here, if those before it were. */
+/* The ring is full: counts an event of a plain function as lost if the event before was lost, too. */
 static __attribute__((noinline)) struct object *record_code_without_room(struct writer *writer, struct object *code,
 									 unsigned kind)
 {
@@ -113,7 +115,7 @@ static __attribute__((noinline)) struct object *record_code_without_room(struct 
 	return python.none;
 }
 
-/* What is no plain function: a coroutine, unless it is new. */
+/* Records an event of code that is not a plain function: a coroutine, or code that is new. */
 static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
@@ -138,7 +140,7 @@ static inline __attribute__((always_inline)) struct object *record_code_fast(uns
 	return record_coroutine(kind, code);
 }
 
-/* Returns what the callback is to return, so that it is a call in tail position: nothing has to be saved for it. */
+/* Returns the callback's result, so that the callback can end in a tail call and saves no registers. */
 static __attribute__((noinline)) struct object *record_function(unsigned kind, const struct python_method *method,
 								struct object *callable)
 {
@@ -165,9 +167,9 @@ static __attribute__((noinline)) struct object *record_function(unsigned kind, c
 }
 
 /*
- * CALL comes for whatever is called, and the return of what is not a Python function comes for classes and other
- * callables too. A C call is what cProfile counts: builtin functions, and methods of builtin types on an object. False:
- * it is none.
+ * Finds the method of a C call as cProfile counts them: a builtin function, or a method of a builtin type on an object.
+ * False for everything else: CALL fires for every callee, C_RETURN for all callees that are not Python functions, such
+ * as classes.
  */
 static inline __attribute__((always_inline)) bool find_method(struct object *const *arguments, size_t shift,
 							      const struct python_method **method)
@@ -201,7 +203,7 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 	return record_function(kind, method, callable);
 }
 
-/* The integers that the interpreter has at hand, which follow each other; all memory until that is known. */
+/* The interpreter's cached small integers, which are contiguous; all memory until their place is known. */
 static uintptr_t at_hand;
 static size_t at_hand_bytes = SIZE_MAX;
 
@@ -220,9 +222,9 @@ static inline void mark_far(const struct object *offset)
 }
 
 /*
- * What the hooks for calls do in addition where their cost is measured (EVPROF_CALIBRATE): calls that are no event are
- * told of, functions that no call was told of are known as such when they get their id, and offsets for which the
- * interpreter made an integer are marked.
+ * The call hooks with calibration (EVPROF_CALIBRATE). In addition they mark calls that are reported but not recorded,
+ * flag the definition of a function that starts without a reported call, and mark events for whose offset the
+ * interpreter created an integer.
  */
 static struct object *record_call_told(struct object *const *arguments, size_t shift)
 {
@@ -268,8 +270,8 @@ static bool is_none(struct object *owned)
 }
 
 /*
- * Comparing addresses is not enough: the exception that unwound a frame may have been caught in C and its memory be
- * that of a new one. One that came from another frame has that frame in its traceback.
+ * Whether the exception has unwound another frame before: it then has that frame in its traceback. An equal address
+ * does not suffice: the exception that unwound the frame may have been caught in C and its memory reused for a new one.
  */
 static bool has_passed_a_frame(struct object *exception)
 {
@@ -277,7 +279,7 @@ static bool has_passed_a_frame(struct object *exception)
 	bool passed;
 
 	thread_self.nesting++;
-	/* Not by its name: a class of the program may answer to that with code of its own. */
+	/* Not by name: a class of the program may run code of its own for that. */
 	traceback = python.PyException_GetTraceback(exception);
 	if (traceback && traceback != python.none)
 		next = python_attribute(traceback, "tb_next");
@@ -288,15 +290,15 @@ static bool has_passed_a_frame(struct object *exception)
 }
 
 /*
- * RAISE comes in each frame that an exception passes. It is recorded where the exception begins: not where the frame
- * below has just been unwound by the same exception.
+ * RAISE fires in each frame that an exception passes. It is recorded once, where the exception starts: not if the same
+ * exception has just unwound the frame below.
  */
 static void record_exception(struct object *exception)
 {
 	struct writer *writer = thread_self.writer;
 	uint32_t id;
 
-	/* First, so that what is passed over is not counted as lost either. */
+	/* Before reserving: a repeated RAISE does not count as lost either. */
 	if (writer->unwinding == exception && has_passed_a_frame(exception))
 		return;
 	writer = writer_reserve(WIRE_EXCEPTION);
@@ -310,7 +312,7 @@ static void record_exception(struct object *exception)
 		writer_lose(writer, WIRE_EXCEPTION);
 }
 
-/* YIELD_VALUE, as it is and instrumented (Include/opcode_ids.h; 3.12: opcode.h). */
+/* Whether an instruction is YIELD_VALUE, plain or instrumented (Include/opcode_ids.h; 3.12: opcode.h). */
 static bool is_yield(char instruction)
 {
 	static const uint8_t yields[][2] = {{150, 243}, {118, 241}, {120, 247}, {119, 246}};
@@ -321,9 +323,9 @@ static bool is_yield(char instruction)
 }
 
 /*
- * Whether the frame was unwound at RESUME, where a function begins or a generator goes on. The offset is that of the
- * end of the instruction from 3.15 on. The index of the first RESUME is two words before the instructions; each other
- * one comes after a yield, and what stands in a cache does not.
+ * Whether the frame was unwound at RESUME, the instruction with which a function starts or a generator resumes. From
+ * 3.15 on the offset is that of the end of the instruction. The index of the first RESUME is stored two words before
+ * the instructions. Each other RESUME follows a yield; inline cache entries do not.
  */
 static bool is_at_resume(const struct object *code, struct object *offset)
 {
@@ -339,8 +341,8 @@ static bool is_at_resume(const struct object *code, struct object *offset)
 }
 
 /*
- * What raised at RESUME may have come before this callback (another tool that hears PY_START first; from 3.13 on, a
- * signal handler), and the beginning was not told, or after it, and it was. So the stack is written again, as it is.
+ * What raised at RESUME may have run before this callback (another tool's PY_START; from 3.13 on, a signal handler), so
+ * that the start was not reported, or after it, so that it was. The stack is therefore written again.
  */
 static void record_unwind(struct object *const *arguments)
 {
@@ -350,16 +352,14 @@ static void record_unwind(struct object *const *arguments)
 	thread_self.writer->unwinding = arguments[2];
 }
 
-/* The exception that is thrown in is raised next. A generator may stand at RESUME then. */
+/* The thrown exception fires RAISE next. The generator may be at RESUME then. */
 static void record_throw(struct object *code)
 {
 	record_code_fast(WIRE_THROW, code);
 	thread_self.writer->throwing = 1;
 }
 
-/*
- * As for record_unwind(): a generator may catch what raised at RESUME, and has a handler of its own around all of it.
- */
+/* As record_unwind(): a generator may catch what raised at RESUME; its whole body has an exception handler. */
 static void record_raise(struct object *const *arguments)
 {
 	struct writer *writer = thread_self.writer;
@@ -371,7 +371,9 @@ static void record_raise(struct object *const *arguments)
 		record_exception(arguments[2]);
 }
 
-/* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
+/*
+ * A line event does not name its function. A line of a function that is not recorded would be attributed to its caller.
+ */
 static void record_line(struct object *const *arguments)
 {
 	if (!filter_any || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
@@ -379,8 +381,8 @@ static void record_line(struct object *const *arguments)
 }
 
 /*
- * LINE does not come where an instruction jumps back to its own line, as the loop of `for i in r: s += i` does; for
- * sys.settrace() Python makes a line of that, too. What jumps elsewhere always does, so it need not be reported again.
+ * LINE does not fire where an instruction jumps back to its own line, as in the loop of `for i in r: s += i`;
+ * sys.settrace() reports a line there. A jump to another line always fires LINE, so JUMP is disabled there.
  */
 static struct object *record_jump(struct object *const *arguments)
 {
@@ -396,7 +398,7 @@ static struct object *record_jump(struct object *const *arguments)
 	return python.none;
 }
 
-/* Where lines are recorded: until its next line event a generator stands where it yielded. */
+/* Used where lines are recorded: until its next line event a generator is at the line of its yield. */
 static struct object *record_resume_with_line(unsigned kind, struct object *const *arguments)
 {
 	uint64_t before = thread_self.writer->head;
@@ -413,8 +415,9 @@ static struct object *record_resume_with_line(unsigned kind, struct object *cons
 
 /*
  * The arguments of all callbacks begin with the code object and an integer, the offset of the instruction or the line.
- * Those that look into other objects are compiled twice, for builds with the GIL and without, because they are too
- * short to ask where fields are. And all are beside memory events, where the integer is not to show.
+ * The callbacks that read other objects are compiled twice, for builds with the GIL and without: they are too short to
+ * look up where the fields are. All callbacks have a second form for use with memory events, in which the allocation of
+ * that integer is hidden.
  */
 #define ONE_CALLBACK(name, begin, statement)                                                                           \
 	static struct object *name(struct object *self, struct object *const *arguments, size_t count,                 \
@@ -454,7 +457,7 @@ CALLBACK(on_jump, return record_jump(arguments))
 CALLBACK(on_resume_with_line, return record_resume_with_line(WIRE_RESUME, arguments))
 CALLBACK(on_throw_with_line, return record_resume_with_line(WIRE_THROW, arguments))
 
-/* With the GIL, without; then beside memory events. */
+/* With the GIL, without it; then the two forms for use with memory events. */
 #define EACH(with_gil, without)                                                                                        \
 	{                                                                                                              \
 		{with_gil, without},                                                                                   \
@@ -470,7 +473,7 @@ static const struct {
 	vectorcall call[2][2];
 	vectorcall call_if_measured[2][2]; /* EVPROF_CALIBRATE */
 	unsigned wanted;		   /* for any of these: enum setting_event */
-	bool set;			   /* false: comes along with CALL */
+	bool set;			   /* false: comes with CALL */
 } callbacks[] = {
     {"PY_START", ONE(on_start), ONE(on_start_told), EVENT_CALL, true},
     {"PY_RESUME", ONE(on_resume), ONE(on_resume_told), EVENT_CALL, true},
@@ -484,12 +487,12 @@ static const struct {
     {"RAISE", ONE(on_raise), ONE(on_raise), EVENT_CALL | EVENT_EXCEPTION, true},
     {"LINE", ONE(on_line), ONE(on_line), EVENT_LINE, true},
     {"JUMP", ONE(on_jump), ONE(on_jump), EVENT_LINE, true},
-    /* In place of the callbacks above. */
+    /* These replace the callbacks above. */
     {"PY_RESUME", ONE(on_resume_with_line), ONE(on_resume_with_line), EVENT_LINE, true},
     {"PY_THROW", ONE(on_throw_with_line), ONE(on_throw_with_line), EVENT_LINE, true},
 };
 
-/* size: of the instances after the head, which begin as a callback. dealloc: NULL for Python's. */
+/* size: of the instance data after the head; it begins with a struct callback. dealloc: NULL for Python's. */
 static struct object *make_type(const char *name, size_t size, void (*dealloc)(struct object *))
 {
 	static struct python_member members[] = {
@@ -514,7 +517,7 @@ static void free_tool_id(struct object *monitoring, int tool)
 	python.PyErr_Clear();
 }
 
-/* Up to 3.13 the events of a tool go on after its id was freed: then it is as good as taken. */
+/* Up to 3.13 the events of a tool stay on after its id is freed. Such an id counts as taken. */
 static bool take_tool_id(struct object *monitoring, int tool)
 {
 	struct object *result = python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool, TOOL_NAME), *events;
@@ -565,7 +568,7 @@ static int register_callback(struct object *monitoring, struct object *type, int
 	python.Py_DecRef(callback);
 	if (!result)
 		return -EINVAL;
-	python.Py_DecRef(result); /* the callback before: None */
+	python.Py_DecRef(result); /* the previous callback: None */
 	return 0;
 }
 
@@ -597,8 +600,9 @@ void hooks_monitoring_begin_again(void)
 }
 
 /*
- * The frozen code objects of 3.12 stay when Python ends, with the number of the setting that they were last
- * instrumented for, but not the instruments; numbers begin anew with Python. So the settings of before are passed by.
+ * The frozen code objects of 3.12 survive the end of Python. They keep the version number of their last
+ * instrumentation, but not the instrumentation. Version numbers restart with Python, so the numbers of earlier runs are
+ * skipped.
  */
 static int set_first_events(struct object *monitoring, int tool, long set)
 {
@@ -639,7 +643,7 @@ static int set_in_interpreter(struct object *monitoring, int not_this)
 	int r = -EINVAL;
 
 	if (!missing)
-		missing = python.PyObject_GetAttrString(monitoring, "MISSING"); /* one for all interpreters */
+		missing = python.PyObject_GetAttrString(monitoring, "MISSING"); /* shared by all interpreters */
 	if (!disable)
 		disable = python.PyObject_GetAttrString(monitoring, "DISABLE"); /* likewise */
 	if (missing && disable && events && type)
@@ -668,7 +672,7 @@ static int held_tool(struct object *monitoring)
 	return -1;
 }
 
-/* Leaves nothing: up to 3.13 callbacks stay when a tool's id is freed. */
+/* Removes the callbacks, too: up to 3.13 they stay when a tool id is freed. */
 static void let_go(struct object *monitoring, int tool)
 {
 	struct object *events = python.PyObject_GetAttrString(monitoring, "events"), *result;
@@ -704,7 +708,7 @@ static int set(struct object *monitoring)
 	hook_compat_wrap_monitoring(monitoring);
 	r = set_in_interpreter(monitoring, -1);
 	if (r && said)
-		return r; /* for another thread or interpreter */
+		return r; /* another thread or interpreter has printed the line */
 	said = r != 0;
 	if (r == -EBUSY)
 		log_line(LOG_WARNING, "other tools hold all ids of sys.monitoring; calls are not recorded");
@@ -727,9 +731,9 @@ int hooks_monitoring_set(void)
 }
 
 /*
- * python_lock() is held. Where other threads run meanwhile, none of them is to be heard twice, by the id before and the
- * one after: so they are not heard for a moment. They are asked for their stacks before they are heard again, here and
- * below: none is to be heard with a stack of before.
+ * Moves evprof to another tool id. python_lock() is held. In free-threaded builds other threads run meanwhile; events
+ * are switched off for that moment, so that no event is recorded twice, through the old id and the new one. Here and
+ * below the stacks are requested before events are switched on again, so that no thread continues with a stale stack.
  */
 static void move_from(struct object *monitoring, int tool)
 {
@@ -839,10 +843,10 @@ bool hooks_monitoring_others_hear_calls(void)
 	return false;
 }
 
-/* In place of a tool's callback for C_RETURN, until the next one comes in the thread that asked. */
+/* Stands in for a tool's C_RETURN callback until the next C_RETURN of the thread that set the events. */
 struct muted {
 	struct callback callback;
-	struct object *heard; /* the tool's own; owned */
+	struct object *heard; /* the tool's own callback; owned */
 	const void *thread;   /* &thread_self */
 	int tool;
 	long bit;
@@ -865,8 +869,9 @@ static void put_back(const struct muted *muted)
 }
 
 /*
- * The interpreter does not look at the callback after its call, so it may go away in it. What it refers to is the
- * caller's own before anything can stop this thread, in which another one may let it go.
+ * Suppresses one C_RETURN, or passes it on. The interpreter does not use the callback after the call, so it may be
+ * freed during it. A reference to the tool's callback is taken before anything can stop this thread: another thread may
+ * then free the stand-in.
  */
 static struct object *on_muted(struct object *self, struct object *const *arguments, size_t count, struct object *names)
 {
@@ -885,7 +890,7 @@ static struct object *on_muted(struct object *self, struct object *const *argume
 	return result;
 }
 
-/* The callback that the tool had; NULL: none. */
+/* Registers a callback. Returns the previous one, or NULL if there was none. */
 static struct object *exchange_callback(struct object *monitoring, int tool, long bit, struct object *callback)
 {
 	struct object *before = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool, bit, callback);
@@ -933,22 +938,22 @@ void hooks_monitoring_mute(int tool, const struct python_method *returning)
 	python.PyErr_Clear();
 }
 
-/* In place of a callback of the program's, so that it is noticed when it raises. */
+/* Stands in for a callback of the program, to detect that it raises. */
 struct guard {
 	struct callback callback;
-	struct object *heard; /* the program's own; owned */
+	struct object *heard; /* the program's own callback; owned */
 };
 
 /*
- * Tools are told one after the other, until one raises: evprof may have been told of what does not come to pass, or not
- * of what does. The function goes on with the exception.
+ * The interpreter calls tools one after the other until one raises. evprof may have recorded an event that then does
+ * not happen, or missed one that does. The function continues with the exception.
  */
 static struct object *on_guarded(struct object *self, struct object *const *arguments, size_t count,
 				 struct object *names)
 {
 	struct object *heard = ((struct guard *)body_of(self))->heard, *result;
 
-	python.Py_IncRef(heard); /* another thread, or it itself, may register another */
+	python.Py_IncRef(heard); /* another thread, or the callback itself, may register another one */
 	result = python.PyObject_Vectorcall(heard, arguments, count, names);
 	if (!result)
 		writer_expect_stack();

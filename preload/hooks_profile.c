@@ -1,9 +1,9 @@
 /*
  * hooks_profile.c - calls and returns until Python 3.11, by PyEval_SetProfile.
  *
- * The hook is called with the GIL held and tracing switched off for the thread, for each call and return of a Python
- * function and, for C functions, by the evaluation loop. It may not fail and does not look at its arguments but for
- * the code object and the PyMethodDef.
+ * The interpreter calls the hook with the GIL held and tracing switched off for the thread: for each call and return of
+ * a Python function, and from the evaluation loop for C functions. The hook must not fail. Of its arguments it reads
+ * only the code object and the PyMethodDef.
  */
 #include "config.h"
 #include "definitions.h"
@@ -14,24 +14,24 @@
 /* pystate.h: PyTrace_* */
 enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
 
-/* opcode.h; these three are the same in all versions that come here. */
+/* opcode.h; the same values in all versions that use this hook. */
 enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALUE = 86 };
-/* Likewise: calls of what may have been bound by the program itself, just before. */
+/* Likewise: calls whose callee the program itself may have bound, just before. */
 enum { OPCODE_CALL_FUNCTION_KW = 141, OPCODE_CALL_FUNCTION_EX = 142 };
-/* 3.11: where a function begins and a generator goes on; and as it stands in code that ran often. */
+/* 3.11: where a function starts and a generator resumes; the second is the form in code that ran often. */
 enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
 
 #define BYTES_DATA 32 /* PyBytesObject.ob_sval */
 
 static unsigned wanted; /* bits 1 << TRACE_* */
 
-/* C calls that the program's profile function of this thread was told and that have not ended. */
+/* C calls reported to this thread's profile function of the program that have not ended. */
 static __thread uint32_t told_open __attribute__((tls_model("initial-exec")));
 
 /* The methods that throw into a generator or coroutine. Until 3.10, see enter_kind(). */
 static const struct python_method *throwers[4];
 
-/* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first. */
+/* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first one. */
 static inline __attribute__((always_inline)) const uint8_t *last_instruction(struct object *frame, struct object *code,
 									     bool inner)
 {
@@ -45,9 +45,9 @@ static inline __attribute__((always_inline)) const uint8_t *last_instruction(str
 }
 
 /*
- * A generator or coroutine begins, goes on, or gets an exception thrown in. In 3.11 the frame stands at RESUME, whose
- * argument is 0 at the start, or still at the yield when something is thrown. Before, the interpreter does not tell a
- * throw; the C call of throw() or close() just before does.
+ * Whether a generator or coroutine starts, resumes or gets an exception thrown in. In 3.11 the frame is at RESUME,
+ * whose argument is 0 at the start, or, for a throw, still at the yield. Until 3.10 the frame does not distinguish a
+ * throw; the C call of throw() or close() just before it does.
  */
 static inline __attribute__((always_inline)) unsigned enter_kind(struct writer *writer, struct object *frame,
 								 struct object *code, bool inner)
@@ -71,7 +71,10 @@ static inline __attribute__((always_inline)) unsigned leave_kind(struct object *
 	return last && last[0] != OPCODE_RETURN_VALUE ? WIRE_YIELD : WIRE_RETURN;
 }
 
-/* A coroutine begins or goes on. False: for another one, so this is no step of a task. */
+/*
+ * Writes the start or resume of a coroutine as the step of a task. False: another coroutine awaits it, nothing is
+ * written.
+ */
 static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 {
 	const void *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
@@ -90,9 +93,9 @@ static inline struct object *code_of(struct object *frame)
 }
 
 /*
- * 3.11: the frame is unwound where it begins or goes on. What raised there may have come before the profile function (a
- * signal handler, an exception sent to the thread, a trace function), and the beginning was not told, or it was the
- * program's profile function, and it was not told either, or another tool's, and it was.
+ * 3.11: whether the frame is unwound where it starts or resumes. The source of the exception decides whether the start
+ * was recorded. It was not if the source ran before the profile function (a signal handler, an exception sent to the
+ * thread, a trace function) or is the program's profile function; it was if it is another tool's.
  */
 static inline bool is_at_resume(struct object *frame)
 {
@@ -104,14 +107,14 @@ static inline bool is_at_resume(struct object *frame)
 	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
 }
 
-/* Until its next line event a generator stands where it yielded. */
+/* Until its next line event a generator is at the line of its yield. */
 static void stand_at_line(unsigned kind, struct object *frame)
 {
 	if (config.events & EVENT_LINE && (kind == WIRE_RESUME || kind == WIRE_THROW) && python.PyFrame_GetLineNumber)
 		hooks_line_stand(python.PyFrame_GetLineNumber(frame));
 }
 
-/* Before there is room for the event: one that is lost is counted by its kind, too. */
+/* Called before there is room for the event: a lost event is counted by kind, too. */
 static unsigned kind_of(int what, struct object *frame, struct object *code, struct object *argument)
 {
 	if (what != TRACE_CALL && !argument)
@@ -151,14 +154,14 @@ static void record_code(int what, struct object *frame, struct object *argument)
 
 static inline unsigned function_kind(int what)
 {
-	/* A load rather than branches. */
+	/* A load is cheaper than branches. */
 	static const uint8_t kinds[] = {
 	    [TRACE_C_CALL] = WIRE_C_CALL, [TRACE_C_EXCEPTION] = WIRE_C_EXCEPTION, [TRACE_C_RETURN] = WIRE_C_RETURN};
 
 	return kinds[what];
 }
 
-/* Also of C calls that are not recorded, the ones that throw are to be known. */
+/* Notes that the C call is one that throws, for calls that are not recorded. */
 static void note_throw(int what, struct object *function)
 {
 	const struct python_method *method;
@@ -213,7 +216,7 @@ static void find_throwers(void)
 	python.PyErr_Clear();
 }
 
-/* Whatever the fast path below does not do. */
+/* Every case that the fast path leaves out. */
 static __attribute__((noinline)) int profile_any(struct object *self, struct object *frame, int what,
 						 struct object *argument)
 {
@@ -229,7 +232,7 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 	return 0;
 }
 
-/* After a pause of seconds the time does not fit the fast path; enter_kind() has used what it knew of a throw. */
+/* After a pause of seconds the time does not fit the fast path. enter_kind() has already cleared the throw by then. */
 static __attribute__((noinline)) int put_late(uint32_t head)
 {
 	writer_put(thread_self.writer, head);
@@ -247,8 +250,8 @@ static __attribute__((noinline)) int put_coroutine(struct object *frame, uint32_
 }
 
 /*
- * value: of a generator, as definitions.h has it, or of any other code that needs no closer look. There is room. What
- * the caller knows comes along in registers, as half of a program's events may be those of generators.
+ * Writes an event of a generator, or of other code without further slow-path flags (value: see definitions.h). There is
+ * room. The caller passes what it has in registers: half of a program's events may be those of generators.
  */
 static inline __attribute__((always_inline)) int put_generator(struct object *frame, int what, struct object *argument,
 							       uint32_t value, struct writer *writer,
@@ -287,7 +290,7 @@ static inline __attribute__((always_inline)) int profile_known(struct object *fr
 		     : profile_generator(frame, what, argument, value, writer, code);
 }
 
-/* What the fast path does not find: far from its place in the table, hidden, or new. */
+/* Code that the fast path does not find: far from its first place in the table, hidden, or new. */
 static __attribute__((noinline)) int profile_far(struct object *frame, int what, struct object *argument)
 {
 	struct object *code = code_of(frame);
@@ -300,7 +303,7 @@ static __attribute__((noinline)) int profile_far(struct object *frame, int what,
 		   : profile_any(NULL, frame, what, argument);
 }
 
-/* 3.11: a plain function ends by an exception. The look at its frame is out of the way of calls and returns. */
+/* 3.11: a plain function ends by an exception. Its frame is examined here, off the path of calls and returns. */
 static __attribute__((noinline)) int profile_unwound(struct object *frame, int what, struct object *argument)
 {
 	uint32_t id;
@@ -311,7 +314,7 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
 	return 0;
 }
 
-/* An event of a plain function is lost here, if those before it were. */
+/* The ring is full: counts an event of a plain function as lost if the event before was lost, too. */
 static inline __attribute__((always_inline)) bool profile_loses(struct writer *writer, struct object *code, int what,
 								struct object *argument)
 {
@@ -333,10 +336,7 @@ static inline __attribute__((always_inline)) bool profile_loses(struct writer *w
 	return true;
 }
 
-/*
- * One event of a wanted kind. Everything out of the ordinary is a call in tail position, so that nothing has to be
- * saved on the stack for it.
- */
+/* Records one event of a wanted kind. Each rare case is a tail call, so that no register is saved for it. */
 static inline __attribute__((always_inline)) int profile_fast(struct object *frame, struct object *code, int what,
 							      struct object *argument, bool inner)
 {
@@ -377,7 +377,7 @@ static int profile_frame(struct object *self, struct object *frame, int what, st
 	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
 }
 
-/* 3.11: the interpreter's own frame does. */
+/* In 3.11 the interpreter's own frame holds the code. */
 static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self;
@@ -386,8 +386,9 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 }
 
 /*
- * 3.10, where the cost of events is measured (EVPROF_CALIBRATE): it looks for the line of each event from that of the
- * event before in the frame, so that their places are to be known. A function of C ends where it was called.
+ * 3.10 with calibration (EVPROF_CALIBRATE). The interpreter searches the line of each event, starting at the event
+ * before in that frame, so the cost depends on the places of events and these are recorded. A C function ends where it
+ * was called.
  */
 static int profile_placed(struct object *self, struct object *frame, int what, struct object *argument)
 {
@@ -400,7 +401,7 @@ static int profile_placed(struct object *self, struct object *frame, int what, s
 	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
 }
 
-/* 3.11: a function begins or goes on, and ends or pauses; this is about its beginning and its end. */
+/* 3.11: a function starts or resumes, or returns or yields. Only start and end of the function count here. */
 static inline __attribute__((always_inline)) void note_frame(struct object *frame, bool begins, struct object *argument)
 {
 	const uint8_t *last = last_instruction(frame, NULL, true);
@@ -418,7 +419,7 @@ static inline __attribute__((always_inline)) bool may_be_bound_by_program(struct
 	return last && (*last == OPCODE_CALL_FUNCTION_KW || *last == OPCODE_CALL_FUNCTION_EX);
 }
 
-/* What Python allocates to tell of an event is not to show among the memory events. */
+/* Hides what Python allocates to report an event from the memory events. */
 static inline __attribute__((always_inline)) void note_blocks(struct object *frame, int what, struct object *argument,
 							      bool inner)
 {
@@ -446,7 +447,7 @@ BESIDE_MEMORY(profile_placed, false)
 
 #define CHOOSE(profile) (event_blocks_expected() ? profile##_beside_memory : (profile))
 
-/* The fast ones do not ask what is wanted, and do not look at lines. */
+/* The fast functions do not check which events are wanted and do not record lines. */
 static python_profile choose_profile(void)
 {
 	if (config.events & EVENT_LINE || wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL |
@@ -465,8 +466,9 @@ static python_profile *profile_field(struct thread_state *state)
 }
 
 /*
- * Because evprof listens, the interpreter tells that a C function returns even where nobody else listened when it was
- * called: sys.setprofile itself, first of all. The program is not to hear of these.
+ * Whether the program's profile function gets an event. With evprof's hook set, the interpreter reports the return of a
+ * C function even if no profile function was set when it was called: of sys.setprofile() itself, first of all. The
+ * program's function does not get these returns.
  */
 static bool is_to_be_told(int what)
 {
@@ -478,7 +480,7 @@ static bool is_to_be_told(int what)
 
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
 
-/* It may raise, and Python takes it away then; or exchange itself, or set whatever else it likes. */
+/* Calls the program's profile function. It may raise, upon which Python removes it, or set another one. */
 static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	bool telling = thread_self.telling;
@@ -497,8 +499,8 @@ static int tell_program(struct object *self, struct object *frame, int what, str
 }
 
 /*
- * Ours, and the one that the program set: it gets what it would get without us, its own object included. Where it
- * raises at a beginning the function is not called, and no end is told.
+ * Calls evprof's profile function and the program's, which gets what it would get without evprof, its own object
+ * included. If it raises at a start, the function is not called and no end is reported.
  */
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument)
 {
@@ -514,9 +516,9 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
 }
 
 /*
- * Until 3.11 there is one profile function for a thread. The program may set its own (cProfile, coverage, a debugger);
- * evprof then stands before it and calls both. Only the function pointer is exchanged: sys.getprofile() goes on to
- * tell the program's object, and no audit event is raised.
+ * Until 3.11 a thread has one profile function. The program may set its own (cProfile, coverage, a debugger); evprof
+ * then takes its place and calls both. Only the function pointer is replaced: sys.getprofile() still returns the
+ * program's object, and no audit event is raised.
  */
 static bool chain(struct thread_state *state)
 {
@@ -529,7 +531,7 @@ static bool chain(struct thread_state *state)
 	thread_self.chained = *current;
 	*current = profile_chained;
 	if (thread_self.writer->slot)
-		thread_self.writer->resync = 1; /* calls and returns went by while it stood alone */
+		thread_self.writer->resync = 1; /* its own function ran without ours: calls and returns were missed */
 	return true;
 }
 
