@@ -1,13 +1,13 @@
 /*
- * ahead.c - a thread that reads and unpacks the chunks that are next, while those before them are looked at. See
- * ahead.h.
+ * ahead.c - the read-ahead thread, which reads and unpacks the next chunks while the caller processes the current one.
+ * See ahead.h.
  *
- * Called by stream.c only. The thread sees the file, the places and the slots that it was given, and changes
- * nothing but these slots: what is damaged is counted by the thread that owns the trace, in the order in which it gets
- * there, as it is without this file. Where there is one processor, or no thread can be made, nothing is read ahead.
+ * Called by stream.c only. The thread reads the file, and the places and slots that it was given. It writes only these
+ * slots. Damage is counted by the thread that owns the trace, in the same order as without read-ahead. Nothing is read
+ * ahead on one processor, or if the thread cannot be created.
  *
- * invariant: a slot is the reading thread's while it is READING, and the owner's in any other state; states change
- * under the lock. So does what says whose a slot is, save that only the owner's thread changes it.
+ * invariant: a slot belongs to the reading thread while it is READING, and to the owner in any other state. States
+ * change under the lock. The fields that identify a slot's chunk change under the lock, too, and only by the owner.
  */
 #include "trace/ahead.h"
 
@@ -22,9 +22,9 @@ enum slot_state { SLOT_FREE, SLOT_WANTED, SLOT_READING, SLOT_READ };
 
 struct slot {
 	enum slot_state state;
-	const struct trace_stream *stream; /* NULL: nobody wants it any more */
-	size_t number;			   /* of the place of the stream's thread */
-	uint64_t order;			   /* in which they were asked for */
+	const struct trace_stream *stream; /* NULL: no longer needed */
+	size_t number;			   /* index of the place in its thread */
+	uint64_t order;			   /* order of the requests */
 	const struct trace_place *place;
 	struct trace_payload payload;
 	struct trace_events events;
@@ -35,11 +35,11 @@ struct trace_ahead {
 	const struct trace *trace;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wanted; /* a slot became WANTED, or it ends */
+	pthread_cond_t wanted; /* a slot became WANTED, or the thread is to end */
 	pthread_cond_t read;   /* a slot became READ or FREE */
 	uint64_t asked;
 	bool ends;
-	void *unzstd; /* the reading thread's */
+	void *unzstd; /* owned by the reading thread */
 	struct slot slots[TRACE_AHEAD_CHUNKS];
 };
 
@@ -58,7 +58,7 @@ static struct slot *find_slot(struct trace_ahead *ahead, const struct trace_stre
 	return NULL;
 }
 
-/* The one that was asked for first. */
+/* The oldest request. */
 static struct slot *next_wanted(struct trace_ahead *ahead)
 {
 	struct slot *first = NULL;
@@ -131,7 +131,7 @@ void trace_ahead_ask(struct trace *trace, const struct trace_stream *stream, siz
 	if (!trace->ahead && !trace->no_ahead && second_thread_helps())
 		trace->ahead = ahead_new(trace);
 	ahead = trace->ahead;
-	trace->no_ahead = !ahead; /* it is tried once */
+	trace->no_ahead = !ahead; /* creation is attempted once */
 	if (!ahead)
 		return;
 	pthread_mutex_lock(&ahead->lock);
@@ -150,7 +150,7 @@ void trace_ahead_ask(struct trace *trace, const struct trace_stream *stream, siz
 	pthread_mutex_unlock(&ahead->lock);
 }
 
-/* Buffers change hands, so that neither side allocates one for each chunk. */
+/* Swaps the buffers, so that neither side allocates one for each chunk. */
 static void take_slot(struct slot *slot, struct trace_payload *payload, struct trace_events *events, int *error)
 {
 	struct trace_payload given = *payload;
@@ -180,7 +180,7 @@ bool trace_ahead_take(struct trace *trace, const struct trace_stream *stream, si
 		take_slot(slot, payload, events, error);
 		taken = true;
 	} else if (slot) {
-		slot->state = SLOT_FREE; /* quicker done than waited for */
+		slot->state = SLOT_FREE; /* not begun yet: the caller reads the chunk itself instead of waiting */
 	}
 	pthread_mutex_unlock(&ahead->lock);
 	return taken;

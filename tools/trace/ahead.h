@@ -1,8 +1,8 @@
 /*
- * ahead.h - reads the chunks that are next, in a thread of its own. For stream.c; reader.c ends it.
+ * ahead.h - read-ahead of the next chunks in a thread. For stream.c; reader.c ends the thread.
  *
- * At most TRACE_AHEAD_CHUNKS are read ahead, for all streams. A stream is known by its address. All are for the thread
- * that owns the trace.
+ * At most TRACE_AHEAD_CHUNKS chunks are read ahead, over all streams. The address of a stream identifies it. Only the
+ * thread that owns the trace may call these functions.
  */
 #ifndef EVPROF_TOOLS_TRACE_AHEAD_H
 #define EVPROF_TOOLS_TRACE_AHEAD_H
@@ -17,18 +17,19 @@ struct trace_stream;
 
 #define TRACE_AHEAD_CHUNKS 4
 
-/* Asks for the place with that number of the stream's thread, if there is room and it was not asked for. */
+/* Requests the place with that index of the stream's thread, if a slot is free and it was not requested before. */
 void trace_ahead_ask(struct trace *trace, const struct trace_stream *stream, size_t number,
 		     const struct trace_place *place);
 /*
- * What was asked for: waits until it is read, exchanges payload for it, and sets *error to what trace_fetch() or
- * trace_unpack_events() returned. False where it was not asked for, or nobody has begun with it.
+ * Takes a requested chunk: waits until it is read, swaps its payload with the caller's, and sets *error to the result
+ * of trace_fetch() or trace_unpack_events(). False if the chunk was not requested, or the thread has not begun to read
+ * it.
  */
 bool trace_ahead_take(struct trace *trace, const struct trace_stream *stream, size_t number,
 		      struct trace_payload *payload, struct trace_events *events, int *error);
-/* The stream ends here. */
+/* Drops the stream's requests. Call it at the end of the stream. */
 void trace_ahead_forget(struct trace *trace, const struct trace_stream *stream);
-/* Ends the thread. NULL is fine. */
+/* Ends the thread and frees everything. ahead may be NULL. */
 void trace_ahead_free(struct trace_ahead *ahead);
 
 #endif

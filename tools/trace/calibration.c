@@ -1,5 +1,5 @@
 /*
- * calibration.c - reads the costs that a process measured, and shortens the times between its events. See
+ * calibration.c - reads the overhead that a process measured, and subtracts it from the times between its events. See
  * calibration.h.
  */
 #include "trace/calibration.h"
@@ -9,30 +9,33 @@
 #include <string.h>
 
 /*
- * A longer interval without an event is no row of slowed instructions as a rule, but one that does much (on an array, a
- * file), or a wait for the GIL.
+ * Slow-down counts for at most this long in one interval. A longer interval without an event is rarely a sequence of
+ * slowed instructions; it is one long operation (on an array, a file), or a wait for the GIL.
  */
 #define SLOWED_MOST_NS 1000000
 
-/* Beginnings in a turn; so many functions are a loop, and so many are what a program has. */
+/*
+ * Calls and resumes in a turn. MIX_LOOP different functions in a turn are a loop, MIX_PROGRAM are the variety of a
+ * program.
+ */
 #define MIX_TURN 128
 #define MIX_LOOP 2
 #define MIX_PROGRAM 8
 #define MIX_MOST 4
 
 /*
- * Where two passes of the measurement are further apart, other work on the machine kept it from being made: with a load
- * of eight times the processors they are apart by 0.04 at most.
+ * The largest spread of two passes of a good measurement. A larger one means that other work on the machine disturbed
+ * it; a load of eight times the processors gives 0.04 at most.
  */
 #define SPREAD_MOST 0.2
 
-/* 1/256 ticks, of one event. */
+/* The most that one event can cost, in 1/256 ticks. */
 #define COST_MOST (1 << 29)
 
-/* 1/256 ticks. */
+/* The most that is given back at once, in 1/256 ticks. */
 #define OWED_MOST (1 << 16)
 
-/* wire.h: A, B, C; of memory events A only. */
+/* The three values of each kind are A, B, C of wire.h; memory events have A only. */
 struct costs {
 	double of[CALIBRATION_KINDS][3];
 	bool known[CALIBRATION_KINDS];
@@ -45,12 +48,11 @@ struct costs {
 static const struct {
 	const char *name;
 	/*
-	 * Of the bare time of a function that does nothing, this much lies between the places of the stamps and is the
-	 * function's own: the rest of a Python call comes before and after. A C function has its body there, and little
-	 * else.
+	 * The share of the bare time of an empty function that lies between its timestamps and is the function's own.
+	 * The rest of a Python call lies before and after. A C function has its body there, and little else.
 	 */
 	double own_share;
-	enum calibration_kind otherwise; /* where the process did not measure this kind */
+	enum calibration_kind otherwise; /* used if the process did not measure this kind */
 } kinds[CALIBRATION_KINDS] = {
     [CALIBRATION_CALL] = {"call", WIRE_COST_OWN_CALL, CALIBRATION_NOTHING},
     [CALIBRATION_ENTRY] = {"entry", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
@@ -67,7 +69,7 @@ static const struct {
     [CALIBRATION_FREE] = {"free", 0, CALIBRATION_MALLOC},
 };
 
-/* The numbers after a name, at most three. Returns what follows them. */
+/* Parses at most three numbers after a name. Returns the text after them. */
 static const char *parse_numbers(const char *at, double numbers[3], unsigned *count)
 {
 	char *end;
@@ -117,7 +119,7 @@ static void take_numbers(struct costs *costs, const char *name, const double num
 	}
 }
 
-/* Names that are not known are passed over. */
+/* Ignores unknown names. */
 static bool parse(struct text text, struct costs *costs)
 {
 	char copy[1024], name[16];
@@ -184,7 +186,7 @@ static int32_t fixed(double ticks)
 	return ticks > -1e6 && ticks < 1e6 ? (int32_t)(ticks * 256) : 0;
 }
 
-/* What the hooks add to a call lies to a part between the two stamps, and for the rest around them. */
+/* The overhead of a call lies partly between its two timestamps, and otherwise outside them. */
 static void set_costs(struct calibration *calibration, const struct costs *costs, double tick)
 {
 	unsigned kind;
@@ -209,8 +211,8 @@ static void set_costs(struct calibration *calibration, const struct costs *costs
 }
 
 /*
- * Special methods are called from C, except that the interpreter may call __init__ by itself; so is what no call was
- * told of when it was met first.
+ * An operator or an attribute enters a special method without a call instruction; __init__ has a kind of its own. A
+ * code with WIRE_ENTERED was first entered that way, too.
  */
 static enum calibration_kind kind_of_code(const struct wire_definition *code)
 {
@@ -223,7 +225,7 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
 }
 
-/* Where events are not marked, one is taken to be anywhere in its code. */
+/* Where far events are not marked, an event is assumed to be anywhere in its code. */
 static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
 {
 	double size = (double)code->address, beyond = costs->marked ? 0 : size - costs->far_bytes;
@@ -244,7 +246,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 		calibration_done(calibration);
 		return false;
 	}
-	calibration->codes[0].kind = CALIBRATION_CALL; /* of which the id is not known */
+	calibration->codes[0].kind = CALIBRATION_CALL; /* events with an unknown id */
 	calibration->code_count = process->codes.count;
 	calibration->function_count = process->functions.count;
 	for (id = 0; id < process->codes.count; id++)
@@ -268,7 +270,7 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	if (!find_costs(trace, process, &costs))
 		return false;
 	set_costs(calibration, &costs, tick);
-	/* Where only waits are counted, nothing is slowed. */
+	/* No time is slowed where only waits count. */
 	calibration->slowed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)((1 - costs.slow) * 256);
 	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
 	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
@@ -321,7 +323,7 @@ static inline enum calibration_kind called_from_c(enum calibration_kind kind)
 	return kind == CALIBRATION_GENERATOR ? kind : CALIBRATION_CALLBACK;
 }
 
-/* From the event before in the frame to this one, where places are told. Of the innermost Python function. */
+/* The extra cost of the distance to the previous event in the innermost Python frame, where offsets are recorded. */
 static inline int32_t walk(struct calibration *calibration)
 {
 	struct calibration_open *open = &calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH];
@@ -335,7 +337,7 @@ static inline int32_t walk(struct calibration *calibration)
 	return cost < COST_MOST ? (int32_t)cost : COST_MOST;
 }
 
-/* What an event at an instruction of the code costs more than at the first one. */
+/* Adds the extra cost of an event at an instruction of the code, compared with the first instruction. */
 static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
 						     uint32_t code)
 {
@@ -357,7 +359,7 @@ static void end_turn(struct calibration_mix *mix)
 	mix->begun = mix->different = 0;
 }
 
-/* A function begins. met: its own. */
+/* Counts a call or resume of a function. met is the function's own. */
 static inline void meet(struct calibration_mix *mix, uint32_t *met)
 {
 	mix->different += *met != mix->turn;
@@ -379,7 +381,7 @@ static inline void push(struct calibration *calibration, enum calibration_kind k
 	    (struct calibration_open){kind, code, 0, is_c(kind) && calibration->marked};
 }
 
-/* What the event costs more, if it is marked; times: how often the interpreter told of it there. */
+/* Adds the extra cost of a far event. times: how often the interpreter reported it there. */
 static inline struct calibration_cost with_mark(const struct calibration *calibration, struct calibration_cost cost,
 						bool marked, int times)
 {
@@ -389,8 +391,8 @@ static inline struct calibration_cost with_mark(const struct calibration *calibr
 }
 
 /*
- * Where calls that are no event are told of, __init__ for a new object comes right after that of the class, which it
- * costs without that; one that is called by its name is a function like others.
+ * Where unrecorded calls are reported: __init__ for a new object comes right after the call of its class, and the cost
+ * of INIT is that without the class's event. An explicit call of __init__ is like any other call.
  */
 static inline enum calibration_kind kind_of_call(const struct calibration *calibration, uint32_t code)
 {
@@ -403,7 +405,7 @@ static inline enum calibration_kind kind_of_call(const struct calibration *calib
 	return kind;
 }
 
-/* A Python function begins. The interpreter tells of the call at the caller's instruction, too, from 3.12 on. */
+/* Begins a Python function. From Python 3.12 on, the interpreter also reports the call at the caller's instruction. */
 static inline struct calibration_cost begin(struct calibration *calibration, uint32_t code)
 {
 	const struct calibration_cost *other = &calibration->begin[CALIBRATION_OTHER];
@@ -416,7 +418,7 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
 		cost.before += calibration->codes[running(calibration).code].far;
 	push(calibration, kind, code);
-	calibration->last = 0; /* it is at its first instruction */
+	calibration->last = 0; /* the frame is at its first instruction */
 	return with_mark(calibration, cost, calibration->marked, 1);
 }
 
@@ -444,7 +446,7 @@ static inline struct calibration_cost begin_c(struct calibration *calibration, u
 	return with_mark(calibration, cost, calibration->marked, 1);
 }
 
-/* A call that is no event, and its end. */
+/* An unrecorded call, and its end. */
 static inline struct calibration_cost other_call(struct calibration *calibration)
 {
 	uint32_t code = running(calibration).code;
@@ -462,7 +464,7 @@ static inline struct calibration_cost end(struct calibration *calibration)
 	return with_mark(calibration, cost, ended.marked || calibration->marked, 1);
 }
 
-/* The interpreter tells of the exception before and after it leaves the function. */
+/* The interpreter reports the exception both before and after it leaves the function. */
 static inline struct calibration_cost unwind(struct calibration *calibration)
 {
 	struct calibration_cost cost = end(calibration);
@@ -472,7 +474,7 @@ static inline struct calibration_cost unwind(struct calibration *calibration)
 	return cost;
 }
 
-/* Of the time of a Python function a part is taken away already. */
+/* In a Python function part of the cost is subtracted as slow-down already. */
 static inline struct calibration_cost memory(const struct calibration *calibration, enum calibration_kind kind)
 {
 	return is_c(running(calibration).kind) ? calibration->begin[kind] : calibration->end[kind];
@@ -483,7 +485,7 @@ static inline uint32_t known_code(const struct calibration *calibration, uint32_
 	return id < calibration->code_count ? id : 0;
 }
 
-/* Follows the calls. What an event of this kind cost. */
+/* Follows the stack. Returns the cost of the event. */
 static inline struct calibration_cost follow(struct calibration *calibration, unsigned kind, uint32_t id)
 {
 	switch (kind) {
@@ -518,7 +520,7 @@ static inline struct calibration_cost follow(struct calibration *calibration, un
 	}
 }
 
-/* Of an interval that a Python function ran. In 1/256 ticks. */
+/* The part of an interval in a Python function that is slow-down, in 1/256 ticks. */
 static inline uint64_t slowed(const struct calibration *calibration, uint64_t ticks)
 {
 	if (!calibration->slowed || is_c(running(calibration).kind))
@@ -526,7 +528,7 @@ static inline uint64_t slowed(const struct calibration *calibration, uint64_t ti
 	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
 }
 
-/* Of what is left of an interval in which a Python function ran: likewise. */
+/* The disturbed part of what remains of an interval in a Python function, in 1/256 ticks. */
 static inline int64_t disturbed(const struct calibration *calibration, int64_t left)
 {
 	left -= calibration->disturbed_from;
@@ -536,8 +538,8 @@ static inline int64_t disturbed(const struct calibration *calibration, int64_t l
 }
 
 /*
- * Takes a cost, in 1/256 ticks, from an interval as far as it goes, and owes the rest of a tick, or what is to be given
- * back: of that no more than one call gives.
+ * Subtracts a cost, in 1/256 ticks, from an interval, down to zero. Carries over the fraction of a tick, or a negative
+ * cost: at most that of one call.
  */
 static inline uint32_t take(struct calibration *calibration, int64_t cost, uint32_t ticks)
 {
@@ -552,7 +554,7 @@ static inline uint32_t take(struct calibration *calibration, int64_t cost, uint3
 	return whole;
 }
 
-/* After a pause WIRE_TIME tells when it ended; its own ticks are no time. */
+/* The ticks since the previous event. WIRE_TIME ends a pause with an absolute time; its own ticks are not a time. */
 static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_t ticks)
 {
 	if (kind != WIRE_TIME)
@@ -560,7 +562,7 @@ static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_
 	return told <= now ? 0 : told - now < UINT32_MAX ? (uint32_t)(told - now) : UINT32_MAX;
 }
 
-/* What is to be taken from the interval before the event, in 1/256 ticks, and in later what from the one after it. */
+/* The cost to subtract from the interval before the event, in 1/256 ticks; *later is that of the interval after it. */
 static inline int64_t cost_of(struct calibration *calibration, unsigned kind, uint32_t id, uint32_t ticks,
 			      int32_t *later)
 {
@@ -581,7 +583,7 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
 }
 
-/* Whether the word only says where the next event is. */
+/* Whether the word only describes the position of the next event. Records it. */
 static inline bool is_mark(struct calibration *calibration, uint32_t head)
 {
 	if (wire_head_kind(head) != WIRE_TIME)
@@ -597,7 +599,7 @@ static inline bool is_mark(struct calibration *calibration, uint32_t head)
 
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
 {
-	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
+	uint32_t *ticks = (uint32_t *)events->ticks; /* in the stream's buffer, which is read once */
 	uint64_t *extra = (uint64_t *)events->extras;
 	uint64_t now = events->first_ticks;
 	uint32_t i;

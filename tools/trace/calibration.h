@@ -1,9 +1,9 @@
 /*
- * calibration.h - the cost of evprof's own hooks, taken out of the times of a thread. Used by the profile.
+ * calibration.h - subtracts the overhead of the hooks from the times of a thread. Used by the profile.
  *
- * The costs were measured in the recorded process (EVPROF_CALIBRATE=1), for each kind of call (wire.h). Each event is
- * taken to have cost something before its time stamp and something after it; that much of the time between two events
- * was not the program's, and of the interpreter's own time a part was not, where hooks slow every instruction.
+ * The recorded process measured the cost of each kind of call (EVPROF_CALIBRATE=1, wire.h). Each event costs something
+ * before its timestamp and something after it; that part of the interval between two events is overhead. Where hooks
+ * slow every instruction, a part of the interpreter's own time is overhead, too.
  */
 #ifndef EVPROF_TOOLS_TRACE_CALIBRATION_H
 #define EVPROF_TOOLS_TRACE_CALIBRATION_H
@@ -14,7 +14,7 @@
 #include "trace/reader.h"
 
 enum calibration_kind {
-	CALIBRATION_NOTHING, /* what is not known to cost anything */
+	CALIBRATION_NOTHING, /* no known cost */
 	CALIBRATION_CALL,
 	CALIBRATION_ENTRY,
 	CALIBRATION_CALLBACK,
@@ -24,8 +24,8 @@ enum calibration_kind {
 	CALIBRATION_GENERATOR,
 	CALIBRATION_C_CALL,
 	CALIBRATION_METHOD,
-	CALIBRATION_UNWIND, /* beyond what the call's end costs */
-	CALIBRATION_OTHER,  /* a call that is no event */
+	CALIBRATION_UNWIND, /* in addition to the cost of the call's end */
+	CALIBRATION_OTHER,  /* an unrecorded call: reported to the hook, but not recorded */
 	CALIBRATION_MALLOC,
 	CALIBRATION_FREE,
 	CALIBRATION_KINDS
@@ -33,18 +33,18 @@ enum calibration_kind {
 
 #define CALIBRATION_DEPTH 4096u /* a power of two */
 
-/* In 1/256 ticks. Less than nothing where more was taken already, as a part of the interpreter's time. */
+/* In 1/256 ticks. Negative if more was subtracted already as slow-down. */
 struct calibration_cost {
 	int32_t before;
 	int32_t after;
 };
 
-/* Of a code, by its size, as nobody knows at which of its instructions an event was. In 1/256 ticks. */
+/* Costs by code, estimated from its size if the offset of an event is unknown. In 1/256 ticks. */
 struct calibration_code {
-	uint8_t kind; /* enum calibration_kind, for calls that C does not make */
-	int32_t far;  /* what an event costs more */
-	uint32_t met; /* the turn in which it was met last */
-	int32_t walk; /* what the first one after one of another code costs more */
+	uint8_t kind; /* enum calibration_kind of calls that C does not make */
+	int32_t far;  /* extra cost of an event */
+	uint32_t met; /* the turn of the last call or resume */
+	int32_t walk; /* extra cost of the first event after one of another code */
 };
 
 struct calibration_function {
@@ -53,70 +53,71 @@ struct calibration_function {
 };
 
 /*
- * How many different functions take turns: an event costs more where they are many, as the processor does not find what
- * it had at hand for the one before. Beginnings are counted in turns of some; what one turn had holds for the next.
+ * How many different functions alternate. An event costs more if they are many, because the processor's caches and
+ * predictors do not hold the data of the previous one. Calls and resumes are counted in turns; the result of one turn
+ * applies to the next.
  */
 struct calibration_mix {
-	int32_t most;  /* what an event costs more where functions are many, as a part, in 1/256 */
-	int32_t more;  /* likewise, as many as there are */
+	int32_t most;  /* extra share of an event's cost with many functions, in 1/256 */
+	int32_t more;  /* extra share in the current turn */
 	uint32_t turn; /* never 0 */
 	uint32_t begun, different;
 };
 
-/* What runs. */
+/* An open call. */
 struct calibration_open {
 	uint32_t kind;
-	uint32_t code;	/* of a function of C: its caller's */
-	uint32_t place; /* of the event before in this run of a Python function */
-	bool marked;	/* its end is where its beginning was, which was marked */
+	uint32_t code;	/* for a C function: its caller's */
+	uint32_t place; /* offset of the previous event in this frame */
+	bool marked;	/* its begin was a far event; its end is at the same instruction */
 };
 
 /* For the threads of one process. */
 struct calibration {
 	struct calibration_cost begin[CALIBRATION_KINDS];
 	struct calibration_cost end[CALIBRATION_KINDS]; /* of memory events: in a Python function */
-	uint32_t slowed;				/* of the time of Python functions, in 1/256 */
-	uint64_t slowed_most;				/* ticks of one interval that can have been slowed */
-	uint32_t disturbed; /* of what is left of an interval in which a Python function runs, in 1/256 */
-	int32_t disturbed_from, disturbed_most; /* 1/256 ticks of one interval that are not, and that can have been */
-	bool tells_calls;			/* of calls that are no event */
+	uint32_t slowed;				/* share of the time of Python functions, in 1/256 */
+	uint64_t slowed_most;				/* ticks of one interval that may count as slowed */
+	uint32_t disturbed;			/* share of the rest of an interval in a Python function, in 1/256 */
+	int32_t disturbed_from, disturbed_most; /* the undisturbed start of an interval, and the most after it */
+	bool tells_calls;			/* unrecorded calls are reported */
 	struct calibration_code *codes;		/* by id; 0 is none */
 	struct calibration_function *functions; /* by id */
 	uint32_t code_count;
 	uint32_t function_count;
 	struct calibration_mix mix;
 
-	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of deeper stacks the inner part */
+	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of a deeper stack only the innermost part */
 	uint32_t depth;
-	int32_t far;	  /* what a marked event costs more, before it and after it alike, in 1/256 ticks */
-	bool marked;	  /* the event that comes is */
-	double walk;	  /* 1/256 ticks for each byte from the event before in the frame */
-	uint32_t place;	  /* of the event that comes, where that is told */
-	bool told;	  /* the event before was a call that is no event */
-	uint32_t last;	  /* the code that the interpreter told of last */
-	uint64_t removed; /* ticks, of the thread so far */
-	int32_t owed;	  /* 1/256 ticks that are to be taken from what follows */
+	int32_t far;	  /* extra cost of a far event, half before and half after it, in 1/256 ticks */
+	bool marked;	  /* the next event is a far event */
+	double walk;	  /* 1/256 ticks for each byte between two events in a frame */
+	uint32_t place;	  /* offset of the next event, if it is recorded */
+	bool told;	  /* the previous event was an unrecorded call */
+	uint32_t last;	  /* code of the last reported event */
+	uint64_t removed; /* ticks subtracted from the thread so far */
+	int32_t owed;	  /* 1/256 ticks to subtract from later intervals */
 };
 
 enum calibration_state {
-	CALIBRATION_NONE,     /* no process of the trace measured */
-	CALIBRATION_UNSTABLE, /* what was measured is not to be relied on */
+	CALIBRATION_NONE,     /* no process of the trace has a measurement */
+	CALIBRATION_UNSTABLE, /* the measurements are unreliable */
 	CALIBRATION_GOOD
 };
 
-/* Of the best measurement of any process. */
+/* The state of the best measurement of any process. */
 enum calibration_state calibration_state(const struct trace *trace);
 
 /*
- * False: the trace has no good measurement for this process, nor for another one of the same Python; or there is no
- * memory. Nothing is to be done then.
+ * False: the trace has no good measurement for this process, nor for another one of the same Python; or memory ran out.
+ * calibration_apply() must not be called then.
  */
 bool calibration_find(struct calibration *calibration, const struct trace *trace, const struct trace_process *process);
 void calibration_done(struct calibration *calibration);
 
 void calibration_begin_thread(struct calibration *calibration);
 
-/* Makes the times in the chunk, which is the stream's own copy, those of a program without hooks. */
+/* Subtracts the overhead from the times in the chunk, which is the stream's own copy. */
 void calibration_apply(struct calibration *calibration, struct trace_events *events);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * chunk.h - the chunks of a trace file: bytes that were checked and unpacked. For the files of this room.
+ * chunk.h - the chunks of a trace file: checked and unpacked bytes. For the files of this room.
  *
  * The only unit of the tools that uses zstd.
  */
@@ -32,32 +32,32 @@ void trace_payload_done(struct trace_payload *payload);
 
 /* pread() of the file or the memory. Returns the bytes read. */
 size_t trace_read_at(const struct trace *trace, uint64_t offset, void *buffer, size_t bytes);
-/* Counts what the chunk at place held as missing, once. */
+/* Counts the contents of the chunk at place as missing, once. */
 void trace_note_damage(struct trace *trace, struct trace_place *place);
-/* realloc() where *allocated is less than bytes. Returns 0 or -ENOMEM. */
+/* Grows the buffer if *allocated is less than bytes. Returns 0 or -ENOMEM. */
 int trace_reserve(void **buffer, size_t *allocated, size_t bytes);
 /*
- * What trace_read_payload() does to the bytes. Changes nothing but payload and *unzstd, which is made
- * here and belongs to the calling thread.
+ * Reads, checks and unpacks a payload, as trace_read_payload() does, without counting damage. Changes nothing but
+ * payload and *unzstd, which it creates and which belongs to the calling thread.
  */
 int trace_fetch(const struct trace *trace, const struct trace_place *place, struct trace_payload *payload,
 		void **unzstd);
 void trace_unzstd_free(void *unzstd);
-/* Counts what trace_fetch() found, and returns it. */
+/* Counts the error that trace_fetch() returned as damage, and returns it. */
 int trace_note_error(struct trace *trace, struct trace_place *place, int error);
 
-/* Of a header or payload, as include/evprof/trace.h has it. */
+/* The checksum of a header or payload, as defined in include/evprof/trace.h. */
 uint32_t trace_crc(const void *bytes, size_t length);
 
-/* What follows a payload begins at a multiple of 8. */
+/* The size with padding: data after a payload begins at a multiple of 8. */
 static inline uint64_t trace_padded(uint64_t bytes)
 {
 	return (bytes + 7) & ~UINT64_C(7);
 }
 
-/* The header of the chunk at offset, checked. Returns 0 or -EBADMSG; then *chunk is as it was. */
+/* Reads and checks the header of the chunk at offset. Returns 0 or -EBADMSG, which leaves *chunk unchanged. */
 int trace_chunk_read(const struct trace *trace, uint64_t offset, struct trace_chunk *chunk);
-/* The payload of payload->chunk, which stands at that offset, into payload->raw. Returns as trace_read_payload(). */
+/* Reads the payload of payload->chunk at that offset into payload->raw. Returns as trace_read_payload(). */
 int trace_payload_at(const struct trace *trace, uint64_t offset, struct trace_payload *payload, void **unzstd);
 
 #endif

@@ -27,7 +27,7 @@ bool cpu_time_known(const struct trace *trace)
 	return true;
 }
 
-/* A CPU time is told at the end of a pause of so many ticks. How many of them did the thread run? */
+/* The ticks that the thread ran during a pause, at whose end a CPU time is recorded. */
 static uint64_t ran_in_pause(struct cpu_time *time, const struct trace_process *process, uint64_t pause, uint64_t now,
 			     uint64_t cpu_ns)
 {
@@ -42,11 +42,11 @@ static uint64_t ran_in_pause(struct cpu_time *time, const struct trace_process *
 	return ran < pause ? ran : pause;
 }
 
-/* A pause after which no CPU time was told is too short to have been a wait. */
+/* A pause that ends without a CPU time is too short to be a wait: the thread ran. */
 void cpu_time_apply(struct cpu_time *time, enum cpu_clock clock, const struct trace_process *process,
 		    struct trace_events *events)
 {
-	uint32_t *ticks = (uint32_t *)events->ticks; /* of the stream's buffer, read once */
+	uint32_t *ticks = (uint32_t *)events->ticks; /* in the stream's buffer, which is read once */
 	uint64_t *extra = (uint64_t *)events->extras;
 	uint64_t now = events->first_ticks;
 	uint32_t i;

@@ -1,14 +1,16 @@
 /*
- * events.c - the events of a chunk, out of its payload. See events.h.
+ * events.c - unpacks the events of a chunk from its payload. See events.h.
  *
- * Every event of a trace goes through these loops before anybody looks at it: each is a function of its own, without a
- * branch, so that the compiler makes vector code of it. The Makefile asks for that.
+ * Every event of a trace passes through these loops. Each is a function without a branch, so that the compiler
+ * vectorizes it; the Makefile sets the flags for that.
  */
 #include "trace/events.h"
 
 #include <errno.h>
 
-/* As wire_extra_words() tells them, by comparisons: without AVX2 there is no shift by a vector. */
+/*
+ * The extra words of all events, as wire_extra_words(). Uses comparisons: without AVX2 there is no shift by a vector.
+ */
 static uint64_t extras_of(const uint32_t *restrict heads, uint32_t count)
 {
 	uint32_t extras = 0;
@@ -24,7 +26,7 @@ static uint64_t extras_of(const uint32_t *restrict heads, uint32_t count)
 	return extras;
 }
 
-/* Gathers the ticks from their four planes. */
+/* Joins the ticks from their four byte planes. */
 static void gather_ticks(uint32_t *restrict ticks, const uint8_t *restrict planes, uint32_t count)
 {
 	const uint8_t *restrict plane1 = planes + count;
@@ -37,7 +39,7 @@ static void gather_ticks(uint32_t *restrict ticks, const uint8_t *restrict plane
 			   (uint32_t)plane3[i] << 24;
 }
 
-/* Likewise the extra words from their eight. */
+/* Joins the extra words from their eight byte planes. */
 static void gather_extras(uint64_t *restrict extras, const uint8_t *restrict planes, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -62,7 +64,7 @@ int trace_unpack_events(struct trace_payload *payload, struct trace_events *even
 		return -EBADMSG;
 	if (extras_of(heads, count) != chunk->extras)
 		return -EBADMSG;
-	/* One piece of memory for both: first the ticks, then the extra words. */
+	/* One buffer for both: first the ticks, then the extra words. */
 	if (trace_reserve((void **)&payload->ticks, &payload->ticks_allocated,
 			  ticks_bytes + (size_t)chunk->extras * sizeof(uint64_t)) < 0)
 		return -ENOMEM;

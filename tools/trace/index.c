@@ -1,5 +1,5 @@
 /*
- * index.c - the index of a trace file, and the scan that stands in for it. See index.h.
+ * index.c - the index of a trace file, and the scan that replaces it. See index.h.
  */
 #include "trace/index.h"
 
@@ -70,7 +70,7 @@ uint64_t trace_find_chunk(const struct trace *trace, uint64_t offset, uint64_t e
 	return end;
 }
 
-/* Nothing valid stands at offset: goes on at the next chunk after `from`, and counts what is between. */
+/* There is no valid chunk at offset: finds the next one after `from`, and counts the bytes between. */
 static uint64_t skip_hole(struct trace *trace, uint64_t from, uint64_t offset, uint64_t end, struct trace_chunk *chunk)
 {
 	uint64_t found = trace_find_chunk(trace, from, end, chunk);
@@ -85,8 +85,8 @@ static uint64_t skip_hole(struct trace *trace, uint64_t from, uint64_t offset, u
 }
 
 /*
- * Finds the chunks without an index. Where one does not follow the other, the search begins behind the last good
- * header and not behind its payload: bytes of that payload may be missing.
+ * Finds the chunks without an index. If no chunk follows the last one, the search begins after its header, not after
+ * its payload: bytes of the payload may be missing.
  */
 static int scan(struct trace *trace)
 {

@@ -1,5 +1,5 @@
 /*
- * index.h - where the chunks of a trace are: by its index, or by a scan where that is missing or damaged.
+ * index.h - finds the chunks of a trace: by its index, or by a scan if the index is missing or damaged.
  */
 #ifndef EVPROF_TOOLS_TRACE_INDEX_H
 #define EVPROF_TOOLS_TRACE_INDEX_H
@@ -11,7 +11,8 @@
 /* Fills trace->places. Returns 0, -ENOMEM, or -EBADMSG. */
 int trace_find_places(struct trace *trace);
 /*
- * The next valid chunk at offset or later, at any byte: a damaged file may have lost some. Returns its offset, or end.
+ * Finds the next valid chunk at offset or later, at any byte, because a damaged file may have lost some. Returns its
+ * offset, or end.
  */
 uint64_t trace_find_chunk(const struct trace *trace, uint64_t offset, uint64_t end, struct trace_chunk *chunk);
 

@@ -119,7 +119,7 @@ static bool label_same(const struct label *a, const struct label *b)
 	return a->line == b->line && text_same(a->file, b->file) && text_same(a->name, b->name);
 }
 
-/* Both texts in one allocation, which begins with the file. */
+/* Copies both texts into one allocation, which begins with the file. */
 static int copy_label(struct label *copy, const struct label *label)
 {
 	struct text file = label->file;
@@ -128,7 +128,7 @@ static int copy_label(struct label *copy, const struct label *label)
 	copy->bytes = malloc(file.length + name.length + 1);
 	if (!copy->bytes)
 		return -ENOMEM;
-	if (file.length) /* else there may be no bytes at all */
+	if (file.length) /* an empty file may have no bytes to point to */
 		memcpy(copy->bytes, file.at, file.length);
 	if (name.length)
 		memcpy(copy->bytes + file.length, name.at, name.length);
@@ -227,7 +227,7 @@ int label_compare(const struct label *a, const struct label *b)
 {
 	int order = is_native(b) - is_native(a);
 
-	/* '{' is behind all letters: C functions come last. */
+	/* '{' sorts after all letters, so C functions come last. */
 	if (order)
 		return -order;
 	order = text_compare(a->file, b->file);

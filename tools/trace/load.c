@@ -1,5 +1,5 @@
 /*
- * load.c - what the chunks of a trace say: processes, threads, names and the clock. See load.h.
+ * load.c - loads the contents of the chunks: processes, threads, names and the clock. See load.h.
  *
  * Reads everything but the events, once, when the trace is opened. Called by reader.c only.
  */
@@ -15,22 +15,22 @@
 #include "trace/stream.h"
 #include "util/grow.h"
 
-/* Ids are counted from 1: one that is this far ahead of all others is damage, and must not cost memory. */
+/* Ids count from 1. An id this far above all others is damage, and must not cost memory. */
 #define ID_JUMP_MAX (UINT32_C(1) << 20)
 #define NUMBER_MAX (UINT64_C(1) << 24)
 
 /*
- * A few hundred bytes of zstd may unpack to 16 MiB: what is kept of all chunks together may take so many times the size
- * of the file, or so much in any case. A program that does nothing but make functions and call each once keeps 21
- * times.
+ * Limits the memory for all chunks together, because a few hundred bytes of zstd may unpack to 16 MiB: KEPT_TIMES the
+ * size of the file, or KEPT_BYTES_MIN if that is more. A program that only makes functions and calls each once needs 21
+ * times the size.
  */
 #define KEPT_TIMES 128
 #define KEPT_BYTES_MIN (UINT64_C(256) << 20)
-#define ID_BYTES 128  /* in tables, for each id up to the highest */
-#define JSON_TIMES 32 /* an object in memory, compared with its text */
+#define ID_BYTES 128  /* table space for each id up to the highest */
+#define JSON_TIMES 32 /* memory of an object relative to its text */
 #define META_MAX_BYTES (UINT32_C(1) << 20)
 
-/* Returns 0, or -EBADMSG where it would be too much. */
+/* Reserves bytes of the limit. Returns 0, or -EBADMSG if they exceed it. */
 static int keep(struct trace *trace, uint64_t bytes)
 {
 	uint64_t most = trace->size_bytes * KEPT_TIMES;
@@ -45,7 +45,7 @@ static int keep(struct trace *trace, uint64_t bytes)
 
 /* --- processes and threads by number --- */
 
-/* Each process and thread has a chunk of its own, so a file can hold only so many. */
+/* Whether the file can have so many: each process and thread has its own chunk. */
 static bool number_possible(const struct trace *trace, uint64_t number)
 {
 	return number < NUMBER_MAX && number <= trace->size_bytes / sizeof(struct trace_chunk);
@@ -62,7 +62,7 @@ static int grow_table(void *table, uint32_t *count, uint32_t number)
 	return grow_zeroed(table, count, wanted, sizeof(void *));
 }
 
-/* Returns the process with that number, made if need be; NULL with *error set where that cannot be. */
+/* The process with that number, added if it is new. NULL with *error set if it cannot exist. */
 static struct trace_process *process_at(struct trace *trace, uint64_t number, int *error)
 {
 	struct trace_process *process;
@@ -110,7 +110,7 @@ static uint64_t member_u64(const json_t *object, const char *member)
 	return (uint64_t)json_integer_value(json_object_get(object, member));
 }
 
-/* A number that must be there: -1, which no table holds, where it is not. */
+/* A required number; -1, which no table holds, if it is missing. */
 static uint64_t member_number(const json_t *object, const char *member)
 {
 	const json_t *value = json_object_get(object, member);
@@ -129,7 +129,7 @@ static unsigned kind_of_name(const char *name)
 	return WIRE_NONE;
 }
 
-/* {"call":N,...} into counts by kind. Kinds of a later version, and "unknown", are counted as WIRE_NONE. */
+/* Reads {"call":N,...} into counts by kind. Kinds of a later version, and "unknown", count as WIRE_NONE. */
 static void read_counts(const json_t *object, uint64_t *counts)
 {
 	const char *name;
@@ -162,7 +162,7 @@ static int load_process(struct trace *trace, json_t *object)
 	return 0;
 }
 
-/* The last one counts. */
+/* The last title counts. */
 static int load_title(struct trace *trace, const json_t *object)
 {
 	uint64_t number = member_number(object, "process");
@@ -193,7 +193,7 @@ static int set_name(struct trace_thread *thread, struct text name)
 	return 0;
 }
 
-/* Any other name is better. */
+/* Any other name takes precedence over the kernel's. */
 static int set_kernel_name(struct trace_thread *thread, struct text name)
 {
 	int error;
@@ -333,7 +333,7 @@ static int set_definition(struct trace *trace, struct trace_names *names, const 
 	return 0;
 }
 
-/* The last thread of that process with that tid: a tid is used again after its thread's end. */
+/* The last thread of the process with that tid. The kernel reuses a tid after its thread's end. */
 static struct trace_thread *latest_thread(const struct trace *trace, uint64_t key)
 {
 	uint64_t number = u64_map_value(&trace->latest, key);
@@ -413,7 +413,7 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 	case WIRE_DEFINE_THREAD_NAME:
 		return load_thread_name(trace, process->number, definition);
 	}
-	return 0; /* of a later version */
+	return 0; /* a type of a later version */
 }
 
 static bool definition_valid(const struct wire_definition *definition, size_t room)
@@ -428,7 +428,7 @@ static bool definition_valid(const struct wire_definition *definition, size_t ro
 	return bytes <= definition->size_bytes;
 }
 
-/* Keeps the payload: names point into it. */
+/* Keeps the payload, because names point into it. */
 static int keep_definitions(struct trace *trace, struct trace_payload *payload)
 {
 	size_t bytes = payload->chunk.raw_bytes;
@@ -441,7 +441,7 @@ static int keep_definitions(struct trace *trace, struct trace_payload *payload)
 	if (!grown)
 		return -ENOMEM;
 	trace->definitions = grown;
-	/* The buffer may be that of a larger chunk before. */
+	/* The buffer may be larger than needed: a larger chunk may have used it before. */
 	kept = realloc(payload->raw, bytes ? bytes : 1);
 	if (!kept)
 		return -ENOMEM;
@@ -510,7 +510,7 @@ static struct trace_line line_through(const struct trace_clock *first, const str
 	return line;
 }
 
-/* Two pairs of the process's clock, as far apart as there are. */
+/* Finds the two readings of the process's clock that are furthest apart. */
 static bool find_pairs(const struct trace *trace, const struct trace_process *process, const struct trace_clock **first,
 		       const struct trace_clock **last)
 {
@@ -531,7 +531,10 @@ static bool find_pairs(const struct trace *trace, const struct trace_process *pr
 	       (*first)->monotonic_ns < TRACE_NS_FAR;
 }
 
-/* Processes of one clock have one line; like is the process before, which mostly has the same clock. */
+/*
+ * Sets the line of the process. Processes with the same clock share one; `like` is the previous process, which mostly
+ * has the same clock.
+ */
 static void set_line(struct trace *trace, struct trace_process *process, const struct trace_process *like)
 {
 	const struct trace_clock *first;
@@ -586,7 +589,7 @@ static int load_places(struct trace *trace)
 	return error == -ENOMEM ? error : 0;
 }
 
-/* Whose EVENTS chunk that is; NULL for other chunks, and for those of a thread that cannot be. */
+/* The thread of an EVENTS chunk; NULL for other chunks, and for a thread that cannot exist. */
 static struct trace_thread *thread_of_place(const struct trace *trace, const struct trace_place *place)
 {
 	if (place->type != TRACE_CHUNK_EVENTS || place->thread >= trace->thread_count)
@@ -594,7 +597,7 @@ static struct trace_thread *thread_of_place(const struct trace *trace, const str
 	return trace->threads[place->thread];
 }
 
-/* Gives each thread its chunks: counted first, then copied side by side. */
+/* Groups the chunks by thread: counts them, then copies each thread's into adjacent places. */
 static int group_places(struct trace *trace)
 {
 	struct trace_place *next;
@@ -637,7 +640,7 @@ static int list_threads(struct trace *trace)
 		if (!trace->threads[i])
 			continue;
 		process = trace_process_of(trace, trace->threads[i]);
-		/* Doubled at each power of two. */
+		/* The array doubles at each power of two. */
 		if ((process->thread_count & (process->thread_count - 1)) == 0) {
 			size_t room = process->thread_count ? process->thread_count * 2 : 1;
 
@@ -661,9 +664,7 @@ static uint64_t first_event_ticks(const struct trace_events *events)
 	return events->first_ticks + events->ticks[0];
 }
 
-/*
- * Finds the earliest event. A chunk is read only if it begins before the earliest found: mostly one, the first.
- */
+/* Finds the earliest event. Reads a chunk only if it begins before the earliest event found: mostly one, the first. */
 static int find_span(struct trace *trace)
 {
 	struct trace_payload payload = {0};
@@ -696,7 +697,7 @@ static int find_span(struct trace *trace)
 	return 0;
 }
 
-/* Names that no later thread asked for belong to a thread that had ended when its name was read. */
+/* A name that no later thread used belongs to a thread that had ended when its name was read. */
 static int give_late_names(struct trace *trace)
 {
 	const struct u64_map *pending = &trace->pending;

@@ -1,5 +1,5 @@
 /*
- * native_stack.c - goes through native stacks. See native_stack.h.
+ * native_stack.c - walks native stacks. See native_stack.h.
  */
 #include "trace/native_stack.h"
 
@@ -12,13 +12,13 @@ void native_begin(struct native_walk *walk, const struct trace_process *process,
 	*walk = (struct native_walk){.process = process, .frame = frame};
 }
 
-/* The first of the symbols at that address that hold for the frame, or NULL. */
+/* The first symbol at the address that is valid for the frame, or NULL. */
 static const struct trace_symbol *find_symbol(const struct trace_process *process, const struct wire_definition *frame)
 {
 	const struct trace_symbols *symbols = &process->symbols;
 	size_t low = 0, high = symbols->count;
 
-	/* The first one that is for a higher address, or for later frames. */
+	/* The first symbol for a higher address or a later frame. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct wire_definition *symbol = symbols->at[middle].definition;
@@ -43,7 +43,8 @@ static const struct wire_definition *find_module(const struct trace_process *pro
 	const struct wire_definition *found = NULL;
 
 	/*
-	 * Of the call, which is before the address to which it returns. Later modules took the place of earlier ones.
+	 * The address of the call, which precedes its return address. A later module has replaced earlier ones at the
+	 * same addresses.
 	 */
 	for (uint32_t i = 1; i < process->modules.count; i++) {
 		const struct wire_definition *module = process->modules.at[i];
@@ -80,13 +81,13 @@ static void go_out(struct native_walk *walk, const struct wire_definition *frame
 {
 	walk->symbol = NULL;
 	walk->cut = frame->number == 0 && frame->flags & WIRE_CUT;
-	/* Callers are told first: anything else is damage, and might go round in circles. */
+	/* Callers are defined first: a later id is damage, and could form a cycle. */
 	walk->frame = frame->number < frame->id ? frame->number : 0;
 }
 
 /*
- * What runs Python's instructions. The recording leaves it out where it knows it by its address; parts that the
- * compiler has put elsewhere it does not know.
+ * The interpreter loop. The recorder leaves it out where it knows its address range. It does not know parts that the
+ * compiler placed elsewhere.
  */
 static bool is_interpreter(struct text name)
 {

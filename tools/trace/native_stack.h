@@ -1,5 +1,5 @@
 /*
- * native_stack.h - the native stacks of allocations: which C functions ran between Python's and the allocator.
+ * native_stack.h - the native stacks of allocations: the native frames between Python's functions and the allocator.
  *
  * Used by dump and by the exporters that show allocations by function. The tables are in struct trace_process.
  */
@@ -11,30 +11,30 @@
 
 #include "trace/reader.h"
 
-/* A function of a native stack; those that were inlined are there, too. Texts belong to the trace, or to the walk. */
+/* A function of a native stack, possibly inlined. The trace or the walk owns its texts. */
 struct native_place {
-	struct text function; /* "lib.so+0x1234" or "0x7f..." where it has no name */
-	struct text file;     /* of the source; length 0: not known */
+	struct text function; /* "lib.so+0x1234" or "0x7f..." if it has no name */
+	struct text file;     /* source file; length 0: not known */
 	uint32_t line;	      /* 0: not known */
 	struct text module;   /* the base name of the program or library; length 0: none */
 };
 
-/* A stack that is gone through, from the innermost function on. */
+/* A walk over a native stack, from the innermost function out. */
 struct native_walk {
 	const struct trace_process *process;
-	uint32_t frame;			   /* 0: it is at its end */
-	const struct trace_symbol *symbol; /* the next of those at the frame's address; NULL: the first */
-	bool cut;			   /* at the end: there are callers that are not known */
+	uint32_t frame;			   /* 0: the walk is at its end */
+	const struct trace_symbol *symbol; /* the next symbol at the frame's address; NULL: the first */
+	bool cut;			   /* at the end: further callers were not recorded */
 	char name[64];
 };
 
-/* Of processes that recorded native stacks. */
+/* Counts of a process that records native stacks. */
 struct native_counts {
 	uint64_t allocations;
-	uint64_t without; /* of them, those that have none: there was no place for more frames */
+	uint64_t without; /* of them, those without a native stack: there was no space for more frames */
 };
 
-/* An event of such a process. frame: of the native stack that was told for it, which is then used up. */
+/* Counts an event. frame: the native stack recorded for the next allocation; set to 0 by it. */
 static inline void native_count(struct native_counts *counts, uint32_t head, const uint64_t *extra, uint32_t *frame)
 {
 	unsigned kind = wire_head_kind(head);
@@ -46,11 +46,11 @@ static inline void native_count(struct native_counts *counts, uint32_t head, con
 	*frame = 0;
 }
 
-/* All of one process, added to the counts. */
+/* Adds all events of one process to the counts. */
 void native_count_process(struct native_counts *counts, struct trace *trace, const struct trace_process *process);
 
 void native_begin(struct native_walk *walk, const struct trace_process *process, uint32_t frame);
-/* False at the end: Python's functions follow, or nothing. */
+/* False at the end: Python's functions come next, or nothing. */
 bool native_next(struct native_walk *walk, struct native_place *place);
 
 #endif

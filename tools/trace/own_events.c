@@ -1,9 +1,9 @@
 /*
- * own_events.c - what a sampled thread wrote itself, among what its sampler wrote. See stream.h.
+ * own_events.c - merges the events of a sampled thread into those of its sampler. See stream.h.
  *
- * A thread of a sampled process that starts, forks, marks, execs or ends writes that to a slot of its own. So a trace
- * has two streams for it, of which readers see one: the sampler's, with the events of the other where they belong in
- * time. What the thread's own stream says of stacks is not used: there is none in it.
+ * A thread of a sampled process writes its start, fork, mark, exec and end events to its own slot, and its sampler
+ * writes its samples to another. So a trace has two streams for the thread. Readers see one: the sampler's, with the
+ * thread's own events in order of time. Stack records in the thread's own stream are not used, as they are empty.
  */
 #include "trace/stream.h"
 
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 
 struct trace_own_events {
-	struct trace_stream own; /* what the thread wrote */
+	struct trace_stream own; /* the thread's own stream */
 	struct trace_events events;
 	const uint64_t *extra;
 	uint32_t at;
 	uint64_t now;
-	uint32_t thread_end; /* its head: it stands behind the sampler's last event. 0: none yet */
-	/* What is given to the reader. */
+	uint32_t thread_end; /* head of WIRE_THREAD_END, put after the sampler's last event. 0: none */
+	/* The merged events. */
 	uint32_t *heads, *ticks;
 	uint64_t *extras;
 	size_t heads_allocated, ticks_allocated, extras_allocated;
@@ -25,7 +25,9 @@ struct trace_own_events {
 	uint64_t last;
 };
 
-/* ---- which belongs to which -------------------------------------------------------------------------------------- */
+/*
+ * ---- pairing of threads -------------------------------------------------------------------------------------------
+ */
 
 static bool overlap(const struct trace_thread *sampled, const struct trace_thread *own)
 {
@@ -39,7 +41,7 @@ static void add_counts(struct trace_thread *thread, const struct trace_thread *o
 	unsigned kind;
 
 	if (!thread->events || !thread->lost || !own->events || !own->lost) {
-		free(thread->events); /* they are counted when they are asked for */
+		free(thread->events); /* counted on request */
 		free(thread->lost);
 		thread->events = thread->lost = NULL;
 		return;
@@ -50,7 +52,7 @@ static void add_counts(struct trace_thread *thread, const struct trace_thread *o
 	}
 }
 
-/* A name was given to whichever of the two was known last. */
+/* Whether own has the better name: the name was set on whichever of the two was known last. */
 static bool has_better_name(const struct trace_thread *thread, const struct trace_thread *own)
 {
 	if (!thread->name || !own->name)
@@ -60,7 +62,7 @@ static bool has_better_name(const struct trace_thread *thread, const struct trac
 	return own->number > thread->number;
 }
 
-/* The first of its chunks begins, and the last ends, where those of both do. */
+/* Attaches own to thread. The first and last chunk of thread span the times of both. */
 static void put_beside(struct trace *trace, struct trace_thread *thread, struct trace_thread *own)
 {
 	struct trace_place *first = &thread->places[0], *last = &thread->places[thread->place_count - 1];
@@ -124,9 +126,9 @@ int trace_own_events_find(struct trace *trace)
 	return error;
 }
 
-/* ---- the events of both ------------------------------------------------------------------------------------------ */
+/* ---- the merged events ------------------------------------------------------------------------------------------- */
 
-/* Twice as much as before, or as is needed. */
+/* Grows to twice the size, or to `bytes` if that is more. */
 static bool reserve(void *array, size_t *allocated, size_t bytes)
 {
 	if (bytes <= *allocated)
@@ -165,7 +167,7 @@ static void put_at(struct trace_own_events *own, uint64_t time, uint32_t head, c
 	put(own, head, (uint32_t)ticks, extra);
 }
 
-/* ---- what the thread wrote --------------------------------------------------------------------------------------- */
+/* ---- the thread's own events ------------------------------------------------------------------------------------- */
 
 static bool has_next(struct trace_own_events *own)
 {
@@ -200,7 +202,7 @@ static void take_next(struct trace_own_events *own, uint64_t from)
 	own->extra += wire_extra_words(kind);
 }
 
-/* Before a time. Returns 0 or -ENOMEM. */
+/* Takes the events before `until`. Returns 0 or -ENOMEM. */
 static int take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
 {
 	while (has_next(own) && next_time(own) < until) {
@@ -232,7 +234,7 @@ static int merge(struct trace_own_events *own, const struct trace_events *events
 		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
 		if (take_until(own, from, now) || !has_room(own, 2, 4))
 			return -ENOMEM;
-		if (kind == WIRE_TIME) { /* whose ticks are none */
+		if (kind == WIRE_TIME) { /* its ticks are not a time */
 			put(own, events->heads[i], events->ticks[i], extra);
 			own->last = now;
 		} else {
@@ -242,7 +244,7 @@ static int merge(struct trace_own_events *own, const struct trace_events *events
 	}
 	if (!has_room(own, 2, 4))
 		return -ENOMEM;
-	/* What runs is not known any more: the sampler may have been killed. */
+	/* The stack is unknown from here on: the sampler may have been killed. */
 	if (until == UINT64_MAX && has_next(own))
 		put_at(own, own->last, wire_head(WIRE_STACK, 0), events->extras);
 	if (take_until(own, from, until) || !has_room(own, 2, 4))

@@ -9,7 +9,7 @@
 
 #define SAID_MAX 8
 
-/* In the words of kill -l. NULL where the C library has none. */
+/* The name as in kill -l. NULL if the C library has none. */
 static const char *signal_name(int number)
 {
 #if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 32)

@@ -1,5 +1,5 @@
 /*
- * process_end.h - how recorded processes ended, in words. Used by info and report.
+ * process_end.h - how recorded processes ended, as text. Used by info and report.
  */
 #ifndef EVPROF_TOOLS_TRACE_PROCESS_END_H
 #define EVPROF_TOOLS_TRACE_PROCESS_END_H
@@ -7,13 +7,13 @@
 #include "trace/reader.h"
 #include "util/output.h"
 
-/* "SIGKILL", or NULL where the process was not ended by a signal, or by one without a name. Static. */
+/* "SIGKILL"; NULL if no signal ended the process, or the signal has no name. Static. */
 const char *process_end_signal(const struct trace_process *process);
 
 /* "exit, status 0", "killed by SIGKILL (signal 9)". */
 void process_end_print(const struct trace_process *process, struct output *output);
 
-/* A line on stderr for each process that was killed, or whose sampler was: its table ends there, too. */
+/* Prints a line on stderr for each process that was killed, or whose sampler was killed: its events end there. */
 void process_end_say(const struct trace *trace);
 
 #endif

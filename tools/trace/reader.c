@@ -1,5 +1,5 @@
 /*
- * reader.c - opens a trace, checks it whole, and says what is missing. See reader.h.
+ * reader.c - opens a trace, checks the whole file, and reports what is missing. See reader.h.
  */
 #include "trace/reader.h"
 
@@ -37,7 +37,7 @@ static struct trace_place *place_at(struct trace_place *places, size_t count, ui
 	return low < count && places[low].offset == offset ? &places[low] : NULL;
 }
 
-/* What it wrote beside its sampler is not among the threads. */
+/* The thread with that number, also if it is the own stream of a sampled thread, which is not in the list. */
 static const struct trace_thread *thread_with_number(const struct trace *trace, uint32_t number)
 {
 	uint32_t i;
@@ -53,7 +53,7 @@ static const struct trace_thread *thread_with_number(const struct trace *trace, 
 	return NULL;
 }
 
-/* The chunk at offset is bad: counts it where it is known, else as a hole. */
+/* Counts the bad chunk at offset as damage if its place is known, else as a hole. */
 static void note_bad_chunk(struct trace *trace, uint64_t offset, uint64_t bytes)
 {
 	struct trace_place *place = place_at(trace->places, trace->place_count, offset);
@@ -61,7 +61,7 @@ static void note_bad_chunk(struct trace *trace, uint64_t offset, uint64_t bytes)
 
 	if (place && place->type == TRACE_CHUNK_EVENTS)
 		thread = thread_with_number(trace, place->thread);
-	if (thread) /* it has its own list, which is the one that readers mark */
+	if (thread) /* the thread has its own list, which is the one that readers mark */
 		place = place_at(thread->places, thread->place_count, offset);
 	if (place) {
 		trace_note_damage(trace, place);
@@ -84,7 +84,7 @@ static bool payload_intact(const struct trace *trace, uint64_t offset, struct tr
 	uint64_t at = offset + sizeof(payload->chunk);
 
 	if (trace_reserve((void **)&payload->stored, &payload->stored_allocated, bytes) < 0)
-		return true; /* not looked at */
+		return true; /* type not checked */
 	return trace_read_at(trace, at, payload->stored, bytes) == bytes &&
 	       trace_crc(payload->stored, bytes) == payload->chunk.payload_crc &&
 	       zeros_follow(trace, at + bytes, (size_t)(trace_padded(bytes) - bytes));
@@ -174,7 +174,7 @@ static int trace_begin(struct trace **result, struct trace *trace, char *error, 
 	return 0;
 }
 
-/* Whoever writes a trace holds a lock on it. */
+/* Whether a process is writing the trace: the writer holds a lock on it. */
 static bool is_being_written(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -202,8 +202,8 @@ static int copy_all(int from, int to)
 }
 
 /*
- * Standard input; a trace is read here and there, so what comes through a pipe is kept in a file without a name.
- * Returns a descriptor, or -1 with errno.
+ * Opens standard input. Traces are read at random offsets, so a pipe is copied to an unnamed temporary file. Returns a
+ * descriptor, or -1 with errno.
  */
 static int open_stdin(void)
 {
@@ -232,7 +232,7 @@ static int open_file(struct trace *trace, char *error, size_t error_bytes)
 		trace->fd = open_stdin();
 	else
 		trace->fd = open(trace->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	/* Before its size is looked at: if nobody was writing then, the size is the last. */
+	/* Checked before the size is read: if nobody was writing then, the size is final. */
 	trace->damage.growing = trace->fd >= 0 && is_being_written(trace->fd);
 	if (trace->fd < 0 || fstat(trace->fd, &status) < 0) {
 		int code = -errno;
@@ -271,7 +271,7 @@ int trace_open_memory(struct trace **result, const void *bytes, size_t size, con
 	if (!trace)
 		return -ENOMEM;
 	trace->memory = bytes;
-	trace->no_ahead = true; /* there is nothing to wait for */
+	trace->no_ahead = true; /* memory needs no read-ahead */
 	trace->size_bytes = size;
 	return trace_begin(result, trace, error, error_bytes);
 }

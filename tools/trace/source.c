@@ -24,7 +24,7 @@ bool source_is_file(struct text name)
 	return name.at[0] != '<' || name.at[name.length - 1] != '>';
 }
 
-/* What the kernel makes as it is read: the reader's own environment, say. */
+/* Whether the kernel generates the file on reading, such as the environment of the reader. */
 static bool is_kernels(int fd)
 {
 	struct statfs system;
@@ -44,7 +44,7 @@ static bool is_kernels(int fd)
 	return false;
 }
 
-/* Of the file itself: a link to it may have any name. */
+/* Checks the file itself, not a link to it, which may have any name. */
 static bool has_pythons_ending(int fd)
 {
 	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pxd", ".pxi", ".pyi"};
@@ -70,7 +70,7 @@ static bool names_python(const char *line)
 	return line[0] == '#' && line[1] == '!' && name && name < end;
 }
 
-/* All of it: no text has a NUL. Returns 0 or -errno. */
+/* Checks the whole file: text has no NUL byte. Returns 0 or -errno. */
 static int check_content(int fd, bool any)
 {
 	char bytes[1 << 14];
@@ -91,8 +91,8 @@ static int check_content(int fd, bool any)
 }
 
 /*
- * A trace may name anything: a pipe would block, a device might do something, and a file that is no source may hold
- * what the reader does not want in something that he passes on.
+ * A trace may name any file. A pipe would block, a device may have side effects, and a file that is not source code may
+ * hold what its owner does not want in output that is passed on.
  */
 static int open_checked(const char *path, bool any)
 {
@@ -155,14 +155,14 @@ static const char *why(int error)
 	return strerror(-error);
 }
 
-/* "evprof VERB: the source NAME REST" */
+/* Prints "evprof VERB: the source NAME REST". */
 static void say(const char *verb, struct text name, const char *rest)
 {
 	struct output shown;
 
 	if (output_open_memory(&shown) < 0)
 		return;
-	output_line(&shown, name); /* a terminal does what control characters say */
+	output_line(&shown, name); /* escaped, because a terminal obeys control characters */
 	output_char(&shown, '\0');
 	if (!shown.error)
 		output_say("evprof %s: the source %s %s", verb, shown.buffer, rest);

@@ -1,5 +1,5 @@
 /*
- * stream.c - the events of one thread, chunk by chunk, with what is missing between. See stream.h.
+ * stream.c - the events of one thread, chunk by chunk, with the gaps between them. See stream.h.
  */
 #include "trace/stream.h"
 
@@ -25,7 +25,7 @@ void trace_stream_skip(struct trace_stream *stream, size_t first)
 	stream->from = stream->thread->places[first].first_ticks;
 }
 
-/* Part of the file is gone between this chunk and the one before, and this thread's events with it? */
+/* Whether a part of the file is missing between this chunk and the one before, and with it events of this thread. */
 static bool hole_before(const struct trace_stream *stream, const struct trace_place *place)
 {
 	if (place->holes == stream->holes)
@@ -33,7 +33,7 @@ static bool hole_before(const struct trace_stream *stream, const struct trace_pl
 	return !stream->began || place->first_ticks != stream->last_ticks;
 }
 
-/* Reads on while these events are looked at. Whoever wants one chunk only asks for no more. */
+/* Requests the next chunks, while the caller processes this one. A caller of a single chunk requests none. */
 static void read_ahead(const struct trace_stream *stream)
 {
 	size_t number;
@@ -45,7 +45,7 @@ static void read_ahead(const struct trace_stream *stream)
 		trace_ahead_ask(stream->trace, stream, number, &stream->thread->places[number]);
 }
 
-/* The place before stream->next. */
+/* Reads the place before stream->next. */
 static int read_events(struct trace_stream *stream, struct trace_place *place, struct trace_events *events)
 {
 	int error;

@@ -1,5 +1,5 @@
 /*
- * trace.c - questions to a trace in memory. See trace.h.
+ * trace.c - queries on a trace in memory. See trace.h.
  */
 #include "trace/trace.h"
 
@@ -105,8 +105,8 @@ void trace_near_begin(struct trace_near *near, const struct trace_process *proce
 
 	*near = (struct trace_near){.ticks = ticks, .span = 1, .ns = trace_ns(process, ticks)};
 	/*
-	 * Before the line, ns are rounded the other way; far from it they are bounded, and ticks wrap. There, each time
-	 * is for itself.
+	 * Before the line's start, ns are rounded the other way. Far from it they are clamped, and ticks wrap. There,
+	 * each time is computed alone.
 	 */
 	if (ticks < line->ticks || ticks > UINT64_MAX - TRACE_NEAR_TICKS ||
 	    (exact + (unsigned __int128)TRACE_NEAR_TICKS * line->factor) >> line->shift >= TRACE_NS_FAR)
