@@ -79,7 +79,7 @@ struct calibration {
 	uint32_t slowed;				/* share of the time of Python functions, in 1/256 */
 	uint64_t slowed_most;				/* ticks of one interval that may count as slowed */
 	uint32_t disturbed;			/* share of the rest of an interval in a Python function, in 1/256 */
-	int32_t disturbed_from, disturbed_most; /* the undisturbed start of an interval, and the most after it */
+	int32_t disturbed_from, disturbed_most; /* 1/256 ticks: undisturbed start of an interval, most after it */
 	bool tells_calls;			/* unrecorded calls are reported */
 	struct calibration_code *codes;		/* by id; 0 is none */
 	struct calibration_function *functions; /* by id */

@@ -10,7 +10,7 @@
 #include "evprof/invariant.h"
 #include "util/second_thread.h"
 
-/* With the lock. */
+/* Requires the lock. */
 static inline bool are_in_order(const struct batches *batches)
 {
 	return batches->done <= batches->given && batches->given - batches->done <= BATCHES;
@@ -56,7 +56,7 @@ void batches_begin(struct batches *batches, batch_work *work, void *owner)
 	batches->threaded = second_thread_helps() && second_thread_start(&batches->thread, work_off, batches) == 0;
 }
 
-/* Until no more than that many are left. */
+/* Waits until at most `left` batches are in the queue. */
 static void wait_for(struct batches *batches, uint64_t left)
 {
 	while (batches->given - batches->done > left)

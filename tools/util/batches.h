@@ -1,11 +1,12 @@
 /*
- * batches.h - a bounded queue of batches, which a second thread works off in the order in which they are given: for
- * exporters whose output costs more than what is read for it.
+ * batches.h - a bounded queue of batches, which a worker thread processes in order: for exporters whose output costs
+ * more than reading the trace.
  *
- * Used by the exporters. One thread gives (room, pass, wait, end), one works. Where there is one processor, or no
- * thread can be made, the giving thread does the work itself, when a batch is full. Memory: BATCHES batches.
+ * The caller's thread fills and passes batches (room, pass, wait, end); the worker processes them. On one processor, or
+ * if no thread can be created, the caller's thread processes each batch itself when it is full. Memory: BATCHES
+ * batches.
  *
- * What the work looks at may be changed by the giving thread after batches_wait(), and read there what it has made.
+ * After batches_wait() the caller's thread may change the worker's input and read its results.
  */
 #ifndef EVPROF_TOOLS_UTIL_BATCHES_H
 #define EVPROF_TOOLS_UTIL_BATCHES_H
@@ -26,42 +27,45 @@ struct batch {
 	size_t allocated;
 };
 
-/* Returns 0 or -errno; after that no batch is worked off any more. */
+/* Returns 0 or -errno. After an error no further batch is processed. */
 typedef int batch_work(void *owner, const char *bytes, size_t used);
 
 /*
- * invariant: done <= given <= done + BATCHES; batch number n is in at[n % BATCHES]; those from done to given are the
- * working thread's, the others the giving one's
+ * invariant: done <= given <= done + BATCHES. Batch number n is in at[n % BATCHES]. Batches from done to given belong
+ * to the worker, the others to the caller's thread.
  */
 struct batches {
 	struct batch *filling; /* at[given % BATCHES] */
-	int error;	       /* the first -errno that the giving thread has heard of */
+	int error;	       /* the first -errno that the caller's thread has seen */
 	batch_work *work;
 	void *owner;
 	bool threaded;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t more;  /* given has grown, or it ends */
-	pthread_cond_t less;  /* done has grown */
+	pthread_mutex_t lock; /* protects the fields below */
+	pthread_cond_t more;  /* given has increased, or ends is set */
+	pthread_cond_t less;  /* done has increased */
 	uint64_t given;
 	uint64_t done;
-	int work_error; /* the first */
+	int work_error; /* the worker's first -errno */
 	bool ends;
 	struct batch at[BATCHES];
 };
 
-/* Begins; owner is given to work. */
+/* Starts the queue. owner is passed to work. */
 void batches_begin(struct batches *batches, batch_work *work, void *owner);
-/* What batches_room() does where the batch being filled is too small. */
+/* The slow path of batches_room(): the current batch is full. */
 void *batches_make_room(struct batches *batches, size_t bytes);
-/* Gives what was put. */
+/* Passes the current batch to the worker. */
 void batches_pass(struct batches *batches);
-/* Gives what was put, and waits until all is worked off. Returns 0 or the first -errno. */
+/* Passes the current batch, and waits until all batches are processed. Returns 0 or the first -errno. */
 int batches_wait(struct batches *batches);
-/* The same, and no more can be given. Also for all zeros. */
+/* Like batches_wait(), and ends the queue. An all-zero struct is fine. */
 int batches_end(struct batches *batches);
 
-/* Room for one piece, which stays in one batch, aligned as the sizes of the pieces before it are. NULL: no memory. */
+/*
+ * Room for one piece, which stays within one batch. Its alignment follows from the sizes of the pieces before it. NULL:
+ * no memory.
+ */
 static inline void *batches_room(struct batches *batches, size_t bytes)
 {
 	struct batch *batch = batches->filling;

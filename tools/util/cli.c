@@ -34,7 +34,7 @@ int cli_getopt(int argc, char **argv, const char *letters, const struct option *
 	return getopt_long(argc, argv, letters, options, NULL);
 }
 
-/* NULL: none is near, or it is there. name: without its value. */
+/* The nearest option; NULL if none is near or `name` is one. name is without its value. */
 static const char *nearest_option(const char *name)
 {
 	unsigned best = SUGGEST_FAR;
@@ -68,7 +68,7 @@ const char *cli_option(char *const *argv)
 {
 	const char *next = argv[optind];
 
-	/* getopt stays at a word until all of its letters are read. */
+	/* optind stays at a word until getopt has read all its letters. */
 	if (optopt > 0 && optopt <= CHAR_MAX && next && next[0] == '-' && next[1] != '-' && strchr(next + 1, optopt))
 		return next;
 	return argv[optind - 1];

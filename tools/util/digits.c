@@ -1,9 +1,9 @@
 /*
- * digits.c - the parts of digits.h that are called less often.
+ * digits.c - the slow paths of digits.h.
  */
 #include "util/digits.h"
 
-/* Eight digits at once need no long division, and two of them are one copy. */
+/* Eight digits at a time avoid the long division; each pair of digits is one copy. */
 char *digits_before(char *end, uint64_t value)
 {
 	uint32_t rest;

@@ -1,5 +1,5 @@
 /*
- * digits.h - decimal digits, quickly: traces are numbers above all.
+ * digits.h - fast decimal digits, because traces consist mostly of numbers.
  *
  * Used by output.c and by the exporters that write a line for each event.
  */
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The two digits of a number below 100. */
+/* Writes the two digits of a number below 100. */
 static inline void digits_two(char *at, uint32_t number)
 {
 	static const char digits[] = "00010203040506070809101112131415161718192021222324"
@@ -20,7 +20,7 @@ static inline void digits_two(char *at, uint32_t number)
 	memcpy(at, digits + 2 * (size_t)number, 2);
 }
 
-/* The six digits of a number below 1000000, with zeros in front. */
+/* Writes the six digits of a number below 1000000, with leading zeros. */
 static inline void digits_six(char *at, uint32_t number)
 {
 	uint32_t high = number / 10000, low = number % 10000;
@@ -30,11 +30,16 @@ static inline void digits_six(char *at, uint32_t number)
 	digits_two(at + 4, low % 100);
 }
 
-/* Writes the digits of any number, at most DIGITS_MAX, before that place, and returns the first one's. */
+/*
+ * Writes the digits of a number, at most DIGITS_MAX, so that they end before `end`. Returns the first digit's position.
+ */
 #define DIGITS_MAX 20
 char *digits_before(char *end, uint64_t value);
 
-/* Writes the digits of a number, at most DIGITS_MAX, and returns the place behind. DIGITS_MAX bytes may be changed. */
+/*
+ * Writes the digits of a number, at most DIGITS_MAX, and returns the position after them. May change up to DIGITS_MAX
+ * bytes.
+ */
 static inline char *digits_put(char *at, uint64_t value)
 {
 	char text[2 * DIGITS_MAX], *end = text + DIGITS_MAX, *first;
@@ -53,18 +58,18 @@ static inline char *digits_put(char *at, uint64_t value)
 }
 
 /*
- * Numbers that follow each other closely, as times do: all digits but the last six are kept, and most numbers need no
- * other division. All zeros: those of 0.
+ * Digits of numbers that are close to each other, such as times: all digits but the last six are cached, so most
+ * numbers need no long division. All zeros: the cache of 0.
  */
 struct digits_near {
-	uint64_t from; /* the number whose digits are kept, times 1000000 */
+	uint64_t from; /* start of the range whose leading digits are cached, a multiple of 1000000 */
 	uint64_t length;
-	char text[DIGITS_MAX]; /* without an end */
+	char text[DIGITS_MAX]; /* not terminated */
 };
 
 void digits_near_find(struct digits_near *near, uint64_t value);
 
-/* Makes near->text the digits of value / 1000000, "0" for 0, and returns the rest. */
+/* Sets near->text to the digits of value / 1000000, "0" for 0, and returns the remainder. */
 static inline uint32_t digits_near(struct digits_near *near, uint64_t value)
 {
 	if (__builtin_expect(value - near->from >= 1000000 || !near->length, 0))
@@ -72,7 +77,7 @@ static inline uint32_t digits_near(struct digits_near *near, uint64_t value)
 	return (uint32_t)(value - near->from);
 }
 
-/* The same as digits_put(). */
+/* The same result as digits_put(). */
 static inline char *digits_near_put(struct digits_near *near, char *at, uint64_t value)
 {
 	uint32_t rest = digits_near(near, value);

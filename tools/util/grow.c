@@ -13,7 +13,7 @@ int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size)
 
 	if (wanted <= *count)
 		return 0;
-	memcpy(&before, array, sizeof(before)); /* whatever type it points to */
+	memcpy(&before, array, sizeof(before)); /* the type of the pointer does not matter */
 	grown = realloc(before, wanted * size);
 	if (!grown)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 /*
- * grow.h - arrays that grow with the numbers that come, and in which what nobody has set yet is zero.
+ * grow.h - arrays that grow with their indices; new elements are zero.
  */
 #ifndef EVPROF_TOOLS_UTIL_GROW_H
 #define EVPROF_TOOLS_UTIL_GROW_H
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Makes an array at least that long. array: the address of the pointer to it, which the caller owns and frees. *count:
- * how many elements of size bytes it has. Returns 0, or -ENOMEM: all is as it was then.
+ * Grows an array to at least `wanted` elements. array is the address of the pointer, which the caller owns and frees.
+ * *count is its number of elements, each of size bytes. Returns 0, or -ENOMEM, which leaves everything unchanged.
  */
 int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * output.c - buffered writing, escaping, and files that appear only when they are whole. See output.h.
+ * output.c - buffered writing, escaping, and files that appear only when they are complete. See output.h.
  */
 #include "util/output.h"
 
@@ -18,7 +18,7 @@
 #include "evprof/shown_text.h"
 #include "util/digits.h"
 
-/* The temporary name of the one file being written, for the signal handler. Set while its handler is in place. */
+/* The temporary name of the file being written, for the signal handler. Set while the handler is installed. */
 static const char *volatile temporary_to_remove;
 
 static void remove_temporary(int number)
@@ -50,7 +50,7 @@ static mode_t mode_of_new_file(void)
 	return 0666 & ~mask;
 }
 
-/* Of a link, the file that it leads to is replaced, and the link stays. */
+/* The path to replace. Of a link, that is its target; the link stays. */
 static char *path_to_replace(const char *path)
 {
 	struct stat status;
@@ -60,8 +60,8 @@ static char *path_to_replace(const char *path)
 }
 
 /*
- * A link that another user has put where everybody may put one: what the kernel does not follow with
- * fs.protected_symlinks, which may be off, and which the C library's realpath() does not ask.
+ * Whether the path is another user's link in a world-writable folder. The kernel does not follow such links with
+ * fs.protected_symlinks, but that may be off, and realpath() does not check it.
  */
 static bool is_strangers_link(const char *path)
 {
@@ -76,7 +76,7 @@ static bool is_strangers_link(const char *path)
 	return strange;
 }
 
-/* Takes the path over. */
+/* Takes ownership of path. */
 static int open_temporary(struct output *output, char *path)
 {
 	int error;
@@ -109,7 +109,7 @@ static void release(struct output *output)
 	output->fd = -1;
 }
 
-/* A device or a pipe is written to as it is: it cannot be replaced by a new file. */
+/* Whether the path is a device or pipe, which is written directly: a new file cannot replace it. */
 static int is_special(const char *path)
 {
 	struct stat status;
@@ -117,7 +117,10 @@ static int is_special(const char *path)
 	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-/* Also by its names, /dev/stdout and its like: where it was redirected to a file, what stands in that stays. */
+/*
+ * Whether the path is stdout by name, as /dev/stdout is. If stdout is redirected to a file, that file must keep its
+ * contents.
+ */
 static int is_stdout(const char *path)
 {
 	struct stat there, here;
@@ -207,7 +210,7 @@ int output_open_memory(struct output *output)
 	return error;
 }
 
-/* Room for so many bytes more. Where there is no memory, what was kept is given up. */
+/* Makes room for more bytes. If memory runs out, drops the contents. */
 static void grow(struct output *output, size_t bytes)
 {
 	size_t wanted = 2 * output->used + bytes;
@@ -226,8 +229,8 @@ static void grow(struct output *output, size_t bytes)
 }
 
 /*
- * Whoever reads no further needs no message: ends as other tools do, also where SIGPIPE was inherited ignored, or is
- * blocked, as in threads.
+ * Ends the program by SIGPIPE without a message, as other tools do, when the reader has closed the pipe. Works also if
+ * SIGPIPE was inherited as ignored, or is blocked, as in threads.
  */
 static void end_by_pipe(void)
 {
@@ -310,7 +313,7 @@ int output_close(struct output *output)
 void output_abandon(struct output *output)
 {
 	if (output->temporary)
-		output->error = -ECANCELED; /* so that closing takes the file away */
+		output->error = -ECANCELED; /* makes output_close() remove the file */
 	output_close(output);
 }
 
@@ -448,11 +451,11 @@ void output_line(struct output *output, struct text text)
 	escape(output, text, line_special);
 }
 
-#define SAY_BYTES 16384 /* the longest message; what is longer is cut */
+#define SAY_BYTES 16384 /* a longer message is cut */
 
 void output_say(const char *format, ...)
 {
-	char line[SAY_BYTES]; /* not allocated: memory may be what is missing */
+	char line[SAY_BYTES]; /* not allocated, because memory may be exhausted */
 	va_list arguments;
 	int length;
 

@@ -1,7 +1,7 @@
 /*
- * output.h - where the verbs write results: stdout, a file that appears only when it is whole, or nowhere.
+ * output.h - the output of the verbs: stdout, a file that appears only when it is complete, or nowhere.
  *
- * Buffered, and quick at what traces are made of (names, numbers). Errors are kept: write on, and ask at the end.
+ * Buffered, and fast for names and numbers. Errors are kept until the end: callers write on, and check once.
  */
 #ifndef EVPROF_TOOLS_UTIL_OUTPUT_H
 #define EVPROF_TOOLS_UTIL_OUTPUT_H
@@ -14,44 +14,50 @@
 #define OUTPUT_BUFFER_BYTES ((size_t)1 << 18)
 
 struct output {
-	int fd;	   /* -1: everything is thrown away */
-	int error; /* the first -errno, 0 for none */
+	int fd;	   /* -1: all bytes are dropped */
+	int error; /* the first -errno; 0: none */
 	size_t used;
-	size_t allocated; /* of a buffer that grows; 0: what is in a full one is written out, or thrown away */
-	char *path;	  /* of the file to make; NULL for stdout and for nowhere */
-	char *temporary;  /* its name until it is whole */
+	size_t allocated; /* size of a growing buffer; 0: a full buffer is written or dropped */
+	char *path;	  /* of the file to create; NULL for stdout and nowhere */
+	char *temporary;  /* its name until it is complete */
 	char *buffer;
 };
 
 /*
- * path: "-" or NULL for stdout. A file is written under a temporary name beside it; a signal that ends evprof takes it
- * away. A link is followed, but for one that another user has put into a folder like /tmp: -EACCES. Returns 0, -ENOMEM,
- * or the -errno of opening.
+ * Opens an output. path "-" or NULL is stdout. A file is written under a temporary name in the same folder; a signal
+ * that ends evprof removes it. A link is followed, except another user's link in a world-writable folder such as /tmp:
+ * -EACCES. Returns 0, -ENOMEM, or the -errno of opening.
  */
 int output_open(struct output *output, const char *path);
 
-/* A file that nobody has named, where others may write: what stands there is replaced, never followed. */
+/*
+ * Opens a file whose name the user did not give, in a folder where others may write. An existing link is replaced,
+ * never followed.
+ */
 int output_open_beside(struct output *output, const char *path);
 
-/* Who may read a file by its access control list may read this one. */
+/* Gives the readers in the access control list of path access to this file, too. */
 void output_let_read_like(struct output *output, const char *path);
 
-/* A new file without a name, in the folder of path; NULL: in TMPDIR or /tmp. Returns its descriptor or -errno. */
+/* Creates an unnamed file in the folder of path; NULL: in TMPDIR or /tmp. Returns its descriptor or -errno. */
 int output_scratch(const char *path);
 
-/* Takes everything and keeps nothing. Returns 0 or -ENOMEM. */
+/* Opens an output that drops everything. Returns 0 or -ENOMEM. */
 int output_open_nowhere(struct output *output);
 
 /*
- * Keeps everything, in buffer and used. Returns 0 or -ENOMEM. Whoever reads it looks at error first: where memory ran
- * out on the way, what is there is not whole.
+ * Opens an output that keeps everything in memory, in buffer and used. Returns 0 or -ENOMEM. Check `error` before
+ * reading it: if memory ran out, the contents are incomplete.
  */
 int output_open_memory(struct output *output);
 
-/* Writes the rest and gives the file its name. Returns 0 or the first -errno; then no file was made or changed. */
+/*
+ * Writes the rest and renames the file to its path. Returns 0, or the first -errno: then no file was created or
+ * changed.
+ */
 int output_close(struct output *output);
 
-/* Gives the result up: no file is made or changed. */
+/* Drops the result: no file is created or changed. */
 void output_abandon(struct output *output);
 
 void output_flush(struct output *output);
@@ -67,7 +73,7 @@ static inline void output_put(struct output *output, const void *bytes, size_t l
 	output->used += length;
 }
 
-/* Where that many bytes, at most OUTPUT_BUFFER_BYTES, can be written at once; output_take() says how many were. */
+/* A position for at most `bytes` bytes, not more than OUTPUT_BUFFER_BYTES; output_take() sets how many were written. */
 static inline char *output_room(struct output *output, size_t bytes)
 {
 	if (__builtin_expect(output->used + bytes > OUTPUT_BUFFER_BYTES, 0))
@@ -96,19 +102,21 @@ void output_hex(struct output *output, uint64_t value); /* with 0x */
 void output_micros(struct output *output, int64_t ns);	/* 1234567 ns as 1234.567 */
 void output_format(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The inside of a JSON string: valid for any bytes; what is no text becomes U+FFFD. */
+/* Writes the contents of a JSON string. Valid for any bytes; invalid UTF-8 becomes U+FFFD. */
 void output_json(struct output *output, struct text text);
 
 /*
- * One line of text stays one line and shows no control character: backslash, what shown_text.h names, broken bytes and
- * lone surrogates are written as \\, \n, \t, \r, \xNN, \uNNNN.
+ * Writes text as one line without control characters: backslash, the characters of shown_text.h, invalid bytes and lone
+ * surrogates are written as \\, \n, \t, \r, \xNN, \uNNNN.
  */
 void output_line(struct output *output, struct text text);
 
-/* A line on stderr with text of others in it: a question mark stands for each byte that is not to be shown. */
+/*
+ * Prints a line on stderr. It may contain text from a trace: a question mark replaces each byte that is not printable.
+ */
 void output_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A word of a command line as output_line(), in single quotes where a shell would take it for something else. */
+/* Writes a word of a command line as output_line() does, in single quotes if a shell would treat it specially. */
 void output_argument(struct output *output, struct text text);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * progress.c - see progress.h. Called once a chunk, so asking the clock each time costs nothing that matters.
+ * progress.c - see progress.h. Called once a chunk, so the cost of reading the clock is negligible.
  */
 #include "util/progress.h"
 

@@ -1,5 +1,5 @@
 /*
- * progress.h - a bar on stderr for what takes more than a second on a terminal. Nothing is shown otherwise.
+ * progress.h - a progress bar on stderr, on a terminal, for operations longer than a second.
  */
 #ifndef EVPROF_TOOLS_UTIL_PROGRESS_H
 #define EVPROF_TOOLS_UTIL_PROGRESS_H
@@ -15,10 +15,10 @@ struct progress {
 	int terminal;
 };
 
-/* what: a word or two, kept. total: in whatever progress_add() counts; 0 where it is not known. */
+/* what: a word or two; must stay valid. total: in the unit of progress_add(); 0 if not known. */
 void progress_begin(struct progress *progress, const char *what, uint64_t total);
 void progress_add(struct progress *progress, uint64_t amount);
-/* Takes the bar away. */
+/* Removes the bar. */
 void progress_end(struct progress *progress);
 
 #endif

@@ -19,7 +19,10 @@ int second_thread_start(pthread_t *thread, void *(*run)(void *owner), void *owne
 	sigset_t all, before;
 	int error;
 
-	/* Buffers grow in one thread and are freed in another: with an arena for each, memory would be kept twice. */
+	/*
+	 * A buffer may grow in one thread and be freed in another. With an arena for each thread its memory would be
+	 * kept twice.
+	 */
 	mallopt(M_ARENA_MAX, 1);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,7 +1,7 @@
 /*
- * second_thread.h - threads beside the one that has the trace and the output.
+ * second_thread.h - helper threads in addition to the main one, which has the trace and the output.
  *
- * Used by what reads ahead (trace/ahead.c) and what works behind (batches.c).
+ * Used for read-ahead (trace/ahead.c) and for output (batches.c).
  */
 #ifndef EVPROF_TOOLS_UTIL_SECOND_THREAD_H
 #define EVPROF_TOOLS_UTIL_SECOND_THREAD_H
@@ -9,10 +9,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Is there a processor for it? */
+/* Whether there is a second processor for it. */
 bool second_thread_helps(void);
 
-/* With all signals blocked: they are for the thread that has the output. Returns 0 or an error number. */
+/* Starts a thread with all signals blocked, because the main thread handles them. Returns 0 or an error number. */
 int second_thread_start(pthread_t *thread, void *(*run)(void *owner), void *owner);
 
 #endif

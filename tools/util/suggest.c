@@ -1,5 +1,5 @@
 /*
- * suggest.c - see suggest.h. The distance is that of Damerau and Levenshtein, by rows.
+ * suggest.c - see suggest.h. Computes the Damerau-Levenshtein distance row by row.
  */
 #include "util/suggest.h"
 
@@ -32,6 +32,6 @@ unsigned suggest_distance(const char *word, const char *known)
 				here = least(here, cost[i - 2][j - 2] + 1);
 			cost[i][j] = here;
 		}
-	/* Of a word of few letters everything is near. */
+	/* A short word would be near every other one. */
 	return cost[rows][columns] * 2 > columns ? SUGGEST_FAR : least(cost[rows][columns], SUGGEST_FAR);
 }

@@ -1,15 +1,15 @@
 /*
- * suggest.h - which known word somebody meant who has misspelt it: a verb or an option. Used by cmd/evprof.c and cli.c.
+ * suggest.h - spelling suggestions for verbs and options. Used by cmd/evprof.c, cli.c and function_match.c.
  */
 #ifndef EVPROF_TOOLS_UTIL_SUGGEST_H
 #define EVPROF_TOOLS_UTIL_SUGGEST_H
 
 #include <stddef.h>
 
-/* How many letters are to be changed, put in or left out, or swapped with their neighbour; SUGGEST_FAR: too many. */
+/* The number of letters to change, insert, delete, or swap with the next one; SUGGEST_FAR: too many. */
 unsigned suggest_distance(const char *word, const char *known);
 
-/* More differ than a slip of the pen explains. */
+/* A distance too large for a typing error. */
 #define SUGGEST_FAR 3u
 
 #endif

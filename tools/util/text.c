@@ -1,5 +1,5 @@
 /*
- * text.c - decoding of UTF-8 that may be broken. See text.h.
+ * text.c - decoding of possibly invalid UTF-8. See text.h.
  */
 #include "util/text.h"
 
@@ -20,10 +20,10 @@ uint64_t text_hash(uint64_t hash, struct text text)
 
 	for (i = 0; i < text.length; i++)
 		hash = (hash ^ (unsigned char)text.at[i]) * prime;
-	return (hash ^ 0xff) * prime; /* a byte that no UTF-8 has */
+	return (hash ^ 0xff) * prime; /* separates texts: no UTF-8 contains this byte */
 }
 
-/* The smallest code point that may be written with that many bytes: shorter ones are an attack or a mistake. */
+/* The smallest code point for each length. A longer encoding than needed is invalid, as it may be an attack. */
 static const uint32_t smallest_of_length[] = {0, 0, 0x80, 0x800, 0x10000};
 
 static unsigned length_by_first_byte(unsigned char first)

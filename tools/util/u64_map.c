@@ -40,7 +40,7 @@ uint64_t *u64_map_make(struct u64_map *map, uint64_t key)
 	return &map->slots[slot].value;
 }
 
-/* Moves what stands behind a freed slot forward, where that brings it nearer to its home. */
+/* Moves elements after a freed slot into it, if that brings them nearer to their home slot. */
 static void close_hole(struct u64_map *map, size_t hole)
 {
 	size_t slot = hole;

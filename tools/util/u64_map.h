@@ -1,5 +1,5 @@
 /*
- * u64_map.h - a table from two numbers to one, for edges between functions and for the sizes of memory blocks.
+ * u64_map.h - a hash table from 64-bit keys to 64-bit values, such as edges between functions and sizes of blocks.
  */
 #ifndef EVPROF_TOOLS_UTIL_U64_MAP_H
 #define EVPROF_TOOLS_UTIL_U64_MAP_H
@@ -26,7 +26,7 @@ static inline size_t u64_map_home(const struct u64_map *map, uint64_t key)
 	return (size_t)(hash ^ hash >> 29) & map->mask;
 }
 
-/* Where a key that is not 0 stands, or would. There is at least one slot. */
+/* The slot where a key is or would be. The key is not 0, and the table has at least one slot. */
 static inline size_t u64_map_slot(const struct u64_map *map, uint64_t key)
 {
 	size_t slot = u64_map_home(map, key);
@@ -36,15 +36,15 @@ static inline size_t u64_map_slot(const struct u64_map *map, uint64_t key)
 	return slot;
 }
 
-/* The value of a key that is not 0; 0 where there is none. */
+/* The value of a key that is not 0; 0 if the key is not in the table. */
 static inline uint64_t u64_map_value(const struct u64_map *map, uint64_t key)
 {
 	return map->slots ? map->slots[u64_map_slot(map, key)].value : 0;
 }
 
-/* The value of a key that is not 0, made with value 0 if it is new. NULL where memory ran out. */
+/* The value of a key that is not 0, added with value 0 if it is new. NULL if memory ran out. */
 uint64_t *u64_map_make(struct u64_map *map, uint64_t key);
-/* Takes the key out. Returns whether it was there, and its value. */
+/* Removes the key. Returns whether it was in the table, and its value. */
 bool u64_map_take(struct u64_map *map, uint64_t key, uint64_t *value);
 void u64_map_done(struct u64_map *map);
 
