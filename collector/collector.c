@@ -1,6 +1,4 @@
-/*
- * collector.c - the rounds of a collector: wait, read all rings, accept, answer. Called by main.c.
- */
+/* collector.c - the rounds of a collector: drain all rings, accept connections, answer, wait. Called by main.c. */
 #include "collector.h"
 
 #include <errno.h>
@@ -11,17 +9,17 @@
 #include "clock.h"
 #include "resolver.h"
 
-#define WAIT_US 100000			  /* nothing runs, but somebody is to be answered or given up in time */
-#define HELD_US 1000000			  /* likewise, but only we ourselves wait: for what wakes us, as a rule */
-#define PEER_GRACE_NS UINT64_C(200000000) /* who connected just now is about to join; whose end waits for it so long */
+#define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
+#define HELD_US 1000000			  /* likewise, but without connections: a descriptor wakes us, as a rule */
+#define PEER_GRACE_NS UINT64_C(200000000) /* grace for a recent connection that may join, before an end is answered */
 
 /*
- * A program that has only begun may end at once, and waits then for what is in its rings to be written. For so long the
- * rounds come as often as makes a chunk each.
+ * A program that has just started may also end soon, and then waits until its rings are drained. While a session is
+ * this young, the rounds are so frequent that each drains about one chunk.
  */
 #define YOUNG_NS UINT64_C(200000000)
 
-/* Takes as long for bytes that are nearly right: who tries them learns nothing. */
+/* Constant time, so that the time does not reveal how many bytes match. */
 static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
 {
 	uint8_t differs = 0;
@@ -31,7 +29,7 @@ static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
 	return !differs;
 }
 
-/* Newest first: of one tree there may be one before, whose trace is finished and is being written in other formats. */
+/* Newest first: an older session of the same id may be closed, with its trace being exported in other formats. */
 static struct session *find_session(struct collector *collector, const uint8_t *id)
 {
 	for (struct session *session = collector->sessions; session; session = session->next) {
@@ -41,7 +39,7 @@ static struct session *find_session(struct collector *collector, const uint8_t *
 	return NULL;
 }
 
-/* The session that a message names, made when there is none, or none any more that takes processes. */
+/* The session of a message. Makes a new one when there is none, or only one that takes no more processes. */
 static int open_session(struct collector *collector, const struct control_message *message, uid_t uid,
 			struct session **result, char *reason, size_t reason_bytes)
 {
@@ -187,8 +185,8 @@ static void forget_finished(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Whoever has connected just now may be a child of a process that has ended, so that the end is not answered yet.
- * Only the session's own user can hold it up, and from each end on for a bounded time.
+ * A recent connection may come from a child of a process that has ended, so the answer to that end is delayed. Only
+ * connections of the session's own user delay it, and for a limited time after each end.
  */
 static bool is_held_up(const struct collector *collector, const struct session *session, uint64_t now_ns)
 {
@@ -199,11 +197,11 @@ static bool is_held_up(const struct collector *collector, const struct session *
 	       server_expects(collector->server, session->user->uid, now_ns - PEER_GRACE_NS);
 }
 
-/* One look at everything. True: somebody came after the rings were read, and may be waiting for that. */
+/* One round. True: a process has connected after the rings were read, and may wait for the next round. */
 static bool look(struct collector *collector, struct drain_result *result)
 {
 	uint64_t now_ns = clock_now_ns();
-	bool ended = collector->tools.init_ends; /* nobody who comes now will live to see it */
+	bool ended = collector->tools.init_ends; /* the namespace is ending: no new process would live */
 	bool came = false;
 
 	collector->tools.gathered = now_ns - collector->tools.gathered_ns >= drain_gather_ns(&collector->tools);
@@ -212,7 +210,7 @@ static bool look(struct collector *collector, struct drain_result *result)
 	if (collector->tools.gathered && result->words > 0)
 		collector->tools.gathered_ns = now_ns;
 	resolver_work(collector->tools.resolver, now_ns);
-	/* After the rounds, so that a process that joined before another ended is there when the latter is answered. */
+	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
 	if (!ended)
 		came = server_poll(collector->server, now_ns);
 	now_ns = clock_now_ns();
@@ -233,7 +231,7 @@ static bool needs_polling(const struct collector *collector, uint64_t now_ns)
 	return false;
 }
 
-/* The longest that all sessions, and whoever has connected, allow. */
+/* The longest sleep that all sessions and connections allow. */
 static int patience_us(const struct collector *collector, uint64_t now_ns)
 {
 	int least_us = server_has_peers(collector->server) ? WAIT_US : SESSION_PATIENT_US;
@@ -255,7 +253,7 @@ static int next_timeout_us(struct collector *collector, const struct drain_resul
 	int us;
 
 	if (!needs_polling(collector, now_ns)) {
-		/* A private collector looks whether it may end: not all that it ends for wakes it. */
+		/* A private collector polls whether it may end: not every reason to end wakes it. */
 		if (server_has_peers(collector->server))
 			return WAIT_US;
 		return collector->private ? HELD_US : -1;

@@ -1,6 +1,4 @@
-/*
- * collector.h - all of a collector: sessions, the server, and the rounds in which they are looked after.
- */
+/* collector.h - a whole collector: its sessions, its server, and the rounds that serve them. */
 #ifndef COLLECTOR_COLLECTOR_H
 #define COLLECTOR_COLLECTOR_H
 
@@ -12,7 +10,7 @@
 #include "server.h"
 #include "session.h"
 
-#define COLLECTOR_JOIN_NS UINT64_C(10000000000) /* a private collector that nobody joins ends after it */
+#define COLLECTOR_JOIN_NS UINT64_C(10000000000) /* a private collector ends if no process joins in this time */
 
 struct collector {
 	struct loop loop;
@@ -29,22 +27,22 @@ struct collector {
 struct collector_config {
 	int listen_fd;
 	bool private;
-	pid_t resumes; /* first process of a session that had another private collector before; 0: none */
+	pid_t resumes; /* first process of a session whose private collector was replaced; 0: none */
 	bool allow_other_users;
-	const char *output_dir; /* NULL for a private one */
-	const char *formats;	/* likewise; and where none are wanted */
+	const char *output_dir; /* NULL: private collector */
+	const char *formats;	/* likewise; also NULL without formats */
 	const char *output;
 	struct user_limits limits;
 };
 
-/* Takes the listening socket over on success. 0 or -errno. */
+/* Takes over the listening socket on success. 0 or -errno. */
 int collector_init(struct collector *collector, const struct collector_config *config);
 void collector_done(struct collector *collector);
 
-/* Does what there is to do, then waits for more, at most max_wait_ms (-1: without bound). False: it is at its end. */
+/* Runs a round, then waits for the next, at most max_wait_ms (-1: without limit). False: the collector is finished. */
 bool collector_turn(struct collector *collector, int max_wait_ms);
 
-/* Everything that is there goes into the files, and these are finished. */
+/* Writes everything from the rings to the trace files, and finishes these. */
 void collector_stop(struct collector *collector);
 
 #endif

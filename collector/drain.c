@@ -1,8 +1,8 @@
 /*
- * drain.c - reads definitions and events out of a process's shared memory. Called by the session, once a round.
+ * drain.c - reads definitions and events from a process's shared memory. Called by the session, once a round.
  *
- * Everything read here was written by a program that may be broken or hostile: a position is copied once, the copy is
- * checked, the copy is used. What fails a check ends the reading of that slot (or of the definitions), nothing else.
+ * The process that wrote the data may be broken or hostile. A position is copied once, the copy is checked, and the
+ * copy is used. A failed check ends the reading of that slot (or of the definitions) and nothing else.
  */
 #include "drain.h"
 
@@ -22,14 +22,14 @@
 #include "session.h"
 
 #define CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
-#define AHEAD_BYTES (UINT64_C(256) << 10)     /* of a ring have their pages before they are written to */
+#define AHEAD_BYTES (UINT64_C(256) << 10)     /* of a ring are populated ahead of its producer */
 #define AHEAD_STEP_BYTES (UINT64_C(64) << 10)
-#define GATHER_NS UINT64_C(200000000)		   /* no event waits longer in a ring ... */
-#define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... nor where the reader may be ended together with the program */
-#define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more gives its memory back */
-#define UNREAD_PLAUSIBLE_BYTES (UINT64_C(1) << 20) /* not worth a look at the file */
-#define THREAD_WORDS 128u			   /* what the beginning or the end of a thread is worth, of a share */
-#define PUNCH_FROM_SLOT 4u			   /* the first few are used again at once */
+#define GATHER_NS UINT64_C(200000000)		   /* longest stay of an event in a ring ... */
+#define GATHER_WITH_INIT_NS UINT64_C(20000000)	   /* ... and where we may be killed together with the program */
+#define PUNCH_BYTES (UINT64_C(256) << 10)	   /* a ring that used more has its memory freed */
+#define UNREAD_PLAUSIBLE_BYTES (UINT64_C(1) << 20) /* below this the file is not checked */
+#define THREAD_WORDS 128u			   /* cost of the beginning or end of a thread, counted in the share */
+#define PUNCH_FROM_SLOT 4u			   /* the first few are reused soon */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* linux/mman.h, since 5.14 */
@@ -37,7 +37,7 @@
 
 _Static_assert(SESSION_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
 
-/* pread of exactly `bytes` bytes. */
+/* Reads exactly `bytes` bytes with pread(2). */
 static int read_fully(int fd, void *to, size_t bytes, uint64_t offset)
 {
 	char *at = to;
@@ -56,7 +56,10 @@ static int read_fully(int fd, void *to, size_t bytes, uint64_t offset)
 	return 0;
 }
 
-/* The same from a ring of ring_bytes (a power of two) at `base`, from a position that counts from its start. */
+/*
+ * The same from a ring of ring_bytes (a power of two) at `base`. position: the count of bytes since the ring's first
+ * use.
+ */
 static int read_ring(int fd, void *to, size_t bytes, uint64_t base, uint64_t ring_bytes, uint64_t position)
 {
 	uint64_t place = position & (ring_bytes - 1);
@@ -68,7 +71,7 @@ static int read_ring(int fd, void *to, size_t bytes, uint64_t base, uint64_t rin
 	return error;
 }
 
-/* The size of the record at `bytes`; 0 when it is not whole, -EINVAL when it is no definition. */
+/* The size of the record at `bytes`; 0: incomplete; -EINVAL: not a definition. */
 static int64_t check_definition(const uint8_t *bytes, size_t count)
 {
 	struct wire_definition record;
@@ -94,7 +97,7 @@ static int64_t check_definition(const uint8_t *bytes, size_t count)
 	return record.size_bytes <= count ? (int64_t)record.size_bytes : 0;
 }
 
-/* How many bytes at the beginning are whole records. *bad is set at the first that is none. */
+/* Length of the complete records at the beginning. Sets *bad if the next one is invalid. */
 static size_t check_definitions(const uint8_t *bytes, size_t count, bool *bad)
 {
 	size_t good = 0;
@@ -126,7 +129,7 @@ static void spend(struct process *process, uint64_t words)
 	process->share -= words < process->share ? words : process->share;
 }
 
-/* One batch of what is below `head`. False when there is nothing more to read. */
+/* Drains one batch below `head`. False: nothing more to read. */
 static bool drain_definitions_once(struct process *process, uint64_t head)
 {
 	const struct ring_layout *layout = &process->layout;
@@ -147,7 +150,7 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	invariant(good <= count && good % 8 == 0);
 	process->definitions_tail += good;
 	spend(process, good / sizeof(uint64_t));
-	/* Pairs with the target's acquire of the tail: these bytes are its own again. */
+	/* Release: pairs with the target's acquire of the tail. It may overwrite these bytes now. */
 	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
 	if (good > 0)
 		write_definitions(process, buffer, good);
@@ -159,8 +162,8 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 }
 
 /*
- * Definitions wait, like events, until some of them make a chunk, but never longer than an event that may use them.
- * False: the share is used up, and there are more.
+ * Drains definitions. Like events, they wait until they make a chunk, but never longer than an event that may use them.
+ * False: the share is used up, and more are left.
  */
 static bool drain_definitions(struct process *process, bool needed)
 {
@@ -190,7 +193,7 @@ static bool is_ring(const struct ring_layout *layout, uint64_t offset, uint64_t 
 	       layout_may_hold_ring(layout, offset, words * sizeof(uint64_t));
 }
 
-/* The reader of a slot that a thread has taken, made when the slot is first seen in use. NULL: no memory now. */
+/* Makes the reader of a claimed slot, when the slot is first seen in use. NULL: no memory now. */
 static struct slot_reader *open_reader(struct process *process, unsigned index)
 {
 	struct ring_slot *slot = &process->slots[index];
@@ -203,7 +206,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
 	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
 	reader->data_words = *(volatile uint64_t *)&slot->data_words;
-	reader->tail = reader->head = ring_tail(slot); /* 0, but after a rejoin */
+	reader->tail = reader->head = ring_tail(slot); /* 0, except after a rejoin */
 	process->readers[index] = reader;
 	session_write_json(process->session, process->number, reader->thread,
 			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks,
@@ -213,7 +216,7 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	return reader;
 }
 
-/* What a thread lost, in its own words and in the collector's. */
+/* Lost events of a thread, as counted by the thread and by the collector. */
 static void reader_lost(const struct process *process, unsigned index, struct meta_counts *lost)
 {
 	const struct ring_slot *slot = &process->slots[index];
@@ -223,7 +226,7 @@ static void reader_lost(const struct process *process, unsigned index, struct me
 		lost->of[kind] += atomic_load_explicit(&slot->lost[kind], memory_order_relaxed);
 }
 
-/* The slot becomes another thread's. The file's hole gives the memory of a large ring back to the system. */
+/* Frees the slot for another thread. Punching a hole into the file returns the memory of a large ring to the system. */
 static void release_slot(struct process *process, unsigned index)
 {
 	struct slot_reader *reader = process->readers[index];
@@ -239,7 +242,7 @@ static void release_slot(struct process *process, unsigned index)
 		atomic_store_explicit(&slot->lost[kind], 0, memory_order_relaxed);
 	slot->tid = 0;
 	slot->start_ticks = 0;
-	/* Pairs with the target's acquire when it claims the slot. */
+	/* Release: pairs with the target's acquire when it claims the slot. */
 	atomic_store_explicit(&slot->state, RING_SLOT_FREE, memory_order_release);
 }
 
@@ -251,7 +254,7 @@ static void note_forks(struct process *process, const struct events *events)
 	}
 }
 
-/* Rare kinds that tell how the process goes on or ends. */
+/* Notes rare kinds that change the life of the process: fork, exec and exit. */
 static void note_lifecycle(struct process *process, const struct events *events)
 {
 	const uint32_t execs = 1u << WIRE_EXEC | 1u << WIRE_EXEC_FAILED;
@@ -277,7 +280,7 @@ static void count_events(struct slot_reader *reader, const struct events *events
 	reader->lost.of[WIRE_NONE] += events->unknown;
 }
 
-/* What the gaps among the events stand for. */
+/* Number of lost events that the gaps among the events stand for. */
 static uint64_t sum_gaps(const struct events *events)
 {
 	const uint64_t *extra = events->extra;
@@ -292,7 +295,7 @@ static uint64_t sum_gaps(const struct events *events)
 	return sum;
 }
 
-/* last: even when the disk is full. */
+/* last: written even when the disk is full. */
 static bool write_chunk(struct process *process, struct slot_reader *reader, const struct events *events, bool last)
 {
 	struct session *session = process->session;
@@ -331,7 +334,7 @@ static void write_events(struct process *process, struct slot_reader *reader, co
 }
 
 /*
- * The last words that a thread did not write itself: what it lost and had no occasion to mark, and the time at which
+ * Writes the last events that the thread could not: a gap for lost events that it did not mark, and the time at which
  * it ended with its process (0: it ended by itself).
  */
 static void write_last_words(struct process *process, struct slot_reader *reader, uint64_t missing, uint64_t end_ticks)
@@ -355,7 +358,7 @@ static void write_last_words(struct process *process, struct slot_reader *reader
 	write_chunk(process, reader, &events, true);
 }
 
-/* reuse: the image goes on, so that another thread may take the slot. Otherwise nobody looks at it again. */
+/* reuse: the image still runs, so another thread may claim the slot. Otherwise the slot is not used again. */
 static void close_reader(struct process *process, unsigned index, bool reuse, uint64_t end_ticks)
 {
 	struct slot_reader *reader = process->readers[index];
@@ -376,7 +379,7 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	process->readers[index] = NULL;
 }
 
-/* Copies, gives the room back, then works on the copy. False when nothing more can be had now. */
+/* Copies a batch, frees its room in the ring, then processes the copy. False: nothing more to read now. */
 static bool drain_slot_once(struct process *process, unsigned index)
 {
 	struct slot_reader *reader = process->readers[index];
@@ -411,7 +414,7 @@ uint64_t drain_gather_ns(const struct session_tools *tools)
 	return tools->with_init ? GATHER_WITH_INIT_NS : GATHER_NS;
 }
 
-/* Decides whether this round reads the slot. What it finds may have come right after the last round. */
+/* Decides whether this round drains the slot. Data found now may be as old as the previous round. */
 static bool want_slot(const struct process *process, struct slot_reader *reader, enum drain_mode mode, bool waiting,
 		      uint64_t now_ns)
 {
@@ -432,7 +435,7 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 	return reader->wanted;
 }
 
-/* An event that is not whole when its writer has gone: the writer was killed inside it. */
+/* Drops an incomplete event of a producer that is gone: it was killed while writing the event. */
 static void drop_torn_event(struct process *process, struct slot_reader *reader)
 {
 	uint64_t word;
@@ -481,7 +484,7 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 	}
 }
 
-/* Without memory the threads in the slots above wait until there is some. */
+/* Without memory, the threads in the slots above wait until there is some. */
 static void grow_readers(struct process *process, unsigned count)
 {
 	struct slot_reader **readers = realloc(process->readers, count * sizeof(*readers));
@@ -494,8 +497,8 @@ static void grow_readers(struct process *process, unsigned count)
 }
 
 /*
- * How far each thread has written. Must come before the definitions are read: a definition is published before the
- * first event that uses it, so those of all events below these heads are there then.
+ * Reads the head of a slot. All heads are read before the definitions: a definition is published before the first event
+ * that uses it, so the definitions of all events below these heads are visible then.
  */
 static void read_head(struct process *process, unsigned index, bool last)
 {
@@ -504,7 +507,7 @@ static void read_head(struct process *process, unsigned index, bool last)
 	uint32_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 	uint64_t head = last ? ring_last_head(slot) : ring_head(slot);
 
-	/* A thread that was killed while it took its slot has written nothing, or its first words are there. */
+	/* A thread killed while claiming its slot has written nothing, or its first words are complete. */
 	if (!reader && (state == RING_SLOT_FREE || (state == RING_SLOT_CLAIMED && !(last && head > 0))))
 		return;
 	if (!reader && state > RING_SLOT_ENDED)
@@ -531,9 +534,9 @@ static void read_head(struct process *process, unsigned index, bool last)
 }
 
 /*
- * The first time that a ring is filled, each of its pages has to be found and cleared, for which its writer would wait.
- * A process has its first thread's pages found here, ahead of it (writer.c maps what it finds). Older kernels (before
- * 5.14) cannot be asked for that.
+ * Populates pages of a ring ahead of its producer. When a ring is first filled, each of its pages is allocated and
+ * cleared, for which the producer would wait. This is done for the ring of the first thread (writer.c maps the pages
+ * that it finds). Kernels before 5.14 have no call for it.
  */
 static void take_pages(const struct process *process, struct slot_reader *reader)
 {
@@ -556,8 +559,8 @@ static void take_pages(const struct process *process, struct slot_reader *reader
 }
 
 /*
- * What was written is in the file's pages. A hostile program may point its heads into holes of a huge file, or many
- * rings to one place: everybody else would wait while the same zeros are read for hours.
+ * Checks the amount of unread data against the allocated pages of the file. A hostile program may point its heads into
+ * holes of a huge file, or many rings to one place: reading the same zeros for hours would block all others.
  */
 static void check_unread(struct process *process)
 {
@@ -602,7 +605,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 		if (process->readers[i] && want_slot(process, process->readers[i], mode, waiting, now_ns))
 			needed = true;
 	}
-	/* No event without its definitions. */
+	/* No event is written without its definitions. */
 	process->cut |= !drain_definitions(process, needed);
 	for (unsigned i = 0; i < process->reader_count && (process->share > 0 || !process->cut); i++) {
 		if (process->readers[(first + i) % process->reader_count])

@@ -1,7 +1,7 @@
 /*
- * events.c - splits the words of a ring into the parts that a chunk keeps apart, and counts them by kind.
+ * events.c - splits the words of a ring into the columns of a chunk, and counts them by kind.
  *
- * Called by drain.c with a private copy of the words. The words are the target's: nothing here trusts them.
+ * Called by drain.c with a private copy of the words. The target wrote the words: nothing here trusts them.
  */
 #include "events.h"
 
@@ -33,7 +33,7 @@ uint64_t *events_words(struct events_buffer *buffer)
 	return buffer->words;
 }
 
-/* Two tables in turn: a run of one kind would otherwise wait for its own store each time. */
+/* Alternates between two tables: otherwise, in a run of one kind, each increment would wait for the previous store. */
 static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[WIRE_KIND_SLOTS])
 {
 	uint32_t other[WIRE_KIND_SLOTS] = {0};
@@ -50,7 +50,7 @@ static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[W
 		counts[i] += other[i];
 }
 
-/* Kinds that the loop in events_split need not look at twice: one word, nothing but a delta. */
+/* Kinds that the loop in events_split() handles at once: one word, with nothing but a delta. */
 #define PLAIN_KINDS                                                                                                    \
 	(~(1u << WIRE_NONE | 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_REALLOC | 1u << WIRE_FREE |            \
 	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_SWITCH | 1u << WIRE_TASK))
@@ -109,7 +109,7 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 	invariant(i <= count && count - i <= WIRE_EXTRA_MAX && events + extras + unknown == i);
 }
 
-/* Eight words side by side become eight bytes of each plane: three rounds that swap blocks of 1, 2 and 4 bytes. */
+/* Transposes eight words into eight bytes of each plane, in three rounds that swap blocks of 1, 2 and 4 bytes. */
 static void transpose_8(const uint64_t in[8], uint64_t out[8])
 {
 	static const uint64_t masks[3] = {UINT64_C(0x00ff00ff00ff00ff), UINT64_C(0x0000ffff0000ffff),
@@ -154,7 +154,7 @@ static void ticks_plane(const uint32_t *restrict ticks, size_t count, unsigned p
 		out[i] = (uint8_t)(ticks[i] >> (8 * plane));
 }
 
-/* Most events follow one another within microseconds, so the upper planes of most chunks are empty. */
+/* Most events follow each other within microseconds, so the upper planes of most chunks are zero. */
 static void ticks_planes(const uint32_t *ticks, size_t count, uint8_t *out)
 {
 	uint32_t all = 0;

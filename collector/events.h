@@ -1,6 +1,4 @@
-/*
- * events.h - from the words of a ring to the payload of an EVENTS chunk.
- */
+/* events.h - converts the words of a ring into the payload of an EVENTS chunk. */
 #ifndef COLLECTOR_EVENTS_H
 #define COLLECTOR_EVENTS_H
 
@@ -11,23 +9,25 @@
 #include "evprof/trace.h"
 #include "evprof/wire.h"
 
-/* Words looked at in one go: never more than EVENTS_WORDS_MAX events come of them. */
+/* Limit of words in one split. They contain at most as many events. */
 #define EVENTS_WORDS_MAX TRACE_CHUNK_EVENTS_MAX
 #define EVENTS_PAYLOAD_MAX_BYTES ((size_t)EVENTS_WORDS_MAX * 8)
 
 /*
- * The result of one split. invariant: events + extras <= used_words, and used_words - events - extras words were of an
- * unknown kind (counted in `unknown`).
+ * The result of one split.
+ *
+ * invariant: events + extras <= used_words. The other used_words - events - extras words were of unknown kind (counted
+ * in `unknown`).
  */
 struct events {
 	uint32_t events;
 	uint32_t extras;
-	size_t used_words; /* the rest is the beginning of an event that is not whole yet */
+	size_t used_words; /* the remaining words are the beginning of an incomplete event */
 	uint64_t first_ticks;
 	uint64_t last_ticks;
 	uint64_t unknown;
 	uint32_t counts[WIRE_KIND_SLOTS]; /* by kind, bookkeeping included */
-	/* The parts, in memory of the events_buffer. */
+	/* The columns, in the memory of the events_buffer. */
 	const uint32_t *heads;
 	const uint32_t *ticks;
 	const uint64_t *extra;
@@ -39,16 +39,16 @@ struct events_buffer;
 struct events_buffer *events_buffer_new(void);
 void events_buffer_free(struct events_buffer *buffer);
 
-/* Room for EVENTS_WORDS_MAX words, to copy a ring's into. */
+/* Buffer of EVENTS_WORDS_MAX words, for a copy of a ring's. */
 uint64_t *events_words(struct events_buffer *buffer);
 
-/* Splits the first `count` of events_words(); start_ticks is the time before the first. */
+/* Splits the first `count` words of events_words(). start_ticks: time before the first. */
 void events_split(struct events_buffer *buffer, size_t count, uint64_t start_ticks, struct events *result);
 
-/* Lays the payload of trace.h out, and gives its address and size. Valid until the next split. */
+/* Builds the payload of trace.h; returns its address and size. Valid until the next split. */
 const void *events_payload(struct events_buffer *buffer, const struct events *events, size_t *bytes);
 
-/* The argument of the last event that is of one of these kinds (a mask of 1 << kind); false if there is none. */
+/* The kind and argument of the last event with one of these kinds (a mask of 1 << kind); false: there is none. */
 bool events_last_of(const struct events *events, uint32_t kinds, unsigned *kind, uint32_t *argument);
 
 #endif

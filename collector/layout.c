@@ -12,12 +12,12 @@
 
 #include "clock.h"
 
-/* All rings of the largest classes, and room for what stands before them. */
+/* Limit of the memory's size: room for all rings at the largest EVPROF_RING_SIZE, and what precedes them. */
 #define MEMFD_MAX_BYTES (UINT64_C(1) << 40)
 
 /*
- * Only memory that cannot shrink may be mapped: a fault in a hole that was cut off would kill the collector. So would
- * one where huge pages have run out.
+ * Only memory that cannot shrink may be mapped: access to a truncated page would kill the collector. So would access to
+ * a huge page when these have run out.
  */
 const char *layout_check_memfd(int memfd, uint64_t *size)
 {
@@ -42,7 +42,7 @@ static bool is_power_of_two(uint64_t value)
 	return value && !(value & (value - 1));
 }
 
-/* [offset, offset + bytes) is in the file and behind the header. */
+/* Whether [offset, offset + bytes) is inside the file and after the header. */
 static bool in_file(const struct ring_layout *layout, uint64_t offset, uint64_t bytes)
 {
 	return offset >= RING_PAGE_BYTES && offset % 8 == 0 && offset <= layout->size_bytes &&

@@ -3,15 +3,15 @@
 
 #define SHORT_US 1000
 #define YOUNG_US 200
-#define UNANNOUNCED_US 8000	      /* no ring fills in that time but those of the fastest */
-#define QUIET_NS UINT64_C(1000000000) /* longer than a thread takes to be quiet (CLOCK_QUIET_TICKS) on any machine */
+#define UNANNOUNCED_US 8000	      /* only the fastest fill a ring in that time */
+#define QUIET_NS UINT64_C(1000000000) /* longer than the idle time of a thread (CLOCK_QUIET_TICKS) on any machine */
 
 static int least(int one, int other)
 {
 	return one < other ? one : other;
 }
 
-/* Until what is in the rings makes a chunk, at the rate at which they are being filled; at most the last argument. */
+/* Time until the rings hold a chunk, at their current rate of filling; at most most_us. */
 static int until_chunk_us(const struct pace *pace, const struct drain_result *result, uint64_t written, uint64_t chunk,
 			  uint64_t now_ns, int most_us)
 {
@@ -23,7 +23,7 @@ static int until_chunk_us(const struct pace *pace, const struct drain_result *re
 	return (int)(wanted * passed_us / written);
 }
 
-/* In whole milliseconds, as epoll_wait() counts. */
+/* Time until due_ns, in whole milliseconds as epoll_wait() counts; at most most_us. */
 static int until_due_us(uint64_t due_ns, uint64_t now_ns, int most_us)
 {
 	uint64_t us = due_ns > now_ns ? (due_ns - now_ns + 999999) / 1000000 * 1000 : 0;
@@ -33,7 +33,7 @@ static int until_due_us(uint64_t due_ns, uint64_t now_ns, int most_us)
 	return us > SHORT_US ? (int)us : SHORT_US;
 }
 
-/* Nothing has been written for so long that the first event is to wake us, and the processes have been told so. */
+/* Idle: the first event wakes us, once that was announced to the processes. */
 static int quiet_us(struct pace *pace, const struct pace_limits *limits, uint64_t quiet_ns)
 {
 	bool announced = pace->sleep == RING_SLEEPS_UNTIL_EVENT;
@@ -44,7 +44,7 @@ static int quiet_us(struct pace *pace, const struct pace_limits *limits, uint64_
 	return quiet_ns / 1000 < (uint64_t)limits->longest_us ? (int)(quiet_ns / 1000) : limits->longest_us;
 }
 
-/* Twice as long as the last time, where nothing speaks against it. */
+/* Twice the last sleep, within the limits. */
 static int busy_us(const struct pace *pace, const struct drain_result *result, const struct pace_limits *limits,
 		   uint64_t written, uint64_t now_ns)
 {
@@ -56,7 +56,7 @@ static int busy_us(const struct pace *pace, const struct drain_result *result, c
 	return us > floor_us ? us : floor_us;
 }
 
-/* Has been woken, with so little to read up to now that more is likely to come. */
+/* Woken with little to read yet: more is likely to come. */
 static int woken_us(const struct pace *pace)
 {
 	return pace->sleep == RING_SLEEPS_UNTIL_EVENT ? UNANNOUNCED_US : SHORT_US;

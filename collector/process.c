@@ -1,7 +1,7 @@
 /*
- * process.c - takes over the memory of a process that joins, checking every number in it, and answers it.
+ * process.c - maps the memory of a process that joins, after checking every number in it, and answers it.
  *
- * Called by the session. Reads of events and definitions are drain.c's.
+ * Called by the session. drain.c reads events and definitions.
  */
 #include "process.h"
 
@@ -25,12 +25,12 @@
 #include "resolver.h"
 #include "session.h"
 
-#define FORKED_MANY 64			   /* children that have not joined: look whether they are there ... */
-#define FORKED_CHECK_NS UINT64_C(50000000) /* ... so often */
-#define FORKED_MAX 1024u		   /* more are not waited for by number */
-#define MAPS_MAX_BYTES ((size_t)1 << 20)   /* of a process are looked through */
+#define FORKED_MANY 64			   /* with this many forked children, check whether they live ... */
+#define FORKED_CHECK_NS UINT64_C(50000000) /* ... this often */
+#define FORKED_MAX 1024u		   /* limit of forked children with known pids */
+#define MAPS_MAX_BYTES ((size_t)1 << 20)   /* limit for reading the maps of a process */
 
-/* The pid that a pidfd stands for; 0 when the process is gone, -1 when it is no pidfd. */
+/* The pid of a pidfd; 0: the process is gone; -1: not a pidfd. */
 static pid_t pidfd_pid(int pidfd)
 {
 	char path[64];
@@ -55,7 +55,7 @@ static pid_t pidfd_pid(int pidfd)
 	return pid > 0 ? pid : 0;
 }
 
-/* What /proc cannot say of the sender's own pidfd is true of ours. */
+/* Replaces the sender's pidfd, which /proc cannot identify here, by one that we open. */
 static const char *replace_pidfd(int pidfd, pid_t pid, bool *dead)
 {
 	int own = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -85,7 +85,7 @@ static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
 	return NULL;
 }
 
-/* mmap wants offsets of whole system pages, which may be larger than RING_PAGE_BYTES. */
+/* mmap needs offsets in whole system pages, which may be larger than RING_PAGE_BYTES. */
 static int map_slots(struct process *process)
 {
 	const struct ring_layout *layout = &process->layout;
@@ -185,7 +185,7 @@ void process_free(struct process *process)
 	process_forget(process);
 }
 
-/* Field `number` (from 3, the first after the name) of a line of /proc/PID/stat; false when it is not there. */
+/* Field `number` (at least 3, the first after the name) of a line of /proc/PID/stat; false: missing. */
 static bool stat_field(const char *line, unsigned number, uint64_t *value)
 {
 	const char *at = strrchr(line, ')');
@@ -215,7 +215,7 @@ static uint64_t own_start_time(void)
 
 void process_attach(struct process *process)
 {
-	/* In another pid namespace our number is nobody's, or somebody else's. */
+	/* Our pid has no meaning in another pid namespace. */
 	pid_t pid = process->pid == process->sender_pid ? getpid() : 0;
 
 	atomic_store_explicit(&process->header->collector_start_time, own_start_time(), memory_order_relaxed);
@@ -228,10 +228,10 @@ static void answer(struct ring_header *header, enum ring_collector_state state, 
 	size_t length = strnlen(text, RING_TEXT_BYTES - 1);
 
 	while (length > 0 && length == RING_TEXT_BYTES - 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--; /* not in the middle of a character */
+		length--; /* do not cut inside a character */
 	memcpy(header->text, text, length);
 	memset(header->text + length, 0, RING_TEXT_BYTES - length);
-	/* Pairs with the target's acquire: text and summary are there when the state is. */
+	/* Release: pairs with the target's acquire. Text and summary are visible before the state. */
 	atomic_store_explicit(&header->collector_state, (uint32_t)state, memory_order_release);
 	syscall(SYS_futex, &header->collector_state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
@@ -268,7 +268,7 @@ struct pidfd_exit_info {
 
 _Static_assert(sizeof(struct pidfd_exit_info) == 64, "the first version of struct pidfd_info");
 
-/* As wait() gives it, from the entry of a process that is dead but not reaped. */
+/* The status as wait() gives it, of a process that is dead but not reaped. */
 static bool exit_code_of_zombie(const struct process *process, int *code)
 {
 	char path[64];
@@ -292,12 +292,12 @@ static bool exit_code_of_zombie(const struct process *process, int *code)
 	    !stat_field(line, 52, &value))
 		return false;
 	*code = (int)value;
-	/* 0 is also what the kernel shows to those who may not know: they may not look for the program, either. */
+	/* The kernel also shows 0 to readers without permission. Those cannot read the program's link either. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
 	return value != 0 || readlink(path, line, sizeof(line)) >= 0 || errno != EACCES;
 }
 
-/* The same from the pidfd, once the process was reaped: its parent is often quicker than we are. */
+/* The same from the pidfd, once the process is reaped: its parent is often faster than we are. */
 static bool exit_code_of_pidfd(const struct process *process, int *code)
 {
 	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_INFO};
@@ -397,7 +397,7 @@ void process_look_at_forks(struct process *process, uint64_t now_ns)
 
 void process_note_fork(struct process *process, pid_t child)
 {
-	/* In another namespace its pid means nothing here. */
+	/* The pid of a child in another namespace has no meaning here. */
 	if (process->pid != process->sender_pid)
 		return;
 	for (unsigned i = 0; i < process->forked_count; i++) {

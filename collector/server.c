@@ -1,7 +1,7 @@
 /*
- * server.c - accepts connections, checks who is there, reads one message of each. Called by collector.c.
+ * server.c - accepts connections, checks their credentials, reads one message from each. Called by collector.c.
  *
- * A connection is a stranger until its message is parsed: it costs a few bytes and is dropped after a while.
+ * A connection is not trusted until its message is parsed. It costs a few bytes and is dropped after a while.
  */
 #include "server.h"
 
@@ -25,17 +25,17 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define SERVER_FDS_MAX 8 /* room for more than is right, to close what a stranger sends too much */
-#define FREE_TO_READ 4	 /* descriptors: those that come with a message, and what looking at them takes */
-#define FREE_AT_MOST 32	 /* as many as are tried */
+#define SERVER_FDS_MAX 8 /* more than a valid message has, to close any surplus */
+#define FREE_TO_READ 4	 /* descriptors: those of a message, and those for checking them */
+#define FREE_AT_MOST 32	 /* limit of the test */
 
 /*
- * Connections that have said nothing yet. Strangers, who may only join where their session is known, share few places:
- * as many as are on their way between connect() and send() on a busy machine. A user other than ours has some.
+ * Limits of connections that have sent nothing yet. Strangers may join known sessions only, and share few places: as
+ * many as are between connect() and send() on a busy machine. Each user other than ours has its own limit.
  */
 #define STRANGERS_MAX 64u
 #define USER_PEERS_MAX 256u
-#define ACCEPTS_MAX 256u /* a round: who connects without end does not keep the rings from being read */
+#define ACCEPTS_MAX 256u /* in a round: endless connections must not delay the draining */
 
 struct peer {
 	struct loop_source source;
@@ -43,8 +43,8 @@ struct peer {
 	struct server *server;
 	uint64_t since_ns;
 	struct ucred who;
-	bool stranger; /* not served but for a session that is known */
-	bool waiting;  /* for descriptors that are free; not in the loop until then */
+	bool stranger; /* served only for a known session */
+	bool waiting;  /* for free descriptors; not in the loop until then */
 };
 
 struct server {
@@ -52,11 +52,11 @@ struct server {
 	struct loop *loop;
 	struct server_handler handler;
 	bool allow_other_users;
-	bool paused;	    /* out of descriptors: not in the loop until one is free */
-	bool more;	    /* the last round has not accepted all who wait */
+	bool paused;	    /* out of descriptors: not in the loop until some are free */
+	bool more;	    /* the last round could not accept all connections */
 	struct peer *peers; /* newest first */
 	unsigned peer_count;
-	unsigned stranger_count; /* of these */
+	unsigned stranger_count; /* strangers among them */
 	char message[CONTROL_MESSAGE_MAX_BYTES + 1];
 };
 
@@ -71,8 +71,8 @@ static void free_peer(struct peer *peer)
 }
 
 /*
- * Whether so many descriptors are free. A message whose descriptors find no place would be lost, with its process: it
- * stays in the socket until processes that have ended leave room.
+ * Whether that many descriptors are free. A message whose descriptors find no room would be lost, and its process with
+ * it. So it stays in the socket until ended processes leave room.
  */
 static bool descriptors_free(const struct server *server, unsigned count)
 {
@@ -87,7 +87,7 @@ static bool descriptors_free(const struct server *server, unsigned count)
 	return got == count;
 }
 
-/* link: what points to it in the list. */
+/* link: the pointer to the peer in the list. */
 static void close_peer(struct peer **link)
 {
 	struct peer *peer = *link;
@@ -98,7 +98,7 @@ static void close_peer(struct peer **link)
 	free_peer(peer);
 }
 
-/* A hold connection goes on as something else: it leaves the list, and its descriptor stays open. */
+/* Detaches a hold connection from its peer: its descriptor stays open. */
 static int release_peer(struct peer *peer)
 {
 	int fd = peer->source.fd;
@@ -123,7 +123,7 @@ static unsigned take_fds(struct msghdr *header, int fds[SERVER_FDS_MAX])
 	return count;
 }
 
-/* Of the sender, which could not make one itself. -1 or a descriptor. */
+/* A pidfd of the sender, which could not open one itself. A descriptor or -1. */
 static int pidfd_of(const struct peer *peer)
 {
 	socklen_t length = sizeof(int);
@@ -134,7 +134,7 @@ static int pidfd_of(const struct peer *peer)
 	return (int)syscall(SYS_pidfd_open, peer->who.pid, 0);
 }
 
-/* Takes the two descriptors over when it succeeds (and sets *kept). */
+/* Takes over the two descriptors on success (and sets *kept). */
 static int handle_join(struct peer *peer, const struct control_message *message, int fds[SERVER_FDS_MAX],
 		       unsigned *fd_count, bool *kept, char *reason, size_t reason_bytes)
 {
@@ -170,9 +170,7 @@ static int handle_hold(struct peer *peer, const struct control_message *message,
 	return error;
 }
 
-/*
- * A program may give up its user before it forks: its children know the session, which nobody else can guess.
- */
+/* A program may give up its user before it forks: its children know the session id, which cannot be guessed. */
 static bool is_welcome(const struct peer *peer, const struct control_message *message)
 {
 	const struct server_handler *handler = &peer->server->handler;
@@ -207,7 +205,7 @@ static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MA
 	return error;
 }
 
-/* False: the message has to wait. */
+/* False: the message has to wait for free descriptors. */
 static bool may_read(struct peer *peer)
 {
 	bool may = descriptors_free(peer->server, FREE_TO_READ);
@@ -221,7 +219,7 @@ static bool may_read(struct peer *peer)
 	return may && !peer->waiting;
 }
 
-/* The one message of a peer. False when it is still to come; otherwise the peer is to be closed. */
+/* Reads the message of a peer. False: it has not come yet. True: the peer is to be closed. */
 static bool read_peer(struct peer *peer)
 {
 	struct server *server = peer->server;
@@ -276,13 +274,13 @@ static bool is_own(const struct peer *peer)
 	return peer->who.uid == geteuid();
 }
 
-/* The two share the places that the newer one is given. */
+/* Whether both count against the same limit as the newer one. */
 static bool same_share(const struct peer *peer, const struct peer *newer)
 {
 	return newer->stranger ? peer->stranger : !peer->stranger && peer->who.uid == newer->who.uid;
 }
 
-/* The oldest of those who share places with the newer one, and how many they are. */
+/* The oldest peer that counts against the same limit as the newer one, and the number of these. */
 static struct peer **oldest_of_share(struct server *server, const struct peer *newer, unsigned *count)
 {
 	struct peer **oldest = NULL;
@@ -297,7 +295,7 @@ static struct peer **oldest_of_share(struct server *server, const struct peer *n
 	return oldest;
 }
 
-/* Who makes room where all places are taken: strangers first, our own user last. */
+/* The peer to drop when all places are taken: strangers first, our own user last. */
 static struct peer **oldest_of_all(struct server *server)
 {
 	struct peer **oldest = NULL;
@@ -324,7 +322,7 @@ static void make_room(struct server *server, const struct peer *newer)
 		oldest = server->peer_count < SERVER_PEERS_MAX ? NULL : oldest_of_all(server);
 	if (!oldest)
 		return;
-	read_peer(*oldest); /* what it has said by now is heard */
+	read_peer(*oldest); /* a message that has arrived is still handled */
 	close_peer(oldest);
 }
 
@@ -352,7 +350,7 @@ static int add_peer(struct server *server, int fd)
 	server->peers = peer;
 	server->peer_count++;
 	server->stranger_count += peer->stranger;
-	if (read_peer(peer)) /* most have sent it by now */
+	if (read_peer(peer)) /* most messages have arrived by now */
 		close_peer(&server->peers);
 	return 0;
 fail:
@@ -369,7 +367,10 @@ static void pause_accepting(struct server *server)
 	server->paused = true;
 }
 
-/* For one more, and for each that has been accepted and not read. Strangers do not keep others out. */
+/*
+ * Whether there are descriptors for one more connection, and for each accepted one that was not read. Strangers do not
+ * count here, so that they do not keep others out.
+ */
 static bool may_accept(const struct server *server)
 {
 	return descriptors_free(server, 1 + FREE_TO_READ + 2 * (server->peer_count - server->stranger_count));
@@ -381,7 +382,7 @@ static int accept_one(int listening)
 
 	if (fd >= 0 || (errno != EPERM && errno != ENOSYS))
 		return fd;
-	fd = accept(listening, NULL, NULL); /* some filters of containers know only that one */
+	fd = accept(listening, NULL, NULL); /* some seccomp filters of containers allow only this call */
 	if (fd >= 0 && (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)) {
 		close(fd);
 		fd = -1;
@@ -389,7 +390,7 @@ static int accept_one(int listening)
 	return fd;
 }
 
-/* Whether there was anybody. */
+/* True: there were connections. */
 static bool accept_all(struct server *server)
 {
 	struct pollfd poller = {.fd = server->source.fd, .events = POLLIN};
@@ -445,7 +446,7 @@ static bool is_silent(const struct peer *peer, uint64_t now_ns)
 
 	if (peer->waiting || now_ns <= peer->since_ns || now_ns - peer->since_ns < SERVER_SILENT_NS)
 		return false;
-	/* It may be we who have slept. */
+	/* A message may have arrived while we slept. */
 	return poll(&poller, 1, 0) <= 0;
 }
 
@@ -511,7 +512,7 @@ int server_new(struct loop *loop, int listen_fd, bool allow_other_users, const s
 	int error = check_listening(listen_fd);
 	struct server *server;
 
-	/* Again, so that whoever connects from now on is told our number, and not that of who made the socket. */
+	/* Again, so that SO_PEERCRED gives our pid from now on, and not that of the socket's creator. */
 	if (!error && listen(listen_fd, CONTROL_BACKLOG) < 0)
 		error = -errno;
 	if (error)
@@ -561,7 +562,7 @@ static int make_address(const char *name, struct sockaddr_un *address, socklen_t
 	return 0;
 }
 
-/* Whether the socket file was left behind by a collector that is gone. */
+/* Whether the socket file is left from a collector that is gone. */
 static bool is_stale(const char *path, const struct sockaddr_un *address, socklen_t length)
 {
 	struct stat status;

@@ -1,5 +1,5 @@
 /*
- * session.c - the life of a process tree: joins, ends, the trace file, and the answers.
+ * session.c - the life of a session: joins, ends, the trace file and the answers.
  *
  * Called by the server (joins and holds) and by collector.c (rounds).
  */
@@ -18,20 +18,20 @@
 #include "resolver.h"
 
 /*
- * The first records come in quick succession: without two of them that lie apart, the times of a trace that is cut
- * short mean nothing.
+ * The first clock records follow each other quickly: a truncated trace without two records at different times has no
+ * usable times.
  */
 #define CLOCK_FIRST_NS UINT64_C(10000000)
 #define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define UNBORN_CHECK_NS UINT64_C(5000000)
-#define UNBORN_MAX 4096u /* more are not waited for */
+#define UNBORN_MAX 4096u /* limit of pending_children */
 #define LINGER_NS UINT64_C(50000000)
-#define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for the names of native frames */
-#define SHARE_MAX_WORDS (UINT64_C(128) << 10) /* of a process in a round ... */
-#define SHARE_MIN_WORDS (UINT64_C(8) << 10)   /* ... and where others of its user have taken the rest */
-#define CLOSING_EACH_BYTES 1024		      /* in the file, to end a thread or a process */
+#define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
+#define SHARE_MAX_WORDS (UINT64_C(128) << 10) /* words of a process in a round ... */
+#define SHARE_MIN_WORDS (UINT64_C(8) << 10)   /* ... at least, if others of its user take the rest */
+#define CLOSING_EACH_BYTES 1024		      /* of the file, to end a thread or a process */
 #define SAMPLED_PATIENCE_US 20000
 #define SLOW_PATIENCE_US 200000
 
@@ -111,13 +111,13 @@ uint32_t session_live(const struct session *session)
 	return live;
 }
 
-/* After an exec the process lives on, and what runs in it now may be a Python that is about to join. */
+/* After an exec the process lives on, and the new program may be a Python that is about to join. */
 static bool awaits_successor(const struct process *process)
 {
 	return process->replaced && !process->dead;
 }
 
-/* What the closing line says: valid in the header once collector_state is. */
+/* Fills in the totals of the closing line. They are valid once collector_state says so. */
 static void fill_summary(const struct session *session, const struct process *process)
 {
 	struct ring_header *header = process->header;
@@ -144,7 +144,7 @@ static void session_answer(struct session *session, struct process *process, enu
 	process->answered = true;
 }
 
-/* text: one line that says what to do. The file keeps what it has. */
+/* text: one line that says what to do. The file keeps its contents. */
 static void session_fail(struct session *session, const char *text)
 {
 	if (session->failed)
@@ -176,7 +176,7 @@ static int write_failed(struct session *session, int error)
 	return error;
 }
 
-/* Each thread and process that is open has a few words to say at its end, and so has one that comes in between. */
+/* Reserves room in the file for the last records of each open thread and process, and for one that comes meanwhile. */
 static void keep_room(struct session *session)
 {
 	uint64_t room;
@@ -303,8 +303,8 @@ static void open_failed(struct session *session, int error)
 }
 
 /*
- * A daemon's traces are its own. Who began the session reads this one. One without a number in our user namespace has
- * that of nobody, which is another user's, too.
+ * Lets the user that began the session read the trace, which belongs to the daemon. A user without a number in our user
+ * namespace has the number of nobody, which other users may share, so it gets no access.
  */
 static void let_user_read(const struct session *session)
 {
@@ -320,7 +320,7 @@ static void let_user_read(const struct session *session)
 	said |= error != 0;
 }
 
-/* The file is made when the first process joins: its name is that of this process. */
+/* The file is created when the first process joins: that process gives it its name. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
 	bool others = session->tools->output_dir || session->tools->first.pid || session->goes_on;
@@ -345,7 +345,7 @@ static void open_trace(struct session *session, const struct control_message *fi
 	let_user_read(session);
 }
 
-/* Children that an image has forked and that have not joined are waited for, a moment. */
+/* Counts children that an image has forked and that have not joined. They are waited for, briefly. */
 static void note_missing_children(struct session *session, struct process *process, uint64_t now_ns)
 {
 	uint32_t forks = atomic_load_explicit(&process->header->forks, memory_order_acquire);
@@ -354,7 +354,7 @@ static void note_missing_children(struct session *session, struct process *proce
 		process->forks_seen = forks;
 		process->forks_ns = now_ns;
 	}
-	/* Those that are known by number are waited for otherwise. */
+	/* Children with known pids are pending children. */
 	if (!process->complete || forks <= process->children + process->forked_count ||
 	    now_ns - process->forks_ns >= FORK_GRACE_NS)
 		return;
@@ -364,8 +364,8 @@ static void note_missing_children(struct session *session, struct process *proce
 }
 
 /*
- * The children that a complete image has forked for Python to run in, and that have not joined. One that is slow to
- * get the processor has a collector to join all the same.
+ * Keeps the forked children of a complete image as pending children of the session: they may join after their parent's
+ * end. A child that is slow to get the processor still finds a collector to join.
  */
 static void keep_pending_children(struct session *session, struct process *process, uint64_t now_ns)
 {
@@ -395,11 +395,11 @@ static void remove_pending_child(struct session *session, unsigned index)
 	session->pending_children[index] = session->pending_children[--session->pending_children_count];
 }
 
-/* Leaves out those that are dead, have become another program, or have joined. */
+/* Removes pending children that are dead, have called exec, or have joined. */
 static void check_pending_child(struct session *session, uint64_t now_ns)
 {
 	if (session->pending_children_count == 0) {
-		/* Not in the same round: the last one may have sent its message just now. */
+		/* In a later round than the removal: the last one may have just sent its message. */
 		session->pending_children_since_ns = 0;
 		return;
 	}
@@ -448,7 +448,7 @@ static void count_child(struct session *session, const struct control_message *j
 		session->missing_children--;
 }
 
-/* When the image ended: with its last event, unless it was ended from outside. */
+/* The end of the image: its last event, or its death where it was killed. */
 static uint64_t end_ticks_of(const struct process *process, const char *how)
 {
 	bool told = atomic_load_explicit(&process->header->target_state, memory_order_acquire) != RING_TARGET_RUNNING;
@@ -458,7 +458,7 @@ static uint64_t end_ticks_of(const struct process *process, const char *how)
 	return process->death_ticks;
 }
 
-/* An image that says by which signal it is about to end itself is as good as killed by it. */
+/* An image that announced its signal counts as killed by it. */
 static const char *end_by_own_signal(struct process *process, const char *how)
 {
 	uint32_t number = atomic_load_explicit(&process->header->ending_signal, memory_order_relaxed);
@@ -476,7 +476,7 @@ static void complete(struct session *session, struct process *process, const cha
 
 	if (!process->drained)
 		drain_process(process, DRAIN_LAST, UINT64_MAX, now_ns, &ignored);
-	/* Only now it is known: what it became may have been quick. */
+	/* Known only after the last drain: the new program may have ended quickly. */
 	if (process->dead && process->exec_seen)
 		how = "exec";
 	end.how = how = end_by_own_signal(process, how);
@@ -502,7 +502,7 @@ static void complete(struct session *session, struct process *process, const cha
 	log_info("process %d has ended (%s)", (int)process->pid, how);
 }
 
-/* How an image that writes no more has ended; NULL: it goes on. */
+/* How the image ended; NULL: it still runs. */
 static const char *end_of(struct process *process, uint64_t now_ns)
 {
 	uint32_t state = atomic_load_explicit(&process->header->target_state, memory_order_acquire);
@@ -538,7 +538,7 @@ static void process_died(struct loop_source *source, uint32_t events)
 	note_death(process);
 }
 
-/* The image that had this pid before is no more, whatever its pidfd says. */
+/* The previous image with this pid has ended, whatever its pidfd says. */
 static void end_predecessor(struct session *session, const struct control_message *join, pid_t pid, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -546,7 +546,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 
 		if (process->pid != pid)
 			continue;
-		/* Another process has got the number. */
+		/* The pid was reused by another process. */
 		if (!process->dead && process->start_time != join->start_time)
 			process_died(&process->source, 0);
 		process->replaced = false;
@@ -563,7 +563,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 	}
 }
 
-/* The image that has forked one that joins, if it is known. The list begins with the latest. */
+/* The image that forked the joining one, or NULL. The list begins with the latest. */
 static const struct process *parent_of(const struct session *session, const struct process *child, pid_t ppid)
 {
 	for (const struct process *process = session->processes; process; process = process->next)
@@ -588,7 +588,7 @@ static void describe(struct session *session, struct process *process, const str
 	    meta_process(&shown, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
 }
 
-/* What a process's native frames are. */
+/* Writes the SYMBOL definitions of a process. Callback of the resolver. */
 static void write_symbols(void *owner, const void *definitions, size_t bytes)
 {
 	const struct process *process = owner;
@@ -599,7 +599,7 @@ static void write_symbols(void *owner, const void *definitions, size_t bytes)
 		session_write_chunk(process->session, &chunk, definitions, bytes);
 }
 
-/* One of those that its user may have. */
+/* Makes a process, which counts against its user's limit. */
 static int new_process_of(struct session *session, int memfd, int pidfd, const struct ucred *who,
 			  struct process **result, char *reason, size_t reason_bytes)
 {
@@ -638,7 +638,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->start_time = join->start_time;
 	process->last_ticks = process->layout.start_ticks;
 	process->sampler.wanted = join->sample_rate > 0;
-	if (join->start == WIRE_START_REJOIN) /* what another collector has read is not read again */
+	if (join->start == WIRE_START_REJOIN) /* do not reread what another collector has read */
 		process->definitions_tail = atomic_load(&process->header->definitions_tail);
 	process->source.ready = process_died;
 	if (process->dead)
@@ -695,7 +695,7 @@ int session_hold(struct session *session, const struct control_message *message,
 	return 0;
 }
 
-/* The share of a process in its user's round. However many there are, each has one. */
+/* Drains a process's share of its user's round. Every process has a share, however many there are. */
 static bool drain_share(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
 {
 	struct user *user = process->session->user;
@@ -719,7 +719,7 @@ static bool has_woken_us(struct process *process)
 	return true;
 }
 
-/* Another process is the first of the next round: it has the largest share. */
+/* Makes another process the first of the next round: the first one has the largest share. */
 static void rotate(struct session *session)
 {
 	struct process *first = session->processes, **last = &session->processes;
@@ -821,7 +821,7 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 	}
 }
 
-/* No more will be written. */
+/* Finishes the trace file. Nothing is written afterwards. */
 static void close_trace(struct session *session, uint64_t now_ns)
 {
 	char text[RING_TEXT_BYTES];
@@ -840,9 +840,9 @@ static void close_trace(struct session *session, uint64_t now_ns)
 		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
 		session_fail(session, text);
 	}
-	if (session->tools->with_init) /* after the answer there may be no time */
+	if (session->tools->with_init) /* there may be no time after the answer */
 		trace_writer_release(&session->writer);
-	trace_writer_follow(&session->writer, session->path); /* the formats go beside it */
+	trace_writer_follow(&session->writer, session->path); /* formats are written next to it */
 	session->closed = true;
 }
 
@@ -882,7 +882,7 @@ static bool child_expected(const struct session *session, uint64_t now_ns)
 	       (session->missing_children > 0 && now_ns < session->grace_until_ns);
 }
 
-/* So long that its parent need not wait for it: it is as if it had joined. */
+/* Pending for so long that its parent does not wait for it: it counts as if it had joined. */
 static bool child_is_slow(const struct session *session, uint64_t now_ns)
 {
 	return session->pending_children_since_ns && now_ns - session->pending_children_since_ns >= FORK_GRACE_NS;
@@ -897,7 +897,7 @@ static bool successor_expected(const struct session *session)
 	return false;
 }
 
-/* The trace is being written in other formats: whoever waits for it waits for these, too, and is told that we live. */
+/* Whether the trace is still being exported to other formats. Waiting processes get a heartbeat meanwhile. */
 static bool converting(struct session *session)
 {
 	if (!session->converted && session->format_list[0] && !session->failed && session->process_count > 0)
@@ -908,7 +908,7 @@ static bool converting(struct session *session)
 	return session->formats.running;
 }
 
-/* Names of native frames are still being looked for: whoever waits is told that we live. */
+/* Whether native frames are still being symbolized. Waiting processes get a heartbeat meanwhile. */
 static bool resolving(struct session *session, uint64_t now_ns)
 {
 	bool busy = false;
@@ -960,7 +960,7 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 {
 	bool others;
 
-	/* First: the end of a child that never joined wakes nobody, so what waits for it must not outlive it. */
+	/* First: the end of a child that never joined wakes nobody, so nothing may wait for it longer than it lives. */
 	check_pending_child(session, now_ns);
 	others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
 		 child_is_slow(session, now_ns) || pending_rejoin_any(&session->tools->first) || more_to_come;
@@ -993,7 +993,7 @@ void session_stop(struct session *session, uint64_t now_ns)
 	finish(session, now_ns);
 }
 
-/* Somebody waits for an answer, which is a matter of time. */
+/* Whether an answer is due that depends on time. */
 static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 {
 	if ((child_expected(session, now_ns) && !child_is_slow(session, now_ns)) || session->formats.running ||
@@ -1011,7 +1011,7 @@ bool session_needs_polling(const struct session *session, uint64_t now_ns)
 	return session_live(session) > 0 || session->pending_children_since_ns || is_about_to_end(session, now_ns);
 }
 
-/* Its death always wakes us. Those whose sampler writes, which wakes nobody, are looked at more often. */
+/* A process's death always wakes us. A sampler's writes do not, so its process is polled more often. */
 static int process_patience_us(const struct process *process)
 {
 	if (!atomic_load_explicit(&process->header->wakes, memory_order_relaxed))
