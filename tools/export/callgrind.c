@@ -1,17 +1,17 @@
 /*
  * callgrind.c - the Callgrind Profile Format, version 1, for KCachegrind and callgrind_annotate.
  *
- * All threads are in one part: callgrind_annotate complains of each header line of another, and adds parts up anyway.
- * Each thread is a function of its own, which calls what nothing else did, so that what C called without Python below
- * it has its time too; with --thread the file is that of one thread.
+ * All threads are in one part: callgrind_annotate reports each header line of a second part as an error, and adds parts
+ * up anyway. Each thread is a function, the caller of all calls without a caller. So the time of what C called without
+ * Python below it is included, too. With --thread the file has that thread only.
  *
  *   ob=   the module      fl=   co_filename, "~" for C functions      fn=   qualified name:first line
  *
- * KCachegrind takes functions of one name and one ob= for the same, whatever their fl=. Both readers add up the costs
- * of the calls to a function for its inclusive cost: analysis/line_costs.h lets only the outermost of recursive
- * calls have any. What is written of one function, line or call several times, once for each thread, they add up.
+ * KCachegrind takes functions with the same name and ob= for the same, whatever their fl=. Both readers add up the
+ * costs of all calls of a function for its inclusive cost, so in analysis/line_costs.h only the outermost of recursive
+ * calls has a cost. A function, line or call is written once for each thread, and the readers add these up.
  *
- * With zip, the file is in a zip together with the sources, and fl= is their place there.
+ * With zip, the file is in a zip together with the sources, and fl= is their path in the zip.
  */
 #include "export/export.h"
 
@@ -26,12 +26,12 @@
 #include "trace/source.h"
 #include "util/grow.h"
 
-/* Names are compressed: the numbers of analysis/line_costs.h. Those of threads are not, as each is there once. */
+/* Names are compressed, with the numbers of analysis/line_costs.h. Names of threads are not, as each occurs once. */
 struct callgrind {
 	struct output *output;
-	bool relative; /* names of files: as they are in the zip */
+	bool relative; /* names of files are paths in the zip */
 	bool begun;    /* the header is written */
-	/* Has the name been written? By number. */
+	/* By number: whether the name is written. */
 	uint8_t *functions;
 	uint32_t functions_allocated;
 	uint8_t *modules;
@@ -42,7 +42,7 @@ struct callgrind {
 
 /* --- names --- */
 
-/* Below the zip's root: no leading slash, no "..". */
+/* Writes a path relative to the root of the zip: no leading slash, no "..". */
 static void put_relative(struct output *output, struct text name)
 {
 	const char *at = name.at, *end = name.at + name.length;
@@ -61,7 +61,7 @@ static void put_relative(struct output *output, struct text name)
 	}
 }
 
-/* Readers take a name of nothing for no name; what is not known is called so by callgrind itself. */
+/* Readers treat an empty name as none. "???" is callgrind's own name for an unknown one. */
 static void put_name(struct output *output, struct text name)
 {
 	output_line(output, name.length ? name : text_of("???"));
@@ -75,7 +75,7 @@ static void put_file(const struct callgrind *callgrind, struct text name)
 		put_name(callgrind->output, name);
 }
 
-/* Room to mark every name there is. */
+/* Grows the marks to the number of functions and places. */
 static int reserve_marks(struct callgrind *callgrind, const struct line_costs *costs)
 {
 	int error = grow_zeroed(&callgrind->functions, &callgrind->functions_allocated, costs->functions_allocated, 1);
@@ -87,7 +87,7 @@ static int reserve_marks(struct callgrind *callgrind, const struct line_costs *c
 	return error;
 }
 
-/* "ob=(3)"; true if the name must follow. The number 0 is none. */
+/* Writes "ob=(3)". True if the name must follow. Numbers in the file count from 1. */
 static bool put_id(struct callgrind *callgrind, const char *position, uint32_t number, uint8_t *written)
 {
 	bool first = !written[number];
@@ -123,7 +123,7 @@ static void put_function(struct callgrind *callgrind, const struct line_costs *c
 
 /* --- costs --- */
 
-/* The third is there only if lines were recorded. */
+/* Hits is present only if lines were recorded. */
 #define EVENT_NAMES(by_line) ((by_line) ? "ns Calls Hits" : "ns Calls")
 
 static void put_costs(struct output *output, uint32_t line, uint64_t ns, uint64_t calls, uint64_t hits)
@@ -143,7 +143,10 @@ static void put_costs(struct output *output, uint32_t line, uint64_t ns, uint64_
 static void put_call(struct callgrind *callgrind, const struct line_costs *costs, const struct cost_call *call)
 {
 	put_function(callgrind, costs, call->callee, "c");
-	/* Of what only was running already: readers take the costs of no calls for the caller's own. */
+	/*
+	 * All calls began with a stack snapshot: written as 1, because readers add the cost of 0 calls to the caller's
+	 * own.
+	 */
 	output_format(callgrind->output, "calls=%llu %u\n", (unsigned long long)(call->calls ? call->calls : 1),
 		      costs->labels.at[call->callee].line);
 	put_costs(callgrind->output, call->from == LINE_COSTS_NOBODY ? 0 : costs->lines[call->from].line,
@@ -167,7 +170,7 @@ static void put_lines(struct callgrind *callgrind, const struct line_costs *cost
 	}
 }
 
-/* What no function called. */
+/* Writes the thread as the caller of the calls without a caller. */
 static void put_thread(struct callgrind *callgrind, const struct line_costs *costs, const struct call_walk *walk)
 {
 	const struct trace_thread *thread = walk->thread;
@@ -203,7 +206,7 @@ static void put_command(struct output *output, const struct trace_process *proce
 	output_char(output, '\n');
 }
 
-/* The command, and the ID, are those of the first process. */
+/* The command and the PID are those of the first process. */
 static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct call_walk *walk)
 {
 	struct output *output = callgrind->output;
@@ -268,7 +271,7 @@ static char *relative_name(struct text name)
 	return relative;
 }
 
-/* Two names may lead to the same place in the zip; the first one is there. */
+/* Two names may map to the same path in the zip; the first one is kept. */
 static bool is_in(const struct zip_writer *zip, const char *name)
 {
 	uint32_t i;
@@ -318,7 +321,10 @@ static int add_sources(struct zip_writer *zip, const struct export *export, cons
 	return error;
 }
 
-/* The zip wants the costs' file from a descriptor; it is as large as the functions and call sites are many. */
+/*
+ * Writes the costs to a temporary file, because zip_add() reads a descriptor. Its size grows with functions and call
+ * sites.
+ */
 static int add_costs(struct zip_writer *zip, const struct export *export, struct line_costs *costs,
 		     struct progress *progress)
 {

@@ -1,14 +1,14 @@
 /*
  * chrome.c - Chrome trace JSON: {"traceEvents": [...]}, for Perfetto's and Chrome's viewers.
  *
- *   calls of Python and C         B and E, nested; what is open at the end of a thread is closed at its last time
- *   steps of tasks                b and e, besides B and E, with an id for each task
+ *   calls of Python and C         B and E, nested; open calls end at the last time of their thread
+ *   steps of tasks                b and e, in addition to B and E, with an id for each task
  *   exceptions, marks, lost events, fork, exec, exit, pause      i
  *   names of processes and threads                               M
  *   bytes of Python's heap, where memory was recorded            C, at most one each 100 us
  *
- * Threads are written one after the other; viewers sort by time. Text is escaped by output_json(), so that the file is
- * strict JSON whatever the names are.
+ * Threads are written one after the other; viewers sort by time. Text is escaped by output_json(), so the file is
+ * strict JSON for any names.
  */
 #include "export/export.h"
 
@@ -23,23 +23,23 @@
 
 #define HEAP_SAMPLE_NS 100000
 
-/* A piece of JSON made once: the category of most begins of a function, and what all of them have in common. */
+/* The JSON text that all begins of a function share, made once; it starts with the category of most of them. */
 struct fragment {
 	char *bytes;
 	size_t length;
 	size_t category_length;
 };
 
-#define FRAGMENT_SHORT 1024 /* as a rule it is, and then needs no look at the room of its own */
+#define FRAGMENT_SHORT 1024 /* most fragments are shorter, and need no check for room */
 
 /*
- * What all calls of a thread that begin or end in one millisecond have in common, up to the last digit that they share:
- * two copies for each call, instead of a division for each digit.
+ * The text that all begins or ends of calls in one millisecond of a thread share, up to the last common digit. So each
+ * call needs two copies, instead of a division for each digit.
  */
 struct stamp {
 	char begin[96];
 	char end[96];
-	size_t length;	  /* of each */
+	size_t length;	  /* of begin and end */
 	int64_t start_ns; /* of the millisecond; INT64_MAX: none yet */
 };
 
@@ -50,12 +50,12 @@ struct chrome {
 	const struct trace_process *process;
 	struct fragment *functions; /* by key: name and args */
 	uint32_t keys;
-	char place[64]; /* ,"pid":1,"tid":2,"ts": of the thread */
+	char place[64]; /* ,"pid":1,"tid":2,"ts": for the thread */
 	size_t place_length;
 	struct stamp stamp;
 	char threes[1000][4]; /* the digits of numbers below 1000 */
 	int64_t now_ns;
-	bool any;    /* an event was written: a comma comes before the next */
+	bool any;    /* the next event needs a comma before it */
 	bool memory; /* the process has memory events */
 };
 
@@ -78,7 +78,7 @@ static const char *const categories[WIRE_KIND_SLOTS] = {
     [WIRE_C_CALL] = ",\"cat\":\"c_call\"", [WIRE_FRAME] = ",\"cat\":\"running\"",
 };
 
-/* How most calls of a function begin. */
+/* The kind of most begins of a function. */
 static inline unsigned usual_kind(uint32_t key)
 {
 	return key & 1 ? WIRE_C_CALL : WIRE_CALL;
@@ -97,7 +97,7 @@ static void put_function(struct output *output, struct text name, const struct w
 	output_format(output, "\",\"line\":%u}}", definition->number);
 }
 
-/* Made at the first begin of the function. */
+/* Makes the fragment of a function, at its first begin. */
 static int make_fragment(struct fragment *fragment, const struct wire_definition *definition, uint32_t key)
 {
 	char *name = label_display(definition, key & 1, key / 2);
@@ -120,7 +120,7 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 	return fragment->bytes ? 0 : -ENOMEM;
 }
 
-/* A task's own row: viewers make one for each id, or for each name. */
+/* Begins or ends a step in the task's row: viewers make a row for each id, or for each name. */
 static void put_step(struct chrome *chrome, struct call_walk *walk, const struct walk_frame *frame, char phase)
 {
 	char *name = walk_task_name(walk, frame);
@@ -139,7 +139,10 @@ static void put_step(struct chrome *chrome, struct call_walk *walk, const struct
 	free(name);
 }
 
-/* Of the millisecond of now_ns, which is not the first of the trace: there, times have fewer digits. */
+/*
+ * Makes the stamp for the millisecond of now_ns. Not for the first millisecond of the trace, where times have fewer
+ * digits.
+ */
 static void make_stamp(struct chrome *chrome)
 {
 	struct stamp *stamp = &chrome->stamp;
@@ -160,7 +163,7 @@ static void make_threes(struct chrome *chrome)
 		snprintf(chrome->threes[i], sizeof(chrome->threes[i]), "%03u", i);
 }
 
-/* The begin or end of a call, up to its time. Returns room for FRAGMENT_SHORT bytes behind it. */
+/* Writes the begin or end of a call, up to its time. Returns room for FRAGMENT_SHORT bytes after it. */
 static inline char *begin_call(struct chrome *chrome, bool begins)
 {
 	struct stamp *stamp = &chrome->stamp;

@@ -1,31 +1,31 @@
 /*
- * csv.c - one table of all events, with the columns of cpyquickhelper's EventProfiler and two more.
+ * csv.c - one table of all events, with the columns of cpyquickhelper's EventProfiler, pid and tid.
  *
- *   time       ns since 1970, as there; with --since-start since the start of the trace, as in evprof's other outputs
+ *   time       ns since 1970, as in EventProfiler; with --since-start since the start of the trace, as in all other
+ *              formats
  *   value1     of memory events the address, else 0
- *   value2     of memory events the size in bytes: of the block that came into being, or minus that of the one that
- *              went, so that the sum of the column is the memory in use; 0 where the size is not known
+ *   value2     of memory events the size in bytes: that of the new block, or minus that of the freed one, so the sum of
+ *              the column is the memory in use; 0 if the size is not known
  *   event      call return c_call c_return exception c_exception malloc calloc realloc free realloc_free
  *   name       of the function: co_name, or __qualname__ of a C function
  *   mod        co_filename, or __module__ of a C function, which is empty for methods
  *   lineno     co_firstlineno; of a C function that of the Python function that called it
- *   from_name  the Python function that called it, empty where none did; C functions between are passed over, as by
+ *   from_name  the Python function that called it, empty if none did; C functions between are skipped, as by
  *   from_mod   frame.f_back
- *   from_line  co_firstlineno of the caller, -1 where there is none
- *   pid, tid   ours
+ *   from_line  co_firstlineno of the caller, -1 if there is none
+ *   pid, tid   not in EventProfiler
  *
- * A realloc is two rows, realloc_free for the old block and realloc for the new one. A generator that goes on is a
- * call, one that suspends a return, and so is leaving by an exception, as sys.setprofile() has it.
+ * A realloc is two rows: realloc_free for the old block and realloc for the new one. As in sys.setprofile(), a resume
+ * is a call, and a yield or an exception that leaves the function is a return.
  *
- * What is ours where EventProfiler tells nothing, or something else: it names the place where the profiler was started
- * in memory events, here it is the function that was running; it has the current line in from_line, here it is the
- * first one, because no line numbers are recorded; in events of C functions it has the C function's name in from_name
- * and the caller's caller in from_mod and from_line, here all three are the caller's. The sizes are those of the
- * requests in all three domains of Python's allocators, not only raw. A failed allocation has address 0 and the size
- * asked for.
+ * Differences from EventProfiler: its memory events name the place where the profiler was started; here it is the
+ * running function. Its from_line is the current line; here it is the first line, because no line numbers are recorded.
+ * In events of C functions its from_name is the C function's name, and from_mod and from_line are the caller's caller;
+ * here all three are the caller's. The sizes are those requested in all three domains of Python's allocators, not only
+ * raw. A failed allocation has address 0 and the requested size.
  *
- * Quoted after RFC 4180 where need be, lines end with \n. What is no text, and NUL, becomes U+FFFD: the file is UTF-8.
- * Prose: docs/table.md. tools/python/evprof makes the same table; tests hold them together.
+ * Fields are quoted after RFC 4180 where necessary; lines end with \n. Invalid text and NUL become U+FFFD, so the file
+ * is UTF-8. Prose: docs/table.md. tools/python/evprof makes the same table; tests compare them.
  */
 #include "export/export.h"
 #include "util/cli.h"
@@ -45,7 +45,7 @@
 
 /* One --clean-file-name. */
 struct csv_clean {
-	char *prefix; /* NULL: expression */
+	char *prefix; /* NULL: use expression */
 	regex_t expression;
 };
 
@@ -56,20 +56,20 @@ struct csv_options {
 	bool no_freed_sizes;
 };
 
-/* The columns of a function, made at its first event: ",name,mod,lineno"; of a C function ",name,mod". */
+/* The columns of a function, made at its first event: ",name,mod,lineno"; for a C function ",name,mod". */
 struct csv_function {
 	char *bytes;
 	uint32_t length;
-	uint32_t line_at; /* the place of ",lineno" */
+	uint32_t line_at; /* offset of ",lineno" */
 };
 
 struct csv_process {
 	struct csv_function *functions; /* by key */
 	uint32_t keys;
-	struct u64_map sizes; /* address: size + 1, of the live blocks */
+	struct u64_map sizes; /* of live blocks; address: size + 1 */
 };
 
-/* What column 4 says. */
+/* The values of column 4. */
 enum csv_what {
 	CSV_NONE,
 	CSV_CALL,
@@ -99,7 +99,7 @@ static const uint8_t what_of[WIRE_KIND_SLOTS] = {
     [WIRE_REALLOC] = CSV_REALLOC,     [WIRE_FREE] = CSV_FREE,
 };
 
-/* An event on its way to the rows; of memory events the extra words follow. */
+/* An event in the queue to the row writer; the extra words of a memory event follow. */
 struct csv_event {
 	int64_t ns; /* CLOCK_MONOTONIC */
 	uint32_t head;
@@ -108,7 +108,7 @@ struct csv_event {
 	uint32_t thread; /* number */
 };
 
-/* A row from column 4 on, with its end: most rows have one that was written before. */
+/* A row from column 4 to its end, cached: most rows equal an earlier one from there on. */
 struct csv_tail {
 	uint32_t what;
 	uint32_t running;
@@ -120,17 +120,17 @@ struct csv_tail {
 };
 
 #define TAILS 2048
-#define TAIL_BYTES_MAX 1024 /* longer ones are not kept */
-#define TAIL_STEP 16	    /* they are copied by so many bytes */
+#define TAIL_BYTES_MAX 1024 /* longer tails are not cached */
+#define TAIL_STEP 16	    /* tails are copied in units of this many bytes */
 
 struct csv {
 	const struct trace *trace;
 	struct batches events;
-	struct csv_process **processes; /* by number; those that run */
-	/* The second thread's, until batches_wait(). */
+	struct csv_process **processes; /* by number; NULL unless running */
+	/* Owned by the second thread until batches_wait(). */
 	struct output *output;
 	struct csv_options options;
-	int64_t origin_ns; /* what is added to CLOCK_MONOTONIC */
+	int64_t origin_ns; /* added to CLOCK_MONOTONIC */
 	struct digits_near near;
 	struct csv_tail *tails;
 };
@@ -244,7 +244,7 @@ static bool needs_quotes(struct text text)
 	return false;
 }
 
-/* A comma and the text as a field. */
+/* Writes a comma and the text as a field. */
 static void put_field(struct output *output, struct text text)
 {
 	bool quotes = needs_quotes(text);
@@ -265,7 +265,7 @@ static void put_field(struct output *output, struct text text)
 		output_char(output, '"');
 }
 
-/* Takes away what --clean-file-name says, each in turn. name is changed in place. */
+/* Removes what each --clean-file-name matches, in order. Changes name in place. */
 static void clean_file_name(const struct csv_options *options, char *name)
 {
 	size_t i;
@@ -286,7 +286,7 @@ static int put_file(const struct csv *csv, struct output *output, struct text fi
 {
 	char *name;
 
-	/* One with a NUL is no file's name. */
+	/* A text with a NUL is not a file name. */
 	if (!csv->options.clean_count || memchr(file.at, 0, file.length)) {
 		put_field(output, file);
 		return 0;
@@ -374,7 +374,7 @@ static int make_function(const struct csv *csv, const struct trace_process *proc
 
 static const struct csv_function no_function = {.bytes = ",,,-1", .length = 5, .line_at = 2};
 
-/* Of nobody: empty names and the line -1. NULL where memory ran out. */
+/* The columns of the function of a key; for EVENT_STREAM_NOBODY empty names and line -1. NULL if memory ran out. */
 static const struct csv_function *function_of(const struct csv *csv, const struct csv_event *event, uint32_t key)
 {
 	const struct trace_process *process = trace_process_of(csv->trace, csv->trace->threads[event->thread]);
@@ -390,7 +390,7 @@ static const struct csv_function *function_of(const struct csv *csv, const struc
 
 /* --- rows --- */
 
-/* The columns from name to from_line. */
+/* Writes the columns from name to from_line. */
 static void put_functions(struct output *output, const struct csv_event *event, const struct csv_function *running,
 			  const struct csv_function *caller)
 {
@@ -435,7 +435,7 @@ static bool reserve_tail(struct csv_tail *tail, size_t length)
 	return true;
 }
 
-/* Puts what is not kept, and keeps it if it is not too long. */
+/* Writes a tail that is not cached, and caches it if it is not too long. */
 static int put_new_tail(struct csv *csv, const struct csv_event *event, enum csv_what what, struct csv_tail *tail)
 {
 	const struct csv_function *running = function_of(csv, event, event->running);
@@ -449,7 +449,7 @@ static int put_new_tail(struct csv *csv, const struct csv_event *event, enum csv
 	if (length <= TAIL_BYTES_MAX) {
 		if (!reserve_tail(tail, length))
 			return -ENOMEM;
-		kept.buffer = tail->bytes; /* which is large enough */
+		kept.buffer = tail->bytes; /* reserve_tail() made it large enough */
 		output = &kept;
 	}
 	output_string(output, what_names[what]);
@@ -509,7 +509,7 @@ static inline int put_row(struct csv *csv, const struct csv_event *event, uint64
 
 /* --- memory --- */
 
-/* Minus the size of the block that goes. */
+/* Minus the size of the freed block; removes the block. */
 static int64_t freed(const struct csv *csv, struct csv_process *process, uint64_t address)
 {
 	uint64_t size;
@@ -545,7 +545,7 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 	if (kind == WIRE_REALLOC) {
 		uint64_t old = wire_memory_address(extra[1]);
 
-		/* One that failed leaves the old block as it was. */
+		/* A failed realloc leaves the old block unchanged. */
 		error = put_row(csv, event, old, address ? freed(csv, process, old) : 0, CSV_REALLOC_FREE);
 	}
 	if (!error)
@@ -555,7 +555,7 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 
 /* --- all --- */
 
-/* The second thread's. */
+/* Runs in the second thread. */
 static int write_rows(void *owner, const char *bytes, size_t used)
 {
 	struct csv *csv = owner;
@@ -626,7 +626,7 @@ static void csv_end(void *owner, const struct trace_process *process, void *user
 	free(own);
 }
 
-/* CLOCK_REALTIME less CLOCK_MONOTONIC, as they were when the trace began. */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start of the trace. */
 static int64_t since_1970(const struct trace *trace)
 {
 	if (trace->clock_count)

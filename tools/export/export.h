@@ -1,6 +1,6 @@
 /*
- * export.h - the formats of evprof export. A new one is a file export_NAME.c and a line in the table of cmd/export.c;
- * if it has options of its own, a table of them in that file and a declaration here.
+ * export.h - the formats of evprof export. A new format is a file export/NAME.c and a line in the table of
+ * cmd/export.c. If it has its own options, it also has a table of them in that file, declared here.
  */
 #ifndef EVPROF_TOOLS_EXPORT_EXPORT_H
 #define EVPROF_TOOLS_EXPORT_EXPORT_H
@@ -17,34 +17,34 @@ struct export
 {
 	struct trace *trace;
 	const struct filter *filter;
-	bool by_order;	  /* an option asks for what was in which order, for which only the wall's clock will do */
-	bool beside;	  /* the trace, by a name that nobody has given: no link is followed there */
+	bool by_order;	  /* an option needs the order of events, which only the wall clock has */
+	bool beside;	  /* the output's name is derived from the trace's, not given: a link is not followed */
 	bool zip;	  /* callgrind: in a zip, with the sources */
 	bool all_sources; /* ... of any ending */
-	void *options;	  /* what the format's own options said: made by the first of them, freed by free_options() */
+	void *options; /* values of the format's options; the first take() allocates them, free_options() frees them */
 };
 
-/* An option that one format has; another format may have one of the same name, with the same kind of value. */
+/* An option of one format. Another format may have an option of the same name, with the same kind of value. */
 struct export_option {
 	const char *name;
-	const char *value; /* what the help calls its value; NULL: it has none */
+	const char *value; /* name of the value in the help; NULL: the option has no value */
 	const char *help;  /* lines end with \n */
-	/* Puts the value into export->options. False after one line on stderr saying what is wrong with it. */
+	/* Stores the value in export->options. False after one line on stderr saying what is wrong with it. */
 	bool (*take)(struct export *export, const char *value);
 };
 
 struct export_format {
 	const char *name;
 	const char *summary;
-	const char *suffix; /* of files that are written beside the trace, without the point */
-	/* Writes the trace. Returns 0 or -errno; what fails in writing is kept in output. */
+	const char *suffix; /* of output files whose name is derived from the trace's, without the dot */
+	/* Writes the trace. Returns 0 or -errno. Errors in writing are kept in output. */
 	int (*write)(const struct export *export, struct output *output, struct progress *progress);
-	const struct export_option *options;	     /* up to one without a name; NULL: none */
+	const struct export_option *options;	     /* ended by one without a name; NULL: none */
 	void (*free_options)(struct export *export); /* NULL: nothing to do */
-	bool any_clock; /* it adds times up; the others show what was when, for which only the wall's clock will do */
+	bool any_clock; /* the format adds times up; other formats show a time line, which needs the wall clock */
 };
 
-/* All of them; the table is in cmd/export.c. */
+/* All formats; the table is in cmd/export.c. */
 extern const struct export_format export_formats[];
 extern const size_t export_format_count;
 

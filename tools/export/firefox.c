@@ -1,17 +1,19 @@
 /*
  * firefox.c - the Firefox Profiler's processed profile format, version 57, for profiler.firefox.com.
  *
- *   samples    every stretch of time in which the stack of a thread does not change is one, with its length as its
- *              weight ("tracing-ms"); a stretch without calls has no stack and no weight
+ *   samples    each period in which the stack of a thread does not change is a sample, with its length as its weight
+ *              ("tracing-ms"); a period without calls has no stack and no weight
  *   markers    exceptions (with the stack that raised them), lost events, marks, fork, exec, exit, pause; and the steps
- *              of each task from begin to end, of which the viewer's marker chart makes a row with the task's name
+ *              of each task as intervals, which the viewer's marker chart shows as a row with the task's name
  *
- * The profiler upgrades older versions of its format; this is the last in which each thread has its own table of
- * stacks, so that a thread can be written when it ends. The format is columns: all stacks of the samples, then all
- * times, then all weights. The first column goes straight to the output; what the others are made of, the lengths of
- * the samples, waits in an unnamed file beside it, and so do the columns of the markers. A second thread writes both.
- * So memory is that of analysis/stacks.h and the names of functions. The viewer holds everything in memory: choose a
- * part of the trace (--from, --min-duration, --include) above some millions of calls.
+ * The profiler upgrades older versions of its format. Version 57 is the last in which each thread has its own table of
+ * stacks, so that a thread can be written when it ends.
+ *
+ * The format is columns: all stacks of the samples, then all times, then all weights. The first column goes straight to
+ * the output. The lengths of the samples, from which the other two are made, wait in an unnamed file next to it, and so
+ * do the columns of the markers. A second thread writes both. So memory is that of analysis/stacks.h and the names of
+ * functions. The viewer holds everything in memory: filter the trace (--from, --min-duration, --include) above some
+ * millions of calls.
  */
 #include "export/export.h"
 
@@ -38,7 +40,7 @@ enum {
 	SPOOLS
 };
 
-/* Of markers, as the viewer numbers them. */
+/* Phases of markers, with the viewer's numbers. */
 #define PHASE_INSTANT "0"
 #define PHASE_INTERVAL "1"
 
@@ -47,7 +49,7 @@ struct string {
 	size_t length;
 };
 
-/* Strings that the whole profile shares; each has a number. */
+/* Strings of the whole profile, each with a number. */
 struct strings {
 	struct u64_map numbers; /* hash: number + 1 */
 	struct string *at;
@@ -57,25 +59,27 @@ struct strings {
 
 struct place {
 	uint32_t key;
-	uint32_t line; /* 0: where it begins */
+	uint32_t line; /* 0: the function's first line */
 };
 
 struct firefox {
 	struct output *output;
-	struct batches samples; /* struct sample, on their way to the output and to SPOOL_LENGTHS */
+	struct batches samples; /* struct sample, queued for the output and SPOOL_LENGTHS */
 	struct strings strings;
 	struct stacks stacks;
 	struct spool spools[SPOOLS];
-	struct output data; /* of the marker being made */
+	struct output data; /* of the current marker */
 	char pid[48];
-	struct u64_map pids; /* that are given: pid | 1 << 63 */
+	struct u64_map pids; /* pids in use: pid | 1 << 63 */
 	const char *program;
-	/* Functions of stacks are keys, and beyond these functions at the line of a sample, of the process. */
+	/*
+	 * Functions of stacks are keys. Numbers above all keys are functions at the line of a sample, in this process.
+	 */
 	bool sampled;
 	struct u64_map line_numbers; /* key << 32 | line: place in lines, + 1 */
 	struct place *lines;
 	uint32_t line_count, line_room;
-	/* The frames and functions of the thread: their numbers + 1, and what they are. */
+	/* Frames and functions of the thread: number + 1 of each, and the reverse tables. */
 	uint32_t *frames; /* by function of stacks */
 	uint32_t frame_room;
 	struct place *places;
@@ -84,12 +88,12 @@ struct firefox {
 	uint32_t *functions; /* by key */
 	uint32_t *keys;
 	uint32_t function_count;
-	/* Of the thread, so far. */
+	/* Of the current thread. */
 	uint64_t sample_count;
-	uint64_t written; /* of them, by the second thread */
-	int64_t first_ns; /* where the first sample begins */
+	uint64_t written; /* of the samples, by the second thread */
+	int64_t first_ns; /* begin of the first sample */
 	uint64_t markers;
-	uint32_t stack; /* that runs; 0: none */
+	uint32_t stack; /* the running stack; 0: none */
 	int64_t since_ns;
 	bool any_thread;
 };
@@ -126,7 +130,7 @@ static uint32_t string_number(struct strings *strings, struct text text)
 		return UINT32_MAX;
 	if (*number && text_same(text_at(strings, (uint32_t)*number - 1), text))
 		return (uint32_t)*number - 1;
-	/* Two strings with one hash: the second is written each time it is met, which is allowed. */
+	/* If two strings have the same hash, the second is added at each use; the format allows duplicates. */
 	made = &strings->at[strings->count];
 	made->bytes = malloc(text.length + 1);
 	if (!made->bytes)
@@ -165,7 +169,7 @@ static void put_stack(struct firefox *firefox, uint64_t stack)
 	output_take(firefox->output, (size_t)(at - room));
 }
 
-/* The second thread's. */
+/* Runs in the second thread. */
 static int write_samples(void *owner, const char *bytes, size_t used)
 {
 	const struct sample *sample = (const struct sample *)bytes, *end = sample + used / sizeof(*sample);
@@ -189,7 +193,7 @@ static void put_sample(struct firefox *firefox, uint64_t length_ns)
 		firefox->first_ns = firefox->since_ns;
 }
 
-/* From now on that stack runs. */
+/* Makes `stack` the running one, and writes the sample of the previous one. */
 static void change_stack(struct firefox *firefox, struct call_walk *walk, uint32_t stack)
 {
 	uint64_t length = (uint64_t)(walk->now_ns - firefox->since_ns);
@@ -209,7 +213,7 @@ static void firefox_push(void *owner, struct call_walk *walk, struct walk_frame 
 	change_stack(firefox, walk, stacks_push(&firefox->stacks, walk, frame, frame->key));
 }
 
-/* The number of a function at a line; 0 where memory ran out: that of no Python function. */
+/* The number of a function at a line. 0 if memory ran out: no Python function has that number. */
 static uint32_t function_at_line(struct firefox *firefox, const struct call_walk *walk, uint32_t key, uint32_t line)
 {
 	uint64_t *number = u64_map_make(&firefox->line_numbers, (uint64_t)key << 32 | line);
@@ -225,7 +229,7 @@ static uint32_t function_at_line(struct firefox *firefox, const struct call_walk
 	return walk_keys(walk) + (uint32_t)*number - 1;
 }
 
-/* A sample of the function on top. */
+/* Moves the function on top of the stack to the line of a sample. */
 static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t line)
 {
 	struct walk_frame *frame;
@@ -243,7 +247,7 @@ static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t l
 
 /* --- markers --- */
 
-/* since_ns: when it began; below 0: it has no length. */
+/* Writes a marker. since_ns is its begin; below 0: it is an instant. */
 static void put_marker_since(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text,
 			     int64_t since_ns)
 {
@@ -365,7 +369,7 @@ static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, co
 
 /* --- tables of a thread --- */
 
-/* The frames of the thread in order of their first stack: one for each function, or line of a sample. */
+/* Numbers the frames of the thread in order of their first stack: one for each function, or line of a sample. */
 static int number_frames(struct firefox *firefox, const struct call_walk *walk)
 {
 	uint32_t keys = walk_keys(walk), all = keys + firefox->line_count, i;
@@ -421,7 +425,7 @@ static void put_stack_table(struct firefox *firefox)
 	output_format(firefox->output, "],\"length\":%u}", stacks->count ? stacks->count - 1 : 0);
 }
 
-/* A column whose elements are all the same. */
+/* Writes a column of equal elements. */
 static void put_constant(struct firefox *firefox, const char *name, const char *value, uint64_t count)
 {
 	uint64_t i;
@@ -608,10 +612,10 @@ static int put_samples(struct firefox *firefox)
 {
 	int error;
 
-	/* One without a stack ends the last. */
+	/* A sample without a stack ends the last one. */
 	firefox->stack = 0;
 	put_sample(firefox, 0);
-	/* From here on the output is this thread's. */
+	/* From here on this thread writes the output. */
 	error = batches_wait(&firefox->samples);
 	output_string(firefox->output, "],\n\"time\":[");
 	if (!error)
@@ -652,7 +656,7 @@ static int firefox_thread_end(void *owner, struct call_walk *walk)
 	return error;
 }
 
-/* The viewer takes processes with one pid for one; after an exec there are two. */
+/* The viewer identifies a process by its pid, but an exec makes a second process with the same pid. */
 static int name_pid(struct firefox *firefox, const struct call_walk *walk)
 {
 	const struct trace_process *process = walk->process;

@@ -65,7 +65,7 @@ int spool_copy(struct spool *spool, struct output *output)
 
 #define MS_BYTES (DIGITS_MAX + 8)
 
-/* Behind the digits of the whole ms: 234567 as .234567, 200000 as .2, 0 as nothing. */
+/* Writes the fraction after the whole ms: 234567 as .234567, 200000 as .2, 0 as nothing. */
 static inline char *put_fraction(char *at, uint32_t ns)
 {
 	if (!ns)
@@ -77,7 +77,7 @@ static inline char *put_fraction(char *at, uint32_t ns)
 	return at;
 }
 
-/* ns as ms, exactly: 1234567 as 1.234567. At most MS_BYTES may be changed. */
+/* Writes ns as ms, exactly: 1234567 as 1.234567. May change up to MS_BYTES bytes. */
 static inline char *put_ms(struct digits_near *near, char *at, uint64_t ns)
 {
 	uint32_t rest = digits_near(near, ns);
@@ -106,16 +106,16 @@ void output_ms(struct output *output, uint64_t ns)
 	output_take(output, (size_t)(put_ms(&near, at, ns) - at));
 }
 
-/* --- columns that are made of lengths --- */
+/* --- columns made from lengths --- */
 
 struct column {
 	struct output *output;
 	struct digits_near near;
-	uint64_t ns; /* where the next sample begins */
+	uint64_t ns; /* begin of the next sample */
 	bool weights;
 	bool any;
-	uint64_t value; /* of the length that ends in the next bytes */
-	unsigned shift; /* bits of it that are there */
+	uint64_t value; /* low bits of a length that ends in the next block of bytes */
+	unsigned shift; /* number of these bits */
 };
 
 static inline void put_element(struct column *column, uint64_t value)

@@ -3,14 +3,15 @@
  *
  *   app.py (4711);MainThread (4711);<module> (app.py:1);work (app.py:7);builtins.len 1234
  *
- * One line for each stack that has time of its own: process, thread, calls from the outermost to the innermost, and
- * that time in ns, a whole number as flamegraph.pl wants it; or what --weight asks for. A file is named by as much of
- * its path as tells it from the others: pkg/__init__.py. Native functions have their library behind them. ';' in a name
- * becomes ':', what would end a line a space, and so does any other control character. A thread is written when it
- * ends; see analysis/stacks.h for the memory, to which 24 bytes for each different stack come here.
+ * One line for each stack that has own time: process, thread, frames from the outermost to the innermost, and that time
+ * in ns, a whole number as flamegraph.pl requires; or the weight of --weight. A file is named by the shortest end of
+ * its path that no other has: pkg/__init__.py. Native functions have their library after the name. In a name ';'
+ * becomes ':'; a line break or any other control character becomes a space. A thread is written when it ends. Memory is
+ * that of analysis/stacks.h, and 24 bytes for each different stack.
  *
- * Stacks deeper than --max-stack are one line for each stack of that depth, with how many they are as the last frame:
- * a recursion of depth n would be n lines of n frames. So a line has a bound, and all lines add up to the same.
+ * All stacks deeper than --max-stack with the same frames up to that depth are one line, which has their number as its
+ * last frame. Without this, a recursion of depth n would be n lines of n frames. So the length of a line is bounded,
+ * and the sum of all lines is the same.
  */
 #include "export/export.h"
 
@@ -28,29 +29,29 @@ enum weight { WEIGHT_TIME, WEIGHT_BYTES, WEIGHT_ALLOCATIONS, WEIGHT_LIVE, WEIGHT
 
 static const char *const weight_names[] = {"time", "bytes", "allocations", "live", "peak"};
 
-#define MAX_STACK 1024 /* a little more than Python's own limit of recursion */
+#define MAX_STACK 1024 /* slightly above Python's own recursion limit */
 
 struct folded_options {
 	enum weight weight;
 	uint32_t max_stack;
 };
 
-/* A stack on its way to its line. */
+/* The line of a stack. */
 struct folded_stack {
-	uint64_t deeper_weight; /* of those that are too deep, and whose line this one begins */
-	uint32_t deeper;	/* how many have a weight */
+	uint64_t deeper_weight; /* weight of the deeper stacks that share this line */
+	uint32_t deeper;	/* number of them with a weight */
 	uint32_t depth;
-	uint32_t line; /* the stack whose line it is: itself, or the one below it that is not too deep */
+	uint32_t line; /* the stack with the line: this one, or its parent at the maximum depth */
 };
 
 struct folded {
 	struct output *output;
 	struct stack_functions functions;
 	struct file_names files;
-	struct output frames; /* all functions as they stand in a line, one after the other */
-	size_t *frame_ends;   /* by function */
+	struct output frames; /* all functions as text for a line, one after the other */
+	size_t *frame_ends;   /* by function: end of its text in frames */
 	uint32_t frame_count;
-	char *process; /* its name */
+	char *process; /* label of the process */
 	struct folded_options options;
 };
 
@@ -59,7 +60,7 @@ static bool is_break(uint32_t code)
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
 }
 
-/* A frame of the line: valid UTF-8 without what the format has a use for. */
+/* Writes a frame: valid UTF-8 without the characters that the format reserves. */
 static void put_name(struct output *output, struct text name)
 {
 	while (name.length) {
@@ -77,7 +78,7 @@ static void put_name(struct output *output, struct text name)
 	}
 }
 
-/* file: the end of its path that no other has. */
+/* file: its short name (file_names.h). */
 static void put_function(struct output *output, const struct stack_function *function, struct text file)
 {
 	output_char(output, ';');
@@ -111,7 +112,7 @@ static uint64_t weight_of(const struct folded *folded, const struct stack_node *
 	}
 }
 
-/* deeper: so many stacks, as one. */
+/* Writes the line of a stack. deeper: the number of stacks that it stands for; 0: itself. */
 static int put_stack(struct folded *folded, const char *thread, struct stacks *stacks, uint32_t number, uint64_t weight,
 		     uint32_t deeper)
 {
@@ -146,7 +147,7 @@ static int folded_process(void *owner, struct call_walk *walk)
 	return folded->process ? 0 : -ENOMEM;
 }
 
-/* For the functions that are new since the last thread. */
+/* Makes the text of the functions that are new since the last thread. */
 static int find_frames(struct folded *folded)
 {
 	uint32_t i = folded->frame_count, count = folded->functions.count;
@@ -168,7 +169,7 @@ static int put_stacks(struct folded *folded, const char *thread, struct stacks *
 	int error = lines ? 0 : -ENOMEM;
 	uint32_t i;
 
-	/* Without any function: what was allocated where none is known. A parent comes before its children. */
+	/* The empty stack holds allocations outside any known function. Parents precede their children. */
 	for (i = 0; !error && i < stacks->count; i++) {
 		uint32_t parent = stacks->at[i].parent;
 		uint64_t weight = weight_of(folded, &stacks->at[i]);

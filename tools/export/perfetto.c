@@ -3,20 +3,20 @@
  *
  *   processes and threads          TrackDescriptor, each with what it runs and its name
  *   calls of Python and C          slices on the thread's track; the category is the kind of the event that began them
- *   calls in a greenlet            slices on the greenlet's track, below its thread's; the thread's own stays on that
- *   steps of a task                slices with the category task on the task's track, besides those on the thread's
+ *   calls in a greenlet            slices on the greenlet's track, below its thread's; the first uses that track
+ *   steps of a task                slices with the category task on the task's track, and again on the thread's
  *   exceptions, marks, lost events, fork, exec, exit, pause        instants on the thread's track
  *   bytes of Python's heap         a counter track of the process, at most one value each 100 us
  *   lost events                    a counter track of the thread, their sum
  *   a fork                         a flow from its instant to the first instant of the child
  *
- * Times are CLOCK_MONOTONIC, the trace's primary clock here: two traces of one host, or one and a system trace of
- * Perfetto's, lie beside each other as they were. CLOCK_REALTIME comes with it.
+ * Times are CLOCK_MONOTONIC, which is the primary clock of the output. So two traces of one host, or a trace and a
+ * Perfetto system trace, align in time. CLOCK_REALTIME is included.
  *
- * Each thread is a packet sequence. Its names, categories and places in the source are sent once (interned) and its
- * times are differences, so a begin takes about 20 bytes and an end 14. What repeats is made once for each function and
- * thread; the packets of calls are put straight into the output's buffer. The field numbers are those of Perfetto's
- * protos/perfetto/trace/trace_packet.proto and of the files that it includes.
+ * Each thread is a packet sequence. Names, categories and source locations are written once (interned) and times are
+ * differences, so a begin takes about 20 bytes and an end 14. The repeated part of a begin is made once for each
+ * function and thread; packets of calls are written directly to the output's buffer. The field numbers are those of
+ * Perfetto's protos/perfetto/trace/trace_packet.proto and of the files that it includes.
  */
 #include "export/export.h"
 
@@ -97,10 +97,10 @@ enum snapshot_field { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2 };
 
 enum clock_field { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_INCREMENTAL = 3 };
 
-/* The last one is of our making, one for each sequence. */
+/* CLOCK_SEQUENCE is defined by evprof, one for each sequence. */
 enum clock { CLOCK_REAL = 1, CLOCK_MONOTONIC_NS = 3, CLOCK_SEQUENCE = 64 };
 
-/* Interned in every sequence of a thread before anything else. The iid is the place in the list, from 1. */
+/* Interned in every thread's sequence before anything else. The iid is the position in the list, from 1. */
 enum category {
 	CATEGORY_CALL = 1,
 	CATEGORY_RESUME,
@@ -144,21 +144,21 @@ static const char *const annotations[] = {NULL, "end", "child", "errno", "status
 enum end { END_YIELD = 1, END_UNWIND, END_EXCEPTION, ENDS };
 static const char *const ends[] = {NULL, "yield", "unwind", "exception"};
 
-/* All lengths in a packet with an event are one byte. Room for an event is always copied whole, without a loop. */
+/* Each length in a packet with an event is one byte. The whole room of an event is always copied, without a loop. */
 #define EVENT_MAX_BYTES 48
 #define PACKET_MAX_BYTES 128
 
 _Static_assert(2 + 2 * (1 + PROTOBUF_VARINT_MAX_BYTES) + 3 + 6 + 2 + EVENT_MAX_BYTES < PACKET_MAX_BYTES,
 	       "the longest packet fits");
 
-/* What a function's begins have in common, for one thread: the fields name_iid and source_location_iid. */
+/* The part that all begins of a function in one thread share: the fields name_iid and source_location_iid. */
 struct function {
-	uint32_t sequence; /* in which it was interned last; 0: none */
+	uint32_t sequence; /* sequence that interned it last; 0: none */
 	uint8_t length;
 	uint8_t bytes[15];
 };
 
-/* The name of an exception's type or of a mark, likewise. */
+/* An interned name of an exception's type or of a mark. */
 struct interned {
 	uint32_t sequence;
 	uint32_t iid;
@@ -166,8 +166,8 @@ struct interned {
 
 struct sequence {
 	uint32_t id;
-	uint32_t iids;	/* of names, so far */
-	int64_t now_ns; /* CLOCK_MONOTONIC, of the last packet whose time was a difference */
+	uint32_t iids;	/* iids of names given out */
+	int64_t now_ns; /* CLOCK_MONOTONIC, of the last packet with a relative time */
 };
 
 /* A set of numbers from 0. */
@@ -176,7 +176,7 @@ struct numbers {
 	size_t bytes;
 };
 
-/* An image, and when it began. */
+/* A process image and its begin. */
 struct birth {
 	int64_t ppid;
 	int64_t pid;
@@ -191,19 +191,19 @@ struct perfetto {
 	uint32_t birth_count;
 	const struct trace_process *process;
 	const struct trace_thread *thread;
-	struct protobuf packet; /* for what is not a call */
+	struct protobuf packet; /* for all packets except calls */
 	struct sequence sequence;
-	struct sequence heap;	    /* of the process, for its heap */
+	struct sequence heap;	    /* of the process's heap counter */
 	struct function *functions; /* by key */
 	struct interned *types;	    /* by id */
 	struct interned *marks;
-	struct numbers greenlets; /* of the thread, that have a track */
-	struct numbers tasks;	  /* likewise */
-	uint64_t lost;		  /* of the thread, so far */
+	struct numbers greenlets; /* greenlets of the thread that have a track */
+	struct numbers tasks;	  /* tasks of the thread that have a track */
+	uint64_t lost;		  /* events of the thread, so far */
 	bool memory;		  /* the process has memory events */
 };
 
-/* --- tracks have numbers that are unlikely to be those of another trace's --- */
+/* --- uuids of tracks, which include the session so that two traces differ --- */
 
 enum track_kind { KIND_PROCESS, KIND_THREAD, KIND_HEAP, KIND_LOST };
 
@@ -215,20 +215,23 @@ static uint64_t session_bits(const struct perfetto *perfetto)
 	return bits & ~(uint64_t)UINT32_MAX;
 }
 
-/* Numbers of processes and threads are below 2^24. */
+/* The uuid of a process's or thread's track. Numbers are below 2^24. */
 static uint64_t uuid_of(const struct perfetto *perfetto, enum track_kind kind, uint32_t number)
 {
 	return session_bits(perfetto) | ((uint64_t)number + 1) << 2 | kind;
 }
 
-/* Greenlets and tasks are counted for each thread: too many for the numbers above. */
+/*
+ * The uuid of a greenlet's or task's track: a hash, because their numbers, counted for each thread, would not fit
+ * above.
+ */
 static uint64_t uuid_within(const struct perfetto *perfetto, bool is_task, uint32_t number)
 {
 	uint64_t uuid =
 	    session_bits(perfetto) ^ ((uint64_t)perfetto->thread->number << 33 | (uint64_t)number << 1 | is_task);
 
 	uuid = (uuid ^ uuid >> 31) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uuid ^ uuid >> 29) | 1; /* 0 is no track */
+	return (uuid ^ uuid >> 29) | 1; /* 0 means no track */
 }
 
 /* Returns 1 if the number is new in the set, 0, or -ENOMEM. */
@@ -294,8 +297,8 @@ static void put_clock(struct protobuf *packet, enum clock clock, int64_t ns)
 }
 
 /*
- * A track event at that time. Where time goes back (replay/call_walk.h says when), the packet has the time itself.
- * Inline: this is all that happens for a call.
+ * Writes a track event. If the time decreases (see replay/call_walk.h), the packet has the absolute time. Inline,
+ * because this is all the work for a call.
  */
 static inline __attribute__((always_inline)) void put_event(struct perfetto *perfetto, struct sequence *sequence,
 							    int64_t ns, const uint8_t event[EVENT_MAX_BYTES],
@@ -340,7 +343,7 @@ static void put_entries(struct protobuf *packet, uint32_t field, const char *con
 		put_entry(packet, field, i, text_of(texts[i]));
 }
 
-/* The number of the name in the sequence of the thread. Returns 0 or -ENOMEM. */
+/* Interns the name in the thread's sequence. Returns 0 or -ENOMEM. */
 static int intern_name(struct perfetto *perfetto, struct text text, uint32_t *iid)
 {
 	*iid = perfetto->sequence.iids++;
@@ -351,7 +354,7 @@ static int intern_name(struct perfetto *perfetto, struct text text, uint32_t *ii
 	return end_packet(perfetto);
 }
 
-/* A place in the source has the number of its function's name. */
+/* A source location has the same iid as its function's name. */
 static int intern_source(struct perfetto *perfetto, const struct wire_definition *code, uint32_t iid)
 {
 	struct protobuf *packet = &perfetto->packet;
@@ -392,7 +395,7 @@ static int intern_function(struct perfetto *perfetto, struct function *function,
 
 /* --- calls --- */
 
-/* Of a greenlet or task, below its thread's track. */
+/* Describes the track of a greenlet or task, below its thread's track. */
 static int describe_within(struct perfetto *perfetto, uint64_t uuid, const char *name)
 {
 	struct protobuf *packet = &perfetto->packet;
@@ -406,7 +409,7 @@ static int describe_within(struct perfetto *perfetto, uint64_t uuid, const char 
 	return end_packet(perfetto);
 }
 
-/* The track of the greenlet that runs, or 0: the thread's. */
+/* The track of the running greenlet; 0: the thread's. */
 static uint64_t running_track(struct perfetto *perfetto, struct call_walk *walk)
 {
 	uint32_t number = walk_greenlet(walk);
@@ -476,7 +479,7 @@ static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame
 		walk_fail(walk, perfetto->output->error);
 }
 
-/* What an end says beside its time: nothing, or the annotation "end". */
+/* Writes the end of a call, with the annotation "end" if it is not a plain return. */
 static void put_end(struct perfetto *perfetto, const struct call_walk *walk, unsigned how, uint64_t track)
 {
 	static const uint8_t said[WIRE_KIND_SLOTS] = {
@@ -543,7 +546,7 @@ static void put_instant(struct perfetto *perfetto, int64_t ns, const struct inst
 	put_event(perfetto, &perfetto->sequence, ns, event, (size_t)(at - event));
 }
 
-/* An instant with the name of a type or a mark. */
+/* Writes an instant with the name of a type or a mark. */
 static int named_instant(struct perfetto *perfetto, int64_t ns, enum category category, struct interned *interned,
 			 const struct trace_names *list, uint32_t id)
 {
@@ -598,7 +601,7 @@ static int lost_events(struct perfetto *perfetto, int64_t ns, uint64_t missing)
 	return error;
 }
 
-/* --- forks: the flow has the number of the child's image --- */
+/* --- forks: the flow has the number of the child's process --- */
 
 static uint64_t flow_of(const struct perfetto *perfetto, uint32_t process)
 {
@@ -645,7 +648,8 @@ static bool is_of(const struct birth *birth, const struct birth *fork)
 }
 
 /*
- * The image that a fork at that time made: a pid may come again, so the nearest in time. NULL where it left no trace.
+ * The process that a fork at that time made. A pid may be used again, so it is the nearest in time. NULL if the child
+ * was not recorded.
  */
 static const struct trace_process *child_of(const struct perfetto *perfetto, uint32_t pid, int64_t ns)
 {
@@ -668,7 +672,7 @@ static const struct trace_process *child_of(const struct perfetto *perfetto, uin
 	return before ? births[low - 1].process : after ? births[low].process : NULL;
 }
 
-/* The parent may come to record its fork when the child has begun already; the fork was before that. */
+/* The child may begin before the parent records its fork. The fork's time is then that of the child's begin. */
 static void fork_instant(struct perfetto *perfetto, int64_t ns, uint32_t pid)
 {
 	const struct trace_process *child = pid ? child_of(perfetto, pid, ns) : NULL;
@@ -732,7 +736,7 @@ static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, c
 
 /* --- the beginning of a sequence --- */
 
-/* The defaults of its packets: the clock that counts differences from ns on, and the track of its events. */
+/* Writes the defaults of the sequence: its clock, which counts differences from ns on, and the track of its events. */
 static void begin_sequence(struct perfetto *perfetto, struct sequence *sequence, uint32_t id, int64_t ns, uint64_t uuid)
 {
 	struct protobuf *packet = &perfetto->packet;
@@ -752,7 +756,7 @@ static void begin_sequence(struct perfetto *perfetto, struct sequence *sequence,
 	protobuf_end(packet);
 }
 
-/* A description counts from its time on, which tells two processes or threads with one id apart. */
+/* A track description is valid from its time on, which distinguishes two processes or threads with the same id. */
 static void begin_track(struct perfetto *perfetto, uint32_t sequence, int64_t ns, uint64_t uuid)
 {
 	struct protobuf *packet = &perfetto->packet;
@@ -812,7 +816,7 @@ static int describe_thread(struct perfetto *perfetto, int64_t ns)
 	return end_packet(perfetto);
 }
 
-/* Sequences: 1 is the trace's, then come the threads and then the processes. */
+/* Sequence ids: 1 is the trace's, then come the threads, then the processes. */
 static uint32_t sequence_of_thread(const struct trace_thread *thread)
 {
 	return thread->number + 2;
@@ -823,7 +827,7 @@ static uint32_t sequence_of_process(const struct perfetto *perfetto)
 	return perfetto->trace->thread_count + perfetto->process->number + 2;
 }
 
-/* When that began, but not before what is shown. */
+/* The later of that time and the begin of the time range. */
 static int64_t shown_from(const struct call_walk *walk, const struct trace_process *process, uint64_t ticks)
 {
 	int64_t from = walk->trace->start_ns + filter_from(walk->filter);
@@ -913,7 +917,7 @@ static int perfetto_process_end(void *owner, struct call_walk *walk)
 
 /* --- all --- */
 
-/* The same moment by the clocks that the trace was written with. */
+/* The same moment by each clock of the trace. */
 static int describe_clocks(struct perfetto *perfetto)
 {
 	const struct trace *trace = perfetto->trace;

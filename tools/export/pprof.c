@@ -1,21 +1,19 @@
 /*
  * pprof.c - pprof's profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), gzip'ed.
  *
- *   sample types    calls/count, and time/nanoseconds: the time with just that stack. time is the default. Where
- *                   memory events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count
- *                   and alloc_space/bytes, all that was allocated, inuse_objects/count and inuse_space/bytes, what is
- *                   alive at the end (analysis/live.h; by the wall's clock only, since the others have no order of
- *                   threads)
+ *   sample types    calls/count, and time/nanoseconds: the own time of the stack. time is the default. Where memory
+ *                   events were recorded, those of Go's heap profiles in their order, too: alloc_objects/count and
+ *                   alloc_space/bytes, all allocations; inuse_objects/count and inuse_space/bytes, the live blocks at
+ *                   the end (analysis/live.h; by the wall clock only, as threads have no common order by the others)
  *   labels          pid and tid (numbers), thread (its name)
- *   functions       without system_name: pprof takes a name that is the same there for one of C++, and strips what is
- *                   in angle brackets
+ *   functions       without system_name: if it equals the name, pprof takes the function for C++ and strips the text in
+ *                   angle brackets
  *   locations       one for each function, with the line where it is defined
  *   mappings        the program, and each library of native functions
  *
- * A thread is written when it ends, a function or string when it is met first: protobuf lets the fields of a message
- * come in any order. So memory is that of analysis/stacks.h, and no library for protobuf is used: those of Debian
- * pack a message that is whole in memory (protobuf-c), or add a generator to the build (both), for the four kinds of
- * fields that are written here.
+ * A thread is written when it ends, a function or string at its first use: protobuf allows the fields of a message in
+ * any order. So memory is that of analysis/stacks.h. No protobuf library is used: those in Debian need a whole message
+ * in memory (protobuf-c), or add a generator to the build (both), for the four kinds of fields written here.
  */
 #include "export/export.h"
 
@@ -38,7 +36,7 @@ struct gzip {
 
 static int gzip_open(struct gzip *gzip, struct output *output)
 {
-	/* 16 asks for gzip's header, without name and time: the same trace makes the same file. */
+	/* 16 requests a gzip header, without name and time: the same trace gives the same file. */
 	int result =
 	    deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
 
@@ -85,7 +83,7 @@ struct message {
 
 static void message_put(struct message *message, const void *bytes, size_t length)
 {
-	if (!length) /* bytes may be NULL then, as those of an empty message are */
+	if (!length) /* an empty message may have no bytes to point to */
 		return;
 	if (length > message->allocated - message->used) {
 		size_t allocated = 2 * (message->allocated + length) + 64;
@@ -120,7 +118,7 @@ static void message_tag(struct message *message, unsigned field, unsigned wire_t
 	message_varint(message, field << 3 | wire_type);
 }
 
-/* An integer; 0 is what a field is without being there. */
+/* Writes an integer. 0 is the default of a field, and is omitted. */
 static void message_number(struct message *message, unsigned field, uint64_t value)
 {
 	if (!value)
@@ -179,7 +177,7 @@ enum {
 	FUNCTION_LINE = 5,
 };
 
-/* Strings that every profile begins with; their numbers. */
+/* Strings at the start of every profile, by number. */
 enum {
 	STRING_EMPTY,
 	STRING_CALLS,
@@ -189,10 +187,10 @@ enum {
 	STRING_PID,
 	STRING_TID,
 	STRING_THREAD,
-	STRING_BYTES, /* from here on only where memory events were recorded */
+	STRING_BYTES, /* this and the next only if memory events were recorded */
 	STRING_ALLOC_OBJECTS,
 	STRING_ALLOC_SPACE,
-	STRING_INUSE_OBJECTS, /* from here on only where the order of all threads is known */
+	STRING_INUSE_OBJECTS, /* this and the next only if the order of all threads is known */
 	STRING_INUSE_SPACE,
 	STRINGS,
 };
@@ -202,13 +200,13 @@ struct pprof {
 	struct stack_functions functions;
 	uint64_t strings; /* written so far */
 	uint32_t functions_written;
-	struct message message; /* the field being made */
-	struct message inner;	/* a message in it */
+	struct message message; /* the current field */
+	struct message inner;	/* a message inside it */
 	struct message packed;	/* its repeated numbers */
 	bool mapped;
-	bool allocations; /* are told */
-	bool in_use;	  /* and what is alive at the end */
-	char **libraries; /* that have a mapping: number 2 and on */
+	bool allocations; /* memory events were recorded */
+	bool in_use;	  /* live blocks at the end are written, too */
+	char **libraries; /* libraries with a mapping, numbered from 2 */
 	uint32_t library_count;
 	int error;
 };
@@ -238,7 +236,7 @@ static void put_number(struct pprof *pprof, unsigned field, uint64_t value)
 	free(whole.bytes);
 }
 
-/* Writes a string and gives its number. A protobuf string is UTF-8; what is none becomes U+FFFD. */
+/* Writes a string and returns its number. Invalid UTF-8 becomes U+FFFD. */
 static uint64_t put_string(struct pprof *pprof, struct text text)
 {
 	pprof->message.used = 0;
@@ -265,7 +263,7 @@ static void put_sample_type(struct pprof *pprof, uint64_t type, uint64_t unit)
 
 static void put_times(struct pprof *pprof, const struct trace *trace)
 {
-	/* Any pair of the clock tells what CLOCK_MONOTONIC was when. */
+	/* Any reading of the clock maps CLOCK_MONOTONIC to real time. */
 	if (trace->clock_count)
 		put_number(pprof, PROFILE_TIME_NANOS,
 			   trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns);
@@ -307,7 +305,7 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 	put_times(pprof, trace);
 }
 
-/* The program, of which pprof is told that it has all names already. */
+/* Writes a mapping: the program or a library. Its flags say that all names are present, so pprof does not symbolize. */
 static void put_mapping(struct pprof *pprof, uint64_t number, const char *name)
 {
 	uint64_t file = put_string(pprof, text_of(name));
@@ -346,7 +344,7 @@ static uint64_t mapping_of(struct pprof *pprof, const struct stack_function *fun
 	return i + UINT64_C(2);
 }
 
-/* Function and location number + 1. */
+/* Writes a function and its location, both with id number + 1. */
 static void put_function(struct pprof *pprof, uint32_t number)
 {
 	const struct stack_function *function = &pprof->functions.at[number];
@@ -370,7 +368,7 @@ static void put_function(struct pprof *pprof, uint32_t number)
 	put_field(pprof, PROFILE_LOCATION, &pprof->message);
 }
 
-/* Makes the stack's locations in packed, innermost first. */
+/* Writes the stack's locations to packed, innermost first. */
 static void pack_locations(struct pprof *pprof, const struct stacks *stacks, uint32_t stack)
 {
 	pprof->packed.used = 0;
@@ -424,7 +422,7 @@ static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stac
 	while (pprof->functions_written < pprof->functions.count)
 		put_function(pprof, pprof->functions_written++);
 	thread = put_string(pprof, text_of(name && name[0] ? name : "thread"));
-	/* What was allocated where no function is known has no location. */
+	/* The empty stack holds allocations outside any known function; it has no location. */
 	for (i = 0; !error && i < stacks->count; i++)
 		if (stacks->at[i].own_ns || stacks->at[i].calls || stacks->at[i].allocations)
 			error = put_sample(pprof, walk, stacks, i, thread);
@@ -443,7 +441,7 @@ static int pprof_process(void *owner, struct call_walk *walk)
 	return 0;
 }
 
-/* Which sample types there are. */
+/* Sets the sample types of the profile. */
 static void choose_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
 			 struct progress *progress)
 {
@@ -452,7 +450,7 @@ static void choose_types(struct pprof *pprof, const struct export *export, struc
 	if (!pprof->in_use)
 		return;
 	visitor->live = LIVE_END;
-	progress->total *= 2; /* two readings */
+	progress->total *= 2; /* the trace is read twice */
 }
 
 int export_pprof(const struct export *export, struct output *output, struct progress *progress)

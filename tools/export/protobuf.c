@@ -1,5 +1,5 @@
 /*
- * protobuf.c - messages in messages, in memory that grows. See protobuf.h.
+ * protobuf.c - nested messages in growing memory. See protobuf.h.
  */
 #include "export/protobuf.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where that many bytes can be put; NULL where memory ran out. */
+/* A position with that much room; NULL if memory ran out. */
 static uint8_t *room(struct protobuf *protobuf, size_t bytes)
 {
 	size_t allocated = protobuf->allocated ? protobuf->allocated : 256;
@@ -94,7 +94,7 @@ void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text)
 	protobuf_end(protobuf);
 }
 
-/* The length goes before the contents when it is known: the contents then move up by as much as it takes. */
+/* The length precedes the contents, but is known only at the end: the contents then move up by its size. */
 void protobuf_begin(struct protobuf *protobuf, uint32_t field)
 {
 	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES);

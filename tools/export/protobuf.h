@@ -1,12 +1,12 @@
 /*
- * protobuf.h - writes protocol buffers: what the exporters to formats made of them have in common.
+ * protobuf.h - writes protocol buffers, for the exporters to formats that are based on them.
  *
- * Two ways. The inline functions put numbers at an address with room enough, for events by the million. A struct
- * protobuf grows, holds messages in messages, and takes text from traces, for everything else. Field numbers are the
- * formats' own and stand in the exporters.
+ * It has two levels. The inline functions write numbers to an address with enough room, for millions of events. A
+ * struct protobuf is for everything else: it grows, nests messages, and takes text from traces. Field numbers are
+ * defined by the formats, in their exporters.
  *
- * Not protobuf-c: its generated code builds a tree of objects for each message and walks it twice, which costs more
- * than reading the trace does, and it would need the formats' .proto files and protoc at build time for some twenty
+ * protobuf-c is not used: its generated code builds a tree of objects for each message and walks it twice, which costs
+ * more than reading the trace. It would also need the formats' .proto files and protoc at build time, for some twenty
  * fields.
  */
 #ifndef EVPROF_TOOLS_EXPORT_PROTOBUF_H
@@ -22,7 +22,7 @@
 
 enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_FIXED64 = 1, PROTOBUF_LENGTH = 2 };
 
-/* Both return where the next byte goes. */
+/* Both return the position after the number. */
 static inline uint8_t *protobuf_put_varint(uint8_t *at, uint64_t value)
 {
 	while (value >= 0x80) {
@@ -43,23 +43,23 @@ struct protobuf {
 	uint8_t *bytes;
 	size_t used;
 	size_t allocated;
-	size_t begun[PROTOBUF_DEPTH_MAX]; /* where the open messages' contents begin */
+	size_t begun[PROTOBUF_DEPTH_MAX]; /* begins of the open messages' contents */
 	unsigned depth;
-	int error; /* 0 or -ENOMEM: write on, and ask at the end */
+	int error; /* 0 or -ENOMEM; callers write on, and check at the end */
 };
 
-/* All of these add a field to the message that was begun last. Zeroed memory is an empty protobuf. */
+/* Each function adds a field to the innermost open message. Zeroed memory is an empty protobuf. */
 void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value);
 void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value);
 void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes, size_t length);
-/* Valid UTF-8 whatever the text is, as fields of the type string must be: what is no text becomes U+FFFD. */
+/* Adds a text as valid UTF-8, which fields of type string require; invalid bytes become U+FFFD. */
 void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text);
 void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string);
-/* A message as a field, at most PROTOBUF_DEPTH_MAX in one another; every begin has its end. */
+/* Begins a message as a field. Messages nest at most PROTOBUF_DEPTH_MAX deep; each begin needs an end. */
 void protobuf_begin(struct protobuf *protobuf, uint32_t field);
 void protobuf_end(struct protobuf *protobuf);
 
-/* Empties it and keeps its memory. */
+/* Empties the protobuf and keeps its memory. */
 void protobuf_clear(struct protobuf *protobuf);
 void protobuf_done(struct protobuf *protobuf);
 

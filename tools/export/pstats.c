@@ -5,22 +5,23 @@
  *
  *   {(file, line, name): (cc, nc, tt, ct, {(file, line, name) of a caller: (nc, cc, tt, ct)})}
  *
- * nc are all calls, cc the primitive ones, tt and ct seconds without and with what was called. Mind the order: a
- * function begins with cc, a caller with nc, as in cProfile's own files. Memory: that of the profile.
+ * nc is the number of all calls, cc of the primitive ones; tt is the own time and ct the cumulative time in seconds.
+ * The order differs as in cProfile's own files: a function begins with cc, a caller with nc. Memory: that of the
+ * profile.
  */
 
 #include "analysis/profile.h"
 #include "export/export.h"
 #include "report/rows.h"
 
-/* Types of marshal. */
+/* Type codes of marshal. */
 #define MARSHAL_DICT '{'
 #define MARSHAL_DICT_END '0'
 #define MARSHAL_TUPLE '('
 #define MARSHAL_INT 'i'	  /* int32_t */
-#define MARSHAL_LONG 'l'  /* int32_t number of digits, each 15 bits in 16, the lowest first */
+#define MARSHAL_LONG 'l'  /* int32_t number of digits, 15 bits in each uint16_t, the lowest first */
 #define MARSHAL_FLOAT 'g' /* double */
-#define MARSHAL_TEXT 'u'  /* int32_t bytes, UTF-8; surrogates may stand alone */
+#define MARSHAL_TEXT 'u'  /* int32_t bytes, UTF-8; lone surrogates are allowed */
 
 #define MARSHAL_DIGIT_BITS 15
 
@@ -60,7 +61,7 @@ static void put_seconds(struct output *output, uint64_t ns)
 	output_put(output, &seconds, sizeof(seconds));
 }
 
-/* What is no text becomes U+FFFD. The length stands before the bytes, so they are gone over twice. */
+/* Invalid text becomes U+FFFD. The length precedes the bytes, so the text is read twice. */
 static void put_text(struct output *output, struct text text)
 {
 	static const char replacement[] = "\xef\xbf\xbd";

@@ -1,14 +1,14 @@
 /*
- * speedscope.c - speedscope's JSON (https://www.speedscope.app/file-format-schema.json), in two shapes.
+ * speedscope.c - speedscope's JSON (https://www.speedscope.app/file-format-schema.json), in two forms.
  *
  *   speedscope            "evented": every call of a thread with its begin and end, in ns since the start of the trace.
- *                         It is written as it is read; memory grows with the number of functions only. Greenlets of
- *                         one thread take turns, which the format cannot say: each has a profile of its own, with the
- *                         time that it ran itself, and its events (16 bytes each) are in memory until the thread ends
- *   speedscope-sampled    "sampled": the different stacks of a thread, each with the ns spent in just that stack. Small
- *                         whatever the number of calls; see analysis/stacks.h for the memory
+ *                         It is written as it is read; memory grows with the number of functions only. The format
+ *                         cannot express that greenlets of a thread alternate: each has its own profile, in its own
+ *                         running time, and its events (16 bytes each) are in memory until the thread ends
+ *   speedscope-sampled    "sampled": the different stacks of a thread, each with its own time in ns. Small for any
+ *                         number of calls; see analysis/stacks.h for the memory
  *
- * Both have one profile for each thread that called anything, and one table of functions for all of them.
+ * Both have one profile for each thread with calls, and one table of functions for all profiles.
  */
 #include "export/export.h"
 
@@ -30,27 +30,27 @@ struct event {
 struct greenlet {
 	struct event *events;
 	uint32_t count, allocated;
-	uint64_t ran_ns; /* before the turn that it has, if it has one */
+	uint64_t ran_ns; /* running time before its current turn */
 };
 
 struct speedscope {
 	struct output *output;
 	struct stack_functions functions;
 	struct trace *trace;
-	char *process; /* its name */
-	bool any;      /* a profile was written: a comma comes before the next */
+	char *process; /* label of the process */
+	bool any;      /* the next profile needs a comma before it */
 	/* Evented only. */
-	struct batches events;	 /* struct event, on their way to the output */
-	struct digits_near near; /* the writing thread's */
-	/* Of the thread. */
+	struct batches events;	 /* struct event, queued for the output */
+	struct digits_near near; /* used by the writing thread */
+	/* Of the current thread. */
 	bool begun;
 	int64_t last_ns;
-	/* Of the thread, if it has greenlets; by number. */
+	/* By number, if the current thread has greenlets. */
 	bool by_greenlet;
 	struct greenlet *greenlets;
 	uint32_t greenlets_allocated;
 	uint32_t running;
-	int64_t since_ns; /* when its turn began */
+	int64_t since_ns; /* begin of the running greenlet's turn */
 };
 
 static void begin_profile(struct speedscope *speedscope, const char *type, const char *thread)
@@ -110,7 +110,7 @@ static void put_frames(struct speedscope *speedscope)
 
 /* --- evented --- */
 
-/* The line of an event, with the comma that ends the one before; the array begins with [. */
+/* Writes the line of an event, after the comma that ends the line before it; the array begins with [. */
 static char *event_line(struct digits_near *near, char *at, const struct event *event)
 {
 	static const char begin[] = ",\n{\"type\":\"", frame[] = "\",\"frame\":", time[] = ",\"at\":";
@@ -128,7 +128,7 @@ static char *event_line(struct digits_near *near, char *at, const struct event *
 
 #define EVENT_BYTES (48 + 2 * DIGITS_MAX)
 
-/* The second thread's. */
+/* Runs in the second thread. */
 static int write_events(void *owner, const char *bytes, size_t used)
 {
 	const struct event *event = (const struct event *)bytes, *end = event + used / sizeof(*event);
@@ -143,7 +143,7 @@ static int write_events(void *owner, const char *bytes, size_t used)
 	return output->error;
 }
 
-/* The first event of a thread, whose comma would be too much. */
+/* Writes the first event of a thread, without a comma before it. */
 static void put_first(struct speedscope *speedscope, const struct event *event)
 {
 	char line[EVENT_BYTES];
@@ -151,7 +151,7 @@ static void put_first(struct speedscope *speedscope, const struct event *event)
 	output_put(speedscope->output, line + 1, (size_t)(event_line(&speedscope->near, line, event) - line) - 1);
 }
 
-/* Room for an element with that number, and twice as much as before. */
+/* The new size for an array that is to hold element `number`: at least twice the old one if it grows. */
 static uint32_t wanted(uint32_t allocated, uint32_t number)
 {
 	return number < allocated ? allocated : 2 * number + 8;
@@ -162,7 +162,7 @@ static uint64_t turn_ns(const struct speedscope *speedscope, int64_t now_ns)
 	return now_ns > speedscope->since_ns ? (uint64_t)(now_ns - speedscope->since_ns) : 0;
 }
 
-/* The greenlet that runs, with its time at the present; NULL where memory ran out. */
+/* The running greenlet, with its turn up to date; NULL if memory ran out. */
 static struct greenlet *running_greenlet(struct speedscope *speedscope, const struct call_walk *walk)
 {
 	uint32_t number = walk_greenlet(walk);
@@ -185,7 +185,7 @@ static struct greenlet *running_greenlet(struct speedscope *speedscope, const st
 	return greenlet;
 }
 
-/* A frame that goes on, in the time of its greenlet at once, has not ended. */
+/* Whether the begin continues a frame whose end is the last event, at the same time of its greenlet. */
 static bool goes_on(const struct greenlet *greenlet, const struct walk_frame *frame, const struct event *event)
 {
 	const struct event *last = greenlet->count ? &greenlet->events[greenlet->count - 1] : NULL;
@@ -278,7 +278,7 @@ static void evented_pop(void *owner, struct call_walk *walk, struct walk_frame *
 	put_event(owner, walk, frame, 'C');
 }
 
-/* A sample at another line of the same call. */
+/* For a sample at another line of the same call: ends the top frame and begins it at that line. */
 static void evented_line(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct speedscope *speedscope = owner;

@@ -1,11 +1,11 @@
 /*
- * zip_writer.c - zip with deflate (APPNOTE.TXT 6.3), by way of zlib. See zip_writer.h.
+ * zip_writer.c - zip with deflate (APPNOTE.TXT 6.3), on top of zlib. See zip_writer.h.
  *
- * Why not a library: libzip reads sources when it closes the archive and replaces files by itself, and brings libraries
- * for encryption and four more compressions; minizip wants to seek in what it wrote. Both would need a layer of the
- * size of this file to write through util/output.h, which takes care of stdout and of files that appear only when
- * they are whole. What is left of zip without updating, encryption and 64-bit sizes is three records around zlib's
- * deflate(), and zlib is linked already.
+ * No zip library is used: libzip reads sources when it closes the archive, replaces files itself, and depends on
+ * libraries for encryption and four more compressions; minizip seeks in its output. Both would need a layer as large as
+ * this file to write through util/output.h, which handles stdout and files that appear only when they are complete.
+ * Without updating, encryption and 64-bit sizes, zip is three records around zlib's deflate(), and zlib is linked
+ * already.
  *
  *   for each file: local header, deflated bytes, data descriptor with the lengths
  *   for each file: central header
@@ -22,7 +22,7 @@
 
 #define VERSION_NEEDED 20	   /* 2.0: deflate */
 #define MADE_BY (3u << 8 | 20)	   /* Unix, 2.0 */
-#define FLAGS (1u << 3 | 1u << 11) /* lengths stand behind the data; names are UTF-8 */
+#define FLAGS (1u << 3 | 1u << 11) /* lengths follow the data; names are UTF-8 */
 #define METHOD_DEFLATE 8
 #define REGULAR_FILE_MODE 0100644u
 #define PIECE_BYTES 65536
@@ -48,7 +48,7 @@ static uint32_t dos_time(time_t when)
 {
 	struct tm parts;
 
-	/* Before 1980 and after 2107 there is no such time. */
+	/* DOS time starts in 1980 and ends in 2107. */
 	if (!localtime_r(&when, &parts) || parts.tm_year < 80 || parts.tm_year > 207)
 		return 1u << 21 | 1u << 16;
 	return (uint32_t)(parts.tm_year - 80) << 25 | (uint32_t)(parts.tm_mon + 1) << 21 |
@@ -84,7 +84,7 @@ static struct zip_entry *new_entry(struct zip_writer *zip, const char *name, int
 	return entry;
 }
 
-/* The fields that local and central headers share. */
+/* Writes the fields that local and central headers share. */
 static void put_common(struct zip_writer *zip, const struct zip_entry *entry)
 {
 	put16(zip, VERSION_NEEDED);

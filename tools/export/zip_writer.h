@@ -1,7 +1,7 @@
 /*
- * zip_writer.h - a zip file, written from front to back into an output. For export --zip.
+ * zip_writer.h - writes a zip file sequentially into an output. For export --zip.
  *
- * Names are UTF-8 and relative, which is up to the caller. No file may be 4 GiB or larger, nor the zip; there may be at
+ * Names are UTF-8 and relative, which the caller ensures. Limits: each file and the whole zip are below 4 GiB, with at
  * most 65535 files.
  */
 #ifndef EVPROF_TOOLS_EXPORT_ZIP_WRITER_H
@@ -30,12 +30,11 @@ struct zip_writer {
 
 void zip_begin(struct zip_writer *zip, struct output *output);
 /*
- * Adds what can be read from fd, from where it stands to its end, with the time of its last change. Returns 0, the
- * -errno of reading, -ENOMEM, or -EFBIG. After an error the zip is of no use. What fails in writing is kept in the
- * output.
+ * Adds the contents of fd from its current position to its end, with its time of last change. Returns 0, the -errno of
+ * reading, -ENOMEM, or -EFBIG. After an error the zip is unusable. Errors in writing are kept in the output.
  */
 int zip_add(struct zip_writer *zip, const char *name, int fd);
-/* Writes the list of files. Returns 0 or -EFBIG. */
+/* Writes the central directory. Returns 0 or -EFBIG. */
 int zip_end(struct zip_writer *zip);
 void zip_done(struct zip_writer *zip);
 
