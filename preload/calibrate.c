@@ -1,20 +1,20 @@
 /*
- * calibrate.c - what an event costs here, on this machine, by this interpreter, with these hooks.
+ * calibrate.c - measures the cost of an event in this process: on this machine, in this interpreter, with these hooks.
  *
- * Loops that call functions of several kinds are timed with the hooks and without them: the difference is what a call
- * and its return add. It depends on the kind more than on the hook: where hooks are set, the interpreter does without
- * its short cuts (calls of Python functions in place, specialised instructions), and how much that costs depends on
- * what it would have done. How much of the difference lies between the two time stamps, and so looks like time of the
- * function, the stamps of a function that does nothing tell; the rest looks like time of the caller. Until 3.11 every
- * instruction may be slower while there is a profile function, which a loop without calls tells.
+ * Loops that call functions of several kinds are timed with the hooks and without: the difference is what the hooks add
+ * to a call and its return. It depends on the kind of call more than on the hook. With hooks set, the interpreter does
+ * without its shortcuts (inlined calls of Python functions, specialized instructions), and the cost of that depends on
+ * what the shortcut would have done. The part of the difference between the two timestamps looks like time of the
+ * function; a function that does nothing shows its size. The rest looks like time of the caller. Until 3.11 every
+ * instruction may be slower while a profile function is set; a loop without calls shows by how much.
  *
- * What single calls cost is less than what they cost in a program, where nothing that the hooks need is where the
- * processor looks for it. So a small program of its own (calibrate_mix.py) is timed with and without hooks too, and how
- * many times the costs of its events have to be taken to explain the difference (calibrate_model.c) is told with them.
+ * A call in a loop costs less than in a program, where the processor's caches do not have what the hooks need. So a
+ * small program (calibrate_mix.py) is timed with and without hooks, too. The factor by which the costs of its events
+ * must be multiplied to explain its difference (calibrate_model.c) is published with the costs.
  *
- * It takes some 30 to 35 milliseconds, in which the stack of the thread is recorded as empty, so that they are no
- * function's time. It writes no event (a private writer takes them), and calls no code of the program.
- * What it makes is gone at the end; classes go by a garbage collection.
+ * The measurement takes 30 to 35 milliseconds. The stack of the thread is recorded as empty meanwhile, so that this
+ * time is attributed to no function. No event is written, because a private writer takes them, and no code of the
+ * program is called. All objects are freed at the end; classes need a garbage collection.
  */
 #include "calibrate.h"
 
@@ -36,25 +36,31 @@
 
 #define TURNS 100 /* of each loop, as in the source */
 #define ROUNDS 5
-/* Apart from each other: what disturbs one may be over at the next. So many, and more until two of them agree. */
+/*
+ * Passes are far apart: a disturbance of one may be over at the next. There are PASSES of them, and more until two
+ * agree.
+ */
 #define PASSES 4
 #define MOST_PASSES 12
 #define AGREES 0.05
 #define BLOCKS 64
 #define WORDS 32768
 /*
- * Where the instructions are slowed by more, that differs so much from loop to loop that nothing else can be told from
+ * If instructions are slowed by more, the slowdown differs between loops too much for anything else to be derived from
  * it.
  */
 #define SLOWED_MUCH 0.75
 #define POPULATE_BYTES ((size_t)4 << 20)
 
-/* Lines that never run, so that what follows is far from the beginning: in no version small integers reach that far. */
+/*
+ * Lines that never run. They move what follows far from the start of the code: beyond the small integers of any
+ * version.
+ */
 #define LINE "        n = n + n + n\n"
 #define LINES_8 LINE LINE LINE LINE LINE LINE LINE LINE
 #define LINES_80 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8
 
-/* Each loop has one kind of call, in several shapes of which programs have many. */
+/* Each loop has one kind of call, in several shapes that are frequent in programs. */
 static const char source[] = "__name__ = 'evprof'\n"
 			     "small = 0\n"
 			     "while small < 4096 and small + 1 is small - -1: small += 1\n"
@@ -209,22 +215,22 @@ static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "
 #define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)
 #define END_KINDS (1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_C_RETURN)
 
-/* What the events of one run of a loop tell. In ticks. */
+/* Sums over the events of one run of a loop. In ticks. */
 struct stamps {
 	uint64_t count[WIRE_KIND_SLOTS];
-	uint64_t inner
-	    [WIRE_KIND_SLOTS]; /* from an event of the kind to the end of what it began, if nothing comes between */
+	uint64_t
+	    inner[WIRE_KIND_SLOTS]; /* from an event of the kind to the end of its call, if no event is in between */
 	uint64_t inner_count[WIRE_KIND_SLOTS];
-	uint64_t native; /* in which a function of C ran */
+	uint64_t native; /* while a C function ran */
 };
 
-/* The shortest run. */
+/* The shortest runs. */
 struct timing {
 	double on_ns, off_ns;
-	struct stamps stamps; /* of that with the hooks */
+	struct stamps stamps; /* of the run with the hooks */
 };
 
-/* Functions of all kinds that take turns: a program of its own. */
+/* A program in which functions of all kinds alternate. */
 __asm__(".pushsection .rodata\n"
 	"evprof_mix:\n"
 	".incbin \"preload/calibrate_mix.py\"\n"
@@ -235,7 +241,7 @@ extern const char mix_source[] __asm__("evprof_mix") __attribute__((visibility("
 struct mix {
 	struct object *globals; /* NULL: it cannot run */
 	double on_ns, off_ns;	/* the shortest runs */
-	uint64_t *words;	/* of that with the hooks; as many as a ring has */
+	uint64_t *words;	/* events of the run with the hooks; room for a whole ring */
 	uint64_t count, begin_ticks;
 };
 
@@ -244,9 +250,9 @@ struct measurement {
 	double malloc_ns, free_ns;
 	double tick_ns;
 	double slow;
-	bool marked; /* events that are far are marked as such */
+	bool marked; /* events with a far offset are marked */
 	struct mix mix;
-	double spread; /* how much slower all loops were together in the second best pass than at their best */
+	double spread; /* by how much the second best pass is slower than the sum of the shortest runs */
 };
 
 static struct writer private_writer;
@@ -269,7 +275,7 @@ static void empty_private_writer(void)
 	writer_take_chunk(&private_writer);
 }
 
-/* Of what the private writer holds. At most one function of C is on the stack in any loop. */
+/* Sums over the private writer's events. In each loop at most one C function is on the stack. */
 static void read_stamps(struct stamps *stamps)
 {
 	unsigned last = WIRE_NONE, depth = 0, native = 0; /* the depth at which it runs */
@@ -301,7 +307,10 @@ static void read_stamps(struct stamps *stamps)
 	}
 }
 
-/* The loops' own allocations were recorded with the hooks and without: they leave the rest as if they had not been. */
+/*
+ * Removes the memory events of the loops' own allocations, which happen with the hooks and without, and keeps all
+ * times.
+ */
 static void drop_memory_events(void)
 {
 	uint64_t *words = private_writer.words, from = 0, to = 0, ticks = 0;
@@ -324,7 +333,7 @@ static void drop_memory_events(void)
 	private_writer.head = to;
 }
 
-/* Where Python allocates for the hooks, that is a part of what they cost. */
+/* If Python allocates for the hooks, these allocations are part of their cost. */
 static double run_once(struct object *globals, const char *name)
 {
 	struct object *function = python.PyDict_GetItemString(globals, name), *result;
@@ -380,7 +389,7 @@ static void time_mix(struct mix *mix, bool on)
 	}
 }
 
-/* Turns the hooks of this thread off and on again. */
+/* Switches the hooks of this thread off or on. */
 static void switch_hooks(bool on)
 {
 	if (python.monitoring)
@@ -398,8 +407,8 @@ static void set_allocators(const struct python_allocator allocators[2])
 }
 
 /*
- * With the hooks of the allocators only, and without them, in the domains that belong to whoever holds the GIL. Both
- * allocators take the other's blocks.
+ * Times allocations with the allocators' hooks alone, and without them, in the domains that require the GIL. Each
+ * allocator can free the other's blocks.
  */
 static void time_allocations(struct object *globals, struct timing *timing)
 {
@@ -496,8 +505,8 @@ static void time_allocator(const struct python_allocator *allocator, double ns[2
 }
 
 /*
- * What the hooks add to a malloc and to a free. Both at once is what a loop of Python says: there, much of it is done
- * while the processor waits for something else. Which part each has is seen where they are alone.
+ * The ns that the hooks add to a malloc and to a free. A Python loop shows their sum, because there much of the work
+ * overlaps with waits of the processor. Timing each alone shows its share of the sum.
  */
 static void time_memory(struct measurement *measurement)
 {
@@ -523,7 +532,7 @@ static void time_memory(struct measurement *measurement)
 	measurement->free_ns = both - measurement->malloc_ns;
 }
 
-/* ns that the hooks add to a run of the loop, beyond what they slow the instructions by. */
+/* The ns that the hooks add to a run of the loop, without the slowdown of the instructions. */
 static double added(const struct measurement *measurement, enum loop loop)
 {
 	const struct timing *timing = &measurement->loops[loop];
@@ -532,7 +541,7 @@ static double added(const struct measurement *measurement, enum loop loop)
 	return measurement->slow * (timing->on_ns - native) + native - timing->off_ns;
 }
 
-/* The text that wire.h describes, as it grows, and what is in it. */
+/* The text that wire.h describes, while it is built, and the model of the same costs. */
 struct costs {
 	struct model model;
 	char text[1024];
@@ -551,15 +560,18 @@ static void __attribute__((format(printf, 2, 3))) add_text(struct costs *costs, 
 		costs->length += (size_t)length;
 }
 
-/* Calls, or what else begins so, in a run of the loop. */
+/* Calls, or other starts of this kind, in a run of the loop. */
 static double count(const struct measurement *measurement, enum loop loop, unsigned kind)
 {
-	uint64_t own = kind == WIRE_CALL; /* the loop's function is called too */
+	uint64_t own = kind == WIRE_CALL; /* the loop's function is called, too */
 
 	return (double)(measurement->loops[loop].stamps.count[kind] - own);
 }
 
-/* Adds the three numbers of a kind of call. trivial: the loop whose functions do nothing, for the stamps. */
+/*
+ * Adds the three numbers of a kind of call. trivial: the loop whose functions do nothing, for the time between the
+ * stamps.
+ */
 static void add_costs(struct costs *costs, const struct measurement *measurement, enum model_kind model, double cost,
 		      enum loop trivial, unsigned kind)
 {
@@ -580,7 +592,7 @@ static void add_costs(struct costs *costs, const struct measurement *measurement
 	add_text(costs, " %s %.2f %.2f %.2f", words[model], numbers[0], numbers[1], numbers[2]);
 }
 
-/* ns that the hooks add to one call of the loop. */
+/* The ns that the hooks add to one call of the loop. */
 static double added_each(const struct measurement *measurement, enum loop loop, unsigned kind)
 {
 	double calls = count(measurement, loop, kind);
@@ -589,8 +601,8 @@ static double added_each(const struct measurement *measurement, enum loop loop, 
 }
 
 /*
- * What an event costs more where it is far from the beginning of its code. From 3.12 on the interpreter makes an
- * integer of the distance, which is at hand only for small ones; before, some versions walk over the table of lines.
+ * Adds what an event costs more if it is far from the start of its code. From 3.12 on the interpreter creates an
+ * integer of the offset, unless it is a cached small one; before, some versions walk the line table.
  */
 static void add_distances(struct costs *costs, const struct measurement *m, struct object *globals)
 {
@@ -617,7 +629,7 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 	double resume = added_each(m, RESUMES, WIRE_RESUME), generators = count(m, GENERATORS, WIRE_CALL);
 	double call = (added_each(m, CALLS, WIRE_CALL) + added_each(m, RECURSION, WIRE_CALL)) / 2, generator = 0;
 
-	/* The first call of a generator comes with a resume that ends it. */
+	/* The first call of a generator is followed by a resume, which ends it. */
 	if (generators > 0)
 		generator = (added(m, GENERATORS) - resume * count(m, GENERATORS, WIRE_RESUME)) / generators;
 	add_costs(costs, m, MODEL_CALL, call, LEAVES, WIRE_CALL);
@@ -629,7 +641,7 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 	add_costs(costs, m, MODEL_GENERATOR, generator, GENERATORS, WIRE_CALL);
 }
 
-/* Calls that are no event: as many as were told of in the loop. */
+/* Adds the cost of calls that are reported but not recorded. Their number is that of the marks in the loop. */
 static void add_others(struct costs *costs, const struct measurement *m)
 {
 	uint64_t told = m->loops[OTHERS].stamps.count[WIRE_TIME];
@@ -641,8 +653,9 @@ static void add_others(struct costs *costs, const struct measurement *m)
 }
 
 /*
- * By how much hooks slow what a program does between its calls: what they cost more where something stands there, as a
- * part of that. The second number is what a loop with nothing there takes for each event without hooks.
+ * Adds the factor by which hooks slow the instructions between calls: how much more the hooks cost if there are
+ * instructions, relative to the time of these. The second number is the time per event without hooks of a loop that has
+ * none.
  */
 static void add_work(struct costs *costs, const struct measurement *m)
 {
@@ -669,7 +682,7 @@ static void know_code(struct model *model, struct object *pair)
 		return;
 	model->code_count++;
 	known->id = DEFINITION_ID(value);
-	/* Whether a function is called by an attribute is known from 3.12 on only. */
+	/* Whether an attribute calls a function is known only from 3.12 on. */
 	known->kind = value & CODE_IS_GENERATOR		? MODEL_GENERATOR
 		      : kind == 2 && !python.monitoring ? MODEL_CALL
 							: kinds[kind];
@@ -692,7 +705,7 @@ static void know_names(struct model *model, struct object *globals)
 	python.PyErr_Clear();
 }
 
-/* How much more than in a loop an event costs in a program where functions take turns. */
+/* Adds how much more an event costs in a program where functions alternate than in a loop. */
 static void add_mix(struct costs *costs, const struct measurement *m)
 {
 	const struct mix *mix = &m->mix;
@@ -751,12 +764,12 @@ static void measure(struct measurement *measurement, struct object *globals)
 	time_loops(globals, measurement);
 	time_memory(measurement);
 	measurement->tick_ns = (now_ns() - ns) / (double)(clock_now() - ticks + 1);
-	/* Nothing is slowed where the profile function is asked for at calls only: what shows then is noise. */
+	/* If the profile function is called at calls only, nothing is slowed: a difference is noise. */
 	measurement->slow = plain->off_ns < 0.95 * plain->on_ns ? plain->off_ns / plain->on_ns : 1;
 	tell(measurement, globals);
 }
 
-/* A name space in which the source was executed; NULL: it cannot be. */
+/* A namespace in which the source was executed; NULL: it could not be. */
 static struct object *make_globals(const char *text)
 {
 	struct object *builtins = python.PyEval_GetBuiltins(), *globals = python.PyDict_New(), *exec, *done = NULL;
@@ -772,7 +785,7 @@ static struct object *make_globals(const char *text)
 	return done ? globals : NULL;
 }
 
-/* Nothing of the program runs from here on, so that the time of the measurement is no function's. */
+/* Records an empty stack, so that the time of the measurement is attributed to no function. */
 static void leave_stack(void)
 {
 	struct writer *writer = writer_reserve(WIRE_STACK);
@@ -781,13 +794,13 @@ static void leave_stack(void)
 		writer_put(writer, wire_head(WIRE_STACK, WIRE_STACK_CUT));
 }
 
-/* With the writer that takes the events, and unrecorded memory: none of it is the program's. */
+/* Measures with the private writer and unrecorded memory: none of it is the program's. */
 static void measure_apart(uint64_t *copy)
 {
 	struct measurement measurement = {.mix.words = copy};
 	struct object *globals;
 
-	python.PyGC_Collect(); /* what is garbage already is the program's, and recorded as such */
+	python.PyGC_Collect(); /* present garbage is the program's, and its frees are recorded as such */
 	leave_stack();
 	thread_self.writer = &private_writer;
 	thread_self.nesting++;
@@ -807,7 +820,7 @@ static void measure_apart(uint64_t *copy)
 static int calibrate(void *data)
 {
 	struct writer *writer = thread_self.writer;
-	size_t bytes = 2 * WORDS * sizeof(uint64_t); /* a ring, and a copy of what was in it */
+	size_t bytes = 2 * WORDS * sizeof(uint64_t); /* a ring, and a copy of its content */
 	void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)data;
@@ -819,11 +832,11 @@ static int calibrate(void *data)
 	}
 	private_writer =
 	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
-	thread_self.entered = 1; /* the hooks that are set here are ours */
+	thread_self.entered = 1; /* the hooks that are set here are evprof's */
 	measure_apart(private_writer.words + WORDS);
 	/*
-	 * The first time round, a fault for each page of the ring would cost as much as the hooks do: it is paid
-	 * beforehand.
+	 * In the first lap, a fault for each page of the ring would cost as much as the hooks do. The pages are
+	 * allocated before.
 	 */
 	writer_populate(writer, POPULATE_BYTES);
 	thread_self.writer = writer;

@@ -2,7 +2,7 @@
 #ifndef PRELOAD_CALIBRATE_H
 #define PRELOAD_CALIBRATE_H
 
-/* Has the measurement made soon, in the main thread, once Python runs. After the hooks are set. GIL held. */
+/* Schedules the measurement in the main thread, once Python runs. After the hooks are set. GIL held. */
 void calibrate_soon(void);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * calibrate_model.c - see calibrate_model.h. The events are those of one run on a private ring, by one thread, with all
+ * calibrate_model.c - see calibrate_model.h. The events are one run's, from a private ring, of one thread, with all
  * hooks.
  */
 #include "calibrate_model.h"
 
 #include "evprof/wire.h"
 
-#define DEPTH 128u /* a power of two; deeper than the program goes */
+#define DEPTH 128u /* a power of two, above the depth of the program */
 
 static const double own_shares[MODEL_KINDS] = {
     [MODEL_CALL] = WIRE_COST_OWN_CALL,	    [MODEL_ENTRY] = WIRE_COST_OWN_CALL,
@@ -16,11 +16,11 @@ static const double own_shares[MODEL_KINDS] = {
     [MODEL_METHOD] = WIRE_COST_OWN_C,
 };
 
-/* What runs. */
+/* A running function. */
 struct open {
 	enum model_kind kind;
-	bool far;	/* it began far from the beginning of its caller */
-	uint32_t place; /* of the event before in this run of a Python function */
+	bool far;	/* it was called far from the start of its caller's code */
+	uint32_t place; /* of the last event of this Python function */
 };
 
 struct state {
@@ -28,9 +28,9 @@ struct state {
 	double times;
 	struct open open[DEPTH];
 	unsigned depth;
-	bool told, far;	      /* the event before was a call that is no event; the event that comes is far */
-	uint32_t place;	      /* of the event that comes, if it is told */
-	double before, after; /* of the event that comes, and of the one before it */
+	bool told, far;	      /* the last event was a call that is not recorded; the next event is far */
+	uint32_t place;	      /* of the next event, if it is recorded */
+	double before, after; /* costs of the next event, and of the last one */
 };
 
 static const struct model_code unknown = {.kind = MODEL_CALL};
@@ -50,7 +50,7 @@ static const struct model_code *find_code(const struct model *model, uint32_t id
 	return &unknown;
 }
 
-/* Of the costs, what lies between the two stamps. */
+/* The part of the costs between the two timestamps. */
 static double inner_cost(const struct model *model, enum model_kind kind)
 {
 	const double *cost = model->cost[kind];
@@ -81,7 +81,7 @@ static void add_both(struct state *state, double ns)
 	state->after += ns / 2;
 }
 
-/* From the event before in the frame to this one. */
+/* The cost of the line-table walk from the frame's last event to this one. */
 static void walk(struct state *state)
 {
 	struct open *open = &state->open[(state->depth - 1) % DEPTH];
@@ -175,14 +175,14 @@ static void follow(struct state *state, uint32_t head)
 	state->far = false;
 }
 
-/* Of an interval with nothing but the program's own time in it. */
+/* The slowdown of an interval that has the program's own time alone. */
 static double disturbed(const struct model *model, double left)
 {
 	left -= model->work_after;
 	return left <= 0 ? 0 : model->work * (left < WIRE_COST_DISTURBED_NS ? left : WIRE_COST_DISTURBED_NS);
 }
 
-/* What is taken from the interval before an event. */
+/* The part of the interval before an event that is not the program's. */
 static double take(struct state *state, uint32_t head, double interval)
 {
 	bool native = is_c(state);

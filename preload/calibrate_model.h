@@ -1,8 +1,9 @@
 /*
- * calibrate_model.h - what the costs of single calls explain of a program that has them all. Used by calibrate.c.
+ * calibrate_model.h - what the costs of single calls explain of a program that has calls of all kinds. Used by
+ * calibrate.c.
  *
- * The same sum as tools/trace/calibration.c makes over a trace, so that what it leaves unexplained is what is to be
- * told beside it.
+ * Computes the same sum as tools/trace/calibration.c does over a trace. What the sum leaves unexplained is published in
+ * addition to the costs.
  */
 #ifndef PRELOAD_CALIBRATE_MODEL_H
 #define PRELOAD_CALIBRATE_MODEL_H
@@ -29,21 +30,21 @@ enum model_kind {
 
 struct model_code {
 	uint32_t id;
-	enum model_kind kind; /* where no function of C calls it */
+	enum model_kind kind; /* if no C function calls it */
 };
 
-/* All in ns, but slow and work, which are parts. wire.h: A, B and C of each kind, and the rest. */
+/* All in ns, except slow and work, which are ratios. wire.h: A, B and C of each kind, and the rest. */
 struct model {
 	double cost[MODEL_KINDS][3];
 	double other, unwind, far, slow, work, work_after;
 	double walk;			      /* for each byte */
 	struct model_code codes[MODEL_CODES]; /* those of the program */
 	unsigned code_count;
-	uint32_t functions[MODEL_FUNCTIONS]; /* ids of the functions of C that are no methods */
+	uint32_t functions[MODEL_FUNCTIONS]; /* ids of the C functions that are no methods */
 	unsigned function_count;
 };
 
-/* Events as they stand in a ring. */
+/* Events as they are in a ring. */
 struct model_events {
 	const uint64_t *words;
 	uint64_t count;
@@ -51,13 +52,10 @@ struct model_events {
 	double tick_ns;
 };
 
-/*
- * ns of the events' time that are not the program's, if each event costs so much more than the model has it (1: as it
- * has it).
- */
+/* The ns of the events' time that are not the program's, if each event costs `times` times what the model says. */
 double model_explained(const struct model *model, const struct model_events *events, double times);
 
-/* How many times the costs explain so many ns; 0: none does. */
+/* The factor with which the costs explain this many ns; 0: none does. */
 double model_times(const struct model *model, const struct model_events *events, double ns);
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * hook_compat.c - wraps the builtins by which other tools come to the hooks that evprof uses.
+ * hook_compat.c - wraps the builtins with which other tools use the hooks that evprof uses.
  *
- *   sys.setprofile, sys._setprofileallthreads   until 3.11 there is one profile function for a thread: evprof's is put
- *                                               before the program's at once. In all versions the program's is not told
- *                                               the ends of C calls whose beginnings it was not told.
+ *   sys.setprofile, sys._setprofileallthreads   until 3.11 a thread has one profile function: evprof's is restored in
+ *                                               front of the program's at once. In all versions the program's does not
+ *                                               get the ends of C calls whose starts it did not get.
  *   cProfile's enable() and disable()           until 3.11, likewise
- *   sys.settrace                                only to tell it from what Python does when a trace function raises
- *   sys.monitoring's functions of a tool's id   the id that the program names is the program's: evprof takes another
- *   sys.monitoring.register_callback            what raises of the program's callbacks is noticed
- *   _tracemalloc.stop                           where tracemalloc was there before evprof (PYTHONTRACEMALLOC), stopping
- *                                               it takes evprof's allocators away with its own
+ *   sys.settrace                                only to distinguish it from Python's removal of a trace function that
+ *                                               raised
+ *   sys.monitoring's functions with a tool id   the id that the program names is the program's: evprof takes another
+ *   sys.monitoring.register_callback            exceptions of the program's callbacks are detected
+ *   _tracemalloc.stop                           if tracemalloc started before evprof (PYTHONTRACEMALLOC), stopping it
+ *                                               removes evprof's allocators with its own
  *
- * A wrapped function is called with the arguments of whatever convention it has: all of them fit four registers, and a
- * function does not look at registers that its convention does not use.
+ * All wrappers have one signature for every calling convention: the arguments of each convention fit four registers,
+ * and a function ignores registers that its convention does not use.
  */
 #include "hook_compat.h"
 
@@ -29,26 +30,26 @@ enum { TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
 /* PyThreadState: c_profilefunc, c_tracefunc, c_profileobj. */
 #define OBJECT_AFTER_PROFILE 16
 
-/* Owners of methods, as definitions name them. */
+/* Owners of methods, as named in definitions. */
 #define LSPROF "_lsprof.Profiler"
 #define TRACEMALLOC "_tracemalloc"
 
 typedef struct object *(*c_function)(struct object *self, void *a, void *b, void *c);
 
-/* What the program's profile function of this thread was told. */
+/* State of the program's profile function of this thread. */
 struct told {
-	uint32_t setting; /* the one that this is about */
-	uint32_t open;	  /* C calls it was told that have not ended */
+	uint32_t setting; /* the value of the global at that time */
+	uint32_t open;	  /* C calls reported to it that have not ended */
 };
 
 static __thread struct told told __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t setting;       /* counts what was set for all threads at once */
-static python_profile program_profile; /* sysmodule.c's, which calls the program's object; the same for all threads */
+static _Atomic uint32_t setting;       /* counts the functions set for all threads at once */
+static python_profile program_profile; /* of sysmodule.c, calls the program's object; the same for all threads */
 
 static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop,
     real_statistics;
 
-/* Leads a method to another function, once; *real is the one that it led to. Interpreters may come at the same time. */
+/* Redirects a method to a wrapper, once; *real is the original. Several interpreters may do so at the same time. */
 static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
 {
 	process_lock();
@@ -84,9 +85,9 @@ static struct object *profile_object(struct thread_state *state)
 }
 
 /*
- * 3.12+: stands between the interpreter and the program's profile function. Because evprof listens, the interpreter
- * tells that a C function returns even where nobody else listened when it was called: sys.setprofile itself, first of
- * all.
+ * 3.12+: between the interpreter and the program's profile function. With evprof's hook set, the interpreter reports
+ * the return of a C function even if nothing was set when it was called: of sys.setprofile() itself, first of all. Such
+ * returns are left out.
  */
 static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
 {
@@ -111,7 +112,7 @@ static void stand_before_program(python_profile *place)
 	}
 }
 
-/* Calls the real one; the audit event that it raises needs no attention. */
+/* Calls the real function. The audit event that it raises is ignored. */
 static struct object *call_alone(c_function real, struct object *self, void *a, void *b, void *c)
 {
 	uint32_t entered = thread_self.entered;
@@ -128,8 +129,8 @@ static struct object *setprofile(struct object *self, void *a, void *b, void *c)
 {
 	struct thread_state *state = python.current_thread_state();
 	struct object *before = profile_object(state);
-	bool within = thread_self.entered; /* another one: a destructor of what was set before */
-	/* From 3.12 on: the interpreter tells of the end of this call if any tool hears calls. */
+	bool within = thread_self.entered; /* nested: in a destructor of what was set before */
+	/* From 3.12 on the interpreter reports the end of this call if any tool receives CALL events. */
 	bool heard = python.monitoring && !before && hooks_monitoring_others_hear_calls();
 	struct object *result = call_alone(real_setprofile, self, a, b, c);
 
@@ -137,18 +138,18 @@ static struct object *setprofile(struct object *self, void *a, void *b, void *c)
 		told.open = heard;
 	if (!python.monitoring)
 		hooks_profile_put_back(within);
-	else if (result && profile_object(state) == a) /* not None; and the layout is the one that is known */
+	else if (result && profile_object(state) == a) /* not None; and the layout is the known one */
 		stand_before_program(profile_field(state));
 	return result;
 }
 
-/* Told apart from what Python does with a trace function that raised. */
+/* Wrapped only to distinguish it from what Python does with a trace function that raised. */
 static struct object *settrace(struct object *self, void *a, void *b, void *c)
 {
 	return call_alone(real_settrace, self, a, b, c);
 }
 
-/* The program's function is set in each thread. Others run meanwhile, so only Python can exchange theirs. */
+/* Replaces the program's function in every thread. Other threads run meanwhile, so only Python can exchange theirs. */
 static void stand_before_all(struct object *object)
 {
 	struct thread_state *state = python.current_thread_state();
@@ -156,12 +157,12 @@ static void stand_before_all(struct object *object)
 	if (profile_object(state) != object)
 		return;
 	stand_before_program(profile_field(state));
-	thread_self.entered++; /* the audit event needs no attention */
+	thread_self.entered++; /* the audit event is ignored */
 	python.PyEval_SetProfileAllThreads(tell_program, object);
 	thread_self.entered--;
 }
 
-/* 3.12+: for all threads of the interpreter. */
+/* 3.12+: sets a profile function for all threads of the interpreter. */
 static struct object *setprofile_all(struct object *self, void *a, void *b, void *c)
 {
 	struct object *result = call_alone(real_setprofile_all, self, a, b, c);
@@ -211,7 +212,7 @@ static struct python_method *method_named(struct object *object, const char *nam
 
 /* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
 
-/* Not for what evprof calls itself. An id that is no int is for Python to complain about. */
+/* Yields a tool id to the program; ignores calls by evprof itself. Python reports an id that is no int. */
 static void give(struct object *id)
 {
 	if (thread_self.nesting || python_type(id) != python.int_type)
@@ -231,7 +232,7 @@ static void take(void)
 	thread_self.nesting--;
 }
 
-/* What takes one argument gets it; what takes more gets an array. */
+/* A function of one argument gets it; a function of more gets an array. */
 #define OF_ONE(name)                                                                                                   \
 	static c_function real_##name;                                                                                 \
 	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
@@ -282,7 +283,7 @@ static struct object *register_callback(struct object *self, void *a, void *b, v
 static c_function real_set_events;
 static const struct python_method *set_events_method;
 
-/* tool_id, event_set: if they are no ints Python has complained. */
+/* tool_id, event_set. If they are no ints, Python has raised an error. */
 static struct object *set_events(struct object *self, void *a, void *b, void *c)
 {
 	struct object *const *arguments = a, *result;
@@ -317,7 +318,7 @@ static struct object *free_tool_id(struct object *self, void *a, void *b, void *
 
 static c_function real_all_events;
 
-/* Which tool hears what: evprof hears nothing at this moment. */
+/* Returns which tool receives which events; evprof's are switched off for the moment. */
 static struct object *all_events(struct object *self, void *a, void *b, void *c)
 {
 	struct object *result;
@@ -363,7 +364,7 @@ void hook_compat_wrap_monitoring(struct object *monitoring)
 
 /* ---- sys._debugmallocstats --------------------------------------------------------------------------------------- */
 
-/* Says nothing of Python's allocator where that is not the first. */
+/* Steps aside, because the function prints nothing about Python's allocator if another one is on top. */
 static struct object *statistics(struct object *self, void *a, void *b, void *c)
 {
 	bool aside = hooks_memory_step_aside();
@@ -425,7 +426,7 @@ void hook_compat_meet(const struct python_method *method, const char *owner)
 		wrap(method, stop, &real_stop);
 }
 
-/* Of a module that is imported already. */
+/* Wraps functions of a module that is imported already. */
 static void look_for(const char *module_name, const char *owner, const char *const names[2])
 {
 	struct object *modules = python.PySys_GetObject("modules");

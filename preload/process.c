@@ -31,27 +31,27 @@
 #include "wait_budget.h"
 #include "watch.h"
 
-#define WAIT_STEP_US 100 /* between two looks at what is waited for */
+#define WAIT_STEP_US 100 /* between two checks while waiting */
 /*
- * Nobody begins to wait with less than this part of the bound: events are lost in few long stretches, with whole ones
- * between them.
+ * The least part of the bound that must be left to begin waiting: events are then lost in a few long stretches, with
+ * complete stretches between them.
  */
 #define WAIT_LEAST_PART 8
 #define LOCK_AT_END_MS 1000
-#define TURN_MS 50 /* of waiting for the trace */
+#define TURN_MS 50 /* of one futex wait for the trace */
 #define SLOTS_FEWEST 16
-#define DEFINITIONS_BYTES_FREE_THREADED (UINT64_C(32) << 20) /* what was not written anew can go to another collector */
-#define ADDRESS_SPACE_PART 16  /* of a limited address space, the rings take no larger part */
-#define SUMMARY_STALL_MS 5000  /* the closing line waits this long for a sign of life of the collector ... */
+#define DEFINITIONS_BYTES_FREE_THREADED (UINT64_C(32) << 20) /* intact definitions can move to another collector */
+#define ADDRESS_SPACE_PART 16  /* the rings take at most this part of a limited address space */
+#define SUMMARY_STALL_MS 5000  /* the summary line waits this long for a sign of life of the collector ... */
 #define SUMMARY_WAIT_MS 60000  /* ... and this long in all */
-#define FORMATS_WAIT_MS 600000 /* ... or this long, where it writes other formats, too */
+#define FORMATS_WAIT_MS 600000 /* ... or this long, if the collector also writes other formats */
 
 struct process *process;
 
-/* Not in the memory that fork clears: children inherit it. */
+/* Not in the memory that a fork clears: children inherit it. */
 static struct wait_budget wait_budget = WAIT_BUDGET_FULL;
 
-/* What a forked child inherits and must neither use nor keep. Not in the memory that fork clears. */
+/* The ring that a forked child inherits and must unmap unused. Not in the memory that a fork clears. */
 static uint8_t *mapped;
 static size_t mapped_bytes;
 
@@ -60,7 +60,7 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const s
 	return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
 }
 
-/* Short sections only: a definition is copied, a ring is set up once. */
+/* For short sections only: copying a definition, setting up a ring once. */
 void process_lock(void)
 {
 	lock_take(&process->lock);
@@ -101,7 +101,7 @@ static uint64_t page_up(uint64_t bytes)
 	return (bytes + RING_PAGE_BYTES - 1) & ~(uint64_t)(RING_PAGE_BYTES - 1);
 }
 
-/* What the address space may still grow by, if it were smaller by so many bytes. */
+/* By how much the address space may still grow, if it were smaller by `without` bytes. */
 static uint64_t address_space_left(uint64_t without)
 {
 	struct rlimit limit;
@@ -116,7 +116,7 @@ static uint64_t address_space_left(uint64_t without)
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
-/* Makes the shared memory with so many slots. Returns the memfd or -errno. */
+/* Creates the shared memory with this number of slots. Returns the memfd or -errno. */
 static int make_ring(uint32_t slots, uint64_t ring_bytes)
 {
 	uint64_t definitions_bytes =
@@ -127,10 +127,10 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	struct rlimit limit;
 	int fd, r;
 
-	/* Past this limit ftruncate would not fail but kill. */
+	/* Above this limit ftruncate() would not fail: a signal would kill the process. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
 		return -EFBIG;
-	/* The limit is meant for what the program takes: nearly all of it is left to it. */
+	/* The limit is meant for the program: nearly all of it is left to the program. */
 	if (size > address_space_left(0) / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
 		return -ENOMEM;
 	fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -142,7 +142,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	if (mapped == MAP_FAILED)
 		goto failed;
 	mapped_bytes = size;
-	madvise(mapped, size, MADV_DONTDUMP); /* a core would be the larger, and its program the longer in ending */
+	madvise(mapped, size, MADV_DONTDUMP); /* smaller cores, and a crash takes less time */
 	process->base = mapped;
 	process->header = (struct ring_header *)mapped;
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
@@ -173,7 +173,7 @@ failed:
 	return r;
 }
 
-/* As large as asked for, or smaller where a limit (address space, file size) does not allow it. */
+/* Creates a ring of the configured size, or a smaller one if a limit (address space, file size) forbids that. */
 static int make_some_ring(void)
 {
 	static const uint32_t slots[] = {RING_SLOTS, 256, SLOTS_FEWEST};
@@ -192,18 +192,18 @@ uint32_t process_slots_used(void)
 	return own > shared ? own : shared;
 }
 
-/* Where the ring of a slot begins. */
+/* The offset of a slot's ring. */
 static uint64_t slot_offset(uint32_t number)
 {
 	return ring_extent(&process->layout, number).offset;
 }
 
-/* How many slots fit into so many bytes; no fewer than those that may be in use. */
+/* How many slots fit into these bytes; at least those that may be in use. */
 static uint32_t slots_within(uint64_t bytes)
 {
 	uint32_t count = process->layout.slot_count, slots = process_slots_used();
 
-	/* A sampler may be about to take the next one, and knows of one size only. */
+	/* A sampler may be about to claim the next slot, and assumes that all rings have one size. */
 	if (config.events & EVENT_SAMPLE)
 		slots++;
 	else if (!process->layout.first_small)
@@ -214,8 +214,8 @@ static uint32_t slots_within(uint64_t bytes)
 }
 
 /*
- * Lock held, so no thread is about to take a slot. The file stays as large as it is: the collector, which may not have
- * looked at it yet, maps none of the rings.
+ * Unmaps the end of the memory. Lock held, so no thread is about to claim a slot. The file keeps its size. A collector
+ * that has not mapped it yet maps none of these rings.
  */
 static void shrink_mapping(uint64_t keep)
 {
@@ -270,8 +270,8 @@ static void forget_inherited_ring(void)
 }
 
 /*
- * The child of a fork keeps one page of its parent's memory until it has joined: that it maps it tells the collector
- * that it is about to.
+ * The child of a fork keeps one page of its parent's memory until it has joined: by that mapping the collector sees
+ * that the child is about to join.
  */
 static uint8_t *keep_inherited_page(void)
 {
@@ -369,16 +369,16 @@ int process_join(int start)
 	bool joined = false;
 	struct writer *writer;
 
-	/* Memory that joining takes or frees is not the program's. */
+	/* Memory that joining allocates or frees is not the program's. */
 	thread_self.nesting++;
 	process_lock();
 	if (atomic_load(&process->status) == PROCESS_UNJOINED) {
 		joined = !join(start);
-		/* Release: whoever sees JOINED sees the ring. */
+		/* Release: a thread that sees JOINED sees the ring. */
 		atomic_store_explicit(&process->status, joined ? PROCESS_JOINED : PROCESS_OFF, memory_order_release);
 	}
 	process_unlock();
-	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* which takes the lock for its ring */
+	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* takes the lock for its ring */
 	if (writer)
 		writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
 	if (writer && start == WIRE_START_FORK)
@@ -415,7 +415,7 @@ int process_recording(void)
 
 void process_forked(void)
 {
-	/* The rest of what belongs to the image was cleared by the kernel. */
+	/* The kernel has cleared the other state of the image. */
 	thread_self.nesting = 0;
 	thread_self.lost_block = NULL;
 	own_stack_forked();
@@ -438,14 +438,14 @@ void process_wake_collector(void)
 {
 	int saved_errno = errno;
 
-	/* One thread does it for all. */
+	/* One thread wakes it for all. */
 	if (atomic_load_explicit(&process->header->sleep, memory_order_relaxed) != RING_AWAKE &&
 	    atomic_exchange(&process->header->sleep, RING_AWAKE) != RING_AWAKE)
 		process_poke_collector();
 	errno = saved_errno;
 }
 
-/* Whether somebody has waited in vain, and the heartbeat has not gone on since. */
+/* Whether a thread waited in vain and the heartbeat has not moved since. */
 static bool is_stalled(void)
 {
 	return atomic_load(&process->stalled_heartbeat) == atomic_load(&process->header->heartbeat) + 1;
@@ -470,7 +470,8 @@ bool process_may_wait(void)
 }
 
 /*
- * Returns the time after it. What was slept counts at least, as a library may make time stand still for the program.
+ * Sleeps one step and returns the time after it. The slept time counts at least, because a library may stop the clock
+ * for the program.
  */
 static int64_t wait_a_step(int64_t begin_us)
 {
@@ -500,7 +501,7 @@ int process_wait_unless_gone(int (*done)(const void *what), const void *what)
 	for (unsigned i = 0; !done(what) && !gone && wait_budget_left(&wait_budget, now_us, wait_bound_us()); i++) {
 		gone = i % 64 == 63 && watch_is_gone(&watch);
 		atomic_store(&header->waiting, 1);
-		process_wake_collector(); /* which may have looked before that */
+		process_wake_collector(); /* it may have gone to sleep before it could see the flag */
 		now_us = wait_a_step(now_us);
 	}
 	atomic_store(&header->waiting, 0);
@@ -531,9 +532,9 @@ static int is_final(uint32_t state)
 }
 
 /*
- * Waits until the collector is done with this process. Returns its state, or RING_COLLECTOR_NONE if it went silent.
- * Signals of the program may cut turns short: what counts is the clock, or, where that stands still for the program,
- * the turns that took their time.
+ * Waits until the collector has finished with this process. Returns its state, or RING_COLLECTOR_NONE if it went
+ * silent. The program's signals may cut waits short, so the clock counts; where the clock stands still for the program,
+ * waits of full length count.
  */
 static uint32_t wait_for_collector(void)
 {
@@ -571,7 +572,7 @@ static void print_summary(uint32_t state)
 	char said[RING_TEXT_BYTES], still[80] = "";
 	const char *path;
 
-	/* The collector's word: it may have no end. */
+	/* The text is the collector's: it may lack its terminator. */
 	memcpy(said, header->text, sizeof(said));
 	said[sizeof(said) - 1] = 0;
 	path = seccomp_active() ? said : shown_path(said, text);
@@ -611,12 +612,12 @@ void process_expect_stacks(void)
 
 void process_set_status(uint32_t status)
 {
-	/* Status first, then the room: a thread that gives itself room in between looks at the status afterwards. */
+	/* Status first, then the room: a thread that sets its own room in between reads the status afterwards. */
 	atomic_store(&process->status, status);
 	process_look_again();
 }
 
-/* False: this image has nothing to finish. */
+/* Whether this image has something to finish. */
 static bool begin_to_finish(void)
 {
 	uint32_t now;
@@ -633,7 +634,7 @@ static bool begin_to_finish(void)
 /* number: the signal by which the image ends; 0: it exits. */
 static void finish(int number)
 {
-	bool locked = process_lock_at_end(); /* a rejoin in another thread changes both, too */
+	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
 
 	process_set_status(PROCESS_OFF);
 	atomic_store(&process->header->ending_signal, (uint32_t)number);

@@ -1,10 +1,10 @@
 /*
  * python.c - finds the interpreter and knows the layouts of its versions.
  *
- * The layouts are those of the headers of each release (Include/cpython/code.h, frameobject.h, methodobject.h,
+ * The layouts are those of each release's headers (Include/cpython/code.h, frameobject.h, methodobject.h,
  * descrobject.h, Include/internal/pycore_frame.h), 64-bit, without Py_TRACE_REFS. python_verify() compares them with
- * what the functions of the interpreter say before a hook relies on them. Free-threaded builds have those of their
- * version, but for the longer head of objects.
+ * what the interpreter's functions return before a hook relies on them. Free-threaded builds have the layouts of their
+ * version, except for the longer head of objects.
  */
 #include "python.h"
 
@@ -24,7 +24,7 @@
 
 struct python python;
 
-/* 0: the version has no such field, or hooks do not read it there. */
+/* 0: the version has no such field, or hooks do not read it. */
 struct layout {
 	int version;
 	size_t code_bytes;
@@ -53,10 +53,10 @@ static const struct layout layouts[] = {
 };
 /* clang-format on */
 
-/* Others have parts that no interpreter was at hand to test with: code of each thread (3.14). */
+/* Other versions have features that could not be tested, for want of an interpreter: per-thread code (3.14). */
 #define FREE_THREADED_VERSION 0x030d
 
-#define PYTHON_BEGINS "Py_Initialize" /* a library that has it is Python's */
+#define PYTHON_BEGINS "Py_Initialize" /* the library that defines it is Python's */
 
 void *python_symbol(const char *name)
 {
@@ -70,7 +70,7 @@ static void *find_either(const char *newer, const char *older)
 	return symbol ? symbol : python_symbol(older);
 }
 
-/* The first symbol that is missing, or NULL. */
+/* Resolves all symbols. Returns the first one that is missing, or NULL. */
 static const char *resolve(void)
 {
 #define PYTHON_RESOLVE(result, name, arguments)                                                                        \
@@ -180,16 +180,16 @@ void python_unlock(void)
 {
 	int saved_errno = errno;
 
-	/* The child of a fork in between finds it free. */
+	/* In the child of a fork the lock is free. */
 	if (python.free_threaded && --thread_self.locked == 0 && process->python_lock.bits)
 		python.PyMutex_Unlock(&process->python_lock);
 	errno = saved_errno;
 }
 
 /*
- * Where process_vm_readv() is refused (containers with a filter of before kernel 4.8, emulators): rt_sigprocmask()
- * reads a mask before it looks at what is to be done with it, which is nothing that there is, so only EFAULT depends on
- * the address.
+ * Whether an address is readable, where process_vm_readv() is refused (containers with a seccomp filter from before
+ * kernel 4.8, emulators). rt_sigprocmask() reads the mask before it checks how to apply it. That argument is invalid
+ * here, so the call changes nothing, and returns EFAULT or EINVAL depending on the address.
  */
 static bool may_be_read(uintptr_t address)
 {
@@ -197,7 +197,7 @@ static bool may_be_read(uintptr_t address)
 	       errno == EINVAL;
 }
 
-#define PEEK_PAGE_BYTES 4096 /* what can be read begins and ends at multiples of the smallest page */
+#define PEEK_PAGE_BYTES 4096 /* readability changes only at multiples of the smallest page */
 
 static bool peek_by_hand(const void *address, void *out, size_t size)
 {
@@ -234,7 +234,7 @@ bool python_lead_to(const struct python_method *method, void *function)
 /* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
 enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
 
-#define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that are searched */
+#define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that need the search */
 
 const void *python_inner_frame(const struct object *frame)
 {
@@ -258,8 +258,8 @@ const void *python_frame_code(const void *frame)
 }
 
 /*
- * 3.11: _PyFrame_New_NoTrack(). In the code object, the size of the stack, the first line and the number of places
- * follow each other.
+ * 3.11: the size that _PyFrame_New_NoTrack() computes. The code object has three adjacent fields: the size of the
+ * stack, the first line, and the number of local slots.
  */
 size_t python_frame_size(const struct object *frame)
 {
@@ -291,7 +291,7 @@ bool python_is_awaited(const void *frame)
 	return false;
 }
 
-/* Where the thread state names the frame that runs; 0: nowhere. */
+/* The offset of the running frame in the thread state; 0: not found. */
 static size_t find_state_frame(const void *running)
 {
 	const void *state = python.current_thread_state(), *word;
@@ -306,7 +306,7 @@ static size_t find_state_frame(const void *running)
 	return 0;
 }
 
-/* Following the chain from the frame leads to that of its f_back; C code may have been entered in between. */
+/* Whether the frame's chain leads to the frame of f_back. C code may have been entered in between. */
 static bool leads_back(struct object *frame)
 {
 	struct object *back = python.PyObject_GetAttrString(frame, "f_back");
@@ -338,7 +338,7 @@ static bool flags_are_there(struct object *frame)
 bool python_knows_frames(void)
 {
 	enum { UNKNOWN, KNOWN, OTHERWISE };
-	static _Atomic int known; /* threads that look at the same time find the same */
+	static _Atomic int known; /* threads that check at the same time get the same result */
 	struct object *frame;
 	int state = atomic_load_explicit(&known, memory_order_acquire);
 
@@ -351,7 +351,7 @@ bool python_knows_frames(void)
 		python.state_frame = find_state_frame(python_inner_frame(frame));
 	state = (!python.monitoring || python.state_frame) && flags_are_there(frame) && leads_back(frame) ? KNOWN
 													  : OTHERWISE;
-	/* Release: whoever sees it sees state_frame. */
+	/* Release: a thread that sees the result sees state_frame. */
 	atomic_store_explicit(&known, state, memory_order_release);
 	if (state == OTHERWISE)
 		log_line(LOG_INFO, "frames of Python %s are not where they are expected; tasks are not told apart",
@@ -406,7 +406,7 @@ typedef void (*destructor)(struct object *object);
 
 static destructor dealloc_code;
 static void (*code_dies)(const struct object *code);
-static const struct object *awaited; /* its death is to be seen */
+static const struct object *awaited; /* whether its destructor runs is being checked */
 
 static void dealloc_known_code(struct object *code)
 {
@@ -434,9 +434,9 @@ static void set_dealloc(destructor dealloc)
 #define REFERENCES_SHARED 16
 
 /*
- * Free-threaded: of the references to code some are not counted, so that only the garbage collector sees that there are
- * none, and to collect is for the program to begin. The one reference to the sample is ours, so it ends here as it
- * would there.
+ * Free-threaded builds do not count some references to code, so only the garbage collector finds code that has none
+ * left, and when to collect is up to the program. The one reference to the sample is ours: the sample is destroyed here
+ * as the collector would destroy it.
  */
 static bool watch_codes_of_collector(struct object *sample)
 {
@@ -450,9 +450,9 @@ static bool watch_codes_of_collector(struct object *sample)
 }
 
 /*
- * A code object's death is told by nobody to somebody who keeps nothing at it: what stands in co_extra has a free
- * function, but is memory of the program's, and from 3.14 on code that has any is not shared with other interpreters;
- * the watchers of code objects (3.12) are few, and each interpreter's own. The type is one for all interpreters.
+ * Replaces the destructor of code objects, as there is no other way to see one die without storing data in it. co_extra
+ * has a free function, but its memory is the program's, and from 3.14 on code with co_extra is not shared between
+ * interpreters. Watchers of code objects (3.12) are few, and per interpreter. The type is one for all interpreters.
  */
 static bool watch_codes(struct object *sample, void (*dies)(const struct object *code))
 {
@@ -467,7 +467,7 @@ static bool watch_codes(struct object *sample, void (*dies)(const struct object 
 	return !awaited;
 }
 
-/* The instructions of a code object are its end, so the size of the type says where they begin. */
+/* The offset of the instructions: they follow the fixed part, whose size the type has. 0: they are not there. */
 static size_t find_instructions(struct object *code)
 {
 	struct object *bytes = python.PyObject_GetAttrString(code, "_co_code_adaptive");
@@ -485,7 +485,7 @@ static size_t find_instructions(struct object *code)
 	return offset;
 }
 
-/* Until 3.10 they are an object of their own. Both are of variable size, and say so after the type. */
+/* Until 3.10 the instructions are an object of their own. Both objects have variable size, stored after the type. */
 uint64_t python_code_size(const struct object *code)
 {
 	const struct object *sized = python.code_bytes ? python_field(code, python.code_bytes) : code;
@@ -494,7 +494,7 @@ uint64_t python_code_size(const struct object *code)
 	return unit * (uint64_t)(uintptr_t)python_object_field(sized, VARIABLE_SIZE);
 }
 
-/* sys.exc_info is a C function in every version. */
+/* Checks the layout with sys.exc_info, a C function in every version. */
 static bool c_functions_are_as_expected(void)
 {
 	struct object *function = python.PySys_GetObject("exc_info");
@@ -536,15 +536,16 @@ int python_verify(void (*dies)(const struct object *code))
 	return 0;
 }
 
-/* Alive at once; with more, the threads of an older one may be left out. */
+/* Interpreters alive at once. With more, the threads of an older one may be left out. */
 #define INTERPRETERS 4096
 
 /* pystate.h: without it, an interpreter of 3.12 and later has its own memory and its own GIL. */
 #define FEATURE_MAIN_MEMORY (1ul << 5)
 
 /*
- * The interpreters of 3.12 share the code objects of frozen modules, and what Python keeps at them, without a common
- * lock where they have GILs of their own: there a hook that Python puts into such code is a race with the others.
+ * Whether the current interpreter can be recorded. In 3.12 interpreters share the code objects of frozen modules, with
+ * the data that Python keeps in them, and those with their own GIL have no common lock: instrumenting such code is a
+ * data race.
  */
 static bool is_safe(void)
 {
@@ -559,13 +560,14 @@ static bool is_safe(void)
 	return false;
 }
 
-/* By id, which is not used again while Python runs: 1 + id, and whether it is ready in the lowest bit. */
+/* By id, which is not reused while Python runs: 1 + id, and in the lowest bit whether it is recorded. */
 static _Atomic uint64_t interpreters[INTERPRETERS];
 
 void python_forget_interpreters(void)
 {
 	for (size_t i = 0; i < INTERPRETERS; i++)
-		if (atomic_load_explicit(&interpreters[i], memory_order_relaxed)) /* pages that nobody wrote stay so */
+		if (atomic_load_explicit(&interpreters[i],
+					 memory_order_relaxed)) /* keeps untouched pages unallocated */
 			atomic_store(&interpreters[i], 0);
 }
 
@@ -592,7 +594,7 @@ int python_call_at_start(python_audit_hook audit, int (*start)(void *))
 {
 	if (python.PySys_AddAuditHook)
 		return python.PySys_AddAuditHook(audit, NULL);
-	/* 3.7 clears its runtime, pending calls included, when it is first initialized. */
+	/* 3.7 clears its runtime, with pending calls, when it is first initialized. */
 	if (python.version == 0x0307 && python._PyRuntime_Initialize)
 		python._PyRuntime_Initialize();
 	return python.Py_AddPendingCall(start, NULL);
@@ -684,7 +686,7 @@ const char *python_version(void)
 	return version;
 }
 
-/* The argument that names what runs: a script, a module after -m, or NULL. */
+/* The argument that names the program: a script, a module after -m, or NULL. */
 static const char *find_program(const char *arguments, long size)
 {
 	for (const char *p = arguments + strlen(arguments) + 1; p < arguments + size; p += strlen(p) + 1) {

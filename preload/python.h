@@ -1,8 +1,9 @@
 /*
  * python.h - the interpreter in this process: its functions, found with dlsym, and the few layouts that hooks read.
  *
- * Owns all that differs between Python versions. A new version touches python.c's table only. The library links no
- * libpython and includes no Python header: a PyObject is an opaque pointer whose type stands at a known offset.
+ * Everything that differs between Python versions is here; a new version touches only the table in python.c. The
+ * library links no libpython and includes no Python header: a PyObject is an opaque pointer, whose type is at a known
+ * offset.
  */
 #ifndef PRELOAD_PYTHON_H
 #define PRELOAD_PYTHON_H
@@ -55,7 +56,7 @@ struct python_init_error {
 	int user_error;
 };
 
-/* PyMethodDef, in full where we make one. */
+/* PyMethodDef, complete, for functions that evprof defines. */
 struct python_function {
 	const char *name;
 	struct object *(*call)(struct object *self, struct object *arguments);
@@ -76,7 +77,7 @@ struct python_method {
 	void *function;
 };
 
-/* Functions and objects of the interpreter. Those marked "?" may be NULL; without the others there is no recording. */
+/* Functions of the interpreter. All are required: if one is missing, nothing is recorded. */
 #define PYTHON_SYMBOLS(X)                                                                                              \
 	X(const char *, Py_GetVersion, (void))                                                                         \
 	X(void, PyEval_SetProfile, (python_profile profile, struct object * self))                                     \
@@ -163,13 +164,13 @@ struct python {
 	struct thread_state *(*current_thread_state)(void);
 	void *(*current_interpreter)(void);
 	/* Objects. */
-	_Alignas(64) const void *code_type; /* what hooks ask at each event is in one cache line */
+	_Alignas(64) const void *code_type; /* what hooks read at each event is in one cache line */
 	const void *c_function_type, *c_method_type, *method_descriptor_type, *int_type;
 	struct object *none;
-	struct object *type_type;			/* ? */
-	struct object *generator_type, *coroutine_type; /* ? */
-	const void *function_type, *method_type;	/* of Python */
-	size_t object_shift; /* fields of objects stand so many bytes further on: PYTHON_OBJECT_SHIFT or 0 */
+	struct object *type_type;			/* may be NULL */
+	struct object *generator_type, *coroutine_type; /* may be NULL */
+	const void *function_type, *method_type;	/* of functions and methods written in Python */
+	size_t object_shift; /* added to the offsets of fields of objects: PYTHON_OBJECT_SHIFT or 0 */
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	size_t code_instructions;		      /* PyCodeObject.co_code_adaptive (from 3.12 on) */
@@ -179,97 +180,95 @@ struct python {
 	size_t code_line, code_flags, code_arguments; /* PyCodeObject.co_firstlineno, .co_flags, .co_argcount: int */
 	size_t frame_last;			      /* PyFrameObject.f_lasti (until 3.10) */
 	size_t inner_previous;			      /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t chain_code;    /* of the interpreter's frames, that is PyFrameObject until 3.10: the code, */
-	size_t chain_back;    /* and the frame of the caller */
+	size_t chain_code;    /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
+	size_t chain_back;    /* ... and the frame of its caller */
 	size_t state_frame;   /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
 	size_t state_profile; /* PyThreadState.c_profilefunc */
 	size_t state_tracing; /* PyThreadState.use_tracing (until 3.9) */
 	size_t state_cframe;  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
 	size_t state_bytes;   /* PyThreadState (until 3.11) */
 	size_t locals;	      /* f_localsplus of the frame, or of the inner frame */
-	unsigned last_unit;   /* bytes that one step of f_lasti means */
+	unsigned last_unit;   /* bytes of one unit of f_lasti */
 };
 
-/* Not through the global offset table: hooks come here at each event. */
+/* Hidden, so that access needs no global offset table: hooks read it at each event. */
 extern struct python python __attribute__((visibility("hidden")));
 
-/* Whether there is a Python in the process. */
+/* Whether the process has a Python. */
 bool python_is_here(void);
 
-/* Resolves the Python that is here, once. True if evprof knows how to record it. */
+/* Resolves the process's Python, once. True if evprof can record it. */
 bool python_find(void);
 
 /* The address of a symbol of Python, or NULL. */
 void *python_symbol(const char *name);
 
 /*
- * Checks that the layouts are as the table says, and has each code object tell when it dies, in whatever interpreter:
- * its address is good until then. GIL held; dies is called with that of its interpreter. 0 or -errno, with a line.
+ * Verifies the layouts of the table, and sets the callback for the death of code objects in all interpreters: the
+ * address of a code object is valid until then. GIL held; dies is called with the GIL of its interpreter. 0 or -errno,
+ * with a line.
  */
 int python_verify(void (*dies)(const struct object *code));
 
 /*
- * The current interpreter is met; each is to be, before anything of it is recorded. False: it is left alone, with a
- * line. GIL held.
+ * Registers the current interpreter. Called for each before anything of it is recorded. False: it is not recorded, with
+ * a line. GIL held.
  */
 bool python_enter_interpreter(void);
 
-/* Python begins once more: the ids of interpreters, too. GIL held. */
+/* Python starts once more, and ids of interpreters with it. GIL held. */
 void python_forget_interpreters(void);
 
 /*
- * Whether the two below can be called: looks, once, if what they read is in the running frame where it should be. GIL
- * held; while a Python function runs, with no exception set.
+ * Whether the two functions below can be called. Checks once whether the fields that they read are at the expected
+ * places of the running frame. GIL held; while a Python function runs, with no exception set.
  */
 bool python_knows_frames(void);
 
 /* Bytes of the instructions of a code object. */
 uint64_t python_code_size(const struct object *code);
 
-/*
- * The interpreter's frame that runs in this thread (from 3.12 on). Nothing is to be read there but an address. GIL
- * held.
- */
+/* The interpreter's frame that runs in this thread (from 3.12 on). Callers use it only as an address. GIL held. */
 const void *python_running_frame(void);
 
 /*
- * The frame of a coroutine runs: is it for another coroutine, or for a generator that one awaits? frame: as above, or
- * PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
+ * Whether the coroutine of a running frame runs for another coroutine, or for a generator that one awaits. frame: as
+ * above, or a PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
  */
 bool python_is_awaited(const void *frame);
 
 /*
- * A lock for what has to call Python while others must wait, where the GIL does not make them: free-threaded builds
- * only; elsewhere it is nothing. Who waits is detached, so that Python can stop all threads meanwhile: a lock of
- * evprof's own (lock.h) must not be waited for by a thread that is attached while its holder calls Python. A thread may
- * take it again: what it calls raises audit events. It is free in the child of a fork. errno is kept.
+ * A lock for code that calls Python while other threads must wait, in free-threaded builds; elsewhere the GIL excludes
+ * them and the lock does nothing. A waiting thread is detached, so that Python can stop all threads meanwhile: a lock
+ * of evprof's own (lock.h) must not be waited for by an attached thread while its holder calls Python. The lock is
+ * recursive, because the called code raises audit events. It is free in the child of a fork. errno is kept.
  */
 void python_lock(void);
 void python_unlock(void);
 
 /*
- * What a dict has under a name, or NULL, without an exception: a new reference, because another thread may replace it.
+ * The value of a name in a dict, or NULL without an exception. A new reference, because another thread may replace it.
  */
 struct object *python_item(struct object *dictionary, const char *name);
 
-/* What the object itself has under a name, or NULL: likewise. */
+/* The value of a name in the object's own dict, or NULL: likewise. */
 struct object *python_own_attribute(struct object *object, const char *name);
 
-/* The argument at this place, and of this name, of the Python function that runs, or NULL: likewise. */
+/* The argument at this place, and of this name, of the running Python function, or NULL: likewise. */
 struct object *python_argument(int place, const char *name);
 
-/* What the type and its bases have under a name, or NULL: likewise. */
+/* The value of a name in the type and its bases, or NULL: likewise. */
 struct object *python_type_lookup(const void *type, struct object *name);
 
 /*
- * As PyObject_GetAttrString(), for what is asked again and again: that makes a string each time, and Python's cache of
- * attributes keeps thousands of them, in place of those that the program needs.
+ * As PyObject_GetAttrString(), for repeated lookups. That function creates a string for each call, of which Python's
+ * attribute cache keeps thousands, in place of entries that the program needs.
  */
 struct object *python_attribute(struct object *object, const char *name);
 
 /*
- * Leads a C function to another one. The kernel writes: a read-only page is an error for it, not a signal. False: it
- * could not be written. errno is kept.
+ * Redirects a C function. The kernel writes, so that a read-only page is an error and not a signal. False: it could not
+ * be written. errno is kept.
  */
 bool python_lead_to(const struct python_method *method, void *function);
 
@@ -279,16 +278,16 @@ const void *python_frame_code(const void *inner);
 /* The interpreter's frame that called this one, or NULL. After python_knows_frames(). */
 const void *python_frame_back(const void *inner);
 
-/* Bytes of a frame object, without what the garbage collector has before it. 3.11. */
+/* Bytes of a frame object, without the garbage collector's head before it. 3.11. */
 size_t python_frame_size(const struct object *frame);
 
-/* Reads memory that may not be there. False: it is not. */
+/* Reads memory that may be unmapped. False: it is. */
 bool python_peek(const void *address, void *out, size_t size);
 
 /* structmember.h: T_INT, T_OBJECT */
 enum python_member_type { PYTHON_MEMBER_INT = 1, PYTHON_MEMBER_OBJECT = 6 };
 
-/* Where objects of the type keep what Python code sees under this name; 0: not in a field of this type. */
+/* The offset of the field behind an attribute of the type; 0: the attribute is not such a field. */
 size_t python_member(const void *type, const char *name, enum python_member_type kind);
 
 /* Finds the members of code objects. python_verify() does so, too. */
@@ -304,11 +303,12 @@ void *python_dealloc(const struct object *object);
 const char *python_version(void);
 
 /*
- * Has Python call start once it runs, GIL held: at audit events (3.8 and later), or once in its main thread. 0 or -1.
+ * Makes Python call start once it runs, with the GIL held: at audit events (3.8 and later), or once in its main thread.
+ * 0 or -1.
  */
 int python_call_at_start(python_audit_hook audit, int (*start)(void *));
 
-/* For file names: the script or module of this process, of [A-Za-z0-9._-] only. scratch holds the command line. */
+/* The script or module of this process for use in file names: [A-Za-z0-9._-] only. scratch holds the command line. */
 void program_name(char *out, size_t size, char *scratch, size_t scratch_size);
 
 static inline void *python_field(const void *object, size_t offset)
@@ -322,8 +322,9 @@ static inline int python_int(const void *object, size_t offset)
 }
 
 /*
- * Offsets that are the same in all versions that have the field: constants, because hooks ask at each event. Those of
- * objects are for builds with the GIL; without it the head of all objects is longer (see python_object_field()).
+ * Offsets that are the same in all versions that have the field. They are constants, because hooks use them at each
+ * event. Offsets of objects are for builds with the GIL; without it the head of objects is longer (see
+ * python_object_field()).
  */
 #define PYTHON_OBJECT_BYTES 16 /* PyObject */
 #define PYTHON_OBJECT_SHIFT 16
@@ -345,9 +346,7 @@ enum {
 
 #define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
 
-/*
- * Whether a profile function is told the line, for which the interpreter walks over the table of lines at each event.
- */
+/* Whether Python reports the line to profile functions, for which it walks the line table at each event. */
 static inline bool python_walks_lines(void)
 {
 	return python.version == 0x030a;
@@ -359,7 +358,7 @@ static inline ssize_t python_references(const void *object)
 	return (ssize_t)python_field(object, PYTHON_REFERENCES);
 }
 
-/* A field of an object whose offset is one of the above. */
+/* A field of an object, at one of the offsets above. */
 static inline void *python_object_field(const void *object, size_t offset)
 {
 	return python_field(object, offset + python.object_shift);

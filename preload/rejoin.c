@@ -1,26 +1,27 @@
 /*
- * rejoin.c - a process whose collector is gone joins the one that has taken its place.
+ * rejoin.c - moves a process whose collector is gone to the collector that has replaced it.
  *
- * No descriptor of the shared memory is kept in the program, so the new collector gets new memory: what the old one had
- * not read, with all definitions that are still there, at the same address. So every pointer of every thread stays
- * good.
+ * The program keeps no descriptor of the shared memory, so the new collector gets new memory, mapped at the same
+ * address. It holds what the old collector had not read, and all definitions that still exist. Every pointer of every
+ * thread stays valid.
  *
- * Other threads write all the while, and nothing makes them wait in the middle of an event: a thread that has looked at
- * its room may store its words and its head at any later time. So the memory is exchanged in this order:
+ * Other threads write during the exchange, and nothing stops them in the middle of an event: a thread that has checked
+ * its room may store its words and its head at any later time. The memory is therefore exchanged in this order:
  *
- *   1. The status changes and all rooms are taken: each thread may store at most what it was about to
+ *   1. The status changes and all rooms are cleared. Each thread stores at most its event in progress
  *      (WRITER_PENDING_WORDS), and then waits for the lock on its slow path.
- *   2. The new memory gets what threads read there (the tails), and NOBODYS_WORD where those words may come.
- *   3. mmap() lays it over the old one. From here on the old memory does not change any more: what was stored before is
- *      in it, what is stored later is in the new.
- *   4. What is in the old one goes to the new: words below its heads as they are, heads where the thread's own is not
- *      higher, words above only where still NOBODYS_WORD stands. Counters are added: the new ones began at zero.
- *   5. Only then the new collector gets the memory.
+ *   2. The new memory gets what threads read there (the tails), and NOBODYS_WORD in the places of those pending words.
+ *   3. mmap() replaces the old memory at the address. From here on the old memory no longer changes: it has what was
+ *      stored before, and the new memory gets what is stored later.
+ *   4. The content of the old memory is merged into the new: words below its heads as they are; heads unless the
+ *      thread's own is higher; words above the heads only where NOBODYS_WORD still stands. Counters are added: the new
+ *      ones began at zero.
+ *   5. Only then does the new collector get the memory.
  *
- * Each step leaves memory in which every published event is whole; one whose words were stored on both sides is put
- * together in step 4 (tests/model/exchange.pml, tests/stress/stress_preload_exchange.c).
+ * After each step every published event in the memory is whole. Step 4 reassembles an event whose words were stored in
+ * both memories (tests/model/exchange.pml, tests/stress/stress_preload_exchange.c).
  *
- * What the old collector had read but not written yet is the only thing that is gone.
+ * Only the data that the old collector had read and not yet written is lost.
  */
 #include "rejoin.h"
 
@@ -40,21 +41,19 @@
 #include "sampling.h"
 #include "watch.h"
 
-/*
- * No event has this word, first or extra: the kind is none; as an address, a size, a time or a number it is too large.
- */
+/* No event has this word, first or extra: its kind is none; as an address, size, time or number it is too large. */
 #define NOBODYS_WORD (UINT64_MAX << WIRE_KIND_BITS)
 
-#define WANTED 0 /* in place of the time of the next look: who waited in vain could not look himself */
+#define WANTED 0 /* replaces the time of the next check: a thread waited in vain and could not check itself */
 
-/* Two mappings beside that at process->base, for as long as the exchange takes. */
+/* The two mappings that exist during the exchange, in addition to the one at process->base. */
 struct exchange {
 	int memfd;	/* the new memory */
-	uint64_t size;	/* of what is mapped of it */
+	uint64_t size;	/* mapped bytes of it */
 	uint8_t *fresh; /* the new memory */
 	uint8_t *old;	/* the old memory */
 	uint64_t definitions_head;
-	uint64_t definitions_bytes; /* of the ring, from its start, are taken over */
+	uint64_t definitions_bytes; /* of the definitions, from the start of their ring, are copied */
 };
 
 static uint64_t coarse_us(void)
@@ -71,8 +70,8 @@ static bool is_hosts(void)
 }
 
 /*
- * A host's daemon that has said goodbye was stopped or is being started anew. A private collector that did so was told
- * to by somebody, who does not want another.
+ * Whether the collector is gone. A host's daemon that closed the session was stopped or is being restarted. A private
+ * collector that closed it was asked to by somebody, who does not want another one.
  */
 static bool is_gone(enum rejoin_when when)
 {
@@ -105,11 +104,11 @@ static int open_exchange(struct exchange *exchange, bool all_definitions)
 	    fcntl(exchange->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		goto failed;
 	exchange->fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, exchange->memfd, 0);
-	/* Of shared memory, a size of zero makes a second mapping. */
+	/* With a size of zero, mremap() maps shared memory a second time. */
 	exchange->old = mremap(process->base, 0, size, MREMAP_MAYMOVE);
 	if (exchange->fresh == MAP_FAILED || exchange->old == MAP_FAILED)
 		goto failed;
-	/* A child that is forked now keeps the mapping that it would keep anyhow. */
+	/* A child forked now inherits only the mapping that it inherits at any other time. */
 	madvise(exchange->fresh, size, MADV_DONTFORK);
 	madvise(exchange->old, size, MADV_DONTFORK);
 	return 0;
@@ -139,7 +138,10 @@ static struct writer *writer_of(const struct ring_slot *slot)
 	return &process->writers[slot - process->slots];
 }
 
-/* What the slot says of itself, but where a thread of ours has it. Nobody claims one while the lock is held. */
+/*
+ * The state of a slot: LIVE if a thread of this process has it, else what the slot says. None is claimed under the
+ * lock.
+ */
 static uint32_t state_of(const struct ring_slot *slot)
 {
 	return writer_of(slot)->slot ? RING_SLOT_LIVE : atomic_load(&slot->state);
@@ -152,13 +154,13 @@ static bool is_in_use(const struct ring_slot *slot)
 	return state == RING_SLOT_LIVE || state == RING_SLOT_ENDED;
 }
 
-/* Of a slot, wherever its copy stands. */
+/* The extent of a slot, whichever mapping its copy is in. */
 static struct ring_extent extent_of(const struct ring_slot *slot)
 {
 	return ring_extent(&process->layout, (uint32_t)(slot - process->slots));
 }
 
-/* Beyond the head, and before what comes round to the tail. */
+/* End of the pending words: after the head, and before the lap reaches the tail. */
 static uint64_t pending_end(uint64_t tail, uint64_t words, uint64_t head)
 {
 	uint64_t full = tail + words, end = head + WRITER_PENDING_WORDS;
@@ -171,15 +173,15 @@ static bool is_sampled(const struct ring_slot *slot)
 	return !writer_of(slot)->slot && atomic_load(&slot->head_ticks) != 0;
 }
 
-/* What has not been read: no more than the ring holds, else it is not known, and none. */
+/* The tail, if the unread words fit the ring; else it is invalid, and all words count as read. */
 static uint64_t tail_before(uint64_t head, uint64_t tail, uint64_t words)
 {
 	return head - tail <= words ? tail : head;
 }
 
 /*
- * A place of which the time is known, and from which on all words are there: where the thread came by its slow path
- * last, or, if that was before an earlier exchange, the first word that was taken over then.
+ * A point from which on all words exist: the thread's last slow path or, if that was before an earlier exchange, the
+ * first word that was taken over then.
  */
 static struct writer_point known_point(const struct writer *writer, const struct ring_slot *slot)
 {
@@ -189,7 +191,7 @@ static struct writer_point known_point(const struct writer *writer, const struct
 	if (is_sampled(slot))
 		return point;
 
-	/* The owner may be noting another one, and then another in the place of this. */
+	/* The owner may note another point meanwhile, and then one in the place of this. */
 	do {
 		number = __atomic_load_n(&writer->point, __ATOMIC_ACQUIRE);
 		point.head = __atomic_load_n(&writer->points[number & 1].head, __ATOMIC_RELAXED);
@@ -204,15 +206,15 @@ static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const ui
 	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
 	uint64_t sum = 0;
 
-	if (to - from > mask + 1) /* positions that make no sense */
+	if (to - from > mask + 1) /* invalid positions */
 		return point.ticks;
 	for (uint64_t at = from; at < to; at++) {
 		uint64_t word = words[at & mask];
 		unsigned kind = wire_head_kind((uint32_t)word);
 
-		if (kind != WIRE_TIME) /* its ticks are no time */
+		if (kind != WIRE_TIME) /* its ticks are not a duration */
 			sum += word >> 32;
-		if (kind == WIRE_TIME && from == tail) /* what lies before is set right there */
+		if (kind == WIRE_TIME && from == tail) /* it sets the time of what precedes it */
 			return words[(at + 1) & mask] - sum;
 		if (kind == WIRE_TIME)
 			point.ticks = words[(at + 1) & mask] - sum;
@@ -221,7 +223,7 @@ static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const ui
 	return from == tail ? point.ticks - sum : point.ticks + sum;
 }
 
-/* What its thread may read or overwrite while the memory is laid over. */
+/* Sets what the slot's thread may read or overwrite while the memory is replaced. */
 static void prepare_slot(const struct exchange *exchange, const struct ring_slot *slot)
 {
 	struct ring_slot *fresh = in(exchange->fresh, slot);
@@ -231,7 +233,7 @@ static void prepare_slot(const struct exchange *exchange, const struct ring_slot
 	struct writer *writer = writer_of(slot);
 	uint64_t head = ring_head(slot), tail = tail_before(head, ring_tail(slot), extent.words);
 
-	/* While the words are here: those of a point that is noted once the new memory is laid over may be there. */
+	/* While the words are here: the words of a point noted after the replacement may be in the new memory. */
 	writer->start =
 	    (struct writer_point){.head = tail, .ticks = ticks_at_tail(known_point(writer, slot), mask, present, tail)};
 	fresh->tid = slot->tid;
@@ -255,8 +257,8 @@ static void prepare(const struct exchange *exchange, bool all_definitions)
 	atomic_store(&fresh->definitions_head, exchange->definitions_head);
 	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
 	atomic_store(&fresh->slots_used, used);
-	atomic_store(&fresh->wakes, 1); /* the new collector has just been reached */
-	/* So that who waited in vain for the old collector is not taken to have waited for the new one. */
+	atomic_store(&fresh->wakes, 1); /* the handshake has just reached the new collector */
+	/* Threads that waited in vain for the old collector have not waited for the new one. */
 	atomic_store(&fresh->heartbeat, atomic_load(&header->heartbeat) + 1);
 	for (uint32_t i = 0; i < used; i++)
 		if (is_in_use(&process->slots[i]))
@@ -267,7 +269,7 @@ static void raise_head(struct ring_slot *slot, uint64_t head)
 {
 	uint64_t found = ring_head(slot);
 
-	/* Release: whoever sees the head sees the words, as with ring_publish(). */
+	/* Release: a reader that sees the head sees the words, as with ring_publish(). */
 	while (found < head && !atomic_compare_exchange_weak_explicit(&slot->head, &found, head, memory_order_release,
 								      memory_order_acquire))
 		continue;
@@ -310,7 +312,7 @@ static void merge(const struct exchange *exchange)
 	struct ring_header *header = process->header;
 	const struct ring_header *old = (const struct ring_header *)exchange->old;
 	uint64_t definitions = process->layout.definitions_offset;
-	uint32_t used = process_slots_used(); /* what stands in the new header */
+	uint32_t used = process_slots_used(); /* as in the new header */
 
 	memcpy(process->base + definitions, exchange->old + definitions, exchange->definitions_bytes);
 	for (uint32_t i = 0; i < used; i++)
@@ -340,7 +342,7 @@ int rejoin_exchange_memory(bool all_definitions)
 	}
 	madvise(process->base, exchange.size, MADV_DONTDUMP);
 	merge(&exchange);
-	/* A collector that was only slow takes its part for ended. */
+	/* A collector that was only slow takes its part as ended. */
 	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);
 	r = exchange.memfd;
 done:
@@ -366,7 +368,7 @@ static bool move_to(int connection, void *scratch)
 	if (memfd >= 0) {
 		if (!all)
 			process_forget_ids();
-		process_expect_stacks(); /* none was written to the new collector */
+		process_expect_stacks(); /* the new collector has none */
 		atomic_store(&process->stalled_heartbeat, 0);
 		process->watch = watch_begin();
 		process->listener = watch_listener(connection);
@@ -399,8 +401,9 @@ static bool rejoin(void)
 }
 
 /*
- * Where definitions are gone, ids are to be given anew, and nobody may be about to write an event with one of before:
- * for that the GIL is needed, so the next call or return does it. Where there is none, nobody can.
+ * Whether the memory may be exchanged now. If definitions are lost, all ids are assigned anew, and no thread may be
+ * about to write an event with an old one. That requires the GIL, so the next call or return does it. Without a GIL it
+ * is impossible.
  */
 static bool may_move(unsigned kind)
 {

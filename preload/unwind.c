@@ -1,21 +1,19 @@
 /*
- * unwind.c - walks the C stack. The only place that knows libunwind.
+ * unwind.c - walks the native stack. The only file that uses libunwind.
  *
- * libunwind's own way to walk the stack that it is called on does not do in somebody else's process: it keeps the two
- * descriptors of a pipe, and writes to whatever has their numbers when the program has closed them (its check of
- * memory); it waits for locks that a fork may have left taken. So it is used as a debugger uses it, through accessors,
- * and is asked for one thing only: how the caller is found at an instruction, as the unwind tables say.
+ * libunwind's local unwinding is unfit for somebody else's process. Its memory check keeps the two descriptors of a
+ * pipe, and writes to whatever has their numbers after the program has closed them; and it waits for locks that a fork
+ * may have left locked. So libunwind is used as a debugger uses it, through accessors, for one question only: how the
+ * unwind tables find the caller at an instruction.
  *
- * That is found out by a step with made-up registers. Their values, and those of any memory beside them, are such that
- * the results tell where they came from: "the caller's stack pointer is 48 more than ours, its frame pointer stands 16
- * below that". Such a rule holds whenever the same instruction is met, and most functions have one. It is kept in a
- * table, and to follow it takes two loads. Where the tables say something else (a deeper expression, a signal's frame),
- * libunwind makes the step with the real registers and the real stack each time. Where there are no tables, the stack
- * ends.
+ * The answer comes from a step with made-up registers. Their values, and those of the memory around them, are such that
+ * the results show where they came from: "the caller's stack pointer is 48 above ours, its frame pointer is saved 16
+ * below that". Such a rule holds whenever execution is at the same instruction, and most functions have one. It is kept
+ * in a table; applying it takes two loads. Where the tables say something else (a deeper expression, a signal frame),
+ * libunwind makes each step with the real registers and the real stack. Where there are no tables, the stack ends.
  *
- * What is read of the stack lies between the stack pointer and the end of the thread's stack, whatever the tables say,
- * and each step goes further up. On a stack that is not the thread's own (a coroutine's in C) the kernel is asked for
- * each word.
+ * Whatever the tables say, memory is read only between the stack pointer and the end of the thread's stack, and each
+ * step must go up. On a stack that is not the thread's (a coroutine of C code) the kernel checks each word.
  */
 #include "unwind.h"
 
@@ -60,58 +58,59 @@
 #define RULES_PROBES 8
 
 enum rule_kind {
-	RULE_UNKNOWN = 0, /* an unwritten place */
+	RULE_UNKNOWN = 0, /* an unused entry */
 	RULE_PLAIN = 1,
-	RULE_LAST = 2, /* nobody has called this */
+	RULE_LAST = 2, /* the outermost function */
 	RULE_DEEP = 3, /* libunwind makes the step */
-	RULE_NONE = 4, /* there are no tables */
+	RULE_NONE = 4, /* no tables */
 };
 
-/* How the caller of a function is found at one of its instructions. */
+/* How to find the caller of a function at one of its instructions. */
 union rule {
 	struct {
 		uint64_t kind : 3;     /* enum rule_kind */
-		uint64_t by_frame : 1; /* by the frame pointer, not by the stack pointer */
-		uint64_t saved : 1;    /* the caller's frame pointer stands in memory; else it is ours */
-		int64_t caller : 24;   /* its stack pointer, from that register */
-		int64_t address : 14;  /* where the return address stands, from the caller's stack pointer */
-		int64_t frame : 21;    /* where its frame pointer stands, likewise */
+		uint64_t by_frame : 1; /* from the frame pointer, not from the stack pointer */
+		uint64_t saved : 1;    /* the caller's frame pointer is in memory; else it is ours */
+		int64_t caller : 24;   /* its stack pointer, relative to that register */
+		int64_t address : 14;  /* of the return address, relative to the caller's stack pointer */
+		int64_t frame : 21;    /* of its frame pointer, likewise */
 	};
 	uint64_t word;
 };
 
 _Static_assert(sizeof(union rule) == sizeof(uint64_t), "a rule is one word");
 
-/* check: of address and rule, so that who reads while another writes takes nothing for a rule that is none. */
+/* check: address xor rule, so that a reader rejects an entry that is being written. */
 struct rule_entry {
 	_Atomic uint64_t check;
 	_Atomic uint64_t rule;
 };
 
-/* The registers that matter. */
+/* The registers that a step needs. */
 struct place {
 	uintptr_t address, stack, frame;
 };
 
-/* What may be read of the stack, from the stack pointer up to high. */
+/* The readable part of the stack, from the stack pointer up to high. */
 struct bounds {
 	uintptr_t high;
-	bool guessed; /* it may not be there */
+	bool guessed; /* it may not be mapped */
 };
 
-/* What libunwind's questions are answered with. */
+/* The source of the accessors' answers. */
 struct probe {
 	struct unwind_module module; /* of the address */
 	struct place place;
 	struct bounds bounds; /* of the stack; high 0: registers and stack are made up */
-	uintptr_t start_ip;   /* of the function, once its table was found */
+	uintptr_t start_ip;   /* of the function, once its table is found */
 	uintptr_t end_ip;
-	bool found;   /* a table */
-	bool foreign; /* another register was asked for */
+	bool found;   /* a table was found */
+	bool foreign; /* another register was read */
 };
 
 /*
- * Registers that are made up, and the memory around them, whose words tell their own address. Nothing is mapped there.
+ * Made-up registers, and the memory around them, each of whose words holds its own address plus MADE_UP_WORD. Nothing
+ * is mapped there.
  */
 #define MADE_UP_STACK (UINT64_C(1) << 44)
 #define MADE_UP_FRAME (UINT64_C(2) << 44)
@@ -130,7 +129,7 @@ static unw_addr_space_t space;
 static struct rule_entry *rules;
 static uintptr_t own_start, own_end;
 
-/* Where the function that runs Python's instructions is: compilers put what they think is rare elsewhere. */
+/* The ranges of the function that executes bytecode: compilers move its unlikely parts elsewhere. */
 #define EVAL_PARTS 4
 static struct range {
 	uintptr_t start, end;
@@ -138,9 +137,12 @@ static struct range {
 static unsigned eval_parts;
 
 #define JUMP_BYTES 6
-#define EVAL_JUMPS_MAX 4096 /* that are looked at */
+#define EVAL_JUMPS_MAX 4096 /* jumps examined at most */
 
-/* Kept by a fork, unlike the lock: another thread was in libunwind then, whose own locks it took along. */
+/*
+ * Kept by a fork, unlike the lock: another thread may have been in libunwind, and the child has its internal locks
+ * locked.
+ */
 static _Atomic bool inside;
 
 static __thread struct {
@@ -171,7 +173,7 @@ static void read_build_id(struct unwind_module *module, const char *note, size_t
 	}
 }
 
-/* bias, headers and header_count are there. */
+/* bias, headers and header_count are set. */
 static void read_headers(struct unwind_module *module)
 {
 	const ElfW(Phdr) *header = module->headers;
@@ -227,7 +229,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-/* glibc 2.35 and later: without the loader's lock, which a thread may hold that a fork has left behind. */
+/* glibc 2.35 and later: takes no lock of the loader, which a fork may have left locked. */
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 static int (*find_object)(void *address, struct dl_find_object *result);
 
@@ -280,7 +282,7 @@ unsigned long long unwind_unloaded(void)
 	return search.unloaded;
 }
 
-/* Whether that is in a part of the module that can be read. */
+/* Whether the bytes are in a readable segment of the module. */
 static bool is_readable(const struct unwind_module *module, uintptr_t at, size_t bytes)
 {
 	const ElfW(Phdr) *header = module->headers;
@@ -297,7 +299,7 @@ static bool is_readable(const struct unwind_module *module, uintptr_t at, size_t
 
 /* ---- what libunwind asks ----------------------------------------------------------------------------------------- */
 
-/* The layout of .eh_frame_hdr that linkers make: offsets of four bytes, sorted. */
+/* The layout of .eh_frame_hdr that linkers write: a sorted table of four-byte offsets. */
 struct table_head {
 	uint8_t version, frame_encoding, count_encoding, table_encoding;
 	int32_t frame;
@@ -392,7 +394,7 @@ static int access_register(unw_addr_space_t as, unw_regnum_t number, unw_word_t 
 		return -UNW_EREADONLYREG;
 	*value = 0;
 	if (number == UNW_REG_IP)
-		*value = probe->place.address - 1; /* of the call, not behind it: that may be another function's */
+		*value = probe->place.address - 1; /* of the call, not after it: that may be another function's */
 	else if (number == UNW_REG_SP)
 		*value = probe->place.stack;
 	else if (number == FRAME_POINTER)
@@ -435,13 +437,13 @@ static int get_name(unw_addr_space_t as, unw_word_t address, char *name, size_t 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /*
- * One step from the probe's place. The lock is held. Returns what unw_step() does; *caller is set if that is above 0.
+ * Makes one step from the probe's place. Lock held. Returns the result of unw_step(); sets *caller if that is above 0.
  */
 static int step(struct probe *probe, struct place *caller)
 {
 	static union {
 		unw_cursor_t cursor;
-		char room[16384]; /* a later libunwind may want more */
+		char room[16384]; /* a later libunwind may need more */
 	} memory;
 	unw_word_t address, stack, frame;
 	int result = library.init_remote(&memory.cursor, space, probe);
@@ -458,7 +460,7 @@ static int step(struct probe *probe, struct place *caller)
 	return result;
 }
 
-/* What the registers of the caller are, in terms of those that were made up. */
+/* Derives the rule from the caller's registers, which are relative to the made-up ones. */
 static union rule read_rule(const struct place *caller)
 {
 	int64_t by_stack = (int64_t)(caller->stack - MADE_UP_STACK);
@@ -497,7 +499,7 @@ static union rule find_out(struct probe *probe)
 	return result > 0 && !probe->foreign ? read_rule(&caller) : (union rule){.kind = RULE_DEEP};
 }
 
-/* False: libunwind cannot be used in this process any more, or not here. */
+/* False: this process can no longer use libunwind (a fork interrupted it). */
 static bool enter_library(void)
 {
 	lock_take(&process->unwind_lock);
@@ -535,7 +537,7 @@ static union rule recall_rule(uintptr_t address)
 	return (union rule){0};
 }
 
-/* In the first free place, or in place of another. The lock is held. */
+/* Stores a rule in the first free place, or replaces another one. Lock held. */
 static void keep_rule(uintptr_t address, union rule rule)
 {
 	struct rule_entry *entry = rule_place(address, 0);
@@ -570,7 +572,7 @@ void unwind_forget(void)
 	lock_give(&process->unwind_lock);
 }
 
-/* False: there is nothing further up, or it cannot be found. */
+/* False: there is no caller, or it cannot be found. */
 static __attribute__((noinline, cold)) bool step_deep(struct place *place, const struct bounds *bounds)
 {
 	struct probe probe = {.place = *place, .bounds = *bounds};
@@ -625,13 +627,13 @@ static struct bounds bounds_of(uintptr_t stack)
 		learn_bounds();
 	if (__builtin_expect(stack >= stack_bounds.low && stack < stack_bounds.high, 1))
 		return (struct bounds){.high = stack_bounds.high};
-	/* Under a filter the kernel is not asked; this page is there. */
+	/* Under a seccomp filter no system call is made; this page is mapped. */
 	if (seccomp_active())
 		return (struct bounds){.high = (stack & ~(uintptr_t)4095) + 4096};
 	return (struct bounds){.high = stack + GUESSED_BYTES, .guessed = true};
 }
 
-/* address: where the place's function was called. False: it is the outermost; *cut: or could not be left. */
+/* Moves place to its caller. False: place is the outermost frame, or, with *cut set, its caller cannot be found. */
 static bool go_up(struct place *place, const struct bounds *bounds, bool *cut)
 {
 	union rule rule = recall_rule(place->address);
@@ -690,8 +692,8 @@ static bool find_functions(void *handle)
 }
 
 /*
- * Where a jump at that address leads, if there is one; 0: there is none. On x86-64 what looks like a jump may be a part
- * of another instruction.
+ * The target of a jump at this address; 0: there is no jump. On x86-64 the bytes of a jump may be part of another
+ * instruction.
  */
 static uintptr_t jump_target(uintptr_t at)
 {
@@ -715,8 +717,8 @@ static uintptr_t jump_target(uintptr_t at)
 }
 
 /*
- * A jump into the middle of another function does not leave the frame: that is a part of this one. Where it does not
- * leave, the caller is found alike on both sides. One alone may be chance.
+ * A candidate part of the function. A jump into the middle of another function that does not leave the frame leads to a
+ * part of the same function: the rules on both sides are then equal. A single such jump may be chance.
  */
 struct part {
 	struct range range;
@@ -742,7 +744,7 @@ static void count_jump(struct part parts[EVAL_PARTS], const struct range *functi
 	parts[i].jumps++;
 }
 
-/* The lock is held. */
+/* Lock held. */
 static void find_parts(const struct range *function)
 {
 	struct part parts[EVAL_PARTS] = {0};
@@ -767,7 +769,7 @@ static void find_parts(const struct range *function)
 			eval[eval_parts++] = parts[i].range;
 }
 
-/* As far as its unwind table goes, and where it jumps to from there. */
+/* Finds the bytecode loop: the range of its unwind table, and the parts that it jumps to. */
 static void find_eval(void)
 {
 	struct probe probe = {.place.address = (uintptr_t)python_symbol("_PyEval_EvalFrameDefault") + 2};
@@ -784,8 +786,8 @@ static void find_eval(void)
 }
 
 /*
- * The first use makes the pipe of the check that is never made here. The two descriptors, the lowest that were free,
- * are closed again, if they are what they must be.
+ * The first use of libunwind creates the pipe of the memory check, which is never used here. Its two descriptors, the
+ * lowest that were free, are closed if they are what they must be.
  */
 static bool is_pipe(int fd, int way, const struct stat *other, struct stat *status)
 {
@@ -823,7 +825,7 @@ const char *unwind_begin(void)
 {
 	static union {
 		unw_accessors_t accessors;
-		char room[1024]; /* a later libunwind may look for more of them */
+		char room[1024]; /* a later libunwind may have more accessors */
 	} memory = {.accessors = {.find_proc_info = find_proc_info,
 				  .put_unwind_info = put_unwind_info,
 				  .get_dyn_info_list_addr = get_dynamic_list,

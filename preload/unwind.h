@@ -1,8 +1,8 @@
 /*
- * unwind.h - the return addresses on the C stack of the calling thread, from its own unwind tables.
+ * unwind.h - the return addresses on the native stack of the calling thread, found by its own unwind tables.
  *
- * Called by native.c, in whatever the program is doing. Reads no memory but that of the thread's stack and of loaded
- * modules, opens no descriptor, and never waits for a lock that a fork may have left taken.
+ * Called by native.c at any point of the program. Reads only the thread's stack and loaded modules, opens no
+ * descriptor, and never waits for a lock that a fork may have left locked.
  */
 #ifndef PRELOAD_UNWIND_H
 #define PRELOAD_UNWIND_H
@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the loader has brought: a program or a library. Its texts are the loader's, and good while it is loaded. */
+/* A loaded program or library. The strings are the loader's, valid while the module is loaded. */
 struct unwind_module {
 	uintptr_t start, end; /* of its addresses */
-	uintptr_t bias;	      /* what the loader adds to the addresses in the file */
+	uintptr_t bias;	      /* load address minus address in the file */
 	const char *path;     /* "": the program itself */
 	const uint8_t *build_id;
 	size_t build_id_bytes; /* 0: it has none */
@@ -27,19 +27,19 @@ struct unwind_module {
 const char *unwind_begin(void);
 
 /*
- * The return addresses from the caller's caller outwards, without those in evprof's library, up to the function that
- * runs Python's instructions, which is left out: at most so many. *cut: there are others, which were not found or had
- * no room. Returns how many.
+ * Stores the return addresses from the caller's caller outwards, at most `most`. Frames of evprof's library are left
+ * out; the walk ends before the function that executes bytecode. *cut: there are more frames, which were not found or
+ * did not fit. Returns the number stored.
  */
 unsigned unwind_stack(uintptr_t *addresses, unsigned most, bool *cut);
 
-/* What is at an address; false: no module. */
+/* Finds the module at an address. False: none. */
 bool unwind_find_module(uintptr_t address, struct unwind_module *module);
 
-/* A module was unloaded: what is known of addresses may not be true any more. */
+/* A module was unloaded: forgets all rules. */
 void unwind_forget(void);
 
-/* How many modules have been unloaded since the program began. */
+/* Modules unloaded since the program started. */
 unsigned long long unwind_unloaded(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * writer.c - the slow path of the ring: threads that begin and end, full rings, gaps.
+ * writer.c - the slow path of the ring: threads that start and end, full rings, gaps.
  *
- * Called from hooks, with or without the GIL, so: no allocation, no lock but the process's own, errno kept, and every
- * wait bounded.
+ * Called from hooks, with or without the GIL. Therefore it allocates nothing, takes no lock but the process's own,
+ * keeps errno, and bounds every wait.
  */
 #include "writer.h"
 
@@ -26,28 +26,28 @@
 #endif
 
 /*
- * How often the stack is repeated, for readers that begin in the middle. The depth counts, so that deep recursion costs
- * no more of the time than a shallow stack does (docs/design.md, Windows).
+ * How often the stack is repeated, for readers that begin in the middle. The interval grows with the depth: deep
+ * recursion spends no larger part of the time on stacks than a shallow stack does (docs/design.md, Windows).
  */
 #define STACK_EVERY_WORDS (UINT64_C(1) << 20)
 #define STACK_WORDS_A_FRAME 4096
-#define STACK_SOON_WORDS 64 /* when it is due and cannot be read */
-#define STACK_CUT_WORDS 512 /* one that was cut is not written again before */
-#define STACK_SMALL 256	    /* frames that find their place on the thread's own stack */
+#define STACK_SOON_WORDS 64 /* if it is due and cannot be read */
+#define STACK_CUT_WORDS 512 /* a cut stack is not written again before */
+#define STACK_SMALL 256	    /* frames whose ids fit into an array on the thread's own stack */
 
 _Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
 	       "a chunk does not go over the end of a ring");
 
-#define WAKE_WORDS 32768 /* in a ring, or a quarter of it: a collector that sleeps is woken */
+#define WAKE_WORDS 32768 /* unread words in a ring, or a quarter of it: wakes a collector that sleeps */
 
-#define COLLECTORS_IN_TURN 4 /* that may die while a thread waits for room */
+#define COLLECTORS_IN_TURN 4 /* at most so many collectors may die while a thread waits for room */
 
-/* How often the CPU time is told at least, so that what is not seen of short interruptions does not add up. */
+/* The longest distance between two CPU times. Short interruptions are not seen; the bound keeps their sum small. */
 #define CPU_EVERY_WORDS 16384
 
 struct writer writer_absent;
 int writer_fast;
-static struct writer writer_ended; /* of a thread whose destructors already ran */
+static struct writer writer_ended; /* of a thread whose destructors have run */
 
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec"))) = {.writer = &writer_absent};
 
@@ -66,7 +66,7 @@ static void note_free_end(uint64_t end)
 #endif
 
 static pthread_key_t thread_key;
-static bool has_thread_key; /* the program may have taken them all; without it threads end unseen */
+static bool has_thread_key; /* the program may have taken all keys; without one the end of threads is not seen */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 
 static void thread_gone(void *value)
@@ -94,7 +94,7 @@ void writer_populate(struct writer *writer, size_t most)
 	madvise(writer->words, bytes < most ? bytes : most, MADV_POPULATE_WRITE);
 }
 
-/* Field by field: another thread may take the room (process_set_status) at the same time. */
+/* Field by field: another thread may clear the room (process_set_status()) at the same time. */
 static void clear_writer(struct writer *writer, struct ring_slot *slot, struct ring_extent extent, uint64_t now)
 {
 	writer_set_room(writer, 0, 0);
@@ -117,7 +117,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->unwinding = NULL;
 }
 
-/* A free slot. One of a thread of ours is not free, whatever stands there. Lock held. */
+/* Claims a free slot. A slot of one of this process's threads is not free, whatever its state says. Lock held. */
 static struct ring_slot *claim_slot(void)
 {
 	struct ring_slot *slot;
@@ -133,7 +133,7 @@ static struct ring_slot *claim_slot(void)
 	return slot;
 }
 
-/* Gives the calling thread a ring. NULL: there is none left. */
+/* Gives the calling thread a ring. NULL: none is left. */
 static struct writer *begin_thread(void)
 {
 	uint64_t now = clock_now();
@@ -141,7 +141,7 @@ static struct writer *begin_thread(void)
 	struct ring_slot *slot;
 	struct writer *writer;
 
-	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that begins */
+	process_lock(); /* keeps rejoin.c from exchanging the memory under a starting thread */
 	slot = claim_slot();
 	if (!slot) {
 		process_unlock();
@@ -156,9 +156,10 @@ static struct writer *begin_thread(void)
 	atomic_store(&slot->head_ticks, 0);
 	ring_release(slot);
 	clear_writer(writer, slot, extent, now);
-	writer->ids = ids_look(&process->ids); /* those of events that are lost, too, before there was any room */
+	writer->ids = ids_look(&process->ids); /* lost events are looked up there, too, before there is any room */
 	/*
-	 * The first thread of a process fills its ring while Python starts; the collector takes the pages further on.
+	 * The first thread of a process fills its ring while Python starts. The collector populates the pages after
+	 * these.
 	 */
 	if (slot == process->slots)
 		writer_populate(writer, POPULATE_BYTES);
@@ -181,8 +182,8 @@ static uint64_t room_of(const struct writer *writer)
 }
 
 /*
- * A collector that sleeps is to be back before the ring is full; after a long silence, soon after its end. The fast
- * path does not look at it: who was quiet, or has written a chunk, comes by the slow one.
+ * Wakes a sleeping collector, so that it drains the ring before it is full, and soon after a long pause ends. The fast
+ * path does not check for this: after a pause, and after each chunk, a thread takes the slow path.
  */
 static void wake_collector(const struct writer *writer)
 {
@@ -198,7 +199,9 @@ static int has_quarter(const void *writer)
 	return room_of(writer) >= (((const struct writer *)writer)->mask + 1) / 4;
 }
 
-/* Waits for room, within the bound. Less than what was hoped for will do. 1, 0, or -ESRCH: the collector is gone. */
+/*
+ * Waits for room, within the bound. Less than a quarter of the ring suffices. 1, 0, or -ESRCH: the collector is gone.
+ */
 static int wait_for_room(struct writer *writer)
 {
 	int waited = process_wait_unless_gone(has_quarter, writer);
@@ -206,7 +209,10 @@ static int wait_for_room(struct writer *writer)
 	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
 }
 
-/* Where there is room (what was lost has no name), or the tail makes no sense, all is looked at for the next event. */
+/*
+ * Sends events to the short path that loses them, until the tail moves. Where the ring is not full (the definition of
+ * the event could not be written), or the tail is invalid, the next event takes the whole slow path.
+ */
 static void lose_until_the_tail_moves(struct writer *writer)
 {
 	uint64_t tail = ring_tail(writer->slot);
@@ -241,14 +247,14 @@ bool writer_unlose(struct writer *writer)
 	return true;
 }
 
-/* Marks what was lost, now that there is room. The call stack follows where it can be read. */
+/* Writes the gap, now that there is room. The call stack follows at the next event that can read it. */
 static void close_gap(struct writer *writer)
 {
-	if (!writer->gap) /* nothing, or what would have been taken back */
+	if (!writer->gap) /* nothing was lost, or only what has been retracted since */
 		return;
 	if (clock_now() - writer->last_ticks < writer->pause) {
 		writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
-	} else { /* the WIRE_TIME comes after it: the time of what is lost belongs to nobody */
+	} else { /* the WIRE_TIME follows the gap: the time of lost events is attributed to no function */
 		writer_store(writer, writer->head, wire_word(wire_head(WIRE_GAP, 0), 0));
 		writer_store(writer, writer->head + 1, writer->gap);
 		writer->head += 2;
@@ -263,7 +269,7 @@ static bool stack_is_due(const struct writer *writer)
 	return writer->head >= writer->stack_due && config.events & (EVENT_CALL | EVENT_C_CALL);
 }
 
-/* Until the CPU time is to be told; 0: now. */
+/* Words until the CPU time is due; 0: it is due. */
 static uint32_t cpu_words_left(const struct writer *writer)
 {
 	uint32_t left = writer->cpu_due - (uint32_t)writer->head;
@@ -276,13 +282,13 @@ static bool cpu_is_due(const struct writer *writer)
 	return config.events & EVENT_CPU && !cpu_words_left(writer);
 }
 
-/* Of a stack that is written: with the line at which the frame stands. */
+/* Words of each frame of a stack; two of them give the frame's line. */
 static uint32_t words_a_frame(void)
 {
 	return config.events & EVENT_LINE ? 3 : 1;
 }
 
-/* The most frames that may have a place: where nobody waits for room, half of what there is. */
+/* The most frames of a stack that may fit: half of the free room if this thread may not wait for more. */
 static uint64_t most_frames(const struct writer *writer)
 {
 	uint64_t room = process_may_wait() ? writer->mask + 1 : room_of(writer) / 2;
@@ -291,12 +297,12 @@ static uint64_t most_frames(const struct writer *writer)
 	return room < WIRE_STACK_CUT ? room : WIRE_STACK_CUT - 1;
 }
 
-/* A stack that is to be written, and how much of it may be. */
+/* A stack to be written, and how much of it is. */
 struct stack {
 	uint32_t *ids; /* innermost first */
 	int *lines;    /* likewise, where lines are recorded; else NULL */
 	uint32_t count;
-	bool more; /* below */
+	bool more; /* the stack has outer frames that ids lacks */
 };
 
 static int has_room_for(const void *what)
@@ -306,7 +312,7 @@ static int has_room_for(const void *what)
 	return room_of(thread_self.writer) >= stack->count * words_a_frame() + 3 * WRITER_SPARE_WORDS;
 }
 
-/* What finds no place even now is left out at the outer end: returns come at the inner one. */
+/* Cuts the outer end of a stack that still does not fit after waiting: returns happen at the inner end. */
 static void fit_stack(const struct writer *writer, struct stack *stack)
 {
 	uint64_t room;
@@ -320,8 +326,8 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 }
 
 /*
- * From here on the times of what is written can be told. Two in turn: rejoin.c may be reading the other. Everything
- * before is published.
+ * Notes a point: a position whose time is known. Everything before it is published. Two points take turns, because
+ * rejoin.c may be reading the other one.
  */
 static void note_point(struct writer *writer)
 {
@@ -332,7 +338,7 @@ static void note_point(struct writer *writer)
 	__atomic_store_n(&point->head, writer->head, __ATOMIC_RELAXED);
 	__atomic_store_n(&point->ticks, writer->last_ticks, __ATOMIC_RELAXED);
 	__atomic_store_n(&writer->point, number, __ATOMIC_RELEASE);
-	/* The next one is not seen before this number is. */
+	/* The fields of the next point are not visible before this number is. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
@@ -343,7 +349,7 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 	if (!known)
 		writer_put(writer, wire_head(WIRE_STACK, stack->count | cut));
 	for (uint32_t i = stack->count; i-- > 0;) {
-		/* One at a time, as events are: the memory may be exchanged in between (rejoin.c). */
+		/* Frames are written one at a time, like events: rejoin.c may exchange the memory between two. */
 		if (unlikely(atomic_load(&process->status) == PROCESS_MOVING))
 			process_recording();
 		writer_store(writer, writer->head,
@@ -355,8 +361,8 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 }
 
 /*
- * Asks for the stack once more when what was written of it may have been used up; where it was not cut, when readers
- * that begin in the middle need it.
+ * Sets when the stack is due again: a cut stack when returns may have used up what was written, a complete one when
+ * readers that begin in the middle need it.
  */
 static void note_stack(struct writer *writer, const struct stack *stack)
 {
@@ -376,8 +382,8 @@ static void read_stack(struct stack *stack, unsigned kind, uint32_t most)
 }
 
 /*
- * The stack can be read only by a call, return or line, which holds the GIL. Until one comes and there was a gap,
- * memory events go one by one through here; where the stack only is to be repeated, a few at a time.
+ * Writes the stack if it is due. Only a call, return or line can read it, because these hold the GIL. Until one comes,
+ * memory events take the slow path one by one after a gap, and a few at a time if the stack only needs to be repeated.
  */
 static void put_stack(struct writer *writer, unsigned kind)
 {
@@ -405,25 +411,28 @@ static void put_stack(struct writer *writer, unsigned kind)
 	}
 	fit_stack(writer, &stack);
 	writer->resync = 0;
-	/* What is known is repeated as a whole or not at all. */
+	/* A known stack is repeated as a whole or not at all. */
 	if (!known || !stack.more)
 		write_stack(writer, &stack, known);
 	else
 		stack.more = false;
-	/* What was written may be read by now, and its place, with that of the point before, be used anew. */
+	/*
+	 * The collector may have drained part of the stack by now, and its place, with the previous point, may be
+	 * overwritten.
+	 */
 	note_point(writer);
 	note_stack(writer, &stack);
 	if (stack.ids != some)
 		munmap(stack.ids, bytes);
 }
 
-/* How much of the room may be used until it is time to look again. */
+/* How much of the room may be used before the next slow path. */
 static uint64_t next_look(const struct writer *writer, uint64_t room)
 {
 	uint64_t most = STACK_EVERY_WORDS;
 
 	if (stack_is_due(writer))
-		most = STACK_SOON_WORDS; /* a memory event, most likely */
+		most = STACK_SOON_WORDS; /* most likely this is a memory event */
 	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
 		most = writer->stack_due - writer->head;
 	if (config.events & EVENT_CPU && cpu_words_left(writer) < most)
@@ -435,7 +444,7 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 	return room < most ? room : most;
 }
 
-/* Whether the stack was asked for since this was called last (process_expect_stacks). */
+/* Whether the stack was requested (process_expect_stacks()) since the last call of this function. */
 static bool note_asked(struct writer *writer)
 {
 	if (!__atomic_exchange_n(&writer->asked, 0, __ATOMIC_SEQ_CST))
@@ -444,7 +453,7 @@ static bool note_asked(struct writer *writer)
 	return true;
 }
 
-/* A collector that died while it was waited for may have a successor, which another thread may have found. */
+/* Waits for room. A collector that died meanwhile may have a successor, which another thread may have joined. */
 static bool find_room(struct writer *writer, unsigned kind)
 {
 	note_asked(writer);
@@ -468,8 +477,8 @@ static bool find_room(struct writer *writer, unsigned kind)
 }
 
 /*
- * Reading from a page that is there maps its neighbours with it, for writing, too: the collector has seen to it that
- * they are there (drain.c). Not for threads that have few events: a page that is not there is taken by this.
+ * A read from a present page also maps the pages around it, writable: the collector has allocated them (drain.c). Left
+ * out for threads with few events, because reading from an absent page allocates it.
  */
 static void map_ahead(const struct writer *writer)
 {
@@ -487,13 +496,13 @@ void writer_take_chunk(struct writer *writer)
 		writer->ids = ids_look(&process->ids);
 		__atomic_store_n(&writer->limit, end < room ? end : room, __ATOMIC_SEQ_CST);
 	}
-	/* Against evprof_stop() and rejoin() in another thread, which set these first and take the room then. */
+	/* evprof_stop() and rejoin() in another thread set these first and clear the room afterwards. */
 	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
 	    unlikely(__atomic_load_n(&writer->asked, __ATOMIC_SEQ_CST)))
 		writer_set_room(writer, 0, 0);
 }
 
-/* Who comes here has another event, which may be lost. */
+/* Publishes the held event: it cannot be retracted once another event follows, even if that one is lost. */
 static void show_held(struct writer *writer)
 {
 	if (writer->held_end == writer->head)
@@ -543,7 +552,7 @@ static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 	writer = thread_self.writer; /* joining may have changed it */
 	if (!recording || writer == &writer_ended) {
 		if (writer->slot)
-			writer->resync = 1; /* calls and returns go by unseen */
+			writer->resync = 1; /* calls and returns go unrecorded */
 		errno = saved_errno;
 		return NULL;
 	}
@@ -593,10 +602,10 @@ void writer_expect_stack(void)
 
 void writer_put_time(struct writer *writer, uint64_t now)
 {
-	/* A counter that went back a little (another core) stands still instead. */
+	/* A counter that went back a little (another core) keeps its last value. */
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		return;
-	/* Few words come, so that it would take long until the next look at the collector. */
+	/* Few words follow, so the next check for a sleeping collector would be far away. */
 	if (now - writer->last_ticks >= CLOCK_QUIET_TICKS) {
 		writer_set_room(writer, 0, 0);
 		wake_collector(writer);
@@ -616,7 +625,7 @@ void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t he
 
 	if ((int64_t)(now - writer->last_ticks) < 0)
 		now = writer->last_ticks;
-	/* Where CPU times are told, this one is to be told after a pause. */
+	/* Where CPU times are recorded, one is due after a pause. */
 	if (config.events & EVENT_CPU && now - writer->last_ticks >= writer->pause)
 		writer_put_time(writer, now);
 	else if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
@@ -642,17 +651,17 @@ void writer_end_thread(void)
 	if (!slot)
 		return;
 	recording = process_recording();
-	/* A slot is given back while recording is stopped, too; its end is then not told. */
+	/* A slot is released while recording is stopped, too; the end of its thread is then not recorded. */
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
 		return;
-	process_lock(); /* the memory is not exchanged (rejoin.c) under a thread that ends */
+	process_lock(); /* keeps rejoin.c from exchanging the memory under an ending thread */
 	show_held(writer);
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
 	writer->slot = NULL;
 	/*
-	 * Release: all words of the ring are there before the slot is seen to have ended. Last: from here on slot and
-	 * writer may be another thread's.
+	 * Release: all words of the ring are visible before the slot is seen to have ended. This comes last: from here
+	 * on slot and writer may belong to another thread.
 	 */
 	atomic_store_explicit(&slot->state, RING_SLOT_ENDED, memory_order_release);
 	process_unlock();

@@ -1,8 +1,8 @@
 /*
- * writer.h - how events get into the ring of the calling thread: the fast path.
+ * writer.h - writes events into the ring of the calling thread: the fast path.
  *
- * The hooks call, in this order: writer_reserve(), whatever they need for the argument, writer_put(). Reserving comes
- * first because it may join a collector (after a fork), which gives all ids a new meaning.
+ * A hook calls writer_reserve(), then computes the event's argument, then calls writer_put(). Reserving comes first
+ * because it may join a collector (after a fork), which assigns all ids anew.
  */
 #ifndef PRELOAD_WRITER_H
 #define PRELOAD_WRITER_H
@@ -24,80 +24,80 @@ struct object;
 /* Words kept free beyond limit, so that one reservation fits any event with its WIRE_TIME. */
 #define WRITER_SPARE_WORDS 16
 
-/* After so many the fast path looks up, see writer_take_chunk(). A page, which is fetched as one. */
+/* Words between two slow-path checks, see writer_take_chunk(). A page, which is prefetched as a whole. */
 #define WRITER_CHUNK_WORDS 512
-#define WRITER_LINE_WORDS 8 /* of the cache */
+#define WRITER_LINE_WORDS 8 /* of a cache line */
 
 /*
- * What a thread may still write after its room was taken and the status changed: what it was about to, and what goes
- * before that (its start, a gap, the head of a stack). Frames of a stack are not among it, see write_stack().
+ * The most words that a thread may still write after its room was cleared and the status changed: the event in
+ * progress, and what precedes it (the thread's start, a gap, the head of a stack). Frames of a stack are not included,
+ * see write_stack().
  */
 #define WRITER_PENDING_WORDS 64
 
-/* The time of the event that ends at a place of the ring. */
+/* The time of the event that ends at a position of the ring. */
 struct writer_point {
 	uint64_t head, ticks;
 };
 
 /*
- * The private side of a slot. Cleared by a fork (process.h); cleared means "no room", which leads to the slow path.
+ * The private side of a slot. A fork clears it (process.h); a cleared one has no room, which leads to the slow path.
  *
- * invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS; while events are lost room is 0, and limit <= head
- * invariant: all places below limit, and one more, are in the lap that head is in.
+ *   invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS; while events are lost room is 0, and limit <= head
+ *   invariant: all positions below limit, and one more, are in the same lap as head.
  */
 struct writer {
-	/* Where the word at position 0 would be, if the words of all laps stood before those of this one. */
+	/* The address of the word at position 0 if the words of all earlier laps lay before those of this lap. */
 	uintptr_t lap;
 	uint64_t head;
 	/*
-	 * Of the fast path; head or less to force the slow path, see writer_goes_on_losing(). Taken back by other
-	 * threads (process_set_status), which leaves 0.
+	 * End of the fast path's room; at most head: forces the slow path, see writer_goes_on_losing(). Other threads
+	 * (process_set_status()) clear it to 0.
 	 */
 	uint64_t limit;
 	uint64_t last_ticks;
-	uint64_t pause; /* so many ticks after the event before, or more, WIRE_TIME is needed */
+	uint64_t pause; /* an event this many ticks or more after the one before needs a WIRE_TIME */
 	struct ring_slot *slot;
-	struct ids_view ids; /* where the fast path looks, see writer_take_chunk() */
+	struct ids_view ids; /* the fast path's view of the table, see writer_take_chunk() */
 	/* from here on for the slow path */
-	uint64_t room; /* likewise taken back */
+	uint64_t room; /* end of the room; cleared likewise */
 	uint64_t *words;
 	uint64_t mask;
-	uint64_t gap;		 /* events lost since the last one written */
-	uint8_t resync;		 /* the call stack must be written again before the next call or return */
-	uint8_t throwing;	 /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
-	uint8_t point;		 /* how many points were noted; the last one holds */
-	uint8_t asked;		 /* for the stack, by another thread: the memory was exchanged (rejoin.c), or so */
-	uint32_t cpu_due;	 /* the low half of the head from which on the CPU time is to be told again */
-	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t stack_due : 63; /* the head from which on the stack is to be written again, see WIRE_OPEN */
-	uint64_t stack_cut : 1;	 /* of the stack, only the inner part was written */
-	struct writer_point points[2]; /* in turn: where the owner came by the slow path last, for rejoin.c */
-	/* Of the event that is held, see writer_hold(). */
-	uint64_t held_end; /* none is, unless this is head */
+	uint64_t gap;	  /* events lost since the last one written */
+	uint8_t resync;	  /* the call stack must be written before the next call or return */
+	uint8_t throwing; /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
+	uint8_t point;	  /* number of the last point noted; the lowest bit is its index */
+	uint8_t asked; /* another thread requests the stack, because the memory was exchanged (rejoin.c), for example */
+	uint32_t cpu_due;	       /* the low half of the head at which the next CPU time is due */
+	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
+	uint64_t stack_due : 63;       /* the head at which the stack is due again, see WIRE_OPEN */
+	uint64_t stack_cut : 1;	       /* only the inner part of the stack was written */
+	struct writer_point points[2]; /* in turn: the owner's last slow paths, for rejoin.c */
+	/* The held event, see writer_hold(). */
+	uint64_t held_end; /* none is held unless this equals head */
 	struct writer_point before_held;
-	struct writer_point start; /* where the words begin that were not read yet when the memory was exchanged last */
+	struct writer_point start; /* the first word that was unread at the last exchange of the memory */
 };
 
 _Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");
 _Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the first line only");
 
-/* What each thread has. Small, because the static TLS of a process is (initial-exec). */
+/* The state of each thread. Small, because it lives in the process's static TLS (initial-exec). */
 struct thread_self {
 	struct writer *writer;
-	uint32_t nesting; /* > 0: inside an allocator or inside evprof itself: memory events are not the program's */
-	uint32_t entered; /* this thread was seen by the hooks' installer */
-	uint32_t
-	    unsettled;	/* until 3.11: so many more events are looked at for a profile function that replaced ours */
-	uint8_t locked; /* how often this thread has taken python_lock() */
-	bool greenlets; /* switches of this thread's greenlets are seen (greenlets.c) */
-	bool telling;	/* until 3.11: the program's own profile function runs */
-	bool called;	/* EVPROF_CALIBRATE, 3.12 and later: a call was told that has not come to anything yet */
-	bool untold;	/* likewise: a function begins that no call was told of */
-	const void *event_block;  /* allocated for an event, and freed next (event_blocks.h) */
-	const void *lost_block;	  /* of an event that was lost and would be held, see writer_lose() ... */
-	uint64_t lost_gap;	  /* ... which is the last one that was lost while the writer's gap is this */
-	const void *raised_in;	  /* the greenlet in which the program's trace function raised, until that is seen */
-	const void *hooked_state; /* the PyThreadState that has our profile function */
+	uint32_t nesting;	 /* > 0: inside an allocator or inside evprof itself: memory events are not recorded */
+	uint32_t entered;	 /* the hooks' installer has seen this thread */
+	uint32_t unsettled;	 /* until 3.11: events left that check whether another profile function replaced ours */
+	uint8_t locked;		 /* how often this thread holds python_lock() */
+	bool greenlets;		 /* switches between this thread's greenlets are recorded (greenlets.c) */
+	bool telling;		 /* until 3.11: the program's own profile function runs */
+	bool called;		 /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
+	bool untold;		 /* likewise: a function starts without a reported call */
+	const void *event_block; /* allocated for an event, and the next block to be freed (event_blocks.h) */
+	const void *lost_block;	 /* of an allocation that was lost and would be held, see writer_lose() ... */
+	uint64_t lost_gap;	 /* ... and is the last lost event while the writer's gap equals this */
+	const void *raised_in;	 /* the greenlet in which the program's trace function raised, until that is noticed */
+	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
 	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see bootstrap_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
@@ -105,18 +105,17 @@ struct thread_self {
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 extern struct writer writer_absent; /* the writer of a thread that has none yet: no room */
 
-/* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted) or not wanted. */
+/* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted), or not wanted. */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
 
 /*
- * The call stack of the calling thread is not as the events say: it is written before the next call or return. GIL
- * held.
+ * The stack of the calling thread no longer matches its events: it is written before the next call or return. GIL held.
  */
 void writer_expect_stack(void) __attribute__((cold, noinline));
 
 /*
- * Takes the pages of the ring's first so many bytes: one call is cheaper than a fault for each. Older kernels (before
- * 5.14) do not know it, and fault.
+ * Allocates the pages of the ring's first `most` bytes: one call is cheaper than a fault for each page. Kernels before
+ * 5.14 lack the call, and fault.
  */
 void writer_populate(struct writer *writer, size_t most);
 
@@ -124,15 +123,15 @@ void writer_populate(struct writer *writer, size_t most);
 void writer_end_thread(void);
 
 /*
- * Counts one event as lost; the gap is marked before the next event that can be written. Of an allocation that would be
- * held the caller puts the block in thread_self.lost_block, where this leaves WRITER_LOST_MALLOC, and notes the gap.
+ * Counts one event as lost. The gap is written before the next event that fits. For an allocation that would be held
+ * this sets thread_self.lost_block to WRITER_LOST_MALLOC; the caller replaces it by the block and notes the gap.
  */
 #define WRITER_LOST_MALLOC ((const void *)1)
 void writer_lose(struct writer *writer, unsigned kind) __attribute__((cold, noinline));
 
 /*
- * Sequentially consistent, as the status is: a thread that gives itself room looks at the status afterwards, one that
- * sets the status takes the room afterwards, and one of the two sees the other.
+ * Sequentially consistent, like the status. A thread that sets its own room reads the status afterwards; a thread that
+ * sets the status clears the room afterwards. So one of the two sees the other.
  */
 static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_t limit)
 {
@@ -140,10 +139,12 @@ static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_
 	__atomic_store_n(&writer->limit, limit, __ATOMIC_SEQ_CST);
 }
 
-/* Words below it were free when the calling thread looked at its room last. In DEBUG builds only. */
+/* The words below this position were free at the calling thread's last check of its room. DEBUG builds only. */
 extern __thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
 
-/* Relaxed: ring_publish() makes it visible to the collector. Atomic, because rejoin.c may look at the place, too. */
+/*
+ * Relaxed: ring_publish() makes the word visible to the collector. Atomic, because rejoin.c may access the word, too.
+ */
 static inline void writer_store(struct writer *writer, uint64_t at, uint64_t word)
 {
 	invariant(at < writer_free_end);
@@ -151,8 +152,8 @@ static inline void writer_store(struct writer *writer, uint64_t at, uint64_t wor
 }
 
 /*
- * The fast path goes on for another chunk, or as far as there is room and the ring has no end. Nowhere else it is
- * looked at where words go, which table has the ids, or whether the cache has the place. Only with room.
+ * Extends the fast path by another chunk, or to the end of the room or of the ring. Only here the fast path's word
+ * address and id table are updated and the next chunk is prefetched. Only with room.
  */
 void writer_take_chunk(struct writer *writer) __attribute__((cold, noinline));
 
@@ -168,12 +169,12 @@ static inline struct writer *writer_reserve(unsigned kind)
 }
 
 /*
- * To lose an event is to be the cheapest thing that a hook does. So after one was lost those that follow are lost, too,
- * by a look at nothing but the tail, until that moves; and then until a quarter of the ring is free. Everything else is
- * looked at once in WRITER_LOSE_AT_ONCE events. Only for what happens often: what happens once (an exit, a fork) is
- * written into any room.
+ * Losing an event is the cheapest path of a hook. After one event is lost, the following ones are lost, too, by a check
+ * of the tail alone, until it moves; and from then on until a quarter of the ring is free. The whole slow path runs
+ * once in WRITER_LOSE_AT_ONCE events. This applies to frequent events only: rare ones (an exit, a fork) are written
+ * into any room.
  *
- * invariant: while this is so, limit is 1 + the tail of the last look.
+ *   invariant: meanwhile limit is 1 + the tail of the last check.
  */
 #define WRITER_LOSE_AT_ONCE 256
 
@@ -183,14 +184,17 @@ static inline bool writer_goes_on_losing(const struct writer *writer)
 	       __atomic_load_n(&writer->limit, __ATOMIC_RELAXED) == ring_tail(writer->slot) + 1;
 }
 
-/* Such an event, of no memory. The thread counts alone, but rejoin.c may add what was counted in the memory before. */
+/*
+ * Counts such an event, other than an allocation. Atomic although only this thread counts: rejoin.c may add the counts
+ * of the memory before.
+ */
 static inline void writer_count_lost(struct writer *writer, unsigned kind)
 {
 	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
 	writer->gap++;
 }
 
-/* A WIRE_TIME with the time of the event that follows, and the thread's CPU time where that is wanted. */
+/* Writes a WIRE_TIME with the time of the event that follows, and the thread's CPU time if that is recorded. */
 void writer_put_time(struct writer *writer, uint64_t now) __attribute__((cold, noinline));
 
 static inline uint64_t writer_stamp(struct writer *writer)
@@ -215,7 +219,7 @@ static inline void writer_put(struct writer *writer, uint32_t head)
 	ring_publish(writer->slot, ++writer->head);
 }
 
-/* With the extra words of the kind; extra_2 only where there are two. To be published or held. */
+/* Writes an event with the extra words of its kind; extra_2 only if there are two. The caller publishes or holds it. */
 static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
 {
 	uint64_t stamp = writer_stamp(writer), at = writer->head;
@@ -234,15 +238,15 @@ static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64
 	ring_publish(writer->slot, writer->head);
 }
 
-/* Where an event begins that is to be held. */
+/* The position before an event that may be held. */
 static inline struct writer_point writer_here(const struct writer *writer)
 {
 	return (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
 }
 
 /*
- * In place of ring_publish(): the event that was written may be taken back, until the next one is put, with which it is
- * published. The collector sees it where there is no next one. At most WRITER_SPARE_WORDS.
+ * Holds an event, in place of ring_publish(): it may be retracted until the next event, which publishes both. If there
+ * is no next event, the collector reads it all the same. At most WRITER_SPARE_WORDS.
  */
 static inline void writer_hold(struct writer *writer, struct writer_point before)
 {
@@ -257,10 +261,13 @@ static inline bool writer_holds(const struct writer *writer)
 	return writer->held_end == writer->head && writer->head;
 }
 
-/* The last event that was lost is none of the program's: it is the allocation of this block. */
+/* Retracts the last lost event: it is the allocation of this block, which is not the program's. */
 bool writer_unlose(struct writer *writer) __attribute__((cold, noinline));
 
-/* Takes the event back that is held, or was lost. False: it is not the allocation of this block, or none is. */
+/*
+ * Retracts the event that is held, or was lost, if it is the allocation of this block. False: it is not, or there is
+ * none.
+ */
 static inline bool writer_take_back(struct writer *writer, const void *block)
 {
 	if (unlikely(thread_self.lost_block == block && block))
@@ -275,26 +282,26 @@ static inline bool writer_take_back(struct writer *writer, const void *block)
 	return true;
 }
 
-/* An allocation and, before it, its native stack. One time for both. To be published or held. */
+/* Writes an allocation after its native stack. Both have one timestamp. The caller publishes or holds it. */
 void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2);
 
 /*
- * The fast path of the hooks. They ask for room, find the id by loads alone and put the word; whenever something is out
- * of the ordinary they leave everything to a function that goes the long way. A writer has room here only where the
- * counter is the clock (writer_fast), so that is not looked at again.
+ * The fast path of the hooks: they check for room, find the id by loads alone and store the word. Every rare case goes
+ * to a slow function. A writer has room here only if the clock is the processor's counter (writer_fast), which is
+ * therefore not checked again.
  */
 extern int writer_fast;
 
 /*
- * A ring is larger than a core's own cache, and the collector has read what is to be written over: without fetching it
- * ahead each line would be waited for when the first word of it is written (measured: a quarter of the cost of an
+ * Prefetches a chunk. A ring is larger than a core's private cache, and the collector has read the lines that are to be
+ * overwritten: without the prefetch the first store to each line waits for it (measured: a quarter of the cost of an
  * event).
  */
 static inline void writer_fetch(const uint64_t *words)
 {
 	for (unsigned i = 0; i < WRITER_CHUNK_WORDS; i += WRITER_LINE_WORDS) {
 #if defined(__x86_64__)
-		/* The builtin makes the weaker prefetcht0 of this, unless the compiler is told of a newer processor. */
+		/* The builtin emits the weaker prefetcht0 unless the compiler targets a newer processor. */
 		__asm__ volatile("prefetchw %0" : : "m"(words[i]));
 #else
 		__builtin_prefetch(&words[i], 1, 3);
@@ -303,8 +310,8 @@ static inline void writer_fetch(const uint64_t *words)
 }
 
 /*
- * The chunk in which head is. Returns its end; but the last word of a lap goes the long way, as an event may have
- * another one. Fetches the chunk after it.
+ * Sets the lap, prefetches the next chunk, and returns the end of the chunk that holds head. The last word of a lap is
+ * left to the slow path, because an event may have an extra word.
  */
 static inline uint64_t writer_chunk(struct writer *writer)
 {
@@ -315,7 +322,7 @@ static inline uint64_t writer_chunk(struct writer *writer)
 	return end & writer->mask ? end : end - 1;
 }
 
-/* A call, resume or throw that is the step of a task. One time for both events. */
+/* Writes a call, resume or throw that is the step of a task. Both events have one timestamp. */
 static inline void writer_put_step(struct writer *writer, uint32_t head, uint64_t task)
 {
 	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), task, 0);
@@ -328,7 +335,7 @@ static inline int writer_has_room(const struct writer *writer)
 	return likely(writer->head < __atomic_load_n(&writer->limit, __ATOMIC_RELAXED));
 }
 
-/* The place of a word of this lap. */
+/* The address of a word of this lap. */
 static inline uint64_t *writer_at(const struct writer *writer, uint64_t at)
 {
 	invariant(at < writer_free_end);
@@ -351,7 +358,7 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 	return 1;
 }
 
-/* For what is no event, and is left out where there is none. */
+/* For marks that are no events: they are left out if there is no room. */
 static inline int writer_finds_room(struct writer *writer)
 {
 	if (!writer_has_room(writer) && writer->head < __atomic_load_n(&writer->room, __ATOMIC_RELAXED))
@@ -359,7 +366,7 @@ static inline int writer_finds_room(struct writer *writer)
 	return writer_has_room(writer);
 }
 
-/* WIRE_TIME_OF_CALL. Only where there is room. */
+/* Writes WIRE_TIME_OF_CALL. Only with room. */
 static inline void writer_put_told_call(struct writer *writer)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, at;
@@ -375,7 +382,7 @@ static inline void writer_put_told_call(struct writer *writer)
 	ring_publish(writer->slot, at + 2);
 }
 
-/* WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE, for the event that follows. Only with room. */
+/* Writes WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE for the event that follows. Only with room. */
 static inline void writer_put_mark_of_place(struct writer *writer, uint32_t head)
 {
 	uint64_t at = writer->head;
@@ -386,7 +393,7 @@ static inline void writer_put_mark_of_place(struct writer *writer, uint32_t head
 	ring_publish(writer->slot, at + 2);
 }
 
-/* hold: see writer_hold(); a constant. */
+/* hold: see writer_hold(); a compile-time constant. */
 static inline __attribute__((always_inline)) int writer_put_fast_extra(struct writer *writer, uint32_t head,
 								       uint64_t extra, bool hold)
 {
