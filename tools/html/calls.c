@@ -1,5 +1,5 @@
 /*
- * calls.c - sorts calls into levels and merges the short ones; see calls.h.
+ * calls.c - sorts calls into levels and merges short ones; see calls.h.
  */
 #include "html/calls.h"
 
@@ -9,7 +9,7 @@
 
 #include "util/grow.h"
 
-/* What the short calls of one depth in one bucket amount to. */
+/* The sum of the short calls of one depth in one bucket. */
 struct html_sliver {
 	uint32_t function; /* of the longest */
 	uint32_t calls;	   /* 0: none */
@@ -23,13 +23,13 @@ static unsigned top_level(int64_t duration_ns)
 {
 	unsigned top = 1;
 
-	/* The whole run on a screen of a few hundred pixels needs no coarser level. */
+	/* At this level the whole run fits on a screen of a few hundred pixels. */
 	while (top < HTML_LEVELS - 1 && html_level_ns(top + 1) <= duration_ns / 300)
 		top++;
 	return top;
 }
 
-/* What a plan stores of a level and those above. */
+/* The number in that level and those above. */
 static uint64_t sum_from(const uint64_t *counts, unsigned level, unsigned top)
 {
 	uint64_t sum = 0;
@@ -44,7 +44,7 @@ static bool slivers_fit(const struct html_plan *plan, const struct html_census *
 	return sum_from(census->slivers, plan->floor ? plan->floor : 1, plan->top) <= slivers_max;
 }
 
-/* Of level 0, the longest calls for which there is room. */
+/* The shortest duration with which the calls of level 0 fit into the room. */
 static int64_t shortest_with(const struct html_census *census, uint64_t room)
 {
 	uint64_t calls = 0;
@@ -95,14 +95,14 @@ static unsigned level_of(const struct html_calls *calls, int64_t duration_ns)
 
 /* --- blocks --- */
 
-/* Notes the first error; 0 is none. */
+/* Keeps the first error; 0 is none. */
 static void fail(struct html_calls *calls, int error)
 {
 	if (!calls->error)
 		calls->error = error;
 }
 
-/* Puts what a thread has in a block into the directory. */
+/* Writes the segment of a thread in a block to the directory. */
 static void close_segment(struct html_calls *calls, struct html_segment *segment, unsigned kind, uint32_t block)
 {
 	const uint64_t row[HTML_SEGMENT_COLUMNS] = {
@@ -116,7 +116,7 @@ static void close_segment(struct html_calls *calls, struct html_segment *segment
 	segment->count = 0;
 }
 
-/* One more in the segment, from and to. Returns whether it is the first. */
+/* Adds one element, with its begin and end, to the segment. Returns whether it is the first. */
 static bool extend_segment(struct html_segment *segment, uint32_t thread, int64_t from_ns, int64_t to_ns)
 {
 	bool first = segment->count++ == 0;
@@ -208,7 +208,7 @@ static bool grow_array(void *array, uint32_t *allocated, uint32_t needed, size_t
 	return grow_zeroed(array, allocated, grown_to, size) == 0;
 }
 
-/* Room for that depth. */
+/* Makes room for that depth. */
 static bool reserve_pending(struct html_level *level, uint32_t depth)
 {
 	return (depth < level->pending_allocated ||
@@ -241,7 +241,7 @@ static inline void merge_sliver(struct html_calls *calls, unsigned number, uint3
 	into->sum_ns += sliver->sum_ns;
 }
 
-/* The bucket of a level is over: it is stored, and becomes part of the next level's. */
+/* Ends the bucket of a level: stores it, and merges it into the bucket of the next level. */
 static void flush_bucket(struct html_calls *calls, unsigned number)
 {
 	struct html_level *level = &calls->level[number];
@@ -260,7 +260,7 @@ static void flush_bucket(struct html_calls *calls, unsigned number)
 	level->touched_count = 0;
 }
 
-/* Buckets of a level lie within one of the next: where one is not over, neither is the next. */
+/* Ends the buckets before now_ns. A bucket lies inside one of the next level: while it lasts, that does, too. */
 static void advance(struct html_calls *calls, int64_t now_ns)
 {
 	unsigned number;

@@ -9,10 +9,10 @@
  *   level k       each four times as long as the one before
  *   level top     and all that are longer
  *
- * Beside the calls, level k from 1 on has slivers: for each depth and each time bucket as long as the level's shortest
- * call, what all shorter calls that ended in it amount to. A view in which a pixel is longer than level k's shortest
- * call needs the calls from level k up and the slivers of level k: a number that the width of the window bounds,
- * however long the trace is.
+ * In addition, each level k from 1 on has slivers. A sliver is the sum of all calls shorter than level k's shortest
+ * call, of one depth, that end in one time bucket of that length. A view in which a pixel is longer than level k's
+ * shortest call needs the calls from level k up and the slivers of level k. The width of the window bounds their
+ * number, for a trace of any length.
  *
  * Memory is constant: one block of each level, and a few bytes a depth.
  */
@@ -26,7 +26,7 @@
 #define HTML_LEVELS 20
 #define HTML_SHORTEST_SHIFT 14
 #define HTML_SHORTEST_NS (INT64_C(1) << HTML_SHORTEST_SHIFT)
-#define HTML_STEP_NS 32 /* how finely the durations of level 0 are counted */
+#define HTML_STEP_NS 32 /* step in which durations of level 0 are counted */
 #define HTML_STEPS (HTML_SHORTEST_NS / HTML_STEP_NS)
 #define HTML_DEPTH_MAX 16384 /* calls at a greater depth are not stored */
 #define HTML_BLOCK_CALLS 32768
@@ -39,35 +39,35 @@ static inline int64_t html_level_ns(unsigned level)
 
 struct html_call {
 	int64_t start_ns;
-	int64_t end_ns; /* never before that of the call added before, within a thread */
+	int64_t end_ns; /* never before that of the previous call of the thread */
 	uint32_t function;
 	uint32_t depth; /* below HTML_DEPTH_MAX */
-	uint8_t how;	/* what it was and how it ended; export_html.c and report.js know what that means */
+	uint8_t how;	/* kind and end of the call, as export_html.c and report.js define them */
 };
 
-/* How many there are of each, counted by a first pass. */
+/* The number of calls and slivers, counted by a first pass. */
 struct html_census {
 	uint64_t calls[HTML_LEVELS];
 	uint64_t slivers[HTML_LEVELS];
-	uint64_t steps[HTML_STEPS]; /* those of level 0 by duration */
+	uint64_t steps[HTML_STEPS]; /* calls of level 0 by duration */
 };
 
-/* What of them is stored. */
+/* Which calls and slivers are stored. */
 struct html_plan {
 	unsigned top;	     /* the highest level in use */
 	unsigned floor;	     /* calls of lower levels are only in slivers */
 	int64_t shortest_ns; /* shorter calls are only in slivers; 0: every call is stored */
 };
 
-/* The plan that stores most, but no more than so many calls and slivers, as far as that can be. */
+/* The plan that stores most, with at most that many calls and slivers if possible. */
 struct html_plan html_plan_make(const struct html_census *census, int64_t duration_ns, uint64_t calls_max,
 				uint64_t slivers_max);
-/* Calls that the plan does not store. */
+/* The number of calls that the plan does not store. */
 uint64_t html_plan_merged(const struct html_plan *plan, const struct html_census *census);
 
 enum { HTML_CALL_COLUMNS = 6, HTML_SLIVER_COLUMNS = 5, HTML_SEGMENT_COLUMNS = 6 };
 
-/* A stretch of a block: one thread's. */
+/* The part of a block that belongs to one thread. */
 struct html_segment {
 	uint32_t thread;
 	uint32_t count;
@@ -79,9 +79,9 @@ struct html_level {
 	/* calls: end, duration, function, depth, how, sequence */
 	struct html_column calls[HTML_CALL_COLUMNS];
 	struct html_segment segment;
-	uint32_t block; /* its number; valid if count is not 0 */
+	uint32_t block; /* block number; valid if count is not 0 */
 	uint32_t count; /* in the block */
-	int64_t end_ns; /* of the call before, in the segment; 0: none */
+	int64_t end_ns; /* of the previous call in the segment; 0: none */
 	int64_t depth;
 	uint64_t sequence;
 	/* slivers: bucket, depth, function, calls, coverage of 255 */
@@ -90,18 +90,18 @@ struct html_level {
 	uint32_t sliver_block;
 	uint32_t sliver_count;
 	uint64_t written_bucket;
-	/* The bucket being filled. */
+	/* The current bucket. */
 	uint64_t bucket;
 	struct html_sliver *pending; /* by depth */
 	uint32_t pending_allocated;
-	uint32_t *touched; /* depths in it */
+	uint32_t *touched; /* depths with a sliver in the bucket */
 	uint32_t touched_count;
 	uint32_t touched_allocated;
 };
 
 struct html_calls {
 	struct html_packer *packer; /* NULL: count only */
-	uint32_t *blocks;	    /* the next number of a block */
+	uint32_t *blocks;	    /* the next block number */
 	struct html_plan plan;
 	struct html_census census;
 	struct html_level level[HTML_LEVELS];
@@ -109,17 +109,17 @@ struct html_calls {
 	struct html_column directory[HTML_SEGMENT_COLUMNS];
 	uint32_t thread;
 	uint64_t sequence;  /* of the next call of the thread */
-	int64_t bucket_end; /* of the shortest slivers */
+	int64_t bucket_end; /* end of the current bucket of level 1 */
 	int error;	    /* the first -errno */
 };
 
-/* Begins. With packer NULL nothing is written and only the census is made; plan.floor is 0 then. */
+/* With packer NULL only the census is made, and nothing is written; plan.floor must be 0. */
 void html_calls_init(struct html_calls *calls, struct html_packer *packer, uint32_t *blocks, struct html_plan plan);
-/* Before the first call of a thread, and after its last. */
+/* html_calls_thread() precedes the first call of a thread; html_calls_thread_end() follows its last. */
 void html_calls_thread(struct html_calls *calls, uint32_t thread);
 void html_calls_thread_end(struct html_calls *calls);
 void html_calls_add(struct html_calls *calls, const struct html_call *call);
-/* Writes what is left, and the directory as the last block. Returns 0 or the first -errno. */
+/* Writes the remaining blocks, and the directory as the last block. Returns 0 or the first -errno. */
 int html_calls_finish(struct html_calls *calls);
 void html_calls_done(struct html_calls *calls);
 

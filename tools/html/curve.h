@@ -1,6 +1,6 @@
 /*
- * curve.h - a curve of any number of points in bounded memory: for each stretch of time the lowest, the highest
- * and the last value. Where there are too many stretches, two become one.
+ * curve.h - a curve of any number of points in bounded memory: the lowest, the highest and the last value of each
+ * interval. If there are too many intervals, each two are merged into one.
  *
  * Used by export_html.c for the heap.
  */
@@ -14,24 +14,24 @@
 #define HTML_CURVE_POINTS 32768
 
 struct html_curve_point {
-	uint64_t stretch; /* its number: time >> shift */
+	uint64_t stretch; /* interval number: time >> shift */
 	uint64_t low;
 	uint64_t high;
 	uint64_t last;
 };
 
 struct html_curve {
-	unsigned shift; /* a stretch is 2^shift ns */
+	unsigned shift; /* an interval is 2^shift ns */
 	uint32_t count;
 	struct html_curve_point points[HTML_CURVE_POINTS];
 };
 
-/* Times must not go back. */
+/* Adds a point. Times must not decrease. */
 void html_curve_add(struct html_curve *curve, int64_t ns, uint64_t value);
 
 enum { HTML_CURVE_COLUMNS = 4 };
 
-/* As columns: stretch (distance), low, high - low, last - low. */
+/* Writes columns: interval (difference to the last), low, high - low, last - low. */
 void html_curve_columns(const struct html_curve *curve, struct html_column *columns);
 
 #endif

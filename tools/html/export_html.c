@@ -1,18 +1,18 @@
 /*
- * export_html.c - the HTML report: one file with a timeline, a flame graph, the table of cProfile and the heap, that a
- * browser opens from the disk.
+ * export_html.c - the HTML report: one file with a timeline, a flame graph, cProfile's table and the heap, which a
+ * browser opens from disk.
  *
  *   page.h    the page: tools/html/report.html, report.css, report.js
- *   pack.h    how the data stands in it
+ *   pack.h    the encoding of the data in it
  *   calls.h   calls in levels of detail
  *   tree.h    the flame graph
  *   memory.h  flame graph and table of memory
  *   curve.h   the heap
  *   analysis/profile.h      the table, which is that of evprof report
  *
- * The trace is read three times: for the table, to count what is there, and to write it; where it has memory events
- * once more, for the heap and who made it. Memory is that of the functions, the different stacks and the live blocks,
- * and constant beside.
+ * The trace is read three times: for the table, to count calls, and to write them. If it has memory events it is read
+ * once more, for the heap and its allocating stacks. Memory grows with the functions, the different stacks and the live
+ * blocks; the rest is constant.
  */
 #include "export/export.h"
 
@@ -32,39 +32,36 @@
 #include "replay/program_end.h"
 #include "trace/labels.h"
 
-/*
- * The file stays below about 60 MB for the calls, whatever the trace: what is beyond that is merged, and the page says
- * so.
- */
+/* The calls take at most about 60 MB of the file, for any trace. Calls beyond that are merged, and the page says so. */
 #define CALLS_MAX 8000000
 #define SLIVERS_MAX 4000000
 #define NODES_MAX 150000
-#define INSTANTS_MAX 100000 /* of exceptions, and again of all others */
-#define STEPS_MAX 100000    /* of tasks */
-#define TASKS_MAX 1000	    /* that have a row */
+#define INSTANTS_MAX 100000 /* for exceptions, and again for all others */
+#define STEPS_MAX 100000    /* steps of tasks */
+#define TASKS_MAX 1000	    /* tasks with a row */
 #define ACTIVITY_STEPS 1024
 
-/* What a call was and how it ended, as report.js reads it: kind * 8 + end. */
+/* Kind and end of a call, as report.js reads them: kind * 8 + end. */
 enum { CALL_PYTHON, CALL_RESUME, CALL_THROW, CALL_NATIVE, CALL_RUNNING };
 enum { END_OPEN, END_RETURN, END_YIELD, END_UNWIND };
 
 struct html_thread {
 	uint32_t process; /* index */
 	const struct trace_thread *thread;
-	uint32_t depth; /* of the deepest call + 1 */
+	uint32_t depth; /* depth of the deepest call + 1 */
 	uint64_t calls;
 };
 
 enum { INSTANT_COLUMNS = 4, STEP_COLUMNS = 4, FUNCTION_COLUMNS = 12, HEAP_COLUMNS = 6 };
 
-/* What kind of function it is, as report.js reads it. */
+/* The kind of a function, as report.js reads it. */
 enum { FUNCTION_PYTHON, FUNCTION_BUILTIN, FUNCTION_LIBRARY };
 
-/* What is known of a function beside its times. */
+/* The data of a function except its times. */
 struct html_function {
-	uint32_t display; /* number of its text + 1; 0: none yet */
-	bool library;	  /* of a native stack: its file is the library */
-	/* Of its longest call; INT64_MIN: it is not called. */
+	uint32_t display; /* number of its display name + 1; 0: none yet */
+	bool library;	  /* from a native stack: its file is the library */
+	/* Of its longest call; INT64_MIN: no call. */
 	int64_t longest_ns;
 	int64_t start_ns;
 	uint32_t thread;
@@ -81,23 +78,23 @@ struct html {
 	uint32_t *functions; /* by key of the process: label + 1 */
 	struct html_tree tree;
 	struct html_packer packer;
-	struct batches adding;	 /* struct html_call, on their way to calls */
-	struct html_calls calls; /* the adding thread's, until batches_wait() */
+	struct batches adding;	 /* struct html_call, queued for calls */
+	struct html_calls calls; /* owned by the second thread until batches_wait() */
 	struct html_plan plan;
 	struct html_census census;
 	struct html_thread *threads;
 	uint32_t thread_count;
 	uint32_t threads_allocated;
-	uint32_t process_index; /* of the process being visited */
+	uint32_t process_index; /* of the current process */
 	uint32_t thread_index;
 	uint32_t root;
 	uint32_t blocks;
-	bool writing; /* the second visit */
+	bool writing; /* the second walk: calls are written */
 	bool memory;  /* the process has memory events */
 	int64_t from_ns;
-	int64_t to_ns; /* the time that is shown */
+	int64_t to_ns; /* from_ns to to_ns: the shown time range */
 	uint64_t activity[ACTIVITY_STEPS];
-	unsigned activity_step; /* the latest, which lasts from one time to before the other */
+	unsigned activity_step; /* the current step, from step_from_ns to before step_to_ns */
 	int64_t step_from_ns, step_to_ns;
 	uint64_t call_count;
 	uint64_t too_deep;
@@ -107,21 +104,21 @@ struct html {
 	uint64_t exceptions, others, instants_left_out;
 	/* steps of tasks: thread, begin, length, text */
 	struct html_column steps[STEP_COLUMNS];
-	struct u64_map task_texts; /* thread + 1 << 32 | task: number of its name + 1; 0: it has no row */
+	struct u64_map task_texts; /* thread + 1 << 32 | task: number of its name + 1; 0: the task has no row */
 	uint32_t tasks;
 	uint64_t step_count, steps_left_out;
 	struct html_curve *curve;
-	int64_t curve_ns; /* of its latest point */
+	int64_t curve_ns; /* time of its latest point */
 	/* process, shift, block and number of points of each curve, time of its peak, of the end + 1 */
 	struct html_column heaps[HEAP_COLUMNS];
-	struct html_column curves[HTML_CURVE_COLUMNS]; /* one after the other: a block for each would take its time */
-	uint32_t curves_block;			       /* of these; valid if there are any */
+	struct html_column curves[HTML_CURVE_COLUMNS]; /* of all processes: a block for each would be slow to write */
+	uint32_t curves_block;			       /* block of curves; valid if there are any */
 	uint64_t tree_least_ns;
-	struct stack_functions made_by; /* the functions of weights */
+	struct stack_functions made_by; /* the functions in weights */
 	struct html_memory weights;
-	uint32_t weights_block; /* of the tree, and the next one of the functions; 0: the trace has no memory events */
+	uint32_t weights_block; /* block of the tree; the next one has the functions; 0: no memory events */
 	uint64_t weights_least;
-	bool weights_missing; /* events are */
+	bool weights_missing; /* events are missing */
 };
 
 /* --- functions --- */
@@ -165,7 +162,7 @@ static uint32_t new_function(struct html *html, struct call_walk *walk, uint32_t
 	return label;
 }
 
-/* The number of a function in the page, which is that of its label. */
+/* The number of a function in the page, equal to that of its label. */
 static inline uint32_t function_of(struct html *html, struct call_walk *walk, uint32_t key)
 {
 	uint32_t number = html->functions[key];
@@ -191,7 +188,7 @@ static uint8_t how_of(unsigned kind, unsigned end)
 	return (uint8_t)(kinds[kind] * 8 + ends[end]);
 }
 
-/* The first time that belongs to a step. */
+/* The first time that belongs to an activity step. */
 static int64_t activity_from(const struct html *html, unsigned step)
 {
 	uint64_t span = (uint64_t)(html->to_ns - html->from_ns);
@@ -220,7 +217,10 @@ static inline void count_activity(struct html *html, int64_t ns)
 	html->activity[html->activity_step]++;
 }
 
-/* First visit: a call's place in the tree is known when it begins. frame->user is that, and its function. */
+/*
+ * The first walk. Finds a call's node in the tree when it begins. frame->user holds the node, and the function in the
+ * high half.
+ */
 static void html_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
 	struct html *html = owner;
@@ -292,7 +292,7 @@ static void html_count(void *owner, struct call_walk *walk, struct walk_frame *f
 
 /* --- tasks --- */
 
-/* The number of a task's name + 1, or 0: it has no row. */
+/* The number of a task's name + 1; 0: it has no row. */
 static uint64_t text_of_task(struct html *html, struct call_walk *walk, const struct walk_frame *frame)
 {
 	uint64_t *number = u64_map_make(&html->task_texts, ((uint64_t)html->thread_index + 1) << 32 | frame->task);
@@ -326,7 +326,7 @@ static void add_step(struct html *html, struct call_walk *walk, const struct wal
 	html_column_put(&html->steps[3], text - 1);
 }
 
-/* Second visit. */
+/* The second walk: writes the call. */
 static void html_write(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct html *html = owner;
@@ -361,7 +361,7 @@ static uint64_t text_of_type(struct html *html, struct call_walk *walk, const st
 	return *number - 1;
 }
 
-/* What has a mark in the timeline: report.js has the same list. */
+/* Whether events of this kind are shown in the timeline; report.js has the same list. */
 static bool is_instant(unsigned kind)
 {
 	const uint32_t instants = 1u << WIRE_EXCEPTION | 1u << WIRE_GAP | 1u << WIRE_FORK | 1u << WIRE_EXEC |
@@ -446,7 +446,7 @@ static int html_process(void *owner, struct call_walk *walk)
 
 /* --- memory --- */
 
-/* Times of different threads may differ by less than their clocks do. */
+/* Clocks of threads may differ slightly, so a time may precede the last one. */
 static void watch_heap(void *owner, int64_t ns, uint64_t bytes)
 {
 	struct html *html = owner;
@@ -480,7 +480,7 @@ static int add_curve(struct html *html, int64_t peak_ns, int64_t end_ns)
 	return html->curves[0].used < HTML_CURVE_POINTS ? 0 : write_curves(html);
 }
 
-/* One more reading of a process, in the order of time: the heap, and who made what is in it. */
+/* Reads a process once more in order of time, for the heap and its allocating stacks. */
 static int write_memory(struct html *html, const struct call_walk *walk)
 {
 	struct live live = {0};
@@ -513,7 +513,7 @@ static int html_process_end(void *owner, struct call_walk *walk)
 	return html->writing && html->memory ? write_memory(html, walk) : 0;
 }
 
-/* One reading of the trace. */
+/* Reads the trace once. */
 static int walk(struct html *html, bool writing)
 {
 	const struct call_visitor visitor = {.process = html_process,
@@ -540,9 +540,9 @@ static int walk(struct html *html, bool writing)
 	return error;
 }
 
-/* --- what is written behind the calls: the blocks in the order of report.js, then one JSON object --- */
+/* --- written after the calls: the blocks in the order of report.js, then one JSON object --- */
 
-/* The page's number of a function of the weights; UINT32_MAX where memory ran out. */
+/* The page's number of a function in weights; UINT32_MAX if memory ran out. */
 static uint32_t number_weighed(struct html *html, uint32_t function)
 {
 	const struct stack_function *known = &html->made_by.at[function];
@@ -571,7 +571,7 @@ static uint32_t *number_functions(struct html *html)
 	return numbers;
 }
 
-/* Before the functions, since those that only made blocks are added to them. */
+/* Written before the functions, because it adds those that only allocated. */
 static int write_weights(struct html *html)
 {
 	struct html_column columns[HTML_MEMORY_FUNCTION_COLUMNS] = {0};
@@ -599,7 +599,7 @@ static unsigned kind_of(const struct label *label, const struct html_function *k
 	return !label->line && text_same(label->file, text_of("~")) ? FUNCTION_BUILTIN : FUNCTION_PYTHON;
 }
 
-/* The number of the text of each function's file: one for each file. NULL where memory ran out. */
+/* By function: the number of its file's name, one for each file. NULL if memory ran out. */
 static uint32_t *add_files(struct html *html)
 {
 	const struct labels *labels = &html->profile.labels;
@@ -698,7 +698,7 @@ static int write_texts(struct html *html)
 	return error;
 }
 
-/* The names of the blocks in the page, in the order in which they are written; what is empty is there, too. */
+/* Writes the blocks of tables, in this order, and their names; empty blocks, too. */
 static int write_tables(struct html *html)
 {
 	uint32_t directory = html->blocks - 1, first;
@@ -740,7 +740,7 @@ static void put_number(struct html *html, const char *name, uint64_t number)
 	output_format(html->output, "\"%s\":%llu,", name, (unsigned long long)number);
 }
 
-/* Events of the whole trace, and those that were lost, as evprof info tells them. */
+/* Writes the number of events in the whole trace, and of lost ones, as evprof info reports them. */
 static int put_totals(struct html *html)
 {
 	struct trace_totals totals;
@@ -753,7 +753,7 @@ static int put_totals(struct html *html)
 	return 0;
 }
 
-/* What was chosen on the command line, so that nobody takes a part for the whole. */
+/* Writes the filter, so that the page shows that it is a part of the trace. */
 static void put_choice(struct html *html)
 {
 	const struct filter *filter = html->export->filter;
@@ -865,7 +865,7 @@ static int make_table(struct html *html)
 {
 	const struct profile_options options = {.filter = html->export->filter};
 
-	/* The bar counts the events of all readings. */
+	/* Progress counts the events of all readings. */
 	html->progress->total *= trace_records(html->export->trace, "mem") ? 4 : 3;
 	return profile_add(&html->profile, html->export->trace, &options, html->progress);
 }

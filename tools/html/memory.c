@@ -24,12 +24,12 @@ static void add_weights(struct live_weights *into, const struct live_weights *we
 
 /* --- by function --- */
 
-/* The stacks of a process as a tree that can be gone down and up. 0, the empty stack, is nobody's child. */
+/* The stacks of a process as a tree for walks down and up. 0 is the empty stack, the root. */
 struct walk {
 	const struct stacks *stacks;
-	uint32_t *child;  /* by stack: its first */
-	uint32_t *beside; /* the next one of its parent */
-	uint32_t *open;	  /* by function: how often it is in the stack at hand */
+	uint32_t *child;  /* by stack: its first child */
+	uint32_t *beside; /* by stack: the next child of its parent */
+	uint32_t *open;	  /* by function: number of its frames in the current stack */
 	struct live_weights *total;
 };
 
@@ -64,7 +64,7 @@ static void walk_end(struct walk *walk)
 	free(walk->total);
 }
 
-/* Stacks right above the empty one are threads, and no function's. */
+/* Children of the empty stack are threads, not functions. */
 static void enter(struct html_memory *memory, struct walk *walk, const struct live *live, uint32_t number)
 {
 	const struct stack_node *node = &walk->stacks->at[number];
@@ -85,7 +85,7 @@ static void leave(struct walk *walk, uint32_t number)
 		walk->open[node->function]--;
 }
 
-/* From the empty stack down to the innermost functions, and back to it. */
+/* Walks from the empty stack down to the innermost functions, and back. */
 static void go_through(struct html_memory *memory, struct walk *walk, const struct live *live)
 {
 	uint32_t number = walk->child[0];
@@ -177,7 +177,7 @@ static uint64_t share(uint64_t part, uint64_t all)
 	return all ? (uint64_t)((unsigned __int128)part * HTML_MEMORY_WHOLE / all) : 0;
 }
 
-/* The largest share in any of what the page can show; no node has a larger one than its parent. */
+/* The largest share of a node in any value that the page shows. It never exceeds its parent's. */
 static uint64_t share_of(const struct live_weights *weights, const struct live_weights *all)
 {
 	const uint64_t shares[] = {
@@ -190,7 +190,7 @@ static uint64_t share_of(const struct live_weights *weights, const struct live_w
 	return most;
 }
 
-/* Gives each node what is beneath it, too. Returns the sum of the roots. */
+/* Adds each node's values to its parent. Returns the sum of the roots. */
 static struct live_weights sum_up(struct html_memory *memory)
 {
 	struct live_weights all = {0};
@@ -218,7 +218,7 @@ int html_memory_tree(struct html_memory *memory, const uint32_t *numbers, uint32
 	uint32_t *places = calloc((size_t)memory->tree.count + 1, sizeof(*places)), count = 0;
 	struct live_weights all;
 
-	/* A root without any stack may have no weights yet. */
+	/* A root without stacks may have no weights yet. */
 	if (!places || (memory->tree.count && !weights_of(memory, memory->tree.count - 1))) {
 		free(places);
 		return -ENOMEM;

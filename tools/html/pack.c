@@ -1,6 +1,5 @@
 /*
- * pack.c - columns, deflate and base64 for the HTML report; see pack.h. The only place of the exporters that
- * knows zlib.
+ * pack.c - columns, deflate and base64 for the HTML report; see pack.h. The only user of zlib in tools/html.
  */
 #include "html/pack.h"
 
@@ -13,8 +12,8 @@
 #define PACKED_BYTES ((size_t)3 << 14)
 
 /*
- * Of zlib. Over columns of calls 4 takes 1.4 times as long, and the usual 6 3.4 times; the page gets 5 % and 8 %
- * smaller.
+ * The level of zlib. On columns of calls, level 4 takes 1.4 times as long, and the default 6 takes 3.4 times; the page
+ * gets 5 % and 8 % smaller.
  */
 #define PACK_LEVEL 2
 
@@ -71,14 +70,14 @@ static void put_base64(struct output *output, const uint8_t *bytes, size_t lengt
 	}
 }
 
-/* A deflate stream whose output goes through base64; the working thread's. */
+/* A deflate stream whose output is encoded as base64; owned by the worker thread. */
 struct html_stream {
 	z_stream deflate;
 	struct output *output;
 	uint8_t packed[PACKED_BYTES];
 };
 
-/* A block in a batch; its bytes follow, and what makes them a multiple of 8. */
+/* A block in a batch. Its bytes follow, padded to a multiple of 8. */
 struct piece {
 	uint64_t length;
 	uint64_t number;
@@ -106,7 +105,7 @@ static void write_block(struct html_stream *stream, uint64_t number, const char 
 
 	output_format(stream->output, "<script type=\"text/plain\" id=\"b%u\">", (unsigned)number);
 	deflateReset(&stream->deflate);
-	/* By the gigabyte at most: zlib counts in 32 bits. */
+	/* At most a gigabyte at a time, because zlib counts in 32 bits. */
 	for (done = 0; length - done > 1u << 30; done += part) {
 		part = 1u << 30;
 		pack(stream, bytes + done, part, Z_NO_FLUSH);
@@ -160,7 +159,7 @@ int html_packer_end(struct html_packer *packer)
 	return error;
 }
 
-/* The bytes of a block; SIZE_MAX where a column failed. */
+/* The length of a block; SIZE_MAX if a column failed. */
 static size_t block_length(const struct html_column *columns, unsigned count)
 {
 	size_t length = 0;

@@ -1,7 +1,8 @@
 /*
- * page.c - tools/html/ as parts of the program, and the page put together from them. See page.h.
+ * page.c - the files of tools/html/ as parts of the program, and the page made from them. See page.h.
  *
- * The assembler includes the files, which gcc and clang do alike; the Makefile names them as what this file depends on.
+ * The assembler includes the files, which works with gcc and clang. The Makefile lists them as dependencies of this
+ * file.
  */
 #include "html/page.h"
 
@@ -24,18 +25,18 @@ extern const char page[] __asm__("html_asset_page"), page_end[] __asm__("html_as
 extern const char style[] __asm__("html_asset_style"), style_end[] __asm__("html_asset_style_end");
 extern const char script[] __asm__("html_asset_script"), script_end[] __asm__("html_asset_script_end");
 
-/* Where they go in report.html; each stands there once, on a line of its own. */
+/* Markers in report.html where the files are inserted; each occurs once, on its own line. */
 #define STYLE_HERE "/* report.css */\n"
 #define SCRIPT_HERE "/* report.js */\n"
 #define DATA_HERE "<!-- data -->\n"
 
-/* The page from a place up to a marker, or to its end. Returns what is behind the marker. */
+/* Writes the page from a position to a marker, or to its end. Returns the position after the marker. */
 static const char *put_until(struct output *output, const char *from, const char *marker)
 {
 	const char *to = marker ? memmem(from, (size_t)(page_end - from), marker, strlen(marker)) : page_end;
 
 	if (!to)
-		abort(); /* page.c and report.html do not belong together */
+		abort(); /* report.html lacks the marker */
 	output_put(output, from, (size_t)(to - from));
 	return to + (marker ? strlen(marker) : 0);
 }

@@ -1,15 +1,14 @@
 /*
- * page.h - the page of the HTML report around its data: tools/html/report.html with report.css and report.js in
- * it.
+ * page.h - the page of the HTML report without its data: tools/html/report.html with report.css and report.js.
  *
- * The three files become part of the program when it is built (page.c). Used by export_html.c.
+ * The build makes the three files part of the program (page.c). Used by export_html.c.
  */
 #ifndef EVPROF_TOOLS_HTML_PAGE_H
 #define EVPROF_TOOLS_HTML_PAGE_H
 
 #include "util/output.h"
 
-/* Everything before the data, and everything behind it. */
+/* Write the page before the data, and after it. */
 void html_page_begin(struct output *output);
 void html_page_end(struct output *output);
 
