@@ -1,11 +1,11 @@
 /*
- * bootstrap.c - how evprof gets in.
+ * bootstrap.c - starts evprof in a process.
  *
  *   constructor -> is Python here? -> audit hook (3.8+) or pending call (before)
  *   first audit event with a thread state, GIL held -> join a collector, set the allocators, set the hooks
  *
- * Python replaces allocators that are set before it starts (PYTHONMALLOC, -X dev), so they are set then, not earlier.
- * In a process without Python the constructor does nothing but look.
+ * Python replaces allocators that are set before it starts (PYTHONMALLOC, -X dev), so they are set after its start. In
+ * a process without Python the constructor only checks for Python.
  */
 #include "bootstrap.h"
 
@@ -40,10 +40,10 @@
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
 static bool verified, calls_possible;
-static bool calls_known;	   /* what calls_possible is while Python runs */
-static bool ended;		   /* Python was ended and has not begun again */
-static bool over;		   /* the same, from a little earlier on: nothing of the program's runs any more */
-static _Atomic int state_key = -1; /* where threads keep their states; -1: not seen yet */
+static bool calls_known;	   /* the value of calls_possible while Python runs */
+static bool ended;		   /* Python has ended and has not started again */
+static bool over;		   /* likewise, but set a little earlier: no code of the program runs any more */
+static _Atomic int state_key = -1; /* the thread-specific key of thread states; -1: not seen yet */
 static const char no_state;	   /* its address is that of no thread state */
 
 static void name_main_thread(void)
@@ -56,7 +56,7 @@ static void name_main_thread(void)
 	}
 }
 
-/* The first time, in the first thread: everything that is done once. */
+/* Everything that is done once, in the first thread. */
 static void begin_once(void)
 {
 	if (verified)
@@ -82,16 +82,16 @@ static void begin_once(void)
 
 static bool begin_recording(void)
 {
-	python_lock(); /* others wait until it is done */
+	python_lock(); /* other threads wait until it is done */
 	begin_once();
 	python_unlock();
 	return atomic_load(&process->status) != PROCESS_OFF;
 }
 
 /*
- * A thread that enters another interpreter keeps the stack that it has: what runs there stands on it. Only frames that
- * are running already, unseen, make it unknown. Where the place is free the function is put there without
- * PyEval_SetProfile(), whose audit event the program could hear.
+ * A thread that enters another interpreter keeps its stack, which the new frames are pushed on. The stack is unknown
+ * only if frames that were not recorded are running already. If no profile function is set, evprof's is stored without
+ * PyEval_SetProfile(), whose audit event the program could see.
  */
 static void set_profile(struct thread_state *state)
 {
@@ -168,7 +168,10 @@ void bootstrap_new_state(pthread_key_t key, const void *value)
 	thread_self.hooked_state = state;
 }
 
-/* Python links a new state before all others of its interpreter, with a lock held until the semaphore is posted. */
+/*
+ * Python links a new state before all others of its interpreter, under a lock that is held until the semaphore is
+ * posted.
+ */
 static bool is_linked(const void *state)
 {
 	if (!python.PyInterpreterState_Head || !python.PyInterpreterState_Next || !python.PyInterpreterState_ThreadHead)
@@ -192,10 +195,10 @@ void bootstrap_made_state(void)
 }
 
 /*
- * Until 3.11: the program is about to set a profile function in place of ours, or to take its own away. Once it has, at
- * one of the next events, ours is put before it. It takes several looks, because events come while it is being set.
- * Later: Python takes away the program's, which raised (hook_compat.c knows the other cases). What it refused we are
- * not told.
+ * Until 3.11: the program is about to replace evprof's profile function, or to remove its own. Once it has, evprof's is
+ * put in front of it at one of the next events. Several events check for it, because some come while it is being set.
+ * From 3.12 on: Python removes the program's function, which raised (hook_compat.c handles the other cases). Events
+ * that it refused are not reported to evprof.
  */
 static void profile_changes(void)
 {
@@ -211,7 +214,8 @@ static void profile_changes(void)
 }
 
 /*
- * From 3.11 on: Python takes away a trace function that raised. What it refused at an end no profile function is told.
+ * From 3.11 on: Python removes a trace function that raised. An end that it refused is not reported to profile
+ * functions.
  */
 static void trace_changes(void)
 {
@@ -222,9 +226,8 @@ static void trace_changes(void)
 static int audit(const char *event, struct object *arguments, void *data);
 
 /*
- * The last audit event of this runtime: Python takes its list of audit hooks away, ours too. Once that is done it is
- * set again, for the case that the program begins Python anew (Py_Initialize). The next event that comes is one of the
- * new runtime.
+ * The last audit event of this runtime: Python frees its list of audit hooks, evprof's included. The hook is then set
+ * again, in case the program starts Python once more (Py_Initialize). The next audit event belongs to the new runtime.
  */
 static void runtime_ends(void *data)
 {
@@ -252,13 +255,13 @@ int bootstrap_hook_is_gone(void)
 }
 
 /*
- * Nothing that was known of objects, states and interpreters holds any more. Types and C functions that are no objects
- * stay.
+ * Forgets all objects, thread states and interpreters of the earlier runtime. Types and C functions that are no objects
+ * remain.
  */
 static void runtime_begins_again(void)
 {
 	ended = over = false;
-	thread_self.hooked_state = &no_state; /* its memory may have been met before it could have a hook */
+	thread_self.hooked_state = &no_state; /* its memory may have been seen before it could have a hook */
 	process_begin_again();
 	python_forget_interpreters();
 	greenlets_forget();
@@ -290,7 +293,10 @@ static int audit(const char *event, struct object *arguments, void *data)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
 		hook_compat_look();
 	}
-	/* The next interpreter's thread state may stand where this one's stands. Nothing more is set in this one. */
+	/*
+	 * The next interpreter's thread state may get the address of this one's. No more hooks are set in this
+	 * interpreter.
+	 */
 	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
 		thread_self.hooked_state = &no_state;
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty"))) {
@@ -300,14 +306,14 @@ static int audit(const char *event, struct object *arguments, void *data)
 	return 0;
 }
 
-/* The program calls exit() or returns from main(). Tells the status, which a destructor would not. */
+/* The program calls exit() or returns from main(). Unlike a destructor, this gets the status. */
 static void program_exits(int status, void *data)
 {
 	(void)data;
 	process_finish(status);
 }
 
-/* Python is here and is to be recorded: have it call us. */
+/* Python is in the process and is to be recorded: makes it call evprof. */
 static void wait_for_start(void)
 {
 	config_read(true);
@@ -333,7 +339,7 @@ void bootstrap_look(void)
 	if (atomic_flag_test_and_set(&looks)) /* another thread */
 		return;
 	if (!python.found && elf_symbols_changed(&loads) && python_is_here()) {
-		config_read(false); /* what may be said, and whether at all; complaints only where Python is recorded */
+		config_read(false); /* log level and switch; complaints only if Python is recorded */
 		if (python_find() && config.enabled)
 			wait_for_start();
 	}
@@ -342,8 +348,8 @@ void bootstrap_look(void)
 }
 
 /*
- * Children may have another working directory, where a relative path would not be found and the loader would complain
- * on their stderr: so the path in LD_PRELOAD is made absolute for them.
+ * Makes the path in LD_PRELOAD absolute for children. They may have another working directory, in which a relative path
+ * would not be found and the loader would complain on their stderr.
  */
 static void make_preload_absolute(void)
 {
@@ -379,7 +385,7 @@ static void find_library_path(void)
 		library_path[0] = 0;
 }
 
-/* Only where somebody asks: EVPROF_LOG is set for a whole tree, most of whose programs are none of ours. */
+/* Only on request: EVPROF_LOG is set for a whole tree, most of whose programs are not recorded. */
 static void say_that_there_is_none(void)
 {
 	if (!getenv(ENV_LOG))

@@ -218,8 +218,7 @@ static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "
 /* Sums over the events of one run of a loop. In ticks. */
 struct stamps {
 	uint64_t count[WIRE_KIND_SLOTS];
-	uint64_t
-	    inner[WIRE_KIND_SLOTS]; /* from an event of the kind to the end of its call, if no event is in between */
+	uint64_t inner[WIRE_KIND_SLOTS]; /* from a start to its end, if that is the next event */
 	uint64_t inner_count[WIRE_KIND_SLOTS];
 	uint64_t native; /* while a C function ran */
 };

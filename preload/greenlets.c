@@ -1,17 +1,17 @@
 /*
- * greenlets.c - the trace function of the greenlet module, one for each thread that runs Python.
+ * greenlets.c - the trace function of the greenlet module, set once in each thread that runs Python.
  *
- * greenlet calls it after each switch, in the greenlet that goes on: whatever came before in the thread belongs to the
- * one that stopped. The module has no other way to tell; what Python's own hooks see of a switch (the C call of
- * switch()) is missing where it is called by C code, as gevent does.
+ * greenlet calls it after each switch, in the greenlet that resumes: earlier events of the thread belong to the
+ * greenlet that stopped. The module has no other way to report a switch. Python's own hooks see the C call of switch(),
+ * but not if C code calls it, as gevent does.
  *
- * There is one trace function for a thread. The program's own is called by ours, which has it as its self; gettrace()
- * and settrace() tell the program of its own only. They do so because their PyMethodDef leads to the functions here,
- * which call the module's: whoever imported them has them by that. Where it cannot be written, or is not as expected,
- * the program sees ours, and takes it away by setting one of its own.
+ * A thread has one trace function. evprof's calls the program's, which it has as its self; gettrace() and settrace()
+ * show the program only its own. Their PyMethodDef is redirected to the functions here, which call the module's, so
+ * this also covers code that has imported them already. If the PyMethodDef cannot be written, or is not as expected,
+ * the program sees evprof's function, and removes it by setting one of its own.
  *
- * The module is there some time after the audit event that announces its import, with no event of its own. From then on
- * each call of the thread looks for it, on the slow path, until it is found.
+ * The module exists some time after the audit event that announces its import, without an event of its own. From then
+ * on each call of a thread searches for it on the slow path until it is found.
  */
 #include "greenlets.h"
 
@@ -22,7 +22,7 @@
 #include "python.h"
 #include "writer.h"
 
-#define LOOKS_MAX 100000 /* the import has failed, or never comes to an end */
+#define LOOKS_MAX 100000 /* the import has failed, or does not end */
 
 bool greenlets_expected;
 static bool here;
@@ -32,7 +32,7 @@ static unsigned looks;
 
 typedef struct object *(*function_call)(struct object *self, struct object *arguments);
 
-/* The module's own functions, where ours stand before the first two. */
+/* The module's own functions; the first two are wrapped. */
 static function_call own_gettrace, own_settrace, own_getcurrent;
 
 static void record_switch(const void *target, const void *origin)
@@ -43,7 +43,7 @@ static void record_switch(const void *target, const void *origin)
 		writer_put_extra(writer, wire_head(WIRE_SWITCH, 0), (uintptr_t)target, (uintptr_t)origin);
 }
 
-/* self: the program's trace function, or NULL. */
+/* The trace function. self: the program's trace function, or NULL. */
 static struct object *switched(struct object *self, struct object *arguments)
 {
 	struct object *pair = python.PyTuple_GetItem(arguments, 1), *result;
@@ -59,9 +59,7 @@ static struct object *switched(struct object *self, struct object *arguments)
 	}
 	result = python.PyObject_Call(self, arguments, NULL);
 	if (!result) {
-		/*
-		 * greenlet takes a trace function off that raised, and ours with it. It is set anew at the next event.
-		 */
+		/* greenlet removes a trace function that raised: evprof's here. It is set again at the next event. */
 		thread_self.greenlets = false;
 		thread_self.raised_in = target;
 		writer_set_room(thread_self.writer, 0, 0);
@@ -77,7 +75,7 @@ static bool is_ours(struct object *function)
 	       python_object_field(function, PYTHON_C_FUNCTION_METHOD) == &switched_function;
 }
 
-/* Takes a trace function, and gives what the program is to see in its place. */
+/* Converts a trace function into what the program sees of it. Takes a reference and returns one. */
 static struct object *without_ours(struct object *function)
 {
 	struct object *program;
@@ -92,7 +90,10 @@ static struct object *without_ours(struct object *function)
 	return program;
 }
 
-/* Puts ours in place, before the program's, which may be None; gives what was there, or NULL with an exception. */
+/*
+ * Sets evprof's function in front of the program's, which may be None. Returns the previous one, or NULL with an
+ * exception.
+ */
 static struct object *set_ours(struct object *module, struct object *program)
 {
 	struct object *ours, *arguments = NULL, *before = NULL;
@@ -128,7 +129,8 @@ static struct object *settrace(struct object *module, struct object *arguments)
 }
 
 /*
- * What has settrace() now, a new reference; NULL while it is not there. Before 1.0 the package is the C module itself.
+ * The module that has settrace(), a new reference; NULL before it exists. Before 1.0 the package itself is the C
+ * module.
  */
 static struct object *find_module(void)
 {
@@ -149,7 +151,7 @@ static struct object *find_module(void)
 	return NULL;
 }
 
-/* Borrowed from the module that has it: a function's definition, or NULL if it is not as expected. */
+/* The definition of a module's function, borrowed from the module; NULL if it is not as expected. */
 static struct python_function *definition_of(struct object *module, const char *name, int flags)
 {
 	struct object *function = python.PyObject_GetAttrString(module, name);
@@ -185,7 +187,7 @@ static bool find_own(struct object *module)
 	return true;
 }
 
-/* By what every release has, where its functions are not those that are known. */
+/* Sets evprof's function through the public settrace(), for modules whose functions are not as expected. */
 static struct object *replace_by_ours(struct object *module)
 {
 	struct object *ours = python.PyCFunction_NewEx(&switched_function, NULL, NULL), *before = NULL;
@@ -226,7 +228,8 @@ static bool set_trace(void)
 }
 
 /*
- * The switch, if the exception of a trace function ended the greenlet in which it was raised: it had no trace function.
+ * Records the switch after an exception of a trace function ended the greenlet in which it was raised: that switch had
+ * no trace function.
  */
 static void record_missed(void)
 {

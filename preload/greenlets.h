@@ -1,4 +1,6 @@
-/* greenlets.h - tells the switches between greenlets, each of which has a stack of its own in one thread. */
+/*
+ * greenlets.h - records the switches between greenlets, several of which, each with its own stack, run in one thread.
+ */
 #ifndef PRELOAD_GREENLETS_H
 #define PRELOAD_GREENLETS_H
 
@@ -6,16 +8,16 @@
 
 struct object;
 
-/* The module is there, or about to be: threads that do not watch their switches yet should try (greenlets_watch). */
+/* The module exists, or is about to: threads that do not record their switches yet call greenlets_watch(). */
 extern bool greenlets_expected;
 
-/* At the audit event "import": name is that of a module that is about to be imported. GIL held. */
+/* Called at the audit event "import". name: the module that is about to be imported. GIL held. */
 void greenlets_expect(struct object *name);
 
-/* Python begins once more in this thread: the module is not there. GIL held. */
+/* Python starts once more in this thread: the module does not exist. GIL held. */
 void greenlets_forget(void);
 
-/* Has this thread's switches told from now on, if the module is there. Cheap where they are already. GIL held. */
+/* Starts recording this thread's switches, if the module exists. Cheap if they are recorded already. GIL held. */
 void greenlets_watch(void);
 
 #endif

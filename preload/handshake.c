@@ -1,8 +1,8 @@
 /*
  * handshake.c - finds or starts the collector and sends it the join message.
  *
- * Runs at the start of a program, and in children just after fork: no allocation, and every descriptor is closed again
- * before the return.
+ * Runs at the start of a program, and in children just after fork: it allocates nothing, and closes every descriptor
+ * before it returns.
  */
 #include "handshake.h"
 
@@ -35,14 +35,14 @@
 #include "text.h"
 #include "watch.h"
 
-#define CONNECT_TRIES 1000 /* with a millisecond between: a full backlog, for a storm of children */
+#define CONNECT_TRIES 1000 /* one millisecond apart: a full backlog, with many children at once */
 #define RESUMES_MAX 3
-#define POKE_TRIES 1 /* behind a full backlog nobody sleeps who would have to be woken */
+#define POKE_TRIES 1 /* with a full backlog no collector sleeps */
 
-#define STRANGER (-EPERM) /* of whoever looks for somebody to connect to: it is not ours who listens there */
+#define STRANGER (-EPERM) /* result of connecting: the listener is not ours */
 
 struct session session;
-static _Atomic uid_t stranger; /* the last one met; threads that wake a collector meet them, too */
+static _Atomic uid_t stranger; /* the last one found; threads that wake a collector find them, too */
 
 static int socket_address(const char *name, struct sockaddr_un *address, socklen_t *length)
 {
@@ -58,7 +58,7 @@ static int socket_address(const char *name, struct sockaddr_un *address, socklen
 	return 0;
 }
 
-/* Above the standard descriptors: a program may have closed those, and means to open them again itself. */
+/* Moves a descriptor above the standard ones, which a program may have closed and mean to open again. */
 static int above_standard(int fd)
 {
 	int moved;
@@ -79,7 +79,7 @@ static int new_socket(void)
 	return above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/* By a socket, which it closes where there is no way. */
+/* Connects a socket, or closes it on failure. */
 static int connect_by(int fd, const char *name, int tries)
 {
 	const struct timespec step = {.tv_nsec = 1000000};
@@ -103,7 +103,7 @@ static int connect_by(int fd, const char *name, int tries)
 	return r;
 }
 
-/* To one of ours only, in whichever network; or STRANGER. */
+/* Connects to a listener of ours, in whatever network namespace; else STRANGER. */
 static int connect_to(const char *name, int tries)
 {
 	int fd = connect_by(new_socket(), name, tries), there;
@@ -154,7 +154,7 @@ static void add_string(struct text *text, const char *name, const char *value)
 	text_add_json(text, value, strlen(value));
 }
 
-/* Where the string has lost bytes that are not UTF-8, the file has to be found by the bytes themselves. */
+/* If the string has lost bytes that are not UTF-8, the bytes themselves name the file. */
 static void add_output(struct text *text)
 {
 	size_t begin = text->used;
@@ -171,7 +171,7 @@ static void add_output(struct text *text)
 static void add_events(struct text *text)
 {
 	const char *comma = "";
-	/* A sample is told as calls and lines. */
+	/* A sample is recorded as calls and lines. */
 	unsigned events = config.events | (config.events & EVENT_SAMPLE ? EVENT_CALL | EVENT_LINE : 0);
 
 	text_add(text, ",\"events\":[");
@@ -215,7 +215,7 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	text_add(text, "}");
 }
 
-/* Those of the descriptors that there are, from the first on. */
+/* Sends the valid descriptors, which come first. */
 static int send_message(int fd, const struct text *text, const int fds[CONTROL_FDS])
 {
 	union {
@@ -255,8 +255,8 @@ static void publish_session(void)
 }
 
 /*
- * The secret of the session: who knows it may join as another user (control.h). Early in the life of a machine there
- * are no secrets: then it is unique only, and says so.
+ * Creates the session's id, which is its secret: a process that knows it may join as another user (control.h). Early
+ * after boot there are no random numbers: the id is then only unique, and marked as such.
  */
 static void new_id(void)
 {
@@ -287,7 +287,7 @@ static void new_session(const char *socket_name)
 	publish_session();
 }
 
-/* The collector inherits the limit of descriptors, and may raise its own up to the hard one. */
+/* The collector inherits the limit of descriptors, and may raise its soft limit up to the hard one. */
 static bool collector_has_descriptors(void)
 {
 	struct rlimit limit;
@@ -300,8 +300,8 @@ static bool collector_has_descriptors(void)
 }
 
 /*
- * Listens before the collector is there, so that nobody who joins has to wait for it. resumes: the pid that names the
- * trace of a collector that was there before, or 0. Returns 0 or -errno; -EADDRINUSE if somebody else was first.
+ * Listens before the collector runs, so that no joining process waits for it. resumes: the pid that names the trace of
+ * an earlier collector, or 0. Returns 0 or -errno; -EADDRINUSE if another process was first.
  */
 static int listen_and_spawn(pid_t resumes, void *scratch)
 {
@@ -341,7 +341,7 @@ static int start_private(void *scratch)
 	return r;
 }
 
-/* Where nobody waits for the trace any more, we do. Whether somebody does. */
+/* Whether a process waits for the session's trace. If not, this process becomes that owner. */
 static bool session_is_owned(void)
 {
 	bool owned = !kill(session.owner, 0) || errno != ESRCH;
@@ -351,7 +351,7 @@ static bool session_is_owned(void)
 	return owned;
 }
 
-/* The one that is started now goes on for the whole tree. */
+/* Reports that the collector just started continues for the whole tree. */
 static void take_session_over(int start)
 {
 	bool owned = session_is_owned();
@@ -364,13 +364,13 @@ static void take_session_over(int start)
 		log_line(owned ? LOG_WARNING : LOG_INFO,
 			 "the collector is gone, its trace ends there; another one goes "
 			 "on, in a trace of its own beside it");
-	if (!owned && start != WIRE_START_REJOIN) /* a program that runs may be reading its environment */
+	if (!owned && start != WIRE_START_REJOIN) /* a running program may be reading its environment */
 		publish_session();
 }
 
 /*
- * Somebody else listens where the session's collector did, and may have the secret from where he has the name. This
- * process and those that it starts go on with others.
+ * A stranger listens in place of the session's collector, and may have the secret from the same place as the name. This
+ * process and its children continue with a new id and socket.
  */
 static int leave_to_stranger(int start, void *scratch)
 {
@@ -390,13 +390,13 @@ static int leave_to_stranger(int start, void *scratch)
 }
 
 /*
- * The private collector of the session is gone. The name of its socket is the lock: whoever binds it starts the next
- * collector, and all others find it there.
+ * Resumes a session whose private collector is gone. The name of its socket is the lock: the process that binds it
+ * starts the next collector, and all others find that one.
  */
 static int resume_private(int start, void *scratch)
 {
 	static unsigned
-	    started; /* of a tree that goes on by forks: a collector that always fails is not started for ever */
+	    started; /* in a tree that continues by forks, a collector that always fails is not restarted for ever */
 	const struct timespec step = {.tv_nsec = 1000000};
 
 	for (int i = 0; i < CONNECT_TRIES; i++) {
@@ -417,7 +417,7 @@ static int resume_private(int start, void *scratch)
 		} else if (r != -EADDRINUSE) {
 			return r;
 		} else {
-			clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL); /* the other is about to listen */
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL); /* the other process is about to listen */
 		}
 	}
 	return -ETIMEDOUT;
@@ -428,7 +428,7 @@ static bool is_private(void)
 	return session.socket[0] == '@' && strcmp(config.socket, session.socket) != 0;
 }
 
-/* At the session's socket. */
+/* Connects to the session's socket. */
 static int connect_to_session(int start, void *scratch)
 {
 	int fd = connect_to(session.socket, start == WIRE_START_REJOIN ? POKE_TRIES : CONNECT_TRIES);
@@ -438,7 +438,7 @@ static int connect_to_session(int start, void *scratch)
 	return fd;
 }
 
-/* Nobody of ours listens at EVPROF_SOCKET. */
+/* Reports that no collector of ours listens at EVPROF_SOCKET. */
 static void say_who_is_missing(int error, enum log_level level)
 {
 	const char *next = config.fallback ? "a private collector is started" : "this process is not recorded";
@@ -508,7 +508,7 @@ int handshake_connect(int start, void *scratch)
 
 int handshake_send(int connection, int memfd, int start, void *scratch)
 {
-	/* A filter may refuse the pidfd: then the collector takes one itself. */
+	/* A filter may refuse the pidfd: the collector then opens one itself. */
 	int fds[CONTROL_FDS] = {memfd, above_standard((int)syscall(SYS_pidfd_open, getpid(), 0))};
 	struct text text;
 	char what[160];

@@ -1,16 +1,16 @@
-/* handshake.h - the one message with which a process image joins a collector (control.h). */
+/* handshake.h - the join message, with which a process image joins a collector (control.h). */
 #ifndef PRELOAD_HANDSHAKE_H
 #define PRELOAD_HANDSHAKE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The tree this image belongs to; made by the first process, inherited by fork and by EVPROF_SESSION. */
+/* The tree that this image belongs to. The first process creates it; forks and EVPROF_SESSION pass it on. */
 struct session {
 	char id[33];	   /* "" before the first join */
 	char socket[4096]; /* path or @name of the collector */
 	int first;	   /* pid of the first process */
-	int owner;	   /* pid of who prints the closing line */
+	int owner;	   /* pid of the process that prints the summary line */
 };
 
 extern struct session session;
@@ -18,11 +18,11 @@ extern struct session session;
 #define HANDSHAKE_SCRATCH_BYTES (256 * 1024)
 
 /*
- * Connects to the session's collector. Where there is no session yet, one is made, with the host's collector or a
- * private one that is started. Where the private collector of the session is gone, another is started at its socket, by
- * whichever process of the tree comes first; the host's is not replaced in a rejoin. start: enum wire_start. scratch:
- * private memory of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns a descriptor or -errno,
- * with a line on stderr unless start is a rejoin.
+ * Connects to the session's collector. If there is no session yet, one is created, with the host's collector or with a
+ * private one that is started. If the session's private collector is gone, the first process of the tree that notices
+ * starts another at its socket; a rejoin does not replace the host's. start: enum wire_start. scratch: private memory
+ * of HANDSHAKE_SCRATCH_BYTES. Never blocks for longer than a second. Returns a descriptor or -errno, with a line on
+ * stderr unless start is a rejoin.
  */
 int handshake_connect(int start, void *scratch);
 
@@ -30,15 +30,15 @@ int handshake_connect(int start, void *scratch);
 int handshake_send(int connection, int memfd, int start, void *scratch);
 
 /*
- * This process should be recorded, and is not: says why on stderr, and to who waits for the session's trace. error:
- * -errno.
+ * This process should be recorded and is not: reports the reason on stderr, and to the collector, for the process that
+ * waits for the session's trace. error: -errno.
  */
 void handshake_absent(const char *what, int error);
 
 enum poke {
 	POKE_WOKEN,
-	POKE_FAILED, /* somebody may listen there and cannot be reached from here, or not now */
-	POKE_NOBODY, /* of ours listens there */
+	POKE_FAILED, /* a collector may listen there, but cannot be reached from here, or not now */
+	POKE_NOBODY, /* no collector of ours listens there */
 };
 
 /* Connects and hangs up, which wakes the collector. */

@@ -1,8 +1,8 @@
 /*
- * native.c - gives native stacks their ids, and tells the collector what they are.
+ * native.c - assigns ids to native stacks and writes the definitions of their frames and modules.
  *
- * A stack is the id of its innermost frame; frames are a tree (wire.h). Looking one up takes loads alone; who has to
- * tell a frame that is new takes the process's lock, as for all definitions.
+ * A stack is the id of its innermost frame; frames form a tree (wire.h). Finding a frame takes loads alone. Defining a
+ * new one takes the process's lock, as for all definitions.
  */
 #include "native.h"
 
@@ -21,7 +21,7 @@
 #include "unwind.h"
 
 #define PROBES 64
-#define CALLER_CUT UINT32_MAX /* in place of a caller's id: there is one, which is not known */
+#define CALLER_CUT UINT32_MAX /* in place of a caller's id: there is a caller, which is unknown */
 
 static char program_path[PATH_MAX];
 static _Atomic unsigned long loads, settled_loads; /* of libraries */
@@ -74,7 +74,7 @@ static bool is_told(const struct unwind_module *module, uint64_t key)
 	return false;
 }
 
-/* The loader has some as they were asked for, from the working directory. */
+/* Makes a module's path absolute: the loader has some as they were requested, relative to the working directory. */
 static const char *absolute(const char *path, char *room, size_t size)
 {
 	size_t length;
@@ -109,7 +109,10 @@ static bool write_module(const struct unwind_module *module)
 	return true;
 }
 
-/* The lock is held. False: it could not be told. What is in no module (code made at run time) needs none. */
+/*
+ * Defines the module of an address. Lock held. False: it could not be written. Code in no module (made at run time)
+ * needs none.
+ */
 static bool tell_module(uintptr_t address)
 {
 	struct native *native = &process->native;
@@ -124,7 +127,7 @@ static bool tell_module(uintptr_t address)
 		return true;
 	if (!write_module(&module))
 		return false;
-	/* Those beyond are told again with each of their frames. */
+	/* A module beyond the table is defined again with each of its frames. */
 	if (native->module_count < NATIVE_MODULES)
 		native->modules[native->module_count++] =
 		    (struct native_module){.start = module.start, .end = module.end, .key = key};
@@ -141,12 +144,12 @@ static struct native_frame *frame_place(uint64_t address, uint32_t caller, size_
 	return &process->native.frames[((hash >> (64 - NATIVE_BITS)) + probe) & (NATIVE_PLACES - 1)];
 }
 
-/* The id, or 0. */
+/* The id of a frame, or 0. */
 static uint32_t recall(uint64_t address, uint32_t caller)
 {
 	for (size_t i = 0; i < PROBES; i++) {
 		const struct native_frame *frame = frame_place(address, caller, i);
-		/* Acquire: pairs with the release of whoever put the frame there. */
+		/* Acquire: pairs with the release in keep(). */
 		uint64_t found = atomic_load_explicit(&frame->address, memory_order_acquire), link;
 
 		if (!found)
@@ -158,7 +161,7 @@ static uint32_t recall(uint64_t address, uint32_t caller)
 	return 0;
 }
 
-/* The lock is held. False: there is no place near enough. */
+/* Stores a frame. Lock held. False: none of its places is free. */
 static bool keep(uint64_t address, uint32_t caller, uint32_t id)
 {
 	for (size_t i = 0; i < PROBES; i++) {
@@ -174,7 +177,7 @@ static bool keep(uint64_t address, uint32_t caller, uint32_t id)
 	return false;
 }
 
-/* The lock is held. Returns the id, or 0. */
+/* Defines a frame. Lock held. Returns the id, or 0. */
 static uint32_t define_frame(uint64_t address, uint32_t caller)
 {
 	struct native *native = &process->native;
@@ -188,7 +191,7 @@ static uint32_t define_frame(uint64_t address, uint32_t caller)
 	if (record.id > WIRE_NATIVE_MAX || !tell_module((uintptr_t)address) || definitions_write(&record, none) < 0)
 		return 0;
 	native->last_frame = record.id;
-	/* Where there is no place, this event has its stack, and the next one tells it once more. */
+	/* If no place is free, this event still has its stack, and the next event defines the frame again. */
 	keep(address, caller, record.id);
 	return record.id;
 }
@@ -212,7 +215,7 @@ static uint32_t frame_id(uint64_t address, uint32_t caller)
 		return 0;
 	}
 	process_lock();
-	id = recall(address, caller); /* another thread may have told it meanwhile */
+	id = recall(address, caller); /* another thread may have defined it meanwhile */
 	if (!id)
 		id = define_frame(address, caller);
 	process_unlock();
@@ -230,8 +233,8 @@ void native_forget(void)
 }
 
 /*
- * Libraries were loaded since the last look. If others were unloaded before, an address may mean another place than it
- * did. Ids are never given twice, so what was recorded stays right.
+ * Libraries were loaded since the last check. If others were unloaded before, an address may now belong to other code.
+ * Ids are never reused, so recorded stacks stay correct.
  */
 static __attribute__((noinline, cold)) void settle(unsigned long now)
 {

@@ -1,8 +1,9 @@
 /*
- * sampling.c - finds out where this Python keeps what a sampler reads, and starts one.
+ * sampling.c - finds the fields of this Python that a sampler reads, and starts the sampler.
  *
- * Nothing is taken from a table that can be found by looking: a word that is known is searched where it must be, in the
- * thread that runs, its frame and a few texts. What is not found means that this process is not sampled, with a line.
+ * Offsets are searched rather than taken from a table where possible: a known word is searched in the place that must
+ * hold it, in the running thread, its frame and a few strings. If one is not found, this process is not sampled, and a
+ * line says so.
  */
 #include "sampling.h"
 
@@ -22,15 +23,15 @@
 #include "python.h"
 #include "spawn.h"
 
-static struct sampling sampling; /* of the image and of its forked children */
-static bool known;		 /* all of it but what a fork changes */
-static pid_t begun;		 /* the process that it was filled for, or that cannot be */
+static struct sampling sampling; /* for the image and its forked children */
+static bool known;		 /* everything that a fork does not change */
+static pid_t begun;		 /* the process that it was filled for, or that cannot be sampled */
 
 /* ---- searching --------------------------------------------------------------------------------------------------- */
 
 #define SEARCH_BYTES 4096
 
-/* The offset of a value of so many bytes within what stands at an address, at a multiple of its size; 0: nowhere. */
+/* The offset of a value of `size` bytes in the memory at an address, at a multiple of its size; 0: not found. */
 static uint32_t find(const void *at, const void *value, size_t size, uint32_t from, uint32_t to)
 {
 	char bytes[16];
@@ -48,13 +49,13 @@ static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_
 
 /* ---- threads and frames ------------------------------------------------------------------------------------------ */
 
-#define STATE_BYTES 1024     /* PyThreadState has more in all versions */
-#define THREAD_BYTES 2048    /* struct pthread of glibc likewise */
+#define STATE_BYTES 1024     /* PyThreadState is larger in all versions */
+#define THREAD_BYTES 2048    /* struct pthread of glibc, likewise */
 #define STATE_INTERPRETER 16 /* PyThreadState.interp, until 3.7 */
 #define STATE_FRAME 24	     /* PyThreadState.frame, until 3.10 */
 #define CFRAME_FRAME 8	     /* CFrame.current_frame, 3.11 */
 
-/* Until 3.7 no function tells it. */
+/* Until 3.7 no function returns it. */
 static const void *interpreter_of(const void *state)
 {
 	return python.current_interpreter ? python.current_interpreter() : python_field(state, STATE_INTERPRETER);
@@ -97,7 +98,7 @@ static bool find_frame(const void *frame)
 	return at == frame;
 }
 
-/* Where the frame tells the instruction that runs. last: what Python says of it. */
+/* Finds the running instruction in the frame. last: f_lasti, as Python returns it. */
 static bool find_instruction(const void *frame, const struct object *code, long last)
 {
 	if (python.version < 0x030b) {
@@ -110,7 +111,7 @@ static bool find_instruction(const void *frame, const struct object *code, long 
 	return sampling.frame_instruction != 0;
 }
 
-/* Below zero: it is about to begin. */
+/* f_lasti; below zero: the function is about to start. */
 static long last_instruction(struct object *frame)
 {
 	struct object *value = python.PyObject_GetAttrString(frame, "f_lasti");
@@ -124,7 +125,7 @@ static long last_instruction(struct object *frame)
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */
 
-/* PyVarObject.ob_size, PyASCIIObject.length; and the words that follow it in a text: hash, state */
+/* PyVarObject.ob_size, PyASCIIObject.length; and in a string the words after it: hash, state */
 #define OBJECT_SIZE 16
 #define TEXT_STATE 32
 
@@ -159,7 +160,7 @@ static bool find_bytes(const struct object *code)
 	return (ssize_t)python_object_field(bytes, OBJECT_SIZE) == size && sampling.bytes_data < 128;
 }
 
-/* Texts of one, two and four bytes a character, and where their characters are. */
+/* Strings of one, two and four bytes a character, and their characters. */
 static const struct sample {
 	const char *utf8;
 	unsigned kind, ascii;
@@ -173,7 +174,7 @@ static const struct sample {
 };
 enum { SAMPLES = sizeof(samples) / sizeof(samples[0]) };
 
-/* Whether all samples have their kind, compact and ASCII from this bit of the state on. */
+/* Whether all samples have their kind, compact and ASCII at this bit of the state. */
 static bool is_kind_at(const uint32_t states[SAMPLES], unsigned bit)
 {
 	for (int i = 0; i < SAMPLES; i++)
@@ -227,7 +228,7 @@ static const char *find_all(struct object *frame_object, long last)
 	return find_text() ? NULL : "text";
 }
 
-/* Once. False: not yet. */
+/* Searches everything, once. False: too early. */
 static bool look(void)
 {
 	struct object *frame = python.PyEval_GetFrame(), *type, *value, *traceback;
@@ -271,7 +272,7 @@ void sampling_begin(void)
 	if (!(config.events & EVENT_SAMPLE) || thread_self.entered || (begun && begun == process->pid))
 		return;
 	saved_errno = errno;
-	thread_self.entered = 1; /* looking at a frame raises audit events, which come back here */
+	thread_self.entered = 1; /* reading a frame raises audit events, which come back here */
 	thread_self.nesting++;
 	python_lock();
 	if (process_recording() && begun != process->pid && (known || look())) {

@@ -1,10 +1,11 @@
 /*
- * seccomp_probe.c - see seccomp_probe.h. Called before anything is done for which an unknown filter may end the
- * process.
+ * seccomp_probe.c - see seccomp_probe.h. Called before evprof makes a system call at which an unknown filter may end
+ * the process.
  *
- * What a filter forbids nobody may ask who is under it. The child has memory of its own: where a filter ends a process
- * the kernel may write a core, and ends all that share the memory. So there it is only system calls, none through
- * functions of the C library that keep something, and the child is told first to leave no core.
+ * The kernel does not say what a filter forbids to the process under it. So a child makes the calls. It has its own
+ * memory: when a filter ends a process, the kernel may write a core, and ends all processes that share the memory. The
+ * child therefore makes only system calls, none through stateful functions of the C library, and first disables its
+ * core.
  */
 #include "seccomp_probe.h"
 
@@ -28,8 +29,8 @@
 #include <unistd.h>
 
 #define TURN_NS 50000
-#define TURNS_MAX 20000	   /* a second in all: somebody may be asked about each call (SECCOMP_RET_USER_NOTIF) */
-#define NOWHERE 0x3fffffff /* no descriptor */
+#define TURNS_MAX 20000	   /* a second in all: a supervisor may decide each call (SECCOMP_RET_USER_NOTIF) */
+#define NOWHERE 0x3fffffff /* not a valid descriptor */
 
 static void try_memory(void)
 {
@@ -82,7 +83,7 @@ static void try_processes(void)
 	syscall(SYS_futex, &word, FUTEX_WAKE, 0, NULL, NULL, 0);
 }
 
-/* As the process does that becomes the collector. */
+/* The calls of the process that becomes the collector. */
 static void try_spawning(void)
 {
 	struct timespec at_once = {0};
@@ -110,7 +111,8 @@ static __attribute__((noreturn)) void try_all(void)
 }
 
 /*
- * Its status, as wait() gives it; 0 where it cannot be had. One that takes too long was stopped by somebody, not ended.
+ * The child's status, as wait() returns it; 0 if unknown. A child that takes too long was stopped by another process,
+ * not ended.
  */
 static int end_of(pid_t child)
 {
@@ -135,7 +137,7 @@ bool seccomp_probe(void)
 	int saved_errno = errno, status = 0;
 	pid_t child;
 
-	/* No handler of the program is to run in the child. The exit signal is none. */
+	/* No handler of the program may run in the child, which has no exit signal. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	child = (pid_t)syscall(SYS_clone, CLONE_UNTRACED, NULL, NULL, NULL, NULL);

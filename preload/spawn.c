@@ -1,15 +1,15 @@
 /*
  * spawn.c - starts the private collector, and samplers.
  *
- * The program must not notice: it gets no SIGCHLD, and its wait() finds nothing. What is reaped counts for
- * RUSAGE_CHILDREN, with all the memory that it had, which is the program's. So a process without other threads and
- * children ignores SIGCHLD for that moment: then the kernel removes the middle process. In others it has no exit
- * signal, and is reaped here with __WCLONE, which wait() does not ask for.
+ * The program must not notice: it gets no SIGCHLD, and its wait() finds no extra child. A reaped child counts for
+ * RUSAGE_CHILDREN, with all its memory, which is the program's. So a process without other threads and children ignores
+ * SIGCHLD for that moment, and the kernel removes the middle process. In other processes the middle process has no exit
+ * signal, and is reaped here with __WCLONE, which wait() does not use.
  *
- * Both processes are made with CLONE_VM|CLONE_VFORK: no page table is copied, which for a large program would take
- * longer than anything else. So between clone and exec they run on our stack pieces in our memory: only system calls
- * there. A debugger, which is to follow the children of the program, is not told of them (CLONE_UNTRACED): so no
- * functions of the C library, in which it may have put breakpoints.
+ * Both processes are created with CLONE_VM|CLONE_VFORK: no page table is copied, which for a large program would take
+ * longer than everything else. Between clone and exec they run on stacks in evprof's scratch memory, inside the
+ * program's memory, so they make system calls only. A debugger that follows the program's children does not see them
+ * (CLONE_UNTRACED); they call no functions of the C library, in which it may have set breakpoints.
  */
 #include "spawn.h"
 
@@ -38,8 +38,8 @@
 char library_path[4096];
 
 /*
- * For functions that end with their process: what the address sanitizer notes of their frames would stay in the
- * program's memory, and be found by whoever maps the scratch memory's place next.
+ * For functions that end with their process: the address sanitizer's notes on their frames would stay in the program's
+ * memory, and be found by the next user of the scratch memory's addresses.
  */
 #define NEVER_RETURNS __attribute__((no_sanitize_address))
 
@@ -54,7 +54,7 @@ struct spawn {
 	int error;
 };
 
-/* Beside the library (build tree), or in the bin of PREFIX/lib/evprof or PREFIX/lib. */
+/* Searches next to the library (build tree), and in the bin of PREFIX/lib/evprof or PREFIX/lib. */
 static int find_collector(char *out, size_t size)
 {
 	static const char *const places[] = {"", "/../../bin", "/../bin"};
@@ -72,7 +72,7 @@ static int find_collector(char *out, size_t size)
 	return -ENOENT;
 }
 
-/* This process's own, which shares the program's memory and nothing else. */
+/* Raises this process's own limit: it shares only memory with the program. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -83,7 +83,10 @@ static void raise_file_limit(void)
 	}
 }
 
-/* Where there is no /dev: nothing can be read from it or written to it, and it keeps no pipe of the program's open. */
+/*
+ * A descriptor that replaces the standard ones. Without /dev it is one that cannot be read or written. It keeps no pipe
+ * of the program open.
+ */
 static int open_nothing(void)
 {
 	int null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
@@ -92,8 +95,8 @@ static int open_nothing(void)
 }
 
 /*
- * Puts the descriptors in their places and closes all others. The copies do not stand in each other's way, nor in that
- * of the standard ones, whose numbers they have where a program has closed these.
+ * Moves the descriptors to their numbers and closes all others. The copies made first collide neither with each other
+ * nor with the standard ones, whose numbers the descriptors have if the program has closed these.
  */
 static int place_fds(const int fds[SPAWN_FDS])
 {
@@ -123,7 +126,7 @@ NEVER_RETURNS static int exec_collector(void *argument)
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	const uint64_t none = 0;
 
-	raise_file_limit(); /* the places may lie above the program's limit */
+	raise_file_limit(); /* the new numbers may be above the program's limit */
 	spawn->error = place_fds(spawn->fds);
 	if (spawn->error < 0)
 		syscall(SYS_exit, 127);
@@ -139,7 +142,7 @@ failed:
 	return 0;
 }
 
-/* In the middle process: leaves the program's session and lets the collector go. */
+/* In the middle process: leaves the program's session and starts the collector. */
 NEVER_RETURNS static int leave_session(void *argument)
 {
 	struct spawn *spawn = argument;
@@ -152,8 +155,8 @@ NEVER_RETURNS static int leave_session(void *argument)
 }
 
 /*
- * No other thread, which could start a child meanwhile, no child, whose end would be lost, and no signal that has come
- * for an earlier one. All signals are blocked.
+ * Whether this process has no other thread, which could start a child meanwhile, no child, whose end would be lost, and
+ * no pending SIGCHLD of an earlier one. All signals are blocked.
  */
 static bool is_alone(void)
 {
@@ -166,7 +169,7 @@ static bool is_alone(void)
 	       errno == ECHILD;
 }
 
-/* Returns when the middle process is gone. */
+/* Returns when the middle process has ended. */
 static void make_middle(struct spawn *spawn, char *stack)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;

@@ -1,4 +1,4 @@
-/* spawn.h - starting a private collector or a sampler that is no child of the program. */
+/* spawn.h - starts a private collector or a sampler that is no child of the program. */
 #ifndef PRELOAD_SPAWN_H
 #define PRELOAD_SPAWN_H
 
@@ -6,14 +6,14 @@
 
 struct sampling;
 
-/* The directory of libevprof.so, absolute, links resolved; "" where not known. Set by the constructor. */
+/* The absolute path of libevprof.so, links resolved; "" if unknown. Set by the constructor. */
 extern char library_path[4096];
 
 /*
  * Starts `evprof-collector --private` with listen_fd as its descriptor CONTROL_LISTEN_FD. The collector is no child of
- * this process, is in a session of its own, and has none of its descriptors. scratch: at least SPAWN_SCRATCH_BYTES of
- * private memory, used until the return. resumes: not 0 if the session had a collector before, whose trace was named
- * after that pid and is to be kept. Returns 0 or -errno (-ENOENT: no collector beside the library).
+ * this process, has its own session, and has no other descriptor of this process. scratch: at least SPAWN_SCRATCH_BYTES
+ * of private memory, used until the return. resumes: not 0 if the session had a collector before, whose trace was named
+ * after that pid and must be kept. Returns 0 or -errno (-ENOENT: no collector next to the library).
  */
 int spawn_collector(int listen_fd, pid_t resumes, void *scratch);
 

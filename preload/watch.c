@@ -1,14 +1,14 @@
 /*
- * watch.c - whether the collector of this image is still there.
+ * watch.c - checks whether the collector of this image still exists.
  *
- * A collector that looks into our memory is alive, wherever it runs: its heartbeat goes on. One that is silent may be
- * frozen or dead. Its number tells, where the collector has given one: it does so only to processes of its own pid
- * namespace; before that, the number of who listened when we connected. A zombie is dead, and a number with another
- * start time is another process. Where the number tells nothing (another namespace, no /proc) the socket does, together
- * with the silence: alone it may mean nothing in our network or root. A listener there may be a frozen collector or the
- * next one, so only a long silence counts then.
+ * A collector that reads this process's rings is alive, wherever it runs: its heartbeat moves. A silent one is frozen
+ * or dead. Its pid decides, if the collector has published one, which it does only to processes of its own pid
+ * namespace. Before that, the pid of the process that listened when this image connected is used. A zombie is dead, and
+ * a pid with another start time is another process. If the pid decides nothing (another namespace, no /proc), the
+ * socket does, together with the silence: the socket's name alone may mean nothing in this network namespace or root. A
+ * listener there may be a frozen collector or the next one, so only a long silence counts then.
  *
- * Called by whoever waits for the collector (process.c) or looks for another (rejoin.c).
+ * Called by threads that wait for the collector (process.c) or search for another (rejoin.c).
  */
 #include "watch.h"
 
@@ -28,8 +28,8 @@
 #include "process.h"
 #include "text.h"
 
-#define SILENT_US 100000       /* a collector that did not look here for so long may be dead ... */
-#define SILENT_AGAIN_US 500000 /* ... which is looked at again after so long */
+#define SILENT_US 100000       /* a collector without a heartbeat for this long may be dead ... */
+#define SILENT_AGAIN_US 500000 /* ... and is checked again after this long */
 #define SILENT_LONG_US 10000000
 #define NS UINT64_C(1000000000)
 
@@ -67,7 +67,7 @@ struct watch_listener watch_listener(int connection)
 						 (uint64_t)time_namespace_offset("boottime")};
 }
 
-/* found: 0 where that is not known. */
+/* Whether a process exists. *found: its start time, 0 if unknown. */
 static enum evidence ask_for(pid_t pid, uint64_t *found)
 {
 	char state = 0;
@@ -82,14 +82,15 @@ static enum evidence ask_for(pid_t pid, uint64_t *found)
 }
 
 /*
- * It may have given the socket to the collector and ended, or be there and have done so: its end alone tells something.
+ * The listener may have passed the socket to the collector and ended, or may still run after that. Only its end is
+ * evidence.
  */
 static enum evidence ask_for_listener(void)
 {
 	uint64_t found, ticks = (uint64_t)sysconf(_SC_CLK_TCK);
 	enum evidence evidence = ask_for(process->listener.pid, &found);
 
-	/* What began a tick later than we met it is another process. */
+	/* A process that started a tick after the connection is another one. */
 	if (evidence == THERE && (found - 1) * (NS / ticks) > process->listener.met_ns)
 		evidence = GONE;
 	return evidence == GONE ? GONE : UNKNOWN;
