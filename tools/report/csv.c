@@ -1,9 +1,9 @@
 /*
- * csv.c - the report as values with commas between, one row a line. See print.h.
+ * csv.c - the report as comma-separated values, one row a line. See print.h.
  *
  * The first line names the columns. Texts are quoted; control characters and backslashes in them are escaped as in the
- * table, so that a row is always one line. Times are seconds. With callers or callees a row is a function and one of
- * them.
+ * table, so a row is always one line. Times are seconds. With callers or callees each row is a function and one of its
+ * callers or callees.
  */
 #include <inttypes.h>
 

@@ -9,7 +9,7 @@
 
 #include "util/output.h"
 
-/* --- comparing: negative if a stands before b --- */
+/* --- comparison: negative if a precedes b --- */
 
 static int ascending(uint64_t a, uint64_t b)
 {
@@ -92,7 +92,7 @@ static const struct report_key keys[] = {
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-/* What the first profiler of Python called them. */
+/* The numbers that Python's first profiler used. */
 static const struct {
 	const char *number;
 	const char *name;
@@ -109,7 +109,7 @@ static const struct report_key *say_unknown(struct text word, const char *what)
 	return NULL;
 }
 
-/* A whole name, or the beginning of names that mean the same. */
+/* The key with that name, or with that prefix if it stands for one order only. */
 static const struct report_key *find_key(struct text word)
 {
 	const struct report_key *found = NULL;

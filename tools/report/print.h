@@ -1,12 +1,12 @@
 /*
- * print.h - how a report looks: the formats of evprof report, one file each.
+ * print.h - the formats of evprof report, one file each.
  *
  *   text_table.c   as Python's pstats prints
  *   json.c   one JSON object
  *   csv.c    a table with a line of titles
  *
- * A report is one table, or with --by process or thread one for each of these. A format gets begin(), table() for each,
- * and end(). Rows are in their order and restricted when it gets them.
+ * A report is one table; with --by process or thread it is one for each process or thread. A format is called with
+ * begin(), table() for each table, and end(). Its rows are already sorted and restricted.
  */
 #ifndef EVPROF_TOOLS_REPORT_PRINT_H
 #define EVPROF_TOOLS_REPORT_PRINT_H
@@ -22,27 +22,27 @@
 enum report_by {
 	REPORT_BY_FUNCTION,
 	REPORT_BY_MODULE,  /* rows are modules */
-	REPORT_BY_PROCESS, /* a table for each */
+	REPORT_BY_PROCESS, /* one table for each process */
 	REPORT_BY_THREAD,
 };
 
-/* What the options said. */
+/* The options of the report. */
 struct report_style {
 	struct report_order order;
 	enum report_by by;
-	bool callers; /* who calls the rows, for text instead of their times */
+	bool callers; /* text: print the callers of the rows instead of their times */
 	bool callees;
-	bool several; /* traces */
+	bool several; /* several traces */
 	enum cpu_clock clock;
 };
 
 struct report_table {
 	const struct report_rows *rows;
 	struct text reductions; /* pstats' lines about restrictions */
-	size_t number;		/* of the tables of this report, from 0 */
-	uint32_t cut;		/* so many rows are not shown, as a terminal has little room */
-	int sample_rate;	/* of a process that was sampled; 0: none was */
-	/* Whose calls are in it: NULL for all. */
+	size_t number;		/* index of the table in the report, from 0 */
+	uint32_t cut;		/* number of rows hidden, because the output is a terminal */
+	int sample_rate;	/* of a sampled process; 0: none was sampled */
+	/* The source of the calls. NULL: all. */
 	const struct trace *trace;
 	const struct trace_process *process;
 	const struct trace_thread *thread;

@@ -1,8 +1,7 @@
 /*
- * restrict.c - pstats' restrictions: how they are written, and what they leave. See restrict.h.
+ * restrict.c - pstats' restrictions: parsing and applying them. See restrict.h.
  *
- * Regular expressions are those of regex(7), as everywhere in evprof, with what Python's users write most of all
- * besides.
+ * Regular expressions are those of regex(7), as everywhere in evprof, and the most common extensions of Python's.
  */
 #include "report/restrict.h"
 
@@ -17,7 +16,7 @@
 
 /* --- regular expressions --- */
 
-/* The class of an escape like \d, which regex(7) lacks, for inside of brackets; NULL: it is none. */
+/* The bracket class for an escape such as \d, which regex(7) lacks; NULL: the letter has none. */
 static const char *class_of(char letter)
 {
 	switch (letter) {
@@ -32,8 +31,8 @@ static const char *class_of(char letter)
 }
 
 /*
- * What stands in brackets, from '[' on. Returns the character after ']', or NULL for an escape that regex(7) cannot
- * say.
+ * Copies a bracket expression from '[' on, translated to regex(7). Returns the position after ']', or NULL for an
+ * escape that regex(7) cannot express.
  */
 static const char *put_brackets(FILE *to, const char *from)
 {
@@ -61,8 +60,8 @@ static const char *put_brackets(FILE *to, const char *from)
 }
 
 /*
- * A regular expression of Python as one of regex(7): \d, \D, \A, \Z, (?:...), a "{" that is no repetition, and classes
- * in brackets. Returns false where that is known not to work; what else does not, regcomp() says.
+ * Translates a Python regular expression to regex(7): \d, \D, \A, \Z, (?:...), a "{" that is not a repetition, and
+ * classes in brackets. False if that is impossible; regcomp() reports other errors.
  */
 static bool put_pattern(FILE *to, const char *from)
 {
@@ -93,7 +92,7 @@ static bool put_pattern(FILE *to, const char *from)
 	return from != NULL;
 }
 
-/* "(?i)" at the beginning, the one flag that means anything for names. */
+/* Skips "(?i)" at the beginning, the only flag with an effect on names. */
 static const char *skip_flags(const char *text, int *flags)
 {
 	if (strncmp(text, "(?i)", 4) != 0)
@@ -121,7 +120,7 @@ static bool compile(regex_t *pattern, const char *text)
 	return error == 0;
 }
 
-/* --- taking them --- */
+/* --- parsing --- */
 
 static struct report_restriction *grow(struct report_restrictions *restrictions)
 {
@@ -133,7 +132,7 @@ static struct report_restriction *grow(struct report_restrictions *restrictions)
 	return memset(&restrictions->at[restrictions->count], 0, sizeof(*restrictions->at));
 }
 
-/* A number if it is written as one. Returns false for one that is too large or negative, after saying so. */
+/* Parses a number, if text is one. False: it is too large or negative, and an error is printed. */
 static bool parse(struct report_restriction *restriction, const char *text)
 {
 	const char *unsigned_text = text + (*text == '-' || *text == '+');
@@ -199,7 +198,7 @@ void report_restrictions_done(struct report_restrictions *restrictions)
 	memset(restrictions, 0, sizeof(*restrictions));
 }
 
-/* --- applying them --- */
+/* --- applying --- */
 
 static uint32_t keep_matching(struct report_rows *rows, const regex_t *pattern)
 {
@@ -224,7 +223,7 @@ static uint32_t restricted(struct report_rows *rows, const struct report_restric
 	return restriction->count < rows->shown_count ? restriction->count : rows->shown_count;
 }
 
-/* As Python's repr() of a float: the shortest text that reads as the same number. */
+/* Prints a float like Python's repr(): the shortest text with the same value. */
 static void print_fraction(struct output *output, double fraction)
 {
 	char text[32];
@@ -237,7 +236,7 @@ static void print_fraction(struct output *output, double fraction)
 	output_string(output, strpbrk(text, ".e") ? "" : ".0");
 }
 
-/* As Python's repr() of a string, as far as one line of text needs it. */
+/* Prints a string like Python's repr(), for one line of text. */
 static void print_pattern(struct output *output, const char *text)
 {
 	char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';

@@ -1,9 +1,9 @@
 /*
- * restrict.h - which rows of a report are shown: pstats' restrictions, one after the other.
+ * restrict.h - which rows of a report are shown: pstats' restrictions, applied in order.
  *
  *   20        the first 20 rows
- *   0.1       the first tenth of them
- *   text      those whose printed name has a match of this regular expression
+ *   0.1       the first tenth of the rows
+ *   text      the rows whose printed name matches this regular expression
  */
 #ifndef EVPROF_TOOLS_REPORT_RESTRICT_H
 #define EVPROF_TOOLS_REPORT_RESTRICT_H
@@ -23,7 +23,7 @@ struct report_restriction {
 	uint32_t count;
 	double fraction; /* 0 to 1 */
 	regex_t pattern;
-	const char *text; /* of the pattern as it was given; not owned */
+	const char *text; /* the pattern as given; not owned */
 };
 
 struct report_restrictions {
@@ -31,15 +31,15 @@ struct report_restrictions {
 	size_t count;
 };
 
-/* Takes one more, whose text must stay. False after saying on stderr what is wrong with it. */
+/* Adds a restriction. text must stay valid. False: an error is printed on stderr. */
 bool report_restrictions_add(struct report_restrictions *restrictions, const char *text);
-/* The first so many rows. Returns 0 or -ENOMEM. */
+/* Adds the restriction to the first `count` rows. Returns 0 or -ENOMEM. */
 int report_restrictions_limit(struct report_restrictions *restrictions, uint32_t count);
 void report_restrictions_done(struct report_restrictions *restrictions);
 
 /*
- * Leaves rows out of what is shown. Where output is given, it gets a line for each restriction that changed anything,
- * as pstats writes it.
+ * Removes rows from the shown ones. output may be NULL; it gets a line for each restriction that removed anything, as
+ * pstats prints it.
  */
 void report_rows_restrict(struct report_rows *rows, const struct report_restrictions *restrictions,
 			  struct output *output);

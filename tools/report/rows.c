@@ -1,5 +1,5 @@
 /*
- * rows.c - from a profile to rows with names, and their order. See rows.h.
+ * rows.c - makes named and sorted rows from a profile. See rows.h.
  */
 #include "report/rows.h"
 
@@ -17,7 +17,7 @@ static bool is_native(const struct label *label)
 	return label->line == 0 && text_same(label->file, text_of("~"));
 }
 
-/* As os.path.basename(). */
+/* Like os.path.basename(). */
 static struct text base_name(struct text path)
 {
 	const char *slash = path.length ? memrchr(path.at, '/', path.length) : NULL;
@@ -45,7 +45,7 @@ static uint32_t width_of(struct text text)
 	return width;
 }
 
-/* Names are written one after the other into one piece of memory, which moves while it grows. */
+/* Names are written one after the other into one buffer, which moves while it grows. */
 struct names {
 	char *bytes;
 	size_t used;
@@ -69,7 +69,7 @@ static int names_add(struct names *names, const void *bytes, size_t length)
 	return 0;
 }
 
-/* The printed names of rows whose labels are there. */
+/* Makes the printed names of rows from their labels. */
 static int make_names(struct report_rows *rows, bool modules)
 {
 	struct names names = {0};
@@ -104,7 +104,7 @@ static int by_name(const void *left, const void *right)
 	const struct report_row *b = right;
 	int order = text_compare(a->name, b->name);
 
-	/* Names that only look the same: labels keep the order in which they were found. */
+	/* Different functions with the same printed name: they keep the order of their labels. */
 	return order ? order : (a->label > b->label) - (a->label < b->label);
 }
 
@@ -118,7 +118,7 @@ static void add_times(struct profile_times *sum, const struct profile_times *tim
 	sum->total_ns += times->total_ns;
 }
 
-/* Rows in the order of their names, and of which row each label of the profile is. */
+/* Makes the rows, in the order of their names, and the row index of each label of the profile. */
 static int rows_of_labels(struct report_rows *rows, uint32_t *row_of_label, bool modules)
 {
 	const struct profile *profile = rows->profile;
@@ -138,8 +138,8 @@ static int rows_of_labels(struct report_rows *rows, uint32_t *row_of_label, bool
 }
 
 /*
- * Takes the directories off and adds up what is then the same, as pstats' strip_dirs() does: a row stands where the
- * first of those stood that it is made of. New rows are never more than old ones, so they are made in place.
+ * Removes directories and adds up rows that are then equal, as pstats' strip_dirs() does. The sum takes the place of
+ * its first row. Works in place, because the number of rows does not grow.
  */
 static int strip_rows(struct report_rows *rows, uint32_t *row_of_label, bool modules)
 {
@@ -188,7 +188,7 @@ static int by_place(const void *left, const void *right, void *owner)
 	return order ? order : (i > k) - (i < k);
 }
 
-/* Uses `shown` as its scratch. */
+/* Sets the ranks. Uses `shown` as scratch space. */
 static void rank_rows(struct report_rows *rows)
 {
 	uint32_t i;
@@ -224,7 +224,7 @@ static int by_caller(const void *left, const void *right, void *owner)
 	return (rows[a->callee].rank > rows[b->callee].rank) - (rows[a->callee].rank < rows[b->callee].rank);
 }
 
-/* Calls between the same two rows stand side by side, and become one. */
+/* Adds up calls between the same two rows, which are adjacent. */
 static size_t add_up_calls(struct report_call *calls, size_t count)
 {
 	size_t kept = 0, i;
@@ -263,7 +263,7 @@ static int make_calls(struct report_rows *rows, const uint32_t *row_of_label)
 	return 0;
 }
 
-/* The first of sorted calls whose caller or callee is not below that row. */
+/* The first of the sorted calls whose caller or callee is not below that row. */
 static size_t first_call(const struct report_call *calls, size_t count, uint32_t row, bool caller)
 {
 	size_t low = 0, high = count;
@@ -296,7 +296,7 @@ struct report_calls report_callees(const struct report_rows *rows, uint32_t row)
 	return calls_of(rows->calls_by_caller, rows->call_count, row, true);
 }
 
-/* --- the whole --- */
+/* --- all rows --- */
 
 int report_rows_init(struct report_rows *rows, const struct profile *profile, bool modules, bool strip_dirs)
 {

@@ -1,12 +1,12 @@
 /*
- * text_table.c - the report as pstats prints it: the table, callers, callees. See print.h.
+ * text_table.c - the report as pstats prints it: table, callers, callees. See print.h.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "report/print.h"
 
-/* "12/3": all calls and the primitive ones, if they differ. */
+/* "12/3": all calls and primitive calls, if they differ. */
 #define CALLS_BYTES 48
 
 static void format_calls(char text[CALLS_BYTES], const struct profile_times *times)
@@ -96,7 +96,7 @@ static void print_rows(struct output *output, const struct report_style *style, 
 
 /* --- callers and callees --- */
 
-/* pstats takes the longest of all names, or of those that are left by restrictions. */
+/* The column width in pstats: that of the longest name, of all rows or of the restricted ones. */
 static uint32_t widest(const struct report_rows *rows)
 {
 	uint32_t width = 0, i;
@@ -119,7 +119,7 @@ static void print_call(struct output *output, const struct report_row *other, co
 	output_char(output, '\n');
 }
 
-/* A row and its callers or callees: the first on its line, the others below. */
+/* Prints a row with its callers or callees: the first on its line, the others below. */
 static void print_calls_of(struct output *output, const struct report_rows *rows, uint32_t number, uint32_t width,
 			   bool callers)
 {
@@ -163,7 +163,7 @@ static void print_calls(struct output *output, const struct report_style *style,
 	output_char(output, '\n');
 }
 
-/* --- whose table it is --- */
+/* --- the process or thread of a table --- */
 
 static void print_whose(struct output *output, const struct report_style *style, const struct report_table *table)
 {
