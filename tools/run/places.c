@@ -26,7 +26,7 @@ static char *own_directory(void)
 	return strdup(path);
 }
 
-/* The real path of directory/relative if it may be used so; else NULL. */
+/* The real path of directory/relative if it is accessible with that mode; else NULL. */
 static char *usable(const char *directory, const char *relative, int mode)
 {
 	char *path = NULL;
@@ -40,7 +40,10 @@ static char *usable(const char *directory, const char *relative, int mode)
 	return real;
 }
 
-/* ld.so splits LD_PRELOAD at spaces and colons, and replaces words after '$'. There is no way to quote them. */
+/*
+ * Whether LD_PRELOAD can hold the path. ld.so splits it at spaces and colons and expands words after '$', without a way
+ * to quote.
+ */
 static int preloadable(const char *path)
 {
 	return path[strcspn(path, " :$\t\n")] == 0;
@@ -66,7 +69,7 @@ static int make_link(struct run_places *places)
 		places->directory = NULL;
 		return -ENOMEM;
 	}
-	if (!mkdtemp(places->directory)) { /* 0700: nobody else can put another library there */
+	if (!mkdtemp(places->directory)) { /* mode 0700: no other user can put another library there */
 		int error = -errno;
 
 		free(places->directory);

@@ -1,10 +1,9 @@
 /*
- * program.c - see program.h. Called by cmd/run.c.
+ * program.c - starts the program of evprof run and waits for it. See program.h. Called by cmd/run.c.
  *
- * The program takes the place of evprof run for whoever started that: a signal that is sent to evprof run alone is
- * passed on (one that is sent to the group is not, as the program has it), a timer that was inherited becomes the
- * program's, and evprof run stops and goes on with it. All signals are blocked and fetched one by one, so no handler is
- * needed.
+ * For the parent of evprof run, evprof run stands for the program. It forwards signals that are sent to it alone; a
+ * signal to the process group reaches the program anyway. The program inherits its timers. It stops and continues with
+ * the program. All signals are blocked and taken one by one with sigwaitinfo(), so no handler is needed.
  */
 #include "run/program.h"
 
@@ -22,23 +21,23 @@
 #include "evprof/control.h"
 #include "evprof/proc.h"
 
-/* --- what is inherited --- */
+/* --- inherited state --- */
 
 static const int timer_kinds[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
 #define TIMERS (sizeof(timer_kinds) / sizeof(timer_kinds[0]))
 
-/* What was inherited, for the program. */
+/* The inherited state, which is handed to the program. */
 struct inherited {
-	sigset_t taken; /* the signals that are fetched while it runs */
+	sigset_t taken; /* signals taken with sigwaitinfo() while the program runs */
 	sigset_t mask;
-	struct sigaction child; /* of SIGCHLD: where it is ignored, no status is kept */
+	struct sigaction child; /* of SIGCHLD: if it is ignored, the kernel keeps no exit status */
 	struct itimerval timers[TIMERS];
 };
 
 static void take_signals(struct inherited *inherited)
 {
-	/* Those of our own mistakes and limits. */
+	/* Signals of evprof run's own faults and limits. */
 	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXCPU, SIGXFSZ};
 	static const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
@@ -49,7 +48,7 @@ static void take_signals(struct inherited *inherited)
 	sigaction(SIGCHLD, &by_default, &inherited->child);
 }
 
-/* A new process has none: alarm() before the exec of evprof run is meant for the program. */
+/* fork() does not copy timers, but one set before the exec of evprof run is meant for the program. */
 static void take_timers(struct inherited *inherited)
 {
 	static const struct itimerval off;
@@ -67,7 +66,7 @@ static void hand_down(const struct inherited *inherited)
 	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
 }
 
-/* What came too late for the program ends nobody. */
+/* Drops pending signals, which came after the program's end, so that they do not kill evprof run. */
 static void give_signals_back(const struct inherited *inherited)
 {
 	const struct timespec at_once = {0};
@@ -79,7 +78,7 @@ static void give_signals_back(const struct inherited *inherited)
 
 /* --- the child --- */
 
-/* After what is there: the runtimes of sanitizers have to come first. */
+/* Appends to LD_PRELOAD, because sanitizer runtimes must come first. */
 static int set_preload(const char *library)
 {
 	const char *before = getenv("LD_PRELOAD");
@@ -101,7 +100,7 @@ static int set_environment(const struct run_program *program)
 	char *value = NULL;
 	int error;
 
-	/* The first process is this one; evprof run, its parent, says the last line. */
+	/* This process becomes the first of the session; evprof run, its parent, prints the summary. */
 	if (asprintf(&value, "%s:%d:%d:%s", session->id, (int)getpid(), (int)getppid(), session->socket) < 0)
 		return -1;
 	error = setenv(ENV_SESSION, value, 1);
@@ -111,7 +110,7 @@ static int set_environment(const struct run_program *program)
 	return error | set_preload(program->library);
 }
 
-/* A file that is there and that only Python can run. */
+/* Whether it is an existing file that only Python can run. */
 static bool is_script(const char *name)
 {
 	size_t length = strlen(name);
@@ -120,7 +119,7 @@ static bool is_script(const char *name)
 	       (!strchr(name, '/') || access(name, X_OK) < 0);
 }
 
-/* Returns the errno: the file cannot be run. */
+/* Returns an errno if the file cannot be run. */
 static int run_script(char *const *argv)
 {
 	size_t count = 0;
@@ -158,12 +157,13 @@ static void become_program(const struct run_program *program, const struct inher
 
 struct witness {
 	pid_t pid;
-	uint64_t earlier; /* sent to the group before it was there, as bits from signal 1 on */
+	uint64_t earlier; /* signals sent to the group before this witness started, as bits from signal 1 on */
 };
 
 /*
- * A process of our group that blocks all signals: what is pending there was sent to the whole group, and the program
- * has it, too. It is newer than we are, so the kernel gets to it first.
+ * Starts a witness: a process of the group that blocks all signals. A signal that is pending there was sent to the
+ * whole group, so the program has received it, too. The witness is newer than evprof run, so the kernel delivers to it
+ * first.
  */
 static pid_t start_witness(void)
 {
@@ -186,7 +186,7 @@ static void end_witness(pid_t witness)
 	waitpid(witness, NULL, 0);
 }
 
-/* The signals that are pending in a process, as bits from signal 1 on. False: that cannot be known. */
+/* Reads the pending signals of a process, as bits from signal 1 on. False: they cannot be read. */
 static bool read_pending(pid_t pid, uint64_t *signals)
 {
 	static const char key[] = "\nShdPnd:\t";
@@ -206,8 +206,8 @@ static bool read_pending(pid_t pid, uint64_t *signals)
 }
 
 /*
- * Another witness, for the next signal of that number. What came to the group before it was there is pending in the one
- * before only, and with us: that is kept.
+ * Replaces the witness, to detect the next signal with that number. Other signals that are pending in the old one, and
+ * with us, are kept in `earlier`.
  */
 static void replace_witness(struct witness *witness, uint64_t number)
 {
@@ -220,7 +220,7 @@ static void replace_witness(struct witness *witness, uint64_t number)
 	end_witness(before.pid);
 }
 
-/* 1: it was sent to the group; 0: to us alone; -1: that cannot be known. */
+/* 1: the signal was sent to the group; 0: to us alone; -1: unknown. */
 static int was_sent_to_group(struct witness *witness, int signal)
 {
 	uint64_t number = UINT64_C(1) << (signal - 1), signals;
@@ -238,7 +238,7 @@ static void pass_on(pid_t child, struct witness *witness, const siginfo_t *info)
 {
 	int group = was_sent_to_group(witness, info->si_signo);
 
-	/* The kernel's own come from the terminal, or from a timer. */
+	/* A signal from the kernel comes from the terminal, or from a timer. */
 	if (group > 0 || (group < 0 && info->si_code > 0 && info->si_signo != SIGALRM) ||
 	    (info->si_code <= 0 && info->si_pid == child))
 		return;
@@ -248,7 +248,7 @@ static void pass_on(pid_t child, struct witness *witness, const siginfo_t *info)
 		kill(child, info->si_signo);
 }
 
-/* Somebody's shell waits for us to stop as the program has. */
+/* Whether a shell with job control expects evprof run to stop with the program. */
 static bool is_a_job(int signal)
 {
 	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
@@ -259,7 +259,7 @@ static bool is_a_job(int signal)
 	return foreground || (terminal >= 0 && signal != SIGSTOP);
 }
 
-/* The SIGCONT that ends our own stop is fetched and passed on like any other. */
+/* Stops with the program. The SIGCONT that ends the stop is taken and forwarded like any other signal. */
 static void stop_with(int signal)
 {
 	sigset_t pending;
@@ -268,7 +268,7 @@ static void stop_with(int signal)
 		kill(getpid(), SIGSTOP);
 }
 
-/* Returns 0 as soon as the child has ended, or -errno. */
+/* Returns 0 when the child has ended, or -errno. */
 static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken, int *status)
 {
 	for (;;) {
@@ -291,7 +291,7 @@ static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken,
 	}
 }
 
-/* The errno that the child has reported, or 0. */
+/* The errno that the child has sent, or 0. */
 static int reported(int report)
 {
 	int error = 0;

@@ -1,6 +1,6 @@
 /*
- * program.h - the program of evprof run: started with the library in it, waited for, with the signals that are
- * meant for it.
+ * program.h - the program of evprof run: started with the library preloaded, and waited for while signals are forwarded
+ * to it.
  */
 #ifndef EVPROF_TOOLS_RUN_PROGRAM_H
 #define EVPROF_TOOLS_RUN_PROGRAM_H
@@ -11,14 +11,14 @@
 
 struct run_program {
 	char *const *argv;
-	const char *library; /* as LD_PRELOAD can hold it */
+	const char *library; /* in a form that LD_PRELOAD can hold */
 	const struct run_session *session;
-	bool host; /* the session is one of the host's collector */
+	bool host; /* the session is with the host's collector */
 };
 
 /*
- * Runs it to its end. Returns 0 with its wait status; -errno if it cannot be run; -ECHILD if it has run and its status
- * is not known.
+ * Runs the program to its end. Returns 0 and its wait status; -errno if it cannot be run; -ECHILD if it ran and its
+ * status is unknown.
  */
 int run_program(const struct run_program *program, int *status);
 

@@ -26,9 +26,9 @@
 
 #define ENVIRONMENT_MAX 16
 
-/* The collector has to write what is in the rings, which it does in well under a second unless the disk is slow. */
+/* The collector only has to write what is in the rings: well under a second unless the disk is slow. */
 #define SUMMARY_SECONDS 30
-#define FORMATS_SECONDS 600 /* where other formats are written, too */
+#define FORMATS_SECONDS 600 /* if other formats are written, too */
 
 static int say(const char *what, const char *which, int error)
 {
@@ -53,7 +53,7 @@ static int make_address(const char *name, struct sockaddr_un *address, socklen_t
 	return 0;
 }
 
-/* A socket that attach() has tied to the address of that name, by connecting or by listening. The socket or -errno. */
+/* Creates a socket and ties it to the address with attach(), by connecting or listening. Returns it or -errno. */
 static int open_socket(const char *name, int (*attach)(int fd, const struct sockaddr *address, socklen_t length))
 {
 	struct sockaddr_un address;
@@ -74,7 +74,7 @@ static int open_socket(const char *name, int (*attach)(int fd, const struct sock
 	return fd;
 }
 
-/* connect() itself has a type of its own in glibc's headers. */
+/* connect() itself has a different type in glibc's headers. */
 static int attach_by_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	return connect(fd, address, length);
@@ -90,7 +90,10 @@ static int connect_to(const char *name)
 	return open_socket(name, attach_by_connect);
 }
 
-/* Anybody may listen at an abstract name: the session's secret is sent to root and to ourselves only. */
+/*
+ * Whether the listener is root or this user. Anybody may listen at an abstract name, and the session's secret must not
+ * be sent to others.
+ */
 static bool is_ours(int fd, const char *name, uid_t *user)
 {
 	struct ucred who = {.uid = (uid_t)-1};
@@ -119,7 +122,7 @@ static int make_id(char *id)
 	return 0;
 }
 
-/* --- the private collector --- */
+/* --- private collector --- */
 
 static void close_from(int first)
 {
@@ -129,7 +132,7 @@ static void close_from(int first)
 		close(fd);
 }
 
-/* In the child: becomes the collector. report: a pipe that exec closes; errno goes there if it fails. */
+/* In the child: becomes the collector. report: a pipe that exec closes; on failure errno is written to it. */
 static void become_collector(const char *collector, int listening, int report)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -139,9 +142,9 @@ static void become_collector(const char *collector, int listening, int report)
 	int fd;
 
 	if (null < 0)
-		null = open("/", O_PATH); /* there is no /dev: no pipe of the program's is to stay open */
+		null = open("/", O_PATH); /* without /dev: pipes of the program must still be replaced */
 	setsid();
-	/* Both above the numbers that are given away next. */
+	/* Moves both above the descriptors that are assigned next. */
 	listening = fcntl(listening, F_DUPFD, 10);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
 	for (fd = 0; fd < 3; fd++)
@@ -161,13 +164,13 @@ static void become_collector(const char *collector, int listening, int report)
 	_exit(127);
 }
 
-/* A debugger that is to follow the children of evprof run does not meet this one, but the program. */
+/* fork() that debuggers do not follow: one that follows children of evprof run then finds the program. */
 static pid_t fork_unseen(void)
 {
 	return (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* A child of a child: it lives on when evprof run ends, and nobody waits for it. */
+/* Starts the collector as a grandchild: it outlives evprof run and is no child of it. */
 static int start_collector(const char *collector, int listening)
 {
 	int report[2];
@@ -212,7 +215,7 @@ static int start_private(struct run_session *session, const char *collector)
 
 /* --- the session --- */
 
-/* For what is no UTF-8. NULL: no memory. */
+/* The bytes in hexadecimal, for text that is not UTF-8. NULL: no memory. */
 static json_t *hexadecimal(const char *bytes)
 {
 	size_t count = strlen(bytes);
@@ -271,7 +274,7 @@ int run_session_open(struct run_session *session, const char *socket, const char
 	return error ? say("no collector answers at", session->socket, -error) : 0;
 }
 
-/* The collector answers when it has written the formats of EVPROF_FORMAT, too. */
+/* The time to wait. The collector answers after it has written the formats of EVPROF_FORMAT. */
 static int wait_seconds(const struct run_session *session)
 {
 	const char *formats = getenv(ENV_FORMAT);

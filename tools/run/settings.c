@@ -13,7 +13,7 @@
 
 #include "util/cli.h"
 
-/* The text of what is allowed, if the value is not; room for it where it is made up. */
+/* Returns the text of the allowed values if the value is invalid; room is space for a composed text. */
 static const char *allowed_events(const char *value, char *room)
 {
 	unsigned events;
@@ -84,8 +84,8 @@ static const struct {
 	const char *name;
 	const char *variable;
 	const char *(*allowed)(const char *value, char *room); /* NULL: an option without a value */
-	const char *without;				       /* the value then */
-	bool is_list;					       /* several add up */
+	const char *without;				       /* its value in that case */
+	bool is_list;					       /* several values are joined */
 } settings_known[] = {
     {RUN_EVENTS, "--events", ENV_EVENTS, allowed_events, NULL, true},
     {RUN_SAMPLE, "--sample", ENV_SAMPLE_RATE, allowed_rate, NULL, false},
@@ -112,7 +112,7 @@ static bool is_good(const char *name, const char *value, const char *allowed)
 	return false;
 }
 
-/* With what the same option had before. False: no memory. */
+/* Sets the variable, joined with earlier values of the same option. False: no memory. */
 static bool set_variable(struct run_settings *settings, size_t i, const char *value)
 {
 	bool adds = settings_known[i].is_list && settings->given & 1u << i;

@@ -1,8 +1,8 @@
 /*
  * settings.h - the options of evprof run that set a variable of the library. Used by cmd/run.c.
  *
- * The library runs on with the default where a variable has a bad value, because the program is not evprof's to refuse.
- * On the command line a mistake is told before the program starts.
+ * The library uses the default for an invalid value, because it must not stop the program. On the command line an
+ * invalid value is an error before the program starts.
  */
 #ifndef EVPROF_TOOLS_RUN_SETTINGS_H
 #define EVPROF_TOOLS_RUN_SETTINGS_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct run_settings {
-	unsigned given; /* bits of the table: what the user said, not the environment */
+	unsigned given; /* bits of the table: options given by the user, not by the environment */
 	bool sample;
 };
 
@@ -48,11 +48,11 @@ static inline bool run_is_setting(int option)
 	return option >= RUN_EVENTS && option < RUN_END;
 }
 
-/* Sets the variable of the option; value is NULL where it has none. False after one line saying what is wrong. */
+/* Sets the variable of the option; value is NULL if it has none. False after one line on stderr. */
 bool run_settings_take(struct run_settings *settings, int option, const char *value);
-/* When all options are there. False after one line: they do not go together. */
+/* Checks all options together. False after one line on stderr: they contradict each other. */
 bool run_settings_finish(const struct run_settings *settings);
-/* The template of the trace's path. False after one line saying what is wrong. */
+/* Checks the template of the trace's path. False after one line on stderr. */
 bool run_settings_output_is_good(const char *output);
 
 #endif
