@@ -1,9 +1,9 @@
 /*
- * annotate.c - evprof annotate: the sources, with hits and time beside each line and the calls beneath it.
+ * annotate.c - evprof annotate: source code with hits and time on each line, and the calls below it.
  *
  * The table is that of pprofile: Line #, Hits, Time, Time per hit, %, Source code, and a "(call)" line for each
- * function that a line called. What it says is collected in analysis/line_costs.c; here are the options, the order
- * and the print. Sources are read line by line when they are printed.
+ * function that a line called. analysis/line_costs.c collects the data; this file has the options, the order and the
+ * output. Sources are read line by line while they are printed.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -22,14 +22,14 @@
 struct request {
 	struct filter filter;
 	char *const *files; /* patterns; NULL at the end */
-	bool *ran;	    /* for each of them: whether a file that ran matches */
+	bool *ran;	    /* for each pattern: whether a file with calls matches */
 	const char *to;
 	bool json;
 	bool by_thread;
 	bool all_sources;
 };
 
-/* A line of a file: all functions in it together. */
+/* A line of a file, the sum of all functions in it. */
 struct row {
 	uint32_t file;
 	uint32_t line;
@@ -52,7 +52,7 @@ struct file_rows {
 	size_t call_count;
 };
 
-/* What is printed together: all of the trace, or one thread. */
+/* One output: the whole trace, or one thread. */
 struct table {
 	const struct line_costs *costs;
 	struct row *rows;
@@ -69,7 +69,7 @@ struct annotate {
 	struct output *output;
 	uint64_t duration_ns;
 	bool by_line;
-	bool any; /* something is in the JSON array already */
+	bool any; /* the JSON array is not empty */
 };
 
 /* --- which file, which line --- */
@@ -96,7 +96,7 @@ static bool is_wanted(const struct request *request, struct text file)
 	return wanted;
 }
 
-/* By place: 1 if it is a file of Python code that is to be shown. The caller frees it. */
+/* By place: 1 if it is a file of Python code to show. The caller frees it. */
 static uint8_t *choose_files(const struct request *request, const struct line_costs *costs)
 {
 	uint8_t *wanted = calloc((size_t)costs->place_count + 1, 1);
@@ -122,7 +122,7 @@ static int by_place(const void *left, const void *right)
 	return a->file != b->file ? compare_numbers(a->file, b->file) : compare_numbers(a->line, b->line);
 }
 
-/* The costliest call first. */
+/* The most expensive call first. */
 static int by_site(const void *left, const void *right)
 {
 	const struct call_row *a = left, *b = right;
@@ -239,7 +239,7 @@ static int table_make(struct table *table, const struct annotate *annotate, cons
 
 /* --- sources --- */
 
-/* The lines of a file, one after the other; none where the file is not there. */
+/* The lines of a file in order; none if the file does not exist. */
 struct lines {
 	FILE *file;
 	char *buffer;
@@ -265,7 +265,7 @@ static void lines_open(struct lines *lines, const struct annotate *annotate, con
 	}
 }
 
-/* False at the end. Without white space at the end of the line. */
+/* Reads a line, without white space at its end. False at the end. */
 static bool lines_next(struct lines *lines, struct text *line)
 {
 	ssize_t length = lines->file ? getline(&lines->buffer, &lines->allocated, lines->file) : -1;
@@ -283,7 +283,7 @@ static void lines_close(struct lines *lines)
 	free(lines->buffer);
 }
 
-/* Source code as it is, but for what a terminal would take for something else. */
+/* Writes source code unchanged, except characters that a terminal would interpret. */
 static void put_code(struct output *output, struct text code)
 {
 	while (code.length) {
@@ -346,7 +346,7 @@ static void put_line(const struct annotate *annotate, uint32_t number, const str
 	output_char(annotate->output, '\n');
 }
 
-/* Every line of the source, or, without it, those that something is known of. */
+/* Writes every line of the source; without the source, those with data. */
 static void put_lines(const struct annotate *annotate, const struct line_costs *costs, const struct file_rows *file,
 		      struct lines *lines)
 {
@@ -528,7 +528,7 @@ static void put_thread(const struct annotate *annotate, const struct call_walk *
 	output_char(annotate->output, '\n');
 }
 
-/* visit: of the thread, NULL without threads. */
+/* walk: its thread; NULL without threads. */
 static int put_table(struct annotate *annotate, const struct line_costs *costs, const struct call_walk *walk)
 {
 	struct table table;

@@ -1,9 +1,9 @@
 /*
- * check.c - evprof check: holds a trace against limits, for CI.
+ * check.c - evprof check: compares a trace with limits, for CI.
  *
- * Owns the limits' syntax, the measuring of all function limits in one visit of the calls, the lines about them, and
- * the JUnit file. A limit that several functions match is for all of them together: calls are added up, and time is
- * that between the outermost begin and its end, so that nothing counts twice.
+ * Owns the syntax of limits, the measurement of all function limits in one call walk, the output, and the JUnit file. A
+ * limit that matches several functions applies to their sum: calls are added up, and time runs from an outermost begin
+ * to its end, so that nothing counts twice.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -28,28 +28,28 @@ enum limit_result { LIMIT_HELD, LIMIT_BROKEN, LIMIT_ERROR };
 struct limit {
 	enum limit_kind kind;
 	const char *given;	     /* the option's value */
-	struct function_match match; /* NULLs: all functions (TOTAL), or no matter of functions */
+	struct function_match match; /* NULLs: all functions (TOTAL), or not a function limit */
 	uint64_t allowed;	     /* calls, ns, bytes or events */
-	uint64_t unit_ns;	     /* LIMIT_TIME: in which it is compared and printed */
+	uint64_t unit_ns;	     /* LIMIT_TIME: unit of comparison and output */
 	uint64_t measured;
-	int64_t pid;	     /* LIMIT_ALLOC: where the peak was; 0: there were no memory events */
-	uint32_t matches[2]; /* Python's and C functions, each process counted for itself */
-	bool of_python;	     /* the module is one of Python code in the trace */
-	uint32_t open;	     /* calls of them on the stack of the thread */
+	int64_t pid;	     /* LIMIT_ALLOC: process of the peak; 0: no memory events */
+	uint32_t matches[2]; /* Python and C functions; each process counts separately */
+	bool of_python;	     /* the module is that of a Python function in the trace */
+	uint32_t open;	     /* number of their calls on the stack of the thread */
 	struct function_near near;
 	enum limit_result result;
 };
 
-/* What of the chosen processes was not recorded, so that a count may be too small. */
+/* What the filtered processes did not record: counts may be too small. */
 struct unrecorded {
 	bool sampled;
 	bool paused;   /* by evprof_stop() */
-	bool filtered; /* by EVPROF_INCLUDE and its like */
+	bool filtered; /* by EVPROF_INCLUDE and similar settings */
 	bool calls;
 	bool c_calls;
 };
 
-/* A bit each in the functions' masks. */
+/* One bit for each in the functions' masks. */
 #define LIMITS_MAX 64
 
 struct check {
@@ -57,11 +57,11 @@ struct check {
 	size_t count;
 	struct filter filter;
 	const char *junit;
-	uint64_t *masks; /* by key of the process: the limits that the function is in */
+	uint64_t *masks; /* by key of the process: limits that match the function */
 	struct unrecorded unrecorded;
 	uint64_t lost;
-	bool losses_taken; /* a --max-lost that holds says so */
-	char verdict[256]; /* what is missing from the trace; "" if nothing is */
+	bool losses_taken; /* a --max-lost limit holds and accepts the losses */
+	char verdict[256]; /* what is missing from the trace; "" if complete */
 };
 
 static const char *const option_names[] = {
@@ -101,7 +101,7 @@ struct unit {
 	double factor;
 };
 
-/* A number with one of the units (the last has no name), rounded. */
+/* Parses a number with one of the units (the last has no name), rounded. */
 static bool take_number(const char *text, uint64_t *value, double limit, const struct unit *units)
 {
 	char *end;
@@ -118,7 +118,7 @@ static bool take_number(const char *text, uint64_t *value, double limit, const s
 	return false;
 }
 
-/* The unit of the last digit as it is written, but at most the ms of evprof report: what it prints is held to. */
+/* The unit of the last digit of the text, but at most 1 ms, which is the precision of evprof report. */
 static uint64_t written_unit_ns(const char *text, const struct unit *units)
 {
 	const char *end = text + strspn(text, "0123456789"), *last = end;
@@ -206,7 +206,7 @@ static bool of_functions(const struct limit *limit)
 
 /* --- measuring functions --- */
 
-/* Does the limit count calls of this function? */
+/* Whether the limit matches the function. Records the match, or a near name. */
 static bool meet_function(struct limit *limit, const struct wire_definition *definition, bool native)
 {
 	if (!limit->match.module)
@@ -294,7 +294,7 @@ static int measure_functions(struct check *check, struct trace *trace)
 	return error;
 }
 
-/* --- measuring the rest --- */
+/* --- measuring memory --- */
 
 struct peak {
 	uint64_t bytes;
@@ -346,9 +346,9 @@ static int measure_heap(struct check *check, struct trace *trace)
 	return error;
 }
 
-/* --- what is not in the trace --- */
+/* --- what was not recorded --- */
 
-/* evprof_stop() and evprof_start() are events of the thread that called them, for the whole process. */
+/* Finds evprof_stop() and evprof_start(), which are events of the calling thread but apply to the whole process. */
 static int find_pauses(struct unrecorded *unrecorded, struct trace *trace, const struct trace_process *process)
 {
 	size_t i;
@@ -398,11 +398,11 @@ static int measure(struct check *check, struct trace *trace)
 	int error = measure_functions(check, trace);
 	size_t i;
 
-	/* What is damaged is lost, too, and else nobody would look. */
+	/* Damaged events are lost, too. No other limit reads the events, so this must. */
 	if (!reads_events(check))
 		trace_check(trace, NULL, NULL);
 
-	trace->clock = CPU_CLOCK_WALL; /* the heap is that of all threads at one time */
+	trace->clock = CPU_CLOCK_WALL; /* the heap needs the common time of all threads */
 	if (!error)
 		error = measure_heap(check, trace);
 	if (!error)
@@ -419,31 +419,31 @@ static int measure(struct check *check, struct trace *trace)
 	return error;
 }
 
-/* --- judging --- */
+/* --- verdict --- */
 
 static bool matches_any(const struct limit *limit)
 {
 	return !limit->match.module || limit->matches[0] || limit->matches[1];
 }
 
-/* Does the limit name one function, as far as it is written? */
+/* Whether the limit names one function, without wildcards. */
 static bool is_plain(const struct limit *limit)
 {
 	return limit->match.module && !strpbrk(limit->match.module, "*?[") && !strpbrk(limit->match.function, "*?[");
 }
 
-/* Calls of functions that the limit may be about are no events. */
+/* Whether calls of functions that the limit may match were not recorded. */
 static bool misses_calls(const struct unrecorded *unrecorded, const struct limit *limit)
 {
 	bool of_c = is_plain(limit) && !limit->matches[0] && limit->matches[1];
 	bool of_python = limit->match.module && (function_match_only_python(&limit->match) || limit->matches[0] ||
 						 (limit->of_python && !strpbrk(limit->match.module, "*?[")));
 
-	/* TOTAL is of what was recorded, as the report's. */
+	/* TOTAL is the sum of what was recorded, as in the report. */
 	return (unrecorded->calls && !of_c) || (unrecorded->c_calls && limit->match.module && !of_python && !of_c);
 }
 
-/* Why the trace cannot show that the limit holds; NULL: it can. */
+/* The reason why the trace cannot show that the limit holds; NULL: it can. */
 static const char *doubt(const struct check *check, const struct limit *limit)
 {
 	const struct unrecorded *unrecorded = &check->unrecorded;
@@ -456,7 +456,7 @@ static const char *doubt(const struct check *check, const struct limit *limit)
 		return "stacks were sampled, which counts no calls; record with --events call,c_call";
 	if (of_functions(limit) && misses_calls(unrecorded, limit))
 		return "its calls were not recorded; record with --events call,c_call";
-	/* A function that is in the trace was not left out; of several some may have been. */
+	/* A function in the trace was recorded. With a pattern, other functions may have been excluded. */
 	if (of_functions(limit) && unrecorded->filtered && !(is_plain(limit) && matches_any(limit)))
 		return "functions were left out of the recording; record without EVPROF_INCLUDE and EVPROF_EXCLUDE";
 	if (!matches_any(limit) && limit->allowed)
@@ -470,7 +470,7 @@ static const char *doubt(const struct check *check, const struct limit *limit)
 
 static bool is_broken(const struct limit *limit)
 {
-	/* Rounded as it is printed. */
+	/* Compared as it is printed: rounded. */
 	uint64_t half = limit->kind == LIMIT_TIME && limit->allowed ? limit->unit_ns / 2 : 0;
 
 	return limit->measured > limit->allowed + half;
@@ -483,7 +483,7 @@ static enum limit_result judge(const struct check *check, const struct limit *li
 	return doubt(check, limit) ? LIMIT_ERROR : LIMIT_HELD;
 }
 
-/* --- saying it --- */
+/* --- output --- */
 
 #define DESCRIPTION_BYTES 512
 
@@ -516,7 +516,7 @@ static void describe_error(const struct check *check, const struct limit *limit,
 					 i ? ", " : "; near: ", limit->near.names[i]);
 }
 
-/* What was measured, or why nothing could be. */
+/* Describes the measured value, or why there is none. */
 static void describe(const struct check *check, const struct limit *limit, char text[DESCRIPTION_BYTES])
 {
 	if (limit->result == LIMIT_ERROR)
@@ -548,7 +548,7 @@ static int print_lines(const struct check *check)
 	return output_close(&output);
 }
 
-/* The inside of an attribute: XML 1.0 has no way to write most control characters. */
+/* Writes the contents of an attribute. XML 1.0 cannot express most control characters. */
 static void put_xml(struct output *output, struct text text)
 {
 	while (text.length) {

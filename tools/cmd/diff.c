@@ -1,14 +1,14 @@
 /*
- * diff.c - evprof diff: calls, times and allocations of two traces, function by function.
+ * diff.c - evprof diff: calls, times and allocations of two traces by function.
  *
- * Functions are matched in three rounds, each over what the rounds before left:
+ * Functions are matched in three rounds. Each round takes what the previous ones left:
  *
- *   1. file, line and qualified name are the same
- *   2. file and qualified name: the line moved
- *   3. base name of the file and qualified name: the file moved too
+ *   1. same file, line and qualified name
+ *   2. same file and qualified name: the line moved
+ *   3. same base name of the file and qualified name: the file moved, too
  *
- * Several that are the same in that (lambdas of one file) are matched in order of file and line. Where one trace has no
- * qualified names, being of a Python before 3.11, plain names are compared.
+ * Several functions that are equal in a round (lambdas of one file) are matched in order of file and line. If one trace
+ * has no qualified names, because its Python is older than 3.11, plain names are compared.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -26,7 +26,7 @@
 /* A function of one of the traces. */
 struct side {
 	struct text file;
-	struct text name; /* what is compared: qualified or plain */
+	struct text name; /* the compared name: qualified or plain */
 	uint32_t line;
 	const struct label *label;
 	const char *display;
@@ -89,7 +89,7 @@ static int by_base_and_name(const struct side *a, const struct side *b)
 
 typedef int comparison(const struct side *a, const struct side *b);
 
-/* What a round compares decides; then place. */
+/* Sorts by what the round compares, then by place. */
 static int sort_sides(const void *a, const void *b, void *same)
 {
 	comparison *compare = *(comparison **)same;
@@ -99,7 +99,7 @@ static int sort_sides(const void *a, const void *b, void *same)
 	return order ? order : by_place(*left, *right);
 }
 
-/* The sides that have no match yet, in order. */
+/* The unmatched functions of a side, sorted. */
 static struct side **unmatched(const struct sides *sides, comparison *compare, size_t *count)
 {
 	struct side **list = malloc((sides->count + 1) * sizeof(struct side *));
@@ -205,7 +205,7 @@ static uint64_t bytes_of(const struct function_total *counts)
 	return counts->allocated_bytes;
 }
 
-/* What is compared, in the order of the columns. */
+/* The measures, in the order of the columns. */
 static const struct measure {
 	const char *sort; /* for --sort */
 	const char *key;  /* for JSON and CSV */
@@ -233,7 +233,7 @@ static const struct side *shown_side(const struct row *row)
 	return row->b ? row->b : row->a;
 }
 
-/* The largest change first, whether more or less. */
+/* The largest change first, increase or decrease. */
 static int sort_rows(const void *a, const void *b, void *by)
 {
 	const struct row *left = a, *right = b;
@@ -248,7 +248,7 @@ static int sort_rows(const void *a, const void *b, void *by)
 	return label_compare(shown_side(left)->label, shown_side(right)->label);
 }
 
-/* --- what was asked for --- */
+/* --- options --- */
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
@@ -309,7 +309,10 @@ static const struct measure *find_measure(const char *name)
 static bool take_option(struct request *request, int option, const char *word)
 {
 	if (option == FILTER_MIN_DURATION) {
-		/* Memory would go to the wrong function: a call is known to be long enough when it ends. */
+		/*
+		 * With --min-duration, allocations would count for the wrong function: a call is known to be long
+		 * enough at its end only.
+		 */
 		cli_misused("diff", "--min-duration is not for diff");
 		return false;
 	}
@@ -340,7 +343,7 @@ static size_t shown_rows(const struct request *request, const struct rows *rows)
 	return request->limit >= 0 && (size_t)request->limit < rows->count ? (size_t)request->limit : rows->count;
 }
 
-/* Where one trace has no memory events, nothing is known of what its functions allocated: no column compares it. */
+/* Whether a side has the measure. A trace without memory events has no allocations, so no column compares them. */
 static bool has(const struct request *request, const struct measure *measure, size_t side)
 {
 	return !measure->memory || request->tallies[side].memory;
@@ -351,7 +354,7 @@ static bool shows(const struct request *request, const struct measure *measure)
 	return has(request, measure, 0) && has(request, measure, 1);
 }
 
-/* Of the two columns of each measure. */
+/* The widths of the two columns of each measure. */
 struct widths {
 	int of[MEASURES][2];
 };
@@ -403,7 +406,7 @@ static struct widths find_widths(const struct row *rows, size_t shown)
 	return widths;
 }
 
-/* What is the same in both would hide what is not. */
+/* Whether any shown measure changed. Rows without a change are hidden. */
 static bool differs(const struct request *request, const struct row *row)
 {
 	bool differs = !row->a || !row->b;
@@ -414,7 +417,7 @@ static bool differs(const struct request *request, const struct row *row)
 	return differs;
 }
 
-/* Takes rows without a change out of the list, which stays in order. Returns how many it took. */
+/* Removes rows without a change. The order stays. Returns the number of removed rows. */
 static size_t leave_out_same(const struct request *request, struct rows *rows)
 {
 	size_t before = rows->count, i;
@@ -426,7 +429,7 @@ static size_t leave_out_same(const struct request *request, struct rows *rows)
 	return before - rows->count;
 }
 
-/* As cProfile's, with the qualified name. */
+/* Prints the function as cProfile does, with its qualified name. */
 static void print_place(struct output *output, const struct side *side)
 {
 	if (!side->line && text_same(side->file, text_of("~"))) {
@@ -591,7 +594,7 @@ static void print_json(struct output *output, const struct request *request, con
 
 /* --- CSV --- */
 
-/* A field in quotes: valid UTF-8, one line. */
+/* Writes a quoted field: valid UTF-8, one line. */
 static void csv_text(struct output *output, struct text text)
 {
 	output_char(output, '"');
@@ -619,7 +622,7 @@ static void csv_count(struct output *output, const struct request *request, cons
 		output_u64(output, measure->of(counts_of(counted)));
 }
 
-/* What is not known is empty. */
+/* Unknown values are empty. */
 static void csv_row(struct output *output, const struct request *request, const struct row *row)
 {
 	const struct side *side = shown_side(row);
@@ -693,7 +696,7 @@ static int compare_tallies(const struct request *request)
 	return error;
 }
 
-/* Returns the exit status that this trace asks for. */
+/* Returns the exit status for this trace. */
 static int count_trace(struct request *request, size_t side)
 {
 	struct trace *trace = filter_open(&request->filter, "diff", request->paths[side]);

@@ -1,9 +1,9 @@
 /*
- * dump.c - evprof dump: every event, one a line, all threads merged by time.
+ * dump.c - evprof dump: all events, one a line, all threads merged by time.
  *
- * A line is: ns since the start of the trace, pid, tid, kind, and what the kind has to say, with tabs between. In
- * names, backslash, control characters and what is no text are escaped (output_line), so a line is a line and a tab a
- * tab.
+ * A line has tab-separated fields: ns since the start of the trace, pid, tid, kind, and the fields of the kind. In
+ * names, backslash, control characters and invalid UTF-8 are escaped (output_line), so tabs and line ends only
+ * separate.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -58,8 +58,8 @@ static const char help_text[] =
 struct request {
 	struct filter filter;
 	struct progress progress;
-	uint32_t *natives; /* by the number of the thread: the innermost native frame of its next allocation; 0: none */
-	const struct trace_process *process; /* of which the tables below are */
+	uint32_t *natives; /* by thread number: innermost native frame of its next allocation; 0: none */
+	const struct trace_process *process; /* the process of the table below */
 	uint8_t *hidden;		     /* by key (replay/replay.h); NULL: no function is */
 };
 
@@ -80,7 +80,7 @@ static void put_code(struct output *output, const struct trace_process *process,
 	output_u64(output, code->number);
 }
 
-/* The text of label_native(), in braces, without making a copy for each event. */
+/* Writes the text of label_native() in braces, without a copy for each event. */
 static void put_native(struct output *output, const struct trace_process *process, uint32_t id)
 {
 	const struct wire_definition *function = trace_name(&process->functions, id);
@@ -228,7 +228,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 						: argument);
 }
 
-/* native: the innermost frame of the allocation's native stack, or 0. */
+/* native: the innermost frame of the allocation's native stack; 0: none. */
 static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event,
 		      uint32_t native)
 {
@@ -257,7 +257,7 @@ static bool is_wanted(void *owner, const struct trace_process *process, const st
 	return filter_process(&request->filter, process) && filter_thread(&request->filter, thread);
 }
 
-/* Functions are chosen for the events that name one; all others are shown. Returns -ENOMEM, 0 or 1. */
+/* Applies the function filter to events that name a function; all others are shown. Returns -ENOMEM, 0 or 1. */
 static int is_shown(struct request *request, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
@@ -285,7 +285,7 @@ static void chunk_loaded(void *owner, uint32_t events)
 	progress_add(&((struct request *)owner)->progress, events);
 }
 
-/* A WIRE_TIME tells it; the allocation is the next event of the thread. */
+/* Takes the native stack from a WIRE_TIME; the allocation is the next event of the thread. */
 static uint32_t take_native(struct request *request, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);

@@ -1,5 +1,5 @@
 /*
- * evprof.c - evprof(1): the table of verbs. The only file of the tools with a main().
+ * evprof.c - evprof(1): the table of verbs, and main().
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
-/* evprof help VERB */
+/* Runs "evprof help VERB". */
 static int help_of(char *name)
 {
 	const struct verb *verb = find_verb(name);
@@ -99,7 +99,7 @@ static int help_of(char *name)
 	return verb ? verb->main(2, (char *[]){name, option, NULL}) : unknown(name);
 }
 
-/* Results have their own way out (util/output.h); this is of what was printed, help and version. */
+/* Checks the output of help and version. Verbs with results use util/output.h. */
 static int finished(int status)
 {
 	if (fflush(stdout) == 0 || status)

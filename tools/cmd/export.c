@@ -1,5 +1,5 @@
 /*
- * export.c - evprof export: the options, the table of formats, and the file that appears when it is whole.
+ * export.c - evprof export: the options, the table of formats, and the output file, which appears when it is complete.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -39,7 +39,7 @@ const size_t export_format_count = sizeof(export_formats) / sizeof(export_format
 
 enum { OPTION_BESIDE = 256 };
 
-/* getopt_long()'s value for the option number i of the table that option_table() makes. */
+/* The getopt_long() value of option i in the table of option_table(), minus i. */
 #define OPTION_OF_FORMAT 0x2000
 
 static void print_help(void)
@@ -91,7 +91,7 @@ static const struct export_format *format_named(const char *name)
 	return NULL;
 }
 
-/* By the ending of the file's name: a format's own, of which the longest counts, or one that other tools use. */
+/* The format for the file name's suffix: a format's own, the longest match first, or one of other tools. */
 static const struct export_format *format_of_file(const char *path)
 {
 	static const struct {
@@ -109,7 +109,7 @@ static const struct export_format *format_of_file(const char *path)
 	for (i = 0; i < export_format_count; i++) {
 		const char *suffix = export_formats[i].suffix;
 
-		/* Several tools read JSON. */
+		/* The suffix .json is ambiguous: several tools read JSON. */
 		if (strcmp(suffix, "json") != 0 && ends_with(name, suffix) &&
 		    (!found || strlen(suffix) > strlen(found->suffix)))
 			found = &export_formats[i];
@@ -126,7 +126,7 @@ static void say_formats(void)
 	fprintf(stderr, "\n");
 }
 
-/* What somebody asks for by that name is there, but not here. */
+/* Points to the Python package, which writes Parquet. */
 static bool is_parquet(const char *name)
 {
 	if (strcmp(name, "parquet") != 0)
@@ -203,12 +203,12 @@ static int export(const struct export_format *format, struct export *export, con
 
 /* --- options --- */
 
-/* What the command line says. Options of a format wait here until it is known which format it is. */
+/* The options of the command line. Options of a format are kept until the format is known. */
 #define FORMATS_MAX 16
 
 struct request {
 	const struct export_format *format;		  /* the first */
-	const struct export_format *formats[FORMATS_MAX]; /* all; more than one only with beside */
+	const struct export_format *formats[FORMATS_MAX]; /* all; more than one only with --beside */
 	size_t format_count;
 	bool beside;
 	const char *to;
@@ -219,7 +219,7 @@ struct request {
 	size_t given_count;
 };
 
-/* The options of all formats behind those of all verbs. Returns -ENOMEM or 0. */
+/* Makes the table of the common options and those of all formats. Returns -ENOMEM or 0. */
 static int option_table(struct request *request, int argc)
 {
 	static const struct option common[] = {{"format", required_argument, NULL, 'f'},
@@ -256,7 +256,7 @@ static void request_done(struct request *request)
 	free(request->values);
 }
 
-/* Gives the format its own options. False after one line saying what is wrong. */
+/* Passes the format its options. False after one line on stderr. */
 static bool take_own(const struct request *request, struct export *export)
 {
 	const struct export_option *option;
@@ -278,7 +278,7 @@ static bool take_own(const struct request *request, struct export *export)
 	return true;
 }
 
-/* Names with commas. */
+/* Parses comma-separated names. */
 static bool take_formats(struct request *request, char *names)
 {
 	char *state = NULL;
@@ -301,7 +301,7 @@ static bool take_formats(struct request *request, char *names)
 	return request->format_count > 0;
 }
 
-/* Takes one option. False after one line saying what is wrong. */
+/* Takes one option. False after one line on stderr. */
 static bool take_option(struct request *request, int option, const char *wrong)
 {
 	if (filter_is_option(option))
@@ -322,7 +322,7 @@ static bool take_option(struct request *request, int option, const char *wrong)
 	return cli_option_wrong("export", wrong);
 }
 
-/* a/b.evp and pstats: a/b.pstats. The caller frees it. */
+/* Changes a/b.evp to a/b.pstats for suffix pstats. The caller frees it. */
 static char *path_beside(const char *trace, const char *suffix)
 {
 	size_t length = strlen(trace);
@@ -341,7 +341,7 @@ static int export_beside(const struct request *request, struct export *what, con
 	size_t i;
 
 	what->beside = true;
-	umask(077); /* what is in a trace is for its owner only */
+	umask(077); /* only the owner may read the contents of a trace */
 
 	for (i = 0; i < request->format_count; i++) {
 		char *path = path_beside(trace, request->formats[i]->suffix);
@@ -353,7 +353,7 @@ static int export_beside(const struct request *request, struct export *what, con
 	return worst;
 }
 
-/* False after a line that lists the formats. */
+/* False after a line with the list of formats. */
 static bool knows_format(struct request *request)
 {
 	if (!request->format)

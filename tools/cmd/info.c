@@ -1,7 +1,7 @@
 /*
- * info.c - evprof info: what is in a trace, for people and as JSON.
+ * info.c - evprof info: the contents of a trace, as text and as JSON.
  *
- * Reads and checks the whole file, so that damage anywhere is told.
+ * Reads and checks the whole file, so it reports damage anywhere in it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -33,7 +33,7 @@ static const char help_text[] =
     "\n"
     "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
 
-/* What is counted by reading all events. */
+/* Whether native stacks are counted, which reads all events. */
 static bool counts_native(const struct trace_process *process, bool quick)
 {
 	return !quick && trace_process_has_native(process);
@@ -54,7 +54,7 @@ static json_t *json_counts(const uint64_t *counts)
 	return object;
 }
 
-/* Text with U+FFFD for what is none. */
+/* A JSON string of the text; invalid UTF-8 becomes U+FFFD. */
 static json_t *json_any(const char *text)
 {
 	struct output clean;
@@ -150,9 +150,9 @@ static json_t *json_trace(struct trace *trace, const struct trace_totals *totals
 	return object;
 }
 
-/* --- for people --- */
+/* --- text --- */
 
-/* Lines of their own, below what they belong to. */
+/* Indent of the lines below the one that they belong to. */
 #define COUNTS_INDENT 6
 #define COUNTS_MOST_COLUMNS 100
 
@@ -344,14 +344,14 @@ static int list_trace(json_t *list, struct trace *trace, const struct trace_tota
 
 	json_memory_begin();
 	object = json_trace(trace, totals, quick);
-	if (json_memory_ran_out) /* something is missing from it */
+	if (json_memory_ran_out) /* the object is incomplete */
 		json_decref(object);
 	else
 		json_array_append_new(list, object);
 	return json_memory_ran_out ? -ENOMEM : 0;
 }
 
-/* One trace, printed or added to list. Returns the exit status that it asks for. */
+/* Prints one trace, or adds it to list. Returns the exit status for it. */
 static int show(const char *path, bool quick, json_t *list, struct output *output)
 {
 	struct trace *trace = trace_open_or_say(path);

@@ -1,10 +1,10 @@
 /*
- * report.c - evprof report: the table of cProfile. Here are the options, and the way of the traces through it.
+ * report.c - evprof report: cProfile's table. This file has the options and the steps from traces to tables.
  *
- *   analysis/profile.h           counts
- *   report/rows.h       gives the rows their names
- *   report/order.h      puts them in order
- *   report/restrict.h   leaves some out
+ *   analysis/profile.h  counts
+ *   report/rows.h       names the rows
+ *   report/order.h      sorts them
+ *   report/restrict.h   restricts them
  *   report/print.h      prints the rest
  */
 #include <errno.h>
@@ -35,10 +35,10 @@ struct request {
 	struct report_restrictions restrictions;
 	const struct report_format *format;
 	int64_t limit;	   /* -1: all */
-	bool short_tables; /* nobody has said how many rows, and a terminal shows them */
+	bool short_tables; /* no number of rows is given, and the output is a terminal */
 	bool reverse;
 	bool strip_dirs;
-	char *between; /* the copy that the names of the marks point into */
+	char *between; /* copy of the argument of --between; the mark names point into it */
 };
 
 /* --- options --- */
@@ -203,9 +203,9 @@ struct report {
 	const struct trace *trace;
 	struct output output;
 	size_t tables;
-	bool begins, ends;   /* the marks of --between are in one of the traces */
-	struct output marks; /* the names of those there are */
-	int sample_rate;     /* of a process that was sampled; 0: none was */
+	bool begins, ends;   /* a trace has the begin mark, the end mark, of --between */
+	struct output marks; /* names of the marks in the traces */
+	int sample_rate;     /* of a sampled process; 0: none was sampled */
 };
 
 #define TERMINAL_ROWS 30u
@@ -244,7 +244,7 @@ static int print_table(struct report *report, const struct profile *profile, con
 	return error;
 }
 
-/* Processes and threads without a call, such as those outside of the window, get no table. */
+/* Prints the table of a process or thread, unless it has no call, for example outside the window. */
 static int take_part(void *owner, const struct profile *profile, const struct trace_process *process,
 		     const struct trace_thread *thread)
 {
@@ -260,7 +260,7 @@ static bool in_parts(const struct request *request)
 	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
 }
 
-/* False: there is nothing to calibrate with, which one line says. */
+/* False after one line on stderr: the trace has no measured overhead. */
 static bool can_calibrate(const struct trace *trace, const char *path)
 {
 	switch (calibration_state(trace)) {
@@ -331,7 +331,7 @@ static bool marks_are_there(const struct report *report)
 	return false;
 }
 
-/* Returns the exit status that this trace asks for. */
+/* Returns the exit status for this trace. */
 static int add_trace(struct report *report, struct profile *profile, const char *path)
 {
 	const struct request *request = report->request;
@@ -366,7 +366,7 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 	return status;
 }
 
-/* Returns the worst status of the traces; CLI_FAILED with *any false if there was nothing to read. */
+/* Returns the worst status of the traces; CLI_FAILED with *any false if no trace could be read. */
 static int add_traces(struct report *report, struct profile *profile, char *const *paths, int count, bool *any)
 {
 	int status = CLI_FINE;
@@ -423,7 +423,7 @@ static int report(const struct request *request, char *const *paths, int count)
 
 /* --- the command line --- */
 
-/* What only the whole command line shows to be wrong. */
+/* Checks the options together. */
 static bool fits_together(struct request *request, int traces)
 {
 	if (!traces)

@@ -1,7 +1,7 @@
 /*
- * run.c - evprof run: starts a program with the library in it, waits, and says what was recorded.
+ * run.c - evprof run: runs a program with the library preloaded, and prints what was recorded.
  *
- * Ends as the program ends: with its status, or by its signal.
+ * Ends as the program ends: with its exit status, or by its signal.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,7 +27,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 
-/* As env(1) and nohup(1) have them. */
+/* As in env(1) and nohup(1). */
 enum { EXIT_FAILED = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static const char help_text[] =
@@ -76,7 +76,7 @@ static bool take_wait(struct request *request, const char *text)
 	return true;
 }
 
-/* False after one line saying what is wrong. */
+/* False after one line on stderr. */
 static bool take_option(struct request *request, struct run_settings *settings, int option, const char *word)
 {
 	if (run_is_setting(option))
@@ -96,7 +96,7 @@ static bool take_option(struct request *request, struct run_settings *settings, 
 	return cli_option_wrong("run", word);
 }
 
-/* Returns 0 to go on, else the exit status + 1. */
+/* Returns 0 to continue, else the exit status + 1. */
 static int take_options(struct request *request, int argc, char **argv)
 {
 	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
@@ -131,15 +131,15 @@ static void use_environment(struct request *request)
 	const char *output = getenv(ENV_OUTPUT);
 	const char *socket = getenv(ENV_SOCKET);
 
-	if (!request->output) /* of a bad one the library says that the default holds */
+	if (!request->output) /* the library reports an invalid one and uses the default */
 		request->output = output && output[0] && !setting_output(output) ? output : OUTPUT_DEFAULT;
 	if (!request->socket && socket && socket[0])
 		request->socket = socket;
-	/* This is a session of its own, also inside of another. */
+	/* This is a new session, also if evprof run was started inside another. */
 	unsetenv(ENV_SESSION);
 }
 
-/* The collector expands the template: percent signs of the directory are no part of it. */
+/* The collector expands the template, so percent signs of the directory are escaped. */
 static char *absolute_template(const char *template)
 {
 	char *directory;
@@ -164,7 +164,7 @@ static char *absolute_template(const char *template)
 	return result;
 }
 
-/* --- the end --- */
+/* --- summary and exit --- */
 
 static long long number_in(const json_t *summary, const char *member)
 {
@@ -188,7 +188,7 @@ static void say_trace(const json_t *summary, const char *path)
 			   unsampled, unsampled == 1 ? "" : "es");
 }
 
-/* reason: of the first process that should have joined; NULL: not known */
+/* reason: that of the first process that did not join; NULL: unknown */
 static void say_nothing_joined(const char *program, const char *reason)
 {
 	if (reason)
@@ -200,7 +200,7 @@ static void say_nothing_joined(const char *program, const char *reason)
 			   program);
 }
 
-/* seconds: as run_session_summary() has it */
+/* seconds: the result of run_session_summary() */
 static void say_no_summary(int seconds)
 {
 	char why[80] = "the collector has ended without a summary";
@@ -210,7 +210,7 @@ static void say_no_summary(int seconds)
 	fprintf(stderr, "evprof: %s: the trace may be incomplete (evprof info tells)\n", why);
 }
 
-/* quiet: only what went wrong */
+/* quiet: print errors only */
 static void say_summary(const json_t *summary, const char *program, bool quiet)
 {
 	const char *error = json_string_value(json_object_get(summary, "error"));
@@ -226,7 +226,7 @@ static void say_summary(const json_t *summary, const char *program, bool quiet)
 		say_trace(summary, path);
 }
 
-/* Ends as the program has ended. */
+/* Ends with the program's status, or by its signal. */
 static int end_like(int status)
 {
 	struct rlimit no_core = {0, 0};
@@ -235,14 +235,14 @@ static int end_like(int status)
 	if (!WIFSIGNALED(status))
 		return WEXITSTATUS(status);
 	number = WTERMSIG(status);
-	setrlimit(RLIMIT_CORE, &no_core); /* the program has dumped its own */
+	setrlimit(RLIMIT_CORE, &no_core); /* the program has dumped its own core */
 	fflush(NULL);
 	signal(number, SIG_DFL);
 	raise(number);
 	return 128 + number;
 }
 
-/* The part of the template that is the same for every trace, without its last name. */
+/* The folder of the part of the template that is the same for every trace. */
 static void fixed_folder(const char *template, char *folder, size_t bytes)
 {
 	size_t used = 0;
@@ -257,7 +257,7 @@ static void fixed_folder(const char *template, char *folder, size_t bytes)
 	folder[used] = 0;
 }
 
-/* False after one line: a run that cannot be recorded is not started. */
+/* Creates the output folder. False after one line: a run that cannot be recorded is not started. */
 static bool make_folders(const char *output)
 {
 	char folder[PATH_MAX];
@@ -288,7 +288,7 @@ static int run(const struct request *request, const struct run_places *places, s
 		output_say("evprof run: cannot run %s: %s", request->program[0], strerror(-error));
 		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
-	/* The status is the program's, whether or not somebody reads on. */
+	/* The exit status must be the program's, even if stderr is a closed pipe. */
 	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session, &seconds);
 	if (summary)

@@ -1,5 +1,5 @@
 /*
- * verbs.c - what verbs with an output share. See verbs.h.
+ * verbs.c - shared by verbs with an output. See verbs.h.
  */
 #include "cmd/verbs.h"
 

@@ -1,7 +1,7 @@
 /*
  * verbs.h - the verbs of evprof(1), one file each.
  *
- * A verb gets argv from its own name on and returns the exit status of evprof.
+ * A verb is called with argv from its own name on, and returns the exit status of evprof.
  */
 #ifndef EVPROF_TOOLS_CMD_VERBS_H
 #define EVPROF_TOOLS_CMD_VERBS_H
@@ -20,7 +20,7 @@ int cmd_annotate(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
-/* True after saying that the output would replace the trace it is made of; path may be NULL: none. */
+/* Whether the output would overwrite the trace itself; prints an error if so. path may be NULL: no file. */
 bool verb_overwrites(const char *verb, const struct trace *trace, const char *path);
 
 #endif
