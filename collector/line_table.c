@@ -6,7 +6,7 @@
 
 #define INSTRUCTION_BYTES 2
 
-/* Pairs: so many bytes of instructions further the line is so many further. */
+/* Pairs: a number of bytes of instructions, and the change of the line after them. */
 static int64_t line_of_lnotab(const uint8_t *table, size_t size, int64_t line, int64_t instruction)
 {
 	int64_t start = 0;
@@ -20,7 +20,7 @@ static int64_t line_of_lnotab(const uint8_t *table, size_t size, int64_t line, i
 	return line;
 }
 
-/* Pairs: the next so many bytes of instructions are so many lines further, or (-128) have none. */
+/* Pairs: a number of bytes of instructions, and the change of the line for them; -128: they have no line. */
 static int64_t line_of_ranges(const uint8_t *table, size_t size, int64_t line, int64_t instruction)
 {
 	int64_t end = 0;
@@ -37,7 +37,7 @@ static int64_t line_of_ranges(const uint8_t *table, size_t size, int64_t line, i
 	return 0;
 }
 
-/* Six bits a byte, the lowest first, while bit 6 is set; the lowest bit of it all is the sign. */
+/* Six bits in each byte, lowest first; bit 6: another byte follows. The lowest bit of the number is its sign. */
 static int64_t signed_number(const uint8_t **at, const uint8_t *end)
 {
 	uint64_t value = 0;
@@ -56,7 +56,7 @@ static int64_t signed_number(const uint8_t **at, const uint8_t *end)
 
 enum { PLACE_ONE_LINE = 10, PLACE_NO_COLUMNS = 13, PLACE_LONG = 14, PLACE_NONE = 15 };
 
-/* Entries of one byte with bit 7 set, which says the form and how many instructions, and some without it. */
+/* Entries: a byte with bit 7 set, which holds the form and the number of instructions, and bytes without bit 7. */
 static int64_t line_of_places(const uint8_t *table, size_t size, int64_t line, int64_t instruction)
 {
 	const uint8_t *at = table, *end = table + size;
@@ -83,7 +83,7 @@ int line_of(enum sampling_lines lines, const uint8_t *table, size_t size, int fi
 {
 	int64_t line;
 
-	if (instruction < 0) /* before the first */
+	if (instruction < 0) /* before the first instruction */
 		instruction = 0;
 	if (lines == SAMPLING_LINES_LNOTAB)
 		line = line_of_lnotab(table, size, first, instruction);

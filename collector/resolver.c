@@ -1,10 +1,10 @@
 /*
  * resolver.c - the collector's end of evprof-symbols. See resolver.h.
  *
- *   client (a process) -> helper (an evprof-symbols, of all processes of a tenant) -> one question at a time
+ *   client (a process) -> helper (an evprof-symbols, for all processes of a tenant) -> one request at a time
  *
- * A question that makes its helper end, or that is not answered in time, is not asked again; what others of the tenant
- * have asked is asked anew, of another helper. Nothing here opens or reads a file of a tenant: that may take for ever.
+ * A request that ends its helper, or that is not answered in time, is not repeated; requests of the tenant's other
+ * clients go to another helper. Nothing here opens or reads a tenant's file: that may block forever.
  */
 #include "resolver.h"
 
@@ -30,42 +30,42 @@
 #include "log.h"
 #include "symbols.h"
 
-#define QUEUE_MAX (1u << 18) /* entries that a process may have waiting */
-#define MODULES_MAX 4096u    /* of a process */
+#define QUEUE_MAX (1u << 18) /* limit of a process's queue */
+#define MODULES_MAX 4096u    /* limit of a process's modules */
 #define REQUEST_NS UINT64_C(10000000000)
-#define FAILURES_MAX 3	    /* questions of a process that were not answered */
-#define HELPERS_MAX 64u	    /* at a time; other tenants wait */
-#define HELPERS_EACH_MAX 8u /* of one user, who can make mount namespaces without end */
-#define ANSWERS_MAX 64	    /* taken at a time */
+#define FAILURES_MAX 3	    /* unanswered requests of a process, until it gets no more symbols */
+#define HELPERS_MAX 64u	    /* running helpers; other tenants wait */
+#define HELPERS_EACH_MAX 8u /* of one user, who can make any number of mount namespaces */
+#define ANSWERS_MAX 64	    /* read at a time */
 
-/* Whose files are the same, and may serve all processes of it. */
+/* Processes with the same user and the same files. One helper serves all of them. */
 struct tenant {
 	uid_t uid;
 	gid_t gid;
-	ino_t mounts; /* the mount namespace; 0: not known */
+	ino_t mounts; /* inode of the mount namespace; 0: not known */
 	uint64_t root_device, root;
 };
 
 struct module {
 	struct symbols_message message;
 	char *path;
-	bool failed; /* it is said without the place of its file */
+	bool failed; /* its file is not to be opened */
 };
 
 /* evprof-symbols for a tenant. */
 struct helper {
-	struct loop_source source; /* fd: the socket; -1: it was ended, and the kernel has not let go of it yet */
+	struct loop_source source; /* fd: the socket; -1: it was killed, and is not reaped yet */
 	struct helper *next;
 	struct resolver *resolver;
 	struct tenant tenant;
 	pid_t pid;
 	unsigned clients;
-	bool busy; /* it has a question ... */
+	bool busy; /* it has a request ... */
 	uint64_t since_ns;
-	struct resolver_client *asking; /* ... of this one; NULL: which is gone */
+	struct resolver_client *asking; /* ... of this client; NULL: the client is gone */
 };
 
-/* What is to be said: a module (its number + 1), or an address. */
+/* An entry of the queue: a module (its number + 1), or an address. */
 struct entry {
 	uint32_t module;
 	struct symbols_address address;
@@ -74,22 +74,22 @@ struct entry {
 struct resolver_client {
 	struct resolver_client *next;
 	struct resolver *resolver;
-	struct helper *helper; /* NULL: none yet */
+	struct helper *helper; /* NULL: none assigned */
 	struct tenant tenant;
 	struct user *user;
-	uint64_t bytes; /* that count to the user */
+	uint64_t bytes; /* charged to the user */
 	uint32_t number;
 	unsigned failures;
-	int root; /* the process's root directory; -1: not known */
+	int root; /* root directory of the process; -1: not known */
 	void (*found)(void *owner, const void *definitions, size_t bytes);
 	void *owner;
 	struct entry *queue;
 	size_t said, queued, capacity;
-	size_t asked;	       /* addresses from said on that the helper has been asked for */
-	uint32_t asked_module; /* or the number + 1 of a module that it was just now handed */
+	size_t asked;	       /* addresses from `said` on in the pending request */
+	uint32_t asked_module; /* or the number + 1 of the module in the pending request */
 	struct module *modules;
 	uint32_t module_count;
-	uint32_t modules_said, modules_due; /* how many the helper knows, and is to know before the next address */
+	uint32_t modules_said, modules_due; /* modules sent to the helper, and to be sent before the next address */
 	uint64_t *seen;			    /* addresses that were queued: a hash table, at most half full */
 	size_t seen_count, seen_places;
 };
@@ -103,7 +103,7 @@ struct resolver {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-/* Beside the collector, in the build folder, or with the library where it is installed. */
+/* Finds evprof-symbols: next to the collector in the build folder, or in lib/evprof where it is installed. */
 static bool find_program(char *path, size_t bytes)
 {
 	static const char *const places[] = {"/evprof-symbols", "/../lib/evprof/evprof-symbols"};
@@ -120,14 +120,14 @@ static bool find_program(char *path, size_t bytes)
 	return false;
 }
 
-/* No more is asked for this process. */
+/* Ends symbolizing for this process. */
 static void give_up(struct resolver_client *client)
 {
 	client->said = client->queued = client->asked = 0;
 	client->resolver = NULL;
 }
 
-/* Forgets those that the kernel has let go of. One that hangs in a file system may take long, and is not waited for. */
+/* Frees helpers that are dead. A helper that hangs in a file system may die late; nothing waits for it. */
 static void reap(struct resolver *resolver)
 {
 	struct helper **link = &resolver->helpers;
@@ -144,7 +144,7 @@ static void reap(struct resolver *resolver)
 	}
 }
 
-/* What its clients have asked is asked of another. */
+/* Kills a helper. Pending requests of its clients go to another one. */
 static void stop(struct helper *helper)
 {
 	loop_remove(helper->resolver->loop, &helper->source);
@@ -159,7 +159,7 @@ static void stop(struct helper *helper)
 	}
 }
 
-/* It was not up to its question, which is not asked again. */
+/* The helper failed at its request, which is not repeated. */
 static void fail(struct helper *helper, const char *how)
 {
 	struct resolver_client *client = helper->asking;
@@ -175,7 +175,7 @@ static void fail(struct helper *helper, const char *how)
 		give_up(client);
 }
 
-/* A daemon that is not root hands on what it takes to become another user, and to nothing else that it starts. */
+/* A daemon that is not root passes the capabilities for changing the user, to evprof-symbols only. */
 static void pass_capabilities(unsigned long how)
 {
 	prctl(PR_CAP_AMBIENT, how, CAP_SETUID, 0, 0);
@@ -184,7 +184,7 @@ static void pass_capabilities(unsigned long how)
 
 static int spawn_program(struct helper *helper, int socket)
 {
-	static char *const environment[] = {NULL}; /* no variable is to send it to a server */
+	static char *const environment[] = {NULL}; /* empty: no variable may direct it to a debuginfo server */
 	char path[PATH_MAX];
 	char uid[16], gid[16];
 	char *argv[] = {"evprof-symbols", uid, gid, NULL};
@@ -241,7 +241,7 @@ static bool is_same(const struct tenant *one, const struct tenant *other)
 	       one->root_device == other->root_device && one->root == other->root;
 }
 
-/* One that runs for the tenant. *room: another may be started for it. */
+/* The helper of the tenant. *room: whether another one may be started for it. */
 static struct helper *find_helper(const struct resolver *resolver, const struct tenant *tenant, bool *room)
 {
 	unsigned count = 0, same_user = 0;
@@ -257,7 +257,7 @@ static struct helper *find_helper(const struct resolver *resolver, const struct 
 	return found;
 }
 
-/* False: there is none now. */
+/* Assigns a helper to the client. False: none is available now. */
 static bool get_helper(struct resolver_client *client)
 {
 	struct resolver *resolver = client->resolver;
@@ -289,7 +289,7 @@ static bool get_helper(struct resolver_client *client)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-/* It has read files of strangers: what it says is looked at like what they say. */
+/* The helper reads untrusted files, so its answers are not trusted either. */
 static bool is_sound(const uint8_t *at, size_t bytes)
 {
 	struct wire_definition record;
@@ -309,7 +309,7 @@ static bool is_sound(const uint8_t *at, size_t bytes)
 	return true;
 }
 
-/* False: that is no answer to what was asked. */
+/* False: not an answer to the pending request. */
 static bool take_answer(struct helper *helper, const uint8_t *answer, size_t bytes)
 {
 	struct resolver_client *client = helper->asking;
@@ -384,7 +384,7 @@ static bool say(const struct helper *helper, struct iovec *parts, size_t count, 
 	return sendmsg(helper->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-/* Without its root the file of a module is not looked for. */
+/* Without the root directory, the module's file is not looked up. */
 static bool ask_module(struct resolver_client *client)
 {
 	struct module *module = &client->modules[client->modules_said];
@@ -415,7 +415,7 @@ static bool ask_addresses(struct resolver_client *client)
 	return true;
 }
 
-/* Whether there is anything to ask. */
+/* Whether the client has a request to send. */
 static bool has_question(struct resolver_client *client)
 {
 	while (client->said < client->queued && client->queue[client->said].module)
@@ -462,7 +462,7 @@ bool resolver_is_busy(const struct resolver_client *client)
 
 static bool is_new(struct resolver_client *client, uint64_t address);
 
-/* False: what the user may have of the collector's memory is used up. */
+/* False: the user's memory limit is reached. */
 static bool take_memory(struct resolver_client *client, uint64_t bytes)
 {
 	if (!user_take_memory(client->user, bytes))
@@ -471,7 +471,7 @@ static bool take_memory(struct resolver_client *client, uint64_t bytes)
 	return true;
 }
 
-/* A table of so many places with what is in the present one, but for the addresses from start up to end. */
+/* Rebuilds the hash table with `places` places, without the addresses above start and up to end. */
 static bool rebuild_seen(struct resolver_client *client, size_t places, uint64_t start, uint64_t end)
 {
 	size_t old = client->seen_places;
@@ -491,7 +491,7 @@ static bool rebuild_seen(struct resolver_client *client, size_t places, uint64_t
 	return true;
 }
 
-/* False: it is not to be asked, or not again. */
+/* Adds an address to the hash table. False: it is known, or there is no room. */
 static bool is_new(struct resolver_client *client, uint64_t address)
 {
 	size_t place;
@@ -541,7 +541,7 @@ static uint32_t read_digits(const uint8_t *digits, size_t count, uint8_t *bytes)
 	return (uint32_t)count / 2;
 }
 
-/* Where another module was, addresses have another meaning. */
+/* Whether a module overlaps an earlier one: the addresses there have a new meaning. */
 static bool takes_place(const struct resolver_client *client, const struct symbols_message *module)
 {
 	for (uint32_t i = 0; i < client->module_count; i++) {
@@ -619,7 +619,7 @@ void resolver_free(struct resolver *resolver)
 	free(resolver);
 }
 
-/* As far as it is known without asking the file system, which may be one that does not answer. */
+/* Fills in mount namespace and root, without a request to the file system, which may never answer. */
 static void identify(struct tenant *tenant, pid_t pid, int root)
 {
 	char path[64];
@@ -635,7 +635,7 @@ static void identify(struct tenant *tenant, pid_t pid, int root)
 	}
 }
 
-/* The root directory of the process; -1: not known. */
+/* Opens the root directory of the process; -1: not known. */
 static int open_root(pid_t pid, int pidfd, bool same_namespace)
 {
 	struct pollfd end = {.fd = pidfd, .events = POLLIN};
@@ -644,7 +644,7 @@ static int open_root(pid_t pid, int pidfd, bool same_namespace)
 
 	snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
 	root = proc_is_ours() ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (root >= 0 && poll(&end, 1, 0) != 0) { /* it may be that of another process */
+	if (root >= 0 && poll(&end, 1, 0) != 0) { /* it has ended: the path may be another process's */
 		close(root);
 		root = -1;
 	}
@@ -682,7 +682,7 @@ static void unlink_client(struct resolver *resolver, const struct resolver_clien
 		*link = client->next;
 }
 
-/* The last one of its clients ends it: what it has read is kept for nobody. */
+/* Removes a client from its helper. The last client kills the helper, which then has no use. */
 static void leave_helper(struct resolver_client *client)
 {
 	struct symbols_message message = {.kind = SYMBOLS_FORGET, .client = client->number};

@@ -1,11 +1,11 @@
 /*
- * symbols.c - evprof-symbols: reads symbol tables and debug information. The only place that knows elfutils. See
+ * symbols.c - evprof-symbols: reads symbol tables and debug information. The only file that uses elfutils. See
  * symbols.h.
  *
- * It serves one tenant, with the rights of that one's user: no file of another is read, and nothing that is found
- * serves another. A file is opened once for each build id that is claimed of it, however many processes have it loaded,
- * and kept open: they may be gone when its addresses are asked for. Only regular files are opened, below the root of
- * the process that names them, and believed only with its build id. Nothing is asked of the network.
+ * It serves one tenant, with the rights of the tenant's user: it reads no other user's files, and its results serve no
+ * other tenant. A file is opened once for each build id that processes report for it, and stays open: it may be gone
+ * when its addresses are looked up. Only regular files below the root of the process are opened, and a file counts only
+ * if it has the reported build id. No network access.
  */
 #include "symbols.h"
 
@@ -28,11 +28,11 @@
 #include "symbols_sandbox.h"
 
 #define FILES_MAX 1024
-#define MODULES_MAX 65536 /* of all clients */
-#define TEXT_MAX 1024u	  /* bytes of a name */
+#define MODULES_MAX 65536 /* limit for all clients */
+#define TEXT_MAX 1024u	  /* limit of a name in bytes */
 #define INLINED_MAX 16
 
-/* The addresses of a function, or of a unit: one piece of them. */
+/* A range of addresses of a function or a unit, which may have several. */
 struct piece {
 	Dwarf_Addr start, end;
 	Dwarf_Die die;
@@ -43,7 +43,7 @@ struct pieces {
 	size_t count, capacity;
 };
 
-/* What is compiled at a time. */
+/* A compilation unit. */
 struct unit {
 	Dwarf_Off offset;
 	struct pieces functions;
@@ -52,15 +52,15 @@ struct unit {
 struct file {
 	dev_t device;
 	ino_t inode;
-	uint32_t build_id_bytes; /* as the process has it: another claim is another file */
+	uint32_t build_id_bytes; /* as the process reported it; another build id is another struct file */
 	uint8_t build_id[SYMBOLS_BUILD_ID_MAX_BYTES];
-	int debug_fd; /* the file with its debug information, until that is read; -1: none */
+	int debug_fd; /* the separate debug file, until dwfl takes it over; -1: none */
 	Dwfl *dwfl;
-	Dwfl_Module *module; /* NULL: it tells nothing */
-	uint64_t low;	     /* the address of its first page, as it says itself */
-	struct unit *units;  /* in which addresses were looked for */
+	Dwfl_Module *module; /* NULL: unusable */
+	uint64_t low;	     /* address of its first page, by its program headers */
+	struct unit *units;  /* units with looked-up addresses */
 	size_t unit_count;
-	struct pieces covered; /* by units, where no table says it: see unit_at() */
+	struct pieces covered; /* ranges of the units, where no table has them; see unit_at() */
 	Dwarf_Addr covered_bias;
 	bool covered_known;
 };
@@ -69,10 +69,10 @@ struct module {
 	uint32_t client;
 	uint64_t start, end;
 	struct file *file; /* NULL: it could not be opened */
-	char name[64];	   /* its base name */
+	char name[64];	   /* base name */
 };
 
-/* An answer being made. */
+/* An answer under construction. */
 struct answer {
 	struct symbols_message head;
 	uint8_t bytes[SYMBOLS_MESSAGE_MAX_BYTES - sizeof(struct symbols_message)];
@@ -86,7 +86,7 @@ static unsigned module_count, module_capacity;
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* dwfl asks for what it did not find in the file itself. Its own search would go to other places, and to servers. */
+/* Callback of dwfl for a separate debug file. dwfl's own search would use other folders and servers. */
 static int find_debuginfo(Dwfl_Module *module, void **owner, const char *name, Dwarf_Addr base, const char *file_name,
 			  const char *link, GElf_Word crc, char **path)
 {
@@ -101,7 +101,7 @@ static int find_debuginfo(Dwfl_Module *module, void **owner, const char *name, D
 	(void)crc;
 	(void)path;
 	if (file)
-		file->debug_fd = -1; /* it is dwfl's */
+		file->debug_fd = -1; /* dwfl owns it now */
 	return fd;
 }
 
@@ -130,10 +130,7 @@ static bool read_low(Elf *elf, uint64_t *low)
 	return *low != UINT64_MAX;
 }
 
-/*
- * Whether the file is the one that the process has. One without a build id is taken for it if the process saw none
- * either.
- */
+/* Whether the file has the build id that the process reported. Both may have none. */
 static bool is_the_same(Dwfl_Module *module, const struct symbols_message *message)
 {
 	const unsigned char *bits;
@@ -145,7 +142,7 @@ static bool is_the_same(Dwfl_Module *module, const struct symbols_message *messa
 	return (uint32_t)bytes == message->build_id_bytes && !memcmp(bits, message->build_id, (size_t)bytes);
 }
 
-/* /usr/lib/debug/.build-id/xx/yyyy.debug, where the process is. */
+/* Opens usr/lib/debug/.build-id/xx/yyyy.debug below the process's root. */
 static int open_debug_file(int root, const struct symbols_message *message)
 {
 	char path[64 + 2 * SYMBOLS_BUILD_ID_MAX_BYTES] = "usr/lib/debug/.build-id/";
@@ -161,7 +158,7 @@ static int open_debug_file(int root, const struct symbols_message *message)
 	return symbols_open(root, path, &status);
 }
 
-/* Takes fd over. */
+/* Takes over fd. */
 static void read_file(struct file *file, int fd, const struct symbols_message *message)
 {
 	static const Dwfl_Callbacks callbacks = {.find_elf = find_elf, .find_debuginfo = find_debuginfo};
@@ -253,7 +250,7 @@ static void forget_client(uint32_t client)
 	module_count = kept;
 }
 
-/* The last one that was told: another may have been there before. */
+/* The module at an address: the last reported one, which replaces earlier ones. */
 static const struct module *module_of(uint32_t client, uint64_t address)
 {
 	for (unsigned i = module_count; i-- > 0;)
@@ -266,7 +263,7 @@ static const struct module *module_of(uint32_t client, uint64_t address)
 
 static char *(*demangle)(const char *, char *, size_t *, int *);
 
-/* Before anything of others is read: later no code is loaded. */
+/* Runs before any untrusted file is read: the sandbox allows no loading of code. */
 static void find_demangler(void)
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW);
@@ -275,7 +272,7 @@ static void find_demangler(void)
 		*(void **)&demangle = dlsym(library, "__cxa_demangle");
 }
 
-/* As the C++ library has it, where there is one. The result is malloc's; NULL: it is no name of C++. */
+/* The demangled name, where the C++ library is present. Allocated by malloc; NULL: not a C++ name. */
 static char *demangled(const char *name)
 {
 	int status;
@@ -344,7 +341,7 @@ static void put_place(struct answer *answer, const struct symbols_address *addre
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-/* What a file calls nothing has no name. */
+/* Empty names count as missing. */
 static const char *unless_empty(const char *text)
 {
 	return text && *text ? text : NULL;
@@ -393,7 +390,7 @@ static int add_pieces(Dwarf_Die *die, void *context)
 
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		if (start <= 1)
-			continue; /* where linkers put what they left out */
+			continue; /* linkers move removed functions here */
 		if (pieces->count == pieces->capacity) {
 			size_t capacity = pieces->capacity ? pieces->capacity * 2 : 64;
 			struct piece *grown = realloc(pieces->at, capacity * sizeof(*grown));
@@ -417,9 +414,8 @@ static Dwarf_Die *piece_at(const struct pieces *pieces, Dwarf_Addr at)
 }
 
 /*
- * The unit at an address, or NULL; *bias is to be taken from the address. elfutils looks in the table of
- * .debug_aranges, which gcc makes; for what clang and rustc compiled, what each unit says of itself is gone through,
- * once.
+ * The unit at an address, or NULL. *bias: to be subtracted from the address. elfutils searches the table in
+ * .debug_aranges, which gcc writes. clang and rustc write none: for these the ranges of all units are read, once.
  */
 static Dwarf_Die *unit_at(struct file *file, Dwarf_Addr at, Dwarf_Addr *bias)
 {
@@ -437,7 +433,7 @@ static Dwarf_Die *unit_at(struct file *file, Dwarf_Addr at, Dwarf_Addr *bias)
 	return piece_at(&file->covered, at - *bias);
 }
 
-/* The functions of a unit, once: to go through all that it defines takes a millisecond, and is not for each address. */
+/* The functions of a unit. Cached, as reading all of its definitions takes a millisecond. */
 static const struct unit *unit_of(struct file *file, Dwarf_Die *die)
 {
 	Dwarf_Off offset = dwarf_dieoffset(die);
@@ -456,7 +452,7 @@ static const struct unit *unit_of(struct file *file, Dwarf_Die *die)
 	return grown;
 }
 
-/* What lies within at that address: a block, or a function that was inlined. */
+/* Descends to the child at that address: a block or an inlined function. */
 static bool go_in(Dwarf_Die *die, Dwarf_Addr at)
 {
 	Dwarf_Die child;
@@ -473,7 +469,7 @@ static bool go_in(Dwarf_Die *die, Dwarf_Addr at)
 	return false;
 }
 
-/* The function at the address and, after it, those that were inlined there. Returns how many. */
+/* Finds the function at the address and, after it, the functions inlined there. Returns their number. */
 static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr at, Dwarf_Die found[1 + INLINED_MAX])
 {
 	const struct unit *unit = unit_of(file, unit_die);
@@ -491,9 +487,9 @@ static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr 
 }
 
 /*
- * What was inlined at the address, which is at in the unit, from the innermost on; place is that of the line there, and
- * is left as that of what it was all inlined into. Returns that function's name as the debug information has it, or
- * NULL.
+ * Writes the functions inlined at the address, innermost first. at: the address in the unit. place: initially that of
+ * the line at the address; finally that of the call in the outermost function. Returns the name of that function in the
+ * debug information, or NULL.
  */
 static const char *look_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
 				struct file *file, Dwarf_Die *unit, Dwarf_Addr at, struct place *place)
@@ -514,7 +510,7 @@ static const char *look_inlined(struct answer *answer, const struct symbols_addr
 
 static void look(struct answer *answer, uint32_t client, const struct symbols_address *address)
 {
-	/* Of the call, which is before the address to which it returns. */
+	/* The address of the call, which is before its return address. */
 	const struct module *module = module_of(client, address->address - 1);
 	struct file *file = module ? module->file : NULL;
 	struct place place = {.file = NULL};
@@ -574,7 +570,7 @@ static void take_message(struct answer *answer, const struct symbols_message *me
 	}
 }
 
-/* Returns the bytes; 0 at the end. *root: the descriptor that came along, or -1. */
+/* Returns the length of a message; 0 at the end. *root: the descriptor in the message, or -1. */
 static size_t receive(int socket, void *buffer, size_t bytes, int *root)
 {
 	union {
@@ -597,7 +593,7 @@ static size_t receive(int socket, void *buffer, size_t bytes, int *root)
 	return count > 0 ? (size_t)count : 0;
 }
 
-/* (uid_t)-1: it is none. */
+/* A user or group id; (uid_t)-1: invalid. */
 static unsigned number_of(const char *text)
 {
 	char *end;

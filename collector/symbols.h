@@ -1,12 +1,11 @@
 /*
- * symbols.h - what is said between the collector and evprof-symbols, the process that finds the functions and lines of
- * native addresses.
+ * symbols.h - the protocol between the collector and evprof-symbols, the process that symbolizes native addresses.
  *
- * It is a program of its own, because the files that it reads are those that a recorded program names: they are not to
- * hang, grow or crash the collector; and because loading elfutils takes time that most recordings have no use for.
- * Started as `evprof-symbols UID GID`, whose rights it takes before it reads anything (symbols_sandbox.h). Messages go
- * over a SOCK_SEQPACKET pair, which it has as its standard input, each with one struct symbols_message in front. Each
- * SYMBOLS_MODULE and SYMBOLS_LOOK is answered before the next one is asked. resolver.c has the other end.
+ * evprof-symbols is a separate program for two reasons. It reads files that a recorded program names: these must not
+ * hang, grow or crash the collector. And loading elfutils takes time, which most recordings need not spend. It is
+ * started as `evprof-symbols UID GID`, and takes these rights before it reads anything (symbols_sandbox.h). Messages
+ * use a SOCK_SEQPACKET pair, which is its standard input. Each message begins with a struct symbols_message. Each
+ * SYMBOLS_MODULE and SYMBOLS_LOOK is answered before the next request is sent. resolver.c is the other end.
  */
 #ifndef COLLECTOR_SYMBOLS_H
 #define COLLECTOR_SYMBOLS_H
@@ -17,11 +16,11 @@
 
 enum symbols_kind {
 	SYMBOLS_MODULE =
-	    1, /* to it: the client has a module; its path follows. With a descriptor: the client's root directory */
-	SYMBOLS_LOOK = 2,   /* to it: struct symbols_address follow, at most SYMBOLS_ADDRESSES_MAX */
-	SYMBOLS_FORGET = 3, /* to it: the client is no more */
-	SYMBOLS_FOUND = 4,  /* from it: definitions follow */
-	SYMBOLS_DONE = 5,   /* from it: the end of a SYMBOLS_MODULE or a SYMBOLS_LOOK; definitions follow */
+	    1, /* request: a module of the client; its path follows. Has a descriptor: the client's root directory */
+	SYMBOLS_LOOK = 2,   /* request: struct symbols_address follow, at most SYMBOLS_ADDRESSES_MAX */
+	SYMBOLS_FORGET = 3, /* request: the client is gone */
+	SYMBOLS_FOUND = 4,  /* answer: definitions follow */
+	SYMBOLS_DONE = 5,   /* answer: the last one to a SYMBOLS_MODULE or a SYMBOLS_LOOK; definitions follow */
 };
 
 #define SYMBOLS_ADDRESSES_MAX 256u
@@ -30,7 +29,7 @@ enum symbols_kind {
 
 struct symbols_address {
 	uint64_t address;
-	uint32_t frame; /* the id of the first native frame with it */
+	uint32_t frame; /* id of the first native frame with this address */
 	uint32_t reserved;
 };
 

@@ -1,9 +1,9 @@
 /*
  * symbols_open.c - see symbols_open.h. Part of evprof-symbols.
  *
- * The path is walked here, one name after the other. The kernel is never asked for "..", and never follows a link, so
- * nothing leads above the root, whatever is renamed meanwhile. openat2() does the same from Linux 5.6 on, with flags
- * that a seccomp filter cannot see.
+ * The path is walked here, name by name. The kernel never gets ".." and never follows a link, so no path leads above
+ * the root, even if files are renamed meanwhile. openat2() does the same from Linux 5.6 on, but its flags are invisible
+ * to a seccomp filter.
  */
 #include "symbols_open.h"
 
@@ -18,10 +18,10 @@
 #define LINKS_MAX 40 /* as in the kernel */
 
 struct walk {
-	int steps[1 + DEPTH_MAX]; /* the root, and what lies between it and where the walk is */
+	int steps[1 + DEPTH_MAX]; /* the root, and the folders from it to the current one */
 	unsigned depth;
 	unsigned links;
-	char path[PATH_MAX]; /* what is left of it, up to the first link all of it */
+	char path[PATH_MAX]; /* the rest of the path; the whole path until the first link */
 };
 
 static void step_back(struct walk *walk)
@@ -30,7 +30,7 @@ static void step_back(struct walk *walk)
 		close(walk->steps[walk->depth--]);
 }
 
-/* Puts what a link says in front of the rest of the path. */
+/* Puts the target of a link in front of the rest of the path. */
 static bool follow(struct walk *walk, int link, const char *rest)
 {
 	char text[PATH_MAX];
@@ -46,7 +46,7 @@ static bool follow(struct walk *walk, int link, const char *rest)
 	return true;
 }
 
-/* One name further. rest: the path behind the name; set anew after a link. */
+/* Walks one name further. rest: the path after the name; set anew after a link. */
 static bool step(struct walk *walk, const char *name, const char **rest)
 {
 	int fd = openat(walk->steps[walk->depth], name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -90,7 +90,7 @@ static bool walk_path(struct walk *walk)
 	return true;
 }
 
-/* What it is shows before it is opened: to open a device may do something. */
+/* Checks the type before opening the file: opening a device may have effects. */
 static int open_found(int found, struct stat *status)
 {
 	char name[64];

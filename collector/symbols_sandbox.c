@@ -1,9 +1,9 @@
 /*
  * symbols_sandbox.c - see symbols_sandbox.h. Part of evprof-symbols.
  *
- * A system call beside those of the list fails with EPERM rather than end the process: a library of another version
- * that tries one goes on without, and whoever has taken the process over gains nothing either way. A call of another
- * architecture ends it.
+ * A system call that is not in the list fails with EPERM instead of ending the process. So a library of another version
+ * that tries one continues without it, and an attacker gains nothing either way. A call of another architecture ends
+ * the process.
  */
 #include "symbols_sandbox.h"
 
@@ -27,7 +27,7 @@
 #include "rights.h"
 
 #ifdef EVPROF_INSTRUMENTED
-#define INSTRUMENTED true /* sanitizers take terabytes of addresses, and write reports */
+#define INSTRUMENTED true /* sanitizers reserve terabytes of addresses, and write reports */
 #else
 #define INSTRUMENTED false
 #endif
@@ -35,7 +35,7 @@
 #define MEMORY_MAX_BYTES (UINT64_C(4) << 30)
 #define REQUEST_CPU_SECONDS 5
 #define FILES_MAX 65536
-#define NICENESS 5 /* the program and the collector come first */
+#define NICENESS 5 /* the program and the collector have priority */
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* since 5.9 */
@@ -53,9 +53,9 @@
 
 static const struct {
 	int number;
-	unsigned forbidden; /* bits of its third argument */
+	unsigned forbidden; /* forbidden bits of the third argument */
 } allowed[] = {
-    /* questions and answers */
+    /* requests and answers */
     {SYS_recvmsg, 0},
     {SYS_sendto, 0},
     {SYS_setitimer, 0},
@@ -70,7 +70,7 @@ static const struct {
     {SYS_lseek, 0},
     {SYS_fcntl, 0},
     {SYS_close, 0},
-    /* memory, none to be run */
+    /* memory, not executable */
     {SYS_mmap, PROT_EXEC},
     {SYS_mprotect, PROT_EXEC},
     {SYS_munmap, 0},
@@ -113,8 +113,7 @@ static struct sock_filter *put_allowed(struct sock_filter *at, uint32_t number, 
 {
 	at = put(at, BPF_JMP | BPF_JEQ | BPF_K, number, 0, forbidden ? 4 : 1);
 	if (forbidden) {
-		at = put_load(at,
-			      offsetof(struct seccomp_data, args[2])); /* its lower half: both machines begin with it */
+		at = put_load(at, offsetof(struct seccomp_data, args[2])); /* its lower half: first on both machines */
 		at = put(at, BPF_JMP | BPF_JSET | BPF_K, forbidden, 0, 1);
 		at = put_return(at, SECCOMP_RET_ERRNO | EPERM);
 	}
@@ -139,7 +138,7 @@ static int filter_calls(void)
 
 /* ---- rights ------------------------------------------------------------------------------------------------------ */
 
-/* Groups that cannot be given up are those that the user has anyhow. */
+/* If the groups cannot be given up, they are those that the user has anyway. */
 static int become(uid_t uid, gid_t gid)
 {
 	bool other = uid != geteuid() || uid != getuid();
@@ -172,7 +171,7 @@ static void limit(int resource, rlim_t most)
 	setrlimit((__rlimit_resource_t)resource, &limits);
 }
 
-/* Memory that runs out is taken from whoever reads a file of others, not from the collector. */
+/* When memory runs out, the reader of untrusted files is killed before the collector. */
 static void go_first(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -195,7 +194,7 @@ int sandbox_enter(uid_t uid, gid_t gid)
 		error = rights_drop(0);
 	if (error)
 		return error;
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it away */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set here, as a change of user clears it */
 	if (INSTRUMENTED)
 		return 0;
 	limit(RLIMIT_AS, MEMORY_MAX_BYTES);
