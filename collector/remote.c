@@ -23,7 +23,7 @@ int remote_read_now(struct remote *remote, uint64_t address, void *out, size_t s
 	return n == 0 ? -ESRCH : -EAGAIN;
 }
 
-/* The page, or NULL. */
+/* The cached page, or NULL. */
 static const uint8_t *page_of(struct remote *remote, uint64_t address)
 {
 	size_t at = address / REMOTE_PAGE_BYTES % REMOTE_PAGES;
@@ -90,7 +90,8 @@ static bool read_instruction(struct remote *remote, struct remote_frame *frame)
 }
 
 /*
- * Where C code was entered the interpreter has frames of its own, which have no code object or one that nobody wrote.
+ * Whether a frame is an entry frame: the interpreter has these where C code was entered. They have no code object, or
+ * an artificial one.
  */
 static bool is_entry(struct remote *remote, const struct remote_frame *frame)
 {
@@ -108,7 +109,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 {
 	const struct sampling *layout = &remote->layout;
 	int count = 0, steps = 0, turn = 8;
-	uint64_t at, passed = 0; /* one that was passed: generators that change places meanwhile may look like a ring */
+	uint64_t at, passed = 0; /* an earlier frame: generators that are relinked meanwhile may look like a cycle */
 
 	if (!first_frame(remote, state, &at))
 		return -1;
@@ -127,7 +128,7 @@ int remote_stack(struct remote *remote, uint64_t state, struct remote_frame fram
 		if (!remote_word(remote, at + layout->frame_code, &frame->code) ||
 		    !remote_word(remote, at + layout->frame_back, &at))
 			break;
-		frame->code &= ~UINT64_C(7); /* from 3.14 on these bits are a tag */
+		frame->code &= ~UINT64_C(7); /* tag bits from 3.14 on */
 		if (is_entry(remote, frame))
 			continue;
 		if (!read_instruction(remote, frame))
@@ -167,7 +168,7 @@ long remote_bytes(struct remote *remote, uint64_t object, uint8_t *out, size_t s
 	return remote_read(remote, object + remote->layout.bytes_data, out, length) ? (long)length : -1;
 }
 
-/* A character as UTF-8; a lone surrogate like any other. Returns its length. */
+/* Encodes a character as UTF-8, a lone surrogate like any other. Returns the length. */
 static size_t encode(uint32_t character, char out[4])
 {
 	if (character < 0x80) {

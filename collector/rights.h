@@ -1,6 +1,4 @@
-/*
- * rights.h - gives up what a process of ours does not need of its rights. Used by evprof-symbols and the sampler.
- */
+/* rights.h - gives up rights that a process of evprof does not need. Used by evprof-symbols and the sampler. */
 #ifndef COLLECTOR_RIGHTS_H
 #define COLLECTOR_RIGHTS_H
 
@@ -10,8 +8,8 @@
 #define RIGHT_TO(capability) (UINT32_C(1) << (capability))
 
 /*
- * Keeps of the capabilities those of the mask that there are, hands none on, gains nothing by an exec, and cannot be
- * traced or dumped. 0 or -errno.
+ * Keeps the capabilities of the mask that the process has. Passes none on, gains none by exec, and forbids tracing and
+ * dumping of the process. 0 or -errno.
  */
 int rights_drop(uint32_t kept);
 

@@ -10,7 +10,7 @@
 #include "clock.h"
 #include "layout.h"
 
-#define DEFINE_STEP_NS 20000 /* between looks whether the process has written its definition */
+#define DEFINE_STEP_NS 20000 /* between checks whether the process has finished its definition */
 #define DEFINE_STEPS 50
 
 int ring_writer_open(struct ring_writer *writer, int fd)
@@ -33,7 +33,7 @@ uint64_t ring_writer_now(const struct ring_writer *writer)
 	return clock_ticks(writer->layout.clock_kind) >> writer->layout.clock_shift;
 }
 
-/* The process may have made it smaller meanwhile (process_shrink()): it is to find what we write. */
+/* The process may have decreased slot_count meanwhile (process_shrink()): slots above it must not be claimed. */
 static void follow_slot_count(struct ring_writer *writer)
 {
 	uint32_t count = *(volatile uint32_t *)&writer->header->layout.slot_count;
@@ -62,7 +62,7 @@ bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, u
 				       .words = (uint64_t *)(writer->base + extent.offset),
 				       .mask = extent.words - 1,
 				       .last_ticks = start_ticks};
-	/* Release: the collector may read the rest once it sees LIVE. */
+	/* Release: pairs with the collector's acquire of the state. The rest is visible before LIVE. */
 	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
 	return true;
 }
@@ -112,7 +112,7 @@ void ring_stream_end(struct ring_stream *stream)
 	stream->slot = NULL;
 }
 
-/* The process has it for as long as it copies one definition, unless it was stopped then. */
+/* The process holds the turn while it copies one definition, or for longer if it is stopped then. */
 static bool take_definitions(struct ring_header *header)
 {
 	const struct timespec step = {.tv_nsec = DEFINE_STEP_NS};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define FIRST_SIZE 256
-#define CODES_MAX (1u << 20) /* of a program that makes them without end; later ones have no name */
+#define CODES_MAX (1u << 20) /* limit for programs that make them endlessly; stacks with later ones are not recorded */
 #define LINES_MAX_BYTES (1u << 20)
 
 static size_t place_of(const struct sampled_codes *codes, uint64_t address, const struct remote_code *is)

@@ -1,14 +1,14 @@
 /*
  * sampled_stack.c - see sampled_stack.h. Called by the sampler.
  *
- * A frame that has returned or suspended says no more which frame is below it (a suspended generator has none, the
- * memory of one that has returned is used again), so a stack may be cut there: it is torn. A stack that goes down to
- * the thread's outermost frame is whole. The frames below the innermost one of a torn stack are, in this order:
+ * A frame that has returned or suspended no longer leads to the frame below: a suspended generator has none, and the
+ * memory of a returned frame is reused. A stack may be cut there: it is torn. A stack that ends at the thread's
+ * outermost frame is whole. The frames below the innermost one of a torn stack are, in order of preference:
  *
- *   those of another look that meets it again
- *   those that were below it in an earlier sample, if another look meets one of these
- *   those below another frame of the same function in another look
- *   all of another look
+ *   those of another read that has the same innermost frame somewhere
+ *   those that were below it in an earlier sample, where another read has one of these
+ *   those below another frame of the same function in another read
+ *   all of another read
  */
 #include "sampled_stack.h"
 
@@ -17,7 +17,7 @@
 #include "evprof/wire.h"
 
 #define LOOKS 6
-#define DEPTH 16 /* frames whose links are kept and followed */
+#define DEPTH 16 /* depth to which links are kept and followed */
 
 static struct remote_frame others[REMOTE_FRAMES];
 
@@ -32,7 +32,7 @@ static int look(struct sampled_stacks *stacks, uint64_t state, struct remote_fra
 	return remote_stack(stacks->remote, state, frames);
 }
 
-/* Somebody resumed a generator: a stack that ends with one is cut. */
+/* A generator has been resumed by a frame, so a stack that ends with one is cut. */
 static bool is_generator(struct sampled_stacks *stacks, const struct remote_frame *frame)
 {
 	struct remote_code code;
@@ -69,7 +69,10 @@ static int find_function(const struct remote_frame *frame, const struct remote_f
 	return -1;
 }
 
-/* Puts what is in another look from a place on below the first frames. Returns how many it are then. */
+/*
+ * Puts the frames of the other read, beginning with index from, below the first `above` frames. Returns the number of
+ * frames then.
+ */
 static int put_below(struct remote_frame *frames, int above, int from, int count)
 {
 	if (above + count - from > REMOTE_FRAMES)
@@ -101,7 +104,7 @@ static bool is_whole(const struct remote_frame *base, const struct remote_frame 
 	return count && is_same(&stack[count - 1], base);
 }
 
-/* Of the other look, which is whole. */
+/* Combines the stack with the other read, which is whole. */
 static int put_together(struct sampled_stacks *stacks, struct remote_frame *frames, int count)
 {
 	int all = follow_links(stacks, frames, count);
@@ -111,7 +114,7 @@ static int put_together(struct sampled_stacks *stacks, struct remote_frame *fram
 	return all;
 }
 
-/* frames: of the first look, which does not go down to the base. */
+/* Repairs a torn stack. frames: of the first read, which does not reach the base. */
 static int mend(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
 		struct remote_frame frames[REMOTE_FRAMES], int count)
 {
@@ -128,7 +131,7 @@ static int mend(struct sampled_stacks *stacks, uint64_t state, struct remote_fra
 		if (from >= 0)
 			return put_below(frames, 1, from + 1, last);
 	}
-	/* Python was entered anew. */
+	/* Most reads agree on another outermost frame: Python was entered anew. */
 	if (!last && agreeing > LOOKS / 2 && !is_generator(stacks, &outermost)) {
 		*base = outermost;
 		return count;

@@ -1,10 +1,10 @@
 /*
  * sampler.c - see sampler.h.
  *
- *   each turn -> the process's struct sampling -> each thread state of its interpreter -> its stack
- *             -> events in its slot
+ *   each interval -> the process's struct sampling -> each thread state of its interpreter -> its stack
+ *                 -> events in its slot
  *
- * The process is never stopped. What a stack is that changes while it is read sampled_stack.c decides.
+ * The process is never stopped. sampled_stack.c decides what the stack is if it changes while it is read.
  */
 #include "sampler.h"
 
@@ -28,12 +28,12 @@
 #include "sampler_rights.h"
 
 #define STATES_MAX RING_SLOTS
-#define MISSES_MAX 3	      /* a thread that was not found so many turns in a row has ended */
-#define NAME_TURNS 20	      /* a thread is named some time after it begins */
-#define READY_WAIT_NS 1000000 /* until Python runs a function, and while nothing is recorded */
+#define MISSES_MAX 3	      /* a thread that is missing in this many samples in a row has ended */
+#define NAME_TURNS 20	      /* samples of a thread before its name is read */
+#define READY_WAIT_NS 1000000 /* until Python runs a function, and while recording is stopped */
 #define NS 1000000000u
 
-/* A function on the stack of a thread, as it was told. */
+/* A function on the stack of a thread, as it was recorded. */
 struct told {
 	uint64_t frame; /* its address */
 	uint32_t id;
@@ -43,13 +43,13 @@ struct told {
 
 struct thread {
 	uint32_t tid;
-	uint32_t turns; /* since it began */
+	uint32_t turns; /* number of samples */
 	uint32_t misses;
-	uint64_t gone;	  /* the time of the first miss */
+	uint64_t gone;	  /* time of the first miss */
 	int schedstat_fd; /* -1: none */
 	uint64_t cpu_ns;
 	struct ring_stream stream;
-	struct remote_frame base; /* the outermost one */
+	struct remote_frame base; /* the outermost frame */
 	struct told *stack;	  /* outermost first */
 	uint32_t count, room;
 };
@@ -65,14 +65,14 @@ struct sampler {
 	struct sampled_stacks stacks;
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
-	bool begun; /* the first sample is there */
+	bool begun; /* the first sample was taken */
 	char comm[32];
 };
 
 static struct remote_frame frames[REMOTE_FRAMES];
 static struct told found[REMOTE_FRAMES];
 
-/* ---- what /proc says of a thread --------------------------------------------------------------------------------- */
+/* ---- threads in /proc -------------------------------------------------------------------------------------------- */
 
 static int open_thread_file(const struct sampler *sampler, uint32_t tid, const char *name)
 {
@@ -103,7 +103,7 @@ static bool read_comm(const struct sampler *sampler, uint32_t tid, char out[32])
 	return done;
 }
 
-/* By what the kernel calls it, where that is not the name of the process. Python's name comes from the library. */
+/* Names a thread as the kernel does, unless that is the name of the process. The library records Python's name. */
 static void name_thread(struct sampler *sampler, const struct thread *thread)
 {
 	char name[32];
@@ -119,8 +119,8 @@ static void name_thread(struct sampler *sampler, const struct thread *thread)
 }
 
 /*
- * What runs from the moment that Python is known until the first sample is taken is charged to the first sample: short
- * processes would lose a third of their time.
+ * The time of a sample. The first sample also stands for the time since Python was ready: short processes would lose a
+ * third of their time.
  */
 static uint64_t time_of_sample(const struct sampler *sampler)
 {
@@ -147,7 +147,7 @@ static struct thread *new_thread(struct sampler *sampler, uint32_t tid)
 	struct thread thread = {.tid = tid, .schedstat_fd = -1};
 	int fd = open_thread_file(sampler, tid, "schedstat");
 
-	if (fd < 0) /* a number that was read wrongly */
+	if (fd < 0) /* a tid that was misread */
 		return NULL;
 	if (sampler->remote.layout.cpu)
 		thread.schedstat_fd = fd;
@@ -185,12 +185,12 @@ static void tell_cpu(struct thread *thread, uint64_t now)
 
 	if (thread->schedstat_fd < 0)
 		return;
-	if (read_line(thread->schedstat_fd, text, sizeof(text))) /* not of a thread that has ended */
+	if (read_line(thread->schedstat_fd, text, sizeof(text))) /* fails for a thread that has ended */
 		thread->cpu_ns = strtoull(text, NULL, 10);
 	ring_stream_put_cpu(&thread->stream, thread->cpu_ns, now);
 }
 
-/* The last thread takes the place of this one. */
+/* Ends a thread's slot. The last thread moves to its place in the array. */
 static void end_thread(struct sampler *sampler, struct thread *thread)
 {
 	uint64_t now = thread->misses ? thread->gone : ring_writer_now(&sampler->writer);
@@ -209,7 +209,7 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 
 /* ---- one sample -------------------------------------------------------------------------------------------------- */
 
-/* Most of a stack stands where it stood: then its lines are known. */
+/* Whether the frame is the recorded one at that depth, at the same instruction: then its line is known. */
 static bool was_told(const struct thread *thread, const struct told *frame, int depth)
 {
 	const struct told *before;
@@ -220,7 +220,7 @@ static bool was_told(const struct thread *thread, const struct told *frame, int 
 	return before->frame == frame->frame && before->id == frame->id && before->instruction == frame->instruction;
 }
 
-/* Looks the functions of a stack up, outermost first, into found[]. Returns how many, or -1. */
+/* Looks up the functions of a stack, outermost first, into found[]. Returns their number, or -1. */
 static int resolve(struct sampler *sampler, const struct thread *thread, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -244,7 +244,7 @@ static bool has_space(struct thread *thread, uint32_t count)
 	uint32_t room = thread->room ? thread->room : 64;
 	struct told *more;
 
-	/* a return and a call with a line for each, the times, and some */
+	/* a return of each old frame, a call with a line for each new one, the times, and some more */
 	if (ring_stream_room(&thread->stream) < thread->count + 2 * (uint64_t)count + 16)
 		return false;
 	if (count <= thread->room)
@@ -259,7 +259,10 @@ static bool has_space(struct thread *thread, uint32_t count)
 	return true;
 }
 
-/* How many functions run since the sample before. Where a caller has moved on, what it calls is called anew. */
+/*
+ * The number of functions that still run since the previous sample. Where a caller has moved on, its callees are new
+ * calls.
+ */
 static uint32_t still_running(const struct thread *thread, uint32_t count)
 {
 	uint32_t same = 0;
@@ -275,7 +278,7 @@ static uint32_t still_running(const struct thread *thread, uint32_t count)
 	return same;
 }
 
-/* Tells what is different in found[]. */
+/* Records the difference between the thread's stack and found[]. */
 static void tell(struct thread *thread, uint32_t count, uint64_t now)
 {
 	uint32_t same = still_running(thread, count);
@@ -292,7 +295,7 @@ static void tell(struct thread *thread, uint32_t count, uint64_t now)
 	thread->count = count;
 }
 
-/* Returns false if the state is none, or none of the interpreter's. */
+/* Samples a thread state. False: it is none, or of another interpreter. */
 static bool sample_state(struct sampler *sampler, uint64_t state)
 {
 	const struct sampling *layout = &sampler->remote.layout;
@@ -328,7 +331,7 @@ static bool sample_state(struct sampler *sampler, uint64_t state)
 	return true;
 }
 
-/* The states on one side of the one that is known. */
+/* Samples the states on one side of the known one. */
 static void sample_side(struct sampler *sampler, uint64_t state, uint32_t link)
 {
 	for (int i = 0; i < (int)STATES_MAX; i++) {
@@ -362,7 +365,7 @@ static void sample_all(struct sampler *sampler)
 	sampler->begun |= sampler->thread_count > 0;
 }
 
-/* Nothing is recorded for a time: what runs meanwhile is nobody's. */
+/* Recording is stopped: ends all calls, as the time until it starts again belongs to no function. */
 static void pause_all(struct sampler *sampler)
 {
 	uint64_t now = ring_writer_now(&sampler->writer);
@@ -378,11 +381,11 @@ static void pause_all(struct sampler *sampler)
 	}
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------------- */
+/* ---- intervals --------------------------------------------------------------------------------------------------- */
 
 enum turn { TURN_SAMPLE, TURN_WAIT, TURN_END };
 
-/* What is to be done now. */
+/* Decides what to do in this interval. */
 static enum turn next_turn(struct sampler *sampler)
 {
 	struct sampling layout;
@@ -412,8 +415,8 @@ static bool wait_until(const struct sampler *sampler, uint64_t ns)
 }
 
 /*
- * From half the interval to one and a half, so that nothing that goes in step with it is always met or always missed.
- * What a sample stands for does not depend on what it meets then: each is as far from the one before as chance has it.
+ * A random interval from half to one and a half of the nominal one, so that periodic work is neither always hit nor
+ * always missed. The time since the previous sample does not depend on what the sample finds.
  */
 static uint64_t next_interval(uint64_t interval)
 {
@@ -438,7 +441,7 @@ static void run(struct sampler *sampler)
 			pause_all(sampler);
 		took = clock_now_ns() - begin;
 		due += turn == TURN_SAMPLE ? next_interval(NS / sampler->remote.layout.rate) : READY_WAIT_NS;
-		/* Many threads with deep stacks: half a processor is the most that is taken. */
+		/* With many threads with deep stacks, sampling takes half a processor at most. */
 		if (due < begin + 2 * took)
 			due = begin + 2 * took;
 		if (!wait_until(sampler, due))
@@ -459,7 +462,7 @@ int sampler_run(pid_t pid, uint64_t sampling)
 	error = ring_writer_open(&sampler.writer, SAMPLING_RING_FD);
 	if (error)
 		return error;
-	/* Where it is refused, the next look finds the process gone. */
+	/* If pidfd_open() is refused, the next read finds that the process is gone. */
 	sampler.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (sampler.pidfd < 0 && errno == ESRCH)
 		return -errno;

@@ -1,10 +1,10 @@
 /*
- * sampler.h - the program that `evprof-collector --sample` is: takes samples of the stacks of one process.
+ * sampler.h - the program `evprof-collector --sample`: samples the stacks of one process.
  *
- * A sample becomes what hooks would have told, had the thread called its functions at the moments they were first and
- * last seen: what was there before and is not any more returns, what is new is called, and the line that runs is told
- * at each sample. So times are estimates, counts are those of what was seen, and everything that reads a trace reads
- * this one.
+ * A sample becomes the events that hooks would record if the thread called each function when it was first seen and
+ * left it when it was last seen. A function that is no longer on the stack returns, a new one is called, and each
+ * sample records the current line. So times are estimates, counts are those of the observed calls, and all readers of
+ * traces work unchanged.
  */
 #ifndef COLLECTOR_SAMPLER_H
 #define COLLECTOR_SAMPLER_H
@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 /*
- * Samples the process until it ends or becomes another image; sampling: the address of its struct sampling. Descriptors
- * as in evprof/sampling.h. Returns 0 or -errno: it could not begin.
+ * Samples the process until it ends or calls exec. sampling: the address of its struct sampling. Descriptors: as in
+ * evprof/sampling.h. Returns 0 or -errno: it could not begin.
  */
 int sampler_run(pid_t pid, uint64_t sampling);
 

@@ -1,9 +1,9 @@
 /*
  * sampler_rights.c - see sampler_rights.h. Called by the sampler.
  *
- * A sampler is started by the process, with its user. A server that starts as root gives that up later, and its sampler
- * is not to be what keeps it: it writes to memory that the process has, too. All that it holds of the process it has
- * open.
+ * The process starts its sampler with its own user. A server that starts as root gives that up later. Its sampler must
+ * not keep root's rights, as it shares writable memory with the process. It needs no rights for the memory, the ring
+ * and the status of the process, which are open by then.
  */
 #include "sampler_rights.h"
 
@@ -20,7 +20,7 @@
 #include "rights.h"
 
 #define LOOK_NS UINT64_C(50000000)
-#define GROUPS_MAX 256 /* more are left out */
+#define GROUPS_MAX 256 /* further groups are ignored */
 #define TO_FOLLOW (RIGHT_TO(CAP_SETUID) | RIGHT_TO(CAP_SETGID))
 
 /* Real, effective and saved. */
@@ -33,7 +33,7 @@ int sampler_rights_begin(struct sampler_rights *rights, pid_t pid)
 {
 	char path[64];
 
-	if (!proc_is_ours()) /* nor is there anything to be sampled: threads are looked up there */
+	if (!proc_is_ours()) /* no sampling either: threads are looked up there */
 		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	rights->status_fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -57,7 +57,7 @@ static size_t read_groups(const char *status, gid_t groups[GROUPS_MAX])
 		char *end;
 
 		groups[count] = (gid_t)strtoul(at, &end, 10);
-		if (*end != ' ') /* cut off */
+		if (*end != ' ') /* truncated */
 			break;
 		at = end + 1;
 	}
@@ -75,7 +75,7 @@ static bool take(const struct identity *identity, const char *status)
 	gid_t groups[GROUPS_MAX];
 	struct identity own;
 
-	/* What is not needed any more cannot be given up without being root: then it has been. */
+	/* Without root, groups cannot be changed: they have been given up then. */
 	if ((setgroups(read_groups(status, groups), groups) < 0 && geteuid() == 0) ||
 	    setresgid(identity->gid[0], identity->gid[1], identity->gid[2]) < 0 ||
 	    setresuid(identity->uid[0], identity->uid[1], identity->uid[2]) < 0 || rights_drop(TO_FOLLOW) < 0)
@@ -94,7 +94,7 @@ bool sampler_rights_follow(struct sampler_rights *rights, uint64_t now_ns)
 		return true;
 	rights->next_ns = now_ns + LOOK_NS;
 	length = pread(rights->status_fd, status, sizeof(status) - 1, 0);
-	if (length <= 0) /* it has ended, which is seen elsewhere */
+	if (length <= 0) /* it has ended, which the caller notices */
 		return true;
 	status[length] = '\0';
 	if (!read_three(status, "\nUid:\t", identity.uid) || !read_three(status, "\nGid:\t", identity.gid))

@@ -1,6 +1,4 @@
-/*
- * sampler_rights.h - a sampler has the rights of the process that it samples, and fewer of root's.
- */
+/* sampler_rights.h - reduces the rights of a sampler to those of the sampled process, without most of root's. */
 #ifndef COLLECTOR_SAMPLER_RIGHTS_H
 #define COLLECTOR_SAMPLER_RIGHTS_H
 
@@ -13,10 +11,10 @@ struct sampler_rights {
 	uint64_t next_ns;
 };
 
-/* Gives up what sampling does not take. 0 or -errno. */
+/* Gives up rights that sampling does not need. 0 or -errno. */
 int sampler_rights_begin(struct sampler_rights *rights, pid_t pid);
 
-/* Each turn: takes the user and the groups of the process when it has others. False: they cannot be taken. */
+/* Called at each interval: takes the user and the groups of the process when these change. False: not permitted. */
 bool sampler_rights_follow(struct sampler_rights *rights, uint64_t now_ns);
 
 #endif

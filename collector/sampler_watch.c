@@ -1,8 +1,8 @@
 /*
  * sampler_watch.c - see sampler_watch.h.
  *
- * A sampler locks a byte of the memory that it writes to, for as long as it lives (sampling.h); the kernel takes the
- * lock away with the process. So no number of a process is needed, which might be another's.
+ * A sampler locks a byte of the shared memory while it lives (sampling.h). The kernel releases the lock with the
+ * process. So no pid is needed, which might have been reused.
  */
 #include "sampler_watch.h"
 
@@ -13,7 +13,7 @@
 #include "process.h"
 
 #define CHECK_NS UINT64_C(50000000)
-#define GONE_NS UINT64_C(100000000) /* it may have ended with the image, whose end is seen a little later */
+#define GONE_NS UINT64_C(100000000) /* it may have ended with the image, whose end is noticed a little later */
 
 static bool is_there(const struct process *process)
 {
@@ -22,7 +22,7 @@ static bool is_there(const struct process *process)
 	return fcntl(process->memfd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-/* As if their threads had ended. What it was about to define stays unwritten. */
+/* Ends its slots as if the threads had ended. A definition that it was writing stays unpublished. */
 static void end_slots(struct process *process)
 {
 	uint32_t used = ring_slots_used(&process->layout, process->header), sampler = RING_DEFINES_SAMPLER;

@@ -1,4 +1,4 @@
-/* sampler_watch.h - whether the sampler of a process that runs is still there. Called by the session. */
+/* sampler_watch.h - whether the sampler of a running process still lives. Called by the session. */
 #ifndef COLLECTOR_SAMPLER_WATCH_H
 #define COLLECTOR_SAMPLER_WATCH_H
 
@@ -7,18 +7,18 @@
 
 struct process;
 
-/* What is known of the sampler of one process image. */
+/* State of the sampler of one process image. */
 struct sampler_watch {
 	bool wanted;	    /* the process is sampled */
-	bool seen;	    /* its sampler was there */
-	bool lost;	    /* and is not there any more, although the image goes on */
-	uint64_t check_ns;  /* not looked before */
-	uint64_t missed_ns; /* since when it was not found; 0: it was */
+	bool seen;	    /* its sampler was found alive */
+	bool lost;	    /* it ended before the image */
+	uint64_t check_ns;  /* time of the next check */
+	uint64_t missed_ns; /* time of the first failed check; 0: the last one succeeded */
 };
 
 /*
- * Looks, now and then, while the process runs. True: the sampler has just been found to be lost; what it had open is
- * closed, at the time of its last sample.
+ * Checks at intervals while the process runs. True: the sampler was just found to be lost; its slots are ended, at the
+ * time of its last sample.
  */
 bool sampler_watch_look(struct process *process, uint64_t now_ns);
 
