@@ -1,6 +1,4 @@
-/*
- * clock.c - reads the clocks that targets stamp events with, and makes calibration records. Called by the session.
- */
+/* clock.c - reads the clocks of targets' timestamps, and makes clock records. Called throughout collector/. */
 #include "clock.h"
 
 #include <time.h>
@@ -22,7 +20,7 @@ static uint64_t read_clock(clockid_t id)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* As it is outside of our time namespace. */
+/* Without the offset of our time namespace. */
 uint64_t clock_now_ns(void)
 {
 	static bool known;

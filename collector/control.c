@@ -1,6 +1,4 @@
-/*
- * control.c - parses and checks what arrives on the control socket. Called by the server with bytes of a stranger.
- */
+/* control.c - parses and checks messages of the control socket. Called by the server with untrusted bytes. */
 #include "control.h"
 
 #include <errno.h>
@@ -55,7 +53,7 @@ static int digit_value(char digit)
 	return -1;
 }
 
-/* Bytes from hexadecimal digits. No NUL is among them. */
+/* Converts hexadecimal digits to bytes. False: invalid, or a NUL among them. */
 static bool read_digits(const char *digits, size_t count, char *bytes)
 {
 	if (count % 2)
@@ -70,7 +68,7 @@ static bool read_digits(const char *digits, size_t count, char *bytes)
 	return true;
 }
 
-/* Absolute, and shorter than PATH_MAX. NULL: it is not. The bytes take the place of the string that stands for them. */
+/* The output path, absolute and shorter than PATH_MAX; NULL: invalid. output_bytes replaces output in the object. */
 static const char *get_output(json_t *object)
 {
 	const json_t *digits = json_object_get(object, "output_bytes");
@@ -120,7 +118,7 @@ static bool get_start(const json_t *object, enum wire_start *start)
 	return false;
 }
 
-/* Each gives NULL, or the name of the member that is missing or wrong. */
+/* These functions return NULL, or the name of the member that is missing or invalid. */
 static const char *parse_texts(const json_t *object, struct control_message *message)
 {
 	if (!(message->python = get_string(object, "python", 64)))

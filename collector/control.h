@@ -1,6 +1,4 @@
-/*
- * control.h - the messages of evprof/control.h, parsed and checked.
- */
+/* control.h - parses and checks the messages of evprof/control.h. */
 #ifndef COLLECTOR_CONTROL_H
 #define COLLECTOR_CONTROL_H
 
@@ -16,19 +14,22 @@ struct json_t;
 
 enum control_type { CONTROL_JOIN, CONTROL_HOLD, CONTROL_ABSENT };
 
-/* Strings belong to the message. HOLD has only type, session and output; ABSENT type, session and reason. */
+/*
+ * A parsed message, which owns its strings. HOLD has only type, session, output and wait_ms; ABSENT type, session and
+ * reason.
+ */
 struct control_message {
 	enum control_type type;
 	uint8_t session[CONTROL_SESSION_DIGITS / 2];
 	enum wire_start start;
-	pid_t pid; /* as the sender sees them */
+	pid_t pid; /* in the sender's pid namespace */
 	pid_t ppid;
 	uint64_t start_time;
 	bool root;
-	int sample_rate; /* a second; 0: not sampled */
-	int wait_ms;	 /* of a hold: for processes that still run */
-	bool native;	 /* with native stacks */
-	bool filtered;	 /* functions are left out */
+	int sample_rate; /* samples a second; 0: not sampled */
+	int wait_ms;	 /* of a hold: wait for processes that still run */
+	bool native;	 /* native stacks are recorded */
+	bool filtered;	 /* functions are filtered */
 	const char *python;
 	const char *program;
 	const char *exe;
@@ -42,9 +43,7 @@ struct control_message {
 	struct json_t *object;
 };
 
-/*
- * 0, or -EINVAL (-ENOMEM) with the reason in `reason`, one line. On success, control_message_done() gives back.
- */
+/* 0, or -EINVAL with one line in `reason`. On success the caller calls control_message_done(). */
 int control_parse(const char *bytes, size_t count, struct control_message *message, char *reason, size_t reason_bytes);
 void control_message_done(struct control_message *message);
 

@@ -20,7 +20,7 @@
 #define P_PIDFD 3 /* sys/wait.h, since glibc 2.36 */
 #endif
 
-/* evprof stands beside the collector, in the build folder and where it is installed. */
+/* Finds evprof: it is in the collector's folder, both in the build folder and where it is installed. */
 static int find_evprof(char path[PATH_MAX])
 {
 	ssize_t length = proc_own_path(path);
@@ -59,7 +59,7 @@ static int start(struct formats *formats, const char *list, const char *trace)
 
 	if (error)
 		return error;
-	pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL); /* a filter may refuse pidfd_open */
+	pid = syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL); /* seccomp may refuse pidfd_open */
 	if (pid == 0) {
 		execve(path, argv, environment);
 		_exit(127);

@@ -1,8 +1,8 @@
 /*
- * formats.h - has evprof(1) write a finished trace in other formats, beside it (EVPROF_FORMAT, --format).
+ * formats.h - has evprof(1) write a finished trace in other formats, next to it (EVPROF_FORMAT, --format).
  *
- * The collector knows no format: it starts `evprof export --beside` and waits for its end in the loop, so that it
- * serves others meanwhile.
+ * The collector knows no format: it starts `evprof export --beside` and waits for its end in the loop, serving others
+ * meanwhile.
  */
 #ifndef COLLECTOR_FORMATS_H
 #define COLLECTOR_FORMATS_H
@@ -15,13 +15,15 @@ struct formats {
 	struct loop_source source; /* fd: the pidfd of evprof, owned */
 	struct loop *loop;
 	bool running;
-	bool failed; /* it could not be started, or did not end with status 0 */
+	bool failed; /* it could not be started, or its exit status was not 0 */
 };
 
-/* Starts with a struct of zeros. list: names with commas. What goes wrong ends in `failed`, with a line in the log. */
+/*
+ * Starts the export. *formats: zeros. list: names with commas. Errors set `failed`; a failure to start is also logged.
+ */
 void formats_start(struct formats *formats, struct loop *loop, const char *list, const char *trace);
 
-/* Gives up what still runs. */
+/* Ends an export that still runs. */
 void formats_stop(struct formats *formats);
 
 #endif

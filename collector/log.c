@@ -35,7 +35,7 @@ void log_set_level(enum log_level level)
 void log_line(enum log_level level, const char *format, ...)
 {
 	static const char prefix[] = "evprof-collector: ";
-	char line[2 * PATH_MAX + 256]; /* of most messages with two paths; a longer one ends with dots */
+	char line[2 * PATH_MAX + 256]; /* enough for most messages with two paths; a longer one ends with dots */
 	size_t length = sizeof(prefix) - 1;
 	int saved = errno;
 	int printed;
@@ -53,7 +53,7 @@ void log_line(enum log_level level, const char *format, ...)
 		length = sizeof(line) - 1;
 		memcpy(line + length - 3, "...", 3);
 	}
-	/* Paths and names come from other processes: they may not write to the operator's terminal. */
+	/* Paths and names come from other processes: they must not control the operator's terminal. */
 	shown_line(line, length);
 	line[length++] = '\n';
 	if (write(STDERR_FILENO, line, length) < 0)

@@ -1,14 +1,15 @@
 /*
  * log.h - the collector's messages.
  *
- * One line each on stderr. Whoever decides about an error logs it, once; functions below return -errno and stay silent.
+ * Each is one line on stderr. The function that decides about an error logs it, once; functions below it return -errno
+ * and log nothing.
  */
 #ifndef COLLECTOR_LOG_H
 #define COLLECTOR_LOG_H
 
 enum log_level { LOG_LEVEL_ERROR = 0, LOG_LEVEL_WARNING = 1, LOG_LEVEL_INFO = 2, LOG_LEVEL_DEBUG = 3 };
 
-/* 0, or -EINVAL when the name is none of error, warning, info, debug. */
+/* 0, or -EINVAL if the name is not error, warning, info or debug. */
 int log_level_parse(const char *name, enum log_level *level);
 
 void log_set_level(enum log_level level);

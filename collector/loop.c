@@ -1,6 +1,4 @@
-/*
- * loop.c - the epoll set of a collector. Called by main.c, server.c and process.c.
- */
+/* loop.c - the epoll set of a collector. Called by collector.c, and by all owners of sources. */
 #include "loop.h"
 
 #include <errno.h>
@@ -35,7 +33,10 @@ void loop_remove(struct loop *loop, struct loop_source *source)
 	}
 }
 
-/* epoll_wait() counts in milliseconds, and epoll_pwait2() is of Linux 5.11. Returns what is left to wait. */
+/*
+ * epoll_wait() counts in milliseconds, and epoll_pwait2() needs Linux 5.11. Waits for less than 1 ms here. Returns the
+ * time left to wait.
+ */
 static int wait_fraction(struct loop *loop, int timeout_us)
 {
 	const struct timespec time = {.tv_nsec = timeout_us * 1000L};

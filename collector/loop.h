@@ -1,8 +1,8 @@
 /*
- * loop.h - waiting for descriptors: a thin layer over epoll.
+ * loop.h - waits for descriptors: a thin layer over epoll.
  *
- * A source is embedded in what it belongs to. After loop_remove() its callback is not called any more, not even for an
- * event that has already been fetched, so its owner may be freed at once.
+ * A source is a member of the struct that it belongs to. After loop_remove() its callback is not called again, not even
+ * for an event that was already fetched, so its owner may be freed at once.
  */
 #ifndef COLLECTOR_LOOP_H
 #define COLLECTOR_LOOP_H
@@ -30,11 +30,11 @@ struct loop {
 int loop_init(struct loop *loop);
 void loop_done(struct loop *loop);
 
-/* Calls source->ready when source->fd is readable or at its end. */
+/* Calls source->ready while source->fd is readable or at its end. */
 int loop_add(struct loop *loop, struct loop_source *source);
 void loop_remove(struct loop *loop, struct loop_source *source);
 
-/* Waits once, at most timeout_us (-1: without bound), and calls what is ready. 0 or -errno; -EINTR counts as 0. */
+/* Waits once, at most timeout_us (-1: without limit), and calls ready sources. 0 or -errno; -EINTR counts as 0. */
 int loop_wait(struct loop *loop, int timeout_us);
 
 #endif

@@ -21,12 +21,12 @@
 #include "options.h"
 #include "sampler.h"
 
-#define FILES_OURS 64	     /* descriptors that are no user's */
-#define USER_FILES_SHARE 20u /* of each user's processes: five of a quarter */
+#define FILES_OURS 64	     /* descriptors that belong to no user */
+#define USER_FILES_SHARE 20u /* a user may use a quarter of the others, five for each process */
 #define USER_PROCESSES_MIN 4u
 #define USER_PROCESSES_MAX 4096u
 
-/* A stop by signal arrives through the loop like everything else. */
+/* A signal to stop arrives through the loop, like all other events. */
 struct stopper {
 	struct loop_source source;
 	bool stopped;
@@ -48,14 +48,14 @@ static int watch_signals(struct stopper *stopper, struct loop *loop)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* where it is ignored, the statuses of our own children are lost */
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
+	signal(SIGCHLD, SIG_DFL); /* if ignored, the statuses of our own children are lost */
+	signal(SIGXFSZ, SIG_IGN); /* a file at its size limit makes write() fail instead */
 	*stopper =
 	    (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};
 	return stopper->source.fd < 0 ? -errno : loop_add(loop, &stopper->source);
 }
 
-/* Two descriptors for each process that joins. False: there are too few for one. */
+/* Each process that joins takes two descriptors. False: there are too few for one process. */
 static bool raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -73,7 +73,7 @@ static bool raise_file_limit(void)
 	return false;
 }
 
-/* The socket that systemd hands over, or -1. */
+/* The socket from systemd's socket activation, or -1. */
 static int activated_socket(void)
 {
 	const char *pid = getenv("LISTEN_PID");
@@ -109,15 +109,15 @@ static int open_socket(const struct options *options)
 	return fd;
 }
 
-/* systemd's socket file stays for the next time. */
+/* Whether we made the socket file. One of systemd stays for the next start. */
 static bool made_socket_file(const struct options *options)
 {
 	return !options->private && options->socket && options->socket[0] != '@' && !getenv("LISTEN_FDS");
 }
 
 /*
- * The whole path, as programs name their traces by it wherever they run. NULL after saying that it cannot be written
- * to.
+ * The absolute path of the folder, as programs in any folder get the paths of their traces. NULL, after an error
+ * message: not writable.
  */
 static const char *find_folder(const char *path)
 {
@@ -132,8 +132,8 @@ static const char *find_folder(const char *path)
 }
 
 /*
- * What is not said: so few processes that users who have all they may, with a trace and a hold for each, leave most
- * descriptors to others; and a quarter of the disk.
+ * Sets the limits without an option. Processes: so few that users at their limit, with a trace and a hold for each
+ * process, leave most descriptors to others. Trace size: a quarter of the free disk.
  */
 static void default_limits(struct user_limits *limits, const char *folder)
 {
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	if (!enough)
 		return 1;
 	if (!options.private) {
-		/* Not for what is started here: see pass_capabilities(). */
+		/* Our children must not inherit capabilities, except by pass_capabilities(). */
 		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 		options.output_dir = find_folder(options.output_dir);
 		if (!options.output_dir)

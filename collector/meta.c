@@ -1,6 +1,4 @@
-/*
- * meta.c - builds the JSON objects that stand in the trace file and answer a hold connection. Called by the session.
- */
+/* meta.c - builds the JSON objects of the trace file and the answer to a hold. Called by the session. */
 #include "meta.h"
 
 #include <jansson.h>
@@ -11,7 +9,7 @@
 static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 static const char *const start_names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
 
-/* Counters come from shared memory: any value must become an integer that JSON readers can hold. */
+/* Counters come from shared memory: any value becomes an integer that JSON readers can represent. */
 static json_t *integer(uint64_t value)
 {
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
@@ -22,7 +20,7 @@ static json_t *integer_or_null(int64_t value)
 	return value < 0 ? json_null() : json_integer(value);
 }
 
-/* Paths on Linux are bytes: JSON text is not. Where it is no UTF-8, U+FFFD stands for each byte that is not ASCII. */
+/* Converts bytes that are not UTF-8, such as a path, to JSON text: U+FFFD replaces each byte that is not ASCII. */
 static json_t *replaced_text(const char *text)
 {
 	char clean[8192];
@@ -49,7 +47,7 @@ static json_t *text_or_null(const char *text)
 	return value ? value : replaced_text(text);
 }
 
-/* One without the member is no object: what it says would be wrong. */
+/* Adds a member. On failure the whole object is dropped: without the member it would be wrong. */
 static void add(json_t **object, const char *name, json_t *value)
 {
 	if (json_object_set_new(*object, name, value) == 0)
@@ -71,7 +69,7 @@ static json_t *counts_object(const struct meta_counts *counts)
 	return object;
 }
 
-/* Where jansson finds no memory for it, it may leave out a part of the text. */
+/* Returns the object as text. Without memory jansson may leave out parts of the text; then the result is NULL. */
 static char *dump(json_t *object)
 {
 	char *text;

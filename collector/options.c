@@ -106,7 +106,7 @@ static enum options_result take_formats(const char *list, struct options *option
 	return OPTIONS_RUN;
 }
 
-/* A number above 0; with K, M or G behind it, of units of 1024 and so on. False: it is none. */
+/* Reads a number above 0; K, M or G after it are units of 1024 and so on. False: invalid. */
 static bool read_amount(const char *text, uint64_t *amount)
 {
 	static const char units[] = "KMG";
@@ -140,7 +140,7 @@ static enum options_result take_limit(int option, struct options *options)
 	return OPTIONS_RUN;
 }
 
-/* One option, from that word; OPTIONS_RUN: go on. */
+/* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
 static enum options_result take(int option, const char *word, struct options *options)
 {
 	switch (option) {
@@ -200,7 +200,7 @@ enum options_result options_parse(int argc, char **argv, struct options *options
 	opterr = 0;
 	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
 	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		/* There are no short options: getopt stays at a word of several letters. */
+		/* There are no short options, but getopt stays at a word like -abc. */
 		result = take(option, argv[optind - (argv[optind - 1][0] == '-')], options);
 	if (result != OPTIONS_RUN)
 		return result;

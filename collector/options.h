@@ -27,7 +27,7 @@ struct options {
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
 
-/* OPTIONS_DONE: --help or --version were answered. OPTIONS_WRONG: one line on stderr says what is wrong. */
+/* OPTIONS_DONE: --help or --version was answered. OPTIONS_WRONG: an error message was written to stderr, one line. */
 enum options_result options_parse(int argc, char **argv, struct options *options);
 
 #endif

@@ -20,7 +20,7 @@
 #include "evprof/folders.h"
 
 #define SUFFIX_MAX (1u << 30)
-#define RACES_MAX 100 /* somebody else takes the name that was free */
+#define RACES_MAX 100 /* another process takes the free name */
 
 static bool is_plain(char character)
 {
@@ -28,7 +28,7 @@ static bool is_plain(char character)
 	       (character >= '0' && character <= '9') || character == '.' || character == '_' || character == '-';
 }
 
-/* Names come from the target: nothing in them may lead out of a folder or hide the file. */
+/* Names come from the target: they must not lead out of a folder or hide the file. */
 static void plain_name(const char *name, const char *when_empty, char *plain, size_t plain_bytes)
 {
 	size_t length = 0;
@@ -51,7 +51,7 @@ static void local_time(char *text, size_t text_bytes)
 		snprintf(text, text_bytes, "time");
 }
 
-/* The text for %<letter>; false when it has no meaning. */
+/* The text for %<letter>; false: no such letter. */
 static bool expand_letter(char letter, const struct output_values *values, char *text, size_t text_bytes)
 {
 	switch (letter) {
@@ -117,8 +117,8 @@ static int create(const char *path)
 }
 
 /*
- * A link is replaced where it leads to a file or nowhere. /dev/stdout and its like lead to /proc, and to whatever this
- * process has there: they belong to the system.
+ * A link to a file or to nothing is replaced. /dev/stdout and similar links lead to /proc and to descriptors of this
+ * process; they belong to the system.
  */
 static bool is_replaceable(const char *path)
 {
@@ -134,7 +134,7 @@ static bool is_replaceable(const char *path)
 	       memcmp(target, proc, sizeof(target)) != 0;
 }
 
-/* A trace that another collector writes: it is locked. */
+/* Whether another collector is writing the trace: it is locked then. */
 static bool grows(const char *path)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -146,7 +146,7 @@ static bool grows(const char *path)
 	return locked;
 }
 
-/* -EAGAIN: it stays, and another name is to be found. */
+/* Replaces an existing file. -EAGAIN: it is kept, and the caller needs another name. */
 static int replace(const char *path)
 {
 	int fd = create(path);
@@ -162,7 +162,7 @@ static int replace(const char *path)
 	return create(path);
 }
 
-/* "-2" goes before the ending of the name. */
+/* Puts "-2" and so on before the extension of the name. */
 static int with_suffix(const char *path, unsigned number, char *result, size_t result_bytes)
 {
 	const char *name = strrchr(path, '/');
@@ -173,7 +173,7 @@ static int with_suffix(const char *path, unsigned number, char *result, size_t r
 	return length < 0 || (size_t)length >= result_bytes ? -ENAMETOOLONG : 0;
 }
 
-/* 1: a file has the name with that number. 0 or -errno. */
+/* 1: the name with that number exists. 0: it does not. Or -errno. */
 static int is_taken(const char *path, unsigned number)
 {
 	char other[PATH_MAX];
@@ -183,7 +183,10 @@ static int is_taken(const char *path, unsigned number)
 	return error ? error : lstat(other, &status) == 0;
 }
 
-/* A number whose name is free and the one below is not: with no gap, the first. Few looks, however many there are. */
+/*
+ * Finds a free number with a taken one below it: without gaps, the first free one. Takes few lookups for any number of
+ * files.
+ */
 static int free_number(const char *path, unsigned *number)
 {
 	unsigned low = 1, high = 2;

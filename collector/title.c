@@ -1,8 +1,8 @@
 /*
- * title.c - reads /proc/PID/cmdline again and again. See title.h.
+ * title.c - reads /proc/PID/cmdline repeatedly. See title.h.
  *
- * What stands there is the process's own memory, and anything: text_or_null() (meta.c) makes it text, readers show it
- * as they show all text of a trace. A dead process has none.
+ * Its contents are the process's own memory, and not trusted: text_or_null() (meta.c) makes it valid text, and readers
+ * escape it like all text of a trace. A dead process has none.
  */
 #include "title.h"
 
@@ -22,7 +22,7 @@
 #define FIRST_LOOK_NS UINT64_C(20000000)
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
-/* The arguments with spaces between them, without the zeros that a shorter title leaves behind it. NULL: none. */
+/* The arguments with spaces between them, without the zeros after a shorter title. NULL: none. */
 static char *read_command(pid_t pid)
 {
 	char path[32], text[TITLE_MAX_BYTES];
@@ -52,7 +52,10 @@ static bool is_empty(const json_t *argument)
 	return json_string_length(argument) == 0;
 }
 
-/* Of one that has exchanged its command line. What the program was started with may end with empty words. */
+/*
+ * Removes empty arguments at the end, for a process that has changed its command line. At the start of a program they
+ * may be real.
+ */
 static void cut_empty(json_t *argv)
 {
 	while (json_array_size(argv) && is_empty(json_array_get(argv, json_array_size(argv) - 1)))
@@ -99,7 +102,7 @@ void title_look(struct process *process, uint64_t now_ns)
 	struct title *title = &process->title;
 	bool last = title->due_ns != UINT64_MAX && ends(process);
 
-	/* Another process may have its number since it is dead. */
+	/* The pid of a dead process may be reused. */
 	if (!title->text || process->dead || (now_ns < title->due_ns && !last))
 		return;
 	look(process);

@@ -1,6 +1,6 @@
 /*
- * title.h - what a process calls itself (setproctitle): its command line as the system shows it, once that is not the
- * one that the program was started with any more. Called by the session.
+ * title.h - the title of a process (setproctitle): its command line as the system shows it, when it differs from the
+ * one that the program was started with. Called by the session.
  */
 #ifndef COLLECTOR_TITLE_H
 #define COLLECTOR_TITLE_H
@@ -12,20 +12,20 @@ struct json_t;
 struct process;
 
 struct title {
-	struct json_t *argv; /* that the program was started with; of the one that forked it, where that is known */
-	char *command;	     /* the same as the system showed it; NULL: it cannot be read */
-	char *text;	     /* what it shows now */
-	uint64_t due_ns;     /* when it is looked at next */
-	uint64_t pause_ns;   /* since the look before */
+	struct json_t *argv; /* of the start of the program; that of the parent process where it is known */
+	char *command;	     /* the same as the system shows it; NULL: not readable */
+	char *text;	     /* what the system shows now */
+	uint64_t due_ns;     /* time of the next read */
+	uint64_t pause_ns;   /* time between reads */
 };
 
-/* parent: the process that has forked it, or NULL. */
+/* parent: the process that forked it, or NULL. */
 void title_begin(struct process *process, const struct control_message *join, const struct process *parent,
 		 uint64_t now_ns);
 
 /*
- * Writes the title to the trace if it is due and has changed. Soon after the start, then more and more rarely, but
- * every few seconds; and when the process says that it ends.
+ * Writes the title to the trace if a read is due and the title has changed. Reads are frequent after the start, then
+ * rarer, but at least every few seconds; the last one is when the process says that it ends.
  */
 void title_look(struct process *process, uint64_t now_ns);
 

@@ -1,7 +1,8 @@
 /*
- * trace_writer.c - chunks, checksums, compression and the index of a trace file. The only place that knows zstd.
+ * trace_writer.c - chunks, checksums, compression and the index of a trace file. The only file of the collector that
+ * uses zstd.
  *
- * Called by the session and by drain.c. Knows nothing of what the payloads mean.
+ * Called by the session and by drain.c. The meaning of payloads is not known here.
  */
 #include "trace_writer.h"
 
@@ -59,7 +60,7 @@ static int allocate(struct trace_writer *writer, uint64_t bytes)
 			return -errno;
 		if (errno == EINTR)
 			continue;
-		writer->promised = UINT64_MAX; /* this file system cannot: what is full shows when it is written to */
+		writer->promised = UINT64_MAX; /* not supported here: a full disk fails the write */
 		return 0;
 	}
 	writer->promised = writer->offset + bytes;
@@ -67,7 +68,7 @@ static int allocate(struct trace_writer *writer, uint64_t bytes)
 }
 
 /*
- * Has the file system keep room for so many bytes more, whatever else is written to that disk: much at a time while
+ * Reserves room for that many bytes in the file system, whatever else is written to that disk: in large steps while
  * there is much. 0 or -errno.
  */
 static int promise(struct trace_writer *writer, uint64_t bytes)
@@ -94,7 +95,7 @@ void trace_writer_release(struct trace_writer *writer)
 		writer->promised = writer->offset;
 }
 
-/* Writes all of it at the end of the file, or leaves the file as it was. */
+/* Writes all bytes at the end of the file, or leaves the file unchanged. */
 static int append(struct trace_writer *writer, const void *bytes, size_t count)
 {
 	size_t done = 0;
@@ -108,7 +109,7 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 		if (wrote <= 0) {
 			writer->error = wrote < 0 ? -errno : -EIO;
 			if (ftruncate(writer->fd, (off_t)writer->offset) < 0)
-				return writer->error; /* a reader stops at the last whole chunk by itself */
+				return writer->error; /* a reader stops at the last complete chunk anyway */
 			return writer->error;
 		}
 		done += (size_t)wrote;
@@ -119,8 +120,8 @@ static int append(struct trace_writer *writer, const void *bytes, size_t count)
 }
 
 /*
- * Readers tell by it whether the trace still grows. It ends with the descriptor, however that ends; nobody waits for
- * it.
+ * Locks the file, which shows readers that the trace still grows. The lock ends with the descriptor. Nobody waits for
+ * the lock.
  */
 static void lock_file(int fd)
 {
@@ -146,7 +147,7 @@ int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, 
 	return error;
 }
 
-/* The payload as it is stored: compressed where that helps. Returns its size. */
+/* Stores the payload in out, compressed where that helps. Returns its size. */
 static size_t pack(struct trace_packer *packer, uint8_t *out, const void *raw, size_t raw_bytes, uint16_t *codec)
 {
 	*codec = TRACE_CODEC_NONE;
@@ -171,7 +172,7 @@ static uint64_t closing_bytes(const struct trace_writer *writer)
 	return writer->closing_bytes + (writer->entry_count + 1) * sizeof(writer->entries[0]);
 }
 
-/* last: may use the room that is kept for what ends the file. */
+/* last: may use the room that is reserved for the end of the file. */
 static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, const void *raw, size_t raw_bytes,
 		       bool last)
 {
@@ -219,7 +220,7 @@ static int write_index(struct trace_writer *writer)
 	return 0;
 }
 
-/* Room for one more entry. The array grows to TRACE_INDEX_EVERY entries and no further. */
+/* Makes room for one more entry. The array grows to at most TRACE_INDEX_EVERY entries. */
 static int reserve_entry(struct trace_writer *writer)
 {
 	struct trace_index_entry *entries;

@@ -1,8 +1,9 @@
 /*
- * users.h - what each user has of a collector: its share of a round, and how much it may have at a time.
+ * users.h - the budgets and limits of each user of a collector (tenant): its share of a round, and its maximum of
+ * processes, holds, sessions, memory and trace bytes.
  *
- * Users are known by the credentials of their connections. A round gives each of them as much, however many processes
- * it has and however much they write.
+ * A user is identified by the credentials of its connections. Each round has the same budget for every user, regardless
+ * of the number of its processes and their rate of writing.
  */
 #ifndef COLLECTOR_USERS_H
 #define COLLECTOR_USERS_H
@@ -13,19 +14,19 @@
 #include <sys/types.h>
 
 /*
- * A round: words read from rings (or as many as other work is worth), and looks into /proc, whose files are as long as
- * a process likes. What is left is for later rounds.
+ * The budget of a user in a round: words read from rings (other work costs an equivalent number), and lookups in /proc,
+ * whose files are as long as a process makes them. What is left waits for later rounds.
  */
 #define USER_ROUND_WORDS (UINT64_C(512) << 10)
 #define USER_ROUND_LOOKS 64u
 #define USER_ROUND_LOOKS_NS UINT64_C(2000000)
 
-/* Of what the collector keeps for native frames of a user's processes until they have names. */
+/* Limit of the memory for symbolizing native frames of a user's processes. */
 #define USER_MEMORY_BYTES (UINT64_C(256) << 20)
 
-#define USER_NOBODY 65534 /* also of those who have no number here (/proc/sys/kernel/overflowuid) */
+#define USER_NOBODY 65534 /* also stands for users without a number here (/proc/sys/kernel/overflowuid) */
 
-/* What a user has a number of. */
+/* The kinds of objects that are counted for each user. */
 enum user_kind { USER_PROCESSES, USER_HOLDS, USER_SESSIONS, USER_KINDS };
 
 struct user {
@@ -33,17 +34,17 @@ struct user {
 	uid_t uid;
 	unsigned references;
 	uint32_t counts[USER_KINDS];
-	uint64_t trace_bytes; /* of traces under way */
+	uint64_t trace_bytes; /* of traces being written */
 	uint64_t memory_bytes;
-	uint64_t round_ns; /* when the round began whose rest this is */
+	uint64_t round_ns; /* start of the round to which the budget belongs */
 	uint64_t words;
 	unsigned looks;
-	uint64_t looks_until_ns; /* 0: none was made in this round */
+	uint64_t looks_until_ns; /* 0: no lookup yet in this round */
 };
 
 /*
- * Of each user but root and our own. 0: no limit, as in a private collector. Each kind has the limit of processes, so
- * that its descriptors have one.
+ * Limits of each user except root and our own. 0: no limit, as in a private collector. The limit of processes applies
+ * to each kind, so that the number of descriptors is limited.
  */
 struct user_limits {
 	uint32_t processes;
@@ -55,28 +56,28 @@ struct users {
 	struct user_limits limits;
 };
 
-/* Finds the user, or begins to know it. NULL: no memory. Each one that is taken is given back. */
+/* Finds or creates a user, and takes a reference, which users_give() returns. NULL: no memory. */
 struct user *users_take(struct users *users, uid_t uid);
 void users_give(struct users *users, struct user *user);
 
-/* One more of a kind. 0, or -EDQUOT with one line in `reason`. */
+/* Counts one more of a kind. 0, or -EDQUOT with one line in `reason`. */
 int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes);
 void user_end(struct user *user, enum user_kind kind);
 
-/* Whether the user may have so many bytes more, which it has then until it gives them back. */
+/* Charges memory to the user, until it is given back. False: the limit is reached. */
 bool user_take_memory(struct user *user, uint64_t bytes);
 void user_give_memory(struct user *user, uint64_t bytes);
 
-/* Bytes that its traces under way may still grow by; UINT64_MAX: no limit. */
+/* Bytes by which the user's traces may still grow; UINT64_MAX: no limit. */
 uint64_t user_trace_room(const struct users *users, const struct user *user);
 
-/* The round that begins at that time renews what it gives. */
+/* Renews the budget in the round that begins at now_ns. */
 void user_round(struct user *user, uint64_t now_ns);
 
-/* Whether this round may look into /proc once more. */
+/* Takes one lookup in /proc from the budget. False: used up. */
 bool user_may_look(struct user *user);
 
-/* Takes so many words, or what is left, of the round's. */
+/* Takes words from the budget, at most what is left. */
 void user_spend(struct user *user, uint64_t words);
 
 #endif
