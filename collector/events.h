@@ -35,7 +35,7 @@ struct events {
 
 struct events_buffer;
 
-/* NULL when there is no memory. */
+/* NULL: no memory. */
 struct events_buffer *events_buffer_new(void);
 void events_buffer_free(struct events_buffer *buffer);
 

@@ -132,8 +132,8 @@ static const char *find_folder(const char *path)
 }
 
 /*
- * Sets the limits without an option. Processes: so few that users at their limit, with a trace and a hold for each
- * process, leave most descriptors to others. Trace size: a quarter of the free disk.
+ * Sets the limits for which no option was given. Processes: so few that users at their limit, with a trace and a hold
+ * for each process, leave most descriptors to others. Trace size: a quarter of the free disk.
  */
 static void default_limits(struct user_limits *limits, const char *folder)
 {

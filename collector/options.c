@@ -200,7 +200,7 @@ enum options_result options_parse(int argc, char **argv, struct options *options
 	opterr = 0;
 	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
 	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		/* There are no short options, but getopt stays at a word like -abc. */
+		/* There are no short options: optind stays at a word like -abc. */
 		result = take(option, argv[optind - (argv[optind - 1][0] == '-')], options);
 	if (result != OPTIONS_RUN)
 		return result;

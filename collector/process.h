@@ -127,8 +127,8 @@ void process_answer(struct process *process, enum ring_collector_state state, co
 void process_read_end(struct process *process);
 
 /*
- * 1: an exec has replaced the image, as only we map the memory. 0: the process maps it, or that is not known. -EAGAIN:
- * ask again in another round.
+ * 1: an exec has replaced the image, as the process no longer maps the memory. 0: it maps it, or that is not known.
+ * -EAGAIN: ask again in another round.
  */
 int process_image_gone(const struct process *process);
 

@@ -362,7 +362,7 @@ static void ready(struct loop_source *source, uint32_t events)
 		fail(helper, "has ended");
 }
 
-/* ---- questions --------------------------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static bool say(const struct helper *helper, struct iovec *parts, size_t count, int fd)
 {
@@ -458,7 +458,7 @@ bool resolver_is_busy(const struct resolver_client *client)
 		client->modules_said < client->modules_due);
 }
 
-/* ---- what is to be asked ----------------------------------------------------------------------------------------- */
+/* ---- queue ------------------------------------------------------------------------------------------------------- */
 
 static bool is_new(struct resolver_client *client, uint64_t address);
 

@@ -339,7 +339,7 @@ static void put_place(struct answer *answer, const struct symbols_address *addre
 	free(readable);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------------- */
+/* ---- lookup ------------------------------------------------------------------------------------------------------ */
 
 /* Empty names count as missing. */
 static const char *unless_empty(const char *text)

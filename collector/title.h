@@ -13,7 +13,7 @@ struct process;
 
 struct title {
 	struct json_t *argv; /* of the start of the program; that of the parent process where it is known */
-	char *command;	     /* the same as the system shows it; NULL: not readable */
+	char *command;	     /* the same as the system showed it; NULL: not readable */
 	char *text;	     /* what the system shows now */
 	uint64_t due_ns;     /* time of the next read */
 	uint64_t pause_ns;   /* time between reads */

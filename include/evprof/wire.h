@@ -60,9 +60,10 @@
  * while it lives. A greenlet that has ended has an empty stack, so its address may be used again.
  *
  * A task is a coroutine that no other coroutine awaits, as event loops have it. WIRE_TASK precedes the call, resume or
- * throw that begins a step of a task; the step ends with the end of that frame. Its extra word holds an address, which
- * identifies the task until it ends; the same address with a call is a new task. The name that the program gives the
- * task (asyncio.Task.get_name()) is defined like a mark; its id is in the bits above the address, 0 for none.
+ * throw that begins a step of a task; the return, yield or unwind of that ends the step. Its extra word holds an
+ * address, which identifies the task until it ends; the same address with a call is a new task. The name that the
+ * program gives the task (asyncio.Task.get_name()) is defined like a mark; its id is in the bits above the address, 0
+ * for none.
  *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
