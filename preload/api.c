@@ -1,4 +1,4 @@
-/* api.c - evprof.h: what a program may ask of evprof. */
+/* api.c - implements evprof.h, the functions that a program may call. */
 #include "evprof/evprof.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 PUBLIC void evprof_mark(const char *name)
 {
-	/* The definitions are the sampler's where there is one. */
+	/* A sampled process records no marks: its sampler writes the definitions. */
 	struct writer *writer = name && !(config.events & EVENT_SAMPLE) ? writer_reserve(WIRE_MARK) : NULL;
 	int saved_errno = errno;
 	uint32_t id;

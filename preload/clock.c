@@ -1,4 +1,4 @@
-/* clock.c - chooses the clock. */
+/* clock.c - selects the clock. */
 #include "clock.h"
 
 #if defined(__x86_64__)
@@ -22,7 +22,8 @@ static int counter_is_invariant(void)
 }
 
 /*
- * The kernel serves its clock in user space, which it does from this counter; a slow clock source takes a system call.
+ * Whether the kernel serves its clock in user space, which it does from this counter. A slow clock source is a system
+ * call.
  */
 static int clock_is_fast(void)
 {
@@ -50,7 +51,7 @@ void clock_enter_namespace(void)
 void clock_init(void)
 {
 #if defined(__aarch64__)
-	clock_kind = CLOCK_COUNTER; /* the architecture promises one counter for all cores */
+	clock_kind = CLOCK_COUNTER; /* the architecture guarantees one counter for all cores */
 #else
 	char source[32];
 

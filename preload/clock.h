@@ -1,9 +1,9 @@
 /*
- * clock.h - the time stamp of events.
+ * clock.h - the timestamps of events.
  *
- * The time-stamp counter where the kernel itself trusts it as its clock source (then it is invariant and the same on
- * all cores), clock_gettime elsewhere. Shifted right: a counter of some GHz says less than its last bits pretend, 32
- * bits of difference then last for seconds, and traces get smaller.
+ * A timestamp is the time-stamp counter if the kernel uses it as its clock source (it is then invariant and the same on
+ * all cores), else clock_gettime(). It is shifted right: the last bits of a counter of some GHz have no meaning, 32
+ * bits of difference then last for seconds, and traces are smaller.
  */
 #ifndef PRELOAD_CLOCK_H
 #define PRELOAD_CLOCK_H
@@ -14,7 +14,7 @@
 #include "evprof/ring.h"
 
 extern uint32_t clock_kind;	/* enum ring_clock */
-extern uint64_t clock_ahead_ns; /* CLOCK_MONOTONIC of this process, of that outside of its time namespace */
+extern uint64_t clock_ahead_ns; /* CLOCK_MONOTONIC of this process, minus that outside of its time namespace */
 
 #if defined(__x86_64__)
 #define CLOCK_COUNTER RING_CLOCK_TSC
@@ -39,16 +39,16 @@ static inline uint64_t clock_counter(void)
 #error "evprof knows the clocks of x86-64 and aarch64"
 #endif
 
-/* A thread that is silent for so long is a quiet one: about a quarter of a second. */
+/* A pause this long makes a thread a quiet one: about a quarter of a second. */
 #define CLOCK_QUIET_TICKS (UINT64_C(10000) * CLOCK_WAIT_TICKS)
 
 /*
- * CLOCK_WAIT_TICKS: a thread from which nothing was heard for so long may have waited. 25 us with a counter of 2.6 GHz;
- * the exact time does not matter: much longer than a call of the system, which then tells what the thread did
- * meanwhile, and much shorter than what anybody wants to know.
+ * CLOCK_WAIT_TICKS: a thread without events for this long may have waited. 25 us with a counter of 2.6 GHz; the exact
+ * time does not matter. It is much longer than a system call, which then finds out how long the thread ran, and much
+ * shorter than any time of interest.
  */
 
-/* How long the calling thread has run, in ns. A system call. */
+/* The CPU time of the calling thread, in ns. A system call. */
 static inline uint64_t clock_thread_cpu(void)
 {
 	struct timespec t;
@@ -67,10 +67,12 @@ static inline uint64_t clock_now(void)
 	return ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - clock_ahead_ns) >> CLOCK_SHIFT;
 }
 
-/* Chooses the clock; once, before the first clock_now(). */
+/* Selects the clock. Once, before the first clock_now(). */
 void clock_init(void);
 
-/* A process that begins may have another time namespace than its parent. Before its first clock_now(). */
+/*
+ * Reads the offset of this process's time namespace, which may differ from its parent's. Before its first clock_now().
+ */
 void clock_enter_namespace(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * config.c - reads the EVPROF_* variables.
  *
- * A bad value or an unknown name costs one line that names it and what is allowed, and the default holds: somebody
- * else's program must run on. Only the first process of a tree complains, not each of its children.
+ * A bad value or an unknown name prints one line that names it and what is allowed, and the default is used: somebody
+ * else's program must run on. Only the first process of a tree prints, not each of its children.
  */
 #include "config.h"
 
@@ -51,7 +51,7 @@ static bool read_switch(const char *name, bool fallback, bool complain)
 	return fallback;
 }
 
-/* The value of the variable, or NULL where it is not set or empty. */
+/* The value of the variable, or NULL if it is unset or empty. */
 static const char *value_of(const char *name)
 {
 	const char *value = getenv(name);
@@ -59,7 +59,7 @@ static const char *value_of(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* parse: of settings.h; leaves the number alone where it says what is allowed instead. */
+/* parse: of settings.h; if it returns what is allowed, it leaves the number unchanged. */
 static uint32_t read_number(const char *name, const char *(*parse)(const char *text, uint32_t *number),
 			    uint32_t fallback, bool complain)
 {
@@ -82,7 +82,10 @@ static uint64_t read_ring_bytes(bool complain)
 	return bytes;
 }
 
-/* The working directory and a slash. In a template its own % signs are doubled. Returns the length, 0 on failure. */
+/*
+ * Stores the working directory and a slash. For a template, % signs in it are doubled. Returns the length, 0 on
+ * failure.
+ */
 static size_t read_cwd(char out[PATH_MAX], bool is_template)
 {
 	char cwd[PATH_MAX];
@@ -101,7 +104,10 @@ static size_t read_cwd(char out[PATH_MAX], bool is_template)
 	return used;
 }
 
-/* A path or template made absolute, because the collector stands elsewhere. An abstract socket name stays. */
+/*
+ * Makes a path or template absolute, because the collector has another working directory. Keeps an abstract socket
+ * name.
+ */
 static bool read_path(char *out, const char *value, bool is_template)
 {
 	bool relative = value[0] != '/' && (value[0] != '@' || is_template);
@@ -115,7 +121,7 @@ static bool read_path(char *out, const char *value, bool is_template)
 	return true;
 }
 
-/* Of a tree that has a session somebody else has chosen the path already. */
+/* Uses the root directory. In a tree with a session, the first process has already set the path. */
 static void use_root(bool complain)
 {
 	strcpy(config.output, "/" OUTPUT_DEFAULT);
@@ -157,7 +163,7 @@ static void read_socket(bool complain)
 		    "a path that is at most 107 bytes with its folders, or @ and an abstract name");
 }
 
-/* "<session>:<first>:<owner>:<socket>"; anything else is as if it were not set. */
+/* "<session>:<first>:<owner>:<socket>"; any other value counts as unset. */
 static void read_session(void)
 {
 	const char *value = getenv(ENV_SESSION);
@@ -211,7 +217,7 @@ static void complain_of_settings_without_samples(void)
 	}
 }
 
-/* Those that are known, so that a slip of the pen in one does not cost the others. */
+/* Keeps the known formats, so that a typo in one does not drop the others. */
 static void read_formats(bool complain)
 {
 	const char *value = value_of(ENV_FORMAT);

@@ -1,4 +1,4 @@
-/* config.h - what the EVPROF_* variables ask for. Read once, by the constructor; constant afterwards. */
+/* config.h - the values of the EVPROF_* variables. Read once, by the constructor; constant afterwards. */
 #ifndef PRELOAD_CONFIG_H
 #define PRELOAD_CONFIG_H
 
@@ -10,20 +10,20 @@
 #include "evprof/control.h"
 #include "evprof/settings.h"
 
-/* As EVPROF_EVENTS and the trace spell them: number i is 1 << i of enum setting_event. */
+/* Names as in EVPROF_EVENTS and the trace: number i is 1 << i of enum setting_event. */
 #define CONFIG_EVENTS SETTING_EVENTS
 extern const char *const config_event_names[CONFIG_EVENTS];
 
 struct config {
 	bool enabled;	      /* EVPROF */
 	bool children;	      /* EVPROF_CHILDREN */
-	bool fallback;	      /* EVPROF_FALLBACK: a private collector where nobody answers at EVPROF_SOCKET */
+	bool fallback;	      /* EVPROF_FALLBACK: a private collector if none answers at EVPROF_SOCKET */
 	bool calibrate;	      /* EVPROF_CALIBRATE */
-	bool native;	      /* EVPROF_NATIVE, where it can be (native.h) */
+	bool native;	      /* EVPROF_NATIVE, if possible (native.h) */
 	unsigned events;      /* EVPROF_EVENTS: enum setting_event */
 	uint64_t ring_bytes;  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;     /* EVPROF_ON_FULL: 0 for drop */
-	uint32_t sample_rate; /* EVPROF_SAMPLE_RATE: a second */
+	uint32_t sample_rate; /* EVPROF_SAMPLE_RATE: samples a second */
 	char output[PATH_MAX];
 	char formats[CONTROL_FORMATS_MAX_BYTES]; /* EVPROF_FORMAT: known names with commas, or "" */
 	char socket[PATH_MAX];			 /* EVPROF_SOCKET, "" for a private collector */
@@ -37,7 +37,7 @@ struct config {
 
 extern struct config config;
 
-/* Reads the environment. complain: say what is wrong with it, a line each. Safe to call again. */
+/* Reads the environment. complain: print a line for each error in it. May be called again. */
 void config_read(bool complain);
 
 #endif

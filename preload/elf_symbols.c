@@ -13,7 +13,7 @@ struct tables {
 	uintptr_t base;
 };
 
-/* The loader has made addresses of the offsets, but where the section is read-only (the vDSO). */
+/* The loader has replaced offsets by addresses, except in a read-only section (the vDSO). */
 static uintptr_t address_of(const struct dl_phdr_info *library, const ElfW(Dyn) * entry)
 {
 	return entry->d_un.d_ptr < library->dlpi_addr ? library->dlpi_addr + entry->d_un.d_ptr : entry->d_un.d_ptr;
@@ -49,7 +49,10 @@ static void *definition(const struct tables *tables, uint32_t number, const char
 	return (void *)(tables->base + symbol->st_value); /* NOLINT(performance-no-int-to-ptr) */
 }
 
-/* By the table that all linkers make today: buckets, number of the first symbol, words of the filter, its shift. */
+/*
+ * Searches the table that all current linkers write: buckets, number of the first symbol, words of the filter, its
+ * shift.
+ */
 static void *find_by_gnu_hash(const struct tables *tables, const char *name)
 {
 	const uint32_t *table = tables->gnu_hash;
@@ -80,7 +83,8 @@ static void *find_in(const struct tables *tables, const char *name)
 
 	if (tables->gnu_hash)
 		return find_by_gnu_hash(tables, name);
-	for (uint32_t i = 1; tables->hash && i < tables->hash[1] && !found; i++) /* one after the other: it is rare */
+	for (uint32_t i = 1; tables->hash && i < tables->hash[1] && !found;
+	     i++) /* a linear search: this table is rare */
 		found = definition(tables, i, name);
 	return found;
 }

@@ -1,7 +1,7 @@
 /*
- * elf_symbols.h - the symbols of what is loaded, without dlsym(): a dlsym() that fails leaves its message for the
- * program's next dlerror(), and one that succeeds takes away a message that the program has not asked for yet. Any
- * thread; needs no memory, keeps errno.
+ * elf_symbols.h - finds symbols of loaded libraries without dlsym(). A failing dlsym() leaves its message for the
+ * program's next dlerror(), and a successful one removes a message that the program has not read yet. Any thread; needs
+ * no memory, keeps errno.
  */
 #ifndef PRELOAD_ELF_SYMBOLS_H
 #define PRELOAD_ELF_SYMBOLS_H
@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 /*
- * The first definition in the order of loading, whatever scope it was loaded into, or NULL. last: a symbol; libraries
+ * The first definition in load order, in whatever scope its library was loaded, or NULL. last: a symbol; libraries
  * after the first that defines it are not searched. NULL: all are.
  */
 void *elf_symbol(const char *name, const char *last);
 
-/* Whether libraries were loaded since the same call before. loads: 0 at first. */
+/* Whether libraries were loaded since the previous call with the same counter. loads: initially 0. */
 bool elf_symbols_changed(uint64_t *loads);
 
 #endif

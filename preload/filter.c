@@ -1,7 +1,8 @@
 /*
- * filter.c - the patterns of EVPROF_INCLUDE and EVPROF_EXCLUDE. See filter.h; what patterns mean is in filter.h.
+ * filter.c - the patterns of EVPROF_INCLUDE and EVPROF_EXCLUDE. See filter.h; evprof/filter.h defines what patterns
+ * mean.
  *
- * Allocates with malloc() in the constructor's time only, and never frees.
+ * Allocates with malloc() only while the constructor runs, and never frees.
  */
 #include "filter.h"
 

@@ -1,10 +1,10 @@
 /*
- * hooks_line.c - line events, where EVPROF_EVENTS asks for them.
+ * hooks_line.c - line events, if EVPROF_EVENTS requests them.
  *
- * From 3.12 they come from sys.monitoring (hooks_monitoring.c). Until 3.11 they need a trace function, of which a
- * thread has one: that of the program, when it sets one (a debugger, coverage), replaces evprof's, and the thread's
- * lines are not recorded from then on. It is called for calls, returns and exceptions, too, which the profile function
- * records.
+ * From 3.12 on they come from sys.monitoring (hooks_monitoring.c). Until 3.11 they need a trace function, of which a
+ * thread has one. If the program sets its own (a debugger, coverage), it replaces evprof's, and the thread's lines are
+ * not recorded from then on. Python also calls the trace function for calls, returns and exceptions; these are ignored
+ * here, because the profile function records them.
  */
 #include "filter.h"
 #include "config.h"
@@ -32,7 +32,9 @@ void hooks_line_stand(int line)
 		writer_put_mark_of_place(thread_self.writer, wire_line_head((uint32_t)line));
 }
 
-/* A line says nothing of its function: that of one which is not recorded would be taken for its caller's. */
+/*
+ * A line event does not name its function. A line of a function that is not recorded would be attributed to its caller.
+ */
 static bool is_hidden(struct object *frame)
 {
 	struct object *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
@@ -49,7 +51,7 @@ static int trace(struct object *self, struct object *frame, int what, struct obj
 	return 0;
 }
 
-/* PyThreadState.c_tracefunc stands behind c_profilefunc in all versions that come here. */
+/* PyThreadState.c_tracefunc follows c_profilefunc in all versions that use this hook. */
 static python_profile *trace_field(struct thread_state *state)
 {
 	return (python_profile *)((char *)state + python.state_profile) + 1;
@@ -67,7 +69,7 @@ void hooks_line_set(void)
 		python.PyEval_SetTrace(trace, NULL);
 }
 
-/* What else says that the thread is traced was set along with the profile function. */
+/* The other marks that a thread is traced were set with the profile function. */
 void hooks_line_set_new(struct thread_state *state)
 {
 	if (wanted())

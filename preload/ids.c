@@ -1,9 +1,8 @@
 /*
- * ids.c - the table of ids: open addressing with a bound on the probes, so that a key can be removed without a trace.
+ * ids.c - the table of ids: open addressing with a bounded number of probes, so that removing a key leaves no marker.
  *
- * The first table is a part of struct ids; larger ones are mapped when they are needed. Both are cleared by a fork, as
- * all that belongs to one process image (process.h). The child finds the mappings of its parent and uses them for its
- * own.
+ * The first table is part of struct ids; larger ones are mapped on demand. A fork clears both, like all state of a
+ * process image (process.h). The child finds its parent's mappings and uses them for its own tables.
  */
 #include "ids.h"
 
@@ -13,7 +12,10 @@
 #include "evprof/invariant.h"
 #include "lock.h"
 
-/* By the number of the step; not in the memory that a fork clears. One for the process: there is one struct ids. */
+/*
+ * By the number of the step. Not in the memory that a fork clears. One for the process, because there is one struct
+ * ids.
+ */
 static struct id_entry *_Atomic mapped[(IDS_BITS_LAST - IDS_BITS_FIRST) / IDS_BITS_STEP + 1];
 
 static uintptr_t table_word(const struct id_entry *entries, unsigned bits)
@@ -38,7 +40,7 @@ static struct id_entry *place_of(uintptr_t table, const void *key)
 	return ids_place(&view, key);
 }
 
-/* Whoever looks there finds nothing, even where keys have died meanwhile and their addresses are used again. */
+/* Clears a table. Readers then find nothing in it, even if keys have died and their addresses are used again. */
 static void empty(uintptr_t table)
 {
 	struct id_entry *entries = table_entries(table);
@@ -53,7 +55,7 @@ void ids_begin(struct ids *ids)
 	atomic_store_explicit(&ids->table, table_word(ids->first, IDS_BITS_FIRST), memory_order_release);
 }
 
-/* Where the key stands, or NULL. A table that is not full is left early: most code objects that die are not there. */
+/* The entry of a key, or NULL. The search ends at reach: most code objects that die have no entry. */
 static struct id_entry *find(const struct ids *ids, uintptr_t table, const void *key)
 {
 	uint32_t reach = atomic_load_explicit(&ids->reach, memory_order_relaxed);
@@ -65,7 +67,7 @@ static struct id_entry *find(const struct ids *ids, uintptr_t table, const void 
 	return NULL;
 }
 
-/* The first free place of a key that is not there, or NULL. */
+/* The first free place for a key that is not in the table, or NULL. */
 static struct id_entry *find_free(uintptr_t table, const void *key)
 {
 	struct id_entry *entry = place_of(table, key);
@@ -76,7 +78,7 @@ static struct id_entry *find_free(uintptr_t table, const void *key)
 	return NULL;
 }
 
-/* In how many places the key stands. */
+/* The number of entries of the key. */
 static inline unsigned places_of(uintptr_t table, const void *key)
 {
 	const struct id_entry *entry = place_of(table, key);
@@ -102,7 +104,7 @@ uint64_t ids_find(const struct ids *ids, const void *key)
 	uintptr_t table, now = atomic_load_explicit(&ids->table, memory_order_acquire);
 	const struct id_entry *entry;
 
-	/* A table that was left meanwhile is empty. */
+	/* A table that was replaced meanwhile is empty. */
 	do {
 		table = now;
 		entry = find(ids, table, key);
@@ -111,7 +113,7 @@ uint64_t ids_find(const struct ids *ids, const void *key)
 	return entry ? atomic_load_explicit(&entry->value, memory_order_relaxed) : 0;
 }
 
-/* The lock is held. */
+/* Lock held. */
 static void fill(struct ids *ids, uintptr_t table, struct id_entry *entry, const void *key, uint64_t value)
 {
 	uint32_t distance = (uint32_t)(entry - place_of(table, key));
@@ -120,12 +122,12 @@ static void fill(struct ids *ids, uintptr_t table, struct id_entry *entry, const
 	if (distance > atomic_load_explicit(&ids->reach, memory_order_relaxed))
 		atomic_store_explicit(&ids->reach, distance, memory_order_relaxed);
 	atomic_store_explicit(&entry->value, value, memory_order_relaxed);
-	/* Release: whoever meets the key sees the value. */
+	/* Release: a reader that sees the key sees the value. */
 	atomic_store_explicit(&entry->key, key, memory_order_release);
 	invariant(places_of(table, key) == 1);
 }
 
-/* An empty table of so many bits, or NULL. The lock is held. Keeps errno. */
+/* An empty table of 1 << bits places, or NULL. Lock held. Keeps errno. */
 static struct id_entry *map_table(unsigned bits)
 {
 	struct id_entry *_Atomic *known = &mapped[(bits - IDS_BITS_FIRST) / IDS_BITS_STEP];
@@ -147,7 +149,7 @@ static struct id_entry *map_table(unsigned bits)
 	return memory;
 }
 
-/* The lock is held. False: there is no larger table. */
+/* Replaces the table by a larger one. Lock held. False: there is none. */
 static bool grow(struct ids *ids)
 {
 	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed), larger;
@@ -165,16 +167,16 @@ static bool grow(struct ids *ids)
 		if (place)
 			fill(ids, larger, place, key, atomic_load_explicit(&entries[i].value, memory_order_relaxed));
 		else if (key)
-			ids->count--; /* it is given an id once more */
+			ids->count--; /* it gets a new id */
 	}
 	invariant(keys_of(larger) == ids->count && ids->count <= ids_most(bits));
-	/* Release: whoever sees the table sees its keys. */
+	/* Release: a reader that sees the table sees its keys. */
 	atomic_store_explicit(&ids->table, larger, memory_order_release);
 	empty(table);
 	return true;
 }
 
-/* The lock is held. */
+/* Lock held. */
 static bool insert(struct ids *ids, const void *key, uint64_t value)
 {
 	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed);

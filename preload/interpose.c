@@ -1,20 +1,20 @@
 /*
- * interpose.c - the functions of libc (and one of Python) that evprof stands in front of, and nothing else.
+ * interpose.c - the functions of libc (and one of Python) that evprof interposes, and nothing else.
  *
- * Each does what the real one does, with the same result and errno; in between it notes what the program is doing.
+ * Each does what the real one does, with the same result and errno, and in addition notes what the program is doing.
  *
- *   dlopen               a library with Python in it may come
- *   pthread_setspecific  a Python that has come begins; until 3.11: a thread gets its thread state
- *   sem_post             until 3.11: Python has made a thread state
+ *   dlopen               a library that contains Python may be loaded
+ *   pthread_setspecific  a Python found by dlopen() starts; until 3.11: a thread gets its thread state
+ *   sem_post             until 3.11: Python has created a thread state
  *   pthread_create       where stacks are sampled: threading may have named the thread
  *   fork                 the event, with the child's pid
  *   execv ...            the event; the new image joins by itself
  *   _exit, _Exit         os._exit() runs no destructors
  *   kill                 Python ends itself by SIGINT
  *   sigaltstack          a handler may end the process on a small stack
- *   prctl                the program takes system calls from itself, or the time-stamp counter
- *   mlockall             the address space is to be in memory, of which evprof's takes a part
- *   setrlimit, prlimit   the address space is limited, of which evprof's memory takes a part
+ *   prctl                the program gives up system calls (seccomp), or the time-stamp counter
+ *   mlockall             the address space is locked in memory, with evprof's part of it
+ *   setrlimit, prlimit   the address space is limited, with evprof's part of it
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,7 +44,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* What stands in a return statement is jumped to, in builds without optimization, too. */
+/* A call in a return statement is a jump, in builds without optimization, too. */
 #if __has_attribute(musttail)
 #define JUMPS
 #define JUMP_TO(call) __attribute__((musttail)) return call
@@ -65,14 +65,16 @@
 	X(fexecve)                                                                                                     \
 	X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl) X(sigaltstack) X(sem_post)
 
-/* The next definitions: what would have been called without us. */
+/* The next definitions, which would be called without evprof. */
 static struct {
 #define DECLARE(name) __typeof__(name) *name;
 	INTERPOSED(DECLARE)
 #undef DECLARE
 } real;
 
-/* All at once and early: the child of a fork may not look symbols up, because another thread may have held the lock. */
+/*
+ * All at once and early: the child of a fork must not look up symbols, because another thread may have held the lock.
+ */
 static __attribute__((constructor)) void find_real(void)
 {
 #define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name);
@@ -80,7 +82,7 @@ static __attribute__((constructor)) void find_real(void)
 #undef FIND
 }
 
-/* Other libraries' constructors may call before ours. */
+/* Other libraries' constructors may call before evprof's has run. */
 #define REAL(name) (*(likely(real.name != NULL) ? real.name : (find_real(), real.name)))
 
 static void put_head(void *argument)
@@ -92,7 +94,7 @@ static void put_head(void *argument)
 		writer_put(writer, head);
 }
 
-/* The program may be in a signal handler. */
+/* Runs on its own stack: the program may be in a signal handler. */
 static void put_event(unsigned kind, uint32_t argument)
 {
 	uint32_t head = wire_head(kind, argument);
@@ -100,7 +102,7 @@ static void put_event(unsigned kind, uint32_t argument)
 	own_stack_call(put_head, &head);
 }
 
-/* This image, and not the child of a vfork that runs in its memory. */
+/* Whether this is the recorded image, and not the child of a vfork that runs in its memory. */
 static bool is_this_process(void)
 {
 	return process && atomic_load(&process->status) == PROCESS_JOINED && process->pid == getpid();
@@ -108,7 +110,7 @@ static bool is_this_process(void)
 
 static _Atomic bool opens_libraries; /* the program has called dlopen() */
 
-/* A Python that has come by dlopen() is found before it runs, and before the program forks. */
+/* Finds a Python that was loaded by dlopen(), before it runs and before the program forks. */
 static void look_for_python(void)
 {
 	if (unlikely(!python.found && atomic_load_explicit(&opens_libraries, memory_order_relaxed)))
@@ -116,8 +118,8 @@ static void look_for_python(void)
 }
 
 /*
- * What a library is found by, and what those that it needs are found by, is the caller of dlopen(): its $ORIGIN, RPATH
- * and RUNPATH. So the real one is jumped to, with the caller's return address, and nothing can be done after it.
+ * dlopen() searches the library, and the libraries that it needs, by its caller's $ORIGIN, RPATH and RUNPATH. So the
+ * real one is jumped to, with the caller's return address, and nothing can run after it.
  */
 PUBLIC JUMPS void *dlopen(const char *name, int flags)
 {
@@ -128,9 +130,9 @@ PUBLIC JUMPS void *dlopen(const char *name, int flags)
 }
 
 /*
- * Every thread that enters Python, made by Python or by C code, first stores its thread state in a thread-specific key.
- * It does not run yet: nothing else looks at it. One that leaves Python stores NULL, and may come back with another
- * state. So does the thread that begins Python, before anything is imported.
+ * Every thread that enters Python, whether created by Python or by C code, first stores its thread state under a
+ * thread-specific key. The state does not run yet, and no other code reads it. A thread that leaves Python stores NULL,
+ * and may return with another state. The thread that starts Python does the same, before anything is imported.
  */
 PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 {
@@ -151,7 +153,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 	return result;
 }
 
-/* Python gives its locks back so, all of them. */
+/* Python releases all its locks with this function. */
 PUBLIC int sem_post(sem_t *semaphore)
 {
 	if (unlikely(thread_self.made_state != NULL) && is_this_process())
@@ -237,9 +239,9 @@ PUBLIC __attribute__((noreturn)) void _Exit(int status)
 }
 
 /*
- * After a KeyboardInterrupt that nothing caught Python ends itself so, when nothing of the program's runs any more: the
- * user who has typed Ctrl-C is told where the trace is, as at any other end. The first process of a namespace survives
- * it, and exits.
+ * Python ends itself this way after an uncaught KeyboardInterrupt, when no code of the program runs any more. The user
+ * who typed Ctrl-C gets the summary line, as at any other end. The first process of a namespace survives the signal,
+ * and exits.
  */
 static bool ends_by_interrupt(pid_t pid, int number)
 {
@@ -259,7 +261,7 @@ PUBLIC int kill(pid_t pid, int number)
 	return REAL(kill)(pid, number);
 }
 
-/* Passes a result on. Once the limit is in force, because it may be refused. */
+/* Passes a result on. Shrinks only once the limit is in force, because it may be refused. */
 static int limited(int result, int resource)
 {
 	if (result == 0 && resource == RLIMIT_AS && is_this_process())
@@ -313,17 +315,17 @@ PUBLIC int sigaltstack(const stack_t *set, stack_t *old)
 }
 
 /*
- * Whether the calling thread is about to lose the time-stamp counter, which strict mode forbids, too. The kernel ends
- * a thread that reads it then.
+ * Whether the calling thread is about to lose the time-stamp counter, which strict mode forbids, too. The kernel then
+ * ends a thread that reads it.
  */
 static bool forbids_counter(int option, unsigned long mode)
 {
 	if (option == PR_SET_SECCOMP && mode == SECCOMP_MODE_STRICT)
-		return REAL(prctl)(PR_GET_SECCOMP, 0, 0, 0, 0) == 0; /* it would be refused */
+		return REAL(prctl)(PR_GET_SECCOMP, 0, 0, 0, 0) == 0; /* the call would be refused */
 	return option == PR_SET_TSC && mode == PR_TSC_SIGSEGV && clock_kind == CLOCK_COUNTER;
 }
 
-/* All have four arguments for the kernel, as libc passes them. */
+/* libc passes four arguments to the kernel for every option. */
 PUBLIC int prctl(int option, ...)
 {
 	unsigned long arguments[4];

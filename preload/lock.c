@@ -1,6 +1,4 @@
-/*
- * lock.c - a lock that needs no setting up and nobody who wakes: waiters look again by themselves.
- */
+/* lock.c - a lock that needs no setup and no wake-up: waiters check again by themselves. */
 #include "lock.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@
 
 #include "evprof/invariant.h"
 
-#define SPINS 64 /* looks before the first sleep: most holders are done by then */
+#define SPINS 64 /* checks before the first sleep: most holders have finished by then */
 
 static inline int try(_Atomic uint32_t *lock)
 {
@@ -20,7 +18,7 @@ static inline int try(_Atomic uint32_t *lock)
 	return atomic_compare_exchange_weak_explicit(lock, &free, 1, memory_order_acquire, memory_order_relaxed);
 }
 
-/* A millisecond, or less. */
+/* Sleeps a millisecond, or less. */
 static void wait_a_little(_Atomic uint32_t *lock)
 {
 	const struct timespec bound = {.tv_nsec = 1000000};

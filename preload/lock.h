@@ -1,8 +1,7 @@
 /*
  * lock.h - a lock for sections of a few instructions, usable in memory that a fork clears: 0 is free.
  *
- * Whoever holds one runs no code of the program and waits for nothing but what its own comment says. Waiting keeps
- * errno.
+ * The holder runs no code of the program and waits for nothing except what its own comment says. Waiting keeps errno.
  */
 #ifndef PRELOAD_LOCK_H
 #define PRELOAD_LOCK_H
@@ -13,7 +12,7 @@
 
 void lock_take(_Atomic uint32_t *lock);
 
-/* False: it was not free within a few times so many milliseconds. */
+/* False: it was not free within a few times this many milliseconds. */
 bool lock_take_within(_Atomic uint32_t *lock, uint32_t milliseconds);
 
 void lock_give(_Atomic uint32_t *lock);

@@ -1,4 +1,4 @@
-/* log.c - lines for people on stderr, in one write each so that lines of many processes do not mix. */
+/* log.c - prints lines on stderr, each in one write, so that lines of several processes do not mix. */
 #include "log.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 
 #include "evprof/shown_text.h"
 
-#define LINE_BYTES 4096 /* what a pipe takes in one piece; where it does not hold the whole line, that ends with dots */
-#define FULL_WAIT_MS 1000 /* for somebody to read from a pipe that is full; then the line is left out */
+#define LINE_BYTES 4096	  /* a pipe takes this much at once; a line that does not fit ends with dots */
+#define FULL_WAIT_MS 1000 /* for a reader of a full pipe; then the line is left out */
 
 enum log_level log_level = LOG_WARNING;
 
 /*
- * A program that writes nothing to stderr is not ended by a pipe that nobody reads any more, nor held up by one that is
- * full. A signal that was pending before is the program's.
+ * A write must not end a program that writes nothing to stderr itself if a pipe has no reader, nor block it if the pipe
+ * is full. A SIGPIPE that was pending before is the program's.
  */
 static void write_line(const char *line, size_t bytes)
 {
@@ -38,7 +38,10 @@ static void write_line(const char *line, size_t bytes)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Paths and values come from others: they may not write to the user's terminal. In UTF-8 it takes two bytes, too. */
+/*
+ * Paths and values come from others, and must not control the user's terminal. In UTF-8 some control characters have
+ * two bytes.
+ */
 static void make_visible(char *line, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
@@ -66,7 +69,7 @@ void log_line(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(line + used, room, format, args);
 	va_end(args);
-	if (n >= 0) /* paths and names may be anybody's */
+	if (n >= 0) /* paths and names may come from anybody */
 		shown_line(line + used, (size_t)n < room ? (size_t)n : room - 1);
 	if (n >= 0 && (size_t)n < room) {
 		used += (size_t)n;

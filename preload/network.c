@@ -1,9 +1,9 @@
 /*
- * network.c - see network.h. Called by handshake.c when nobody answers.
+ * network.c - see network.h. Called by handshake.c when no collector answers.
  *
- * A socket belongs to the namespace in which it was made, whoever uses it. So a process of our own that shares memory
- * and descriptors with us goes there and makes one; we stay where we are. Like those of spawn.c the program does not
- * meet it.
+ * A socket belongs to the namespace in which it was created, whoever uses it. So a process of evprof's that shares the
+ * program's memory and descriptors enters that namespace and creates one; the program stays where it is. As with
+ * spawn.c, the program does not see that process.
  */
 #include "network.h"
 
@@ -23,13 +23,13 @@
 
 #define STACK_BYTES 4096
 
-/* Or -errno. */
+/* network: a descriptor of the namespace. fd: the socket, or -errno. */
 struct errand {
 	int network;
 	int fd;
 };
 
-/* Only system calls: it runs in our memory. What the address sanitizer would note of the frame would stay there. */
+/* Only system calls: it runs in the program's memory, where the address sanitizer's notes on the frame would stay. */
 __attribute__((no_sanitize_address)) static int make_socket_there(void *argument)
 {
 	struct errand *errand = argument;
@@ -62,7 +62,7 @@ static int send_there(int network)
 	return errand.fd;
 }
 
-/* Its number may be another's by now: the namespace has to be the one that is meant. */
+/* The pid may belong to another process by now: the namespace must be the expected one. */
 static int open_network_of(pid_t pid, unsigned long inode)
 {
 	struct stat status;

@@ -1,9 +1,9 @@
 /*
  * own_stack.c - see own_stack.h.
  *
- * As long as the alternate stack is left, the kernel takes it for free, and would put the frame of a second signal over
- * what stands there: all signals are blocked meanwhile. A program that ends is not returned to; what is written at a
- * fork or an exec is short.
+ * While execution is off the alternate stack, the kernel considers that stack free, and would overwrite its content
+ * with the frame of a second signal. So all signals are blocked meanwhile. A program that ends is not returned to; what
+ * is written at a fork or an exec is short.
  */
 #include "own_stack.h"
 
@@ -17,14 +17,16 @@
 
 #define STACK_BYTES (64 * 1024)
 
-/* One for all threads. Who finds it taken stays on the stack that he has. */
+/* One for all threads. A thread that finds it in use stays on its present stack. */
 static _Alignas(64) char stack[STACK_BYTES];
-static ucontext_t here, there; /* whose thread has the stack */
+static ucontext_t here, there; /* the contexts of the thread that uses the stack */
 static atomic_flag taken = ATOMIC_FLAG_INIT;
 static void (*wanted)(void *);
 static void *wanted_argument;
 
-/* Of the thread. Noted, because a filter of system calls may end who asks for it. */
+/*
+ * The thread's alternate stack. It is stored, because a seccomp filter may end a process that asks the kernel for it.
+ */
 static __thread stack_t alternate __attribute__((tls_model("initial-exec")));
 
 void own_stack_note(const stack_t *set)
@@ -44,7 +46,7 @@ static void run_wanted(void)
 	wanted(wanted_argument);
 }
 
-/* The stack is ours. */
+/* Runs the call on the stack, which this thread has taken. */
 static bool call_there(void)
 {
 	if (getcontext(&there) < 0)

@@ -1,19 +1,19 @@
 /*
- * own_stack.h - a stack for what is done in somebody's signal handler: 8 KiB are usual there, of which the kernel's own
- * frame takes three with AVX-512, and a line for people takes more than what is left. Called by interpose.c.
+ * own_stack.h - a stack for code that runs in a signal handler. Alternate signal stacks usually have 8 KiB, of which
+ * the kernel's frame takes three with AVX-512; printing a line takes more than the rest. Called by interpose.c.
  */
 #ifndef PRELOAD_OWN_STACK_H
 #define PRELOAD_OWN_STACK_H
 
 #include <signal.h>
 
-/* Calls it, on another stack if this one is an alternate signal stack. Keeps errno. */
+/* Calls a function, on another stack if this one is an alternate signal stack. Keeps errno. */
 void own_stack_call(void (*call)(void *argument), void *argument);
 
-/* The calling thread has set that alternate stack. */
+/* Stores the alternate stack that the calling thread has set. */
 void own_stack_note(const stack_t *set);
 
-/* The child of a fork, in the child: the thread that has the stack may not be in it. */
+/* Called in the child of a fork: the thread that uses the stack may not exist there. */
 void own_stack_forked(void);
 
 #endif

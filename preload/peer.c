@@ -1,17 +1,18 @@
 /*
  * peer.c - see peer.h. Called by handshake.c for every connection, before anything is sent.
  *
- * An abstract name belongs to nobody: when a collector is gone, any user of the host may listen there. So the kernel's
- * word on the user counts (SO_PEERCRED), and nothing that a message or a variable says: root and ourselves are who can
- * reach our memory anyway. Others are accepted where somebody of those has decided so:
+ * An abstract name has no owner: when a collector is gone, any user of the host may listen there. So only the user that
+ * the kernel reports counts (SO_PEERCRED), never a message or a variable. Root and this user are accepted, because they
+ * can access this process's memory anyway. Another user is accepted if one of those has decided so:
  *
- *   - the user who started the session, of whom forked children know in memory. Not in the environment: what is
- *     executed as another user may have that from anybody.
- *   - whoever listens at a path, where none but root, we and that user itself can have put a socket: its folders, up to
- *     the root, are theirs and nobody else may write to them. This is how a host's daemon has a user of its own.
+ *   - The user who started the session, whom forked children know from memory. Not from the environment: a program
+ *     that is executed as another user may have that from anybody.
+ *   - A listener at a path where only root, this user and that user can have put a socket: the path's folders, up to
+ *     the root, are theirs, and no other user may write to them. This is how a host's daemon runs as its own user.
  *
- * In a user namespace everybody who has no number there is shown as one and the same user, ourselves included. Then it
- * takes another proof: the process that the parent's memory was shared with, or one that we are allowed to signal.
+ * In a user namespace all users without a uid there are shown as one and the same user, this one included. A listener
+ * then needs another proof: it is the process that the parent's memory was shared with, or one that this process may
+ * signal.
  */
 #include "peer.h"
 
@@ -28,7 +29,7 @@
 #include "text.h"
 #include "watch.h"
 
-#define NOBODY 65534 /* who has no number here (/proc/sys/kernel/overflowuid); but it may be a user like others, too */
+#define NOBODY 65534 /* users without a uid here (/proc/sys/kernel/overflowuid); it may also be an ordinary user */
 #define FOLDERS_MAX 64
 
 /* Kept through forks, and never read from the environment. */
@@ -36,7 +37,7 @@ static uid_t session_user = (uid_t)-1;
 static struct {
 	pid_t pid;
 	uint64_t start_time;
-} known; /* the collector of the parent; 0: not known */
+} known; /* the parent's collector; 0: unknown */
 
 void peer_session_begins(void)
 {
@@ -53,7 +54,7 @@ void peer_of_parent(const struct ring_header *shared)
 	known.start_time = atomic_load(&shared->collector_start_time);
 }
 
-/* As in the first user namespace: nobody is without a number. */
+/* Whether every user has a uid here, as in the first user namespace. */
 static bool all_have_numbers(void)
 {
 	unsigned long first, stands_for, count;
@@ -73,14 +74,14 @@ static bool has_that_user(uid_t user)
 	return user == session_user && all_have_numbers();
 }
 
-/* A number that was used anew is another process. */
+/* A reused pid is another process. */
 static bool is_known(pid_t pid)
 {
 	return pid > 0 && pid == known.pid && known.start_time &&
 	       time_namespace_same_start(watch_start_time(pid, NULL), known.start_time);
 }
 
-/* Who has no number here, like ourselves, is of our user where we may signal it. */
+/* If neither this user nor the peer has a uid here, permission to signal it shows that the users are the same. */
 static bool is_as_nameless(const struct ucred *who)
 {
 	return who->uid == NOBODY && geteuid() == NOBODY && who->pid > 0 && kill(who->pid, 0) == 0;
@@ -92,7 +93,7 @@ static bool none_else_may_write(const struct stat *status, uid_t user)
 	       (status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user);
 }
 
-/* From the folder of a path up to the root. Takes the descriptor. */
+/* Checks the folders from that of a path up to the root. Takes the descriptor. */
 static bool is_theirs_upwards(int folder, uid_t user)
 {
 	struct stat status, above;

@@ -1,4 +1,4 @@
-/* peer.h - whether who listens at a socket may be sent what this process is about to send. */
+/* peer.h - whether the listener at a socket may receive what this process is about to send. */
 #ifndef PRELOAD_PEER_H
 #define PRELOAD_PEER_H
 
@@ -8,15 +8,15 @@
 #include "evprof/ring.h"
 
 /*
- * Whether the other end of a connection is root's, ours, or of another who is meant (peer.c). name: of the socket, a
- * path or @name. who: its user, as far as one is shown here.
+ * Whether the other end of a connection is root, this user, or another accepted one (peer.c). name: of the socket, a
+ * path or @name. who: gets its user, as this namespace shows it.
  */
 bool peer_is_ours(int connection, const char *name, uid_t *who);
 
-/* This process starts a session: its forked children may go on as other users, and take a collector of ours then. */
+/* This process starts a session: its forked children may run as other users, and still accept this user's collector. */
 void peer_session_begins(void);
 
-/* In the child of a fork: what its parent shared with its collector, which was looked at then. */
+/* In the child of a fork: reads what its parent shared with its collector, which was verified then. */
 void peer_of_parent(const struct ring_header *shared);
 
 #endif

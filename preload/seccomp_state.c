@@ -1,10 +1,9 @@
 /*
- * seccomp_state.c - see seccomp_state.h. Called by whoever is about to make a system call that a program seldom
- * makes itself.
+ * seccomp_state.c - see seccomp_state.h. Called before each system call that a program seldom makes itself.
  *
- * libseccomp puts its filter on by syscall(), which nobody can stand in front of; but it asks for PR_SET_NO_NEW_PRIVS
- * before, without which only root may. /proc tells whether a filter followed: of the ways to ask, to open and read a
- * file is the one that nearly all filters allow.
+ * libseccomp installs its filter by syscall(), which cannot be interposed. Before that it calls prctl() for
+ * PR_SET_NO_NEW_PRIVS, without which only root may install one. /proc shows whether a filter followed: of the ways to
+ * find out, opening and reading a file is the one that nearly all filters allow.
  */
 #include "seccomp_state.h"
 
@@ -33,7 +32,7 @@ static bool has_filter(void)
 
 void seccomp_inherited(void)
 {
-	static bool tried; /* a child of a fork has the filters of its parent, and the answer */
+	static bool tried; /* a forked child has the filters of its parent, and the result */
 
 	if (!tried && !is && has_filter())
 		looks = is = !seccomp_probe();

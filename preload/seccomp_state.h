@@ -1,25 +1,25 @@
 /*
- * seccomp_state.h - whether the program has taken system calls from itself (seccomp).
+ * seccomp_state.h - whether a seccomp filter restricts the system calls of this process.
  *
- * A filter may end the process at a call that it forbids, and cannot be asked what it forbids. So a process that has
- * put one on makes none for evprof that the program itself need not make: it opens no socket, asks for no other
- * process, and does not join. What it had joined before goes on: that is memory. Under a filter from before this image,
- * as in most containers, the calls are tried first, by a child (seccomp_probe.h).
+ * A filter may end the process at a call that it forbids, and cannot be queried. So a process that has installed one
+ * makes no system call for evprof that the program itself need not make: it opens no socket, examines no other process,
+ * and does not join. What it had joined before continues: that is memory. Under a filter older than this image, as in
+ * most containers, a child tests the calls first (seccomp_probe.h).
  */
 #ifndef PRELOAD_SECCOMP_STATE_H
 #define PRELOAD_SECCOMP_STATE_H
 
 #include <stdbool.h>
 
-/* The program has done what goes before a filter (prctl). Forked children know it, too. */
+/* The program has made the prctl() call that precedes a filter. Forked children know it, too. */
 void seccomp_note(void);
 
 /*
- * Before anything is done that a filter may end the process for: looks whether one from before this image would. Once.
+ * Probes whether a filter older than this image would end it. Called once, before any call for which that may happen.
  */
 void seccomp_inherited(void);
 
-/* Whether there is one, put on by this image, or from before it and known to end whoever joins. */
+/* Whether a filter is active: installed by this image, or older and known to end a process that joins. */
 bool seccomp_active(void);
 
 #endif

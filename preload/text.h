@@ -1,8 +1,8 @@
 /*
- * text.h - building text in a buffer of fixed size, JSON included.
+ * text.h - builds text in a buffer of fixed size, including JSON.
  *
- * The library may not allocate (it runs inside allocators and just after fork) and brings no JSON library into other
- * people's processes, so the little JSON it sends is written here; the collector checks it with jansson.
+ * The library may not allocate (it runs inside allocators and just after fork) and loads no JSON library into other
+ * people's processes. So the little JSON that it sends is written here; the collector validates it with jansson.
  */
 #ifndef PRELOAD_TEXT_H
 #define PRELOAD_TEXT_H
@@ -21,7 +21,7 @@ void text_add(struct text *text, const char *format, ...) __attribute__((format(
 /* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void text_add_json(struct text *text, const char *string, size_t length);
 #define TEXT_SHOWN_BYTES 104
-/* A value as a line for people quotes it: its first 100 bytes, with a question mark for what is not to be shown. */
+/* Quotes a value for a line: its first 100 bytes, with a question mark for each unprintable one. */
 const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES]);
 /* Reads a whole small file, NUL-terminated. Returns its length or -errno; a longer file is cut. */
 long text_read_file(const char *path, char *bytes, size_t size);

@@ -1,7 +1,7 @@
 /*
  * thread_names.c - see thread_names.h.
  *
- * Runs with the GIL held, or attached to Python where there is none. Nothing of the program's runs in here.
+ * Runs with the GIL held, or attached to Python where there is none. No code of the program runs here.
  */
 #include "thread_names.h"
 
@@ -13,7 +13,7 @@
 #include "python.h"
 #include "sampling.h"
 
-/* Thread._bootstrap_inner() in the new thread. */
+/* Reads the name in Thread._bootstrap_inner(), in the new thread. */
 static void learn_first_name(struct object *thread)
 {
 	struct object *name = python_own_attribute(thread, "_name");
@@ -24,7 +24,7 @@ static void learn_first_name(struct object *thread)
 		python.Py_DecRef(name);
 }
 
-/* Threads have their id from 3.8 on, once they run. */
+/* Threads have their kernel id from 3.8 on, once they run. */
 static void learn_new_name(struct object *thread, struct object *name)
 {
 	struct object *id = python_own_attribute(thread, "_native_id");
@@ -85,7 +85,7 @@ static bool is_text(struct object *object, const char *wanted)
 	       !python.PyUnicode_CompareWithASCIIString(object, wanted);
 }
 
-/* Thread.start() runs. */
+/* Whether Thread.start() is the running function. */
 static bool starts_thread(void)
 {
 	struct object *frame = python.PyEval_GetFrame(), *globals = frame ? python.PyEval_GetGlobals() : NULL;
@@ -121,9 +121,9 @@ void thread_names_created(pthread_t created)
 
 typedef struct object *(*function_call)(struct object *, struct object *const *, size_t, struct object *);
 
-static function_call call_function; /* Python's own, of all Python functions */
+static function_call call_function; /* the vectorcall function of all Python functions */
 
-/* The setter of Thread.name. */
+/* Wraps the setter of Thread.name. */
 static struct object *set_name(struct object *function, struct object *const *arguments, size_t count,
 			       struct object *names)
 {
@@ -139,7 +139,7 @@ static struct object *set_name(struct object *function, struct object *const *ar
 	return result;
 }
 
-/* Python calls a function by an address that it keeps. */
+/* Replaces the function pointer by which Python calls the setter. */
 static void watch_setter(struct object *property)
 {
 	struct object *setter = python_attribute(property, "fset");
@@ -157,7 +157,7 @@ static void watch_setter(struct object *property)
 		python.Py_DecRef(setter);
 }
 
-/* What the module has under a name: a new reference, or NULL. */
+/* An attribute of the threading module: a new reference, or NULL. */
 static struct object *of_threading(const char *name)
 {
 	struct object *modules = python.PySys_GetObject("modules");

@@ -1,6 +1,4 @@
-/*
- * wait_budget.c - the budget as a time that only goes forward: it grows without anybody's doing.
- */
+/* wait_budget.c - stores the budget as a point in time: it then grows by itself. */
 #include "wait_budget.h"
 
 int64_t wait_budget_left(const struct wait_budget *budget, int64_t now_us, int64_t bound_us)
@@ -12,7 +10,7 @@ int64_t wait_budget_left(const struct wait_budget *budget, int64_t now_us, int64
 	return left_us > 0 ? left_us : 0;
 }
 
-/* What was above the bound when the wait began is not there to pay with. */
+/* Drops what exceeded the bound when the wait began. */
 static void cut_to_bound(struct wait_budget *budget, int64_t begin_us, int64_t bound_us)
 {
 	int64_t empty_us = atomic_load(&budget->empty_us), full_us = begin_us - bound_us * WAIT_BUDGET_PART;
@@ -28,7 +26,7 @@ void wait_budget_charge(struct wait_budget *budget, int64_t begin_us, int64_t no
 	cut_to_bound(budget, begin_us, bound_us);
 	if (begin_us < charged_us)
 		begin_us = charged_us;
-	/* A part more, as the time of waiting itself adds nothing. */
+	/* One part more, because time spent waiting adds nothing. */
 	if (begin_us < now_us)
 		atomic_fetch_add(&budget->empty_us, (now_us - begin_us) * (WAIT_BUDGET_PART + 1));
 }

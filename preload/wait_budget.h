@@ -1,15 +1,15 @@
 /*
  * wait_budget.h - how long a process may wait for its collector: a token bucket of time.
  *
- * It is full at first. A tenth of the time in which nobody waits is added, up to the bound of EVPROF_ON_FULL; the time
- * in which somebody waits is taken away. The bound and a tenth of its own time is thus the most by which a program
- * becomes slower, however often it waits.
+ * The bucket starts full. A tenth of the time without waiting is added, up to the bound of EVPROF_ON_FULL; time spent
+ * waiting is subtracted. So a program is slowed by at most the bound and a tenth of its own time, however often it
+ * waits.
  *
- * What counts is the time of the process. Threads that wait at once delay it once, and pay once: with a budget for
- * each, threads that wait in turn, as they do with the GIL, would add up. Children of a fork have budgets of their own
- * and inherit what is left: they run beside each other, and one fork after another is no way around the bound.
+ * The unit is time of the process. Threads that wait at the same time delay it once, and pay once. With a budget for
+ * each thread, the waits of threads that take turns, as with the GIL, would add up. Forked children have their own
+ * budgets, which begin with what is left: children run in parallel, and a chain of forks does not evade the bound.
  *
- * Times are passed in, in microseconds of a clock that only goes forward. Any thread, without a lock.
+ * Times are parameters, in microseconds of a monotonic clock. Any thread, without a lock.
  */
 #ifndef PRELOAD_WAIT_BUDGET_H
 #define PRELOAD_WAIT_BUDGET_H
@@ -17,24 +17,24 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define WAIT_BUDGET_PART 10 /* as long a time without waiting adds one */
+#define WAIT_BUDGET_PART 10 /* time without waiting that adds one unit */
 
-/* invariant: what is left is a tenth of the time since empty_us, and no more than the bound. */
+/* invariant: the budget is a tenth of the time since empty_us, and at most the bound. */
 struct wait_budget {
-	_Atomic int64_t empty_us;   /* when there was nothing left, or would have been; later than now: there is debt */
-	_Atomic int64_t charged_us; /* until then waiting was charged */
+	_Atomic int64_t empty_us;   /* when the budget was or would have been empty; in the future: debt */
+	_Atomic int64_t charged_us; /* the end of the time already charged */
 };
 
-/* Full, whatever the clock says. */
+/* Full at any time. */
 #define WAIT_BUDGET_FULL                                                                                               \
 	{                                                                                                              \
 		.empty_us = INT64_MIN / 2, .charged_us = INT64_MIN / 2                                                 \
 	}
 
-/* At most this bound. 0: nobody may wait. */
+/* At most this bound. 0: no thread may wait. */
 int64_t wait_budget_left(const struct wait_budget *budget, int64_t now_us, int64_t bound_us);
 
-/* A thread has waited from then to now. */
+/* A thread has waited from begin_us to now_us. */
 void wait_budget_charge(struct wait_budget *budget, int64_t begin_us, int64_t now_us, int64_t bound_us);
 
 #endif
