@@ -2,8 +2,8 @@
  * check.c - evprof check: compares a trace with limits, for CI.
  *
  * Owns the syntax of limits, the measurement of all function limits in one call walk, the output, and the JUnit file. A
- * limit that matches several functions applies to their sum: calls are added up, and time runs from an outermost begin
- * to its end, so that nothing counts twice.
+ * limit that matches several functions applies to their sum: calls are added up, and time runs from the start of an
+ * outermost call to its end, so that nothing counts twice.
  */
 #include <errno.h>
 #include <getopt.h>

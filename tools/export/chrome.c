@@ -23,7 +23,7 @@
 
 #define HEAP_SAMPLE_NS 100000
 
-/* The JSON text that all begins of a function share, made once; it starts with the category of most of them. */
+/* The JSON text shared by all B events of a function, made once; it starts with the category of most of them. */
 struct fragment {
 	char *bytes;
 	size_t length;
@@ -33,8 +33,8 @@ struct fragment {
 #define FRAGMENT_SHORT 1024 /* most fragments are shorter, and need no check for room */
 
 /*
- * The text that all begins or ends of calls in one millisecond of a thread share, up to the last common digit. So each
- * call needs two copies, instead of a division for each digit.
+ * The text that all B or all E events of a thread in one millisecond share, up to the last common digit. So each call
+ * needs two copies, instead of a division for each digit.
  */
 struct stamp {
 	char begin[96];
@@ -78,7 +78,7 @@ static const char *const categories[WIRE_KIND_SLOTS] = {
     [WIRE_C_CALL] = ",\"cat\":\"c_call\"", [WIRE_FRAME] = ",\"cat\":\"running\"",
 };
 
-/* The kind of most begins of a function. */
+/* The kind of most calls of a function. */
 static inline unsigned usual_kind(uint32_t key)
 {
 	return key & 1 ? WIRE_C_CALL : WIRE_CALL;
@@ -97,7 +97,7 @@ static void put_function(struct output *output, struct text name, const struct w
 	output_format(output, "\",\"line\":%u}}", definition->number);
 }
 
-/* Makes the fragment of a function, at its first begin. */
+/* Makes the fragment of a function, at its first call. */
 static int make_fragment(struct fragment *fragment, const struct wire_definition *definition, uint32_t key)
 {
 	char *name = label_display(definition, key & 1, key / 2);
@@ -163,7 +163,7 @@ static void make_threes(struct chrome *chrome)
 		snprintf(chrome->threes[i], sizeof(chrome->threes[i]), "%03u", i);
 }
 
-/* Writes the begin or end of a call, up to its time. Returns room for FRAGMENT_SHORT bytes after it. */
+/* Writes the B or E event of a call, up to its time. Returns room for FRAGMENT_SHORT bytes after it. */
 static inline char *begin_call(struct chrome *chrome, bool begins)
 {
 	struct stamp *stamp = &chrome->stamp;

@@ -1,8 +1,8 @@
 /*
  * csv.c - one table of all events, with the columns of cpyquickhelper's EventProfiler, pid and tid.
  *
- *   time       ns since 1970, as in EventProfiler; with --since-start since the start of the trace, as in all other
- *              formats
+ *   time       ns since 1970, as in EventProfiler; with --since-start since the start of the trace, as elsewhere in
+ *              evprof
  *   value1     of memory events the address, else 0
  *   value2     of memory events the size in bytes: that of the new block, or minus that of the freed one, so the sum of
  *              the column is the memory in use; 0 if the size is not known
@@ -19,10 +19,10 @@
  * is a call, and a yield or an exception that leaves the function is a return.
  *
  * Differences from EventProfiler: its memory events name the place where the profiler was started; here it is the
- * running function. Its from_line is the current line; here it is the first line, because no line numbers are recorded.
- * In events of C functions its from_name is the C function's name, and from_mod and from_line are the caller's caller;
- * here all three are the caller's. The sizes are those requested in all three domains of Python's allocators, not only
- * raw. A failed allocation has address 0 and the requested size.
+ * running function. Its from_line is the current line of the caller; here it is the first line, because call events
+ * have no line. In events of C functions its from_name is the C function's name, and from_mod and from_line are the
+ * caller's caller; here all three are the caller's. The sizes are those requested in all three domains of Python's
+ * allocators, not only raw. A failed allocation has address 0 and the requested size.
  *
  * Fields are quoted after RFC 4180 where necessary; lines end with \n. Invalid text and NUL become U+FFFD, so the file
  * is UTF-8. Prose: docs/table.md. tools/python/evprof makes the same table; tests compare them.

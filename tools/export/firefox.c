@@ -247,7 +247,7 @@ static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t l
 
 /* --- markers --- */
 
-/* Writes a marker. since_ns is its begin; below 0: it is an instant. */
+/* Writes a marker. since_ns is its start; below 0: it is an instant. */
 static void put_marker_since(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text,
 			     int64_t since_ns)
 {

@@ -3,7 +3,7 @@
  * before them are written.
  *
  * Used by firefox.c. A spool holds either the text of a column, elements with commas between them, or the lengths of
- * the samples as numbers. Two columns are made of the lengths: the begin of each sample, and its weight.
+ * the samples as numbers. Two columns are made of the lengths: the start of each sample, and its weight.
  */
 #ifndef EVPROF_TOOLS_EXPORT_FIREFOX_SPOOL_H
 #define EVPROF_TOOLS_EXPORT_FIREFOX_SPOOL_H
@@ -31,7 +31,7 @@ int spool_copy(struct spool *spool, struct output *output);
 
 /* --- lengths --- */
 
-/* A period without a change of the stack. The next sample begins at its end. */
+/* A period without a change of the stack. The next sample starts at its end. */
 struct sample {
 	uint64_t length_ns;
 	uint64_t stack; /* 0: none */
@@ -54,7 +54,7 @@ static inline void spool_length(struct spool *spool, const struct sample *sample
 }
 
 /*
- * spool_times() writes the begin of each sample, the first at first_ns; spool_weights() the length of each sample with
+ * spool_times() writes the start of each sample, the first at first_ns; spool_weights() the length of each sample with
  * a stack, and 0 for the others.
  */
 int spool_times(struct spool *spool, int64_t first_ns, struct output *output);

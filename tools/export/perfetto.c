@@ -3,7 +3,7 @@
  *
  *   processes and threads          TrackDescriptor, each with what it runs and its name
  *   calls of Python and C          slices on the thread's track; the category is the kind of the event that began them
- *   calls in a greenlet            slices on the greenlet's track, below its thread's; the first uses that track
+ *   calls in a greenlet            slices on the greenlet's track, below its thread's; greenlet 0 uses the thread's
  *   steps of a task                slices with the category task on the task's track, and again on the thread's
  *   exceptions, marks, lost events, fork, exec, exit, pause        instants on the thread's track
  *   bytes of Python's heap         a counter track of the process, at most one value each 100 us
@@ -13,10 +13,10 @@
  * Times are CLOCK_MONOTONIC, which is the primary clock of the output. So two traces of one host, or a trace and a
  * Perfetto system trace, align in time. CLOCK_REALTIME is included.
  *
- * Each thread is a packet sequence. Names, categories and source locations are written once (interned) and times are
- * differences, so a begin takes about 20 bytes and an end 14. The repeated part of a begin is made once for each
- * function and thread; packets of calls are written directly to the output's buffer. The field numbers are those of
- * Perfetto's protos/perfetto/trace/trace_packet.proto and of the files that it includes.
+ * Each thread is a packet sequence. Its names, categories and source locations are written once (interned) and its
+ * times are differences, so the start of a slice takes about 20 bytes and its end 14. The repeated part of a start is
+ * made once for each function and thread; packets of calls are written directly to the output's buffer. The field
+ * numbers are those of Perfetto's protos/perfetto/trace/trace_packet.proto and of the files that it includes.
  */
 #include "export/export.h"
 
@@ -151,7 +151,7 @@ static const char *const ends[] = {NULL, "yield", "unwind", "exception"};
 _Static_assert(2 + 2 * (1 + PROTOBUF_VARINT_MAX_BYTES) + 3 + 6 + 2 + EVENT_MAX_BYTES < PACKET_MAX_BYTES,
 	       "the longest packet fits");
 
-/* The part that all begins of a function in one thread share: the fields name_iid and source_location_iid. */
+/* The part shared by all slice starts of a function in one thread: the fields name_iid and source_location_iid. */
 struct function {
 	uint32_t sequence; /* sequence that interned it last; 0: none */
 	uint8_t length;
@@ -176,7 +176,7 @@ struct numbers {
 	size_t bytes;
 };
 
-/* A process image and its begin. */
+/* A process image and its start. */
 struct birth {
 	int64_t ppid;
 	int64_t pid;
@@ -672,7 +672,7 @@ static const struct trace_process *child_of(const struct perfetto *perfetto, uin
 	return before ? births[low - 1].process : after ? births[low].process : NULL;
 }
 
-/* The child may begin before the parent records its fork. The fork's time is then that of the child's begin. */
+/* The child may start before the parent records its fork. The fork's time is then that of the child's start. */
 static void fork_instant(struct perfetto *perfetto, int64_t ns, uint32_t pid)
 {
 	const struct trace_process *child = pid ? child_of(perfetto, pid, ns) : NULL;
@@ -827,7 +827,7 @@ static uint32_t sequence_of_process(const struct perfetto *perfetto)
 	return perfetto->trace->thread_count + perfetto->process->number + 2;
 }
 
-/* The later of that time and the begin of the time range. */
+/* The later of that time and the start of the time range. */
 static int64_t shown_from(const struct call_walk *walk, const struct trace_process *process, uint64_t ticks)
 {
 	int64_t from = walk->trace->start_ns + filter_from(walk->filter);

@@ -55,7 +55,10 @@ void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes
 /* Adds a text as valid UTF-8, which fields of type string require; invalid bytes become U+FFFD. */
 void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text);
 void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string);
-/* Begins a message as a field. Messages nest at most PROTOBUF_DEPTH_MAX deep; each begin needs an end. */
+/*
+ * Starts a message as a field. Messages nest at most PROTOBUF_DEPTH_MAX deep; each protobuf_begin() needs a
+ * protobuf_end().
+ */
 void protobuf_begin(struct protobuf *protobuf, uint32_t field);
 void protobuf_end(struct protobuf *protobuf);
 

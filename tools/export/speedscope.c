@@ -1,7 +1,7 @@
 /*
  * speedscope.c - speedscope's JSON (https://www.speedscope.app/file-format-schema.json), in two forms.
  *
- *   speedscope            "evented": every call of a thread with its begin and end, in ns since the start of the trace.
+ *   speedscope            "evented": every call of a thread with its start and end, in ns since the start of the trace.
  *                         It is written as it is read; memory grows with the number of functions only. The format
  *                         cannot express that greenlets of a thread alternate: each has its own profile, in its own
  *                         running time, and its events (16 bytes each) are in memory until the thread ends
@@ -185,7 +185,7 @@ static struct greenlet *running_greenlet(struct speedscope *speedscope, const st
 	return greenlet;
 }
 
-/* Whether the begin continues a frame whose end is the last event, at the same time of its greenlet. */
+/* Whether the O event continues a frame whose C event is the last one, at the same time of its greenlet. */
 static bool goes_on(const struct greenlet *greenlet, const struct walk_frame *frame, const struct event *event)
 {
 	const struct event *last = greenlet->count ? &greenlet->events[greenlet->count - 1] : NULL;
@@ -278,7 +278,7 @@ static void evented_pop(void *owner, struct call_walk *walk, struct walk_frame *
 	put_event(owner, walk, frame, 'C');
 }
 
-/* For a sample at another line of the same call: ends the top frame and begins it at that line. */
+/* For a sample at another line of the same call: ends the top frame and opens it again at that line. */
 static void evented_line(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct speedscope *speedscope = owner;

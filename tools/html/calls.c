@@ -116,7 +116,7 @@ static void close_segment(struct html_calls *calls, struct html_segment *segment
 	segment->count = 0;
 }
 
-/* Adds one element, with its begin and end, to the segment. Returns whether it is the first. */
+/* Adds one element, with its start and end, to the segment. Returns whether it is the first. */
 static bool extend_segment(struct html_segment *segment, uint32_t thread, int64_t from_ns, int64_t to_ns)
 {
 	bool first = segment->count++ == 0;

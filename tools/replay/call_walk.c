@@ -219,7 +219,7 @@ static int push_running(struct call_walk *walk, uint64_t from, uint64_t to)
 	int error = initial_stack_find(&initial);
 	uint32_t i;
 
-	/* The frames begin where the range does, not at the first tick after that. */
+	/* The frames start where the range does, not at the first tick after that. */
 	walk->replay.now = from - 1;
 	for (i = 0; i < initial.count && !error; i++)
 		replay_push_at(&walk->replay, initial.stack[i], WIRE_FRAME, &sink, walk);

@@ -2,17 +2,17 @@
  * call_walk.h - the call walk: a replay that reports the filtered calls of a trace, with their times, to a visitor. For
  * the exporters.
  *
- * walk_trace() replays one thread after the other and calls the visitor at each begin and end of a call. Times are ns
+ * walk_trace() replays one thread after the other and calls the visitor at the start and end of each call. Times are ns
  * since the start of the trace and never decrease within a thread. With --min-duration there is one exception: a call
  * is reported once it is known to be long enough, which may be after other events inside it.
  *
  * The filter (filter.h) applies here: functions, processes, threads, times, short calls and depths that it excludes
  * never reach the visitor. Memory is constant: one chunk of events, the stack, and a few bytes a function.
  *
- * Frames on the stack at the beginning of the time range, or after a gap that was skipped, begin with kind WIRE_FRAME.
- * Frames still on the stack at its end are popped with WIRE_NONE. The events before the range are read from the last
- * recorded stack on (WIRE_OPEN, or a gap), unless that is too far back; so the cost of a time range does not grow with
- * the trace. An earlier call is known if it is of a Python function or ends in the range.
+ * Frames on the stack at the beginning of the time range, or of a stack that is recorded anew after a gap, are pushed
+ * with kind WIRE_FRAME. Frames still on the stack at its end are popped with WIRE_NONE. The events before the range are
+ * read from the last recorded stack on (WIRE_OPEN, or a gap), unless that is too far back; so the cost of a time range
+ * does not grow with the trace. An earlier call is known if it is of a Python function or ends in the range.
  *
  * walk_greenlet() says whose frames are reported: the thread's own, or those of another greenlet. A frame with
  * frame->task is a step of a task.
@@ -36,8 +36,8 @@ struct walk_frame {
 	uint64_t inner_ns; /* time in shown callees, so far */
 	uint64_t user;	   /* for the visitor; 0 at the push */
 	/*
-	 * Not 0: the call is a step of this task; numbers count from 1 within the thread. A task begins with a step of
-	 * kind WIRE_CALL.
+	 * Not 0: the call is a step of this task; numbers count from 1 within the thread. The first step of a task is a
+	 * WIRE_CALL.
 	 */
 	uint32_t task;
 	uint32_t task_name; /* a mark's id, or 0 */
@@ -59,7 +59,7 @@ struct call_walk {
 	const struct call_visitor *visitor;
 	void *owner;
 	uint32_t allocated;
-	uint32_t shown_at_once; /* depth up to which frames are reported when they begin; 0 with --min-duration */
+	uint32_t shown_at_once; /* depth up to which frames are reported at once; 0 with --min-duration */
 	uint8_t *hidden;	/* by key */
 	int error;
 	struct u64_map tasks; /* live tasks: address to number, with the name in the high half */

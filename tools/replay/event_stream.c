@@ -1,7 +1,7 @@
 /*
  * event_stream.c - all threads at once, each with its stack. See event_stream.h. Called by the exporters of tables.
  *
- *   measure pass   with --min-duration: one bit for each call, in order of their begins
+ *   measure pass   with --min-duration: one bit for each call, in the order in which they start
  *   last pass      reports the events
  */
 #include "replay/event_stream.h"

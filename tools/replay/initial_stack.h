@@ -32,7 +32,7 @@ struct initial_stack {
 	uint32_t count;
 	/* Internal. */
 	uint32_t stack_allocated;
-	uint32_t *keys; /* the known frames, outermost first; calls inside the range are pushed and popped at the end */
+	uint32_t *keys; /* the known frames, outermost first; calls in the range are pushed and popped at its end */
 	uint32_t depth;
 	uint32_t allocated;
 	uint32_t *ended; /* functions that ended without having begun, innermost first */

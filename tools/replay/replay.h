@@ -12,7 +12,8 @@
  *   switch                                 save the stack, restore that of the other greenlet
  *
  * An end whose function is not on top pops everything above that function, too. An end whose function is not on the
- * stack is ignored. Both count as `unmatched`, unless the stack was unknown.
+ * stack is ignored. Each frame popped that way counts as `unmatched`; so does an ignored end, unless its call may be in
+ * an unknown part of the stack.
  */
 #ifndef EVPROF_TOOLS_REPLAY_REPLAY_H
 #define EVPROF_TOOLS_REPLAY_REPLAY_H

@@ -53,8 +53,8 @@ struct calibration_function {
 };
 
 /*
- * How many different functions alternate. An event costs more if they are many, because the processor's caches and
- * predictors do not hold the data of the previous one. Calls and resumes are counted in turns; the result of one turn
+ * How many different functions alternate. An event costs more if they are many, because the processor has to fetch
+ * again what the functions between have displaced. Calls and resumes are counted in turns; the result of one turn
  * applies to the next.
  */
 struct calibration_mix {

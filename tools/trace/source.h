@@ -26,7 +26,10 @@ int source_open(const struct trace *trace, uint32_t process, struct text name, b
 /* Whether the source was written after the end of the trace. False if that is not known. */
 bool source_is_newer(const struct trace *trace, int fd);
 
-/* One line on stderr: that source of the verb is not where (for example "shown"), for this -errno of source_open(). */
+/*
+ * One line on stderr on a source for the verb: that it was changed after the recording; or that it is not `where` (for
+ * example "shown"), for that -errno of source_open().
+ */
 void source_say_newer(const char *verb, struct text name);
 void source_say_missing(const char *verb, struct text name, const char *where, int error);
 
