@@ -164,7 +164,7 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct ca
 	return number;
 }
 
-/* Native functions have this line in their label, which keeps them distinct from Python functions. */
+/* Functions of native frames have this line in their label, which keeps them distinct from Python functions. */
 #define NATIVE_LINE UINT32_MAX
 
 static uint32_t find_native(struct stack_functions *functions, const struct native_place *place)

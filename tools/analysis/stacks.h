@@ -121,8 +121,8 @@ void stack_functions_done(struct stack_functions *functions);
 uint32_t stacks_push(struct stacks *stacks, struct call_walk *walk, struct walk_frame *frame, uint32_t function);
 
 /*
- * The stack of the current allocation: its native functions on top of the given Python stack. Returns the Python stack
- * if no native stack is recorded; 0 if memory ran out and the walk has failed.
+ * The stack of the current allocation: the functions of its native frames on top of the given Python stack. Returns the
+ * Python stack if no native stack is recorded; 0 if memory ran out and the walk has failed.
  */
 uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
 			    uint32_t python);

@@ -2,8 +2,8 @@
  * dump.c - evprof dump: all events, one a line, all threads merged by time.
  *
  * A line has tab-separated fields: ns since the start of the trace, pid, tid, kind, and the fields of the kind. In
- * names, backslash, control characters and invalid UTF-8 are escaped (output_line), so tabs and line ends only
- * separate.
+ * names, backslash, control characters and invalid UTF-8 are escaped (output_line), so each tab and each line end is a
+ * separator.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -39,7 +39,7 @@ const size_t export_format_count = sizeof(export_formats) / sizeof(export_format
 
 enum { OPTION_BESIDE = 256 };
 
-/* The getopt_long() value of option i in the table of option_table(), minus i. */
+/* getopt_long() returns this plus i for option i of the table of option_table(). */
 #define OPTION_OF_FORMAT 0x2000
 
 static void print_help(void)

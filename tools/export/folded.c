@@ -5,9 +5,9 @@
  *
  * One line for each stack that has own time: process, thread, frames from the outermost to the innermost, and that time
  * in ns, a whole number as flamegraph.pl requires; or the weight of --weight. A file is named by the shortest end of
- * its path that no other has: pkg/__init__.py. Native functions have their library after the name. In a name ';'
- * becomes ':'; a line break or any other control character becomes a space. A thread is written when it ends. Memory is
- * that of analysis/stacks.h, and 24 bytes for each different stack.
+ * its path that no other has: pkg/__init__.py. Functions of native frames have their library after the name. In a name
+ * ';' becomes ':'; a line break or any other control character becomes a space. A thread is written when it ends.
+ * Memory is that of analysis/stacks.h, and 24 bytes for each different stack.
  *
  * All stacks deeper than --max-stack with the same frames up to that depth are one line, which has their number as its
  * last frame. Without this, a recursion of depth n would be n lines of n frames. So the length of a line is bounded,

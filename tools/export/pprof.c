@@ -9,7 +9,7 @@
  *   functions       without system_name: if it equals the name, pprof takes the function for C++ and strips the text in
  *                   angle brackets
  *   locations       one for each function, with the line where it is defined
- *   mappings        the program, and each library of native functions
+ *   mappings        the program, and each library with native frames
  *
  * A thread is written when it ends, a function or string at its first use: protobuf allows the fields of a message in
  * any order. So memory is that of analysis/stacks.h. No protobuf library is used: those in Debian need a whole message

@@ -240,7 +240,10 @@ static void close_processes(struct event_stream *event_stream, int64_t now_ns)
 	event_stream->open_count = kept;
 }
 
-/* Applies the filter to the functions of a process, and calls the user's begin(). */
+/*
+ * Closes processes that have ended. Then opens the process: applies the filter to its functions, and calls the user's
+ * begin().
+ */
 static void open_process(struct event_stream *event_stream, const struct trace_process *process)
 {
 	struct line_process *line = &event_stream->processes[process->number];

@@ -128,7 +128,7 @@ static bool is_open(uint32_t head)
 	return wire_head_kind(head) == WIRE_OPEN || (wire_head_kind(head) == WIRE_TIME && wire_line(head));
 }
 
-/* Takes the stack that WIRE_OPEN events list. The list may continue in the next chunk. */
+/* Pushes the stack that WIRE_OPEN events list. The list may continue in the next chunk. */
 static void take_open(struct initial_stack *initial, struct replay_cursor *cursor)
 {
 	const struct trace_events *events = cursor->events;

@@ -41,7 +41,7 @@ struct replay_place {
 
 struct replay_frame {
 	uint32_t key;
-	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: from a stack snapshot */
+	uint32_t kind : 8;    /* of the event that pushed it; WIRE_FRAME: restored, or from a stack snapshot */
 	uint32_t hidden : 24; /* number of hidden functions between it and the next frame */
 	uint64_t start;
 	uint64_t inner; /* for the owner: ticks spent in callees */

@@ -391,8 +391,9 @@ static inline struct calibration_cost with_mark(const struct calibration *calibr
 }
 
 /*
- * Where unrecorded calls are reported: __init__ for a new object comes right after the call of its class, and the cost
- * of INIT is that without the class's event. An explicit call of __init__ is like any other call.
+ * The kind of a call. Where unrecorded calls are reported, the call of a class comes right before __init__ of the new
+ * object; without it, __init__ was called explicitly, and is like any other call. The cost of INIT includes the call of
+ * the class, which begin() subtracts if it was reported.
  */
 static inline enum calibration_kind kind_of_call(const struct calibration *calibration, uint32_t code)
 {

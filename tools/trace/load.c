@@ -45,7 +45,7 @@ static int keep(struct trace *trace, uint64_t bytes)
 
 /* --- processes and threads by number --- */
 
-/* Whether the file can have so many: each process and thread has its own chunk. */
+/* Whether the file can hold that many: each process and thread has its own chunk. */
 static bool number_possible(const struct trace *trace, uint64_t number)
 {
 	return number < NUMBER_MAX && number <= trace->size_bytes / sizeof(struct trace_chunk);

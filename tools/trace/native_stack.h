@@ -11,7 +11,7 @@
 
 #include "trace/reader.h"
 
-/* A function of a native stack, possibly inlined. The trace or the walk owns its texts. */
+/* A function of a native frame, possibly inlined. The trace or the walk owns its texts. */
 struct native_place {
 	struct text function; /* "lib.so+0x1234" or "0x7f..." if it has no name */
 	struct text file;     /* source file; length 0: not known */
