@@ -1,11 +1,11 @@
 /*
  * definitions.c - gives ids to code objects, C functions, exception types and marks, and writes their definitions.
  *
- * Runs inside hooks with the GIL held. That excludes nobody: there may be several GILs (one per interpreter, from 3.13
- * on) or none (free-threaded builds). The process's lock therefore guards the shared state: assigning an id and writing
- * its definition. Code here never runs code of the program: it reads only attributes that are plain C slots, never one
- * that a class of the program can override, and creates no object that the garbage collector tracks.
- * thread_self.nesting keeps the little memory that it allocates out of the trace.
+ * Runs inside hooks with the GIL held. That does not exclude other threads: there may be several GILs (one per
+ * interpreter, from 3.13 on) or none (free-threaded builds). The process's lock therefore guards the shared state:
+ * assigning an id and writing its definition. Code here never runs code of the program: it reads only attributes that
+ * are plain C slots, never one that a class of the program can override, and creates no object that the garbage
+ * collector tracks. thread_self.nesting keeps the little memory that it allocates out of the trace.
  */
 #include "definitions.h"
 
@@ -484,7 +484,7 @@ static uint32_t recall(uint64_t key)
 	return 0;
 }
 
-/* Stores the id of a key. If all its places are taken, it replaces the first one. */
+/* Stores the id of a key. If none of its places is free, it replaces the first one. */
 static void remember(uint64_t key, uint32_t id)
 {
 	struct names *names = &process->names;

@@ -45,7 +45,7 @@ struct bound_methods {
 
 extern __thread struct bound_methods bound_methods __attribute__((tls_model("initial-exec")));
 
-#define GC_HEAD_BYTES 16 /* PyGC_Head, which stands before the object (3.8 and later, with the GIL) */
+#define GC_HEAD_BYTES 16 /* PyGC_Head, which precedes the object (3.8 and later, with the GIL) */
 
 static inline const void *event_block_of(const struct object *object)
 {

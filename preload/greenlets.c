@@ -10,7 +10,7 @@
  * this also covers code that has imported them already. If the PyMethodDef cannot be written, or is not as expected,
  * the program sees evprof's function, and removes it by setting one of its own.
  *
- * The module exists some time after the audit event that announces its import, without an event of its own. From then
+ * The module exists some time after the audit event that announces its import, without a further event. From then
  * on each call of a thread searches for it on the slow path until it is found.
  */
 #include "greenlets.h"

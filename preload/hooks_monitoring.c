@@ -279,7 +279,7 @@ static bool has_passed_a_frame(struct object *exception)
 	bool passed;
 
 	thread_self.nesting++;
-	/* Not by name: a class of the program may run code of its own for that. */
+	/* Not by name: a class of the program may run its own code for that. */
 	traceback = python.PyException_GetTraceback(exception);
 	if (traceback && traceback != python.none)
 		next = python_attribute(traceback, "tb_next");

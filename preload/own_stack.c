@@ -46,7 +46,7 @@ static void run_wanted(void)
 	wanted(wanted_argument);
 }
 
-/* Runs the call on the stack, which this thread has taken. */
+/* Runs the call on the stack, which this thread owns now. */
 static bool call_there(void)
 {
 	if (getcontext(&there) < 0)

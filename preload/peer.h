@@ -9,7 +9,7 @@
 
 /*
  * Whether the other end of a connection is root, this user, or another accepted one (peer.c). name: of the socket, a
- * path or @name. who: gets its user, as this namespace shows it.
+ * path or @name. who: gets the peer's user, as this namespace shows it.
  */
 bool peer_is_ours(int connection, const char *name, uid_t *who);
 

@@ -214,8 +214,8 @@ static uint32_t slots_within(uint64_t bytes)
 }
 
 /*
- * Unmaps the end of the memory. Lock held, so no thread is about to claim a slot. The file keeps its size. A collector
- * that has not mapped it yet maps none of these rings.
+ * Unmaps the end of the memory. Lock held, so no thread is about to claim a slot. The file keeps its size, because the
+ * collector may not have examined it yet; the collector maps none of these rings.
  */
 static void shrink_mapping(uint64_t keep)
 {
@@ -533,8 +533,8 @@ static int is_final(uint32_t state)
 
 /*
  * Waits until the collector has finished with this process. Returns its state, or RING_COLLECTOR_NONE if it went
- * silent. The program's signals may cut waits short, so the clock counts; where the clock stands still for the program,
- * waits of full length count.
+ * silent. The program's signals may cut waits short, so the clock counts; where the clock does not move for the
+ * program, waits of full length count.
  */
 static uint32_t wait_for_collector(void)
 {

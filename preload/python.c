@@ -485,7 +485,7 @@ static size_t find_instructions(struct object *code)
 	return offset;
 }
 
-/* Until 3.10 the instructions are an object of their own. Both objects have variable size, stored after the type. */
+/* Until 3.10 the instructions are a separate object. Both objects have variable size, stored after the type. */
 uint64_t python_code_size(const struct object *code)
 {
 	const struct object *sized = python.code_bytes ? python_field(code, python.code_bytes) : code;

@@ -71,7 +71,7 @@ static bool is_hosts(void)
 
 /*
  * Whether the collector is gone. A host's daemon that closed the session was stopped or is being restarted. A private
- * collector that closed it was asked to by somebody, who does not want another one.
+ * collector that closed it was stopped on purpose; no other one is wanted.
  */
 static bool is_gone(enum rejoin_when when)
 {

@@ -26,7 +26,7 @@
 #endif
 
 /*
- * How often the stack is repeated, for readers that begin in the middle. The interval grows with the depth: deep
+ * How often the stack is repeated, for readers that start in the middle. The interval grows with the depth: deep
  * recursion spends no larger part of the time on stacks than a shallow stack does (docs/design.md, Windows).
  */
 #define STACK_EVERY_WORDS (UINT64_C(1) << 20)
@@ -40,7 +40,7 @@ _Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
 
 #define WAKE_WORDS 32768 /* unread words in a ring, or a quarter of it: wakes a collector that sleeps */
 
-#define COLLECTORS_IN_TURN 4 /* at most so many collectors may die while a thread waits for room */
+#define COLLECTORS_IN_TURN 4 /* the most collectors that may die during one wait for room */
 
 /* The longest distance between two CPU times. Short interruptions are not seen; the bound keeps their sum small. */
 #define CPU_EVERY_WORDS 16384
@@ -282,7 +282,7 @@ static bool cpu_is_due(const struct writer *writer)
 	return config.events & EVENT_CPU && !cpu_words_left(writer);
 }
 
-/* Words of each frame of a stack; two of them give the frame's line. */
+/* Words of one frame of a stack, including its line if lines are recorded. */
 static uint32_t words_a_frame(void)
 {
 	return config.events & EVENT_LINE ? 3 : 1;
@@ -362,7 +362,7 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 
 /*
  * Sets when the stack is due again: a cut stack when returns may have used up what was written, a complete one when
- * readers that begin in the middle need it.
+ * readers that start in the middle need it.
  */
 static void note_stack(struct writer *writer, const struct stack *stack)
 {
@@ -440,7 +440,7 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 	if (most > REJOIN_EVERY_WORDS)
 		most = REJOIN_EVERY_WORDS;
 	if (unlikely(greenlets_expected) && !thread_self.greenlets)
-		most = 1; /* the next event looks again */
+		most = 1; /* the next event checks again */
 	return room < most ? room : most;
 }
 
