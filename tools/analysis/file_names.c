@@ -80,7 +80,7 @@ static bool ends_alike(struct text file, struct text other, size_t length)
 struct text file_names_short(const struct file_names *names, struct text file)
 {
 	size_t count = names->files.count;
-	struct text end = stack_base_name(file), *found = NULL;
+	struct text end = text_base_name(file), *found = NULL;
 
 	if (names->sorted && count)
 		found = bsearch(&file, names->sorted, count, sizeof(file), by_end);
@@ -90,7 +90,7 @@ struct text file_names_short(const struct file_names *names, struct text file)
 		struct text parent = {file.at, file.length - end.length - 1};
 
 		/* In "/file" nothing is left of the parent. */
-		end.length = parent.length ? stack_base_name(parent).length + 1 + end.length : file.length;
+		end.length = parent.length ? text_base_name(parent).length + 1 + end.length : file.length;
 		end.at = file.at + file.length - end.length;
 	}
 	return end;

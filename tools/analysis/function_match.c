@@ -137,11 +137,11 @@ static unsigned module_distance(struct function_match *match, const struct wire_
 	struct text file = {0};
 
 	if (!native)
-		file = stack_base_name(trace_string(definition, 0));
+		file = text_base_name(trace_string(definition, 0));
 	if (function_match_module(match, definition, native))
 		return 0;
 	return nearer(distance(match->module, trace_string(definition, 3)),
-		      nearer(distance(stack_base_name(text_of(match->module)).at, file),
+		      nearer(distance(text_base_name(text_of(match->module)).at, file),
 			     distance(match->module, without_suffix(file))));
 }
 
@@ -161,7 +161,7 @@ static char *name_of(const struct wire_definition *definition, bool native)
 	char *text;
 
 	if (!module.length)
-		module = native ? text_of("builtins") : stack_base_name(trace_string(definition, 0));
+		module = native ? text_of("builtins") : text_base_name(trace_string(definition, 0));
 	if (qualified.length)
 		name = qualified;
 	if (asprintf(&text, "%.*s:%.*s", (int)module.length, module.at, (int)name.length, name.at) < 0)

@@ -303,15 +303,6 @@ uint32_t stacks_push(struct stacks *stacks, struct call_walk *walk, struct walk_
 	return number;
 }
 
-struct text stack_base_name(struct text file)
-{
-	const char *slash = file.length ? memrchr(file.at, '/', file.length) : NULL;
-
-	if (!slash || slash + 1 == file.at + file.length)
-		return file;
-	return (struct text){slash + 1, (size_t)(file.at + file.length - slash - 1)};
-}
-
 /* --- labels of processes and threads --- */
 
 char *stack_process_name(const struct trace_process *process)

@@ -127,9 +127,6 @@ uint32_t stacks_push(struct stacks *stacks, struct call_walk *walk, struct walk_
 uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
 			    uint32_t python);
 
-/* The base name of a file: "b.py" of "/a/b.py". Points into it. */
-struct text stack_base_name(struct text file);
-
 /* --- labels of processes and threads; the caller frees them; NULL if memory ran out --- */
 
 /* "app.py (4711)" */

@@ -82,7 +82,7 @@ static int by_file_and_name(const struct side *a, const struct side *b)
 
 static int by_base_and_name(const struct side *a, const struct side *b)
 {
-	int order = text_compare(stack_base_name(a->file), stack_base_name(b->file));
+	int order = text_compare(text_base_name(a->file), text_base_name(b->file));
 
 	return order ? order : text_compare(a->name, b->name);
 }

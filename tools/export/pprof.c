@@ -12,8 +12,7 @@
  *   mappings        the program, and each library with native frames
  *
  * A thread is written when it ends, a function or string at its first use: protobuf allows the fields of a message in
- * any order. So memory is that of analysis/stacks.h. No protobuf library is used: those in Debian need a whole message
- * in memory (protobuf-c), or add a generator to the build (both), for the four kinds of fields written here.
+ * any order. So memory is that of analysis/stacks.h.
  */
 #include "export/export.h"
 
@@ -24,6 +23,7 @@
 
 #include "analysis/stack_counts.h"
 #include "analysis/stacks.h"
+#include "export/protobuf.h"
 
 /* --- gzip --- */
 
@@ -69,75 +69,6 @@ static void gzip_close(struct gzip *gzip)
 	gzip_run(gzip, Z_FINISH);
 	deflateEnd(&gzip->stream);
 	gzip->open = false;
-}
-
-/* --- protobuf --- */
-
-/* A message being built. */
-struct message {
-	uint8_t *bytes;
-	size_t used;
-	size_t allocated;
-	bool out_of_memory;
-};
-
-static void message_put(struct message *message, const void *bytes, size_t length)
-{
-	if (!length) /* an empty message may have no bytes to point to */
-		return;
-	if (length > message->allocated - message->used) {
-		size_t allocated = 2 * (message->allocated + length) + 64;
-		uint8_t *grown = realloc(message->bytes, allocated);
-
-		if (!grown) {
-			message->out_of_memory = true;
-			return;
-		}
-		message->bytes = grown;
-		message->allocated = allocated;
-	}
-	memcpy(message->bytes + message->used, bytes, length);
-	message->used += length;
-}
-
-static void message_varint(struct message *message, uint64_t value)
-{
-	uint8_t bytes[10];
-	size_t length = 0;
-
-	while (value > 0x7f) {
-		bytes[length++] = (uint8_t)(value | 0x80);
-		value >>= 7;
-	}
-	bytes[length++] = (uint8_t)value;
-	message_put(message, bytes, length);
-}
-
-static void message_tag(struct message *message, unsigned field, unsigned wire_type)
-{
-	message_varint(message, field << 3 | wire_type);
-}
-
-/* Writes an integer. 0 is the default of a field, and is omitted. */
-static void message_number(struct message *message, unsigned field, uint64_t value)
-{
-	if (!value)
-		return;
-	message_tag(message, field, 0);
-	message_varint(message, value);
-}
-
-static void message_bytes(struct message *message, unsigned field, const void *bytes, size_t length)
-{
-	message_tag(message, field, 2);
-	message_varint(message, length);
-	message_put(message, bytes, length);
-}
-
-static void message_message(struct message *message, unsigned field, const struct message *inner)
-{
-	message_bytes(message, field, inner->bytes, inner->used);
-	message->out_of_memory |= inner->out_of_memory;
 }
 
 /* --- the profile --- */
@@ -200,9 +131,7 @@ struct pprof {
 	struct stack_functions functions;
 	uint64_t strings; /* written so far */
 	uint32_t functions_written;
-	struct message message; /* the current field */
-	struct message inner;	/* a message inside it */
-	struct message packed;	/* its repeated numbers */
+	struct protobuf field; /* the current field */
 	bool mapped;
 	bool allocations; /* memory events were recorded */
 	bool in_use;	  /* live blocks at the end are written, too */
@@ -211,54 +140,37 @@ struct pprof {
 	int error;
 };
 
-/* Writes a field of the profile. */
-static void put_field(struct pprof *pprof, unsigned field, const struct message *content)
+/* Writes the finished fields. */
+static void write_out(struct pprof *pprof)
 {
-	struct message head = {0};
-
-	message_tag(&head, field, 2);
-	message_varint(&head, content->used);
-	gzip_put(&pprof->gzip, head.bytes, head.used);
-	gzip_put(&pprof->gzip, content->bytes, content->used);
-	if (head.out_of_memory || content->out_of_memory)
-		pprof->error = -ENOMEM;
-	free(head.bytes);
+	gzip_put(&pprof->gzip, pprof->field.bytes, pprof->field.used);
+	if (pprof->field.error)
+		pprof->error = pprof->field.error;
+	protobuf_clear(&pprof->field);
 }
 
-static void put_number(struct pprof *pprof, unsigned field, uint64_t value)
+/* 0 is the default of a field, and is omitted. */
+static void put_number(struct pprof *pprof, uint32_t field, uint64_t value)
 {
-	struct message whole = {0};
-
-	message_number(&whole, field, value);
-	gzip_put(&pprof->gzip, whole.bytes, whole.used);
-	if (whole.out_of_memory)
-		pprof->error = -ENOMEM;
-	free(whole.bytes);
+	if (value)
+		protobuf_number(&pprof->field, field, value);
 }
 
-/* Writes a string and returns its number. Invalid UTF-8 becomes U+FFFD. */
+/* Writes a string and gives its number. */
 static uint64_t put_string(struct pprof *pprof, struct text text)
 {
-	pprof->message.used = 0;
-	while (text.length) {
-		const char *start = text.at;
-		uint32_t code = text_next(&text);
-
-		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
-			message_put(&pprof->message, "\xef\xbf\xbd", 3);
-		else
-			message_put(&pprof->message, start, (size_t)(text.at - start));
-	}
-	put_field(pprof, PROFILE_STRING, &pprof->message);
+	protobuf_text(&pprof->field, PROFILE_STRING, text);
+	write_out(pprof);
 	return pprof->strings++;
 }
 
 static void put_sample_type(struct pprof *pprof, uint64_t type, uint64_t unit)
 {
-	pprof->message.used = 0;
-	message_number(&pprof->message, VALUE_TYPE, type);
-	message_number(&pprof->message, VALUE_UNIT, unit);
-	put_field(pprof, PROFILE_SAMPLE_TYPE, &pprof->message);
+	protobuf_begin(&pprof->field, PROFILE_SAMPLE_TYPE);
+	put_number(pprof, VALUE_TYPE, type);
+	put_number(pprof, VALUE_UNIT, unit);
+	protobuf_end(&pprof->field);
+	write_out(pprof);
 }
 
 static void put_times(struct pprof *pprof, const struct trace *trace)
@@ -269,6 +181,7 @@ static void put_times(struct pprof *pprof, const struct trace *trace)
 			   trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns);
 	put_number(pprof, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
 	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, STRING_TIME);
+	write_out(pprof);
 }
 
 static void put_beginning(struct pprof *pprof, const struct trace *trace)
@@ -310,13 +223,14 @@ static void put_mapping(struct pprof *pprof, uint64_t number, const char *name)
 {
 	uint64_t file = put_string(pprof, text_of(name));
 
-	pprof->message.used = 0;
-	message_number(&pprof->message, MAPPING_ID, number);
-	message_number(&pprof->message, MAPPING_FILE, file);
-	message_number(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
-	message_number(&pprof->message, MAPPING_HAS_FILES, 1);
-	message_number(&pprof->message, MAPPING_HAS_LINES, 1);
-	put_field(pprof, PROFILE_MAPPING, &pprof->message);
+	protobuf_begin(&pprof->field, PROFILE_MAPPING);
+	put_number(pprof, MAPPING_ID, number);
+	put_number(pprof, MAPPING_FILE, file);
+	put_number(pprof, MAPPING_HAS_FUNCTIONS, 1);
+	put_number(pprof, MAPPING_HAS_FILES, 1);
+	put_number(pprof, MAPPING_HAS_LINES, 1);
+	protobuf_end(&pprof->field);
+	write_out(pprof);
 }
 
 /* The number of a function's mapping; there are few libraries. */
@@ -352,60 +266,69 @@ static void put_function(struct pprof *pprof, uint32_t number)
 	uint64_t file = put_string(pprof, function->source.length ? function->source : function->file);
 	uint64_t mapping = mapping_of(pprof, function);
 
-	pprof->message.used = 0;
-	message_number(&pprof->message, FUNCTION_ID, (uint64_t)number + 1);
-	message_number(&pprof->message, FUNCTION_NAME, name);
-	message_number(&pprof->message, FUNCTION_FILE, file);
-	message_number(&pprof->message, FUNCTION_LINE, function->begins);
-	put_field(pprof, PROFILE_FUNCTION, &pprof->message);
-	pprof->inner.used = 0;
-	message_number(&pprof->inner, LINE_FUNCTION, (uint64_t)number + 1);
-	message_number(&pprof->inner, LINE_NUMBER, function->line);
-	pprof->message.used = 0;
-	message_number(&pprof->message, LOCATION_ID, (uint64_t)number + 1);
-	message_number(&pprof->message, LOCATION_MAPPING, mapping);
-	message_message(&pprof->message, LOCATION_LINE, &pprof->inner);
-	put_field(pprof, PROFILE_LOCATION, &pprof->message);
+	protobuf_begin(&pprof->field, PROFILE_FUNCTION);
+	put_number(pprof, FUNCTION_ID, (uint64_t)number + 1);
+	put_number(pprof, FUNCTION_NAME, name);
+	put_number(pprof, FUNCTION_FILE, file);
+	put_number(pprof, FUNCTION_LINE, function->begins);
+	protobuf_end(&pprof->field);
+	write_out(pprof);
+	protobuf_begin(&pprof->field, PROFILE_LOCATION);
+	put_number(pprof, LOCATION_ID, (uint64_t)number + 1);
+	put_number(pprof, LOCATION_MAPPING, mapping);
+	protobuf_begin(&pprof->field, LOCATION_LINE);
+	put_number(pprof, LINE_FUNCTION, (uint64_t)number + 1);
+	put_number(pprof, LINE_NUMBER, function->line);
+	protobuf_end(&pprof->field);
+	protobuf_end(&pprof->field);
+	write_out(pprof);
 }
 
-/* Writes the stack's locations to packed, innermost first. */
-static void pack_locations(struct pprof *pprof, const struct stacks *stacks, uint32_t stack)
+static void add_label(struct pprof *pprof, uint64_t key, uint32_t field, uint64_t value)
 {
-	pprof->packed.used = 0;
+	protobuf_begin(&pprof->field, SAMPLE_LABEL);
+	put_number(pprof, LABEL_KEY, key);
+	put_number(pprof, field, value);
+	protobuf_end(&pprof->field);
+}
+
+/* Innermost first. */
+static void add_locations(struct pprof *pprof, const struct stacks *stacks, uint32_t stack)
+{
+	protobuf_begin(&pprof->field, SAMPLE_LOCATIONS);
 	for (; stack; stack = stacks->at[stack].parent)
-		message_varint(&pprof->packed, (uint64_t)stacks->at[stack].function + 1);
+		protobuf_varint(&pprof->field, (uint64_t)stacks->at[stack].function + 1);
+	protobuf_end(&pprof->field);
 }
 
-static void add_label(struct pprof *pprof, uint64_t key, unsigned field, uint64_t value)
+/* In the order of the sample types. */
+static void add_values(struct pprof *pprof, const struct stack_node *stack)
 {
-	pprof->inner.used = 0;
-	message_number(&pprof->inner, LABEL_KEY, key);
-	message_number(&pprof->inner, field, value);
-	message_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+	protobuf_begin(&pprof->field, SAMPLE_VALUES);
+	protobuf_varint(&pprof->field, stack->calls);
+	protobuf_varint(&pprof->field, stack->own_ns);
+	if (pprof->allocations) {
+		protobuf_varint(&pprof->field, stack->allocations);
+		protobuf_varint(&pprof->field, stack->bytes);
+	}
+	if (pprof->in_use) {
+		protobuf_varint(&pprof->field, stack->live_blocks);
+		protobuf_varint(&pprof->field, stack->live_bytes);
+	}
+	protobuf_end(&pprof->field);
 }
 
 static int put_sample(struct pprof *pprof, const struct call_walk *walk, const struct stacks *stacks, uint32_t stack,
 		      uint64_t thread)
 {
-	pack_locations(pprof, stacks, stack);
-	pprof->message.used = 0;
-	message_message(&pprof->message, SAMPLE_LOCATIONS, &pprof->packed);
-	pprof->packed.used = 0;
-	message_varint(&pprof->packed, stacks->at[stack].calls);
-	message_varint(&pprof->packed, stacks->at[stack].own_ns);
-	if (pprof->allocations) {
-		message_varint(&pprof->packed, stacks->at[stack].allocations);
-		message_varint(&pprof->packed, stacks->at[stack].bytes);
-	}
-	if (pprof->in_use) {
-		message_varint(&pprof->packed, stacks->at[stack].live_blocks);
-		message_varint(&pprof->packed, stacks->at[stack].live_bytes);
-	}
-	message_message(&pprof->message, SAMPLE_VALUES, &pprof->packed);
+	protobuf_begin(&pprof->field, PROFILE_SAMPLE);
+	add_locations(pprof, stacks, stack);
+	add_values(pprof, &stacks->at[stack]);
 	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)walk->process->pid);
 	add_label(pprof, STRING_TID, LABEL_NUMBER, walk->thread->tid);
 	add_label(pprof, STRING_THREAD, LABEL_STRING, thread);
-	put_field(pprof, PROFILE_SAMPLE, &pprof->message);
+	protobuf_end(&pprof->field);
+	write_out(pprof);
 	return pprof->error ? pprof->error : pprof->gzip.output->error;
 }
 
@@ -472,9 +395,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 			free(pprof->libraries[--pprof->library_count]);
 		free(pprof->libraries);
 		stack_functions_done(&pprof->functions);
-		free(pprof->message.bytes);
-		free(pprof->inner.bytes);
-		free(pprof->packed.bytes);
+		protobuf_done(&pprof->field);
 	}
 	free(pprof);
 	return error;

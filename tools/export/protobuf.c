@@ -37,6 +37,14 @@ void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
 		protobuf->used = (size_t)(protobuf_put_number(at, field, value) - protobuf->bytes);
 }
 
+void protobuf_varint(struct protobuf *protobuf, uint64_t value)
+{
+	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES);
+
+	if (at)
+		protobuf->used = (size_t)(protobuf_put_varint(at, value) - protobuf->bytes);
+}
+
 void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value)
 {
 	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES + sizeof(value));

@@ -50,6 +50,8 @@ struct protobuf {
 
 /* Each function adds a field to the innermost open message. Zeroed memory is an empty protobuf. */
 void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value);
+/* A number without a field: an element of a packed field, which is begun and ended as a message is. */
+void protobuf_varint(struct protobuf *protobuf, uint64_t value);
 void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value);
 void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes, size_t length);
 /* Adds a text as valid UTF-8, which fields of type string require; invalid bytes become U+FFFD. */

@@ -817,13 +817,6 @@ static void put_processes(struct html *html)
 	output_string(html->output, "],\n");
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int write_meta(struct html *html)
 {
 	struct trace *trace = html->export->trace;
@@ -834,7 +827,7 @@ static int write_meta(struct html *html)
 	put_number(html, "from", (uint64_t)html->from_ns);
 	put_number(html, "to", (uint64_t)html->to_ns);
 	put_number(html, "created", trace->header.created_ns / 1000000);
-	put_number(html, "trace", add_text(html, base_name(trace->path)));
+	put_number(html, "trace", html_text_add(&html->texts, text_base_name(text_of(trace->path))));
 	put_number(html, "missing", add_text(html, missing));
 	put_number(html, "calls", html->call_count);
 	put_number(html, "sampled", (uint64_t)trace_sample_rate(trace));

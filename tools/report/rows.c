@@ -17,15 +17,6 @@ static bool is_native(const struct label *label)
 	return label->line == 0 && text_same(label->file, text_of("~"));
 }
 
-/* Like os.path.basename(). */
-static struct text base_name(struct text path)
-{
-	const char *slash = path.length ? memrchr(path.at, '/', path.length) : NULL;
-	size_t skipped = slash ? (size_t)(slash + 1 - path.at) : 0;
-
-	return (struct text){path.at + skipped, path.length - skipped};
-}
-
 static void print_name(const struct label *label, bool modules, struct output *output)
 {
 	if (modules && !is_native(label))
@@ -152,7 +143,7 @@ static int strip_rows(struct report_rows *rows, uint32_t *row_of_label, bool mod
 		struct profile_times times = rows->rows[i].times;
 		struct label label = *rows->rows[i].label;
 
-		label.file = base_name(label.file);
+		label.file = text_base_name(label.file);
 		moved[i] = labels_add(&rows->labels, &label);
 		if (moved[i] == UINT32_MAX) {
 			free(moved);

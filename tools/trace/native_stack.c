@@ -56,18 +56,12 @@ static const struct wire_definition *find_module(const struct trace_process *pro
 	return found;
 }
 
-static struct text base_name(struct text path)
-{
-	const char *slash = path.length ? memrchr(path.at, '/', path.length) : NULL;
-
-	return slash ? (struct text){slash + 1, (size_t)(path.at + path.length - slash - 1)} : path;
-}
-
 static void take_nameless(struct native_walk *walk, const struct wire_definition *frame, struct native_place *place)
 {
 	const struct wire_definition *module = find_module(walk->process, frame);
 
-	*place = (struct native_place){.module = module ? base_name(trace_string(module, 0)) : (struct text){"", 0}};
+	*place =
+	    (struct native_place){.module = module ? text_base_name(trace_string(module, 0)) : (struct text){"", 0}};
 	if (module)
 		snprintf(walk->name, sizeof(walk->name), "%.*s+0x%" PRIx64,
 			 (int)(place->module.length < 40 ? place->module.length : 40), place->module.at,

@@ -80,3 +80,12 @@ size_t text_plain(struct text text)
 	}
 	return i;
 }
+
+struct text text_base_name(struct text path)
+{
+	const char *slash = path.length ? memrchr(path.at, '/', path.length) : NULL;
+
+	if (!slash || slash + 1 == path.at + path.length)
+		return path;
+	return (struct text){slash + 1, (size_t)(path.at + path.length - slash - 1)};
+}

@@ -41,6 +41,9 @@ uint32_t text_next(struct text *text);
 #define TEXT_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 uint64_t text_hash(uint64_t hash, struct text text);
 
+/* The part of a path after its last slash; all of it if the slash ends it. Points into the path. */
+struct text text_base_name(struct text path);
+
 /* The number of leading bytes that are printable ASCII except '"' and '\\', which every output can copy unchanged. */
 size_t text_plain(struct text text);
 
