@@ -210,6 +210,8 @@ SCENARIO(namespaces, without_proc, SUPPORTED)
 		return;
 	if (python->chrooted)
 		cr_skip_test("what starts %s needs /proc", python->name);
+	if (built_with_asan())
+		cr_skip_test("the sanitizer needs /proc");
 	if (run(.how = JOB_BARE, .args = {"unshare", "--mount", "--pid", "--fork", "true"})->status)
 		cr_skip_test("unshare is not allowed here");
 	for (size_t i = 0; i < 2 * sizeof(surroundings) / sizeof(*surroundings); i++) {

@@ -385,6 +385,8 @@ static void needs_service(void)
 {
 	if (geteuid() != 0 || access(SYSTEM_PYTHON, X_OK))
 		cr_skip_test("needs root, and " SYSTEM_PYTHON);
+	if (built_with_asan())
+		cr_skip_test("the sanitizer does not run with the unit's rights");
 	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v systemd-analyze setpriv"})->status)
 		cr_skip_test("needs systemd-analyze and setpriv");
 	if (run(.how = JOB_BARE,

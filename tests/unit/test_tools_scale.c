@@ -83,8 +83,8 @@ static double cpu_s(const struct reader *reader, const char *path)
 	return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) / 1e9;
 }
 
-#define TIMES 8
-#define LIMIT 12 /* squares cost 64 times as much */
+#define TIMES 16
+#define LIMIT 40 /* squares cost 256 times as much; what no cache holds any more costs up to twice as much for each */
 #define ROUNDS 5
 
 /* The least of some rounds, as others use the machine, too. */
@@ -130,10 +130,10 @@ static void expect_readers_linear(char *few, char *many)
 
 Test(scale, bare_processes)
 {
-	expect_readers_linear(bare_processes(2500), bare_processes(TIMES * 2500));
+	expect_readers_linear(bare_processes(1250), bare_processes(TIMES * 1250));
 }
 
 Test(scale, full_processes)
 {
-	expect_readers_linear(full_processes(1000), full_processes(TIMES * 1000));
+	expect_readers_linear(full_processes(500), full_processes(TIMES * 500));
 }
