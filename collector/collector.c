@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "events.h"
 #include "resolver.h"
 
 #define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
@@ -49,12 +50,12 @@ static int open_session(struct collector *collector, const struct control_messag
 		snprintf(reason, reason_bytes, "this collector serves another session");
 		return -EPERM;
 	}
-	if (!session || session->closed) {
+	if (!session || session->trace.closed) {
 		session = session_new(&collector->tools, message, uid, reason, reason_bytes);
 		if (!session)
 			return -EDQUOT;
 		session->goes_on = known != NULL;
-		collector->tools.young_until_ns = clock_now_ns() + YOUNG_NS;
+		collector->tools.drain.young_until_ns = clock_now_ns() + YOUNG_NS;
 		session->next = collector->sessions;
 		collector->sessions = session;
 	}
@@ -112,25 +113,25 @@ static int on_hold(void *context, const struct control_message *message, int fd,
 static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
 {
 	*tools = (struct session_tools){.loop = loop,
-					.events = events_buffer_new(),
+					.drain = {.events = events_buffer_new(),
+						  .definitions = malloc(DRAIN_DEFINITIONS_BYTES),
+						  .takes_pages = config->private},
 					.packer = trace_packer_new(),
-					.definitions = malloc(SESSION_DEFINITIONS_BYTES),
 					.resolver = resolver_new(loop),
-					.takes_pages = config->private,
 					.output_dir = config->output_dir,
 					.formats = config->formats,
 					.output_template = config->output};
 	tools->users.limits = config->limits;
 	pending_rejoin_init(&tools->first, loop, config->resumes);
-	return tools->events && tools->packer && tools->definitions && tools->resolver ? 0 : -ENOMEM;
+	return tools->drain.events && tools->packer && tools->drain.definitions && tools->resolver ? 0 : -ENOMEM;
 }
 
 static void free_tools(struct session_tools *tools)
 {
 	pending_rejoin_done(&tools->first);
-	events_buffer_free(tools->events);
+	events_buffer_free(tools->drain.events);
 	trace_packer_free(tools->packer);
-	free(tools->definitions);
+	free(tools->drain.definitions);
 	resolver_free(tools->resolver);
 }
 
@@ -204,11 +205,12 @@ static bool look(struct collector *collector, struct drain_result *result)
 	bool ended = collector->tools.init_ends; /* the namespace is ending: no new process would live */
 	bool came = false;
 
-	collector->tools.gathered = now_ns - collector->tools.gathered_ns >= drain_gather_ns(&collector->tools);
+	collector->tools.drain.gathered =
+	    now_ns - collector->tools.drain.gathered_ns >= drain_gather_ns(&collector->tools.drain);
 	for (struct session *session = collector->sessions; session; session = session->next)
 		session_round(session, now_ns, result);
-	if (collector->tools.gathered && result->words > 0)
-		collector->tools.gathered_ns = now_ns;
+	if (collector->tools.drain.gathered && result->words > 0)
+		collector->tools.drain.gathered_ns = now_ns;
 	resolver_work(collector->tools.resolver, now_ns);
 	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
 	if (!ended)
@@ -246,10 +248,11 @@ static int patience_us(const struct collector *collector, uint64_t now_ns)
 
 static int next_timeout_us(struct collector *collector, const struct drain_result *result, uint64_t now_ns)
 {
-	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools, now_ns),
-				     .gather_us = (int)(drain_gather_ns(&collector->tools) / 1000),
-				     .due_ns = collector->tools.gathered_ns + drain_gather_ns(&collector->tools),
-				     .young = now_ns < collector->tools.young_until_ns};
+	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools.drain, now_ns),
+				     .gather_us = (int)(drain_gather_ns(&collector->tools.drain) / 1000),
+				     .due_ns =
+					 collector->tools.drain.gathered_ns + drain_gather_ns(&collector->tools.drain),
+				     .young = now_ns < collector->tools.drain.young_until_ns};
 	int us;
 
 	if (!needs_polling(collector, now_ns)) {

@@ -19,7 +19,7 @@
 #include "log.h"
 #include "process.h"
 #include "resolver.h"
-#include "session.h"
+#include "trace_output.h"
 
 #define CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
 #define AHEAD_BYTES (UINT64_C(256) << 10)     /* of a ring are populated ahead of its producer */
@@ -35,7 +35,7 @@
 #define MADV_POPULATE_READ 22 /* linux/mman.h, since 5.14 */
 #endif
 
-_Static_assert(SESSION_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
+_Static_assert(DRAIN_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
 
 /* Reads exactly `bytes` bytes with pread(2). */
 static int read_fully(int fd, void *to, size_t bytes, uint64_t offset)
@@ -121,7 +121,7 @@ static void write_definitions(struct process *process, const void *bytes, size_t
 	struct trace_chunk chunk = {
 	    .type = TRACE_CHUNK_DEFINITIONS, .process = process->number, .thread = TRACE_NOBODY};
 
-	session_write_chunk(process->session, &chunk, bytes, count);
+	trace_output_chunk(process->trace, &chunk, bytes, count);
 }
 
 static void spend(struct process *process, uint64_t words)
@@ -134,8 +134,8 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 {
 	const struct ring_layout *layout = &process->layout;
 	uint64_t unread = head - process->definitions_tail;
-	uint8_t *buffer = process->session->tools->definitions;
-	size_t count = unread < SESSION_DEFINITIONS_BYTES ? (size_t)unread : SESSION_DEFINITIONS_BYTES;
+	uint8_t *buffer = process->drain->definitions;
+	size_t count = unread < DRAIN_DEFINITIONS_BYTES ? (size_t)unread : DRAIN_DEFINITIONS_BYTES;
 	size_t good;
 	bool bad;
 
@@ -201,16 +201,16 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 
 	if (!reader)
 		return NULL;
-	reader->thread = session_next_thread(process->session);
+	reader->thread = trace_output_next_thread(process->trace);
 	reader->tid = *(volatile uint32_t *)&slot->tid;
 	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
 	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
 	reader->data_words = *(volatile uint64_t *)&slot->data_words;
 	reader->tail = reader->head = ring_tail(slot); /* 0, except after a rejoin */
 	process->readers[index] = reader;
-	session_write_json(process->session, process->number, reader->thread,
-			   meta_thread(process->number, reader->thread, reader->tid, reader->ticks,
-				       atomic_load(&slot->head_ticks) != 0));
+	trace_output_json(process->trace, process->number, reader->thread,
+			  meta_thread(process->number, reader->thread, reader->tid, reader->ticks,
+				      atomic_load(&slot->head_ticks) != 0));
 	if (!is_ring(&process->layout, reader->data_offset, reader->data_words))
 		reader_damaged(process, reader, "its ring is not inside the memfd");
 	return reader;
@@ -298,7 +298,6 @@ static uint64_t sum_gaps(const struct events *events)
 /* last: written even when the disk is full. */
 static bool write_chunk(struct process *process, struct slot_reader *reader, const struct events *events, bool last)
 {
-	struct session *session = process->session;
 	struct trace_chunk chunk = {.type = TRACE_CHUNK_EVENTS,
 				    .process = process->number,
 				    .thread = reader->thread,
@@ -309,10 +308,10 @@ static bool write_chunk(struct process *process, struct slot_reader *reader, con
 	const void *payload;
 	size_t bytes;
 
-	if (events->events == 0 || (session->failed && !last))
+	if (events->events == 0 || (process->trace->failed && !last))
 		return false;
-	payload = events_payload(session->tools->events, events, &bytes);
-	if ((last ? session_write_last : session_write_chunk)(session, &chunk, payload, bytes) < 0)
+	payload = events_payload(process->drain->events, events, &bytes);
+	if ((last ? trace_output_last : trace_output_chunk)(process->trace, &chunk, payload, bytes) < 0)
 		return false;
 	reader->written = events->last_ticks;
 	return true;
@@ -324,7 +323,7 @@ static void write_events(struct process *process, struct slot_reader *reader, co
 
 	count_events(reader, events, written);
 	if (written)
-		session_count_events(process->session, events->counts);
+		trace_output_count_events(process->trace, events->counts);
 	if (written && events->counts[WIRE_GAP])
 		reader->in_gaps += sum_gaps(events);
 	note_lifecycle(process, events);
@@ -339,7 +338,7 @@ static void write_events(struct process *process, struct slot_reader *reader, co
  */
 static void write_last_words(struct process *process, struct slot_reader *reader, uint64_t missing, uint64_t end_ticks)
 {
-	struct events_buffer *buffer = process->session->tools->events;
+	struct events_buffer *buffer = process->drain->events;
 	uint64_t *words = events_words(buffer);
 	struct events events;
 	size_t count = 0;
@@ -369,10 +368,10 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	reader_lost(process, index, &lost);
 	sum = meta_lost(&lost);
 	write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
-	session_write_json(process->session, process->number, reader->thread,
-			   meta_thread_end(reader->thread, &reader->events, &lost));
-	session_count_lost(process->session, sum);
-	session_thread_ended(process->session);
+	trace_output_json(process->trace, process->number, reader->thread,
+			  meta_thread_end(reader->thread, &reader->events, &lost));
+	trace_output_count_lost(process->trace, sum);
+	trace_output_thread_ended(process->trace);
 	if (reuse)
 		release_slot(process, index);
 	free(reader);
@@ -383,7 +382,7 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 static bool drain_slot_once(struct process *process, unsigned index)
 {
 	struct slot_reader *reader = process->readers[index];
-	struct events_buffer *buffer = process->session->tools->events;
+	struct events_buffer *buffer = process->drain->events;
 	uint64_t unread = reader->head - reader->tail;
 	size_t count = unread < EVENTS_WORDS_MAX ? (size_t)unread : EVENTS_WORDS_MAX;
 	struct events events;
@@ -404,12 +403,12 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	return events.used_words > 0 && reader->tail != reader->head;
 }
 
-uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns)
+uint64_t drain_chunk_words(const struct drain_tools *tools, uint64_t now_ns)
 {
 	return now_ns < tools->young_until_ns ? CHUNK_WORDS / 2 : CHUNK_WORDS;
 }
 
-uint64_t drain_gather_ns(const struct session_tools *tools)
+uint64_t drain_gather_ns(const struct drain_tools *tools)
 {
 	return tools->with_init ? GATHER_WITH_INIT_NS : GATHER_NS;
 }
@@ -418,7 +417,7 @@ uint64_t drain_gather_ns(const struct session_tools *tools)
 static bool want_slot(const struct process *process, struct slot_reader *reader, enum drain_mode mode, bool waiting,
 		      uint64_t now_ns)
 {
-	uint64_t gather_ns = drain_gather_ns(process->session->tools);
+	uint64_t gather_ns = drain_gather_ns(process->drain);
 	uint64_t unread = reader->head - reader->tail;
 
 	reader->wanted = false;
@@ -429,9 +428,8 @@ static bool want_slot(const struct process *process, struct slot_reader *reader,
 	if (reader->since_ns == 0)
 		reader->since_ns = process->looked_ns ? process->looked_ns : now_ns;
 	reader->wanted = mode == DRAIN_LAST || waiting || reader->ended ||
-			 unread >= drain_chunk_words(process->session->tools, now_ns) ||
-			 unread >= reader->data_words / 4 || process->session->tools->gathered ||
-			 now_ns - reader->since_ns >= gather_ns;
+			 unread >= drain_chunk_words(process->drain, now_ns) || unread >= reader->data_words / 4 ||
+			 process->drain->gathered || now_ns - reader->since_ns >= gather_ns;
 	return reader->wanted;
 }
 
@@ -598,7 +596,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 	for (unsigned i = 0; i < process->reader_count; i++)
 		read_head(process, (first + i) % process->reader_count, mode == DRAIN_LAST);
 	check_unread(process);
-	if (process->session->tools->takes_pages && process->reader_count > 0 && process->readers[0] &&
+	if (process->drain->takes_pages && process->reader_count > 0 && process->readers[0] &&
 	    !process->readers[0]->corrupt && mode != DRAIN_LAST)
 		take_pages(process, process->readers[0]);
 	for (unsigned i = 0; i < process->reader_count; i++) {

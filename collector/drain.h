@@ -3,11 +3,34 @@
 #define COLLECTOR_DRAIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct events_buffer;
 struct process;
-struct session;
-struct session_tools;
+
+#define DRAIN_DEFINITIONS_BYTES ((size_t)128 << 10)
+
+/* State that all processes of a collector share. The buffers are used by one process at a time. */
+struct drain_tools {
+	struct events_buffer *events;
+	uint8_t *definitions; /* DRAIN_DEFINITIONS_BYTES */
+	/*
+	 * The first process of our pid namespace is recorded here, or holds a session. When it ends, the kernel
+	 * kills all processes of the namespace, us included. While it waits for our answer, there is time to write
+	 * everything.
+	 */
+	bool with_init;
+	/* Until then a session is young: chunks of half the size, for programs that end soon. */
+	uint64_t young_until_ns;
+	/*
+	 * All rings with data of some age are drained in the same round: draining each at its own time would need as
+	 * many rounds.
+	 */
+	uint64_t gathered_ns; /* time of the last such round */
+	bool gathered;	      /* this round is one */
+	bool takes_pages;     /* populates ring pages ahead of producers: both share their memory accounting */
+};
 
 enum drain_mode {
 	DRAIN_GATHER, /* leave small amounts in the rings, so that chunks have a good size */
@@ -24,14 +47,14 @@ struct drain_result {
 };
 
 /* The longest time for which an event stays in a ring. */
-uint64_t drain_gather_ns(const struct session_tools *tools);
+uint64_t drain_gather_ns(const struct drain_tools *tools);
 
 /* The number of words that makes a chunk worth writing. */
-uint64_t drain_chunk_words(const struct session_tools *tools, uint64_t now_ns);
+uint64_t drain_chunk_words(const struct drain_tools *tools, uint64_t now_ns);
 
 /*
  * Reads about `share` words. False: more are left for a later round, which begins with another thread. Adds to *result.
- * A failed write fails the session (session.h), and its events count as lost.
+ * A failed write fails the trace (trace_output.h), and its events count as lost.
  */
 bool drain_process(struct process *process, enum drain_mode mode, uint64_t share, uint64_t now_ns,
 		   struct drain_result *result);

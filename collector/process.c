@@ -22,8 +22,7 @@
 
 #include "evprof/proc.h"
 #include "evprof/time_namespace.h"
-#include "resolver.h"
-#include "session.h"
+#include "users.h"
 
 #define FORKED_MANY 64			   /* with this many forked children, check whether they live ... */
 #define FORKED_CHECK_NS UINT64_C(50000000) /* ... this often */
@@ -165,12 +164,6 @@ void process_forget(struct process *process)
 {
 	for (unsigned i = 0; i < process->reader_count; i++)
 		free(process->readers[i]);
-	if (process->symbols)
-		resolver_remove(process->session->tools->resolver, process->symbols);
-	if (process->user) {
-		user_end(process->user, USER_PROCESSES);
-		users_give(&process->session->tools->users, process->user);
-	}
 	title_done(&process->title);
 	free(process->readers);
 	free(process->forked);
@@ -365,15 +358,15 @@ bool process_may_map(int maps)
 	return maps == 1 || maps == -EFBIG || maps == -EAGAIN;
 }
 
-int process_image_gone(const struct process *process)
+int process_image_gone(const struct process *process, struct user *user)
 {
 	ino_t inode = process_inode(process);
-	int maps = inode ? process_maps(process->session->user, process->pid, inode) : 1;
+	int maps = inode ? process_maps(user, process->pid, inode) : 1;
 
 	return maps == 0 ? 1 : maps == -EAGAIN ? maps : 0;
 }
 
-void process_look_at_forks(struct process *process, uint64_t now_ns)
+void process_look_at_forks(struct process *process, struct user *user, uint64_t now_ns)
 {
 	ino_t inode;
 
@@ -383,7 +376,7 @@ void process_look_at_forks(struct process *process, uint64_t now_ns)
 	if (process->forked_next > process->forked_count)
 		process->forked_next = process->forked_count;
 	while (process->forked_next > 0) {
-		int maps = process_maps(process->session->user, process->forked[process->forked_next - 1], inode);
+		int maps = process_maps(user, process->forked[process->forked_next - 1], inode);
 
 		if (maps == -EAGAIN)
 			return;

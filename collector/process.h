@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "control.h"
 #include "evprof/ring.h"
 #include "layout.h"
 #include "loop.h"
@@ -20,7 +19,8 @@
 #include "sampler_watch.h"
 #include "title.h"
 
-struct session;
+struct drain_tools;
+struct trace_output;
 struct user;
 
 /* State of drain.c for a slot in use. Freed when the thread has ended and everything was read. */
@@ -46,7 +46,9 @@ struct slot_reader {
 struct process {
 	struct loop_source source; /* fd: the pidfd, owned */
 	struct process *next;
-	struct session *session;
+	struct loop *loop;
+	struct trace_output *trace; /* receives its events */
+	struct drain_tools *drain;
 	struct user *user; /* counts it in USER_PROCESSES; NULL: not counted yet */
 	int memfd;	   /* owned */
 	struct ring_layout layout;
@@ -107,7 +109,7 @@ int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *
 /* The pid of the first process of a pid namespace. When it ends, the kernel kills all others. */
 #define PROCESS_INIT ((pid_t)1)
 
-/* The process is in no list and not in the loop. */
+/* The process is in no list and not in the loop; the caller has given back its user and its symbols. */
 void process_free(struct process *process);
 
 /* The same, but the descriptors remain those of process_new()'s caller. */
@@ -128,16 +130,16 @@ void process_read_end(struct process *process);
 
 /*
  * 1: an exec has replaced the image, as the process no longer maps the memory. 0: it maps it, or that is not known.
- * -EAGAIN: ask again in another round.
+ * -EAGAIN: ask again in another round. Uses a lookup of the user.
  */
-int process_image_gone(const struct process *process);
+int process_image_gone(const struct process *process, struct user *user);
 
 /* Records a forked child. Without memory the child is not waited for. */
 void process_note_fork(struct process *process, pid_t child);
 /* The child has joined. */
 void process_forget_fork(struct process *process, pid_t child);
 /* Removes forked children that are gone, if there are many: a program may fork endless children that never join. */
-void process_look_at_forks(struct process *process, uint64_t now_ns);
+void process_look_at_forks(struct process *process, struct user *user, uint64_t now_ns);
 
 /*
  * Whether a process maps the memory with that inode: 1 or 0. It does if it is the image that made it, or a forked child

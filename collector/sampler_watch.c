@@ -10,50 +10,44 @@
 #include <unistd.h>
 
 #include "evprof/sampling.h"
-#include "process.h"
 
 #define CHECK_NS UINT64_C(50000000)
 #define GONE_NS UINT64_C(100000000) /* it may have ended with the image, whose end is noticed a little later */
 
-static bool is_there(const struct process *process)
+static bool is_there(int memfd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAMPLING_LOCK_BYTE, .l_len = 1};
 
-	return fcntl(process->memfd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+	return fcntl(memfd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
 }
 
-/* Ends its slots as if the threads had ended. A definition that it was writing stays unpublished. */
-static void end_slots(struct process *process)
+bool sampler_watch_missed(struct sampler_watch *watch, int memfd, uint64_t now_ns)
 {
-	uint32_t used = ring_slots_used(&process->layout, process->header), sampler = RING_DEFINES_SAMPLER;
-
-	for (uint32_t i = 0; i < used; i++) {
-		struct ring_slot *slot = &process->slots[i];
-		uint32_t live = RING_SLOT_LIVE;
-
-		if (atomic_load(&slot->head_ticks))
-			atomic_compare_exchange_strong(&slot->state, &live, RING_SLOT_ENDED);
-	}
-	atomic_compare_exchange_strong(&process->header->defines, &sampler, RING_DEFINES_NOBODY);
-}
-
-bool sampler_watch_look(struct process *process, uint64_t now_ns)
-{
-	struct sampler_watch *watch = &process->sampler;
-
 	if (!watch->wanted || watch->lost || now_ns < watch->check_ns)
 		return false;
 	watch->check_ns = now_ns + CHECK_NS;
-	if (is_there(process)) {
+	if (is_there(memfd)) {
 		watch->seen = true;
 		watch->missed_ns = 0;
 		return false;
 	}
 	if (watch->seen && !watch->missed_ns)
 		watch->missed_ns = now_ns;
-	if (!watch->missed_ns || now_ns - watch->missed_ns < GONE_NS || process_image_gone(process) != 0)
-		return false;
+	return watch->missed_ns && now_ns - watch->missed_ns >= GONE_NS;
+}
+
+/* Ends its slots as if the threads had ended. A definition that it was writing stays unpublished. */
+void sampler_watch_end(struct sampler_watch *watch, const struct ring_layout *layout, struct ring_header *header,
+		       struct ring_slot *slots)
+{
+	uint32_t used = ring_slots_used(layout, header), sampler = RING_DEFINES_SAMPLER;
+
 	watch->lost = true;
-	end_slots(process);
-	return true;
+	for (uint32_t i = 0; i < used; i++) {
+		uint32_t live = RING_SLOT_LIVE;
+
+		if (atomic_load(&slots[i].head_ticks))
+			atomic_compare_exchange_strong(&slots[i].state, &live, RING_SLOT_ENDED);
+	}
+	atomic_compare_exchange_strong(&header->defines, &sampler, RING_DEFINES_NOBODY);
 }

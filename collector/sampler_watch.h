@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct process;
+#include "evprof/ring.h"
 
 /* State of the sampler of one process image. */
 struct sampler_watch {
@@ -16,10 +16,11 @@ struct sampler_watch {
 	uint64_t missed_ns; /* time of the first failed check; 0: the last one succeeded */
 };
 
-/*
- * Checks at intervals while the process runs. True: the sampler was just found to be lost; its slots are ended, at the
- * time of its last sample.
- */
-bool sampler_watch_look(struct process *process, uint64_t now_ns);
+/* Checks at intervals while the process runs. True: the sampler was there, and has been missed for some time. */
+bool sampler_watch_missed(struct sampler_watch *watch, int memfd, uint64_t now_ns);
+
+/* The sampler is lost: ends its slots, at the time of its last sample. */
+void sampler_watch_end(struct sampler_watch *watch, const struct ring_layout *layout, struct ring_header *header,
+		       struct ring_slot *slots);
 
 #endif

@@ -17,12 +17,6 @@
 #include "process.h"
 #include "resolver.h"
 
-/*
- * The first clock records follow each other quickly: a truncated trace without two records at different times has no
- * usable times.
- */
-#define CLOCK_FIRST_NS UINT64_C(10000000)
-#define CLOCK_EVERY_NS UINT64_C(1000000000)
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
 #define UNBORN_CHECK_NS UINT64_C(5000000)
@@ -31,7 +25,6 @@
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
 #define SHARE_MAX_WORDS (UINT64_C(128) << 10) /* words of a process in a round ... */
 #define SHARE_MIN_WORDS (UINT64_C(8) << 10)   /* ... at least, if others of its user take the rest */
-#define CLOSING_EACH_BYTES 1024		      /* of the file, to end a thread or a process */
 #define SAMPLED_PATIENCE_US 20000
 #define SLOW_PATIENCE_US 200000
 
@@ -47,6 +40,63 @@ static int begin_for(struct session *session, uid_t uid, char *reason, size_t re
 	if (error)
 		users_give(users, session->user);
 	return error;
+}
+
+/* After an exec the process lives on, and the new program may be a Python that is about to join. */
+static bool awaits_successor(const struct process *process)
+{
+	return process->replaced && !process->dead;
+}
+
+/* Fills in the totals of the closing line. They are valid once collector_state says so. */
+static void fill_summary(const struct session *session, const struct process *process)
+{
+	struct ring_header *header = process->header;
+	uint64_t lost = session->trace.lost;
+	uint32_t running = session->pending_children_count;
+
+	for (const struct process *other = session->processes; other; other = other->next) {
+		lost += drain_lost(other);
+		running += (!other->complete || awaits_successor(other)) && other != process;
+	}
+	atomic_store_explicit(&header->summary_processes, session->trace.process_count, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_running, running, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_unsampled, session->unsampled, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_events, session->trace.events, memory_order_relaxed);
+	atomic_store_explicit(&header->summary_lost, lost, memory_order_relaxed);
+}
+
+static void session_answer(struct session *session, struct process *process, enum ring_collector_state state)
+{
+	fill_summary(session, process);
+	trace_writer_follow(&session->trace.writer, session->trace.path);
+	process_answer(process, session->trace.failed ? RING_COLLECTOR_FAILED : state,
+		       session->trace.failed ? session->trace.error : session->trace.path);
+	process->answered = true;
+}
+
+static void answer_failure(struct trace_output *trace)
+{
+	struct session *session = LOOP_OWNER(trace, struct session, trace);
+
+	for (struct process *process = session->processes; process; process = process->next)
+		session_answer(session, process, RING_COLLECTOR_FAILED);
+}
+
+static void give_user(struct session *session, struct process *process)
+{
+	user_end(process->user, USER_PROCESSES);
+	users_give(&session->tools->users, process->user);
+}
+
+static void let_process_go(struct session *session, struct process *process)
+{
+	if (!process->dead)
+		loop_remove(session->tools->loop, &process->source);
+	if (process->symbols)
+		resolver_remove(session->tools->resolver, process->symbols);
+	give_user(session, process);
+	process_free(process);
 }
 
 struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid, char *reason,
@@ -65,26 +115,22 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 		return NULL;
 	}
 	reason[0] = '\0';
-	session->clock_step_ns = CLOCK_FIRST_NS;
-	session->writer = (struct trace_writer){.fd = -1, .error = -EBADF};
+	trace_output_init(&session->trace, &tools->users, session->user, answer_failure);
 	memcpy(session->id, first->session, sizeof(session->id));
 	return session;
 }
 
 void session_free(struct session *session)
 {
-	trace_writer_close(&session->writer);
+	trace_output_done(&session->trace);
 	while (session->processes) {
 		struct process *process = session->processes;
 
 		session->processes = process->next;
-		if (!process->dead)
-			loop_remove(session->tools->loop, &process->source);
-		process_free(process);
+		let_process_go(session, process);
 	}
 	free(session->pending_children);
 	free(session->output);
-	session->user->trace_bytes -= session->trace_bytes;
 	user_end(session->user, USER_SESSIONS);
 	users_give(&session->tools->users, session->user);
 	free(session);
@@ -111,168 +157,6 @@ uint32_t session_live(const struct session *session)
 	return live;
 }
 
-/* After an exec the process lives on, and the new program may be a Python that is about to join. */
-static bool awaits_successor(const struct process *process)
-{
-	return process->replaced && !process->dead;
-}
-
-/* Fills in the totals of the closing line. They are valid once collector_state says so. */
-static void fill_summary(const struct session *session, const struct process *process)
-{
-	struct ring_header *header = process->header;
-	uint64_t lost = session->lost;
-	uint32_t running = session->pending_children_count;
-
-	for (const struct process *other = session->processes; other; other = other->next) {
-		lost += drain_lost(other);
-		running += (!other->complete || awaits_successor(other)) && other != process;
-	}
-	atomic_store_explicit(&header->summary_processes, session->process_count, memory_order_relaxed);
-	atomic_store_explicit(&header->summary_running, running, memory_order_relaxed);
-	atomic_store_explicit(&header->summary_unsampled, session->unsampled, memory_order_relaxed);
-	atomic_store_explicit(&header->summary_events, session->events, memory_order_relaxed);
-	atomic_store_explicit(&header->summary_lost, lost, memory_order_relaxed);
-}
-
-static void session_answer(struct session *session, struct process *process, enum ring_collector_state state)
-{
-	fill_summary(session, process);
-	trace_writer_follow(&session->writer, session->path);
-	process_answer(process, session->failed ? RING_COLLECTOR_FAILED : state,
-		       session->failed ? session->error : session->path);
-	process->answered = true;
-}
-
-/* text: one line that says what to do. The file keeps its contents. */
-static void session_fail(struct session *session, const char *text)
-{
-	if (session->failed)
-		return;
-	session->failed = true;
-	snprintf(session->error, sizeof(session->error), "%s", text);
-	log_error("%s", session->error);
-	for (struct process *process = session->processes; process; process = process->next)
-		session_answer(session, process, RING_COLLECTOR_FAILED);
-}
-
-static int write_failed(struct session *session, int error)
-{
-	const struct users *users = &session->tools->users;
-	char text[RING_TEXT_BYTES];
-
-	session->full = error && session->writer.error == 0;
-	if (error == -EDQUOT && user_trace_room(users, session->user) != UINT64_MAX) {
-		snprintf(text, sizeof(text), "cannot write %.400s: user %u has %llu MiB of traces under way, %s",
-			 session->path, (unsigned)session->user->uid,
-			 (unsigned long long)users->limits.trace_bytes >> 20,
-			 "the most that this collector allows (--max-trace-bytes-per-user); later events are lost");
-		session_fail(session, text);
-	} else if (error) {
-		snprintf(text, sizeof(text), "cannot write %.500s: %s; it is whole up to here, later events are lost",
-			 session->path, strerror(-error));
-		session_fail(session, text);
-	}
-	return error;
-}
-
-/* Reserves room in the file for the last records of each open thread and process, and for one that comes meanwhile. */
-static void keep_room(struct session *session)
-{
-	uint64_t room;
-
-	session->user->trace_bytes += session->writer.offset - session->trace_bytes;
-	session->trace_bytes = session->writer.offset;
-	room = user_trace_room(&session->tools->users, session->user);
-	session->writer.limit_bytes = room == UINT64_MAX ? 0 : session->writer.offset + room;
-	session->writer.closing_bytes =
-	    TRACE_CLOSING_BYTES + (uint64_t)(session->open_threads + session->process_count) * CLOSING_EACH_BYTES;
-}
-
-int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
-{
-	int error;
-
-	if (session->failed)
-		return -EIO;
-	keep_room(session);
-	error = trace_writer_chunk(&session->writer, chunk, raw, raw_bytes);
-	return error ? write_failed(session, error) : 0;
-}
-
-int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
-{
-	int error;
-
-	if (session->failed && !session->full)
-		return -EIO;
-	error = trace_writer_last(&session->writer, chunk, raw, raw_bytes);
-	return error ? write_failed(session, error) : 0;
-}
-
-static int write_last(struct session *session, enum trace_chunk_type type, uint32_t process, uint32_t thread,
-		      const void *raw, size_t raw_bytes)
-{
-	struct trace_chunk chunk = {.type = (uint16_t)type, .process = process, .thread = thread};
-
-	return session_write_last(session, &chunk, raw, raw_bytes);
-}
-
-void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text)
-{
-	if (text)
-		write_last(session, TRACE_CHUNK_META, process, thread, text, strlen(text));
-	else
-		log_error("no memory left: a description is missing from %s", session->path);
-	free(text);
-}
-
-uint32_t session_next_thread(struct session *session)
-{
-	session->open_threads++;
-	return session->thread_count++;
-}
-
-void session_thread_ended(struct session *session)
-{
-	session->open_threads--;
-}
-
-void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS])
-{
-	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
-		session->events += wire_is_bookkeeping(kind) ? 0 : counts[kind];
-}
-
-void session_count_lost(struct session *session, uint64_t lost)
-{
-	session->lost += lost;
-}
-
-static void write_clocks(struct session *session, uint64_t now_ns)
-{
-	struct trace_clock records[SESSION_CLOCKS];
-
-	session->clock_next_ns = now_ns + session->clock_step_ns;
-	session->clock_step_ns *= session->clock_step_ns < CLOCK_EVERY_NS ? 2 : 1;
-	for (unsigned i = 0; i < session->clock_count; i++)
-		clock_calibrate(session->clocks[i].kind, session->clocks[i].shift, &records[i]);
-	if (session->clock_count > 0)
-		write_last(session, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
-			   session->clock_count * sizeof(records[0]));
-}
-
-static void use_clock(struct session *session, uint32_t kind, uint32_t shift)
-{
-	for (unsigned i = 0; i < session->clock_count; i++) {
-		if (session->clocks[i].kind == kind && session->clocks[i].shift == shift)
-			return;
-	}
-	session->clock_alone = true;
-	if (session->clock_count < SESSION_CLOCKS)
-		session->clocks[session->clock_count++] = (struct session_clock){.kind = kind, .shift = shift};
-}
-
 static int output_path(const struct session *session, const struct control_message *first, char *path, size_t bytes)
 {
 	pid_t named_after = session->tools->first.pid ? session->tools->first.pid : first->pid;
@@ -289,19 +173,6 @@ static int output_path(const struct session *session, const struct control_messa
 	return output_expand(session->tools->output_template, &values, path + used, bytes - used);
 }
 
-static void open_failed(struct session *session, int error)
-{
-	char text[RING_TEXT_BYTES];
-
-	if (error == -EEXIST)
-		snprintf(text, sizeof(text), "cannot create %.500s: there is something that is no regular file; %s",
-			 session->path, "set EVPROF_OUTPUT to another path");
-	else
-		snprintf(text, sizeof(text), "cannot create %.500s: %s; set EVPROF_OUTPUT to a writable path",
-			 session->path, strerror(-error));
-	session_fail(session, text);
-}
-
 /*
  * Lets the user that began the session read the trace, which belongs to the daemon. A user without a number in our user
  * namespace has the number of nobody, which other users may share, so it gets no access.
@@ -313,7 +184,7 @@ static void let_user_read(const struct session *session)
 	int error = 0;
 
 	if (session->tools->output_dir && uid != 0 && uid != geteuid() && uid != USER_NOBODY)
-		error = output_let_read(session->writer.fd, uid);
+		error = output_let_read(session->trace.writer.fd, uid);
 	if (error && !said)
 		log_warning("users other than ours cannot read their traces in %s: access control lists: %s",
 			    session->tools->output_dir, strerror(-error));
@@ -323,26 +194,15 @@ static void let_user_read(const struct session *session)
 /* The file is created when the first process joins: that process gives it its name. */
 static void open_trace(struct session *session, const struct control_message *first)
 {
+	struct trace_output *trace = &session->trace;
 	bool others = session->tools->output_dir || session->tools->first.pid || session->goes_on;
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
-	int fd = output_path(session, first, session->path, sizeof(session->path));
-	int error;
+	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
-	session->opened = true;
-	if (fd == 0)
-		fd = output_create(session->path, sizeof(session->path), existing);
-	if (fd < 0) {
-		open_failed(session, fd);
-		return;
-	}
-	error = trace_writer_open(&session->writer, session->tools->packer, fd, session->id);
-	if (error) {
-		close(fd);
-		unlink(session->path);
-		open_failed(session, error);
-		return;
-	}
-	let_user_read(session);
+	if (error)
+		trace_output_open_failed(trace, error);
+	else if (!trace_output_open(trace, session->tools->packer, session->id, existing))
+		let_user_read(session);
 }
 
 /* Counts children that an image has forked and that have not joined. They are waited for, briefly. */
@@ -492,8 +352,8 @@ static void complete(struct session *session, struct process *process, const cha
 	end.samples_torn = atomic_load_explicit(&process->header->samples_torn, memory_order_relaxed);
 	end.status = process->status;
 	end.sampler_lost = process->sampler.lost;
-	session->lost += meta_lost(&end.lost);
-	session_write_json(session, process->number, TRACE_NOBODY, meta_process_end(&end));
+	session->trace.lost += meta_lost(&end.lost);
+	trace_output_json(&session->trace, process->number, TRACE_NOBODY, meta_process_end(&end));
 	process->complete = true;
 	session->ended_ns = now_ns;
 	process->replaced = !strcmp(how, "exec");
@@ -503,7 +363,7 @@ static void complete(struct session *session, struct process *process, const cha
 }
 
 /* How the image ended; NULL: it still runs. */
-static const char *end_of(struct process *process, uint64_t now_ns)
+static const char *end_of(struct process *process, struct user *user, uint64_t now_ns)
 {
 	uint32_t state = atomic_load_explicit(&process->header->target_state, memory_order_acquire);
 	int gone;
@@ -516,7 +376,7 @@ static const char *end_of(struct process *process, uint64_t now_ns)
 		return process->exec_seen ? "exec" : process->exited ? "exit" : "killed";
 	if (!process->exec_seen || now_ns < process->exec_check_ns)
 		return NULL;
-	gone = process_image_gone(process);
+	gone = process_image_gone(process, user);
 	if (gone != -EAGAIN)
 		process->exec_check_ns = now_ns + EXEC_CHECK_NS;
 	return gone == 1 ? "exec" : NULL;
@@ -533,7 +393,7 @@ static void process_died(struct loop_source *source, uint32_t events)
 	struct process *process = LOOP_OWNER(source, struct process, source);
 
 	(void)events;
-	loop_remove(process->session->tools->loop, source);
+	loop_remove(process->loop, source);
 	process->dead = true;
 	note_death(process);
 }
@@ -553,7 +413,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 		process->superseded = true;
 		if (process->complete)
 			continue;
-		how = end_of(process, now_ns);
+		how = end_of(process, session->user, now_ns);
 		if (!how && join->start == WIRE_START_EXEC)
 			how = "exec";
 		if (!how)
@@ -576,15 +436,15 @@ static void describe(struct session *session, struct process *process, const str
 		     uint64_t now_ns)
 {
 	const struct ring_layout *layout = &process->layout;
+	const struct process *parent = join->start == WIRE_START_FORK ? parent_of(session, process, join->ppid) : NULL;
 	struct control_message shown = *join;
 
-	title_begin(process, join, join->start == WIRE_START_FORK ? parent_of(session, process, join->ppid) : NULL,
-		    now_ns);
+	title_begin(&process->title, join, process->pid, parent ? &parent->title : NULL, now_ns);
 	shown.argv = process->title.argv;
-	use_clock(session, layout->clock_kind, layout->clock_shift);
-	write_clocks(session, now_ns);
-	session_write_json(
-	    session, process->number, TRACE_NOBODY,
+	trace_output_use_clock(&session->trace, layout->clock_kind, layout->clock_shift);
+	trace_output_write_clocks(&session->trace, now_ns);
+	trace_output_json(
+	    &session->trace, process->number, TRACE_NOBODY,
 	    meta_process(&shown, process->number, layout->clock_kind, layout->clock_shift, layout->start_ticks));
 }
 
@@ -595,8 +455,8 @@ static void write_symbols(void *owner, const void *definitions, size_t bytes)
 	struct trace_chunk chunk = {
 	    .type = TRACE_CHUNK_DEFINITIONS, .process = process->number, .thread = TRACE_NOBODY};
 
-	if (!process->session->closed)
-		session_write_chunk(process->session, &chunk, definitions, bytes);
+	if (!process->trace->closed)
+		trace_output_chunk(process->trace, &chunk, definitions, bytes);
 }
 
 /* Makes a process, which counts against its user's limit. */
@@ -619,7 +479,9 @@ static int new_process_of(struct session *session, int memfd, int pidfd, const s
 		users_give(users, user);
 		return error;
 	}
-	(*result)->session = session;
+	(*result)->loop = session->tools->loop;
+	(*result)->trace = &session->trace;
+	(*result)->drain = &session->tools->drain;
 	(*result)->user = user;
 	return 0;
 }
@@ -646,10 +508,11 @@ int session_join(struct session *session, const struct control_message *join, in
 	error = process->dead ? 0 : loop_add(session->tools->loop, &process->source);
 	if (error) {
 		snprintf(reason, reason_bytes, "the collector cannot watch the process: %s", strerror(-error));
+		give_user(session, process);
 		process_forget(process);
 		return error;
 	}
-	if (!session->opened) {
+	if (!session->trace.opened) {
 		const char *formats = session->tools->output_dir ? session->tools->formats : join->formats;
 
 		snprintf(session->format_list, sizeof(session->format_list), "%s", formats ? formats : "");
@@ -658,7 +521,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	pending_rejoin_joined(&session->tools->first, pid);
 	end_predecessor(session, join, pid, now_ns);
 	count_child(session, join);
-	process->number = session->process_count++;
+	process->number = session->trace.process_count++;
 	process->next = session->processes;
 	session->processes = process;
 	if (process->layout.version == RING_VERSION_NATIVE)
@@ -666,9 +529,9 @@ int session_join(struct session *session, const struct control_message *join, in
 						write_symbols, process);
 	describe(session, process, join, now_ns);
 	process_attach(process);
-	if (session->failed)
+	if (session->trace.failed)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
-	session->tools->with_init |= pid == PROCESS_INIT;
+	session->tools->drain.with_init |= pid == PROCESS_INIT;
 	log_info("process %d joined (%s)", (int)pid, join->program);
 	return 0;
 }
@@ -689,21 +552,31 @@ int session_hold(struct session *session, const struct control_message *message,
 		return error;
 	}
 	hold->wait_ns = (uint64_t)message->wait_ms * 1000000;
-	session->tools->with_init |= hold->init;
+	session->tools->drain.with_init |= hold->init;
 	hold->next = session->holds;
 	session->holds = hold;
 	return 0;
 }
 
-/* Drains a process's share of its user's round. Every process has a share, however many there are. */
-static bool drain_share(struct process *process, enum drain_mode mode, uint64_t now_ns, struct drain_result *result)
+static void look_at_title(struct process *process, uint64_t now_ns)
 {
-	struct user *user = process->session->user;
+	bool ends = atomic_load_explicit(&process->header->target_state, memory_order_relaxed) != RING_TARGET_RUNNING;
+
+	/* The pid of a dead process may be reused. */
+	if (!process->dead && title_look(&process->title, process->pid, ends, now_ns))
+		trace_output_json(process->trace, process->number, TRACE_NOBODY,
+				  meta_title(process->number, title_shown(&process->title)));
+}
+
+/* Drains a process's share of its user's round. Every process has a share, however many there are. */
+static bool drain_share(struct process *process, struct user *user, enum drain_mode mode, uint64_t now_ns,
+			struct drain_result *result)
+{
 	uint64_t most = user->words < SHARE_MAX_WORDS ? user->words : SHARE_MAX_WORDS;
 	uint64_t share = most > SHARE_MIN_WORDS ? most : SHARE_MIN_WORDS;
 	bool all;
 
-	title_look(process, now_ns);
+	look_at_title(process, now_ns);
 	all = drain_process(process, mode, share, now_ns, result);
 
 	user_spend(user, share - process->share);
@@ -717,6 +590,16 @@ static bool has_woken_us(struct process *process)
 		return false;
 	process->sleep = RING_AWAKE;
 	return true;
+}
+
+static void watch_sampler(struct session *session, struct process *process, uint64_t now_ns)
+{
+	if (!sampler_watch_missed(&process->sampler, process->memfd, now_ns) ||
+	    process_image_gone(process, session->user) != 0)
+		return;
+	sampler_watch_end(&process->sampler, &process->layout, process->header, process->slots);
+	log_warning("the sampler of process %d is gone", (int)process->pid);
+	session->unsampled++;
 }
 
 /* Makes another process the first of the next round: the first one has the largest share. */
@@ -745,10 +628,10 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		if (process->complete)
 			continue;
 		note_missing_children(session, process, now_ns);
-		process_look_at_forks(process, now_ns);
+		process_look_at_forks(process, session->user, now_ns);
 		result->woken |= has_woken_us(process);
-		how = end_of(process, now_ns);
-		if (how && !drain_share(process, DRAIN_LAST, now_ns, result))
+		how = end_of(process, session->user, now_ns);
+		if (how && !drain_share(process, session->user, DRAIN_LAST, now_ns, result))
 			continue;
 		process->drained = how != NULL;
 		if (how)
@@ -757,17 +640,10 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 			session->tools->init_ends = true;
 		if (how)
 			continue;
-		if (sampler_watch_look(process, now_ns)) {
-			log_warning("the sampler of process %d is gone", (int)process->pid);
-			session->unsampled++;
-		}
-		drain_share(process, DRAIN_GATHER, now_ns, result);
+		watch_sampler(session, process, now_ns);
+		drain_share(process, session->user, DRAIN_GATHER, now_ns, result);
 	}
-	if ((result->words != before || session->clock_alone) && now_ns >= session->clock_next_ns && !session->failed &&
-	    !session->closed) {
-		write_clocks(session, now_ns);
-		session->clock_alone = false;
-	}
+	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
 }
 
 static void forget_dead(struct session *session)
@@ -783,26 +659,24 @@ static void forget_dead(struct session *session)
 			continue;
 		}
 		*link = process->next;
-		if (!process->dead)
-			loop_remove(session->tools->loop, &process->source);
-		process_free(process);
+		let_process_go(session, process);
 	}
 }
 
 static void answer_holds(struct session *session, uint64_t now_ns)
 {
-	struct meta_summary summary = {.trace =
-					   session->path[0] && session->writer.error != -EBADF ? session->path : NULL,
-				       .error = session->failed ? session->error : NULL,
-				       .absent = session->process_count || !session->absent[0] ? NULL : session->absent,
-				       .events = session->events,
-				       .lost = session->lost,
-				       .unsampled = session->unsampled,
-				       .processes = session->process_count};
+	struct meta_summary summary = {
+	    .trace = session->trace.path[0] && session->trace.writer.error != -EBADF ? session->trace.path : NULL,
+	    .error = session->trace.failed ? session->trace.error : NULL,
+	    .absent = session->trace.process_count || !session->absent[0] ? NULL : session->absent,
+	    .events = session->trace.events,
+	    .lost = session->trace.lost,
+	    .unsampled = session->unsampled,
+	    .processes = session->trace.process_count};
 	struct hold **link = &session->holds;
 
 	if (*link)
-		trace_writer_follow(&session->writer, session->path);
+		trace_writer_follow(&session->trace.writer, session->trace.path);
 	for (const struct process *process = session->processes; process; process = process->next) {
 		summary.lost += drain_lost(process);
 		summary.running += !session->finished && (!process->complete || awaits_successor(process));
@@ -821,50 +695,31 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 	}
 }
 
-/* Finishes the trace file. Nothing is written afterwards. */
 static void close_trace(struct session *session, uint64_t now_ns)
 {
-	char text[RING_TEXT_BYTES];
-	int error = 0;
-
-	if (session->process_count > 0 && (!session->failed || session->full)) {
-		write_clocks(session, now_ns);
-		error = trace_writer_finish(&session->writer, session->events, session->lost, session->process_count);
-	}
-	if (error && !session->failed) {
-		snprintf(text, sizeof(text), "cannot finish %.500s: %s; it is whole but has no index", session->path,
-			 strerror(-error));
-		session_fail(session, text);
-	}
-	if (!session->failed && session->process_count > 0 && trace_writer_removed(&session->writer)) {
-		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", session->path);
-		session_fail(session, text);
-	}
-	if (session->tools->with_init) /* there may be no time after the answer */
-		trace_writer_release(&session->writer);
-	trace_writer_follow(&session->writer, session->path); /* formats are written next to it */
-	session->closed = true;
+	/* with_init: there may be no time after the answer. */
+	trace_output_close(&session->trace, session->tools->drain.with_init, now_ns);
 }
 
 static void finish(struct session *session, uint64_t now_ns)
 {
 	char text[RING_TEXT_BYTES];
 
-	if (session->formats.failed && !session->failed) {
+	if (session->formats.failed && !session->trace.failed) {
 		snprintf(text, sizeof(text), "the trace is %.400s, but %.200s could not be written beside it; %s",
-			 session->path, session->format_list, "evprof export --beside says why");
-		session_fail(session, text);
+			 session->trace.path, session->format_list, "evprof export --beside says why");
+		trace_output_fail(&session->trace, text);
 	}
 	session->finished = true;
 	session->finished_ns = now_ns;
 	for (struct process *process = session->processes; process; process = process->next)
 		session_answer(session, process, RING_COLLECTOR_FINISHED);
 	answer_holds(session, now_ns);
-	trace_writer_close(&session->writer);
-	if (session->process_count > 0)
-		log_info("%s: %llu events of %u processes, %llu lost", session->path,
-			 (unsigned long long)session->events, session->process_count,
-			 (unsigned long long)session->lost);
+	trace_writer_close(&session->trace.writer);
+	if (session->trace.process_count > 0)
+		log_info("%s: %llu events of %u processes, %llu lost", session->trace.path,
+			 (unsigned long long)session->trace.events, session->trace.process_count,
+			 (unsigned long long)session->trace.lost);
 }
 
 static bool hold_open(const struct session *session)
@@ -900,8 +755,9 @@ static bool successor_expected(const struct session *session)
 /* Whether the trace is still being exported to other formats. Waiting processes get a heartbeat meanwhile. */
 static bool converting(struct session *session)
 {
-	if (!session->converted && session->format_list[0] && !session->failed && session->process_count > 0)
-		formats_start(&session->formats, session->tools->loop, session->format_list, session->path);
+	if (!session->converted && session->format_list[0] && !session->trace.failed &&
+	    session->trace.process_count > 0)
+		formats_start(&session->formats, session->tools->loop, session->format_list, session->trace.path);
 	session->converted = true;
 	for (struct process *process = session->processes; process && session->formats.running; process = process->next)
 		atomic_fetch_add_explicit(&process->header->heartbeat, 1, memory_order_relaxed);
@@ -913,7 +769,7 @@ static bool resolving(struct session *session, uint64_t now_ns)
 {
 	bool busy = false;
 
-	if (session->closed || (session->symbols_until_ns && now_ns >= session->symbols_until_ns))
+	if (session->trace.closed || (session->symbols_until_ns && now_ns >= session->symbols_until_ns))
 		return false;
 	for (const struct process *process = session->processes; process; process = process->next)
 		busy |= resolver_is_busy(process->symbols);
@@ -929,7 +785,7 @@ static bool resolving(struct session *session, uint64_t now_ns)
 static void let_go(struct session *session, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
-		const char *how = process->complete ? NULL : end_of(process, now_ns);
+		const char *how = process->complete ? NULL : end_of(process, session->user, now_ns);
 
 		if (!process->complete)
 			complete(session, process, how ? how : "detached", now_ns);
@@ -965,12 +821,12 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 	others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
 		 child_is_slow(session, now_ns) || pending_rejoin_any(&session->tools->first) || more_to_come;
 	note_end_of_holder(session, now_ns);
-	if (session->tools->init_ends && !session->closed)
+	if (session->tools->init_ends && !session->trace.closed)
 		let_go(session, now_ns);
 	if (session->tools->init_ends || (!others && !child_expected(session, now_ns))) {
 		if (!session->tools->init_ends && resolving(session, now_ns))
 			return;
-		if (!session->closed)
+		if (!session->trace.closed)
 			close_trace(session, now_ns);
 		if (!converting(session))
 			finish(session, now_ns);
@@ -987,7 +843,7 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 void session_stop(struct session *session, uint64_t now_ns)
 {
 	let_go(session, now_ns);
-	if (!session->closed)
+	if (!session->trace.closed)
 		close_trace(session, now_ns);
 	formats_stop(&session->formats);
 	finish(session, now_ns);
@@ -997,7 +853,7 @@ void session_stop(struct session *session, uint64_t now_ns)
 static bool is_about_to_end(const struct session *session, uint64_t now_ns)
 {
 	if ((child_expected(session, now_ns) && !child_is_slow(session, now_ns)) || session->formats.running ||
-	    session->finished || (session->symbols_until_ns && !session->closed))
+	    session->finished || (session->symbols_until_ns && !session->trace.closed))
 		return true;
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (hold->closing)

@@ -20,27 +20,21 @@
 #include "pending_rejoin.h"
 #include "control.h"
 #include "drain.h"
-#include "events.h"
 #include "formats.h"
 #include "evprof/ring.h"
 #include "hold.h"
 #include "loop.h"
-#include "output.h"
-#include "trace_writer.h"
+#include "trace_output.h"
 #include "users.h"
 
 struct process;
 struct resolver;
 
-#define SESSION_DEFINITIONS_BYTES ((size_t)128 << 10)
-#define SESSION_CLOCKS 8
-
 /* State that all sessions of a collector share. The buffers are used by one session at a time. */
 struct session_tools {
 	struct loop *loop;
-	struct events_buffer *events;
+	struct drain_tools drain;
 	struct trace_packer *packer;
-	uint8_t *definitions; /* SESSION_DEFINITIONS_BYTES */
 	/* In a daemon: the folder of all traces and the file name template. NULL: each session names its file. */
 	const char *output_dir;
 	const char *output_template;
@@ -49,27 +43,7 @@ struct session_tools {
 	struct users users;	   /* the users of this collector and their limits */
 	/* The first process of a session that another collector began. That collector's trace file is kept. */
 	struct pending_rejoin first;
-	/*
-	 * with_init: the first process of our pid namespace is recorded here, or holds a session. When it ends, the
-	 * kernel kills all processes of the namespace, us included. init_ends: it is ending. While it waits for our
-	 * answer, there is time to write everything.
-	 */
-	bool with_init;
-	bool init_ends;
-	uint64_t
-	    young_until_ns; /* until then a session is young: chunks of half the size, for programs that end soon */
-	/*
-	 * All rings with data of some age are drained in the same round: draining each at its own time would need as
-	 * many rounds.
-	 */
-	uint64_t gathered_ns; /* time of the last such round */
-	bool gathered;	      /* this round is one */
-	bool takes_pages;     /* populates ring pages ahead of producers: both share their memory accounting */
-};
-
-struct session_clock {
-	uint32_t kind;
-	uint32_t shift;
+	bool init_ends; /* the first process of our pid namespace is ending (drain.with_init) */
 };
 
 /* A pending child whose parent image is complete. */
@@ -82,34 +56,22 @@ struct session {
 	struct session *next;
 	struct session_tools *tools;
 	uint8_t id[CONTROL_SESSION_DIGITS / 2];
-	struct user *user;    /* the user that began it */
-	uint64_t trace_bytes; /* our part of the user's trace_bytes */
-	char *output;	      /* the template from the first message */
+	struct user *user; /* the user that began it */
+	char *output;	   /* the template from the first message */
+	struct trace_output trace;
 
 	bool goes_on;	/* an earlier trace of this session is kept */
-	bool opened;	/* the file was created, or creating it failed */
-	bool failed;	/* no more events are written to the file ... */
-	bool full;	/* ... but the end of the file is */
-	bool closed;	/* the file is complete, or cannot become so */
 	bool converted; /* the export to other formats was started, if any */
 	bool finished;
 	uint64_t finished_ns;
 	uint64_t ended_ns; /* time of the latest end of an image; 0: none */
 	char format_list[CONTROL_FORMATS_MAX_BYTES];
 	struct formats formats;
-	char path[PATH_MAX];
-	char error[RING_TEXT_BYTES];
 	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
-	struct trace_writer writer;
 
 	struct process *processes;
 	struct hold *holds;
-	uint32_t process_count; /* images that ever joined; the number of the next one */
-	uint32_t thread_count;
-	uint32_t open_threads;
 	uint32_t unsampled; /* processes whose sampler was lost */
-	uint64_t events;    /* in the file */
-	uint64_t lost;	    /* of threads and processes that have ended */
 
 	uint32_t missing_children; /* forked by complete images, not joined, pids unknown */
 	uint64_t grace_until_ns;   /* until then missing children may still join */
@@ -118,12 +80,7 @@ struct session {
 	unsigned pending_children_next; /* number still to be checked in this pass */
 	uint64_t pending_children_check_ns;
 	uint64_t pending_children_since_ns; /* 0: none are pending */
-	struct session_clock clocks[SESSION_CLOCKS];
-	unsigned clock_count;
-	uint64_t clock_next_ns;
-	uint64_t clock_step_ns;
-	uint64_t symbols_until_ns; /* wait for symbols of native frames until then; 0: not begun */
-	bool clock_alone;	   /* a clock has one record only: its rate is unknown without a second one */
+	uint64_t symbols_until_ns;	    /* wait for symbols of native frames until then; 0: not begun */
 };
 
 /* On failure NULL, with one line in `reason`. */
@@ -179,18 +136,5 @@ int session_patience_us(const struct session *session, uint64_t now_ns);
 
 /* Publishes to all processes how we are about to sleep. */
 void session_announce(struct session *session, enum ring_sleep sleep);
-
-/*
- * For drain.c. A failed write fails the session. Records that end a thread or a process (session_write_last) are
- * written even when the disk is full.
- */
-int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
-int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
-/* Frees the text. */
-void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text);
-uint32_t session_next_thread(struct session *session);
-void session_thread_ended(struct session *session);
-void session_count_events(struct session *session, const uint32_t counts[WIRE_KIND_SLOTS]);
-void session_count_lost(struct session *session, uint64_t lost);
 
 #endif

@@ -8,15 +8,13 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "meta.h"
-#include "process.h"
-#include "session.h"
+#include "control.h"
+#include "evprof/wire.h"
 
 #define TITLE_MAX_BYTES 4096
 #define FIRST_LOOK_NS UINT64_C(20000000)
@@ -62,52 +60,48 @@ static void cut_empty(json_t *argv)
 		json_array_remove(argv, json_array_size(argv) - 1);
 }
 
-void title_begin(struct process *process, const struct control_message *join, const struct process *parent,
+void title_begin(struct title *title, const struct control_message *join, pid_t pid, const struct title *parent,
 		 uint64_t now_ns)
 {
-	struct title *title = &process->title;
-	bool forked = parent && parent->title.command;
+	bool forked = parent && parent->command;
 
 	if (join->start != WIRE_START_EXEC)
 		cut_empty(join->argv);
-	title->argv = json_incref(forked ? parent->title.argv : join->argv);
-	title->command = forked ? strdup(parent->title.command) : read_command(process->pid);
+	title->argv = json_incref(forked ? parent->argv : join->argv);
+	title->command = forked ? strdup(parent->command) : read_command(pid);
 	title->text = title->command ? strdup(title->command) : NULL;
 	title->pause_ns = FIRST_LOOK_NS;
 	title->due_ns = forked ? now_ns : now_ns + FIRST_LOOK_NS;
 }
 
-static bool ends(const struct process *process)
+const char *title_shown(const struct title *title)
 {
-	return atomic_load_explicit(&process->header->target_state, memory_order_relaxed) != RING_TARGET_RUNNING;
+	return strcmp(title->text, title->command) ? title->text : NULL;
 }
 
-static void look(struct process *process)
+static bool has_changed(struct title *title, pid_t pid)
 {
-	struct title *title = &process->title;
-	char *text = read_command(process->pid);
+	char *text = read_command(pid);
 
 	if (!text || strcmp(text, title->text) == 0) {
 		free(text);
-		return;
+		return false;
 	}
 	free(title->text);
 	title->text = text;
-	session_write_json(process->session, process->number, TRACE_NOBODY,
-			   meta_title(process->number, strcmp(text, title->command) ? text : NULL));
+	return true;
 }
 
-void title_look(struct process *process, uint64_t now_ns)
+bool title_look(struct title *title, pid_t pid, bool ends, uint64_t now_ns)
 {
-	struct title *title = &process->title;
-	bool last = title->due_ns != UINT64_MAX && ends(process);
+	bool last = title->due_ns != UINT64_MAX && ends, changed;
 
-	/* The pid of a dead process may be reused. */
-	if (!title->text || process->dead || (now_ns < title->due_ns && !last))
-		return;
-	look(process);
+	if (!title->text || (now_ns < title->due_ns && !last))
+		return false;
+	changed = has_changed(title, pid);
 	title->due_ns = last ? UINT64_MAX : now_ns + title->pause_ns;
 	title->pause_ns = title->pause_ns < LONGEST_PAUSE_NS / 2 ? title->pause_ns * 2 : LONGEST_PAUSE_NS;
+	return changed;
 }
 
 void title_done(struct title *title)

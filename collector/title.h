@@ -5,11 +5,12 @@
 #ifndef COLLECTOR_TITLE_H
 #define COLLECTOR_TITLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct control_message;
 struct json_t;
-struct process;
 
 struct title {
 	struct json_t *argv; /* of the start of the program; that of the parent process where it is known */
@@ -19,15 +20,18 @@ struct title {
 	uint64_t pause_ns;   /* time between reads */
 };
 
-/* parent: the process that forked it, or NULL. */
-void title_begin(struct process *process, const struct control_message *join, const struct process *parent,
+/* parent: the title of the process that forked it, or NULL. */
+void title_begin(struct title *title, const struct control_message *join, pid_t pid, const struct title *parent,
 		 uint64_t now_ns);
 
 /*
- * Writes the title to the trace if a read is due and the title has changed. Reads are frequent after the start, then
- * rarer, but at least every few seconds; the last one is when the process says that it ends.
+ * Reads the title if a read is due. True: it has changed. Reads are frequent after the start, then rarer, but at least
+ * every few seconds; the last one is when the process says that it ends.
  */
-void title_look(struct process *process, uint64_t now_ns);
+bool title_look(struct title *title, pid_t pid, bool ends, uint64_t now_ns);
+
+/* NULL: the command line is that of the start of the program. */
+const char *title_shown(const struct title *title);
 
 void title_done(struct title *title);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collector/clock.h"
+#include "collector/events.h"
 #include "collector/log.h"
 #include "collector/process.h"
 #include "collector/resolver.h"
@@ -45,11 +46,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	log_set_level(LOG_LEVEL_ERROR);
 	if (loop_init(&loop) < 0)
 		abort();
-	tools = (struct session_tools){.loop = &loop,
-				       .events = events_buffer_new(),
-				       .packer = trace_packer_new(),
-				       .definitions = malloc(SESSION_DEFINITIONS_BYTES),
-				       .resolver = resolver_new(&loop)};
+	tools = (struct session_tools){
+	    .loop = &loop,
+	    .drain = {.events = events_buffer_new(), .definitions = malloc(DRAIN_DEFINITIONS_BYTES)},
+	    .packer = trace_packer_new(),
+	    .resolver = resolver_new(&loop)};
 	return 0;
 }
 

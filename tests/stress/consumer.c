@@ -1,5 +1,5 @@
 /*
- * consumer.c - the collector's side of the stress programs: drain.c itself, with the session replaced by checks.
+ * consumer.c - the collector's side of the stress programs: drain.c itself, with the trace replaced by checks.
  *
  * The thread sanitizer sees neither what pread(2) reads nor that two mappings are the same memory. Under it the
  * producers' mapping is read with memcpy(), so that each word that the collector reads is a read that must come after
@@ -60,8 +60,8 @@ struct life {
 };
 
 static struct process *target;
-static struct session *watched;
-static struct session_tools tools;
+static struct trace_output trace;
+static struct drain_tools tools;
 static struct consumer_counts counts;
 static bool defined[MARKS_MAX];
 static struct life *lives;
@@ -206,11 +206,11 @@ static void check_events(const struct trace_chunk *chunk, const uint8_t *raw)
 	}
 }
 
-/* What drain.c asks of a session. */
+/* What drain.c asks of a trace. */
 
-int session_write_chunk(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+int trace_output_chunk(struct trace_output *output, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
-	(void)session;
+	(void)output;
 	if (chunk->type == TRACE_CHUNK_DEFINITIONS)
 		check_definition_order(raw, raw_bytes);
 	else {
@@ -221,11 +221,11 @@ int session_write_chunk(struct session *session, const struct trace_chunk *chunk
 }
 
 /* What a thread lost at its very end: no event of its own. What a collector before has told is told once more. */
-int session_write_last(struct session *session, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+int trace_output_last(struct trace_output *output, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
 	uint32_t head;
 
-	(void)session;
+	(void)output;
 	(void)raw_bytes;
 	memcpy(&head, raw, sizeof(head));
 	if (wire_head_kind(head) == WIRE_GAP)
@@ -249,20 +249,20 @@ static void inherit(uint32_t thread)
 }
 
 /* Descriptions come when a thread is first seen, and at its end. */
-void session_write_json(struct session *session, uint32_t process, uint32_t thread, char *text)
+void trace_output_json(struct trace_output *output, uint32_t process, uint32_t thread, char *text)
 {
-	(void)session;
+	(void)output;
 	(void)process;
 	if (thread != TRACE_NOBODY)
 		inherit(thread);
 	free(text);
 }
 
-uint32_t session_next_thread(struct session *session)
+uint32_t trace_output_next_thread(struct trace_output *output)
 {
-	uint32_t thread = session->thread_count++;
+	uint32_t thread = output->thread_count++;
 
-	if (session->thread_count > lives_capacity) {
+	if (output->thread_count > lives_capacity) {
 		lives_capacity = lives_capacity ? lives_capacity * 2 : 1024;
 		lives = realloc(lives, lives_capacity * sizeof(*lives));
 		if (!lives)
@@ -273,21 +273,21 @@ uint32_t session_next_thread(struct session *session)
 	return thread;
 }
 
-void session_thread_ended(struct session *session)
+void trace_output_thread_ended(struct trace_output *output)
 {
-	(void)session;
+	(void)output;
 	counts.ended++;
 }
 
-void session_count_events(struct session *session, const uint32_t kinds[WIRE_KIND_SLOTS])
+void trace_output_count_events(struct trace_output *output, const uint32_t kinds[WIRE_KIND_SLOTS])
 {
-	(void)session;
+	(void)output;
 	(void)kinds;
 }
 
-void session_count_lost(struct session *session, uint64_t lost)
+void trace_output_count_lost(struct trace_output *output, uint64_t lost)
 {
-	(void)session;
+	(void)output;
 	counts.lost += lost;
 }
 
@@ -318,13 +318,13 @@ static void attach(uint8_t *base, int memfd)
 	uint64_t bytes = ((struct ring_layout *)(void *)base)->size_bytes;
 
 	target = calloc(1, sizeof(*target));
-	watched = calloc(1, sizeof(*watched));
-	tools = (struct session_tools){.events = events_buffer_new(), .definitions = malloc(SESSION_DEFINITIONS_BYTES)};
-	if (!target || !watched || !tools.events || !tools.definitions)
+	trace = (struct trace_output){0};
+	tools = (struct drain_tools){.events = events_buffer_new(), .definitions = malloc(DRAIN_DEFINITIONS_BYTES)};
+	if (!target || !tools.events || !tools.definitions)
 		abort();
 	base = collectors_mapping(base, bytes, memfd);
-	watched->tools = &tools;
-	target->session = watched;
+	target->trace = &trace;
+	target->drain = &tools;
 	target->memfd = memfd;
 	target->header = (struct ring_header *)(void *)base;
 	memcpy(&target->layout, base, sizeof(target->layout));
@@ -344,7 +344,6 @@ static void detach(void)
 	free(target->readers);
 	free(target->forked);
 	free(target);
-	free(watched);
 	free(tools.definitions);
 	events_buffer_free(tools.events);
 }
