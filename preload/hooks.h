@@ -99,7 +99,7 @@ void hooks_memory_watch_states(void);
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);
 
-/* Restores Python's own object allocator for a moment in which nothing is allocated. False: it was not replaced. */
+/* Restores Python's own object allocator for a moment in which nothing is allocated. False: evprof's is not in use. */
 bool hooks_memory_step_aside(void);
 void hooks_memory_step_back(void);
 

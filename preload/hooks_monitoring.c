@@ -103,7 +103,7 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 	return python.none;
 }
 
-/* The ring is full: counts an event of a plain function as lost if the event before was lost, too. */
+/* Without room: counts an event of a plain function as lost if the event before was; else takes the slow path. */
 static __attribute__((noinline)) struct object *record_code_without_room(struct writer *writer, struct object *code,
 									 unsigned kind)
 {

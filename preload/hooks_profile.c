@@ -314,7 +314,7 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
 	return 0;
 }
 
-/* The ring is full: counts an event of a plain function as lost if the event before was lost, too. */
+/* Without room: counts an event of a plain function as lost if the event before was, and returns whether. */
 static inline __attribute__((always_inline)) bool profile_loses(struct writer *writer, struct object *code, int what,
 								struct object *argument)
 {

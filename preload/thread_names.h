@@ -17,7 +17,7 @@ void thread_names_learn(bool first);
 /* pthread_create() has created this thread. Does nothing if Thread.start() did not call it, or if calls are hooked. */
 void thread_names_created(pthread_t thread);
 
-/* If stacks are sampled: waits for the import of threading, and records new names from then on. GIL held. */
+/* If stacks are sampled: records new names once threading is imported; does nothing before. GIL held. */
 void thread_names_look(void);
 
 /* Stores the name of the thread, which is about to fork, for the child. GIL held. */
