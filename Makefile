@@ -64,8 +64,8 @@ endif
 # ---- What there is --------------------------------------------------------------------------------------------------
 
 preload_sources := $(wildcard preload/*.c)
-collector_sources := $(filter-out collector/symbols%,$(wildcard collector/*.c))
-symbols_sources := $(wildcard collector/symbols*.c) collector/rights.c
+collector_sources := $(filter-out collector/symbols/symbols%,$(wildcard collector/*/*.c))
+symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/rights.c
 tools_sources := $(wildcard tools/*/*.c)
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
@@ -86,7 +86,7 @@ collector_objects := $(collector_sources:%.c=$(B)/%.o)
 symbols_objects := $(symbols_sources:%.c=$(B)/%.o)
 tools_objects := $(tools_sources:%.c=$(B)/%.o)
 
-programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/main.c),$(B)/evprof-collector) \
+programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/server/main.c),$(B)/evprof-collector) \
 	$(B)/evprof-symbols $(if $(wildcard tools/cmd/evprof.c),$(B)/evprof)
 # The parts without their mains, for the tests. Archives, so that a test gets only what it uses.
 parts := $(B)/libcollector.a $(B)/libtools.a
@@ -135,7 +135,7 @@ $(B)/preload/%.o: preload/%.c | $(B)/.ready
 
 $(B)/collector/%.o: collector/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -c $< -o $@
+	$(call say,CC)$(compile) -Icollector -c $< -o $@
 
 $(B)/tools/%.o: tools/%.c | $(B)/.ready
 	@mkdir -p $(@D)
@@ -150,7 +150,8 @@ $(B)/tools/html/page.o: $(wildcard tools/html/*)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation -I. -Itools -c $< -o $@
+	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation \
+		-I. -Icollector -Itools -c $< -o $@
 
 $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $(preload_objects) $(preload_libraries)
@@ -158,14 +159,14 @@ $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 $(B)/evprof-collector: $(collector_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(collector_libraries)
 
-# What reads symbols is a program of its own, and the only one with elfutils in it (collector/symbols.h).
+# What reads symbols is a program of its own, and the only one with elfutils in it (collector/symbols/symbols.h).
 $(B)/evprof-symbols: $(symbols_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(symbols_libraries)
 
 $(B)/evprof: $(tools_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(tools_libraries)
 
-$(B)/libcollector.a: $(filter-out $(B)/collector/main.o,$(collector_objects)) | $(B)/.ready
+$(B)/libcollector.a: $(filter-out $(B)/collector/server/main.o,$(collector_objects)) | $(B)/.ready
 	@rm -f $@
 	$(call say,AR)ar rcs $@ $^
 
@@ -186,7 +187,7 @@ $(B)/tests/unit/test_preload_%: $(B)/tests/unit/test_preload_%.o $(preload_objec
 
 # With the program that has elfutils in it as a part of its own source.
 $(B)/tests/unit/test_symbols: $(B)/tests/unit/test_symbols.o $(B)/libcollector.a \
-	$(filter-out $(B)/collector/symbols.o,$(symbols_objects))
+	$(filter-out $(B)/collector/symbols/symbols.o,$(symbols_objects))
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(symbols_libraries) \
 		$(test_libraries)
 
@@ -204,7 +205,7 @@ $(B)/tests/fuzz/fuzz_preload_%: $(B)/tests/fuzz/fuzz_preload_%.o $(fuzz_helpers)
 
 # With the program that has elfutils in it as a part of its own source.
 $(B)/tests/fuzz/fuzz_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/elf_mutator.o \
-	$(filter-out $(B)/collector/symbols.o,$(symbols_objects))
+	$(filter-out $(B)/collector/symbols/symbols.o,$(symbols_objects))
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(symbols_libraries)
 
 $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
@@ -212,7 +213,7 @@ $(B)/tests/fuzz/fuzz_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_helpers) $(parts)
 		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(sort $(collector_libraries) $(tools_libraries))
 
 $(B)/tests/fuzz/replay_symbols: $(B)/tests/fuzz/fuzz_symbols.o $(B)/tests/fuzz/replay.o $(B)/tests/fuzz/elf_mutator.o \
-	$(filter-out $(B)/collector/symbols.o,$(symbols_objects))
+	$(filter-out $(B)/collector/symbols/symbols.o,$(symbols_objects))
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(symbols_libraries)
 
 $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(fuzz_helpers) $(parts)
@@ -275,7 +276,7 @@ check-all:
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory fuzz
 
-all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
+all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
 all_sources = $(preload_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
 
 lint:

@@ -33,13 +33,14 @@ is_libc() { # NAME: a header of the C library, the kernel or the compiler
 # LIBRARY HEADER: the one file that may include it, per part
 owner_file() { # FILE HEADER
 	case $2 in
-	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c collector/trace_writer.c" ;;
-	dwarf.h | libelf.h | gelf.h | elfutils/*) echo "collector/symbols.c" ;;
+	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c collector/trace/trace_writer.c" ;;
+	dwarf.h | libelf.h | gelf.h | elfutils/*) echo "collector/symbols/symbols.c" ;;
 	libunwind.h | libunwind-*) echo "preload/unwind.c" ;;
 	*) echo "$1" ;;
 	esac
 }
 
+rooms_collector="base ring sampler symbols trace session server"
 rooms_tools="util trace replay analysis report export html run cmd"
 
 # The rooms of a part that a room may include: itself, and those before it.
@@ -92,12 +93,16 @@ for part in preload collector tools; do
 done
 
 # tsort names the units of a cycle on stderr.
-for part in tools; do
+for part in collector tools; do
 	for file in $(find "$part" -name '*.[ch]' | sort); do
 		unit=${file#"$part/"}
 		includes "$file" | sed -n "s|^\"\([^/]*/.*\)\.h\$|${unit%.?} \1|p" | awk '$1 != $2'
 	done | tsort 2>&1 >/dev/null | sed "s|^tsort: -: input contains a loop:|$part: these units include each other:|; s|^tsort: ||" |
 		grep . && status=1
+done
+# Tests include headers of both.
+for header in $(find collector tools -name '*.h' | sed 's|^[a-z]*/||' | sort | uniq -d); do
+	broken "collector/$header" "\"$header\"" "tools/ has a header of the same room and name"
 done
 for file in include/evprof/*.h; do
 	includes "$file" >"${TMPDIR:-/tmp}/includes.$$"

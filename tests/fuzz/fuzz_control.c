@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/control.h"
-#include "collector/meta.h"
+#include "collector/base/control.h"
+#include "collector/trace/meta.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

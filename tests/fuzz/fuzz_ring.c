@@ -13,12 +13,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collector/clock.h"
-#include "collector/events.h"
-#include "collector/log.h"
-#include "collector/process.h"
-#include "collector/resolver.h"
-#include "collector/session.h"
+#include "collector/base/clock.h"
+#include "collector/ring/events.h"
+#include "collector/base/log.h"
+#include "collector/session/process.h"
+#include "collector/symbols/resolver.h"
+#include "collector/session/session.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/fake_target.c"
 

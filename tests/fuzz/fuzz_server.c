@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/collector.h"
-#include "collector/log.h"
+#include "collector/server/collector.h"
+#include "collector/base/log.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/fake_target.c"
 

@@ -14,7 +14,7 @@
 /* The program as it is, but for its main() and for where its answers go. */
 #define main symbols_main
 #define send symbols_send
-#include "collector/symbols.c"
+#include "collector/symbols/symbols.c"
 #undef main
 #undef send
 

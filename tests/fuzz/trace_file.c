@@ -8,7 +8,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "collector/events.h"
+#include "collector/ring/events.h"
 
 static size_t padded(size_t bytes)
 {

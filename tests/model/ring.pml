@@ -2,7 +2,7 @@
  * ring.pml - the protocol of the shared memory (include/evprof/ring.h, docs/wire.md), for spin. Run by tests/model/run.sh.
  *
  * THREADS threads of a process take SLOTS slots, LIVES times each, and write EVENTS events into rings of WORDS words; one
- * collector reads as collector/drain.c does, step by step. Every access to shared memory is a step of its own. The process
+ * collector reads as drain.c does, step by step. Every access to shared memory is a step of its own. The process
  * may die at any step of any thread (dead); the collector then reads what is there once more.
  *
  * Words carry the life and the number of their event, so that the collector can say what it must find. What the model

@@ -45,8 +45,8 @@ static int punch_shared(int fd, int mode, off_t offset, off_t bytes)
 #define fallocate punch_shared
 #endif
 
-#include "collector/clock.h"
-#include "collector/drain.c"
+#include "collector/base/clock.h"
+#include "collector/session/drain.c"
 
 #define MARKS_MAX (1u << 22)
 #define CORES_APART_TICKS (1u << 16) /* what the counters of two cores may differ by */

@@ -107,7 +107,7 @@ static int next_memfd(void)
 	return memfd;
 }
 
-/* As collector/process.c says who reads there. */
+/* As collector/session/process.c says who reads there. */
 static void be_there(bool alive)
 {
 	struct ring_header *header = process->header;

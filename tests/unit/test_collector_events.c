@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/events.h"
+#include "collector/ring/events.h"
 #include "tools/trace/chunk.h"
 #include "tools/trace/reader.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/line_table.h"
+#include "collector/sampler/line_table.h"
 
 #define TABLE_MAX 65536
 

@@ -19,10 +19,10 @@ Test(collector_memory, needs_malloc_of_its_own)
 }
 #else
 
-#include "collector/clock.h"
-#include "collector/collector.h"
-#include "collector/drain.h"
-#include "collector/resolver.h"
+#include "collector/base/clock.h"
+#include "collector/server/collector.h"
+#include "collector/session/drain.h"
+#include "collector/symbols/resolver.h"
 #include "failing_memory.h"
 #include "fake_target.h"
 #include "tools/trace/reader.h"

@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collector/clock.h"
-#include "collector/control.h"
-#include "collector/layout.h"
-#include "collector/options.h"
-#include "collector/output.h"
-#include "collector/server.h"
-#include "collector/trace_writer.h"
+#include "collector/base/clock.h"
+#include "collector/base/control.h"
+#include "collector/ring/layout.h"
+#include "collector/server/options.h"
+#include "collector/trace/output.h"
+#include "collector/server/server.h"
+#include "collector/trace/trace_writer.h"
 #include "evprof/ring.h"
 #include "fake_target.h"
 #include "tools/trace/reader.h"

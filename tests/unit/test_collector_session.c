@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collector/clock.h"
-#include "collector/collector.h"
-#include "collector/process.h"
+#include "collector/base/clock.h"
+#include "collector/server/collector.h"
+#include "collector/session/process.h"
 #include "fake_target.h"
 #include "tools/trace/reader.h"
 

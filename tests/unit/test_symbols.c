@@ -22,13 +22,13 @@
 
 #define main symbols_main
 #define send symbols_send
-#include "collector/symbols.c"
+#include "collector/symbols/symbols.c"
 #undef main
 #undef send
 
-#include "collector/clock.h"
-#include "collector/loop.h"
-#include "collector/resolver.h"
+#include "collector/base/clock.h"
+#include "collector/base/loop.h"
+#include "collector/symbols/resolver.h"
 
 #define BUILD_ID "0102030405060708"
 #define START UINT64_C(0x10000000)

@@ -1,0 +1,157 @@
+/*
+ * sampled_stack.c - see sampled_stack.h. Called by the sampler.
+ *
+ * A frame that has returned or suspended no longer leads to the frame below: a suspended generator has none, and the
+ * memory of a returned frame is reused. A stack may be cut there: it is torn. A stack that ends at the thread's
+ * outermost frame is whole. The frames below the innermost one of a torn stack are, in order of preference:
+ *
+ *   those of another read that has the same innermost frame somewhere
+ *   those that were below it in an earlier sample, where another read has one of these
+ *   those below another frame of the same function in another read
+ *   all of another read
+ */
+#include "sampler/sampled_stack.h"
+
+#include <string.h>
+
+#include "evprof/wire.h"
+
+#define LOOKS 6
+#define DEPTH 16 /* depth to which links are kept and followed */
+
+static struct remote_frame others[REMOTE_FRAMES];
+
+static bool is_same(const struct remote_frame *a, const struct remote_frame *b)
+{
+	return a->frame == b->frame && a->code == b->code;
+}
+
+static int look(struct sampled_stacks *stacks, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
+{
+	remote_refresh(stacks->remote);
+	return remote_stack(stacks->remote, state, frames);
+}
+
+/* A generator has been resumed by a frame, so a stack that ends with one is cut. */
+static bool is_generator(struct sampled_stacks *stacks, const struct remote_frame *frame)
+{
+	struct remote_code code;
+
+	return !remote_code(stacks->remote, frame->code, &code) || code.flags & WIRE_GENERATOR_CO_FLAGS;
+}
+
+/* ---- links ------------------------------------------------------------------------------------------------------- */
+
+static struct sampled_link *link_of(struct sampled_stacks *stacks, const struct remote_frame *frame)
+{
+	return &stacks->links[(frame->frame * UINT64_C(0x9e3779b97f4a7c15)) >> 52 & (SAMPLED_LINKS - 1)];
+}
+
+static void keep_links(struct sampled_stacks *stacks, const struct remote_frame *frames, int count)
+{
+	for (int i = 0; i + 1 < count && i < DEPTH; i++)
+		*link_of(stacks, &frames[i]) = (struct sampled_link){frames[i], frames[i + 1]};
+}
+
+static int find(const struct remote_frame *frame, const struct remote_frame *stack, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (is_same(&stack[i], frame))
+			return i;
+	return -1;
+}
+
+static int find_function(const struct remote_frame *frame, const struct remote_frame *stack, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (stack[i].code == frame->code)
+			return i;
+	return -1;
+}
+
+/*
+ * Puts the frames of the other read, beginning with index from, below the first `above` frames. Returns the number of
+ * frames then.
+ */
+static int put_below(struct remote_frame *frames, int above, int from, int count)
+{
+	if (above + count - from > REMOTE_FRAMES)
+		return -1;
+	memcpy(&frames[above], &others[from], (size_t)(count - from) * sizeof(*frames));
+	return above + count - from;
+}
+
+static int follow_links(struct sampled_stacks *stacks, struct remote_frame *frames, int count)
+{
+	for (int above = 1; above < DEPTH; above++) {
+		const struct sampled_link *link = link_of(stacks, &frames[above - 1]);
+		int from;
+
+		if (!is_same(&link->frame, &frames[above - 1]))
+			return -1;
+		from = find(&link->below, others, count);
+		if (from >= 0)
+			return put_below(frames, above, from, count);
+		frames[above] = link->below;
+	}
+	return -1;
+}
+
+/* ---- torn stacks ------------------------------------------------------------------------------------------------- */
+
+static bool is_whole(const struct remote_frame *base, const struct remote_frame *stack, int count)
+{
+	return count && is_same(&stack[count - 1], base);
+}
+
+/* Combines the stack with the other read, which is whole. */
+static int put_together(struct sampled_stacks *stacks, struct remote_frame *frames, int count)
+{
+	int all = follow_links(stacks, frames, count);
+
+	if (all < 0)
+		all = put_below(frames, 1, find_function(&frames[0], others, count) + 1, count);
+	return all;
+}
+
+/* Repairs a torn stack. frames: of the first read, which does not reach the base. */
+static int mend(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
+		struct remote_frame frames[REMOTE_FRAMES], int count)
+{
+	struct remote_frame outermost = frames[count - 1];
+	int last = 0, agreeing = 0;
+
+	for (int i = 0; i < LOOKS || (!last && i < 2 * LOOKS); i++) {
+		int other = look(stacks, state, others), from;
+
+		if (other > 0 && is_same(&others[other - 1], &outermost))
+			agreeing++;
+		last = is_whole(base, others, other) ? other : 0;
+		from = last ? find(&frames[0], others, last) : -1;
+		if (from >= 0)
+			return put_below(frames, 1, from + 1, last);
+	}
+	/* Most reads agree on another outermost frame: Python was entered anew. */
+	if (!last && agreeing > LOOKS / 2 && !is_generator(stacks, &outermost)) {
+		*base = outermost;
+		return count;
+	}
+	return last ? put_together(stacks, frames, last) : -1;
+}
+
+int sampled_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
+		  struct remote_frame frames[REMOTE_FRAMES])
+{
+	int count = look(stacks, state, frames);
+
+	for (int i = 0; i < LOOKS && count < 0; i++)
+		count = look(stacks, state, frames);
+	stacks->count++;
+	if (count && !is_whole(base, frames, count)) {
+		stacks->torn++;
+		count = count > 0 ? mend(stacks, state, base, frames, count) : count;
+	}
+	if (count > 0)
+		keep_links(stacks, frames, count);
+	return count;
+}

@@ -1,0 +1,297 @@
+/* collector.c - the rounds of a collector: drain all rings, accept connections, answer, wait. Called by main.c. */
+#include "server/collector.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "ring/events.h"
+#include "symbols/resolver.h"
+
+#define WAIT_US 100000			  /* no process runs, but a connection is to be served or timed out */
+#define HELD_US 1000000			  /* likewise, but without connections: a descriptor wakes us, as a rule */
+#define PEER_GRACE_NS UINT64_C(200000000) /* grace for a recent connection that may join, before an end is answered */
+
+/*
+ * A program that has just started may also end soon, and then waits until its rings are drained. While a session is
+ * this young, the rounds are so frequent that each drains about one chunk.
+ */
+#define YOUNG_NS UINT64_C(200000000)
+
+/* Constant time, so that the time does not reveal how many bytes match. */
+static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
+{
+	uint8_t differs = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		differs |= one[i] ^ other[i];
+	return !differs;
+}
+
+/* Newest first: an older session of the same id may be closed, with its trace being exported in other formats. */
+static struct session *find_session(struct collector *collector, const uint8_t *id)
+{
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (is_same(session->id, id, sizeof(session->id)))
+			return session;
+	}
+	return NULL;
+}
+
+/* The session of a message. Makes a new one when there is none, or only one that takes no more processes. */
+static int open_session(struct collector *collector, const struct control_message *message, uid_t uid,
+			struct session **result, char *reason, size_t reason_bytes)
+{
+	struct session *known = find_session(collector, message->session), *session = known;
+
+	if (!session && collector->private && collector->sessions) {
+		snprintf(reason, reason_bytes, "this collector serves another session");
+		return -EPERM;
+	}
+	if (!session || session->trace.closed) {
+		session = session_new(&collector->tools, message, uid, reason, reason_bytes);
+		if (!session)
+			return -EDQUOT;
+		session->goes_on = known != NULL;
+		collector->tools.drain.young_until_ns = clock_now_ns() + YOUNG_NS;
+		session->next = collector->sessions;
+		collector->sessions = session;
+	}
+	*result = session;
+	return 0;
+}
+
+static bool knows(void *context, const struct control_message *message)
+{
+	struct collector *collector = context;
+
+	static const uint8_t open[CONTROL_OPEN_DIGITS / 2];
+
+	return collector->private && !is_same(message->session, open, sizeof(open)) &&
+	       find_session(collector, message->session);
+}
+
+static int on_join(void *context, const struct control_message *message, int memfd, int pidfd, const struct ucred *who,
+		   char *reason, size_t reason_bytes)
+{
+	struct collector *collector = context;
+	struct session *session;
+	int error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
+
+	if (!error)
+		error = session_join(session, message, memfd, pidfd, who, reason, reason_bytes);
+	if (!error)
+		collector->had_session = true;
+	collector->pace = (struct pace){0};
+	return error;
+}
+
+static void on_absent(void *context, const struct control_message *message, const char *reason)
+{
+	struct session *session = find_session(context, message->session);
+
+	if (session && !session->absent[0])
+		snprintf(session->absent, sizeof(session->absent), "%s", reason);
+}
+
+static int on_hold(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
+		   size_t reason_bytes)
+{
+	struct collector *collector = context;
+	struct session *session;
+	int error = open_session(collector, message, who->uid, &session, reason, reason_bytes);
+
+	if (!error)
+		error = session_hold(session, message, fd, reason, reason_bytes);
+	if (!error)
+		collector->had_session = true;
+	return error;
+}
+
+static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
+{
+	*tools = (struct session_tools){.loop = loop,
+					.drain = {.events = events_buffer_new(),
+						  .definitions = malloc(DRAIN_DEFINITIONS_BYTES),
+						  .takes_pages = config->private},
+					.packer = trace_packer_new(),
+					.resolver = resolver_new(loop),
+					.output_dir = config->output_dir,
+					.formats = config->formats,
+					.output_template = config->output};
+	tools->users.limits = config->limits;
+	pending_rejoin_init(&tools->first, loop, config->resumes);
+	return tools->drain.events && tools->packer && tools->drain.definitions && tools->resolver ? 0 : -ENOMEM;
+}
+
+static void free_tools(struct session_tools *tools)
+{
+	pending_rejoin_done(&tools->first);
+	events_buffer_free(tools->drain.events);
+	trace_packer_free(tools->packer);
+	free(tools->drain.definitions);
+	resolver_free(tools->resolver);
+}
+
+int collector_init(struct collector *collector, const struct collector_config *config)
+{
+	struct server_handler handler = {
+	    .context = collector, .join = on_join, .knows = knows, .absent = on_absent, .hold = on_hold};
+	int error;
+
+	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};
+	error = loop_init(&collector->loop);
+	if (error)
+		return error;
+	error = make_tools(&collector->tools, &collector->loop, config);
+	if (!error)
+		error = server_new(&collector->loop, config->listen_fd, config->allow_other_users, &handler,
+				   &collector->server);
+	if (error) {
+		free_tools(&collector->tools);
+		loop_done(&collector->loop);
+	}
+	return error;
+}
+
+void collector_done(struct collector *collector)
+{
+	while (collector->sessions) {
+		struct session *session = collector->sessions;
+
+		collector->sessions = session->next;
+		session_free(session);
+	}
+	server_free(collector->server);
+	free_tools(&collector->tools);
+	loop_done(&collector->loop);
+}
+
+static void forget_finished(struct collector *collector, uint64_t now_ns)
+{
+	struct session **link = &collector->sessions;
+
+	while (*link) {
+		struct session *session = *link;
+
+		if (!session->finished || session_lingers(session, now_ns)) {
+			link = &session->next;
+			continue;
+		}
+		*link = session->next;
+		session_free(session);
+	}
+}
+
+/*
+ * A recent connection may come from a child of a process that has ended, so the answer to that end is delayed. Only
+ * connections of the session's own user delay it, and for a limited time after each end.
+ */
+static bool is_held_up(const struct collector *collector, const struct session *session, uint64_t now_ns)
+{
+	uint64_t ended_ns = session_ended_ns(session);
+
+	return !collector->tools.init_ends && !server_is_short(collector->server) && ended_ns &&
+	       now_ns - ended_ns < PEER_GRACE_NS &&
+	       server_expects(collector->server, session->user->uid, now_ns - PEER_GRACE_NS);
+}
+
+/* One round. True: a process has connected after the rings were read, and may wait for the next round. */
+static bool look(struct collector *collector, struct drain_result *result)
+{
+	uint64_t now_ns = clock_now_ns();
+	bool ended = collector->tools.init_ends; /* the namespace is ending: no new process would live */
+	bool came = false;
+
+	collector->tools.drain.gathered =
+	    now_ns - collector->tools.drain.gathered_ns >= drain_gather_ns(&collector->tools.drain);
+	for (struct session *session = collector->sessions; session; session = session->next)
+		session_round(session, now_ns, result);
+	if (collector->tools.drain.gathered && result->words > 0)
+		collector->tools.drain.gathered_ns = now_ns;
+	resolver_work(collector->tools.resolver, now_ns);
+	/* After the rounds: a process that joined before another one ended is known when that end is answered. */
+	if (!ended)
+		came = server_poll(collector->server, now_ns);
+	now_ns = clock_now_ns();
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished && !is_held_up(collector, session, now_ns))
+			session_settle(session, now_ns, server_is_short(collector->server));
+	}
+	forget_finished(collector, now_ns);
+	return came;
+}
+
+static bool needs_polling(const struct collector *collector, uint64_t now_ns)
+{
+	for (const struct session *session = collector->sessions; session; session = session->next) {
+		if (session_needs_polling(session, now_ns))
+			return true;
+	}
+	return false;
+}
+
+/* The longest sleep that all sessions and connections allow. */
+static int patience_us(const struct collector *collector, uint64_t now_ns)
+{
+	int least_us = server_has_peers(collector->server) ? WAIT_US : SESSION_PATIENT_US;
+
+	for (const struct session *session = collector->sessions; session; session = session->next) {
+		int us = session_patience_us(session, now_ns);
+
+		least_us = us < least_us ? us : least_us;
+	}
+	return least_us;
+}
+
+static int next_timeout_us(struct collector *collector, const struct drain_result *result, uint64_t now_ns)
+{
+	struct pace_limits limits = {.chunk_words = drain_chunk_words(&collector->tools.drain, now_ns),
+				     .gather_us = (int)(drain_gather_ns(&collector->tools.drain) / 1000),
+				     .due_ns =
+					 collector->tools.drain.gathered_ns + drain_gather_ns(&collector->tools.drain),
+				     .young = now_ns < collector->tools.drain.young_until_ns};
+	int us;
+
+	if (!needs_polling(collector, now_ns)) {
+		/* A private collector polls whether it may end: not every reason to end wakes it. */
+		if (server_has_peers(collector->server))
+			return WAIT_US;
+		return collector->private ? HELD_US : -1;
+	}
+	limits.longest_us = patience_us(collector, now_ns);
+	us = pace_next(&collector->pace, result, &limits, now_ns);
+	for (struct session *session = collector->sessions; session; session = session->next)
+		session_announce(session, collector->pace.sleep);
+	return us;
+}
+
+bool collector_turn(struct collector *collector, int max_wait_ms)
+{
+	struct drain_result result = {0};
+	uint64_t began_ns = clock_now_ns();
+	int wait_us;
+	bool came = look(collector, &result);
+
+	if (collector->private && !collector->sessions && !server_has_peers(collector->server) &&
+	    (collector->had_session || clock_now_ns() - collector->started_ns >= COLLECTOR_JOIN_NS))
+		return false;
+	wait_us = came ? 0 : next_timeout_us(collector, &result, began_ns);
+	if (max_wait_ms >= 0 && (wait_us < 0 || wait_us > max_wait_ms * 1000))
+		wait_us = max_wait_ms * 1000;
+	return loop_wait(&collector->loop, wait_us) == 0;
+}
+
+void collector_stop(struct collector *collector)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	server_poll(collector->server, now_ns);
+	for (struct session *session = collector->sessions; session; session = session->next) {
+		if (!session->finished)
+			session_stop(session, now_ns);
+	}
+	forget_finished(collector, UINT64_MAX);
+}

@@ -1,0 +1,48 @@
+/* collector.h - a whole collector: its sessions, its server, and the rounds that serve them. */
+#ifndef COLLECTOR_COLLECTOR_H
+#define COLLECTOR_COLLECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+#include "session/pace.h"
+#include "server/server.h"
+#include "session/session.h"
+
+#define COLLECTOR_JOIN_NS UINT64_C(10000000000) /* a private collector ends if no process joins in this time */
+
+struct collector {
+	struct loop loop;
+	struct session_tools tools;
+	struct server *server;
+	struct session *sessions;
+	bool private;
+	bool had_session;
+	bool stopping;
+	uint64_t started_ns;
+	struct pace pace;
+};
+
+struct collector_config {
+	int listen_fd;
+	bool private;
+	pid_t resumes; /* first process of a session whose private collector was replaced; 0: none */
+	bool allow_other_users;
+	const char *output_dir; /* NULL: private collector */
+	const char *formats;	/* likewise; also NULL without formats */
+	const char *output;
+	struct user_limits limits;
+};
+
+/* Takes over the listening socket on success. 0 or -errno. */
+int collector_init(struct collector *collector, const struct collector_config *config);
+void collector_done(struct collector *collector);
+
+/* Runs a round, then waits for the next, at most max_wait_ms (-1: without limit). False: the collector is finished. */
+bool collector_turn(struct collector *collector, int max_wait_ms);
+
+/* Writes everything from the rings to the trace files, and finishes these. */
+void collector_stop(struct collector *collector);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * main.c - evprof-collector(1): options, signals, and the loop until the end.
+ *
+ * Started by libevprof.so or evprof(1) (--private), or by an operator or systemd as the host's daemon.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "server/collector.h"
+#include "server/options.h"
+#include "sampler/sampler.h"
+
+#define FILES_OURS 64	     /* descriptors that belong to no user */
+#define USER_FILES_SHARE 20u /* a user may use a quarter of the others, five for each process */
+#define USER_PROCESSES_MIN 4u
+#define USER_PROCESSES_MAX 4096u
+
+/* A signal to stop arrives through the loop, like all other events. */
+struct stopper {
+	struct loop_source source;
+	bool stopped;
+};
+
+static void stop_ready(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	LOOP_OWNER(source, struct stopper, source)->stopped = true;
+}
+
+static int watch_signals(struct stopper *stopper, struct loop *loop)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* if ignored, the statuses of our own children are lost */
+	signal(SIGXFSZ, SIG_IGN); /* a file at its size limit makes write() fail instead */
+	*stopper =
+	    (struct stopper){.source = {.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = stop_ready}};
+	return stopper->source.fd < 0 ? -errno : loop_add(loop, &stopper->source);
+}
+
+/* Each process that joins takes two descriptors. False: there are too few for one process. */
+static bool raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return true;
+	if (limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_max >= CONTROL_COLLECTOR_FDS)
+		return true;
+	log_error("the limit of open files is %llu, a collector needs %d", (unsigned long long)limit.rlim_max,
+		  CONTROL_COLLECTOR_FDS);
+	return false;
+}
+
+/* The socket from systemd's socket activation, or -1. */
+static int activated_socket(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	const char *count = getenv("LISTEN_FDS");
+
+	if (!pid || !count || atol(pid) != (long)getpid() || atoi(count) < 1) {
+		unsetenv("LISTEN_FDS"); /* meant for another process */
+		return -1;
+	}
+	return fcntl(3, F_SETFD, FD_CLOEXEC) < 0 || fcntl(3, F_SETFL, O_NONBLOCK) < 0 ? -1 : 3;
+}
+
+static int open_socket(const struct options *options)
+{
+	char reason[256];
+	int fd;
+
+	if (options->private) {
+		fcntl(CONTROL_LISTEN_FD, F_SETFD, FD_CLOEXEC);
+		fcntl(CONTROL_LISTEN_FD, F_SETFL, O_NONBLOCK);
+		return CONTROL_LISTEN_FD;
+	}
+	fd = activated_socket();
+	if (fd >= 0)
+		return fd;
+	if (!options->socket) {
+		log_error("systemd has handed no socket over: give --socket SOCKET");
+		return -EINVAL;
+	}
+	fd = server_listen(options->socket, options->allow_other_users, reason, sizeof(reason));
+	if (fd < 0)
+		log_error("%s", reason);
+	return fd;
+}
+
+/* Whether we made the socket file. One of systemd stays for the next start. */
+static bool made_socket_file(const struct options *options)
+{
+	return !options->private && options->socket && options->socket[0] != '@' && !getenv("LISTEN_FDS");
+}
+
+/*
+ * The absolute path of the folder, as programs in any folder get the paths of their traces. NULL, after an error
+ * message: not writable.
+ */
+static const char *find_folder(const char *path)
+{
+	static char whole[PATH_MAX];
+	struct stat status;
+
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, W_OK | X_OK) == 0 &&
+	    realpath(path, whole))
+		return whole;
+	log_error("cannot write to the folder %s: make it, or give another with --output-dir", path);
+	return NULL;
+}
+
+/*
+ * Sets the limits for which no option was given. Processes: so few that users at their limit, with a trace and a hold
+ * for each process, leave most descriptors to others. Trace size: a quarter of the free disk.
+ */
+static void default_limits(struct user_limits *limits, const char *folder)
+{
+	struct rlimit files;
+	struct statvfs disk;
+
+	if (!limits->processes && getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		rlim_t share = files.rlim_cur > FILES_OURS ? (files.rlim_cur - FILES_OURS) / USER_FILES_SHARE : 0;
+
+		limits->processes = share < USER_PROCESSES_MIN	 ? USER_PROCESSES_MIN
+				    : share > USER_PROCESSES_MAX ? USER_PROCESSES_MAX
+								 : (uint32_t)share;
+	}
+	if (!limits->trace_bytes && statvfs(folder, &disk) == 0)
+		limits->trace_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 4 + 1;
+}
+
+static int run(struct collector *collector)
+{
+	struct stopper stopper;
+	int error = watch_signals(&stopper, &collector->loop);
+
+	if (error) {
+		log_error("cannot watch signals: %s", strerror(-error));
+		return error;
+	}
+	while (!stopper.stopped && collector_turn(collector, -1))
+		continue;
+	if (stopper.stopped)
+		collector_stop(collector);
+	loop_remove(&collector->loop, &stopper.source);
+	close(stopper.source.fd);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct collector collector;
+	struct collector_config config;
+	struct options options;
+	enum options_result parsed = options_parse(argc, argv, &options);
+	bool enough;
+	int error;
+
+	if (parsed != OPTIONS_RUN)
+		return parsed == OPTIONS_DONE ? 0 : 2;
+	log_set_level(options.log_level);
+	enough = raise_file_limit();
+	if (options.sampling) {
+		signal(SIGHUP, SIG_IGN);
+		return sampler_run(options.sampled, options.sampling) ? 1 : 0;
+	}
+	if (!enough)
+		return 1;
+	if (!options.private) {
+		/* Our children must not inherit capabilities, except by pass_capabilities(). */
+		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+		options.output_dir = find_folder(options.output_dir);
+		if (!options.output_dir)
+			return 1;
+		default_limits(&options.limits, options.output_dir);
+	}
+	config = (struct collector_config){.listen_fd = open_socket(&options),
+					   .private = options.private,
+					   .resumes = (pid_t)options.resumes,
+					   .allow_other_users = options.allow_other_users,
+					   .output_dir = options.output_dir,
+					   .formats = options.formats,
+					   .output = options.output,
+					   .limits = options.limits};
+	if (config.listen_fd < 0)
+		return 1;
+	error = collector_init(&collector, &config);
+	if (error) {
+		log_error("cannot serve the socket: %s (it must be a listening SOCK_SEQPACKET socket)",
+			  strerror(-error));
+		return 1;
+	}
+	error = run(&collector);
+	if (made_socket_file(&options))
+		unlink(options.socket);
+	collector_done(&collector);
+	return error ? 1 : 0;
+}

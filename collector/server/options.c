@@ -1,0 +1,210 @@
+/*
+ * options.c - parses the command line of evprof-collector. Called by main() only.
+ */
+#include "server/options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evprof/control.h"
+#include "evprof/settings.h"
+#include "evprof/version.h"
+#include "trace/output.h"
+
+enum {
+	OPTION_PRIVATE = 256,
+	OPTION_RESUME,
+	OPTION_SAMPLE,
+	OPTION_SOCKET,
+	OPTION_OUTPUT_DIR,
+	OPTION_OUTPUT,
+	OPTION_FORMAT,
+	OPTION_ALLOW,
+	OPTION_MAX_PROCESSES,
+	OPTION_MAX_TRACE_BYTES,
+	OPTION_LOG,
+	OPTION_FOREGROUND
+};
+
+static const struct option long_options[] = {
+    {"private", no_argument, NULL, OPTION_PRIVATE},
+    {"resume", required_argument, NULL, OPTION_RESUME},
+    {"sample", required_argument, NULL, OPTION_SAMPLE},
+    {"socket", required_argument, NULL, OPTION_SOCKET},
+    {"output-dir", required_argument, NULL, OPTION_OUTPUT_DIR},
+    {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    {"allow-other-users", no_argument, NULL, OPTION_ALLOW},
+    {"max-processes-per-user", required_argument, NULL, OPTION_MAX_PROCESSES},
+    {"max-trace-bytes-per-user", required_argument, NULL, OPTION_MAX_TRACE_BYTES},
+    {"log", required_argument, NULL, OPTION_LOG},
+    {"foreground", no_argument, NULL, OPTION_FOREGROUND},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char help_text[] =
+    "usage: evprof-collector --socket SOCKET --output-dir FOLDER [option]...\n"
+    "\n"
+    "Receives the events of processes that run with libevprof.so and EVPROF_SOCKET=SOCKET, and writes one trace file\n"
+    "for each process tree into FOLDER. Ends on SIGTERM, after it has written everything that is there.\n"
+    "\n"
+    "  --socket SOCKET      a path, or @NAME for an abstract socket; not needed under systemd's socket activation\n"
+    "  --output-dir FOLDER  where trace files go\n"
+    "  --output TEMPLATE    their names: %n program, %p pid, %h host, %t time (default: " OUTPUT_DEFAULT ")\n"
+    "  --format LIST        write each finished trace in these formats of evprof export, too: pstats,html,...\n"
+    "  --allow-other-users  accept processes of all users, not only those of this one\n"
+    "  --max-processes-per-user N  that another user than root and this one may have recorded at a time\n"
+    "                       (default: as many as a twentieth of the limit of open files, 4096 at most)\n"
+    "  --max-trace-bytes-per-user N  of the traces that are being written for such a user; K, M or G may follow\n"
+    "                       (default: a quarter of the room in FOLDER when the collector starts)\n"
+    "  --log LEVEL          error, warning (default), info or debug; messages go to stderr\n"
+    "  --foreground         stay in the foreground (the default)\n"
+    "  --private            serve one process tree on descriptor 3, then end; used by libevprof.so and evprof run\n"
+    "  --resume PID         ... in place of one that is gone, in a trace beside the one of this first process\n"
+    "  --sample PID:ADDRESS sample the stacks of one process into its ring; used by libevprof.so\n"
+    "  --help, --version\n";
+
+static enum options_result wrong(const char *text, const char *value)
+{
+	fprintf(stderr, "evprof-collector: %s%s; see evprof-collector --help\n", text, value);
+	return OPTIONS_WRONG;
+}
+
+static enum options_result check(const struct options *options)
+{
+	if (options->resumes && !options->private)
+		return wrong("--resume goes with --private", "");
+	if (options->sampling)
+		return options->private || options->socket ? wrong("--sample goes alone", "") : OPTIONS_RUN;
+	if (options->private)
+		return options->socket || options->output_dir ? wrong("--private goes alone", "") : OPTIONS_RUN;
+	if (!options->socket && !getenv("LISTEN_FDS"))
+		return wrong("--socket SOCKET is missing", "");
+	if (!options->output_dir)
+		return wrong("--output-dir FOLDER is missing", "");
+	if (!output_is_below(options->output))
+		return wrong("--output must be a file name below --output-dir, not ", options->output);
+	return OPTIONS_RUN;
+}
+
+static enum options_result take_formats(const char *list, struct options *options)
+{
+	char known[CONTROL_FORMATS_MAX_BYTES];
+
+	if (setting_formats(list, known, sizeof(known))) {
+		fprintf(stderr, "evprof-collector: --format is %s, not %s; see evprof-collector --help\n", known, list);
+		return OPTIONS_WRONG;
+	}
+	if (strlen(list) >= CONTROL_FORMATS_MAX_BYTES)
+		return wrong("--format is a list of less than 256 bytes, not ", list);
+	options->formats = list;
+	return OPTIONS_RUN;
+}
+
+/* Reads a number above 0; K, M or G after it are units of 1024 and so on. False: invalid. */
+static bool read_amount(const char *text, uint64_t *amount)
+{
+	static const char units[] = "KMG";
+	char *end;
+	const char *unit;
+	unsigned long long number = strtoull(text, &end, 10);
+	unsigned shift = 0;
+
+	unit = *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		end++;
+	}
+	if (text[0] < '0' || text[0] > '9' || *end || number == 0 || number > UINT64_MAX >> shift)
+		return false;
+	*amount = (uint64_t)number << shift;
+	return true;
+}
+
+static enum options_result take_limit(int option, struct options *options)
+{
+	uint64_t amount;
+
+	if (!read_amount(optarg, &amount) || (option == OPTION_MAX_PROCESSES && amount > UINT32_MAX))
+		return option == OPTION_MAX_PROCESSES ? wrong("--max-processes-per-user is a number, not ", optarg)
+						      : wrong("--max-trace-bytes-per-user is a size, not ", optarg);
+	if (option == OPTION_MAX_PROCESSES)
+		options->limits.processes = (uint32_t)amount;
+	else
+		options->limits.trace_bytes = amount;
+	return OPTIONS_RUN;
+}
+
+/* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
+static enum options_result take(int option, const char *word, struct options *options)
+{
+	switch (option) {
+	case OPTION_PRIVATE:
+		options->private = true;
+		return OPTIONS_RUN;
+	case OPTION_RESUME:
+		options->resumes = strtol(optarg, NULL, 10);
+		return options->resumes > 0 ? OPTIONS_RUN : wrong("--resume is the pid of a process, not ", optarg);
+	case OPTION_SAMPLE:
+		return sscanf(optarg, "%d:%" SCNx64, &options->sampled, &options->sampling) == 2 &&
+			       options->sampled > 0 && options->sampling
+			   ? OPTIONS_RUN
+			   : wrong("--sample is a pid and an address, not ", optarg);
+	case OPTION_SOCKET:
+		options->socket = optarg;
+		return OPTIONS_RUN;
+	case OPTION_OUTPUT_DIR:
+		options->output_dir = optarg;
+		return OPTIONS_RUN;
+	case OPTION_OUTPUT:
+		if (setting_output(optarg))
+			return wrong("--output is a path with %p, %n, %h, %t, and %% for a per cent sign, not ",
+				     optarg);
+		options->output = optarg;
+		return OPTIONS_RUN;
+	case OPTION_FORMAT:
+		return take_formats(optarg, options);
+	case OPTION_ALLOW:
+		options->allow_other_users = true;
+		return OPTIONS_RUN;
+	case OPTION_MAX_PROCESSES:
+	case OPTION_MAX_TRACE_BYTES:
+		return take_limit(option, options);
+	case OPTION_FOREGROUND:
+		return OPTIONS_RUN;
+	case OPTION_LOG:
+		if (log_level_parse(optarg, &options->log_level) < 0)
+			return wrong("--log is error, warning, info or debug, not ", optarg);
+		return OPTIONS_RUN;
+	case 'h':
+		fputs(help_text, stdout);
+		return OPTIONS_DONE;
+	case 'V':
+		puts("evprof-collector " EVPROF_VERSION);
+		return OPTIONS_DONE;
+	default:
+		return wrong("an option is not known or lacks its value: ", word);
+	}
+}
+
+enum options_result options_parse(int argc, char **argv, struct options *options)
+{
+	enum options_result result = OPTIONS_RUN;
+	int option;
+
+	opterr = 0;
+	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
+	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+		/* There are no short options: optind stays at a word like -abc. */
+		result = take(option, argv[optind - (argv[optind - 1][0] == '-')], options);
+	if (result != OPTIONS_RUN)
+		return result;
+	if (optind < argc)
+		return wrong("unexpected argument ", argv[optind]);
+	return check(options);
+}

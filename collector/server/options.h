@@ -1,0 +1,33 @@
+/*
+ * options.h - the command line of evprof-collector.
+ */
+#ifndef COLLECTOR_OPTIONS_H
+#define COLLECTOR_OPTIONS_H
+
+#include <stdbool.h>
+
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/users.h"
+
+struct options {
+	bool private;	    /* serve one session on CONTROL_LISTEN_FD, then end */
+	int sampled;	    /* pid to sample ... */
+	uint64_t sampling;  /* ... and the address of its struct sampling; 0: serve */
+	long resumes;	    /* pid of the first process of a session whose collector is gone; 0: none */
+	const char *socket; /* a path, or @ and an abstract name; NULL with socket activation */
+	const char *output_dir;
+	const char *output;  /* template below output_dir */
+	const char *formats; /* names with commas; NULL: none */
+	bool allow_other_users;
+	struct user_limits limits; /* 0: the default */
+	enum log_level log_level;
+};
+
+enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };
+
+/* OPTIONS_DONE: --help or --version was answered. OPTIONS_WRONG: an error message was written to stderr, one line. */
+enum options_result options_parse(int argc, char **argv, struct options *options);
+
+#endif

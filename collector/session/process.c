@@ -1,0 +1,422 @@
+/*
+ * process.c - maps the memory of a process that joins, after checking every number in it, and answers it.
+ *
+ * Called by the session. drain.c reads events and definitions.
+ */
+#include "session/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evprof/proc.h"
+#include "evprof/time_namespace.h"
+#include "base/users.h"
+
+#define FORKED_MANY 64			   /* with this many forked children, check whether they live ... */
+#define FORKED_CHECK_NS UINT64_C(50000000) /* ... this often */
+#define FORKED_MAX 1024u		   /* limit of forked children with known pids */
+#define MAPS_MAX_BYTES ((size_t)1 << 20)   /* limit for reading the maps of a process */
+
+/* The pid of a pidfd; 0: the process is gone; -1: not a pidfd. */
+static pid_t pidfd_pid(int pidfd)
+{
+	char path[64];
+	char text[512];
+	const char *found;
+	ssize_t length;
+	int fd;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	found = strstr(text, "\nPid:");
+	if (!found || sscanf(found + 5, "%d", &pid) != 1)
+		return -1;
+	return pid > 0 ? pid : 0;
+}
+
+/* Replaces the sender's pidfd, which /proc cannot identify here, by one that we open. */
+static const char *replace_pidfd(int pidfd, pid_t pid, bool *dead)
+{
+	int own = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	*dead = own < 0 && errno == ESRCH;
+	if (own < 0)
+		return *dead ? NULL : "the collector cannot watch the process: it needs pidfd_open() or /proc";
+	dup3(own, pidfd, O_CLOEXEC);
+	close(own);
+	return NULL;
+}
+
+static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
+{
+	struct pollfd poller = {.fd = pidfd, .events = POLLIN};
+	pid_t shown;
+
+	if (!proc_is_ours())
+		return replace_pidfd(pidfd, pid, dead);
+	shown = pidfd_pid(pidfd);
+
+	if (shown < 0)
+		return "the second descriptor is not a pidfd";
+	if (shown > 0 && shown != pid)
+		return "the pidfd is not that of the sender";
+	*dead = shown == 0 || (poll(&poller, 1, 0) == 1 && (poller.revents & POLLIN));
+	return NULL;
+}
+
+/* mmap needs offsets in whole system pages, which may be larger than RING_PAGE_BYTES. */
+static int map_slots(struct process *process)
+{
+	const struct ring_layout *layout = &process->layout;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t start = layout->slots_offset & ~(page - 1);
+	uint64_t before = layout->slots_offset - start;
+
+	process->slots_map_bytes = before + (uint64_t)layout->slot_count * sizeof(struct ring_slot);
+	process->slots_map =
+	    mmap(NULL, process->slots_map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->memfd, (off_t)start);
+	if (process->slots_map == MAP_FAILED)
+		return -errno;
+	process->slots = (struct ring_slot *)(void *)((char *)process->slots_map + before);
+	return 0;
+}
+
+static struct ring_header *map_header(int memfd)
+{
+	void *map = mmap(NULL, RING_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static int map_all(struct process *process)
+{
+	process->header = map_header(process->memfd);
+	if (!process->header)
+		return -errno;
+	return map_slots(process);
+}
+
+static void unmap_all(struct process *process)
+{
+	if (process->slots_map != MAP_FAILED)
+		munmap(process->slots_map, process->slots_map_bytes);
+	if (process->header)
+		munmap(process->header, RING_PAGE_BYTES);
+}
+
+int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *reason, size_t reason_bytes)
+{
+	struct process *process = calloc(1, sizeof(*process));
+	const char *wrong;
+	int error = -EINVAL;
+
+	if (!process) {
+		snprintf(reason, reason_bytes, "the collector has no memory left");
+		return -ENOMEM;
+	}
+	process->slots_map = MAP_FAILED;
+	process->status = -1;
+	process->signal = -1;
+	wrong = layout_read(memfd, &process->layout);
+	if (!wrong)
+		wrong = check_pidfd(pidfd, pid, &process->dead);
+	if (wrong) {
+		snprintf(reason, reason_bytes, "%s", wrong);
+		goto fail;
+	}
+	process->memfd = memfd;
+	error = map_all(process);
+	if (error) {
+		snprintf(reason, reason_bytes, "the memfd cannot be mapped: %s", strerror(-error));
+		goto fail;
+	}
+	process->source.fd = pidfd;
+	process->pid = pid;
+	*result = process;
+	return 0;
+fail:
+	unmap_all(process);
+	free(process);
+	return error;
+}
+
+void process_forget(struct process *process)
+{
+	for (unsigned i = 0; i < process->reader_count; i++)
+		free(process->readers[i]);
+	title_done(&process->title);
+	free(process->readers);
+	free(process->forked);
+	unmap_all(process);
+	free(process);
+}
+
+void process_free(struct process *process)
+{
+	close(process->memfd);
+	close(process->source.fd);
+	process_forget(process);
+}
+
+/* Field `number` (at least 3, the first after the name) of a line of /proc/PID/stat; false: missing. */
+static bool stat_field(const char *line, unsigned number, uint64_t *value)
+{
+	const char *at = strrchr(line, ')');
+
+	for (unsigned field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %" SCNu64, value) == 1;
+}
+
+/* Field 22 of our own /proc/PID/stat. */
+static uint64_t own_start_time(void)
+{
+	static uint64_t start_time;
+	char line[1024];
+	ssize_t length;
+	int fd = start_time ? -1 : open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return start_time;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	line[length > 0 ? length : 0] = '\0';
+	if (stat_field(line, 22, &start_time))
+		start_time = time_namespace_start(start_time);
+	return start_time;
+}
+
+void process_attach(struct process *process)
+{
+	/* Our pid has no meaning in another pid namespace. */
+	pid_t pid = process->pid == process->sender_pid ? getpid() : 0;
+
+	atomic_store_explicit(&process->header->collector_start_time, own_start_time(), memory_order_relaxed);
+	atomic_store_explicit(&process->header->collector_pid, pid, memory_order_relaxed);
+	atomic_store_explicit(&process->header->collector_state, RING_COLLECTOR_ATTACHED, memory_order_release);
+}
+
+static void answer(struct ring_header *header, enum ring_collector_state state, const char *text)
+{
+	size_t length = strnlen(text, RING_TEXT_BYTES - 1);
+
+	while (length > 0 && length == RING_TEXT_BYTES - 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--; /* do not cut inside a character */
+	memcpy(header->text, text, length);
+	memset(header->text + length, 0, RING_TEXT_BYTES - length);
+	/* Release: pairs with the target's acquire. Text and summary are visible before the state. */
+	atomic_store_explicit(&header->collector_state, (uint32_t)state, memory_order_release);
+	syscall(SYS_futex, &header->collector_state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+void process_answer(struct process *process, enum ring_collector_state state, const char *text)
+{
+	answer(process->header, state, text);
+}
+
+void process_refuse(int memfd, const char *text)
+{
+	struct ring_header *header;
+	uint64_t size;
+
+	if (layout_check_memfd(memfd, &size))
+		return;
+	header = map_header(memfd);
+	if (!header)
+		return;
+	answer(header, RING_COLLECTOR_REFUSED, text);
+	munmap(header, RING_PAGE_BYTES);
+}
+
+/* linux/pidfd.h, since 6.13; PIDFD_INFO_EXIT since 6.15. */
+struct pidfd_exit_info {
+	uint64_t mask;
+	uint64_t cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+
+#define PIDFD_EXIT_INFO (UINT64_C(1) << 3)
+#define PIDFD_GET_EXIT_INFO _IOWR(0xff, 11, struct pidfd_exit_info)
+
+_Static_assert(sizeof(struct pidfd_exit_info) == 64, "the first version of struct pidfd_info");
+
+/* The status as wait() gives it, of a process that is dead but not reaped. */
+static bool exit_code_of_zombie(const struct process *process, int *code)
+{
+	char path[64];
+	char line[1024];
+	uint64_t start_time;
+	uint64_t value;
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (length <= 0)
+		return false;
+	line[length] = '\0';
+	if (!stat_field(line, 22, &start_time) ||
+	    !time_namespace_same_start(time_namespace_start(start_time), process->start_time) ||
+	    !stat_field(line, 52, &value))
+		return false;
+	*code = (int)value;
+	/* The kernel also shows 0 to readers without permission. Those cannot read the program's link either. */
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
+	return value != 0 || readlink(path, line, sizeof(line)) >= 0 || errno != EACCES;
+}
+
+/* The same from the pidfd, once the process is reaped: its parent is often faster than we are. */
+static bool exit_code_of_pidfd(const struct process *process, int *code)
+{
+	struct pidfd_exit_info info = {.mask = PIDFD_EXIT_INFO};
+
+	if (ioctl(process->source.fd, PIDFD_GET_EXIT_INFO, &info) < 0 || !(info.mask & PIDFD_EXIT_INFO))
+		return false;
+	*code = info.exit_code;
+	return true;
+}
+
+void process_read_end(struct process *process)
+{
+	int code;
+
+	if (!exit_code_of_zombie(process, &code) && !exit_code_of_pidfd(process, &code))
+		return;
+	if (WIFSIGNALED(code)) {
+		process->signal = WTERMSIG(code);
+	} else {
+		process->exited = true;
+		process->status = WEXITSTATUS(code);
+	}
+}
+
+ino_t process_inode(const struct process *process)
+{
+	struct stat status;
+
+	return fstat(process->memfd, &status) < 0 ? 0 : status.st_ino;
+}
+
+int process_maps(struct user *user, pid_t pid, ino_t inode)
+{
+	char path[64];
+	char *line = NULL;
+	size_t capacity = 0;
+	bool found = false;
+	size_t looked = 0;
+	ssize_t length;
+	FILE *maps;
+
+	if (!user_may_look(user))
+		return -EAGAIN;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	if (!proc_is_ours())
+		return -ENOENT;
+	maps = fopen(path, "re");
+	if (!maps)
+		return -errno;
+	while (!found && looked < MAPS_MAX_BYTES && (length = getline(&line, &capacity, maps)) > 0) {
+		unsigned long other;
+
+		looked += (size_t)length;
+		found = sscanf(line, "%*s %*s %*s %*s %lu", &other) == 1 && other == (unsigned long)inode &&
+			strstr(line, "/memfd:");
+	}
+	free(line);
+	fclose(maps);
+	/* A zombie has no maps at all. */
+	return found ? 1 : looked >= MAPS_MAX_BYTES ? -EFBIG : looked > 0 ? 0 : -ENOENT;
+}
+
+bool process_may_map(int maps)
+{
+	return maps == 1 || maps == -EFBIG || maps == -EAGAIN;
+}
+
+int process_image_gone(const struct process *process, struct user *user)
+{
+	ino_t inode = process_inode(process);
+	int maps = inode ? process_maps(user, process->pid, inode) : 1;
+
+	return maps == 0 ? 1 : maps == -EAGAIN ? maps : 0;
+}
+
+void process_look_at_forks(struct process *process, struct user *user, uint64_t now_ns)
+{
+	ino_t inode;
+
+	if (process->forked_count < FORKED_MANY || now_ns < process->forked_check_ns)
+		return;
+	inode = process_inode(process);
+	if (process->forked_next > process->forked_count)
+		process->forked_next = process->forked_count;
+	while (process->forked_next > 0) {
+		int maps = process_maps(user, process->forked[process->forked_next - 1], inode);
+
+		if (maps == -EAGAIN)
+			return;
+		if (!process_may_map(maps))
+			process->forked[process->forked_next - 1] = process->forked[--process->forked_count];
+		process->forked_next--;
+	}
+	process->forked_next = process->forked_count;
+	process->forked_check_ns = now_ns + FORKED_CHECK_NS;
+}
+
+void process_note_fork(struct process *process, pid_t child)
+{
+	/* The pid of a child in another namespace has no meaning here. */
+	if (process->pid != process->sender_pid)
+		return;
+	for (unsigned i = 0; i < process->forked_count; i++) {
+		if (process->forked[i] == child)
+			return;
+	}
+	if (process->forked_count >= FORKED_MAX)
+		return;
+	if (process->forked_count == process->forked_capacity) {
+		unsigned capacity = process->forked_capacity ? process->forked_capacity * 2 : 16;
+		pid_t *forked = realloc(process->forked, capacity * sizeof(*forked));
+
+		if (!forked)
+			return;
+		process->forked = forked;
+		process->forked_capacity = capacity;
+	}
+	process->forked[process->forked_count++] = child;
+}
+
+void process_forget_fork(struct process *process, pid_t child)
+{
+	for (unsigned i = 0; i < process->forked_count; i++) {
+		if (process->forked[i] == child) {
+			process->forked[i] = process->forked[--process->forked_count];
+			return;
+		}
+	}
+}

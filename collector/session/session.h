@@ -1,0 +1,140 @@
+/*
+ * session.h - one session: a process tree and its trace file.
+ *
+ * A session begins with the first join (or hold) that names it. It is finished when no process image lives, no hold
+ * connection is open, and no pending child may still join.
+ *
+ * When its file cannot be written, the session has FAILED. Its processes get the reason, and their rings are still
+ * drained, so that evprof never blocks a program. Where the reason is lack of space, the file is still completed, with
+ * the number of lost events of each thread.
+ */
+#ifndef COLLECTOR_SESSION_H
+#define COLLECTOR_SESSION_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "session/pending_rejoin.h"
+#include "base/control.h"
+#include "session/drain.h"
+#include "trace/formats.h"
+#include "evprof/ring.h"
+#include "session/hold.h"
+#include "base/loop.h"
+#include "trace/trace_output.h"
+#include "base/users.h"
+
+struct process;
+struct resolver;
+
+/* State that all sessions of a collector share. The buffers are used by one session at a time. */
+struct session_tools {
+	struct loop *loop;
+	struct drain_tools drain;
+	struct trace_packer *packer;
+	/* In a daemon: the folder of all traces and the file name template. NULL: each session names its file. */
+	const char *output_dir;
+	const char *output_template;
+	const char *formats;	   /* likewise: names with commas; NULL: none */
+	struct resolver *resolver; /* symbolizes native frames */
+	struct users users;	   /* the users of this collector and their limits */
+	/* The first process of a session that another collector began. That collector's trace file is kept. */
+	struct pending_rejoin first;
+	bool init_ends; /* the first process of our pid namespace is ending (drain.with_init) */
+};
+
+/* A pending child whose parent image is complete. */
+struct session_child {
+	pid_t pid;
+	ino_t inode; /* of the parent's memory, which it maps until it joins or calls exec */
+};
+
+struct session {
+	struct session *next;
+	struct session_tools *tools;
+	uint8_t id[CONTROL_SESSION_DIGITS / 2];
+	struct user *user; /* the user that began it */
+	char *output;	   /* the template from the first message */
+	struct trace_output trace;
+
+	bool goes_on;	/* an earlier trace of this session is kept */
+	bool converted; /* the export to other formats was started, if any */
+	bool finished;
+	uint64_t finished_ns;
+	uint64_t ended_ns; /* time of the latest end of an image; 0: none */
+	char format_list[CONTROL_FORMATS_MAX_BYTES];
+	struct formats formats;
+	char absent[CONTROL_REASON_MAX_BYTES]; /* reason of the first process that did not join; "": none */
+
+	struct process *processes;
+	struct hold *holds;
+	uint32_t unsampled; /* processes whose sampler was lost */
+
+	uint32_t missing_children; /* forked by complete images, not joined, pids unknown */
+	uint64_t grace_until_ns;   /* until then missing children may still join */
+	struct session_child *pending_children;
+	unsigned pending_children_count;
+	unsigned pending_children_next; /* number still to be checked in this pass */
+	uint64_t pending_children_check_ns;
+	uint64_t pending_children_since_ns; /* 0: none are pending */
+	uint64_t symbols_until_ns;	    /* wait for symbols of native frames until then; 0: not begun */
+};
+
+/* On failure NULL, with one line in `reason`. */
+struct session *session_new(struct session_tools *tools, const struct control_message *first, uid_t uid, char *reason,
+			    size_t reason_bytes);
+/* For a finished session, or one that never had a process. */
+void session_free(struct session *session);
+
+/*
+ * Whether a finished session still has an answered process that is about to end. The last process that unmaps the
+ * memory has to free it, so we keep it mapped: nobody waits for us.
+ */
+bool session_lingers(const struct session *session, uint64_t now_ns);
+
+/*
+ * who: credentials of the peer. Takes over both descriptors on success. On failure -errno and one line in `reason`; the
+ * descriptors remain the caller's.
+ */
+int session_join(struct session *session, const struct control_message *join, int memfd, int pidfd,
+		 const struct ucred *who, char *reason, size_t reason_bytes);
+/* Likewise. */
+int session_hold(struct session *session, const struct control_message *message, int fd, char *reason,
+		 size_t reason_bytes);
+
+/* Drains all rings. Processes that have ended become complete. */
+void session_round(struct session *session, uint64_t now_ns, struct drain_result *result);
+
+/*
+ * Answers waiting processes, and finishes the session when nothing is left. The backlog of connections is empty, or
+ * more_to_come is set.
+ */
+void session_settle(struct session *session, uint64_t now_ns, bool more_to_come);
+
+/* The collector ends: drains everything into the file and finishes it. */
+void session_stop(struct session *session, uint64_t now_ns);
+
+/* Time of the latest end of a process image or a hold; 0: none. */
+uint64_t session_ended_ns(const struct session *session);
+
+/* Number of process images that are not complete. */
+uint32_t session_live(const struct session *session);
+
+/* Whether rounds are needed even if no descriptor becomes ready. */
+bool session_needs_polling(const struct session *session, uint64_t now_ns);
+
+/*
+ * The longest time until the next round, unless something wakes us. Processes that cannot wake us are polled at
+ * SESSION_IMPATIENT_US, like a session with an answer due; SESSION_PATIENT_US where every event wakes us.
+ */
+#define SESSION_PATIENT_US 4000000 /* still a heartbeat: the library takes longer silence for death (watch.c) */
+#define SESSION_IMPATIENT_US 8000
+int session_patience_us(const struct session *session, uint64_t now_ns);
+
+/* Publishes to all processes how we are about to sleep. */
+void session_announce(struct session *session, enum ring_sleep sleep);
+
+#endif

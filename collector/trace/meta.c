@@ -1,0 +1,165 @@
+/* meta.c - builds the JSON objects of the trace file and the answer to a hold. Called by the session. */
+#include "trace/meta.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "evprof/json_memory.h"
+
+static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
+static const char *const start_names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
+
+/* Counters come from shared memory: any value becomes an integer that JSON readers can represent. */
+static json_t *integer(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *integer_or_null(int64_t value)
+{
+	return value < 0 ? json_null() : json_integer(value);
+}
+
+/* Converts bytes that are not UTF-8, such as a path, to JSON text: U+FFFD replaces each byte that is not ASCII. */
+static json_t *replaced_text(const char *text)
+{
+	char clean[8192];
+	size_t length = 0;
+
+	for (; *text && length < sizeof(clean) - 4; text++) {
+		if ((unsigned char)*text < 0x80) {
+			clean[length++] = *text;
+		} else {
+			memcpy(clean + length, "\xef\xbf\xbd", 3);
+			length += 3;
+		}
+	}
+	return json_stringn(clean, length);
+}
+
+static json_t *text_or_null(const char *text)
+{
+	json_t *value;
+
+	if (!text)
+		return json_null();
+	value = json_string(text);
+	return value ? value : replaced_text(text);
+}
+
+/* Adds a member. On failure the whole object is dropped: without the member it would be wrong. */
+static void add(json_t **object, const char *name, json_t *value)
+{
+	if (json_object_set_new(*object, name, value) == 0)
+		return;
+	json_decref(*object);
+	*object = NULL;
+}
+
+static json_t *counts_object(const struct meta_counts *counts)
+{
+	json_t *object = json_object();
+
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++) {
+		if (counts->of[kind] && !wire_is_bookkeeping(kind))
+			add(&object, kind_names[kind], integer(counts->of[kind]));
+	}
+	if (counts->of[WIRE_NONE])
+		add(&object, "unknown", integer(counts->of[WIRE_NONE]));
+	return object;
+}
+
+/* Returns the object as text. Without memory jansson may leave out parts of the text; then the result is NULL. */
+static char *dump(json_t *object)
+{
+	char *text;
+
+	json_memory_begin();
+	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	json_decref(object);
+	if (!json_memory_ran_out)
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
+		   uint64_t start_ticks)
+{
+	json_t *process_object =
+	    json_pack("{ss si si si ss ss sO ss ss ss ss si si so sO}", "type", "process", "process", (int)process,
+		      "pid", (int)join->pid, "ppid", (int)join->ppid, "start", start_names[join->start], "python",
+		      join->python, "argv", join->argv, "exe", join->exe, "cwd", join->cwd, "host", join->host,
+		      "program", join->program, "clock_kind", (int)clock_kind, "clock_shift", (int)clock_shift,
+		      "start_ticks", integer(start_ticks), "events", join->events);
+
+	if (join->sample_rate)
+		add(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
+	if (join->native)
+		add(&process_object, "native", json_true());
+	if (join->filtered)
+		add(&process_object, "filtered", json_true());
+	return dump(process_object);
+}
+
+char *meta_title(uint32_t process, const char *title)
+{
+	return dump(
+	    json_pack("{ss sI so}", "type", "title", "process", (json_int_t)process, "title", text_or_null(title)));
+}
+
+char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled)
+{
+	json_t *object = json_pack("{ss sI sI sI so}", "type", "thread", "process", (json_int_t)process, "thread",
+				   (json_int_t)thread, "tid", (json_int_t)tid, "start_ticks", integer(start_ticks));
+
+	if (object && sampled)
+		json_object_set_new(object, "sampled", json_true());
+	return dump(object);
+}
+
+char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost)
+{
+	return dump(json_pack("{ss sI so so}", "type", "thread_end", "thread", (json_int_t)thread, "events",
+			      counts_object(events), "lost", counts_object(lost)));
+}
+
+char *meta_process_end(const struct meta_process_end *end)
+{
+	json_t *object =
+	    json_pack("{ss sI ss so so so so so so so}", "type", "process_end", "process", (json_int_t)end->process,
+		      "how", end->how, "status", integer_or_null(end->status), "signal", integer_or_null(end->signal),
+		      "end_ticks", integer(end->end_ticks), "lost_definitions", integer(end->lost_definitions), "waits",
+		      integer(end->waits), "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost));
+
+	if (end->samples) {
+		add(&object, "samples", integer(end->samples));
+		add(&object, "samples_torn", integer(end->samples_torn));
+	}
+	if (end->sampler_lost)
+		add(&object, "sampler", json_string("killed"));
+	return dump(object);
+}
+
+char *meta_summary(const struct meta_summary *summary)
+{
+	return dump(json_pack("{ss so so so sI sI sI so so}", "type", "summary", "trace", text_or_null(summary->trace),
+			      "events", integer(summary->events), "lost", integer(summary->lost), "processes",
+			      (json_int_t)summary->processes, "running", (json_int_t)summary->running, "unsampled",
+			      (json_int_t)summary->unsampled, "error", text_or_null(summary->error), "absent",
+			      text_or_null(summary->absent)));
+}
+
+uint64_t meta_events(const struct meta_counts *counts)
+{
+	uint64_t sum = 0;
+
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		sum += wire_is_bookkeeping(kind) ? 0 : counts->of[kind];
+	return sum;
+}
+
+uint64_t meta_lost(const struct meta_counts *counts)
+{
+	return meta_events(counts) + counts->of[WIRE_NONE];
+}

@@ -1,0 +1,60 @@
+/*
+ * meta.h - builds the JSON of the collector: META objects of the trace (evprof/trace.h) and the answer to a hold.
+ *
+ * Each function returns a string for free(), or NULL without memory.
+ */
+#ifndef COLLECTOR_META_H
+#define COLLECTOR_META_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/control.h"
+#include "evprof/wire.h"
+
+/* Numbers of events by kind; [WIRE_NONE] counts words of unknown kind. */
+struct meta_counts {
+	uint64_t of[WIRE_KIND_SLOTS];
+};
+
+struct meta_process_end {
+	uint32_t process;
+	const char *how;
+	int64_t status; /* -1: not known */
+	int64_t signal; /* -1: not known */
+	uint64_t end_ticks;
+	uint64_t lost_definitions;
+	uint64_t waits; /* of threads, for room in their rings */
+	uint64_t waited_us;
+	uint64_t samples, samples_torn;
+	struct meta_counts lost;
+	bool sampler_lost; /* its sampler ended before it */
+};
+
+struct meta_summary {
+	const char *trace;  /* NULL: no file was created */
+	const char *error;  /* NULL: none */
+	const char *absent; /* reason why no process joined; NULL: one has, or not known */
+	uint64_t events;
+	uint64_t lost;
+	uint32_t processes;
+	uint32_t running;
+	uint32_t unsampled; /* processes whose sampler was lost */
+};
+
+char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
+		   uint64_t start_ticks);
+/* title: NULL: the title is argv again. */
+char *meta_title(uint32_t process, const char *title);
+char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled);
+char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost);
+char *meta_process_end(const struct meta_process_end *end);
+char *meta_summary(const struct meta_summary *summary);
+
+/* The sum of all events, without bookkeeping kinds. */
+uint64_t meta_events(const struct meta_counts *counts);
+
+/* The sum of lost events, and of words of unknown kind. */
+uint64_t meta_lost(const struct meta_counts *counts);
+
+#endif

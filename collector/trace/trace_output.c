@@ -1,0 +1,225 @@
+/*
+ * trace_output.c - see trace_output.h. Called by the session, and by what writes for it (drain.c).
+ */
+#include "trace/trace_output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/*
+ * The first clock records follow each other quickly: a truncated trace without two records at different times has no
+ * usable times.
+ */
+#define CLOCK_FIRST_NS UINT64_C(10000000)
+#define CLOCK_EVERY_NS UINT64_C(1000000000)
+#define CLOSING_EACH_BYTES 1024 /* of the file, to end a thread or a process */
+
+void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user,
+		       void (*on_failure)(struct trace_output *trace))
+{
+	*trace = (struct trace_output){.writer = {.fd = -1, .error = -EBADF},
+				       .users = users,
+				       .user = user,
+				       .on_failure = on_failure,
+				       .clock_step_ns = CLOCK_FIRST_NS};
+}
+
+void trace_output_done(struct trace_output *trace)
+{
+	trace_writer_close(&trace->writer);
+	trace->user->trace_bytes -= trace->trace_bytes;
+}
+
+void trace_output_fail(struct trace_output *trace, const char *text)
+{
+	if (trace->failed)
+		return;
+	trace->failed = true;
+	snprintf(trace->error, sizeof(trace->error), "%s", text);
+	log_error("%s", trace->error);
+	trace->on_failure(trace);
+}
+
+void trace_output_open_failed(struct trace_output *trace, int error)
+{
+	char text[RING_TEXT_BYTES];
+
+	trace->opened = true;
+	if (error == -EEXIST)
+		snprintf(text, sizeof(text), "cannot create %.500s: there is something that is no regular file; %s",
+			 trace->path, "set EVPROF_OUTPUT to another path");
+	else
+		snprintf(text, sizeof(text), "cannot create %.500s: %s; set EVPROF_OUTPUT to a writable path",
+			 trace->path, strerror(-error));
+	trace_output_fail(trace, text);
+}
+
+int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
+		      enum output_existing existing)
+{
+	int fd = output_create(trace->path, sizeof(trace->path), existing);
+	int error = fd < 0 ? fd : trace_writer_open(&trace->writer, packer, fd, session);
+
+	trace->opened = true;
+	if (error && fd >= 0) {
+		close(fd);
+		unlink(trace->path);
+	}
+	if (error)
+		trace_output_open_failed(trace, error);
+	return error;
+}
+
+static int write_failed(struct trace_output *trace, int error)
+{
+	char text[RING_TEXT_BYTES];
+
+	trace->full = error && trace->writer.error == 0;
+	if (error == -EDQUOT && user_trace_room(trace->users, trace->user) != UINT64_MAX) {
+		snprintf(text, sizeof(text), "cannot write %.400s: user %u has %llu MiB of traces under way, %s",
+			 trace->path, (unsigned)trace->user->uid,
+			 (unsigned long long)trace->users->limits.trace_bytes >> 20,
+			 "the most that this collector allows (--max-trace-bytes-per-user); later events are lost");
+		trace_output_fail(trace, text);
+	} else if (error) {
+		snprintf(text, sizeof(text), "cannot write %.500s: %s; it is whole up to here, later events are lost",
+			 trace->path, strerror(-error));
+		trace_output_fail(trace, text);
+	}
+	return error;
+}
+
+/* Reserves room in the file for the last records of each open thread and process, and for one that comes meanwhile. */
+static void keep_room(struct trace_output *trace)
+{
+	uint64_t room;
+
+	trace->user->trace_bytes += trace->writer.offset - trace->trace_bytes;
+	trace->trace_bytes = trace->writer.offset;
+	room = user_trace_room(trace->users, trace->user);
+	trace->writer.limit_bytes = room == UINT64_MAX ? 0 : trace->writer.offset + room;
+	trace->writer.closing_bytes =
+	    TRACE_CLOSING_BYTES + (uint64_t)(trace->open_threads + trace->process_count) * CLOSING_EACH_BYTES;
+}
+
+int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	int error;
+
+	if (trace->failed)
+		return -EIO;
+	keep_room(trace);
+	error = trace_writer_chunk(&trace->writer, chunk, raw, raw_bytes);
+	return error ? write_failed(trace, error) : 0;
+}
+
+int trace_output_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	int error;
+
+	if (trace->failed && !trace->full)
+		return -EIO;
+	error = trace_writer_last(&trace->writer, chunk, raw, raw_bytes);
+	return error ? write_failed(trace, error) : 0;
+}
+
+static int write_last(struct trace_output *trace, enum trace_chunk_type type, uint32_t process, uint32_t thread,
+		      const void *raw, size_t raw_bytes)
+{
+	struct trace_chunk chunk = {.type = (uint16_t)type, .process = process, .thread = thread};
+
+	return trace_output_last(trace, &chunk, raw, raw_bytes);
+}
+
+void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text)
+{
+	if (text)
+		write_last(trace, TRACE_CHUNK_META, process, thread, text, strlen(text));
+	else
+		log_error("no memory left: a description is missing from %s", trace->path);
+	free(text);
+}
+
+uint32_t trace_output_next_thread(struct trace_output *trace)
+{
+	trace->open_threads++;
+	return trace->thread_count++;
+}
+
+void trace_output_thread_ended(struct trace_output *trace)
+{
+	trace->open_threads--;
+}
+
+void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KIND_SLOTS])
+{
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		trace->events += wire_is_bookkeeping(kind) ? 0 : counts[kind];
+}
+
+void trace_output_count_lost(struct trace_output *trace, uint64_t lost)
+{
+	trace->lost += lost;
+}
+
+void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t shift)
+{
+	for (unsigned i = 0; i < trace->clock_count; i++) {
+		if (trace->clocks[i].kind == kind && trace->clocks[i].shift == shift)
+			return;
+	}
+	trace->clock_alone = true;
+	if (trace->clock_count < TRACE_OUTPUT_CLOCKS)
+		trace->clocks[trace->clock_count++] = (struct trace_output_clock){.kind = kind, .shift = shift};
+}
+
+void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns)
+{
+	struct trace_clock records[TRACE_OUTPUT_CLOCKS];
+
+	trace->clock_next_ns = now_ns + trace->clock_step_ns;
+	trace->clock_step_ns *= trace->clock_step_ns < CLOCK_EVERY_NS ? 2 : 1;
+	for (unsigned i = 0; i < trace->clock_count; i++)
+		clock_calibrate(trace->clocks[i].kind, trace->clocks[i].shift, &records[i]);
+	if (trace->clock_count > 0)
+		write_last(trace, TRACE_CHUNK_CLOCK, TRACE_NOBODY, TRACE_NOBODY, records,
+			   trace->clock_count * sizeof(records[0]));
+}
+
+void trace_output_renew_clocks(struct trace_output *trace, bool written, uint64_t now_ns)
+{
+	if (!(written || trace->clock_alone) || now_ns < trace->clock_next_ns || trace->failed || trace->closed)
+		return;
+	trace_output_write_clocks(trace, now_ns);
+	trace->clock_alone = false;
+}
+
+void trace_output_close(struct trace_output *trace, bool release, uint64_t now_ns)
+{
+	char text[RING_TEXT_BYTES];
+	int error = 0;
+
+	if (trace->process_count > 0 && (!trace->failed || trace->full)) {
+		trace_output_write_clocks(trace, now_ns);
+		error = trace_writer_finish(&trace->writer, trace->events, trace->lost, trace->process_count);
+	}
+	if (error && !trace->failed) {
+		snprintf(text, sizeof(text), "cannot finish %.500s: %s; it is whole but has no index", trace->path,
+			 strerror(-error));
+		trace_output_fail(trace, text);
+	}
+	if (!trace->failed && trace->process_count > 0 && trace_writer_removed(&trace->writer)) {
+		snprintf(text, sizeof(text), "%.500s was removed while it was written: nothing is kept", trace->path);
+		trace_output_fail(trace, text);
+	}
+	if (release)
+		trace_writer_release(&trace->writer);
+	trace_writer_follow(&trace->writer, trace->path); /* formats are written next to it */
+	trace->closed = true;
+}

@@ -1,0 +1,91 @@
+/*
+ * trace_output.h - the trace of one session: its file, its clocks and its counters.
+ *
+ * When its file cannot be written, the trace has FAILED. Where the reason is lack of space, it is also FULL: the file
+ * is still completed, with the number of lost events of each thread.
+ */
+#ifndef COLLECTOR_TRACE_OUTPUT_H
+#define COLLECTOR_TRACE_OUTPUT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evprof/ring.h"
+#include "evprof/wire.h"
+#include "trace/output.h"
+#include "trace/trace_writer.h"
+#include "base/users.h"
+
+#define TRACE_OUTPUT_CLOCKS 8
+
+struct trace_output_clock {
+	uint32_t kind;
+	uint32_t shift;
+};
+
+struct trace_output {
+	struct trace_writer writer;
+	const struct users *users;
+	struct user *user;    /* the user that began the session */
+	uint64_t trace_bytes; /* our part of the user's trace_bytes */
+	bool opened;	      /* the file was created, or creating it failed */
+	bool failed;	      /* no more events are written to the file ... */
+	bool full;	      /* ... but the end of the file is */
+	bool closed;	      /* the file is complete, or cannot become so */
+	char path[PATH_MAX];
+	char error[RING_TEXT_BYTES];
+	void (*on_failure)(struct trace_output *trace); /* called once, after `failed` and `error` are set */
+
+	uint32_t process_count; /* images that ever joined; the number of the next one */
+	uint32_t thread_count;
+	uint32_t open_threads;
+	uint64_t events; /* in the file */
+	uint64_t lost;	 /* of threads and processes that have ended */
+
+	struct trace_output_clock clocks[TRACE_OUTPUT_CLOCKS];
+	unsigned clock_count;
+	uint64_t clock_next_ns;
+	uint64_t clock_step_ns;
+	bool clock_alone; /* a clock has one record only: its rate is unknown without a second one */
+};
+
+void trace_output_init(struct trace_output *trace, const struct users *users, struct user *user,
+		       void (*on_failure)(struct trace_output *trace));
+/* Closes the file, which no longer counts against its user. */
+void trace_output_done(struct trace_output *trace);
+
+/* Creates the file at trace->path. On failure -errno, and the trace has failed. */
+int trace_output_open(struct trace_output *trace, struct trace_packer *packer, const uint8_t session[16],
+		      enum output_existing existing);
+/* No file can be created, because of that error: the trace fails. */
+void trace_output_open_failed(struct trace_output *trace, int error);
+
+/* text: one line that says what to do. The file keeps its contents. */
+void trace_output_fail(struct trace_output *trace, const char *text);
+
+/*
+ * A failed write fails the trace. The end of a thread or a process (trace_output_last) is written even when the disk is
+ * full.
+ */
+int trace_output_chunk(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
+int trace_output_last(struct trace_output *trace, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes);
+/* Frees the text. */
+void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t thread, char *text);
+
+uint32_t trace_output_next_thread(struct trace_output *trace);
+void trace_output_thread_ended(struct trace_output *trace);
+void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KIND_SLOTS]);
+void trace_output_count_lost(struct trace_output *trace, uint64_t lost);
+
+/* Adds a clock of the times in the trace. */
+void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t shift);
+void trace_output_write_clocks(struct trace_output *trace, uint64_t now_ns);
+/* Writes them if they are due. written: events were written in this round. */
+void trace_output_renew_clocks(struct trace_output *trace, bool written, uint64_t now_ns);
+
+/* Finishes the trace file. Nothing is written afterwards. release: see trace_writer_release(). */
+void trace_output_close(struct trace_output *trace, bool release, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,318 @@
+/*
+ * trace_writer.c - chunks, checksums, compression and the index of a trace file. The only file of the collector that
+ * uses zstd.
+ *
+ * Called by the session and by drain.c. The meaning of payloads is not known here.
+ */
+#include "trace/trace_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/clock.h"
+#include "evprof/invariant.h"
+
+#define ZSTD_LEVEL 1
+#define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
+#define PROMISE_MIN_BYTES (UINT64_C(256) << 10)
+#define PROMISE_MAX_BYTES (UINT64_C(4) << 20)
+
+struct trace_packer {
+	ZSTD_CCtx *context;
+	size_t capacity;
+	uint8_t out[]; /* a chunk: header, payload, padding */
+};
+
+struct trace_packer *trace_packer_new(void)
+{
+	size_t capacity = sizeof(struct trace_chunk) + ZSTD_COMPRESSBOUND(TRACE_WRITER_RAW_MAX_BYTES) + 8;
+	struct trace_packer *packer = malloc(sizeof(*packer) + capacity);
+
+	if (packer)
+		*packer = (struct trace_packer){.context = NULL, .capacity = capacity};
+	return packer;
+}
+
+void trace_packer_free(struct trace_packer *packer)
+{
+	if (packer)
+		ZSTD_freeCCtx(packer->context);
+	free(packer);
+}
+
+static uint32_t checksum(const void *bytes, size_t count)
+{
+	return (uint32_t)crc32_z(0, bytes, count);
+}
+
+static int allocate(struct trace_writer *writer, uint64_t bytes)
+{
+	while (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->offset, (off_t)bytes) < 0) {
+		if (errno == ENOSPC || errno == EDQUOT)
+			return -errno;
+		if (errno == EINTR)
+			continue;
+		writer->promised = UINT64_MAX; /* not supported here: a full disk fails the write */
+		return 0;
+	}
+	writer->promised = writer->offset + bytes;
+	return 0;
+}
+
+/*
+ * Reserves room for that many bytes in the file system, whatever else is written to that disk: in large steps while
+ * there is much. 0 or -errno.
+ */
+static int promise(struct trace_writer *writer, uint64_t bytes)
+{
+	uint64_t wanted = writer->offset + bytes;
+	uint64_t more = writer->offset / 4;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < wanted)
+		return -EFBIG;
+	if (writer->limit_bytes && writer->limit_bytes < wanted)
+		return -EDQUOT;
+	if (wanted <= writer->promised)
+		return 0;
+	more = more < PROMISE_MIN_BYTES ? PROMISE_MIN_BYTES : more > PROMISE_MAX_BYTES ? PROMISE_MAX_BYTES : more;
+	return allocate(writer, bytes + more) == 0 ? 0 : allocate(writer, bytes);
+}
+
+void trace_writer_release(struct trace_writer *writer)
+{
+	if (writer->fd < 0 || writer->promised == UINT64_MAX || writer->promised <= writer->offset)
+		return;
+	if (ftruncate(writer->fd, (off_t)writer->offset) == 0)
+		writer->promised = writer->offset;
+}
+
+/* Writes all bytes at the end of the file, or leaves the file unchanged. */
+static int append(struct trace_writer *writer, const void *bytes, size_t count)
+{
+	size_t done = 0;
+
+	while (done < count) {
+		ssize_t wrote =
+		    pwrite(writer->fd, (const char *)bytes + done, count - done, (off_t)(writer->offset + done));
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0) {
+			writer->error = wrote < 0 ? -errno : -EIO;
+			if (ftruncate(writer->fd, (off_t)writer->offset) < 0)
+				return writer->error; /* a reader stops at the last complete chunk anyway */
+			return writer->error;
+		}
+		done += (size_t)wrote;
+	}
+	writer->offset += count;
+	invariant(writer->offset % 8 == 0);
+	return 0;
+}
+
+/*
+ * Locks the file, which shows readers that the trace still grows. The lock ends with the descriptor. Nobody waits for
+ * the lock.
+ */
+static void lock_file(int fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, const uint8_t session[16])
+{
+	struct trace_header header = {
+	    .version = TRACE_VERSION, .header_bytes = sizeof(header), .created_ns = clock_realtime_ns()};
+	int error;
+
+	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
+	memcpy(header.session, session, sizeof(header.session));
+	header.crc = checksum(&header, offsetof(struct trace_header, crc));
+	*writer = (struct trace_writer){.fd = fd, .packer = packer};
+	lock_file(fd);
+	error = append(writer, &header, sizeof(header));
+	if (error)
+		writer->fd = -1;
+	return error;
+}
+
+/* Stores the payload in out, compressed where that helps. Returns its size. */
+static size_t pack(struct trace_packer *packer, uint8_t *out, const void *raw, size_t raw_bytes, uint16_t *codec)
+{
+	*codec = TRACE_CODEC_NONE;
+	if (raw_bytes >= COMPRESS_MIN_BYTES && !packer->context)
+		packer->context = ZSTD_createCCtx();
+	if (raw_bytes >= COMPRESS_MIN_BYTES && packer->context) {
+		size_t room = packer->capacity - sizeof(struct trace_chunk) - 8;
+		size_t stored = ZSTD_compressCCtx(packer->context, out, room, raw, raw_bytes, ZSTD_LEVEL);
+
+		if (!ZSTD_isError(stored) && stored < raw_bytes) {
+			*codec = TRACE_CODEC_ZSTD;
+			return stored;
+		}
+	}
+	if (raw_bytes > 0)
+		memcpy(out, raw, raw_bytes);
+	return raw_bytes;
+}
+
+static uint64_t closing_bytes(const struct trace_writer *writer)
+{
+	return writer->closing_bytes + (writer->entry_count + 1) * sizeof(writer->entries[0]);
+}
+
+/* last: may use the room that is reserved for the end of the file. */
+static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, const void *raw, size_t raw_bytes,
+		       bool last)
+{
+	struct trace_packer *packer = writer->packer;
+	uint8_t *payload = packer->out + sizeof(chunk);
+	size_t stored;
+	size_t padded;
+
+	if (writer->error)
+		return writer->error;
+	if (raw_bytes > TRACE_WRITER_RAW_MAX_BYTES)
+		return -EMSGSIZE;
+	chunk.magic = TRACE_CHUNK_MAGIC;
+	stored = pack(packer, payload, raw, raw_bytes, &chunk.codec);
+	chunk.stored_bytes = (uint32_t)stored;
+	chunk.raw_bytes = (uint32_t)raw_bytes;
+	chunk.payload_crc = checksum(payload, stored);
+	chunk.crc = checksum(&chunk, offsetof(struct trace_chunk, crc));
+	memcpy(packer->out, &chunk, sizeof(chunk));
+	padded = (stored + 7) & ~(size_t)7;
+	invariant(stored <= raw_bytes && sizeof(chunk) + padded <= packer->capacity);
+	memset(payload + stored, 0, padded - stored);
+	if (!last)
+		writer->full = promise(writer, sizeof(chunk) + padded + closing_bytes(writer));
+	if (!last && writer->full)
+		return writer->full;
+	return append(writer, packer->out, sizeof(chunk) + padded);
+}
+
+static int write_index(struct trace_writer *writer)
+{
+	struct trace_chunk chunk = {.type = TRACE_CHUNK_INDEX,
+				    .process = TRACE_NOBODY,
+				    .thread = TRACE_NOBODY,
+				    .events = writer->entry_count,
+				    .previous = writer->index_offset};
+	uint64_t at = writer->offset;
+	int error = write_chunk(writer, chunk, writer->entries, writer->entry_count * sizeof(writer->entries[0]), true);
+
+	if (error)
+		return error;
+	invariant(writer->index_offset < at && at < writer->offset);
+	writer->index_offset = at;
+	writer->entry_count = 0;
+	return 0;
+}
+
+/* Makes room for one more entry. The array grows to at most TRACE_INDEX_EVERY entries. */
+static int reserve_entry(struct trace_writer *writer)
+{
+	struct trace_index_entry *entries;
+	unsigned capacity = writer->entry_capacity ? writer->entry_capacity * 2 : 64;
+
+	if (writer->entry_count < writer->entry_capacity)
+		return 0;
+	entries = realloc(writer->entries, capacity * sizeof(entries[0]));
+	if (!entries)
+		return -ENOMEM;
+	writer->entries = entries;
+	writer->entry_capacity = capacity;
+	return 0;
+}
+
+static int write_indexed(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw,
+			 size_t raw_bytes, bool last)
+{
+	uint64_t at = writer->offset;
+	int error = writer->error ? writer->error : reserve_entry(writer);
+
+	if (!error)
+		error = write_chunk(writer, *chunk, raw, raw_bytes, last);
+	if (error) {
+		writer->error = writer->full ? writer->error : error;
+		return error;
+	}
+	invariant(writer->entry_count < writer->entry_capacity && writer->entry_count < TRACE_INDEX_EVERY);
+	invariant(!writer->entry_count || writer->entries[writer->entry_count - 1].offset < at);
+	writer->entries[writer->entry_count++] = (struct trace_index_entry){.offset = at,
+									    .first_ticks = chunk->first_ticks,
+									    .last_ticks = chunk->last_ticks,
+									    .process = chunk->process,
+									    .thread = chunk->thread,
+									    .events = chunk->events,
+									    .type = chunk->type};
+	return writer->entry_count < TRACE_INDEX_EVERY ? 0 : write_index(writer);
+}
+
+int trace_writer_chunk(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	return writer->full ? writer->full : write_indexed(writer, chunk, raw, raw_bytes, false);
+}
+
+int trace_writer_last(struct trace_writer *writer, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
+{
+	return write_indexed(writer, chunk, raw, raw_bytes, true);
+}
+
+int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t lost, uint32_t processes)
+{
+	struct trace_end end = {.magic = TRACE_END_MAGIC, .events = events, .lost = lost, .processes = processes};
+	int error = writer->error;
+
+	if (!error && (writer->entry_count > 0 || writer->index_offset == 0))
+		error = write_index(writer);
+	if (error)
+		return error;
+	end.index_offset = writer->index_offset;
+	end.crc = checksum(&end, offsetof(struct trace_end, crc));
+	return append(writer, &end, sizeof(end));
+}
+
+bool trace_writer_removed(const struct trace_writer *writer)
+{
+	struct stat status;
+
+	return writer->fd >= 0 && fstat(writer->fd, &status) == 0 && status.st_nlink == 0;
+}
+
+void trace_writer_follow(const struct trace_writer *writer, char path[PATH_MAX])
+{
+	char link[40], moved[PATH_MAX];
+	struct stat own, named;
+	ssize_t length;
+
+	if (writer->fd < 0 || fstat(writer->fd, &own) < 0 || own.st_nlink == 0 ||
+	    (stat(path, &named) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", writer->fd);
+	length = readlink(link, moved, sizeof(moved) - 1);
+	if (length <= 0 || moved[0] != '/')
+		return;
+	moved[length] = 0;
+	strcpy(path, moved);
+}
+
+void trace_writer_close(struct trace_writer *writer)
+{
+	trace_writer_release(writer);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	free(writer->entries);
+	*writer = (struct trace_writer){.fd = -1, .error = -EBADF};
+}
