@@ -144,13 +144,22 @@ static void *collectors(void *argument)
 	return NULL;
 }
 
+/*
+ * Nor afterwards: who is jolted again and again does not go on at all, and the next collector may have to wait for one
+ * that is about to wake it.
+ */
+static bool awaits_exchange(void)
+{
+	return hurry && atomic_load(&process->header->collector_state) == RING_COLLECTOR_ATTACHED;
+}
+
 /* A thread with much to write looks at most once a second. */
 static void *hurried(void *unused)
 {
 	(void)unused;
 	while (!producers_gone) {
 		/* Some are in the middle of an event when the memory is exchanged. */
-		if (hurry) {
+		if (awaits_exchange()) {
 			producers_jolt();
 			rejoin_if_lost(WIRE_CALL, REJOIN_NOW);
 		}
