@@ -145,19 +145,27 @@ static unsigned module_distance(struct function_match *match, const struct wire_
 			     distance(match->module, without_suffix(file))));
 }
 
+/* Empty for a C function: that string of its definition is another. */
+static struct text qualified_name(const struct wire_definition *definition, bool native)
+{
+	struct text none = {0};
+
+	return native ? none : trace_string(definition, 2);
+}
+
 static unsigned name_distance(struct function_match *match, const struct wire_definition *definition, bool native)
 {
 	if (matches_name(match, definition, native))
 		return 0;
 	return nearer(distance(match->function, trace_string(definition, 1)),
-		      distance(match->function, native ? (struct text){0} : trace_string(definition, 2)));
+		      distance(match->function, qualified_name(definition, native)));
 }
 
 /* The name as a limit is written. NULL if memory ran out. */
 static char *name_of(const struct wire_definition *definition, bool native)
 {
 	struct text module = trace_string(definition, 3), name = trace_string(definition, 1);
-	struct text qualified = native ? (struct text){0} : trace_string(definition, 2);
+	struct text qualified = qualified_name(definition, native);
 	char *text;
 
 	if (!module.length)
