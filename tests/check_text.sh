@@ -32,7 +32,7 @@ if tr '\n' '\0' <"$list" | xargs -0 grep -nIE -e "$places" -e "$hosts" -- /dev/n
 	status=1
 fi
 # Identifiers of before the glossary.
-old="neighbours_[a-z]|(struct|on)[ _]deaf|deafen|unborn|tally_[a-z]|struct (tally|visit|timeline|select|pairs|awaited)\\b"
+old="neighbours_[a-z]|(struct|on)[ _]deaf|deafen|unborn|UNBORN|tally_[a-z]|struct (tally|visit|timeline|select|pairs|awaited)\\b"
 old="$old|\\b(visit|timeline|select)_[a-z]+\\(|\\bchoice_(pattern|takes)|\\bchoose_(any|read|function)"
 if grep -E '^(\./)?(include|preload|collector|tools)/.*\.[ch]$' "$list" | tr '\n' '\0' | xargs -0 grep -nE -e "$old" -- /dev/null; then
 	echo "these lines have words that docs/glossary.md replaces"

@@ -19,8 +19,8 @@
 
 #define FORK_GRACE_NS UINT64_C(100000000)
 #define EXEC_CHECK_NS UINT64_C(50000000)
-#define UNBORN_CHECK_NS UINT64_C(5000000)
-#define UNBORN_MAX 4096u /* limit of pending_children */
+#define PENDING_CHILDREN_CHECK_NS UINT64_C(5000000)
+#define PENDING_CHILDREN_MAX 4096u /* limit of pending_children */
 #define LINGER_NS UINT64_C(50000000)
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
 #define SHARE_MAX_WORDS (UINT64_C(128) << 10) /* words of a process in a round ... */
@@ -234,7 +234,7 @@ static void keep_pending_children(struct session *session, struct process *proce
 	struct session_child *pending_children;
 	ino_t inode = process_inode(process);
 
-	if (forks <= process->children || process->forked_count == 0 || !inode || count > UNBORN_MAX)
+	if (forks <= process->children || process->forked_count == 0 || !inode || count > PENDING_CHILDREN_MAX)
 		return;
 	pending_children = realloc(session->pending_children, count * sizeof(*pending_children));
 	if (!pending_children)
@@ -278,7 +278,7 @@ static void check_pending_child(struct session *session, uint64_t now_ns)
 			remove_pending_child(session, session->pending_children_next);
 	}
 	session->pending_children_next = session->pending_children_count;
-	session->pending_children_check_ns = now_ns + UNBORN_CHECK_NS;
+	session->pending_children_check_ns = now_ns + PENDING_CHILDREN_CHECK_NS;
 }
 
 static void forget_forked(struct session *session, const struct control_message *join)
