@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-struct user *users_take(struct users *users, uid_t uid)
+struct user *users_get(struct users *users, uid_t uid)
 {
 	struct user *user = users->first;
 
@@ -28,7 +28,7 @@ struct user *users_take(struct users *users, uid_t uid)
 	return user;
 }
 
-void users_give(struct users *users, struct user *user)
+void users_put(struct users *users, struct user *user)
 {
 	struct user **link = &users->first;
 
@@ -65,7 +65,7 @@ void user_end(struct user *user, enum user_kind kind)
 	user->counts[kind]--;
 }
 
-bool user_take_memory(struct user *user, uint64_t bytes)
+bool user_charge_memory(struct user *user, uint64_t bytes)
 {
 	if (is_limited(user) && user->memory_bytes + bytes > USER_MEMORY_BYTES)
 		return false;
@@ -73,7 +73,7 @@ bool user_take_memory(struct user *user, uint64_t bytes)
 	return true;
 }
 
-void user_give_memory(struct user *user, uint64_t bytes)
+void user_uncharge_memory(struct user *user, uint64_t bytes)
 {
 	user->memory_bytes -= bytes;
 }

@@ -169,7 +169,7 @@ long remote_bytes(struct remote *remote, uint64_t object, uint8_t *out, size_t s
 }
 
 /* Encodes a character as UTF-8, a lone surrogate like any other. Returns the length. */
-static size_t encode(uint32_t character, char out[4])
+static size_t encode_utf8(uint32_t character, char out[4])
 {
 	if (character < 0x80) {
 		out[0] = (char)character;
@@ -215,7 +215,7 @@ long remote_text(struct remote *remote, uint64_t object, char *out, size_t size)
 
 		if (!remote_read(remote, data + i * kind, &character, kind))
 			return -1;
-		n = encode(character, encoded);
+		n = encode_utf8(character, encoded);
 		if (used + n > size)
 			break;
 		memcpy(out + used, encoded, n);

@@ -20,7 +20,7 @@ static size_t place_of(const struct sampled_codes *codes, uint64_t address, cons
 	return at;
 }
 
-static bool grow(struct sampled_codes *codes)
+static bool grow_codes(struct sampled_codes *codes)
 {
 	struct sampled_codes larger = {
 	    .size = codes->size ? 2 * codes->size : FIRST_SIZE, .count = codes->count, .last_id = codes->last_id};
@@ -37,7 +37,7 @@ static bool grow(struct sampled_codes *codes)
 	return true;
 }
 
-static bool define(const struct sampled_code *code, struct remote *remote, struct ring_writer *writer)
+static bool define_code(const struct sampled_code *code, struct remote *remote, struct ring_writer *writer)
 {
 	static char texts[3][WIRE_STRING_MAX_BYTES];
 	const uint64_t objects[] = {code->is.file, code->is.name, code->is.qualified_name};
@@ -76,13 +76,13 @@ const struct sampled_code *sampled_code(struct sampled_codes *codes, struct remo
 	struct sampled_code code = {.address = address};
 	size_t at;
 
-	if (!remote_code(remote, address, &code.is) || (2 * codes->count >= codes->size && !grow(codes)))
+	if (!remote_code(remote, address, &code.is) || (2 * codes->count >= codes->size && !grow_codes(codes)))
 		return NULL;
 	at = place_of(codes, address, &code.is);
 	if (codes->places[at].address)
 		return &codes->places[at];
 	code.id = codes->last_id + 1;
-	if (codes->count >= CODES_MAX || !define(&code, remote, writer))
+	if (codes->count >= CODES_MAX || !define_code(&code, remote, writer))
 		return NULL;
 	keep_lines(&code, remote);
 	codes->places[at] = code;

@@ -21,12 +21,12 @@
 
 static struct remote_frame others[REMOTE_FRAMES];
 
-static bool is_same(const struct remote_frame *a, const struct remote_frame *b)
+static bool same_frame(const struct remote_frame *a, const struct remote_frame *b)
 {
 	return a->frame == b->frame && a->code == b->code;
 }
 
-static int look(struct sampled_stacks *stacks, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
+static int read_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_frame frames[REMOTE_FRAMES])
 {
 	remote_refresh(stacks->remote);
 	return remote_stack(stacks->remote, state, frames);
@@ -53,10 +53,10 @@ static void keep_links(struct sampled_stacks *stacks, const struct remote_frame 
 		*link_of(stacks, &frames[i]) = (struct sampled_link){frames[i], frames[i + 1]};
 }
 
-static int find(const struct remote_frame *frame, const struct remote_frame *stack, int count)
+static int find_frame(const struct remote_frame *frame, const struct remote_frame *stack, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (is_same(&stack[i], frame))
+		if (same_frame(&stack[i], frame))
 			return i;
 	return -1;
 }
@@ -73,7 +73,7 @@ static int find_function(const struct remote_frame *frame, const struct remote_f
  * Puts the frames of the other read, beginning with index from, below the first `above` frames. Returns the number of
  * frames then.
  */
-static int put_below(struct remote_frame *frames, int above, int from, int count)
+static int append_below(struct remote_frame *frames, int above, int from, int count)
 {
 	if (above + count - from > REMOTE_FRAMES)
 		return -1;
@@ -87,11 +87,11 @@ static int follow_links(struct sampled_stacks *stacks, struct remote_frame *fram
 		const struct sampled_link *link = link_of(stacks, &frames[above - 1]);
 		int from;
 
-		if (!is_same(&link->frame, &frames[above - 1]))
+		if (!same_frame(&link->frame, &frames[above - 1]))
 			return -1;
-		from = find(&link->below, others, count);
+		from = find_frame(&link->below, others, count);
 		if (from >= 0)
-			return put_below(frames, above, from, count);
+			return append_below(frames, above, from, count);
 		frames[above] = link->below;
 	}
 	return -1;
@@ -99,57 +99,57 @@ static int follow_links(struct sampled_stacks *stacks, struct remote_frame *fram
 
 /* ---- torn stacks ------------------------------------------------------------------------------------------------- */
 
-static bool is_whole(const struct remote_frame *base, const struct remote_frame *stack, int count)
+static bool reaches_base(const struct remote_frame *base, const struct remote_frame *stack, int count)
 {
-	return count && is_same(&stack[count - 1], base);
+	return count && same_frame(&stack[count - 1], base);
 }
 
 /* Combines the stack with the other read, which is whole. */
-static int put_together(struct sampled_stacks *stacks, struct remote_frame *frames, int count)
+static int rebuild_stack(struct sampled_stacks *stacks, struct remote_frame *frames, int count)
 {
 	int all = follow_links(stacks, frames, count);
 
 	if (all < 0)
-		all = put_below(frames, 1, find_function(&frames[0], others, count) + 1, count);
+		all = append_below(frames, 1, find_function(&frames[0], others, count) + 1, count);
 	return all;
 }
 
 /* Repairs a torn stack. frames: of the first read, which does not reach the base. */
-static int mend(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
-		struct remote_frame frames[REMOTE_FRAMES], int count)
+static int repair_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
+			struct remote_frame frames[REMOTE_FRAMES], int count)
 {
 	struct remote_frame outermost = frames[count - 1];
 	int last = 0, agreeing = 0;
 
 	for (int i = 0; i < LOOKS || (!last && i < 2 * LOOKS); i++) {
-		int other = look(stacks, state, others), from;
+		int other = read_stack(stacks, state, others), from;
 
-		if (other > 0 && is_same(&others[other - 1], &outermost))
+		if (other > 0 && same_frame(&others[other - 1], &outermost))
 			agreeing++;
-		last = is_whole(base, others, other) ? other : 0;
-		from = last ? find(&frames[0], others, last) : -1;
+		last = reaches_base(base, others, other) ? other : 0;
+		from = last ? find_frame(&frames[0], others, last) : -1;
 		if (from >= 0)
-			return put_below(frames, 1, from + 1, last);
+			return append_below(frames, 1, from + 1, last);
 	}
 	/* Most reads agree on another outermost frame: Python was entered anew. */
 	if (!last && agreeing > LOOKS / 2 && !is_generator(stacks, &outermost)) {
 		*base = outermost;
 		return count;
 	}
-	return last ? put_together(stacks, frames, last) : -1;
+	return last ? rebuild_stack(stacks, frames, last) : -1;
 }
 
 int sampled_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_frame *base,
 		  struct remote_frame frames[REMOTE_FRAMES])
 {
-	int count = look(stacks, state, frames);
+	int count = read_stack(stacks, state, frames);
 
 	for (int i = 0; i < LOOKS && count < 0; i++)
-		count = look(stacks, state, frames);
+		count = read_stack(stacks, state, frames);
 	stacks->count++;
-	if (count && !is_whole(base, frames, count)) {
+	if (count && !reaches_base(base, frames, count)) {
 		stacks->torn++;
-		count = count > 0 ? mend(stacks, state, base, frames, count) : count;
+		count = count > 0 ? repair_stack(stacks, state, base, frames, count) : count;
 	}
 	if (count > 0)
 		keep_links(stacks, frames, count);

@@ -34,7 +34,7 @@
 #define NS 1000000000u
 
 /* A function on the stack of a thread, as it was recorded. */
-struct told {
+struct sampled_frame {
 	uint64_t frame; /* its address */
 	uint32_t id;
 	uint32_t line;
@@ -49,8 +49,8 @@ struct thread {
 	int schedstat_fd; /* -1: none */
 	uint64_t cpu_ns;
 	struct ring_stream stream;
-	struct remote_frame base; /* the outermost frame */
-	struct told *stack;	  /* outermost first */
+	struct remote_frame base;    /* the outermost frame */
+	struct sampled_frame *stack; /* outermost first */
 	uint32_t count, room;
 };
 
@@ -70,7 +70,7 @@ struct sampler {
 };
 
 static struct remote_frame frames[REMOTE_FRAMES];
-static struct told found[REMOTE_FRAMES];
+static struct sampled_frame found[REMOTE_FRAMES];
 
 /* ---- threads in /proc -------------------------------------------------------------------------------------------- */
 
@@ -179,7 +179,7 @@ static void put_returns(struct thread *thread, uint32_t from, uint64_t now)
 		ring_stream_put(&thread->stream, wire_head(WIRE_RETURN, thread->stack[--thread->count].id), now);
 }
 
-static void tell_cpu(struct thread *thread, uint64_t now)
+static void put_cpu_time(struct thread *thread, uint64_t now)
 {
 	char text[96];
 
@@ -196,7 +196,7 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 	uint64_t now = thread->misses ? thread->gone : ring_writer_now(&sampler->writer);
 
 	if (ring_stream_room(&thread->stream) > thread->count + 8) {
-		tell_cpu(thread, now);
+		put_cpu_time(thread, now);
 		put_returns(thread, 0, now);
 		ring_stream_put(&thread->stream, wire_head(WIRE_THREAD_END, 0), now);
 	}
@@ -210,9 +210,9 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 /* ---- one sample -------------------------------------------------------------------------------------------------- */
 
 /* Whether the frame is the recorded one at that depth, at the same instruction: then its line is known. */
-static bool was_told(const struct thread *thread, const struct told *frame, int depth)
+static bool is_unchanged(const struct thread *thread, const struct sampled_frame *frame, int depth)
 {
-	const struct told *before;
+	const struct sampled_frame *before;
 
 	if ((uint32_t)depth >= thread->count)
 		return false;
@@ -221,7 +221,7 @@ static bool was_told(const struct thread *thread, const struct told *frame, int 
 }
 
 /* Looks up the functions of a stack, outermost first, into found[]. Returns their number, or -1. */
-static int resolve(struct sampler *sampler, const struct thread *thread, int count)
+static int resolve_stack(struct sampler *sampler, const struct thread *thread, int count)
 {
 	for (int i = 0; i < count; i++) {
 		const struct remote_frame *frame = &frames[count - 1 - i];
@@ -230,8 +230,9 @@ static int resolve(struct sampler *sampler, const struct thread *thread, int cou
 
 		if (!code)
 			return -1;
-		found[i] = (struct told){.frame = frame->frame, .id = code->id, .instruction = frame->instruction};
-		found[i].line = was_told(thread, &found[i], i)
+		found[i] =
+		    (struct sampled_frame){.frame = frame->frame, .id = code->id, .instruction = frame->instruction};
+		found[i].line = is_unchanged(thread, &found[i], i)
 				    ? thread->stack[i].line
 				    : (uint32_t)line_of((enum sampling_lines)sampler->remote.layout.lines, code->lines,
 							code->lines_size, code->is.line, frame->instruction);
@@ -242,7 +243,7 @@ static int resolve(struct sampler *sampler, const struct thread *thread, int cou
 static bool has_space(struct thread *thread, uint32_t count)
 {
 	uint32_t room = thread->room ? thread->room : 64;
-	struct told *more;
+	struct sampled_frame *more;
 
 	/* a return of each old frame, a call with a line for each new one, the times, and some more */
 	if (ring_stream_room(&thread->stream) < thread->count + 2 * (uint64_t)count + 16)
@@ -263,12 +264,12 @@ static bool has_space(struct thread *thread, uint32_t count)
  * The number of functions that still run since the previous sample. Where a caller has moved on, its callees are new
  * calls.
  */
-static uint32_t still_running(const struct thread *thread, uint32_t count)
+static uint32_t count_unchanged(const struct thread *thread, uint32_t count)
 {
 	uint32_t same = 0;
 
 	for (; same < count && same < thread->count; same++) {
-		const struct told *now = &found[same], *before = &thread->stack[same];
+		const struct sampled_frame *now = &found[same], *before = &thread->stack[same];
 
 		if (now->id != before->id || now->frame != before->frame)
 			break;
@@ -279,9 +280,9 @@ static uint32_t still_running(const struct thread *thread, uint32_t count)
 }
 
 /* Records the difference between the thread's stack and found[]. */
-static void tell(struct thread *thread, uint32_t count, uint64_t now)
+static void put_changes(struct thread *thread, uint32_t count, uint64_t now)
 {
-	uint32_t same = still_running(thread, count);
+	uint32_t same = count_unchanged(thread, count);
 
 	put_returns(thread, same, now);
 	if (same && (same == count || found[same - 1].line != thread->stack[same - 1].line))
@@ -322,17 +323,17 @@ static bool sample_state(struct sampler *sampler, uint64_t state)
 	now = time_of_sample(sampler);
 	count = sampled_stack(&sampler->stacks, state, &thread->base, frames);
 	if (count >= 0)
-		count = resolve(sampler, thread, count);
+		count = resolve_stack(sampler, thread, count);
 	if (count >= 0 && has_space(thread, (uint32_t)count)) {
-		tell_cpu(thread, now);
-		tell(thread, (uint32_t)count, now);
+		put_cpu_time(thread, now);
+		put_changes(thread, (uint32_t)count, now);
 		ring_stream_publish(&thread->stream);
 	}
 	return true;
 }
 
 /* Samples the states on one side of the known one. */
-static void sample_side(struct sampler *sampler, uint64_t state, uint32_t link)
+static void sample_list(struct sampler *sampler, uint64_t state, uint32_t link)
 {
 	for (int i = 0; i < (int)STATES_MAX; i++) {
 		uint64_t next;
@@ -354,8 +355,8 @@ static void sample_all(struct sampler *sampler)
 			sampler->threads[i].gone = now;
 	remote_refresh(&sampler->remote);
 	if (sample_state(sampler, layout->state)) {
-		sample_side(sampler, layout->state, layout->state_previous);
-		sample_side(sampler, layout->state, layout->state_next);
+		sample_list(sampler, layout->state, layout->state_previous);
+		sample_list(sampler, layout->state, layout->state_next);
 	}
 	for (uint32_t i = sampler->thread_count; i-- > 0;)
 		if (sampler->threads[i].misses >= MISSES_MAX)
@@ -375,7 +376,7 @@ static void pause_all(struct sampler *sampler)
 
 		if (!thread->count || ring_stream_room(&thread->stream) < thread->count + 8)
 			continue;
-		tell_cpu(thread, now);
+		put_cpu_time(thread, now);
 		put_returns(thread, 0, now);
 		ring_stream_publish(&thread->stream);
 	}
@@ -428,7 +429,7 @@ static uint64_t next_interval(uint64_t interval)
 	return interval / 2 + interval * (state % 1024) / 1024;
 }
 
-static void run(struct sampler *sampler)
+static void sample_until_end(struct sampler *sampler)
 {
 	uint64_t due = clock_now_ns(), begin, took;
 	enum turn turn;
@@ -471,7 +472,7 @@ int sampler_run(pid_t pid, uint64_t sampling)
 		return error;
 	fcntl(SAMPLING_RING_FD, F_SETLK, &lock);
 	read_comm(&sampler, (uint32_t)pid, sampler.comm);
-	run(&sampler);
+	sample_until_end(&sampler);
 	while (sampler.thread_count)
 		end_thread(&sampler, &sampler.threads[sampler.thread_count - 1]);
 	free(sampler.threads);

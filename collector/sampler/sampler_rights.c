@@ -40,7 +40,7 @@ int sampler_rights_begin(struct sampler_rights *rights, pid_t pid)
 	return rights->status_fd < 0 ? -errno : rights_drop(TO_FOLLOW);
 }
 
-static bool read_three(const char *status, const char *name, unsigned number[3])
+static bool read_ids(const char *status, const char *name, unsigned number[3])
 {
 	const char *at = strstr(status, name);
 
@@ -64,13 +64,13 @@ static size_t read_groups(const char *status, gid_t groups[GROUPS_MAX])
 	return count;
 }
 
-static void read_own(struct identity *own)
+static void read_own_identity(struct identity *own)
 {
 	getresuid(&own->uid[0], &own->uid[1], &own->uid[2]);
 	getresgid(&own->gid[0], &own->gid[1], &own->gid[2]);
 }
 
-static bool take(const struct identity *identity, const char *status)
+static bool assume_identity(const struct identity *identity, const char *status)
 {
 	gid_t groups[GROUPS_MAX];
 	struct identity own;
@@ -80,7 +80,7 @@ static bool take(const struct identity *identity, const char *status)
 	    setresgid(identity->gid[0], identity->gid[1], identity->gid[2]) < 0 ||
 	    setresuid(identity->uid[0], identity->uid[1], identity->uid[2]) < 0 || rights_drop(TO_FOLLOW) < 0)
 		return false;
-	read_own(&own);
+	read_own_identity(&own);
 	return !memcmp(&own, identity, sizeof(own));
 }
 
@@ -97,8 +97,8 @@ bool sampler_rights_follow(struct sampler_rights *rights, uint64_t now_ns)
 	if (length <= 0) /* it has ended, which the caller notices */
 		return true;
 	status[length] = '\0';
-	if (!read_three(status, "\nUid:\t", identity.uid) || !read_three(status, "\nGid:\t", identity.gid))
+	if (!read_ids(status, "\nUid:\t", identity.uid) || !read_ids(status, "\nGid:\t", identity.gid))
 		return false;
-	read_own(&own);
-	return !memcmp(&own, &identity, sizeof(own)) || take(&identity, status);
+	read_own_identity(&own);
+	return !memcmp(&own, &identity, sizeof(own)) || assume_identity(&identity, status);
 }

@@ -14,7 +14,7 @@
 #define CHECK_NS UINT64_C(50000000)
 #define GONE_NS UINT64_C(100000000) /* it may have ended with the image, whose end is noticed a little later */
 
-static bool is_there(int memfd)
+static bool sampler_runs(int memfd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SAMPLING_LOCK_BYTE, .l_len = 1};
 
@@ -26,7 +26,7 @@ bool sampler_watch_missed(struct sampler_watch *watch, int memfd, uint64_t now_n
 	if (!watch->wanted || watch->lost || now_ns < watch->check_ns)
 		return false;
 	watch->check_ns = now_ns + CHECK_NS;
-	if (is_there(memfd)) {
+	if (sampler_runs(memfd)) {
 		watch->seen = true;
 		watch->missed_ns = 0;
 		return false;

@@ -21,7 +21,7 @@
 #define YOUNG_NS UINT64_C(200000000)
 
 /* Constant time, so that the time does not reveal how many bytes match. */
-static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
+static bool same_bytes(const uint8_t *one, const uint8_t *other, size_t bytes)
 {
 	uint8_t differs = 0;
 
@@ -34,7 +34,7 @@ static bool is_same(const uint8_t *one, const uint8_t *other, size_t bytes)
 static struct session *find_session(struct collector *collector, const uint8_t *id)
 {
 	for (struct session *session = collector->sessions; session; session = session->next) {
-		if (is_same(session->id, id, sizeof(session->id)))
+		if (same_bytes(session->id, id, sizeof(session->id)))
 			return session;
 	}
 	return NULL;
@@ -63,13 +63,13 @@ static int open_session(struct collector *collector, const struct control_messag
 	return 0;
 }
 
-static bool knows(void *context, const struct control_message *message)
+static bool has_session(void *context, const struct control_message *message)
 {
 	struct collector *collector = context;
 
 	static const uint8_t open[CONTROL_OPEN_DIGITS / 2];
 
-	return collector->private && !is_same(message->session, open, sizeof(open)) &&
+	return collector->private && !same_bytes(message->session, open, sizeof(open)) &&
 	       find_session(collector, message->session);
 }
 
@@ -115,7 +115,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 	*tools = (struct session_tools){.loop = loop,
 					.drain = {.events = events_buffer_new(),
 						  .definitions = malloc(DRAIN_DEFINITIONS_BYTES),
-						  .takes_pages = config->private},
+						  .prefaults = config->private},
 					.packer = trace_packer_new(),
 					.resolver = resolver_new(loop),
 					.output_dir = config->output_dir,
@@ -138,7 +138,7 @@ static void free_tools(struct session_tools *tools)
 int collector_init(struct collector *collector, const struct collector_config *config)
 {
 	struct server_handler handler = {
-	    .context = collector, .join = on_join, .knows = knows, .absent = on_absent, .hold = on_hold};
+	    .context = collector, .join = on_join, .knows = has_session, .absent = on_absent, .hold = on_hold};
 	int error;
 
 	*collector = (struct collector){.private = config->private, .started_ns = clock_now_ns()};
@@ -189,7 +189,7 @@ static void forget_finished(struct collector *collector, uint64_t now_ns)
  * A recent connection may come from a child of a process that has ended, so the answer to that end is delayed. Only
  * connections of the session's own user delay it, and for a limited time after each end.
  */
-static bool is_held_up(const struct collector *collector, const struct session *session, uint64_t now_ns)
+static bool awaits_peer(const struct collector *collector, const struct session *session, uint64_t now_ns)
 {
 	uint64_t ended_ns = session_ended_ns(session);
 
@@ -199,7 +199,7 @@ static bool is_held_up(const struct collector *collector, const struct session *
 }
 
 /* One round. True: a process has connected after the rings were read, and may wait for the next round. */
-static bool look(struct collector *collector, struct drain_result *result)
+static bool run_round(struct collector *collector, struct drain_result *result)
 {
 	uint64_t now_ns = clock_now_ns();
 	bool ended = collector->tools.init_ends; /* the namespace is ending: no new process would live */
@@ -217,8 +217,8 @@ static bool look(struct collector *collector, struct drain_result *result)
 		came = server_poll(collector->server, now_ns);
 	now_ns = clock_now_ns();
 	for (struct session *session = collector->sessions; session; session = session->next) {
-		if (!session->finished && !is_held_up(collector, session, now_ns))
-			session_settle(session, now_ns, server_is_short(collector->server));
+		if (!session->finished && !awaits_peer(collector, session, now_ns))
+			session_check_end(session, now_ns, server_is_short(collector->server));
 	}
 	forget_finished(collector, now_ns);
 	return came;
@@ -273,7 +273,7 @@ bool collector_turn(struct collector *collector, int max_wait_ms)
 	struct drain_result result = {0};
 	uint64_t began_ns = clock_now_ns();
 	int wait_us;
-	bool came = look(collector, &result);
+	bool came = run_round(collector, &result);
 
 	if (collector->private && !collector->sessions && !server_has_peers(collector->server) &&
 	    (collector->had_session || clock_now_ns() - collector->started_ns >= COLLECTOR_JOIN_NS))

@@ -151,7 +151,7 @@ static void default_limits(struct user_limits *limits, const char *folder)
 		limits->trace_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 4 + 1;
 }
 
-static int run(struct collector *collector)
+static int run_collector(struct collector *collector)
 {
 	struct stopper stopper;
 	int error = watch_signals(&stopper, &collector->loop);
@@ -212,7 +212,7 @@ int main(int argc, char **argv)
 			  strerror(-error));
 		return 1;
 	}
-	error = run(&collector);
+	error = run_collector(&collector);
 	if (made_socket_file(&options))
 		unlink(options.socket);
 	collector_done(&collector);

@@ -69,26 +69,26 @@ static const char help_text[] =
     "  --sample PID:ADDRESS sample the stacks of one process into its ring; used by libevprof.so\n"
     "  --help, --version\n";
 
-static enum options_result wrong(const char *text, const char *value)
+static enum options_result option_error(const char *text, const char *value)
 {
 	fprintf(stderr, "evprof-collector: %s%s; see evprof-collector --help\n", text, value);
 	return OPTIONS_WRONG;
 }
 
-static enum options_result check(const struct options *options)
+static enum options_result check_options(const struct options *options)
 {
 	if (options->resumes && !options->private)
-		return wrong("--resume goes with --private", "");
+		return option_error("--resume goes with --private", "");
 	if (options->sampling)
-		return options->private || options->socket ? wrong("--sample goes alone", "") : OPTIONS_RUN;
+		return options->private || options->socket ? option_error("--sample goes alone", "") : OPTIONS_RUN;
 	if (options->private)
-		return options->socket || options->output_dir ? wrong("--private goes alone", "") : OPTIONS_RUN;
+		return options->socket || options->output_dir ? option_error("--private goes alone", "") : OPTIONS_RUN;
 	if (!options->socket && !getenv("LISTEN_FDS"))
-		return wrong("--socket SOCKET is missing", "");
+		return option_error("--socket SOCKET is missing", "");
 	if (!options->output_dir)
-		return wrong("--output-dir FOLDER is missing", "");
+		return option_error("--output-dir FOLDER is missing", "");
 	if (!output_is_below(options->output))
-		return wrong("--output must be a file name below --output-dir, not ", options->output);
+		return option_error("--output must be a file name below --output-dir, not ", options->output);
 	return OPTIONS_RUN;
 }
 
@@ -101,7 +101,7 @@ static enum options_result take_formats(const char *list, struct options *option
 		return OPTIONS_WRONG;
 	}
 	if (strlen(list) >= CONTROL_FORMATS_MAX_BYTES)
-		return wrong("--format is a list of less than 256 bytes, not ", list);
+		return option_error("--format is a list of less than 256 bytes, not ", list);
 	options->formats = list;
 	return OPTIONS_RUN;
 }
@@ -131,8 +131,9 @@ static enum options_result take_limit(int option, struct options *options)
 	uint64_t amount;
 
 	if (!read_amount(optarg, &amount) || (option == OPTION_MAX_PROCESSES && amount > UINT32_MAX))
-		return option == OPTION_MAX_PROCESSES ? wrong("--max-processes-per-user is a number, not ", optarg)
-						      : wrong("--max-trace-bytes-per-user is a size, not ", optarg);
+		return option == OPTION_MAX_PROCESSES
+			   ? option_error("--max-processes-per-user is a number, not ", optarg)
+			   : option_error("--max-trace-bytes-per-user is a size, not ", optarg);
 	if (option == OPTION_MAX_PROCESSES)
 		options->limits.processes = (uint32_t)amount;
 	else
@@ -141,7 +142,7 @@ static enum options_result take_limit(int option, struct options *options)
 }
 
 /* Handles one option. word: its spelling on the command line. OPTIONS_RUN: continue. */
-static enum options_result take(int option, const char *word, struct options *options)
+static enum options_result take_option(int option, const char *word, struct options *options)
 {
 	switch (option) {
 	case OPTION_PRIVATE:
@@ -149,12 +150,13 @@ static enum options_result take(int option, const char *word, struct options *op
 		return OPTIONS_RUN;
 	case OPTION_RESUME:
 		options->resumes = strtol(optarg, NULL, 10);
-		return options->resumes > 0 ? OPTIONS_RUN : wrong("--resume is the pid of a process, not ", optarg);
+		return options->resumes > 0 ? OPTIONS_RUN
+					    : option_error("--resume is the pid of a process, not ", optarg);
 	case OPTION_SAMPLE:
 		return sscanf(optarg, "%d:%" SCNx64, &options->sampled, &options->sampling) == 2 &&
 			       options->sampled > 0 && options->sampling
 			   ? OPTIONS_RUN
-			   : wrong("--sample is a pid and an address, not ", optarg);
+			   : option_error("--sample is a pid and an address, not ", optarg);
 	case OPTION_SOCKET:
 		options->socket = optarg;
 		return OPTIONS_RUN;
@@ -163,8 +165,8 @@ static enum options_result take(int option, const char *word, struct options *op
 		return OPTIONS_RUN;
 	case OPTION_OUTPUT:
 		if (setting_output(optarg))
-			return wrong("--output is a path with %p, %n, %h, %t, and %% for a per cent sign, not ",
-				     optarg);
+			return option_error("--output is a path with %p, %n, %h, %t, and %% for a per cent sign, not ",
+					    optarg);
 		options->output = optarg;
 		return OPTIONS_RUN;
 	case OPTION_FORMAT:
@@ -179,7 +181,7 @@ static enum options_result take(int option, const char *word, struct options *op
 		return OPTIONS_RUN;
 	case OPTION_LOG:
 		if (log_level_parse(optarg, &options->log_level) < 0)
-			return wrong("--log is error, warning, info or debug, not ", optarg);
+			return option_error("--log is error, warning, info or debug, not ", optarg);
 		return OPTIONS_RUN;
 	case 'h':
 		fputs(help_text, stdout);
@@ -188,7 +190,7 @@ static enum options_result take(int option, const char *word, struct options *op
 		puts("evprof-collector " EVPROF_VERSION);
 		return OPTIONS_DONE;
 	default:
-		return wrong("an option is not known or lacks its value: ", word);
+		return option_error("an option is not known or lacks its value: ", word);
 	}
 }
 
@@ -201,10 +203,10 @@ enum options_result options_parse(int argc, char **argv, struct options *options
 	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
 	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		/* There are no short options: optind stays at a word like -abc. */
-		result = take(option, argv[optind - (argv[optind - 1][0] == '-')], options);
+		result = take_option(option, argv[optind - (argv[optind - 1][0] == '-')], options);
 	if (result != OPTIONS_RUN)
 		return result;
 	if (optind < argc)
-		return wrong("unexpected argument ", argv[optind]);
-	return check(options);
+		return option_error("unexpected argument ", argv[optind]);
+	return check_options(options);
 }

@@ -124,7 +124,7 @@ static void write_definitions(struct process *process, const void *bytes, size_t
 	trace_output_chunk(process->trace, &chunk, bytes, count);
 }
 
-static void spend(struct process *process, uint64_t words)
+static void charge_words(struct process *process, uint64_t words)
 {
 	process->share -= words < process->share ? words : process->share;
 }
@@ -149,7 +149,7 @@ static bool drain_definitions_once(struct process *process, uint64_t head)
 	good = check_definitions(buffer, count, &bad);
 	invariant(good <= count && good % 8 == 0);
 	process->definitions_tail += good;
-	spend(process, good / sizeof(uint64_t));
+	charge_words(process, good / sizeof(uint64_t));
 	/* Release: pairs with the target's acquire of the tail. It may overwrite these bytes now. */
 	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
 	if (good > 0)
@@ -396,7 +396,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	events_split(buffer, count, reader->ticks, &events);
 	reader->tail += events.used_words;
 	invariant(reader->tail <= reader->head);
-	spend(process, events.used_words);
+	charge_words(process, events.used_words);
 	ring_consume(&process->slots[index], reader->tail);
 	if (events.used_words > 0)
 		write_events(process, reader, &events);
@@ -477,7 +477,7 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 		process->first_reader = reader->tail == before ? index : index + 1;
 	process->cut |= cut;
 	if (reader->ended && mode != DRAIN_LAST && !cut) {
-		spend(process, THREAD_WORDS);
+		charge_words(process, THREAD_WORDS);
 		end_slot(process, index, true, 0);
 	}
 }
@@ -515,7 +515,7 @@ static void read_head(struct process *process, unsigned index, bool last)
 		return;
 	}
 	if (!reader) {
-		spend(process, THREAD_WORDS);
+		charge_words(process, THREAD_WORDS);
 		reader = open_reader(process, index);
 	}
 	if (!reader || reader->corrupt) {
@@ -536,7 +536,7 @@ static void read_head(struct process *process, unsigned index, bool last)
  * cleared, for which the producer would wait. This is done for the ring of the first thread (writer.c maps the pages
  * that it finds). Kernels before 5.14 have no call for it.
  */
-static void take_pages(const struct process *process, struct slot_reader *reader)
+static void prefault_pages(const struct process *process, struct slot_reader *reader)
 {
 	uint64_t ring_bytes = reader->data_words * sizeof(uint64_t), page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t from = reader->head * sizeof(uint64_t), to = from + AHEAD_BYTES, start;
@@ -596,9 +596,9 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 	for (unsigned i = 0; i < process->reader_count; i++)
 		read_head(process, (first + i) % process->reader_count, mode == DRAIN_LAST);
 	check_unread(process);
-	if (process->drain->takes_pages && process->reader_count > 0 && process->readers[0] &&
+	if (process->drain->prefaults && process->reader_count > 0 && process->readers[0] &&
 	    !process->readers[0]->corrupt && mode != DRAIN_LAST)
-		take_pages(process, process->readers[0]);
+		prefault_pages(process, process->readers[0]);
 	for (unsigned i = 0; i < process->reader_count; i++) {
 		if (process->readers[i] && want_slot(process, process->readers[i], mode, waiting, now_ns))
 			needed = true;

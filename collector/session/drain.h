@@ -29,7 +29,7 @@ struct drain_tools {
 	 */
 	uint64_t gathered_ns; /* time of the last such round */
 	bool gathered;	      /* this round is one */
-	bool takes_pages;     /* populates ring pages ahead of producers: both share their memory accounting */
+	bool prefaults;	      /* populates ring pages ahead of producers: both share their memory accounting */
 };
 
 enum drain_mode {

@@ -6,7 +6,7 @@
 #define UNANNOUNCED_US 8000	      /* only the fastest fill a ring in that time */
 #define QUIET_NS UINT64_C(1000000000) /* longer than the idle time of a thread (CLOCK_QUIET_TICKS) on any machine */
 
-static int least(int one, int other)
+static int min_int(int one, int other)
 {
 	return one < other ? one : other;
 }
@@ -51,7 +51,7 @@ static int busy_us(const struct pace *pace, const struct drain_result *result, c
 	uint64_t chunk = result->chunk && result->chunk < limits->chunk_words ? result->chunk : limits->chunk_words;
 	int floor_us = limits->young ? YOUNG_US : SHORT_US, us = pace->us < SHORT_US ? SHORT_US : 2 * pace->us;
 
-	us = least(us, limits->young ? SHORT_US : least(limits->longest_us, limits->gather_us));
+	us = min_int(us, limits->young ? SHORT_US : min_int(limits->longest_us, limits->gather_us));
 	us = until_chunk_us(pace, result, written, chunk, now_ns, us);
 	return us > floor_us ? us : floor_us;
 }
@@ -82,7 +82,7 @@ int pace_next(struct pace *pace, const struct drain_result *result, const struct
 		us = busy_us(pace, result, limits, written, now_ns);
 	if (!quiet)
 		pace->sleep = us > UNANNOUNCED_US ? RING_SLEEPS_UNTIL_FULL : RING_AWAKE;
-	pace->us = least(us, limits->longest_us);
+	pace->us = min_int(us, limits->longest_us);
 	pace->looked_ns = now_ns;
 	pace->left_words = result->unread;
 	return result->unread ? until_due_us(limits->due_ns, now_ns, pace->us) : pace->us;

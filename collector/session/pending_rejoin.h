@@ -17,11 +17,11 @@ struct pending_rejoin {
 };
 
 /* pid: 0, or one without a process here: none is pending. */
-void pending_rejoin_init(struct pending_rejoin *awaited, struct loop *loop, pid_t pid);
-void pending_rejoin_done(struct pending_rejoin *awaited);
+void pending_rejoin_init(struct pending_rejoin *pending, struct loop *loop, pid_t pid);
+void pending_rejoin_done(struct pending_rejoin *pending);
 
 /* The process with this pid has joined. */
-void pending_rejoin_joined(struct pending_rejoin *awaited, pid_t pid);
-bool pending_rejoin_any(const struct pending_rejoin *awaited);
+void pending_rejoin_joined(struct pending_rejoin *pending, pid_t pid);
+bool pending_rejoin_any(const struct pending_rejoin *pending);
 
 #endif

@@ -216,7 +216,7 @@ void process_attach(struct process *process)
 	atomic_store_explicit(&process->header->collector_state, RING_COLLECTOR_ATTACHED, memory_order_release);
 }
 
-static void answer(struct ring_header *header, enum ring_collector_state state, const char *text)
+static void publish_answer(struct ring_header *header, enum ring_collector_state state, const char *text)
 {
 	size_t length = strnlen(text, RING_TEXT_BYTES - 1);
 
@@ -231,7 +231,7 @@ static void answer(struct ring_header *header, enum ring_collector_state state, 
 
 void process_answer(struct process *process, enum ring_collector_state state, const char *text)
 {
-	answer(process->header, state, text);
+	publish_answer(process->header, state, text);
 }
 
 void process_refuse(int memfd, const char *text)
@@ -244,7 +244,7 @@ void process_refuse(int memfd, const char *text)
 	header = map_header(memfd);
 	if (!header)
 		return;
-	answer(header, RING_COLLECTOR_REFUSED, text);
+	publish_answer(header, RING_COLLECTOR_REFUSED, text);
 	munmap(header, RING_PAGE_BYTES);
 }
 
@@ -366,7 +366,7 @@ int process_image_gone(const struct process *process, struct user *user)
 	return maps == 0 ? 1 : maps == -EAGAIN ? maps : 0;
 }
 
-void process_look_at_forks(struct process *process, struct user *user, uint64_t now_ns)
+void process_check_forks(struct process *process, struct user *user, uint64_t now_ns)
 {
 	ino_t inode;
 

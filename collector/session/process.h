@@ -35,7 +35,7 @@ struct slot_reader {
 	uint64_t written;  /* the time of the last event in the trace */
 	uint64_t since_ns; /* when the oldest unread words were first seen; 0: none */
 	uint64_t in_gaps;  /* events covered by the gaps among its events */
-	uint64_t taken;	   /* bytes from the start of the ring whose pages are populated; see take_pages() */
+	uint64_t taken;	   /* bytes from the start of the ring whose pages are populated; see prefault_pages() */
 	bool wanted;	   /* read in this round */
 	bool ended;
 	bool corrupt;		   /* no longer read */
@@ -139,7 +139,7 @@ void process_note_fork(struct process *process, pid_t child);
 /* The child has joined. */
 void process_forget_fork(struct process *process, pid_t child);
 /* Removes forked children that are gone, if there are many: a program may fork endless children that never join. */
-void process_look_at_forks(struct process *process, struct user *user, uint64_t now_ns);
+void process_check_forks(struct process *process, struct user *user, uint64_t now_ns);
 
 /*
  * Whether a process maps the memory with that inode: 1 or 0. It does if it is the image that made it, or a forked child

@@ -28,17 +28,17 @@
 #define SAMPLED_PATIENCE_US 20000
 #define SLOW_PATIENCE_US 200000
 
-static int begin_for(struct session *session, uid_t uid, char *reason, size_t reason_bytes)
+static int begin_user(struct session *session, uid_t uid, char *reason, size_t reason_bytes)
 {
 	struct users *users = &session->tools->users;
 	int error;
 
-	session->user = users_take(users, uid);
+	session->user = users_get(users, uid);
 	if (!session->user)
 		return -ENOMEM;
 	error = user_begin(users, session->user, USER_SESSIONS, reason, reason_bytes);
 	if (error)
-		users_give(users, session->user);
+		users_put(users, session->user);
 	return error;
 }
 
@@ -83,19 +83,19 @@ static void answer_failure(struct trace_output *trace)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
 }
 
-static void give_user(struct session *session, struct process *process)
+static void end_user(struct session *session, struct process *process)
 {
 	user_end(process->user, USER_PROCESSES);
-	users_give(&session->tools->users, process->user);
+	users_put(&session->tools->users, process->user);
 }
 
-static void let_process_go(struct session *session, struct process *process)
+static void remove_process(struct session *session, struct process *process)
 {
 	if (!process->dead)
 		loop_remove(session->tools->loop, &process->source);
 	if (process->symbols)
 		resolver_remove(session->tools->resolver, process->symbols);
-	give_user(session, process);
+	end_user(session, process);
 	process_free(process);
 }
 
@@ -109,7 +109,7 @@ struct session *session_new(struct session_tools *tools, const struct control_me
 		return NULL;
 	session->tools = tools;
 	session->output = strdup(first->output);
-	if (!session->output || begin_for(session, uid, reason, reason_bytes)) {
+	if (!session->output || begin_user(session, uid, reason, reason_bytes)) {
 		free(session->output);
 		free(session);
 		return NULL;
@@ -127,12 +127,12 @@ void session_free(struct session *session)
 		struct process *process = session->processes;
 
 		session->processes = process->next;
-		let_process_go(session, process);
+		remove_process(session, process);
 	}
 	free(session->pending_children);
 	free(session->output);
 	user_end(session->user, USER_SESSIONS);
-	users_give(&session->tools->users, session->user);
+	users_put(&session->tools->users, session->user);
 	free(session);
 }
 
@@ -329,7 +329,7 @@ static const char *end_by_own_signal(struct process *process, const char *how)
 	return "killed";
 }
 
-static void complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
+static void complete_process(struct session *session, struct process *process, const char *how, uint64_t now_ns)
 {
 	struct meta_process_end end = {.process = process->number};
 	struct drain_result ignored = {0};
@@ -363,7 +363,7 @@ static void complete(struct session *session, struct process *process, const cha
 }
 
 /* How the image ended; NULL: it still runs. */
-static const char *end_of(struct process *process, struct user *user, uint64_t now_ns)
+static const char *end_reason(struct process *process, struct user *user, uint64_t now_ns)
 {
 	uint32_t state = atomic_load_explicit(&process->header->target_state, memory_order_acquire);
 	int gone;
@@ -413,12 +413,12 @@ static void end_predecessor(struct session *session, const struct control_messag
 		process->superseded = true;
 		if (process->complete)
 			continue;
-		how = end_of(process, session->user, now_ns);
+		how = end_reason(process, session->user, now_ns);
 		if (!how && join->start == WIRE_START_EXEC)
 			how = "exec";
 		if (!how)
 			how = join->start == WIRE_START_REJOIN ? "detached" : "killed";
-		complete(session, process, how, now_ns);
+		complete_process(session, process, how, now_ns);
 		process->replaced = false;
 	}
 }
@@ -432,8 +432,8 @@ static const struct process *parent_of(const struct session *session, const stru
 	return NULL;
 }
 
-static void describe(struct session *session, struct process *process, const struct control_message *join,
-		     uint64_t now_ns)
+static void describe_process(struct session *session, struct process *process, const struct control_message *join,
+			     uint64_t now_ns)
 {
 	const struct ring_layout *layout = &process->layout;
 	const struct process *parent = join->start == WIRE_START_FORK ? parent_of(session, process, join->ppid) : NULL;
@@ -464,7 +464,7 @@ static int new_process_of(struct session *session, int memfd, int pidfd, const s
 			  struct process **result, char *reason, size_t reason_bytes)
 {
 	struct users *users = &session->tools->users;
-	struct user *user = users_take(users, who->uid);
+	struct user *user = users_get(users, who->uid);
 	int error;
 
 	if (!user)
@@ -476,7 +476,7 @@ static int new_process_of(struct session *session, int memfd, int pidfd, const s
 			user_end(user, USER_PROCESSES);
 	}
 	if (error) {
-		users_give(users, user);
+		users_put(users, user);
 		return error;
 	}
 	(*result)->loop = session->tools->loop;
@@ -508,7 +508,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	error = process->dead ? 0 : loop_add(session->tools->loop, &process->source);
 	if (error) {
 		snprintf(reason, reason_bytes, "the collector cannot watch the process: %s", strerror(-error));
-		give_user(session, process);
+		end_user(session, process);
 		process_forget(process);
 		return error;
 	}
@@ -527,7 +527,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	if (process->layout.version == RING_VERSION_NATIVE)
 		process->symbols = resolver_add(session->tools->resolver, who, process->user, pidfd, pid == join->pid,
 						write_symbols, process);
-	describe(session, process, join, now_ns);
+	describe_process(session, process, join, now_ns);
 	process_attach(process);
 	if (session->trace.failed)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
@@ -558,7 +558,7 @@ int session_hold(struct session *session, const struct control_message *message,
 	return 0;
 }
 
-static void look_at_title(struct process *process, uint64_t now_ns)
+static void update_title(struct process *process, uint64_t now_ns)
 {
 	bool ends = atomic_load_explicit(&process->header->target_state, memory_order_relaxed) != RING_TARGET_RUNNING;
 
@@ -576,7 +576,7 @@ static bool drain_share(struct process *process, struct user *user, enum drain_m
 	uint64_t share = most > SHARE_MIN_WORDS ? most : SHARE_MIN_WORDS;
 	bool all;
 
-	look_at_title(process, now_ns);
+	update_title(process, now_ns);
 	all = drain_process(process, mode, share, now_ns, result);
 
 	user_spend(user, share - process->share);
@@ -603,7 +603,7 @@ static void watch_sampler(struct session *session, struct process *process, uint
 }
 
 /* Makes another process the first of the next round: the first one has the largest share. */
-static void rotate(struct session *session)
+static void rotate_processes(struct session *session)
 {
 	struct process *first = session->processes, **last = &session->processes;
 
@@ -621,21 +621,21 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 	uint64_t before = result->words;
 
 	user_round(session->user, now_ns);
-	rotate(session);
+	rotate_processes(session);
 	for (struct process *process = session->processes; process; process = process->next) {
 		const char *how;
 
 		if (process->complete)
 			continue;
 		note_missing_children(session, process, now_ns);
-		process_look_at_forks(process, session->user, now_ns);
+		process_check_forks(process, session->user, now_ns);
 		result->woken |= has_woken_us(process);
-		how = end_of(process, session->user, now_ns);
+		how = end_reason(process, session->user, now_ns);
 		if (how && !drain_share(process, session->user, DRAIN_LAST, now_ns, result))
 			continue;
 		process->drained = how != NULL;
 		if (how)
-			complete(session, process, how, now_ns);
+			complete_process(session, process, how, now_ns);
 		if (how && process->pid == PROCESS_INIT && !strcmp(how, "exit"))
 			session->tools->init_ends = true;
 		if (how)
@@ -659,7 +659,7 @@ static void forget_dead(struct session *session)
 			continue;
 		}
 		*link = process->next;
-		let_process_go(session, process);
+		remove_process(session, process);
 	}
 }
 
@@ -701,7 +701,7 @@ static void close_trace(struct session *session, uint64_t now_ns)
 	trace_output_close(&session->trace, session->tools->drain.with_init, now_ns);
 }
 
-static void finish(struct session *session, uint64_t now_ns)
+static void finish_session(struct session *session, uint64_t now_ns)
 {
 	char text[RING_TEXT_BYTES];
 
@@ -722,7 +722,7 @@ static void finish(struct session *session, uint64_t now_ns)
 			 (unsigned long long)session->trace.lost);
 }
 
-static bool hold_open(const struct session *session)
+static bool has_open_hold(const struct session *session)
 {
 	for (const struct hold *hold = session->holds; hold; hold = hold->next) {
 		if (!hold->closing)
@@ -753,7 +753,7 @@ static bool successor_expected(const struct session *session)
 }
 
 /* Whether the trace is still being exported to other formats. Waiting processes get a heartbeat meanwhile. */
-static bool converting(struct session *session)
+static bool convert_formats(struct session *session)
 {
 	if (!session->converted && session->format_list[0] && !session->trace.failed &&
 	    session->trace.process_count > 0)
@@ -765,7 +765,7 @@ static bool converting(struct session *session)
 }
 
 /* Whether native frames are still being symbolized. Waiting processes get a heartbeat meanwhile. */
-static bool resolving(struct session *session, uint64_t now_ns)
+static bool wait_for_symbols(struct session *session, uint64_t now_ns)
 {
 	bool busy = false;
 
@@ -782,13 +782,13 @@ static bool resolving(struct session *session, uint64_t now_ns)
 	return true;
 }
 
-static void let_go(struct session *session, uint64_t now_ns)
+static void complete_all(struct session *session, uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
-		const char *how = process->complete ? NULL : end_of(process, session->user, now_ns);
+		const char *how = process->complete ? NULL : end_reason(process, session->user, now_ns);
 
 		if (!process->complete)
-			complete(session, process, how ? how : "detached", now_ns);
+			complete_process(session, process, how ? how : "detached", now_ns);
 	}
 	session->pending_children_count = 0;
 }
@@ -812,24 +812,24 @@ uint64_t session_ended_ns(const struct session *session)
 	return ended_ns;
 }
 
-void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
+void session_check_end(struct session *session, uint64_t now_ns, bool more_to_come)
 {
 	bool others;
 
 	/* First: the end of a child that never joined wakes nobody, so nothing may wait for it longer than it lives. */
 	check_pending_child(session, now_ns);
-	others = session_live(session) > 0 || hold_open(session) || successor_expected(session) ||
+	others = session_live(session) > 0 || has_open_hold(session) || successor_expected(session) ||
 		 child_is_slow(session, now_ns) || pending_rejoin_any(&session->tools->first) || more_to_come;
 	note_end_of_holder(session, now_ns);
 	if (session->tools->init_ends && !session->trace.closed)
-		let_go(session, now_ns);
+		complete_all(session, now_ns);
 	if (session->tools->init_ends || (!others && !child_expected(session, now_ns))) {
-		if (!session->tools->init_ends && resolving(session, now_ns))
+		if (!session->tools->init_ends && wait_for_symbols(session, now_ns))
 			return;
 		if (!session->trace.closed)
 			close_trace(session, now_ns);
-		if (!converting(session))
-			finish(session, now_ns);
+		if (!convert_formats(session))
+			finish_session(session, now_ns);
 		return;
 	}
 	for (struct process *process = session->processes; process; process = process->next) {
@@ -842,11 +842,11 @@ void session_settle(struct session *session, uint64_t now_ns, bool more_to_come)
 
 void session_stop(struct session *session, uint64_t now_ns)
 {
-	let_go(session, now_ns);
+	complete_all(session, now_ns);
 	if (!session->trace.closed)
 		close_trace(session, now_ns);
 	formats_stop(&session->formats);
-	finish(session, now_ns);
+	finish_session(session, now_ns);
 }
 
 /* Whether an answer is due that depends on time. */

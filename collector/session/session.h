@@ -112,7 +112,7 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
  * Answers waiting processes, and finishes the session when nothing is left. The backlog of connections is empty, or
  * more_to_come is set.
  */
-void session_settle(struct session *session, uint64_t now_ns, bool more_to_come);
+void session_check_end(struct session *session, uint64_t now_ns, bool more_to_come);
 
 /* The collector ends: drains everything into the file and finishes it. */
 void session_stop(struct session *session, uint64_t now_ns);

@@ -84,13 +84,14 @@ struct resolver_client {
 	void (*found)(void *owner, const void *definitions, size_t bytes);
 	void *owner;
 	struct entry *queue;
-	size_t said, queued, capacity;
-	size_t asked;	       /* addresses from `said` on in the pending request */
+	size_t answered, queued, capacity;
+	size_t asked;	       /* addresses from `sent` on in the pending request */
 	uint32_t asked_module; /* or the number + 1 of the module in the pending request */
 	struct module *modules;
 	uint32_t module_count;
-	uint32_t modules_said, modules_due; /* modules sent to the helper, and to be sent before the next address */
-	uint64_t *seen;			    /* addresses that were queued: a hash table, at most half full */
+	uint32_t modules_answered,
+	    modules_due; /* modules the helper has answered, and those due before the next address */
+	uint64_t *seen;	 /* addresses that were queued: a hash table, at most half full */
 	size_t seen_count, seen_places;
 };
 
@@ -121,14 +122,14 @@ static bool find_program(char *path, size_t bytes)
 }
 
 /* Ends symbolizing for this process. */
-static void give_up(struct resolver_client *client)
+static void disable_client(struct resolver_client *client)
 {
-	client->said = client->queued = client->asked = 0;
+	client->answered = client->queued = client->asked = 0;
 	client->resolver = NULL;
 }
 
 /* Frees helpers that are dead. A helper that hangs in a file system may die late; nothing waits for it. */
-static void reap(struct resolver *resolver)
+static void reap_helpers(struct resolver *resolver)
 {
 	struct helper **link = &resolver->helpers;
 
@@ -145,7 +146,7 @@ static void reap(struct resolver *resolver)
 }
 
 /* Kills a helper. Pending requests of its clients go to another one. */
-static void stop(struct helper *helper)
+static void stop_helper(struct helper *helper)
 {
 	loop_remove(helper->resolver->loop, &helper->source);
 	close(helper->source.fd);
@@ -155,12 +156,12 @@ static void stop(struct helper *helper)
 		if (client->helper != helper)
 			continue;
 		client->helper = NULL;
-		client->asked = client->modules_said = client->asked_module = 0;
+		client->asked = client->modules_answered = client->asked_module = 0;
 	}
 }
 
 /* The helper failed at its request, which is not repeated. */
-static void fail(struct helper *helper, const char *how)
+static void helper_failed(struct helper *helper, const char *how)
 {
 	struct resolver_client *client = helper->asking;
 
@@ -169,10 +170,10 @@ static void fail(struct helper *helper, const char *how)
 	if (client && client->asked_module)
 		client->modules[client->asked_module - 1].failed = true;
 	else if (client)
-		client->said += client->asked;
-	stop(helper);
+		client->answered += client->asked;
+	stop_helper(helper);
 	if (client && ++client->failures == FAILURES_MAX)
-		give_up(client);
+		disable_client(client);
 }
 
 /* A daemon that is not root passes the capabilities for changing the user, to evprof-symbols only. */
@@ -213,16 +214,16 @@ static int spawn_program(struct helper *helper, int socket)
 	return error;
 }
 
-static void ready(struct loop_source *source, uint32_t events);
+static void answer_ready(struct loop_source *source, uint32_t events);
 
-static int start(struct helper *helper)
+static int start_helper(struct helper *helper)
 {
 	int pair[2];
 	int error = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
 
 	if (error)
 		return error;
-	helper->source = (struct loop_source){.fd = pair[0], .ready = ready};
+	helper->source = (struct loop_source){.fd = pair[0], .ready = answer_ready};
 	error = loop_add(helper->resolver->loop, &helper->source);
 	if (!error) {
 		error = spawn_program(helper, pair[1]);
@@ -235,7 +236,7 @@ static int start(struct helper *helper)
 	return error;
 }
 
-static bool is_same(const struct tenant *one, const struct tenant *other)
+static bool same_tenant(const struct tenant *one, const struct tenant *other)
 {
 	return one->uid == other->uid && one->gid == other->gid && one->mounts == other->mounts &&
 	       one->root_device == other->root_device && one->root == other->root;
@@ -250,7 +251,7 @@ static struct helper *find_helper(const struct resolver *resolver, const struct 
 	for (struct helper *helper = resolver->helpers; helper; helper = helper->next) {
 		count++;
 		same_user += helper->tenant.uid == tenant->uid;
-		if (helper->source.fd >= 0 && is_same(&helper->tenant, tenant))
+		if (helper->source.fd >= 0 && same_tenant(&helper->tenant, tenant))
 			found = helper;
 	}
 	*room = count < HELPERS_MAX && same_user < HELPERS_EACH_MAX;
@@ -272,12 +273,12 @@ static bool get_helper(struct resolver_client *client)
 		if (helper) {
 			*helper =
 			    (struct helper){.next = resolver->helpers, .resolver = resolver, .tenant = client->tenant};
-			error = start(helper);
+			error = start_helper(helper);
 		}
 		if (error) {
 			log_warning("cannot start evprof-symbols, native frames have no names: %s", strerror(-error));
 			free(helper);
-			give_up(client);
+			disable_client(client);
 			return false;
 		}
 		resolver->helpers = helper;
@@ -290,7 +291,7 @@ static bool get_helper(struct resolver_client *client)
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* The helper reads untrusted files, so its answers are not trusted either. */
-static bool is_sound(const uint8_t *at, size_t bytes)
+static bool valid_definitions(const uint8_t *at, size_t bytes)
 {
 	struct wire_definition record;
 
@@ -310,7 +311,7 @@ static bool is_sound(const uint8_t *at, size_t bytes)
 }
 
 /* False: not an answer to the pending request. */
-static bool take_answer(struct helper *helper, const uint8_t *answer, size_t bytes)
+static bool handle_answer(struct helper *helper, const uint8_t *answer, size_t bytes)
 {
 	struct resolver_client *client = helper->asking;
 	struct symbols_message head;
@@ -320,7 +321,7 @@ static bool take_answer(struct helper *helper, const uint8_t *answer, size_t byt
 	memcpy(&head, answer, sizeof(head));
 	answer += sizeof(head);
 	bytes -= sizeof(head);
-	if ((head.kind != SYMBOLS_FOUND && head.kind != SYMBOLS_DONE) || !is_sound(answer, bytes) ||
+	if ((head.kind != SYMBOLS_FOUND && head.kind != SYMBOLS_DONE) || !valid_definitions(answer, bytes) ||
 	    (client && head.client != client->number))
 		return false;
 	if (client && bytes > 0)
@@ -329,8 +330,8 @@ static bool take_answer(struct helper *helper, const uint8_t *answer, size_t byt
 		return true;
 	helper->busy = false;
 	if (client) {
-		client->said += client->asked;
-		client->modules_said += client->asked_module > 0;
+		client->answered += client->asked;
+		client->modules_answered += client->asked_module > 0;
 		client->asked = client->asked_module = 0;
 	}
 	return true;
@@ -338,7 +339,7 @@ static bool take_answer(struct helper *helper, const uint8_t *answer, size_t byt
 
 static void work_for(struct resolver_client *client, uint64_t now_ns);
 
-static void ready(struct loop_source *source, uint32_t events)
+static void answer_ready(struct loop_source *source, uint32_t events)
 {
 	struct helper *helper = LOOP_OWNER(source, struct helper, source);
 	static uint8_t answer[SYMBOLS_MESSAGE_MAX_BYTES];
@@ -349,8 +350,8 @@ static void ready(struct loop_source *source, uint32_t events)
 		count = recv(source->fd, answer, sizeof(answer), MSG_DONTWAIT);
 		if (count <= 0)
 			break;
-		if (!take_answer(helper, answer, (size_t)count)) {
-			fail(helper, "answered what was not asked");
+		if (!handle_answer(helper, answer, (size_t)count)) {
+			helper_failed(helper, "answered what was not asked");
 			return;
 		}
 		for (struct resolver_client *client = helper->resolver->clients; client && !helper->busy;
@@ -359,12 +360,12 @@ static void ready(struct loop_source *source, uint32_t events)
 				work_for(client, clock_now_ns());
 	}
 	if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
-		fail(helper, "has ended");
+		helper_failed(helper, "has ended");
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static bool say(const struct helper *helper, struct iovec *parts, size_t count, int fd)
+static bool send_message(const struct helper *helper, struct iovec *parts, size_t count, int fd)
 {
 	union {
 		struct cmsghdr header;
@@ -387,12 +388,12 @@ static bool say(const struct helper *helper, struct iovec *parts, size_t count, 
 /* Without the root directory, the module's file is not looked up. */
 static bool ask_module(struct resolver_client *client)
 {
-	struct module *module = &client->modules[client->modules_said];
+	struct module *module = &client->modules[client->modules_answered];
 	struct iovec parts[2] = {{&module->message, sizeof(module->message)}, {module->path, strlen(module->path)}};
 
-	if (!say(client->helper, parts, 2, module->failed ? -1 : client->root))
+	if (!send_message(client->helper, parts, 2, module->failed ? -1 : client->root))
 		return false;
-	client->asked_module = client->modules_said + 1;
+	client->asked_module = client->modules_answered + 1;
 	return true;
 }
 
@@ -403,13 +404,13 @@ static bool ask_addresses(struct resolver_client *client)
 	size_t count = 0;
 	struct iovec parts[2] = {{&message, sizeof(message)}, {addresses, 0}};
 
-	while (client->said + count < client->queued && count < SYMBOLS_ADDRESSES_MAX &&
-	       !client->queue[client->said + count].module) {
-		addresses[count] = client->queue[client->said + count].address;
+	while (client->answered + count < client->queued && count < SYMBOLS_ADDRESSES_MAX &&
+	       !client->queue[client->answered + count].module) {
+		addresses[count] = client->queue[client->answered + count].address;
 		count++;
 	}
 	parts[1].iov_len = count * sizeof(addresses[0]);
-	if (!say(client->helper, parts, 2, -1))
+	if (!send_message(client->helper, parts, 2, -1))
 		return false;
 	client->asked = count;
 	return true;
@@ -418,11 +419,11 @@ static bool ask_addresses(struct resolver_client *client)
 /* Whether the client has a request to send. */
 static bool has_question(struct resolver_client *client)
 {
-	while (client->said < client->queued && client->queue[client->said].module)
-		client->modules_due = client->queue[client->said++].module;
-	if (client->said == client->queued)
-		client->said = client->queued = 0;
-	return client->said < client->queued || client->modules_said < client->modules_due;
+	while (client->answered < client->queued && client->queue[client->answered].module)
+		client->modules_due = client->queue[client->answered++].module;
+	if (client->answered == client->queued)
+		client->answered = client->queued = 0;
+	return client->answered < client->queued || client->modules_answered < client->modules_due;
 }
 
 static void work_for(struct resolver_client *client, uint64_t now_ns)
@@ -433,7 +434,8 @@ static void work_for(struct resolver_client *client, uint64_t now_ns)
 	    (!client->helper && !get_helper(client)))
 		return;
 	helper = client->helper;
-	if (helper->busy || !(client->modules_said < client->modules_due ? ask_module(client) : ask_addresses(client)))
+	if (helper->busy ||
+	    !(client->modules_answered < client->modules_due ? ask_module(client) : ask_addresses(client)))
 		return;
 	helper->busy = true;
 	helper->asking = client;
@@ -442,11 +444,11 @@ static void work_for(struct resolver_client *client, uint64_t now_ns)
 
 void resolver_work(struct resolver *resolver, uint64_t now_ns)
 {
-	reap(resolver);
+	reap_helpers(resolver);
 	for (struct helper *helper = resolver->helpers; helper; helper = helper->next)
 		if (helper->source.fd >= 0 && helper->busy && now_ns > helper->since_ns &&
 		    now_ns - helper->since_ns >= REQUEST_NS)
-			fail(helper, "takes too long");
+			helper_failed(helper, "takes too long");
 	for (struct resolver_client *client = resolver->clients; client; client = client->next)
 		work_for(client, now_ns);
 }
@@ -454,8 +456,8 @@ void resolver_work(struct resolver *resolver, uint64_t now_ns)
 bool resolver_is_busy(const struct resolver_client *client)
 {
 	return client && client->resolver &&
-	       (client->asked || client->asked_module || client->said < client->queued ||
-		client->modules_said < client->modules_due);
+	       (client->asked || client->asked_module || client->answered < client->queued ||
+		client->modules_answered < client->modules_due);
 }
 
 /* ---- queue ------------------------------------------------------------------------------------------------------- */
@@ -463,9 +465,9 @@ bool resolver_is_busy(const struct resolver_client *client)
 static bool is_new(struct resolver_client *client, uint64_t address);
 
 /* False: the user's memory limit is reached. */
-static bool take_memory(struct resolver_client *client, uint64_t bytes)
+static bool charge_memory(struct resolver_client *client, uint64_t bytes)
 {
-	if (!user_take_memory(client->user, bytes))
+	if (!user_charge_memory(client->user, bytes))
 		return false;
 	client->bytes += bytes;
 	return true;
@@ -475,7 +477,7 @@ static bool take_memory(struct resolver_client *client, uint64_t bytes)
 static bool rebuild_seen(struct resolver_client *client, size_t places, uint64_t start, uint64_t end)
 {
 	size_t old = client->seen_places;
-	bool may = places <= 2 * QUEUE_MAX && take_memory(client, (places - old) * sizeof(uint64_t));
+	bool may = places <= 2 * QUEUE_MAX && charge_memory(client, (places - old) * sizeof(uint64_t));
 	uint64_t *before = client->seen, *fresh = may ? calloc(places, sizeof(*fresh)) : NULL;
 
 	if (!fresh)
@@ -509,12 +511,12 @@ static bool is_new(struct resolver_client *client, uint64_t address)
 	return true;
 }
 
-static void queue(struct resolver_client *client, const struct entry *entry)
+static void queue_entry(struct resolver_client *client, const struct entry *entry)
 {
 	if (client->queued == client->capacity) {
 		size_t capacity = client->capacity ? client->capacity * 2 : 256;
 		bool may = capacity <= QUEUE_MAX &&
-			   take_memory(client, (capacity - client->capacity) * sizeof(*client->queue));
+			   charge_memory(client, (capacity - client->capacity) * sizeof(*client->queue));
 		struct entry *grown = may ? realloc(client->queue, capacity * sizeof(*grown)) : NULL;
 
 		if (!grown)
@@ -542,7 +544,7 @@ static uint32_t read_digits(const uint8_t *digits, size_t count, uint8_t *bytes)
 }
 
 /* Whether a module overlaps an earlier one: the addresses there have a new meaning. */
-static bool takes_place(const struct resolver_client *client, const struct symbols_message *module)
+static bool overlaps_module(const struct resolver_client *client, const struct symbols_message *module)
 {
 	for (uint32_t i = 0; i < client->module_count; i++) {
 		const struct symbols_message *other = &client->modules[i].message;
@@ -562,7 +564,7 @@ static void note_module(struct resolver_client *client, const struct wire_defini
 	struct module *grown;
 
 	if (client->module_count == MODULES_MAX || module.message.end < module.message.start ||
-	    record->length[0] >= PATH_MAX || !take_memory(client, sizeof(module) + record->length[0] + 1))
+	    record->length[0] >= PATH_MAX || !charge_memory(client, sizeof(module) + record->length[0] + 1))
 		return;
 	module.message.build_id_bytes =
 	    read_digits(strings + record->length[0], record->length[1], module.message.build_id);
@@ -574,10 +576,10 @@ static void note_module(struct resolver_client *client, const struct wire_defini
 		free(module.path);
 		return;
 	}
-	if (client->seen && takes_place(client, &module.message))
+	if (client->seen && overlaps_module(client, &module.message))
 		rebuild_seen(client, client->seen_places, module.message.start, module.message.end);
 	client->modules[client->module_count++] = module;
-	queue(client, &(struct entry){.module = client->module_count});
+	queue_entry(client, &(struct entry){.module = client->module_count});
 }
 
 void resolver_note(struct resolver_client *client, const uint8_t *definitions, size_t bytes)
@@ -591,7 +593,8 @@ void resolver_note(struct resolver_client *client, const uint8_t *definitions, s
 		if (record.type == WIRE_DEFINE_MODULE)
 			note_module(client, &record, definitions + sizeof(record));
 		else if (record.type == WIRE_DEFINE_NATIVE_FRAME && record.address && is_new(client, record.address))
-			queue(client, &(struct entry){.address = {.address = record.address, .frame = record.id}});
+			queue_entry(client,
+				    &(struct entry){.address = {.address = record.address, .frame = record.id}});
 	}
 }
 
@@ -613,14 +616,14 @@ void resolver_free(struct resolver *resolver)
 	for (struct helper *next, *helper = resolver->helpers; helper; helper = next) {
 		next = helper->next;
 		if (helper->source.fd >= 0)
-			stop(helper);
+			stop_helper(helper);
 		free(helper);
 	}
 	free(resolver);
 }
 
 /* Fills in mount namespace and root, without a request to the file system, which may never answer. */
-static void identify(struct tenant *tenant, pid_t pid, int root)
+static void identify_tenant(struct tenant *tenant, pid_t pid, int root)
 {
 	char path[64];
 	struct stat status;
@@ -667,7 +670,7 @@ struct resolver_client *resolver_add(struct resolver *resolver, const struct ucr
 					   .root = open_root(who->pid, pidfd, same_namespace),
 					   .found = found,
 					   .owner = owner};
-	identify(&client->tenant, who->pid, client->root);
+	identify_tenant(&client->tenant, who->pid, client->root);
 	resolver->clients = client;
 	return client;
 }
@@ -692,9 +695,9 @@ static void leave_helper(struct resolver_client *client)
 	if (helper->asking == client)
 		helper->asking = NULL;
 	if (--helper->clients == 0)
-		stop(helper);
+		stop_helper(helper);
 	else
-		say(helper, &part, 1, -1);
+		send_message(helper, &part, 1, -1);
 }
 
 void resolver_remove(struct resolver *resolver, struct resolver_client *client)
@@ -708,7 +711,7 @@ void resolver_remove(struct resolver *resolver, struct resolver_client *client)
 		free(client->modules[i].path);
 	if (client->root >= 0)
 		close(client->root);
-	user_give_memory(client->user, client->bytes);
+	user_uncharge_memory(client->user, client->bytes);
 	free(client->modules);
 	free(client->queue);
 	free(client->seen);

@@ -131,7 +131,7 @@ static bool read_low(Elf *elf, uint64_t *low)
 }
 
 /* Whether the file has the build id that the process reported. Both may have none. */
-static bool is_the_same(Dwfl_Module *module, const struct symbols_message *message)
+static bool same_build_id(Dwfl_Module *module, const struct symbols_message *message)
 {
 	const unsigned char *bits;
 	GElf_Addr address;
@@ -177,7 +177,7 @@ static void read_file(struct file *file, int fd, const struct symbols_message *m
 	dwfl_module_info(file->module, &owner, NULL, NULL, NULL, NULL, NULL, NULL);
 	*owner = file;
 	elf = dwfl_module_getelf(file->module, &bias);
-	if (!elf || !read_low(elf, &file->low) || !is_the_same(file->module, message))
+	if (!elf || !read_low(elf, &file->low) || !same_build_id(file->module, message))
 		file->module = NULL;
 	else
 		file->low += bias;
@@ -273,7 +273,7 @@ static void find_demangler(void)
 }
 
 /* The demangled name, where the C++ library is present. Allocated by malloc; NULL: not a C++ name. */
-static char *demangled(const char *name)
+static char *demangled_name(const char *name)
 {
 	int status;
 
@@ -313,7 +313,7 @@ struct place {
 static void put_place(struct answer *answer, const struct symbols_address *address, const char *module,
 		      const struct place *place)
 {
-	char *readable = demangled(place->function);
+	char *readable = demangled_name(place->function);
 	const char *strings[WIRE_DEFINITION_STRINGS] = {place->file, readable ? readable : place->function,
 							readable ? place->function : "", module};
 	struct wire_definition record = {.type = WIRE_DEFINE_SYMBOL,
@@ -453,7 +453,7 @@ static const struct unit *unit_of(struct file *file, Dwarf_Die *die)
 }
 
 /* Descends to the child at that address: a block or an inlined function. */
-static bool go_in(Dwarf_Die *die, Dwarf_Addr at)
+static bool enter_scope(Dwarf_Die *die, Dwarf_Addr at)
 {
 	Dwarf_Die child;
 	int more = dwarf_child(die, &child);
@@ -480,7 +480,7 @@ static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr 
 	if (!function)
 		return 0;
 	found[count++] = die = *function;
-	while (count <= INLINED_MAX && go_in(&die, at))
+	while (count <= INLINED_MAX && enter_scope(&die, at))
 		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
 			found[count++] = die;
 	return count;
@@ -491,8 +491,8 @@ static unsigned find_inlined(struct file *file, Dwarf_Die *unit_die, Dwarf_Addr 
  * the line at the address; finally that of the call in the outermost function. Returns the name of that function in the
  * debug information, or NULL.
  */
-static const char *look_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
-				struct file *file, Dwarf_Die *unit, Dwarf_Addr at, struct place *place)
+static const char *resolve_inlined(struct answer *answer, const struct symbols_address *address, const char *module,
+				   struct file *file, Dwarf_Die *unit, Dwarf_Addr at, struct place *place)
 {
 	Dwarf_Die found[1 + INLINED_MAX];
 	unsigned count = find_inlined(file, unit, at, found);
@@ -508,7 +508,7 @@ static const char *look_inlined(struct answer *answer, const struct symbols_addr
 	return count ? function_name(&found[0]) : NULL;
 }
 
-static void look(struct answer *answer, uint32_t client, const struct symbols_address *address)
+static void resolve_address(struct answer *answer, uint32_t client, const struct symbols_address *address)
 {
 	/* The address of the call, which is before its return address. */
 	const struct module *module = module_of(client, address->address - 1);
@@ -528,7 +528,7 @@ static void look(struct answer *answer, uint32_t client, const struct symbols_ad
 	line = unit ? dwarf_getsrc_die(unit, at - bias) : NULL;
 	place.file = dwarf_linesrc(line, NULL, NULL);
 	dwarf_lineno(line, &place.line);
-	name = unit ? look_inlined(answer, address, module->name, file, unit, at - bias, &place) : NULL;
+	name = unit ? resolve_inlined(answer, address, module->name, file, unit, at - bias, &place) : NULL;
 	place.function = unless_empty(dwfl_module_addrinfo(file->module, at, &offset, &symbol, NULL, NULL, NULL));
 	place.inlined = false;
 	if (!place.function)
@@ -564,14 +564,14 @@ static void take_message(struct answer *answer, const struct symbols_message *me
 	} else if (message->kind == SYMBOLS_LOOK) {
 		for (size_t at = 0; at + sizeof(address) <= bytes; at += sizeof(address)) {
 			memcpy(&address, rest + at, sizeof(address));
-			look(answer, message->client, &address);
+			resolve_address(answer, message->client, &address);
 		}
 		send_answer(answer, SYMBOLS_DONE);
 	}
 }
 
 /* Returns the length of a message; 0 at the end. *root: the descriptor in the message, or -1. */
-static size_t receive(int socket, void *buffer, size_t bytes, int *root)
+static size_t receive_message(int socket, void *buffer, size_t bytes, int *root)
 {
 	union {
 		struct cmsghdr header;
@@ -594,7 +594,7 @@ static size_t receive(int socket, void *buffer, size_t bytes, int *root)
 }
 
 /* A user or group id; (uid_t)-1: invalid. */
-static unsigned number_of(const char *text)
+static unsigned parse_number(const char *text)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
@@ -614,13 +614,13 @@ int main(int argc, char **argv)
 
 	elf_version(EV_CURRENT);
 	find_demangler();
-	error = argc == 3 ? sandbox_enter(number_of(argv[1]), number_of(argv[2])) : -EINVAL;
+	error = argc == 3 ? sandbox_enter(parse_number(argv[1]), parse_number(argv[2])) : -EINVAL;
 	if (error) {
 		fprintf(stderr, "evprof-symbols: cannot take the rights of user %s: %s; native frames have no names\n",
 			argc == 3 ? argv[1] : "?", strerror(-error));
 		return 1;
 	}
-	while ((bytes = receive(STDIN_FILENO, buffer, sizeof(buffer), &root)) >= sizeof(message)) {
+	while ((bytes = receive_message(STDIN_FILENO, buffer, sizeof(buffer), &root)) >= sizeof(message)) {
 		sandbox_begin_request();
 		memcpy(&message, buffer, sizeof(message));
 		take_message(&answer, &message, buffer + sizeof(message), bytes - sizeof(message), root);

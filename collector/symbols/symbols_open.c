@@ -31,7 +31,7 @@ static void step_back(struct walk *walk)
 }
 
 /* Puts the target of a link in front of the rest of the path. */
-static bool follow(struct walk *walk, int link, const char *rest)
+static bool follow_link(struct walk *walk, int link, const char *rest)
 {
 	char text[PATH_MAX];
 	ssize_t length = readlinkat(link, "", text, sizeof(text));
@@ -47,7 +47,7 @@ static bool follow(struct walk *walk, int link, const char *rest)
 }
 
 /* Walks one name further. rest: the path after the name; set anew after a link. */
-static bool step(struct walk *walk, const char *name, const char **rest)
+static bool enter_component(struct walk *walk, const char *name, const char **rest)
 {
 	int fd = openat(walk->steps[walk->depth], name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat status;
@@ -56,7 +56,7 @@ static bool step(struct walk *walk, const char *name, const char **rest)
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &status) == 0 && S_ISLNK(status.st_mode)) {
-		done = follow(walk, fd, *rest);
+		done = follow_link(walk, fd, *rest);
 		close(fd);
 		*rest = walk->path;
 		return done;
@@ -84,7 +84,7 @@ static bool walk_path(struct walk *walk)
 		rest += length;
 		if (!strcmp(name, ".."))
 			step_back(walk);
-		else if (strcmp(name, ".") != 0 && !step(walk, name, &rest))
+		else if (strcmp(name, ".") != 0 && !enter_component(walk, name, &rest))
 			return false;
 	}
 	return true;

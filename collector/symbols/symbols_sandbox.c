@@ -93,7 +93,8 @@ static const struct {
 #define STEPS_EACH 5
 #define STEPS_AROUND 8
 
-static struct sock_filter *put(struct sock_filter *at, uint16_t code, uint32_t k, uint8_t if_true, uint8_t if_false)
+static struct sock_filter *put_instruction(struct sock_filter *at, uint16_t code, uint32_t k, uint8_t if_true,
+					   uint8_t if_false)
 {
 	*at = (struct sock_filter)BPF_JUMP(code, k, if_true, if_false);
 	return at + 1;
@@ -101,20 +102,20 @@ static struct sock_filter *put(struct sock_filter *at, uint16_t code, uint32_t k
 
 static struct sock_filter *put_load(struct sock_filter *at, size_t offset)
 {
-	return put(at, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+	return put_instruction(at, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
 static struct sock_filter *put_return(struct sock_filter *at, uint32_t value)
 {
-	return put(at, BPF_RET | BPF_K, value, 0, 0);
+	return put_instruction(at, BPF_RET | BPF_K, value, 0, 0);
 }
 
 static struct sock_filter *put_allowed(struct sock_filter *at, uint32_t number, uint32_t forbidden)
 {
-	at = put(at, BPF_JMP | BPF_JEQ | BPF_K, number, 0, forbidden ? 4 : 1);
+	at = put_instruction(at, BPF_JMP | BPF_JEQ | BPF_K, number, 0, forbidden ? 4 : 1);
 	if (forbidden) {
 		at = put_load(at, offsetof(struct seccomp_data, args[2])); /* its lower half: first on both machines */
-		at = put(at, BPF_JMP | BPF_JSET | BPF_K, forbidden, 0, 1);
+		at = put_instruction(at, BPF_JMP | BPF_JSET | BPF_K, forbidden, 0, 1);
 		at = put_return(at, SECCOMP_RET_ERRNO | EPERM);
 	}
 	return put_return(at, SECCOMP_RET_ALLOW);
@@ -126,7 +127,7 @@ static int filter_calls(void)
 	struct sock_fprog program = {.filter = filter};
 
 	at = put_load(at, offsetof(struct seccomp_data, arch));
-	at = put(at, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+	at = put_instruction(at, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
 	at = put_return(at, SECCOMP_RET_KILL_PROCESS);
 	at = put_load(at, offsetof(struct seccomp_data, nr));
 	for (size_t i = 0; i < ALLOWED_COUNT; i++)
@@ -139,7 +140,7 @@ static int filter_calls(void)
 /* ---- rights ------------------------------------------------------------------------------------------------------ */
 
 /* If the groups cannot be given up, they are those that the user has anyway. */
-static int become(uid_t uid, gid_t gid)
+static int become_user(uid_t uid, gid_t gid)
 {
 	bool other = uid != geteuid() || uid != getuid();
 
@@ -158,7 +159,7 @@ static void close_others(void)
 		close(fd);
 }
 
-static void limit(int resource, rlim_t most)
+static void set_limit(int resource, rlim_t most)
 {
 	struct rlimit limits;
 
@@ -172,7 +173,7 @@ static void limit(int resource, rlim_t most)
 }
 
 /* When memory runs out, the reader of untrusted files is killed before the collector. */
-static void go_first(void)
+static void prefer_oom_victim(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -185,11 +186,11 @@ int sandbox_enter(uid_t uid, gid_t gid)
 {
 	int error;
 
-	go_first();
-	limit(RLIMIT_NOFILE, FILES_MAX);
-	limit(RLIMIT_CORE, 0);
+	prefer_oom_victim();
+	set_limit(RLIMIT_NOFILE, FILES_MAX);
+	set_limit(RLIMIT_CORE, 0);
 	setpriority(PRIO_PROCESS, 0, NICENESS);
-	error = become(uid, gid);
+	error = become_user(uid, gid);
 	if (!error)
 		error = rights_drop(0);
 	if (error)
@@ -197,7 +198,7 @@ int sandbox_enter(uid_t uid, gid_t gid)
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* set here, as a change of user clears it */
 	if (INSTRUMENTED)
 		return 0;
-	limit(RLIMIT_AS, MEMORY_MAX_BYTES);
+	set_limit(RLIMIT_AS, MEMORY_MAX_BYTES);
 	close_others();
 	error = filter_calls();
 	if (!error) {

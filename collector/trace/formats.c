@@ -35,7 +35,7 @@ static int find_evprof(char path[PATH_MAX])
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-static void ended(struct loop_source *source, uint32_t events)
+static void conversion_ended(struct loop_source *source, uint32_t events)
 {
 	struct formats *formats = LOOP_OWNER(source, struct formats, source);
 	siginfo_t info = {0};
@@ -49,7 +49,7 @@ static void ended(struct loop_source *source, uint32_t events)
 	formats->failed = info.si_code != CLD_EXITED || info.si_status != 0;
 }
 
-static int start(struct formats *formats, const char *list, const char *trace)
+static int start_conversion(struct formats *formats, const char *list, const char *trace)
 {
 	static char *const environment[] = {NULL};
 	char path[PATH_MAX];
@@ -66,7 +66,7 @@ static int start(struct formats *formats, const char *list, const char *trace)
 	}
 	if (pid < 0)
 		return -errno;
-	formats->source = (struct loop_source){.fd = pidfd, .ready = ended};
+	formats->source = (struct loop_source){.fd = pidfd, .ready = conversion_ended};
 	error = loop_add(formats->loop, &formats->source);
 	if (error)
 		close(formats->source.fd);
@@ -78,7 +78,7 @@ void formats_start(struct formats *formats, struct loop *loop, const char *list,
 	int error;
 
 	formats->loop = loop;
-	error = start(formats, list, trace);
+	error = start_conversion(formats, list, trace);
 	formats->running = error == 0;
 	formats->failed = error != 0;
 	if (error)

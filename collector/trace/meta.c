@@ -48,7 +48,7 @@ static json_t *text_or_null(const char *text)
 }
 
 /* Adds a member. On failure the whole object is dropped: without the member it would be wrong. */
-static void add(json_t **object, const char *name, json_t *value)
+static void add_member(json_t **object, const char *name, json_t *value)
 {
 	if (json_object_set_new(*object, name, value) == 0)
 		return;
@@ -62,15 +62,15 @@ static json_t *counts_object(const struct meta_counts *counts)
 
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++) {
 		if (counts->of[kind] && !wire_is_bookkeeping(kind))
-			add(&object, kind_names[kind], integer(counts->of[kind]));
+			add_member(&object, kind_names[kind], integer(counts->of[kind]));
 	}
 	if (counts->of[WIRE_NONE])
-		add(&object, "unknown", integer(counts->of[WIRE_NONE]));
+		add_member(&object, "unknown", integer(counts->of[WIRE_NONE]));
 	return object;
 }
 
 /* Returns the object as text. Without memory jansson may leave out parts of the text; then the result is NULL. */
-static char *dump(json_t *object)
+static char *dump_object(json_t *object)
 {
 	char *text;
 
@@ -94,17 +94,17 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 		      "start_ticks", integer(start_ticks), "events", join->events);
 
 	if (join->sample_rate)
-		add(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
+		add_member(&process_object, "sample_rate", integer((uint64_t)join->sample_rate));
 	if (join->native)
-		add(&process_object, "native", json_true());
+		add_member(&process_object, "native", json_true());
 	if (join->filtered)
-		add(&process_object, "filtered", json_true());
-	return dump(process_object);
+		add_member(&process_object, "filtered", json_true());
+	return dump_object(process_object);
 }
 
 char *meta_title(uint32_t process, const char *title)
 {
-	return dump(
+	return dump_object(
 	    json_pack("{ss sI so}", "type", "title", "process", (json_int_t)process, "title", text_or_null(title)));
 }
 
@@ -115,13 +115,13 @@ char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t star
 
 	if (object && sampled)
 		json_object_set_new(object, "sampled", json_true());
-	return dump(object);
+	return dump_object(object);
 }
 
 char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost)
 {
-	return dump(json_pack("{ss sI so so}", "type", "thread_end", "thread", (json_int_t)thread, "events",
-			      counts_object(events), "lost", counts_object(lost)));
+	return dump_object(json_pack("{ss sI so so}", "type", "thread_end", "thread", (json_int_t)thread, "events",
+				     counts_object(events), "lost", counts_object(lost)));
 }
 
 char *meta_process_end(const struct meta_process_end *end)
@@ -133,21 +133,21 @@ char *meta_process_end(const struct meta_process_end *end)
 		      integer(end->waits), "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost));
 
 	if (end->samples) {
-		add(&object, "samples", integer(end->samples));
-		add(&object, "samples_torn", integer(end->samples_torn));
+		add_member(&object, "samples", integer(end->samples));
+		add_member(&object, "samples_torn", integer(end->samples_torn));
 	}
 	if (end->sampler_lost)
-		add(&object, "sampler", json_string("killed"));
-	return dump(object);
+		add_member(&object, "sampler", json_string("killed"));
+	return dump_object(object);
 }
 
 char *meta_summary(const struct meta_summary *summary)
 {
-	return dump(json_pack("{ss so so so sI sI sI so so}", "type", "summary", "trace", text_or_null(summary->trace),
-			      "events", integer(summary->events), "lost", integer(summary->lost), "processes",
-			      (json_int_t)summary->processes, "running", (json_int_t)summary->running, "unsampled",
-			      (json_int_t)summary->unsampled, "error", text_or_null(summary->error), "absent",
-			      text_or_null(summary->absent)));
+	return dump_object(json_pack("{ss so so so sI sI sI so so}", "type", "summary", "trace",
+				     text_or_null(summary->trace), "events", integer(summary->events), "lost",
+				     integer(summary->lost), "processes", (json_int_t)summary->processes, "running",
+				     (json_int_t)summary->running, "unsampled", (json_int_t)summary->unsampled, "error",
+				     text_or_null(summary->error), "absent", text_or_null(summary->absent)));
 }
 
 uint64_t meta_events(const struct meta_counts *counts)

@@ -109,7 +109,7 @@ bool output_is_below(const char *template)
 	return true;
 }
 
-static int create(const char *path)
+static int create_file(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
@@ -135,7 +135,7 @@ static bool is_replaceable(const char *path)
 }
 
 /* Whether another collector is writing the trace: it is locked then. */
-static bool grows(const char *path)
+static bool is_being_written(const char *path)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -147,19 +147,19 @@ static bool grows(const char *path)
 }
 
 /* Replaces an existing file. -EAGAIN: it is kept, and the caller needs another name. */
-static int replace(const char *path)
+static int replace_file(const char *path)
 {
-	int fd = create(path);
+	int fd = create_file(path);
 
 	if (fd != -EEXIST)
 		return fd;
 	if (!is_replaceable(path))
 		return -EEXIST;
-	if (grows(path))
+	if (is_being_written(path))
 		return -EAGAIN;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
-	return create(path);
+	return create_file(path);
 }
 
 /* Puts "-2" and so on before the extension of the name. */
@@ -214,7 +214,7 @@ int output_create(char *path, size_t path_bytes, enum output_existing existing)
 	error = folders_make(path);
 	if (error)
 		return error;
-	fd = existing == OUTPUT_REPLACE ? replace(path) : create(path);
+	fd = existing == OUTPUT_REPLACE ? replace_file(path) : create_file(path);
 	if (fd == -EEXIST && existing == OUTPUT_REPLACE)
 		return fd;
 	for (unsigned tries = 0; (fd == -EEXIST || fd == -EAGAIN) && tries < RACES_MAX; tries++) {
@@ -225,14 +225,14 @@ int output_create(char *path, size_t path_bytes, enum output_existing existing)
 			error = with_suffix(path, number, other, sizeof(other));
 		if (error)
 			return error;
-		fd = create(other);
+		fd = create_file(other);
 		if (fd >= 0 && strlen(other) < path_bytes)
 			memcpy(path, other, strlen(other) + 1);
 	}
 	return fd;
 }
 
-static struct posix_acl_xattr_entry entry(uint16_t tag, uint16_t rights, uint32_t id)
+static struct posix_acl_xattr_entry acl_entry(uint16_t tag, uint16_t rights, uint32_t id)
 {
 	return (struct posix_acl_xattr_entry){htole16(tag), htole16(rights), htole32(id)};
 }
@@ -244,9 +244,9 @@ int output_let_read(int fd, uid_t uid)
 		struct posix_acl_xattr_entry entries[5];
 	} list = {
 	    .header = {htole32(POSIX_ACL_XATTR_VERSION)},
-	    .entries = {entry(ACL_USER_OBJ, ACL_READ | ACL_WRITE, ACL_UNDEFINED_ID), entry(ACL_USER, ACL_READ, uid),
-			entry(ACL_GROUP_OBJ, 0, ACL_UNDEFINED_ID), entry(ACL_MASK, ACL_READ, ACL_UNDEFINED_ID),
-			entry(ACL_OTHER, 0, ACL_UNDEFINED_ID)},
+	    .entries = {acl_entry(ACL_USER_OBJ, ACL_READ | ACL_WRITE, ACL_UNDEFINED_ID),
+			acl_entry(ACL_USER, ACL_READ, uid), acl_entry(ACL_GROUP_OBJ, 0, ACL_UNDEFINED_ID),
+			acl_entry(ACL_MASK, ACL_READ, ACL_UNDEFINED_ID), acl_entry(ACL_OTHER, 0, ACL_UNDEFINED_ID)},
 	};
 
 	return fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0) < 0 ? -errno : 0;

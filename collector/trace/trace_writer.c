@@ -22,8 +22,8 @@
 
 #define ZSTD_LEVEL 1
 #define COMPRESS_MIN_BYTES 64 /* smaller payloads do not shrink */
-#define PROMISE_MIN_BYTES (UINT64_C(256) << 10)
-#define PROMISE_MAX_BYTES (UINT64_C(4) << 20)
+#define RESERVE_MIN_BYTES (UINT64_C(256) << 10)
+#define RESERVE_MAX_BYTES (UINT64_C(4) << 20)
 
 struct trace_packer {
 	ZSTD_CCtx *context;
@@ -53,17 +53,17 @@ static uint32_t checksum(const void *bytes, size_t count)
 	return (uint32_t)crc32_z(0, bytes, count);
 }
 
-static int allocate(struct trace_writer *writer, uint64_t bytes)
+static int preallocate(struct trace_writer *writer, uint64_t bytes)
 {
 	while (fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->offset, (off_t)bytes) < 0) {
 		if (errno == ENOSPC || errno == EDQUOT)
 			return -errno;
 		if (errno == EINTR)
 			continue;
-		writer->promised = UINT64_MAX; /* not supported here: a full disk fails the write */
+		writer->reserved_end = UINT64_MAX; /* not supported here: a full disk fails the write */
 		return 0;
 	}
-	writer->promised = writer->offset + bytes;
+	writer->reserved_end = writer->offset + bytes;
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static int allocate(struct trace_writer *writer, uint64_t bytes)
  * Reserves room for that many bytes in the file system, whatever else is written to that disk: in large steps while
  * there is much. 0 or -errno.
  */
-static int promise(struct trace_writer *writer, uint64_t bytes)
+static int reserve_space(struct trace_writer *writer, uint64_t bytes)
 {
 	uint64_t wanted = writer->offset + bytes;
 	uint64_t more = writer->offset / 4;
@@ -81,22 +81,22 @@ static int promise(struct trace_writer *writer, uint64_t bytes)
 		return -EFBIG;
 	if (writer->limit_bytes && writer->limit_bytes < wanted)
 		return -EDQUOT;
-	if (wanted <= writer->promised)
+	if (wanted <= writer->reserved_end)
 		return 0;
-	more = more < PROMISE_MIN_BYTES ? PROMISE_MIN_BYTES : more > PROMISE_MAX_BYTES ? PROMISE_MAX_BYTES : more;
-	return allocate(writer, bytes + more) == 0 ? 0 : allocate(writer, bytes);
+	more = more < RESERVE_MIN_BYTES ? RESERVE_MIN_BYTES : more > RESERVE_MAX_BYTES ? RESERVE_MAX_BYTES : more;
+	return preallocate(writer, bytes + more) == 0 ? 0 : preallocate(writer, bytes);
 }
 
 void trace_writer_release(struct trace_writer *writer)
 {
-	if (writer->fd < 0 || writer->promised == UINT64_MAX || writer->promised <= writer->offset)
+	if (writer->fd < 0 || writer->reserved_end == UINT64_MAX || writer->reserved_end <= writer->offset)
 		return;
 	if (ftruncate(writer->fd, (off_t)writer->offset) == 0)
-		writer->promised = writer->offset;
+		writer->reserved_end = writer->offset;
 }
 
 /* Writes all bytes at the end of the file, or leaves the file unchanged. */
-static int append(struct trace_writer *writer, const void *bytes, size_t count)
+static int append_bytes(struct trace_writer *writer, const void *bytes, size_t count)
 {
 	size_t done = 0;
 
@@ -141,14 +141,15 @@ int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, 
 	header.crc = checksum(&header, offsetof(struct trace_header, crc));
 	*writer = (struct trace_writer){.fd = fd, .packer = packer};
 	lock_file(fd);
-	error = append(writer, &header, sizeof(header));
+	error = append_bytes(writer, &header, sizeof(header));
 	if (error)
 		writer->fd = -1;
 	return error;
 }
 
 /* Stores the payload in out, compressed where that helps. Returns its size. */
-static size_t pack(struct trace_packer *packer, uint8_t *out, const void *raw, size_t raw_bytes, uint16_t *codec)
+static size_t compress_payload(struct trace_packer *packer, uint8_t *out, const void *raw, size_t raw_bytes,
+			       uint16_t *codec)
 {
 	*codec = TRACE_CODEC_NONE;
 	if (raw_bytes >= COMPRESS_MIN_BYTES && !packer->context)
@@ -186,7 +187,7 @@ static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, co
 	if (raw_bytes > TRACE_WRITER_RAW_MAX_BYTES)
 		return -EMSGSIZE;
 	chunk.magic = TRACE_CHUNK_MAGIC;
-	stored = pack(packer, payload, raw, raw_bytes, &chunk.codec);
+	stored = compress_payload(packer, payload, raw, raw_bytes, &chunk.codec);
 	chunk.stored_bytes = (uint32_t)stored;
 	chunk.raw_bytes = (uint32_t)raw_bytes;
 	chunk.payload_crc = checksum(payload, stored);
@@ -196,10 +197,10 @@ static int write_chunk(struct trace_writer *writer, struct trace_chunk chunk, co
 	invariant(stored <= raw_bytes && sizeof(chunk) + padded <= packer->capacity);
 	memset(payload + stored, 0, padded - stored);
 	if (!last)
-		writer->full = promise(writer, sizeof(chunk) + padded + closing_bytes(writer));
+		writer->full = reserve_space(writer, sizeof(chunk) + padded + closing_bytes(writer));
 	if (!last && writer->full)
 		return writer->full;
-	return append(writer, packer->out, sizeof(chunk) + padded);
+	return append_bytes(writer, packer->out, sizeof(chunk) + padded);
 }
 
 static int write_index(struct trace_writer *writer)
@@ -281,7 +282,7 @@ int trace_writer_finish(struct trace_writer *writer, uint64_t events, uint64_t l
 		return error;
 	end.index_offset = writer->index_offset;
 	end.crc = checksum(&end, offsetof(struct trace_end, crc));
-	return append(writer, &end, sizeof(end));
+	return append_bytes(writer, &end, sizeof(end));
 }
 
 bool trace_writer_removed(const struct trace_writer *writer)

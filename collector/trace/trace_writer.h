@@ -28,7 +28,7 @@ struct trace_writer {
 	int full;  /* -errno: there is room for the end of the file only */
 	struct trace_packer *packer;
 	uint64_t offset;
-	uint64_t promised;	/* the file system reserves room up to here; UINT64_MAX: it cannot */
+	uint64_t reserved_end;	/* the file system reserves room up to here; UINT64_MAX: it cannot */
 	uint64_t limit_bytes;	/* size limit of the file, set by the owner; 0: none */
 	uint64_t closing_bytes; /* room for trace_writer_last() at the end, set by the owner */
 	uint64_t index_offset;	/* of the last INDEX chunk; 0: none */

@@ -110,7 +110,7 @@ static void run_session(struct collector *collector, struct session *session, st
 			atomic_store(&target->header->target_state, RING_TARGET_EXITING);
 		session_round(session, now_ns, &drained);
 		resolver_work(collector->tools.resolver, now_ns);
-		session_settle(session, now_ns, false);
+		session_check_end(session, now_ns, false);
 	}
 	session_stop(session, now_ns);
 	result->finished = session->finished;

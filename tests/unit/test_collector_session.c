@@ -325,7 +325,7 @@ Test(collector_session, a_daemon_takes_no_memory_for_others)
 	struct fake_target target;
 	uint64_t before;
 
-	collector.tools.drain.takes_pages = false; /* as collector_init() has it where it is not private */
+	collector.tools.drain.prefaults = false; /* as collector_init() has it where it is not private */
 	cr_assert_eq(fake_target_new(&target, UINT64_C(1) << 20, 8), 0);
 	join(&target, (struct fake_join){.program = "prog"});
 	fake_thread_start(&target, 0, 1, 1);

@@ -612,7 +612,7 @@ Test(symbols, memory_of_a_user_has_a_limit)
 	}
 	cr_expect(user.memory_bytes <= USER_MEMORY_BYTES, "%llu bytes", (unsigned long long)user.memory_bytes);
 	cr_expect(user.memory_bytes > USER_MEMORY_BYTES / 2, "the limit was met");
-	cr_expect(user_take_memory(&other, USER_MEMORY_BYTES), "another user has its own");
+	cr_expect(user_charge_memory(&other, USER_MEMORY_BYTES), "another user has its own");
 	for (int i = 0; i < CLIENTS; i++)
 		resolver_remove(noted, clients[i]);
 	cr_expect_eq(user.memory_bytes, 0, "all is given back");
