@@ -63,7 +63,7 @@ endif
 
 # ---- What there is --------------------------------------------------------------------------------------------------
 
-preload_sources := $(wildcard preload/*.c)
+preload_sources := $(wildcard preload/*/*.c)
 collector_sources := $(filter-out collector/symbols/symbols%,$(wildcard collector/*/*.c))
 symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/rights.c
 tools_sources := $(wildcard tools/*/*.c)
@@ -131,7 +131,7 @@ $(B)/.ready:
 
 $(B)/preload/%.o: preload/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) $(preload_flags) -c $< -o $@
+	$(call say,CC)$(compile) -Ipreload $(preload_flags) -c $< -o $@
 
 $(B)/collector/%.o: collector/%.c | $(B)/.ready
 	@mkdir -p $(@D)
@@ -145,13 +145,13 @@ $(B)/tools/%.o: tools/%.c | $(B)/.ready
 $(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # The assembler includes the page of the HTML report, which -MMD does not see.
-$(B)/preload/calibrate.o: preload/calibrate_mix.py
+$(B)/preload/calibrate/calibrate.o: preload/calibrate/calibrate_mix.py
 $(B)/tools/html/page.o: $(wildcard tools/html/*)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation \
-		-I. -Icollector -Itools -c $< -o $@
+		-I. -Ipreload -Icollector -Itools -c $< -o $@
 
 $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $(preload_objects) $(preload_libraries)
@@ -276,7 +276,7 @@ check-all:
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory fuzz
 
-all_code = $(wildcard include/evprof/*.h preload/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
+all_code = $(wildcard include/evprof/*.h preload/*/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
 all_sources = $(preload_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
 
 lint:

@@ -3,7 +3,7 @@
  *
  * Owns the messages of the handshake and the names of the environment variables. The socket is a Unix socket of type
  * SOCK_SEQPACKET. The target connects and checks the listener's credentials (SO_PEERCRED: root, its own user, or
- * another user that is meant, see preload/peer.c). It sends one message and closes the connection: it keeps no
+ * another user that is meant, see preload/join/peer.c). It sends one message and closes the connection: it keeps no
  * descriptor and reads no reply. The collector answers in ring_header.collector_state of the memory that came with the
  * message.
  *

@@ -16,9 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../preload/ids.h"
-#include "../../preload/python.h"
-#include "../../preload/writer.h"
+#include "ring/ids.h"
+#include "python/python.h"
+#include "ring/writer.h"
 #include "least_start.h"
 
 /* For who compiles it by itself, to check it. */

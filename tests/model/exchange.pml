@@ -1,5 +1,6 @@
 /*
- * exchange.pml - the shared memory is exchanged while threads write (preload/rejoin.c), for spin. Run by tests/model/run.sh.
+ * exchange.pml - the shared memory is exchanged while threads write (preload/join/rejoin.c), for spin. Run by
+ * tests/model/run.sh.
  *
  * THREADS threads write EVENTS events of one or two words, each into a ring of its own. A thread looks at its room once for
  * an event; from then on nothing stops it, and each store goes to the memory that is mapped at that moment: `mapped`. Where it

@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../preload/clock.h"
-#include "../../preload/config.h"
-#include "../../preload/definitions.h"
-#include "../../preload/process.h"
+#include "preload/ring/clock.h"
+#include "preload/base/config.h"
+#include "preload/definitions/definitions.h"
+#include "preload/join/process.h"
 #include "tests/stress/consumer.h"
 
 #define LONG_THREADS 3

@@ -20,10 +20,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "../../preload/config.h"
-#include "../../preload/handshake.h"
-#include "../../preload/process.h"
-#include "../../preload/rejoin.h"
+#include "preload/base/config.h"
+#include "preload/join/handshake.h"
+#include "preload/join/process.h"
+#include "preload/join/rejoin.h"
 #include "evprof/control.h"
 #include "tests/stress/consumer.h"
 #include "tests/stress/producer.h"

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../preload/process.h"
+#include "preload/join/process.h"
 
 #define THREADS 4
 #define ADDRESSES (1u << 17)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../../preload/process.h"
+#include "preload/join/process.h"
 #include "tests/stress/consumer.h"
 #include "tests/stress/producer.h"
 

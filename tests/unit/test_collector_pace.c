@@ -4,7 +4,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "../../collector/session/pace.h"
+#include "collector/session/pace.h"
 
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../preload/config.h"
-#include "../../preload/log.h"
+#include "preload/base/config.h"
+#include "preload/base/log_line.h"
 #include "evprof/ring.h"
 
 static void read_with(const char *name, const char *value)

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "../../preload/ids.h"
+#include "preload/ring/ids.h"
 
 #define HEAP_BLOCKS 262144 /* addresses to choose from, as an allocator's, in steps of 16 bytes */
 

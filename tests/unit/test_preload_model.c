@@ -3,8 +3,8 @@
  */
 #include <criterion/criterion.h>
 
-#include "../../include/evprof/wire.h"
-#include "../../preload/calibrate_model.h"
+#include "evprof/wire.h"
+#include "preload/calibrate/calibrate_model.h"
 
 enum { F = 1, G = 2, LEN = 1, GET = 2 };
 

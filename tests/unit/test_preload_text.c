@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../preload/text.h"
+#include "preload/base/text.h"
 #include "evprof/shown_text.h"
 
 static json_t *json_of(const char *string, size_t length)

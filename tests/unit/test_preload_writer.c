@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../preload/clock.h"
-#include "../../preload/config.h"
-#include "../../preload/definitions.h"
-#include "../../preload/process.h"
-#include "../../preload/rejoin.h"
+#include "preload/ring/clock.h"
+#include "preload/base/config.h"
+#include "preload/definitions/definitions.h"
+#include "preload/join/process.h"
+#include "preload/join/rejoin.h"
 
 #define SLOTS 4u
 #define WORDS (RING_BYTES_MIN / sizeof(uint64_t))

@@ -38,7 +38,7 @@ group=${1:-build}
 items_build="cc make jansson zstd zlib"
 # Libraries that have one owner file each are needed only where that file is there.
 [ -e collector/symbols/symbols.c ] && items_build="$items_build dw"
-[ -e preload/unwind.c ] && items_build="$items_build unwind"
+[ -e preload/definitions/unwind.c ] && items_build="$items_build unwind"
 items_demo="$items_build python3"
 items_test="$items_demo find awk criterion clang fuzzer clang-format cppcheck valgrind debootstrap venv git numpy greenlet node"
 manager=none

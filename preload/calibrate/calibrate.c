@@ -1,0 +1,856 @@
+/*
+ * calibrate.c - measures the cost of an event in this process: on this machine, in this interpreter, with these hooks.
+ *
+ * Loops that call functions of several kinds are timed with the hooks and without: the difference is what the hooks add
+ * to a call and its return. It depends on the kind of call more than on the hook. With hooks set, the interpreter does
+ * without its shortcuts (inlined calls of Python functions, specialized instructions), and the cost of that depends on
+ * what the shortcut would have done. The part of the difference between the two timestamps looks like time of the
+ * function; a function that does nothing shows its size. The rest looks like time of the caller. Until 3.11 every
+ * instruction may be slower while a profile function is set; a loop without calls shows by how much.
+ *
+ * A call in a loop costs less than in a program, where the processor's caches do not have what the hooks need. So a
+ * small program (calibrate_mix.py) is timed with and without hooks, too. The factor by which the costs of its events
+ * must be multiplied to explain its difference (calibrate_model.c) is published with the costs.
+ *
+ * The measurement takes 30 to 35 milliseconds. The stack of the thread is recorded as empty meanwhile, so that this
+ * time is attributed to no function. No event is written, because a private writer takes them, and no code of the
+ * program is called. All objects are freed at the end; classes need a garbage collection.
+ */
+#include "calibrate/calibrate.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "calibrate/calibrate_model.h"
+#include "definitions/definitions.h"
+#include "hooks/event_blocks.h"
+#include "hooks/hooks.h"
+#include "join/process.h"
+#include "ring/writer.h"
+
+#define TURNS 100 /* of each loop, as in the source */
+#define ROUNDS 5
+/*
+ * Passes are far apart: a disturbance of one may be over at the next. There are PASSES of them, and more until two
+ * agree.
+ */
+#define PASSES 4
+#define MOST_PASSES 12
+#define AGREES 0.05
+#define BLOCKS 64
+#define WORDS 32768
+/*
+ * If instructions are slowed by more, the slowdown differs between loops too much for anything else to be derived from
+ * it.
+ */
+#define SLOWED_MUCH 0.75
+#define POPULATE_BYTES ((size_t)4 << 20)
+
+/*
+ * Lines that never run. They move what follows far from the start of the code: beyond the small integers of any
+ * version.
+ */
+#define LINE "        n = n + n + n\n"
+#define LINES_8 LINE LINE LINE LINE LINE LINE LINE LINE
+#define LINES_80 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8
+
+/* Each loop has one kind of call, in several shapes that are frequent in programs. */
+static const char source[] = "__name__ = 'evprof'\n"
+			     "small = 0\n"
+			     "while small < 4096 and small + 1 is small - -1: small += 1\n"
+			     "zero = 0; last = small - 1\n"
+			     "times = tuple(range(100))\n"
+			     "def leaf(): pass\n"
+			     "def middle(a, b, c): return b\n"
+			     "def some(a, b=2, *, c=3): return b\n"
+			     "def same(a): return a\n"
+			     "def outer(a): return middle(a, 1, a)\n"
+			     "def down(n): return n if n < 1 else down(n - 1) + 1\n"
+			     "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
+			     "def fails(): raise error\n"
+			     "error = ValueError()\n"
+			     "def each(times):\n"
+			     "    for i in times: yield i\n"
+			     "def remote(times):\n"
+			     "    n = times\n"
+			     "    if n is None:\n" LINES_80 "    for i in times: yield i\n"
+			     "def once():\n"
+			     "    yield 1\n"
+			     "class Point:\n"
+			     "    def __init__(self, x, y):\n"
+			     "        self.x = x\n"
+			     "        self.y = y\n"
+			     "    def get(self): return self.x\n"
+			     "    def __neg__(self): return self\n"
+			     "    def __getitem__(self, key): return key\n"
+			     "point = Point(1, 2)\n"
+			     "def nothing(times):\n"
+			     "    for i in times: pass\n"
+			     "def plain(times):\n"
+			     "    n = 0; pair = [1, 2]; p = point\n"
+			     "    for i in times:\n"
+			     "        n = n * 3 + 1 & 255\n"
+			     "        if n > 7: p.x = pair[0]\n"
+			     "        pair = [p.x, n]\n"
+			     "def leaves(times):\n"
+			     "    for i in times: leaf()\n"
+			     "def calls(times):\n"
+			     "    p = point\n"
+			     "    for i in times:\n"
+			     "        leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)\n"
+			     "def recursion(times): fib(12)\n"
+			     "def catches(times):\n"
+			     "    for i in times:\n"
+			     "        try: fails()\n"
+			     "        except ValueError: error.__traceback__ = None\n"
+			     "def entries(times):\n"
+			     "    p = point\n"
+			     "    for i in times: -p; p[1]\n"
+			     "def callbacks(times): sorted(times, key=same)\n"
+			     "def inits(times):\n"
+			     "    for i in times: Point(1, 2)\n"
+			     "def resumes(times):\n"
+			     "    for i in each(times): pass\n"
+			     "def walks(times):\n"
+			     "    for i in remote(times): pass\n"
+			     "def pulls(times): sum(each(times))\n"
+			     "def generators(times):\n"
+			     "    for i in times:\n"
+			     "        for k in once(): pass\n"
+			     "def lengths(times, x=(1, 2)):\n"
+			     "    for i in times: len(x)\n"
+			     "def distances(times, x=(1, 2)):\n"
+			     "    n = times\n"
+			     "    if n is None:\n" LINES_80 "    for i in times: len(x)\n"
+			     "def appends(times):\n"
+			     "    l = []\n"
+			     "    for i in times: l.append(i)\n"
+			     "def natives(times, x=(1, 2)):\n"
+			     "    for i in times: len(x); isinstance(x, tuple); max(x)\n"
+			     "def methods(times, x={}, y='abc'):\n"
+			     "    l = []\n"
+			     "    for i in times: x.get(1); l.append(1); y.startswith('a'); l.pop()\n"
+			     "def others(times):\n"
+			     "    for i in times: str(i); int(i); float(i); tuple(times)\n"
+			     "def dense_1(l, p, n):\n"
+			     "    leaf(); l.append(n); p.get()\n"
+			     "def sparse_1(l, p, n):\n"
+			     "    a = n * 3 + 1\n"
+			     "    if a & 2: a -= n\n"
+			     "    leaf()\n"
+			     "    b = (a, n, 2.5)\n"
+			     "    c = b[0] < 7 or b[1] != n\n"
+			     "    l.append(n)\n"
+			     "    p.x, p.y = p.y, b[2] * 0.5\n"
+			     "    d = [c, b]\n"
+			     "    p.get()\n"
+			     "    return d[1]\n"
+			     "def dense_2(d, n, t):\n"
+			     "    middle(n, n, n); d.get(n); t.startswith('b')\n"
+			     "def sparse_2(d, n, t):\n"
+			     "    s = t[1:] + 'x'\n"
+			     "    k = s == t or n in d\n"
+			     "    middle(n, n, n)\n"
+			     "    d[n & 15] = s\n"
+			     "    x = n * 0.5 - 1.25\n"
+			     "    d.get(n)\n"
+			     "    for y in (x, 2.0): x += y\n"
+			     "    t.startswith('b')\n"
+			     "    return x > 5.0 and not k\n"
+			     "def dense_3(l, n):\n"
+			     "    l.pop(); same(n)\n"
+			     "def sparse_3(l, n):\n"
+			     "    s = f'{n}:{n & 3}'\n"
+			     "    u = s < 'x' or not l\n"
+			     "    l.pop()\n"
+			     "    a, b = (n, u) if n & 1 else (u, n)\n"
+			     "    same(n)\n"
+			     "    return {a: b, 'n': s}\n"
+			     "def dense(times):\n"
+			     "    l = []; d = {}; p = point\n"
+			     "    for i in times[::4]: dense_1(l, p, i); dense_2(d, i, 'abc'); dense_3(l, i)\n"
+			     "def sparse(times):\n"
+			     "    l = []; d = {}; p = point\n"
+			     "    for i in times[::4]: sparse_1(l, p, i); sparse_2(d, i, 'abc'); sparse_3(l, i)\n"
+			     "def allocations(times, x='abc', y='def'):\n"
+			     "    for i in times: [i]; x + y\n";
+
+enum loop {
+	NOTHING,
+	PLAIN,
+	LEAVES,
+	CALLS,
+	RECURSION,
+	CATCHES,
+	ENTRIES,
+	CALLBACKS,
+	INITS,
+	RESUMES,
+	WALKS,
+	PULLS,
+	GENERATORS,
+	LENGTHS,
+	DISTANCES,
+	NATIVES,
+	APPENDS,
+	METHODS,
+	OTHERS,
+	DENSE,
+	SPARSE,
+	ALLOCATIONS,
+	LOOPS
+};
+
+static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "calls",      "recursion", "catches",
+					 "entries",    "callbacks", "inits",	 "resumes",    "walks",	    "pulls",
+					 "generators", "lengths",   "distances", "natives",    "appends",   "methods",
+					 "others",     "dense",	    "sparse",	 "allocations"};
+
+#define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)
+#define END_KINDS (1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_C_RETURN)
+
+/* Sums over the events of one run of a loop. In ticks. */
+struct stamps {
+	uint64_t count[WIRE_KIND_SLOTS];
+	uint64_t inner[WIRE_KIND_SLOTS]; /* from a start to its end, if that is the next event */
+	uint64_t inner_count[WIRE_KIND_SLOTS];
+	uint64_t native; /* while a C function ran */
+};
+
+/* The shortest runs. */
+struct timing {
+	double on_ns, off_ns;
+	struct stamps stamps; /* of the run with the hooks */
+};
+
+/* A program in which functions of all kinds alternate. */
+__asm__(".pushsection .rodata\n"
+	"evprof_mix:\n"
+	".incbin \"preload/calibrate/calibrate_mix.py\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char mix_source[] __asm__("evprof_mix") __attribute__((visibility("hidden")));
+
+struct mix {
+	struct object *globals; /* NULL: it cannot run */
+	double on_ns, off_ns;	/* the shortest runs */
+	uint64_t *words;	/* events of the run with the hooks; room for a whole ring */
+	uint64_t count, begin_ticks;
+};
+
+struct measurement {
+	struct timing loops[LOOPS];
+	double malloc_ns, free_ns;
+	double tick_ns;
+	double slow;
+	bool marked; /* events with a far offset are marked */
+	struct mix mix;
+	double spread; /* by how much the second best pass is slower than the sum of the shortest runs */
+};
+
+static struct writer private_writer;
+static struct ring_slot private_slot;
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void empty_private_writer(void)
+{
+	private_writer.head = 0;
+	private_writer.last_ticks = clock_now();
+	private_writer.room = private_writer.mask + 1 - WRITER_SPARE_WORDS;
+	private_writer.limit = 0;
+	writer_take_chunk(&private_writer);
+}
+
+/* Sums over the private writer's events. In each loop at most one C function is on the stack. */
+static void read_stamps(struct stamps *stamps)
+{
+	unsigned last = WIRE_NONE, depth = 0, native = 0; /* the depth at which it runs */
+
+	memset(stamps, 0, sizeof(*stamps));
+	for (uint64_t at = 0; at < private_writer.head; at++) {
+		uint32_t head = (uint32_t)private_writer.words[at];
+		unsigned kind = wire_head_kind(head);
+		uint64_t ticks = private_writer.words[at] >> 32;
+		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
+
+		at += wire_extra_words(kind);
+		if (wire_is_mark(head))
+			continue;
+		stamps->count[kind]++;
+		if (native && depth == native)
+			stamps->native += ticks;
+		if (ends && BEGIN_KINDS >> last & 1) {
+			stamps->inner[last] += ticks;
+			stamps->inner_count[last]++;
+		}
+		depth += begins;
+		depth -= ends && depth;
+		if (kind == WIRE_C_CALL)
+			native = depth;
+		else if (kind == WIRE_C_RETURN)
+			native = 0;
+		last = kind;
+	}
+}
+
+/*
+ * Removes the memory events of the loops' own allocations, which happen with the hooks and without, and keeps all
+ * times.
+ */
+static void drop_memory_events(void)
+{
+	uint64_t *words = private_writer.words, from = 0, to = 0, ticks = 0;
+
+	while (from < private_writer.head) {
+		unsigned kind = wire_head_kind((uint32_t)words[from]), extra = wire_extra_words(kind);
+		bool time = kind == WIRE_TIME;
+
+		if (wire_is_memory(kind)) {
+			ticks += words[from] >> 32;
+			from += 1 + extra;
+			continue;
+		}
+		words[to] = words[from++] + (time ? 0 : ticks << 32);
+		if (!time || !wire_is_mark((uint32_t)words[to]))
+			ticks = 0;
+		for (to++; extra > 0; extra--)
+			words[to++] = words[from++];
+	}
+	private_writer.head = to;
+}
+
+/* If Python allocates for the hooks, these allocations are part of their cost. */
+static double run_once(struct object *globals, const char *name)
+{
+	struct object *function = python.PyDict_GetItemString(globals, name), *result;
+	uint32_t nesting = thread_self.nesting;
+	double begin;
+
+	empty_private_writer();
+	if (event_blocks_expected())
+		thread_self.nesting = 0;
+	begin = now_ns();
+	result = python.PyObject_CallMethod(function, "__call__", "(O)", python.PyDict_GetItemString(globals, "times"));
+	begin = now_ns() - begin;
+	if (nesting && !thread_self.nesting)
+		drop_memory_events();
+	thread_self.nesting = nesting;
+	if (result)
+		python.Py_DecRef(result);
+	python.PyErr_Clear();
+	return begin;
+}
+
+static void time_loop(struct object *globals, enum loop loop, bool on, struct timing *timing)
+{
+	double *shortest = on ? &timing->on_ns : &timing->off_ns;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double ns = run_once(globals, names[loop]);
+
+		if (*shortest > 0 && ns >= *shortest)
+			continue;
+		*shortest = ns;
+		if (on)
+			read_stamps(&timing->stamps);
+	}
+}
+
+static void time_mix(struct mix *mix, bool on)
+{
+	double *shortest = on ? &mix->on_ns : &mix->off_ns;
+
+	for (int i = 0; i < ROUNDS && mix->globals; i++) {
+		uint64_t begin_ticks = clock_now();
+		double ns = run_once(mix->globals, "mix");
+
+		if (*shortest > 0 && ns >= *shortest)
+			continue;
+		*shortest = ns;
+		if (!on)
+			continue;
+		mix->begin_ticks = begin_ticks;
+		mix->count = private_writer.head;
+		memcpy(mix->words, private_writer.words, mix->count * sizeof(*mix->words));
+	}
+}
+
+/* Switches the hooks of this thread off or on. */
+static void switch_hooks(bool on)
+{
+	if (python.monitoring)
+		hooks_monitoring_hear(on);
+	else if (on)
+		hooks_profile_set();
+	else
+		python.PyEval_SetProfile(NULL, NULL);
+}
+
+static void set_allocators(const struct python_allocator allocators[2])
+{
+	python.PyMem_SetAllocator(WIRE_DOMAIN_MEM, (struct python_allocator *)&allocators[0]);
+	python.PyMem_SetAllocator(WIRE_DOMAIN_OBJ, (struct python_allocator *)&allocators[1]);
+}
+
+/*
+ * Times allocations with the allocators' hooks alone, and without them, in the domains that require the GIL. Each
+ * allocator can free the other's blocks.
+ */
+static void time_allocations(struct object *globals, struct timing *timing)
+{
+	const struct python_allocator under[2] = {hooks_memory_under(WIRE_DOMAIN_MEM),
+						  hooks_memory_under(WIRE_DOMAIN_OBJ)};
+	struct python_allocator ours[2];
+	uint32_t nesting = thread_self.nesting;
+
+	if (!(config.events & EVENT_MEM) || !hooks_memory_on_top())
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_MEM, &ours[0]);
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &ours[1]);
+	thread_self.nesting = 0; /* recorded, by the private writer */
+	time_loop(globals, ALLOCATIONS, true, timing);
+	thread_self.nesting = nesting;
+	set_allocators(under);
+	time_loop(globals, ALLOCATIONS, false, timing);
+	set_allocators(ours);
+}
+
+static void time_pass(struct object *globals, struct mix *mix, struct timing loops[LOOPS])
+{
+	memset(loops, 0, LOOPS * sizeof(*loops));
+	for (int i = 0; i < ALLOCATIONS; i++)
+		time_loop(globals, i, true, &loops[i]);
+	time_mix(mix, true);
+	switch_hooks(false);
+	time_mix(mix, false);
+	for (int i = 0; i < ALLOCATIONS; i++)
+		time_loop(globals, i, false, &loops[i]);
+	time_allocations(globals, &loops[ALLOCATIONS]);
+	switch_hooks(true);
+}
+
+/* Keeps the shortest runs in best. */
+static void keep_shortest(struct timing *best, const struct timing *pass)
+{
+	if (best->on_ns == 0 || pass->on_ns < best->on_ns) {
+		best->on_ns = pass->on_ns;
+		best->stamps = pass->stamps;
+	}
+	if (best->off_ns == 0 || pass->off_ns < best->off_ns)
+		best->off_ns = pass->off_ns;
+}
+
+static double total_ns(const struct timing loops[LOOPS])
+{
+	double total = 0;
+
+	for (int i = 0; i < LOOPS; i++)
+		total += loops[i].on_ns + loops[i].off_ns;
+	return total;
+}
+
+static void time_loops(struct object *globals, struct measurement *measurement)
+{
+	struct timing pass[LOOPS];
+	double shortest = 1e18, second = 1e18, total;
+
+	for (int n = 0; n < MOST_PASSES && (n < PASSES || measurement->spread > AGREES); n++) {
+		time_pass(globals, &measurement->mix, pass);
+		for (int i = 0; i < LOOPS; i++)
+			keep_shortest(&measurement->loops[i], &pass[i]);
+		total = total_ns(pass);
+		second = total < shortest ? shortest : total < second ? total : second;
+		shortest = total < shortest ? total : shortest;
+		measurement->spread = second / total_ns(measurement->loops) - 1;
+	}
+}
+
+/* ns of a malloc and of a free of the allocator, the shortest of the rounds. */
+static void time_allocator(const struct python_allocator *allocator, double ns[2])
+{
+	void *blocks[BLOCKS];
+	double begin, middle, end;
+
+	ns[0] = ns[1] = 1e9;
+	for (int i = 0; i < 8 * ROUNDS; i++) {
+		empty_private_writer();
+		begin = now_ns();
+		for (int k = 0; k < BLOCKS; k++)
+			blocks[k] = allocator->malloc(allocator->context, 64);
+		middle = now_ns();
+		for (int k = 0; k < BLOCKS; k++)
+			allocator->free(allocator->context, blocks[k]);
+		end = now_ns();
+		if (middle - begin < ns[0])
+			ns[0] = middle - begin;
+		if (end - middle < ns[1])
+			ns[1] = end - middle;
+	}
+	ns[0] /= BLOCKS;
+	ns[1] /= BLOCKS;
+}
+
+/*
+ * The ns that the hooks add to a malloc and to a free. A Python loop shows their sum, because there much of the work
+ * overlaps with waits of the processor. Timing each alone shows its share of the sum.
+ */
+static void time_memory(struct measurement *measurement)
+{
+	const struct timing *timing = &measurement->loops[ALLOCATIONS];
+	const uint64_t *events = timing->stamps.count;
+	double blocks = (double)(events[WIRE_MALLOC] + events[WIRE_CALLOC] + events[WIRE_FREE]) / 2, on[2], off[2],
+	       both;
+	struct python_allocator ours, under;
+	uint32_t nesting = thread_self.nesting;
+
+	if (blocks < TURNS)
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &ours);
+	under = hooks_memory_under(WIRE_DOMAIN_OBJ);
+	thread_self.nesting = 0;
+	time_allocator(&ours, on);
+	thread_self.nesting = nesting;
+	time_allocator(&under, off);
+	both = (timing->on_ns - timing->off_ns) / blocks;
+	if (both <= 0 || on[0] <= off[0] || on[1] <= off[1])
+		return;
+	measurement->malloc_ns = both * (on[0] - off[0]) / (on[0] - off[0] + on[1] - off[1]);
+	measurement->free_ns = both - measurement->malloc_ns;
+}
+
+/* The ns that the hooks add to a run of the loop, without the slowdown of the instructions. */
+static double added(const struct measurement *measurement, enum loop loop)
+{
+	const struct timing *timing = &measurement->loops[loop];
+	double native = (double)timing->stamps.native * measurement->tick_ns;
+
+	return measurement->slow * (timing->on_ns - native) + native - timing->off_ns;
+}
+
+/* The text that wire.h describes, while it is built, and the model of the same costs. */
+struct costs {
+	struct model model;
+	char text[1024];
+	size_t length;
+};
+
+static void __attribute__((format(printf, 2, 3))) add_text(struct costs *costs, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(costs->text + costs->length, sizeof(costs->text) - costs->length, format, arguments);
+	va_end(arguments);
+	if (length > 0 && costs->length + (size_t)length < sizeof(costs->text))
+		costs->length += (size_t)length;
+}
+
+/* Calls, or other starts of this kind, in a run of the loop. */
+static double count(const struct measurement *measurement, enum loop loop, unsigned kind)
+{
+	uint64_t own = kind == WIRE_CALL; /* the loop's function is called, too */
+
+	return (double)(measurement->loops[loop].stamps.count[kind] - own);
+}
+
+/*
+ * Adds the three numbers of a kind of call. trivial: the loop whose functions do nothing, for the time between the
+ * stamps.
+ */
+static void add_costs(struct costs *costs, const struct measurement *measurement, enum model_kind model, double cost,
+		      enum loop trivial, unsigned kind)
+{
+	static const char *const words[MODEL_KINDS] = {
+	    [MODEL_CALL] = "call",     [MODEL_ENTRY] = "entry",	  [MODEL_CALLBACK] = "callback",
+	    [MODEL_INIT] = "init",     [MODEL_RESUME] = "resume", [MODEL_PULL] = "pull",
+	    [MODEL_C_CALL] = "c_call", [MODEL_METHOD] = "method", [MODEL_GENERATOR] = "generator"};
+	double *numbers = costs->model.cost[model];
+	const struct timing *timing = &measurement->loops[trivial];
+	uint64_t inner_count = timing->stamps.inner_count[kind];
+	double calls = count(measurement, trivial, kind);
+
+	if (inner_count < TURNS || calls < TURNS)
+		return;
+	numbers[0] = cost;
+	numbers[1] = (double)timing->stamps.inner[kind] * measurement->tick_ns / (double)inner_count;
+	numbers[2] = (timing->off_ns - measurement->loops[NOTHING].off_ns) / calls;
+	add_text(costs, " %s %.2f %.2f %.2f", words[model], numbers[0], numbers[1], numbers[2]);
+}
+
+/* The ns that the hooks add to one call of the loop. */
+static double added_each(const struct measurement *measurement, enum loop loop, unsigned kind)
+{
+	double calls = count(measurement, loop, kind);
+
+	return calls > 0 ? added(measurement, loop) / calls : 0;
+}
+
+/*
+ * Adds what an event costs more if it is far from the start of its code. From 3.12 on the interpreter creates an
+ * integer of the offset, unless it is a cached small one; before, some versions walk the line table.
+ */
+static void add_distances(struct costs *costs, const struct measurement *m, struct object *globals)
+{
+	struct object *small = python.PyDict_GetItemString(globals, "small");
+	struct object *remote = python.PyDict_GetItemString(globals, "remote");
+	struct object *code = remote ? python.PyObject_GetAttrString(remote, "__code__") : NULL;
+	double far = added_each(m, DISTANCES, WIRE_C_CALL) - added_each(m, LENGTHS, WIRE_C_CALL);
+	double walk = added_each(m, WALKS, WIRE_RESUME) - added_each(m, RESUMES, WIRE_RESUME);
+
+	if (code && small && python.monitoring && far > 0) {
+		costs->model.far = m->marked ? far / 2 : 0;
+		add_text(costs, " far %ld %.2f marked %d", python.PyLong_AsLong(small), far / 2, m->marked);
+	} else if (code && python_walks_lines() && walk > 0) {
+		costs->model.walk = walk / (double)python_code_size(code);
+		add_text(costs, " walk %.4f marked 1", costs->model.walk);
+	}
+	if (code)
+		python.Py_DecRef(code);
+	python.PyErr_Clear();
+}
+
+static void add_python_costs(struct costs *costs, const struct measurement *m)
+{
+	double resume = added_each(m, RESUMES, WIRE_RESUME), generators = count(m, GENERATORS, WIRE_CALL);
+	double call = (added_each(m, CALLS, WIRE_CALL) + added_each(m, RECURSION, WIRE_CALL)) / 2, generator = 0;
+
+	/* The first call of a generator is followed by a resume, which ends it. */
+	if (generators > 0)
+		generator = (added(m, GENERATORS) - resume * count(m, GENERATORS, WIRE_RESUME)) / generators;
+	add_costs(costs, m, MODEL_CALL, call, LEAVES, WIRE_CALL);
+	add_costs(costs, m, MODEL_ENTRY, added_each(m, ENTRIES, WIRE_CALL), ENTRIES, WIRE_CALL);
+	add_costs(costs, m, MODEL_CALLBACK, added_each(m, CALLBACKS, WIRE_CALL), CALLBACKS, WIRE_CALL);
+	add_costs(costs, m, MODEL_INIT, added_each(m, INITS, WIRE_CALL), INITS, WIRE_CALL);
+	add_costs(costs, m, MODEL_RESUME, resume, RESUMES, WIRE_RESUME);
+	add_costs(costs, m, MODEL_PULL, added_each(m, PULLS, WIRE_RESUME), PULLS, WIRE_RESUME);
+	add_costs(costs, m, MODEL_GENERATOR, generator, GENERATORS, WIRE_CALL);
+}
+
+/* Adds the cost of calls that are reported but not recorded. Their number is that of the marks in the loop. */
+static void add_others(struct costs *costs, const struct measurement *m)
+{
+	uint64_t told = m->loops[OTHERS].stamps.count[WIRE_TIME];
+
+	if (told < TURNS)
+		return;
+	costs->model.other = added(m, OTHERS) / (double)told;
+	add_text(costs, " other %.2f", costs->model.other);
+}
+
+/*
+ * Adds the factor by which hooks slow the instructions between calls: how much more the hooks cost if there are
+ * instructions, relative to the time of these. The second number is the time per event without hooks of a loop that has
+ * none.
+ */
+static void add_work(struct costs *costs, const struct measurement *m)
+{
+	const struct timing *dense = &m->loops[DENSE];
+	double more = added(m, SPARSE) - added(m, DENSE), work = m->loops[SPARSE].off_ns - dense->off_ns;
+	double events = 2 * (count(m, DENSE, WIRE_CALL) + count(m, DENSE, WIRE_C_CALL));
+
+	if (more <= 0 || work <= 0 || events < TURNS || m->slow <= SLOWED_MUCH)
+		return;
+	costs->model.work = more / work;
+	costs->model.work_after = dense->off_ns / events;
+	add_text(costs, " work %.3f %.2f", costs->model.work, costs->model.work_after);
+}
+
+static void know_code(struct model *model, struct object *pair)
+{
+	static const enum model_kind kinds[] = {MODEL_CALL, MODEL_ENTRY, MODEL_ENTRY, MODEL_INIT};
+	struct object *code = python.PyTuple_GetItem(pair, 0);
+	long kind = python.PyLong_AsLong(python.PyTuple_GetItem(pair, 1));
+	uint32_t value = definitions_code(code);
+	struct model_code *known = &model->codes[model->code_count];
+
+	if (model->code_count == MODEL_CODES || kind < 0 || kind > 3)
+		return;
+	model->code_count++;
+	known->id = DEFINITION_ID(value);
+	/* Whether an attribute calls a function is known only from 3.12 on. */
+	known->kind = value & CODE_IS_GENERATOR		? MODEL_GENERATOR
+		      : kind == 2 && !python.monitoring ? MODEL_CALL
+							: kinds[kind];
+}
+
+static void know_names(struct model *model, struct object *globals)
+{
+	struct object *codes = python.PyDict_GetItemString(globals, "codes");
+	struct object *functions = python.PyDict_GetItemString(globals, "functions"), *item;
+	const struct python_method *method;
+
+	for (ssize_t i = 0; codes && (item = python.PyTuple_GetItem(codes, i)); i++)
+		know_code(model, item);
+	python.PyErr_Clear();
+	for (ssize_t i = 0; functions && (item = python.PyTuple_GetItem(functions, i)); i++) {
+		method = python_object_field(item, PYTHON_C_FUNCTION_METHOD);
+		if (model->function_count < MODEL_FUNCTIONS)
+			model->functions[model->function_count++] = DEFINITION_ID(definitions_function(method, item));
+	}
+	python.PyErr_Clear();
+}
+
+/* Adds how much more an event costs in a program where functions alternate than in a loop. */
+static void add_mix(struct costs *costs, const struct measurement *m)
+{
+	const struct mix *mix = &m->mix;
+	struct model_events events = {mix->words, mix->count, mix->begin_ticks, m->tick_ns};
+	double times;
+
+	if (!mix->globals || !mix->count || mix->on_ns <= mix->off_ns || !python.PyTuple_GetItem)
+		return;
+	costs->model.slow = m->slow;
+	know_names(&costs->model, mix->globals);
+	times = model_times(&costs->model, &events, mix->on_ns - mix->off_ns);
+	if (times > 0)
+		add_text(costs, " mix %.3f", times);
+}
+
+static void tell(const struct measurement *m, struct object *globals)
+{
+	struct costs costs = {.length = 0};
+
+	add_text(&costs, "slow %.3f spread %.2f", m->slow, m->spread);
+	add_python_costs(&costs, m);
+	add_costs(&costs, m, MODEL_C_CALL, added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
+	add_costs(&costs, m, MODEL_METHOD, added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
+	costs.model.unwind = added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL);
+	add_text(&costs, " unwind %.2f", costs.model.unwind);
+	add_others(&costs, m);
+	add_text(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
+	add_work(&costs, m);
+	add_distances(&costs, m, globals);
+	add_mix(&costs, m);
+	definitions_calibration(costs.text);
+	log_line(LOG_DEBUG, "calibration: %s", costs.text);
+}
+
+/* From 3.12 on, small integers are one array. */
+static bool mark_far(struct object *globals)
+{
+	struct object *zero = python.PyDict_GetItemString(globals, "zero");
+	struct object *last = python.PyDict_GetItemString(globals, "last");
+	uintptr_t bytes = (uintptr_t)last - (uintptr_t)zero;
+	long count = last ? python.PyLong_AsLong(last) : 0;
+
+	if (!python.monitoring || !zero || count < 1 || bytes % (uintptr_t)count || bytes / (uintptr_t)count > 64)
+		return false;
+	hooks_monitoring_mark_far(zero, bytes + 1);
+	return true;
+}
+
+static void measure(struct measurement *measurement, struct object *globals)
+{
+	const struct timing *plain = &measurement->loops[PLAIN];
+	uint64_t ticks = clock_now();
+	double ns = now_ns();
+
+	measurement->marked = mark_far(globals);
+	time_loops(globals, measurement);
+	time_memory(measurement);
+	measurement->tick_ns = (now_ns() - ns) / (double)(clock_now() - ticks + 1);
+	/* If the profile function is called at calls only, nothing is slowed: a difference is noise. */
+	measurement->slow = plain->off_ns < 0.95 * plain->on_ns ? plain->off_ns / plain->on_ns : 1;
+	tell(measurement, globals);
+}
+
+/* A namespace in which the source was executed; NULL: it could not be. */
+static struct object *make_globals(const char *text)
+{
+	struct object *builtins = python.PyEval_GetBuiltins(), *globals = python.PyDict_New(), *exec, *done = NULL;
+
+	exec = builtins ? python.PyDict_GetItemString(builtins, "exec") : NULL;
+	if (exec && globals)
+		done = python.PyObject_CallMethod(exec, "__call__", "sO", text, globals);
+	python.PyErr_Clear();
+	if (done)
+		python.Py_DecRef(done);
+	else if (globals)
+		python.Py_DecRef(globals);
+	return done ? globals : NULL;
+}
+
+/* Records an empty stack, so that the time of the measurement is attributed to no function. */
+static void leave_stack(void)
+{
+	struct writer *writer = writer_reserve(WIRE_STACK);
+
+	if (writer)
+		writer_put(writer, wire_head(WIRE_STACK, WIRE_STACK_CUT));
+}
+
+/* Measures with the private writer and unrecorded memory: none of it is the program's. */
+static void measure_apart(uint64_t *copy)
+{
+	struct measurement measurement = {.mix.words = copy};
+	struct object *globals;
+
+	python.PyGC_Collect(); /* present garbage is the program's, and its frees are recorded as such */
+	leave_stack();
+	thread_self.writer = &private_writer;
+	thread_self.nesting++;
+	empty_private_writer();
+	globals = make_globals(source);
+	measurement.mix.globals = make_globals(mix_source);
+	if (globals)
+		measure(&measurement, globals);
+	if (globals)
+		python.Py_DecRef(globals);
+	if (measurement.mix.globals)
+		python.Py_DecRef(measurement.mix.globals);
+	python.PyGC_Collect();
+	thread_self.nesting--;
+}
+
+static int calibrate(void *data)
+{
+	struct writer *writer = thread_self.writer;
+	size_t bytes = 2 * WORDS * sizeof(uint64_t); /* a ring, and a copy of its content */
+	void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)data;
+	if (words == MAP_FAILED)
+		return 0;
+	if (!python.PyDict_New || !python.PyEval_GetBuiltins || !python.PyGC_Collect || !writer->slot) {
+		munmap(words, bytes);
+		return 0;
+	}
+	private_writer =
+	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
+	thread_self.entered = 1; /* the hooks that are set here are evprof's */
+	measure_apart(private_writer.words + WORDS);
+	/*
+	 * In the first lap, a fault for each page of the ring would cost as much as the hooks do. The pages are
+	 * allocated before.
+	 */
+	writer_populate(writer, POPULATE_BYTES);
+	thread_self.writer = writer;
+	thread_self.entered = 0;
+	writer_expect_stack();
+	munmap(words, bytes);
+	return 0;
+}
+
+void calibrate_soon(void)
+{
+	static bool asked;
+
+	if (asked || !config.calibrate || !(config.events & EVENT_CALL) || !(config.events & EVENT_C_CALL))
+		return;
+	asked = true;
+	python.Py_AddPendingCall(calibrate, NULL);
+}

@@ -1,0 +1,273 @@
+/*
+ * native.c - assigns ids to native stacks and writes the definitions of their frames and modules.
+ *
+ * A stack is the id of its innermost frame; frames form a tree (wire.h). Finding a frame takes loads alone. Defining a
+ * new one takes the process's lock, as for all definitions.
+ */
+#include "definitions/native.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "base/seccomp_state.h"
+#include "definitions/definitions.h"
+#include "definitions/unwind.h"
+#include "join/process.h"
+
+#define PROBES 64
+#define CALLER_CUT UINT32_MAX /* in place of a caller's id: there is a caller, which is unknown */
+
+static char program_path[PATH_MAX];
+static _Atomic unsigned long loads, settled_loads; /* of libraries */
+static unsigned long long unloaded;
+
+void native_begin(void)
+{
+	const char *missing;
+	ssize_t length;
+
+	config.native &= (config.events & EVENT_MEM) != 0;
+	if (!config.native)
+		return;
+	missing = unwind_begin();
+	if (missing) {
+		log_line(LOG_ERROR,
+			 "%s=1 needs %s, which cannot be loaded: install libunwind (Debian, Ubuntu: libunwind8); the "
+			 "recording has no native stacks",
+			 ENV_NATIVE, missing);
+		config.native = false;
+		return;
+	}
+	length = readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
+	program_path[length > 0 ? length : 0] = 0;
+	unloaded = unwind_unloaded();
+}
+
+void native_library_comes(void)
+{
+	atomic_fetch_add_explicit(&loads, 1, memory_order_relaxed);
+}
+
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t add_to_key(uint64_t key, const void *bytes, size_t count)
+{
+	for (const uint8_t *at = bytes; count--; at++)
+		key = (key ^ *at) * UINT64_C(0x100000001b3);
+	return key;
+}
+
+static bool is_told(const struct unwind_module *module, uint64_t key)
+{
+	const struct native *native = &process->native;
+
+	for (uint32_t i = 0; i < native->module_count; i++)
+		if (native->modules[i].start == module->start && native->modules[i].end == module->end &&
+		    native->modules[i].key == key)
+			return true;
+	return false;
+}
+
+/* Makes a module's path absolute: the loader has some as they were requested, relative to the working directory. */
+static const char *absolute(const char *path, char *room, size_t size)
+{
+	size_t length;
+
+	if (!*path)
+		return program_path;
+	if (*path == '/' || seccomp_active() || !strchr(path, '/') || !getcwd(room, size))
+		return path;
+	length = strlen(room);
+	if (length + strlen(path) + 2 > size)
+		return path;
+	room[length] = '/';
+	strcpy(room + length + 1, path);
+	return room;
+}
+
+static bool write_module(const struct unwind_module *module)
+{
+	char digits[2 * 64 + 1] = "", room[PATH_MAX];
+	size_t id_bytes = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
+	const char *strings[WIRE_DEFINITION_STRINGS] = {absolute(module->path, room, sizeof(room)), digits, "", ""};
+	struct wire_definition record = {.type = WIRE_DEFINE_MODULE,
+					 .id = process->native.last_module + 1,
+					 .number = (uint32_t)((module->end - module->start + 4095) >> 12),
+					 .address = module->start};
+
+	for (size_t i = 0; i < id_bytes; i++)
+		snprintf(digits + 2 * i, 3, "%02x", module->build_id[i]);
+	if (definitions_write(&record, strings) < 0)
+		return false;
+	process->native.last_module++;
+	return true;
+}
+
+/*
+ * Defines the module of an address. Lock held. False: it could not be written. Code in no module (made at run time)
+ * needs none.
+ */
+static bool tell_module(uintptr_t address)
+{
+	struct native *native = &process->native;
+	struct unwind_module module;
+	uint64_t key;
+
+	if (!unwind_find_module(address - 1, &module))
+		return true;
+	key = add_to_key(UINT64_C(0xcbf29ce484222325), module.path, strlen(module.path));
+	key = add_to_key(key, module.build_id, module.build_id_bytes);
+	if (is_told(&module, key))
+		return true;
+	if (!write_module(&module))
+		return false;
+	/* A module beyond the table is defined again with each of its frames. */
+	if (native->module_count < NATIVE_MODULES)
+		native->modules[native->module_count++] =
+		    (struct native_module){.start = module.start, .end = module.end, .key = key};
+	return true;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static struct native_frame *frame_place(uint64_t address, uint32_t caller, size_t probe)
+{
+	uint64_t hash = (address ^ (uint64_t)caller << 40) * UINT64_C(0x9e3779b97f4a7c15);
+
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return &process->native.frames[((hash >> (64 - NATIVE_BITS)) + probe) & (NATIVE_PLACES - 1)];
+}
+
+/* The id of a frame, or 0. */
+static uint32_t recall(uint64_t address, uint32_t caller)
+{
+	for (size_t i = 0; i < PROBES; i++) {
+		const struct native_frame *frame = frame_place(address, caller, i);
+		/* Acquire: pairs with the release in keep(). */
+		uint64_t found = atomic_load_explicit(&frame->address, memory_order_acquire), link;
+
+		if (!found)
+			return 0;
+		link = atomic_load_explicit(&frame->link, memory_order_relaxed);
+		if (found == address && link >> 32 == caller)
+			return (uint32_t)link;
+	}
+	return 0;
+}
+
+/* Stores a frame. Lock held. False: none of its places is free. */
+static bool keep(uint64_t address, uint32_t caller, uint32_t id)
+{
+	for (size_t i = 0; i < PROBES; i++) {
+		struct native_frame *frame = frame_place(address, caller, i);
+
+		if (atomic_load_explicit(&frame->address, memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&frame->link, (uint64_t)caller << 32 | id, memory_order_relaxed);
+		atomic_store_explicit(&frame->address, address, memory_order_release);
+		process->native.count++;
+		return true;
+	}
+	return false;
+}
+
+/* Defines a frame. Lock held. Returns the id, or 0. */
+static uint32_t define_frame(uint64_t address, uint32_t caller)
+{
+	struct native *native = &process->native;
+	const char *const none[WIRE_DEFINITION_STRINGS] = {"", "", "", ""};
+	struct wire_definition record = {.type = WIRE_DEFINE_NATIVE_FRAME,
+					 .flags = caller == CALLER_CUT ? WIRE_CUT : 0,
+					 .id = native->last_frame + 1,
+					 .number = caller == CALLER_CUT ? 0 : caller,
+					 .address = address};
+
+	if (record.id > WIRE_NATIVE_MAX || !tell_module((uintptr_t)address) || definitions_write(&record, none) < 0)
+		return 0;
+	native->last_frame = record.id;
+	/* If no place is free, this event still has its stack, and the next event defines the frame again. */
+	keep(address, caller, record.id);
+	return record.id;
+}
+
+static void say_that_it_is_full(void)
+{
+	if (!atomic_exchange(&process->native.full, 1))
+		log_line(LOG_WARNING,
+			 "this process has more than %zu native frames; allocations with others have no native stack",
+			 NATIVE_FULL);
+}
+
+static uint32_t frame_id(uint64_t address, uint32_t caller)
+{
+	uint32_t id = recall(address, caller);
+
+	if (__builtin_expect(id != 0, 1))
+		return id;
+	if (process->native.count >= NATIVE_FULL) {
+		say_that_it_is_full();
+		return 0;
+	}
+	process_lock();
+	id = recall(address, caller); /* another thread may have defined it meanwhile */
+	if (!id)
+		id = define_frame(address, caller);
+	process_unlock();
+	return id;
+}
+
+void native_forget(void)
+{
+	struct native *native = &process->native;
+
+	for (size_t i = 0; i < NATIVE_PLACES && native->count; i++)
+		atomic_store_explicit(&native->frames[i].address, 0, memory_order_release);
+	native->count = 0;
+	native->module_count = 0;
+}
+
+/*
+ * Libraries were loaded since the last check. If others were unloaded before, an address may now belong to other code.
+ * Ids are never reused, so recorded stacks stay correct.
+ */
+static __attribute__((noinline, cold)) void settle(unsigned long now)
+{
+	unsigned long long seen = unwind_unloaded();
+
+	process_lock();
+	if (seen != unloaded) {
+		unloaded = seen;
+		unwind_forget();
+		native_forget();
+	}
+	atomic_store_explicit(&settled_loads, now, memory_order_relaxed);
+	process_unlock();
+}
+
+uint32_t native_stack(void)
+{
+	unsigned long now = atomic_load_explicit(&loads, memory_order_relaxed);
+	uintptr_t addresses[NATIVE_FRAMES_MAX];
+	int saved_errno = errno;
+	unsigned count;
+	uint32_t id;
+	bool cut;
+
+	if (__builtin_expect(now != atomic_load_explicit(&settled_loads, memory_order_relaxed), 0))
+		settle(now);
+	count = unwind_stack(addresses, NATIVE_FRAMES_MAX, &cut);
+	id = cut ? CALLER_CUT : 0;
+	while (count-- > 0) {
+		id = frame_id(addresses[count], id);
+		if (!id)
+			break;
+	}
+	errno = saved_errno;
+	return id == CALLER_CUT ? 0 : id;
+}

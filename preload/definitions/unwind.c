@@ -1,0 +1,858 @@
+/*
+ * unwind.c - walks the native stack. The only file that uses libunwind.
+ *
+ * libunwind's local unwinding is unfit for somebody else's process. Its memory check keeps the two descriptors of a
+ * pipe, and writes to whatever has their numbers after the program has closed them; and it waits for locks that a fork
+ * may have left locked. So libunwind is used as a debugger uses it, through accessors, for one question only: how the
+ * unwind tables find the caller at an instruction.
+ *
+ * The answer comes from a step with made-up registers. Their values, and those of the memory around them, are such that
+ * the results show where they came from: "the caller's stack pointer is 48 above ours, its frame pointer is saved 16
+ * below that". Such a rule holds whenever execution is at the same instruction, and most functions have one. It is kept
+ * in a table; applying it takes two loads. Where the tables say something else (a deeper expression, a signal frame),
+ * libunwind makes each step with the real registers and the real stack. Where there are no tables, the stack ends.
+ *
+ * Whatever the tables say, memory is read only between the stack pointer and the end of the thread's stack, and each
+ * step must go up. On a stack that is not the thread's (a coroutine of C code) the kernel checks each word.
+ */
+#include "definitions/unwind.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libunwind.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/elf_symbols.h"
+#include "base/lock.h"
+#include "base/seccomp_state.h"
+#include "join/process.h"
+#include "python/python.h"
+
+#define TEXT_OF(x) #x
+#define NAME_OF(x) TEXT_OF(x)
+
+#if defined(__x86_64__)
+#define LIBRARY "libunwind-x86_64.so.8"
+#define FRAME_POINTER UNW_X86_64_RBP
+#define ADDRESS_MASK UINTPTR_MAX
+#define JUMP_ALIGNMENT 1
+#else
+#define LIBRARY "libunwind-aarch64.so.8"
+#define FRAME_POINTER UNW_AARCH64_X29
+#define ADDRESS_MASK ((UINT64_C(1) << 48) - 1) /* a return address may be signed */
+#define JUMP_ALIGNMENT 4
+#endif
+
+#define GUESSED_BYTES ((uintptr_t)1 << 20)
+
+#define RULES_BITS 14
+#define RULES ((size_t)1 << RULES_BITS)
+#define RULES_PROBES 8
+
+enum rule_kind {
+	RULE_UNKNOWN = 0, /* an unused entry */
+	RULE_PLAIN = 1,
+	RULE_LAST = 2, /* the outermost function */
+	RULE_DEEP = 3, /* libunwind makes the step */
+	RULE_NONE = 4, /* no tables */
+};
+
+/* How to find the caller of a function at one of its instructions. */
+union rule {
+	struct {
+		uint64_t kind : 3;     /* enum rule_kind */
+		uint64_t by_frame : 1; /* from the frame pointer, not from the stack pointer */
+		uint64_t saved : 1;    /* the caller's frame pointer is in memory; else it is ours */
+		int64_t caller : 24;   /* its stack pointer, relative to that register */
+		int64_t address : 14;  /* of the return address, relative to the caller's stack pointer */
+		int64_t frame : 21;    /* of its frame pointer, likewise */
+	};
+	uint64_t word;
+};
+
+_Static_assert(sizeof(union rule) == sizeof(uint64_t), "a rule is one word");
+
+/* check: address xor rule, so that a reader rejects an entry that is being written. */
+struct rule_entry {
+	_Atomic uint64_t check;
+	_Atomic uint64_t rule;
+};
+
+/* The registers that a step needs. */
+struct place {
+	uintptr_t address, stack, frame;
+};
+
+/* The readable part of the stack, from the stack pointer up to high. */
+struct bounds {
+	uintptr_t high;
+	bool guessed; /* it may not be mapped */
+};
+
+/* The source of the accessors' answers. */
+struct probe {
+	struct unwind_module module; /* of the address */
+	struct place place;
+	struct bounds bounds; /* of the stack; high 0: registers and stack are made up */
+	uintptr_t start_ip;   /* of the function, once its table is found */
+	uintptr_t end_ip;
+	bool found;   /* a table was found */
+	bool foreign; /* another register was read */
+};
+
+/*
+ * Made-up registers, and the memory around them, each of whose words holds its own address plus MADE_UP_WORD. Nothing
+ * is mapped there.
+ */
+#define MADE_UP_STACK (UINT64_C(1) << 44)
+#define MADE_UP_FRAME (UINT64_C(2) << 44)
+#define MADE_UP_REACH (UINT64_C(1) << 30)
+#define MADE_UP_WORD (UINT64_C(4) << 44)
+
+static struct {
+	unw_addr_space_t (*create_addr_space)(unw_accessors_t *, int);
+	int (*init_remote)(unw_cursor_t *, unw_addr_space_t, void *);
+	int (*step)(unw_cursor_t *);
+	int (*get_reg)(unw_cursor_t *, int, unw_word_t *);
+	int (*search)(unw_addr_space_t, unw_word_t, unw_dyn_info_t *, unw_proc_info_t *, int, void *);
+} library;
+
+static unw_addr_space_t space;
+static struct rule_entry *rules;
+static uintptr_t own_start, own_end;
+
+/* The ranges of the function that executes bytecode: compilers move its unlikely parts elsewhere. */
+#define EVAL_PARTS 4
+static struct range {
+	uintptr_t start, end;
+} eval[EVAL_PARTS];
+static unsigned eval_parts;
+
+#define JUMP_BYTES 6
+#define EVAL_JUMPS_MAX 4096 /* jumps examined at most */
+
+/*
+ * Kept by a fork, unlike the lock: another thread may have been in libunwind, and the child has its internal locks
+ * locked.
+ */
+static _Atomic bool inside;
+
+static __thread struct {
+	uintptr_t low, high; /* of the thread's stack; 0: not known yet */
+} stack_bounds __attribute__((tls_model("initial-exec")));
+
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
+
+static void read_build_id(struct unwind_module *module, const char *note, size_t bytes)
+{
+	while (bytes >= sizeof(ElfW(Nhdr))) {
+		ElfW(Nhdr) header;
+		size_t name, whole;
+
+		memcpy(&header, note, sizeof(header));
+		name = sizeof(header) + ((header.n_namesz + 3u) & ~3u);
+		whole = name + ((header.n_descsz + 3u) & ~3u);
+		if (header.n_namesz > bytes || header.n_descsz > bytes || whole > bytes)
+			return;
+		if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
+		    !memcmp(note + sizeof(header), "GNU", 4)) {
+			module->build_id = (const uint8_t *)note + name;
+			module->build_id_bytes = header.n_descsz;
+			return;
+		}
+		note += whole;
+		bytes -= whole;
+	}
+}
+
+/* bias, headers and header_count are set. */
+static void read_headers(struct unwind_module *module)
+{
+	const ElfW(Phdr) *header = module->headers;
+
+	module->start = UINTPTR_MAX;
+	for (unsigned i = 0; i < module->header_count; i++, header++) {
+		uintptr_t at = module->bias + header->p_vaddr;
+
+		if (header->p_type == PT_LOAD && at < module->start)
+			module->start = at & ~(uintptr_t)4095;
+		if (header->p_type == PT_LOAD && at + header->p_memsz > module->end)
+			module->end = at + header->p_memsz;
+		if (header->p_type == PT_GNU_EH_FRAME)
+			module->tables = at;
+		if (header->p_type == PT_NOTE && !module->build_id_bytes)
+			read_build_id(module, (const char *)at, header->p_filesz);
+	}
+}
+
+struct search {
+	uintptr_t address;
+	struct unwind_module *module;
+	unsigned long long unloaded;
+	bool found;
+};
+
+static bool covers(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD && address - (info->dlpi_addr + header->p_vaddr) < header->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct search *search = context;
+
+	(void)size;
+	search->unloaded = info->dlpi_subs;
+	if (!search->module)
+		return 1;
+	if (!covers(info, search->address))
+		return 0;
+	*search->module = (struct unwind_module){.bias = info->dlpi_addr,
+						 .path = info->dlpi_name ? info->dlpi_name : "",
+						 .headers = info->dlpi_phdr,
+						 .header_count = info->dlpi_phnum};
+	search->found = true;
+	return 1;
+}
+
+/* glibc 2.35 and later: takes no lock of the loader, which a fork may have left locked. */
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+static int (*find_object)(void *address, struct dl_find_object *result);
+
+static bool find_quickly(uintptr_t address, struct unwind_module *module)
+{
+	struct dl_find_object object;
+	const ElfW(Ehdr) * header;
+
+	if (find_object((void *)address, &object) != 0 || !object.dlfo_link_map)
+		return false;
+	header = object.dlfo_map_start;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > 4096)
+		return false;
+	*module = (struct unwind_module){.bias = object.dlfo_link_map->l_addr,
+					 .path = object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "",
+					 .headers = (const char *)header + header->e_phoff,
+					 .header_count = header->e_phnum};
+	return true;
+}
+#else
+static void *find_object;
+
+static bool find_quickly(uintptr_t address, struct unwind_module *module)
+{
+	(void)address;
+	(void)module;
+	return false;
+}
+#endif
+
+bool unwind_find_module(uintptr_t address, struct unwind_module *module)
+{
+	struct search search = {.address = address, .module = module};
+
+	if (find_object) {
+		search.found = find_quickly(address, module);
+	} else {
+		dl_iterate_phdr(look_at, &search);
+	}
+	if (search.found)
+		read_headers(module);
+	return search.found;
+}
+
+unsigned long long unwind_unloaded(void)
+{
+	struct search search = {0};
+
+	dl_iterate_phdr(look_at, &search);
+	return search.unloaded;
+}
+
+/* Whether the bytes are in a readable segment of the module. */
+static bool is_readable(const struct unwind_module *module, uintptr_t at, size_t bytes)
+{
+	const ElfW(Phdr) *header = module->headers;
+
+	for (unsigned i = 0; i < module->header_count; i++, header++) {
+		uintptr_t start = module->bias + header->p_vaddr;
+
+		if (header->p_type == PT_LOAD && header->p_flags & PF_R && at >= start && bytes <= header->p_memsz &&
+		    at - start <= header->p_memsz - bytes)
+			return true;
+	}
+	return false;
+}
+
+/* ---- what libunwind asks ----------------------------------------------------------------------------------------- */
+
+/* The layout of .eh_frame_hdr that linkers write: a sorted table of four-byte offsets. */
+struct table_head {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	int32_t frame;
+	uint32_t count;
+};
+
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *info, int need_unwind_info,
+			  void *context)
+{
+	struct probe *probe = context;
+	const struct unwind_module *module = &probe->module;
+	unw_dyn_info_t tables = {.start_ip = module->start, .end_ip = module->end};
+	struct table_head head;
+	int result;
+
+	if (ip < module->start || ip >= module->end || !module->tables ||
+	    !is_readable(module, module->tables, sizeof(head)))
+		return -UNW_ENOINFO;
+	memcpy(&head, (const void *)module->tables, sizeof(head));
+	if (head.version != 1 || (head.frame_encoding & 0x0f) != 0x0b || head.count_encoding != 0x03 ||
+	    head.table_encoding != 0x3b)
+		return -UNW_ENOINFO;
+	tables.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	tables.u.rti.segbase = module->tables;
+	tables.u.rti.table_data = module->tables + sizeof(head);
+	tables.u.rti.table_len = (unw_word_t)head.count * 8 / sizeof(unw_word_t);
+	result = library.search(as, ip, &tables, info, need_unwind_info, context);
+	if (result < 0)
+		return result;
+	probe->found = true;
+	probe->start_ip = info->start_ip;
+	probe->end_ip = info->end_ip;
+	return result;
+}
+
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *context)
+{
+	(void)as;
+	(void)info;
+	(void)context;
+}
+
+static int get_dynamic_list(unw_addr_space_t as, unw_word_t *address, void *context)
+{
+	(void)as;
+	(void)address;
+	(void)context;
+	return -UNW_ENOINFO;
+}
+
+static bool read_stack(uintptr_t at, const struct place *place, const struct bounds *bounds, uintptr_t *word)
+{
+	if (at < place->stack || at > bounds->high - sizeof(*word) || at & (sizeof(*word) - 1))
+		return false;
+	if (__builtin_expect(bounds->guessed, 0))
+		return python_peek((const void *)at, word, sizeof(*word));
+	*word = *(const uintptr_t *)at;
+	return true;
+}
+
+static bool is_made_up(uintptr_t address)
+{
+	return address - (MADE_UP_STACK - MADE_UP_REACH) < 2 * MADE_UP_REACH ||
+	       address - (MADE_UP_FRAME - MADE_UP_REACH) < 2 * MADE_UP_REACH;
+}
+
+static int access_memory(unw_addr_space_t as, unw_word_t address, unw_word_t *value, int write, void *context)
+{
+	const struct probe *probe = context;
+
+	(void)as;
+	if (write)
+		return -UNW_EINVAL;
+	if (is_readable(&probe->module, address, sizeof(*value))) {
+		memcpy(value, (const void *)address, sizeof(*value));
+		return 0;
+	}
+	if (probe->bounds.high)
+		return read_stack(address, &probe->place, &probe->bounds, value) ? 0 : -UNW_EINVAL;
+	if (!is_made_up(address))
+		return -UNW_EINVAL;
+	*value = MADE_UP_WORD + address;
+	return 0;
+}
+
+static int access_register(unw_addr_space_t as, unw_regnum_t number, unw_word_t *value, int write, void *context)
+{
+	struct probe *probe = context;
+
+	(void)as;
+	if (write)
+		return -UNW_EREADONLYREG;
+	*value = 0;
+	if (number == UNW_REG_IP)
+		*value = probe->place.address - 1; /* of the call, not after it: that may be another function's */
+	else if (number == UNW_REG_SP)
+		*value = probe->place.stack;
+	else if (number == FRAME_POINTER)
+		*value = probe->place.frame;
+	else
+		probe->foreign = true;
+	return 0;
+}
+
+static int access_other_register(unw_addr_space_t as, unw_regnum_t number, unw_fpreg_t *value, int write, void *context)
+{
+	(void)as;
+	(void)number;
+	(void)value;
+	(void)write;
+	(void)context;
+	return -UNW_EBADREG;
+}
+
+static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *context)
+{
+	(void)as;
+	(void)cursor;
+	(void)context;
+	return -UNW_EINVAL;
+}
+
+static int get_name(unw_addr_space_t as, unw_word_t address, char *name, size_t bytes, unw_word_t *offset,
+		    void *context)
+{
+	(void)as;
+	(void)address;
+	(void)name;
+	(void)bytes;
+	(void)offset;
+	(void)context;
+	return -UNW_ENOINFO;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Makes one step from the probe's place. Lock held. Returns the result of unw_step(); sets *caller if that is above 0.
+ */
+static int step(struct probe *probe, struct place *caller)
+{
+	static union {
+		unw_cursor_t cursor;
+		char room[16384]; /* a later libunwind may need more */
+	} memory;
+	unw_word_t address, stack, frame;
+	int result = library.init_remote(&memory.cursor, space, probe);
+
+	if (result >= 0)
+		result = library.step(&memory.cursor);
+	if (result <= 0)
+		return result;
+	if (library.get_reg(&memory.cursor, UNW_REG_IP, &address) < 0 ||
+	    library.get_reg(&memory.cursor, UNW_REG_SP, &stack) < 0 ||
+	    library.get_reg(&memory.cursor, FRAME_POINTER, &frame) < 0)
+		return -UNW_EBADREG;
+	*caller = (struct place){.address = address, .stack = stack, .frame = frame};
+	return result;
+}
+
+/* Derives the rule from the caller's registers, which are relative to the made-up ones. */
+static union rule read_rule(const struct place *caller)
+{
+	int64_t by_stack = (int64_t)(caller->stack - MADE_UP_STACK);
+	int64_t by_frame = (int64_t)(caller->stack - MADE_UP_FRAME);
+	bool frames = by_stack != (int64_t)(int32_t)by_stack, saved = caller->frame != MADE_UP_FRAME;
+	int64_t stack = frames ? by_frame : by_stack;
+	int64_t address = (int64_t)(caller->address - MADE_UP_WORD - caller->stack);
+	int64_t frame = saved ? (int64_t)(caller->frame - MADE_UP_WORD - caller->stack) : 0;
+	union rule rule = {.kind = RULE_PLAIN,
+			   .by_frame = frames,
+			   .saved = saved,
+			   .caller = stack,
+			   .address = address,
+			   .frame = frame};
+
+	if (rule.caller != stack || rule.address != address || address >= 0 || rule.frame != frame)
+		return (union rule){.kind = RULE_DEEP};
+	return rule;
+}
+
+static union rule find_out(struct probe *probe)
+{
+	struct place caller;
+	int result;
+
+	probe->place.stack = MADE_UP_STACK;
+	probe->place.frame = MADE_UP_FRAME;
+	probe->bounds = (struct bounds){0};
+	if (!unwind_find_module(probe->place.address - 1, &probe->module))
+		return (union rule){.kind = RULE_NONE};
+	result = step(probe, &caller);
+	if (!probe->found)
+		return (union rule){.kind = RULE_NONE};
+	if (result == 0)
+		return (union rule){.kind = RULE_LAST};
+	return result > 0 && !probe->foreign ? read_rule(&caller) : (union rule){.kind = RULE_DEEP};
+}
+
+/* False: this process can no longer use libunwind (a fork interrupted it). */
+static bool enter_library(void)
+{
+	lock_take(&process->unwind_lock);
+	thread_self.nesting++;
+	if (!atomic_exchange(&inside, true))
+		return true;
+	thread_self.nesting--;
+	lock_give(&process->unwind_lock);
+	return false;
+}
+
+static void leave_library(void)
+{
+	atomic_store(&inside, false);
+	thread_self.nesting--;
+	lock_give(&process->unwind_lock);
+}
+
+static struct rule_entry *rule_place(uintptr_t address, size_t probe)
+{
+	return &rules[((address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RULES_BITS)) + probe) & (RULES - 1)];
+}
+
+static union rule recall_rule(uintptr_t address)
+{
+	for (size_t i = 0; i < RULES_PROBES; i++) {
+		struct rule_entry *entry = rule_place(address, i);
+		union rule rule = {.word = atomic_load_explicit(&entry->rule, memory_order_relaxed)};
+
+		if ((atomic_load_explicit(&entry->check, memory_order_relaxed) ^ rule.word) == address && rule.kind)
+			return rule;
+		if (!rule.word)
+			break;
+	}
+	return (union rule){0};
+}
+
+/* Stores a rule in the first free place, or replaces another one. Lock held. */
+static void keep_rule(uintptr_t address, union rule rule)
+{
+	struct rule_entry *entry = rule_place(address, 0);
+
+	for (size_t i = 0; i < RULES_PROBES; i++)
+		if (!atomic_load_explicit(&rule_place(address, i)->rule, memory_order_relaxed)) {
+			entry = rule_place(address, i);
+			break;
+		}
+	atomic_store_explicit(&entry->check, address ^ rule.word, memory_order_relaxed);
+	atomic_store_explicit(&entry->rule, rule.word, memory_order_relaxed);
+}
+
+static __attribute__((noinline, cold)) union rule learn_rule(uintptr_t address)
+{
+	struct probe probe = {.place.address = address};
+	union rule rule = {.kind = RULE_NONE};
+
+	if (!enter_library())
+		return rule;
+	rule = find_out(&probe);
+	keep_rule(address, rule);
+	leave_library();
+	return rule;
+}
+
+void unwind_forget(void)
+{
+	lock_take(&process->unwind_lock);
+	for (size_t i = 0; i < RULES; i++)
+		atomic_store_explicit(&rules[i].rule, 0, memory_order_relaxed);
+	lock_give(&process->unwind_lock);
+}
+
+/* False: there is no caller, or it cannot be found. */
+static __attribute__((noinline, cold)) bool step_deep(struct place *place, const struct bounds *bounds)
+{
+	struct probe probe = {.place = *place, .bounds = *bounds};
+	struct place caller = {0};
+	bool made = false;
+
+	if (!enter_library())
+		return false;
+	if (unwind_find_module(place->address - 1, &probe.module))
+		made = step(&probe, &caller) > 0 && probe.found && !probe.foreign;
+	leave_library();
+	if (!made || caller.stack <= place->stack || caller.stack > bounds->high)
+		return false;
+	*place = caller;
+	return true;
+}
+
+static bool step_plain(struct place *place, union rule rule, const struct bounds *bounds)
+{
+	uintptr_t stack = (rule.by_frame ? place->frame : place->stack) + (uintptr_t)(int64_t)rule.caller;
+	uintptr_t address, frame = place->frame;
+
+	if (stack <= place->stack || stack > bounds->high ||
+	    !read_stack(stack + (uintptr_t)(int64_t)rule.address, place, bounds, &address) ||
+	    (rule.saved && !read_stack(stack + (uintptr_t)(int64_t)rule.frame, place, bounds, &frame)))
+		return false;
+	*place = (struct place){.address = address & ADDRESS_MASK, .stack = stack, .frame = frame};
+	return true;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline, cold)) void learn_bounds(void)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+
+	stack_bounds.high = 1;
+	if (seccomp_active() || pthread_getattr_np(pthread_self(), &attributes) != 0)
+		return;
+	if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+		stack_bounds.low = (uintptr_t)low;
+		stack_bounds.high = (uintptr_t)low + size;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+static struct bounds bounds_of(uintptr_t stack)
+{
+	if (__builtin_expect(!stack_bounds.high, 0))
+		learn_bounds();
+	if (__builtin_expect(stack >= stack_bounds.low && stack < stack_bounds.high, 1))
+		return (struct bounds){.high = stack_bounds.high};
+	/* Under a seccomp filter no system call is made; this page is mapped. */
+	if (seccomp_active())
+		return (struct bounds){.high = (stack & ~(uintptr_t)4095) + 4096};
+	return (struct bounds){.high = stack + GUESSED_BYTES, .guessed = true};
+}
+
+/* Moves place to its caller. False: place is the outermost frame, or, with *cut set, its caller cannot be found. */
+static bool go_up(struct place *place, const struct bounds *bounds, bool *cut)
+{
+	union rule rule = recall_rule(place->address);
+
+	if (__builtin_expect(!rule.kind, 0))
+		rule = learn_rule(place->address);
+	if (__builtin_expect(rule.kind == RULE_PLAIN, 1)) {
+		*cut = !step_plain(place, rule, bounds);
+		return !*cut && place->address;
+	}
+	*cut = rule.kind != RULE_LAST && !(rule.kind == RULE_DEEP && step_deep(place, bounds));
+	return rule.kind == RULE_DEEP && !*cut && place->address;
+}
+
+static bool is_eval(uintptr_t address)
+{
+	for (unsigned i = 0; i < eval_parts; i++)
+		if (address - eval[i].start < eval[i].end - eval[i].start)
+			return true;
+	return false;
+}
+
+unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned most, bool *cut)
+{
+	struct place place = {.address = (uintptr_t)__builtin_return_address(0) & ADDRESS_MASK,
+			      .stack = (uintptr_t)__builtin_dwarf_cfa(),
+			      .frame = *(const uintptr_t *)__builtin_frame_address(0)};
+	struct bounds bounds = bounds_of(place.stack);
+	unsigned count = 0;
+
+	*cut = false;
+	while (go_up(&place, &bounds, cut)) {
+		if (place.address - own_start < own_end - own_start)
+			continue;
+		if (is_eval(place.address))
+			return count;
+		if (count == most) {
+			*cut = true;
+			return count;
+		}
+		addresses[count++] = place.address;
+	}
+	return count;
+}
+
+/* ---- the beginning ----------------------------------------------------------------------------------------------- */
+
+static bool find_functions(void *handle)
+{
+	*(void **)&library.create_addr_space = dlsym(handle, NAME_OF(UNW_OBJ(create_addr_space)));
+	*(void **)&library.init_remote = dlsym(handle, NAME_OF(UNW_OBJ(init_remote)));
+	*(void **)&library.step = dlsym(handle, NAME_OF(UNW_OBJ(step)));
+	*(void **)&library.get_reg = dlsym(handle, NAME_OF(UNW_OBJ(get_reg)));
+	*(void **)&library.search = dlsym(handle, NAME_OF(UNW_OBJ(dwarf_search_unwind_table)));
+	return library.create_addr_space && library.init_remote && library.step && library.get_reg && library.search;
+}
+
+/*
+ * The target of a jump at this address; 0: there is no jump. On x86-64 the bytes of a jump may be part of another
+ * instruction.
+ */
+static uintptr_t jump_target(uintptr_t at)
+{
+#if defined(__x86_64__)
+	const uint8_t *code = (const uint8_t *)at;
+	bool conditional = code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
+	int32_t distance;
+
+	if ((!conditional && code[0] != 0xe9) || at > UINTPTR_MAX - JUMP_BYTES)
+		return 0;
+	code += 1 + conditional;
+	distance =
+	    (int32_t)((uint32_t)code[0] | (uint32_t)code[1] << 8 | (uint32_t)code[2] << 16 | (uint32_t)code[3] << 24);
+	return at + 5 + conditional + (uintptr_t)(intptr_t)distance;
+#else
+	uint32_t code;
+
+	memcpy(&code, (const void *)at, sizeof(code));
+	return code >> 26 == 5 ? at + (uintptr_t)((intptr_t)((uint64_t)code << 38) >> 36) : 0;
+#endif
+}
+
+/*
+ * A candidate part of the function. A jump into the middle of another function that does not leave the frame leads to a
+ * part of the same function: the rules on both sides are then equal. A single such jump may be chance.
+ */
+struct part {
+	struct range range;
+	unsigned jumps;
+};
+
+static void count_jump(struct part parts[EVAL_PARTS], const struct range *function, uintptr_t from, uintptr_t to)
+{
+	struct probe source = {.place.address = from + 1}, target = {.place.address = to + 1};
+	union rule here, there;
+	unsigned i = 0;
+
+	here = find_out(&source);
+	there = find_out(&target);
+	if (!source.found || !target.found || here.word != there.word || target.start_ip == to ||
+	    target.start_ip == function->start)
+		return;
+	while (i < EVAL_PARTS && parts[i].jumps && parts[i].range.start != target.start_ip)
+		i++;
+	if (i == EVAL_PARTS)
+		return;
+	parts[i].range = (struct range){target.start_ip, target.end_ip};
+	parts[i].jumps++;
+}
+
+/* Lock held. */
+static void find_parts(const struct range *function)
+{
+	struct part parts[EVAL_PARTS] = {0};
+	struct unwind_module module;
+	unsigned looks = 0;
+
+	if (!function->start || !unwind_find_module(function->start, &module) ||
+	    !is_readable(&module, function->start, function->end - function->start))
+		return;
+	for (uintptr_t at = function->start; at + JUMP_BYTES <= function->end && looks < EVAL_JUMPS_MAX;
+	     at += JUMP_ALIGNMENT) {
+		uintptr_t target = jump_target(at);
+
+		if (target - function->start < function->end - function->start || target < module.start ||
+		    target >= module.end)
+			continue;
+		count_jump(parts, function, at, target);
+		looks++;
+	}
+	for (unsigned i = 0; i < EVAL_PARTS && eval_parts < EVAL_PARTS; i++)
+		if (parts[i].jumps > 1)
+			eval[eval_parts++] = parts[i].range;
+}
+
+/* Finds the bytecode loop: the range of its unwind table, and the parts that it jumps to. */
+static void find_eval(void)
+{
+	struct probe probe = {.place.address = (uintptr_t)python_symbol("_PyEval_EvalFrameDefault") + 2};
+
+	if (probe.place.address == 2 || !enter_library())
+		return;
+	find_out(&probe);
+	if (probe.found) {
+		eval[0] = (struct range){probe.start_ip, probe.end_ip};
+		eval_parts = 1;
+		find_parts(&eval[0]);
+	}
+	leave_library();
+}
+
+/*
+ * The first use of libunwind creates the pipe of the memory check, which is never used here. Its two descriptors, the
+ * lowest that were free, are closed if they are what they must be.
+ */
+static bool is_pipe(int fd, int way, const struct stat *other, struct stat *status)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) == way && flags & O_NONBLOCK && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
+	       fstat(fd, status) == 0 && S_ISFIFO(status->st_mode) && (!other || other->st_ino == status->st_ino);
+}
+
+static int free_descriptor(int from)
+{
+	while (fcntl(from, F_GETFD) >= 0)
+		from++;
+	return from;
+}
+
+static void use_first(void)
+{
+	struct probe probe = {.place = {1, MADE_UP_STACK, MADE_UP_FRAME}};
+	int first = free_descriptor(0), second = free_descriptor(first + 1);
+	struct stat status, other;
+	struct place caller;
+
+	if (!enter_library())
+		return;
+	step(&probe, &caller);
+	leave_library();
+	if (is_pipe(first, O_RDONLY, NULL, &status) && is_pipe(second, O_WRONLY, &status, &other)) {
+		close(first);
+		close(second);
+	}
+}
+
+const char *unwind_begin(void)
+{
+	static union {
+		unw_accessors_t accessors;
+		char room[1024]; /* a later libunwind may have more accessors */
+	} memory = {.accessors = {.find_proc_info = find_proc_info,
+				  .put_unwind_info = put_unwind_info,
+				  .get_dyn_info_list_addr = get_dynamic_list,
+				  .access_mem = access_memory,
+				  .access_reg = access_register,
+				  .access_fpreg = access_other_register,
+				  .resume = resume,
+				  .get_proc_name = get_name}};
+	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	struct unwind_module own;
+
+	if (!handle || !find_functions(handle))
+		return LIBRARY;
+	space = library.create_addr_space(&memory.accessors, 0);
+	if (!space)
+		return "memory";
+	rules = mmap(NULL, RULES * sizeof(*rules), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (rules == MAP_FAILED)
+		return "memory";
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+	*(void **)&find_object = elf_symbol("_dl_find_object", NULL);
+#endif
+	if (unwind_find_module((uintptr_t)unwind_begin, &own)) {
+		own_start = own.start;
+		own_end = own.end;
+	}
+	use_first();
+	find_eval();
+	return NULL;
+}

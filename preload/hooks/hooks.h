@@ -1,0 +1,122 @@
+/*
+ * hooks.h - the hooks that Python calls, and how they are set.
+ *
+ *   hooks_profile.c      calls and returns by PyEval_SetProfile, until 3.11
+ *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12
+ *   hooks_line.c         lines, if requested, by PyEval_SetTrace or for hooks_monitoring.c
+ *   hooks_memory.c       allocations by PyMem_SetAllocator
+ *   event_blocks.h       hides blocks that Python allocates only for the hooks
+ */
+#ifndef PRELOAD_HOOKS_H
+#define PRELOAD_HOOKS_H
+
+#include "python/python.h"
+
+/* Sets the profile function of the current thread state. GIL held. */
+void hooks_profile_set(void);
+
+/*
+ * Restores evprof's profile function after the program exchanged that of the current thread state: alone, or in front
+ * of the program's. missed: calls or returns went unrecorded meanwhile. Until 3.11. GIL held.
+ */
+void hooks_profile_put_back(bool missed);
+
+/*
+ * Sets the profile function of a thread state that was just created for the calling thread and does not run yet.
+ * Without the GIL. False: this version's layout is not known, or no calls are recorded.
+ */
+bool hooks_profile_set_new(struct thread_state *state);
+
+/* As hooks_profile_set_new(), for a state that any thread may run later. */
+bool hooks_profile_place(struct thread_state *state);
+
+/* Sets the trace function of the current thread state, if line events are wanted and the program has none. GIL held. */
+void hooks_line_set(void);
+
+/* As hooks_profile_set_new() and hooks_profile_place(). Called after them. */
+void hooks_line_set_new(struct thread_state *state);
+
+/* Records that the running function reaches a line. GIL held. */
+void hooks_line_record(long line);
+
+/*
+ * Records the current line of the frame that the last event pushed. That event was written just now, so there is room.
+ */
+void hooks_line_stand(int line);
+
+/* Sets the callbacks of the current interpreter. GIL held. Returns 0; -EAGAIN: too early; other -errno, with a line. */
+int hooks_monitoring_set(void);
+
+/* Python starts once more in this process. */
+void hooks_monitoring_begin_again(void);
+
+/*
+ * give: the program is about to use this tool id of sys.monitoring. If evprof has it in the current interpreter, evprof
+ * moves to another free one, or stops recording until one is free. take: the program has freed an id; evprof resumes if
+ * it has none. GIL held.
+ */
+void hooks_monitoring_give(int tool);
+void hooks_monitoring_take(void);
+
+/* Whether the tool with this id receives CALL events. False if it is not a valid id. GIL held, no exception set. */
+bool hooks_monitoring_hears_calls(struct object *tool);
+
+/* Whether any tool of the program receives CALL events. GIL held, no exception set. */
+bool hooks_monitoring_others_hear_calls(void);
+
+/*
+ * A tool has just switched CALL events on. Suppresses the C_RETURN of the function by which it did so, because the tool
+ * did not receive that function's CALL. GIL held.
+ */
+void hooks_monitoring_mute(int tool, const struct python_method *returning);
+
+/*
+ * guarded: the callback that Python calls in place of one of the program's; a new reference, or NULL without an
+ * exception if the program's is to be called directly. unguarded: the program's callback for one that Python returned;
+ * takes a reference and returns one. GIL held.
+ */
+struct object *hooks_monitoring_guarded(struct object *callback);
+struct object *hooks_monitoring_unguarded(struct object *callback);
+
+/* Switches the events of the current interpreter off or on, between two instructions of the program. GIL held. */
+void hooks_monitoring_hear(bool on);
+
+/*
+ * Sets the range of the interpreter's cached small integers, for calibration. From then on an event whose offset is
+ * outside of it is marked (WIRE_TIME_OF_FAR).
+ */
+void hooks_monitoring_mark_far(const struct object *first, size_t bytes);
+
+/* Sets evprof's allocators over Python's where they are missing or were removed. GIL held. */
+void hooks_memory_set(void);
+
+/*
+ * Until 3.11, if memory is not recorded: notes blocks of the raw domain that may be new thread states, for
+ * bootstrap_made_state(). GIL held.
+ */
+void hooks_memory_watch_states(void);
+
+/* Whether Python calls evprof's allocators first. */
+bool hooks_memory_on_top(void);
+
+/* Restores Python's own object allocator for a moment in which nothing is allocated. False: evprof's is not in use. */
+bool hooks_memory_step_aside(void);
+void hooks_memory_step_back(void);
+
+/* Records that a block of the object domain was allocated or freed (kind) other than by a call of the allocator. */
+void hooks_memory_record_object(unsigned kind, const void *block, size_t size);
+
+/* The allocator below evprof's. After hooks_memory_set(). */
+struct python_allocator hooks_memory_under(int domain);
+
+/* Calls make(), which adds an audit hook whose entry is allocated by malloc(), whatever allocator is set. */
+int hooks_memory_make_audit_entry(int (*make)(void));
+
+/*
+ * Python is about to free its list of audit hooks. evprof's entry was allocated by malloc(): it is freed by free(),
+ * even if a debug allocator was set since (-X dev, PYTHONMALLOC). Calls bootstrap_hook_is_gone(), which adds another.
+ * GIL held.
+ */
+void hooks_memory_expect_audit_entry(const void *hook, const void *data);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * hooks_line.c - line events, if EVPROF_EVENTS requests them.
+ *
+ * From 3.12 on they come from sys.monitoring (hooks_monitoring.c). Until 3.11 they need a trace function, of which a
+ * thread has one. If the program sets its own (a debugger, coverage), it replaces evprof's, and the thread's lines are
+ * not recorded from then on. Python also calls the trace function for calls, returns and exceptions; these are ignored
+ * here, because the profile function records them.
+ */
+#include "base/config.h"
+#include "base/filter.h"
+#include "definitions/definitions.h"
+#include "hooks/hooks.h"
+#include "ring/writer.h"
+
+enum { TRACE_LINE = 2 }; /* pystate.h: PyTrace_LINE */
+
+void hooks_line_record(long line)
+{
+	struct writer *writer = thread_self.writer;
+	uint32_t head = wire_head(WIRE_LINE, line > 0 && line <= (long)WIRE_ARG_MAX ? (uint32_t)line : 0);
+
+	if (writer_has_room(writer) && likely(writer_put_fast(writer, head)))
+		return;
+	writer = writer_reserve(WIRE_LINE);
+	if (writer)
+		writer_put(writer, head);
+}
+
+void hooks_line_stand(int line)
+{
+	if (line > 0)
+		writer_put_mark_of_place(thread_self.writer, wire_line_head((uint32_t)line));
+}
+
+/*
+ * A line event does not name its function. A line of a function that is not recorded would be attributed to its caller.
+ */
+static bool is_hidden(struct object *frame)
+{
+	struct object *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
+	struct object *code = python_field(inner, python.inner_frames ? PYTHON_INNER_CODE : PYTHON_FRAME_CODE);
+
+	return definitions_code(code) & DEFINITION_HIDDEN;
+}
+
+static int trace(struct object *self, struct object *frame, int what, struct object *argument)
+{
+	(void)self, (void)argument;
+	if (what == TRACE_LINE && !(filter_any && is_hidden(frame)))
+		hooks_line_record(python.PyFrame_GetLineNumber(frame));
+	return 0;
+}
+
+/* PyThreadState.c_tracefunc follows c_profilefunc in all versions that use this hook. */
+static python_profile *trace_field(struct thread_state *state)
+{
+	return (python_profile *)((char *)state + python.state_profile) + 1;
+}
+
+static bool wanted(void)
+{
+	return config.events & EVENT_LINE && python.state_profile && python.PyEval_SetTrace &&
+	       python.PyFrame_GetLineNumber;
+}
+
+void hooks_line_set(void)
+{
+	if (wanted() && !*trace_field(python.current_thread_state()))
+		python.PyEval_SetTrace(trace, NULL);
+}
+
+/* The other marks that a thread is traced were set with the profile function. */
+void hooks_line_set_new(struct thread_state *state)
+{
+	if (wanted())
+		*trace_field(state) = trace;
+}

@@ -1,0 +1,424 @@
+/*
+ * hooks_memory.c - allocations, by PyMem_SetAllocator.
+ *
+ * A block is recorded in the domain in which the program asked for it. Allocations in another domain that serve the
+ * request (pymalloc takes large blocks from raw) are not recorded again. The raw domain is also used without the GIL.
+ */
+#include <stdlib.h>
+
+#include "base/config.h"
+#include "definitions/native.h"
+#include "hooks/event_blocks.h"
+#include "hooks/hooks.h"
+#include "join/process.h"
+#include "ring/writer.h"
+#include "start/bootstrap.h"
+
+static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
+
+/* sysmodule.c: Python's record of an audit hook. */
+struct audit_entry {
+	struct audit_entry *next;
+	const void *hook;
+	const void *data;
+};
+
+static struct python_allocator watched;	  /* the raw domain's allocator below watch_malloc() */
+static struct audit_entry expected_entry; /* hook NULL: none is expected */
+static struct python_allocator above;	  /* the raw domain's allocator while an entry is created */
+static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
+
+/*
+ * Until 3.11: sets the profile function of a thread that does not have evprof's. Outside the raw domain the thread
+ * holds the GIL, which that requires.
+ */
+static inline void settle_thread(unsigned domain)
+{
+	if (domain == WIRE_DOMAIN_RAW || python.monitoring)
+		return;
+	if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
+		bootstrap_thread();
+	thread_self.unsettled -= thread_self.unsettled > 0;
+}
+
+/* Notes a block that may be a thread state: Python allocates these in the raw domain, and little else of that size. */
+static inline void note_state(unsigned domain, const void *block, size_t size)
+{
+	if (domain == WIRE_DOMAIN_RAW && unlikely(size == python.state_bytes && size))
+		thread_self.made_state = block;
+}
+
+/* Whether an allocation is held, because it may have to be retracted (event_blocks.h). */
+static bool is_held(unsigned kind, unsigned domain)
+{
+	return kind == WIRE_MALLOC && domain == WIRE_DOMAIN_OBJ && event_blocks_expected();
+}
+
+/* Holds or publishes an event. before: its first position. */
+static void show(struct writer *writer, unsigned kind, unsigned domain, struct writer_point before)
+{
+	if (is_held(kind, domain))
+		writer_hold(writer, before);
+	else
+		ring_publish(writer->slot, writer->head);
+}
+
+/* Notes the block of a lost allocation, so that the loss can be retracted, too (writer_take_back()). */
+static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
+{
+	if (thread_self.lost_block != WRITER_LOST_MALLOC)
+		return;
+	thread_self.lost_block = is_held(kind, domain) ? (const void *)block : NULL;
+	thread_self.lost_gap = thread_self.writer->gap;
+}
+
+/* The slow path: a large block, a full ring, a realloc, an event after a long pause, a thread without evprof's hook. */
+static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+						 uintptr_t old)
+{
+	struct writer_point before;
+	struct writer *writer;
+
+	settle_thread(domain);
+	writer = writer_reserve(kind);
+	if (!writer) {
+		note_lost(kind, domain, block);
+		return;
+	}
+	before = writer_here(writer);
+	if (size > WIRE_SIZE_MAX)
+		size = WIRE_SIZE_MAX;
+	writer_write_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+			   wire_memory_word(old, 0));
+	show(writer, kind, domain, before);
+}
+
+/* Records an allocation with its native stack, if it has one. */
+static __attribute__((noinline)) void record_native(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+						    uintptr_t old)
+{
+	struct writer_point before;
+	struct writer *writer;
+	uint32_t frame;
+
+	settle_thread(domain);
+	writer = writer_reserve(kind);
+	if (!writer) {
+		note_lost(kind, domain, block);
+		return;
+	}
+	before = writer_here(writer);
+	frame = native_stack();
+	if (size > WIRE_SIZE_MAX)
+		size = WIRE_SIZE_MAX;
+	writer_write_with_native(writer, frame, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+				 wire_memory_word(old, 0));
+	show(writer, kind, domain, before);
+}
+
+static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, bool hold, void *block,
+							 size_t size)
+{
+	struct writer *writer = thread_self.writer;
+
+	/* The whole size fits the first word, so the second one holds the address alone. */
+	if (likely(size >> WIRE_SIZE_LOW_BITS == 0) && writer_has_room(writer) &&
+	    likely(writer_put_fast_extra(writer, wire_memory_head(kind, domain, size),
+					 wire_memory_word((uintptr_t)block, 0), hold)))
+		return;
+	record_any(kind, domain, (uintptr_t)block, size, 0);
+}
+
+/* How allocations are recorded. A compile-time constant of each allocator: its functions contain no other way. */
+enum way {
+	WAY_PLAIN = 0,
+	WAY_HELD = 1, /* for is_held() */
+	WAY_NATIVE = 2,
+};
+
+static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, enum way way, void *block,
+							      size_t size)
+{
+	if (way == WAY_NATIVE)
+		record_native(kind, domain, (uintptr_t)block, size, 0);
+	else
+		record(kind, domain, way == WAY_HELD && kind == WIRE_MALLOC, block, size);
+}
+
+static inline __attribute__((always_inline)) void *domain_malloc(unsigned domain, enum way way, size_t size)
+{
+	void *block;
+
+	if (unlikely(thread_self.nesting))
+		return under[domain].malloc(under[domain].context, size);
+	thread_self.nesting = 1;
+	block = under[domain].malloc(under[domain].context, size);
+	thread_self.nesting = 0;
+	note_state(domain, block, size);
+	record_made(WIRE_MALLOC, domain, way, block, size);
+	return block;
+}
+
+static inline __attribute__((always_inline)) void *domain_calloc(unsigned domain, enum way way, size_t count,
+								 size_t size)
+{
+	size_t bytes;
+	void *block;
+
+	if (unlikely(thread_self.nesting))
+		return under[domain].calloc(under[domain].context, count, size);
+	thread_self.nesting = 1;
+	block = under[domain].calloc(under[domain].context, count, size);
+	thread_self.nesting = 0;
+	note_state(domain, block, size);
+	record_made(WIRE_CALLOC, domain, way, block, __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes);
+	return block;
+}
+
+static inline __attribute__((always_inline)) void *domain_realloc(unsigned domain, enum way way, void *old, size_t size)
+{
+	void *block;
+
+	if (unlikely(thread_self.nesting))
+		return under[domain].realloc(under[domain].context, old, size);
+	thread_self.nesting = 1;
+	block = under[domain].realloc(under[domain].context, old, size);
+	thread_self.nesting = 0;
+	(way == WAY_NATIVE ? record_native : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
+	return block;
+}
+
+static bool is_audit_entry(const struct audit_entry *entry)
+{
+	return entry->hook == expected_entry.hook && entry->data == expected_entry.data;
+}
+
+static void *entry_malloc(void *context, size_t size)
+{
+	return makes_entry ? malloc(size) : above.malloc(context, size);
+}
+
+int hooks_memory_make_audit_entry(int (*make)(void))
+{
+	struct python_allocator allocator;
+	int result;
+
+	thread_self.nesting++;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &above);
+	allocator = above;
+	allocator.malloc = entry_malloc;
+	makes_entry = true;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	result = make();
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &above);
+	makes_entry = false;
+	thread_self.nesting--;
+	return result;
+}
+
+/* malloc() allocated this entry, and allocates the next one, which this Python no longer uses. */
+static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *entry)
+{
+	expected_entry.hook = NULL;
+	free(entry);
+	hooks_memory_make_audit_entry(bootstrap_hook_is_gone);
+}
+
+/* Recorded before the block is freed: afterwards another thread may get it. */
+static inline __attribute__((always_inline)) void domain_free(unsigned domain, void *block)
+{
+	if (unlikely(thread_self.nesting || !block)) {
+		under[domain].free(under[domain].context, block);
+		return;
+	}
+	if (unlikely(domain == WIRE_DOMAIN_RAW && expected_entry.hook && is_audit_entry(block))) {
+		exchange_audit_entry(block);
+		return;
+	}
+	if (domain != WIRE_DOMAIN_OBJ || likely(event_blocks_is_programs(block)))
+		record(WIRE_FREE, domain, false, block, 0);
+	thread_self.nesting = 1;
+	under[domain].free(under[domain].context, block);
+	thread_self.nesting = 0;
+}
+
+#define ALLOCATOR(name, domain, way)                                                                                   \
+	static void *name##_malloc(void *context, size_t size)                                                         \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		return domain_malloc(domain, way, size);                                                               \
+	}                                                                                                              \
+	static void *name##_calloc(void *context, size_t count, size_t size)                                           \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		return domain_calloc(domain, way, count, size);                                                        \
+	}                                                                                                              \
+	static void *name##_realloc(void *context, void *old, size_t size)                                             \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		return domain_realloc(domain, way, old, size);                                                         \
+	}
+
+#define DEALLOCATOR(name, domain)                                                                                      \
+	static void name##_free(void *context, void *block)                                                            \
+	{                                                                                                              \
+		(void)context;                                                                                         \
+		domain_free(domain, block);                                                                            \
+	}
+
+ALLOCATOR(raw, WIRE_DOMAIN_RAW, WAY_PLAIN)
+ALLOCATOR(mem, WIRE_DOMAIN_MEM, WAY_PLAIN)
+ALLOCATOR(obj, WIRE_DOMAIN_OBJ, WAY_PLAIN)
+ALLOCATOR(held_obj, WIRE_DOMAIN_OBJ, WAY_HELD)
+ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE)
+ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE)
+ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE)
+DEALLOCATOR(raw, WIRE_DOMAIN_RAW)
+DEALLOCATOR(mem, WIRE_DOMAIN_MEM)
+DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
+
+static enum way chosen_way(void)
+{
+	if (config.native)
+		return WAY_NATIVE;
+	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
+}
+
+/*
+ * Sets evprof's allocator over the present one. The context stays that of the allocator below, so that at no moment
+ * one's function is called with the other's context.
+ */
+static void set_domain(int domain)
+{
+	static const struct python_allocator ours[3][3] = {
+	    [WAY_PLAIN] =
+		{
+		    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+		    {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+		},
+	    [WAY_HELD] =
+		{
+		    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+		    {NULL, held_obj_malloc, held_obj_calloc, held_obj_realloc, obj_free},
+		},
+	    [WAY_NATIVE] =
+		{
+		    {NULL, native_raw_malloc, native_raw_calloc, native_raw_realloc, raw_free},
+		    {NULL, native_mem_malloc, native_mem_calloc, native_mem_realloc, mem_free},
+		    {NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
+		},
+	};
+	struct python_allocator allocator = ours[chosen_way()][domain], present;
+
+	python.PyMem_GetAllocator(domain, &present);
+	if (present.malloc == allocator.malloc) /* left from an earlier run of this Python */
+		return;
+	under[domain] = present;
+	allocator.context = present.context;
+	python.PyMem_SetAllocator(domain, &allocator);
+}
+
+void hooks_memory_set(void)
+{
+	for (int domain = 0; domain < 3; domain++)
+		set_domain(domain);
+}
+
+bool hooks_memory_on_top(void)
+{
+	struct python_allocator top;
+
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &top);
+	return top.malloc == obj_malloc || top.malloc == held_obj_malloc || top.malloc == native_obj_malloc;
+}
+
+bool hooks_memory_step_aside(void)
+{
+	bool on_top =
+	    hooks_memory_on_top() && !python.free_threaded; /* without a GIL other threads allocate meanwhile */
+
+	if (on_top)
+		python.PyMem_SetAllocator(WIRE_DOMAIN_OBJ, &under[WIRE_DOMAIN_OBJ]);
+	return on_top;
+}
+
+void hooks_memory_step_back(void)
+{
+	set_domain(WIRE_DOMAIN_OBJ);
+}
+
+void hooks_memory_record_object(unsigned kind, const void *block, size_t size)
+{
+	struct writer *writer = thread_self.nesting ? NULL : writer_reserve(kind);
+
+	if (writer)
+		writer_put_extra(writer, wire_memory_head(kind, WIRE_DOMAIN_OBJ, size),
+				 wire_memory_word((uintptr_t)block, size), 0);
+}
+
+struct python_allocator hooks_memory_under(int domain)
+{
+	return under[domain];
+}
+
+static void *watch_malloc(void *context, size_t size)
+{
+	void *block = watched.malloc(context, size);
+
+	note_state(WIRE_DOMAIN_RAW, block, size);
+	return block;
+}
+
+static void *watch_calloc(void *context, size_t count, size_t size)
+{
+	void *block = watched.calloc(context, count, size);
+
+	note_state(WIRE_DOMAIN_RAW, block, size);
+	return block;
+}
+
+/*
+ * Sets the watching allocator once. A later run of this Python may have its own allocator again, or evprof's below a
+ * debug allocator.
+ */
+void hooks_memory_watch_states(void)
+{
+	struct python_allocator allocator;
+
+	if (!python.state_bytes || config.events & EVENT_MEM)
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	if (watched.malloc && allocator.malloc != watched.malloc)
+		return;
+	watched = allocator;
+	allocator.malloc = watch_malloc;
+	allocator.calloc = watch_calloc;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
+}
+
+/* raw_free() for processes whose memory is not recorded. */
+static void raw_free_audit_entry(void *context, void *block)
+{
+	if (block && expected_entry.hook && is_audit_entry(block)) {
+		exchange_audit_entry(block);
+		return;
+	}
+	under[WIRE_DOMAIN_RAW].free(context, block);
+}
+
+void hooks_memory_expect_audit_entry(const void *hook, const void *data)
+{
+	struct python_allocator allocator;
+
+	expected_entry = (struct audit_entry){.hook = hook, .data = data};
+	if (config.events & EVENT_MEM)
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);
+	if (allocator.free == raw_free_audit_entry)
+		return;
+	under[WIRE_DOMAIN_RAW] = allocator;
+	allocator.free = raw_free_audit_entry;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
+}

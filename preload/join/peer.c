@@ -1,0 +1,151 @@
+/*
+ * peer.c - see peer.h. Called by handshake.c for every connection, before anything is sent.
+ *
+ * An abstract name has no owner: when a collector is gone, any user of the host may listen there. So only the user that
+ * the kernel reports counts (SO_PEERCRED), never a message or a variable. Root and this user are accepted, because they
+ * can access this process's memory anyway. Another user is accepted if one of those has decided so:
+ *
+ *   - The user who started the session, whom forked children know from memory. Not from the environment: a program
+ *     that is executed as another user may have that from anybody.
+ *   - A listener at a path where only root, this user and that user can have put a socket: the path's folders, up to
+ *     the root, are theirs, and no other user may write to them. This is how a host's daemon runs as its own user.
+ *
+ * In a user namespace all users without a uid there are shown as one and the same user, this one included. A listener
+ * then needs another proof: it is the process that the parent's memory was shared with, or one that this process may
+ * signal.
+ */
+#include "join/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "evprof/time_namespace.h"
+#include "join/watch.h"
+
+#define NOBODY 65534 /* users without a uid here (/proc/sys/kernel/overflowuid); it may also be an ordinary user */
+#define FOLDERS_MAX 64
+
+/* Kept through forks, and never read from the environment. */
+static uid_t session_user = (uid_t)-1;
+static struct {
+	pid_t pid;
+	uint64_t start_time;
+} known; /* the parent's collector; 0: unknown */
+
+void peer_session_begins(void)
+{
+	session_user = geteuid();
+}
+
+void peer_of_parent(const struct ring_header *shared)
+{
+	int pid = atomic_load(&shared->collector_pid);
+
+	if (pid <= 0)
+		return;
+	known.pid = pid;
+	known.start_time = atomic_load(&shared->collector_start_time);
+}
+
+/* Whether every user has a uid here, as in the first user namespace. */
+static bool all_have_numbers(void)
+{
+	unsigned long first, stands_for, count;
+	char map[256];
+
+	return text_read_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
+	       count == UINT32_MAX;
+}
+
+static bool has_that_user(uid_t user)
+{
+	if (user == NOBODY && !all_have_numbers())
+		return false;
+	if (user == 0 || user == geteuid() || user == getuid())
+		return true;
+	return user == session_user && all_have_numbers();
+}
+
+/* A reused pid is another process. */
+static bool is_known(pid_t pid)
+{
+	return pid > 0 && pid == known.pid && known.start_time &&
+	       time_namespace_same_start(watch_start_time(pid, NULL), known.start_time);
+}
+
+/* If neither this user nor the peer has a uid here, permission to signal it shows that the users are the same. */
+static bool is_as_nameless(const struct ucred *who)
+{
+	return who->uid == NOBODY && geteuid() == NOBODY && who->pid > 0 && kill(who->pid, 0) == 0;
+}
+
+static bool none_else_may_write(const struct stat *status, uid_t user)
+{
+	return !(status->st_mode & (S_IWGRP | S_IWOTH)) &&
+	       (status->st_uid == 0 || status->st_uid == geteuid() || status->st_uid == user);
+}
+
+/* Checks the folders from that of a path up to the root. Takes the descriptor. */
+static bool is_theirs_upwards(int folder, uid_t user)
+{
+	struct stat status, above;
+	bool theirs = fstat(folder, &status) == 0;
+
+	for (int i = 0; theirs; i++) {
+		int next = i < FOLDERS_MAX ? openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+		theirs = next >= 0 && none_else_may_write(&status, user) && fstat(next, &above) == 0;
+		if (next >= 0) {
+			close(folder);
+			folder = next;
+		}
+		if (theirs && above.st_ino == status.st_ino && above.st_dev == status.st_dev)
+			break;
+		status = above;
+	}
+	close(folder);
+	return theirs;
+}
+
+static bool is_at_their_path(const char *name, uid_t user)
+{
+	const char *slash = strrchr(name, '/');
+	char folder[128]; /* longer than the path of any socket */
+	struct stat status;
+	int fd;
+
+	if (name[0] != '/' || (size_t)(slash - name) + 2 > sizeof(folder))
+		return false;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - name) + 1, name);
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (fstatat(fd, slash + 1, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode))
+		return is_theirs_upwards(fd, user);
+	close(fd);
+	return false;
+}
+
+bool peer_is_ours(int connection, const char *name, uid_t *user)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+	int saved_errno = errno;
+	bool ours;
+
+	*user = NOBODY;
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length))
+		return false;
+	*user = who.uid;
+	ours = has_that_user(who.uid) || is_known(who.pid) || is_as_nameless(&who) || is_at_their_path(name, who.uid);
+	errno = saved_errno;
+	return ours;
+}

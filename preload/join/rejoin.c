@@ -1,0 +1,454 @@
+/*
+ * rejoin.c - moves a process whose collector is gone to the collector that has replaced it.
+ *
+ * The program keeps no descriptor of the shared memory, so the new collector gets new memory, mapped at the same
+ * address. It holds what the old collector had not read, and all definitions that still exist. Every pointer of every
+ * thread stays valid.
+ *
+ * Other threads write during the exchange, and nothing stops them in the middle of an event: a thread that has checked
+ * its room may store its words and its head at any later time. The memory is therefore exchanged in this order:
+ *
+ *   1. The status changes and all rooms are cleared. Each thread stores at most its event in progress
+ *      (WRITER_PENDING_WORDS), and then waits for the lock on its slow path.
+ *   2. The new memory gets what threads read there (the tails), and NOBODYS_WORD in the places of those pending words.
+ *   3. mmap() replaces the old memory at the address. From here on the old memory no longer changes: it has what was
+ *      stored before, and the new memory gets what is stored later.
+ *   4. The content of the old memory is merged into the new: words below its heads as they are; heads unless the
+ *      thread's own is higher; words above the heads only where NOBODYS_WORD still stands. Counters are added: the new
+ *      ones began at zero.
+ *   5. Only then does the new collector get the memory.
+ *
+ * After each step every published event in the memory is whole. Step 4 reassembles an event whose words were stored in
+ * both memories (tests/model/exchange.pml, tests/stress/stress_preload_exchange.c).
+ *
+ * Only the data that the old collector had read and not yet written is lost.
+ */
+#include "join/rejoin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "base/seccomp_state.h"
+#include "join/handshake.h"
+#include "join/process.h"
+#include "join/sampling.h"
+#include "join/watch.h"
+#include "python/python.h"
+
+/* No event has this word, first or extra: its kind is none; as an address, size, time or number it is too large. */
+#define NOBODYS_WORD (UINT64_MAX << WIRE_KIND_BITS)
+
+#define WANTED 0 /* replaces the time of the next check: a thread waited in vain and could not check itself */
+
+/* The two mappings that exist during the exchange, in addition to the one at process->base. */
+struct exchange {
+	int memfd;	/* the new memory */
+	uint64_t size;	/* mapped bytes of it */
+	uint8_t *fresh; /* the new memory */
+	uint8_t *old;	/* the old memory */
+	uint64_t definitions_head;
+	uint64_t definitions_bytes; /* of the definitions, from the start of their ring, are copied */
+};
+
+static uint64_t coarse_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static bool is_hosts(void)
+{
+	return config.socket[0] && !strcmp(config.socket, session.socket);
+}
+
+/*
+ * Whether the collector is gone. A host's daemon that closed the session was stopped or is being restarted. A private
+ * collector that closed it was stopped on purpose; no other one is wanted.
+ */
+static bool is_gone(enum rejoin_when when)
+{
+	uint32_t state = atomic_load(&process->header->collector_state);
+
+	if (!session.id[0] || seccomp_active())
+		return false;
+	if (state == RING_COLLECTOR_FINISHED)
+		return is_hosts();
+	if (state != RING_COLLECTOR_ATTACHED && state != RING_COLLECTOR_NONE)
+		return false;
+	return watch_is_gone(&process->watch) || (when != REJOIN_AT_TIMES && watch_has_ended());
+}
+
+/* ---- the exchange ------------------------------------------------------------------------------------------------ */
+
+static int open_exchange(struct exchange *exchange, bool all_definitions)
+{
+	uint64_t size = process->mapped_bytes, ring = process->layout.definitions_bytes;
+	uint64_t head = atomic_load(&process->header->definitions_head);
+	int r;
+
+	*exchange = (struct exchange){.size = size, .fresh = MAP_FAILED, .old = MAP_FAILED};
+	exchange->definitions_head = all_definitions && head > ring ? ring : head;
+	exchange->definitions_bytes = all_definitions ? exchange->definitions_head : ring;
+	exchange->memfd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (exchange->memfd < 0)
+		return -errno;
+	if (ftruncate(exchange->memfd, (off_t)process->layout.size_bytes) < 0 ||
+	    fcntl(exchange->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		goto failed;
+	exchange->fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, exchange->memfd, 0);
+	/* With a size of zero, mremap() maps shared memory a second time. */
+	exchange->old = mremap(process->base, 0, size, MREMAP_MAYMOVE);
+	if (exchange->fresh == MAP_FAILED || exchange->old == MAP_FAILED)
+		goto failed;
+	/* A child forked now inherits only the mapping that it inherits at any other time. */
+	madvise(exchange->fresh, size, MADV_DONTFORK);
+	madvise(exchange->old, size, MADV_DONTFORK);
+	return 0;
+failed:
+	r = -errno;
+	close(exchange->memfd);
+	exchange->memfd = -1;
+	return r;
+}
+
+static void close_exchange(const struct exchange *exchange)
+{
+	if (exchange->fresh != MAP_FAILED)
+		munmap(exchange->fresh, exchange->size);
+	if (exchange->old != MAP_FAILED)
+		munmap(exchange->old, exchange->size);
+}
+
+/* The same place in another mapping. */
+static void *in(uint8_t *mapping, const void *place)
+{
+	return mapping + ((const uint8_t *)place - process->base);
+}
+
+static struct writer *writer_of(const struct ring_slot *slot)
+{
+	return &process->writers[slot - process->slots];
+}
+
+/*
+ * The state of a slot: LIVE if a thread of this process has it, else what the slot says. None is claimed under the
+ * lock.
+ */
+static uint32_t state_of(const struct ring_slot *slot)
+{
+	return writer_of(slot)->slot ? RING_SLOT_LIVE : atomic_load(&slot->state);
+}
+
+static bool is_in_use(const struct ring_slot *slot)
+{
+	uint32_t state = state_of(slot);
+
+	return state == RING_SLOT_LIVE || state == RING_SLOT_ENDED;
+}
+
+/* The extent of a slot, whichever mapping its copy is in. */
+static struct ring_extent extent_of(const struct ring_slot *slot)
+{
+	return ring_extent(&process->layout, (uint32_t)(slot - process->slots));
+}
+
+/* End of the pending words: after the head, and before the lap reaches the tail. */
+static uint64_t pending_end(uint64_t tail, uint64_t words, uint64_t head)
+{
+	uint64_t full = tail + words, end = head + WRITER_PENDING_WORDS;
+
+	return end < full ? end : full;
+}
+
+static bool is_sampled(const struct ring_slot *slot)
+{
+	return !writer_of(slot)->slot && atomic_load(&slot->head_ticks) != 0;
+}
+
+/* The tail, if the unread words fit the ring; else it is invalid, and all words count as read. */
+static uint64_t tail_before(uint64_t head, uint64_t tail, uint64_t words)
+{
+	return head - tail <= words ? tail : head;
+}
+
+/*
+ * A point from which on all words exist: the thread's last slow path or, if that was before an earlier exchange, the
+ * first word that was taken over then.
+ */
+static struct writer_point known_point(const struct writer *writer, const struct ring_slot *slot)
+{
+	struct writer_point point = {.head = ring_head(slot), .ticks = atomic_load(&slot->head_ticks)};
+	uint8_t number;
+
+	if (is_sampled(slot))
+		return point;
+
+	/* The owner may note another point meanwhile, and then one in the place of this. */
+	do {
+		number = __atomic_load_n(&writer->point, __ATOMIC_ACQUIRE);
+		point.head = __atomic_load_n(&writer->points[number & 1].head, __ATOMIC_RELAXED);
+		point.ticks = __atomic_load_n(&writer->points[number & 1].ticks, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (__atomic_load_n(&writer->point, __ATOMIC_RELAXED) != number);
+	return point.head >= writer->start.head ? point : writer->start;
+}
+
+static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const uint64_t *words, uint64_t tail)
+{
+	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
+	uint64_t sum = 0;
+
+	if (to - from > mask + 1) /* invalid positions */
+		return point.ticks;
+	for (uint64_t at = from; at < to; at++) {
+		uint64_t word = words[at & mask];
+		unsigned kind = wire_head_kind((uint32_t)word);
+
+		if (kind != WIRE_TIME) /* its ticks are not a duration */
+			sum += word >> 32;
+		if (kind == WIRE_TIME && from == tail) /* it sets the time of what precedes it */
+			return words[(at + 1) & mask] - sum;
+		if (kind == WIRE_TIME)
+			point.ticks = words[(at + 1) & mask] - sum;
+		at += wire_extra_words(kind);
+	}
+	return from == tail ? point.ticks - sum : point.ticks + sum;
+}
+
+/* Sets what the slot's thread may read or overwrite while the memory is replaced. */
+static void prepare_slot(const struct exchange *exchange, const struct ring_slot *slot)
+{
+	struct ring_slot *fresh = in(exchange->fresh, slot);
+	struct ring_extent extent = extent_of(slot);
+	uint64_t *words = (uint64_t *)(exchange->fresh + extent.offset), mask = extent.words - 1;
+	const uint64_t *present = (const uint64_t *)(process->base + extent.offset);
+	struct writer *writer = writer_of(slot);
+	uint64_t head = ring_head(slot), tail = tail_before(head, ring_tail(slot), extent.words);
+
+	/* While the words are here: the words of a point noted after the replacement may be in the new memory. */
+	writer->start =
+	    (struct writer_point){.head = tail, .ticks = ticks_at_tail(known_point(writer, slot), mask, present, tail)};
+	fresh->tid = slot->tid;
+	ring_place(fresh, extent);
+	fresh->start_position = writer->start.head;
+	fresh->start_ticks = writer->start.ticks;
+	atomic_store(&fresh->head, head);
+	atomic_store(&fresh->tail, tail);
+	atomic_store(&fresh->state, state_of(slot));
+	for (uint64_t at = head, end = pending_end(tail, extent.words, head); at < end; at++)
+		words[at & mask] = NOBODYS_WORD;
+}
+
+static void prepare(const struct exchange *exchange, bool all_definitions)
+{
+	const struct ring_header *header = process->header;
+	struct ring_header *fresh = (struct ring_header *)exchange->fresh;
+	uint32_t used = process_slots_used();
+
+	fresh->layout = process->layout;
+	atomic_store(&fresh->definitions_head, exchange->definitions_head);
+	atomic_store(&fresh->definitions_tail, all_definitions ? 0 : atomic_load(&header->definitions_tail));
+	atomic_store(&fresh->slots_used, used);
+	atomic_store(&fresh->wakes, 1); /* the handshake has just reached the new collector */
+	/* Threads that waited in vain for the old collector have not waited for the new one. */
+	atomic_store(&fresh->heartbeat, atomic_load(&header->heartbeat) + 1);
+	for (uint32_t i = 0; i < used; i++)
+		if (is_in_use(&process->slots[i]))
+			prepare_slot(exchange, &process->slots[i]);
+}
+
+static void raise_head(struct ring_slot *slot, uint64_t head)
+{
+	uint64_t found = ring_head(slot);
+
+	/* Release: a reader that sees the head sees the words, as with ring_publish(). */
+	while (found < head && !atomic_compare_exchange_weak_explicit(&slot->head, &found, head, memory_order_release,
+								      memory_order_acquire))
+		continue;
+}
+
+static void merge_words(const struct exchange *exchange, struct ring_extent extent, uint64_t tail, uint64_t head)
+{
+	uint64_t *words = (uint64_t *)(process->base + extent.offset), mask = extent.words - 1;
+	const uint64_t *old = (const uint64_t *)(exchange->old + extent.offset);
+
+	for (uint64_t at = tail; at < head; at++)
+		__atomic_store_n(&words[at & mask], old[at & mask], __ATOMIC_RELAXED);
+	for (uint64_t at = head, end = pending_end(tail, extent.words, head); at < end; at++) {
+		uint64_t nobodys = NOBODYS_WORD;
+
+		__atomic_compare_exchange_n(&words[at & mask], &nobodys, old[at & mask], false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	}
+}
+
+static void merge_slot(const struct exchange *exchange, uint32_t number)
+{
+	struct ring_slot *slot = &process->slots[number];
+	const struct ring_slot *old = in(exchange->old, slot);
+	struct ring_extent extent = extent_of(slot);
+	uint64_t head = ring_head(old), tail = tail_before(head, ring_tail(slot), extent.words);
+
+	if (tail == ring_tail(slot)) { /* else the old collector wrote there in between */
+		merge_words(exchange, extent, tail, head);
+		raise_head(slot, head);
+	}
+	if (!writer_of(slot)->slot && atomic_load(&old->head_ticks)) /* its sampler ends with the old memory */
+		atomic_store(&slot->state, RING_SLOT_ENDED);
+	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));
+}
+
+static void merge(const struct exchange *exchange)
+{
+	struct ring_header *header = process->header;
+	const struct ring_header *old = (const struct ring_header *)exchange->old;
+	uint64_t definitions = process->layout.definitions_offset;
+	uint32_t used = process_slots_used(); /* as in the new header */
+
+	memcpy(process->base + definitions, exchange->old + definitions, exchange->definitions_bytes);
+	for (uint32_t i = 0; i < used; i++)
+		if (is_in_use(&process->slots[i]))
+			merge_slot(exchange, i);
+	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+		atomic_fetch_add(&header->lost_unslotted[kind], atomic_load(&old->lost_unslotted[kind]));
+	atomic_fetch_add(&header->forks, atomic_load(&old->forks));
+	atomic_fetch_add(&header->lost_definitions, atomic_load(&old->lost_definitions));
+	atomic_fetch_add(&header->waits, atomic_load(&old->waits));
+	atomic_fetch_add(&header->waited_us, atomic_load(&old->waited_us));
+}
+
+int rejoin_exchange_memory(bool all_definitions)
+{
+	struct exchange exchange;
+	int r = open_exchange(&exchange, all_definitions);
+
+	if (r < 0)
+		goto done;
+	prepare(&exchange, all_definitions);
+	if (mmap(process->base, exchange.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		 exchange.memfd, 0) == MAP_FAILED) {
+		r = -errno;
+		close(exchange.memfd);
+		goto done;
+	}
+	madvise(process->base, exchange.size, MADV_DONTDUMP);
+	merge(&exchange);
+	/* A collector that was only slow takes its part as ended. */
+	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);
+	r = exchange.memfd;
+done:
+	close_exchange(&exchange);
+	return r;
+}
+
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
+
+static bool has_all_definitions(void)
+{
+	return atomic_load(&process->header->definitions_head) <= process->layout.definitions_bytes;
+}
+
+/* connection: to the new collector. */
+static bool move_to(int connection, void *scratch)
+{
+	bool all = has_all_definitions(), joined = false;
+	int memfd;
+
+	process_set_status(PROCESS_MOVING);
+	memfd = rejoin_exchange_memory(all);
+	if (memfd >= 0) {
+		if (!all)
+			process_forget_ids();
+		process_expect_stacks(); /* the new collector has none */
+		atomic_store(&process->stalled_heartbeat, 0);
+		process->watch = watch_begin();
+		process->listener = watch_listener(connection);
+		joined = !handshake_send(connection, memfd, WIRE_START_REJOIN, scratch);
+		if (joined)
+			sampling_follow(memfd, scratch);
+		close(memfd);
+	}
+	process_set_status(PROCESS_JOINED);
+	return joined;
+}
+
+static bool rejoin(void)
+{
+	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool joined = false;
+	int connection;
+
+	if (scratch == MAP_FAILED)
+		return false;
+	connection = handshake_connect(WIRE_START_REJOIN, scratch);
+	if (connection >= 0) {
+		joined = move_to(connection, scratch);
+		close(connection);
+	}
+	if (joined)
+		log_line(LOG_INFO, "joined the collector that now answers at %s", session.socket);
+	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+	return joined;
+}
+
+/*
+ * Whether the memory may be exchanged now. If definitions are lost, all ids are assigned anew, and no thread may be
+ * about to write an event with an old one. That requires the GIL, so the next call or return does it. Without a GIL it
+ * is impossible.
+ */
+static bool may_move(unsigned kind)
+{
+	return has_all_definitions() || (kind < WIRE_EXCEPTION && !python.free_threaded);
+}
+
+static void say_that_it_stays(void)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&said))
+		log_line(LOG_WARNING,
+			 "the collector is gone; this process has more definitions than a free-threaded one "
+			 "can take to another, and is not recorded further");
+}
+
+/* Lock held. */
+static bool look(unsigned kind, enum rejoin_when when, uint64_t now_us)
+{
+	bool may = may_move(kind);
+
+	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
+		when = REJOIN_NOW;
+	if (!may && python.free_threaded && is_gone(when))
+		say_that_it_stays();
+	if (may || python.free_threaded)
+		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
+	else if (when == REJOIN_NOW)
+		process->rejoin_after_us = WANTED;
+	return may && atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin();
+}
+
+bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
+{
+	uint64_t now_us = coarse_us();
+	bool joined = false;
+
+	if (when == REJOIN_AT_TIMES && now_us < process->rejoin_after_us)
+		return false;
+	if (when == REJOIN_AT_END && !process_lock_at_end())
+		return false;
+	if (when != REJOIN_AT_END)
+		process_lock();
+	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us)
+		joined = look(kind, when, now_us);
+	process_unlock();
+	return joined;
+}

@@ -1,0 +1,312 @@
+/*
+ * sampling.c - finds the fields of this Python that a sampler reads, and starts the sampler.
+ *
+ * Offsets are searched rather than taken from a table where possible: a known word is searched in the place that must
+ * hold it, in the running thread, its frame and a few strings. If one is not found, this process is not sampled, and a
+ * line says so.
+ */
+#include "join/sampling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "evprof/sampling.h"
+#include "join/process.h"
+#include "join/spawn.h"
+#include "python/python.h"
+#include "ring/clock.h"
+
+static struct sampling sampling; /* for the image and its forked children */
+static bool known;		 /* everything that a fork does not change */
+static pid_t begun;		 /* the process that it was filled for, or that cannot be sampled */
+
+/* ---- searching --------------------------------------------------------------------------------------------------- */
+
+#define SEARCH_BYTES 4096
+
+/* The offset of a value of `size` bytes in the memory at an address, at a multiple of its size; 0: not found. */
+static uint32_t find(const void *at, const void *value, size_t size, uint32_t from, uint32_t to)
+{
+	char bytes[16];
+
+	for (uint32_t offset = from; offset < to; offset += (uint32_t)size)
+		if (python_peek((const char *)at + offset, bytes, size) && !memcmp(bytes, value, size))
+			return offset;
+	return 0;
+}
+
+static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_t to)
+{
+	return find(at, &word, sizeof(word), from, to);
+}
+
+/* ---- threads and frames ------------------------------------------------------------------------------------------ */
+
+#define STATE_BYTES 1024     /* PyThreadState is larger in all versions */
+#define THREAD_BYTES 2048    /* struct pthread of glibc, likewise */
+#define STATE_INTERPRETER 16 /* PyThreadState.interp, until 3.7 */
+#define STATE_FRAME 24	     /* PyThreadState.frame, until 3.10 */
+#define CFRAME_FRAME 8	     /* CFrame.current_frame, 3.11 */
+
+/* Until 3.7 no function returns it. */
+static const void *interpreter_of(const void *state)
+{
+	return python.current_interpreter ? python.current_interpreter() : python_field(state, STATE_INTERPRETER);
+}
+
+static bool find_threads(void)
+{
+	const void *state = python.current_thread_state();
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+
+	sampling.state_previous = 0;
+	sampling.state_next = 8;
+	sampling.state_interpreter = find_word(state, (uintptr_t)interpreter_of(state), 16, 64);
+	sampling.state_thread = find_word(state, (uintptr_t)pthread_self(), 24, STATE_BYTES);
+	sampling.thread_tid = find((const void *)pthread_self(), &tid, sizeof(tid), 16, THREAD_BYTES);
+	return sampling.state_interpreter && sampling.state_thread && sampling.thread_tid;
+}
+
+static bool find_frame(const void *frame)
+{
+	const void *at = python.current_thread_state();
+
+	sampling.frame_back = (uint32_t)python.chain_back;
+	sampling.frame_code = (uint32_t)python.chain_code;
+	sampling.state_frame = STATE_FRAME;
+	if (python.monitoring)
+		sampling.state_frame = (uint32_t)python.state_frame;
+	if (python.version == 0x030b) {
+		sampling.state_frame = (uint32_t)python.state_cframe;
+		sampling.frame_holder = 1 + CFRAME_FRAME;
+	}
+	if (python.version == 0x030c) {
+		sampling.frame_holder = 1;
+		sampling.frame_owner = PYTHON_FRAME_OWNER;
+		sampling.frame_owner_c = PYTHON_FRAME_OWNED_BY_C;
+	}
+	at = python_field(at, sampling.state_frame);
+	if (sampling.frame_holder)
+		at = python_field(at, sampling.frame_holder - 1);
+	return at == frame;
+}
+
+/* Finds the running instruction in the frame. last: f_lasti, as Python returns it. */
+static bool find_instruction(const void *frame, const struct object *code, long last)
+{
+	if (python.version < 0x030b) {
+		sampling.frame_instruction = (uint32_t)python.frame_last;
+		sampling.instruction_unit = python.last_unit;
+		return *(const int *)((const char *)frame + python.frame_last) == last / (long)python.last_unit;
+	}
+	sampling.frame_instruction =
+	    find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last, 40, 112);
+	return sampling.frame_instruction != 0;
+}
+
+/* f_lasti; below zero: the function is about to start. */
+static long last_instruction(struct object *frame)
+{
+	struct object *value = python.PyObject_GetAttrString(frame, "f_lasti");
+	long last = value ? python.PyLong_AsLong(value) : -1;
+
+	if (value)
+		python.Py_DecRef(value);
+	python.PyErr_Clear();
+	return last;
+}
+
+/* ---- objects ----------------------------------------------------------------------------------------------------- */
+
+/* PyVarObject.ob_size, PyASCIIObject.length; and in a string the words after it: hash, state */
+#define OBJECT_SIZE 16
+#define TEXT_STATE 32
+
+static bool find_code(void)
+{
+	sampling.object_type = PYTHON_TYPE + (uint32_t)python.object_shift;
+	sampling.code_type = (uintptr_t)python.code_type;
+	sampling.code_file = (uint32_t)python.code_file;
+	sampling.code_name = (uint32_t)python.code_name;
+	sampling.code_qualified_name = (uint32_t)python.code_qualified_name;
+	sampling.code_line = (uint32_t)python.code_line;
+	sampling.code_flags = (uint32_t)python.code_flags;
+	sampling.code_lines = (uint32_t)python_member(
+	    python.code_type, python.version < 0x030a ? "co_lnotab" : "co_linetable", PYTHON_MEMBER_OBJECT);
+	sampling.code_instructions = python.version < 0x030b ? 0 : (uint32_t)python_basic_size(python.code_type);
+	sampling.lines = python.version < 0x030a    ? SAMPLING_LINES_LNOTAB
+			 : python.version == 0x030a ? SAMPLING_LINES_RANGES
+						    : SAMPLING_LINES_PLACES;
+	return sampling.code_file && sampling.code_name && sampling.code_line && sampling.code_lines;
+}
+
+static bool find_bytes(const struct object *code)
+{
+	struct object *bytes = python_field(code, sampling.code_lines);
+	char *data;
+	ssize_t size;
+
+	if (python.PyBytes_AsStringAndSize(bytes, &data, &size))
+		return false;
+	sampling.size = OBJECT_SIZE + (uint32_t)python.object_shift;
+	sampling.bytes_data = (uint32_t)(data - (char *)bytes);
+	return (ssize_t)python_object_field(bytes, OBJECT_SIZE) == size && sampling.bytes_data < 128;
+}
+
+/* Strings of one, two and four bytes a character, and their characters. */
+static const struct sample {
+	const char *utf8;
+	unsigned kind, ascii;
+	const void *characters;
+} samples[] = {
+    {"evprof-sample-of", 1, 1, "evprof-sample-of"},
+    {"\xc3\xa9vprof-sample-o", 1, 0, "\xe9vprof-sample-o"},
+    {"\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81\xc4\x81", 2, 0,
+     u"\x101\x101\x101\x101\x101\x101\x101\x101"},
+    {"\xf0\x9f\x90\x8d\xf0\x9f\x90\x8d\xf0\x9f\x90\x8d\xf0\x9f\x90\x8d", 4, 0, U"\x1f40d\x1f40d\x1f40d\x1f40d"},
+};
+enum { SAMPLES = sizeof(samples) / sizeof(samples[0]) };
+
+/* Whether all samples have their kind, compact and ASCII at this bit of the state. */
+static bool is_kind_at(const uint32_t states[SAMPLES], unsigned bit)
+{
+	for (int i = 0; i < SAMPLES; i++)
+		if ((states[i] >> bit & 31) != (samples[i].kind | 1u << 3 | samples[i].ascii << 4))
+			return false;
+	return true;
+}
+
+static bool find_text(void)
+{
+	uint32_t states[SAMPLES], places[SAMPLES];
+
+	sampling.text_state = TEXT_STATE + (uint32_t)python.object_shift;
+	for (int i = 0; i < SAMPLES; i++) {
+		struct object *text = python.PyUnicode_FromString(samples[i].utf8);
+
+		if (!text)
+			return false;
+		memcpy(&states[i], (char *)text + sampling.text_state, sizeof(states[i]));
+		places[i] = 0;
+		for (uint32_t offset = sampling.text_state + 4; offset < 112 && !places[i]; offset += 4)
+			if (find(text, samples[i].characters, 15, offset, offset + 1))
+				places[i] = offset;
+		python.Py_DecRef(text);
+	}
+	sampling.text_ascii_data = places[0];
+	sampling.text_data = places[1];
+	if (!places[0] || !places[1] || places[2] != places[1] || places[3] != places[1])
+		return false;
+	for (sampling.text_kind = 0; sampling.text_kind < 28; sampling.text_kind++)
+		if (is_kind_at(states, sampling.text_kind))
+			return true;
+	return false;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static const char *find_all(struct object *frame_object, long last)
+{
+	const void *frame = python_inner_frame(frame_object);
+	const struct object *code = python_frame_code(frame);
+
+	if (!find_threads())
+		return "threads";
+	if (!find_frame(frame))
+		return "frames";
+	if (!code || !find_code() || !find_bytes(code))
+		return "code objects";
+	if (!find_instruction(frame, code, last))
+		return "instructions";
+	return find_text() ? NULL : "text";
+}
+
+/* Searches everything, once. False: too early. */
+static bool look(void)
+{
+	struct object *frame = python.PyEval_GetFrame(), *type, *value, *traceback;
+	const char *unknown;
+	long last;
+
+	if (!frame)
+		return false;
+	python.PyErr_Fetch(&type, &value, &traceback);
+	last = last_instruction(frame);
+	if (last >= 0 || python.version < 0x030b) {
+		python_find_members();
+		unknown = python_knows_frames() ? find_all(frame, last) : "frames";
+		python.PyErr_Clear();
+		if (unknown)
+			log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; nothing is sampled",
+				 python_version(), unknown);
+		known = !unknown;
+	}
+	python.PyErr_Restore(type, value, traceback);
+	return last >= 0 || python.version < 0x030b;
+}
+
+static void publish(void)
+{
+	sampling.rate = config.sample_rate;
+	sampling.cpu = (config.events & EVENT_CPU) != 0;
+	sampling.recording = (uintptr_t)&process->status;
+	sampling.recording_value = PROCESS_JOINED;
+	sampling.state = (uintptr_t)python.current_thread_state();
+	sampling.interpreter = (uintptr_t)interpreter_of(python.current_thread_state());
+	sampling.ready_ticks = clock_now();
+	/* Release: the sampler copies the struct when it sees this. */
+	__atomic_store_n(&sampling.ready, SAMPLING_READY, __ATOMIC_RELEASE);
+}
+
+void sampling_begin(void)
+{
+	int saved_errno;
+
+	if (!(config.events & EVENT_SAMPLE) || thread_self.entered || (begun && begun == process->pid))
+		return;
+	saved_errno = errno;
+	thread_self.entered = 1; /* reading a frame raises audit events, which come back here */
+	thread_self.nesting++;
+	python_lock();
+	if (process_recording() && begun != process->pid && (known || look())) {
+		begun = process->pid;
+		if (known)
+			publish();
+	}
+	python_unlock();
+	thread_self.nesting--;
+	thread_self.entered = 0;
+	errno = saved_errno;
+}
+
+bool sampling_thread_id(const void *thread, uint32_t *tid)
+{
+	return known && python_peek((const char *)thread + sampling.thread_tid, tid, sizeof(*tid)) && *tid;
+}
+
+void sampling_forget(void)
+{
+	begun = 0;
+	__atomic_store_n(&sampling.ready, 0, __ATOMIC_RELEASE);
+}
+
+void sampling_follow(int memfd, void *scratch)
+{
+	int memory, r;
+
+	if (!(config.events & EVENT_SAMPLE))
+		return;
+	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	r = memory < 0 ? -errno : spawn_sampler(memfd, memory, &sampling, scratch);
+	if (memory >= 0)
+		close(memory);
+	if (r < 0)
+		log_line(LOG_ERROR, "cannot start the sampler: %s; this process is not sampled", strerror(-r));
+}

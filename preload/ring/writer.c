@@ -1,0 +1,668 @@
+/*
+ * writer.c - the slow path of the ring: threads that start and end, full rings, gaps.
+ *
+ * Called from hooks, with or without the GIL. Therefore it allocates nothing, takes no lock but the process's own,
+ * keeps errno, and bounds every wait.
+ */
+#include "ring/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "definitions/definitions.h"
+#include "hooks/greenlets.h"
+#include "join/process.h"
+#include "join/rejoin.h"
+
+#define POPULATE_BYTES ((size_t)128 << 10)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
+#endif
+
+/*
+ * How often the stack is repeated, for readers that start in the middle. The interval grows with the depth: deep
+ * recursion spends no larger part of the time on stacks than a shallow stack does (docs/design.md, Windows).
+ */
+#define STACK_EVERY_WORDS (UINT64_C(1) << 20)
+#define STACK_WORDS_A_FRAME 4096
+#define STACK_SOON_WORDS 64 /* if it is due and cannot be read */
+#define STACK_CUT_WORDS 512 /* a cut stack is not written again before */
+#define STACK_SMALL 256	    /* frames whose ids fit into an array on the thread's own stack */
+
+_Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
+	       "a chunk does not go over the end of a ring");
+
+#define WAKE_WORDS 32768 /* unread words in a ring, or a quarter of it: wakes a collector that sleeps */
+
+#define COLLECTORS_IN_TURN 4 /* the most collectors that may die during one wait for room */
+
+/* The longest distance between two CPU times. Short interruptions are not seen; the bound keeps their sum small. */
+#define CPU_EVERY_WORDS 16384
+
+struct writer writer_absent;
+int writer_fast;
+static struct writer writer_ended; /* of a thread whose destructors have run */
+
+__thread struct thread_self thread_self __attribute__((tls_model("initial-exec"))) = {.writer = &writer_absent};
+
+#ifdef EVPROF_DEBUG
+__thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
+
+static void note_free_end(uint64_t end)
+{
+	writer_free_end = end;
+}
+#else
+static void note_free_end(uint64_t end)
+{
+	(void)end;
+}
+#endif
+
+static pthread_key_t thread_key;
+static bool has_thread_key; /* the program may have taken all keys; without one the end of threads is not seen */
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+
+static void thread_gone(void *value)
+{
+	(void)value;
+	writer_end_thread();
+}
+
+static void make_thread_key(void)
+{
+	has_thread_key = !pthread_key_create(&thread_key, thread_gone);
+	if (!has_thread_key)
+		log_line(LOG_WARNING, "no thread-specific key is free; the end of threads is not recorded");
+}
+
+static void lose_unslotted(unsigned kind)
+{
+	atomic_fetch_add_explicit(&process->header->lost_unslotted[kind], 1, memory_order_relaxed);
+}
+
+void writer_populate(struct writer *writer, size_t most)
+{
+	size_t bytes = (writer->mask + 1) * sizeof(uint64_t);
+
+	madvise(writer->words, bytes < most ? bytes : most, MADV_POPULATE_WRITE);
+}
+
+/* Field by field: another thread may clear the room (process_set_status()) at the same time. */
+static void clear_writer(struct writer *writer, struct ring_slot *slot, struct ring_extent extent, uint64_t now)
+{
+	writer_set_room(writer, 0, 0);
+	writer->words = (uint64_t *)(process->base + extent.offset);
+	writer->mask = extent.words - 1;
+	writer->head = 0;
+	note_free_end(extent.words);
+	writer->last_ticks = now;
+	writer->slot = slot;
+	writer->cpu_due = 0;
+	writer->pause = config.events & EVENT_CPU ? CLOCK_WAIT_TICKS : CLOCK_QUIET_TICKS;
+	writer->gap = 0;
+	writer->resync = 0;
+	writer->asked = 0;
+	writer->start = writer->points[0] = (struct writer_point){.ticks = now};
+	writer->point = 0;
+	writer->held_end = 0;
+	writer->stack_cut = false;
+	writer->throwing = 0;
+	writer->unwinding = NULL;
+}
+
+/* Claims a free slot. A slot of one of this process's threads is not free, whatever its state says. Lock held. */
+static struct ring_slot *claim_slot(void)
+{
+	struct ring_slot *slot;
+	uint32_t number = 0;
+
+	while ((slot = ring_claim(&process->layout, process->header, process->slots, number))) {
+		number = (uint32_t)(slot - process->slots);
+		if (!process->writers[number++].slot)
+			break;
+	}
+	if (slot && atomic_load(&process->slots_used) < number)
+		atomic_store(&process->slots_used, number);
+	return slot;
+}
+
+/* Gives the calling thread a ring. NULL: none is left. */
+static struct writer *begin_thread(void)
+{
+	uint64_t now = clock_now();
+	struct ring_extent extent;
+	struct ring_slot *slot;
+	struct writer *writer;
+
+	process_lock(); /* keeps rejoin.c from exchanging the memory under a starting thread */
+	slot = claim_slot();
+	if (!slot) {
+		process_unlock();
+		return NULL;
+	}
+	extent = ring_extent(&process->layout, (uint32_t)(slot - process->slots));
+	ring_place(slot, extent);
+	writer = &process->writers[slot - process->slots];
+	slot->tid = (uint32_t)syscall(SYS_gettid);
+	slot->start_ticks = now;
+	slot->start_position = 0;
+	atomic_store(&slot->head_ticks, 0);
+	ring_release(slot);
+	clear_writer(writer, slot, extent, now);
+	writer->ids = ids_look(&process->ids); /* lost events are looked up there, too, before there is any room */
+	/*
+	 * The first thread of a process fills its ring while Python starts. The collector populates the pages after
+	 * these.
+	 */
+	if (slot == process->slots)
+		writer_populate(writer, POPULATE_BYTES);
+	/* Release: the collector may read tid and start once it sees LIVE. */
+	atomic_store_explicit(&slot->state, RING_SLOT_LIVE, memory_order_release);
+	process_unlock();
+	thread_self.writer = writer;
+	pthread_once(&thread_key_once, make_thread_key);
+	if (has_thread_key)
+		pthread_setspecific(thread_key, writer);
+	return writer;
+}
+
+static uint64_t room_of(const struct writer *writer)
+{
+	uint64_t room = ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
+
+	note_free_end(writer->head + room);
+	return room;
+}
+
+/*
+ * Wakes a sleeping collector, so that it drains the ring before it is full, and soon after a long pause ends. The fast
+ * path does not check for this: after a pause, and after each chunk, a thread takes the slow path.
+ */
+static void wake_collector(const struct writer *writer)
+{
+	uint32_t sleep = atomic_load_explicit(&process->header->sleep, memory_order_relaxed);
+	uint64_t words = writer->mask + 1, enough = words / 4 < WAKE_WORDS ? words / 4 : WAKE_WORDS;
+
+	if (unlikely(sleep != RING_AWAKE) && (sleep != RING_SLEEPS_UNTIL_FULL || words - room_of(writer) >= enough))
+		process_wake_collector();
+}
+
+static int has_quarter(const void *writer)
+{
+	return room_of(writer) >= (((const struct writer *)writer)->mask + 1) / 4;
+}
+
+/*
+ * Waits for room, within the bound. Less than a quarter of the ring suffices. 1, 0, or -ESRCH: the collector is gone.
+ */
+static int wait_for_room(struct writer *writer)
+{
+	int waited = process_wait_unless_gone(has_quarter, writer);
+
+	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
+}
+
+/*
+ * Sends events to the short path that loses them, until the tail moves. Where the ring is not full (the definition of
+ * the event could not be written), or the tail is invalid, the next event takes the whole slow path.
+ */
+static void lose_until_the_tail_moves(struct writer *writer)
+{
+	uint64_t tail = ring_tail(writer->slot);
+	bool full = writer->head - tail - 1 <= writer->mask && !has_quarter(writer);
+
+	writer_set_room(writer, 0, full ? tail + 1 : 0);
+	/* As in writer_take_chunk(). */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
+		writer_set_room(writer, 0, 0);
+}
+
+static void count_lost(struct writer *writer, unsigned kind)
+{
+	writer_count_lost(writer, kind);
+	if (kind == WIRE_MALLOC)
+		thread_self.lost_block = WRITER_LOST_MALLOC;
+}
+
+void writer_lose(struct writer *writer, unsigned kind)
+{
+	count_lost(writer, kind);
+	lose_until_the_tail_moves(writer);
+}
+
+bool writer_unlose(struct writer *writer)
+{
+	thread_self.lost_block = NULL;
+	if (!writer->gap || writer->gap != thread_self.lost_gap)
+		return false;
+	atomic_fetch_sub_explicit(&writer->slot->lost[WIRE_MALLOC], 1, memory_order_relaxed);
+	writer->gap--;
+	return true;
+}
+
+/* Writes the gap, now that there is room. The call stack follows at the next event that can read it. */
+static void close_gap(struct writer *writer)
+{
+	if (!writer->gap) /* nothing was lost, or only what has been retracted since */
+		return;
+	if (clock_now() - writer->last_ticks < writer->pause) {
+		writer_put_extra(writer, wire_head(WIRE_GAP, 0), writer->gap, 0);
+	} else { /* the WIRE_TIME follows the gap: the time of lost events is attributed to no function */
+		writer_store(writer, writer->head, wire_word(wire_head(WIRE_GAP, 0), 0));
+		writer_store(writer, writer->head + 1, writer->gap);
+		writer->head += 2;
+	}
+	writer->gap = 0;
+	writer->resync = 1;
+	thread_self.lost_block = NULL;
+}
+
+static bool stack_is_due(const struct writer *writer)
+{
+	return writer->head >= writer->stack_due && config.events & (EVENT_CALL | EVENT_C_CALL);
+}
+
+/* Words until the CPU time is due; 0: it is due. */
+static uint32_t cpu_words_left(const struct writer *writer)
+{
+	uint32_t left = writer->cpu_due - (uint32_t)writer->head;
+
+	return left <= CPU_EVERY_WORDS ? left : 0;
+}
+
+static bool cpu_is_due(const struct writer *writer)
+{
+	return config.events & EVENT_CPU && !cpu_words_left(writer);
+}
+
+/* Words of one frame of a stack, including its line if lines are recorded. */
+static uint32_t words_a_frame(void)
+{
+	return config.events & EVENT_LINE ? 3 : 1;
+}
+
+/* The most frames of a stack that may fit: half of the free room if this thread may not wait for more. */
+static uint64_t most_frames(const struct writer *writer)
+{
+	uint64_t room = process_may_wait() ? writer->mask + 1 : room_of(writer) / 2;
+
+	room = room > 4 * WRITER_SPARE_WORDS ? (room - 4 * WRITER_SPARE_WORDS) / words_a_frame() : 0;
+	return room < WIRE_STACK_CUT ? room : WIRE_STACK_CUT - 1;
+}
+
+/* A stack to be written, and how much of it is. */
+struct stack {
+	uint32_t *ids; /* innermost first */
+	int *lines;    /* likewise, where lines are recorded; else NULL */
+	uint32_t count;
+	bool more; /* the stack has outer frames that ids lacks */
+};
+
+static int has_room_for(const void *what)
+{
+	const struct stack *stack = what;
+
+	return room_of(thread_self.writer) >= stack->count * words_a_frame() + 3 * WRITER_SPARE_WORDS;
+}
+
+/* Cuts the outer end of a stack that still does not fit after waiting: returns happen at the inner end. */
+static void fit_stack(const struct writer *writer, struct stack *stack)
+{
+	uint64_t room;
+
+	if (has_room_for(stack) || process_wait_for(has_room_for, stack))
+		return;
+	room = room_of(writer) > 3 * WRITER_SPARE_WORDS ? room_of(writer) - 3 * WRITER_SPARE_WORDS : 0;
+	room /= words_a_frame();
+	stack->more = true;
+	stack->count = room < stack->count ? (uint32_t)room : stack->count;
+}
+
+/*
+ * Notes a point: a position whose time is known. Everything before it is published. Two points take turns, because
+ * rejoin.c may be reading the other one.
+ */
+static void note_point(struct writer *writer)
+{
+	uint8_t number = (uint8_t)(writer->point + 1);
+	struct writer_point *point = &writer->points[number & 1];
+
+	invariant(writer->points[writer->point & 1].head <= writer->head);
+	__atomic_store_n(&point->head, writer->head, __ATOMIC_RELAXED);
+	__atomic_store_n(&point->ticks, writer->last_ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&writer->point, number, __ATOMIC_RELEASE);
+	/* The fields of the next point are not visible before this number is. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static void write_stack(struct writer *writer, const struct stack *stack, bool known)
+{
+	uint32_t cut = stack->more ? WIRE_STACK_CUT : 0;
+
+	if (!known)
+		writer_put(writer, wire_head(WIRE_STACK, stack->count | cut));
+	for (uint32_t i = stack->count; i-- > 0;) {
+		/* Frames are written one at a time, like events: rejoin.c may exchange the memory between two. */
+		if (unlikely(atomic_load(&process->status) == PROCESS_MOVING))
+			process_recording();
+		writer_store(writer, writer->head,
+			     wire_word(wire_head(known ? WIRE_OPEN : WIRE_FRAME, stack->ids[i]), 0));
+		ring_publish(writer->slot, ++writer->head);
+		if (stack->lines && stack->lines[i] > 0)
+			writer_put_mark_of_place(writer, wire_line_head((uint32_t)stack->lines[i]));
+	}
+}
+
+/*
+ * Sets when the stack is due again: a cut stack when returns may have used up what was written, a complete one when
+ * readers that start in the middle need it.
+ */
+static void note_stack(struct writer *writer, const struct stack *stack)
+{
+	uint64_t words = STACK_EVERY_WORDS;
+
+	if (stack->count > STACK_EVERY_WORDS / STACK_WORDS_A_FRAME)
+		words = (uint64_t)stack->count * STACK_WORDS_A_FRAME;
+	if (stack->more)
+		words = stack->count > STACK_CUT_WORDS ? stack->count : STACK_CUT_WORDS;
+	writer->stack_due = writer->head + words;
+	writer->stack_cut = stack->more;
+}
+
+static void read_stack(struct stack *stack, unsigned kind, uint32_t most)
+{
+	stack->count = definitions_stack(kind, stack->ids, stack->lines, most, &stack->more);
+}
+
+/*
+ * Writes the stack if it is due. Only a call, return or line can read it, because these hold the GIL. Until one comes,
+ * memory events take the slow path one by one after a gap, and a few at a time if the stack only needs to be repeated.
+ */
+static void put_stack(struct writer *writer, unsigned kind)
+{
+	bool with_lines = config.events & EVENT_LINE;
+	uint32_t some[STACK_SMALL];
+	int some_lines[STACK_SMALL];
+	struct stack stack = {.ids = some, .lines = with_lines ? some_lines : NULL};
+	uint64_t most = most_frames(writer);
+	size_t bytes = most * (sizeof(*stack.ids) + (with_lines ? sizeof(*stack.lines) : 0));
+	bool known;
+
+	if ((kind >= WIRE_EXCEPTION && kind != WIRE_LINE) || !(writer->resync || stack_is_due(writer)))
+		return;
+	known = !writer->resync && !writer->stack_cut;
+	read_stack(&stack, kind, most < STACK_SMALL ? (uint32_t)most : STACK_SMALL);
+	if (stack.more && most > STACK_SMALL) {
+		stack.ids =
+		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (stack.ids == MAP_FAILED) {
+			stack.ids = some;
+		} else {
+			stack.lines = with_lines ? (int *)(stack.ids + most) : NULL;
+			read_stack(&stack, kind, (uint32_t)most);
+		}
+	}
+	fit_stack(writer, &stack);
+	writer->resync = 0;
+	/* A known stack is repeated as a whole or not at all. */
+	if (!known || !stack.more)
+		write_stack(writer, &stack, known);
+	else
+		stack.more = false;
+	/*
+	 * The collector may have drained part of the stack by now, and its place, with the previous point, may be
+	 * overwritten.
+	 */
+	note_point(writer);
+	note_stack(writer, &stack);
+	if (stack.ids != some)
+		munmap(stack.ids, bytes);
+}
+
+/* How much of the room may be used before the next slow path. */
+static uint64_t next_look(const struct writer *writer, uint64_t room)
+{
+	uint64_t most = STACK_EVERY_WORDS;
+
+	if (stack_is_due(writer))
+		most = STACK_SOON_WORDS; /* most likely this is a memory event */
+	else if (writer->stack_due > writer->head && writer->stack_due - writer->head < most)
+		most = writer->stack_due - writer->head;
+	if (config.events & EVENT_CPU && cpu_words_left(writer) < most)
+		most = cpu_words_left(writer);
+	if (most > REJOIN_EVERY_WORDS)
+		most = REJOIN_EVERY_WORDS;
+	if (unlikely(greenlets_expected) && !thread_self.greenlets)
+		most = 1; /* the next event checks again */
+	return room < most ? room : most;
+}
+
+/* Whether the stack was requested (process_expect_stacks()) since the last call of this function. */
+static bool note_asked(struct writer *writer)
+{
+	if (!__atomic_exchange_n(&writer->asked, 0, __ATOMIC_SEQ_CST))
+		return false;
+	writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+	return true;
+}
+
+/* Waits for room. A collector that died meanwhile may have a successor, which another thread may have joined. */
+static bool find_room(struct writer *writer, unsigned kind)
+{
+	note_asked(writer);
+	for (unsigned i = 0; room_of(writer) <= 2 * WRITER_SPARE_WORDS && i < COLLECTORS_IN_TURN; i++) {
+		uint32_t heartbeat = atomic_load(&process->header->heartbeat);
+		bool may_wait = process_may_wait();
+		int waited = wait_for_room(writer);
+
+		if (waited > 0)
+			return true;
+		if (!may_wait)
+			return false;
+		rejoin_if_lost(kind, REJOIN_NOW);
+		if (!note_asked(writer)) {
+			if (waited < 0)
+				process_give_up(heartbeat);
+			return false;
+		}
+	}
+	return room_of(writer) > 2 * WRITER_SPARE_WORDS;
+}
+
+/*
+ * A read from a present page also maps the pages around it, writable: the collector has allocated them (drain.c). Left
+ * out for threads with few events, because reading from an absent page allocates it.
+ */
+static void map_ahead(const struct writer *writer)
+{
+	if (writer->head >= REJOIN_EVERY_WORDS && writer->head <= writer->mask)
+		__atomic_load_n(&writer->words[(writer->head + REJOIN_EVERY_WORDS) & writer->mask], __ATOMIC_RELAXED);
+}
+
+void writer_take_chunk(struct writer *writer)
+{
+	uint64_t room = __atomic_load_n(&writer->room, __ATOMIC_RELAXED), end;
+
+	wake_collector(writer);
+	if (writer_fast && !thread_self.unsettled) {
+		end = writer_chunk(writer);
+		writer->ids = ids_look(&process->ids);
+		__atomic_store_n(&writer->limit, end < room ? end : room, __ATOMIC_SEQ_CST);
+	}
+	/* evprof_stop() and rejoin() in another thread set these first and clear the room afterwards. */
+	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
+	    unlikely(__atomic_load_n(&writer->asked, __ATOMIC_SEQ_CST)))
+		writer_set_room(writer, 0, 0);
+}
+
+/* Publishes the held event: it cannot be retracted once another event follows, even if that one is lost. */
+static void show_held(struct writer *writer)
+{
+	if (writer->held_end == writer->head)
+		ring_publish(writer->slot, writer->head);
+	writer->held_end = 0;
+}
+
+static struct writer *refill(struct writer *writer, unsigned kind)
+{
+	uint64_t room;
+
+	show_held(writer);
+	wake_collector(writer);
+	note_point(writer);
+	map_ahead(writer);
+	rejoin_if_lost(kind, REJOIN_AT_TIMES);
+	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)
+		greenlets_watch();
+	if (!find_room(writer, kind)) {
+		writer_lose(writer, kind);
+		return NULL;
+	}
+	note_asked(writer);
+	close_gap(writer);
+	put_stack(writer, kind);
+	if (cpu_is_due(writer))
+		writer_put_time(writer, clock_now());
+	room = room_of(writer);
+	if (room <= 2 * WRITER_SPARE_WORDS) {
+		writer_lose(writer, kind);
+		return NULL;
+	}
+	room = next_look(writer, room - WRITER_SPARE_WORDS);
+	invariant(room + WRITER_SPARE_WORDS <= writer->mask + 1);
+	room = writer->resync ? 0 : writer->head + room;
+	writer_set_room(writer, room, 0);
+	writer_take_chunk(writer);
+	return writer;
+}
+
+static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
+{
+	int saved_errno = errno, recording;
+	struct writer *writer;
+
+	recording = process_recording();
+	writer = thread_self.writer; /* joining may have changed it */
+	if (!recording || writer == &writer_ended) {
+		if (writer->slot)
+			writer->resync = 1; /* calls and returns go unrecorded */
+		errno = saved_errno;
+		return NULL;
+	}
+	if (!writer->slot) {
+		writer = begin_thread();
+		if (!writer) {
+			lose_unslotted(kind);
+			errno = saved_errno;
+			return NULL;
+		}
+		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
+		writer_put(writer, wire_head(WIRE_THREAD_START, 0));
+	}
+	writer = refill(writer, kind);
+	errno = saved_errno;
+	return writer;
+}
+
+static bool has_no_quarter(struct writer *writer)
+{
+	if (!(writer->gap % WRITER_LOSE_AT_ONCE) || atomic_load(&process->status) != PROCESS_JOINED ||
+	    has_quarter(writer))
+		return false;
+	lose_until_the_tail_moves(writer);
+	return true;
+}
+
+struct writer *writer_refill(unsigned kind)
+{
+	struct writer *writer = thread_self.writer;
+
+	if ((kind >= WIRE_TIME && kind != WIRE_LINE) || !(writer_goes_on_losing(writer) || has_no_quarter(writer)))
+		return look_for_room(kind);
+	count_lost(writer, kind);
+	return NULL;
+}
+
+void writer_expect_stack(void)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (!writer->slot)
+		return;
+	writer->resync = 1;
+	writer_set_room(writer, 0, 0);
+}
+
+void writer_put_time(struct writer *writer, uint64_t now)
+{
+	/* A counter that went back a little (another core) keeps its last value. */
+	if ((int64_t)(now - writer->last_ticks) < 0)
+		return;
+	/* Few words follow, so the next check for a sleeping collector would be far away. */
+	if (now - writer->last_ticks >= CLOCK_QUIET_TICKS) {
+		writer_set_room(writer, 0, 0);
+		wake_collector(writer);
+	}
+	writer_store(writer, writer->head,
+		     config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu())
+					       : wire_word(wire_head(WIRE_TIME, 0), 0));
+	writer_store(writer, writer->head + 1, now);
+	writer->head += 2;
+	writer->last_ticks = now;
+	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
+}
+
+void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2)
+{
+	uint64_t now = clock_now(), at;
+
+	if ((int64_t)(now - writer->last_ticks) < 0)
+		now = writer->last_ticks;
+	/* Where CPU times are recorded, one is due after a pause. */
+	if (config.events & EVENT_CPU && now - writer->last_ticks >= writer->pause)
+		writer_put_time(writer, now);
+	else if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
+		wake_collector(writer);
+	writer->last_ticks = now;
+	at = writer->head;
+	writer_store(writer, at++, wire_word(wire_native_head(frame), 0));
+	writer_store(writer, at++, now);
+	writer_store(writer, at++, head);
+	writer_store(writer, at++, extra);
+	if (wire_extra_words(wire_head_kind(head)) == 2)
+		writer_store(writer, at++, extra_2);
+	writer->head = at;
+}
+
+void writer_end_thread(void)
+{
+	struct writer *writer = thread_self.writer;
+	struct ring_slot *slot = writer->slot;
+	int recording;
+
+	thread_self.writer = &writer_ended;
+	if (!slot)
+		return;
+	recording = process_recording();
+	/* A slot is released while recording is stopped, too; the end of its thread is then not recorded. */
+	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
+		return;
+	process_lock(); /* keeps rejoin.c from exchanging the memory under an ending thread */
+	show_held(writer);
+	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
+		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
+	writer->slot = NULL;
+	/*
+	 * Release: all words of the ring are visible before the slot is seen to have ended. This comes last: from here
+	 * on slot and writer may belong to another thread.
+	 */
+	atomic_store_explicit(&slot->state, RING_SLOT_ENDED, memory_order_release);
+	process_unlock();
+}

@@ -1,0 +1,417 @@
+/*
+ * writer.h - writes events into the ring of the calling thread: the fast path.
+ *
+ * A hook calls writer_reserve(), then computes the event's argument, then calls writer_put(). Reserving comes first
+ * because it may join a collector (after a fork), which assigns all ids anew.
+ */
+#ifndef PRELOAD_WRITER_H
+#define PRELOAD_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evprof/invariant.h"
+#include "evprof/ring.h"
+#include "ring/clock.h"
+#include "ring/ids.h"
+
+struct object;
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Words kept free beyond limit, so that one reservation fits any event with its WIRE_TIME. */
+#define WRITER_SPARE_WORDS 16
+
+/* Words between two slow-path checks, see writer_take_chunk(). A page, which is prefetched as a whole. */
+#define WRITER_CHUNK_WORDS 512
+#define WRITER_LINE_WORDS 8 /* of a cache line */
+
+/*
+ * The most words that a thread may still write after its room was cleared and the status changed: the event in
+ * progress, and what precedes it (the thread's start, a gap, the head of a stack). Frames of a stack are not included,
+ * see write_stack().
+ */
+#define WRITER_PENDING_WORDS 64
+
+/* The time of the event that ends at a position of the ring. */
+struct writer_point {
+	uint64_t head, ticks;
+};
+
+/*
+ * The private side of a slot. A fork clears it (process.h); a cleared one has no room, which leads to the slow path.
+ *
+ *   invariant: limit <= room <= tail + size - WRITER_SPARE_WORDS; while events are lost room is 0, and limit <= head
+ *   invariant: all positions below limit, and one more, are in the same lap as head.
+ */
+struct writer {
+	/* The address of the word at position 0 if the words of all earlier laps lay before those of this lap. */
+	uintptr_t lap;
+	uint64_t head;
+	/*
+	 * End of the fast path's room; at most head: forces the slow path, see writer_goes_on_losing(). Other threads
+	 * (process_set_status()) clear it to 0.
+	 */
+	uint64_t limit;
+	uint64_t last_ticks;
+	uint64_t pause; /* an event this many ticks or more after the one before needs a WIRE_TIME */
+	struct ring_slot *slot;
+	struct ids_view ids; /* the fast path's view of the table, see writer_take_chunk() */
+	/* from here on for the slow path */
+	uint64_t room; /* end of the room; cleared likewise */
+	uint64_t *words;
+	uint64_t mask;
+	uint64_t gap;	  /* events lost since the last one written */
+	uint8_t resync;	  /* the call stack must be written before the next call or return */
+	uint8_t throwing; /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
+	uint8_t point;	  /* number of the last point noted; the lowest bit is its index */
+	uint8_t asked; /* another thread requests the stack, because the memory was exchanged (rejoin.c), for example */
+	uint32_t cpu_due;	       /* the low half of the head at which the next CPU time is due */
+	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
+	uint64_t stack_due : 63;       /* the head at which the stack is due again, see WIRE_OPEN */
+	uint64_t stack_cut : 1;	       /* only the inner part of the stack was written */
+	struct writer_point points[2]; /* in turn: the owner's last slow paths, for rejoin.c */
+	/* The held event, see writer_hold(). */
+	uint64_t held_end; /* none is held unless this equals head */
+	struct writer_point before_held;
+	struct writer_point start; /* the first word that was unread at the last exchange of the memory */
+};
+
+_Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");
+_Static_assert(offsetof(struct writer, room) == 64, "the fast path needs the first line only");
+
+/* The state of each thread. Small, because it lives in the process's static TLS (initial-exec). */
+struct thread_self {
+	struct writer *writer;
+	uint32_t nesting;	 /* > 0: inside an allocator or inside evprof itself: memory events are not recorded */
+	uint32_t entered;	 /* the hooks' installer has seen this thread */
+	uint32_t unsettled;	 /* until 3.11: events left that check whether another profile function replaced ours */
+	uint8_t locked;		 /* how often this thread holds python_lock() */
+	bool greenlets;		 /* switches between this thread's greenlets are recorded (greenlets.c) */
+	bool telling;		 /* until 3.11: the program's own profile function runs */
+	bool called;		 /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
+	bool untold;		 /* likewise: a function starts without a reported call */
+	const void *event_block; /* allocated for an event, and the next block to be freed (event_blocks.h) */
+	const void *lost_block;	 /* of an allocation that was lost and would be held, see writer_lose() ... */
+	uint64_t lost_gap;	 /* ... and is the last lost event while the writer's gap equals this */
+	const void *raised_in;	 /* the greenlet in which the program's trace function raised, until that is noticed */
+	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
+	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see bootstrap_made_state() */
+	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
+};
+
+extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
+extern struct writer writer_absent; /* the writer of a thread that has none yet: no room */
+
+/* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted), or not wanted. */
+struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
+
+/*
+ * The stack of the calling thread no longer matches its events: it is written before the next call or return. GIL held.
+ */
+void writer_expect_stack(void) __attribute__((cold, noinline));
+
+/*
+ * Allocates the pages of the ring's first `most` bytes: one call is cheaper than a fault for each page. Kernels before
+ * 5.14 lack the call, and fault.
+ */
+void writer_populate(struct writer *writer, size_t most);
+
+/* Ends the calling thread's ring. */
+void writer_end_thread(void);
+
+/*
+ * Counts one event as lost. The gap is written before the next event that fits. For an allocation that would be held
+ * this sets thread_self.lost_block to WRITER_LOST_MALLOC; the caller replaces it by the block and notes the gap.
+ */
+#define WRITER_LOST_MALLOC ((const void *)1)
+void writer_lose(struct writer *writer, unsigned kind) __attribute__((cold, noinline));
+
+/*
+ * Sequentially consistent, like the status. A thread that sets its own room reads the status afterwards; a thread that
+ * sets the status clears the room afterwards. So one of the two sees the other.
+ */
+static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_t limit)
+{
+	__atomic_store_n(&writer->room, room, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&writer->limit, limit, __ATOMIC_SEQ_CST);
+}
+
+/* The words below this position were free at the calling thread's last check of its room. DEBUG builds only. */
+extern __thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
+
+/*
+ * Relaxed: ring_publish() makes the word visible to the collector. Atomic, because rejoin.c may access the word, too.
+ */
+static inline void writer_store(struct writer *writer, uint64_t at, uint64_t word)
+{
+	invariant(at < writer_free_end);
+	__atomic_store_n(&writer->words[at & writer->mask], word, __ATOMIC_RELAXED);
+}
+
+/*
+ * Extends the fast path by another chunk, or to the end of the room or of the ring. Only here the fast path's word
+ * address and id table are updated and the next chunk is prefetched. Only with room.
+ */
+void writer_take_chunk(struct writer *writer) __attribute__((cold, noinline));
+
+static inline struct writer *writer_reserve(unsigned kind)
+{
+	struct writer *writer = thread_self.writer;
+
+	if (unlikely(writer->head >= __atomic_load_n(&writer->room, __ATOMIC_RELAXED)))
+		return writer_refill(kind);
+	if (unlikely(writer->head >= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)))
+		writer_take_chunk(writer);
+	return writer;
+}
+
+/*
+ * Losing an event is the cheapest path of a hook. After one event is lost, the following ones are lost, too, by a check
+ * of the tail alone, until it moves; and from then on until a quarter of the ring is free. The whole slow path runs
+ * once in WRITER_LOSE_AT_ONCE events. This applies to frequent events only: rare ones (an exit, a fork) are written
+ * into any room.
+ *
+ *   invariant: meanwhile limit is 1 + the tail of the last check.
+ */
+#define WRITER_LOSE_AT_ONCE 256
+
+static inline bool writer_goes_on_losing(const struct writer *writer)
+{
+	return writer->gap % WRITER_LOSE_AT_ONCE &&
+	       __atomic_load_n(&writer->limit, __ATOMIC_RELAXED) == ring_tail(writer->slot) + 1;
+}
+
+/*
+ * Counts such an event, other than an allocation. Atomic although only this thread counts: rejoin.c may add the counts
+ * of the memory before.
+ */
+static inline void writer_count_lost(struct writer *writer, unsigned kind)
+{
+	atomic_fetch_add_explicit(&writer->slot->lost[kind], 1, memory_order_relaxed);
+	writer->gap++;
+}
+
+/* Writes a WIRE_TIME with the time of the event that follows, and the thread's CPU time if that is recorded. */
+void writer_put_time(struct writer *writer, uint64_t now) __attribute__((cold, noinline));
+
+static inline uint64_t writer_stamp(struct writer *writer)
+{
+	uint64_t now = clock_now(), ticks = now - writer->last_ticks;
+
+	if (unlikely(ticks >= writer->pause)) {
+		writer_put_time(writer, now);
+		ticks = 0;
+	}
+	writer->last_ticks += ticks;
+	invariant(!(ticks >> 32));
+	return ticks << 32;
+}
+
+static inline void writer_put(struct writer *writer, uint32_t head)
+{
+	uint64_t stamp = writer_stamp(writer);
+
+	invariant(wire_head_kind(head) && !wire_extra_words(wire_head_kind(head)));
+	writer_store(writer, writer->head, stamp | head);
+	ring_publish(writer->slot, ++writer->head);
+}
+
+/* Writes an event with the extra words of its kind; extra_2 only if there are two. The caller publishes or holds it. */
+static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
+{
+	uint64_t stamp = writer_stamp(writer), at = writer->head;
+
+	invariant(wire_extra_words(wire_head_kind(head)));
+	writer_store(writer, at++, stamp | head);
+	writer_store(writer, at++, extra);
+	if (wire_extra_words(wire_head_kind(head)) == 2)
+		writer_store(writer, at++, extra_2);
+	writer->head = at;
+}
+
+static inline void writer_put_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
+{
+	writer_write_extra(writer, head, extra, extra_2);
+	ring_publish(writer->slot, writer->head);
+}
+
+/* The position before an event that may be held. */
+static inline struct writer_point writer_here(const struct writer *writer)
+{
+	return (struct writer_point){.head = writer->head, .ticks = writer->last_ticks};
+}
+
+/*
+ * Holds an event, in place of ring_publish(): it may be retracted until the next event, which publishes both. If there
+ * is no next event, the collector reads it all the same. At most WRITER_SPARE_WORDS.
+ */
+static inline void writer_hold(struct writer *writer, struct writer_point before)
+{
+	invariant(before.ticks <= writer->last_ticks);
+	writer->before_held = before;
+	writer->held_end = writer->head;
+	ring_hold(writer->slot, before.head, writer->head);
+}
+
+static inline bool writer_holds(const struct writer *writer)
+{
+	return writer->held_end == writer->head && writer->head;
+}
+
+/* Retracts the last lost event: it is the allocation of this block, which is not the program's. */
+bool writer_unlose(struct writer *writer) __attribute__((cold, noinline));
+
+/*
+ * Retracts the event that is held, or was lost, if it is the allocation of this block. False: it is not, or there is
+ * none.
+ */
+static inline bool writer_take_back(struct writer *writer, const void *block)
+{
+	if (unlikely(thread_self.lost_block == block && block))
+		return writer_unlose(writer);
+	if (!writer_holds(writer) || wire_memory_address(writer->words[(writer->head - 1) & writer->mask]) !=
+					 wire_memory_address((uintptr_t)block))
+		return false;
+	invariant(writer->before_held.head < writer->head);
+	ring_release(writer->slot);
+	writer->head = writer->before_held.head;
+	writer->last_ticks = writer->before_held.ticks;
+	return true;
+}
+
+/* Writes an allocation after its native stack. Both have one timestamp. The caller publishes or holds it. */
+void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2);
+
+/*
+ * The fast path of the hooks: they check for room, find the id by loads alone and store the word. Every rare case goes
+ * to a slow function. A writer has room here only if the clock is the processor's counter (writer_fast), which is
+ * therefore not checked again.
+ */
+extern int writer_fast;
+
+/*
+ * Prefetches a chunk. A ring is larger than a core's private cache, and the collector has read the lines that are to be
+ * overwritten: without the prefetch the first store to each line waits for it (measured: a quarter of the cost of an
+ * event).
+ */
+static inline void writer_fetch(const uint64_t *words)
+{
+	for (unsigned i = 0; i < WRITER_CHUNK_WORDS; i += WRITER_LINE_WORDS) {
+#if defined(__x86_64__)
+		/* The builtin emits the weaker prefetcht0 unless the compiler targets a newer processor. */
+		__asm__ volatile("prefetchw %0" : : "m"(words[i]));
+#else
+		__builtin_prefetch(&words[i], 1, 3);
+#endif
+	}
+}
+
+/*
+ * Sets the lap, prefetches the next chunk, and returns the end of the chunk that holds head. The last word of a lap is
+ * left to the slow path, because an event may have an extra word.
+ */
+static inline uint64_t writer_chunk(struct writer *writer)
+{
+	uint64_t end = (writer->head | (WRITER_CHUNK_WORDS - 1)) + 1;
+
+	writer->lap = (uintptr_t)writer->words - (writer->head & ~writer->mask) * sizeof(uint64_t);
+	writer_fetch(&writer->words[end & writer->mask]);
+	return end & writer->mask ? end : end - 1;
+}
+
+/* Writes a call, resume or throw that is the step of a task. Both events have one timestamp. */
+static inline void writer_put_step(struct writer *writer, uint32_t head, uint64_t task)
+{
+	writer_put_extra(writer, wire_head(WIRE_TASK, wire_head_arg(head)), task, 0);
+	writer_store(writer, writer->head, head);
+	ring_publish(writer->slot, ++writer->head);
+}
+
+static inline int writer_has_room(const struct writer *writer)
+{
+	return likely(writer->head < __atomic_load_n(&writer->limit, __ATOMIC_RELAXED));
+}
+
+/* The address of a word of this lap. */
+static inline uint64_t *writer_at(const struct writer *writer, uint64_t at)
+{
+	invariant(at < writer_free_end);
+	invariant(writer->lap + at * sizeof(uint64_t) == (uintptr_t)&writer->words[at & writer->mask]);
+	return (uint64_t *)(writer->lap + at * sizeof(uint64_t));
+}
+
+/* 0: a WIRE_TIME is needed, nothing was written. */
+static inline int writer_put_fast(struct writer *writer, uint32_t head)
+{
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+
+	if (unlikely(ticks >= writer->pause))
+		return 0;
+	invariant(wire_head_kind(head) && !wire_extra_words(wire_head_kind(head)) && !(ticks >> 32));
+	writer->last_ticks = now;
+	__atomic_store_n(writer_at(writer, at), ticks << 32 | head, __ATOMIC_RELAXED);
+	writer->head = ++at;
+	ring_publish(writer->slot, at);
+	return 1;
+}
+
+/* For marks that are no events: they are left out if there is no room. */
+static inline int writer_finds_room(struct writer *writer)
+{
+	if (!writer_has_room(writer) && writer->head < __atomic_load_n(&writer->room, __ATOMIC_RELAXED))
+		writer_take_chunk(writer);
+	return writer_has_room(writer);
+}
+
+/* Writes WIRE_TIME_OF_CALL. Only with room. */
+static inline void writer_put_told_call(struct writer *writer)
+{
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, at;
+
+	if (unlikely(now - writer->last_ticks >= writer->pause))
+		writer_put_time(writer, now);
+	else
+		writer->last_ticks = now;
+	at = writer->head;
+	writer_store(writer, at, wire_word(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL), 0));
+	writer_store(writer, at + 1, writer->last_ticks);
+	writer->head = at + 2;
+	ring_publish(writer->slot, at + 2);
+}
+
+/* Writes WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE for the event that follows. Only with room. */
+static inline void writer_put_mark_of_place(struct writer *writer, uint32_t head)
+{
+	uint64_t at = writer->head;
+
+	writer_store(writer, at, wire_word(head, 0));
+	writer_store(writer, at + 1, writer->last_ticks);
+	writer->head = at + 2;
+	ring_publish(writer->slot, at + 2);
+}
+
+/* hold: see writer_hold(); a compile-time constant. */
+static inline __attribute__((always_inline)) int writer_put_fast_extra(struct writer *writer, uint32_t head,
+								       uint64_t extra, bool hold)
+{
+	struct writer_point before = writer_here(writer);
+	uint64_t now = clock_counter() >> CLOCK_SHIFT, ticks = now - writer->last_ticks, at = writer->head;
+
+	if (unlikely(ticks >= writer->pause))
+		return 0;
+	invariant(wire_extra_words(wire_head_kind(head)) == 1 && !(ticks >> 32));
+	writer->last_ticks = now;
+	__atomic_store_n(writer_at(writer, at++), ticks << 32 | head, __ATOMIC_RELAXED);
+	__atomic_store_n(writer_at(writer, at++), extra, __ATOMIC_RELAXED);
+	writer->head = at;
+	if (hold)
+		writer_hold(writer, before);
+	else
+		ring_publish(writer->slot, at);
+	return 1;
+}
+
+#endif

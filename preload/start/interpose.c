@@ -1,0 +1,355 @@
+/*
+ * interpose.c - the functions of libc (and one of Python) that evprof interposes, and nothing else.
+ *
+ * Each does what the real one does, with the same result and errno, and in addition notes what the program is doing.
+ *
+ *   dlopen               a library that contains Python may be loaded
+ *   pthread_setspecific  a Python found by dlopen() starts; until 3.11: a thread gets its thread state
+ *   sem_post             until 3.11: Python has created a thread state
+ *   pthread_create       where stacks are sampled: threading may have named the thread
+ *   fork                 the event, with the child's pid
+ *   execv ...            the event; the new image joins by itself
+ *   _exit, _Exit         os._exit() runs no destructors
+ *   kill                 Python ends itself by SIGINT
+ *   sigaltstack          a handler may end the process on a small stack
+ *   prctl                the program gives up system calls (seccomp), or the time-stamp counter
+ *   mlockall             the address space is locked in memory, with evprof's part of it
+ *   setrlimit, prlimit   the address space is limited, with evprof's part of it
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log_line.h"
+#include "base/own_stack.h"
+#include "base/seccomp_state.h"
+#include "definitions/definitions.h"
+#include "definitions/native.h"
+#include "definitions/thread_names.h"
+#include "join/process.h"
+#include "join/sampling.h"
+#include "python/python.h"
+#include "ring/clock.h"
+#include "start/bootstrap.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* A call in a return statement is a jump, in builds without optimization, too. */
+#if __has_attribute(musttail)
+#define JUMPS
+#define JUMP_TO(call) __attribute__((musttail)) return call
+#else
+#define JUMPS __attribute__((optimize("O2"), no_sanitize("address")))
+#define JUMP_TO(call) return call
+#endif
+
+#define INTERPOSED(X)                                                                                                  \
+	X(dlopen)                                                                                                      \
+	X(pthread_create)                                                                                              \
+	X(pthread_setspecific)                                                                                         \
+	X(fork)                                                                                                        \
+	X(execv)                                                                                                       \
+	X(execve)                                                                                                      \
+	X(execvp)                                                                                                      \
+	X(execvpe)                                                                                                     \
+	X(fexecve)                                                                                                     \
+	X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl) X(sigaltstack) X(sem_post)
+
+/* The next definitions, which would be called without evprof. */
+static struct {
+#define DECLARE(name) __typeof__(name) *name;
+	INTERPOSED(DECLARE)
+#undef DECLARE
+} real;
+
+/*
+ * All at once and early: the child of a fork must not look up symbols, because another thread may have held the lock.
+ */
+static __attribute__((constructor)) void find_real(void)
+{
+#define FIND(name) *(void **)&real.name = dlsym(RTLD_NEXT, #name);
+	INTERPOSED(FIND)
+#undef FIND
+}
+
+/* Other libraries' constructors may call before evprof's has run. */
+#define REAL(name) (*(likely(real.name != NULL) ? real.name : (find_real(), real.name)))
+
+static void put_head(void *argument)
+{
+	uint32_t head = *(const uint32_t *)argument;
+	struct writer *writer = writer_reserve(wire_head_kind(head));
+
+	if (writer)
+		writer_put(writer, head);
+}
+
+/* Runs on its own stack: the program may be in a signal handler. */
+static void put_event(unsigned kind, uint32_t argument)
+{
+	uint32_t head = wire_head(kind, argument);
+
+	own_stack_call(put_head, &head);
+}
+
+/* Whether this is the recorded image, and not the child of a vfork that runs in its memory. */
+static bool is_this_process(void)
+{
+	return process && atomic_load(&process->status) == PROCESS_JOINED && process->pid == getpid();
+}
+
+static _Atomic bool opens_libraries; /* the program has called dlopen() */
+
+/* Finds a Python that was loaded by dlopen(), before it runs and before the program forks. */
+static void look_for_python(void)
+{
+	if (unlikely(!python.found && atomic_load_explicit(&opens_libraries, memory_order_relaxed)))
+		bootstrap_look();
+}
+
+/*
+ * dlopen() searches the library, and the libraries that it needs, by its caller's $ORIGIN, RPATH and RUNPATH. So the
+ * real one is jumped to, with the caller's return address, and nothing can run after it.
+ */
+PUBLIC JUMPS void *dlopen(const char *name, int flags)
+{
+	native_library_comes();
+	look_for_python();
+	atomic_store_explicit(&opens_libraries, true, memory_order_relaxed);
+	JUMP_TO(REAL(dlopen)(name, flags));
+}
+
+/*
+ * Every thread that enters Python, whether created by Python or by C code, first stores its thread state under a
+ * thread-specific key. The state does not run yet, and no other code reads it. A thread that leaves Python stores NULL,
+ * and may return with another state. The thread that starts Python does the same, before anything is imported.
+ */
+PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
+{
+	int result = REAL(pthread_setspecific)(key, value);
+
+	look_for_python();
+	if (unlikely(python.found && !python.monitoring) && bootstrap_may_be_state(key) && is_this_process())
+		bootstrap_new_state(key, value);
+	return result;
+}
+
+PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+	int result = REAL(pthread_create)(thread, attributes, run, argument);
+
+	if (result == 0 && is_this_process())
+		thread_names_created(*thread);
+	return result;
+}
+
+/* Python releases all its locks with this function. */
+PUBLIC int sem_post(sem_t *semaphore)
+{
+	if (unlikely(thread_self.made_state != NULL) && is_this_process())
+		bootstrap_made_state();
+	return REAL(sem_post)(semaphore);
+}
+
+PUBLIC pid_t fork(void)
+{
+	int expected = bootstrap_forking;
+	pid_t pid;
+
+	bootstrap_forking = 0;
+	look_for_python();
+	if (!is_this_process())
+		return REAL(fork)();
+	if (expected)
+		atomic_fetch_add(&process->header->forks, 1);
+	pid = REAL(fork)();
+	if (pid > 0)
+		put_event(WIRE_FORK, (uint32_t)pid);
+	if (pid == 0 && expected)
+		sampling_begin();
+	return pid;
+}
+
+static void before_exec(void)
+{
+	if (is_this_process())
+		put_event(WIRE_EXEC, 0);
+}
+
+static int exec_failed(int result)
+{
+	int saved_errno = errno;
+
+	if (is_this_process())
+		put_event(WIRE_EXEC_FAILED, (uint32_t)saved_errno);
+	errno = saved_errno;
+	return result;
+}
+
+PUBLIC int execv(const char *path, char *const arguments[])
+{
+	before_exec();
+	return exec_failed(REAL(execv)(path, arguments));
+}
+
+PUBLIC int execve(const char *path, char *const arguments[], char *const environment[])
+{
+	before_exec();
+	return exec_failed(REAL(execve)(path, arguments, environment));
+}
+
+PUBLIC int execvp(const char *file, char *const arguments[])
+{
+	before_exec();
+	return exec_failed(REAL(execvp)(file, arguments));
+}
+
+PUBLIC int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+	before_exec();
+	return exec_failed(REAL(execvpe)(file, arguments, environment));
+}
+
+PUBLIC int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	before_exec();
+	return exec_failed(REAL(fexecve)(fd, arguments, environment));
+}
+
+PUBLIC __attribute__((noreturn)) void _exit(int status)
+{
+	process_finish(status);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+PUBLIC __attribute__((noreturn)) void _Exit(int status)
+{
+	_exit(status);
+}
+
+/*
+ * Python ends itself this way after an uncaught KeyboardInterrupt, when no code of the program runs any more. The user
+ * who typed Ctrl-C gets the summary line, as at any other end. The first process of a namespace survives the signal,
+ * and exits.
+ */
+static bool ends_by_interrupt(pid_t pid, int number)
+{
+	struct sigaction action;
+	sigset_t blocked;
+
+	if (number != SIGINT || pid != getpid() || pid == 1 || !bootstrap_python_is_over())
+		return false;
+	return sigaction(SIGINT, NULL, &action) == 0 && action.sa_handler == SIG_DFL &&
+	       pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGINT);
+}
+
+PUBLIC int kill(pid_t pid, int number)
+{
+	if (ends_by_interrupt(pid, number))
+		process_finish_by_signal(number);
+	return REAL(kill)(pid, number);
+}
+
+/* Passes a result on. Shrinks only once the limit is in force, because it may be refused. */
+static int limited(int result, int resource)
+{
+	if (result == 0 && resource == RLIMIT_AS && is_this_process())
+		process_shrink(PROCESS_ROOM_LIMITED);
+	return result;
+}
+
+PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	return limited(REAL(setrlimit)(resource, limit), (int)resource);
+}
+
+PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+	return limited(REAL(setrlimit64)(resource, limit), (int)resource);
+}
+
+static bool is_own(pid_t pid)
+{
+	return pid == 0 || pid == getpid();
+}
+
+PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit, struct rlimit *old)
+{
+	int result = REAL(prlimit)(pid, resource, limit, old);
+
+	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+}
+
+PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit, struct rlimit64 *old)
+{
+	int result = REAL(prlimit64)(pid, resource, limit, old);
+
+	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+}
+
+PUBLIC int mlockall(int flags)
+{
+	if (is_this_process())
+		process_shrink(PROCESS_ROOM_LEAST);
+	return REAL(mlockall)(flags);
+}
+
+PUBLIC int sigaltstack(const stack_t *set, stack_t *old)
+{
+	int result = REAL(sigaltstack)(set, old);
+
+	if (result == 0 && set)
+		own_stack_note(set);
+	return result;
+}
+
+/*
+ * Whether the calling thread is about to lose the time-stamp counter, which strict mode forbids, too. The kernel then
+ * ends a thread that reads it.
+ */
+static bool forbids_counter(int option, unsigned long mode)
+{
+	if (option == PR_SET_SECCOMP && mode == SECCOMP_MODE_STRICT)
+		return REAL(prctl)(PR_GET_SECCOMP, 0, 0, 0, 0) == 0; /* the call would be refused */
+	return option == PR_SET_TSC && mode == PR_TSC_SIGSEGV && clock_kind == CLOCK_COUNTER;
+}
+
+/* libc passes four arguments to the kernel for every option. */
+PUBLIC int prctl(int option, ...)
+{
+	unsigned long arguments[4];
+	va_list list;
+	int result;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		arguments[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (forbids_counter(option, arguments[0]) && is_this_process()) {
+		log_line(LOG_WARNING,
+			 "a thread may not read the time-stamp counter any more; it is not recorded further");
+		writer_end_thread();
+	}
+	result = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+	if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)) {
+		seccomp_note();
+		process_wakes_nobody();
+	}
+	return result;
+}
+
+static __attribute__((constructor)) void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, process_forked);
+}
