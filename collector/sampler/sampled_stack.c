@@ -101,7 +101,7 @@ static int follow_links(struct sampled_stacks *stacks, struct remote_frame *fram
 
 static bool reaches_base(const struct remote_frame *base, const struct remote_frame *stack, int count)
 {
-	return count && same_frame(&stack[count - 1], base);
+	return count > 0 && same_frame(&stack[count - 1], base);
 }
 
 /* Combines the stack with the other read, which is whole. */
@@ -146,10 +146,9 @@ int sampled_stack(struct sampled_stacks *stacks, uint64_t state, struct remote_f
 
 	for (int i = 0; i < LOOKS && count < 0; i++)
 		count = read_stack(stacks, state, frames);
-	stacks->count++;
-	if (count && !reaches_base(base, frames, count)) {
+	if (count > 0 && !reaches_base(base, frames, count)) {
 		stacks->torn++;
-		count = count > 0 ? repair_stack(stacks, state, base, frames, count) : count;
+		count = repair_stack(stacks, state, base, frames, count);
 	}
 	if (count > 0)
 		keep_links(stacks, frames, count);

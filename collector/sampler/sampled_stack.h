@@ -16,8 +16,7 @@
 
 struct sampled_stacks {
 	struct remote *remote;
-	uint64_t count;
-	uint64_t torn; /* of these, those whose innermost frame ended or suspended before the frames below were read */
+	uint64_t torn; /* stacks whose innermost frame ended or suspended before the frames below were read */
 	/* The frame that was last seen below another one, by the address of that one. */
 	struct sampled_link {
 		struct remote_frame frame, below;

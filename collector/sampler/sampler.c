@@ -65,6 +65,7 @@ struct sampler {
 	struct sampled_stacks stacks;
 	struct thread *threads;
 	uint32_t thread_count, thread_room;
+	uint64_t samples, dropped;
 	bool begun; /* the first sample was taken */
 	char comm[32];
 };
@@ -296,27 +297,20 @@ static void put_changes(struct thread *thread, uint32_t count, uint64_t now)
 	thread->count = count;
 }
 
-/* Samples a thread state. False: it is none, or of another interpreter. */
-static bool sample_state(struct sampler *sampler, uint64_t state)
+/*
+ * Records the thread's stack. False: it could not be read, or there is no room for the thread, the stack or one of its
+ * functions. The time until the next sample then counts for the stack of the previous one.
+ */
+static bool record_sample(struct sampler *sampler, uint64_t state, uint32_t tid)
 {
-	const struct sampling *layout = &sampler->remote.layout;
-	uint64_t interpreter, pointer;
-	struct thread *thread;
+	struct thread *thread = find_thread(sampler, tid);
 	uint64_t now;
-	uint32_t tid;
 	int count;
 
-	if (!remote_word(&sampler->remote, state + layout->state_interpreter, &interpreter) ||
-	    interpreter != layout->interpreter)
-		return false;
-	if (!remote_word(&sampler->remote, state + layout->state_thread, &pointer) || !pointer ||
-	    !remote_read(&sampler->remote, pointer + layout->thread_tid, &tid, sizeof(tid)) || !tid)
-		return true;
-	thread = find_thread(sampler, tid);
 	if (!thread)
 		thread = new_thread(sampler, tid);
 	if (!thread)
-		return true;
+		return false;
 	thread->misses = 0;
 	if (thread->turns++ == NAME_TURNS)
 		name_thread(sampler, thread);
@@ -324,11 +318,30 @@ static bool sample_state(struct sampler *sampler, uint64_t state)
 	count = sampled_stack(&sampler->stacks, state, &thread->base, frames);
 	if (count >= 0)
 		count = resolve_stack(sampler, thread, count);
-	if (count >= 0 && has_space(thread, (uint32_t)count)) {
-		put_cpu_time(thread, now);
-		put_changes(thread, (uint32_t)count, now);
-		ring_stream_publish(&thread->stream);
-	}
+	if (count < 0 || !has_space(thread, (uint32_t)count))
+		return false;
+	put_cpu_time(thread, now);
+	put_changes(thread, (uint32_t)count, now);
+	ring_stream_publish(&thread->stream);
+	return true;
+}
+
+/* Samples a thread state. False: it is none, or of another interpreter. */
+static bool sample_state(struct sampler *sampler, uint64_t state)
+{
+	const struct sampling *layout = &sampler->remote.layout;
+	uint64_t interpreter, pointer;
+	uint32_t tid;
+
+	if (!remote_word(&sampler->remote, state + layout->state_interpreter, &interpreter) ||
+	    interpreter != layout->interpreter)
+		return false;
+	if (!remote_word(&sampler->remote, state + layout->state_thread, &pointer) || !pointer ||
+	    !remote_read(&sampler->remote, pointer + layout->thread_tid, &tid, sizeof(tid)) || !tid)
+		return true;
+	sampler->samples++;
+	if (!record_sample(sampler, state, tid))
+		sampler->dropped++;
 	return true;
 }
 
@@ -361,8 +374,9 @@ static void sample_all(struct sampler *sampler)
 	for (uint32_t i = sampler->thread_count; i-- > 0;)
 		if (sampler->threads[i].misses >= MISSES_MAX)
 			end_thread(sampler, &sampler->threads[i]);
-	atomic_store_explicit(&sampler->writer.header->samples, sampler->stacks.count, memory_order_relaxed);
+	atomic_store_explicit(&sampler->writer.header->samples, sampler->samples, memory_order_relaxed);
 	atomic_store_explicit(&sampler->writer.header->samples_torn, sampler->stacks.torn, memory_order_relaxed);
+	atomic_store_explicit(&sampler->writer.header->samples_dropped, sampler->dropped, memory_order_relaxed);
 	sampler->begun |= sampler->thread_count > 0;
 }
 

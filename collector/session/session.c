@@ -350,6 +350,7 @@ static void complete_process(struct session *session, struct process *process, c
 	end.waited_us = atomic_load_explicit(&process->header->waited_us, memory_order_relaxed);
 	end.samples = atomic_load_explicit(&process->header->samples, memory_order_relaxed);
 	end.samples_torn = atomic_load_explicit(&process->header->samples_torn, memory_order_relaxed);
+	end.samples_dropped = atomic_load_explicit(&process->header->samples_dropped, memory_order_relaxed);
 	end.status = process->status;
 	end.sampler_lost = process->sampler.lost;
 	session->trace.lost += meta_lost(&end.lost);

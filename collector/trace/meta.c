@@ -135,6 +135,7 @@ char *meta_process_end(const struct meta_process_end *end)
 	if (end->samples) {
 		add_member(&object, "samples", integer(end->samples));
 		add_member(&object, "samples_torn", integer(end->samples_torn));
+		add_member(&object, "samples_dropped", integer(end->samples_dropped));
 	}
 	if (end->sampler_lost)
 		add_member(&object, "sampler", json_string("killed"));

@@ -26,7 +26,7 @@ struct meta_process_end {
 	uint64_t lost_definitions;
 	uint64_t waits; /* of threads, for room in their rings */
 	uint64_t waited_us;
-	uint64_t samples, samples_torn;
+	uint64_t samples, samples_torn, samples_dropped;
 	struct meta_counts lost;
 	bool sampler_lost; /* its sampler ended before it */
 };

@@ -117,13 +117,14 @@ struct ring_header {
 	_Atomic uint32_t slots_used; /* 1 + the highest slot ever claimed */
 	_Atomic uint32_t waiting;    /* backpressure: a thread waits for room, so poll soon */
 	_Atomic uint64_t lost_definitions;
-	_Atomic uint64_t waits;		/* number of waits for room ... */
-	_Atomic uint64_t waited_us;	/* ... and their total time, over all threads */
-	_Atomic uint64_t samples;	/* stacks that the sampler has read ... */
-	_Atomic uint64_t samples_torn;	/* ... and those combined from several reads because they changed meanwhile */
-	_Atomic uint32_t ending_signal; /* with EXITING: the signal by which the image ends itself next; 0: none */
-	_Atomic uint32_t wakes;		/* 1: T wakes a sleeping collector; 0: it cannot, so C has to poll */
-	_Atomic uint32_t defines;	/* enum ring_defines: the current writer of definitions */
+	_Atomic uint64_t waits;		  /* number of waits for room ... */
+	_Atomic uint64_t waited_us;	  /* ... and their total time, over all threads */
+	_Atomic uint64_t samples;	  /* stacks that the sampler has read ... */
+	_Atomic uint64_t samples_torn;	  /* ... and those combined from several reads because they changed meanwhile */
+	_Atomic uint32_t ending_signal;	  /* with EXITING: the signal by which the image ends itself next; 0: none */
+	_Atomic uint32_t wakes;		  /* 1: T wakes a sleeping collector; 0: it cannot, so C has to poll */
+	_Atomic uint32_t defines;	  /* enum ring_defines: the current writer of definitions */
+	_Atomic uint64_t samples_dropped; /* of `samples`, those that were not recorded */
 	/* Lost events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
 

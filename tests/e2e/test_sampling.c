@@ -459,6 +459,19 @@ SCENARIO(sampling, deep_stacks, SUPPORTED)
 	json_decref(report);
 }
 
+SCENARIO(sampling, dropped_samples, SUPPORTED)
+{
+	/* The smallest ring has no room for the returns of 3000 frames and the calls of as many. */
+	struct outcome *outcome = run(.python = python, .args = {"@sampling.py", "depth"},
+				      .env = {"EVPROF_EVENTS=sample", "EVPROF_RING_SIZE=64K"});
+	json_t *info = expect_trace(outcome, 1), *process = json_array_get(json_object_get(info, "processes"), 0);
+	struct outcome *shown = tool("info", outcome->trace);
+
+	expect(outcome, json_integer_value(json_object_get(process, "samples_dropped")) > 10, "dropped samples count");
+	expect(shown, strstr(shown->out, " not recorded"), "info names them");
+	json_decref(info);
+}
+
 SCENARIO(sampling, many_threads, SUPPORTED)
 {
 	struct outcome *outcome = sampled(python, "many", "EVPROF_EVENTS=sample");

@@ -102,8 +102,8 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 {
 	static const char *const members[] = {"python", "argv",	       "exe",	 "cwd",	     "host", "program",
 					      "start",	"sample_rate", "native", "filtered", "title"};
-	static const char *const end_members[] = {"how",       "status",  "signal",  "waits",
-						  "waited_us", "sampler", "samples", "samples_torn"};
+	static const char *const end_members[] = {"how",     "status",	"signal",	"waits",	  "waited_us",
+						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
 	json_t *threads = json_array();
 	size_t i;
@@ -223,10 +223,14 @@ static void print_sampling(struct output *output, const struct trace_process *pr
 	long long samples = (long long)json_integer_value(json_object_get(process->end, "samples"));
 	long long torn = (long long)json_integer_value(json_object_get(process->end, "samples_torn"));
 
+	long long dropped = (long long)json_integer_value(json_object_get(process->end, "samples_dropped"));
+
 	output_format(output, "; sampled %d times a second", trace_process_sample_rate(process));
 	if (samples > 0)
 		output_format(output, ", %.1f %% of %lld samples put together of several looks",
 			      100 * (double)torn / (double)samples, samples);
+	if (dropped > 0)
+		output_format(output, ", %lld not recorded", dropped);
 }
 
 static void print_without_native(struct output *output, struct trace *trace, const struct trace_process *process)
