@@ -143,8 +143,7 @@ Test(html_pack, numbers_come_back)
 		cr_assert(number_at(&block, 1, i) == (i % 2 ? 2 * i - 1 : 2 * i));
 	}
 	free(block.bytes);
-	html_column_done(&columns[0]);
-	html_column_done(&columns[1]);
+	html_columns_done(columns, 2);
 }
 
 /* A disk that is full is told of by a block behind the one that did not fit, and at the end. */
@@ -168,7 +167,7 @@ Test(html_pack, what_cannot_be_written_is_told)
 	cr_assert(error == -ENOSPC, "a block says so: %d", error);
 	cr_assert(html_packer_wait(&packer) == -ENOSPC && html_packer_end(&packer) == -ENOSPC);
 	output_abandon(&output);
-	html_column_done(&column);
+	html_columns_done(&column, 1);
 }
 
 /* Lengths around the size of the packer's buffer, of bytes that deflate cannot make smaller. */
@@ -196,7 +195,7 @@ Test(html_pack, any_length_comes_back)
 		cr_assert(!lengths[i] || memcmp(block.bytes + 4, column.bytes, lengths[i]) == 0, "%zu bytes",
 			  lengths[i]);
 		free(block.bytes);
-		html_column_done(&column);
+		html_columns_done(&column, 1);
 	}
 }
 
@@ -366,8 +365,7 @@ Test(html_tree, stacks_and_their_times)
 	cr_assert(numbers_in(&block, 0) == 3 && number_at(&block, 0, 2) == 1 && number_at(&block, 3, 2) == 35);
 	cr_assert(html_tree_columns(&tree, 4, columns) == 0, "where all are in, none is left out");
 	free(block.bytes);
-	for (unsigned i = 0; i < HTML_TREE_COLUMNS; i++)
-		html_column_done(&columns[i]);
+	html_columns_done(columns, HTML_TREE_COLUMNS);
 	html_tree_done(&tree);
 }
 
@@ -431,8 +429,7 @@ Test(html_memory, stacks_with_the_least_share_are_left_out)
 	expect_numbers(&block, 0, 1, 4, (uint64_t[]){1, 70, 1, 100000});
 	expect_numbers(&block, 0, 2, 4, (uint64_t[]){2, 71, 1000, 1000});
 	free(block.bytes);
-	for (unsigned i = 0; i < HTML_MEMORY_TREE_COLUMNS; i++)
-		html_column_done(&columns[i]);
+	html_columns_done(columns, HTML_MEMORY_TREE_COLUMNS);
 	html_memory_done(&memory);
 	stacks_done(&live.stacks);
 }

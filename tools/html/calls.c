@@ -344,18 +344,13 @@ int html_calls_finish(struct html_calls *calls)
 
 void html_calls_done(struct html_calls *calls)
 {
-	unsigned number, i;
-
-	for (number = 0; number < HTML_LEVELS; number++) {
+	for (unsigned number = 0; number < HTML_LEVELS; number++) {
 		struct html_level *level = &calls->level[number];
 
-		for (i = 0; i < HTML_CALL_COLUMNS; i++)
-			html_column_done(&level->calls[i]);
-		for (i = 0; i < HTML_SLIVER_COLUMNS; i++)
-			html_column_done(&level->slivers[i]);
+		html_columns_done(level->calls, HTML_CALL_COLUMNS);
+		html_columns_done(level->slivers, HTML_SLIVER_COLUMNS);
 		free(level->pending);
 		free(level->touched);
 	}
-	for (i = 0; i < HTML_SEGMENT_COLUMNS; i++)
-		html_column_done(&calls->directory[i]);
+	html_columns_done(calls->directory, HTML_SEGMENT_COLUMNS);
 }

@@ -1,8 +1,8 @@
 /*
  * calls.h - the calls of the HTML report in levels of detail.
  *
- * Used by export_html.c; read by html/report.js. Calls come in the order in which they end. Each is stored once, in the
- * level of its duration:
+ * Used by export_html.c; read by script/levels.js. Calls come in the order in which they end. Each is stored once, in
+ * the level of its duration:
  *
  *   level 0       below 16 us           (HTML_SHORTEST_NS)
  *   level 1       16 us to 65 us
@@ -42,7 +42,7 @@ struct html_call {
 	int64_t end_ns; /* never before that of the previous call of the thread */
 	uint32_t function;
 	uint32_t depth; /* below HTML_DEPTH_MAX */
-	uint8_t how;	/* kind and end of the call, as export_html.c and report.js define them */
+	uint8_t how;	/* kind and end of the call, as export_html.c and script/report.js do them */
 };
 
 /* The number of calls and slivers, counted by a first pass. */

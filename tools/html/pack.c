@@ -36,10 +36,11 @@ bool html_column_grow(struct html_column *column, size_t more)
 	return true;
 }
 
-void html_column_done(struct html_column *column)
+void html_columns_done(struct html_column *columns, unsigned count)
 {
-	free(column->bytes);
-	memset(column, 0, sizeof(*column));
+	for (unsigned i = 0; i < count; i++)
+		free(columns[i].bytes);
+	memset(columns, 0, count * sizeof(*columns));
 }
 
 void html_column_bytes(struct html_column *column, const void *bytes, size_t length)
@@ -205,13 +206,12 @@ int html_block_write(struct html_packer *packer, uint32_t number, struct html_co
 
 uint32_t html_text_add(struct html_texts *texts, struct text text)
 {
-	html_column_put(&texts->lengths, text.length);
-	html_column_bytes(&texts->bytes, text.at, text.length);
+	html_column_put(&texts->columns[0], text.length);
+	html_column_bytes(&texts->columns[1], text.at, text.length);
 	return texts->count++;
 }
 
 void html_texts_done(struct html_texts *texts)
 {
-	html_column_done(&texts->lengths);
-	html_column_done(&texts->bytes);
+	html_columns_done(texts->columns, 2);
 }

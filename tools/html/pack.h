@@ -2,7 +2,7 @@
  * pack.h - the encoding of data in the HTML report: columns of numbers, deflated, in base64, in a script element that
  * the browser does not run.
  *
- * Used by the files of tools/html; report.js decodes it in unpack(). A block is
+ * Used by the files of tools/html; script/data.js decodes it in unpack(). A block is
  *
  *   <script type="text/plain" id="b7">
  *           base64(zlib(for each column: length in bytes, uint32_t little-endian; bytes)) </script>
@@ -31,7 +31,7 @@ struct html_column {
 
 /* Makes room for more bytes. */
 bool html_column_grow(struct html_column *column, size_t more);
-void html_column_done(struct html_column *column);
+void html_columns_done(struct html_column *columns, unsigned count);
 void html_column_bytes(struct html_column *column, const void *bytes, size_t length);
 
 static inline void html_column_put(struct html_column *column, uint64_t value)
@@ -41,6 +41,13 @@ static inline void html_column_put(struct html_column *column, uint64_t value)
 	for (; value >= 0x80; value >>= 7)
 		column->bytes[column->used++] = (uint8_t)(value | 0x80);
 	column->bytes[column->used++] = (uint8_t)value;
+}
+
+/* Appends a row: a number to each column. */
+static inline void html_row_put(struct html_column *columns, const uint64_t *row, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		html_column_put(&columns[i], row[i]);
 }
 
 /* Appends a signed number, zigzag-encoded: 0, -1, 1, -2 as 0, 1, 2, 3. */
@@ -75,8 +82,7 @@ int html_block_write(struct html_packer *packer, uint32_t number, struct html_co
 
 /* Texts by number, from 0: lengths and bytes. Browsers show invalid UTF-8 as U+FFFD. */
 struct html_texts {
-	struct html_column lengths;
-	struct html_column bytes;
+	struct html_column columns[2];
 	uint32_t count;
 };
 

@@ -2,24 +2,27 @@
  * page.c - the files of tools/html/ as parts of the program, and the page made from them. See page.h.
  *
  * The assembler includes the files, which works with gcc and clang. The Makefile lists them as dependencies of this
- * file.
+ * file. The script is one for the browser: its parts follow each other in the order in which they stand here.
  */
 #include "html/page.h"
 
 #include <stdlib.h>
 
-#define ASSET(Name, File)                                                                                              \
+#define ASSET(Name, Files)                                                                                             \
 	__asm__(".pushsection .rodata\n"                                                                               \
-		"html_asset_" Name ":\n"                                                                               \
-		".incbin \"tools/html/" File "\"\n"                                                                    \
-		"html_asset_" Name "_end:\n"                                                                           \
+		"html_asset_" Name ":\n" Files "html_asset_" Name "_end:\n"                                            \
 		".byte 0\n"                                                                                            \
 		".balign 8\n"                                                                                          \
 		".popsection\n")
+#define FILE_OF(Name) ".incbin \"tools/html/" Name "\"\n"
+#define SCRIPT(Name) FILE_OF("script/" Name ".js")
 
-ASSET("page", "report.html");
-ASSET("style", "report.css");
-ASSET("script", "report.js");
+ASSET("page", FILE_OF("report.html"));
+ASSET("style", FILE_OF("report.css"));
+ASSET("script",
+      SCRIPT("report") SCRIPT("data") SCRIPT("levels") SCRIPT("aggregate") SCRIPT("colours") SCRIPT("timeline")
+	  SCRIPT("draw") SCRIPT("draw_lines") SCRIPT("draw_labels") SCRIPT("draw_tracks") SCRIPT("pick") SCRIPT("input")
+	      SCRIPT("weights") SCRIPT("flame") SCRIPT("table") SCRIPT("details") SCRIPT("search") SCRIPT("page"));
 
 extern const char page[] __asm__("html_asset_page"), page_end[] __asm__("html_asset_page_end");
 extern const char style[] __asm__("html_asset_style"), style_end[] __asm__("html_asset_style_end");

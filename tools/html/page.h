@@ -1,7 +1,8 @@
 /*
- * page.h - the page of the HTML report without its data: tools/html/report.html with report.css and report.js.
+ * page.h - the page of the HTML report without its data: tools/html/report.html with report.css and the
+ * parts of its script in tools/html/script/.
  *
- * The build makes the three files part of the program (page.c). Used by export_html.c.
+ * The build makes these files part of the program (page.c). Used by export_html.c.
  */
 #ifndef EVPROF_TOOLS_HTML_PAGE_H
 #define EVPROF_TOOLS_HTML_PAGE_H

@@ -1,0 +1,102 @@
+/*
+ * heaps.c - the memory of the HTML report. See heaps.h.
+ */
+#include "html/heaps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/live.h"
+#include "replay/program_end.h"
+
+/* Clocks of threads may differ slightly, so a time may precede the last one. */
+static void add_point(void *owner, int64_t ns, uint64_t bytes)
+{
+	struct html_heaps *heaps = owner;
+
+	if (ns > heaps->curve_ns)
+		heaps->curve_ns = ns;
+	html_curve_add(heaps->curve, heaps->curve_ns, bytes);
+}
+
+static int write_curves(struct html_heaps *heaps)
+{
+	if (!heaps->curves[0].used && !heaps->curves[0].failed)
+		return 0;
+	return html_block_write(heaps->packer, heaps->curves_block, heaps->curves, HTML_CURVE_COLUMNS);
+}
+
+static int add_curve(struct html_heaps *heaps, uint32_t process, int64_t peak_ns, int64_t end_ns)
+{
+	const struct html_curve *curve = heaps->curve;
+
+	if (!curve->count)
+		return 0;
+	if (!heaps->curves[0].used)
+		heaps->curves_block = (*heaps->blocks)++;
+	html_row_put(heaps->table,
+		     (uint64_t[HTML_HEAP_COLUMNS]){process, curve->shift, heaps->curves_block, curve->count,
+						   (uint64_t)peak_ns,
+						   end_ns == PROGRAM_END_NONE ? 0 : (uint64_t)end_ns + 1},
+		     HTML_HEAP_COLUMNS);
+	html_curve_columns(curve, heaps->curves);
+	return heaps->curves[0].used < HTML_CURVE_POINTS ? 0 : write_curves(heaps);
+}
+
+int html_heaps_process(struct html_heaps *heaps, const struct call_walk *walk, uint32_t process)
+{
+	struct live live = {0};
+	int64_t end_ns;
+	int error = stack_functions_process(&heaps->made_by, walk);
+
+	heaps->curve = calloc(1, sizeof(*heaps->curve));
+	heaps->curve_ns = 0;
+	if (!heaps->curve)
+		error = -ENOMEM;
+	if (!error)
+		error = live_find_both(&live, walk, &heaps->made_by, heaps->progress, add_point, heaps, &end_ns);
+	if (!error)
+		error = html_memory_add(&heaps->weights, process, &live, &heaps->made_by);
+	if (!error)
+		error = add_curve(heaps, process, live.peak_ns, end_ns);
+	heaps->missing |= live.missing;
+	live_done(&live);
+	free(heaps->curve);
+	heaps->curve = NULL;
+	return error;
+}
+
+static int write_weights(struct html_heaps *heaps, struct html_functions *functions, uint32_t nodes_max)
+{
+	struct html_column columns[HTML_MEMORY_FUNCTION_COLUMNS] = {0};
+	uint32_t *numbers = html_functions_of_stacks(functions, &heaps->made_by);
+	int error = -ENOMEM;
+
+	heaps->weights_block = *heaps->blocks;
+	if (numbers)
+		error = html_memory_tree(&heaps->weights, numbers, nodes_max, columns, &heaps->weights_least);
+	if (!error)
+		error = html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_TREE_COLUMNS);
+	if (!error) {
+		html_memory_functions(&heaps->weights, numbers, columns);
+		error = html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_FUNCTION_COLUMNS);
+	}
+	html_columns_done(columns, HTML_MEMORY_FUNCTION_COLUMNS);
+	free(numbers);
+	return error;
+}
+
+int html_heaps_write(struct html_heaps *heaps, struct html_functions *functions, uint32_t nodes_max)
+{
+	int error = heaps->weights.tree.count ? write_weights(heaps, functions, nodes_max) : 0;
+
+	return error ? error : write_curves(heaps);
+}
+
+void html_heaps_done(struct html_heaps *heaps)
+{
+	html_columns_done(heaps->table, HTML_HEAP_COLUMNS);
+	html_columns_done(heaps->curves, HTML_CURVE_COLUMNS);
+	stack_functions_done(&heaps->made_by);
+	html_memory_done(&heaps->weights);
+}

@@ -1,0 +1,45 @@
+/*
+ * heaps.h - the memory of the HTML report: the heap of each process over time, and its allocating stacks.
+ *
+ * Used by export_html.c, after the calls of a process. Each process with memory events is read once more in order of
+ * time. Memory: the live blocks of one process, a curve (curve.h), and the different stacks (memory.h).
+ */
+#ifndef EVPROF_TOOLS_HTML_HEAPS_H
+#define EVPROF_TOOLS_HTML_HEAPS_H
+
+#include "analysis/stacks.h"
+#include "html/curve.h"
+#include "html/functions.h"
+#include "html/memory.h"
+#include "html/pack.h"
+
+enum { HTML_HEAP_COLUMNS = 6 };
+
+/* All zeros but packer, blocks and progress, which it does not own: empty. */
+struct html_heaps {
+	struct html_packer *packer;
+	uint32_t *blocks; /* the next block number */
+	struct progress *progress;
+	/* process, shift, block and number of points of each curve, time of its peak, of the end + 1 */
+	struct html_column table[HTML_HEAP_COLUMNS];
+	struct html_column curves[HTML_CURVE_COLUMNS]; /* of all processes: a block for each would be slow to write */
+	uint32_t curves_block;			       /* block of curves; valid if there are any */
+	struct html_curve *curve;		       /* of the current process */
+	int64_t curve_ns;			       /* time of its latest point */
+	struct stack_functions made_by;		       /* the functions in weights */
+	struct html_memory weights;
+	uint32_t weights_block; /* block of the tree; the next one has the functions; 0: no memory events */
+	uint64_t weights_least; /* as html_memory_tree() reports it */
+	bool missing;		/* events are missing */
+};
+
+/* Adds the process of the walk. Returns 0 or -errno of memory or writing. */
+int html_heaps_process(struct html_heaps *heaps, const struct call_walk *walk, uint32_t process);
+/*
+ * Writes the stacks and the remaining curves, with at most nodes_max stacks. To be called before the functions are
+ * written, because it adds those that only allocated. Returns 0 or -errno.
+ */
+int html_heaps_write(struct html_heaps *heaps, struct html_functions *functions, uint32_t nodes_max);
+void html_heaps_done(struct html_heaps *heaps);
+
+#endif

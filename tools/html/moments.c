@@ -1,0 +1,102 @@
+/*
+ * moments.c - instants and steps of tasks of the HTML report. See moments.h.
+ */
+#include "html/moments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define INSTANTS_MAX 100000 /* for exceptions, and again for all others */
+#define STEPS_MAX 100000    /* steps of tasks */
+#define TASKS_MAX 1000	    /* tasks with a row */
+
+/* The number of the text of a type or a mark; `otherwise` if it has no name. */
+static uint64_t name_text(struct html_moments *moments, struct call_walk *walk, uint32_t process, bool mark,
+			  uint32_t id)
+{
+	const struct wire_definition *name = trace_name(mark ? &walk->process->marks : &walk->process->types, id);
+	uint64_t key = ((uint64_t)process + 1) << 33 | (uint64_t)mark << 32 | id;
+	uint64_t *number = u64_map_make(&moments->instant_texts, key);
+
+	if (!number) {
+		walk_fail(walk, -ENOMEM);
+		return 0;
+	}
+	if (!*number)
+		*number = (uint64_t)html_text_add(moments->texts, name	 ? trace_string(name, 1)
+								  : mark ? text_of("mark")
+									 : text_of("exception")) +
+			  1;
+	return *number - 1;
+}
+
+/* Whether events of this kind are shown in the timeline; script/report.js has the same list. */
+static bool is_instant(unsigned kind)
+{
+	const uint32_t instants = 1u << WIRE_EXCEPTION | 1u << WIRE_GAP | 1u << WIRE_FORK | 1u << WIRE_EXEC |
+				  1u << WIRE_EXEC_FAILED | 1u << WIRE_EXIT | 1u << WIRE_MARK | 1u << WIRE_PAUSE;
+
+	return instants >> kind & 1;
+}
+
+void html_moments_event(struct html_moments *moments, struct call_walk *walk, uint32_t process, uint32_t thread,
+			uint32_t head, const uint64_t *extra)
+{
+	unsigned kind = wire_head_kind(head);
+	uint64_t row[HTML_INSTANT_COLUMNS] = {thread, (uint64_t)walk->now_ns, kind, wire_head_arg(head)};
+
+	if (!is_instant(kind))
+		return;
+	if (++*(kind == WIRE_EXCEPTION ? &moments->exceptions : &moments->others) > INSTANTS_MAX) {
+		moments->instants_left_out++;
+		return;
+	}
+	if (kind == WIRE_GAP)
+		row[3] = *extra;
+	else if (kind == WIRE_EXCEPTION || kind == WIRE_MARK)
+		row[3] = name_text(moments, walk, process, kind == WIRE_MARK, wire_head_arg(head));
+	html_row_put(moments->instants, row, HTML_INSTANT_COLUMNS);
+}
+
+/* The number of a task's name + 1; 0: it has no row. */
+static uint64_t task_text(struct html_moments *moments, struct call_walk *walk, uint32_t thread,
+			  const struct walk_frame *frame)
+{
+	uint64_t *number = u64_map_make(&moments->task_texts, ((uint64_t)thread + 1) << 32 | frame->task);
+	char *name;
+
+	if (number && (*number || moments->tasks >= TASKS_MAX))
+		return *number;
+	name = number ? walk_task_name(walk, frame) : NULL;
+	if (!name) {
+		walk_fail(walk, -ENOMEM);
+		return 0;
+	}
+	moments->tasks++;
+	*number = (uint64_t)html_text_add(moments->texts, text_of(name)) + 1;
+	free(name);
+	return *number;
+}
+
+void html_moments_step(struct html_moments *moments, struct call_walk *walk, uint32_t thread,
+		       const struct walk_frame *frame)
+{
+	uint64_t text = moments->step_count < STEPS_MAX ? task_text(moments, walk, thread, frame) : 0;
+	const uint64_t row[HTML_STEP_COLUMNS] = {thread, (uint64_t)frame->start_ns,
+						 (uint64_t)(walk->now_ns - frame->start_ns), text - 1};
+
+	if (!text) {
+		moments->steps_left_out++;
+		return;
+	}
+	moments->step_count++;
+	html_row_put(moments->steps, row, HTML_STEP_COLUMNS);
+}
+
+void html_moments_done(struct html_moments *moments)
+{
+	u64_map_done(&moments->instant_texts);
+	u64_map_done(&moments->task_texts);
+	html_columns_done(moments->instants, HTML_INSTANT_COLUMNS);
+	html_columns_done(moments->steps, HTML_STEP_COLUMNS);
+}

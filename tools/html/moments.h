@@ -1,0 +1,36 @@
+/*
+ * moments.h - the instants of the HTML report's timeline (exceptions, marks, lost events, forks...), and the steps of
+ * tasks.
+ *
+ * Used by export_html.c in its second walk. Their number is limited, for any trace; what is beyond it is counted.
+ */
+#ifndef EVPROF_TOOLS_HTML_MOMENTS_H
+#define EVPROF_TOOLS_HTML_MOMENTS_H
+
+#include "html/pack.h"
+#include "replay/call_walk.h"
+#include "util/u64_map.h"
+
+enum { HTML_INSTANT_COLUMNS = 4, HTML_STEP_COLUMNS = 4 };
+
+/* All zeros but texts, which it does not own: empty. */
+struct html_moments {
+	struct html_texts *texts;
+	struct html_column instants[HTML_INSTANT_COLUMNS]; /* thread, time, kind, number or text */
+	struct u64_map instant_texts;			   /* type or mark of a process: number of its text + 1 */
+	uint64_t exceptions, others, instants_left_out;
+	struct html_column steps[HTML_STEP_COLUMNS]; /* thread, begin, length, text */
+	struct u64_map task_texts; /* thread + 1 << 32 | task: number of its name + 1; 0: the task has no row */
+	uint32_t tasks;
+	uint64_t step_count, steps_left_out;
+};
+
+/* Adds the event of the walk, if the timeline shows its kind. Without memory it fails the walk. */
+void html_moments_event(struct html_moments *moments, struct call_walk *walk, uint32_t process, uint32_t thread,
+			uint32_t head, const uint64_t *extra);
+/* Adds a call that is a step of a task, at its end. Without memory it fails the walk. */
+void html_moments_step(struct html_moments *moments, struct call_walk *walk, uint32_t thread,
+		       const struct walk_frame *frame);
+void html_moments_done(struct html_moments *moments);
+
+#endif

@@ -1,0 +1,169 @@
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
+
+function fact(value, name, bad = false) {
+	return element('li', bad ? {class: 'bad'} : {}, element('b', {}, value), element('span', {}, name));
+}
+
+function showHeader() {
+	const first = meta.processes[0];
+	const program = first ? textAt(first.program) || 'python' : 'no process';
+	document.title = `${program} · evprof`;
+	byId('program').textContent = shorten(program, 120);
+	const command = first ? first.arguments.map((i) => textAt(i)).join(' ') : '';
+	byId('command').textContent = shorten(command, 500);
+	byId('command').title = `${command}${first ? `\nin ${textAt(first.cwd)}` : ''}`;
+	byId('facts').replaceChildren(
+		fact(duration(meta.to - meta.from), 'recorded'), fact(count(meta.events), 'events'), fact(count(meta.calls), seen[1]),
+		fact(count(meta.lost), 'events lost', meta.lost > 0),
+		fact(`${count(meta.processes.length)} / ${count(meta.threads.length)}`, 'processes / threads'),
+		...(first && textAt(first.python) ? [fact(textAt(first.python), 'Python')] : []),
+		...(first && textAt(first.host) ? [fact(textAt(first.host), 'host')] : []),
+		fact(new Date(meta.created).toLocaleString('en-GB', {dateStyle: 'medium', timeStyle: 'short'}), textAt(meta.trace)));
+}
+
+/* Whatever is not in this page, or not as exact as it looks. */
+function showNotes() {
+	const {choice} = meta;
+	const chosen = [choice.pid && `process ${choice.pid}`, choice.tid && `thread ${choice.tid}`, choice.time && `${moment(meta.from)} to ${moment(meta.to)}`,
+		choice.functions && 'chosen functions', choice.shortest && `calls of at least ${duration(choice.shortest)}`,
+		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
+	const notes = [
+		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
+		textAt(meta.missing) && `The trace is not whole: ${textAt(meta.missing)}.`,
+		meta.lost && `${plural(meta.lost, 'event was', 'events were')} lost while recording: counts and times are too small.`,
+		chosen.length && `This is a part of the trace, chosen when the page was made: ${chosen.join(', ')}.`,
+		meta.merged && `To keep this page small, ${count(meta.merged)} of ${count(meta.calls)} calls, all shorter than ${duration(meta.shortest)}, are in the timeline only as merged strips, and are missing when a stretch is counted. Table and flame graph of the whole run have them.`,
+		meta.deep && `${plural(meta.deep, 'call', 'calls')} at a depth of more than 16,384 are not in the timeline.`,
+		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
+		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
+		meta.steps_left_out && `${plural(meta.steps_left_out, 'step of a task is', 'steps of tasks are')} not drawn in a row of its task: there are very many.`,
+		meta.memory_missing && 'Events are missing: a block that was freed by one of them counts as alive.',
+		meta.without_native && `${plural(meta.without_native, 'allocation has', 'allocations have')} no native stack: they are shown at their Python function.`,
+		meta.unmatched && `${plural(meta.unmatched, 'end of a call', 'ends of calls')} did not fit the stack (greenlets do that); times near them are not exact.`,
+	].filter(Boolean);
+	byId('notes').replaceChildren(...notes.map((note) => element('li', {}, note)));
+	byId('notes').classList.toggle('bad', Boolean(meta.lost || textAt(meta.missing)));
+}
+
+function chooseTab(name) {
+	for (const tab of ['flame', 'table']) {
+		const on = tab === name;
+		byId(`tab_${tab}`).setAttribute('aria-selected', on);
+		byId(`tab_${tab}`).tabIndex = on ? 0 : -1;
+		byId(`panel_${tab}`).hidden = !on;
+	}
+	if (name === 'table')
+		fillTable();
+	else
+		layoutFlame();
+}
+
+function listenPage() {
+	for (const [name, other] of [['flame', 'table'], ['table', 'flame']]) {
+		byId(`tab_${name}`).addEventListener('click', () => chooseTab(name));
+		byId(`tab_${name}`).addEventListener('keydown', (event) => {
+			if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
+				chooseTab(other);
+				byId(`tab_${other}`).focus();
+				event.stopPropagation();
+			}
+		});
+	}
+	byId('query').addEventListener('input', search);
+	byId('query').addEventListener('keydown', (event) => {
+		if (event.key === 'Enter')
+			nextFound();
+	});
+	byId('help_open').addEventListener('click', () => byId('help').showModal());
+	byId('scope_view').addEventListener('click', () => {
+		selection.stretch = {from: Math.max(Math.round(view.from), meta.from), to: Math.min(Math.round(view.to), meta.to)};
+		stretchChosen();
+		draw();
+	});
+	byId('scope_zoom').addEventListener('click', () => setView(selection.stretch.from, selection.stretch.to));
+	byId('scope_clear').addEventListener('click', clearStretch);
+	const splitter = byId('splitter');
+	const resize = (height) => document.documentElement.style.setProperty('--lower', `${Math.min(Math.max(height, 60), innerHeight - 240)}px`);
+	splitter.addEventListener('pointerdown', (event) => splitter.setPointerCapture(event.pointerId));
+	splitter.addEventListener('pointermove', (event) => {
+		if (event.buttons)
+			resize(innerHeight - event.clientY);
+	});
+	splitter.addEventListener('keydown', (event) => {
+		const by = {ArrowUp: 24, ArrowDown: -24}[event.key];
+		if (by) {
+			resize(byId('lower').clientHeight + by);
+			event.preventDefault();
+		}
+	});
+	new ResizeObserver(() => {
+		draw();
+		drawFlame();
+	}).observe(byId('tracks'));
+	new ResizeObserver(() => drawFlame()).observe(byId('flame_box'));
+	dark.addEventListener('change', () => {
+		makePalette();
+		clearAtlas();
+		draw();
+		drawFlame();
+		fillTable();
+	});
+}
+
+async function begin() {
+	if (typeof DecompressionStream === 'undefined')
+		throw new Error('this browser is too old for the page: it needs Chrome 80, Firefox 113 or Safari 16.4, or later');
+	await loadTexts();
+	showHeader();
+	showNotes();
+	await Promise.all([loadFunctions(), loadDirectory(), loadTimeline()]);
+	await loadMemory();
+	makePalette();
+	await loadTree();
+	listenTracks();
+	listenRuler();
+	listenKeys();
+	listenFlame();
+	listenTable();
+	listenWeight();
+	listenPage();
+	makeTracks();
+	wholeView();
+	layoutFlame();
+	showDetails();
+	tellScope();
+	if (memory && !meta.calls)
+		await chooseWeight('bytes');
+	drawNow();
+	await Promise.all(cache.loading.values());
+	drawNow();
+	return performance.now();
+}
+
+/* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
+globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile, shortFile,
+	ownWord, search, callAt, hit, visible, neighbours, threadName, dark, palette, chooseWeight,
+	get weight() {
+		return weight;
+	},
+	cname: (f) => textAt(functions.name[f]),
+	display: (f) => textAt(functions.display[f]),
+	/* How much was made ready to be shown, of all that there is. */
+	get work() {
+		return {texts: texts.ends.length, decoded: Object.keys(texts.known).length, coloured: palette.words.reduce((sum, word) => sum + (word > 0), 0), unpacked};
+	},
+	get heaps() {
+		return heaps;
+	},
+	get instants() {
+		return instants;
+	},
+	get tracks() {
+		return tracks;
+	}, processName, get shown() {
+		return shown;
+	}};
+globalThis.evprof.ready = begin().catch((error) => {
+	byId('notes').replaceChildren(element('li', {role: 'alert'}, `The report cannot be shown: ${error.message}`));
+	throw error;
+});
