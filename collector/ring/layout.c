@@ -55,8 +55,8 @@ static const char *check_layout(const struct ring_layout *layout, uint64_t size)
 
 	if (layout->magic != RING_MAGIC)
 		return "the memfd holds no ring of evprof";
-	if ((layout->version != RING_VERSION && layout->version != RING_VERSION_NATIVE) ||
-	    layout->header_bytes != sizeof(struct ring_header) || layout->slot_bytes != sizeof(struct ring_slot))
+	if (layout->version != RING_VERSION || layout->header_bytes != sizeof(struct ring_header) ||
+	    layout->slot_bytes != sizeof(struct ring_slot))
 		return "the library has another version of the ring: install library and collector from one release";
 	if (layout->size_bytes != size)
 		return "the ring's size is not the memfd's";

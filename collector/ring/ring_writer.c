@@ -57,7 +57,7 @@ bool ring_writer_claim(struct ring_writer *writer, struct ring_stream *stream, u
 	slot->tid = tid;
 	slot->start_ticks = start_ticks;
 	slot->start_position = 0;
-	atomic_store(&slot->head_ticks, start_ticks);
+	atomic_store(&slot->sampled, 1);
 	*stream = (struct ring_stream){.slot = slot,
 				       .words = (uint64_t *)(writer->base + extent.offset),
 				       .mask = extent.words - 1,
@@ -101,7 +101,6 @@ void ring_stream_put_cpu(struct ring_stream *stream, uint64_t cpu_ns, uint64_t n
 
 void ring_stream_publish(struct ring_stream *stream)
 {
-	atomic_store_explicit(&stream->slot->head_ticks, stream->last_ticks, memory_order_relaxed);
 	ring_publish(stream->slot, stream->head);
 }
 

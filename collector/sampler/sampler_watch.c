@@ -46,7 +46,7 @@ void sampler_watch_end(struct sampler_watch *watch, const struct ring_layout *la
 	for (uint32_t i = 0; i < used; i++) {
 		uint32_t live = RING_SLOT_LIVE;
 
-		if (atomic_load(&slots[i].head_ticks))
+		if (atomic_load(&slots[i].sampled))
 			atomic_compare_exchange_strong(&slots[i].state, &live, RING_SLOT_ENDED);
 	}
 	atomic_compare_exchange_strong(&header->defines, &sampler, RING_DEFINES_NOBODY);

@@ -208,9 +208,9 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 	reader->data_words = *(volatile uint64_t *)&slot->data_words;
 	reader->tail = reader->head = ring_tail(slot); /* 0, except after a rejoin */
 	process->readers[index] = reader;
-	trace_output_json(process->trace, process->number, reader->thread,
-			  meta_thread(process->number, reader->thread, reader->tid, reader->ticks,
-				      atomic_load(&slot->head_ticks) != 0));
+	trace_output_json(
+	    process->trace, process->number, reader->thread,
+	    meta_thread(process->number, reader->thread, reader->tid, reader->ticks, atomic_load(&slot->sampled) != 0));
 	if (!is_ring(&process->layout, reader->data_offset, reader->data_words))
 		reader_damaged(process, reader, "its ring is not inside the memfd");
 	return reader;
@@ -238,6 +238,8 @@ static void release_slot(struct process *process, unsigned index)
 	atomic_store_explicit(&slot->head, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->held, 0, memory_order_relaxed);
 	atomic_store_explicit(&slot->tail, 0, memory_order_relaxed);
+	for (unsigned turn = 0; turn < 2; turn++)
+		ring_note_tail(slot, turn, 0, 0);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
 		atomic_store_explicit(&slot->lost[kind], 0, memory_order_relaxed);
 	slot->tid = 0;
@@ -397,6 +399,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	reader->tail += events.used_words;
 	invariant(reader->tail <= reader->head);
 	charge_words(process, events.used_words);
+	ring_note_tail(&process->slots[index], reader->turn++, reader->tail, events.last_ticks);
 	ring_consume(&process->slots[index], reader->tail);
 	if (events.used_words > 0)
 		write_events(process, reader, &events);

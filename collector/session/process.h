@@ -36,6 +36,7 @@ struct slot_reader {
 	uint64_t since_ns; /* when the oldest unread words were first seen; 0: none */
 	uint64_t in_gaps;  /* events covered by the gaps among its events */
 	uint64_t taken;	   /* bytes from the start of the ring whose pages are populated; see prefault_pages() */
+	unsigned turn;	   /* of the next ring_note_tail() */
 	bool wanted;	   /* read in this round */
 	bool ended;
 	bool corrupt;		   /* no longer read */

@@ -525,7 +525,7 @@ int session_join(struct session *session, const struct control_message *join, in
 	process->number = session->trace.process_count++;
 	process->next = session->processes;
 	session->processes = process;
-	if (process->layout.version == RING_VERSION_NATIVE)
+	if (join->native)
 		process->symbols = resolver_add(session->tools->resolver, who, process->user, pidfd, pid == join->pid,
 						write_symbols, process);
 	describe_process(session, process, join, now_ns);

@@ -29,8 +29,7 @@
 #include "evprof/wire.h"
 
 #define RING_MAGIC UINT64_C(0x31676e6972707665) /* "evpring1" */
-#define RING_VERSION 1u
-#define RING_VERSION_NATIVE 2u /* definitions of native stacks may occur; no other difference */
+#define RING_VERSION 3u
 #define RING_PAGE_BYTES 4096u
 #define RING_TEXT_BYTES 768u
 
@@ -50,6 +49,7 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 30)
 #define RING_DEFINITIONS_BYTES (UINT64_C(2) << 20)
 #define RING_HELD_WORDS 16u /* maximum of held - head */
+#define RING_TAIL_LOOKS 4u  /* a tail that moves more often belongs to a collector that is not gone */
 
 enum ring_clock {
 	RING_CLOCK_MONOTONIC = 0, /* clock_gettime(CLOCK_MONOTONIC), ns, without the offset of the time namespace */
@@ -173,6 +173,15 @@ enum ring_slot_state {
 	RING_SLOT_ENDED = 3,
 };
 
+/*
+ * The time at a tail. The words behind it give it only up to a WIRE_TIME. C writes it before that tail, in the place
+ * that the current tail does not need. So a target whose collector was killed at any moment finds the one of its tail.
+ */
+struct ring_tail_time {
+	_Atomic uint64_t tail;
+	_Atomic uint64_t ticks; /* shifted */
+};
+
 struct ring_slot {
 	/* T while CLAIMED, constant while LIVE and ENDED. state: as drawn above */
 	_Atomic uint32_t state;
@@ -184,16 +193,13 @@ struct ring_slot {
 
 	/* T: the thread that owns the slot */
 	_Alignas(64) _Atomic uint64_t head; /* words written */
-	/*
-	 * Where the sampler owns the slot (sampling.h): the time of the event that ends at head, or is about to. Else
-	 * 0.
-	 */
-	_Atomic uint64_t head_ticks;
+	_Atomic uint64_t sampled;	    /* 1: the sampler owns the slot (sampling.h). 0: a thread of the target */
 	/* If above head: the end of the held event, see ring_hold(). Else meaningless. */
 	_Atomic uint64_t held;
 
 	/* C */
-	_Alignas(64) _Atomic uint64_t tail; /* words read */
+	_Alignas(64) _Atomic uint64_t tail;  /* words read */
+	struct ring_tail_time tail_times[2]; /* in turn: the time at the tail, and at the previous or next one */
 
 	/* T: the thread that owns the slot */
 	_Alignas(64) _Atomic uint64_t lost[WIRE_KIND_SLOTS];
@@ -390,6 +396,18 @@ static inline uint64_t ring_last_head(const struct ring_slot *slot)
 	return held > head && held - head <= RING_HELD_WORDS ? held : head;
 }
 
+/*
+ * C: notes the time at the next tail. turn: alternates. Release: who reads the new ticks in the place of a former tail
+ * sees that the tail has moved since.
+ */
+static inline void ring_note_tail(struct ring_slot *slot, unsigned turn, uint64_t tail, uint64_t ticks)
+{
+	struct ring_tail_time *time = &slot->tail_times[turn & 1];
+
+	atomic_store_explicit(&time->ticks, ticks, memory_order_release);
+	atomic_store_explicit(&time->tail, tail, memory_order_release);
+}
+
 /* C: gives the words below tail back to the writer. Pairs with ring_tail(). */
 static inline void ring_consume(struct ring_slot *slot, uint64_t tail)
 {
@@ -400,6 +418,25 @@ static inline void ring_consume(struct ring_slot *slot, uint64_t tail)
 static inline uint64_t ring_tail(const struct ring_slot *slot)
 {
 	return atomic_load_explicit(&slot->tail, memory_order_acquire);
+}
+
+/*
+ * T: the tail, and the time there. A collector that still reads may move the tail in between; then this looks again.
+ * The time is the collector's word, so it may be anything.
+ */
+static inline uint64_t ring_tail_ticks(const struct ring_slot *slot, uint64_t *ticks)
+{
+	unsigned looks = 0;
+	uint64_t tail;
+
+	do {
+		tail = ring_tail(slot);
+		*ticks = slot->start_ticks;
+		for (unsigned i = 0; i < 2 && tail != slot->start_position; i++)
+			if (atomic_load_explicit(&slot->tail_times[i].tail, memory_order_acquire) == tail)
+				*ticks = atomic_load_explicit(&slot->tail_times[i].ticks, memory_order_acquire);
+	} while (ring_tail(slot) != tail && ++looks < RING_TAIL_LOOKS);
+	return tail;
 }
 
 #endif

@@ -148,7 +148,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	process->slots = (struct ring_slot *)(mapped + slots_offset);
 	process->layout = (struct ring_layout){
 	    .magic = RING_MAGIC,
-	    .version = config.native ? RING_VERSION_NATIVE : RING_VERSION,
+	    .version = RING_VERSION,
 	    .header_bytes = sizeof(struct ring_header),
 	    .size_bytes = size,
 	    .definitions_offset = RING_PAGE_BYTES,

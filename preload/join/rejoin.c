@@ -168,59 +168,10 @@ static uint64_t pending_end(uint64_t tail, uint64_t words, uint64_t head)
 	return end < full ? end : full;
 }
 
-static bool is_sampled(const struct ring_slot *slot)
-{
-	return !writer_of(slot)->slot && atomic_load(&slot->head_ticks) != 0;
-}
-
 /* The tail, if the unread words fit the ring; else it is invalid, and all words count as read. */
 static uint64_t tail_before(uint64_t head, uint64_t tail, uint64_t words)
 {
 	return head - tail <= words ? tail : head;
-}
-
-/*
- * A point from which on all words exist: the thread's last slow path or, if that was before an earlier exchange, the
- * first word that was taken over then.
- */
-static struct writer_point known_point(const struct writer *writer, const struct ring_slot *slot)
-{
-	struct writer_point point = {.head = ring_head(slot), .ticks = atomic_load(&slot->head_ticks)};
-	uint8_t number;
-
-	if (is_sampled(slot))
-		return point;
-
-	/* The owner may note another point meanwhile, and then one in the place of this. */
-	do {
-		number = __atomic_load_n(&writer->point, __ATOMIC_ACQUIRE);
-		point.head = __atomic_load_n(&writer->points[number & 1].head, __ATOMIC_RELAXED);
-		point.ticks = __atomic_load_n(&writer->points[number & 1].ticks, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (__atomic_load_n(&writer->point, __ATOMIC_RELAXED) != number);
-	return point.head >= writer->start.head ? point : writer->start;
-}
-
-static uint64_t ticks_at_tail(struct writer_point point, uint64_t mask, const uint64_t *words, uint64_t tail)
-{
-	uint64_t from = point.head < tail ? point.head : tail, to = point.head < tail ? tail : point.head;
-	uint64_t sum = 0;
-
-	if (to - from > mask + 1) /* invalid positions */
-		return point.ticks;
-	for (uint64_t at = from; at < to; at++) {
-		uint64_t word = words[at & mask];
-		unsigned kind = wire_head_kind((uint32_t)word);
-
-		if (kind != WIRE_TIME) /* its ticks are not a duration */
-			sum += word >> 32;
-		if (kind == WIRE_TIME && from == tail) /* it sets the time of what precedes it */
-			return words[(at + 1) & mask] - sum;
-		if (kind == WIRE_TIME)
-			point.ticks = words[(at + 1) & mask] - sum;
-		at += wire_extra_words(kind);
-	}
-	return from == tail ? point.ticks - sum : point.ticks + sum;
 }
 
 /* Sets what the slot's thread may read or overwrite while the memory is replaced. */
@@ -229,17 +180,13 @@ static void prepare_slot(const struct exchange *exchange, const struct ring_slot
 	struct ring_slot *fresh = in(exchange->fresh, slot);
 	struct ring_extent extent = extent_of(slot);
 	uint64_t *words = (uint64_t *)(exchange->fresh + extent.offset), mask = extent.words - 1;
-	const uint64_t *present = (const uint64_t *)(process->base + extent.offset);
-	struct writer *writer = writer_of(slot);
-	uint64_t head = ring_head(slot), tail = tail_before(head, ring_tail(slot), extent.words);
+	uint64_t ticks, head = ring_head(slot), tail = ring_tail_ticks(slot, &ticks);
 
-	/* While the words are here: the words of a point noted after the replacement may be in the new memory. */
-	writer->start =
-	    (struct writer_point){.head = tail, .ticks = ticks_at_tail(known_point(writer, slot), mask, present, tail)};
+	tail = tail_before(head, tail, extent.words);
 	fresh->tid = slot->tid;
 	ring_place(fresh, extent);
-	fresh->start_position = writer->start.head;
-	fresh->start_ticks = writer->start.ticks;
+	fresh->start_position = tail;
+	fresh->start_ticks = ticks;
 	atomic_store(&fresh->head, head);
 	atomic_store(&fresh->tail, tail);
 	atomic_store(&fresh->state, state_of(slot));
@@ -301,7 +248,7 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 		merge_words(exchange, extent, tail, head);
 		raise_head(slot, head);
 	}
-	if (!writer_of(slot)->slot && atomic_load(&old->head_ticks)) /* its sampler ends with the old memory */
+	if (!writer_of(slot)->slot && atomic_load(&old->sampled)) /* its sampler ends with the old memory */
 		atomic_store(&slot->state, RING_SLOT_ENDED);
 	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
 		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));

@@ -109,8 +109,6 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->gap = 0;
 	writer->resync = 0;
 	writer->asked = 0;
-	writer->start = writer->points[0] = (struct writer_point){.ticks = now};
-	writer->point = 0;
 	writer->held_end = 0;
 	writer->stack_cut = false;
 	writer->throwing = 0;
@@ -153,7 +151,7 @@ static struct writer *begin_thread(void)
 	slot->tid = (uint32_t)syscall(SYS_gettid);
 	slot->start_ticks = now;
 	slot->start_position = 0;
-	atomic_store(&slot->head_ticks, 0);
+	atomic_store(&slot->sampled, 0);
 	ring_release(slot);
 	clear_writer(writer, slot, extent, now);
 	writer->ids = ids_look(&process->ids); /* lost events are looked up there, too, before there is any room */
@@ -325,23 +323,6 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 	stack->count = room < stack->count ? (uint32_t)room : stack->count;
 }
 
-/*
- * Notes a point: a position whose time is known. Everything before it is published. Two points take turns, because
- * rejoin.c may be reading the other one.
- */
-static void note_point(struct writer *writer)
-{
-	uint8_t number = (uint8_t)(writer->point + 1);
-	struct writer_point *point = &writer->points[number & 1];
-
-	invariant(writer->points[writer->point & 1].head <= writer->head);
-	__atomic_store_n(&point->head, writer->head, __ATOMIC_RELAXED);
-	__atomic_store_n(&point->ticks, writer->last_ticks, __ATOMIC_RELAXED);
-	__atomic_store_n(&writer->point, number, __ATOMIC_RELEASE);
-	/* The fields of the next point are not visible before this number is. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
 static void write_stack(struct writer *writer, const struct stack *stack, bool known)
 {
 	uint32_t cut = stack->more ? WIRE_STACK_CUT : 0;
@@ -416,11 +397,6 @@ static void put_stack(struct writer *writer, unsigned kind)
 		write_stack(writer, &stack, known);
 	else
 		stack.more = false;
-	/*
-	 * The collector may have drained part of the stack by now, and its place, with the previous point, may be
-	 * overwritten.
-	 */
-	note_point(writer);
 	note_stack(writer, &stack);
 	if (stack.ids != some)
 		munmap(stack.ids, bytes);
@@ -516,7 +492,6 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 
 	show_held(writer);
 	wake_collector(writer);
-	note_point(writer);
 	map_ahead(writer);
 	rejoin_if_lost(kind, REJOIN_AT_TIMES);
 	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)

@@ -48,7 +48,7 @@ struct writer_point {
  */
 struct writer {
 	/* The address of the word at position 0 if the words of all earlier laps lay before those of this lap. */
-	uintptr_t lap;
+	_Alignas(64) uintptr_t lap;
 	uint64_t head;
 	/*
 	 * End of the fast path's room; at most head: forces the slow path, see writer_goes_on_losing(). Other threads
@@ -66,17 +66,14 @@ struct writer {
 	uint64_t gap;	  /* events lost since the last one written */
 	uint8_t resync;	  /* the call stack must be written before the next call or return */
 	uint8_t throwing; /* a generator is being thrown into, see hooks_profile.c and hooks_monitoring.c */
-	uint8_t point;	  /* number of the last point noted; the lowest bit is its index */
 	uint8_t asked; /* another thread requests the stack, because the memory was exchanged (rejoin.c), for example */
-	uint32_t cpu_due;	       /* the low half of the head at which the next CPU time is due */
-	const void *unwinding;	       /* the exception that unwinds the frames, see hooks_monitoring.c */
-	uint64_t stack_due : 63;       /* the head at which the stack is due again, see WIRE_OPEN */
-	uint64_t stack_cut : 1;	       /* only the inner part of the stack was written */
-	struct writer_point points[2]; /* in turn: the owner's last slow paths, for rejoin.c */
+	uint32_t cpu_due;	 /* the low half of the head at which the next CPU time is due */
+	const void *unwinding;	 /* the exception that unwinds the frames, see hooks_monitoring.c */
+	uint64_t stack_due : 63; /* the head at which the stack is due again, see WIRE_OPEN */
+	uint64_t stack_cut : 1;	 /* only the inner part of the stack was written */
 	/* The held event, see writer_hold(). */
 	uint64_t held_end; /* none is held unless this equals head */
 	struct writer_point before_held;
-	struct writer_point start; /* the first word that was unread at the last exchange of the memory */
 };
 
 _Static_assert(sizeof(struct writer) == 192, "three cache lines, shared with nobody");

@@ -710,6 +710,59 @@ SCENARIO(collector_loss, daemon_started_anew_for_a_quiet_program, SUPPORTED)
 	json_decref(report);
 }
 
+#define CLOCKS_APART_MS 5 /* what a call costs, and what the program sleeps too long */
+
+static double began_ms(const struct event *events, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(events[i].kind, "call") && !strcmp(events[i].name, name))
+			return (double)events[i].time_ns / 1e6;
+	return 0;
+}
+
+/* The times of the first words in the new trace are those of the program, with silences among the unread words, too. */
+SCENARIO(collector_loss, daemon_started_anew_after_a_silence, SUPPORTED)
+{
+	static const char *const names[] = {"early", "late", "last"};
+	struct run run = new_run();
+	char *socket = text("%s/sock", run.directory), *folder = text("%s/traces", run.directory);
+	struct background *daemon, *program;
+	struct outcome found = {.out = "", .err = ""};
+	struct event *events;
+	double at[3];
+	size_t count;
+
+	if (!chosen(python))
+		return;
+	daemon = start_daemon(run.directory, socket);
+	program = background_start(&(struct job){.python = python,
+						 .directory = run.directory,
+						 .env = {text("EVPROF_SOCKET=%s", socket)},
+						 .args = {"@silent.py", text("%d", daemon->pid)}});
+	for (int i = 0; i < 1000 && !run.oracle->pid; i++)
+		usleep(10000);
+	background_wait(daemon);
+	unlink(socket);
+	cr_assert(mkdir(folder, 0755) == 0);
+	daemon = start_daemon(folder, socket);
+	usleep(1500000);
+	run.oracle->stop = 1;
+	found.status = background_wait(program);
+	background_stop(daemon);
+	found.out = file_read(program->log, NULL);
+	expect(&found, sscanf(found.out, "began %lf %lf %lf", &at[0], &at[1], &at[2]) == 3, "it ends by itself");
+	outcome_find_traces(&found, folder);
+	expect(&found, found.traces == 1, "the new daemon wrote one trace, not %u", found.traces);
+	events = trace_dump(found.trace, &count);
+	for (int i = 0; i < 2; i++) {
+		double recorded = began_ms(events, count, names[2]) - began_ms(events, count, names[i]);
+		double real = (at[2] - at[i]) / 1e6;
+
+		expect(&found, recorded > real - CLOCKS_APART_MS && recorded < real + CLOCKS_APART_MS,
+		       "%s() began %.3f ms before %s(), and %.3f ms in the trace", names[i], real, names[2], recorded);
+	}
+}
+
 /* The daemon never looked at the program: that it is gone is known all the same, and another in its place is joined. */
 SCENARIO(collector_loss, daemon_killed_before_its_first_look, SUPPORTED)
 {

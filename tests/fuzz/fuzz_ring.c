@@ -186,12 +186,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fake_target_new(&target, RING_BYTES_MIN, SLOTS) < 0)
 		abort();
 	bytes = target.header->layout.size_bytes;
-	/* Half of the inputs may have definitions of native stacks. No program is beside this one to look them up. */
-	if (size & 1)
-		target.header->layout.version = RING_VERSION_NATIVE;
 	for (unsigned before = (unsigned)take(&input, 1) % 8; before > 0; before--)
 		step(&target, &input);
-	text = fake_join_text(&(struct fake_join){.output = path});
+	/* Half of the inputs may have definitions of native stacks. No program is beside this one to look them up. */
+	text = fake_join_text(&(struct fake_join){.output = path, .native = size & 1});
 	if (control_parse(text, strlen(text), &message, reason, sizeof(reason)) < 0)
 		abort();
 	session = session_new(&tools, &message, geteuid(), (char[256]){0}, 256);

@@ -29,6 +29,7 @@ struct fake_join {
 	pid_t pid;
 	pid_t ppid;
 	unsigned long long start_time;
+	bool native;
 };
 
 #define FAKE_SESSION "00112233445566778899aabbccddeeff"

@@ -119,7 +119,7 @@ static void run_session(struct collector *collector, struct session *session, st
 static void join_and_run(struct collector *collector, struct fake_target *target, struct result *result)
 {
 	struct control_message message;
-	const char *text = fake_join_text(&(struct fake_join){.output = output});
+	const char *text = fake_join_text(&(struct fake_join){.output = output, .native = true});
 	const struct ucred who = {.pid = getpid(), .uid = getuid(), .gid = getgid()};
 	int memfd = dup(target->memfd), pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct session *session;
@@ -155,7 +155,6 @@ static void run(long failing, bool stays, struct result *result)
 
 	*result = (struct result){0};
 	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, SLOTS), 0);
-	target.header->layout.version = RING_VERSION_NATIVE;
 	config.listen_fd = fake_listen(name, sizeof(name));
 	dup2(said, STDERR_FILENO);
 	blocks = atomic_load(&memory_blocks);

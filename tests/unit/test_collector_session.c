@@ -1316,7 +1316,7 @@ static void spoil(struct ring_header *header, unsigned what)
 		header->layout.magic++;
 		break;
 	case 1:
-		header->layout.version = RING_VERSION_NATIVE + 1;
+		header->layout.version = RING_VERSION + 1;
 		break;
 	case 2:
 		header->layout.size_bytes += 4096;

@@ -641,6 +641,35 @@ Test(writer, slots_of_lies_are_exchanged)
 	exchange_after(slots, SLOTS * sizeof(*slots));
 }
 
+static uint64_t ticks_after_exchange(void)
+{
+	int memfd = rejoin_exchange_memory(true);
+
+	cr_assert_geq(memfd, 0);
+	close(memfd);
+	return slots[0].start_ticks;
+}
+
+/* Whatever the unread words are: the time at the tail is what the last collector noted, or the start of the thread. */
+Test(writer, the_time_at_the_tail_is_kept)
+{
+	uint64_t start;
+
+	put(WIRE_FORK, 1);
+	start = slots[0].start_ticks;
+	thread_self.writer->last_ticks -= 2 * thread_self.writer->pause;
+	put(WIRE_FORK, 2);
+	cr_assert_eq(head_at(2), wire_head(WIRE_TIME, 0));
+	cr_assert_eq(ticks_after_exchange(), start);
+	cr_assert_eq(slots[0].start_position, 0);
+	ring_note_tail(&slots[0], 0, 1, 4711);
+	ring_consume(&slots[0], 1);
+	ring_note_tail(&slots[0], 1, 2, 4712); /* the collector is killed before the tail moves */
+	cr_assert_eq(ticks_after_exchange(), 4711);
+	cr_assert_eq(slots[0].start_position, 1);
+	cr_assert_eq(ticks_after_exchange(), 4711);
+}
+
 /* Nobody can be reached here, so a wake is seen by what it leaves: sleep is taken back, and wakes, too. */
 static bool was_woken(void)
 {
