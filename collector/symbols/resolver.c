@@ -85,7 +85,7 @@ struct resolver_client {
 	void *owner;
 	struct entry *queue;
 	size_t answered, queued, capacity;
-	size_t asked;	       /* addresses from `sent` on in the pending request */
+	size_t asked;	       /* addresses from `answered` on in the pending request */
 	uint32_t asked_module; /* or the number + 1 of the module in the pending request */
 	struct module *modules;
 	uint32_t module_count;

@@ -77,8 +77,8 @@ static inline bool filter_pattern_matches(const struct filter_pattern *pattern, 
 }
 
 /* Whether the function passes the filter. names: as above, "" where there is none. */
-static inline bool filter_takes(const struct filter_pattern *patterns, size_t count,
-				const char *const names[FILTER_NAMES])
+static inline bool filter_includes(const struct filter_pattern *patterns, size_t count,
+				   const char *const names[FILTER_NAMES])
 {
 	bool includes = false, included = false;
 

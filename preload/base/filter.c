@@ -82,5 +82,5 @@ bool filter_function(const char *const names[FILTER_NAMES], bool native)
 {
 	if (exclude_syspath && !native && filter_in_syspath(names[0], names[3]))
 		return false;
-	return filter_takes(patterns, pattern_count, names);
+	return filter_includes(patterns, pattern_count, names);
 }

@@ -85,7 +85,7 @@ static uint64_t hash_of(const struct trace_events *events)
 /* One after the other, without the thread. */
 static void read_expected(const char *path)
 {
-	struct trace *trace = trace_open_or_say(path);
+	struct trace *trace = trace_open_with_message(path);
 
 	require(trace, "the trace does not open");
 	trace->no_ahead = true;
@@ -137,7 +137,7 @@ static void go_on(struct reader *reader)
 static bool read_in_turn(const char *path, unsigned rounds)
 {
 	struct reader readers[STREAMS] = {0};
-	struct trace *trace = trace_open_or_say(path);
+	struct trace *trace = trace_open_with_message(path);
 	bool ahead;
 
 	require(trace, "the trace does not open");

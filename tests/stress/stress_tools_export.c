@@ -108,7 +108,7 @@ static const struct export_format *format_of(const char *name)
 static int export_to(const char *trace_path, const struct export_format *format, const char *path)
 {
 	struct filter filter = {0};
-	struct export export = {.trace = trace_open_or_say(trace_path), .filter = &filter};
+	struct export export = {.trace = trace_open_with_message(trace_path), .filter = &filter};
 	struct progress progress;
 	struct output output;
 	int error;

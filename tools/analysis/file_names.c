@@ -13,7 +13,7 @@
  * Sort order from the end of a path: the beginning of the path first, then a slash, then the other bytes. So paths with
  * the same end are adjacent.
  */
-static unsigned rank(struct text file, size_t from_end)
+static unsigned byte_rank(struct text file, size_t from_end)
 {
 	if (from_end >= file.length)
 		return 0;
@@ -24,7 +24,7 @@ static size_t same_bytes(struct text a, struct text b)
 {
 	size_t same = 0;
 
-	while (same < a.length && same < b.length && rank(a, same) == rank(b, same))
+	while (same < a.length && same < b.length && byte_rank(a, same) == byte_rank(b, same))
 		same++;
 	return same;
 }
@@ -33,7 +33,7 @@ static int by_end(const void *left, const void *right)
 {
 	const struct text *a = left, *b = right;
 	size_t same = same_bytes(*a, *b);
-	unsigned first = rank(*a, same), second = rank(*b, same);
+	unsigned first = byte_rank(*a, same), second = byte_rank(*b, same);
 
 	return (first > second) - (first < second);
 }
@@ -74,7 +74,7 @@ int file_names_find(struct file_names *names, const struct trace *trace, const s
 /* Whether the last `length` bytes of both paths are equal and begin with a whole path component. */
 static bool ends_alike(struct text file, struct text other, size_t length)
 {
-	return same_bytes(file, other) >= length && rank(other, length) <= 1;
+	return same_bytes(file, other) >= length && byte_rank(other, length) <= 1;
 }
 
 struct text file_names_short(const struct file_names *names, struct text file)

@@ -117,7 +117,7 @@ bool function_match_only_python(const struct function_match *match)
 
 /* --- suggestions --- */
 
-static unsigned distance(const char *word, struct text known)
+static unsigned text_distance(const char *word, struct text known)
 {
 	char *name = known.length ? strndup(known.at, known.length) : NULL;
 	unsigned far = name ? suggest_distance(word, name) : SUGGEST_FAR;
@@ -126,7 +126,7 @@ static unsigned distance(const char *word, struct text known)
 	return far;
 }
 
-static unsigned nearer(unsigned a, unsigned b)
+static unsigned min_distance(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -140,9 +140,9 @@ static unsigned module_distance(struct function_match *match, const struct wire_
 		file = text_base_name(trace_string(definition, 0));
 	if (function_match_module(match, definition, native))
 		return 0;
-	return nearer(distance(match->module, trace_string(definition, 3)),
-		      nearer(distance(text_base_name(text_of(match->module)).at, file),
-			     distance(match->module, without_suffix(file))));
+	return min_distance(text_distance(match->module, trace_string(definition, 3)),
+			    min_distance(text_distance(text_base_name(text_of(match->module)).at, file),
+					 text_distance(match->module, without_suffix(file))));
 }
 
 /* Empty for a C function: that string of its definition is another. */
@@ -157,8 +157,8 @@ static unsigned name_distance(struct function_match *match, const struct wire_de
 {
 	if (matches_name(match, definition, native))
 		return 0;
-	return nearer(distance(match->function, trace_string(definition, 1)),
-		      distance(match->function, qualified_name(definition, native)));
+	return min_distance(text_distance(match->function, trace_string(definition, 1)),
+			    text_distance(match->function, qualified_name(definition, native)));
 }
 
 /* The name as a limit is written. NULL if memory ran out. */
@@ -177,7 +177,7 @@ static char *name_of(const struct wire_definition *definition, bool native)
 	return text;
 }
 
-static bool has(const struct function_near *near, const char *name)
+static bool has_name(const struct function_near *near, const char *name)
 {
 	for (size_t i = 0; i < FUNCTION_NEAR_MOST; i++)
 		if (near->names[i] && strcmp(near->names[i], name) == 0)
@@ -199,7 +199,7 @@ void function_near_add(struct function_near *near, struct function_match *match,
 	if (far > SUGGEST_FAR || (near->names[last] && near->distances[last] <= far))
 		return;
 	name = name_of(definition, native);
-	if (!name || has(near, name)) {
+	if (!name || has_name(near, name)) {
 		free(name);
 		return;
 	}

@@ -9,7 +9,7 @@
 
 #include "replay/call_walk.h"
 
-static int reserve(struct function_totals *totals, uint32_t number)
+static int reserve_totals(struct function_totals *totals, uint32_t number)
 {
 	uint32_t allocated = totals->functions.allocated;
 	struct function_total *counts;
@@ -39,7 +39,7 @@ static void function_totals_push(void *owner, struct call_walk *walk, struct wal
 	struct function_totals *totals = owner;
 	uint32_t number = stack_functions_find(&totals->functions, walk, frame->key);
 
-	if (number == UINT32_MAX || reserve(totals, number) < 0) {
+	if (number == UINT32_MAX || reserve_totals(totals, number) < 0) {
 		walk_fail(walk, -ENOMEM);
 		return;
 	}

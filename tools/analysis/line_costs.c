@@ -28,7 +28,7 @@ struct cost_frame {
 /* --- names --- */
 
 /* Makes room for element number `count`. array is the address of the pointer to the elements. */
-static bool reserve(void *array, uint32_t count, uint32_t *allocated, size_t size)
+static bool reserve_elements(void *array, uint32_t count, uint32_t *allocated, size_t size)
 {
 	uint32_t wanted = *allocated ? *allocated * 2 : 256;
 	void *elements;
@@ -52,7 +52,8 @@ static uint32_t find_place(struct line_costs *costs, struct text name)
 	while ((number = u64_map_make(&costs->place_numbers, key)) && *number &&
 	       !text_same(costs->places[*number - 1].name, name))
 		key += 2;
-	if (!number || !reserve(&costs->places, costs->place_count, &costs->places_allocated, sizeof(*costs->places)))
+	if (!number ||
+	    !reserve_elements(&costs->places, costs->place_count, &costs->places_allocated, sizeof(*costs->places)))
 		return LINE_COSTS_NOBODY;
 	if (!*number) {
 		costs->places[costs->place_count++] =
@@ -78,7 +79,7 @@ static char *copy_text(struct text text)
  * Readers of the format identify functions by name and module. A name that is taken by a function of another file gets
  * a number. Two texts with the same hash get one needlessly.
  */
-static char *unlike_others(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool native)
+static char *unique_name(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool native)
 {
 	uint64_t *others;
 	char *text = NULL;
@@ -97,7 +98,8 @@ static char *unlike_others(struct line_costs *costs, struct text module, struct 
 	return length < 0 ? NULL : text;
 }
 
-static bool describe(struct line_costs *costs, uint32_t label, const struct wire_definition *definition, bool native)
+static bool describe_function(struct line_costs *costs, uint32_t label, const struct wire_definition *definition,
+			      bool native)
 {
 	struct cost_function *function = &costs->functions[label];
 	struct text name = costs->labels.at[label].name, module = {0};
@@ -110,7 +112,7 @@ static bool describe(struct line_costs *costs, uint32_t label, const struct wire
 	if (!module.length)
 		module = text_of("~");
 	function->native = native;
-	function->name = unlike_others(costs, module, name, costs->labels.at[label].line, native);
+	function->name = unique_name(costs, module, name, costs->labels.at[label].line, native);
 	function->module = find_place(costs, module);
 	function->file = find_place(costs, costs->labels.at[label].file);
 	function->known = true;
@@ -135,7 +137,7 @@ static uint32_t function_of(struct line_costs *costs, struct call_walk *walk, ui
 	label = labels_find(&costs->labels, walk->process, key / 2, key & 1);
 	if (label == UINT32_MAX || !reserve_functions(costs, label))
 		return LINE_COSTS_NOBODY;
-	if (!costs->functions[label].known && !describe(costs, label, walk_definition(walk, key), key & 1))
+	if (!costs->functions[label].known && !describe_function(costs, label, walk_definition(walk, key), key & 1))
 		return LINE_COSTS_NOBODY;
 	known->label = label + 1;
 	return label;
@@ -147,7 +149,8 @@ static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t 
 {
 	uint64_t *number = u64_map_make(&costs->line_numbers, ((uint64_t)function + 1) << 32 | line);
 
-	if (!number || !reserve(&costs->lines, costs->line_count, &costs->lines_allocated, sizeof(*costs->lines)))
+	if (!number ||
+	    !reserve_elements(&costs->lines, costs->line_count, &costs->lines_allocated, sizeof(*costs->lines)))
 		return LINE_COSTS_NOBODY;
 	if (!*number) {
 		costs->lines[costs->line_count++] = (struct cost_line){.function = function, .line = line};
@@ -161,7 +164,8 @@ static uint64_t find_call(struct line_costs *costs, uint32_t from, uint32_t call
 {
 	uint64_t *number = u64_map_make(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from);
 
-	if (!number || !reserve(&costs->calls, costs->call_count, &costs->calls_allocated, sizeof(*costs->calls)))
+	if (!number ||
+	    !reserve_elements(&costs->calls, costs->call_count, &costs->calls_allocated, sizeof(*costs->calls)))
 		return 0;
 	if (!*number) {
 		costs->calls[costs->call_count++] = (struct cost_call){.from = from, .callee = callee};
@@ -191,7 +195,7 @@ static uint32_t line_of(struct line_costs *costs, struct cost_frame *frame)
 }
 
 /* Charges the time since the last event to the current line of the innermost of `depth` frames, if there is one. */
-static void charge(struct line_costs *costs, struct call_walk *walk, uint32_t depth)
+static void charge_time(struct line_costs *costs, struct call_walk *walk, uint32_t depth)
 {
 	if (depth && walk->now_ns > costs->last_ns) {
 		uint32_t line = line_of(costs, &costs->frames[depth - 1]);
@@ -241,11 +245,11 @@ static void costs_push(void *owner, struct call_walk *walk, struct walk_frame *f
 
 	/* If memory ran out the counts are invalid. The walk ends at its next chunk, and nothing changes until then. */
 	if (walk->error || first == LINE_COSTS_NOBODY ||
-	    !reserve(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
+	    !reserve_elements(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
 		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	charge(costs, walk, depth);
+	charge_time(costs, walk, depth);
 	if (depth)
 		from = line_of(costs, &costs->frames[depth - 1]);
 	mine = &costs->frames[depth];
@@ -274,7 +278,7 @@ static void costs_pop(void *owner, struct call_walk *walk, struct walk_frame *fr
 	if (walk->error)
 		return;
 	(void)how;
-	charge(costs, walk, depth + 1);
+	charge_time(costs, walk, depth + 1);
 	call = &costs->calls[costs->frames[depth].call - 1];
 	call->calls += frame->kind != WIRE_FRAME;
 	if (walk->replay.open[frame->key])
@@ -295,7 +299,7 @@ static void costs_other(void *owner, struct call_walk *walk, uint32_t head, cons
 	    walk->frames[walk->shown - 1].key & 1)
 		return;
 	top = &costs->frames[walk->shown - 1];
-	charge(costs, walk, walk->shown);
+	charge_time(costs, walk, walk->shown);
 	go_to_line(costs, walk, top, line_of_top(walk));
 	if (walk->error || kind == WIRE_TIME)
 		return;
@@ -412,7 +416,7 @@ static uint32_t caller_of(const struct line_costs *costs, uint32_t call)
 	return from == LINE_COSTS_NOBODY ? LINE_COSTS_NOBODY : costs->lines[from].function;
 }
 
-static void join(struct cost_call *into, struct cost_call *call)
+static void merge_call(struct cost_call *into, struct cost_call *call)
 {
 	into->total_ns += call->total_ns;
 	into->inner_calls += call->inner_calls;
@@ -425,7 +429,7 @@ static void join(struct cost_call *into, struct cost_call *call)
  * resume. Adds the resumed time to a call from the same function if there is one, or else to any call of the callee.
  * Calls from one function are adjacent. counted: by callee, a call + 1.
  */
-static void join_running(struct line_costs *costs, uint32_t *counted)
+static void merge_open_calls(struct line_costs *costs, uint32_t *counted)
 {
 	uint32_t i, first, end, kept = 0;
 
@@ -438,7 +442,7 @@ static void join_running(struct line_costs *costs, uint32_t *counted)
 				counted[costs->calls[end].callee] = end + 1;
 		for (i = first; i < end; i++)
 			if (!costs->calls[i].calls && counted[costs->calls[i].callee])
-				join(&costs->calls[counted[costs->calls[i].callee] - 1], &costs->calls[i]);
+				merge_call(&costs->calls[counted[costs->calls[i].callee] - 1], &costs->calls[i]);
 	}
 	for (i = 0; i < costs->call_count; i++)
 		if (costs->calls[i].callee != LINE_COSTS_NOBODY)
@@ -463,7 +467,7 @@ int line_costs_sort(struct line_costs *costs)
 		qsort(costs->lines, costs->line_count, sizeof(*costs->lines), by_line);
 		renumber(costs, before);
 	}
-	join_running(costs, counted);
+	merge_open_calls(costs, counted);
 	free(before);
 	free(counted);
 	return 0;

@@ -14,7 +14,7 @@
 
 /* --- blocks --- */
 
-static inline void change(struct live *live, uint32_t number, uint64_t blocks, uint64_t bytes)
+static inline void change_sum(struct live *live, uint32_t number, uint64_t blocks, uint64_t bytes)
 {
 	struct live_sum *sum = &live->sums[number];
 
@@ -37,7 +37,7 @@ static void block_gone(struct live *live, uint64_t address)
 	size = (uint32_t)block;
 	if (size == LIVE_LARGE)
 		u64_map_take(&live->large, address, &size);
-	change(live, (uint32_t)(block >> 32), -UINT64_C(1), -size);
+	change_sum(live, (uint32_t)(block >> 32), -UINT64_C(1), -size);
 }
 
 static int block_made(struct live *live, uint64_t address, uint64_t size, uint32_t number)
@@ -55,7 +55,7 @@ static int block_made(struct live *live, uint64_t address, uint64_t size, uint32
 			return -ENOMEM;
 		*large = size;
 	}
-	change(live, number, 1, size);
+	change_sum(live, number, 1, size);
 	if (live->bytes > live->peak_bytes) {
 		live->peak_bytes = live->bytes;
 		live->peaks++;
@@ -105,7 +105,7 @@ static uint32_t find_stack(struct live *live, struct call_walk *walk)
 }
 
 /* Records what each stack holds at the end of the program. Later stacks hold nothing at that time. */
-static int hold_end(struct live *live)
+static int snapshot_end(struct live *live)
 {
 	live->end_ticks = UINT64_MAX;
 	live->end = calloc((size_t)live->sum_count + 1, sizeof(*live->end));
@@ -143,7 +143,7 @@ static void live_other(void *owner, struct call_walk *walk, uint32_t head, const
 	if (!wire_is_memory(kind))
 		return;
 	if (__builtin_expect(walk->replay.now >= live->end_ticks, 0))
-		error = hold_end(live);
+		error = snapshot_end(live);
 	address = wire_memory_address(extra[0]);
 	if (kind == WIRE_FREE)
 		block_gone(live, address);

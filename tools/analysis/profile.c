@@ -76,7 +76,7 @@ static inline void count_end(struct entry *entry, const struct replay_frame *fra
 }
 
 /* Whether the filter shows the call. Its frame is already off the stack. */
-static inline bool counts(const struct counting *counting, const struct replay *replay, uint64_t total)
+static inline bool is_counted(const struct counting *counting, const struct replay *replay, uint64_t total)
 {
 	return total >= counting->min_ticks && replay->depth < counting->max_depth;
 }
@@ -87,7 +87,7 @@ static inline void count_pop(void *owner, struct replay *replay, struct replay_f
 	uint64_t total = replay->now - frame->start;
 
 	(void)how;
-	if (!counts(counting, replay, total))
+	if (!is_counted(counting, replay, total))
 		return;
 	if (replay->depth)
 		frame[-1].inner += total;
@@ -181,7 +181,7 @@ static inline void rows_pop(void *owner, struct replay *replay, struct replay_fr
 	counting->open[row]--;
 	if (edge)
 		edge->open--;
-	if (!counts(counting, replay, total))
+	if (!is_counted(counting, replay, total))
 		return;
 	if (replay->depth)
 		frame[-1].inner += total;
@@ -245,7 +245,7 @@ static void cross_edge(struct counting *counting, const struct replay_sink *sink
 	replay->now = now; /* the next event's ticks count from the last event */
 }
 
-static bool inside(const struct counting *counting)
+static bool inside_window(const struct counting *counting)
 {
 	const struct window *window = &counting->window;
 
@@ -261,8 +261,8 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 
 	for (;;) {
 		uint64_t until = next_limit(counting);
-		int reason = inside(counting) ? replay_run(&counting->replay, &cursor, until, sink, counting)
-					      : skip_run(counting, &cursor, until);
+		int reason = inside_window(counting) ? replay_run(&counting->replay, &cursor, until, sink, counting)
+						     : skip_run(counting, &cursor, until);
 
 		if (!reason)
 			return;
@@ -296,7 +296,7 @@ static size_t first_place(const struct counting *counting, const struct trace_th
 
 static bool past_window(const struct counting *counting)
 {
-	return counting->next_edge == counting->window.count && !inside(counting);
+	return counting->next_edge == counting->window.count && !inside_window(counting);
 }
 
 static void count_thread(struct counting *counting, struct trace *trace, const struct trace_thread *thread,
@@ -435,7 +435,7 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 	return error;
 }
 
-static int fold(struct profile *profile, const struct trace_process *process, struct counting *counting)
+static int fold_counts(struct profile *profile, const struct trace_process *process, struct counting *counting)
 {
 	int error = counting->out_of_memory || counting->replay.out_of_memory ? -ENOMEM : 0;
 
@@ -452,7 +452,7 @@ static int fold(struct profile *profile, const struct trace_process *process, st
 }
 
 /* Resets the counters to their state before the first thread. */
-static void empty(struct counting *counting)
+static void clear_counts(struct counting *counting)
 {
 	memset(counting->entries, 0, counting->row_count * sizeof(*counting->entries));
 	u64_map_done(&counting->edge_numbers);
@@ -512,7 +512,7 @@ static int make_window(struct window *window, struct trace *trace, const struct 
 }
 
 /* Applies options->filter. */
-static int choose(struct counting *counting, const struct trace_process *process, const struct filter *filter)
+static int apply_filter(struct counting *counting, const struct trace_process *process, const struct filter *filter)
 {
 	int error;
 
@@ -561,7 +561,7 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 	if (!error)
 		error = make_rows(counting, process);
 	if (!error)
-		error = choose(counting, process, options->filter);
+		error = apply_filter(counting, process, options->filter);
 	counting->calibrates = options->calibrate && calibration_find(&counting->calibration, trace, process);
 	return error;
 }
@@ -594,7 +594,7 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 			count_thread(&counting, trace, thread, progress);
 	}
 	if (!error)
-		error = fold(profile, process, &counting);
+		error = fold_counts(profile, process, &counting);
 	counting_done(&counting);
 	return error;
 }
@@ -642,8 +642,8 @@ static int take_threads(struct trace *trace, const struct trace_process *process
 		if (!filter_thread(options->filter, thread))
 			continue;
 		count_thread(&counting, trace, thread, progress);
-		error = fold(&profile, process, &counting);
-		empty(&counting);
+		error = fold_counts(&profile, process, &counting);
+		clear_counts(&counting);
 		if (!error)
 			error = take(owner, &profile, process, thread);
 		profile_done(&profile);

@@ -74,7 +74,7 @@ struct annotate {
 
 /* --- which file, which line --- */
 
-static bool matches(const char *pattern, const char *name)
+static bool matches_file(const char *pattern, const char *name)
 {
 	size_t length = strlen(name), tail = strlen(pattern);
 
@@ -90,14 +90,14 @@ static bool is_wanted(const struct request *request, struct text file)
 	size_t i;
 
 	for (i = 0; name && request->files[i]; i++)
-		if (matches(request->files[i], name))
+		if (matches_file(request->files[i], name))
 			wanted = request->ran[i] = true;
 	free(name);
 	return wanted;
 }
 
 /* By place: 1 if it is a file of Python code to show. The caller frees it. */
-static uint8_t *choose_files(const struct request *request, const struct line_costs *costs)
+static uint8_t *wanted_files(const struct request *request, const struct line_costs *costs)
 {
 	uint8_t *wanted = calloc((size_t)costs->place_count + 1, 1);
 	uint32_t i;
@@ -219,7 +219,7 @@ static void table_done(struct table *table)
 
 static int table_make(struct table *table, const struct annotate *annotate, const struct line_costs *costs)
 {
-	uint8_t *wanted = choose_files(annotate->request, costs);
+	uint8_t *wanted = wanted_files(annotate->request, costs);
 
 	*table = (struct table){.costs = costs};
 	table->rows = malloc(((size_t)costs->line_count + 1) * sizeof(*table->rows));
@@ -256,12 +256,12 @@ static void lines_open(struct lines *lines, const struct annotate *annotate, con
 	fd = source_open(annotate->trace, place->process, place->name, annotate->request->all_sources);
 	if (fd >= 0) {
 		if (source_is_newer(annotate->trace, fd))
-			source_say_newer("annotate", place->name);
+			source_warn_newer("annotate", place->name);
 		lines->file = fdopen(fd, "r");
 		if (!lines->file)
 			close(fd);
 	} else {
-		source_say_missing("annotate", place->name, "shown", fd);
+		source_warn_missing("annotate", place->name, "shown", fd);
 	}
 }
 
@@ -588,19 +588,19 @@ static uint64_t duration_ns(const struct trace *trace, const struct filter *filt
 	return from < to ? (uint64_t)(to - from) : 0;
 }
 
-static void say_what_did_not_run(const struct request *request)
+static void report_unmatched_files(const struct request *request)
 {
 	size_t i;
 
 	for (i = 0; request->files[i]; i++)
 		if (!request->ran[i])
-			output_say(
+			output_message(
 			    "evprof annotate: no file that matches %s ran in what was chosen; evprof report names "
 			    "those that did",
 			    request->files[i]);
 }
 
-static int annotate(struct request *request, const char *path)
+static int annotate_trace(struct request *request, const char *path)
 {
 	struct annotate annotate = {.request = request, .trace = filter_open(&request->filter, "annotate", path)};
 	struct progress progress;
@@ -624,10 +624,10 @@ static int annotate(struct request *request, const char *path)
 			error = output_close(&output);
 	}
 	if (error)
-		output_say("evprof annotate: cannot write %s: %s", request->to, strerror(-error));
+		output_message("evprof annotate: cannot write %s: %s", request->to, strerror(-error));
 	else
-		say_what_did_not_run(request);
-	status = error ? CLI_FAILED : trace_say_verdict(annotate.trace);
+		report_unmatched_files(request);
+	status = error ? CLI_FAILED : trace_print_verdict(annotate.trace);
 	trace_close(annotate.trace);
 	return status;
 }
@@ -709,7 +709,7 @@ int cmd_annotate(int argc, char **argv)
 	else if (!request.ran)
 		fprintf(stderr, "evprof annotate: out of memory\n");
 	else
-		status = annotate(&request, argv[optind]);
+		status = annotate_trace(&request, argv[optind]);
 done:
 	free(request.ran);
 	filter_done(&request.filter);

@@ -199,7 +199,7 @@ static bool take_limit(struct check *check, enum limit_kind kind, const char *te
 	return take_function(limit, text, (size_t)(equals - text)) && take_allowed(limit, equals + 1);
 }
 
-static bool of_functions(const struct limit *limit)
+static bool limits_functions(const struct limit *limit)
 {
 	return limit->kind == LIMIT_CALLS || limit->kind == LIMIT_TIME;
 }
@@ -207,7 +207,7 @@ static bool of_functions(const struct limit *limit)
 /* --- measuring functions --- */
 
 /* Whether the limit matches the function. Records the match, or a near name. */
-static bool meet_function(struct limit *limit, const struct wire_definition *definition, bool native)
+static bool match_function(struct limit *limit, const struct wire_definition *definition, bool native)
 {
 	if (!limit->match.module)
 		return true;
@@ -237,7 +237,7 @@ static int check_process(void *owner, struct call_walk *walk)
 		for (i = 0; i < check->count; i++) {
 			struct limit *limit = &check->limits[i];
 
-			if (of_functions(limit) && meet_function(limit, walk_definition(walk, key), key & 1))
+			if (limits_functions(limit) && match_function(limit, walk_definition(walk, key), key & 1))
 				check->masks[key] |= UINT64_C(1) << i;
 			if (limit->match.out_of_memory)
 				return -ENOMEM;
@@ -283,7 +283,7 @@ static int measure_functions(struct check *check, struct trace *trace)
 	int error;
 
 	for (i = 0; i < check->count; i++)
-		any |= of_functions(&check->limits[i]);
+		any |= limits_functions(&check->limits[i]);
 	if (!any)
 		return 0;
 	progress_begin(&progress, "counting", walk_events(trace, &check->filter));
@@ -392,7 +392,7 @@ static bool reads_events(const struct check *check)
 	return i < check->count;
 }
 
-static int measure(struct check *check, struct trace *trace)
+static int measure_limits(struct check *check, struct trace *trace)
 {
 	struct trace_totals totals = {0};
 	int error = measure_functions(check, trace);
@@ -444,7 +444,7 @@ static bool misses_calls(const struct unrecorded *unrecorded, const struct limit
 }
 
 /* The reason why the trace cannot show that the limit holds; NULL: it can. */
-static const char *doubt(const struct check *check, const struct limit *limit)
+static const char *doubt_reason(const struct check *check, const struct limit *limit)
 {
 	const struct unrecorded *unrecorded = &check->unrecorded;
 
@@ -452,12 +452,12 @@ static const char *doubt(const struct check *check, const struct limit *limit)
 		return NULL;
 	if (limit->kind == LIMIT_ALLOC && !limit->pid)
 		return "the trace holds no memory events; record them with --events call,c_call,mem";
-	if (of_functions(limit) && unrecorded->sampled)
+	if (limits_functions(limit) && unrecorded->sampled)
 		return "stacks were sampled, which counts no calls; record with --events call,c_call";
-	if (of_functions(limit) && misses_calls(unrecorded, limit))
+	if (limits_functions(limit) && misses_calls(unrecorded, limit))
 		return "its calls were not recorded; record with --events call,c_call";
 	/* A function in the trace was recorded. With a pattern, other functions may have been excluded. */
-	if (of_functions(limit) && unrecorded->filtered && !(is_plain(limit) && matches_any(limit)))
+	if (limits_functions(limit) && unrecorded->filtered && !(is_plain(limit) && matches_any(limit)))
 		return "functions were left out of the recording; record without EVPROF_INCLUDE and EVPROF_EXCLUDE";
 	if (!matches_any(limit) && limit->allowed)
 		return "no function of the trace matches; only =0 says that none may";
@@ -476,11 +476,11 @@ static bool is_broken(const struct limit *limit)
 	return limit->measured > limit->allowed + half;
 }
 
-static enum limit_result judge(const struct check *check, const struct limit *limit)
+static enum limit_result judge_limit(const struct check *check, const struct limit *limit)
 {
 	if (is_broken(limit))
 		return LIMIT_BROKEN;
-	return doubt(check, limit) ? LIMIT_ERROR : LIMIT_HELD;
+	return doubt_reason(check, limit) ? LIMIT_ERROR : LIMIT_HELD;
 }
 
 /* --- output --- */
@@ -507,7 +507,7 @@ static void describe_measure(const struct limit *limit, char *text, size_t size)
 
 static void describe_error(const struct check *check, const struct limit *limit, char *text, size_t size)
 {
-	int used = snprintf(text, size, "%s", doubt(check, limit));
+	int used = snprintf(text, size, "%s", doubt_reason(check, limit));
 	size_t i;
 
 	for (i = 0; !matches_any(limit) && i < FUNCTION_NEAR_MOST && limit->near.names[i]; i++)
@@ -517,7 +517,7 @@ static void describe_error(const struct check *check, const struct limit *limit,
 }
 
 /* Describes the measured value, or why there is none. */
-static void describe(const struct check *check, const struct limit *limit, char text[DESCRIPTION_BYTES])
+static void describe_limit(const struct check *check, const struct limit *limit, char text[DESCRIPTION_BYTES])
 {
 	if (limit->result == LIMIT_ERROR)
 		describe_error(check, limit, text, DESCRIPTION_BYTES);
@@ -538,7 +538,7 @@ static int print_lines(const struct check *check)
 		const struct limit *limit = &check->limits[i];
 		char text[DESCRIPTION_BYTES];
 
-		describe(check, limit, text);
+		describe_limit(check, limit, text);
 		output_format(&output, "%-6s %s ", words[limit->result], option_names[limit->kind]);
 		output_line(&output, text_of(limit->given));
 		output_string(&output, ": ");
@@ -613,7 +613,7 @@ static int write_junit(const struct check *check, const char *trace)
 		const struct limit *limit = &check->limits[i];
 		char text[DESCRIPTION_BYTES];
 
-		describe(check, limit, text);
+		describe_limit(check, limit, text);
 		put_testcase(&output, option_names[limit->kind], limit->given, limit->result, text);
 	}
 	put_testcase(&output, "the trace is whole", "", missing ? LIMIT_ERROR : LIMIT_HELD, check->verdict);
@@ -623,17 +623,17 @@ static int write_junit(const struct check *check, const char *trace)
 
 /* --- all --- */
 
-static int report(struct check *check, const char *path)
+static int report_results(struct check *check, const char *path)
 {
 	int error = print_lines(check);
 
 	if (error)
-		output_say("evprof check: cannot write the result: %s", strerror(-error));
+		output_message("evprof check: cannot write the result: %s", strerror(-error));
 	if (check->junit) {
 		int junit_error = write_junit(check, path);
 
 		if (junit_error)
-			output_say("evprof check: cannot write %s: %s", check->junit, strerror(-junit_error));
+			output_message("evprof check: cannot write %s: %s", check->junit, strerror(-junit_error));
 		error = error ? error : junit_error;
 	}
 	if (check->lost)
@@ -658,16 +658,16 @@ static int check_trace(struct check *check, const char *path)
 		trace_close(trace);
 		return 2;
 	}
-	error = measure(check, trace);
+	error = measure_limits(check, trace);
 	if (error) {
-		output_say("evprof check: %s: %s", path, strerror(-error));
+		output_message("evprof check: %s: %s", path, strerror(-error));
 		status = 2;
 	} else {
 		trace_verdict(trace, check->verdict, sizeof(check->verdict));
-		trace_say_verdict(trace);
+		trace_print_verdict(trace);
 		for (i = 0; i < check->count; i++)
-			check->limits[i].result = judge(check, &check->limits[i]);
-		status = report(check, path);
+			check->limits[i].result = judge_limit(check, &check->limits[i]);
+		status = report_results(check, path);
 	}
 	trace_close(trace);
 	return status;

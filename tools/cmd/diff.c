@@ -100,7 +100,7 @@ static int sort_sides(const void *a, const void *b, void *same)
 }
 
 /* The unmatched functions of a side, sorted. */
-static struct side **unmatched(const struct sides *sides, comparison *compare, size_t *count)
+static struct side **unmatched_sides(const struct sides *sides, comparison *compare, size_t *count)
 {
 	struct side **list = malloc((sides->count + 1) * sizeof(struct side *));
 	size_t i;
@@ -117,8 +117,8 @@ static struct side **unmatched(const struct sides *sides, comparison *compare, s
 static int match_round(struct rows *rows, const struct sides *a, const struct sides *b, comparison *compare)
 {
 	size_t a_count, b_count, i = 0, k = 0;
-	struct side **left = unmatched(a, compare, &a_count);
-	struct side **right = unmatched(b, compare, &b_count);
+	struct side **left = unmatched_sides(a, compare, &a_count);
+	struct side **right = unmatched_sides(b, compare, &b_count);
 
 	while (left && right && i < a_count && k < b_count) {
 		int order = compare(left[i], right[k]);
@@ -135,7 +135,7 @@ static int match_round(struct rows *rows, const struct sides *a, const struct si
 	return left && right ? 0 : -ENOMEM;
 }
 
-static int match(struct rows *rows, const struct sides *a, const struct sides *b)
+static int match_sides(struct rows *rows, const struct sides *a, const struct sides *b)
 {
 	static comparison *const rounds[] = {by_place, by_file_and_name, by_base_and_name};
 	int error = 0;
@@ -258,7 +258,7 @@ struct request {
 	int64_t limit; /* -1: all */
 	enum format format;
 	const char *paths[2];
-	struct function_totals tallies[2];
+	struct function_totals totals[2];
 	uint64_t lost[2];
 };
 
@@ -344,14 +344,14 @@ static size_t shown_rows(const struct request *request, const struct rows *rows)
 }
 
 /* Whether a side has the measure. A trace without memory events has no allocations, so no column compares them. */
-static bool has(const struct request *request, const struct measure *measure, size_t side)
+static bool has_measure(const struct request *request, const struct measure *measure, size_t side)
 {
-	return !measure->memory || request->tallies[side].memory;
+	return !measure->memory || request->totals[side].memory;
 }
 
-static bool shows(const struct request *request, const struct measure *measure)
+static bool shows_measure(const struct request *request, const struct measure *measure)
 {
-	return has(request, measure, 0) && has(request, measure, 1);
+	return has_measure(request, measure, 0) && has_measure(request, measure, 1);
 }
 
 /* The widths of the two columns of each measure. */
@@ -379,7 +379,7 @@ static struct cell cell_of(const struct measure *measure, const struct row *row)
 	return cell;
 }
 
-static int wider(int width, const char *text)
+static int max_width(int width, const char *text)
 {
 	int length = (int)strlen(text);
 
@@ -394,37 +394,37 @@ static struct widths find_widths(const struct row *rows, size_t shown)
 	for (k = 0; k < MEASURES; k++) {
 		int *width = widths.of[k];
 
-		width[0] = wider(0, heads[k]);
-		width[1] = wider(0, "change");
+		width[0] = max_width(0, heads[k]);
+		width[1] = max_width(0, "change");
 		for (i = 0; i < shown; i++) {
 			struct cell cell = cell_of(&measures[k], &rows[i]);
 
-			width[0] = wider(width[0], cell.value);
-			width[1] = wider(width[1], cell.change);
+			width[0] = max_width(width[0], cell.value);
+			width[1] = max_width(width[1], cell.change);
 		}
 	}
 	return widths;
 }
 
 /* Whether any shown measure changed. Rows without a change are hidden. */
-static bool differs(const struct request *request, const struct row *row)
+static bool row_differs(const struct request *request, const struct row *row)
 {
 	bool differs = !row->a || !row->b;
 	size_t i;
 
 	for (i = 0; i < MEASURES; i++)
-		differs |= shows(request, &measures[i]) && change_of(&measures[i], row) != 0;
+		differs |= shows_measure(request, &measures[i]) && change_of(&measures[i], row) != 0;
 	return differs;
 }
 
 /* Removes rows without a change. The order stays. Returns the number of removed rows. */
-static size_t leave_out_same(const struct request *request, struct rows *rows)
+static size_t drop_equal_rows(const struct request *request, struct rows *rows)
 {
 	size_t before = rows->count, i;
 
 	rows->count = 0;
 	for (i = 0; i < before; i++)
-		if (differs(request, &rows->at[i]))
+		if (row_differs(request, &rows->at[i]))
 			rows->at[rows->count++] = rows->at[i];
 	return before - rows->count;
 }
@@ -450,7 +450,7 @@ static void print_row(struct output *output, const struct request *request, cons
 	for (i = 0; i < MEASURES; i++) {
 		struct cell cell = cell_of(&measures[i], row);
 
-		if (shows(request, &measures[i]))
+		if (shows_measure(request, &measures[i]))
 			output_format(output, " %*s %*s ", widths->of[i][0], cell.value, widths->of[i][1], cell.change);
 	}
 	print_place(output, shown_side(row));
@@ -468,14 +468,14 @@ static void print_row(struct output *output, const struct request *request, cons
 
 static void print_sums(struct output *output, const struct request *request, size_t side)
 {
-	const struct function_total *sum = &request->tallies[side].sum;
+	const struct function_total *sum = &request->totals[side].sum;
 
 	output_format(output, "%s %s: %" PRIu64 " function calls in %.3f seconds", side ? "B" : "A",
 		      request->paths[side], sum->calls, (double)sum->own_ns / 1e9);
-	if (request->tallies[side].memory)
+	if (request->totals[side].memory)
 		output_format(output, ", %" PRIu64 " allocations of %" PRIu64 " bytes", sum->allocations,
 			      sum->allocated_bytes);
-	else if (request->tallies[!side].memory)
+	else if (request->totals[!side].memory)
 		output_string(output, ", allocations not recorded");
 	if (request->lost[side])
 		output_format(output, "; %" PRIu64 " events were lost: counts and times are too small",
@@ -489,14 +489,14 @@ static void print_head(struct output *output, const struct request *request, con
 
 	output_char(output, '\n');
 	for (i = 0; i < MEASURES; i++)
-		if (shows(request, &measures[i]))
+		if (shows_measure(request, &measures[i]))
 			output_format(output, " %*s %*s ", widths->of[i][0], heads[i], widths->of[i][1], "change");
 	output_string(output, "filename:lineno(function)\n");
 }
 
 static void print_table(struct output *output, const struct request *request, struct rows *rows)
 {
-	size_t same = leave_out_same(request, rows), shown = shown_rows(request, rows), i;
+	size_t same = drop_equal_rows(request, rows), shown = shown_rows(request, rows), i;
 	struct widths widths = find_widths(rows->at, shown);
 
 	print_sums(output, request, 0);
@@ -523,7 +523,7 @@ static void json_counts(struct output *output, const struct request *request, si
 
 	for (i = 0; i < MEASURES; i++) {
 		output_format(output, "%s\"%s\": ", i ? ", " : "", measures[i].key);
-		if (has(request, &measures[i], side))
+		if (has_measure(request, &measures[i], side))
 			output_u64(output, measures[i].of(counts));
 		else
 			output_string(output, "null");
@@ -558,7 +558,7 @@ static void json_row(struct output *output, const struct request *request, const
 	output_string(output, ", \"change\": {");
 	for (i = 0; i < MEASURES; i++) {
 		output_format(output, "%s\"%s\": ", i ? ", " : "", measures[i].key);
-		if (shows(request, &measures[i]))
+		if (shows_measure(request, &measures[i]))
 			output_i64(output, change_of(&measures[i], row));
 		else
 			output_string(output, "null");
@@ -571,8 +571,8 @@ static void json_trace(struct output *output, const struct request *request, siz
 	output_format(output, "\"%s\": {\"trace\": \"", side ? "b" : "a");
 	output_json(output, text_of(request->paths[side]));
 	output_format(output, "\", \"lost\": %" PRIu64 ", \"memory\": %s, ", request->lost[side],
-		      request->tallies[side].memory ? "true" : "false");
-	json_counts(output, request, side, &request->tallies[side].sum);
+		      request->totals[side].memory ? "true" : "false");
+	json_counts(output, request, side, &request->totals[side].sum);
 	output_string(output, "}");
 }
 
@@ -618,7 +618,7 @@ static void csv_count(struct output *output, const struct request *request, cons
 		      const struct side *counted)
 {
 	output_char(output, ',');
-	if (has(request, measure, side))
+	if (has_measure(request, measure, side))
 		output_u64(output, measure->of(counts_of(counted)));
 }
 
@@ -636,7 +636,7 @@ static void csv_row(struct output *output, const struct request *request, const 
 		csv_count(output, request, &measures[i], 0, row->a);
 		csv_count(output, request, &measures[i], 1, row->b);
 		output_char(output, ',');
-		if (shows(request, &measures[i]))
+		if (shows_measure(request, &measures[i]))
 			output_i64(output, change_of(&measures[i], row));
 	}
 	output_string(output, "\r\n");
@@ -673,17 +673,17 @@ static int print_rows(const struct request *request, struct rows *rows)
 	return output_close(&output);
 }
 
-static int compare_tallies(const struct request *request)
+static int compare_totals(const struct request *request)
 {
-	bool qualified = request->tallies[0].qualified && request->tallies[1].qualified;
+	bool qualified = request->totals[0].qualified && request->totals[1].qualified;
 	struct sides a = {0}, b = {0};
 	struct rows rows = {0};
-	int error = list_sides(&a, &request->tallies[0], qualified);
+	int error = list_sides(&a, &request->totals[0], qualified);
 
 	if (!error)
-		error = list_sides(&b, &request->tallies[1], qualified);
+		error = list_sides(&b, &request->totals[1], qualified);
 	if (!error)
-		error = match(&rows, &a, &b);
+		error = match_sides(&rows, &a, &b);
 	if (!error) {
 		qsort_r(rows.at, rows.count, sizeof(*rows.at), sort_rows, (void *)request->sort);
 		error = print_rows(request, &rows);
@@ -692,7 +692,7 @@ static int compare_tallies(const struct request *request)
 	free(b.at);
 	free(rows.at);
 	if (error)
-		output_say("evprof diff: cannot write the result: %s", strerror(-error));
+		output_message("evprof diff: cannot write the result: %s", strerror(-error));
 	return error;
 }
 
@@ -707,29 +707,29 @@ static int count_trace(struct request *request, size_t side)
 	if (!trace)
 		return CLI_FAILED;
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
-	error = function_totals_count(&request->tallies[side], trace, &request->filter, &progress);
+	error = function_totals_count(&request->totals[side], trace, &request->filter, &progress);
 	progress_end(&progress);
 	if (!error)
 		error = trace_count_totals(trace, &totals);
 	request->lost[side] = totals.lost;
-	request->tallies[side].memory |= trace_records(trace, "mem");
+	request->totals[side].memory |= trace_records(trace, "mem");
 	if (error)
-		output_say("evprof diff: %s: %s", request->paths[side], strerror(-error));
-	status = error ? CLI_FAILED : trace_say_verdict(trace);
+		output_message("evprof diff: %s: %s", request->paths[side], strerror(-error));
+	status = error ? CLI_FAILED : trace_print_verdict(trace);
 	trace_close(trace);
 	return status;
 }
 
-static int diff(struct request *request)
+static int diff_traces(struct request *request)
 {
 	int a = count_trace(request, 0);
 	int b = a == CLI_FAILED ? a : count_trace(request, 1);
 	int status = cli_status_worst(a, b);
 
-	if (status != CLI_FAILED && compare_tallies(request) < 0)
+	if (status != CLI_FAILED && compare_totals(request) < 0)
 		status = CLI_FAILED;
-	function_totals_done(&request->tallies[0]);
-	function_totals_done(&request->tallies[1]);
+	function_totals_done(&request->totals[0]);
+	function_totals_done(&request->totals[1]);
 	return status;
 }
 
@@ -755,7 +755,7 @@ int cmd_diff(int argc, char **argv)
 	}
 	request.paths[0] = argv[optind];
 	request.paths[1] = argv[optind + 1];
-	status = diff(&request);
+	status = diff_traces(&request);
 done:
 	filter_done(&request.filter);
 	return status;

@@ -323,7 +323,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 	return error < 0 ? error : 0;
 }
 
-static int dump(const char *path, struct request *request)
+static int dump_trace(const char *path, struct request *request)
 {
 	struct trace *trace = filter_open(&request->filter, "dump", path);
 	struct output output;
@@ -342,9 +342,9 @@ static int dump(const char *path, struct request *request)
 		error = error ? error : closed;
 	}
 	if (error)
-		output_say("evprof dump: %s: cannot write the events: %s", path, strerror(-error));
+		output_message("evprof dump: %s: cannot write the events: %s", path, strerror(-error));
 	else
-		status = trace_say_verdict(trace);
+		status = trace_print_verdict(trace);
 	trace_close(trace);
 	return status;
 }
@@ -380,7 +380,7 @@ int cmd_dump(int argc, char **argv)
 	else if (optind != argc - 1)
 		cli_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
 	else
-		status = dump(argv[optind], &request);
+		status = dump_trace(argv[optind], &request);
 done:
 	free(request.hidden);
 	free(request.natives);

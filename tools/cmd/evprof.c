@@ -36,7 +36,7 @@ static void print_verbs(FILE *stream)
 		fprintf(stream, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
 }
 
-static int help(void)
+static int print_help(void)
 {
 	printf("usage: evprof VERB [options] ...\n\n");
 	print_verbs(stdout);
@@ -66,7 +66,7 @@ static const struct verb *nearest_verb(const char *name)
 	return found;
 }
 
-static int unknown(const char *name)
+static int unknown_verb(const char *name)
 {
 	const struct verb *meant = name ? nearest_verb(name) : NULL;
 	size_t i;
@@ -91,16 +91,16 @@ static const struct verb *find_verb(const char *name)
 }
 
 /* Runs "evprof help VERB". */
-static int help_of(char *name)
+static int print_verb_help(char *name)
 {
 	const struct verb *verb = find_verb(name);
 	char option[] = "--help";
 
-	return verb ? verb->main(2, (char *[]){name, option, NULL}) : unknown(name);
+	return verb ? verb->main(2, (char *[]){name, option, NULL}) : unknown_verb(name);
 }
 
 /* Checks the output of help and version. Verbs with results use util/output.h. */
-static int finished(int status)
+static int close_stdout(int status)
 {
 	if (fflush(stdout) == 0 || status)
 		return status;
@@ -113,15 +113,15 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 
 	if (argc < 2)
-		return unknown(NULL);
+		return unknown_verb(NULL);
 	if (argc == 3 && strcmp(argv[1], "help") == 0)
-		return finished(help_of(argv[2]));
+		return close_stdout(print_verb_help(argv[2]));
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
-		return finished(help());
+		return close_stdout(print_help());
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		printf("evprof %s\n", EVPROF_VERSION);
-		return finished(CLI_FINE);
+		return close_stdout(CLI_FINE);
 	}
 	verb = find_verb(argv[1]);
-	return verb ? finished(verb->main(argc - 1, argv + 1)) : unknown(argv[1]);
+	return verb ? close_stdout(verb->main(argc - 1, argv + 1)) : unknown_verb(argv[1]);
 }

@@ -117,7 +117,7 @@ static const struct export_format *format_of_file(const char *path)
 	return found;
 }
 
-static void say_formats(void)
+static void print_formats(void)
 {
 	size_t i;
 
@@ -141,7 +141,7 @@ static const struct export_format *find_format(const char *name)
 
 	if (!found && !is_parquet(name)) {
 		fprintf(stderr, "evprof export: there is no format \"%s\"; the formats are", name);
-		say_formats();
+		print_formats();
 	}
 	return found;
 }
@@ -167,7 +167,7 @@ static int write_format(const struct export_format *format, const struct export 
 	return error;
 }
 
-static int export(const struct export_format *format, struct export *export, const char *from, const char *to)
+static int export_to(const struct export_format *format, struct export *export, const char *from, const char *to)
 {
 	struct trace *trace;
 	int status;
@@ -195,8 +195,8 @@ static int export(const struct export_format *format, struct export *export, con
 	}
 	error = write_format(format, export, from, to);
 	if (error)
-		output_say("evprof export: cannot write %s: %s", to, strerror(-error));
-	status = error ? CLI_FAILED : trace_say_verdict(trace);
+		output_message("evprof export: cannot write %s: %s", to, strerror(-error));
+	status = error ? CLI_FAILED : trace_print_verdict(trace);
 	trace_close(trace);
 	return status;
 }
@@ -257,7 +257,7 @@ static void request_done(struct request *request)
 }
 
 /* Passes the format its options. False after one line on stderr. */
-static bool take_own(const struct request *request, struct export *export)
+static bool take_format_options(const struct request *request, struct export *export)
 {
 	const struct export_option *option;
 	size_t i;
@@ -323,7 +323,7 @@ static bool take_option(struct request *request, int option, const char *wrong)
 }
 
 /* Changes a/b.evp to a/b.pstats for suffix pstats. The caller frees it. */
-static char *path_beside(const char *trace, const char *suffix)
+static char *sibling_path(const char *trace, const char *suffix)
 {
 	size_t length = strlen(trace);
 	char *path = malloc(length + strlen(suffix) + 2);
@@ -335,7 +335,7 @@ static char *path_beside(const char *trace, const char *suffix)
 	return path;
 }
 
-static int export_beside(const struct request *request, struct export *what, const char *trace)
+static int export_siblings(const struct request *request, struct export *what, const char *trace)
 {
 	int worst = CLI_FINE;
 	size_t i;
@@ -344,8 +344,8 @@ static int export_beside(const struct request *request, struct export *what, con
 	umask(077); /* only the owner may read the contents of a trace */
 
 	for (i = 0; i < request->format_count; i++) {
-		char *path = path_beside(trace, request->formats[i]->suffix);
-		int status = path ? export(request->formats[i], what, trace, path) : CLI_FAILED;
+		char *path = sibling_path(trace, request->formats[i]->suffix);
+		int status = path ? export_to(request->formats[i], what, trace, path) : CLI_FAILED;
 
 		worst = cli_status_worst(status, worst);
 		free(path);
@@ -362,7 +362,7 @@ static bool knows_format(struct request *request)
 		return true;
 	fprintf(stderr,
 		"evprof export: --format FORMAT is missing, as the name of the file means none; the formats are");
-	say_formats();
+	print_formats();
 	return false;
 }
 
@@ -377,8 +377,8 @@ static int run_request(struct request *request, int argc, char **argv)
 		cli_misused("export", "--beside and -o exclude each other");
 	else if (request->beside && strcmp(argv[optind], "-") == 0)
 		cli_misused("export", "--beside needs a trace with a name");
-	else if (request->beside && request->format && take_own(request, &what))
-		status = export_beside(request, &what, argv[optind]);
+	else if (request->beside && request->format && take_format_options(request, &what))
+		status = export_siblings(request, &what, argv[optind]);
 	else if (!request->beside && request->format_count > 1)
 		cli_misused("export", "several formats at a time need --beside");
 	else if (request->beside && !request->format)
@@ -387,8 +387,8 @@ static int run_request(struct request *request, int argc, char **argv)
 		cli_misused("export", "-o FILE is missing (- for stdout)");
 	else if (!request->beside && !knows_format(request))
 		;
-	else if (!request->beside && take_own(request, &what))
-		status = export(request->format, &what, argv[optind], request->to);
+	else if (!request->beside && take_format_options(request, &what))
+		status = export_to(request->format, &what, argv[optind], request->to);
 	if (request->format && request->format->free_options)
 		request->format->free_options(&what);
 	return status;

@@ -318,7 +318,7 @@ static void print_trace(struct output *output, struct trace *trace, const struct
 
 /* --- all --- */
 
-static void tick(void *owner, uint64_t bytes)
+static void note_progress(void *owner, uint64_t bytes)
 {
 	struct progress *progress = owner;
 
@@ -333,7 +333,7 @@ static int read_all(struct trace *trace, bool quick)
 
 	progress_begin(&progress, "checking", trace->size_bytes);
 	if (!quick)
-		trace_check(trace, tick, &progress);
+		trace_check(trace, note_progress, &progress);
 	for (i = 0; i < trace->thread_count && !error; i++)
 		if (trace->threads[i])
 			error = trace_count_events(trace, trace->threads[i]);
@@ -356,9 +356,9 @@ static int list_trace(json_t *list, struct trace *trace, const struct trace_tota
 }
 
 /* Prints one trace, or adds it to list. Returns the exit status for it. */
-static int show(const char *path, bool quick, json_t *list, struct output *output)
+static int show_trace(const char *path, bool quick, json_t *list, struct output *output)
 {
-	struct trace *trace = trace_open_or_say(path);
+	struct trace *trace = trace_open_with_message(path);
 	struct trace_totals totals;
 	int status, error;
 
@@ -372,8 +372,8 @@ static int show(const char *path, bool quick, json_t *list, struct output *outpu
 	else if (!error)
 		print_trace(output, trace, &totals, quick);
 	if (error)
-		output_say("evprof info: %s: %s", path, strerror(-error));
-	status = error ? CLI_FAILED : trace_say_verdict(trace);
+		output_message("evprof info: %s: %s", path, strerror(-error));
+	status = error ? CLI_FAILED : trace_print_verdict(trace);
 	trace_close(trace);
 	return status;
 }
@@ -394,7 +394,7 @@ static int print_list(struct output *output, const json_t *list, bool several)
 	return json_memory_ran_out ? -ENOMEM : 0;
 }
 
-static int info(char *const *paths, int count, bool json, bool quick)
+static int show_traces(char *const *paths, int count, bool json, bool quick)
 {
 	json_t *list = json ? json_array() : NULL;
 	struct output output;
@@ -407,7 +407,7 @@ static int info(char *const *paths, int count, bool json, bool quick)
 
 		if (i && !json)
 			output_char(&output, '\n');
-		one = show(paths[i], quick, list, &output);
+		one = show_trace(paths[i], quick, list, &output);
 		status = cli_status_worst(one, status);
 	}
 	if (!error) {
@@ -418,7 +418,7 @@ static int info(char *const *paths, int count, bool json, bool quick)
 	}
 	json_decref(list);
 	if (error)
-		output_say("evprof info: cannot write: %s", strerror(-error));
+		output_message("evprof info: cannot write: %s", strerror(-error));
 	return error ? CLI_FAILED : status;
 }
 
@@ -445,5 +445,5 @@ int cmd_info(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cli_misused("info", "a trace is missing");
-	return info(argv + optind, argc - optind, json, quick);
+	return show_traces(argv + optind, argc - optind, json, quick);
 }

@@ -77,7 +77,7 @@ static bool set_between(struct request *request, const char *text)
 	free(request->between);
 	request->between = strdup(text);
 	if (!request->between) {
-		output_say("evprof report: %s", strerror(ENOMEM));
+		output_message("evprof report: %s", strerror(ENOMEM));
 		return false;
 	}
 	comma = strchr(request->between, ',');
@@ -255,7 +255,7 @@ static int take_part(void *owner, const struct profile *profile, const struct tr
 
 /* --- traces --- */
 
-static bool in_parts(const struct request *request)
+static bool is_split(const struct request *request)
 {
 	return request->style.by == REPORT_BY_PROCESS || request->style.by == REPORT_BY_THREAD;
 }
@@ -267,15 +267,17 @@ static bool can_calibrate(const struct trace *trace, const char *path)
 	case CALIBRATION_GOOD:
 		return true;
 	case CALIBRATION_UNSTABLE:
-		output_say("evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
-			   "there were "
-			   "line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again",
-			   path);
+		output_message(
+		    "evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
+		    "there were "
+		    "line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again",
+		    path);
 		return false;
 	case CALIBRATION_NONE:
 		break;
 	}
-	output_say("evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1", path);
+	output_message("evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1",
+		       path);
 	return false;
 }
 
@@ -318,16 +320,16 @@ static void note_marks(struct report *report, const struct trace *trace)
 }
 
 /* False after a line about a mark of --between that no trace has. */
-static bool marks_are_there(const struct report *report)
+static bool has_marks(const struct report *report)
 {
 	const struct profile_options *options = &report->request->options;
 
 	if (!options->mark_begin || (report->begins && report->ends))
 		return true;
-	output_say("evprof report: no mark \"%s\" was set; %s%.*s%s",
-		   report->begins ? options->mark_end : options->mark_begin,
-		   report->marks.used ? "there are " : "there are no marks", (int)report->marks.used,
-		   report->marks.buffer, report->marks.used > MARKS_NAMED_BYTES ? ", ..." : "");
+	output_message("evprof report: no mark \"%s\" was set; %s%.*s%s",
+		       report->begins ? options->mark_end : options->mark_begin,
+		       report->marks.used ? "there are " : "there are no marks", (int)report->marks.used,
+		       report->marks.buffer, report->marks.used > MARKS_NAMED_BYTES ? ", ..." : "");
 	return false;
 }
 
@@ -351,16 +353,16 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 	if (request->options.mark_begin)
 		note_marks(report, trace);
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
-	if (in_parts(request))
+	if (is_split(request))
 		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,
 				      take_part, report);
 	else
 		status = profile_add(profile, trace, &request->options, &progress);
 	progress_end(&progress);
 	if (status < 0)
-		output_say("evprof report: %s: %s", path, strerror(-status));
-	status = status < 0 ? CLI_FAILED : trace_say_verdict(trace);
-	process_end_say(trace);
+		output_message("evprof report: %s: %s", path, strerror(-status));
+	status = status < 0 ? CLI_FAILED : trace_print_verdict(trace);
+	process_end_warn(trace);
 	report->trace = NULL;
 	trace_close(trace);
 	return status;
@@ -379,14 +381,14 @@ static int add_traces(struct report *report, struct profile *profile, char *cons
 		*any |= one != CLI_FAILED;
 		status = cli_status_worst(one, status);
 	}
-	if (*any && !marks_are_there(report)) {
+	if (*any && !has_marks(report)) {
 		*any = false;
 		status = CLI_FAILED;
 	}
 	return status;
 }
 
-static int report(const struct request *request, char *const *paths, int count)
+static int report_traces(const struct request *request, char *const *paths, int count)
 {
 	struct report report = {.request = request};
 	struct profile profile = {0};
@@ -397,12 +399,12 @@ static int report(const struct request *request, char *const *paths, int count)
 	if (!error)
 		error = output_open(&report.output, "-");
 	if (error) {
-		output_say("evprof report: %s", strerror(-error));
+		output_message("evprof report: %s", strerror(-error));
 		output_abandon(&report.marks);
 		return CLI_FAILED;
 	}
 	status = add_traces(&report, &profile, paths, count, &any);
-	if (any && !in_parts(request))
+	if (any && !is_split(request))
 		error = print_table(&report, &profile, NULL, NULL);
 	if (any && !error) {
 		if (!report.tables)
@@ -413,7 +415,7 @@ static int report(const struct request *request, char *const *paths, int count)
 		output_abandon(&report.output);
 	}
 	if (error) {
-		output_say("evprof report: cannot write the report: %s", strerror(-error));
+		output_message("evprof report: cannot write the report: %s", strerror(-error));
 		status = CLI_FAILED;
 	}
 	output_abandon(&report.marks);
@@ -435,7 +437,7 @@ static bool fits_together(struct request *request, int traces)
 	else if (request->limit >= 0 &&
 		 report_restrictions_limit(&request->restrictions,
 					   request->limit < UINT32_MAX ? (uint32_t)request->limit : UINT32_MAX) < 0)
-		output_say("evprof report: %s", strerror(ENOMEM));
+		output_message("evprof report: %s", strerror(ENOMEM));
 	else
 		return true;
 	return false;
@@ -463,7 +465,7 @@ int cmd_report(int argc, char **argv)
 	request.style.several = argc - optind > 1;
 	request.short_tables &= request.format == &report_text;
 	if (fits_together(&request, argc - optind))
-		status = report(&request, argv + optind, argc - optind);
+		status = report_traces(&request, argv + optind, argc - optind);
 done:
 	filter_done(&request.filter);
 	report_restrictions_done(&request.restrictions);

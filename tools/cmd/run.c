@@ -171,7 +171,7 @@ static long long number_in(const json_t *summary, const char *member)
 	return (long long)json_integer_value(json_object_get(summary, member));
 }
 
-static void say_trace(const json_t *summary, const char *path)
+static void print_trace_summary(const json_t *summary, const char *path)
 {
 	long long processes = number_in(summary, "processes");
 	long long running = number_in(summary, "running"), unsampled = number_in(summary, "unsampled");
@@ -184,24 +184,25 @@ static void say_trace(const json_t *summary, const char *path)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
 	fprintf(stderr, "show it with: evprof report %s\n", shown);
 	if (unsampled > 0)
-		output_say("evprof: the sampler of %lld process%s was killed; what came later is not in the trace",
-			   unsampled, unsampled == 1 ? "" : "es");
+		output_message("evprof: the sampler of %lld process%s was killed; what came later is not in the trace",
+			       unsampled, unsampled == 1 ? "" : "es");
 }
 
 /* reason: that of the first process that did not join; NULL: unknown */
-static void say_nothing_joined(const char *program, const char *reason)
+static void print_nothing_joined(const char *program, const char *reason)
 {
 	if (reason)
-		output_say("evprof: nothing was recorded: %s", reason);
+		output_message("evprof: nothing was recorded: %s", reason);
 	else
-		output_say("evprof: nothing was recorded: no Python process joined; unless a line above says why, %s "
-			   "is no CPython 3.6 or later, is statically linked or setuid, or " ENV_SWITCH
-			   "=0 is set (--log info says more)",
-			   program);
+		output_message(
+		    "evprof: nothing was recorded: no Python process joined; unless a line above says why, %s "
+		    "is no CPython 3.6 or later, is statically linked or setuid, or " ENV_SWITCH
+		    "=0 is set (--log info says more)",
+		    program);
 }
 
 /* seconds: the result of run_session_summary() */
-static void say_no_summary(int seconds)
+static void print_no_summary(int seconds)
 {
 	char why[80] = "the collector has ended without a summary";
 
@@ -211,19 +212,19 @@ static void say_no_summary(int seconds)
 }
 
 /* quiet: print errors only */
-static void say_summary(const json_t *summary, const char *program, bool quiet)
+static void print_summary(const json_t *summary, const char *program, bool quiet)
 {
 	const char *error = json_string_value(json_object_get(summary, "error"));
 	const char *path = json_string_value(json_object_get(summary, "trace"));
 
 	if (error)
-		output_say("evprof: %s", error);
+		output_message("evprof: %s", error);
 	else if (quiet)
 		return;
 	else if (number_in(summary, "processes") == 0 || !path)
-		say_nothing_joined(program, json_string_value(json_object_get(summary, "absent")));
+		print_nothing_joined(program, json_string_value(json_object_get(summary, "absent")));
 	else
-		say_trace(summary, path);
+		print_trace_summary(summary, path);
 }
 
 /* Ends with the program's status, or by its signal. */
@@ -273,8 +274,8 @@ static bool make_folders(const char *output)
 	return !error;
 }
 
-static int run(const struct request *request, const struct run_places *places, struct run_session *session,
-	       int *running)
+static int record_program(const struct request *request, const struct run_places *places, struct run_session *session,
+			  int *running)
 {
 	const struct run_program program = {
 	    .argv = request->program, .library = places->preload, .session = session, .host = request->socket != NULL};
@@ -283,18 +284,19 @@ static int run(const struct request *request, const struct run_places *places, s
 	int error = run_program(&program, &status);
 
 	if (error == -ECHILD) {
-		output_say("evprof run: the exit status of %s is not known: %s", request->program[0], strerror(-error));
+		output_message("evprof run: the exit status of %s is not known: %s", request->program[0],
+			       strerror(-error));
 	} else if (error) {
-		output_say("evprof run: cannot run %s: %s", request->program[0], strerror(-error));
+		output_message("evprof run: cannot run %s: %s", request->program[0], strerror(-error));
 		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
 	/* The exit status must be the program's, even if stderr is a closed pipe. */
 	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session, &seconds);
 	if (summary)
-		say_summary(summary, request->program[0], request->quiet);
+		print_summary(summary, request->program[0], request->quiet);
 	else
-		say_no_summary(seconds);
+		print_no_summary(seconds);
 	*running = !summary || number_in(summary, "running") > 0;
 	json_decref(summary);
 	return status;
@@ -323,7 +325,7 @@ int cmd_run(int argc, char **argv)
 		fprintf(stderr, "evprof run: the working directory has no path; use -o with an absolute path\n");
 	else if ((request.socket || make_folders(output)) &&
 		 run_session_open(&session, request.socket, places.collector, output) == 0)
-		status = run(&request, &places, &session, &running);
+		status = record_program(&request, &places, &session, &running);
 	free(output);
 	run_session_done(&session);
 	run_places_done(&places, running);

@@ -293,10 +293,10 @@ static int add_source(struct zip_writer *zip, const struct export *export, const
 	}
 	fd = source_open(export->trace, place->process, place->name, export->all_sources);
 	if (fd < 0) {
-		source_say_missing("export", text_of(name), "in the zip", fd);
+		source_warn_missing("export", text_of(name), "in the zip", fd);
 	} else {
 		if (source_is_newer(export->trace, fd))
-			source_say_newer("export", place->name);
+			source_warn_newer("export", place->name);
 		error = zip_add(zip, name, fd);
 		close(fd);
 	}

@@ -510,7 +510,7 @@ static inline int put_row(struct csv *csv, const struct csv_event *event, uint64
 /* --- memory --- */
 
 /* Minus the size of the freed block; removes the block. */
-static int64_t freed(const struct csv *csv, struct csv_process *process, uint64_t address)
+static int64_t take_freed_size(const struct csv *csv, struct csv_process *process, uint64_t address)
 {
 	uint64_t size;
 
@@ -519,7 +519,7 @@ static int64_t freed(const struct csv *csv, struct csv_process *process, uint64_
 	return -(int64_t)(size - 1);
 }
 
-static int made(const struct csv *csv, struct csv_process *process, uint64_t address, uint64_t size)
+static int note_size(const struct csv *csv, struct csv_process *process, uint64_t address, uint64_t size)
 {
 	uint64_t *value;
 
@@ -541,15 +541,15 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 	int error = 0;
 
 	if (kind == WIRE_FREE)
-		return put_row(csv, event, address, freed(csv, process, address), CSV_FREE);
+		return put_row(csv, event, address, take_freed_size(csv, process, address), CSV_FREE);
 	if (kind == WIRE_REALLOC) {
 		uint64_t old = wire_memory_address(extra[1]);
 
 		/* A failed realloc leaves the old block unchanged. */
-		error = put_row(csv, event, old, address ? freed(csv, process, old) : 0, CSV_REALLOC_FREE);
+		error = put_row(csv, event, old, address ? take_freed_size(csv, process, old) : 0, CSV_REALLOC_FREE);
 	}
 	if (!error)
-		error = made(csv, process, address, size);
+		error = note_size(csv, process, address, size);
 	return error ? error : put_row(csv, event, address, (int64_t)size, what_of[kind]);
 }
 

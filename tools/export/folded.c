@@ -209,7 +209,7 @@ static struct folded_options *options_of(struct export *export)
 	if (!options)
 		options = export->options = calloc(1, sizeof(*options));
 	if (!options)
-		output_say("evprof export: %s", strerror(ENOMEM));
+		output_message("evprof export: %s", strerror(ENOMEM));
 	else if (!options->max_stack)
 		options->max_stack = MAX_STACK;
 	return options;
@@ -229,7 +229,7 @@ static bool take_max_stack(struct export *export, const char *value)
 		options->max_stack = (uint32_t)number;
 		return true;
 	}
-	output_say("evprof export: --max-stack wants a number of frames such as 128, not \"%s\"", value);
+	output_message("evprof export: --max-stack wants a number of frames such as 128, not \"%s\"", value);
 	return false;
 }
 

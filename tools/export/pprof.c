@@ -365,8 +365,8 @@ static int pprof_process(void *owner, struct call_walk *walk)
 }
 
 /* Sets the sample types of the profile. */
-static void choose_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
-			 struct progress *progress)
+static void set_sample_types(struct pprof *pprof, const struct export *export, struct stacks_visitor *visitor,
+			     struct progress *progress)
 {
 	pprof->allocations = visitor->allocations = trace_records(export->trace, "mem");
 	pprof->in_use = pprof->allocations && export->filter->clock == CPU_CLOCK_WALL;
@@ -383,7 +383,7 @@ int export_pprof(const struct export *export, struct output *output, struct prog
 	int error = pprof ? gzip_open(&pprof->gzip, output) : -ENOMEM;
 
 	if (!error) {
-		choose_types(pprof, export, &visitor, progress);
+		set_sample_types(pprof, export, &visitor, progress);
 		put_beginning(pprof, export->trace);
 		error = stacks_visit(export->trace, export->filter, progress, &pprof->functions, &visitor, pprof);
 		gzip_close(&pprof->gzip);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A position with that much room; NULL if memory ran out. */
-static uint8_t *room(struct protobuf *protobuf, size_t bytes)
+static uint8_t *reserve_room(struct protobuf *protobuf, size_t bytes)
 {
 	size_t allocated = protobuf->allocated ? protobuf->allocated : 256;
 	uint8_t *grown;
@@ -31,7 +31,7 @@ static uint8_t *room(struct protobuf *protobuf, size_t bytes)
 
 void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
 {
-	uint8_t *at = room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
+	uint8_t *at = reserve_room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
 
 	if (at)
 		protobuf->used = (size_t)(protobuf_put_number(at, field, value) - protobuf->bytes);
@@ -39,7 +39,7 @@ void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value)
 
 void protobuf_varint(struct protobuf *protobuf, uint64_t value)
 {
-	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES);
+	uint8_t *at = reserve_room(protobuf, PROTOBUF_VARINT_MAX_BYTES);
 
 	if (at)
 		protobuf->used = (size_t)(protobuf_put_varint(at, value) - protobuf->bytes);
@@ -47,7 +47,7 @@ void protobuf_varint(struct protobuf *protobuf, uint64_t value)
 
 void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value)
 {
-	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES + sizeof(value));
+	uint8_t *at = reserve_room(protobuf, PROTOBUF_VARINT_MAX_BYTES + sizeof(value));
 
 	if (!at)
 		return;
@@ -56,9 +56,9 @@ void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value)
 	protobuf->used = (size_t)(at - protobuf->bytes) + sizeof(value);
 }
 
-static void append(struct protobuf *protobuf, const void *bytes, size_t length)
+static void append_bytes(struct protobuf *protobuf, const void *bytes, size_t length)
 {
-	uint8_t *at = room(protobuf, length);
+	uint8_t *at = reserve_room(protobuf, length);
 
 	if (!at || !length)
 		return;
@@ -68,7 +68,7 @@ static void append(struct protobuf *protobuf, const void *bytes, size_t length)
 
 static void begin_length(struct protobuf *protobuf, uint32_t field, size_t length)
 {
-	uint8_t *at = room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
+	uint8_t *at = reserve_room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
 
 	if (!at)
 		return;
@@ -79,7 +79,7 @@ static void begin_length(struct protobuf *protobuf, uint32_t field, size_t lengt
 void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes, size_t length)
 {
 	begin_length(protobuf, field, length);
-	append(protobuf, bytes, length);
+	append_bytes(protobuf, bytes, length);
 }
 
 void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string)
@@ -95,9 +95,9 @@ void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text)
 		uint32_t code = text_next(&text);
 
 		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
-			append(protobuf, "\xef\xbf\xbd", 3);
+			append_bytes(protobuf, "\xef\xbf\xbd", 3);
 		else
-			append(protobuf, start, (size_t)(text.at - start));
+			append_bytes(protobuf, start, (size_t)(text.at - start));
 	}
 	protobuf_end(protobuf);
 }
@@ -105,7 +105,7 @@ void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text)
 /* The length precedes the contents, but is known only at the end: the contents then move up by its size. */
 void protobuf_begin(struct protobuf *protobuf, uint32_t field)
 {
-	uint8_t *at = room(protobuf, PROTOBUF_VARINT_MAX_BYTES);
+	uint8_t *at = reserve_room(protobuf, PROTOBUF_VARINT_MAX_BYTES);
 
 	if (at)
 		protobuf->used =
@@ -121,7 +121,7 @@ void protobuf_end(struct protobuf *protobuf)
 	size_t begun, bytes, contents;
 
 	protobuf->depth--;
-	if (protobuf->depth >= PROTOBUF_DEPTH_MAX || !room(protobuf, sizeof(length)))
+	if (protobuf->depth >= PROTOBUF_DEPTH_MAX || !reserve_room(protobuf, sizeof(length)))
 		return;
 	begun = protobuf->begun[protobuf->depth];
 	contents = protobuf->used - begun;

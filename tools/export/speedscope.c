@@ -152,7 +152,7 @@ static void put_first(struct speedscope *speedscope, const struct event *event)
 }
 
 /* The new size for an array that is to hold element `number`: at least twice the old one if it grows. */
-static uint32_t wanted(uint32_t allocated, uint32_t number)
+static uint32_t grown_count(uint32_t allocated, uint32_t number)
 {
 	return number < allocated ? allocated : 2 * number + 8;
 }
@@ -170,7 +170,7 @@ static struct greenlet *running_greenlet(struct speedscope *speedscope, const st
 
 	if (number > INT32_MAX - 8 ||
 	    grow_zeroed(&speedscope->greenlets, &speedscope->greenlets_allocated,
-			wanted(speedscope->greenlets_allocated, number), sizeof(*speedscope->greenlets)))
+			grown_count(speedscope->greenlets_allocated, number), sizeof(*speedscope->greenlets)))
 		return NULL;
 	if (number != speedscope->running) {
 		speedscope->greenlets[speedscope->running].ran_ns += turn_ns(speedscope, walk->now_ns);
@@ -179,7 +179,7 @@ static struct greenlet *running_greenlet(struct speedscope *speedscope, const st
 	}
 	greenlet = &speedscope->greenlets[number];
 	if (greenlet->count > INT32_MAX - 8 ||
-	    grow_zeroed(&greenlet->events, &greenlet->allocated, wanted(greenlet->allocated, greenlet->count),
+	    grow_zeroed(&greenlet->events, &greenlet->allocated, grown_count(greenlet->allocated, greenlet->count),
 			sizeof(*greenlet->events)))
 		return NULL;
 	return greenlet;

@@ -96,7 +96,7 @@ static unsigned level_of(const struct html_calls *calls, int64_t duration_ns)
 /* --- blocks --- */
 
 /* Keeps the first error; 0 is none. */
-static void fail(struct html_calls *calls, int error)
+static void set_error(struct html_calls *calls, int error)
 {
 	if (!calls->error)
 		calls->error = error;
@@ -137,7 +137,7 @@ static void write_calls(struct html_calls *calls, unsigned number)
 	if (!level->count)
 		return;
 	close_segment(calls, &level->segment, number * 2, level->block);
-	fail(calls, html_block_write(calls->packer, level->block, level->calls, HTML_CALL_COLUMNS));
+	set_error(calls, html_block_write(calls->packer, level->block, level->calls, HTML_CALL_COLUMNS));
 	level->count = 0;
 }
 
@@ -148,7 +148,7 @@ static void write_slivers(struct html_calls *calls, unsigned number)
 	if (!level->sliver_count)
 		return;
 	close_segment(calls, &level->sliver_segment, number * 2 + 1, level->sliver_block);
-	fail(calls, html_block_write(calls->packer, level->sliver_block, level->slivers, HTML_SLIVER_COLUMNS));
+	set_error(calls, html_block_write(calls->packer, level->sliver_block, level->slivers, HTML_SLIVER_COLUMNS));
 	level->sliver_count = 0;
 }
 
@@ -227,7 +227,7 @@ static inline void merge_sliver(struct html_calls *calls, unsigned number, uint3
 	if (__builtin_expect(depth >= level->pending_allocated || level->touched_count == level->touched_allocated,
 			     0) &&
 	    !reserve_pending(level, depth)) {
-		fail(calls, -ENOMEM);
+		set_error(calls, -ENOMEM);
 		return;
 	}
 	into = &level->pending[depth];
@@ -261,7 +261,7 @@ static void flush_bucket(struct html_calls *calls, unsigned number)
 }
 
 /* Ends the buckets before now_ns. A bucket lies inside one of the next level: while it lasts, that does, too. */
-static void advance(struct html_calls *calls, int64_t now_ns)
+static void advance_buckets(struct html_calls *calls, int64_t now_ns)
 {
 	unsigned number;
 
@@ -317,7 +317,7 @@ void html_calls_add(struct html_calls *calls, const struct html_call *call)
 	unsigned number = level_of(calls, duration);
 
 	if (call->end_ns >= calls->bucket_end)
-		advance(calls, call->end_ns);
+		advance_buckets(calls, call->end_ns);
 	calls->census.calls[number]++;
 	calls->census.steps[number ? 0 : (uint64_t)duration / HTML_STEP_NS] += number == 0;
 	if (calls->packer && duration >= calls->plan.shortest_ns)
@@ -337,8 +337,8 @@ int html_calls_finish(struct html_calls *calls)
 		write_slivers(calls, number);
 	}
 	if (calls->packer)
-		fail(calls,
-		     html_block_write(calls->packer, (*calls->blocks)++, calls->directory, HTML_SEGMENT_COLUMNS));
+		set_error(calls,
+			  html_block_write(calls->packer, (*calls->blocks)++, calls->directory, HTML_SEGMENT_COLUMNS));
 	return calls->error;
 }
 

@@ -3,14 +3,14 @@
  */
 #include "html/curve.h"
 
-static void join(struct html_curve_point *into, const struct html_curve_point *point)
+static void merge_point(struct html_curve_point *into, const struct html_curve_point *point)
 {
 	into->low = point->low < into->low ? point->low : into->low;
 	into->high = point->high > into->high ? point->high : into->high;
 	into->last = point->last;
 }
 
-static void halve(struct html_curve *curve)
+static void halve_points(struct html_curve *curve)
 {
 	uint32_t i, count = 0;
 
@@ -20,7 +20,7 @@ static void halve(struct html_curve *curve)
 
 		point.stretch >>= 1;
 		if (count && curve->points[count - 1].stretch == point.stretch)
-			join(&curve->points[count - 1], &point);
+			merge_point(&curve->points[count - 1], &point);
 		else
 			curve->points[count++] = point;
 	}
@@ -32,14 +32,14 @@ void html_curve_add(struct html_curve *curve, int64_t ns, uint64_t value)
 	struct html_curve_point point = {(uint64_t)ns >> curve->shift, value, value, value};
 
 	if (curve->count && curve->points[curve->count - 1].stretch == point.stretch) {
-		join(&curve->points[curve->count - 1], &point);
+		merge_point(&curve->points[curve->count - 1], &point);
 		return;
 	}
 	while (curve->count == HTML_CURVE_POINTS)
-		halve(curve);
+		halve_points(curve);
 	point.stretch = (uint64_t)ns >> curve->shift;
 	if (curve->count && curve->points[curve->count - 1].stretch == point.stretch)
-		join(&curve->points[curve->count - 1], &point);
+		merge_point(&curve->points[curve->count - 1], &point);
 	else
 		curve->points[curve->count++] = point;
 }

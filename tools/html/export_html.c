@@ -265,7 +265,7 @@ static int html_process_end(void *owner, struct call_walk *walk)
 }
 
 /* Reads the trace once. */
-static int walk(struct html *html, bool writing)
+static int walk_calls(struct html *html, bool writing)
 {
 	const struct call_visitor visitor = {.process = html_process,
 					     .process_end = html_process_end,
@@ -530,7 +530,7 @@ int export_html(const struct export *export, struct output *output, struct progr
 
 	set_time_range(&html);
 	if (!error)
-		error = walk(&html, false);
+		error = walk_calls(&html, false);
 	if (!error && html.tree.failed)
 		error = -ENOMEM;
 	if (!error) {
@@ -539,7 +539,7 @@ int export_html(const struct export *export, struct output *output, struct progr
 		error = html_packer_begin(&html.packer, output);
 	}
 	if (!error)
-		error = walk(&html, true);
+		error = walk_calls(&html, true);
 	if (!error)
 		error = write_tables(&html);
 	if (!error)

@@ -27,9 +27,9 @@ static void add_weights(struct live_weights *into, const struct live_weights *we
 /* The stacks of a process as a tree for walks down and up. 0 is the empty stack, the root. */
 struct walk {
 	const struct stacks *stacks;
-	uint32_t *child;  /* by stack: its first child */
-	uint32_t *beside; /* by stack: the next child of its parent */
-	uint32_t *open;	  /* by function: number of its frames in the current stack */
+	uint32_t *child;   /* by stack: its first child */
+	uint32_t *sibling; /* by stack: the next child of its parent */
+	uint32_t *open;	   /* by function: number of its frames in the current stack */
 	struct live_weights *total;
 };
 
@@ -39,17 +39,17 @@ static int walk_begin(struct walk *walk, const struct live *live, uint32_t funct
 
 	*walk = (struct walk){.stacks = &live->stacks,
 			      .child = calloc((size_t)count + 1, sizeof(*walk->child)),
-			      .beside = calloc((size_t)count + 1, sizeof(*walk->beside)),
+			      .sibling = calloc((size_t)count + 1, sizeof(*walk->sibling)),
 			      .open = calloc((size_t)function_count + 1, sizeof(*walk->open)),
 			      .total = malloc(((size_t)count + 1) * sizeof(*walk->total))};
-	if (!walk->child || !walk->beside || !walk->open || !walk->total)
+	if (!walk->child || !walk->sibling || !walk->open || !walk->total)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		walk->total[i] = live_weigh(live, i);
 	for (uint32_t i = count; i-- > 1;) {
 		uint32_t parent = live->stacks.at[i].parent;
 
-		walk->beside[i] = walk->child[parent];
+		walk->sibling[i] = walk->child[parent];
 		walk->child[parent] = i;
 		add_weights(&walk->total[parent], &walk->total[i]);
 	}
@@ -59,13 +59,13 @@ static int walk_begin(struct walk *walk, const struct live *live, uint32_t funct
 static void walk_end(struct walk *walk)
 {
 	free(walk->child);
-	free(walk->beside);
+	free(walk->sibling);
 	free(walk->open);
 	free(walk->total);
 }
 
 /* Children of the empty stack are threads, not functions. */
-static void enter(struct html_memory *memory, struct walk *walk, const struct live *live, uint32_t number)
+static void enter_stack(struct html_memory *memory, struct walk *walk, const struct live *live, uint32_t number)
 {
 	const struct stack_node *node = &walk->stacks->at[number];
 	struct live_weights own = live_weigh(live, number);
@@ -77,7 +77,7 @@ static void enter(struct html_memory *memory, struct walk *walk, const struct li
 		add_weights(&memory->functions[node->function].total, &walk->total[number]);
 }
 
-static void leave(struct walk *walk, uint32_t number)
+static void leave_stack(struct walk *walk, uint32_t number)
 {
 	const struct stack_node *node = &walk->stacks->at[number];
 
@@ -86,23 +86,23 @@ static void leave(struct walk *walk, uint32_t number)
 }
 
 /* Walks from the empty stack down to the innermost functions, and back. */
-static void go_through(struct html_memory *memory, struct walk *walk, const struct live *live)
+static void walk_tree(struct html_memory *memory, struct walk *walk, const struct live *live)
 {
 	uint32_t number = walk->child[0];
 
 	while (number) {
-		enter(memory, walk, live, number);
+		enter_stack(memory, walk, live, number);
 		if (walk->child[number]) {
 			number = walk->child[number];
 			continue;
 		}
-		leave(walk, number);
-		while (number && !walk->beside[number]) {
+		leave_stack(walk, number);
+		while (number && !walk->sibling[number]) {
 			number = walk->stacks->at[number].parent;
 			if (number)
-				leave(walk, number);
+				leave_stack(walk, number);
 		}
-		number = number ? walk->beside[number] : 0;
+		number = number ? walk->sibling[number] : 0;
 	}
 }
 
@@ -115,7 +115,7 @@ static int add_functions(struct html_memory *memory, const struct live *live, co
 	if (!error)
 		error = walk_begin(&walk, live, functions->count);
 	if (!error)
-		go_through(memory, &walk, live);
+		walk_tree(memory, &walk, live);
 	walk_end(&walk);
 	return error;
 }
@@ -172,7 +172,7 @@ static void put_weights(struct html_column *columns, const struct live_weights *
 	}
 }
 
-static uint64_t share(uint64_t part, uint64_t all)
+static uint64_t scaled_share(uint64_t part, uint64_t all)
 {
 	return all ? (uint64_t)((unsigned __int128)part * HTML_MEMORY_WHOLE / all) : 0;
 }
@@ -181,8 +181,8 @@ static uint64_t share(uint64_t part, uint64_t all)
 static uint64_t share_of(const struct live_weights *weights, const struct live_weights *all)
 {
 	const uint64_t shares[] = {
-	    share(weights->made.blocks, all->made.blocks), share(weights->made.bytes, all->made.bytes),
-	    share(weights->end.bytes, all->end.bytes), share(weights->peak.bytes, all->peak.bytes)};
+	    scaled_share(weights->made.blocks, all->made.blocks), scaled_share(weights->made.bytes, all->made.bytes),
+	    scaled_share(weights->end.bytes, all->end.bytes), scaled_share(weights->peak.bytes, all->peak.bytes)};
 	uint64_t most = 0;
 
 	for (unsigned i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)

@@ -84,7 +84,7 @@ struct piece {
 	uint64_t number;
 };
 
-static void pack(struct html_stream *stream, const void *bytes, size_t length, int flush)
+static void deflate_bytes(struct html_stream *stream, const void *bytes, size_t length, int flush)
 {
 	int result;
 
@@ -109,9 +109,9 @@ static void write_block(struct html_stream *stream, uint64_t number, const char 
 	/* At most a gigabyte at a time, because zlib counts in 32 bits. */
 	for (done = 0; length - done > 1u << 30; done += part) {
 		part = 1u << 30;
-		pack(stream, bytes + done, part, Z_NO_FLUSH);
+		deflate_bytes(stream, bytes + done, part, Z_NO_FLUSH);
 	}
-	pack(stream, bytes + done, length - done, Z_FINISH);
+	deflate_bytes(stream, bytes + done, length - done, Z_FINISH);
 	output_string(stream->output, "</script>\n");
 }
 

@@ -24,7 +24,7 @@ static inline int64_t shown_ns(struct call_walk *walk, uint64_t ticks)
 	return walk->now_ns;
 }
 
-static bool grow(struct call_walk *walk)
+static bool grow_frames(struct call_walk *walk)
 {
 	uint32_t allocated = walk->allocated ? walk->allocated * 2 : 1024;
 	struct walk_frame *grown = realloc(walk->frames, allocated * sizeof(*grown));
@@ -44,7 +44,7 @@ static bool too_deep(const struct call_walk *walk, uint32_t number)
 }
 
 /* Reports the frames up to that index, each with the time at which it began. */
-static void show(struct call_walk *walk, uint32_t number)
+static void report_frames(struct call_walk *walk, uint32_t number)
 {
 	int64_t now = walk->now_ns;
 
@@ -144,7 +144,7 @@ static inline __attribute__((always_inline)) void walk_push(void *owner, struct 
 	struct walk_frame *frame;
 	int64_t now = shown_ns(walk, replay->now);
 
-	if (__builtin_expect(walk->depth == walk->allocated, 0) && !grow(walk))
+	if (__builtin_expect(walk->depth == walk->allocated, 0) && !grow_frames(walk))
 		return;
 	frame = &walk->frames[walk->depth++];
 	*frame = (struct walk_frame){.key = replayed->key, .kind = replayed->kind, .start_ns = now};
@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) void walk_pop(void *owner, struct r
 	total = (uint64_t)(now - frame->start_ns);
 	if (__builtin_expect(walk->depth > walk->shown, 0) && total >= walk->filter->min_duration_ns &&
 	    !too_deep(walk, walk->depth - 1))
-		show(walk, walk->depth - 1);
+		report_frames(walk, walk->depth - 1);
 	if (walk->depth == walk->shown) {
 		walk->shown--;
 		if (walk->shown)
@@ -208,7 +208,7 @@ static const struct replay_sink sink = {walk_push, walk_pop, walk_other};
 /* --- threads --- */
 
 /* Pushes the initial stack of the time range [from, to). */
-static int push_running(struct call_walk *walk, uint64_t from, uint64_t to)
+static int push_initial_stack(struct call_walk *walk, uint64_t from, uint64_t to)
 {
 	struct initial_stack initial = {.trace = walk->trace,
 					.thread = walk->thread,
@@ -312,7 +312,7 @@ static int begin_run(struct call_walk *walk, struct walk_run *run)
 	run->inside = !run->from;
 	first = initial_stack_place(thread, run->from);
 	if (run->from && run->from < run->to && first < thread->place_count)
-		error = push_running(walk, run->from, run->to);
+		error = push_initial_stack(walk, run->from, run->to);
 	trace_stream_open(&run->stream, walk->trace, thread);
 	trace_stream_skip(&run->stream, run->from < run->to ? first : thread->place_count);
 	return error;

@@ -37,7 +37,7 @@ struct together {
 	int error;
 };
 
-static bool before(const struct together_source *one, const struct together_source *other)
+static bool is_before(const struct together_source *one, const struct together_source *other)
 {
 	return one->next != other->next ? one->next < other->next : one->thread->number < other->thread->number;
 }
@@ -51,8 +51,8 @@ static void sift_down(struct together *together, size_t place)
 
 		if (child >= together->count)
 			break;
-		child += child + 1 < together->count && before(heap[child + 1], heap[child]);
-		if (!before(heap[child], moved))
+		child += child + 1 < together->count && is_before(heap[child + 1], heap[child]);
+		if (!is_before(heap[child], moved))
 			break;
 		heap[place] = heap[child];
 		place = child;
@@ -70,7 +70,7 @@ static uint64_t until_of(const struct together *together)
 	return until < UINT64_MAX ? until + 1 : until;
 }
 
-static void begin(struct together *together, struct together_source *source)
+static void begin_source(struct together *together, struct together_source *source)
 {
 	struct together_thread *open = calloc(1, sizeof(*open));
 	struct call_walk *walk;
@@ -92,7 +92,7 @@ static void begin(struct together *together, struct together_source *source)
 	together->look_back = walk->look_back;
 }
 
-static void end(struct together *together, struct together_source *source)
+static void end_source(struct together *together, struct together_source *source)
 {
 	struct together_thread *open = source->open;
 
@@ -108,18 +108,18 @@ static void end(struct together *together, struct together_source *source)
 }
 
 /* Runs the earliest thread. */
-static void step(struct together *together)
+static void walk_first_source(struct together *together)
 {
 	struct together_source *first = together->heap[0];
 
 	if (!first->open)
-		begin(together, first);
+		begin_source(together, first);
 	if (together->error)
 		return;
 	if (walk_run(&first->open->walk, &first->open->run, together->progress, until_of(together))) {
 		first->next = walk_run_next(&first->open->walk, &first->open->run);
 	} else {
-		end(together, first);
+		end_source(together, first);
 		together->heap[0] = together->heap[--together->count];
 	}
 	if (together->count)
@@ -161,9 +161,9 @@ int walk_together(struct trace *trace, const struct trace_process *process, cons
 
 	together.error = find_threads(&together);
 	while (!together.error && together.count)
-		step(&together);
+		walk_first_source(&together);
 	while (together.count > 0)
-		end(&together, together.heap[--together.count]);
+		end_source(&together, together.heap[--together.count]);
 	free(together.heap);
 	free(together.sources);
 	free(together.hidden);

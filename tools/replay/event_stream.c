@@ -51,7 +51,7 @@ struct event_stream {
 
 typedef void (*line_step)(struct event_stream *event_stream, const struct merge_event *event);
 
-static void fail(struct event_stream *event_stream, int error)
+static void set_error(struct event_stream *event_stream, int error)
 {
 	if (!event_stream->error)
 		event_stream->error = error;
@@ -59,14 +59,14 @@ static void fail(struct event_stream *event_stream, int error)
 
 /* --- calls that are long enough --- */
 
-static bool lasts(const struct event_stream *event_stream, const struct line_thread *thread, uint64_t call)
+static bool is_long_enough(const struct event_stream *event_stream, const struct line_thread *thread, uint64_t call)
 {
 	if (!event_stream->filter->min_duration_ns)
 		return true;
 	return call / 8 < thread->lasting_bytes && thread->lasting[call / 8] >> (call % 8) & 1;
 }
 
-static void note_lasting(struct event_stream *event_stream, struct line_thread *thread, uint64_t call)
+static void note_long_enough(struct event_stream *event_stream, struct line_thread *thread, uint64_t call)
 {
 	size_t bytes = thread->lasting_bytes;
 
@@ -74,7 +74,7 @@ static void note_lasting(struct event_stream *event_stream, struct line_thread *
 		uint8_t *grown = realloc(thread->lasting, call / 4 + 64);
 
 		if (!grown) {
-			fail(event_stream, -ENOMEM);
+			set_error(event_stream, -ENOMEM);
 			return;
 		}
 		thread->lasting = grown;
@@ -98,7 +98,7 @@ static void measure_pop(void *owner, struct replay *replay, struct replay_frame 
 
 	(void)how;
 	if (replay->now - frame->start >= event_stream->filter->min_duration_ns)
-		note_lasting(event_stream, event_stream->thread, frame->owner);
+		note_long_enough(event_stream, event_stream->thread, frame->owner);
 }
 
 static int measure_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
@@ -114,7 +114,7 @@ static const struct replay_sink measure_sink = {measure_push, measure_pop, measu
 
 /* --- events --- */
 
-static inline void tell(struct event_stream *event_stream, uint32_t running, uint64_t caller)
+static inline void emit_event(struct event_stream *event_stream, uint32_t running, uint64_t caller)
 {
 	int error;
 
@@ -122,7 +122,7 @@ static inline void tell(struct event_stream *event_stream, uint32_t running, uin
 	event_stream->event.caller = (uint32_t)caller;
 	error = event_stream->user->event(event_stream->owner, &event_stream->event);
 	if (error)
-		fail(event_stream, error);
+		set_error(event_stream, error);
 }
 
 /* The innermost Python function among the first `depth` frames. */
@@ -148,11 +148,12 @@ static void show_push(void *owner, struct replay *replay, struct replay_frame *f
 	uint32_t number = replay->depth - 1;
 
 	frame->owner = python_below(replay, number);
-	if (!lasts(event_stream, thread, thread->calls++) || thread->shown != number || too_deep(event_stream, number))
+	if (!is_long_enough(event_stream, thread, thread->calls++) || thread->shown != number ||
+	    too_deep(event_stream, number))
 		return;
 	thread->shown++;
 	if (frame->kind != WIRE_FRAME)
-		tell(event_stream, frame->key, frame->owner);
+		emit_event(event_stream, frame->key, frame->owner);
 }
 
 static void show_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
@@ -164,7 +165,7 @@ static void show_pop(void *owner, struct replay *replay, struct replay_frame *fr
 		return;
 	thread->shown = replay->depth;
 	if (how != WIRE_NONE)
-		tell(event_stream, frame->key, frame->owner);
+		emit_event(event_stream, frame->key, frame->owner);
 }
 
 static int show_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
@@ -176,9 +177,9 @@ static int show_other(void *owner, struct replay *replay, uint32_t head, const u
 	if (wire_is_bookkeeping(wire_head_kind(head)))
 		return 0;
 	if (shown)
-		tell(event_stream, replay->frames[shown - 1].key, replay->frames[shown - 1].owner);
+		emit_event(event_stream, replay->frames[shown - 1].key, replay->frames[shown - 1].owner);
 	else
-		tell(event_stream, EVENT_STREAM_NOBODY, EVENT_STREAM_NOBODY);
+		emit_event(event_stream, EVENT_STREAM_NOBODY, EVENT_STREAM_NOBODY);
 	return 0;
 }
 
@@ -188,7 +189,7 @@ static const struct replay_sink show_sink = {show_push, show_pop, show_other};
 static void show_end(struct event_stream *event_stream, struct replay *replay, uint32_t key)
 {
 	if (!event_stream->filter->min_duration_ns && !too_deep(event_stream, replay->depth))
-		tell(event_stream, key, python_below(replay, replay->depth));
+		emit_event(event_stream, key, python_below(replay, replay->depth));
 }
 
 /* --- processes and threads --- */
@@ -206,7 +207,7 @@ static void end_thread(struct event_stream *event_stream, uint32_t number)
 		line->replay.now = (uint64_t)event_stream->to_ns;
 	replay_end_thread(&line->replay, event_stream->sink, event_stream);
 	if (line->replay.out_of_memory)
-		fail(event_stream, -ENOMEM);
+		set_error(event_stream, -ENOMEM);
 	replay_done(&line->replay);
 }
 
@@ -268,12 +269,12 @@ static void open_process(struct event_stream *event_stream, const struct trace_p
 	if (!error && event_stream->sink == &show_sink && event_stream->user->begin)
 		error = event_stream->user->begin(event_stream->owner, process, keys, &line->user);
 	if (error)
-		fail(event_stream, error);
+		set_error(event_stream, error);
 }
 
 /* Pushes the initial stack of the time range. */
-static int push_running(struct event_stream *event_stream, struct replay *replay, const struct trace_process *process,
-			const struct trace_thread *thread)
+static int push_initial_stack(struct event_stream *event_stream, struct replay *replay,
+			      const struct trace_process *process, const struct trace_thread *thread)
 {
 	struct initial_stack initial = {.trace = event_stream->trace,
 					.thread = thread,
@@ -300,21 +301,22 @@ static void begin_thread(struct event_stream *event_stream, struct line_thread *
 	struct replay *replay = &line->replay;
 
 	if (replay_init(replay, process) < 0) {
-		fail(event_stream, -ENOMEM);
+		set_error(event_stream, -ENOMEM);
 		return;
 	}
 	replay_begin_thread(replay);
 	replay->hidden = event_stream->processes[process->number].hidden;
 	replay->now = (uint64_t)event_stream->from_ns;
-	if (event_stream->filter->from_given && !line->begun && push_running(event_stream, replay, process, thread) < 0)
-		fail(event_stream, -ENOMEM);
+	if (event_stream->filter->from_given && !line->begun &&
+	    push_initial_stack(event_stream, replay, process, thread) < 0)
+		set_error(event_stream, -ENOMEM);
 	line->begun = true;
 }
 
 /* --- one event --- */
 
 /* Makes the thread's stack ready for the event. */
-static inline struct replay *prepare(struct event_stream *event_stream, const struct merge_event *event)
+static inline struct replay *prepare_thread(struct event_stream *event_stream, const struct merge_event *event)
 {
 	struct line_process *process = &event_stream->processes[event->process->number];
 	struct line_thread *thread = &event_stream->threads[event->thread->number];
@@ -333,10 +335,11 @@ static inline struct replay *prepare(struct event_stream *event_stream, const st
 }
 
 /* Here replay.now is in ns: the ticks of processes differ. */
-static inline __attribute__((always_inline)) void step(struct event_stream *event_stream,
-						       const struct merge_event *event, const struct replay_sink *sink)
+static inline __attribute__((always_inline)) void step_thread(struct event_stream *event_stream,
+							      const struct merge_event *event,
+							      const struct replay_sink *sink)
 {
-	struct replay *replay = prepare(event_stream, event);
+	struct replay *replay = prepare_thread(event_stream, event);
 	unsigned kind = wire_head_kind(event->head);
 	uint32_t key;
 
@@ -365,44 +368,44 @@ static inline __attribute__((always_inline)) void step(struct event_stream *even
 
 static void show_step(struct event_stream *event_stream, const struct merge_event *event)
 {
-	step(event_stream, event, &show_sink);
+	step_thread(event_stream, event, &show_sink);
 }
 
 static void measure_step(struct event_stream *event_stream, const struct merge_event *event)
 {
-	step(event_stream, event, &measure_sink);
+	step_thread(event_stream, event, &measure_sink);
 }
 
 /* --- all threads --- */
 
-static bool wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
+static bool is_wanted(void *owner, const struct trace_process *process, const struct trace_thread *thread)
 {
 	const struct filter *filter = ((struct event_stream *)owner)->filter;
 
 	return filter_process(filter, process) && filter_thread(filter, thread);
 }
 
-static void loaded(void *owner, uint32_t events)
+static void note_loaded(void *owner, uint32_t events)
 {
 	progress_add(((struct event_stream *)owner)->progress, events);
 }
 
 /* Reads each event of the time range, in order of time. */
-static void pass(struct event_stream *event_stream, line_step take, const struct replay_sink *sink)
+static void run_pass(struct event_stream *event_stream, line_step take, const struct replay_sink *sink)
 {
 	struct merge_event event;
 	struct merge merge;
 
 	if (event_stream->error)
 		return;
-	if (merge_open(&merge, event_stream->trace, wanted, event_stream) < 0) {
-		fail(event_stream, -ENOMEM);
+	if (merge_open(&merge, event_stream->trace, is_wanted, event_stream) < 0) {
+		set_error(event_stream, -ENOMEM);
 		return;
 	}
 	if (event_stream->filter->from_given)
 		merge_skip(&merge, event_stream->from_ns);
 	if (sink == &show_sink) {
-		merge.loaded = loaded;
+		merge.loaded = note_loaded;
 		merge.owner = event_stream;
 	}
 	event_stream->sink = sink;
@@ -420,18 +423,18 @@ static void pass(struct event_stream *event_stream, line_step take, const struct
 	merge_close(&merge);
 }
 
-static void all_passes(struct event_stream *event_stream)
+static void run_passes(struct event_stream *event_stream)
 {
 	uint32_t i;
 
 	if (event_stream->filter->min_duration_ns) {
-		pass(event_stream, measure_step, &measure_sink);
+		run_pass(event_stream, measure_step, &measure_sink);
 		for (i = 0; i < event_stream->trace->thread_count; i++) {
 			event_stream->threads[i].begun = false;
 			event_stream->threads[i].calls = 0;
 		}
 	}
-	pass(event_stream, show_step, &show_sink);
+	run_pass(event_stream, show_step, &show_sink);
 }
 
 static void free_all(struct event_stream *event_stream)
@@ -463,7 +466,7 @@ int event_stream_run(struct trace *trace, const struct filter *filter, struct pr
 	event_stream.open = calloc((size_t)trace->process_count + 1, sizeof(*event_stream.open));
 	event_stream.threads = calloc((size_t)trace->thread_count + 1, sizeof(*event_stream.threads));
 	if (event_stream.processes && event_stream.open && event_stream.threads)
-		all_passes(&event_stream);
+		run_passes(&event_stream);
 	else
 		event_stream.error = -ENOMEM;
 	free_all(&event_stream);

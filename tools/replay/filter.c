@@ -61,7 +61,7 @@ static bool add_pattern(struct filter *filter, const char *verb, const char *tex
 	char why[128];
 
 	if (!grown) {
-		output_say("evprof %s: out of memory", verb);
+		output_message("evprof %s: out of memory", verb);
 		return false;
 	}
 	filter->patterns = grown;
@@ -141,7 +141,7 @@ int filter_function(const struct filter *filter, const struct wire_definition *d
 		return !filter->includes;
 	if (!names_of(&names, definition, native))
 		return -ENOMEM;
-	shown = filter_takes(filter->patterns, filter->pattern_count, names.at) &&
+	shown = filter_includes(filter->patterns, filter->pattern_count, names.at) &&
 		(native || !filter->exclude_syspath || !filter_in_syspath(names.at[0], names.at[3]));
 	free(names.bytes);
 	return shown;
@@ -260,14 +260,15 @@ static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
  * A process or thread that is not in the trace is an error. An empty result for a mistyped id would look like a program
  * that did nothing, and would be within every limit.
  */
-static bool is_there(const struct filter *filter, const char *verb, const struct trace *trace, const char *path)
+static bool has_process_and_thread(const struct filter *filter, const char *verb, const struct trace *trace,
+				   const char *path)
 {
 	if (filter->pid && !has_process(trace, filter->pid))
-		output_say("evprof %s: %s: there is no process %lld in it; evprof info names those there are", verb,
-			   path, (long long)filter->pid);
+		output_message("evprof %s: %s: there is no process %lld in it; evprof info names those there are", verb,
+			       path, (long long)filter->pid);
 	else if (filter->tid && !has_thread(trace, filter->pid, filter->tid))
-		output_say("evprof %s: %s: there is no thread %lld in %s; evprof info names those there are", verb,
-			   path, (long long)filter->tid, filter->pid ? "this process" : "it");
+		output_message("evprof %s: %s: there is no thread %lld in %s; evprof info names those there are", verb,
+			       path, (long long)filter->tid, filter->pid ? "this process" : "it");
 	else
 		return true;
 	return false;
@@ -277,8 +278,8 @@ static bool has_clock(const struct filter *filter, const char *verb, const struc
 {
 	if (filter->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
 		return true;
-	output_say("evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s", verb, path,
-		   trace_sample_rate(trace) ? "sample,cpu" : "call,c_call,cpu");
+	output_message("evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s", verb, path,
+		       trace_sample_rate(trace) ? "sample,cpu" : "call,c_call,cpu");
 	return false;
 }
 
@@ -296,8 +297,8 @@ static bool any_function(const struct filter *filter, const struct trace_process
 }
 
 /* Warns that the filter matches no function. The output is then empty, as requested. */
-static void say_if_nothing_is_chosen(const struct filter *filter, const char *verb, const struct trace *trace,
-				     const char *path)
+static void warn_if_no_function(const struct filter *filter, const char *verb, const struct trace *trace,
+				const char *path)
 {
 	uint32_t i;
 
@@ -306,7 +307,7 @@ static void say_if_nothing_is_chosen(const struct filter *filter, const char *ve
 		    any_function(filter, trace->processes[i]))
 			return;
 	if (filter->pattern_count)
-		output_say(
+		output_message(
 		    "evprof %s: %s: no function is chosen; a glob is of a whole path or name, as \"*/app.py\" or "
 		    "\"*.handle\"",
 		    verb, path);
@@ -314,15 +315,15 @@ static void say_if_nothing_is_chosen(const struct filter *filter, const char *ve
 
 struct trace *filter_open(const struct filter *filter, const char *verb, const char *path)
 {
-	struct trace *trace = fits_together(filter, verb) ? trace_open_or_say(path) : NULL;
+	struct trace *trace = fits_together(filter, verb) ? trace_open_with_message(path) : NULL;
 
-	if (trace && (!is_there(filter, verb, trace, path) || !has_clock(filter, verb, trace, path))) {
+	if (trace && (!has_process_and_thread(filter, verb, trace, path) || !has_clock(filter, verb, trace, path))) {
 		trace_close(trace);
 		return NULL;
 	}
 	if (trace) {
 		trace->clock = filter->clock;
-		say_if_nothing_is_chosen(filter, verb, trace, path);
+		warn_if_no_function(filter, verb, trace, path);
 	}
 	return trace;
 }

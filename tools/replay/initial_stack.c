@@ -53,7 +53,7 @@ static int quiet_other(void *owner, struct replay *replay, uint32_t head, const 
 static const struct replay_sink quiet = {quiet_push, quiet_pop, quiet_other};
 
 /* Takes an end inside the time range, as replay_mismatch() does. */
-static bool take_end(struct initial_stack *initial, uint32_t key)
+static bool note_end(struct initial_stack *initial, uint32_t key)
 {
 	uint32_t depth = initial->depth;
 
@@ -90,7 +90,7 @@ static int read_ends(struct initial_stack *initial, const struct replay_cursor *
 		if (kind <= WIRE_THROW || kind == WIRE_C_CALL) {
 			if (!add_key(&initial->keys, &initial->depth, &initial->allocated, key))
 				return -ENOMEM;
-		} else if (!take_end(initial, key)) {
+		} else if (!note_end(initial, key)) {
 			return -ENOMEM;
 		}
 	}
@@ -99,7 +99,7 @@ static int read_ends(struct initial_stack *initial, const struct replay_cursor *
 }
 
 /* Copies the stack at the beginning of the range, which the search ahead pushes to and pops from. */
-static int take_known(struct initial_stack *initial)
+static int note_known_frames(struct initial_stack *initial)
 {
 	uint32_t i;
 
@@ -112,7 +112,7 @@ static int take_known(struct initial_stack *initial)
 }
 
 /* Skips the chunk's events before index `number`. */
-static void pass_to(struct replay *replay, struct replay_cursor *cursor, uint32_t number)
+static void skip_to_event(struct replay *replay, struct replay_cursor *cursor, uint32_t number)
 {
 	for (; cursor->at < number; cursor->at++) {
 		unsigned kind = wire_head_kind(cursor->events->heads[cursor->at]);
@@ -134,7 +134,7 @@ static void take_open(struct initial_stack *initial, struct replay_cursor *curso
 	const struct trace_events *events = cursor->events;
 	struct replay *replay = initial->replay;
 
-	pass_to(replay, cursor, initial->open_at);
+	skip_to_event(replay, cursor, initial->open_at);
 	initial->open_at = 0;
 	replay->base_unknown = false;
 	replay->natives_unknown = true;
@@ -171,7 +171,7 @@ static int read_running(struct initial_stack *initial, const struct trace_events
 			take_open(initial, &cursor);
 		if (replay_run(initial->replay, &cursor, initial->from, &quiet, NULL) == 0)
 			return 0;
-		error = take_known(initial);
+		error = note_known_frames(initial);
 	}
 	if (!error && !initial->over)
 		error = read_ends(initial, &cursor);
@@ -182,7 +182,7 @@ static int read_running(struct initial_stack *initial, const struct trace_events
  * Whether a chunk records the stack, or makes everything before it irrelevant (a gap). Sets opening and open_at if
  * WIRE_OPEN events record it.
  */
-static bool tells_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first)
+static bool has_known_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first)
 {
 	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
 	bool in_open = !is_first; /* the chunk before may begin a list that continues here */
@@ -220,7 +220,7 @@ static size_t look_back(struct initial_stack *initial, size_t first)
 
 		trace_stream_open(&stream, initial->trace, initial->thread);
 		trace_stream_skip(&stream, --place);
-		found = !trace_stream_next(&stream, &events) || tells_stack(initial, &events, place == 0);
+		found = !trace_stream_next(&stream, &events) || has_known_stack(initial, &events, place == 0);
 		initial->opening &= stream.next <= first; /* after damage it may be a later one */
 		trace_stream_close(&stream);
 		read += initial->thread->places[place].events;
@@ -257,7 +257,7 @@ static bool add_running(struct initial_stack *initial, struct replay_place place
 }
 
 /* The result: the frames found below, then the stack of the replay. */
-static int put_together(struct initial_stack *initial)
+static int build_stack(struct initial_stack *initial)
 {
 	const struct replay *replay = initial->replay;
 	bool done = true;
@@ -284,7 +284,7 @@ int initial_stack_find(struct initial_stack *initial)
 	int error = read_all(initial);
 
 	if (!error)
-		error = put_together(initial);
+		error = build_stack(initial);
 	replay_forget(initial->replay);
 	initial->replay->now = initial->from;
 	return error;

@@ -9,7 +9,7 @@
 
 #include "evprof/invariant.h"
 
-static bool before(const struct merge *merge, uint32_t a, uint32_t b)
+static bool is_before(const struct merge *merge, uint32_t a, uint32_t b)
 {
 	const struct merge_source *left = &merge->sources[a];
 	const struct merge_source *right = &merge->sources[b];
@@ -26,9 +26,9 @@ static void sift_down(struct merge *merge, uint32_t place)
 
 		if (child >= merge->count)
 			break;
-		if (child + 1 < merge->count && before(merge, merge->heap[child + 1], merge->heap[child]))
+		if (child + 1 < merge->count && is_before(merge, merge->heap[child + 1], merge->heap[child]))
 			child++;
-		if (!before(merge, merge->heap[child], moved))
+		if (!is_before(merge, merge->heap[child], moved))
 			break;
 		merge->heap[place] = merge->heap[child];
 		place = child;
@@ -47,7 +47,7 @@ static void find_time(struct merge_source *source)
 }
 
 /* Reads the next chunk. False at the end of the thread, which frees its memory. */
-static bool load(struct merge *merge, struct merge_source *source)
+static bool load_events(struct merge *merge, struct merge_source *source)
 {
 	do {
 		if (!trace_stream_next(&source->stream, &source->events)) {
@@ -91,7 +91,7 @@ static void add_thread(struct merge *merge, const struct trace_thread *thread)
 	merge->count++;
 }
 
-static void begin(struct merge *merge)
+static void build_heap(struct merge *merge)
 {
 	uint32_t i;
 
@@ -114,7 +114,7 @@ int merge_open(struct merge *merge, struct trace *trace,
 		    (!wanted || wanted(owner, trace_process_of(trace, thread), thread)))
 			add_thread(merge, thread);
 	}
-	begin(merge);
+	build_heap(merge);
 	return error;
 }
 
@@ -130,7 +130,7 @@ int merge_open_process(struct merge *merge, struct trace *trace, const struct tr
 		if (thread->place_count && filter_thread(filter, thread))
 			add_thread(merge, thread);
 	}
-	begin(merge);
+	build_heap(merge);
 	return error;
 }
 
@@ -167,15 +167,15 @@ static void remove_first(struct merge *merge)
 /* The heap's first source is not after its children. */
 static inline bool first_is_earliest(const struct merge *merge)
 {
-	return (merge->count < 2 || before(merge, merge->heap[0], merge->heap[1])) &&
-	       (merge->count < 3 || before(merge, merge->heap[0], merge->heap[2]));
+	return (merge->count < 2 || is_before(merge, merge->heap[0], merge->heap[1])) &&
+	       (merge->count < 3 || is_before(merge, merge->heap[0], merge->heap[2]));
 }
 
 /* Loads chunks until the heap's first source is loaded and the earliest. False: no source is left. */
-static bool settle(struct merge *merge)
+static bool load_first(struct merge *merge)
 {
 	while (merge->count && !merge->sources[merge->heap[0]].loaded) {
-		if (load(merge, &merge->sources[merge->heap[0]]))
+		if (load_events(merge, &merge->sources[merge->heap[0]]))
 			sift_down(merge, 0);
 		else
 			remove_first(merge);
@@ -183,7 +183,7 @@ static bool settle(struct merge *merge)
 	return merge->count > 0;
 }
 
-static void advance(struct merge *merge, struct merge_source *source)
+static void advance_source(struct merge *merge, struct merge_source *source)
 {
 	if (source->at < source->events.count)
 		find_time(source);
@@ -197,7 +197,7 @@ bool merge_next(struct merge *merge, struct merge_event *event)
 {
 	struct merge_source *source;
 
-	if (!settle(merge))
+	if (!load_first(merge))
 		return false;
 	invariant(first_is_earliest(merge));
 	source = &merge->sources[merge->heap[0]];
@@ -207,13 +207,13 @@ bool merge_next(struct merge *merge, struct merge_event *event)
 		source->events.hole = false;
 		event->head = wire_head(WIRE_GAP, 0);
 		event->extra = &source->events.missing;
-		advance(merge, source);
+		advance_source(merge, source);
 		return true;
 	}
 	event->head = source->events.heads[source->at++];
 	source->extra += wire_extra_words(wire_head_kind(event->head));
 	if (source->at < source->events.count)
-		advance(merge, source);
+		advance_source(merge, source);
 	else
 		source->loaded = false; /* the caller may read this chunk until the next call */
 	return true;

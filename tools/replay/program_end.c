@@ -72,7 +72,8 @@ static int ending_other(void *owner, struct replay *replay, uint32_t head, const
 	return 0;
 }
 
-static void run(struct trace *trace, const struct trace_thread *thread, struct replay *replay, struct ending *ending)
+static void replay_thread(struct trace *trace, const struct trace_thread *thread, struct replay *replay,
+			  struct ending *ending)
 {
 	static const struct replay_sink sink = {ending_push, ending_pop, ending_other};
 	struct trace_stream stream;
@@ -115,7 +116,7 @@ int program_end_find(struct trace *trace, const struct trace_process *process, i
 	ending.known = calloc(replay_keys_of(process), 1);
 	if (!error && ending.known) {
 		replay_begin_thread(&replay);
-		run(trace, thread, &replay, &ending);
+		replay_thread(trace, thread, &replay, &ending);
 	}
 	if (!error && (!ending.known || replay.out_of_memory))
 		error = -ENOMEM;

@@ -112,7 +112,7 @@ static uint32_t new_stack(struct replay_stacks *stacks)
 	return stacks->count++;
 }
 
-static bool put_aside(struct replay *replay, uint64_t greenlet)
+static bool store_stack(struct replay *replay, uint64_t greenlet)
 {
 	struct replay_stacks *stacks = replay->stacks;
 	uint64_t *number = u64_map_make(&stacks->numbers, greenlet);
@@ -145,7 +145,7 @@ static bool put_aside(struct replay *replay, uint64_t greenlet)
 }
 
 /* Restores the stack of the greenlet. A greenlet without a saved stack begins with an empty one. */
-static void take_up(struct replay *replay, uint64_t greenlet, const struct replay_sink *sink, void *owner)
+static void restore_stack(struct replay *replay, uint64_t greenlet, const struct replay_sink *sink, void *owner)
 {
 	struct replay_stacks *stacks = replay->stacks;
 	struct replay_stack *stack;
@@ -204,7 +204,7 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 
 	if (!replay->stacks)
 		replay->stacks = new_stacks(replay->others_unknown);
-	if (!replay->stacks || !target || !origin || (known && !put_aside(replay, origin))) {
+	if (!replay->stacks || !target || !origin || (known && !store_stack(replay, origin))) {
 		replay->out_of_memory |= target && origin;
 		return;
 	}
@@ -215,7 +215,7 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 		replay_pop(replay, WIRE_YIELD, sink, owner);
 	replay->greenlet = target;
 	replay->greenlet_number = number_of(replay, target);
-	take_up(replay, target, sink, owner);
+	restore_stack(replay, target, sink, owner);
 }
 
 void replay_done(struct replay *replay)

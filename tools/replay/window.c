@@ -18,7 +18,7 @@ static int add_edge(struct window *window, const struct window_edge *edge)
 	return 0;
 }
 
-static int64_t near(int64_t ns)
+static int64_t clamp_ns(int64_t ns)
 {
 	return ns < TRACE_NS_FAR ? ns : TRACE_NS_FAR;
 }
@@ -31,11 +31,11 @@ int window_of_times(struct window *window, const struct trace *trace, const stru
 
 	*window = (struct window){.open_at_start = !from_ns};
 	if (from_ns) {
-		edge.ticks = trace_ticks(process, trace->start_ns + near(*from_ns));
+		edge.ticks = trace_ticks(process, trace->start_ns + clamp_ns(*from_ns));
 		error = add_edge(window, &edge);
 	}
 	if (to_ns && !error) {
-		edge.ticks = trace_ticks(process, trace->start_ns + near(*to_ns));
+		edge.ticks = trace_ticks(process, trace->start_ns + clamp_ns(*to_ns));
 		edge.begins = false;
 		error = add_edge(window, &edge);
 	}

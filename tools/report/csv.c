@@ -41,7 +41,7 @@ static void put_times(struct output *output, const struct profile_times *times)
 		      report_seconds(times->own_ns), report_seconds(times->total_ns));
 }
 
-static void put_whose(struct output *output, const struct report_table *table)
+static void put_owner(struct output *output, const struct report_table *table)
 {
 	if (!table->process)
 		return;
@@ -63,7 +63,7 @@ static void put_calls(struct output *output, const struct report_style *style, c
 	for (i = 0; i < calls.count; i++) {
 		const struct report_call *call = &calls.at[i];
 
-		put_whose(output, table);
+		put_owner(output, table);
 		put_label(output, style, rows->rows[row].label);
 		put_label(output, style, rows->rows[style->callers ? call->caller : call->callee].label);
 		put_times(output, &call->times);
@@ -80,7 +80,7 @@ static void put_table(struct output *output, const struct report_style *style, c
 			put_calls(output, style, table, rows->shown[i]);
 			continue;
 		}
-		put_whose(output, table);
+		put_owner(output, table);
 		put_label(output, style, rows->rows[rows->shown[i]].label);
 		put_times(output, &rows->rows[rows->shown[i]].times);
 	}
@@ -94,7 +94,7 @@ static void put_title(struct output *output, const struct report_style *style, c
 		output_format(output, "%sfile,%sline,%sfunction,", of, of, of);
 }
 
-static void begin(struct output *output, const struct report_style *style)
+static void begin_csv(struct output *output, const struct report_style *style)
 {
 	if (style->by == REPORT_BY_PROCESS)
 		output_string(output, "trace,pid,");
@@ -106,10 +106,10 @@ static void begin(struct output *output, const struct report_style *style)
 	output_string(output, "ncalls,primitive_calls,tottime,cumtime\n");
 }
 
-static void end(struct output *output, const struct report_style *style)
+static void end_csv(struct output *output, const struct report_style *style)
 {
 	(void)output;
 	(void)style;
 }
 
-const struct report_format report_csv = {"csv", begin, put_table, end};
+const struct report_format report_csv = {"csv", begin_csv, put_table, end_csv};

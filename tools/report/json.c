@@ -69,7 +69,7 @@ static void put_row(struct output *output, const struct report_style *style, con
 	output_char(output, '}');
 }
 
-static void put_whose(struct output *output, const struct report_table *table)
+static void put_owner(struct output *output, const struct report_table *table)
 {
 	if (!table->process)
 		return;
@@ -94,7 +94,7 @@ static void put_table(struct output *output, const struct report_style *style, c
 	uint32_t i;
 
 	output_string(output, table->number ? ",\n{" : "{");
-	put_whose(output, table);
+	put_owner(output, table);
 	if (table->sample_rate)
 		output_format(output, "\"sample_rate\": %d, ", table->sample_rate);
 	if (profile->native.allocations)
@@ -113,7 +113,7 @@ static void put_table(struct output *output, const struct report_style *style, c
 	output_string(output, "\n]}");
 }
 
-static void begin(struct output *output, const struct report_style *style)
+static void begin_json(struct output *output, const struct report_style *style)
 {
 	if (style->by == REPORT_BY_PROCESS)
 		output_string(output, "{\"processes\": [\n");
@@ -121,11 +121,11 @@ static void begin(struct output *output, const struct report_style *style)
 		output_string(output, "{\"threads\": [\n");
 }
 
-static void end(struct output *output, const struct report_style *style)
+static void end_json(struct output *output, const struct report_style *style)
 {
 	bool many = style->by == REPORT_BY_PROCESS || style->by == REPORT_BY_THREAD;
 
 	output_string(output, many ? "\n]}\n" : "\n");
 }
 
-const struct report_format report_json = {"json", begin, put_table, end};
+const struct report_format report_json = {"json", begin_json, put_table, end_json};

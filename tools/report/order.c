@@ -11,29 +11,29 @@
 
 /* --- comparison: negative if a precedes b --- */
 
-static int ascending(uint64_t a, uint64_t b)
+static int compare_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
 }
 
 static int by_calls(const struct report_row *a, const struct report_row *b)
 {
-	return ascending(b->times.calls, a->times.calls);
+	return compare_u64(b->times.calls, a->times.calls);
 }
 
 static int by_primitive_calls(const struct report_row *a, const struct report_row *b)
 {
-	return ascending(report_primitive_calls(&b->times), report_primitive_calls(&a->times));
+	return compare_u64(report_primitive_calls(&b->times), report_primitive_calls(&a->times));
 }
 
 static int by_own(const struct report_row *a, const struct report_row *b)
 {
-	return ascending(b->times.own_ns, a->times.own_ns);
+	return compare_u64(b->times.own_ns, a->times.own_ns);
 }
 
 static int by_total(const struct report_row *a, const struct report_row *b)
 {
-	return ascending(b->times.total_ns, a->times.total_ns);
+	return compare_u64(b->times.total_ns, a->times.total_ns);
 }
 
 static int by_file(const struct report_row *a, const struct report_row *b)
@@ -43,7 +43,7 @@ static int by_file(const struct report_row *a, const struct report_row *b)
 
 static int by_line(const struct report_row *a, const struct report_row *b)
 {
-	return ascending(a->label->line, b->label->line);
+	return compare_u64(a->label->line, b->label->line);
 }
 
 static int by_function(const struct report_row *a, const struct report_row *b)
@@ -98,7 +98,7 @@ static const struct {
 	const char *name;
 } old_numbers[] = {{"-1", "stdname"}, {"0", "calls"}, {"1", "time"}, {"2", "cumulative"}};
 
-static const struct report_key *say_unknown(struct text word, const char *what)
+static const struct report_key *unknown_order(struct text word, const char *what)
 {
 	size_t i;
 
@@ -121,10 +121,10 @@ static const struct report_key *find_key(struct text word)
 		if (keys[i].name[word.length] == 0)
 			return &keys[i];
 		if (found && found->compare != keys[i].compare)
-			return say_unknown(word, "ambiguous");
+			return unknown_order(word, "ambiguous");
 		found = &keys[i];
 	}
-	return found ? found : say_unknown(word, "not known");
+	return found ? found : unknown_order(word, "not known");
 }
 
 bool report_order_parse(struct report_order *order, const char *text)
@@ -181,7 +181,7 @@ static int by_order(const void *left, const void *right, void *owner)
 		if (order)
 			return order;
 	}
-	return ascending(a, b);
+	return compare_u64(a, b);
 }
 
 void report_rows_sort(struct report_rows *rows, const struct report_order *order, bool reverse)

@@ -101,7 +101,7 @@ static const char *skip_flags(const char *text, int *flags)
 	return text + 4;
 }
 
-static bool compile(regex_t *pattern, const char *text)
+static bool compile_pattern(regex_t *pattern, const char *text)
 {
 	int flags = REG_EXTENDED | REG_NOSUB, error = REG_BADPAT;
 	char why[128] = "an escape in brackets that regex(7) has not";
@@ -122,7 +122,7 @@ static bool compile(regex_t *pattern, const char *text)
 
 /* --- parsing --- */
 
-static struct report_restriction *grow(struct report_restrictions *restrictions)
+static struct report_restriction *new_restriction(struct report_restrictions *restrictions)
 {
 	void *grown = realloc(restrictions->at, (restrictions->count + 1) * sizeof(*restrictions->at));
 
@@ -133,7 +133,7 @@ static struct report_restriction *grow(struct report_restrictions *restrictions)
 }
 
 /* Parses a number, if text is one. False: it is too large or negative, and an error is printed. */
-static bool parse(struct report_restriction *restriction, const char *text)
+static bool parse_restriction(struct report_restriction *restriction, const char *text)
 {
 	const char *unsigned_text = text + (*text == '-' || *text == '+');
 	size_t digits = strspn(unsigned_text, "0123456789.");
@@ -144,7 +144,7 @@ static bool parse(struct report_restriction *restriction, const char *text)
 	restriction->text = text;
 	if (!number) {
 		restriction->kind = RESTRICT_PATTERN;
-		return compile(&restriction->pattern, text);
+		return compile_pattern(&restriction->pattern, text);
 	}
 	if (strchr(text, '.')) {
 		restriction->kind = RESTRICT_FRACTION;
@@ -163,13 +163,13 @@ static bool parse(struct report_restriction *restriction, const char *text)
 
 bool report_restrictions_add(struct report_restrictions *restrictions, const char *text)
 {
-	struct report_restriction *restriction = grow(restrictions);
+	struct report_restriction *restriction = new_restriction(restrictions);
 
 	if (!restriction) {
 		fprintf(stderr, "evprof report: out of memory\n");
 		return false;
 	}
-	if (!parse(restriction, text))
+	if (!parse_restriction(restriction, text))
 		return false;
 	restrictions->count++;
 	return true;
@@ -177,7 +177,7 @@ bool report_restrictions_add(struct report_restrictions *restrictions, const cha
 
 int report_restrictions_limit(struct report_restrictions *restrictions, uint32_t count)
 {
-	struct report_restriction *restriction = grow(restrictions);
+	struct report_restriction *restriction = new_restriction(restrictions);
 
 	if (!restriction)
 		return -ENOMEM;
@@ -210,7 +210,7 @@ static uint32_t keep_matching(struct report_rows *rows, const regex_t *pattern)
 	return kept;
 }
 
-static uint32_t restricted(struct report_rows *rows, const struct report_restriction *restriction)
+static uint32_t restricted_count(struct report_rows *rows, const struct report_restriction *restriction)
 {
 	switch (restriction->kind) {
 	case RESTRICT_PATTERN:
@@ -276,7 +276,7 @@ void report_rows_restrict(struct report_rows *rows, const struct report_restrict
 	for (i = 0; i < restrictions->count; i++) {
 		uint32_t before = rows->shown_count;
 
-		rows->shown_count = restricted(rows, &restrictions->at[i]);
+		rows->shown_count = restricted_count(rows, &restrictions->at[i]);
 		if (output && rows->shown_count != before)
 			print_reduction(output, &restrictions->at[i], before, rows->shown_count);
 	}

@@ -97,7 +97,7 @@ static void print_rows(struct output *output, const struct report_style *style, 
 /* --- callers and callees --- */
 
 /* The column width in pstats: that of the longest name, of all rows or of the restricted ones. */
-static uint32_t widest(const struct report_rows *rows)
+static uint32_t widest_row(const struct report_rows *rows)
 {
 	uint32_t width = 0, i;
 
@@ -145,7 +145,7 @@ static void print_calls(struct output *output, const struct report_style *style,
 			bool callers)
 {
 	const struct report_rows *rows = table->rows;
-	uint32_t width = widest(rows) + 2;
+	uint32_t width = widest_row(rows) + 2;
 	uint32_t i;
 
 	if (!rows->shown_count)
@@ -165,7 +165,7 @@ static void print_calls(struct output *output, const struct report_style *style,
 
 /* --- the process or thread of a table --- */
 
-static void print_whose(struct output *output, const struct report_style *style, const struct report_table *table)
+static void print_owner(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct trace_process *process = table->process;
 
@@ -194,7 +194,7 @@ static void print_table(struct output *output, const struct report_style *style,
 	const struct native_counts *native = &table->rows->profile->native;
 	uint64_t lost = table->rows->profile->lost;
 
-	print_whose(output, style, table);
+	print_owner(output, style, table);
 	if (!style->callers && !style->callees)
 		print_sums(output, style, table);
 	if (lost)

@@ -27,7 +27,7 @@ static char *own_directory(void)
 }
 
 /* The real path of directory/relative if it is accessible with that mode; else NULL. */
-static char *usable(const char *directory, const char *relative, int mode)
+static char *usable_path(const char *directory, const char *relative, int mode)
 {
 	char *path = NULL;
 	char *real = NULL;
@@ -108,10 +108,10 @@ int run_places_find(struct run_places *places)
 
 	memset(places, 0, sizeof(*places));
 	if (directory) {
-		places->library = usable(directory, LIBRARY, R_OK);
+		places->library = usable_path(directory, LIBRARY, R_OK);
 		if (!places->library)
-			places->library = usable(directory, "../lib/evprof/" LIBRARY, R_OK);
-		places->collector = usable(directory, COLLECTOR, X_OK);
+			places->library = usable_path(directory, "../lib/evprof/" LIBRARY, R_OK);
+		places->collector = usable_path(directory, COLLECTOR, X_OK);
 	}
 	if (places->library && places->collector) {
 		free(directory);

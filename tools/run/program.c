@@ -292,7 +292,7 @@ static int wait_for(pid_t child, struct witness *witness, const sigset_t *taken,
 }
 
 /* The errno that the child has sent, or 0. */
-static int reported(int report)
+static int read_error(int report)
 {
 	int error = 0;
 
@@ -318,7 +318,7 @@ int run_program(const struct run_program *program, int *status)
 		become_program(program, &inherited, report[1]);
 	error = child < 0 ? -errno : 0;
 	close(report[1]);
-	failed = child < 0 ? 0 : reported(report[0]);
+	failed = child < 0 ? 0 : read_error(report[0]);
 	close(report[0]);
 	if (child > 0) {
 		witness.pid = start_witness();

@@ -30,7 +30,7 @@
 #define SUMMARY_SECONDS 30
 #define FORMATS_SECONDS 600 /* if other formats are written, too */
 
-static int say(const char *what, const char *which, int error)
+static int print_error(const char *what, const char *which, int error)
 {
 	fprintf(stderr, "evprof run: %s %s: %s\n", what, which, strerror(error));
 	return -1;
@@ -203,20 +203,20 @@ static int start_private(struct run_session *session, const char *collector)
 
 	session->socket = malloc(NETWORK_NAME_BYTES);
 	if (!session->socket)
-		return say("cannot start", collector, ENOMEM);
+		return print_error("cannot start", collector, ENOMEM);
 	network_name(session->socket);
 	listening = listen_at(session->socket);
 	if (listening < 0)
-		return say("cannot listen at", session->socket, -listening);
+		return print_error("cannot listen at", session->socket, -listening);
 	error = start_collector(collector, listening);
 	close(listening);
-	return error ? say("cannot start", collector, -error) : 0;
+	return error ? print_error("cannot start", collector, -error) : 0;
 }
 
 /* --- the session --- */
 
 /* The bytes in hexadecimal, for text that is not UTF-8. NULL: no memory. */
-static json_t *hexadecimal(const char *bytes)
+static json_t *json_hex(const char *bytes)
 {
 	size_t count = strlen(bytes);
 	char *digits = malloc(2 * count + 1);
@@ -235,7 +235,7 @@ static int send_hold(struct run_session *session, const char *output)
 	json_t *path = json_string(output);
 	json_t *message = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o*}", "evprof", CONTROL_VERSION, "type", "hold",
 				    "session", session->id, "wait_ms", session->wait_ms, "output",
-				    path ? path : json_string("/"), "output_bytes", path ? NULL : hexadecimal(output));
+				    path ? path : json_string("/"), "output_bytes", path ? NULL : json_hex(output));
 	char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 	int error = text ? 0 : -ENOMEM;
 
@@ -254,16 +254,16 @@ int run_session_open(struct run_session *session, const char *socket, const char
 	session->hold = -1;
 	session->socket = NULL;
 	if (error)
-		return say("cannot make", "a session", -error);
+		return print_error("cannot make", "a session", -error);
 	if (socket)
 		session->socket = socket[0] == '@' ? strdup(socket) : realpath(socket, NULL);
 	if (socket && !session->socket)
-		return say("there is no collector at", socket, errno);
+		return print_error("there is no collector at", socket, errno);
 	if (!socket && start_private(session, collector) < 0)
 		return -1;
 	session->hold = connect_to(session->socket);
 	if (session->hold < 0)
-		return say("no collector answers at", session->socket, -session->hold);
+		return print_error("no collector answers at", session->socket, -session->hold);
 	if (!is_ours(session->hold, session->socket, &user)) {
 		fprintf(stderr,
 			"evprof run: user %u listens at %s, neither root nor this user: nothing is sent there\n",
@@ -271,7 +271,7 @@ int run_session_open(struct run_session *session, const char *socket, const char
 		return -1;
 	}
 	error = send_hold(session, output);
-	return error ? say("no collector answers at", session->socket, -error) : 0;
+	return error ? print_error("no collector answers at", session->socket, -error) : 0;
 }
 
 /* The time to wait. The collector answers after it has written the formats of EVPROF_FORMAT. */

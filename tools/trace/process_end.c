@@ -65,39 +65,39 @@ static bool was_killed(const struct trace_process *process)
 	return how && strcmp(how, "killed") == 0;
 }
 
-static void say(const struct trace *trace, const struct trace_process *process)
+static void print_end(const struct trace *trace, const struct trace_process *process)
 {
 	struct output piece;
 
 	if (output_open_memory(&piece) < 0)
 		return;
 	process_end_print(process, &piece);
-	output_say("evprof: %s: process %lld (%s) was %.*s", trace->path, (long long)process->pid,
-		   trace_process_name(process), (int)piece.used, piece.buffer);
+	output_message("evprof: %s: process %lld (%s) was %.*s", trace->path, (long long)process->pid,
+		       trace_process_name(process), (int)piece.used, piece.buffer);
 	output_abandon(&piece);
 }
 
-static void say_unsampled(const struct trace *trace, const struct trace_process *process)
+static void warn_unsampled(const struct trace *trace, const struct trace_process *process)
 {
 	if (json_object_get(process->end, "sampler"))
-		output_say("evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
-			   "trace",
-			   trace->path, (long long)process->pid, trace_process_name(process));
+		output_message("evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
+			       "trace",
+			       trace->path, (long long)process->pid, trace_process_name(process));
 }
 
-void process_end_say(const struct trace *trace)
+void process_end_warn(const struct trace *trace)
 {
 	uint32_t killed = 0, i;
 
 	for (i = 0; i < trace->process_count; i++) {
 		if (trace->processes[i])
-			say_unsampled(trace, trace->processes[i]);
+			warn_unsampled(trace, trace->processes[i]);
 		if (!trace->processes[i] || !was_killed(trace->processes[i]))
 			continue;
 		if (killed++ < SAID_MAX)
-			say(trace, trace->processes[i]);
+			print_end(trace, trace->processes[i]);
 	}
 	if (killed > SAID_MAX)
-		output_say("evprof: %s: and %u more processes were killed; evprof info tells all", trace->path,
-			   killed - SAID_MAX);
+		output_message("evprof: %s: and %u more processes were killed; evprof info tells all", trace->path,
+			       killed - SAID_MAX);
 }

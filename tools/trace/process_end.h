@@ -14,6 +14,6 @@ const char *process_end_signal(const struct trace_process *process);
 void process_end_print(const struct trace_process *process, struct output *output);
 
 /* Prints a line on stderr for each process that was killed, or whose sampler was killed: its events end there. */
-void process_end_say(const struct trace *trace);
+void process_end_warn(const struct trace *trace);
 
 #endif

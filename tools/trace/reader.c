@@ -284,13 +284,13 @@ bool trace_is_at(const struct trace *trace, const char *path)
 	       own.st_ino == there.st_ino;
 }
 
-struct trace *trace_open_or_say(const char *path)
+struct trace *trace_open_with_message(const char *path)
 {
 	struct trace *trace = NULL;
 	char error[4600];
 
 	if (trace_open(&trace, path, error, sizeof(error)) < 0) {
-		output_say("evprof: %s", error);
+		output_message("evprof: %s", error);
 		return NULL;
 	}
 	return trace;
@@ -358,12 +358,12 @@ int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 	return used == grown ? CLI_GROWING : CLI_DAMAGED;
 }
 
-int trace_say_verdict(const struct trace *trace)
+int trace_print_verdict(const struct trace *trace)
 {
 	char text[1024];
 	int status = trace_verdict(trace, text, sizeof(text));
 
 	if (status)
-		output_say("evprof: %s: the trace is incomplete: %s", trace->path, text);
+		output_message("evprof: %s: the trace is incomplete: %s", trace->path, text);
 	return status;
 }

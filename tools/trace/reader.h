@@ -35,7 +35,7 @@ void trace_close(struct trace *trace);
 bool trace_is_at(const struct trace *trace, const char *path);
 
 /* Like trace_open(), but prints the error on stderr. */
-struct trace *trace_open_or_say(const char *path);
+struct trace *trace_open_with_message(const char *path);
 
 /*
  * Writes what is missing from the trace, as far as it was read, as one line in text. Returns CLI_FINE (text is ""),
@@ -43,7 +43,7 @@ struct trace *trace_open_or_say(const char *path);
  */
 int trace_verdict(const struct trace *trace, char *text, size_t text_bytes);
 /* Prints the same line on stderr. */
-int trace_say_verdict(const struct trace *trace);
+int trace_print_verdict(const struct trace *trace);
 
 /*
  * Reads the whole file and checks every checksum; errors go to trace->damage. tick may be NULL; it is called with the

@@ -144,7 +144,7 @@ bool source_is_newer(const struct trace *trace, int fd)
 	return written_ns > ended_ns;
 }
 
-static const char *why(int error)
+static const char *error_text(int error)
 {
 	if (error == -EINVAL)
 		return "no regular file";
@@ -156,7 +156,7 @@ static const char *why(int error)
 }
 
 /* Prints "evprof VERB: the source NAME REST". */
-static void say(const char *verb, struct text name, const char *rest)
+static void print_source_message(const char *verb, struct text name, const char *rest)
 {
 	struct output shown;
 
@@ -165,19 +165,19 @@ static void say(const char *verb, struct text name, const char *rest)
 	output_line(&shown, name); /* escaped, because a terminal obeys control characters */
 	output_char(&shown, '\0');
 	if (!shown.error)
-		output_say("evprof %s: the source %s %s", verb, shown.buffer, rest);
+		output_message("evprof %s: the source %s %s", verb, shown.buffer, rest);
 	output_abandon(&shown);
 }
 
-void source_say_newer(const char *verb, struct text name)
+void source_warn_newer(const char *verb, struct text name)
 {
-	say(verb, name, "has changed since the recording: its lines may not be those that ran");
+	print_source_message(verb, name, "has changed since the recording: its lines may not be those that ran");
 }
 
-void source_say_missing(const char *verb, struct text name, const char *where, int error)
+void source_warn_missing(const char *verb, struct text name, const char *where, int error)
 {
 	char rest[256];
 
-	snprintf(rest, sizeof(rest), "is not %s: %s", where, why(error));
-	say(verb, name, rest);
+	snprintf(rest, sizeof(rest), "is not %s: %s", where, error_text(error));
+	print_source_message(verb, name, rest);
 }

@@ -30,7 +30,7 @@ bool source_is_newer(const struct trace *trace, int fd);
  * One line on stderr on a source for the verb: that it was changed after the recording; or that it is not `where` (for
  * example "shown"), for that -errno of source_open().
  */
-void source_say_newer(const char *verb, struct text name);
-void source_say_missing(const char *verb, struct text name, const char *where, int error);
+void source_warn_newer(const char *verb, struct text name);
+void source_warn_missing(const char *verb, struct text name, const char *where, int error);
 
 #endif

@@ -100,7 +100,7 @@ static int open_temporary(struct output *output, char *path)
 	return 0;
 }
 
-static void release(struct output *output)
+static void release_buffer(struct output *output)
 {
 	free(output->buffer);
 	free(output->path);
@@ -148,7 +148,7 @@ int output_open(struct output *output, const char *path)
 		error = open_temporary(output, path_to_replace(path));
 	}
 	if (error)
-		release(output);
+		release_buffer(output);
 	return error;
 }
 
@@ -159,7 +159,7 @@ int output_open_beside(struct output *output, const char *path)
 	if (!error)
 		error = open_temporary(output, strdup(path));
 	if (error)
-		release(output);
+		release_buffer(output);
 	return error;
 }
 
@@ -191,7 +191,8 @@ void output_let_read_like(struct output *output, const char *path)
 	ssize_t bytes = getxattr(path, name, list, sizeof(list));
 
 	if (bytes > 0 && fsetxattr(output->fd, name, list, (size_t)bytes, 0) < 0)
-		output_say("evprof export: %s is not readable for whom %s is: %s", output->path, path, strerror(errno));
+		output_message("evprof export: %s is not readable for whom %s is: %s", output->path, path,
+			       strerror(errno));
 }
 
 int output_open_nowhere(struct output *output)
@@ -211,7 +212,7 @@ int output_open_memory(struct output *output)
 }
 
 /* Makes room for more bytes. If memory runs out, drops the contents. */
-static void grow(struct output *output, size_t bytes)
+static void grow_buffer(struct output *output, size_t bytes)
 {
 	size_t wanted = 2 * output->used + bytes;
 	char *grown;
@@ -264,7 +265,7 @@ static void write_all(struct output *output, const char *bytes, size_t length)
 void output_flush(struct output *output)
 {
 	if (output->allocated) {
-		grow(output, OUTPUT_BUFFER_BYTES);
+		grow_buffer(output, OUTPUT_BUFFER_BYTES);
 		return;
 	}
 	write_all(output, output->buffer, output->used);
@@ -274,7 +275,7 @@ void output_flush(struct output *output)
 void output_put_large(struct output *output, const void *bytes, size_t length)
 {
 	if (output->allocated) {
-		grow(output, length);
+		grow_buffer(output, length);
 		if (!output->error) {
 			memcpy(output->buffer + output->used, bytes, length);
 			output->used += length;
@@ -306,7 +307,7 @@ int output_close(struct output *output)
 		temporary_to_remove = NULL;
 	}
 	error = output->error;
-	release(output);
+	release_buffer(output);
 	return error;
 }
 
@@ -422,8 +423,8 @@ static void line_special(struct output *output, uint32_t code, struct text sourc
 		output_put(output, source.at, source.length);
 }
 
-static void escape(struct output *output, struct text text,
-		   void (*special)(struct output *output, uint32_t code, struct text source))
+static void put_escaped(struct output *output, struct text text,
+			void (*special)(struct output *output, uint32_t code, struct text source))
 {
 	while (text.length) {
 		size_t plain = text_plain(text);
@@ -443,19 +444,19 @@ static void escape(struct output *output, struct text text,
 
 void output_json(struct output *output, struct text text)
 {
-	escape(output, text, json_special);
+	put_escaped(output, text, json_special);
 }
 
 void output_line(struct output *output, struct text text)
 {
-	escape(output, text, line_special);
+	put_escaped(output, text, line_special);
 }
 
-#define SAY_BYTES 16384 /* a longer message is cut */
+#define MESSAGE_BYTES 16384 /* a longer message is cut */
 
-void output_say(const char *format, ...)
+void output_message(const char *format, ...)
 {
-	char line[SAY_BYTES]; /* not allocated, because memory may be exhausted */
+	char line[MESSAGE_BYTES]; /* not allocated, because memory may be exhausted */
 	va_list arguments;
 	int length;
 

@@ -114,7 +114,7 @@ void output_line(struct output *output, struct text text);
 /*
  * Prints a line on stderr. It may contain text from a trace: a question mark replaces each byte that is not printable.
  */
-void output_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes a word of a command line as output_line() does, in single quotes if a shell would treat it specially. */
 void output_argument(struct output *output, struct text text);

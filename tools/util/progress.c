@@ -25,7 +25,7 @@ void progress_begin(struct progress *progress, const char *what, uint64_t total)
 	progress->terminal = isatty(STDERR_FILENO);
 }
 
-static void draw(const struct progress *progress)
+static void draw_bar(const struct progress *progress)
 {
 	uint64_t done = progress->done < progress->total ? progress->done : progress->total;
 	int filled = progress->total ? (int)((double)done * BAR_WIDTH / (double)progress->total) : 0;
@@ -47,7 +47,7 @@ void progress_add(struct progress *progress, uint64_t amount)
 	if (now - progress->began_ns < SHOW_AFTER_NS || now - progress->shown_ns < SHOW_EVERY_NS)
 		return;
 	progress->shown_ns = now;
-	draw(progress);
+	draw_bar(progress);
 }
 
 void progress_end(struct progress *progress)

@@ -7,7 +7,7 @@
 
 #define WORD_MAX 32
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned min_unsigned(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -27,11 +27,11 @@ unsigned suggest_distance(const char *word, const char *known)
 		for (size_t j = 1; j <= columns; j++) {
 			unsigned here = cost[i - 1][j - 1] + (word[i - 1] != known[j - 1]);
 
-			here = least(here, least(cost[i - 1][j], cost[i][j - 1]) + 1);
+			here = min_unsigned(here, min_unsigned(cost[i - 1][j], cost[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && word[i - 1] == known[j - 2] && word[i - 2] == known[j - 1])
-				here = least(here, cost[i - 2][j - 2] + 1);
+				here = min_unsigned(here, cost[i - 2][j - 2] + 1);
 			cost[i][j] = here;
 		}
 	/* A short word would be near every other one. */
-	return cost[rows][columns] * 2 > columns ? SUGGEST_FAR : least(cost[rows][columns], SUGGEST_FAR);
+	return cost[rows][columns] * 2 > columns ? SUGGEST_FAR : min_unsigned(cost[rows][columns], SUGGEST_FAR);
 }

@@ -9,7 +9,7 @@
 
 #include "evprof/invariant.h"
 
-static int grow(struct u64_map *map)
+static int grow_slots(struct u64_map *map)
 {
 	size_t size = map->slots ? (map->mask + 1) * 2 : 1024;
 	struct u64_map grown = {.slots = calloc(size, sizeof(*grown.slots)), .mask = size - 1, .count = map->count};
@@ -29,7 +29,7 @@ uint64_t *u64_map_make(struct u64_map *map, uint64_t key)
 {
 	size_t slot;
 
-	if ((!map->slots || map->count * 2 > map->mask) && grow(map) < 0)
+	if ((!map->slots || map->count * 2 > map->mask) && grow_slots(map) < 0)
 		return NULL;
 	slot = u64_map_slot(map, key);
 	if (!map->slots[slot].key) {
