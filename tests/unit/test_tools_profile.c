@@ -547,7 +547,7 @@ Test(labels, native_names)
 	fixture_end(with);
 	cr_assert(trace_open_memory(&trace, with->bytes, with->size, "test", error, sizeof(error)) == 0);
 	for (uint32_t id = 1; id <= 3; id++) {
-		char *name = label_native(trace_name(&trace->processes[0]->functions, id));
+		char *name = label_c_function(trace_name(&trace->processes[0]->functions, id));
 
 		cr_expect_str_eq(name, expected[id - 1]);
 		free(name);

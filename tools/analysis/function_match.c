@@ -70,18 +70,18 @@ static bool matches_file(struct function_match *match, const char *pattern, stru
 	       matches_text(match, pattern, without_suffix(end));
 }
 
-bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool native)
+bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool c_function)
 {
 	struct text module = trace_string(definition, 3);
 
 	/* Methods of C types have no module. */
-	if (native)
+	if (c_function)
 		return matches_text(match, match->module, module.length ? module : text_of("builtins"));
 	return matches_text(match, match->module, module) ||
 	       matches_file(match, match->module, trace_string(definition, 0));
 }
 
-static bool matches_name(struct function_match *match, const struct wire_definition *definition, bool native)
+static bool matches_name(struct function_match *match, const struct wire_definition *definition, bool c_function)
 {
 	struct text class = trace_string(definition, 0);
 	struct text name = trace_string(definition, 1);
@@ -90,7 +90,7 @@ static bool matches_name(struct function_match *match, const struct wire_definit
 
 	if (matches_text(match, match->function, name))
 		return true;
-	if (!native)
+	if (!c_function)
 		return matches_text(match, match->function, trace_string(definition, 2));
 	if (!class.length)
 		return false;
@@ -103,9 +103,9 @@ static bool matches_name(struct function_match *match, const struct wire_definit
 	return matches;
 }
 
-bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool native)
+bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool c_function)
 {
-	return function_match_module(match, definition, native) && matches_name(match, definition, native);
+	return function_match_module(match, definition, c_function) && matches_name(match, definition, c_function);
 }
 
 bool function_match_only_python(const struct function_match *match)
@@ -132,13 +132,13 @@ static unsigned min_distance(unsigned a, unsigned b)
 }
 
 /* The distance of the module. function_near_add() accepts SUGGEST_FAR if the function's name matches exactly. */
-static unsigned module_distance(struct function_match *match, const struct wire_definition *definition, bool native)
+static unsigned module_distance(struct function_match *match, const struct wire_definition *definition, bool c_function)
 {
 	struct text file = {0};
 
-	if (!native)
+	if (!c_function)
 		file = text_base_name(trace_string(definition, 0));
-	if (function_match_module(match, definition, native))
+	if (function_match_module(match, definition, c_function))
 		return 0;
 	return min_distance(text_distance(match->module, trace_string(definition, 3)),
 			    min_distance(text_distance(text_base_name(text_of(match->module)).at, file),
@@ -146,30 +146,30 @@ static unsigned module_distance(struct function_match *match, const struct wire_
 }
 
 /* Empty for a C function: that string of its definition is another. */
-static struct text qualified_name(const struct wire_definition *definition, bool native)
+static struct text qualified_name(const struct wire_definition *definition, bool c_function)
 {
 	struct text none = {0};
 
-	return native ? none : trace_string(definition, 2);
+	return c_function ? none : trace_string(definition, 2);
 }
 
-static unsigned name_distance(struct function_match *match, const struct wire_definition *definition, bool native)
+static unsigned name_distance(struct function_match *match, const struct wire_definition *definition, bool c_function)
 {
-	if (matches_name(match, definition, native))
+	if (matches_name(match, definition, c_function))
 		return 0;
 	return min_distance(text_distance(match->function, trace_string(definition, 1)),
-			    text_distance(match->function, qualified_name(definition, native)));
+			    text_distance(match->function, qualified_name(definition, c_function)));
 }
 
 /* The name as a limit is written. NULL if memory ran out. */
-static char *name_of(const struct wire_definition *definition, bool native)
+static char *name_of(const struct wire_definition *definition, bool c_function)
 {
 	struct text module = trace_string(definition, 3), name = trace_string(definition, 1);
-	struct text qualified = qualified_name(definition, native);
+	struct text qualified = qualified_name(definition, c_function);
 	char *text;
 
 	if (!module.length)
-		module = native ? text_of("builtins") : text_base_name(trace_string(definition, 0));
+		module = c_function ? text_of("builtins") : text_base_name(trace_string(definition, 0));
 	if (qualified.length)
 		name = qualified;
 	if (asprintf(&text, "%.*s:%.*s", (int)module.length, module.at, (int)name.length, name.at) < 0)
@@ -186,19 +186,19 @@ static bool has_name(const struct function_near *near, const char *name)
 }
 
 void function_near_add(struct function_near *near, struct function_match *match,
-		       const struct wire_definition *definition, bool native)
+		       const struct wire_definition *definition, bool c_function)
 {
 	const size_t last = FUNCTION_NEAR_MOST - 1;
-	unsigned far = name_distance(match, definition, native);
+	unsigned far = name_distance(match, definition, c_function);
 	char *name;
 	size_t i;
 
 	if (far == SUGGEST_FAR)
 		return;
-	far += module_distance(match, definition, native);
+	far += module_distance(match, definition, c_function);
 	if (far > SUGGEST_FAR || (near->names[last] && near->distances[last] <= far))
 		return;
-	name = name_of(definition, native);
+	name = name_of(definition, c_function);
 	if (!name || has_name(near, name)) {
 		free(name);
 		return;

@@ -21,9 +21,9 @@ struct function_match {
 int function_match_parse(struct function_match *match, const char *text, size_t length);
 void function_match_done(struct function_match *match);
 
-/* native: a C function. */
-bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool native);
-bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool native);
+/* c_function: the definition is of a C function. */
+bool function_match_module(struct function_match *match, const struct wire_definition *definition, bool c_function);
+bool function_match_takes(struct function_match *match, const struct wire_definition *definition, bool c_function);
 /* Whether the module, a file.py, excludes C functions. */
 bool function_match_only_python(const struct function_match *match);
 
@@ -37,7 +37,7 @@ struct function_near {
 
 /* If memory runs out, a suggestion is missing. */
 void function_near_add(struct function_near *near, struct function_match *match,
-		       const struct wire_definition *definition, bool native);
+		       const struct wire_definition *definition, bool c_function);
 void function_near_done(struct function_near *near);
 
 #endif

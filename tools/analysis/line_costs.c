@@ -79,13 +79,13 @@ static char *copy_text(struct text text)
  * Readers of the format identify functions by name and module. A name that is taken by a function of another file gets
  * a number. Two texts with the same hash get one needlessly.
  */
-static char *unique_name(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool native)
+static char *unique_name(struct line_costs *costs, struct text module, struct text name, uint32_t line, bool c_function)
 {
 	uint64_t *others;
 	char *text = NULL;
 	int length;
 
-	if (native)
+	if (c_function)
 		return copy_text(name);
 	others = u64_map_make(&costs->names,
 			      (text_hash(text_hash(TEXT_HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
@@ -99,20 +99,20 @@ static char *unique_name(struct line_costs *costs, struct text module, struct te
 }
 
 static bool describe_function(struct line_costs *costs, uint32_t label, const struct wire_definition *definition,
-			      bool native)
+			      bool c_function)
 {
 	struct cost_function *function = &costs->functions[label];
 	struct text name = costs->labels.at[label].name, module = {0};
 
 	if (definition) {
 		module = trace_string(definition, 3);
-		if (!native && trace_string(definition, 2).length)
+		if (!c_function && trace_string(definition, 2).length)
 			name = trace_string(definition, 2);
 	}
 	if (!module.length)
 		module = text_of("~");
-	function->native = native;
-	function->name = unique_name(costs, module, name, costs->labels.at[label].line, native);
+	function->c_function = c_function;
+	function->name = unique_name(costs, module, name, costs->labels.at[label].line, c_function);
 	function->module = find_place(costs, module);
 	function->file = find_place(costs, costs->labels.at[label].file);
 	function->known = true;

@@ -29,7 +29,7 @@ struct cost_function {
 	char *name;	 /* qualified, ":" and first line, unique within the module; the label's for C functions */
 	uint32_t module; /* place number: __name__, "~" if there is none */
 	uint32_t file;	 /* place number: co_filename, "~" for C functions */
-	bool native;
+	bool c_function;
 	bool known;
 };
 

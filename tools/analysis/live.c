@@ -94,11 +94,11 @@ static uint32_t find_stack(struct live *live, struct call_walk *walk)
 {
 	uint32_t number = find_python(live, walk);
 
-	stack_functions_note(live->functions, walk->replay.native);
+	stack_functions_note(live->functions, walk->replay.native_frame);
 	if (!number)
 		walk_fail(walk, -ENOMEM);
-	else if (walk->replay.native)
-		number = stacks_find_native(&live->stacks, live->functions, walk, number);
+	else if (walk->replay.native_frame)
+		number = stacks_find_with_native_frames(&live->stacks, live->functions, walk, number);
 	if (reserve_sum(live, number) < 0)
 		walk_fail(walk, -ENOMEM);
 	return number;

@@ -47,8 +47,8 @@ struct counting {
 	uint32_t thread;
 	uint32_t marks; /* marks of the thread so far */
 	uint64_t lost;
-	bool has_native;
-	struct native_counts native;
+	bool has_native_stacks;
+	struct native_stack_counts native_stacks;
 	uint64_t min_ticks; /* shorter calls do not count */
 	uint32_t max_depth;
 	uint8_t *hidden; /* by key; NULL: no function is hidden */
@@ -118,8 +118,8 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 
 	if (wire_head_kind(head) == WIRE_GAP)
 		counting->lost += *extra;
-	if (counting->has_native)
-		native_count(&counting->native, head, extra, &replay->native);
+	if (counting->has_native_stacks)
+		native_stack_count(&counting->native_stacks, head, extra, &replay->native_frame);
 	if (wire_head_kind(head) != WIRE_MARK)
 		return 0;
 	return mark_is_edge(counting, counting->marks++);
@@ -446,8 +446,8 @@ static int fold_counts(struct profile *profile, const struct trace_process *proc
 	profile->unmatched += counting->replay.unmatched;
 	profile->open += counting->replay.left_open;
 	profile->lost += counting->lost;
-	profile->native.allocations += counting->native.allocations;
-	profile->native.without += counting->native.without;
+	profile->native_stacks.allocations += counting->native_stacks.allocations;
+	profile->native_stacks.without += counting->native_stacks.without;
 	return error;
 }
 
@@ -458,18 +458,19 @@ static void clear_counts(struct counting *counting)
 	u64_map_done(&counting->edge_numbers);
 	counting->edge_count = 0;
 	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
-	counting->native = (struct native_counts){0};
+	counting->native_stacks = (struct native_stack_counts){0};
 }
 
 /* --- modules --- */
 
-struct label profile_module(const struct wire_definition *definition, bool native, char room[PROFILE_MODULE_BYTES])
+struct label profile_module(const struct wire_definition *definition, bool c_function, char room[PROFILE_MODULE_BYTES])
 {
 	struct text name;
 
 	if (!definition)
-		return (struct label){.file = text_of(native ? "~" : "?"), .name = text_of(native ? "<?>" : "")};
-	if (!native)
+		return (struct label){.file = text_of(c_function ? "~" : "?"),
+				      .name = text_of(c_function ? "<?>" : "")};
+	if (!c_function)
 		return (struct label){.file = trace_string(definition, 0), .name = text_of("")};
 	name = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
 	if (!name.length)
@@ -487,9 +488,9 @@ static int number_modules(struct counting *counting, const struct trace_process 
 	uint32_t key;
 
 	for (key = 0; key < counting->replay.keys && !error; key++) {
-		bool native = key & 1;
-		struct label module =
-		    profile_module(trace_name(native ? &process->functions : &process->codes, key / 2), native, room);
+		bool c_function = key & 1;
+		struct label module = profile_module(
+		    trace_name(c_function ? &process->functions : &process->codes, key / 2), c_function, room);
 
 		counting->rows[key] = labels_add(&counting->modules, &module);
 		if (counting->rows[key] == UINT32_MAX)
@@ -554,7 +555,8 @@ static int counting_begin(struct counting *counting, struct trace *trace, const 
 {
 	int error;
 
-	*counting = (struct counting){.options = options, .has_native = trace_process_has_native(process)};
+	*counting =
+	    (struct counting){.options = options, .has_native_stacks = trace_process_has_native_stacks(process)};
 	error = make_window(&counting->window, trace, process, options);
 	if (!error)
 		error = replay_init(&counting->replay, process);

@@ -54,7 +54,7 @@ struct profile {
 	uint64_t unmatched; /* ends without a call, and calls that the end of another function closed */
 	uint64_t open;	    /* calls still open when the events of their thread ended */
 	uint64_t lost;	    /* events in gaps, as far as the gaps count them */
-	struct native_counts native;
+	struct native_stack_counts native_stacks;
 };
 
 /* Adds a trace. Returns 0 or -ENOMEM; damage is counted in the trace. */
@@ -78,6 +78,6 @@ int profile_each(struct trace *trace, const struct profile_options *options, boo
  * name of C functions, which is written to `room`. NULL definition: "?".
  */
 #define PROFILE_MODULE_BYTES (WIRE_STRING_MAX_BYTES + 2)
-struct label profile_module(const struct wire_definition *definition, bool native, char room[PROFILE_MODULE_BYTES]);
+struct label profile_module(const struct wire_definition *definition, bool c_function, char room[PROFILE_MODULE_BYTES]);
 
 #endif

@@ -94,32 +94,32 @@ static void count_pop(void *owner, struct call_walk *walk, struct walk_frame *fr
 
 #define NATIVE_DEPTH_MAX 128 /* frames shown of a native stack: twice the recorded maximum */
 
-uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
-			    uint32_t python)
+uint32_t stacks_find_with_native_frames(struct stacks *stacks, struct stack_functions *functions,
+					struct call_walk *walk, uint32_t python)
 {
 	const struct trace_process *process = walk->process;
 	uint32_t number = python;
-	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = walk->replay.native;
+	uint32_t frames[NATIVE_DEPTH_MAX], count = 0, frame = walk->replay.native_frame;
 	const struct wire_definition *definition;
 
-	walk->replay.native = 0;
-	while (count < NATIVE_DEPTH_MAX && (definition = trace_name(&process->natives, frame))) {
+	walk->replay.native_frame = 0;
+	while (count < NATIVE_DEPTH_MAX && (definition = trace_name(&process->native_frames, frame))) {
 		frames[count++] = frame;
 		frame = definition->number < frame ? definition->number : 0;
 	}
 	while (count-- > 0) {
-		const struct stack_natives *native = stack_functions_native(functions, process, frames[count]);
+		const struct native_functions *list = stack_functions_of_frame(functions, process, frames[count]);
 
-		for (uint32_t i = 0; native && i < native->count; i++) {
-			number = stacks_find(stacks, number, functions->pool[native->first + i]);
+		for (uint32_t i = 0; list && i < list->count; i++) {
+			number = stacks_find(stacks, number, functions->pool[list->first + i]);
 			if (!number)
 				break;
 		}
-		if (!native || (native->count && !number)) {
+		if (!list || (list->count && !number)) {
 			walk_fail(walk, -ENOMEM);
 			return 0;
 		}
-		if (!native->count) /* the Python stack stands for these frames (trace/native_stack.h) */
+		if (!list->count) /* the Python stack stands for these frames (trace/native_stack.h) */
 			number = python;
 	}
 	return number;
@@ -138,8 +138,8 @@ static void count_other(void *owner, struct call_walk *walk, uint32_t head, cons
 		return;
 	number = walk->shown ? (uint32_t)walk->frames[walk->shown - 1].user : 0;
 	if (!counting->visitor->live) /* otherwise live.c counts it */
-		stack_functions_note(counting->functions, walk->replay.native);
-	number = stacks_find_native(&counting->stacks, counting->functions, walk, number);
+		stack_functions_note(counting->functions, walk->replay.native_frame);
+	number = stacks_find_with_native_frames(&counting->stacks, counting->functions, walk, number);
 	if (!stacks_reserve(&counting->stacks)) {
 		walk_fail(walk, -ENOMEM);
 		return;
@@ -177,10 +177,10 @@ int stacks_visit(struct trace *trace, const struct filter *filter, struct progre
 
 	if (counting.live.missing && !error)
 		fprintf(stderr, "evprof: events are missing; a block that was freed by one of them counts as alive\n");
-	if (functions->without_native && !error)
+	if (functions->without_native_stack && !error)
 		fprintf(stderr,
 			"evprof: %llu allocations have no native stack; they are shown at their Python function\n",
-			(unsigned long long)functions->without_native);
+			(unsigned long long)functions->without_native_stack);
 	live_done(&counting.live);
 	stacks_done(&counting.stacks);
 	return error;

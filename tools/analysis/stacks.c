@@ -104,10 +104,10 @@ void stacks_done(struct stacks *stacks)
 int stack_functions_process(struct stack_functions *functions, const struct call_walk *walk)
 {
 	free(functions->numbers);
-	free(functions->natives);
-	functions->natives = NULL;
+	free(functions->native_frames);
+	functions->native_frames = NULL;
 	functions->pool_count = 0;
-	functions->has_native = trace_process_has_native(walk->process);
+	functions->has_native_stacks = trace_process_has_native_stacks(walk->process);
 	functions->sampled = trace_process_sample_rate(walk->process) > 0;
 	functions->numbers = calloc(walk_keys(walk), sizeof(*functions->numbers));
 	return functions->numbers ? 0 : -ENOMEM;
@@ -145,7 +145,7 @@ static bool name_function(struct stack_functions *functions, const struct call_w
 								    .file = functions->labels.at[number].file,
 								    .line = functions->labels.at[number].line,
 								    .begins = functions->labels.at[number].line,
-								    .native = key & 1};
+								    .is_c = key & 1};
 	return true;
 }
 
@@ -167,7 +167,7 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct ca
 /* Functions of native frames have this line in their label, which keeps them distinct from Python functions. */
 #define NATIVE_LINE UINT32_MAX
 
-static uint32_t find_native(struct stack_functions *functions, const struct native_place *place)
+static uint32_t find_native_function(struct stack_functions *functions, const struct native_function *place)
 {
 	struct text library = place->module.length ? place->module : text_of("?");
 	struct label label = {.file = library, .name = place->function, .line = NATIVE_LINE};
@@ -183,7 +183,7 @@ static uint32_t find_native(struct stack_functions *functions, const struct nati
 	}
 	functions->at[functions->count++] = (struct stack_function){.name = name,
 								    .file = functions->labels.at[number].file,
-								    .native = true,
+								    .is_c = true,
 								    .library = functions->labels.at[number].file,
 								    .source = place->file};
 	return number;
@@ -240,42 +240,44 @@ static bool add_to_pool(struct stack_functions *functions, uint32_t number)
 	return true;
 }
 
-static bool look_at_native(struct stack_functions *functions, const struct trace_process *process, uint32_t frame)
+static bool list_native_functions(struct stack_functions *functions, const struct trace_process *process,
+				  uint32_t frame)
 {
-	struct stack_natives *native = &functions->natives[frame];
-	struct native_place place;
-	struct native_walk walk;
+	struct native_functions *list = &functions->native_frames[frame];
+	struct native_function place;
+	struct native_stack_walk walk;
 
-	native_begin(&walk, process, frame);
-	native->first = (uint32_t)functions->pool_count;
+	native_stack_begin(&walk, process, frame);
+	list->first = (uint32_t)functions->pool_count;
 	/* One frame yields several functions where calls were inlined. The frames that follow are the caller's. */
-	while (walk.frame == frame && native_next(&walk, &place)) {
-		uint32_t number = find_native(functions, &place);
+	while (walk.frame == frame && native_stack_next(&walk, &place)) {
+		uint32_t number = find_native_function(functions, &place);
 
 		if (number == UINT32_MAX || !add_to_pool(functions, number))
 			return false;
-		native->count++;
+		list->count++;
 	}
-	for (uint32_t i = 0; i < native->count / 2; i++) {
-		uint32_t *pool = functions->pool + native->first, swap = pool[i];
+	for (uint32_t i = 0; i < list->count / 2; i++) {
+		uint32_t *pool = functions->pool + list->first, swap = pool[i];
 
-		pool[i] = pool[native->count - 1 - i];
-		pool[native->count - 1 - i] = swap;
+		pool[i] = pool[list->count - 1 - i];
+		pool[list->count - 1 - i] = swap;
 	}
-	native->known = true;
+	list->known = true;
 	return true;
 }
 
-const struct stack_natives *stack_functions_native(struct stack_functions *functions,
-						   const struct trace_process *process, uint32_t frame)
+const struct native_functions *stack_functions_of_frame(struct stack_functions *functions,
+							const struct trace_process *process, uint32_t frame)
 {
-	if (!functions->natives)
-		functions->natives = calloc((size_t)process->natives.count + 1, sizeof(*functions->natives));
-	if (!functions->natives)
+	if (!functions->native_frames)
+		functions->native_frames =
+		    calloc((size_t)process->native_frames.count + 1, sizeof(*functions->native_frames));
+	if (!functions->native_frames)
 		return NULL;
-	if (!functions->natives[frame].known && !look_at_native(functions, process, frame))
+	if (!functions->native_frames[frame].known && !list_native_functions(functions, process, frame))
 		return NULL;
-	return &functions->natives[frame];
+	return &functions->native_frames[frame];
 }
 
 void stack_functions_done(struct stack_functions *functions)
@@ -286,7 +288,7 @@ void stack_functions_done(struct stack_functions *functions)
 		free(functions->at[i].name);
 	free(functions->at);
 	free(functions->numbers);
-	free(functions->natives);
+	free(functions->native_frames);
 	free(functions->pool);
 	labels_done(&functions->labels);
 	memset(functions, 0, sizeof(*functions));

@@ -63,14 +63,14 @@ struct stack_function {
 	struct text file; /* "~" for C functions; owned by the labels */
 	uint32_t line;	  /* 0: none */
 	uint32_t begins;  /* first line of the function; differs from `line` for a function at the line of a sample */
-	bool native;	  /* a C function */
+	bool is_c;	  /* a C function, or a function of a native frame */
 	/* For native frames: the base name of the program or library, and the source file; empty for all others. */
 	struct text library;
 	struct text source;
 };
 
 /* The functions of one native frame, outermost first, in the pool. count 0: a frame of the interpreter loop. */
-struct stack_natives {
+struct native_functions {
 	uint32_t first;
 	uint32_t count;
 	bool known;
@@ -82,20 +82,20 @@ struct stack_functions {
 	uint32_t count;
 	uint32_t allocated;
 	struct labels labels;
-	uint32_t *numbers;	       /* number + 1 by key of the current process */
-	struct stack_natives *natives; /* by native frame of the current process; NULL: no native stack so far */
+	uint32_t *numbers;			/* number + 1 by key of the current process */
+	struct native_functions *native_frames; /* of the current process, by frame; NULL: no native stack so far */
 	uint32_t *pool;
 	size_t pool_count;
 	size_t pool_allocated;
-	bool has_native;	 /* the current process has native stacks */
-	uint64_t without_native; /* allocations without a native stack, in processes that have them */
-	bool sampled;		 /* the current process is sampled */
+	bool has_native_stacks;	       /* the current process has native stacks */
+	uint64_t without_native_stack; /* allocations without a native stack, in processes that have them */
+	bool sampled;		       /* the current process is sampled */
 };
 
 /* Counts an allocation that has no native stack in a process that records them. Call it for each allocation. */
 static inline void stack_functions_note(struct stack_functions *functions, uint32_t frame)
 {
-	functions->without_native += functions->has_native && !frame;
+	functions->without_native_stack += functions->has_native_stacks && !frame;
 }
 
 /* Call it before each process. Returns 0 or -ENOMEM. */
@@ -103,8 +103,8 @@ int stack_functions_process(struct stack_functions *functions, const struct call
 /* The number of a function, from 0; a new one equals the previous count. UINT32_MAX if memory ran out. */
 uint32_t stack_functions_find(struct stack_functions *functions, const struct call_walk *walk, uint32_t key);
 /* The functions of one frame of a native stack, outermost first. NULL if memory ran out. */
-const struct stack_natives *stack_functions_native(struct stack_functions *functions,
-						   const struct trace_process *process, uint32_t frame);
+const struct native_functions *stack_functions_of_frame(struct stack_functions *functions,
+							const struct trace_process *process, uint32_t frame);
 /*
  * For samples, which show lines: the number of the top shown function at the line of this event. UINT32_MAX if the
  * event has no line, or memory ran out and the walk has failed.
@@ -124,8 +124,8 @@ uint32_t stacks_push(struct stacks *stacks, struct call_walk *walk, struct walk_
  * The stack of the current allocation: the functions of its native frames on top of the given Python stack. Returns the
  * Python stack if no native stack is recorded; 0 if memory ran out and the walk has failed.
  */
-uint32_t stacks_find_native(struct stacks *stacks, struct stack_functions *functions, struct call_walk *walk,
-			    uint32_t python);
+uint32_t stacks_find_with_native_frames(struct stacks *stacks, struct stack_functions *functions,
+					struct call_walk *walk, uint32_t python);
 
 /* --- labels of processes and threads; the caller frees them; NULL if memory ran out --- */
 

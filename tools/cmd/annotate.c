@@ -103,7 +103,7 @@ static uint8_t *wanted_files(const struct request *request, const struct line_co
 	uint32_t i;
 
 	for (i = 0; wanted && i < costs->labels.count && i < costs->functions_allocated; i++)
-		if (costs->functions[i].known && !costs->functions[i].native)
+		if (costs->functions[i].known && !costs->functions[i].c_function)
 			wanted[costs->functions[i].file] = 1;
 	for (i = 0; wanted && i < costs->place_count; i++)
 		wanted[i] = wanted[i] && is_wanted(request, costs->places[i].name);

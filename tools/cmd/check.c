@@ -207,19 +207,19 @@ static bool limits_functions(const struct limit *limit)
 /* --- measuring functions --- */
 
 /* Whether the limit matches the function. Records the match, or a near name. */
-static bool match_function(struct limit *limit, const struct wire_definition *definition, bool native)
+static bool match_function(struct limit *limit, const struct wire_definition *definition, bool c_function)
 {
 	if (!limit->match.module)
 		return true;
 	if (!definition)
 		return false;
-	limit->of_python |= !native && function_match_module(&limit->match, definition, false);
-	if (function_match_takes(&limit->match, definition, native)) {
-		limit->matches[native]++;
+	limit->of_python |= !c_function && function_match_module(&limit->match, definition, false);
+	if (function_match_takes(&limit->match, definition, c_function)) {
+		limit->matches[c_function]++;
 		return true;
 	}
 	if (!limit->matches[0] && !limit->matches[1])
-		function_near_add(&limit->near, &limit->match, definition, native);
+		function_near_add(&limit->near, &limit->match, definition, c_function);
 	return false;
 }
 

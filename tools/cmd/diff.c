@@ -168,7 +168,7 @@ static int list_sides(struct sides *sides, const struct function_totals *totals,
 
 		sides->at[sides->count++] = (struct side){
 		    .file = function->file,
-		    .name = qualified || function->native ? text_of(function->name) : label->name,
+		    .name = qualified || function->is_c ? text_of(function->name) : label->name,
 		    .line = function->line,
 		    .label = label,
 		    .display = function->name,

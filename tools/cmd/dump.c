@@ -58,7 +58,7 @@ static const char help_text[] =
 struct request {
 	struct filter filter;
 	struct progress progress;
-	uint32_t *natives; /* by thread number: innermost native frame of its next allocation; 0: none */
+	uint32_t *native_frames; /* by thread number: innermost native frame of its next allocation; 0: none */
 	const struct trace_process *process; /* the process of the table below */
 	uint8_t *hidden;		     /* by key (replay/replay.h); NULL: no function is */
 };
@@ -80,8 +80,8 @@ static void put_code(struct output *output, const struct trace_process *process,
 	output_u64(output, code->number);
 }
 
-/* Writes the text of label_native() in braces, without a copy for each event. */
-static void put_native(struct output *output, const struct trace_process *process, uint32_t id)
+/* Writes the text of label_c_function() in braces, without a copy for each event. */
+static void put_c_function(struct output *output, const struct trace_process *process, uint32_t id)
 {
 	const struct wire_definition *function = trace_name(&process->functions, id);
 
@@ -158,11 +158,11 @@ static void put_memory(struct output *output, uint32_t head, const uint64_t *ext
 static void put_native_stack(struct output *output, const struct trace_process *process, uint32_t frame)
 {
 	const char *between = "\t";
-	struct native_walk walk;
-	struct native_place place;
+	struct native_stack_walk walk;
+	struct native_function place;
 
-	native_begin(&walk, process, frame);
-	while (native_next(&walk, &place)) {
+	native_stack_begin(&walk, process, frame);
+	while (native_stack_next(&walk, &place)) {
 		output_string(output, between);
 		output_line(output, place.function);
 		if (place.file.length) {
@@ -207,7 +207,7 @@ static void put_details(struct output *output, const struct merge_event *event)
 	if ((kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME || kind == WIRE_OPEN)
 		put_code(output, event->process, argument);
 	else if (kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION)
-		put_native(output, event->process, argument);
+		put_c_function(output, event->process, argument);
 	else if (kind == WIRE_EXCEPTION)
 		put_type(output, event->process, argument);
 	else if (wire_is_memory(kind))
@@ -228,9 +228,9 @@ static void put_details(struct output *output, const struct merge_event *event)
 						: argument);
 }
 
-/* native: the innermost frame of the allocation's native stack; 0: none. */
+/* native_frame: the innermost frame of the allocation's native stack; 0: none. */
 static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event,
-		      uint32_t native)
+		      uint32_t native_frame)
 {
 	unsigned kind = wire_head_kind(event->head);
 
@@ -245,8 +245,8 @@ static void put_event(struct output *output, const struct trace *trace, const st
 	output_string(output, kind_names[kind]);
 	output_char(output, '\t');
 	put_details(output, event);
-	if (native)
-		put_native_stack(output, event->process, native);
+	if (native_frame)
+		put_native_stack(output, event->process, native_frame);
 	output_char(output, '\n');
 }
 
@@ -261,8 +261,8 @@ static bool is_wanted(void *owner, const struct trace_process *process, const st
 static int is_shown(struct request *request, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
-	bool native = kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION;
-	bool named = native || (kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME;
+	bool c_function = kind >= WIRE_C_CALL && kind <= WIRE_C_EXCEPTION;
+	bool named = c_function || (kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME;
 	const struct trace_process *process = event->process;
 	uint32_t id = wire_head_arg(event->head), keys;
 
@@ -276,8 +276,8 @@ static int is_shown(struct request *request, const struct merge_event *event)
 		if (filter_hide(&request->filter, process, keys, &request->hidden) < 0)
 			return -ENOMEM;
 	}
-	id = id < (native ? process->functions.count : process->codes.count) ? id : 0;
-	return !request->hidden || !request->hidden[2 * id + native];
+	id = id < (c_function ? process->functions.count : process->codes.count) ? id : 0;
+	return !request->hidden || !request->hidden[2 * id + c_function];
 }
 
 static void chunk_loaded(void *owner, uint32_t events)
@@ -286,10 +286,10 @@ static void chunk_loaded(void *owner, uint32_t events)
 }
 
 /* Takes the native stack from a WIRE_TIME; the allocation is the next event of the thread. */
-static uint32_t take_native(struct request *request, const struct merge_event *event)
+static uint32_t take_native_stack(struct request *request, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
-	uint32_t *place = &request->natives[event->thread->number], frame = *place;
+	uint32_t *place = &request->native_frames[event->thread->number], frame = *place;
 
 	*place = kind == WIRE_TIME ? wire_native_frame(event->head) : 0;
 	return wire_is_memory(kind) ? frame : 0;
@@ -309,7 +309,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 		merge_skip(&merge, trace->start_ns + request->filter.from_ns);
 	while (!output->error && error >= 0 && merge_next(&merge, &event)) {
 		int64_t ns = event.ns - trace->start_ns;
-		uint32_t native = take_native(request, &event);
+		uint32_t native_frame = take_native_stack(request, &event);
 
 		if (ns >= filter_to(&request->filter))
 			break;
@@ -317,7 +317,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 			continue;
 		error = is_shown(request, &event);
 		if (error > 0)
-			put_event(output, trace, &event, native);
+			put_event(output, trace, &event, native_frame);
 	}
 	merge_close(&merge);
 	return error < 0 ? error : 0;
@@ -332,8 +332,8 @@ static int dump_trace(const char *path, struct request *request)
 
 	if (!trace)
 		return CLI_FAILED;
-	request->natives = calloc((size_t)trace->thread_count + 1, sizeof(*request->natives));
-	error = request->natives ? output_open(&output, "-") : -ENOMEM;
+	request->native_frames = calloc((size_t)trace->thread_count + 1, sizeof(*request->native_frames));
+	error = request->native_frames ? output_open(&output, "-") : -ENOMEM;
 	if (!error) {
 		progress_begin(&request->progress, "dumping", walk_events(trace, &request->filter));
 		error = dump_events(trace, &output, request);
@@ -383,7 +383,7 @@ int cmd_dump(int argc, char **argv)
 		status = dump_trace(argv[optind], &request);
 done:
 	free(request.hidden);
-	free(request.natives);
+	free(request.native_frames);
 	filter_done(&request.filter);
 	return status;
 }

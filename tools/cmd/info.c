@@ -34,9 +34,9 @@ static const char help_text[] =
     "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
 
 /* Whether native stacks are counted, which reads all events. */
-static bool counts_native(const struct trace_process *process, bool quick)
+static bool counts_native_stacks(const struct trace_process *process, bool quick)
 {
-	return !quick && trace_process_has_native(process);
+	return !quick && trace_process_has_native_stacks(process);
 }
 
 /* --- JSON --- */
@@ -113,13 +113,13 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
 		copy_member(object, process->end, end_members[i]);
 	json_object_set_new(object, "signal_name", json_signal_name(process));
-	if (counts_native(process, quick)) {
-		struct native_counts native = {0};
+	if (counts_native_stacks(process, quick)) {
+		struct native_stack_counts counts = {0};
 
-		native_count_process(&native, trace, process);
+		native_stack_count_process(&counts, trace, process);
 		json_object_set_new(object, "native_stacks",
-				    json_pack("{s:I, s:I}", "allocations", (json_int_t)native.allocations, "without",
-					      (json_int_t)native.without));
+				    json_pack("{s:I, s:I}", "allocations", (json_int_t)counts.allocations, "without",
+					      (json_int_t)counts.without));
 	}
 	json_object_set_new(object, "lost", json_counts(process->lost));
 	for (i = 0; i < process->thread_count; i++)
@@ -233,14 +233,14 @@ static void print_sampling(struct output *output, const struct trace_process *pr
 		output_format(output, ", %lld not recorded", dropped);
 }
 
-static void print_without_native(struct output *output, struct trace *trace, const struct trace_process *process)
+static void print_without_native_stack(struct output *output, struct trace *trace, const struct trace_process *process)
 {
-	struct native_counts native = {0};
+	struct native_stack_counts counts = {0};
 
-	native_count_process(&native, trace, process);
-	if (native.without)
-		output_format(output, ", which %" PRIu64 " of %" PRIu64 " allocations lack", native.without,
-			      native.allocations);
+	native_stack_count_process(&counts, trace, process);
+	if (counts.without)
+		output_format(output, ", which %" PRIu64 " of %" PRIu64 " allocations lack", counts.without,
+			      counts.allocations);
 }
 
 static void print_process(struct output *output, struct trace *trace, const struct trace_process *process, bool quick)
@@ -255,10 +255,10 @@ static void print_process(struct output *output, struct trace *trace, const stru
 	output_string(output, ", started by ");
 	print_text(output, trace_process_text(process, "start"));
 	print_end(output, process);
-	if (trace_process_has_native(process))
+	if (trace_process_has_native_stacks(process))
 		output_string(output, "; with native stacks");
-	if (counts_native(process, quick))
-		print_without_native(output, trace, process);
+	if (counts_native_stacks(process, quick))
+		print_without_native_stack(output, trace, process);
 	if (trace_process_is_filtered(process))
 		output_string(output, "; functions were left out");
 	if (trace_process_sample_rate(process))

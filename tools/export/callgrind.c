@@ -311,7 +311,7 @@ static int add_sources(struct zip_writer *zip, const struct export *export, cons
 	uint32_t i;
 
 	for (i = 0; !error && i < costs->labels.count && i < costs->functions_allocated; i++)
-		if (costs->functions[i].known && !costs->functions[i].native)
+		if (costs->functions[i].known && !costs->functions[i].c_function)
 			is_file[costs->functions[i].file] =
 			    source_is_file(costs->places[costs->functions[i].file].name);
 	for (i = 0; !error && i < costs->place_count; i++)

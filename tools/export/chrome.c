@@ -84,11 +84,12 @@ static inline unsigned usual_kind(uint32_t key)
 	return key & 1 ? WIRE_C_CALL : WIRE_CALL;
 }
 
-static void put_function(struct output *output, struct text name, const struct wire_definition *definition, bool native)
+static void put_function(struct output *output, struct text name, const struct wire_definition *definition,
+			 bool c_function)
 {
 	output_string(output, ",\"name\":\"");
 	output_json(output, name);
-	if (native || !definition) {
+	if (c_function || !definition) {
 		output_string(output, "\"}");
 		return;
 	}

@@ -311,7 +311,7 @@ static struct text last_part(struct text name)
 	return (struct text){name.at + i, name.length - i};
 }
 
-static int put_native(struct output *output, const struct wire_definition *definition)
+static int put_c_function(struct output *output, const struct wire_definition *definition)
 {
 	struct text class = last_part(trace_string(definition, 0));
 	struct text name = trace_string(definition, 1);
@@ -341,7 +341,7 @@ static int put_function(const struct csv *csv, struct output *output, const stru
 		put_field(output, text_of(unknown));
 		put_field(output, text_of(key & 1 ? "" : "?"));
 	} else if (key & 1) {
-		error = put_native(output, definition);
+		error = put_c_function(output, definition);
 	} else {
 		put_field(output, trace_string(definition, 1));
 		error = put_file(csv, output, trace_string(definition, 0));

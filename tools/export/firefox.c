@@ -28,7 +28,7 @@
 #include "util/digits.h"
 #include "util/grow.h"
 
-enum { CATEGORY_PYTHON, CATEGORY_NATIVE, CATEGORY_OTHER };
+enum { CATEGORY_PYTHON, CATEGORY_C, CATEGORY_OTHER };
 
 enum {
 	SPOOL_LENGTHS,
@@ -460,7 +460,7 @@ static void put_frame_table(struct firefox *firefox, const struct call_walk *wal
 	output_string(firefox->output, ",\"category\":[");
 	for (i = 0; i < count; i++) {
 		output_string(firefox->output, i ? "," : "");
-		output_u64(firefox->output, firefox->places[i].key & 1 ? CATEGORY_NATIVE : CATEGORY_PYTHON);
+		output_u64(firefox->output, firefox->places[i].key & 1 ? CATEGORY_C : CATEGORY_PYTHON);
 	}
 	output_char(firefox->output, ']');
 	put_constant(firefox, "subcategory", "0", count);

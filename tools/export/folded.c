@@ -88,7 +88,7 @@ static void put_function(struct output *output, const struct stack_function *fun
 		put_name(output, function->library);
 		output_char(output, ')');
 	}
-	if (function->native)
+	if (function->is_c)
 		return;
 	output_string(output, " (");
 	put_name(output, file);

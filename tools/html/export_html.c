@@ -35,7 +35,7 @@
 #define ACTIVITY_STEPS 1024
 
 /* Kind and end of a call, as script/report.js reads them: kind * 8 + end. */
-enum { CALL_PYTHON, CALL_RESUME, CALL_THROW, CALL_NATIVE, CALL_RUNNING };
+enum { CALL_PYTHON, CALL_RESUME, CALL_THROW, CALL_C_FUNCTION, CALL_RUNNING };
 enum { END_OPEN, END_RETURN, END_YIELD, END_UNWIND };
 
 struct html_thread {
@@ -86,7 +86,7 @@ static uint8_t how_of(unsigned kind, unsigned end)
 	static const uint8_t kinds[WIRE_KIND_SLOTS] = {[WIRE_CALL] = CALL_PYTHON,
 						       [WIRE_RESUME] = CALL_RESUME,
 						       [WIRE_THROW] = CALL_THROW,
-						       [WIRE_C_CALL] = CALL_NATIVE,
+						       [WIRE_C_CALL] = CALL_C_FUNCTION,
 						       [WIRE_FRAME] = CALL_RUNNING};
 	static const uint8_t ends[WIRE_KIND_SLOTS] = {[WIRE_RETURN] = END_RETURN,
 						      [WIRE_C_RETURN] = END_RETURN,
@@ -476,7 +476,7 @@ static int write_meta(struct html *html)
 	put_number(html, "memory", html->heaps.weights_block);
 	put_number(html, "memory_least", html->heaps.weights_least);
 	put_number(html, "memory_missing", html->heaps.missing);
-	put_number(html, "without_native", html->heaps.made_by.without_native);
+	put_number(html, "without_native", html->heaps.made_by.without_native_stack);
 	put_filter(html);
 	put_processes(html);
 	output_string(html->output, "\"format\":1}</script>\n");

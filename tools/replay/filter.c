@@ -93,7 +93,7 @@ static char *put_text(char *at, struct text text)
 	return at;
 }
 
-static bool names_of(struct names *names, const struct wire_definition *definition, bool native)
+static bool names_of(struct names *names, const struct wire_definition *definition, bool c_function)
 {
 	struct text file = trace_string(definition, 0); /* the class, for C functions */
 	struct text name = trace_string(definition, 1);
@@ -105,11 +105,11 @@ static bool names_of(struct names *names, const struct wire_definition *definiti
 	if (!at)
 		return false;
 	names->at[0] = at;
-	at = native ? put_text(at, text_of("~")) : put_text(at, file);
+	at = c_function ? put_text(at, text_of("~")) : put_text(at, file);
 	names->at[1] = ++at;
 	at = put_text(at, name);
 	names->at[2] = ++at;
-	if (native && file.length) {
+	if (c_function && file.length) {
 		at = put_text(at, file);
 		*at++ = '.';
 		at = put_text(at, name);
@@ -130,7 +130,7 @@ bool filter_has_functions(const struct filter *filter)
 	return filter->pattern_count || filter->exclude_syspath;
 }
 
-int filter_function(const struct filter *filter, const struct wire_definition *definition, bool native)
+int filter_function(const struct filter *filter, const struct wire_definition *definition, bool c_function)
 {
 	struct names names;
 	bool shown;
@@ -139,10 +139,10 @@ int filter_function(const struct filter *filter, const struct wire_definition *d
 		return true;
 	if (!definition)
 		return !filter->includes;
-	if (!names_of(&names, definition, native))
+	if (!names_of(&names, definition, c_function))
 		return -ENOMEM;
 	shown = filter_includes(filter->patterns, filter->pattern_count, names.at) &&
-		(native || !filter->exclude_syspath || !filter_in_syspath(names.at[0], names.at[3]));
+		(c_function || !filter->exclude_syspath || !filter_in_syspath(names.at[0], names.at[3]));
 	free(names.bytes);
 	return shown;
 }

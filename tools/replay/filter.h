@@ -79,9 +79,9 @@ bool filter_has_functions(const struct filter *filter);
 
 /*
  * Whether the function with this definition is shown. definition may be NULL: a function without a name is shown unless
- * a pattern includes. native: it is a C function. Returns 1, 0 or -ENOMEM.
+ * a pattern includes. c_function: it is a C function. Returns 1, 0 or -ENOMEM.
  */
-int filter_function(const struct filter *filter, const struct wire_definition *definition, bool native);
+int filter_function(const struct filter *filter, const struct wire_definition *definition, bool c_function);
 
 /*
  * The hidden functions of a process, by key (replay.h), for replay.hidden. The caller frees it; NULL if no function is

@@ -137,7 +137,7 @@ static void take_open(struct initial_stack *initial, struct replay_cursor *curso
 	skip_to_event(replay, cursor, initial->open_at);
 	initial->open_at = 0;
 	replay->base_unknown = false;
-	replay->natives_unknown = true;
+	replay->c_functions_unknown = true;
 	for (; cursor->at < events->count; cursor->at++) {
 		uint32_t head = events->heads[cursor->at], key = replay_key_of(replay, head);
 

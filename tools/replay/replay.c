@@ -26,7 +26,7 @@ struct replay_stack {
 	uint32_t depth;
 	uint32_t hidden_base;
 	bool base_unknown;
-	bool natives_unknown;
+	bool c_functions_unknown;
 };
 
 struct replay_stacks {
@@ -134,7 +134,7 @@ static bool store_stack(struct replay *replay, uint64_t greenlet)
 	*stack = (struct replay_stack){.frames = malloc((replay->depth + 1) * sizeof(*stack->frames)),
 				       .hidden_base = replay->hidden_base,
 				       .base_unknown = replay->base_unknown,
-				       .natives_unknown = replay->natives_unknown};
+				       .c_functions_unknown = replay->c_functions_unknown};
 	if (!stack->frames)
 		return false;
 	for (i = 0; i < replay->depth; i++)
@@ -155,14 +155,14 @@ static void restore_stack(struct replay *replay, uint64_t greenlet, const struct
 	replay->hidden_base = 0;
 	if (!u64_map_take(&stacks->numbers, greenlet, &number) || !number) {
 		replay->base_unknown = stacks->lost;
-		replay->natives_unknown = false;
+		replay->c_functions_unknown = false;
 		return;
 	}
 	invariant(number <= stacks->count && stacks->at[number - 1].frames && !replay->depth);
 	stack = &stacks->at[number - 1];
 	replay->hidden_base = stack->hidden_base;
 	replay->base_unknown = stack->base_unknown;
-	replay->natives_unknown = stack->natives_unknown;
+	replay->c_functions_unknown = stack->c_functions_unknown;
 	for (i = 0; i < stack->depth; i++)
 		replay_push_at(replay, stack->frames[i], WIRE_FRAME, sink, owner);
 	free(stack->frames);
@@ -238,8 +238,8 @@ void replay_begin_thread(struct replay *replay)
 	replay->others_unknown = replay->begins_inside;
 	replay->now = 0;
 	replay->base_unknown = replay->begins_inside;
-	replay->natives_unknown = false;
-	replay->native = 0;
+	replay->c_functions_unknown = false;
+	replay->native_frame = 0;
 }
 
 void replay_forget(struct replay *replay)

@@ -64,15 +64,15 @@ struct replay {
 	uint32_t greenlets;	  /* numbers given out */
 	struct u64_map numbers;	  /* live greenlets: address to number + 1 */
 	struct replay_stacks *stacks;
-	uint32_t native;      /* innermost native frame of the next allocation; 0: not recorded */
-	uint32_t hidden_base; /* number of hidden functions below all frames */
+	uint32_t native_frame; /* innermost native frame of the next allocation; 0: not recorded */
+	uint32_t hidden_base;  /* number of hidden functions below all frames */
 	uint64_t now;
 	uint64_t unmatched;
-	uint64_t left_open;   /* frames on the stack when their thread ended */
-	bool base_unknown;    /* there may be frames below the first */
-	bool others_unknown;  /* greenlets may have existed before the first event read */
-	bool begins_inside;   /* threads were running before the first event: the process has rejoined */
-	bool natives_unknown; /* the stack comes from Python's frames, which do not show C functions */
+	uint64_t left_open;	  /* frames on the stack when their thread ended */
+	bool base_unknown;	  /* there may be frames below the first */
+	bool others_unknown;	  /* greenlets may have existed before the first event read */
+	bool begins_inside;	  /* threads were running before the first event: the process has rejoined */
+	bool c_functions_unknown; /* the stack comes from Python's frames, which do not show C functions */
 	bool out_of_memory;
 };
 
@@ -123,11 +123,11 @@ bool replay_grow(struct replay *replay);
 static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
 {
 	uint32_t id = wire_head_arg(head);
-	const uint32_t native = 1u << WIRE_C_CALL | 1u << WIRE_C_RETURN | 1u << WIRE_C_EXCEPTION;
-	uint32_t is_native = native >> wire_head_kind(head) & 1;
-	uint32_t limit = is_native ? replay->functions : replay->codes;
+	const uint32_t c_kinds = 1u << WIRE_C_CALL | 1u << WIRE_C_RETURN | 1u << WIRE_C_EXCEPTION;
+	uint32_t is_c = c_kinds >> wire_head_kind(head) & 1;
+	uint32_t limit = is_c ? replay->functions : replay->codes;
 
-	return (id < limit ? id * 2 : 0) | is_native;
+	return (id < limit ? id * 2 : 0) | is_c;
 }
 
 /* Whether an event of a call or its end (WIRE_CALL to WIRE_C_EXCEPTION) is a call. */
@@ -225,7 +225,7 @@ static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned
 				   void *owner)
 {
 	if (!replay->open[key]) {
-		replay->unmatched += !replay->base_unknown && !(replay->natives_unknown && key & 1);
+		replay->unmatched += !replay->base_unknown && !(replay->c_functions_unknown && key & 1);
 		return;
 	}
 	while (replay->frames[replay->depth - 1].key != key) {
@@ -242,7 +242,7 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 {
 	switch (wire_head_kind(head)) {
 	case WIRE_TIME:
-		replay->native = wire_native_frame(head);
+		replay->native_frame = wire_native_frame(head);
 		if (!wire_line(head))
 			return 0;
 		replay_set_line(replay, wire_line(head));
@@ -258,7 +258,7 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	case WIRE_STACK:
 		replay_pop_all(replay, sink, owner);
 		replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
-		replay->natives_unknown = true;
+		replay->c_functions_unknown = true;
 		return 0;
 	case WIRE_FRAME:
 		if (!replay_hides(replay, replay_key_of(replay, head)))

@@ -97,9 +97,9 @@ static void put_table(struct output *output, const struct report_style *style, c
 	put_owner(output, table);
 	if (table->sample_rate)
 		output_format(output, "\"sample_rate\": %d, ", table->sample_rate);
-	if (profile->native.allocations)
+	if (profile->native_stacks.allocations)
 		output_format(output, "\"native_stacks\": {\"allocations\": %" PRIu64 ", \"without\": %" PRIu64 "}, ",
-			      profile->native.allocations, profile->native.without);
+			      profile->native_stacks.allocations, profile->native_stacks.without);
 	output_format(output,
 		      "\"calls\": %" PRIu64 ", \"primitive_calls\": %" PRIu64 ", \"tottime\": %.9f, \"lost\": %" PRIu64
 		      ", \"unmatched\": %" PRIu64 ", \"open\": %" PRIu64 ",\n \"%s\": [",

@@ -12,14 +12,14 @@
 
 /* --- names --- */
 
-static bool is_native(const struct label *label)
+static bool is_c_function(const struct label *label)
 {
 	return label->line == 0 && text_same(label->file, text_of("~"));
 }
 
 static void print_name(const struct label *label, bool modules, struct output *output)
 {
-	if (modules && !is_native(label))
+	if (modules && !is_c_function(label))
 		output_line(output, label->file);
 	else
 		label_print(label, output);

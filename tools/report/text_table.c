@@ -191,7 +191,7 @@ static void print_owner(struct output *output, const struct report_style *style,
 
 static void print_table(struct output *output, const struct report_style *style, const struct report_table *table)
 {
-	const struct native_counts *native = &table->rows->profile->native;
+	const struct native_stack_counts *native_stacks = &table->rows->profile->native_stacks;
 	uint64_t lost = table->rows->profile->lost;
 
 	print_owner(output, style, table);
@@ -199,9 +199,9 @@ static void print_table(struct output *output, const struct report_style *style,
 		print_sums(output, style, table);
 	if (lost)
 		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
-	if (native->without)
+	if (native_stacks->without)
 		output_format(output, "   %" PRIu64 " of %" PRIu64 " allocations have no native stack\n",
-			      native->without, native->allocations);
+			      native_stacks->without, native_stacks->allocations);
 	if (style->callers)
 		print_calls(output, style, table, true);
 	if (style->callees)

@@ -567,7 +567,7 @@ static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_
 static inline int64_t cost_of(struct calibration *calibration, unsigned kind, uint32_t id, uint32_t ticks,
 			      int32_t *later)
 {
-	bool native = is_c(running(calibration).kind);
+	bool in_c = is_c(running(calibration).kind);
 	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
 	struct calibration_cost own = follow(calibration, kind, id);
 
@@ -581,7 +581,7 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	}
 	*later = own.after;
 	cost += own.before;
-	return native ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
+	return in_c ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
 }
 
 /* Whether the word only describes the position of the next event. Records it. */

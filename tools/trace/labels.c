@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *label_native(const struct wire_definition *definition)
+char *label_c_function(const struct wire_definition *definition)
 {
 	struct text class = trace_string(definition, 0);
 	struct text name = trace_string(definition, 1);
@@ -39,18 +39,18 @@ char *label_native(const struct wire_definition *definition)
 	return text;
 }
 
-char *label_display(const struct wire_definition *definition, bool native, uint32_t id)
+char *label_display(const struct wire_definition *definition, bool c_function, uint32_t id)
 {
 	struct text owner = {0}, name;
 	char unknown[64], *bytes;
 	size_t i, length;
 
 	if (!definition) {
-		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", native ? "C function" : "function", id);
+		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", c_function ? "C function" : "function", id);
 		return strdup(unknown);
 	}
-	name = trace_string(definition, !native && trace_string(definition, 2).length ? 2 : 1);
-	if (native)
+	name = trace_string(definition, !c_function && trace_string(definition, 2).length ? 2 : 1);
+	if (c_function)
 		owner = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
 	bytes = malloc(owner.length + name.length + 2);
 	if (!bytes)
@@ -156,30 +156,30 @@ uint32_t labels_add(struct labels *labels, const struct label *label)
 	return labels->count - 1;
 }
 
-static uint32_t find_unknown(struct labels *labels, uint32_t id, bool native)
+static uint32_t find_unknown(struct labels *labels, uint32_t id, bool c_function)
 {
 	char name[64];
 
 	if (id)
-		snprintf(name, sizeof(name), "<unknown %s %u>", native ? "C function" : "function", id);
+		snprintf(name, sizeof(name), "<unknown %s %u>", c_function ? "C function" : "function", id);
 	else
-		snprintf(name, sizeof(name), "<unknown %s>", native ? "C function" : "function");
-	return labels_add(labels, &(struct label){.file = text_of(native ? "~" : "?"), .name = text_of(name)});
+		snprintf(name, sizeof(name), "<unknown %s>", c_function ? "C function" : "function");
+	return labels_add(labels, &(struct label){.file = text_of(c_function ? "~" : "?"), .name = text_of(name)});
 }
 
-uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native)
+uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool c_function)
 {
-	const struct wire_definition *definition = trace_name(native ? &process->functions : &process->codes, id);
+	const struct wire_definition *definition = trace_name(c_function ? &process->functions : &process->codes, id);
 	uint32_t number;
 	char *text;
 
 	if (!definition)
-		return find_unknown(labels, id, native);
-	if (!native)
+		return find_unknown(labels, id, c_function);
+	if (!c_function)
 		return labels_add(labels, &(struct label){.file = trace_string(definition, 0),
 							  .name = trace_string(definition, 1),
 							  .line = definition->number});
-	text = label_native(definition);
+	text = label_c_function(definition);
 	if (!text)
 		return UINT32_MAX;
 	number = labels_add(labels, &(struct label){.file = text_of("~"), .name = text_of(text)});
@@ -198,7 +198,7 @@ void labels_done(struct labels *labels)
 	memset(labels, 0, sizeof(*labels));
 }
 
-static bool is_native(const struct label *label)
+static bool is_c_function(const struct label *label)
 {
 	return label->line == 0 && text_same(label->file, text_of("~"));
 }
@@ -207,7 +207,7 @@ void label_print(const struct label *label, struct output *output)
 {
 	struct text name = label->name;
 
-	if (!is_native(label)) {
+	if (!is_c_function(label)) {
 		output_line(output, label->file);
 		output_format(output, ":%u(", label->line);
 		output_line(output, name);
@@ -225,7 +225,7 @@ void label_print(const struct label *label, struct output *output)
 
 int label_compare(const struct label *a, const struct label *b)
 {
-	int order = is_native(b) - is_native(a);
+	int order = is_c_function(b) - is_c_function(a);
 
 	/* '{' sorts after all letters, so C functions come last. */
 	if (order)

@@ -31,19 +31,19 @@ struct labels {
 };
 
 /* The text of a C function as in cProfile: "<built-in method builtins.len>". NULL if memory ran out. */
-char *label_native(const struct wire_definition *definition);
+char *label_c_function(const struct wire_definition *definition);
 
 /*
  * The name that viewers show for a function: the qualified name, "str.join", "builtins.len", or "<unknown function 7>".
  * The caller frees it; NULL if memory ran out. May contain any byte but NUL.
  */
-char *label_display(const struct wire_definition *definition, bool native, uint32_t id);
+char *label_display(const struct wire_definition *definition, bool c_function, uint32_t id);
 
 /*
- * The number of the label of code id, or of C function id if native; adds the label if it is new. UINT32_MAX if memory
- * ran out. An id without a definition has the file "?".
+ * The number of the label of code id, or of C function id if c_function. A new label is added. UINT32_MAX: no memory.
+ * An id without a definition has the file "?".
  */
-uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool native);
+uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool c_function);
 /* The same for a given label. Copies its texts. */
 uint32_t labels_add(struct labels *labels, const struct label *label);
 void labels_done(struct labels *labels);

@@ -366,7 +366,7 @@ static int load_module(struct trace *trace, struct trace_process *process, const
 				    sizeof(*process->module_since));
 	if (error)
 		return error;
-	process->module_since[definition->id] = process->natives.count ? process->natives.count : 1;
+	process->module_since[definition->id] = process->native_frames.count ? process->native_frames.count : 1;
 	return 0;
 }
 
@@ -407,7 +407,7 @@ static int load_definition(struct trace *trace, struct trace_process *process, c
 	case WIRE_DEFINE_MODULE:
 		return load_module(trace, process, definition);
 	case WIRE_DEFINE_NATIVE_FRAME:
-		return set_definition(trace, &process->natives, definition);
+		return set_definition(trace, &process->native_frames, definition);
 	case WIRE_DEFINE_SYMBOL:
 		return load_symbol(trace, process, definition);
 	case WIRE_DEFINE_THREAD_NAME:
@@ -764,7 +764,7 @@ static void process_free(struct trace_process *process)
 	free(process->functions.at);
 	free(process->types.at);
 	free(process->marks.at);
-	free(process->natives.at);
+	free(process->native_frames.at);
 	free(process->modules.at);
 	free(process->module_since);
 	free(process->symbols.at);

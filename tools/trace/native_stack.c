@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void native_begin(struct native_walk *walk, const struct trace_process *process, uint32_t frame)
+void native_stack_begin(struct native_stack_walk *walk, const struct trace_process *process, uint32_t frame)
 {
-	*walk = (struct native_walk){.process = process, .frame = frame};
+	*walk = (struct native_stack_walk){.process = process, .frame = frame};
 }
 
 /* The first symbol at the address that is valid for the frame, or NULL. */
@@ -56,12 +56,13 @@ static const struct wire_definition *find_module(const struct trace_process *pro
 	return found;
 }
 
-static void take_nameless(struct native_walk *walk, const struct wire_definition *frame, struct native_place *place)
+static void take_nameless(struct native_stack_walk *walk, const struct wire_definition *frame,
+			  struct native_function *place)
 {
 	const struct wire_definition *module = find_module(walk->process, frame);
 
 	*place =
-	    (struct native_place){.module = module ? text_base_name(trace_string(module, 0)) : (struct text){"", 0}};
+	    (struct native_function){.module = module ? text_base_name(trace_string(module, 0)) : (struct text){"", 0}};
 	if (module)
 		snprintf(walk->name, sizeof(walk->name), "%.*s+0x%" PRIx64,
 			 (int)(place->module.length < 40 ? place->module.length : 40), place->module.at,
@@ -71,7 +72,7 @@ static void take_nameless(struct native_walk *walk, const struct wire_definition
 	place->function = text_of(walk->name);
 }
 
-static void go_out(struct native_walk *walk, const struct wire_definition *frame)
+static void go_out(struct native_stack_walk *walk, const struct wire_definition *frame)
 {
 	walk->symbol = NULL;
 	walk->cut = frame->number == 0 && frame->flags & WIRE_CUT;
@@ -93,9 +94,9 @@ static bool is_interpreter(struct text name)
 	return false;
 }
 
-bool native_next(struct native_walk *walk, struct native_place *place)
+bool native_stack_next(struct native_stack_walk *walk, struct native_function *place)
 {
-	const struct wire_definition *frame = trace_name(&walk->process->natives, walk->frame), *symbol;
+	const struct wire_definition *frame = trace_name(&walk->process->native_frames, walk->frame), *symbol;
 
 	if (!frame)
 		return false;
@@ -107,10 +108,10 @@ bool native_next(struct native_walk *walk, struct native_place *place)
 		return true;
 	}
 	symbol = (walk->symbol++)->definition;
-	*place = (struct native_place){.function = trace_string(symbol, 1),
-				       .file = trace_string(symbol, 0),
-				       .line = symbol->number,
-				       .module = trace_string(symbol, 3)};
+	*place = (struct native_function){.function = trace_string(symbol, 1),
+					  .file = trace_string(symbol, 0),
+					  .line = symbol->number,
+					  .module = trace_string(symbol, 3)};
 	if (!(symbol->flags & WIRE_INLINED) ||
 	    walk->symbol == walk->process->symbols.at + walk->process->symbols.count ||
 	    walk->symbol->definition->address != symbol->address || walk->symbol->definition->id != symbol->id)
@@ -122,7 +123,7 @@ bool native_next(struct native_walk *walk, struct native_place *place)
 	return false;
 }
 
-static void count_chunk(struct native_counts *counts, const struct trace_events *events, uint32_t *frame)
+static void count_chunk(struct native_stack_counts *counts, const struct trace_events *events, uint32_t *frame)
 {
 	const uint64_t *extra = events->extras;
 
@@ -131,12 +132,13 @@ static void count_chunk(struct native_counts *counts, const struct trace_events 
 
 		if (kind == WIRE_TIME)
 			*frame = wire_native_frame(events->heads[i]);
-		native_count(counts, events->heads[i], extra, frame);
+		native_stack_count(counts, events->heads[i], extra, frame);
 		extra += wire_extra_words(kind);
 	}
 }
 
-void native_count_process(struct native_counts *counts, struct trace *trace, const struct trace_process *process)
+void native_stack_count_process(struct native_stack_counts *counts, struct trace *trace,
+				const struct trace_process *process)
 {
 	for (size_t i = 0; i < process->thread_count; i++) {
 		struct trace_events events;

@@ -60,7 +60,7 @@ bool trace_process_is_filtered(const struct trace_process *process)
 	return process->meta && json_is_true(json_object_get(process->meta, "filtered"));
 }
 
-bool trace_process_has_native(const struct trace_process *process)
+bool trace_process_has_native_stacks(const struct trace_process *process)
 {
 	return process->meta && json_is_true(json_object_get(process->meta, "native"));
 }

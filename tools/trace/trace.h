@@ -98,9 +98,9 @@ struct trace_process {
 	struct trace_names functions;
 	struct trace_names types;
 	struct trace_names marks;
-	struct trace_names natives; /* frames of native stacks; native_stack.h */
-	struct trace_names modules; /* libraries that contain them */
-	uint32_t *module_since;	    /* by module id: the first native frame that was defined after it */
+	struct trace_names native_frames; /* frames of native stacks; native_stack.h */
+	struct trace_names modules;	  /* libraries that contain them */
+	uint32_t *module_since;		  /* by module id: the first native frame that was defined after it */
 	uint32_t module_since_count;
 	struct trace_symbols symbols; /* by address, by first valid frame, by order of definition */
 	struct text calibration;      /* the overhead that it measured; length 0: none */
@@ -189,7 +189,7 @@ bool trace_records(const struct trace *trace, const char *kind);
 bool trace_process_is_filtered(const struct trace_process *process);
 
 /* Whether native stacks of allocations were recorded. */
-bool trace_process_has_native(const struct trace_process *process);
+bool trace_process_has_native_stacks(const struct trace_process *process);
 
 /* The sampling rate in stacks a second; 0: not sampled. */
 int trace_process_sample_rate(const struct trace_process *process);
