@@ -145,7 +145,6 @@ $(B)/tools/%.o: tools/%.c | $(B)/.ready
 $(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
 # The assembler includes the page of the HTML report, which -MMD does not see.
-$(B)/preload/calibrate/calibrate.o: preload/calibrate/calibrate_mix.py
 $(B)/tools/html/page.o: $(wildcard tools/html/report.* tools/html/script/*)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready

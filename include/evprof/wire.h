@@ -36,15 +36,10 @@
  *                       the innermost NATIVE_FRAME (wire_native_head()). The allocation follows with 0 ticks.
  *   WIRE_TIME_OF_CALL   A call reported to the hook but not recorded: of a class, or of another callable that is not a
  *                       function. Only where the cost of the hooks is measured; 3.12 and later.
- *   WIRE_TIME_OF_FAR    The hook of the next event, or of its call, got a code offset for which the interpreter had to
- *                       make an integer. Its time is that of the previous event. Only where the cost of the hooks is
- *                       measured; 3.12 and later.
- *   WIRE_TIME_OF_PLACE  The offset of the next event in its code, in bytes. Absent for the first instruction. Its time
- *                       is that of the previous event. Only where the cost of the hooks is measured; 3.10.
  *   WIRE_TIME_OF_LINE   Where lines are recorded: the current line of the frame that the preceding resume, throw,
  *                       frame or open names. Its time is that of the previous event.
  *
- * The end of a C function, and of a call that is not recorded, is at the offset of the call.
+ * A reader ignores other arguments, which traces of before 2026-11-23 may have.
  *
  * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
  *
@@ -105,12 +100,10 @@ enum wire_kind {
 	WIRE_KINDS = 32,	 /* number of kinds; all are used */
 };
 
-#define WIRE_TIME_OF_CALL 2u /* CPU times are odd, native stacks multiples of four */
-#define WIRE_TIME_OF_FAR 6u
-#define WIRE_TIME_OF_PLACE 10u /* in the low bits; the offset is above them */
-#define WIRE_TIME_OF_LINE 14u  /* likewise: current line of the innermost frame */
-#define WIRE_PLACE_SHIFT 4
-#define WIRE_PLACE_MAX (WIRE_ARG_MAX >> WIRE_PLACE_SHIFT) /* the largest offset or line */
+#define WIRE_TIME_OF_CALL 2u  /* CPU times are odd, native stacks multiples of four */
+#define WIRE_TIME_OF_LINE 14u /* in the low bits; the line is above them */
+#define WIRE_LINE_SHIFT 4
+#define WIRE_LINE_MAX (WIRE_ARG_MAX >> WIRE_LINE_SHIFT)
 #define WIRE_NATIVE_SHIFT 2
 #define WIRE_NATIVE_MAX (WIRE_ARG_MAX >> WIRE_NATIVE_SHIFT) /* the largest id of a native frame */
 #define WIRE_STACK_CUT (1u << 26) /* the outermost frames are missing: the ring had no room for them */
@@ -205,51 +198,22 @@ static inline uint32_t wire_native_head(uint32_t frame)
 	return wire_head(WIRE_TIME, frame << WIRE_NATIVE_SHIFT);
 }
 
-/* The head of a WIRE_TIME with a number. meaning: WIRE_TIME_OF_PLACE or WIRE_TIME_OF_LINE. */
-static inline uint32_t wire_number_head(uint32_t meaning, uint32_t number)
-{
-	return wire_head(WIRE_TIME, meaning | (number < WIRE_PLACE_MAX ? number : WIRE_PLACE_MAX) << WIRE_PLACE_SHIFT);
-}
-
-/* The number of a WIRE_TIME with that meaning; 0: none. */
-static inline uint32_t wire_number(uint32_t meaning, uint32_t time_head)
-{
-	uint32_t argument = wire_head_arg(time_head);
-
-	return (argument & ((1u << WIRE_PLACE_SHIFT) - 1)) == meaning ? argument >> WIRE_PLACE_SHIFT : 0;
-}
-
-/* The head of a WIRE_TIME with the offset of the next event, in bytes from the beginning of its code. */
-static inline uint32_t wire_place_head(uint32_t bytes)
-{
-	return wire_number_head(WIRE_TIME_OF_PLACE, bytes);
-}
-
-/* The offset in a WIRE_TIME; 0: none. */
-static inline uint32_t wire_place(uint32_t time_head)
-{
-	return wire_number(WIRE_TIME_OF_PLACE, time_head);
-}
-
 /*
  * The head of a WIRE_TIME with the current line of the innermost frame. It follows the event that names the frame:
  * resume, throw, frame or open. It is not a line event, as the line does not begin.
  */
 static inline uint32_t wire_line_head(uint32_t line)
 {
-	return wire_number_head(WIRE_TIME_OF_LINE, line);
+	return wire_head(WIRE_TIME, WIRE_TIME_OF_LINE | (line < WIRE_LINE_MAX ? line : WIRE_LINE_MAX)
+							    << WIRE_LINE_SHIFT);
 }
 
 /* The line in a WIRE_TIME; 0: none. */
 static inline uint32_t wire_line(uint32_t time_head)
 {
-	return wire_number(WIRE_TIME_OF_LINE, time_head);
-}
+	uint32_t argument = wire_head_arg(time_head);
 
-/* Whether a word only describes the offset of the next event: WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE. */
-static inline int wire_is_mark(uint32_t head)
-{
-	return wire_head_kind(head) == WIRE_TIME && (wire_head_arg(head) == WIRE_TIME_OF_FAR || wire_place(head));
+	return (argument & ((1u << WIRE_LINE_SHIFT) - 1)) == WIRE_TIME_OF_LINE ? argument >> WIRE_LINE_SHIFT : 0;
 }
 
 /* The id of the innermost native frame in a WIRE_TIME; 0: none. */
@@ -370,8 +334,6 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   far L F   what an event costs in addition at an instruction more than L bytes from the first one of its code
  *   walk W    what an event costs in addition for each byte from the previous event in the same run of the same code,
  *             or from the first instruction
- *   marked 1  WIRE_TIME_OF_FAR and WIRE_TIME_OF_PLACE are recorded; without it, an event may be anywhere in its code
- *   mix T     factor by which an event costs more than in a loop, in a program where functions of many kinds take turns
  *   unwind U  what a Python function that an exception leaves costs in addition to one that returns
  *   malloc M, free M   what the hook adds to the event
  *   spread R  by how much all loops together took longer in the second best pass than in the best one, as a fraction

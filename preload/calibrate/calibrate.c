@@ -8,10 +8,6 @@
  * function; a function that does nothing shows its size. The rest looks like time of the caller. Until 3.11 every
  * instruction may be slower while a profile function is set; a loop without calls shows by how much.
  *
- * A call in a loop costs less than in a program, where the processor's caches do not have what the hooks need. So a
- * small program (calibrate_mix.py) is timed with and without hooks, too. The factor by which the costs of its events
- * must be multiplied to explain its difference (calibrate_model.c) is published with the costs.
- *
  * The measurement takes 30 to 35 milliseconds. The stack of the thread is recorded as empty meanwhile, so that this
  * time is attributed to no function. No event is written, because a private writer takes them, and no code of the
  * program is called. All objects are freed at the end; classes need a garbage collection.
@@ -27,7 +23,6 @@
 
 #include "base/config.h"
 #include "base/log_line.h"
-#include "calibrate/calibrate_model.h"
 #include "definitions/definitions.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
@@ -64,7 +59,6 @@
 static const char source[] = "__name__ = 'evprof'\n"
 			     "small = 0\n"
 			     "while small < 4096 and small + 1 is small - -1: small += 1\n"
-			     "zero = 0; last = small - 1\n"
 			     "times = tuple(range(100))\n"
 			     "def leaf(): pass\n"
 			     "def middle(a, b, c): return b\n"
@@ -229,28 +223,11 @@ struct timing {
 	struct stamps stamps; /* of the run with the hooks */
 };
 
-/* A program in which functions of all kinds alternate. */
-__asm__(".pushsection .rodata\n"
-	"evprof_mix:\n"
-	".incbin \"preload/calibrate/calibrate_mix.py\"\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char mix_source[] __asm__("evprof_mix") __attribute__((visibility("hidden")));
-
-struct mix {
-	struct object *globals; /* NULL: it cannot run */
-	double on_ns, off_ns;	/* the shortest runs */
-	uint64_t *words;	/* events of the run with the hooks; room for a whole ring */
-	uint64_t count, begin_ticks;
-};
-
 struct measurement {
 	struct timing loops[LOOPS];
 	double malloc_ns, free_ns;
 	double tick_ns;
 	double slow;
-	bool marked; /* events with a far offset are marked */
-	struct mix mix;
 	double spread; /* by how much the second best pass is slower than the sum of the shortest runs */
 };
 
@@ -287,8 +264,6 @@ static void read_stamps(struct stamps *stamps)
 		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
 
 		at += wire_extra_words(kind);
-		if (wire_is_mark(head))
-			continue;
 		stamps->count[kind]++;
 		if (native && depth == native)
 			stamps->native += ticks;
@@ -324,8 +299,7 @@ static void drop_memory_events(void)
 			continue;
 		}
 		words[to] = words[from++] + (time ? 0 : ticks << 32);
-		if (!time || !wire_is_mark((uint32_t)words[to]))
-			ticks = 0;
+		ticks = 0;
 		for (to++; extra > 0; extra--)
 			words[to++] = words[from++];
 	}
@@ -369,25 +343,6 @@ static void time_loop(struct object *globals, enum loop loop, bool on, struct ti
 	}
 }
 
-static void time_mix(struct mix *mix, bool on)
-{
-	double *shortest = on ? &mix->on_ns : &mix->off_ns;
-
-	for (int i = 0; i < ROUNDS && mix->globals; i++) {
-		uint64_t begin_ticks = clock_now();
-		double ns = run_once(mix->globals, "mix");
-
-		if (*shortest > 0 && ns >= *shortest)
-			continue;
-		*shortest = ns;
-		if (!on)
-			continue;
-		mix->begin_ticks = begin_ticks;
-		mix->count = private_writer.head;
-		memcpy(mix->words, private_writer.words, mix->count * sizeof(*mix->words));
-	}
-}
-
 /* Switches the hooks of this thread off or on. */
 static void switch_hooks(bool on)
 {
@@ -428,14 +383,12 @@ static void time_allocations(struct object *globals, struct timing *timing)
 	set_allocators(ours);
 }
 
-static void time_pass(struct object *globals, struct mix *mix, struct timing loops[LOOPS])
+static void time_pass(struct object *globals, struct timing loops[LOOPS])
 {
 	memset(loops, 0, LOOPS * sizeof(*loops));
 	for (int i = 0; i < ALLOCATIONS; i++)
 		time_loop(globals, i, true, &loops[i]);
-	time_mix(mix, true);
 	switch_hooks(false);
-	time_mix(mix, false);
 	for (int i = 0; i < ALLOCATIONS; i++)
 		time_loop(globals, i, false, &loops[i]);
 	time_allocations(globals, &loops[ALLOCATIONS]);
@@ -468,7 +421,7 @@ static void time_loops(struct object *globals, struct measurement *measurement)
 	double shortest = 1e18, second = 1e18, total;
 
 	for (int n = 0; n < MOST_PASSES && (n < PASSES || measurement->spread > AGREES); n++) {
-		time_pass(globals, &measurement->mix, pass);
+		time_pass(globals, pass);
 		for (int i = 0; i < LOOPS; i++)
 			keep_shortest(&measurement->loops[i], &pass[i]);
 		total = total_ns(pass);
@@ -540,9 +493,8 @@ static double added(const struct measurement *measurement, enum loop loop)
 	return measurement->slow * (timing->on_ns - native) + native - timing->off_ns;
 }
 
-/* The text that wire.h describes, while it is built, and the model of the same costs. */
+/* The text that wire.h describes, while it is built. */
 struct costs {
-	struct model model;
 	char text[1024];
 	size_t length;
 };
@@ -571,24 +523,18 @@ static double count(const struct measurement *measurement, enum loop loop, unsig
  * Adds the three numbers of a kind of call. trivial: the loop whose functions do nothing, for the time between the
  * stamps.
  */
-static void add_costs(struct costs *costs, const struct measurement *measurement, enum model_kind model, double cost,
+static void add_costs(struct costs *costs, const struct measurement *measurement, const char *word, double cost,
 		      enum loop trivial, unsigned kind)
 {
-	static const char *const words[MODEL_KINDS] = {
-	    [MODEL_CALL] = "call",     [MODEL_ENTRY] = "entry",	  [MODEL_CALLBACK] = "callback",
-	    [MODEL_INIT] = "init",     [MODEL_RESUME] = "resume", [MODEL_PULL] = "pull",
-	    [MODEL_C_CALL] = "c_call", [MODEL_METHOD] = "method", [MODEL_GENERATOR] = "generator"};
-	double *numbers = costs->model.cost[model];
 	const struct timing *timing = &measurement->loops[trivial];
 	uint64_t inner_count = timing->stamps.inner_count[kind];
 	double calls = count(measurement, trivial, kind);
 
 	if (inner_count < TURNS || calls < TURNS)
 		return;
-	numbers[0] = cost;
-	numbers[1] = (double)timing->stamps.inner[kind] * measurement->tick_ns / (double)inner_count;
-	numbers[2] = (timing->off_ns - measurement->loops[NOTHING].off_ns) / calls;
-	add_text(costs, " %s %.2f %.2f %.2f", words[model], numbers[0], numbers[1], numbers[2]);
+	add_text(costs, " %s %.2f %.2f %.2f", word, cost,
+		 (double)timing->stamps.inner[kind] * measurement->tick_ns / (double)inner_count,
+		 (timing->off_ns - measurement->loops[NOTHING].off_ns) / calls);
 }
 
 /* The ns that the hooks add to one call of the loop. */
@@ -611,13 +557,10 @@ static void add_distances(struct costs *costs, const struct measurement *m, stru
 	double far = added_each(m, DISTANCES, WIRE_C_CALL) - added_each(m, LENGTHS, WIRE_C_CALL);
 	double walk = added_each(m, WALKS, WIRE_RESUME) - added_each(m, RESUMES, WIRE_RESUME);
 
-	if (code && small && python.monitoring && far > 0) {
-		costs->model.far = m->marked ? far / 2 : 0;
-		add_text(costs, " far %ld %.2f marked %d", python.PyLong_AsLong(small), far / 2, m->marked);
-	} else if (code && python_walks_lines() && walk > 0) {
-		costs->model.walk = walk / (double)python_code_size(code);
-		add_text(costs, " walk %.4f marked 1", costs->model.walk);
-	}
+	if (code && small && python.monitoring && far > 0)
+		add_text(costs, " far %ld %.2f", python.PyLong_AsLong(small), far / 2);
+	else if (code && python_walks_lines() && walk > 0)
+		add_text(costs, " walk %.4f", walk / (double)python_code_size(code));
 	if (code)
 		python.Py_DecRef(code);
 	python.PyErr_Clear();
@@ -631,13 +574,13 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 	/* The first call of a generator is followed by a resume, which ends it. */
 	if (generators > 0)
 		generator = (added(m, GENERATORS) - resume * count(m, GENERATORS, WIRE_RESUME)) / generators;
-	add_costs(costs, m, MODEL_CALL, call, LEAVES, WIRE_CALL);
-	add_costs(costs, m, MODEL_ENTRY, added_each(m, ENTRIES, WIRE_CALL), ENTRIES, WIRE_CALL);
-	add_costs(costs, m, MODEL_CALLBACK, added_each(m, CALLBACKS, WIRE_CALL), CALLBACKS, WIRE_CALL);
-	add_costs(costs, m, MODEL_INIT, added_each(m, INITS, WIRE_CALL), INITS, WIRE_CALL);
-	add_costs(costs, m, MODEL_RESUME, resume, RESUMES, WIRE_RESUME);
-	add_costs(costs, m, MODEL_PULL, added_each(m, PULLS, WIRE_RESUME), PULLS, WIRE_RESUME);
-	add_costs(costs, m, MODEL_GENERATOR, generator, GENERATORS, WIRE_CALL);
+	add_costs(costs, m, "call", call, LEAVES, WIRE_CALL);
+	add_costs(costs, m, "entry", added_each(m, ENTRIES, WIRE_CALL), ENTRIES, WIRE_CALL);
+	add_costs(costs, m, "callback", added_each(m, CALLBACKS, WIRE_CALL), CALLBACKS, WIRE_CALL);
+	add_costs(costs, m, "init", added_each(m, INITS, WIRE_CALL), INITS, WIRE_CALL);
+	add_costs(costs, m, "resume", resume, RESUMES, WIRE_RESUME);
+	add_costs(costs, m, "pull", added_each(m, PULLS, WIRE_RESUME), PULLS, WIRE_RESUME);
+	add_costs(costs, m, "generator", generator, GENERATORS, WIRE_CALL);
 }
 
 /* Adds the cost of calls that are reported but not recorded. Their number is that of the marks in the loop. */
@@ -647,8 +590,7 @@ static void add_others(struct costs *costs, const struct measurement *m)
 
 	if (told < TURNS)
 		return;
-	costs->model.other = added(m, OTHERS) / (double)told;
-	add_text(costs, " other %.2f", costs->model.other);
+	add_text(costs, " other %.2f", added(m, OTHERS) / (double)told);
 }
 
 /*
@@ -664,60 +606,7 @@ static void add_work(struct costs *costs, const struct measurement *m)
 
 	if (more <= 0 || work <= 0 || events < TURNS || m->slow <= SLOWED_MUCH)
 		return;
-	costs->model.work = more / work;
-	costs->model.work_after = dense->off_ns / events;
-	add_text(costs, " work %.3f %.2f", costs->model.work, costs->model.work_after);
-}
-
-static void know_code(struct model *model, struct object *pair)
-{
-	static const enum model_kind kinds[] = {MODEL_CALL, MODEL_ENTRY, MODEL_ENTRY, MODEL_INIT};
-	struct object *code = python.PyTuple_GetItem(pair, 0);
-	long kind = python.PyLong_AsLong(python.PyTuple_GetItem(pair, 1));
-	uint32_t value = definitions_code(code);
-	struct model_code *known = &model->codes[model->code_count];
-
-	if (model->code_count == MODEL_CODES || kind < 0 || kind > 3)
-		return;
-	model->code_count++;
-	known->id = DEFINITION_ID(value);
-	/* Whether an attribute calls a function is known only from 3.12 on. */
-	known->kind = value & CODE_IS_GENERATOR		? MODEL_GENERATOR
-		      : kind == 2 && !python.monitoring ? MODEL_CALL
-							: kinds[kind];
-}
-
-static void know_names(struct model *model, struct object *globals)
-{
-	struct object *codes = python.PyDict_GetItemString(globals, "codes");
-	struct object *functions = python.PyDict_GetItemString(globals, "functions"), *item;
-	const struct python_method *method;
-
-	for (ssize_t i = 0; codes && (item = python.PyTuple_GetItem(codes, i)); i++)
-		know_code(model, item);
-	python.PyErr_Clear();
-	for (ssize_t i = 0; functions && (item = python.PyTuple_GetItem(functions, i)); i++) {
-		method = python_object_field(item, PYTHON_C_FUNCTION_METHOD);
-		if (model->function_count < MODEL_FUNCTIONS)
-			model->functions[model->function_count++] = DEFINITION_ID(definitions_function(method, item));
-	}
-	python.PyErr_Clear();
-}
-
-/* Adds how much more an event costs in a program where functions alternate than in a loop. */
-static void add_mix(struct costs *costs, const struct measurement *m)
-{
-	const struct mix *mix = &m->mix;
-	struct model_events events = {mix->words, mix->count, mix->begin_ticks, m->tick_ns};
-	double times;
-
-	if (!mix->globals || !mix->count || mix->on_ns <= mix->off_ns || !python.PyTuple_GetItem)
-		return;
-	costs->model.slow = m->slow;
-	know_names(&costs->model, mix->globals);
-	times = model_times(&costs->model, &events, mix->on_ns - mix->off_ns);
-	if (times > 0)
-		add_text(costs, " mix %.3f", times);
+	add_text(costs, " work %.3f %.2f", more / work, dense->off_ns / events);
 }
 
 static void tell(const struct measurement *m, struct object *globals)
@@ -726,31 +615,15 @@ static void tell(const struct measurement *m, struct object *globals)
 
 	add_text(&costs, "slow %.3f spread %.2f", m->slow, m->spread);
 	add_python_costs(&costs, m);
-	add_costs(&costs, m, MODEL_C_CALL, added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
-	add_costs(&costs, m, MODEL_METHOD, added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
-	costs.model.unwind = added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL);
-	add_text(&costs, " unwind %.2f", costs.model.unwind);
+	add_costs(&costs, m, "c_call", added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
+	add_costs(&costs, m, "method", added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
+	add_text(&costs, " unwind %.2f", added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL));
 	add_others(&costs, m);
 	add_text(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
 	add_work(&costs, m);
 	add_distances(&costs, m, globals);
-	add_mix(&costs, m);
 	definitions_calibration(costs.text);
 	log_line(LOG_DEBUG, "calibration: %s", costs.text);
-}
-
-/* From 3.12 on, small integers are one array. */
-static bool mark_far(struct object *globals)
-{
-	struct object *zero = python.PyDict_GetItemString(globals, "zero");
-	struct object *last = python.PyDict_GetItemString(globals, "last");
-	uintptr_t bytes = (uintptr_t)last - (uintptr_t)zero;
-	long count = last ? python.PyLong_AsLong(last) : 0;
-
-	if (!python.monitoring || !zero || count < 1 || bytes % (uintptr_t)count || bytes / (uintptr_t)count > 64)
-		return false;
-	hooks_monitoring_mark_far(zero, bytes + 1);
-	return true;
 }
 
 static void measure(struct measurement *measurement, struct object *globals)
@@ -759,7 +632,6 @@ static void measure(struct measurement *measurement, struct object *globals)
 	uint64_t ticks = clock_now();
 	double ns = now_ns();
 
-	measurement->marked = mark_far(globals);
 	time_loops(globals, measurement);
 	time_memory(measurement);
 	measurement->tick_ns = (now_ns() - ns) / (double)(clock_now() - ticks + 1);
@@ -769,13 +641,13 @@ static void measure(struct measurement *measurement, struct object *globals)
 }
 
 /* A namespace in which the source was executed; NULL: it could not be. */
-static struct object *make_globals(const char *text)
+static struct object *make_globals(void)
 {
 	struct object *builtins = python.PyEval_GetBuiltins(), *globals = python.PyDict_New(), *exec, *done = NULL;
 
 	exec = builtins ? python.PyDict_GetItemString(builtins, "exec") : NULL;
 	if (exec && globals)
-		done = python.PyObject_CallMethod(exec, "__call__", "sO", text, globals);
+		done = python.PyObject_CallMethod(exec, "__call__", "sO", source, globals);
 	python.PyErr_Clear();
 	if (done)
 		python.Py_DecRef(done);
@@ -794,9 +666,9 @@ static void leave_stack(void)
 }
 
 /* Measures with the private writer and unrecorded memory: none of it is the program's. */
-static void measure_apart(uint64_t *copy)
+static void measure_apart(void)
 {
-	struct measurement measurement = {.mix.words = copy};
+	struct measurement measurement = {0};
 	struct object *globals;
 
 	python.PyGC_Collect(); /* present garbage is the program's, and its frees are recorded as such */
@@ -804,14 +676,11 @@ static void measure_apart(uint64_t *copy)
 	thread_self.writer = &private_writer;
 	thread_self.nesting++;
 	empty_private_writer();
-	globals = make_globals(source);
-	measurement.mix.globals = make_globals(mix_source);
+	globals = make_globals();
 	if (globals)
 		measure(&measurement, globals);
 	if (globals)
 		python.Py_DecRef(globals);
-	if (measurement.mix.globals)
-		python.Py_DecRef(measurement.mix.globals);
 	python.PyGC_Collect();
 	thread_self.nesting--;
 }
@@ -819,7 +688,7 @@ static void measure_apart(uint64_t *copy)
 static int calibrate(void *data)
 {
 	struct writer *writer = thread_self.writer;
-	size_t bytes = 2 * WORDS * sizeof(uint64_t); /* a ring, and a copy of its content */
+	size_t bytes = WORDS * sizeof(uint64_t);
 	void *words = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)data;
@@ -832,7 +701,7 @@ static int calibrate(void *data)
 	private_writer =
 	    (struct writer){.words = words, .mask = WORDS - 1, .slot = &private_slot, .pause = UINT64_C(1) << 32};
 	thread_self.entered = 1; /* the hooks that are set here are evprof's */
-	measure_apart(private_writer.words + WORDS);
+	measure_apart();
 	/*
 	 * In the first lap, a fault for each page of the ring would cost as much as the hooks do. The pages are
 	 * allocated before.

@@ -81,12 +81,6 @@ struct object *hooks_monitoring_unguarded(struct object *callback);
 /* Switches the events of the current interpreter off or on, between two instructions of the program. GIL held. */
 void hooks_monitoring_hear(bool on);
 
-/*
- * Sets the range of the interpreter's cached small integers, for calibration. From then on an event whose offset is
- * outside of it is marked (WIRE_TIME_OF_FAR).
- */
-void hooks_monitoring_mark_far(const struct object *first, size_t bytes);
-
 /* Sets evprof's allocators over Python's where they are missing or were removed. GIL held. */
 void hooks_memory_set(void);
 

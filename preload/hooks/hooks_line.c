@@ -29,7 +29,7 @@ void hooks_line_record(long line)
 void hooks_line_stand(int line)
 {
 	if (line > 0)
-		writer_put_mark_of_place(thread_self.writer, wire_line_head((uint32_t)line));
+		writer_put_line(thread_self.writer, (uint32_t)line);
 }
 
 /*

@@ -203,35 +203,15 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
 	return record_function(kind, method, callable);
 }
 
-/* The interpreter's cached small integers, which are contiguous; all memory until their place is known. */
-static uintptr_t at_hand;
-static size_t at_hand_bytes = SIZE_MAX;
-
-void hooks_monitoring_mark_far(const struct object *first, size_t bytes)
-{
-	at_hand = (uintptr_t)first;
-	at_hand_bytes = bytes;
-}
-
-static inline void mark_far(const struct object *offset)
-{
-	struct writer *writer = thread_self.writer;
-
-	if ((uintptr_t)offset - at_hand >= at_hand_bytes && writer_has_room(writer))
-		writer_put_mark_of_place(writer, wire_head(WIRE_TIME, WIRE_TIME_OF_FAR));
-}
-
 /*
  * The call hooks with calibration (EVPROF_CALIBRATE). In addition they mark calls that are reported but not recorded,
- * flag the definition of a function that starts without a reported call, and mark events for whose offset the
- * interpreter created an integer.
+ * and flag the definition of a function that starts without a reported call.
  */
 static struct object *record_call_told(struct object *const *arguments, size_t shift)
 {
 	const void *type = field(arguments[2], PYTHON_TYPE, shift);
 	const struct python_method *method;
 
-	mark_far(arguments[1]);
 	thread_self.called = !find_method(arguments, shift, &method);
 	if (!thread_self.called)
 		return record_function_fast(WIRE_C_CALL, arguments, shift);
@@ -248,12 +228,6 @@ static struct object *record_start_told(struct object *code)
 	result = record_code_fast(WIRE_CALL, code);
 	thread_self.called = thread_self.untold = false;
 	return result;
-}
-
-static struct object *record_code_told(unsigned kind, struct object *const *arguments)
-{
-	mark_far(arguments[1]);
-	return record_code_fast(kind, arguments[0]);
 }
 
 static struct object *record_end_told(unsigned kind, struct object *const *arguments, size_t shift)
@@ -445,9 +419,6 @@ CALLBACK_OF_FUNCTION(on_call, record_function_fast, WIRE_C_CALL, arguments)
 CALLBACK_OF_FUNCTION(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
 CALLBACK_OF_FUNCTION(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
 CALLBACK(on_start_told, return record_start_told(arguments[0]))
-CALLBACK(on_resume_told, return record_code_told(WIRE_RESUME, arguments))
-CALLBACK(on_return_told, return record_code_told(WIRE_RETURN, arguments))
-CALLBACK(on_yield_told, return record_code_told(WIRE_YIELD, arguments))
 CALLBACK_OF_FUNCTION(on_call_told, record_call_told, arguments)
 CALLBACK_OF_FUNCTION(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments)
 CALLBACK_OF_FUNCTION(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
@@ -476,10 +447,10 @@ static const struct {
 	bool set;			   /* false: comes with CALL */
 } callbacks[] = {
     {"PY_START", ONE(on_start), ONE(on_start_told), EVENT_CALL, true},
-    {"PY_RESUME", ONE(on_resume), ONE(on_resume_told), EVENT_CALL, true},
+    {"PY_RESUME", ONE(on_resume), ONE(on_resume), EVENT_CALL, true},
     {"PY_THROW", ONE(on_throw), ONE(on_throw), EVENT_CALL, true},
-    {"PY_RETURN", ONE(on_return), ONE(on_return_told), EVENT_CALL, true},
-    {"PY_YIELD", ONE(on_yield), ONE(on_yield_told), EVENT_CALL, true},
+    {"PY_RETURN", ONE(on_return), ONE(on_return), EVENT_CALL, true},
+    {"PY_YIELD", ONE(on_yield), ONE(on_yield), EVENT_CALL, true},
     {"PY_UNWIND", ONE(on_unwind), ONE(on_unwind), EVENT_CALL, true},
     {"CALL", BOTH(on_call), BOTH(on_call_told), EVENT_C_CALL, true},
     {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_told), EVENT_C_CALL, false},

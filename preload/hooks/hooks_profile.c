@@ -385,22 +385,6 @@ static int profile_inner_frame(struct object *self, struct object *frame, int wh
 			    argument, true);
 }
 
-/*
- * 3.10 with calibration (EVPROF_CALIBRATE). The interpreter searches the line of each event, starting at the event
- * before in that frame, so the cost depends on the places of events and these are recorded. A C function ends where it
- * was called.
- */
-static int profile_placed(struct object *self, struct object *frame, int what, struct object *argument)
-{
-	struct writer *writer = thread_self.writer;
-	int last = *(int *)((char *)frame + python.frame_last);
-
-	(void)self;
-	if (last > 0 && what != TRACE_C_RETURN && what != TRACE_C_EXCEPTION && writer_has_room(writer))
-		writer_put_mark_of_place(writer, wire_place_head((uint32_t)(last * python.last_unit)));
-	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
-}
-
 /* 3.11: a function starts or resumes, or returns or yields. Only start and end of the function count here. */
 static inline __attribute__((always_inline)) void note_frame(struct object *frame, bool begins, struct object *argument)
 {
@@ -443,7 +427,6 @@ static inline __attribute__((always_inline)) void note_blocks(struct object *fra
 BESIDE_MEMORY(profile_any, python.inner_frames)
 BESIDE_MEMORY(profile_frame, false)
 BESIDE_MEMORY(profile_inner_frame, true)
-BESIDE_MEMORY(profile_placed, false)
 
 #define CHOOSE(profile) (event_blocks_expected() ? profile##_beside_memory : (profile))
 
@@ -453,8 +436,6 @@ static python_profile choose_profile(void)
 	if (config.events & EVENT_LINE || wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL |
 						     1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION))
 		return CHOOSE(profile_any);
-	if (config.calibrate && python_walks_lines())
-		return CHOOSE(profile_placed);
 	if (python.inner_frames)
 		return CHOOSE(profile_inner_frame);
 	return CHOOSE(profile_frame);

@@ -337,7 +337,7 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 			     wire_word(wire_head(known ? WIRE_OPEN : WIRE_FRAME, stack->ids[i]), 0));
 		ring_publish(writer->slot, ++writer->head);
 		if (stack->lines && stack->lines[i] > 0)
-			writer_put_mark_of_place(writer, wire_line_head((uint32_t)stack->lines[i]));
+			writer_put_line(writer, (uint32_t)stack->lines[i]);
 	}
 }
 

@@ -379,12 +379,12 @@ static inline void writer_put_told_call(struct writer *writer)
 	ring_publish(writer->slot, at + 2);
 }
 
-/* Writes WIRE_TIME_OF_FAR or WIRE_TIME_OF_PLACE for the event that follows. Only with room. */
-static inline void writer_put_mark_of_place(struct writer *writer, uint32_t head)
+/* Writes WIRE_TIME_OF_LINE for the event before. Only with room. */
+static inline void writer_put_line(struct writer *writer, uint32_t line)
 {
 	uint64_t at = writer->head;
 
-	writer_store(writer, at, wire_word(head, 0));
+	writer_store(writer, at, wire_word(wire_line_head(line), 0));
 	writer_store(writer, at + 1, writer->last_ticks);
 	writer->head = at + 2;
 	ring_publish(writer->slot, at + 2);

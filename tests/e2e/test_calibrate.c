@@ -229,9 +229,6 @@ SCENARIO(calibrate, knows_what_far_events_cost, SUPPORTED)
 	       cost_of(outcome, " far "));
 	expect(outcome, python->minor == 10 ? cost_of(outcome, " walk ") > 0 : cost_of(outcome, " walk ") == -1,
 	       "a walk");
-	if (python->minor == 10 || python->minor >= 12)
-		expect(outcome, cost_of(outcome, " marked ") == 1, "it is told which events these are");
-	expect(outcome, cost_of(outcome, " mix ") > 0, "a program of its own ran");
 	if (python->minor >= 12)
 		expect(outcome, cost_of(outcome, " unwind ") > 0, "exceptions that leave a function cost more");
 	expect(outcome, python->minor >= 12 ? cost_of(outcome, " other ") > 0 : cost_of(outcome, " other ") == -1,

@@ -202,7 +202,7 @@ Test(writer, a_long_pause_is_bridged_by_an_absolute_time)
 	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
 }
 
-Test(writer, a_mark_of_the_place_takes_no_time)
+Test(writer, a_line_takes_no_time)
 {
 	struct writer *writer;
 	uint64_t at, before;
@@ -211,17 +211,16 @@ Test(writer, a_mark_of_the_place_takes_no_time)
 	writer = thread_self.writer;
 	at = writer->head;
 	before = writer->last_ticks;
-	writer_put_mark_of_place(writer, wire_place_head(1234));
-	cr_assert_eq(words[at % WORDS], wire_word(wire_place_head(1234), 0));
+	writer_put_line(writer, 1234);
+	cr_assert_eq(words[at % WORDS], wire_word(wire_line_head(1234), 0));
 	cr_assert_eq(words[(at + 1) % WORDS], before, "the time of the event before");
 	cr_assert_eq(writer->head, at + 2);
 	cr_assert_eq(writer->last_ticks, before, "the next event counts from there");
-	cr_assert_eq(wire_place(head_at(at)), 1234);
-	cr_assert_eq(wire_place(wire_place_head(UINT32_MAX)), WIRE_PLACE_MAX);
+	cr_assert_eq(wire_line(head_at(at)), 1234);
+	cr_assert_eq(wire_line(wire_line_head(UINT32_MAX)), WIRE_LINE_MAX);
 	cr_assert_eq(wire_native_frame(head_at(at)), 0);
 	cr_assert_not(wire_has_cpu(head_at(at)));
-	cr_assert_eq(wire_place(wire_head(WIRE_TIME, WIRE_TIME_OF_FAR)), 0);
-	cr_assert_eq(wire_place(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL)), 0);
+	cr_assert_eq(wire_line(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL)), 0);
 }
 
 Test(writer, a_native_stack_stands_before_its_allocation)

@@ -694,108 +694,29 @@ Test(profile, the_first_event_after_one_of_another_code_walks)
 	expect("long", 1, 1, 50 - 5 + 20 + 40 - 5, 50 - 5 + 30 + 20 + 20 + 40 - 5);
 }
 
-/* Where the next event is; at: the time of the event before. */
-static void mark(uint32_t head, uint64_t at)
+/* at: the time of the previous event. */
+static void mark(uint32_t argument, uint64_t at)
 {
-	event(WIRE_TIME, wire_head_arg(head), 0);
+	event(WIRE_TIME, argument, 0);
 	fixture_extra(fixture, thread, at);
 }
 
-static void begin_long(const char *costs)
+/* Traces of before 2026-11-23 have words with the offset of the next event, and two more costs. */
+Test(profile, costs_and_words_of_older_traces_are_ignored)
 {
-	fixture_code_of_size(fixture, process, LONG, "long", 1024);
-	calibrate(costs);
-	event(WIRE_TIME, 0, 0);
-	fixture_extra(fixture, thread, 1000);
-	event(WIRE_CALL, LONG, 0);
-}
+	enum { FAR = 6, PLACE = 10 };
 
-/* 4 on each side; the end of a function of C is as far as its call. What is not marked costs nothing more. */
-Test(profile, events_that_are_marked_cost_more)
-{
-	const uint32_t far = wire_head(WIRE_TIME, WIRE_TIME_OF_FAR);
-
-	begin_long("call 0 0 0 c_call 0 0 0 far 256 8 marked 1");
-	event(WIRE_C_CALL, LEN, 50);
-	event(WIRE_C_RETURN, LEN, 30);
-	mark(far, 1080);
-	event(WIRE_C_CALL, LEN, 50);
-	event(WIRE_C_RETURN, LEN, 30);
-	mark(far, 1160);
-	event(WIRE_CALL, F, 40);
-	event(WIRE_RETURN, F, 40);
-	mark(far, 1240);
-	event(WIRE_RETURN, LONG, 40);
-	count();
-	expect("<built-in method builtins.len>", 2, 2, 30 + 30 - 8, 30 + 30 - 8);
-	expect("f", 1, 1, 40 - 4, 40 - 4);
-	cr_expect(times_of("long").own_ns == 50 + (50 - 4) + (40 - 8) + (40 - 4), "%d", (int)times_of("long").own_ns);
-}
-
-/* A mark before the step of a task, or before a CPU time, is for the event that comes then. */
-Test(profile, marks_wait_for_their_event)
-{
-	begin_long("call 0 0 0 c_call 0 0 0 far 256 8 marked 1");
-	mark(wire_head(WIRE_TIME, WIRE_TIME_OF_FAR), 1000);
-	event(WIRE_TIME, 0, 0);
-	fixture_extra(fixture, thread, 1050);
-	event(WIRE_TASK, G, 0);
-	fixture_extra(fixture, thread, 4096);
-	event(WIRE_RESUME, G, 50);
-	event(WIRE_YIELD, G, 50);
-	event(WIRE_RETURN, LONG, 50);
-	count();
-	expect("g", 1, 1, 50 - 4, 50 - 4);
-	cr_expect(times_of("long").own_ns == 50 + (50 - 4) + 50, "%d", (int)times_of("long").own_ns);
-}
-
-/* An eighth for each byte from the event before in the same run of the function. */
-Test(profile, events_walk_from_the_one_before)
-{
-	begin_long("call 0 0 0 c_call 0 0 0 walk 0.125 marked 1");
-	mark(wire_place_head(32), 1000);
-	event(WIRE_C_CALL, LEN, 50);
-	event(WIRE_C_RETURN, LEN, 30);
-	event(WIRE_CALL, F, 30);
-	mark(wire_place_head(8), 1110);
-	event(WIRE_RETURN, F, 30);
-	mark(wire_place_head(96), 1140);
-	event(WIRE_C_CALL, LEN, 50);
-	event(WIRE_C_RETURN, LEN, 30);
-	mark(wire_place_head(16), 1220);
-	event(WIRE_RETURN, LONG, 40);
-	count();
-	expect("<built-in method builtins.len>", 2, 2, 60, 60);
-	expect("f", 1, 1, 30 - 1, 30 - 1);
-	cr_expect(times_of("long").own_ns == (50 - 4) + 30 + (50 - 8) + (40 - 10), "%d", (int)times_of("long").own_ns);
-}
-
-/* 126 calls before the first turn of 128 beginnings is over, that of f among them; then 74 others. */
-static void call_different(unsigned different)
-{
-	calibrate("call 8 0 0 c_call 0 0 0 mix 2");
+	calibrate("call 20 10 0 c_call 8 4 0 far 256 8 walk 0.125 marked 1 mix 2");
+	mark(0, 1000);
 	event(WIRE_CALL, F, 0);
-	for (unsigned i = 0; i < 200; i++) {
-		event(WIRE_CALL, LONG + i % different, 40);
-		event(WIRE_RETURN, LONG + i % different, 20);
-	}
+	mark(FAR, 1000);
+	event(WIRE_C_CALL, LEN, 50);
+	event(WIRE_C_RETURN, LEN, 30);
+	mark(PLACE | 32 << 4, 1080);
 	event(WIRE_RETURN, F, 40);
 	count();
-}
-
-Test(profile, where_functions_take_turns_events_cost_more)
-{
-	for (uint32_t i = 0; i < 8; i++)
-		fixture_code_of_size(fixture, process, LONG + i, "one of many", 100);
-	call_different(8);
-	cr_expect(times_of("f").own_ns == 201 * 40 - 126 * 8 - 74 * 16, "%d", (int)times_of("f").own_ns);
-}
-
-Test(profile, in_a_loop_they_do_not)
-{
-	fixture_code_of_size(fixture, process, LONG, "the same", 100);
-	call_different(1);
-	cr_expect(times_of("f").own_ns == 201 * 40 - 200 * 8, "%d", (int)times_of("f").own_ns);
+	expect("<built-in method builtins.len>", 1, 1, 30 - 2 - 2, 30 - 2 - 2);
+	expect("f", 1, 1, (50 - 5 - 2) + (40 - 2 - 5), 102);
 }
 
 /* A call that is no event, so many ticks after the event before. */

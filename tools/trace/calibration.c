@@ -15,22 +15,10 @@
 #define SLOWED_MOST_NS 1000000
 
 /*
- * Calls and resumes in a turn. MIX_LOOP different functions in a turn are a loop, MIX_PROGRAM are the variety of a
- * program.
- */
-#define MIX_TURN 128
-#define MIX_LOOP 2
-#define MIX_PROGRAM 8
-#define MIX_MOST 4
-
-/*
  * The largest spread of two passes of a good measurement. A larger one means that other work on the machine disturbed
  * it; a load of eight times the processors gives 0.04 at most.
  */
 #define SPREAD_MOST 0.2
-
-/* The most that one event can cost, in 1/256 ticks. */
-#define COST_MOST (1 << 29)
 
 /* The most that is given back at once, in 1/256 ticks. */
 #define OWED_MOST (1 << 16)
@@ -41,8 +29,7 @@ struct costs {
 	bool known[CALIBRATION_KINDS];
 	double slow, spread;
 	double work, work_after;
-	double far_bytes, far, walk, mix;
-	bool marked;
+	double far_bytes, far, walk;
 };
 
 static const struct {
@@ -96,10 +83,6 @@ static void take_measure(struct costs *costs, const char *name, const double num
 		costs->far_bytes = numbers[0];
 		costs->far = numbers[1];
 	}
-	if (strcmp(name, "marked") == 0 && count == 1)
-		costs->marked = numbers[0] == 1;
-	if (strcmp(name, "mix") == 0 && count == 1 && numbers[0] >= 1 && numbers[0] <= MIX_MOST)
-		costs->mix = numbers[0];
 	if (strcmp(name, "walk") == 0 && count == 1 && numbers[0] > 0)
 		costs->walk = numbers[0];
 }
@@ -127,7 +110,7 @@ static bool parse(struct text text, struct costs *costs)
 	unsigned kind, count;
 	int length;
 
-	*costs = (struct costs){.slow = 1, .mix = 1};
+	*costs = (struct costs){.slow = 1};
 	if (text.length >= sizeof(copy))
 		return false;
 	memcpy(copy, text.at, text.length);
@@ -225,14 +208,14 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 	return name.length == 8 && memcmp(name.at, "__init__", 8) == 0 ? CALIBRATION_INIT : CALIBRATION_ENTRY;
 }
 
-/* Where far events are not marked, an event is assumed to be anywhere in its code. */
+/* The offset of an event is not recorded: it is assumed to be anywhere in its code. */
 static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
 {
-	double size = (double)code->address, beyond = costs->marked ? 0 : size - costs->far_bytes;
+	double size = (double)code->address, beyond = size - costs->far_bytes;
 
 	return (struct calibration_code){.kind = (uint8_t)kind_of_code(code),
-					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick) : 0,
-					 .walk = costs->marked ? 0 : fixed(costs->walk * size / 2 * tick)};
+					 .far = beyond > 0 ? fixed(costs->far * beyond / size * tick / 2) : 0,
+					 .walk = fixed(costs->walk * size / 2 * tick)};
 }
 
 static bool sort_names(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
@@ -256,7 +239,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 		const struct wire_definition *function = process->functions.at[id];
 		bool method = function && function->flags & WIRE_METHOD;
 
-		calibration->functions[id].kind = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
+		calibration->functions[id] = method ? CALIBRATION_METHOD : CALIBRATION_C_CALL;
 	}
 	return true;
 }
@@ -276,10 +259,6 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
 	calibration->disturbed_from = fixed(costs.work_after * tick);
 	calibration->disturbed_most = fixed(WIRE_COST_DISTURBED_NS * tick);
-	calibration->far = costs.marked ? fixed(costs.far * tick / 2) : 0;
-	calibration->walk = costs.marked ? 256 * costs.walk * tick : 0;
-	calibration->mix.most = (int32_t)((costs.mix - 1) * 256);
-	calibration->mix.turn = 1;
 	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
 	return sort_names(calibration, process, &costs, tick);
 }
@@ -296,11 +275,7 @@ void calibration_begin_thread(struct calibration *calibration)
 {
 	calibration->depth = 0;
 	calibration->last = 0;
-	calibration->marked = calibration->told = false;
-	calibration->place = 0;
-	calibration->mix.turn++;
-	calibration->mix.begun = calibration->mix.different = 0;
-	calibration->mix.more = 0;
+	calibration->told = false;
 	calibration->removed = 0;
 	calibration->owed = 0;
 }
@@ -323,71 +298,21 @@ static inline enum calibration_kind called_from_c(enum calibration_kind kind)
 	return kind == CALIBRATION_GENERATOR ? kind : CALIBRATION_CALLBACK;
 }
 
-/* The extra cost of the distance to the previous event in the innermost Python frame, where offsets are recorded. */
-static inline int32_t walk(struct calibration *calibration)
+static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
 {
-	struct calibration_open *open = &calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH];
-	uint32_t place = calibration->place, before = open->place;
-	double cost;
-
-	if (!place || !calibration->depth)
-		return 0;
-	open->place = place;
-	cost = calibration->walk * (place > before ? place - before : before - place);
-	return cost < COST_MOST ? (int32_t)cost : COST_MOST;
+	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] = (struct calibration_open){kind, code};
 }
 
 /* Adds the extra cost of an event at an instruction of the code, compared with the first instruction. */
 static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
 						     uint32_t code)
 {
-	const struct calibration_code *place = &calibration->codes[code];
+	const struct calibration_code *known = &calibration->codes[code];
 
-	cost.before += place->far / 2 + (code == calibration->last ? 0 : place->walk) + walk(calibration);
-	cost.after += place->far / 2;
+	cost.before += known->far + (code == calibration->last ? 0 : known->walk);
+	cost.after += known->far;
 	calibration->last = code;
 	return cost;
-}
-
-static void end_turn(struct calibration_mix *mix)
-{
-	uint32_t beyond = mix->different < MIX_LOOP ? 0 : mix->different - MIX_LOOP;
-
-	mix->more = mix->most * (int32_t)(beyond < MIX_PROGRAM - MIX_LOOP ? beyond : MIX_PROGRAM - MIX_LOOP) /
-		    (MIX_PROGRAM - MIX_LOOP);
-	mix->turn++;
-	mix->begun = mix->different = 0;
-}
-
-/* Counts a call or resume of a function. met is the function's own. */
-static inline void meet(struct calibration_mix *mix, uint32_t *met)
-{
-	mix->different += *met != mix->turn;
-	*met = mix->turn;
-	if (++mix->begun == MIX_TURN)
-		end_turn(mix);
-}
-
-static inline int32_t in_mix(const struct calibration_mix *mix, int32_t cost)
-{
-	int64_t more = cost + (int64_t)cost * mix->more / 256;
-
-	return (int32_t)(more > COST_MOST ? COST_MOST : more < -COST_MOST ? -COST_MOST : more);
-}
-
-static inline void push(struct calibration *calibration, enum calibration_kind kind, uint32_t code)
-{
-	calibration->open[calibration->depth++ % CALIBRATION_DEPTH] =
-	    (struct calibration_open){kind, code, 0, is_c(kind) && calibration->marked};
-}
-
-/* Adds the extra cost of a far event. times: how often the interpreter reported it there. */
-static inline struct calibration_cost with_mark(const struct calibration *calibration, struct calibration_cost cost,
-						bool marked, int times)
-{
-	int32_t far = marked ? times * calibration->far : 0;
-
-	return (struct calibration_cost){cost.before + far, cost.after + far};
 }
 
 /*
@@ -413,14 +338,13 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 	enum calibration_kind kind = kind_of_call(calibration, code);
 	struct calibration_cost cost = calibration->begin[kind];
 
-	meet(&calibration->mix, &calibration->codes[code].met);
 	if (kind == CALIBRATION_INIT && calibration->told)
 		cost.before -= other->before + other->after;
 	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
-		cost.before += calibration->codes[running(calibration).code].far;
+		cost.before += 2 * calibration->codes[running(calibration).code].far;
 	push(calibration, kind, code);
 	calibration->last = 0; /* the frame is at its first instruction */
-	return with_mark(calibration, cost, calibration->marked, 1);
+	return cost;
 }
 
 static inline struct calibration_cost resume(struct calibration *calibration, uint32_t code)
@@ -428,41 +352,34 @@ static inline struct calibration_cost resume(struct calibration *calibration, ui
 	bool pulled = is_c(running(calibration).kind);
 	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
 
-	meet(&calibration->mix, &calibration->codes[code].met);
 	push(calibration, kind, code);
-	return with_mark(calibration, at_instruction(calibration, calibration->begin[kind], code), calibration->marked,
-			 1);
+	return at_instruction(calibration, calibration->begin[kind], code);
 }
 
 static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
 {
 	uint32_t code = running(calibration).code;
-	enum calibration_kind kind =
-	    id < calibration->function_count ? calibration->functions[id].kind : CALIBRATION_C_CALL;
-	struct calibration_cost cost = at_instruction(calibration, calibration->begin[kind], code);
+	enum calibration_kind kind = id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL;
 
-	if (id < calibration->function_count)
-		meet(&calibration->mix, &calibration->functions[id].met);
 	push(calibration, kind, code);
-	return with_mark(calibration, cost, calibration->marked, 1);
+	return at_instruction(calibration, calibration->begin[kind], code);
 }
 
 /* An unrecorded call, and its end. */
 static inline struct calibration_cost other_call(struct calibration *calibration)
 {
 	uint32_t code = running(calibration).code;
-	struct calibration_cost cost = at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code);
 
-	return with_mark(calibration, at_instruction(calibration, cost, code), calibration->marked, 2);
+	return at_instruction(calibration, at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code),
+			      code);
 }
 
 static inline struct calibration_cost end(struct calibration *calibration)
 {
 	struct calibration_open ended = running(calibration);
-	struct calibration_cost cost = at_instruction(calibration, calibration->end[ended.kind], ended.code);
 
 	calibration->depth -= calibration->depth > 0;
-	return with_mark(calibration, cost, ended.marked || calibration->marked, 1);
+	return at_instruction(calibration, calibration->end[ended.kind], ended.code);
 }
 
 /* The interpreter reports the exception both before and after it leaves the function. */
@@ -571,31 +488,10 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
 	struct calibration_cost own = follow(calibration, kind, id);
 
-	if (!wire_is_memory(kind))
-		own = (struct calibration_cost){in_mix(&calibration->mix, own.before),
-						in_mix(&calibration->mix, own.after)};
 	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
-	if (calibration->told || (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION)) {
-		calibration->marked = false;
-		calibration->place = 0;
-	}
 	*later = own.after;
 	cost += own.before;
 	return in_c ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
-}
-
-/* Whether the word only describes the position of the next event. Records it. */
-static inline bool is_mark(struct calibration *calibration, uint32_t head)
-{
-	if (wire_head_kind(head) != WIRE_TIME)
-		return false;
-	if (wire_place(head))
-		calibration->place = wire_place(head);
-	else if (wire_head_arg(head) == WIRE_TIME_OF_FAR)
-		calibration->marked = true;
-	else
-		return false;
-	return true;
 }
 
 void calibration_apply(struct calibration *calibration, struct trace_events *events)
@@ -611,7 +507,8 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 		uint32_t id = wire_head_arg(events->heads[i]), most, whole;
 		int32_t later;
 
-		if (is_mark(calibration, events->heads[i])) {
+		/* Only describes another event. */
+		if (kind == WIRE_TIME && id != WIRE_TIME_OF_CALL && *extra == now) {
 			*extra++ -= calibration->removed;
 			continue;
 		}

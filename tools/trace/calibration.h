@@ -39,37 +39,17 @@ struct calibration_cost {
 	int32_t after;
 };
 
-/* Costs by code, estimated from its size if the offset of an event is unknown. In 1/256 ticks. */
+/* The extra costs are estimated from the size of the code. In 1/256 ticks. */
 struct calibration_code {
 	uint8_t kind; /* enum calibration_kind of calls that C does not make */
-	int32_t far;  /* extra cost of an event */
-	uint32_t met; /* the turn of the last call or resume */
-	int32_t walk; /* extra cost of the first event after one of another code */
-};
-
-struct calibration_function {
-	uint8_t kind;
-	uint32_t met;
-};
-
-/*
- * How many different functions alternate. An event costs more if they are many, because the processor has to fetch
- * again what the functions between have displaced. Calls and resumes are counted in turns; the result of one turn
- * applies to the next.
- */
-struct calibration_mix {
-	int32_t most;  /* extra share of an event's cost with many functions, in 1/256 */
-	int32_t more;  /* extra share in the current turn */
-	uint32_t turn; /* never 0 */
-	uint32_t begun, different;
+	int32_t far;  /* of an event, before it and after it */
+	int32_t walk; /* of the first event after one of another code */
 };
 
 /* An open call. */
 struct calibration_open {
 	uint32_t kind;
-	uint32_t code;	/* for a C function: its caller's */
-	uint32_t place; /* offset of the previous event in this frame */
-	bool marked;	/* its begin was a far event; its end is at the same instruction */
+	uint32_t code; /* for a C function: its caller's */
 };
 
 /* For the threads of one process. */
@@ -82,17 +62,12 @@ struct calibration {
 	int32_t disturbed_from, disturbed_most; /* 1/256 ticks: undisturbed start of an interval, most after it */
 	bool tells_calls;			/* unrecorded calls are reported */
 	struct calibration_code *codes;		/* by id; 0 is none */
-	struct calibration_function *functions; /* by id */
+	uint8_t *functions;			/* enum calibration_kind, by id */
 	uint32_t code_count;
 	uint32_t function_count;
-	struct calibration_mix mix;
 
 	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of a deeper stack only the innermost part */
 	uint32_t depth;
-	int32_t far;	  /* extra cost of a far event, half before and half after it, in 1/256 ticks */
-	bool marked;	  /* the next event is a far event */
-	double walk;	  /* 1/256 ticks for each byte between two events in a frame */
-	uint32_t place;	  /* offset of the next event, if it is recorded */
 	bool told;	  /* the previous event was an unrecorded call */
 	uint32_t last;	  /* code of the last reported event */
 	uint64_t removed; /* ticks subtracted from the thread so far */
