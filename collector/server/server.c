@@ -600,7 +600,7 @@ int server_listen(const char *name, bool for_all_users, char *reason, size_t rea
 	int fd;
 
 	if (error) {
-		snprintf(reason, reason_bytes, "the name of the socket has 1 to %zu bytes, not %zu: choose another",
+		snprintf(reason, reason_bytes, "the name of the socket has 1 to %zu bytes, not %zu: use another",
 			 sizeof(address.sun_path) - 1, strlen(name));
 		return error;
 	}
@@ -609,7 +609,8 @@ int server_listen(const char *name, bool for_all_users, char *reason, size_t rea
 	if (!error)
 		return fd;
 	if (error == -EADDRINUSE)
-		snprintf(reason, reason_bytes, "%s is in use: another collector runs there, or it is no socket", name);
+		snprintf(reason, reason_bytes, "%s is in use: another collector runs there, or it is not a socket",
+			 name);
 	else
 		snprintf(reason, reason_bytes, "cannot listen at %s: %s", name, strerror(-error));
 	if (fd >= 0)

@@ -707,8 +707,8 @@ static void finish_session(struct session *session, uint64_t now_ns)
 	char text[RING_TEXT_BYTES];
 
 	if (session->formats.failed && !session->trace.failed) {
-		snprintf(text, sizeof(text), "the trace is %.400s, but %.200s could not be written beside it; %s",
-			 session->trace.path, session->format_list, "evprof export --beside says why");
+		snprintf(text, sizeof(text), "the trace is %.400s, but %.200s could not be written next to it; %s",
+			 session->trace.path, session->format_list, "evprof export --beside shows the reason");
 		trace_output_fail(&session->trace, text);
 	}
 	session->finished = true;

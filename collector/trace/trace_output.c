@@ -52,7 +52,7 @@ void trace_output_open_failed(struct trace_output *trace, int error)
 
 	trace->opened = true;
 	if (error == -EEXIST)
-		snprintf(text, sizeof(text), "cannot create %.500s: there is something that is no regular file; %s",
+		snprintf(text, sizeof(text), "cannot create %.500s: it exists and is not a regular file; %s",
 			 trace->path, "set EVPROF_OUTPUT to another path");
 	else
 		snprintf(text, sizeof(text), "cannot create %.500s: %s; set EVPROF_OUTPUT to a writable path",

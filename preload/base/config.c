@@ -199,7 +199,7 @@ static void complain_of_unknown_names(void)
 		if (!known)
 			log_line(
 			    LOG_ERROR,
-			    "%s is no variable of evprof; there are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
+			    "%s is not a variable of evprof; the variables are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
 			    "EVPROF_FORMAT, EVPROF_FALLBACK and EVPROF_LOG",

@@ -321,7 +321,7 @@ static int listen_and_spawn(pid_t resumes, void *scratch)
 	if (fd >= 0)
 		close(fd);
 	if (r == -ENOENT)
-		log_line(LOG_ERROR, "there is no evprof-collector beside %s; nothing is recorded", library_path);
+		log_line(LOG_ERROR, "evprof-collector is not next to %s; nothing is recorded", library_path);
 	else if (r < 0 && r != -EADDRINUSE)
 		log_line(LOG_ERROR, "cannot start the collector: %s; nothing is recorded", strerror(-r));
 	return r;
@@ -357,13 +357,12 @@ static void take_session_over(int start)
 	bool owned = session_is_owned();
 
 	if (network_is_another(session.socket))
-		log_line(LOG_WARNING,
-			 "the collector of the first process is in another network namespace and cannot be "
-			 "reached; here another one goes on, in a trace of its own beside it");
+		log_line(LOG_WARNING, "the collector of the first process is in another network namespace and cannot "
+				      "be reached; here another one goes on, in a separate trace next to it");
 	else
-		log_line(owned ? LOG_WARNING : LOG_INFO,
-			 "the collector is gone, its trace ends there; another one goes "
-			 "on, in a trace of its own beside it");
+		log_line(
+		    owned ? LOG_WARNING : LOG_INFO,
+		    "the collector is gone, its trace ends there; another one goes on, in a separate trace next to it");
 	if (!owned && start != WIRE_START_REJOIN) /* a running program may be reading its environment */
 		publish_session();
 }

@@ -578,7 +578,7 @@ static void print_summary(uint32_t state)
 	path = seccomp_active() ? said : shown_path(said, text);
 
 	if (state == RING_COLLECTOR_NONE) {
-		log_line(LOG_ERROR, "the collector does not answer; what it wrote so far is in the trace file");
+		log_line(LOG_ERROR, "the collector does not answer; the trace file holds what it wrote so far");
 	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
 		log_line(LOG_ERROR, "%s", said);
 	} else {
@@ -589,8 +589,7 @@ static void print_summary(uint32_t state)
 			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
 			 still, path);
 		if (unsampled)
-			log_line(LOG_WARNING,
-				 "the sampler of %u process%s was killed; what came later is not in the trace",
+			log_line(LOG_WARNING, "the sampler of %u process%s was killed; later samples are missing",
 				 unsampled, unsampled == 1 ? "" : "es");
 	}
 }

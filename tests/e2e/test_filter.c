@@ -122,10 +122,12 @@ SCENARIO(filter, that_nothing_meets_is_told, SCENARIO_ONCE)
 	(void)python;
 	told = tool("report", "--include", "generators.py", outcome->trace);
 	expect(told,
-	       told->status == 0 && strstr(told->err, "no function is chosen") && strstr(told->err, "\"*/app.py\""),
+	       told->status == 0 && strstr(told->err, "no function matches the filter") &&
+		   strstr(told->err, "\"*/app.py\""),
 	       "a line says that a glob is of the whole path");
 	told = tool("report", "--include", "*/generators.py", outcome->trace);
 	expect(told, told->status == 0 && !*told->err, "nothing is said where one is chosen");
 	told = tool("export", "--format", "folded", "--exclude", "*", outcome->trace, "-o", "-");
-	expect(told, told->status == 0 && strstr(told->err, "no function is chosen"), "all may be excluded, too");
+	expect(told, told->status == 0 && strstr(told->err, "no function matches the filter"),
+	       "all may be excluded, too");
 }

@@ -376,7 +376,8 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 	job.args[2] = program_path("table.py");
 	summary = job_run(&job);
 	expect(summary,
-	       summary->status == 2 && strstr(summary->err, "no evprof trace") && !strstr(summary->err, "Traceback"),
+	       summary->status == 2 && strstr(summary->err, "not an evprof trace") &&
+		   !strstr(summary->err, "Traceback"),
 	       "what is no trace is refused in a line");
 	job.args[2] = "/nonexistent.evp";
 	summary = job_run(&job);

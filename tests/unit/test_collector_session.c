@@ -1718,7 +1718,7 @@ static void expect_link_stays(const char *to)
 	cr_assert_eq(fake_target_new(&target, RING_BYTES_MIN, 8), 0);
 	join(&target, (struct fake_join){.program = "prog"});
 	cr_expect_eq(fake_collector_state(&target), RING_COLLECTOR_FAILED, "%s", to);
-	cr_expect(strstr(target.header->text, "no regular file"), "%s", target.header->text);
+	cr_expect(strstr(target.header->text, "not a regular file"), "%s", target.header->text);
 	cr_expect(lstat(path, &status) == 0 && S_ISLNK(status.st_mode), "%s", to);
 	unlink(path);
 	fake_target_free(&target);

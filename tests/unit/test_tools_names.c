@@ -257,17 +257,17 @@ Test(names, no_source_but_pythons_is_shown, .init = make_files, .fini = remove_f
 	} files[] = {
 	    {"secret", "neither its name nor its first line is Python's", NULL},
 	    {"link.py", "neither its name nor its first line is Python's", NULL},
-	    {"pipe.py", "no regular file", "no regular file"},
-	    {"nul.py", "no text", "no text"},
+	    {"pipe.py", "not a regular file", "not a regular file"},
+	    {"nul.py", "not text", "not text"},
 	    {"large.py", "File too large", "File too large"},
 	    {"script", NULL, NULL},
 	    {"good.py", NULL, NULL},
 	    {"other", NULL, NULL},
-	    {"/proc/self/environ", "no regular file", "no regular file"},
-	    {"/proc/self/status", "no regular file", "no regular file"},
-	    {"/sys/kernel/notes", "no regular file", "no regular file"},
+	    {"/proc/self/environ", "not a regular file", "not a regular file"},
+	    {"/proc/self/status", "not a regular file", "not a regular file"},
+	    {"/sys/kernel/notes", "not a regular file", "not a regular file"},
 	    {"/dev/tty", "is not shown", "is not shown"},
-	    {"/", "no regular file", "no regular file"},
+	    {"/", "not a regular file", "not a regular file"},
 	};
 
 	for (size_t i = 0; i < 2 * sizeof(files) / sizeof(*files); i++) {

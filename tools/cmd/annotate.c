@@ -594,10 +594,9 @@ static void report_unmatched_files(const struct request *request)
 
 	for (i = 0; request->files[i]; i++)
 		if (!request->ran[i])
-			output_message(
-			    "evprof annotate: no file that matches %s ran in what was chosen; evprof report names "
-			    "those that did",
-			    request->files[i]);
+			output_message("evprof annotate: no file that matches %s ran in the shown part of the trace; "
+				       "evprof report lists those that ran",
+				       request->files[i]);
 }
 
 static int annotate_trace(struct request *request, const char *path)
@@ -635,20 +634,20 @@ static int annotate_trace(struct request *request, const char *path)
 static const char help_text[] =
     "usage: evprof annotate [options] TRACE [FILE...]\n"
     "\n"
-    "Prints the sources of the files that ran, with hits and time beside each line and the calls beneath it. FILE is\n"
-    "the end of a path, or a pattern for the whole of it, as \"*/app/*.py\". Time is in seconds, without that of the\n"
-    "calls; that of a call is with everything in it.\n"
+    "Prints the sources of the files that ran, with hits and time next to each line and the calls below it. FILE is\n"
+    "the end of a path, or a pattern for all of it, such as \"*/app/*.py\". The time of a line is in seconds, without\n"
+    "its calls; the time of a call includes everything in it.\n"
     "\n"
     "  -f, --format FORMAT   text (default) or json\n"
     "      --by thread       one table for each thread\n"
-    "      --all-sources     also those whose name does not end as Python's and whose first line does not name python\n"
+    "      --all-sources     also files of which neither the suffix nor the first line names Python\n"
     "  -o, --output FILE     - is stdout, the default\n"
     "\n";
 
 static const char help_end[] =
     "\n"
-    "Sources are read now: lines that have changed since the trace was recorded are beside the wrong numbers.\n"
-    "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
+    "Sources are read now: numbers stand next to wrong lines if a file has changed since the recording.\n"
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
 
 enum { OPTION_BY = 256, OPTION_ALL_SOURCES };
 

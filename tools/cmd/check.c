@@ -74,12 +74,12 @@ static const char *const option_names[] = {
 static const char help_text[] =
     "usage: evprof check [options] TRACE\n"
     "\n"
-    "Holds a trace against limits; each may be given more than once.\n"
+    "Checks a trace against limits. Each option may be given more than once.\n"
     "\n"
     "      --max-calls MODULE:FUNCTION=N       the function is called at most N times\n"
-    "      --max-time MODULE:FUNCTION=SECONDS  at most so much time in it and in what it calls; 0.5, 20ms, 3us\n"
+    "      --max-time MODULE:FUNCTION=SECONDS  at most SECONDS in it and in its calls; 0.5, 20ms, 3us\n"
     "      --max-calls TOTAL=N, --max-time TOTAL=SECONDS\n"
-    "                        the same of all functions, as evprof report adds them up\n"
+    "                        the same for all functions, as evprof report adds them up\n"
     "      --max-alloc BYTES the most that Python's heap held in any process; 5000000, 512K, 64M, 1G\n"
     "      --max-lost N      events that were not recorded\n"
     "      --junit FILE      write the results as JUnit XML, too\n"
@@ -88,11 +88,10 @@ static const char help_text[] =
     "\n"
     "MODULE is a module's name, or its file, app/db.py, from any of its directories on and with or without .py;\n"
     "FUNCTION a name or a qualified name. Both may be globs: \"*:Parser.*\". A limit that no function matches is an\n"
-    "error, unless it is =0. So is one that holds by a trace that cannot show it: sampled, stopped for a while\n"
+    "error, unless it is =0. So is a limit that holds although the trace cannot show it: sampled, stopped for a while\n"
     "(evprof_stop), without the function's events, with functions left out or events lost (--max-lost accepts "
     "losses).\n"
-    "Exit status: 0 if all limits hold; 1 if one does not; 2 for errors, and if limits hold in a trace from which\n"
-    "something is missing.\n";
+    "Exit status: 0 if all limits hold; 1 if one does not; 2 for errors, and if limits hold in an incomplete trace.\n";
 
 /* --- limits --- */
 
@@ -462,7 +461,7 @@ static const char *doubt_reason(const struct check *check, const struct limit *l
 	if (!matches_any(limit) && limit->allowed)
 		return "no function of the trace matches; only =0 says that none may";
 	if (unrecorded->paused)
-		return "recording was stopped for a while (evprof_stop), and what happened then is not known";
+		return "recording was stopped for a while (evprof_stop); events of that time are missing";
 	if (check->lost && !check->losses_taken)
 		return "events were lost; --max-lost N accepts up to N";
 	return NULL;
@@ -499,7 +498,7 @@ static void describe_measure(const struct limit *limit, char *text, size_t size)
 	else if (limit->kind == LIMIT_ALLOC)
 		snprintf(text, size,
 			 "%" PRIu64 " bytes in process %" PRId64 ", at most %" PRIu64
-			 ", from Python's allocators; what libraries (numpy) take from malloc is not counted",
+			 ", from Python's allocators; memory that libraries (numpy) take from malloc is not counted",
 			 limit->measured, limit->pid, limit->allowed);
 	else
 		snprintf(text, size, "%" PRIu64 " events lost, at most %" PRIu64, limit->measured, limit->allowed);

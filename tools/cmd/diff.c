@@ -265,10 +265,10 @@ struct request {
 static const char help_text[] =
     "usage: evprof diff [options] A B\n"
     "\n"
-    "Compares two traces function by function: A, and what is more or less of it in B. Functions are the same if "
+    "Compares two traces function by function: the numbers of A, and their change in B. Functions are the same if "
     "file,\n"
     "line and qualified name are, else if file and name are, else if the file's base name and the name are. The table\n"
-    "has those that changed; --json and --csv have all.\n"
+    "lists those that changed; --json and --csv list all.\n"
     "\n"
     "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes\n"
     "  -n, --limit N         the first N functions only\n"
@@ -278,7 +278,7 @@ static const char help_text[] =
     "%s"
     "\n"
     "--min-duration is not for diff.\n"
-    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
 enum { OPTION_JSON = 256, OPTION_CSV };
 

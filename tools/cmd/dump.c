@@ -31,17 +31,16 @@ static const char help_text[] =
     "pid, tid, kind, and then\n"
     "\n"
     "  call, resume, throw, return, yield, unwind, frame    name (qualified where known), file:line\n"
-    "  c_call, c_return, c_exception    {name as cProfile has it}\n"
+    "  c_call, c_return, c_exception    {name as in cProfile}\n"
     "  exception                        type\n"
     "  line                             number\n"
     "  malloc, calloc                   address, size, domain (raw, mem, obj)\n"
     "  realloc                          address, size, domain, old address\n"
-    "  and then, where it was recorded  the native stack: function (file:line), the innermost first, with \" < \" "
-    "between\n"
+    "  then, if recorded                the native stack: function (file:line), innermost first, separated by \" < \"\n"
     "  free                             address, -, domain\n"
     "  gap                              number of events that are missing here\n"
     "  stack                            number of frames that follow: the stack, outermost first\n"
-    "  open                             name and place of a function that has been running\n"
+    "  open                             name and place of a function that runs already\n"
     "  task                             address of the task whose step begins with the next event\n"
     "  process_start                    exec, fork or rejoin\n"
     "  fork                             pid of the child\n"
@@ -50,10 +49,10 @@ static const char help_text[] =
     "  exit                             status\n"
     "  mark                             name\n"
     "  pause                            stop or start\n"
-    "  switch                           greenlet that goes on, greenlet that stops\n"
+    "  switch                           greenlet that resumes, greenlet that stops\n"
     "  thread_start, thread_end         name of the thread\n"
     "\n"
-    "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read.\n";
+    "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
 
 struct request {
 	struct filter filter;
@@ -376,7 +375,7 @@ int cmd_dump(int argc, char **argv)
 			    "events of several threads have the wall's clock in common: --clock is for report and "
 			    "export");
 	else if (request.filter.min_duration_ns || request.filter.max_depth)
-		cli_misused("dump", "events have neither duration nor depth: choose calls with report or export");
+		cli_misused("dump", "events have neither duration nor depth; report and export filter calls by them");
 	else if (optind != argc - 1)
 		cli_misused("dump", optind == argc ? "a trace is missing" : "one trace at a time");
 	else

@@ -18,10 +18,10 @@ static const struct verb {
 } verbs[] = {
     {"run", cmd_run, "run a program and record what Python does in it"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},
-    {"info", cmd_info, "what is in a trace: processes, threads, events, losses"},
+    {"info", cmd_info, "the contents of a trace: processes, threads, events, losses"},
     {"dump", cmd_dump, "every event, one a line"},
     {"export", cmd_export, "write a trace in a format of other tools"},
-    {"annotate", cmd_annotate, "the sources with calls and times beside each line"},
+    {"annotate", cmd_annotate, "the sources with calls and times next to each line"},
     {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
     {"check", cmd_check, "hold a trace against limits, for CI"},
 };
@@ -40,7 +40,7 @@ static int print_help(void)
 {
 	printf("usage: evprof VERB [options] ...\n\n");
 	print_verbs(stdout);
-	printf("\nevprof VERB --help tells more. evprof --version prints the version.\n"
+	printf("\nevprof VERB --help shows the options of a verb. evprof --version prints the version.\n"
 	       "\n"
 	       "examples:\n"
 	       "  evprof run -o app.evp -- python app.py                 record a program and its children\n"

@@ -49,18 +49,18 @@ static void print_help(void)
 
 	printf("usage: evprof export [--format FORMAT] TRACE -o FILE\n"
 	       "\n"
-	       "Writes a trace in a format of other tools. The file appears when it is whole.\n"
+	       "Writes a trace in a format of other tools. The file appears when it is complete.\n"
 	       "\n"
-	       "  -f, --format FORMAT   one of these; without it, the one that FILE's ending means (x.html)\n");
+	       "  -f, --format FORMAT   one of these; default: by the suffix of FILE (x.html)\n");
 	for (i = 0; i < export_format_count; i++)
 		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
-	printf("  -o, --output FILE     - is stdout\n"
-	       "      --beside          beside the trace, with its name and an ending of the format; then --format may "
-	       "be a\n"
-	       "                        list with commas\n"
-	       "\n"
-	       "%s",
-	       filter_help);
+	printf(
+	    "  -o, --output FILE     - is stdout\n"
+	    "      --beside          next to the trace, with its name and the suffix of the format; --format may be a\n"
+	    "                        list with commas\n"
+	    "\n"
+	    "%s",
+	    filter_help);
 	for (i = 0; i < export_format_count; i++) {
 		if (!export_formats[i].options)
 			continue;
@@ -70,8 +70,7 @@ static void print_help(void)
 			       option->value ? option->value : "", option->help);
 	}
 	printf("\n"
-	       "Exit status: 0; 1 if something is missing from the trace; 2 if it cannot be read or the file not "
-	       "written.\n");
+	       "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read or the file not written.\n");
 }
 
 static bool ends_with(const char *name, const char *ending)
@@ -175,15 +174,14 @@ static int export_to(const struct export_format *format, struct export *export, 
 
 	if (export->filter->clock != CPU_CLOCK_WALL && !format->any_clock) {
 		cli_misused("export",
-			    "%s shows what was when; --clock is for pstats, callgrind, folded, speedscope-sampled "
-			    "and pprof",
+			    "%s shows events at their times; --clock is for pstats, callgrind, folded, "
+			    "speedscope-sampled and pprof",
 			    format->name);
 		return CLI_FAILED;
 	}
 	if (export->filter->clock != CPU_CLOCK_WALL && export->by_order) {
 		cli_misused("export",
-			    "what is alive when is known by the wall's clock; --clock is for --weight time, bytes "
-			    "and allocations");
+			    "live blocks need the wall clock; --clock is for --weight time, bytes and allocations");
 		return CLI_FAILED;
 	}
 	trace = export->trace = filter_open(export->filter, "export", from);

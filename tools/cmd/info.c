@@ -26,12 +26,12 @@ static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
 static const char help_text[] =
     "usage: evprof info [options] TRACE...\n"
     "\n"
-    "Shows what is in a trace: processes, threads, events by kind, losses. Checks the whole file.\n"
+    "Shows the contents of a trace: processes, threads, events by kind, losses. Checks the whole file.\n"
     "\n"
     "      --json    for programs: one object a trace; an array of them for several traces\n"
     "      --quick   do not read the events of a complete trace to check them\n"
     "\n"
-    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
 /* Whether native stacks are counted, which reads all events. */
 static bool counts_native_stacks(const struct trace_process *process, bool quick)

@@ -46,21 +46,20 @@ struct request {
 static const char help_text[] =
     "usage: evprof report [options] TRACE...\n"
     "\n"
-    "Prints the table of cProfile. Several traces are added up; functions are the same if file, line and name are.\n"
+    "Prints cProfile's table. Several traces are added up; functions are the same if file, line and name are.\n"
     "\n"
     "  -s, --sort KEY[,KEY...]\n"
     "                        time or tottime (default), cumulative or cumtime, calls or ncalls, pcalls, name, file,\n"
     "                        filename or module, line, nfl (name, file, line), stdname; their beginnings; -1, 0, 1, 2\n"
     "      --reverse         the other way round\n"
-    "      --restrict WHAT   as pstats: the first 20 rows, the first part of them (0.1), or those whose name matches "
-    "a\n"
-    "                        regular expression; may come again, one is applied after the other\n"
-    "  -n, --limit N         the first N rows of what is left; all: every one (default, but 30 on a terminal)\n"
+    "      --restrict WHAT   as in pstats: the first 20 rows, a fraction of them (0.1), or those whose name matches a\n"
+    "                        regular expression; several are applied in turn\n"
+    "  -n, --limit N         the first N of these rows; all: every row (default, but 30 on a terminal)\n"
     "      --callers         who calls the functions, instead of their times\n"
     "      --callees         whom they call\n"
     "      --by WHAT         module: a row for each; process, thread: a table for each\n"
     "      --strip-dirs      files without their directories\n"
-    "      --calibrate       times without the cost of the hooks, as EVPROF_CALIBRATE=1 had it measured\n"
+    "      --calibrate       subtract the overhead, which EVPROF_CALIBRATE=1 measured\n"
     "      --format FORMAT   text (default), json or csv; --json is --format json\n"
     "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
     "\n";
@@ -68,7 +67,7 @@ static const char help_text[] =
 static const char help_end[] =
     "\n"
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
-    "Exit status: 0; 1 if something is missing from a trace; 2 if one cannot be read.\n";
+    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
 static bool set_between(struct request *request, const char *text)
 {
@@ -267,11 +266,9 @@ static bool can_calibrate(const struct trace *trace, const char *path)
 	case CALIBRATION_GOOD:
 		return true;
 	case CALIBRATION_UNSTABLE:
-		output_message(
-		    "evprof report: %s: the cost of the hooks could not be told: the machine was too busy, or "
-		    "there were "
-		    "line events or functions left out (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again",
-		    path);
+		output_message("evprof report: %s: the overhead was not measured: the machine was too busy, lines were "
+			       "recorded, or functions were filtered (EVPROF_INCLUDE, EVPROF_EXCLUDE); record again",
+			       path);
 		return false;
 	case CALIBRATION_NONE:
 		break;

@@ -40,17 +40,17 @@ static const char help_text[] =
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu\n"
-    "      --sample[=RATE]     sample stacks so many times a second (default: 100) instead: nearly free\n"
+    "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
-    "      --format LIST       write the trace in these formats of evprof export, too, beside it\n"
+    "      --format LIST       also write the trace in these formats of evprof export, next to it\n"
     "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
     "      --native            record the native stack of each allocation\n"
     "      --ring-size BYTES   buffer of each thread\n"
     "      --on-full WHAT      when a buffer is full: wait or drop\n"
     "      --no-children       do not follow child processes\n"
     "      --socket SOCKET     use the host's collector, which decides where the trace goes (or $EVPROF_SOCKET)\n"
-    "      --log LEVEL         what evprof says in the program\n"
+    "      --log LEVEL         messages of evprof in the program\n"
     "      --wait[=SECONDS]    wait for processes that still run when the program has ended\n"
     "  -q, --quiet             no line at the end, unless something went wrong\n"
     "\n"
@@ -184,8 +184,8 @@ static void print_trace_summary(const json_t *summary, const char *path)
 		fprintf(stderr, "%lld still run%s and the trace grows; ", running, running == 1 ? "s" : "");
 	fprintf(stderr, "show it with: evprof report %s\n", shown);
 	if (unsampled > 0)
-		output_message("evprof: the sampler of %lld process%s was killed; what came later is not in the trace",
-			       unsampled, unsampled == 1 ? "" : "es");
+		output_message("evprof: the sampler of %lld process%s was killed; later samples are missing", unsampled,
+			       unsampled == 1 ? "" : "es");
 }
 
 /* reason: that of the first process that did not join; NULL: unknown */
@@ -194,11 +194,10 @@ static void print_nothing_joined(const char *program, const char *reason)
 	if (reason)
 		output_message("evprof: nothing was recorded: %s", reason);
 	else
-		output_message(
-		    "evprof: nothing was recorded: no Python process joined; unless a line above says why, %s "
-		    "is no CPython 3.6 or later, is statically linked or setuid, or " ENV_SWITCH
-		    "=0 is set (--log info says more)",
-		    program);
+		output_message("evprof: nothing was recorded: no Python process joined; unless a line above says why, "
+			       "%s is not CPython 3.6 or later, is statically linked or setuid, or " ENV_SWITCH
+			       "=0 is set (--log info shows more)",
+			       program);
 }
 
 /* seconds: the result of run_session_summary() */
@@ -208,7 +207,7 @@ static void print_no_summary(int seconds)
 
 	if (seconds)
 		snprintf(why, sizeof(why), "the collector gave no summary within %d s", seconds);
-	fprintf(stderr, "evprof: %s: the trace may be incomplete (evprof info tells)\n", why);
+	fprintf(stderr, "evprof: %s: the trace may be incomplete; evprof info shows what it holds\n", why);
 }
 
 /* quiet: print errors only */

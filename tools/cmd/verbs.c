@@ -10,6 +10,6 @@ bool verb_overwrites(const char *verb, const struct trace *trace, const char *pa
 {
 	if (!path || !trace_is_at(trace, path))
 		return false;
-	cli_misused(verb, "%s is the trace itself: choose another file", path);
+	cli_misused(verb, "%s is the trace itself; give the output another name", path);
 	return true;
 }

@@ -165,7 +165,7 @@ static bool take_clean(struct export *export, const char *value)
 		error = regcomp(&clean->expression, value + 3, REG_EXTENDED);
 		if (error) {
 			regerror(error, &clean->expression, why, sizeof(why));
-			cli_misused("export", "\"%s\" is no regular expression: %s", value + 3, why);
+			cli_misused("export", "\"%s\" is not a regular expression: %s", value + 3, why);
 			return false;
 		}
 	} else {

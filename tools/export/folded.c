@@ -255,15 +255,13 @@ static bool take_weight(struct export *export, const char *value)
 
 const struct export_option export_folded_options[] = {
     {"weight", "time|bytes|allocations|live|peak",
-     "                            what is added up for each stack: its time; what it allocated, in bytes or blocks; "
-     "the\n"
-     "                            bytes of it that are not freed at the end; those at the moment when the process had\n"
-     "                            most. All but time with native functions on top where they were recorded\n"
-     "                            (EVPROF_NATIVE)\n",
+     "                            the weight of a stack: its time; its allocations, in bytes or blocks; its bytes\n"
+     "                            still allocated at the end; its bytes at the peak. All but time have native\n"
+     "                            functions on top where they were recorded (EVPROF_NATIVE)\n",
      take_weight},
     {"max-stack", "N",
-     "                            stacks of more than N functions (1024) are one line for each stack of N, with how\n"
-     "                            many they are as the last frame: deep recursion would be N lines of N functions\n",
+     "                            stacks of more than N functions (1024) are cut: one line for each stack of N, with\n"
+     "                            their number as the last frame. Deep recursion would be N lines of N functions\n",
      take_max_stack},
     {NULL, NULL, NULL, NULL},
 };

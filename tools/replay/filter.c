@@ -223,7 +223,7 @@ bool filter_take(struct filter *filter, const char *verb, int option, const char
 static bool fits_together(const struct filter *filter, const char *verb)
 {
 	if (filter->clock != CPU_CLOCK_WALL && (filter->from_given || filter->to_given))
-		cli_misused(verb, "--from and --to are times of the wall's clock, and do not go with --clock");
+		cli_misused(verb, "--from and --to are times of the wall clock, and exclude --clock");
 	else if (filter->from_given && filter->to_given && filter->from_ns >= filter->to_ns)
 		cli_misused(verb, "--to must be later than --from");
 	else
@@ -264,11 +264,11 @@ static bool has_process_and_thread(const struct filter *filter, const char *verb
 				   const char *path)
 {
 	if (filter->pid && !has_process(trace, filter->pid))
-		output_message("evprof %s: %s: there is no process %lld in it; evprof info names those there are", verb,
+		output_message("evprof %s: %s: process %lld is not in the trace; evprof info lists the processes", verb,
 			       path, (long long)filter->pid);
 	else if (filter->tid && !has_thread(trace, filter->pid, filter->tid))
-		output_message("evprof %s: %s: there is no thread %lld in %s; evprof info names those there are", verb,
-			       path, (long long)filter->tid, filter->pid ? "this process" : "it");
+		output_message("evprof %s: %s: thread %lld is not in %s; evprof info lists the threads", verb, path,
+			       (long long)filter->tid, filter->pid ? "this process" : "the trace");
 	else
 		return true;
 	return false;
@@ -278,7 +278,7 @@ static bool has_clock(const struct filter *filter, const char *verb, const struc
 {
 	if (filter->clock == CPU_CLOCK_WALL || cpu_time_known(trace))
 		return true;
-	output_message("evprof %s: %s: there are no CPU times in it; record with EVPROF_EVENTS=%s", verb, path,
+	output_message("evprof %s: %s: the trace has no CPU times; record with EVPROF_EVENTS=%s", verb, path,
 		       trace_sample_rate(trace) ? "sample,cpu" : "call,c_call,cpu");
 	return false;
 }
@@ -307,10 +307,9 @@ static void warn_if_no_function(const struct filter *filter, const char *verb, c
 		    any_function(filter, trace->processes[i]))
 			return;
 	if (filter->pattern_count)
-		output_message(
-		    "evprof %s: %s: no function is chosen; a glob is of a whole path or name, as \"*/app.py\" or "
-		    "\"*.handle\"",
-		    verb, path);
+		output_message("evprof %s: %s: no function matches the filter; a glob matches a whole path or name, "
+			       "such as \"*/app.py\" or \"*.handle\"",
+			       verb, path);
 }
 
 struct trace *filter_open(const struct filter *filter, const char *verb, const char *path)

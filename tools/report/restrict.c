@@ -116,7 +116,7 @@ static bool compile_pattern(regex_t *pattern, const char *text)
 		regerror(error, pattern, why, sizeof(why));
 	free(translated);
 	if (error)
-		cli_misused("report", "\"%s\" is no regular expression: %s", text, why);
+		cli_misused("report", "\"%s\" is not a regular expression: %s", text, why);
 	return error == 0;
 }
 

@@ -170,7 +170,7 @@ bool run_settings_finish(const struct run_settings *settings)
 	if (value && !is_good("--events", value, setting_events(value, &events)))
 		return false;
 	if (settings->sample && !(events & EVENT_SAMPLE)) {
-		cli_misused("run", "--sample records no events: of --events only sample,cpu goes with it");
+		cli_misused("run", "--sample records no events: with it, --events can only be sample,cpu");
 		return false;
 	}
 	if (events & EVENT_SAMPLE && !all_do_something(settings))

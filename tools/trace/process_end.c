@@ -80,8 +80,7 @@ static void print_end(const struct trace *trace, const struct trace_process *pro
 static void warn_unsampled(const struct trace *trace, const struct trace_process *process)
 {
 	if (json_object_get(process->end, "sampler"))
-		output_message("evprof: %s: the sampler of process %lld (%s) was killed; what came later is not in the "
-			       "trace",
+		output_message("evprof: %s: the sampler of process %lld (%s) was killed; later samples are missing",
 			       trace->path, (long long)process->pid, trace_process_name(process));
 }
 
@@ -98,6 +97,6 @@ void process_end_warn(const struct trace *trace)
 			print_end(trace, trace->processes[i]);
 	}
 	if (killed > SAID_MAX)
-		output_message("evprof: %s: and %u more processes were killed; evprof info tells all", trace->path,
+		output_message("evprof: %s: and %u more processes were killed; evprof info lists all", trace->path,
 			       killed - SAID_MAX);
 }

@@ -123,7 +123,7 @@ static int read_header(struct trace *trace, char *error, size_t error_bytes)
 
 	if (trace_read_at(trace, 0, header, sizeof(*header)) != sizeof(*header) ||
 	    memcmp(header->magic, TRACE_MAGIC, sizeof(header->magic)) != 0) {
-		snprintf(error, error_bytes, "%s: this is no evprof trace", trace->path);
+		snprintf(error, error_bytes, "%s: not an evprof trace", trace->path);
 		return -EINVAL;
 	}
 	if (header->crc != trace_crc(header, offsetof(struct trace_header, crc)) ||
@@ -241,7 +241,7 @@ static int open_file(struct trace *trace, char *error, size_t error_bytes)
 		return code;
 	}
 	if (!S_ISREG(status.st_mode)) {
-		snprintf(error, error_bytes, "%s: this is no regular file, and no evprof trace", trace->path);
+		snprintf(error, error_bytes, "%s: not a regular file", trace->path);
 		return -EINVAL;
 	}
 	trace->size_bytes = (uint64_t)status.st_size;
@@ -338,7 +338,7 @@ int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 		used = append(text, bytes, used, "; it has no end: its writing was cut short");
 	grown = damage->growing ? used : 0;
 	if (damage->cut_bytes && !damage->growing)
-		used = append(text, bytes, used, "; its last %llu bytes are no whole chunk",
+		used = append(text, bytes, used, "; its last %llu bytes are an incomplete chunk",
 			      (unsigned long long)damage->cut_bytes);
 	if (damage->bad_index)
 		used = append(text, bytes, used, "; its index is damaged and was made anew");

@@ -147,11 +147,11 @@ bool source_is_newer(const struct trace *trace, int fd)
 static const char *error_text(int error)
 {
 	if (error == -EINVAL)
-		return "no regular file";
+		return "not a regular file";
 	if (error == -EILSEQ)
-		return "no text";
+		return "not text";
 	if (error == -ENOEXEC)
-		return "neither its name nor its first line is Python's; with --all-sources it is";
+		return "neither its name nor its first line is Python's; --all-sources includes it";
 	return strerror(-error);
 }
 

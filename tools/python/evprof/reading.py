@@ -56,7 +56,7 @@ class Damage:
         elif self.bad_end:
             parts.append("it has no end: its writing was cut short")
         if self.cut_bytes and not self.growing:
-            parts.append("its last %d bytes are no whole chunk" % self.cut_bytes)
+            parts.append("its last %d bytes are an incomplete chunk" % self.cut_bytes)
         if self.bad_index:
             parts.append("its index is damaged and was made anew")
         if self.holes:
@@ -114,7 +114,7 @@ class File:
     def _read_header(self):
         head = bytes(self._bytes[:_HEADER.size])
         if len(head) < _HEADER.size or head[:8] != _MAGIC:
-            raise TraceError("%s: this is no evprof trace" % self.path)
+            raise TraceError("%s: not an evprof trace" % self.path)
         (_, version, self._begin, _, incompatible, self.created_ns, _, _, crc) = _HEADER.unpack(head)
         if crc != zlib.crc32(head[:-4]) or not 64 <= self._begin <= 65536 or self._begin % 8:
             raise TraceError("%s: the header of the trace is damaged" % self.path)
