@@ -1,0 +1,78 @@
+/*
+ * function_diff.h - the functions of two traces, matched, and what changed. Used by evprof diff.
+ *
+ * Functions are matched in three rounds. Each round takes what the previous ones left:
+ *
+ *   1. same file, line and qualified name
+ *   2. same file and qualified name: the line moved
+ *   3. same base name of the file and qualified name: the file moved, too
+ *
+ * Several functions that are equal in a round (lambdas of one file) are matched in order of file and line. If one trace
+ * has no qualified names, because its Python is older than 3.11, plain names are compared.
+ */
+#ifndef EVPROF_TOOLS_ANALYSIS_FUNCTION_DIFF_H
+#define EVPROF_TOOLS_ANALYSIS_FUNCTION_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/function_totals.h"
+
+/* A function of one of the traces. Its texts are those of the totals. */
+struct function_side {
+	struct text file;
+	struct text name; /* the compared name: qualified or plain */
+	uint32_t line;
+	const struct label *label;
+	const char *display;
+	const struct function_total *counts;
+	bool matched;
+};
+
+struct function_sides {
+	struct function_side *at;
+	size_t count;
+};
+
+/* A function of a, of b, or of both; the other is NULL. */
+struct function_pair {
+	const struct function_side *a;
+	const struct function_side *b;
+};
+
+/* All zeros: empty. */
+struct function_pairs {
+	struct function_pair *at;
+	size_t count;
+	struct function_sides sides[2];
+};
+
+/* Matches all functions of two traces, whose totals must outlive the pairs. Returns 0 or -ENOMEM. */
+int function_pairs_match(struct function_pairs *pairs, const struct function_totals *a,
+			 const struct function_totals *b);
+void function_pairs_done(struct function_pairs *pairs);
+
+/* What is compared, in the order of the columns. */
+struct diff_measure {
+	const char *sort; /* for --sort */
+	const char *key;  /* for JSON and CSV */
+	const char *head; /* of the table's column */
+	const char *title;
+	uint64_t (*of)(const struct function_total *counts);
+	bool seconds; /* in ns; the table shows seconds */
+	bool memory;
+};
+
+enum { DIFF_MEASURES = 5 };
+extern const struct diff_measure diff_measures[DIFF_MEASURES];
+
+/* The value of a side, 0 for NULL; b's value without a's; and the side that names the pair: b, or else a. */
+uint64_t diff_value(const struct diff_measure *measure, const struct function_side *side);
+int64_t diff_change(const struct diff_measure *measure, const struct function_pair *pair);
+const struct function_side *diff_shown_side(const struct function_pair *pair);
+
+/* Sorts by change, increase or decrease, the largest first. */
+void function_pairs_sort(struct function_pairs *pairs, const struct diff_measure *measure);
+
+#endif
