@@ -1,0 +1,311 @@
+/*
+ * limits.c - what a trace has of what is limited, and whether the limits hold. See limits.h.
+ */
+#include "analysis/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/heap_curve.h"
+#include "replay/call_walk.h"
+#include "util/progress.h"
+
+static bool limits_functions(const struct limit *limit)
+{
+	return limit->kind == LIMIT_CALLS || limit->kind == LIMIT_TIME;
+}
+
+/* --- measuring functions --- */
+
+/* Whether the limit matches the function. Records the match, or a near name. */
+static bool match_function(struct limit *limit, const struct wire_definition *definition, bool c_function)
+{
+	if (!limit->match.module)
+		return true;
+	if (!definition)
+		return false;
+	limit->of_python |= !c_function && function_match_module(&limit->match, definition, false);
+	if (function_match_takes(&limit->match, definition, c_function)) {
+		limit->matches[c_function]++;
+		return true;
+	}
+	if (!limit->matches[0] && !limit->matches[1])
+		function_near_add(&limit->near, &limit->match, definition, c_function);
+	return false;
+}
+
+static int limits_process(void *owner, struct call_walk *walk)
+{
+	struct limits *limits = owner;
+	uint32_t key;
+	size_t i;
+
+	free(limits->masks);
+	limits->masks = calloc(walk_keys(walk), sizeof(*limits->masks));
+	if (!limits->masks)
+		return -ENOMEM;
+	for (key = 0; key < walk_keys(walk); key++)
+		for (i = 0; i < limits->count; i++) {
+			struct limit *limit = &limits->at[i];
+
+			if (limits_functions(limit) && match_function(limit, walk_definition(walk, key), key & 1))
+				limits->masks[key] |= UINT64_C(1) << i;
+			if (limit->match.out_of_memory)
+				return -ENOMEM;
+		}
+	return 0;
+}
+
+static void limits_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
+{
+	struct limits *limits = owner;
+	uint64_t mask = limits->masks[frame->key];
+
+	(void)walk;
+	for (; mask; mask &= mask - 1) {
+		struct limit *limit = &limits->at[__builtin_ctzll(mask)];
+
+		limit->open++;
+		if (limit->kind == LIMIT_CALLS)
+			limit->measured += frame->kind != WIRE_FRAME;
+	}
+}
+
+static void limits_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
+{
+	struct limits *limits = owner;
+	uint64_t mask = limits->masks[frame->key];
+
+	(void)how;
+	for (; mask; mask &= mask - 1) {
+		struct limit *limit = &limits->at[__builtin_ctzll(mask)];
+
+		if (--limit->open == 0 && limit->kind == LIMIT_TIME)
+			limit->measured += (uint64_t)(walk->now_ns - frame->start_ns);
+	}
+}
+
+static int measure_functions(struct limits *limits, struct trace *trace)
+{
+	static const struct call_visitor visitor = {.process = limits_process, .push = limits_push, .pop = limits_pop};
+	struct progress progress;
+	bool any = false;
+	size_t i;
+	int error;
+
+	for (i = 0; i < limits->count; i++)
+		any |= limits_functions(&limits->at[i]);
+	if (!any)
+		return 0;
+	progress_begin(&progress, "counting", walk_events(trace, limits->filter));
+	error = walk_trace(trace, limits->filter, &progress, &visitor, limits);
+	progress_end(&progress);
+	free(limits->masks);
+	limits->masks = NULL;
+	return error;
+}
+
+/* --- measuring memory --- */
+
+struct peak {
+	uint64_t bytes;
+	bool any;
+};
+
+static void note_peak(void *owner, int64_t ns, uint64_t bytes)
+{
+	struct peak *peak = owner;
+
+	(void)ns;
+	peak->any = true;
+	if (bytes > peak->bytes)
+		peak->bytes = bytes;
+}
+
+static void note_process_peak(struct limits *limits, const struct trace_process *process, const struct peak *peak)
+{
+	size_t i;
+
+	for (i = 0; i < limits->count; i++) {
+		struct limit *limit = &limits->at[i];
+
+		if (limit->kind != LIMIT_ALLOC || (limit->pid && limit->measured >= peak->bytes))
+			continue;
+		limit->measured = peak->bytes;
+		limit->pid = process->pid;
+	}
+}
+
+static int measure_heap(struct limits *limits, struct trace *trace)
+{
+	bool any = false;
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < limits->count; i++)
+		any |= limits->at[i].kind == LIMIT_ALLOC;
+	for (i = 0; any && !error && i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
+		struct peak peak = {0};
+
+		if (!process || !filter_process(limits->filter, process))
+			continue;
+		error = heap_curve(trace, process, limits->filter, 0, note_peak, &peak);
+		if (peak.any)
+			note_process_peak(limits, process, &peak);
+	}
+	return error;
+}
+
+/* --- what was not recorded --- */
+
+/* Finds evprof_stop() and evprof_start(), which are events of the calling thread but apply to the whole process. */
+static int find_pauses(struct unrecorded *unrecorded, struct trace *trace, const struct trace_process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->thread_count; i++) {
+		struct trace_thread *thread = trace->threads[process->threads[i]];
+
+		if (trace_count_events(trace, thread) < 0)
+			return -ENOMEM;
+		unrecorded->paused |= thread->events[WIRE_PAUSE] != 0;
+	}
+	return 0;
+}
+
+static int find_unrecorded(struct limits *limits, struct trace *trace)
+{
+	struct unrecorded *unrecorded = &limits->unrecorded;
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < trace->process_count && !error; i++) {
+		const struct trace_process *process = trace->processes[i];
+
+		if (!process || !filter_process(limits->filter, process))
+			continue;
+		unrecorded->sampled |= trace_process_sample_rate(process) != 0;
+		unrecorded->filtered |= trace_process_is_filtered(process);
+		unrecorded->calls |= !trace_process_records(process, "call");
+		unrecorded->c_calls |= !trace_process_records(process, "c_call");
+		error = find_pauses(unrecorded, trace, process);
+	}
+	return error;
+}
+
+static bool reads_events(const struct limits *limits)
+{
+	size_t i;
+
+	for (i = 0; i < limits->count && limits->at[i].kind == LIMIT_LOST; i++)
+		;
+	return i < limits->count;
+}
+
+int limits_measure(struct limits *limits, struct trace *trace)
+{
+	struct trace_totals totals = {0};
+	int error = measure_functions(limits, trace);
+	size_t i;
+
+	/* Damaged events are lost, too. No other limit reads the events, so this must. */
+	if (!reads_events(limits))
+		trace_check(trace, NULL, NULL);
+
+	trace->clock = CPU_CLOCK_WALL; /* the heap needs the common time of all threads */
+	if (!error)
+		error = measure_heap(limits, trace);
+	if (!error)
+		error = trace_count_totals(trace, &totals);
+	if (!error)
+		error = find_unrecorded(limits, trace);
+	limits->lost = totals.lost;
+	for (i = 0; i < limits->count; i++) {
+		if (limits->at[i].kind != LIMIT_LOST)
+			continue;
+		limits->at[i].measured = limits->lost;
+		limits->losses_taken |= limits->lost <= limits->at[i].allowed;
+	}
+	return error;
+}
+
+/* --- verdict --- */
+
+bool limit_matches_any(const struct limit *limit)
+{
+	return !limit->match.module || limit->matches[0] || limit->matches[1];
+}
+
+/* Whether the limit names one function, without wildcards. */
+static bool is_plain(const struct limit *limit)
+{
+	return limit->match.module && !strpbrk(limit->match.module, "*?[") && !strpbrk(limit->match.function, "*?[");
+}
+
+/* Whether calls of functions that the limit may match were not recorded. */
+static bool misses_calls(const struct unrecorded *unrecorded, const struct limit *limit)
+{
+	bool of_c = is_plain(limit) && !limit->matches[0] && limit->matches[1];
+	bool of_python = limit->match.module && (function_match_only_python(&limit->match) || limit->matches[0] ||
+						 (limit->of_python && !strpbrk(limit->match.module, "*?[")));
+
+	/* TOTAL is the sum of what was recorded, as in the report. */
+	return (unrecorded->calls && !of_c) || (unrecorded->c_calls && limit->match.module && !of_python && !of_c);
+}
+
+const char *limit_doubt(const struct limits *limits, const struct limit *limit)
+{
+	const struct unrecorded *unrecorded = &limits->unrecorded;
+
+	if (limit->kind == LIMIT_LOST)
+		return NULL;
+	if (limit->kind == LIMIT_ALLOC && !limit->pid)
+		return "the trace holds no memory events; record them with --events call,c_call,mem";
+	if (limits_functions(limit) && unrecorded->sampled)
+		return "stacks were sampled, which counts no calls; record with --events call,c_call";
+	if (limits_functions(limit) && misses_calls(unrecorded, limit))
+		return "its calls were not recorded; record with --events call,c_call";
+	/* A function in the trace was recorded. With a pattern, other functions may have been excluded. */
+	if (limits_functions(limit) && unrecorded->filtered && !(is_plain(limit) && limit_matches_any(limit)))
+		return "functions were left out of the recording; record without EVPROF_INCLUDE and EVPROF_EXCLUDE";
+	if (!limit_matches_any(limit) && limit->allowed)
+		return "no function of the trace matches; only =0 says that none may";
+	if (unrecorded->paused)
+		return "recording was stopped for a while (evprof_stop); events of that time are missing";
+	if (limits->lost && !limits->losses_taken)
+		return "events were lost; --max-lost N accepts up to N";
+	return NULL;
+}
+
+void limits_judge(struct limits *limits)
+{
+	for (size_t i = 0; i < limits->count; i++) {
+		struct limit *limit = &limits->at[i];
+		/* Compared as it is printed: rounded. */
+		uint64_t half = limit->kind == LIMIT_TIME && limit->allowed ? limit->unit_ns / 2 : 0;
+
+		if (limit->measured > limit->allowed + half)
+			limit->result = LIMIT_BROKEN;
+		else
+			limit->result = limit_doubt(limits, limit) ? LIMIT_ERROR : LIMIT_HELD;
+	}
+}
+
+size_t limits_count(const struct limits *limits, enum limit_result result)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < limits->count; i++)
+		count += limits->at[i].result == result;
+	return count;
+}
+
+void limits_done(struct limits *limits)
+{
+	for (size_t i = 0; i < limits->count; i++) {
+		function_match_done(&limits->at[i].match);
+		function_near_done(&limits->at[i].near);
+	}
+}
