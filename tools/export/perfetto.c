@@ -15,8 +15,7 @@
  *
  * Each thread is a packet sequence. Its names, categories and source locations are written once (interned) and its
  * times are differences, so the start of a slice takes about 20 bytes and its end 14. The repeated part of a start is
- * made once for each function and thread; packets of calls are written directly to the output's buffer. The field
- * numbers are those of Perfetto's protos/perfetto/trace/trace_packet.proto and of the files that it includes.
+ * made once for each function and thread; packets of calls are written directly to the output's buffer.
  */
 #include "export/export.h"
 
@@ -26,79 +25,12 @@
 #include <string.h>
 
 #include "analysis/heap_curve.h"
-#include "export/protobuf.h"
+#include "analysis/process_births.h"
+#include "export/perfetto_writer.h"
 #include "replay/call_walk.h"
 #include "trace/labels.h"
 
 #define HEAP_SAMPLE_NS 100000
-
-enum trace_field { TRACE_PACKET = 1 };
-
-enum packet_field {
-	PACKET_CLOCK_SNAPSHOT = 6,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_EVENT = 11,
-	PACKET_INTERNED = 12,
-	PACKET_FLAGS = 13,
-	PACKET_CLOCK = 58,
-	PACKET_DEFAULTS = 59,
-	PACKET_TRACK = 60,
-	PACKET_FIRST = 87,
-};
-
-enum packet_flags { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
-
-enum defaults_field { DEFAULTS_EVENT = 11, DEFAULTS_CLOCK = 58 };
-
-enum event_field {
-	EVENT_CATEGORY_IID = 3,
-	EVENT_ANNOTATION = 4,
-	EVENT_TYPE = 9,
-	EVENT_NAME_IID = 10,
-	EVENT_TRACK = 11,
-	EVENT_COUNTER_VALUE = 30,
-	EVENT_SOURCE_IID = 34,
-	EVENT_FLOW = 47,
-};
-
-enum event_type { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-
-enum interned_field {
-	INTERNED_CATEGORY = 1,
-	INTERNED_NAME = 2,
-	INTERNED_ANNOTATION = 3,
-	INTERNED_SOURCE = 4,
-	INTERNED_STRING = 29,
-};
-
-enum entry_field { ENTRY_IID = 1, ENTRY_TEXT = 2, ENTRY_LINE = 4 };
-
-enum annotation_field { ANNOTATION_NAME_IID = 1, ANNOTATION_NUMBER = 3, ANNOTATION_STRING_IID = 17 };
-
-enum track_field {
-	TRACK_UUID = 1,
-	TRACK_NAME = 2,
-	TRACK_PROCESS = 3,
-	TRACK_THREAD = 4,
-	TRACK_PARENT = 5,
-	TRACK_COUNTER = 8,
-};
-
-enum process_field { PROCESS_PID = 1, PROCESS_ARGUMENT = 2, PROCESS_NAME = 6, PROCESS_LABEL = 8 };
-
-enum thread_field { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
-
-enum counter_field { COUNTER_UNIT = 3 };
-
-enum counter_unit { UNIT_COUNT = 2, UNIT_BYTES = 3 };
-
-enum snapshot_field { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2 };
-
-enum clock_field { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_INCREMENTAL = 3 };
-
-/* CLOCK_SEQUENCE is defined by evprof, one for each sequence. */
-enum clock { CLOCK_REAL = 1, CLOCK_MONOTONIC_NS = 3, CLOCK_SEQUENCE = 64 };
 
 /* Interned in every thread's sequence before anything else. The iid is the position in the list, from 1. */
 enum category {
@@ -144,13 +76,6 @@ static const char *const annotations[] = {NULL, "end", "child", "errno", "status
 enum end { END_YIELD = 1, END_UNWIND, END_EXCEPTION, ENDS };
 static const char *const ends[] = {NULL, "yield", "unwind", "exception"};
 
-/* Each length in a packet with an event is one byte. The whole room of an event is always copied, without a loop. */
-#define EVENT_MAX_BYTES 48
-#define PACKET_MAX_BYTES 128
-
-_Static_assert(2 + 2 * (1 + PROTOBUF_VARINT_MAX_BYTES) + 3 + 6 + 2 + EVENT_MAX_BYTES < PACKET_MAX_BYTES,
-	       "the longest packet fits");
-
 /* The part shared by all slice starts of a function in one thread: the fields name_iid and source_location_iid. */
 struct function {
 	uint32_t sequence; /* sequence that interned it last; 0: none */
@@ -164,75 +89,28 @@ struct interned {
 	uint32_t iid;
 };
 
-struct sequence {
-	uint32_t id;
-	uint32_t iids;	/* iids of names given out */
-	int64_t now_ns; /* CLOCK_MONOTONIC, of the last packet with a relative time */
-};
-
 /* A set of numbers from 0. */
 struct numbers {
 	uint8_t *bits;
 	size_t bytes;
 };
 
-/* A process image and its start. */
-struct birth {
-	int64_t ppid;
-	int64_t pid;
-	int64_t ns;
-	const struct trace_process *process;
-};
-
 struct perfetto {
-	struct output *output;
+	struct perfetto_writer writer;
 	const struct trace *trace;
-	struct birth *births; /* by parent, pid and time */
-	uint32_t birth_count;
+	struct process_births births;
 	const struct trace_process *process;
 	const struct trace_thread *thread;
-	struct protobuf packet; /* for all packets except calls */
-	struct sequence sequence;
-	struct sequence heap;	    /* of the process's heap counter */
-	struct function *functions; /* by key */
-	struct interned *types;	    /* by id */
+	struct perfetto_sequence sequence;
+	struct perfetto_sequence heap; /* of the process's heap counter */
+	struct function *functions;    /* by key */
+	struct interned *types;	       /* by id */
 	struct interned *marks;
 	struct numbers greenlets; /* greenlets of the thread that have a track */
 	struct numbers tasks;	  /* tasks of the thread that have a track */
 	uint64_t lost;		  /* events of the thread, so far */
 	bool memory;		  /* the process has memory events */
 };
-
-/* --- uuids of tracks, which include the session so that two traces differ --- */
-
-enum track_kind { KIND_PROCESS, KIND_THREAD, KIND_HEAP, KIND_LOST };
-
-static uint64_t session_bits(const struct perfetto *perfetto)
-{
-	uint64_t bits;
-
-	memcpy(&bits, perfetto->trace->header.session, sizeof(bits));
-	return bits & ~(uint64_t)UINT32_MAX;
-}
-
-/* The uuid of a process's or thread's track. Numbers are below 2^24. */
-static uint64_t uuid_of(const struct perfetto *perfetto, enum track_kind kind, uint32_t number)
-{
-	return session_bits(perfetto) | ((uint64_t)number + 1) << 2 | kind;
-}
-
-/*
- * The uuid of a greenlet's or task's track: a hash, because their numbers, counted for each thread, would not fit
- * above.
- */
-static uint64_t uuid_within(const struct perfetto *perfetto, bool is_task, uint32_t number)
-{
-	uint64_t uuid =
-	    session_bits(perfetto) ^ ((uint64_t)perfetto->thread->number << 33 | (uint64_t)number << 1 | is_task);
-
-	uuid = (uuid ^ uuid >> 31) * UINT64_C(0x9e3779b97f4a7c15);
-	return (uuid ^ uuid >> 29) | 1; /* 0 means no track */
-}
 
 /* Returns 1 if the number is new in the set, 0, or -ENOMEM. */
 static int add_number(struct numbers *numbers, uint32_t number)
@@ -262,104 +140,25 @@ static void free_numbers(struct numbers *numbers)
 	*numbers = (struct numbers){0};
 }
 
-/* --- packets --- */
-
-static void begin_packet(struct perfetto *perfetto, uint32_t sequence, unsigned flags)
-{
-	struct protobuf *packet = &perfetto->packet;
-
-	protobuf_clear(packet);
-	protobuf_begin(packet, TRACE_PACKET);
-	protobuf_number(packet, PACKET_SEQUENCE, sequence);
-	if (flags)
-		protobuf_number(packet, PACKET_FLAGS, flags);
-}
-
-static int end_packet(struct perfetto *perfetto)
-{
-	struct protobuf *packet = &perfetto->packet;
-
-	protobuf_end(packet);
-	if (packet->error)
-		return packet->error;
-	output_put(perfetto->output, packet->bytes, packet->used);
-	return 0;
-}
-
-static void put_clock(struct protobuf *packet, enum clock clock, int64_t ns)
-{
-	protobuf_begin(packet, SNAPSHOT_CLOCK);
-	protobuf_number(packet, CLOCK_ID, clock);
-	protobuf_number(packet, CLOCK_TIMESTAMP, (uint64_t)ns);
-	if (clock == CLOCK_SEQUENCE)
-		protobuf_number(packet, CLOCK_INCREMENTAL, 1);
-	protobuf_end(packet);
-}
-
-/*
- * Writes a track event. If the time decreases (see replay/call_walk.h), the packet has the absolute time. Inline,
- * because this is all the work for a call.
- */
-static inline __attribute__((always_inline)) void put_event(struct perfetto *perfetto, struct sequence *sequence,
-							    int64_t ns, const uint8_t event[EVENT_MAX_BYTES],
-							    size_t length)
-{
-	uint8_t *packet = (uint8_t *)output_room(perfetto->output, PACKET_MAX_BYTES);
-	uint8_t *contents = packet + 2, *at = contents;
-
-	if (__builtin_expect(ns >= sequence->now_ns, 1)) {
-		at = protobuf_put_number(at, PACKET_TIMESTAMP, (uint64_t)(ns - sequence->now_ns));
-		sequence->now_ns = ns;
-	} else {
-		at = protobuf_put_number(at, PACKET_TIMESTAMP, (uint64_t)ns);
-		at = protobuf_put_number(at, PACKET_CLOCK, CLOCK_MONOTONIC_NS);
-	}
-	at = protobuf_put_number(at, PACKET_SEQUENCE, sequence->id);
-	at = protobuf_put_number(at, PACKET_FLAGS, FLAG_NEEDS_STATE);
-	*at++ = PACKET_EVENT << 3 | PROTOBUF_LENGTH;
-	*at++ = (uint8_t)length;
-	memcpy(at, event, EVENT_MAX_BYTES);
-	at += length;
-	packet[0] = TRACE_PACKET << 3 | PROTOBUF_LENGTH;
-	packet[1] = (uint8_t)(at - contents);
-	output_take(perfetto->output, (size_t)(at - packet));
-}
-
 /* --- interning --- */
-
-static void put_entry(struct protobuf *packet, uint32_t field, uint64_t iid, struct text text)
-{
-	protobuf_begin(packet, field);
-	protobuf_number(packet, ENTRY_IID, iid);
-	protobuf_text(packet, ENTRY_TEXT, text);
-	protobuf_end(packet);
-}
-
-static void put_entries(struct protobuf *packet, uint32_t field, const char *const *texts, unsigned count)
-{
-	unsigned i;
-
-	for (i = 1; i < count; i++)
-		put_entry(packet, field, i, text_of(texts[i]));
-}
 
 /* Interns the name in the thread's sequence. Returns 0 or -ENOMEM. */
 static int intern_name(struct perfetto *perfetto, struct text text, uint32_t *iid)
 {
 	*iid = perfetto->sequence.iids++;
-	begin_packet(perfetto, perfetto->sequence.id, FLAG_NEEDS_STATE);
-	protobuf_begin(&perfetto->packet, PACKET_INTERNED);
-	put_entry(&perfetto->packet, INTERNED_NAME, *iid, text);
-	protobuf_end(&perfetto->packet);
-	return end_packet(perfetto);
+	perfetto_begin_packet(&perfetto->writer, perfetto->sequence.id, FLAG_NEEDS_STATE);
+	protobuf_begin(&perfetto->writer.packet, PACKET_INTERNED);
+	perfetto_put_entry(&perfetto->writer.packet, INTERNED_NAME, *iid, text);
+	protobuf_end(&perfetto->writer.packet);
+	return perfetto_end_packet(&perfetto->writer);
 }
 
 /* A source location has the same iid as its function's name. */
 static int intern_source(struct perfetto *perfetto, const struct wire_definition *code, uint32_t iid)
 {
-	struct protobuf *packet = &perfetto->packet;
+	struct protobuf *packet = &perfetto->writer.packet;
 
-	begin_packet(perfetto, perfetto->sequence.id, FLAG_NEEDS_STATE);
+	perfetto_begin_packet(&perfetto->writer, perfetto->sequence.id, FLAG_NEEDS_STATE);
 	protobuf_begin(packet, PACKET_INTERNED);
 	protobuf_begin(packet, INTERNED_SOURCE);
 	protobuf_number(packet, ENTRY_IID, iid);
@@ -367,7 +166,7 @@ static int intern_source(struct perfetto *perfetto, const struct wire_definition
 	protobuf_number(packet, ENTRY_LINE, code->number);
 	protobuf_end(packet);
 	protobuf_end(packet);
-	return end_packet(perfetto);
+	return perfetto_end_packet(&perfetto->writer);
 }
 
 static int intern_function(struct perfetto *perfetto, struct function *function,
@@ -395,25 +194,18 @@ static int intern_function(struct perfetto *perfetto, struct function *function,
 
 /* --- calls --- */
 
-/* Describes the track of a greenlet or task, below its thread's track. */
 static int describe_within(struct perfetto *perfetto, uint64_t uuid, const char *name)
 {
-	struct protobuf *packet = &perfetto->packet;
+	uint64_t parent = perfetto_uuid(&perfetto->writer, KIND_THREAD, perfetto->thread->number);
 
-	begin_packet(perfetto, perfetto->sequence.id, 0);
-	protobuf_begin(packet, PACKET_TRACK);
-	protobuf_number(packet, TRACK_UUID, uuid);
-	protobuf_number(packet, TRACK_PARENT, uuid_of(perfetto, KIND_THREAD, perfetto->thread->number));
-	protobuf_string(packet, TRACK_NAME, name);
-	protobuf_end(packet);
-	return end_packet(perfetto);
+	return perfetto_describe_within(&perfetto->writer, perfetto->sequence.id, uuid, parent, name);
 }
 
 /* The track of the running greenlet; 0: the thread's. */
 static uint64_t running_track(struct perfetto *perfetto, struct call_walk *walk)
 {
 	uint32_t number = walk_greenlet(walk);
-	uint64_t uuid = number ? uuid_within(perfetto, false, number) : 0;
+	uint64_t uuid = number ? perfetto_uuid_within(&perfetto->writer, perfetto->thread->number, false, number) : 0;
 	char name[32];
 	int added = number ? add_number(&perfetto->greenlets, number) : 0;
 
@@ -428,7 +220,7 @@ static uint64_t running_track(struct perfetto *perfetto, struct call_walk *walk)
 
 static uint64_t task_track(struct perfetto *perfetto, struct call_walk *walk, const struct walk_frame *frame)
 {
-	uint64_t uuid = uuid_within(perfetto, true, frame->task);
+	uint64_t uuid = perfetto_uuid_within(&perfetto->writer, perfetto->thread->number, true, frame->task);
 	int added = add_number(&perfetto->tasks, frame->task);
 	char *name;
 
@@ -454,7 +246,8 @@ static void put_begin(struct perfetto *perfetto, const struct call_walk *walk, c
 	memcpy(event + 4, function->bytes, sizeof(function->bytes));
 	if (track)
 		at = protobuf_put_number(at, EVENT_TRACK, track);
-	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event, (size_t)(at - event));
+	perfetto_put_event(&perfetto->writer, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event,
+			   (size_t)(at - event));
 }
 
 static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
@@ -475,8 +268,8 @@ static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame
 	put_begin(perfetto, walk, function, category[frame->kind], running_track(perfetto, walk));
 	if (frame->task)
 		put_begin(perfetto, walk, function, CATEGORY_TASK, task_track(perfetto, walk, frame));
-	if (perfetto->output->error)
-		walk_fail(walk, perfetto->output->error);
+	if (perfetto->writer.output->error)
+		walk_fail(walk, perfetto->writer.output->error);
 }
 
 /* Writes the end of a call, with the annotation "end" if it is not a plain return. */
@@ -500,7 +293,8 @@ static void put_end(struct perfetto *perfetto, const struct call_walk *walk, uns
 	}
 	if (track)
 		at = protobuf_put_number(at, EVENT_TRACK, track);
-	put_event(perfetto, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event, (size_t)(at - event));
+	perfetto_put_event(&perfetto->writer, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event,
+			   (size_t)(at - event));
 }
 
 static void perfetto_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
@@ -543,7 +337,7 @@ static void put_instant(struct perfetto *perfetto, int64_t ns, const struct inst
 		memcpy(at, &instant->flow, sizeof(instant->flow));
 		at += sizeof(instant->flow);
 	}
-	put_event(perfetto, &perfetto->sequence, ns, event, (size_t)(at - event));
+	perfetto_put_event(&perfetto->writer, &perfetto->sequence, ns, event, (size_t)(at - event));
 }
 
 /* Writes an instant with the name of a type or a mark. */
@@ -565,39 +359,22 @@ static int named_instant(struct perfetto *perfetto, int64_t ns, enum category ca
 	return error;
 }
 
-static int describe_counter(struct perfetto *perfetto, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			    const char *name, enum counter_unit unit)
-{
-	struct protobuf *packet = &perfetto->packet;
-
-	begin_packet(perfetto, sequence, 0);
-	protobuf_begin(packet, PACKET_TRACK);
-	protobuf_number(packet, TRACK_UUID, uuid);
-	protobuf_number(packet, TRACK_PARENT, parent);
-	protobuf_string(packet, TRACK_NAME, name);
-	protobuf_begin(packet, TRACK_COUNTER);
-	protobuf_number(packet, COUNTER_UNIT, unit);
-	protobuf_end(packet);
-	protobuf_end(packet);
-	return end_packet(perfetto);
-}
-
 static int lost_events(struct perfetto *perfetto, int64_t ns, uint64_t missing)
 {
-	uint64_t uuid = uuid_of(perfetto, KIND_LOST, perfetto->thread->number);
+	uint64_t uuid = perfetto_uuid(&perfetto->writer, KIND_LOST, perfetto->thread->number);
 	uint8_t event[EVENT_MAX_BYTES], *at = event;
 	int error = 0;
 
 	put_instant(perfetto, ns, &(struct instant){CATEGORY_LOST, NAME_LOST, ANNOTATION_EVENTS, missing, 0});
 	if (!perfetto->lost)
-		error = describe_counter(perfetto, perfetto->sequence.id, uuid,
-					 uuid_of(perfetto, KIND_THREAD, perfetto->thread->number), "events lost",
-					 UNIT_COUNT);
+		error = perfetto_describe_counter(
+		    &perfetto->writer, perfetto->sequence.id, uuid,
+		    perfetto_uuid(&perfetto->writer, KIND_THREAD, perfetto->thread->number), "events lost", UNIT_COUNT);
 	perfetto->lost += missing;
 	at = protobuf_put_number(at, EVENT_TYPE, TYPE_COUNTER);
 	at = protobuf_put_number(at, EVENT_TRACK, uuid);
 	at = protobuf_put_number(at, EVENT_COUNTER_VALUE, perfetto->lost);
-	put_event(perfetto, &perfetto->sequence, ns, event, (size_t)(at - event));
+	perfetto_put_event(&perfetto->writer, &perfetto->sequence, ns, event, (size_t)(at - event));
 	return error;
 }
 
@@ -605,7 +382,7 @@ static int lost_events(struct perfetto *perfetto, int64_t ns, uint64_t missing)
 
 static uint64_t flow_of(const struct perfetto *perfetto, uint32_t process)
 {
-	return session_bits(perfetto) | ((uint64_t)process + 1);
+	return perfetto_session_bits(&perfetto->writer) | ((uint64_t)process + 1);
 }
 
 static int64_t began_ns(const struct trace_process *process)
@@ -613,69 +390,11 @@ static int64_t began_ns(const struct trace_process *process)
 	return trace_ns(process, process->start_ticks);
 }
 
-static int by_birth(const void *a, const void *b)
-{
-	const struct birth *left = a, *right = b;
-
-	if (left->ppid != right->ppid)
-		return left->ppid < right->ppid ? -1 : 1;
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	return (left->ns > right->ns) - (left->ns < right->ns);
-}
-
-static int find_births(struct perfetto *perfetto)
-{
-	const struct trace *trace = perfetto->trace;
-
-	perfetto->births = calloc((size_t)trace->process_count + 1, sizeof(*perfetto->births));
-	if (!perfetto->births)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < trace->process_count; i++) {
-		const struct trace_process *process = trace->processes[i];
-
-		if (process && process->known)
-			perfetto->births[perfetto->birth_count++] =
-			    (struct birth){process->ppid, process->pid, began_ns(process), process};
-	}
-	qsort(perfetto->births, perfetto->birth_count, sizeof(*perfetto->births), by_birth);
-	return 0;
-}
-
-static bool is_of(const struct birth *birth, const struct birth *fork)
-{
-	return birth->ppid == fork->ppid && birth->pid == fork->pid;
-}
-
-/*
- * The process that a fork at that time made. A pid may be used again, so it is the nearest in time. NULL if the child
- * was not recorded.
- */
-static const struct trace_process *child_of(const struct perfetto *perfetto, uint32_t pid, int64_t ns)
-{
-	const struct birth fork = {perfetto->process->pid, pid, ns, NULL}, *births = perfetto->births;
-	uint32_t low = 0, high = perfetto->birth_count;
-	bool before, after;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (by_birth(&births[middle], &fork) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	before = low > 0 && is_of(&births[low - 1], &fork);
-	after = low < perfetto->birth_count && is_of(&births[low], &fork);
-	if (before && after)
-		before = ns - births[low - 1].ns <= births[low].ns - ns;
-	return before ? births[low - 1].process : after ? births[low].process : NULL;
-}
-
 /* The child may start before the parent records its fork. The fork's time is then that of the child's start. */
 static void fork_instant(struct perfetto *perfetto, int64_t ns, uint32_t pid)
 {
-	const struct trace_process *child = pid ? child_of(perfetto, pid, ns) : NULL;
+	const struct trace_process *child =
+	    pid ? process_births_child(&perfetto->births, perfetto->process->pid, pid, ns) : NULL;
 	struct instant instant = {CATEGORY_PROCESS, NAME_FORK, ANNOTATION_CHILD, pid, 0};
 
 	if (child) {
@@ -734,87 +453,7 @@ static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, c
 		walk_fail(walk, error);
 }
 
-/* --- the beginning of a sequence --- */
-
-/* Writes the defaults of the sequence: its clock, which counts differences from ns on, and the track of its events. */
-static void begin_sequence(struct perfetto *perfetto, struct sequence *sequence, uint32_t id, int64_t ns, uint64_t uuid)
-{
-	struct protobuf *packet = &perfetto->packet;
-
-	*sequence = (struct sequence){.id = id, .iids = NAMES, .now_ns = ns};
-	begin_packet(perfetto, id, FLAG_CLEARED);
-	protobuf_number(packet, PACKET_FIRST, 1);
-	protobuf_begin(packet, PACKET_DEFAULTS);
-	protobuf_number(packet, DEFAULTS_CLOCK, CLOCK_SEQUENCE);
-	protobuf_begin(packet, DEFAULTS_EVENT);
-	protobuf_number(packet, EVENT_TRACK, uuid);
-	protobuf_end(packet);
-	protobuf_end(packet);
-	protobuf_begin(packet, PACKET_CLOCK_SNAPSHOT);
-	put_clock(packet, CLOCK_MONOTONIC_NS, ns);
-	put_clock(packet, CLOCK_SEQUENCE, ns);
-	protobuf_end(packet);
-}
-
-/* A track description is valid from its time on, which distinguishes two processes or threads with the same id. */
-static void begin_track(struct perfetto *perfetto, uint32_t sequence, int64_t ns, uint64_t uuid)
-{
-	struct protobuf *packet = &perfetto->packet;
-
-	begin_packet(perfetto, sequence, 0);
-	protobuf_number(packet, PACKET_TIMESTAMP, (uint64_t)ns);
-	protobuf_number(packet, PACKET_CLOCK, CLOCK_MONOTONIC_NS);
-	protobuf_begin(packet, PACKET_TRACK);
-	protobuf_number(packet, TRACK_UUID, uuid);
-}
-
-static int describe_process(struct perfetto *perfetto, uint32_t sequence, int64_t ns)
-{
-	const struct trace_process *process = perfetto->process;
-	const char *program = trace_process_name(process);
-	struct protobuf *packet = &perfetto->packet;
-	const json_t *argument;
-	char sampling[TRACE_SAMPLING_BYTES];
-	char label[64];
-	size_t i;
-
-	begin_track(perfetto, sequence, ns, uuid_of(perfetto, KIND_PROCESS, process->number));
-	protobuf_begin(packet, TRACK_PROCESS);
-	protobuf_number(packet, PROCESS_PID, (uint64_t)process->pid);
-	json_array_foreach(json_object_get(process->meta, "argv"), i, argument)
-	{
-		if (json_is_string(argument))
-			protobuf_string(packet, PROCESS_ARGUMENT, json_string_value(argument));
-	}
-	protobuf_string(packet, PROCESS_NAME, program[0] ? program : "python");
-	if (trace_process_text(process, "python")[0]) {
-		snprintf(label, sizeof(label), "Python %.40s", trace_process_text(process, "python"));
-		protobuf_string(packet, PROCESS_LABEL, label);
-	}
-	if (trace_process_sample_rate(process))
-		protobuf_string(packet, PROCESS_LABEL,
-				trace_sampling_text(trace_process_sample_rate(process), sampling));
-	protobuf_end(packet);
-	protobuf_end(packet);
-	return end_packet(perfetto);
-}
-
-static int describe_thread(struct perfetto *perfetto, int64_t ns)
-{
-	const struct trace_thread *thread = perfetto->thread;
-	struct protobuf *packet = &perfetto->packet;
-
-	begin_track(perfetto, perfetto->sequence.id, ns, uuid_of(perfetto, KIND_THREAD, thread->number));
-	protobuf_number(packet, TRACK_PARENT, uuid_of(perfetto, KIND_PROCESS, thread->process));
-	protobuf_begin(packet, TRACK_THREAD);
-	protobuf_number(packet, THREAD_PID, (uint64_t)perfetto->process->pid);
-	protobuf_number(packet, THREAD_TID, thread->tid);
-	if (thread->name && thread->name[0])
-		protobuf_string(packet, THREAD_NAME, thread->name);
-	protobuf_end(packet);
-	protobuf_end(packet);
-	return end_packet(perfetto);
-}
+/* --- threads --- */
 
 /* Sequence ids: 1 is the trace's, then come the threads, then the processes. */
 static uint32_t sequence_of_thread(const struct trace_thread *thread)
@@ -839,7 +478,7 @@ static int64_t shown_from(const struct call_walk *walk, const struct trace_proce
 static int perfetto_thread(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
-	struct protobuf *packet = &perfetto->packet;
+	struct protobuf *packet = &perfetto->writer.packet;
 	int64_t ns = shown_from(walk, walk->process, walk->thread->start_ticks);
 	int error;
 
@@ -847,16 +486,18 @@ static int perfetto_thread(void *owner, struct call_walk *walk)
 	perfetto->lost = 0;
 	free_numbers(&perfetto->greenlets);
 	free_numbers(&perfetto->tasks);
-	begin_sequence(perfetto, &perfetto->sequence, sequence_of_thread(walk->thread), ns,
-		       uuid_of(perfetto, KIND_THREAD, walk->thread->number));
+	perfetto_begin_sequence(&perfetto->writer, &perfetto->sequence, sequence_of_thread(walk->thread), NAMES, ns,
+				perfetto_uuid(&perfetto->writer, KIND_THREAD, walk->thread->number));
 	protobuf_begin(packet, PACKET_INTERNED);
-	put_entries(packet, INTERNED_CATEGORY, categories, CATEGORIES);
-	put_entries(packet, INTERNED_NAME, names, NAMES);
-	put_entries(packet, INTERNED_ANNOTATION, annotations, ANNOTATIONS);
-	put_entries(packet, INTERNED_STRING, ends, ENDS);
+	perfetto_put_entries(packet, INTERNED_CATEGORY, categories, CATEGORIES);
+	perfetto_put_entries(packet, INTERNED_NAME, names, NAMES);
+	perfetto_put_entries(packet, INTERNED_ANNOTATION, annotations, ANNOTATIONS);
+	perfetto_put_entries(packet, INTERNED_STRING, ends, ENDS);
 	protobuf_end(packet);
-	error = end_packet(perfetto);
-	return error ? error : describe_thread(perfetto, ns);
+	error = perfetto_end_packet(&perfetto->writer);
+	return error ? error
+		     : perfetto_describe_thread(&perfetto->writer, perfetto->sequence.id, ns, perfetto->process->pid,
+						walk->thread);
 }
 
 /* --- processes --- */
@@ -883,10 +524,10 @@ static int perfetto_process(void *owner, struct call_walk *walk)
 	perfetto->marks = calloc((size_t)walk->process->marks.count + 1, sizeof(*perfetto->marks));
 	if (!perfetto->functions || !perfetto->types || !perfetto->marks)
 		return -ENOMEM;
-	begin_sequence(perfetto, &perfetto->heap, sequence_of_process(perfetto), ns,
-		       uuid_of(perfetto, KIND_HEAP, walk->process->number));
-	error = end_packet(perfetto);
-	return error ? error : describe_process(perfetto, perfetto->heap.id, ns);
+	perfetto_begin_sequence(&perfetto->writer, &perfetto->heap, sequence_of_process(perfetto), NAMES, ns,
+				perfetto_uuid(&perfetto->writer, KIND_HEAP, walk->process->number));
+	error = perfetto_end_packet(&perfetto->writer);
+	return error ? error : perfetto_describe_process(&perfetto->writer, perfetto->heap.id, ns, walk->process);
 }
 
 static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
@@ -896,7 +537,8 @@ static void sample_heap(void *owner, int64_t ns, uint64_t bytes)
 
 	at = protobuf_put_number(at, EVENT_TYPE, TYPE_COUNTER);
 	at = protobuf_put_number(at, EVENT_COUNTER_VALUE, bytes);
-	put_event(perfetto, &perfetto->heap, perfetto->trace->start_ns + ns, event, (size_t)(at - event));
+	perfetto_put_event(&perfetto->writer, &perfetto->heap, perfetto->trace->start_ns + ns, event,
+			   (size_t)(at - event));
 }
 
 static int perfetto_process_end(void *owner, struct call_walk *walk)
@@ -908,33 +550,12 @@ static int perfetto_process_end(void *owner, struct call_walk *walk)
 	free_names(perfetto);
 	if (!perfetto->memory)
 		return 0;
-	error = describe_counter(perfetto, perfetto->heap.id, uuid_of(perfetto, KIND_HEAP, number),
-				 uuid_of(perfetto, KIND_PROCESS, number), "Python heap", UNIT_BYTES);
+	error = perfetto_describe_counter(
+	    &perfetto->writer, perfetto->heap.id, perfetto_uuid(&perfetto->writer, KIND_HEAP, number),
+	    perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), "Python heap", UNIT_BYTES);
 	if (error)
 		return error;
 	return heap_curve(walk->trace, walk->process, walk->filter, HEAP_SAMPLE_NS, sample_heap, perfetto);
-}
-
-/* --- all --- */
-
-/* The same moment by each clock of the trace. */
-static int describe_clocks(struct perfetto *perfetto)
-{
-	const struct trace *trace = perfetto->trace;
-	struct protobuf *packet = &perfetto->packet;
-
-	begin_packet(perfetto, 1, FLAG_CLEARED);
-	protobuf_number(packet, PACKET_FIRST, 1);
-	protobuf_begin(packet, PACKET_CLOCK_SNAPSHOT);
-	if (trace->clock_count) {
-		put_clock(packet, CLOCK_MONOTONIC_NS, (int64_t)trace->clocks[0].monotonic_ns);
-		put_clock(packet, CLOCK_REAL, (int64_t)trace->clocks[0].realtime_ns);
-	} else {
-		put_clock(packet, CLOCK_MONOTONIC_NS, trace->start_ns);
-	}
-	protobuf_number(packet, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_NS);
-	protobuf_end(packet);
-	return end_packet(perfetto);
 }
 
 int export_perfetto(const struct export *export, struct output *output, struct progress *progress)
@@ -945,17 +566,17 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 						    .push = perfetto_push,
 						    .pop = perfetto_pop,
 						    .other = perfetto_other};
-	struct perfetto perfetto = {.output = output, .trace = export->trace};
-	int error = find_births(&perfetto);
+	struct perfetto perfetto = {.writer = {.output = output, .trace = export->trace}, .trace = export->trace};
+	int error = process_births_find(&perfetto.births, export->trace);
 
 	if (!error)
-		error = describe_clocks(&perfetto);
+		error = perfetto_describe_clocks(&perfetto.writer);
 	if (!error)
 		error = walk_trace(export->trace, export->filter, progress, &visitor, &perfetto);
-	free(perfetto.births);
+	free(perfetto.births.at);
 	free_names(&perfetto);
 	free_numbers(&perfetto.greenlets);
 	free_numbers(&perfetto.tasks);
-	protobuf_done(&perfetto.packet);
+	protobuf_done(&perfetto.writer.packet);
 	return error;
 }
