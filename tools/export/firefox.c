@@ -24,11 +24,9 @@
 
 #include "analysis/stacks.h"
 #include "export/firefox_spool.h"
+#include "export/firefox_tables.h"
 #include "util/batches.h"
 #include "util/digits.h"
-#include "util/grow.h"
-
-enum { CATEGORY_PYTHON, CATEGORY_C, CATEGORY_OTHER };
 
 enum {
 	SPOOL_LENGTHS,
@@ -44,50 +42,17 @@ enum {
 #define PHASE_INSTANT "0"
 #define PHASE_INTERVAL "1"
 
-struct string {
-	char *bytes; /* not terminated */
-	size_t length;
-};
-
-/* Strings of the whole profile, each with a number. */
-struct strings {
-	struct u64_map numbers; /* hash: number + 1 */
-	struct string *at;
-	uint32_t count;
-	uint32_t allocated;
-};
-
-struct place {
-	uint32_t key;
-	uint32_t line; /* 0: the function's first line */
-};
-
 struct firefox {
 	struct output *output;
 	struct batches samples; /* struct sample, queued for the output and SPOOL_LENGTHS */
-	struct strings strings;
+	struct firefox_tables tables;
 	struct stacks stacks;
 	struct spool spools[SPOOLS];
 	struct output data; /* of the current marker */
 	char pid[48];
 	struct u64_map pids; /* pids in use: pid | 1 << 63 */
 	const char *program;
-	/*
-	 * Functions of stacks are keys. Numbers above all keys are functions at the line of a sample, in this process.
-	 */
 	bool sampled;
-	struct u64_map line_numbers; /* key << 32 | line: place in lines, + 1 */
-	struct place *lines;
-	uint32_t line_count, line_room;
-	/* Frames and functions of the thread: number + 1 of each, and the reverse tables. */
-	uint32_t *frames; /* by function of stacks */
-	uint32_t frame_room;
-	struct place *places;
-	uint32_t place_room;
-	uint32_t frame_count;
-	uint32_t *functions; /* by key */
-	uint32_t *keys;
-	uint32_t function_count;
 	/* Of the current thread. */
 	uint64_t sample_count;
 	uint64_t written; /* of the samples, by the second thread */
@@ -97,61 +62,6 @@ struct firefox {
 	int64_t since_ns;
 	bool any_thread;
 };
-
-/* --- strings --- */
-
-static bool reserve_string(struct strings *strings)
-{
-	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
-	struct string *grown;
-
-	if (strings->count < strings->allocated)
-		return true;
-	grown = realloc(strings->at, allocated * sizeof(*grown));
-	if (!grown)
-		return false;
-	strings->at = grown;
-	strings->allocated = allocated;
-	return true;
-}
-
-static struct text text_at(const struct strings *strings, uint32_t number)
-{
-	return (struct text){strings->at[number].bytes, strings->at[number].length};
-}
-
-/* The number of a string; UINT32_MAX where memory ran out. */
-static uint32_t string_number(struct strings *strings, struct text text)
-{
-	uint64_t *number = u64_map_make(&strings->numbers, text_hash(TEXT_HASH_BEGIN, text) | 1);
-	struct string *made;
-
-	if (!number || !reserve_string(strings))
-		return UINT32_MAX;
-	if (*number && text_same(text_at(strings, (uint32_t)*number - 1), text))
-		return (uint32_t)*number - 1;
-	/* If two strings have the same hash, the second is added at each use; the format allows duplicates. */
-	made = &strings->at[strings->count];
-	made->bytes = malloc(text.length + 1);
-	if (!made->bytes)
-		return UINT32_MAX;
-	made->length = text.length;
-	memcpy(made->bytes, text.at ? text.at : "", text.length);
-	strings->count++;
-	if (!*number)
-		*number = strings->count;
-	return strings->count - 1;
-}
-
-static void strings_done(struct strings *strings)
-{
-	uint32_t i;
-
-	for (i = 0; i < strings->count; i++)
-		free(strings->at[i].bytes);
-	free(strings->at);
-	u64_map_done(&strings->numbers);
-}
 
 /* --- samples --- */
 
@@ -213,22 +123,6 @@ static void firefox_push(void *owner, struct call_walk *walk, struct walk_frame 
 	change_stack(firefox, walk, stacks_push(&firefox->stacks, walk, frame, frame->key));
 }
 
-/* The number of a function at a line. 0 if memory ran out: no Python function has that number. */
-static uint32_t function_at_line(struct firefox *firefox, const struct call_walk *walk, uint32_t key, uint32_t line)
-{
-	uint64_t *number = u64_map_make(&firefox->line_numbers, (uint64_t)key << 32 | line);
-
-	if (!number)
-		return 0;
-	if (!*number) {
-		if (grow_zeroed(&firefox->lines, &firefox->line_room, firefox->line_count + 1, sizeof(*firefox->lines)))
-			return 0;
-		firefox->lines[firefox->line_count++] = (struct place){key, line};
-		*number = firefox->line_count;
-	}
-	return walk_keys(walk) + (uint32_t)*number - 1;
-}
-
 /* Moves the function on top of the stack to the line of a sample. */
 static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t line)
 {
@@ -238,7 +132,7 @@ static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t l
 	if (!firefox->sampled || !line || !walk_top_runs(walk))
 		return;
 	frame = &walk->frames[walk->shown - 1];
-	function = function_at_line(firefox, walk, frame->key, line);
+	function = firefox_function_at_line(&firefox->tables, walk, frame->key, line);
 	if (function)
 		change_stack(firefox, walk, stacks_push(&firefox->stacks, walk, frame, function));
 	else
@@ -254,7 +148,7 @@ static void put_marker_since(struct firefox *firefox, struct call_walk *walk, co
 	struct spool *ends = &firefox->spools[SPOOL_MARKER_ENDS], *phases = &firefox->spools[SPOOL_MARKER_PHASES];
 	bool lasts = since_ns >= 0;
 	struct output *data = &firefox->data;
-	uint32_t name = string_number(&firefox->strings, text_of(kind));
+	uint32_t name = firefox_string_number(&firefox->tables.strings, text_of(kind));
 	char digits[16];
 
 	if (name == UINT32_MAX) {
@@ -367,187 +261,6 @@ static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, co
 	}
 }
 
-/* --- tables of a thread --- */
-
-/* Numbers the frames of the thread in order of their first stack: one for each function, or line of a sample. */
-static int number_frames(struct firefox *firefox, const struct call_walk *walk)
-{
-	uint32_t keys = walk_keys(walk), all = keys + firefox->line_count, i;
-
-	firefox->frame_count = firefox->function_count = 0;
-	if (grow_zeroed(&firefox->frames, &firefox->frame_room, all, sizeof(*firefox->frames)) ||
-	    grow_zeroed(&firefox->places, &firefox->place_room, all, sizeof(*firefox->places)))
-		return -ENOMEM;
-	for (i = 1; i < firefox->stacks.count; i++) {
-		uint32_t function = firefox->stacks.at[i].function;
-		struct place place = function < keys ? (struct place){function, 0} : firefox->lines[function - keys];
-
-		if (firefox->frames[function])
-			continue;
-		firefox->places[firefox->frame_count++] = place;
-		firefox->frames[function] = firefox->frame_count;
-		if (firefox->functions[place.key])
-			continue;
-		firefox->keys[firefox->function_count++] = place.key;
-		firefox->functions[place.key] = firefox->function_count;
-	}
-	return 0;
-}
-
-static void forget_frames(struct firefox *firefox)
-{
-	uint32_t i;
-
-	for (i = 1; firefox->frame_count && i < firefox->stacks.count; i++)
-		firefox->frames[firefox->stacks.at[i].function] = 0;
-	for (i = 0; i < firefox->function_count; i++)
-		firefox->functions[firefox->keys[i]] = 0;
-}
-
-static void put_stack_table(struct firefox *firefox)
-{
-	const struct stacks *stacks = &firefox->stacks;
-	uint32_t i;
-
-	output_string(firefox->output, ",\n\"stackTable\":{\"frame\":[");
-	for (i = 1; i < stacks->count; i++) {
-		output_string(firefox->output, i > 1 ? "," : "");
-		output_u64(firefox->output, firefox->frames[stacks->at[i].function] - 1);
-	}
-	output_string(firefox->output, "],\"prefix\":[");
-	for (i = 1; i < stacks->count; i++) {
-		output_string(firefox->output, i > 1 ? "," : "");
-		if (stacks->at[i].parent)
-			output_u64(firefox->output, stacks->at[i].parent - 1);
-		else
-			output_string(firefox->output, "null");
-	}
-	output_format(firefox->output, "],\"length\":%u}", stacks->count ? stacks->count - 1 : 0);
-}
-
-/* Writes a column of equal elements. */
-static void put_constant(struct firefox *firefox, const char *name, const char *value, uint64_t count)
-{
-	uint64_t i;
-
-	output_format(firefox->output, ",\"%s\":[", name);
-	for (i = 0; i < count; i++) {
-		output_string(firefox->output, i ? "," : "");
-		output_string(firefox->output, value);
-	}
-	output_char(firefox->output, ']');
-}
-
-static void put_line_number(struct firefox *firefox, const struct call_walk *walk, struct place place)
-{
-	const struct wire_definition *definition = walk_definition(walk, place.key);
-
-	if (place.line)
-		output_u64(firefox->output, place.line);
-	else if (definition && !(place.key & 1))
-		output_u64(firefox->output, definition->number);
-	else
-		output_string(firefox->output, "null");
-}
-
-static void put_frame_table(struct firefox *firefox, const struct call_walk *walk)
-{
-	uint32_t count = firefox->frame_count, i;
-
-	output_format(firefox->output, ",\n\"frameTable\":{\"length\":%u", count);
-	put_constant(firefox, "address", "-1", count);
-	put_constant(firefox, "inlineDepth", "0", count);
-	output_string(firefox->output, ",\"category\":[");
-	for (i = 0; i < count; i++) {
-		output_string(firefox->output, i ? "," : "");
-		output_u64(firefox->output, firefox->places[i].key & 1 ? CATEGORY_C : CATEGORY_PYTHON);
-	}
-	output_char(firefox->output, ']');
-	put_constant(firefox, "subcategory", "0", count);
-	output_string(firefox->output, ",\"func\":[");
-	for (i = 0; i < count; i++) {
-		output_string(firefox->output, i ? "," : "");
-		output_u64(firefox->output, firefox->functions[firefox->places[i].key] - 1);
-	}
-	output_char(firefox->output, ']');
-	put_constant(firefox, "nativeSymbol", "null", count);
-	put_constant(firefox, "innerWindowID", "0", count);
-	output_string(firefox->output, ",\"line\":[");
-	for (i = 0; i < count; i++) {
-		output_string(firefox->output, i ? "," : "");
-		put_line_number(firefox, walk, firefox->places[i]);
-	}
-	output_char(firefox->output, ']');
-	put_constant(firefox, "column", "null", count);
-	output_char(firefox->output, '}');
-}
-
-static int put_names(struct firefox *firefox, const struct call_walk *walk)
-{
-	uint32_t i;
-
-	output_string(firefox->output, ",\"name\":[");
-	for (i = 0; i < firefox->function_count; i++) {
-		uint32_t key = firefox->keys[i], number;
-		char *name = label_display(walk_definition(walk, key), key & 1, key / 2);
-
-		number = name ? string_number(&firefox->strings, text_of(name)) : UINT32_MAX;
-		free(name);
-		if (number == UINT32_MAX)
-			return -ENOMEM;
-		output_string(firefox->output, i ? "," : "");
-		output_u64(firefox->output, number);
-	}
-	output_char(firefox->output, ']');
-	return 0;
-}
-
-static int put_files(struct firefox *firefox, const struct call_walk *walk)
-{
-	uint32_t i;
-
-	output_string(firefox->output, ",\"fileName\":[");
-	for (i = 0; i < firefox->function_count; i++) {
-		const struct wire_definition *definition = walk_definition(walk, firefox->keys[i]);
-		uint32_t number;
-
-		output_string(firefox->output, i ? "," : "");
-		if (!definition || firefox->keys[i] & 1) {
-			output_string(firefox->output, "null");
-			continue;
-		}
-		number = string_number(&firefox->strings, trace_string(definition, 0));
-		if (number == UINT32_MAX)
-			return -ENOMEM;
-		output_u64(firefox->output, number);
-	}
-	output_char(firefox->output, ']');
-	return 0;
-}
-
-static int put_function_table(struct firefox *firefox, const struct call_walk *walk)
-{
-	uint32_t count = firefox->function_count, i;
-	int error;
-
-	output_format(firefox->output, ",\n\"funcTable\":{\"length\":%u", count);
-	error = put_names(firefox, walk);
-	put_constant(firefox, "isJS", "false", count);
-	put_constant(firefox, "relevantForJS", "false", count);
-	put_constant(firefox, "resource", "-1", count);
-	if (!error)
-		error = put_files(firefox, walk);
-	output_string(firefox->output, ",\"lineNumber\":[");
-	for (i = 0; i < count; i++) {
-		output_string(firefox->output, i ? "," : "");
-		put_line_number(firefox, walk, (struct place){firefox->keys[i], 0});
-	}
-	output_char(firefox->output, ']');
-	put_constant(firefox, "columnNumber", "null", count);
-	output_char(firefox->output, '}');
-	return error;
-}
-
 static int put_markers(struct firefox *firefox)
 {
 	struct output *output = firefox->output;
@@ -568,7 +281,7 @@ static int put_markers(struct firefox *firefox)
 	if (!error)
 		error = spool_copy(&firefox->spools[SPOOL_MARKER_DATA], output);
 	output_char(output, ']');
-	put_constant(firefox, "category", "2", firefox->markers); /* CATEGORY_OTHER */
+	firefox_put_constant(output, "category", "2", firefox->markers); /* FIREFOX_CATEGORY_OTHER */
 	output_char(output, '}');
 	return error;
 }
@@ -638,20 +351,13 @@ static int firefox_thread_end(void *owner, struct call_walk *walk)
 	if (!error)
 		error = walk->error;
 	if (!error)
-		error = number_frames(firefox, walk);
-	if (error)
-		return error;
-	put_stack_table(firefox);
-	put_frame_table(firefox, walk);
-	if (!error)
-		error = put_function_table(firefox, walk);
+		error = firefox_put_tables(&firefox->tables, walk);
 	if (!error)
 		error = put_markers(firefox);
 	output_string(
 	    firefox->output,
 	    ",\n\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]},"
 	    "\"nativeSymbols\":{\"length\":0,\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[]}}");
-	forget_frames(firefox);
 	stacks_clear(&firefox->stacks);
 	return error;
 }
@@ -671,27 +377,17 @@ static int name_pid(struct firefox *firefox, const struct call_walk *walk)
 	return 0;
 }
 
-static void forget_process(struct firefox *firefox)
-{
-	u64_map_done(&firefox->line_numbers);
-	firefox->line_numbers = (struct u64_map){0};
-	firefox->line_count = 0;
-	free(firefox->functions);
-	free(firefox->keys);
-}
-
 static int firefox_process(void *owner, struct call_walk *walk)
 {
 	struct firefox *firefox = owner;
+	int error;
 
 	firefox->program = trace_process_name(walk->process);
 	if (!firefox->program[0])
 		firefox->program = "python";
-	forget_process(firefox);
 	firefox->sampled = trace_process_sample_rate(walk->process) > 0;
-	firefox->functions = calloc(walk_keys(walk), sizeof(*firefox->functions));
-	firefox->keys = calloc(walk_keys(walk), sizeof(*firefox->keys));
-	return firefox->functions && firefox->keys ? name_pid(firefox, walk) : -ENOMEM;
+	error = firefox_tables_process(&firefox->tables, walk);
+	return error ? error : name_pid(firefox, walk);
 }
 
 /* --- all --- */
@@ -722,19 +418,6 @@ static void put_meta(struct firefox *firefox, const struct trace *trace)
 	    "\"format\":\"string\"}]}]},\n\"libs\":[],\"threads\":[");
 }
 
-static void put_strings(struct firefox *firefox)
-{
-	uint32_t i;
-
-	output_string(firefox->output, "\n],\n\"shared\":{\"stringArray\":[");
-	for (i = 0; i < firefox->strings.count; i++) {
-		output_string(firefox->output, i ? ",\n\"" : "\n\"");
-		output_json(firefox->output, text_at(&firefox->strings, i));
-		output_char(firefox->output, '"');
-	}
-	output_string(firefox->output, "]}}\n");
-}
-
 int export_firefox(const struct export *export, struct output *output, struct progress *progress)
 {
 	static const struct call_visitor visitor = {.process = firefox_process,
@@ -743,7 +426,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .push = firefox_push,
 						    .pop = firefox_pop,
 						    .other = firefox_other};
-	struct firefox firefox = {.output = output};
+	struct firefox firefox = {.output = output, .tables = {.output = output, .stacks = &firefox.stacks}};
 	int error = output_open_memory(&firefox.data);
 	size_t i;
 
@@ -754,18 +437,14 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		batches_begin(&firefox.samples, write_samples, &firefox);
 		error = walk_trace(export->trace, export->filter, progress, &visitor, &firefox);
 		batches_end(&firefox.samples);
-		put_strings(&firefox);
+		firefox_put_strings(&firefox.tables);
 		error = error ? error : firefox.data.error;
 	}
 	for (i = 0; i < SPOOLS; i++)
 		spool_close(&firefox.spools[i]);
 	output_abandon(&firefox.data);
 	stacks_done(&firefox.stacks);
-	strings_done(&firefox.strings);
-	forget_process(&firefox);
+	firefox_tables_done(&firefox.tables);
 	u64_map_done(&firefox.pids);
-	free(firefox.lines);
-	free(firefox.frames);
-	free(firefox.places);
 	return error;
 }
