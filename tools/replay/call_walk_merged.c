@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "replay/initial_stack.h"
+#include "util/time_heap.h"
 
 struct together_thread {
 	struct call_walk walk;
@@ -19,7 +20,6 @@ struct together_thread {
 struct together_source {
 	const struct trace_thread *thread;
 	struct together_thread *open; /* NULL: not begun */
-	uint64_t next;		      /* time of its next event, in ticks */
 };
 
 struct together {
@@ -30,43 +30,19 @@ struct together {
 	const struct call_visitor *visitor;
 	void *owner;
 	struct together_source *sources;
-	struct together_source **heap; /* threads with events left, the earliest first */
-	size_t count;
-	uint8_t *hidden; /* by key */
+	struct time_heap heap; /* threads with events left, by the time of the next one in ticks */
+	uint8_t *hidden;       /* by key */
 	uint64_t look_back;
 	int error;
 };
-
-static bool is_before(const struct together_source *one, const struct together_source *other)
-{
-	return one->next != other->next ? one->next < other->next : one->thread->number < other->thread->number;
-}
-
-static void sift_down(struct together *together, size_t place)
-{
-	struct together_source **heap = together->heap, *moved = heap[place];
-
-	for (;;) {
-		size_t child = 2 * place + 1;
-
-		if (child >= together->count)
-			break;
-		child += child + 1 < together->count && is_before(heap[child + 1], heap[child]);
-		if (!is_before(heap[child], moved))
-			break;
-		heap[place] = heap[child];
-		place = child;
-	}
-	heap[place] = moved;
-}
 
 /* One tick after the next event of any other thread; UINT64_MAX if there is none. */
 static uint64_t until_of(const struct together *together)
 {
 	uint64_t until = UINT64_MAX;
 
-	for (size_t i = 1; i <= 2 && i < together->count; i++)
-		until = together->heap[i]->next < until ? together->heap[i]->next : until;
+	for (size_t i = 1; i <= 2 && i < together->heap.count; i++)
+		until = together->heap.at[i].time < until ? together->heap.at[i].time : until;
 	return until < UINT64_MAX ? until + 1 : until;
 }
 
@@ -110,20 +86,18 @@ static void end_source(struct together *together, struct together_source *source
 /* Runs the earliest thread. */
 static void walk_first_source(struct together *together)
 {
-	struct together_source *first = together->heap[0];
+	struct together_source *first = &together->sources[together->heap.at[0].source];
 
 	if (!first->open)
 		begin_source(together, first);
 	if (together->error)
 		return;
 	if (walk_run(&first->open->walk, &first->open->run, together->progress, until_of(together))) {
-		first->next = walk_run_next(&first->open->walk, &first->open->run);
+		time_heap_change_first(&together->heap, walk_run_next(&first->open->walk, &first->open->run));
 	} else {
 		end_source(together, first);
-		together->heap[0] = together->heap[--together->count];
+		time_heap_remove_first(&together->heap);
 	}
-	if (together->count)
-		sift_down(together, 0);
 }
 
 static int find_threads(struct together *together)
@@ -131,20 +105,17 @@ static int find_threads(struct together *together)
 	const struct trace_process *process = together->process;
 
 	together->sources = calloc(process->thread_count + 1, sizeof(*together->sources));
-	together->heap = calloc(process->thread_count + 1, sizeof(struct together_source *));
-	if (!together->sources || !together->heap)
+	together->heap.at = calloc(process->thread_count + 1, sizeof(*together->heap.at));
+	if (!together->sources || !together->heap.at)
 		return -ENOMEM;
 	for (size_t i = 0; i < process->thread_count; i++) {
 		const struct trace_thread *thread = together->trace->threads[process->threads[i]];
 
 		if (!thread->place_count)
 			continue;
-		together->sources[i] =
-		    (struct together_source){.thread = thread, .next = thread->places[0].first_ticks};
-		together->heap[together->count++] = &together->sources[i];
+		together->sources[i].thread = thread;
+		time_heap_put(&together->heap, thread->places[0].first_ticks, (uint32_t)i);
 	}
-	for (size_t i = together->count; i-- > 0;)
-		sift_down(together, i);
 	return filter_hide(together->filter, process, replay_keys_of(process), &together->hidden);
 }
 
@@ -160,11 +131,11 @@ int walk_together(struct trace *trace, const struct trace_process *process, cons
 				    .look_back = INITIAL_STACK_LOOK_BACK_EVENTS};
 
 	together.error = find_threads(&together);
-	while (!together.error && together.count)
+	while (!together.error && together.heap.count)
 		walk_first_source(&together);
-	while (together.count > 0)
-		end_source(&together, together.heap[--together.count]);
-	free(together.heap);
+	for (size_t i = 0; i < together.heap.count; i++)
+		end_source(&together, &together.sources[together.heap.at[i].source]);
+	free(together.heap.at);
 	free(together.sources);
 	free(together.hidden);
 	return together.error;

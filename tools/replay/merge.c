@@ -9,31 +9,15 @@
 
 #include "evprof/invariant.h"
 
-static bool is_before(const struct merge *merge, uint32_t a, uint32_t b)
+/* Times before the clock's zero are before all others. */
+static uint64_t heap_key(int64_t ns)
 {
-	const struct merge_source *left = &merge->sources[a];
-	const struct merge_source *right = &merge->sources[b];
-
-	return left->ns != right->ns ? left->ns < right->ns : a < b;
+	return (uint64_t)ns ^ UINT64_C(1) << 63;
 }
 
-static void sift_down(struct merge *merge, uint32_t place)
+static struct merge_source *first_source(const struct merge *merge)
 {
-	uint32_t moved = merge->heap[place];
-
-	for (;;) {
-		uint32_t child = 2 * place + 1;
-
-		if (child >= merge->count)
-			break;
-		if (child + 1 < merge->count && is_before(merge, merge->heap[child + 1], merge->heap[child]))
-			child++;
-		if (!is_before(merge, merge->heap[child], moved))
-			break;
-		merge->heap[place] = merge->heap[child];
-		place = child;
-	}
-	merge->heap[place] = moved;
+	return &merge->sources[merge->heap.at[0].source];
 }
 
 /* Sets the time of the event at source->at. */
@@ -73,8 +57,8 @@ static int make_room(struct merge *merge, struct trace *trace, size_t threads)
 	memset(merge, 0, sizeof(*merge));
 	merge->trace = trace;
 	merge->sources = calloc(threads + 1, sizeof(*merge->sources));
-	merge->heap = calloc(threads + 1, sizeof(*merge->heap));
-	if (merge->sources && merge->heap)
+	merge->heap.at = calloc(threads + 1, sizeof(*merge->heap.at));
+	if (merge->sources && merge->heap.at)
 		return 0;
 	merge_close(merge);
 	return -ENOMEM;
@@ -82,22 +66,12 @@ static int make_room(struct merge *merge, struct trace *trace, size_t threads)
 
 static void add_thread(struct merge *merge, const struct trace_thread *thread)
 {
-	struct merge_source *source = &merge->sources[merge->count];
+	struct merge_source *source = &merge->sources[merge->source_count];
 
 	trace_stream_open(&source->stream, merge->trace, thread);
 	source->process = trace_process_of(merge->trace, thread);
 	source->ns = trace_ns(source->process, thread->places[0].first_ticks);
-	merge->heap[merge->count] = merge->count;
-	merge->count++;
-}
-
-static void build_heap(struct merge *merge)
-{
-	uint32_t i;
-
-	merge->source_count = merge->count;
-	for (i = merge->count; i-- > 0;)
-		sift_down(merge, i);
+	time_heap_put(&merge->heap, heap_key(source->ns), merge->source_count++);
 }
 
 int merge_open(struct merge *merge, struct trace *trace,
@@ -114,7 +88,6 @@ int merge_open(struct merge *merge, struct trace *trace,
 		    (!wanted || wanted(owner, trace_process_of(trace, thread), thread)))
 			add_thread(merge, thread);
 	}
-	build_heap(merge);
 	return error;
 }
 
@@ -130,16 +103,16 @@ int merge_open_process(struct merge *merge, struct trace *trace, const struct tr
 		if (thread->place_count && filter_thread(filter, thread))
 			add_thread(merge, thread);
 	}
-	build_heap(merge);
 	return error;
 }
 
 void merge_skip(struct merge *merge, int64_t ns)
 {
-	uint32_t kept = 0, i;
+	uint32_t i;
 
-	for (i = 0; i < merge->count; i++) {
-		struct merge_source *source = &merge->sources[merge->heap[i]];
+	merge->heap.count = 0;
+	for (i = 0; i < merge->source_count; i++) {
+		struct merge_source *source = &merge->sources[i];
 		const struct trace_thread *thread = source->stream.thread;
 		uint64_t ticks = trace_ticks(source->process, ns);
 		size_t first = 0;
@@ -150,37 +123,20 @@ void merge_skip(struct merge *merge, int64_t ns)
 			continue;
 		trace_stream_skip(&source->stream, first);
 		source->ns = trace_ns(source->process, thread->places[first].first_ticks);
-		merge->heap[kept++] = merge->heap[i];
+		time_heap_put(&merge->heap, heap_key(source->ns), i);
 	}
-	merge->count = kept;
-	for (i = merge->count; i-- > 0;)
-		sift_down(merge, i);
-}
-
-static void remove_first(struct merge *merge)
-{
-	merge->heap[0] = merge->heap[--merge->count];
-	if (merge->count)
-		sift_down(merge, 0);
-}
-
-/* The heap's first source is not after its children. */
-static inline bool first_is_earliest(const struct merge *merge)
-{
-	return (merge->count < 2 || is_before(merge, merge->heap[0], merge->heap[1])) &&
-	       (merge->count < 3 || is_before(merge, merge->heap[0], merge->heap[2]));
 }
 
 /* Loads chunks until the heap's first source is loaded and the earliest. False: no source is left. */
 static bool load_first(struct merge *merge)
 {
-	while (merge->count && !merge->sources[merge->heap[0]].loaded) {
-		if (load_events(merge, &merge->sources[merge->heap[0]]))
-			sift_down(merge, 0);
+	while (merge->heap.count && !first_source(merge)->loaded) {
+		if (load_events(merge, first_source(merge)))
+			time_heap_change_first(&merge->heap, heap_key(first_source(merge)->ns));
 		else
-			remove_first(merge);
+			time_heap_remove_first(&merge->heap);
 	}
-	return merge->count > 0;
+	return merge->heap.count > 0;
 }
 
 static void advance_source(struct merge *merge, struct merge_source *source)
@@ -190,7 +146,7 @@ static void advance_source(struct merge *merge, struct merge_source *source)
 	else
 		source->loaded =
 		    false; /* the next chunk is loaded at its own time, which is not before this one's last event */
-	sift_down(merge, 0);
+	time_heap_change_first(&merge->heap, heap_key(source->ns));
 }
 
 bool merge_next(struct merge *merge, struct merge_event *event)
@@ -199,8 +155,8 @@ bool merge_next(struct merge *merge, struct merge_event *event)
 
 	if (!load_first(merge))
 		return false;
-	invariant(first_is_earliest(merge));
-	source = &merge->sources[merge->heap[0]];
+	invariant(time_heap_first_is_earliest(&merge->heap));
+	source = first_source(merge);
 	*event = (struct merge_event){
 	    .process = source->process, .thread = source->stream.thread, .ns = source->ns, .extra = source->extra};
 	if (source->events.hole) {
@@ -226,6 +182,6 @@ void merge_close(struct merge *merge)
 	for (i = 0; i < merge->source_count; i++)
 		trace_stream_close(&merge->sources[i].stream);
 	free(merge->sources);
-	free(merge->heap);
+	free(merge->heap.at);
 	memset(merge, 0, sizeof(*merge));
 }

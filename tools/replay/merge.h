@@ -11,6 +11,7 @@
 
 #include "replay/filter.h"
 #include "trace/reader.h"
+#include "util/time_heap.h"
 
 struct merge_source {
 	struct trace_stream stream;
@@ -28,8 +29,7 @@ struct merge {
 	struct trace *trace;
 	struct merge_source *sources;
 	uint32_t source_count;
-	uint32_t *heap; /* source indices, the earliest first */
-	uint32_t count;
+	struct time_heap heap;
 	void (*loaded)(void *owner, uint32_t events); /* called for each loaded chunk; may be NULL */
 	void *owner;
 };
