@@ -473,12 +473,17 @@ SCENARIO(collector_loss, few_descriptors, SUPPORTED)
 	if (!chosen(python))
 		return;
 	for (size_t i = 0; i < sizeof(ulimits) / sizeof(*ulimits); i++) {
-		struct job job = {.args = {"sh", "-c", text("%s; exec \"$@\"", ulimits[i]), "sh"}};
+		const char *const limited[] = {"sh", "-c", text("%s; exec \"$@\"", ulimits[i]), "sh"};
+		struct job job = {0};
 		struct outcome *outcome;
-		int n = 4;
+		int n = 0;
 
-		for (int k = 0; python->command[k]; k++)
+		/* Only Python is limited: what brings it into its root is a script, which needs more. */
+		for (int k = 0; python->command[k]; k++) {
+			for (size_t l = 0; !python->command[k + 1] && l < sizeof(limited) / sizeof(*limited); l++)
+				job.args[n++] = limited[l];
 			job.args[n++] = python->command[k];
+		}
 		job.args[n++] = "-c";
 		job.args[n] = "print('run')";
 		outcome = job_run(&job);
