@@ -149,6 +149,19 @@ Test(replay, a_gap_makes_the_stacks_of_all_greenlets_unknown)
 	cr_assert_eq(profile.lost, 7);
 }
 
+/* The stacks of greenlets end with their thread. What a damaged trace has behind that end begins anew. */
+Test(replay, the_end_of_a_thread_ends_its_greenlets)
+{
+	switch_to(ONE, HUB, 1);
+	event(WIRE_CALL, A, 1);
+	switch_to(HUB, ONE, 1);
+	event(WIRE_THREAD_END, 0, 1);
+	switch_to(ONE, HUB, 1);
+	event(WIRE_RETURN, A, 1);
+	count();
+	cr_assert_eq(profile.unmatched, 1);
+}
+
 /* A switch is told whose beginning was not: the stack that was there belongs to somebody else. */
 Test(replay, a_switch_that_contradicts_the_one_before_mixes_nothing_up)
 {

@@ -79,6 +79,15 @@ static struct replay_stacks *new_stacks(bool lost)
 	return stacks;
 }
 
+void replay_end_greenlets(struct replay *replay)
+{
+	bool lost = replay->stacks && replay->stacks->lost;
+
+	free_stacks(replay);
+	replay->greenlet = 0;
+	replay->others_unknown |= lost;
+}
+
 void replay_forget_stacks(struct replay *replay)
 {
 	bool any = replay->stacks != NULL;

@@ -113,6 +113,8 @@ void replay_done(struct replay *replay);
 void replay_begin_thread(struct replay *replay);
 /* Empties the stack without calling the sink. */
 void replay_forget(struct replay *replay);
+/* The thread has ended, and its greenlets with it. */
+void replay_end_greenlets(struct replay *replay);
 /* Drops the saved stacks, which are no longer valid. */
 void replay_forget_stacks(struct replay *replay);
 /* Takes a WIRE_SWITCH with its extra words. */
@@ -218,6 +220,7 @@ static inline void replay_end_thread(struct replay *replay, const struct replay_
 {
 	replay->left_open += replay->depth;
 	replay_pop_all(replay, sink, owner);
+	replay_end_greenlets(replay);
 }
 
 /* Takes an end that does not match the top of the stack. */
