@@ -33,7 +33,7 @@ uint64_t ring_writer_now(const struct ring_writer *writer)
 	return clock_ticks(writer->layout.clock_kind) >> writer->layout.clock_shift;
 }
 
-/* The process may have decreased slot_count meanwhile (process_shrink()): slots above it must not be claimed. */
+/* The process may have decreased slot_count meanwhile (memory_shrink()): slots above it must not be claimed. */
 static void follow_slot_count(struct ring_writer *writer)
 {
 	uint32_t count = *(volatile uint32_t *)&writer->header->layout.slot_count;

@@ -23,10 +23,12 @@
 
 #include "base/config.h"
 #include "base/log_line.h"
+#include "definitions/define.h"
 #include "definitions/definitions.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
-#include "join/process.h"
+#include "life/life.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 #define TURNS 100 /* of each loop, as in the source */

@@ -1,5 +1,5 @@
 /*
- * definitions.h - gives ids to functions, exception types and marks, and writes their names for the collector.
+ * definitions.h - gives ids to functions, and writes their names for the collector.
  *
  * Called from hooks with the GIL held, or attached to Python where there is no GIL. Finding an existing id is the fast
  * path, inline; assigning one is a function call. Id 0 means that the definition could not be written, because its ring
@@ -8,8 +8,9 @@
 #ifndef PRELOAD_DEFINITIONS_H
 #define PRELOAD_DEFINITIONS_H
 
-#include "join/process.h"
 #include "python/python.h"
+#include "ring/ids.h"
+#include "ring/writer.h"
 
 #define DEFINITION_ID(value) ((value)&WIRE_ARG_MAX)
 #define CODE_IS_GENERATOR (1u << 27)
@@ -31,19 +32,14 @@
  */
 #define CODE_PLAIN_MAX ((uint64_t)INT32_MAX)
 
-/*
- * Brackets calls into Python: saves the pending exception and errno, and keeps allocations out of the trace. GIL held.
- */
-struct definitions_guard {
-	struct object *type, *value, *traceback;
-	int saved_errno;
-};
-
-void definitions_enter(struct definitions_guard *guard);
-void definitions_leave(struct definitions_guard *guard);
-
-/* The id of a code object with CODE_IS_GENERATOR and CODE_IS_COROUTINE; or DEFINITION_HIDDEN; or 0. */
+/* The id of the running code object with CODE_IS_GENERATOR and CODE_IS_COROUTINE; or DEFINITION_HIDDEN; or 0. */
 uint32_t definitions_code(struct object *code);
+
+/* As definitions_code(), for the code of a frame that need not be the running one. globals: of the frame, or NULL. */
+uint32_t definitions_code_of_frame(struct object *code, struct object *globals);
+
+/* NULL, or what is called with each C function before its first id. owner: its class, or its module. */
+extern void (*definitions_meet)(const struct python_method *method, const char *owner);
 
 /*
  * Whether a function is filtered out (filter.h). Called before there is room for its event, so that no event of a
@@ -104,44 +100,5 @@ static inline bool definitions_function_fast(const struct writer *writer, const 
  * with that method.
  */
 uint32_t definitions_function(const struct python_method *method, struct object *callable);
-
-/* The id of an exception's type. */
-uint32_t definitions_type(const void *type);
-
-/*
- * The extra word of WIRE_TASK for the task whose step begins with an event of this kind in this frame. It has the name
- * if asyncio created the task and the program named it. GIL held.
- */
-uint64_t definitions_task(unsigned kind, const void *frame);
-
-/* The id of a mark. No GIL needed. */
-uint32_t definitions_mark(const char *name);
-
-/*
- * Writes a definition whose id is set. The process's lock is held. Returns 0, or -EAGAIN: its ring is full and stays
- * full.
- */
-int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS]);
-
-/* Writes the measured costs of the hooks, see wire.h. */
-void definitions_calibration(const char *costs);
-
-/* Writes the name of the thread with this kernel id. */
-void definitions_thread_name(uint32_t tid, struct object *name);
-
-/* Stores the calling thread's name, for the child that it may fork. GIL held. */
-void definitions_remember_name(struct object *name);
-
-/*
- * Writes the name that the thread had in the parent. Called when the child of a fork has joined. Does not call Python.
- */
-void definitions_inherited_name(void);
-
-/*
- * Stores the ids of the calling thread's Python stack, innermost first, at most `most` of them. The top frame is left
- * out if the event of this kind is about to push it. lines: gets the current line of each frame, or NULL. *more: the
- * stack has more frames. Returns the number of ids.
- */
-uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more);
 
 #endif

@@ -16,13 +16,46 @@
 #include "base/config.h"
 #include "base/log_line.h"
 #include "base/seccomp_state.h"
-#include "definitions/definitions.h"
+#include "base/wiped_memory.h"
+#include "definitions/define.h"
 #include "definitions/unwind.h"
-#include "join/process.h"
+#include "ring/process.h"
 
 #define PROBES 64
 #define CALLER_CUT UINT32_MAX /* in place of a caller's id: there is a caller, which is unknown */
 
+#define NATIVE_FRAMES_MAX 64 /* of one stack; frames further out are left out */
+#define NATIVE_BITS 19
+#define NATIVE_PLACES ((size_t)1 << NATIVE_BITS)
+#define NATIVE_FULL                                                                                                    \
+	(NATIVE_PLACES / 4 * 3) /* different frames of a process; stacks with further ones are not recorded */
+#define NATIVE_MODULES 1024
+
+/* A defined frame: a return address and the frame of its caller. It does not change until all frames are removed. */
+struct native_frame {
+	_Atomic uint64_t address; /* 0: free */
+	_Atomic uint64_t link;	  /* the caller's id << 32 | its own id */
+};
+
+struct native_module {
+	uintptr_t start, end;
+	uint64_t key; /* of path and build id */
+};
+
+/* Definitions written for this process image. */
+struct native {
+	uint32_t count;	      /* of frames in the table */
+	uint32_t last_frame;  /* the last ids assigned */
+	uint32_t last_module; /* ... */
+	uint32_t module_count;
+	_Atomic uint32_t full;		/* 1: reported */
+	_Atomic uint32_t ids_forgotten; /* process->ids_forgotten, of which the table knows */
+
+	struct native_module modules[NATIVE_MODULES];
+	struct native_frame frames[NATIVE_PLACES];
+};
+
+static struct native *native; /* cleared in the child of a fork; NULL unless native stacks are recorded */
 static char program_path[PATH_MAX];
 static _Atomic unsigned long loads, settled_loads; /* of libraries */
 static unsigned long long unloaded;
@@ -35,7 +68,8 @@ void native_begin(void)
 	config.native &= (config.events & EVENT_MEM) != 0;
 	if (!config.native)
 		return;
-	missing = unwind_begin();
+	native = wiped_memory_new(sizeof(*native));
+	missing = native ? unwind_begin() : "memory";
 	if (missing) {
 		log_line(LOG_ERROR,
 			 "%s=1 needs %s, which cannot be loaded: install libunwind (Debian, Ubuntu: libunwind8); the "
@@ -65,8 +99,6 @@ static uint64_t add_to_key(uint64_t key, const void *bytes, size_t count)
 
 static bool is_told(const struct unwind_module *module, uint64_t key)
 {
-	const struct native *native = &process->native;
-
 	for (uint32_t i = 0; i < native->module_count; i++)
 		if (native->modules[i].start == module->start && native->modules[i].end == module->end &&
 		    native->modules[i].key == key)
@@ -97,7 +129,7 @@ static bool write_module(const struct unwind_module *module)
 	size_t id_bytes = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
 	const char *strings[WIRE_DEFINITION_STRINGS] = {absolute(module->path, room, sizeof(room)), digits, "", ""};
 	struct wire_definition record = {.type = WIRE_DEFINE_MODULE,
-					 .id = process->native.last_module + 1,
+					 .id = native->last_module + 1,
 					 .number = (uint32_t)((module->end - module->start + 4095) >> 12),
 					 .address = module->start};
 
@@ -105,7 +137,7 @@ static bool write_module(const struct unwind_module *module)
 		snprintf(digits + 2 * i, 3, "%02x", module->build_id[i]);
 	if (definitions_write(&record, strings) < 0)
 		return false;
-	process->native.last_module++;
+	native->last_module++;
 	return true;
 }
 
@@ -115,7 +147,6 @@ static bool write_module(const struct unwind_module *module)
  */
 static bool tell_module(uintptr_t address)
 {
-	struct native *native = &process->native;
 	struct unwind_module module;
 	uint64_t key;
 
@@ -141,7 +172,7 @@ static struct native_frame *frame_place(uint64_t address, uint32_t caller, size_
 	uint64_t hash = (address ^ (uint64_t)caller << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-	return &process->native.frames[((hash >> (64 - NATIVE_BITS)) + probe) & (NATIVE_PLACES - 1)];
+	return &native->frames[((hash >> (64 - NATIVE_BITS)) + probe) & (NATIVE_PLACES - 1)];
 }
 
 /* The id of a frame, or 0. */
@@ -171,7 +202,7 @@ static bool keep(uint64_t address, uint32_t caller, uint32_t id)
 			continue;
 		atomic_store_explicit(&frame->link, (uint64_t)caller << 32 | id, memory_order_relaxed);
 		atomic_store_explicit(&frame->address, address, memory_order_release);
-		process->native.count++;
+		native->count++;
 		return true;
 	}
 	return false;
@@ -180,7 +211,6 @@ static bool keep(uint64_t address, uint32_t caller, uint32_t id)
 /* Defines a frame. Lock held. Returns the id, or 0. */
 static uint32_t define_frame(uint64_t address, uint32_t caller)
 {
-	struct native *native = &process->native;
 	const char *const none[WIRE_DEFINITION_STRINGS] = {"", "", "", ""};
 	struct wire_definition record = {.type = WIRE_DEFINE_NATIVE_FRAME,
 					 .flags = caller == CALLER_CUT ? WIRE_CUT : 0,
@@ -198,7 +228,7 @@ static uint32_t define_frame(uint64_t address, uint32_t caller)
 
 static void say_that_it_is_full(void)
 {
-	if (!atomic_exchange(&process->native.full, 1))
+	if (!atomic_exchange(&native->full, 1))
 		log_line(LOG_WARNING,
 			 "this process has more than %zu native frames; allocations with others have no native stack",
 			 NATIVE_FULL);
@@ -210,7 +240,7 @@ static uint32_t frame_id(uint64_t address, uint32_t caller)
 
 	if (__builtin_expect(id != 0, 1))
 		return id;
-	if (process->native.count >= NATIVE_FULL) {
+	if (native->count >= NATIVE_FULL) {
 		say_that_it_is_full();
 		return 0;
 	}
@@ -222,10 +252,8 @@ static uint32_t frame_id(uint64_t address, uint32_t caller)
 	return id;
 }
 
-void native_forget(void)
+static void forget(void)
 {
-	struct native *native = &process->native;
-
 	for (size_t i = 0; i < NATIVE_PLACES && native->count; i++)
 		atomic_store_explicit(&native->frames[i].address, 0, memory_order_release);
 	native->count = 0;
@@ -233,8 +261,8 @@ void native_forget(void)
 }
 
 /*
- * Libraries were loaded since the last check. If others were unloaded before, an address may now belong to other code.
- * Ids are never reused, so recorded stacks stay correct.
+ * Libraries were loaded since the last check, or all ids were forgotten. If libraries were unloaded before, an address
+ * may now belong to other code. Ids are never reused, so recorded stacks stay correct.
  */
 static __attribute__((noinline, cold)) void settle(unsigned long now)
 {
@@ -244,8 +272,11 @@ static __attribute__((noinline, cold)) void settle(unsigned long now)
 	if (seen != unloaded) {
 		unloaded = seen;
 		unwind_forget();
-		native_forget();
+		forget();
 	}
+	if (native->ids_forgotten != process->ids_forgotten)
+		forget();
+	native->ids_forgotten = process->ids_forgotten;
 	atomic_store_explicit(&settled_loads, now, memory_order_relaxed);
 	process_unlock();
 }
@@ -259,7 +290,8 @@ uint32_t native_stack(void)
 	uint32_t id;
 	bool cut;
 
-	if (__builtin_expect(now != atomic_load_explicit(&settled_loads, memory_order_relaxed), 0))
+	if (unlikely(now != atomic_load_explicit(&settled_loads, memory_order_relaxed)) ||
+	    unlikely(atomic_load(&native->ids_forgotten) != atomic_load(&process->ids_forgotten)))
 		settle(now);
 	count = unwind_stack(addresses, NATIVE_FRAMES_MAX, &cut);
 	id = cut ? CALLER_CUT : 0;

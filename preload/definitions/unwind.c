@@ -33,8 +33,9 @@
 #include "base/elf_symbols.h"
 #include "base/lock.h"
 #include "base/seccomp_state.h"
-#include "join/process.h"
+#include "base/wiped_memory.h"
 #include "python/python.h"
+#include "ring/writer.h"
 
 #define TEXT_OF(x) #x
 #define NAME_OF(x) TEXT_OF(x)
@@ -499,15 +500,17 @@ static union rule find_out(struct probe *probe)
 	return result > 0 && !probe->foreign ? read_rule(&caller) : (union rule){.kind = RULE_DEEP};
 }
 
+static _Atomic uint32_t *unwind_lock; /* of callers of libunwind; free in the child of a fork */
+
 /* False: this process can no longer use libunwind (a fork interrupted it). */
 static bool enter_library(void)
 {
-	lock_take(&process->unwind_lock);
+	lock_take(unwind_lock);
 	thread_self.nesting++;
 	if (!atomic_exchange(&inside, true))
 		return true;
 	thread_self.nesting--;
-	lock_give(&process->unwind_lock);
+	lock_give(unwind_lock);
 	return false;
 }
 
@@ -515,7 +518,7 @@ static void leave_library(void)
 {
 	atomic_store(&inside, false);
 	thread_self.nesting--;
-	lock_give(&process->unwind_lock);
+	lock_give(unwind_lock);
 }
 
 static struct rule_entry *rule_place(uintptr_t address, size_t probe)
@@ -566,10 +569,10 @@ static __attribute__((noinline, cold)) union rule learn_rule(uintptr_t address)
 
 void unwind_forget(void)
 {
-	lock_take(&process->unwind_lock);
+	lock_take(unwind_lock);
 	for (size_t i = 0; i < RULES; i++)
 		atomic_store_explicit(&rules[i].rule, 0, memory_order_relaxed);
-	lock_give(&process->unwind_lock);
+	lock_give(unwind_lock);
 }
 
 /* False: there is no caller, or it cannot be found. */
@@ -839,8 +842,9 @@ const char *unwind_begin(void)
 
 	if (!handle || !find_functions(handle))
 		return LIBRARY;
+	unwind_lock = wiped_memory_new(sizeof(*unwind_lock));
 	space = library.create_addr_space(&memory.accessors, 0);
-	if (!space)
+	if (!space || !unwind_lock)
 		return "memory";
 	rules = mmap(NULL, RULES * sizeof(*rules), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (rules == MAP_FAILED)

@@ -18,13 +18,13 @@
 #include <string.h>
 
 #include "base/config.h"
-#include "join/process.h"
+#include "life/life.h"
 #include "python/python.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 #define LOOKS_MAX 100000 /* the import has failed, or does not end */
 
-bool greenlets_expected;
 static bool here;
 static unsigned looks;
 
@@ -244,7 +244,8 @@ static void record_missed(void)
 		python.Py_DecRef(target);
 }
 
-void greenlets_watch(void)
+/* Starts recording this thread's switches, if the module exists. Cheap if they are recorded already. GIL held. */
+static void watch(void)
 {
 	struct object *type, *value, *traceback;
 	bool first = !here;
@@ -257,7 +258,7 @@ void greenlets_watch(void)
 	if (set_trace())
 		thread_self.greenlets = here = true;
 	else if (!here && ++looks >= LOOKS_MAX)
-		greenlets_expected = false;
+		refill_before_call = NULL;
 	python_unlock();
 	if (thread_self.greenlets)
 		record_missed();
@@ -269,7 +270,8 @@ void greenlets_watch(void)
 
 void greenlets_forget(void)
 {
-	greenlets_expected = here = thread_self.greenlets = false;
+	refill_before_call = NULL;
+	here = thread_self.greenlets = false;
 	looks = 0;
 	thread_self.raised_in = NULL;
 }
@@ -280,9 +282,9 @@ void greenlets_expect(struct object *name)
 
 	if (!text)
 		python.PyErr_Clear();
-	if (!text || greenlets_expected || strcmp(text, "greenlet") != 0 ||
+	if (!text || refill_before_call || strcmp(text, "greenlet") != 0 ||
 	    !(config.events & (EVENT_CALL | EVENT_C_CALL)))
 		return;
-	greenlets_expected = true;
+	refill_before_call = watch;
 	writer_set_room(thread_self.writer, 0, 0);
 }

@@ -20,8 +20,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "definitions/definitions.h"
 #include "hooks/hooks.h"
-#include "join/process.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 /* pystate.h: PyTrace_* */
@@ -397,24 +398,8 @@ static struct object *stop(struct object *self, void *a, void *b, void *c)
 
 /* ---- which and when ---------------------------------------------------------------------------------------------- */
 
-void hook_compat_begin(void)
-{
-	struct python_method *one = method_of(python.PySys_GetObject("setprofile"));
-	struct python_method *all = method_of(python.PySys_GetObject("_setprofileallthreads"));
-	struct python_method *trace = method_of(python.PySys_GetObject("settrace"));
-
-	if (!python.state_profile)
-		return;
-	if (one)
-		wrap(one, setprofile, &real_setprofile);
-	if (trace)
-		wrap(trace, settrace, &real_settrace);
-	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter &&
-	    (python.PyEval_SetProfileAllThreads || !python.free_threaded))
-		wrap(all, setprofile_all, &real_setprofile_all);
-}
-
-void hook_compat_meet(const struct python_method *method, const char *owner)
+/* owner: its class ("" if it has none) or its module. */
+static void wrap_if_ours(const struct python_method *method, const char *owner)
 {
 	if (!python.monitoring && python.state_profile && !strcmp(owner, LSPROF)) {
 		if (!strcmp(method->name, "enable"))
@@ -424,6 +409,24 @@ void hook_compat_meet(const struct python_method *method, const char *owner)
 	}
 	if (!strcmp(owner, TRACEMALLOC) && !strcmp(method->name, "stop"))
 		wrap(method, stop, &real_stop);
+}
+
+void hook_compat_begin(void)
+{
+	struct python_method *one = method_of(python.PySys_GetObject("setprofile"));
+	struct python_method *all = method_of(python.PySys_GetObject("_setprofileallthreads"));
+	struct python_method *trace = method_of(python.PySys_GetObject("settrace"));
+
+	definitions_meet = wrap_if_ours;
+	if (!python.state_profile)
+		return;
+	if (one)
+		wrap(one, setprofile, &real_setprofile);
+	if (trace)
+		wrap(trace, settrace, &real_settrace);
+	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter &&
+	    (python.PyEval_SetProfileAllThreads || !python.free_threaded))
+		wrap(all, setprofile_all, &real_setprofile_all);
 }
 
 /* Wraps functions of a module that is imported already. */
@@ -440,7 +443,7 @@ static void look_for(const char *module_name, const char *owner, const char *con
 		struct python_method *method = method_named(object, names[i]);
 
 		if (method)
-			hook_compat_meet(method, owner ? LSPROF : TRACEMALLOC);
+			wrap_if_ours(method, owner ? LSPROF : TRACEMALLOC);
 	}
 	if (owner && object)
 		python.Py_DecRef(object);

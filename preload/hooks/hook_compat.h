@@ -10,7 +10,10 @@
 
 #include "python/python.h"
 
-/* Wraps sys.setprofile, sys._setprofileallthreads and sys.settrace. Once, before the first hook is set. GIL held. */
+/*
+ * Wraps sys.setprofile, sys._setprofileallthreads and sys.settrace; from then on each C function that is one of ours,
+ * before its first call since the process joined. Once, before the first hook is set. GIL held.
+ */
 void hook_compat_begin(void);
 
 /* Wraps sys._debugmallocstats. Called before the first allocator is set. GIL held. */
@@ -18,12 +21,6 @@ void hook_compat_of_memory(void);
 
 /* Wraps the functions of sys.monitoring that take a tool id. Further calls do nothing. GIL held. */
 void hook_compat_wrap_monitoring(struct object *monitoring);
-
-/*
- * Wraps a C function if it is one of these. Called before its first call since the process joined. owner: its class (""
- * if it has none) or its module. GIL held.
- */
-void hook_compat_meet(const struct python_method *method, const char *owner);
 
 /* Wraps the functions of modules that have been imported. Called when a module is about to be imported. GIL held. */
 void hook_compat_look(void);

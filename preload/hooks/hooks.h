@@ -86,7 +86,7 @@ void hooks_memory_set(void);
 
 /*
  * Until 3.11, if memory is not recorded: notes blocks of the raw domain that may be new thread states, for
- * bootstrap_made_state(). GIL held.
+ * install_made_state(). GIL held.
  */
 void hooks_memory_watch_states(void);
 
@@ -108,9 +108,8 @@ int hooks_memory_make_audit_entry(int (*make)(void));
 
 /*
  * Python is about to free its list of audit hooks. evprof's entry was allocated by malloc(): it is freed by free(),
- * even if a debug allocator was set since (-X dev, PYTHONMALLOC). Calls bootstrap_hook_is_gone(), which adds another.
- * GIL held.
+ * even if a debug allocator was set since (-X dev, PYTHONMALLOC). Then calls gone(), which adds another. GIL held.
  */
-void hooks_memory_expect_audit_entry(const void *hook, const void *data);
+void hooks_memory_expect_audit_entry(const void *hook, const void *data, int (*gone)(void));
 
 #endif

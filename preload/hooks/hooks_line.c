@@ -10,6 +10,7 @@
 #include "base/filter.h"
 #include "definitions/definitions.h"
 #include "hooks/hooks.h"
+#include "life/life.h"
 #include "ring/writer.h"
 
 enum { TRACE_LINE = 2 }; /* pystate.h: PyTrace_LINE */

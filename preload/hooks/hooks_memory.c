@@ -10,9 +10,9 @@
 #include "definitions/native.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
-#include "join/process.h"
+#include "hooks/install.h"
+#include "life/life.h"
 #include "ring/writer.h"
-#include "start/bootstrap.h"
 
 static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
 
@@ -25,6 +25,7 @@ struct audit_entry {
 
 static struct python_allocator watched;	  /* the raw domain's allocator below watch_malloc() */
 static struct audit_entry expected_entry; /* hook NULL: none is expected */
+static int (*entry_is_gone)(void);	  /* is called then */
 static struct python_allocator above;	  /* the raw domain's allocator while an entry is created */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
 
@@ -37,7 +38,7 @@ static inline void settle_thread(unsigned domain)
 	if (domain == WIRE_DOMAIN_RAW || python.monitoring)
 		return;
 	if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
-		bootstrap_thread();
+		install_in_thread();
 	thread_self.unsettled -= thread_self.unsettled > 0;
 }
 
@@ -221,7 +222,7 @@ static __attribute__((noinline)) void exchange_audit_entry(struct audit_entry *e
 {
 	expected_entry.hook = NULL;
 	free(entry);
-	hooks_memory_make_audit_entry(bootstrap_hook_is_gone);
+	hooks_memory_make_audit_entry(entry_is_gone);
 }
 
 /* Recorded before the block is freed: afterwards another thread may get it. */
@@ -408,11 +409,12 @@ static void raw_free_audit_entry(void *context, void *block)
 	under[WIRE_DOMAIN_RAW].free(context, block);
 }
 
-void hooks_memory_expect_audit_entry(const void *hook, const void *data)
+void hooks_memory_expect_audit_entry(const void *hook, const void *data, int (*gone)(void))
 {
 	struct python_allocator allocator;
 
 	expected_entry = (struct audit_entry){.hook = hook, .data = data};
+	entry_is_gone = gone;
 	if (config.events & EVENT_MEM)
 		return;
 	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);

@@ -14,10 +14,13 @@
 #include "base/filter.h"
 #include "base/log_line.h"
 #include "definitions/definitions.h"
+#include "definitions/names.h"
+#include "definitions/tasks.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
-#include "join/process.h"
+#include "life/life.h"
+#include "ring/process.h"
 #include "ring/writer.h"
 
 /* typeslots.h, structmember.h, object.h: the stable ABI. */

@@ -7,8 +7,10 @@
  */
 #include "base/config.h"
 #include "definitions/definitions.h"
+#include "definitions/tasks.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
+#include "life/life.h"
 #include "ring/writer.h"
 
 /* pystate.h: PyTrace_* */

@@ -25,14 +25,15 @@
 #include "base/filter.h"
 #include "base/log_line.h"
 #include "base/seccomp_state.h"
+#include "base/start_time.h"
 #include "base/text.h"
 #include "evprof/control.h"
 #include "evprof/network.h"
 #include "evprof/wire.h"
 #include "join/network.h"
 #include "join/peer.h"
+#include "join/program_name.h"
 #include "join/spawn.h"
-#include "join/watch.h"
 #include "python/python.h"
 
 #define CONNECT_TRIES 1000 /* one millisecond apart: a full backlog, with many children at once */
@@ -106,10 +107,11 @@ static int connect_by(int fd, const char *name, int tries)
 /* Connects to a listener of ours, in whatever network namespace; else STRANGER. */
 static int connect_to(const char *name, int tries)
 {
+	const pid_t members[] = {session.owner, session.first};
 	int fd = connect_by(new_socket(), name, tries), there;
 	uid_t user;
 
-	if (fd == -ECONNREFUSED && network_is_another(name) && (there = network_socket(name)) >= 0)
+	if (fd == -ECONNREFUSED && network_is_another(name) && (there = network_socket(name, members)) >= 0)
 		fd = connect_by(above_standard(there), name, tries);
 	if (fd < 0 || peer_is_ours(fd, name, &user))
 		return fd;
@@ -198,7 +200,7 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	text_add(text, "{\"evprof\":%d,\"type\":\"join\",\"session\":\"%s\",\"start\":\"%s\"", CONTROL_VERSION,
 		 session.id, starts[start]);
 	text_add(text, ",\"pid\":%d,\"ppid\":%d,\"start_time\":%llu,\"root\":%s", (int)getpid(), (int)getppid(),
-		 (unsigned long long)watch_start_time(0, NULL), session.first == getpid() ? "true" : "false");
+		 (unsigned long long)start_time_of(0, NULL), session.first == getpid() ? "true" : "false");
 	add_string(text, "python", python_version());
 	program_name(scratch, size / 2, half, size / 2);
 	add_string(text, "program", scratch);

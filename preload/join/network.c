@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "evprof/network.h"
-#include "join/handshake.h"
 
 #define STACK_BYTES 4096
 
@@ -79,13 +78,12 @@ static int open_network_of(pid_t pid, unsigned long inode)
 	return -ESRCH;
 }
 
-int network_socket(const char *name)
+int network_socket(const char *name, const pid_t members[2])
 {
-	const pid_t there[] = {session.owner, session.first};
 	int network = -ESRCH, fd;
 
 	for (int i = 0; i < 2 && network < 0; i++)
-		network = open_network_of(there[i], network_of(name));
+		network = open_network_of(members[i], network_of(name));
 	if (network < 0)
 		return network;
 	fd = send_there(network);

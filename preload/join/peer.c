@@ -25,9 +25,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/start_time.h"
 #include "base/text.h"
 #include "evprof/time_namespace.h"
-#include "join/watch.h"
 
 #define NOBODY 65534 /* users without a uid here (/proc/sys/kernel/overflowuid); it may also be an ordinary user */
 #define FOLDERS_MAX 64
@@ -78,7 +78,7 @@ static bool has_that_user(uid_t user)
 static bool is_known(pid_t pid)
 {
 	return pid > 0 && pid == known.pid && known.start_time &&
-	       time_namespace_same_start(watch_start_time(pid, NULL), known.start_time);
+	       time_namespace_same_start(start_time_of(pid, NULL), known.start_time);
 }
 
 /* If neither this user nor the peer has a uid here, permission to signal it shows that the users are the same. */

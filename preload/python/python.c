@@ -19,10 +19,13 @@
 
 #include "base/elf_symbols.h"
 #include "base/log_line.h"
-#include "base/text.h"
-#include "join/process.h"
+#include "base/wiped_memory.h"
 
 struct python python;
+
+/* Cleared in the child of a fork, where no thread that held it exists. NULL in builds with the GIL. */
+static struct python_mutex *lock;
+static __thread uint32_t locked __attribute__((tls_model("initial-exec"))); /* how often this thread holds it */
 
 /* 0: the version has no such field, or hooks do not read it. */
 struct layout {
@@ -163,6 +166,10 @@ bool python_find(void)
 			 major, minor);
 		return false;
 	}
+	if (python.free_threaded && !(lock = wiped_memory_new(sizeof(*lock)))) {
+		log_line(LOG_ERROR, "no memory to record with; nothing is recorded");
+		return false;
+	}
 	choose_layout();
 	return true;
 }
@@ -171,8 +178,8 @@ void python_lock(void)
 {
 	int saved_errno = errno;
 
-	if (python.free_threaded && thread_self.locked++ == 0)
-		python.PyMutex_Lock(&process->python_lock);
+	if (lock && locked++ == 0)
+		python.PyMutex_Lock(lock);
 	errno = saved_errno;
 }
 
@@ -180,9 +187,8 @@ void python_unlock(void)
 {
 	int saved_errno = errno;
 
-	/* In the child of a fork the lock is free. */
-	if (python.free_threaded && --thread_self.locked == 0 && process->python_lock.bits)
-		python.PyMutex_Unlock(&process->python_lock);
+	if (lock && --locked == 0 && lock->bits)
+		python.PyMutex_Unlock(lock);
 	errno = saved_errno;
 }
 
@@ -684,53 +690,4 @@ const char *python_version(void)
 	if (!version[0] && python.found && python.Py_GetVersion)
 		sscanf(python.Py_GetVersion(), "%31s", version);
 	return version;
-}
-
-/* The argument that names the program: a script, a module after -m, or NULL. */
-static const char *find_program(const char *arguments, long size)
-{
-	for (const char *p = arguments + strlen(arguments) + 1; p < arguments + size; p += strlen(p) + 1) {
-		if (p[0] != '-')
-			return p;
-		if (!strcmp(p, "-m"))
-			return p + 3 < arguments + size ? p + 3 : NULL;
-		if (!strncmp(p, "-m", 2) && p[2])
-			return p + 2;
-		if (p[1] == 'c' || !p[1])
-			return NULL;
-		if (!strcmp(p, "-W") || !strcmp(p, "-X"))
-			p += 3; /* its value is the next argument */
-	}
-	return NULL;
-}
-
-void program_name(char *out, size_t size, char *scratch, size_t scratch_size)
-{
-	long n = text_read_file("/proc/self/cmdline", scratch, scratch_size);
-	const char *program = n > 0 ? scratch : "python", *slash;
-	size_t used = 0, length;
-
-	slash = strrchr(program, '/');
-	program = slash ? slash + 1 : program;
-	if (n > 0 && !strncmp(program, "python", 6)) {
-		const char *script = find_program(scratch, n);
-
-		if (script) {
-			slash = strrchr(script, '/');
-			program = slash ? slash + 1 : script;
-		}
-	}
-	length = strlen(program);
-	if (length > 3 && !strcmp(program + length - 3, ".py"))
-		length -= 3;
-	for (size_t i = 0; i < length && used < size - 1 && used < 64; i++) {
-		char c = program[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-			     c == '-' || (c == '.' && i > 0);
-
-		out[used++] = plain ? c : '_';
-	}
-	if (!used)
-		out[used++] = '_';
-	out[used] = 0;
 }

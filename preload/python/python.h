@@ -308,9 +308,6 @@ const char *python_version(void);
  */
 int python_call_at_start(python_audit_hook audit, int (*start)(void *));
 
-/* The script or module of this process for use in file names: [A-Za-z0-9._-] only. scratch holds the command line. */
-void program_name(char *out, size_t size, char *scratch, size_t scratch_size);
-
 static inline void *python_field(const void *object, size_t offset)
 {
 	return *(void *const *)((const char *)object + offset);

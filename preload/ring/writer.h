@@ -1,8 +1,8 @@
 /*
- * writer.h - writes events into the ring of the calling thread: the fast path.
+ * writer.h - writes events into the ring of the calling thread: the fast path. Its slow functions are in room.c.
  *
- * A hook calls writer_reserve(), then computes the event's argument, then calls writer_put(). Reserving comes first
- * because it may join a collector (after a fork), which assigns all ids anew.
+ * A hook calls writer_reserve() (life.h), then computes the event's argument, then calls writer_put(). Reserving comes
+ * first because it may join a collector (after a fork), which assigns all ids anew.
  */
 #ifndef PRELOAD_WRITER_H
 #define PRELOAD_WRITER_H
@@ -85,7 +85,6 @@ struct thread_self {
 	uint32_t nesting;	 /* > 0: inside an allocator or inside evprof itself: memory events are not recorded */
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
 	uint32_t unsettled;	 /* until 3.11: events left that check whether another profile function replaced ours */
-	uint8_t locked;		 /* how often this thread holds python_lock() */
 	bool greenlets;		 /* switches between this thread's greenlets are recorded (greenlets.c) */
 	bool telling;		 /* until 3.11: the program's own profile function runs */
 	bool called;		 /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
@@ -95,15 +94,12 @@ struct thread_self {
 	uint64_t lost_gap;	 /* ... and is the last lost event while the writer's gap equals this */
 	const void *raised_in;	 /* the greenlet in which the program's trace function raised, until that is noticed */
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
-	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see bootstrap_made_state() */
+	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
 };
 
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 extern struct writer writer_absent; /* the writer of a thread that has none yet: no room */
-
-/* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted), or not wanted. */
-struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
 
 /*
  * The stack of the calling thread no longer matches its events: it is written before the next call or return. GIL held.
@@ -115,9 +111,6 @@ void writer_expect_stack(void) __attribute__((cold, noinline));
  * 5.14 lack the call, and fault.
  */
 void writer_populate(struct writer *writer, size_t most);
-
-/* Ends the calling thread's ring. */
-void writer_end_thread(void);
 
 /*
  * Counts one event as lost. The gap is written before the next event that fits. For an allocation that would be held
@@ -140,7 +133,7 @@ static inline void writer_set_room(struct writer *writer, uint64_t room, uint64_
 extern __thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
 
 /*
- * Relaxed: ring_publish() makes the word visible to the collector. Atomic, because rejoin.c may access the word, too.
+ * Relaxed: ring_publish() makes the word visible to the collector. Atomic, because exchange.c may access the word, too.
  */
 static inline void writer_store(struct writer *writer, uint64_t at, uint64_t word)
 {
@@ -153,17 +146,6 @@ static inline void writer_store(struct writer *writer, uint64_t at, uint64_t wor
  * address and id table are updated and the next chunk is prefetched. Only with room.
  */
 void writer_take_chunk(struct writer *writer) __attribute__((cold, noinline));
-
-static inline struct writer *writer_reserve(unsigned kind)
-{
-	struct writer *writer = thread_self.writer;
-
-	if (unlikely(writer->head >= __atomic_load_n(&writer->room, __ATOMIC_RELAXED)))
-		return writer_refill(kind);
-	if (unlikely(writer->head >= __atomic_load_n(&writer->limit, __ATOMIC_RELAXED)))
-		writer_take_chunk(writer);
-	return writer;
-}
 
 /*
  * Losing an event is the cheapest path of a hook. After one event is lost, the following ones are lost, too, by a check
@@ -182,8 +164,8 @@ static inline bool writer_goes_on_losing(const struct writer *writer)
 }
 
 /*
- * Counts such an event, other than an allocation. Atomic although only this thread counts: rejoin.c may add the counts
- * of the memory before.
+ * Counts such an event, other than an allocation. Atomic although only this thread counts: exchange.c may add the
+ * counts of the memory before.
  */
 static inline void writer_count_lost(struct writer *writer, unsigned kind)
 {

@@ -1,11 +1,11 @@
 /* api.c - implements evprof.h, the functions that a program may call. */
+#include "base/config.h"
+#include "definitions/names.h"
 #include "evprof/evprof.h"
+#include "life/life.h"
+#include "ring/process.h"
 
 #include <errno.h>
-
-#include "base/config.h"
-#include "definitions/definitions.h"
-#include "join/process.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 

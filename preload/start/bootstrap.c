@@ -22,208 +22,51 @@
 #include "base/filter.h"
 #include "base/log_line.h"
 #include "calibrate/calibrate.h"
-#include "definitions/definitions.h"
-#include "definitions/native.h"
-#include "definitions/thread_names.h"
 #include "evprof/control.h"
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
-#include "join/process.h"
-#include "join/sampling.h"
+#include "hooks/install.h"
+#include "hooks/sampled_names.h"
+#include "hooks/sampling.h"
 #include "join/spawn.h"
+#include "life/life.h"
+#include "life/sampler.h"
 #include "python/python.h"
 #include "ring/clock.h"
-
-#define UNSETTLED_EVENTS 64
+#include "ring/process.h"
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
-static bool verified, calls_possible;
-static bool calls_known;	   /* the value of calls_possible while Python runs */
-static bool ended;		   /* Python has ended and has not started again */
-static bool over;		   /* likewise, but set a little earlier: no code of the program runs any more */
-static _Atomic int state_key = -1; /* the thread-specific key of thread states; -1: not seen yet */
-static const char no_state;	   /* its address is that of no thread state */
-
-static void name_main_thread(void)
+static bool ended; /* Python has ended and has not started again */
+static bool over;  /* likewise, but set a little earlier: no code of the program runs any more */
+static void set_hooks(void)
 {
-	struct object *name = python.PyUnicode_FromString("MainThread");
-
-	if (name) {
-		definitions_thread_name((uint32_t)getpid(), name);
-		python.Py_DecRef(name);
-	}
-}
-
-/* Everything that is done once, in the first thread. */
-static void begin_once(void)
-{
-	if (verified)
-		return;
-	verified = true;
-	native_begin();
-	if (process_join(WIRE_START_EXEC) < 0)
-		return;
-	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
-		      !python_verify(definitions_forget_code);
-	calls_possible = calls_known;
-	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
-	name_main_thread();
-	if (calls_possible)
-		hook_compat_begin();
-	if (config.events & EVENT_MEM) {
-		hook_compat_of_memory();
-		hooks_memory_set();
-	}
-	if (calls_possible)
-		hooks_memory_watch_states();
-}
-
-static bool begin_recording(void)
-{
-	python_lock(); /* other threads wait until it is done */
-	begin_once();
-	python_unlock();
-	return atomic_load(&process->status) != PROCESS_OFF;
-}
-
-/*
- * A thread that enters another interpreter keeps its stack, which the new frames are pushed on. The stack is unknown
- * only if frames that were not recorded are running already. If no profile function is set, evprof's is stored without
- * PyEval_SetProfile(), whose audit event the program could see.
- */
-static void set_profile(struct thread_state *state)
-{
-	uint32_t resync = thread_self.writer->resync;
-
-	if (!python.state_profile || python_field(state, python.state_profile) || !hooks_profile_set_new(state))
-		hooks_profile_set();
-	else if (thread_self.writer->slot)
-		thread_self.writer->resync = 1;
-	if (!python.PyEval_GetFrame())
-		thread_self.writer->resync = resync;
-}
-
-void bootstrap_thread(void)
-{
-	struct thread_state *state = python.current_thread_state();
-	int saved_errno = errno;
-	bool done = true;
-
-	if (!state || (thread_self.hooked_state == state && !thread_self.unsettled) || thread_self.entered)
-		return;
-	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
-	thread_self.nesting++;
-	if (begin_recording() && calls_possible && python_enter_interpreter()) {
-		if (python.monitoring) {
-			done = hooks_monitoring_set() != -EAGAIN;
-		} else {
-			set_profile(state);
-			hooks_line_set();
-		}
-		if (done)
-			calibrate_soon();
-	}
-	if (done)
-		thread_self.hooked_state = state;
-	thread_self.nesting--;
-	thread_self.entered = 0;
-	errno = saved_errno;
+	if (install_in_thread())
+		calibrate_soon();
 }
 
 static int pending(void *data)
 {
 	(void)data;
-	bootstrap_thread();
+	set_hooks();
 	sampling_begin();
 	return 0;
 }
 
-bool bootstrap_may_be_state(pthread_key_t key)
-{
-	int known = atomic_load_explicit(&state_key, memory_order_relaxed);
-
-	return known < 0 || known == (int)key;
-}
-
-void bootstrap_new_state(pthread_key_t key, const void *value)
-{
-	struct thread_state *state;
-
-	if (!calls_possible || thread_self.entered)
-		return;
-	if (!value) {
-		if (atomic_load(&state_key) >= 0)
-			thread_self.hooked_state = NULL;
-		return;
-	}
-	state = python.PyGILState_GetThisThreadState();
-	if (state != value || state == thread_self.hooked_state)
-		return;
-	atomic_store(&state_key, (int)key);
-	if (!hooks_profile_set_new(state))
-		return;
-	hooks_line_set_new(state);
-	thread_self.hooked_state = state;
-}
-
-/*
- * Python links a new state before all others of its interpreter, under a lock that is held until the semaphore is
- * posted.
- */
-static bool is_linked(const void *state)
-{
-	if (!python.PyInterpreterState_Head || !python.PyInterpreterState_Next || !python.PyInterpreterState_ThreadHead)
-		return false;
-	for (void *interpreter = python.PyInterpreterState_Head(); interpreter;
-	     interpreter = python.PyInterpreterState_Next(interpreter))
-		if (python.PyInterpreterState_ThreadHead(interpreter) == state)
-			return true;
-	return false;
-}
-
-void bootstrap_made_state(void)
-{
-	const void *made = thread_self.made_state;
-
-	thread_self.made_state = NULL;
-	if (!calls_possible || !made || !is_linked(made))
-		return;
-	if (hooks_profile_place((struct thread_state *)made))
-		hooks_line_set_new((struct thread_state *)made);
-}
-
-/*
- * Until 3.11: the program is about to replace evprof's profile function, or to remove its own. Once it has, evprof's is
- * put in front of it at one of the next events. Several events check for it, because some come while it is being set.
- * From 3.12 on: Python removes the program's function, which raised (hook_compat.c handles the other cases). Events
- * that it refused are not reported to evprof.
- */
-static void profile_changes(void)
-{
-	if (thread_self.entered || thread_self.telling || !calls_possible)
-		return;
-	if (python.monitoring) {
-		writer_expect_stack();
-		return;
-	}
-	thread_self.unsettled = UNSETTLED_EVENTS;
-	thread_self.writer->limit = 0;
-	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
-}
-
-/*
- * From 3.11 on: Python removes a trace function that raised. An end that it refused is not reported to profile
- * functions.
- */
-static void trace_changes(void)
-{
-	if (!thread_self.entered && calls_possible && python.version >= 0x030b)
-		writer_expect_stack();
-}
-
 static int audit(const char *event, struct object *arguments, void *data);
+
+static int have_python_call(void)
+{
+	return python_call_at_start(audit, pending);
+}
+
+/* Python has just freed its entry of evprof's audit hook, at its end, and has no audit hooks any more. */
+static int hook_is_gone(void)
+{
+	ended = true;
+	return have_python_call();
+}
 
 /*
  * The last audit event of this runtime: Python frees its list of audit hooks, evprof's included. The hook is then set
@@ -231,27 +74,15 @@ static int audit(const char *event, struct object *arguments, void *data);
  */
 static void runtime_ends(void *data)
 {
-	calls_possible = false;
 	over = true;
-	thread_self.hooked_state = &no_state;
-	sampling_forget();
-	hooks_memory_expect_audit_entry((const void *)audit, data);
+	install_runtime_ends();
+	sampler_forget();
+	hooks_memory_expect_audit_entry((const void *)audit, data, hook_is_gone);
 }
 
 bool bootstrap_python_is_over(void)
 {
 	return over;
-}
-
-static int have_python_call(void)
-{
-	return python_call_at_start(audit, pending);
-}
-
-int bootstrap_hook_is_gone(void)
-{
-	ended = true;
-	return have_python_call();
 }
 
 /*
@@ -261,17 +92,10 @@ int bootstrap_hook_is_gone(void)
 static void runtime_begins_again(void)
 {
 	ended = over = false;
-	thread_self.hooked_state = &no_state; /* its memory may have been seen before it could have a hook */
 	process_begin_again();
 	python_forget_interpreters();
 	greenlets_forget();
-	hooks_monitoring_begin_again();
-	atomic_store(&state_key, -1);
-	if (verified && config.events & EVENT_MEM)
-		hooks_memory_set();
-	calls_possible = calls_known;
-	if (verified && calls_possible)
-		hooks_memory_watch_states();
+	install_runtime_begins();
 }
 
 static int audit(const char *event, struct object *arguments, void *data)
@@ -279,29 +103,25 @@ static int audit(const char *event, struct object *arguments, void *data)
 	if (unlikely(ended))
 		runtime_begins_again();
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
-		bootstrap_thread();
+		set_hooks();
 	sampling_begin();
-	thread_names_look();
+	sampled_names_look();
 	if (event[0] == 'c' && !strcmp(event, "cpython._PySys_ClearAuditHooks"))
 		runtime_ends(data);
 	if (event[0] == 's' && !strcmp(event, "sys.setprofile"))
-		profile_changes();
+		install_profile_changes();
 	if (event[0] == 's' && !strcmp(event, "sys.settrace"))
-		trace_changes();
-	if (event[0] == 'i' && verified && !strcmp(event, "import")) {
+		install_trace_changes();
+	if (event[0] == 'i' && install_has_begun() && !strcmp(event, "import")) {
 		if (python.PyTuple_GetItem)
 			greenlets_expect(python.PyTuple_GetItem(arguments, 0));
 		hook_compat_look();
 	}
-	/*
-	 * The next interpreter's thread state may get the address of this one's. No more hooks are set in this
-	 * interpreter.
-	 */
 	if (event[0] == 'c' && !strcmp(event, "cpython.PyInterpreterState_Clear"))
-		thread_self.hooked_state = &no_state;
+		install_interpreter_ends();
 	if (event[0] == 'o' && (!strcmp(event, "os.fork") || !strcmp(event, "os.forkpty"))) {
 		bootstrap_forking = 1;
-		thread_names_before_fork();
+		sampled_names_before_fork();
 	}
 	return 0;
 }

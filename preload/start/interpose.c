@@ -33,13 +33,15 @@
 #include "base/log_line.h"
 #include "base/own_stack.h"
 #include "base/seccomp_state.h"
-#include "definitions/definitions.h"
 #include "definitions/native.h"
-#include "definitions/thread_names.h"
-#include "join/process.h"
-#include "join/sampling.h"
+#include "hooks/install.h"
+#include "hooks/sampled_names.h"
+#include "hooks/sampling.h"
+#include "life/life.h"
 #include "python/python.h"
 #include "ring/clock.h"
+#include "ring/memory.h"
+#include "ring/process.h"
 #include "start/bootstrap.h"
 
 #define PUBLIC __attribute__((visibility("default")))
@@ -139,8 +141,8 @@ PUBLIC int pthread_setspecific(pthread_key_t key, const void *value)
 	int result = REAL(pthread_setspecific)(key, value);
 
 	look_for_python();
-	if (unlikely(python.found && !python.monitoring) && bootstrap_may_be_state(key) && is_this_process())
-		bootstrap_new_state(key, value);
+	if (unlikely(python.found && !python.monitoring) && install_may_be_state(key) && is_this_process())
+		install_new_state(key, value);
 	return result;
 }
 
@@ -149,7 +151,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 	int result = REAL(pthread_create)(thread, attributes, run, argument);
 
 	if (result == 0 && is_this_process())
-		thread_names_created(*thread);
+		sampled_names_created(*thread);
 	return result;
 }
 
@@ -157,7 +159,7 @@ PUBLIC int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 PUBLIC int sem_post(sem_t *semaphore)
 {
 	if (unlikely(thread_self.made_state != NULL) && is_this_process())
-		bootstrap_made_state();
+		install_made_state();
 	return REAL(sem_post)(semaphore);
 }
 
@@ -265,7 +267,7 @@ PUBLIC int kill(pid_t pid, int number)
 static int limited(int result, int resource)
 {
 	if (result == 0 && resource == RLIMIT_AS && is_this_process())
-		process_shrink(PROCESS_ROOM_LIMITED);
+		memory_shrink(MEMORY_ROOM_LIMITED);
 	return result;
 }
 
@@ -301,7 +303,7 @@ PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rl
 PUBLIC int mlockall(int flags)
 {
 	if (is_this_process())
-		process_shrink(PROCESS_ROOM_LEAST);
+		memory_shrink(MEMORY_ROOM_LEAST);
 	return REAL(mlockall)(flags);
 }
 

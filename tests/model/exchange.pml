@@ -1,12 +1,12 @@
 /*
- * exchange.pml - the shared memory is exchanged while threads write (preload/join/rejoin.c), for spin. Run by
+ * exchange.pml - the shared memory is exchanged while threads write (preload/ring/exchange.c), for spin. Run by
  * tests/model/run.sh.
  *
  * THREADS threads write EVENTS events of one or two words, each into a ring of its own. A thread looks at its room once for
  * an event; from then on nothing stops it, and each store goes to the memory that is mapped at that moment: `mapped`. Where it
  * has no room it looks at the status, waits for the lock if the memory is being exchanged, takes what room there is, and looks
  * at the status again. Without room in the ring an event is lost, and counted in the memory that is mapped. The collector
- * of the old memory has read some of it and is dead. The exchange is that of rejoin.c, step by step; the new collector reads
+ * of the old memory has read some of it and is dead. The exchange is that of exchange.c, step by step; the new collector reads
  * whatever is published once it has the memory. The process may die at any step.
  *
  * Asserted: a word that the new collector reads is the one that was meant; nothing is read twice; when all is over every
@@ -149,7 +149,7 @@ inline old_collector()
 	od
 }
 
-/* ---- rejoin_exchange_memory() ---------------------------------------------------------------------------------------- */
+/* ---- exchange_memory() ----------------------------------------------------------------------------------------------- */
 
 inline take_rooms()
 {

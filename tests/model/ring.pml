@@ -112,7 +112,7 @@ inline write_definition(name)
 	if
 	:: given[name] /* another thread was first */
 	:: else ->
-		do /* process_wait_for(): within a bound, which may be over at any time */
+		do /* wait_for(): within a bound, which may be over at any time */
 		:: definitions_head - definitions_tail < RECORDS -> break
 		:: definitions_head - definitions_tail >= RECORDS -> waiting = true
 		:: definitions_head - definitions_tail >= RECORDS -> waiting = false; known = false; break

@@ -2,10 +2,10 @@
  * stop.pml - a thread gives itself room while another stops the recording, for spin. Run by tests/model/run.sh.
  *
  * The one place of the protocol where each side writes first and then looks at what the other has written (refill() in
- * preload/ring/writer.c, process_set_status() in preload/join/process.c), which release and acquire do not order. So here
- * a store waits in a buffer of its thread and becomes visible at any later time, in any order with the thread's stores to
- * other places (as on aarch64); the thread itself sees it at once. A sequentially consistent store is visible before its
- * thread goes on.
+ * preload/life/refill.c, process_set_status() in preload/ring/process.c), which release and acquire do not order. So
+ * here a store waits in a buffer of its thread and becomes visible at any later time, in any order with the thread's
+ * stores to other places (as on aarch64); the thread itself sees it at once. A sequentially consistent store is visible
+ * before its thread goes on.
  *
  * Asserted: once the stop is through and nothing is on its way, the thread has no room.
  */

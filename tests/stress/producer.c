@@ -16,8 +16,10 @@
 
 #include "preload/ring/clock.h"
 #include "preload/base/config.h"
-#include "preload/definitions/definitions.h"
-#include "preload/join/process.h"
+#include "preload/definitions/names.h"
+#include "preload/life/life.h"
+#include "preload/python/python.h"
+#include "preload/ring/process.h"
 #include "tests/stress/consumer.h"
 
 #define LONG_THREADS 3

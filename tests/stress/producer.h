@@ -1,6 +1,6 @@
 /*
- * producer.h - threads that write numbered events (consumer.h) with the library's own writer.c, process.c and
- * definitions.c.
+ * producer.h - threads that write numbered events (consumer.h) with the library's own room.c, refill.c and
+ * define.c.
  *
  * Long ones fill their rings; short ones, of very different length, take and leave the few slots. Used by the programs
  * of tests/stress.

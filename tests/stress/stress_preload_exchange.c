@@ -1,5 +1,5 @@
 /*
- * stress_preload_exchange.c - collectors die and others take their place (rejoin.c), all the while threads write
+ * stress_preload_exchange.c - collectors die and others take their place (life/rejoin.c), all the while threads write
  * (producer.h). The process notices, connects to the next one's socket, exchanges its memory and sends it, with the
  * library's own code; the collectors are drain.c (consumer.h). Run by `make stress` and `make TSAN=1 stress`.
  *
@@ -21,9 +21,12 @@
 #include <unistd.h>
 
 #include "preload/base/config.h"
+#include "preload/base/start_time.h"
 #include "preload/join/handshake.h"
-#include "preload/join/process.h"
-#include "preload/join/rejoin.h"
+#include "preload/life/life.h"
+#include "preload/life/rejoin.h"
+#include "preload/ring/process.h"
+#include "preload/ring/watch.h"
 #include "evprof/control.h"
 #include "tests/stress/consumer.h"
 #include "tests/stress/producer.h"
@@ -113,7 +116,7 @@ static void be_there(bool alive)
 	struct ring_header *header = process->header;
 
 	/* A pid that another process has got is that of a dead collector. A tick makes none (time_namespace.h). */
-	atomic_store(&header->collector_start_time, watch_start_time(0, NULL) + 2 * !alive);
+	atomic_store(&header->collector_start_time, start_time_of(0, NULL) + 2 * !alive);
 	atomic_store(&header->collector_pid, getpid());
 	atomic_store(&header->collector_state, RING_COLLECTOR_ATTACHED);
 	hurry = !alive;

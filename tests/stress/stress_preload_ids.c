@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/join/process.h"
+#include "preload/ring/process.h"
 
 #define THREADS 4
 #define ADDRESSES (1u << 17)

@@ -1,5 +1,5 @@
 /*
- * stress_preload_ring.c - threads that write with the library's writer.c, process.c and definitions.c (producer.h)
+ * stress_preload_ring.c - threads that write with the library's room.c, refill.c and define.c (producer.h)
  * while drain.c of the collector reads (consumer.h), in one process, so that the thread sanitizer sees both sides. Run
  * by `make stress` and `make TSAN=1 stress`.
  *
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "preload/join/process.h"
+#include "preload/ring/process.h"
 #include "tests/stress/consumer.h"
 #include "tests/stress/producer.h"
 

@@ -13,9 +13,11 @@
 
 #include "preload/ring/clock.h"
 #include "preload/base/config.h"
-#include "preload/definitions/definitions.h"
-#include "preload/join/process.h"
-#include "preload/join/rejoin.h"
+#include "preload/definitions/names.h"
+#include "preload/life/life.h"
+#include "preload/ring/exchange.h"
+#include "preload/ring/memory.h"
+#include "preload/ring/process.h"
 
 #define SLOTS 4u
 #define WORDS (RING_BYTES_MIN / sizeof(uint64_t))
@@ -567,7 +569,7 @@ Test(writer, the_rest_of_the_header_is_neither)
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		scribble(header, sizeof(*header), lies[i]);
 		use_everything();
-		process_shrink(PROCESS_ROOM_LEAST);
+		memory_shrink(MEMORY_ROOM_LEAST);
 	}
 	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
 }
@@ -620,7 +622,7 @@ static void exchange_after(void *at, size_t bytes)
 		int memfd;
 
 		scribble(at, bytes, lies[i / 2]);
-		memfd = rejoin_exchange_memory(i % 2);
+		memfd = exchange_memory(i % 2);
 		cr_assert_geq(memfd, 0);
 		close(memfd);
 		cr_assert_eq(memcmp(&header->layout, &process->layout, sizeof(process->layout)), 0);
@@ -642,7 +644,7 @@ Test(writer, slots_of_lies_are_exchanged)
 
 static uint64_t ticks_after_exchange(void)
 {
-	int memfd = rejoin_exchange_memory(true);
+	int memfd = exchange_memory(true);
 
 	cr_assert_geq(memfd, 0);
 	close(memfd);

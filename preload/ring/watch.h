@@ -5,27 +5,12 @@
 #define PRELOAD_WATCH_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
-/* A waiting thread's view of the heartbeat. */
-struct watch {
-	uint32_t beat;
-	uint64_t since_us; /* when it last changed */
-	uint64_t again_us; /* the time of the next closer check */
-};
+#include "ring/process.h"
 
 struct watch watch_begin(void);
 
-/*
- * The process that listened when this image connected: the only knowledge of a collector that has not read its ring
- * yet.
- */
-struct watch_listener {
-	pid_t pid; /* in this pid namespace; 0: not known */
-	uint64_t met_ns;
-};
-
+/* The process that listens at the other end of a connection. */
 struct watch_listener watch_listener(int connection);
 
 /*
@@ -36,8 +21,5 @@ bool watch_is_gone(struct watch *watch);
 
 /* Whether the collector's process is known to have ended, however short the silence. errno may change. */
 bool watch_has_ended(void);
-
-/* Field 22 of /proc/PID/stat; pid 0: of this process; 0: it cannot be read. state: gets the state letter, or NULL. */
-uint64_t watch_start_time(pid_t pid, char *state);
 
 #endif

@@ -1,31 +1,22 @@
 /*
- * sampling.c - finds the fields of this Python that a sampler reads, and starts the sampler.
+ * sampled_layout.c - finds the fields of this Python that a sampler reads.
  *
  * Offsets are searched rather than taken from a table where possible: a known word is searched in the place that must
- * hold it, in the running thread, its frame and a few strings. If one is not found, this process is not sampled, and a
- * line says so.
+ * hold it, in the running thread, its frame and a few strings.
  */
-#include "join/sampling.h"
+#include "python/sampled_layout.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/config.h"
 #include "base/log_line.h"
-#include "evprof/sampling.h"
-#include "join/process.h"
-#include "join/spawn.h"
 #include "python/python.h"
-#include "ring/clock.h"
 
-static struct sampling sampling; /* for the image and its forked children */
-static bool known;		 /* everything that a fork does not change */
-static pid_t begun;		 /* the process that it was filled for, or that cannot be sampled */
+struct sampling sampling;
+bool sampled_layout_known;
 
 /* ---- searching --------------------------------------------------------------------------------------------------- */
 
@@ -228,8 +219,7 @@ static const char *find_all(struct object *frame_object, long last)
 	return find_text() ? NULL : "text";
 }
 
-/* Searches everything, once. False: too early. */
-static bool look(void)
+bool sampled_layout_find(void)
 {
 	struct object *frame = python.PyEval_GetFrame(), *type, *value, *traceback;
 	const char *unknown;
@@ -246,67 +236,22 @@ static bool look(void)
 		if (unknown)
 			log_line(LOG_ERROR, "Python %s lays out its %s in a way unknown to evprof; nothing is sampled",
 				 python_version(), unknown);
-		known = !unknown;
+		sampled_layout_known = !unknown;
 	}
 	python.PyErr_Restore(type, value, traceback);
 	return last >= 0 || python.version < 0x030b;
 }
 
-static void publish(void)
+void sampled_layout_of_thread(void)
 {
-	sampling.rate = config.sample_rate;
-	sampling.cpu = (config.events & EVENT_CPU) != 0;
-	sampling.recording = (uintptr_t)&process->status;
-	sampling.recording_value = PROCESS_JOINED;
-	sampling.state = (uintptr_t)python.current_thread_state();
-	sampling.interpreter = (uintptr_t)interpreter_of(python.current_thread_state());
-	sampling.ready_ticks = clock_now();
-	/* Release: the sampler copies the struct when it sees this. */
-	__atomic_store_n(&sampling.ready, SAMPLING_READY, __ATOMIC_RELEASE);
+	const struct thread_state *state = python.current_thread_state();
+
+	sampling.state = (uintptr_t)state;
+	sampling.interpreter = (uintptr_t)interpreter_of(state);
 }
 
-void sampling_begin(void)
+bool sampled_layout_thread_id(const void *thread, uint32_t *tid)
 {
-	int saved_errno;
-
-	if (!(config.events & EVENT_SAMPLE) || thread_self.entered || (begun && begun == process->pid))
-		return;
-	saved_errno = errno;
-	thread_self.entered = 1; /* reading a frame raises audit events, which come back here */
-	thread_self.nesting++;
-	python_lock();
-	if (process_recording() && begun != process->pid && (known || look())) {
-		begun = process->pid;
-		if (known)
-			publish();
-	}
-	python_unlock();
-	thread_self.nesting--;
-	thread_self.entered = 0;
-	errno = saved_errno;
-}
-
-bool sampling_thread_id(const void *thread, uint32_t *tid)
-{
-	return known && python_peek((const char *)thread + sampling.thread_tid, tid, sizeof(*tid)) && *tid;
-}
-
-void sampling_forget(void)
-{
-	begun = 0;
-	__atomic_store_n(&sampling.ready, 0, __ATOMIC_RELEASE);
-}
-
-void sampling_follow(int memfd, void *scratch)
-{
-	int memory, r;
-
-	if (!(config.events & EVENT_SAMPLE))
-		return;
-	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	r = memory < 0 ? -errno : spawn_sampler(memfd, memory, &sampling, scratch);
-	if (memory >= 0)
-		close(memory);
-	if (r < 0)
-		log_line(LOG_ERROR, "cannot start the sampler: %s; this process is not sampled", strerror(-r));
+	return sampled_layout_known && python_peek((const char *)thread + sampling.thread_tid, tid, sizeof(*tid)) &&
+	       *tid;
 }

@@ -1,29 +1,25 @@
 /*
- * writer.c - the slow path of the ring: threads that start and end, full rings, gaps.
+ * refill.c - the slow path of the hooks: gives a thread its ring, waits for room, closes gaps, writes the stack.
  *
  * Called from hooks, with or without the GIL. Therefore it allocates nothing, takes no lock but the process's own,
  * keeps errno, and bounds every wait.
  */
-#include "ring/writer.h"
-
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/config.h"
 #include "base/log_line.h"
-#include "definitions/definitions.h"
-#include "hooks/greenlets.h"
-#include "join/process.h"
-#include "join/rejoin.h"
+#include "definitions/stack.h"
+#include "life/life.h"
+#include "life/rejoin.h"
+#include "ring/process.h"
+#include "ring/room.h"
+#include "ring/wait.h"
 
 #define POPULATE_BYTES ((size_t)128 << 10)
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* linux/mman.h, since 5.14 */
-#endif
 
 /*
  * How often the stack is repeated, for readers that start in the middle. The interval grows with the depth: deep
@@ -35,35 +31,10 @@
 #define STACK_CUT_WORDS 512 /* a cut stack is not written again before */
 #define STACK_SMALL 256	    /* frames whose ids fit into an array on the thread's own stack */
 
-_Static_assert(RING_BYTES_MIN / sizeof(uint64_t) % WRITER_CHUNK_WORDS == 0,
-	       "a chunk does not go over the end of a ring");
-
-#define WAKE_WORDS 32768 /* unread words in a ring, or a quarter of it: wakes a collector that sleeps */
-
 #define COLLECTORS_IN_TURN 4 /* the most collectors that may die during one wait for room */
 
-/* The longest distance between two CPU times. Short interruptions are not seen; the bound keeps their sum small. */
-#define CPU_EVERY_WORDS 16384
-
-struct writer writer_absent;
-int writer_fast;
+void (*refill_before_call)(void);
 static struct writer writer_ended; /* of a thread whose destructors have run */
-
-__thread struct thread_self thread_self __attribute__((tls_model("initial-exec"))) = {.writer = &writer_absent};
-
-#ifdef EVPROF_DEBUG
-__thread uint64_t writer_free_end __attribute__((tls_model("initial-exec")));
-
-static void note_free_end(uint64_t end)
-{
-	writer_free_end = end;
-}
-#else
-static void note_free_end(uint64_t end)
-{
-	(void)end;
-}
-#endif
 
 static pthread_key_t thread_key;
 static bool has_thread_key; /* the program may have taken all keys; without one the end of threads is not seen */
@@ -87,13 +58,6 @@ static void lose_unslotted(unsigned kind)
 	atomic_fetch_add_explicit(&process->header->lost_unslotted[kind], 1, memory_order_relaxed);
 }
 
-void writer_populate(struct writer *writer, size_t most)
-{
-	size_t bytes = (writer->mask + 1) * sizeof(uint64_t);
-
-	madvise(writer->words, bytes < most ? bytes : most, MADV_POPULATE_WRITE);
-}
-
 /* Field by field: another thread may clear the room (process_set_status()) at the same time. */
 static void clear_writer(struct writer *writer, struct ring_slot *slot, struct ring_extent extent, uint64_t now)
 {
@@ -101,7 +65,7 @@ static void clear_writer(struct writer *writer, struct ring_slot *slot, struct r
 	writer->words = (uint64_t *)(process->base + extent.offset);
 	writer->mask = extent.words - 1;
 	writer->head = 0;
-	note_free_end(extent.words);
+	room_note_free_end(extent.words);
 	writer->last_ticks = now;
 	writer->slot = slot;
 	writer->cpu_due = 0;
@@ -171,78 +135,14 @@ static struct writer *begin_thread(void)
 	return writer;
 }
 
-static uint64_t room_of(const struct writer *writer)
-{
-	uint64_t room = ring_room(writer->mask + 1, writer->head, ring_tail(writer->slot));
-
-	note_free_end(writer->head + room);
-	return room;
-}
-
-/*
- * Wakes a sleeping collector, so that it drains the ring before it is full, and soon after a long pause ends. The fast
- * path does not check for this: after a pause, and after each chunk, a thread takes the slow path.
- */
-static void wake_collector(const struct writer *writer)
-{
-	uint32_t sleep = atomic_load_explicit(&process->header->sleep, memory_order_relaxed);
-	uint64_t words = writer->mask + 1, enough = words / 4 < WAKE_WORDS ? words / 4 : WAKE_WORDS;
-
-	if (unlikely(sleep != RING_AWAKE) && (sleep != RING_SLEEPS_UNTIL_FULL || words - room_of(writer) >= enough))
-		process_wake_collector();
-}
-
-static int has_quarter(const void *writer)
-{
-	return room_of(writer) >= (((const struct writer *)writer)->mask + 1) / 4;
-}
-
 /*
  * Waits for room, within the bound. Less than a quarter of the ring suffices. 1, 0, or -ESRCH: the collector is gone.
  */
 static int wait_for_room(struct writer *writer)
 {
-	int waited = process_wait_unless_gone(has_quarter, writer);
+	int waited = wait_unless_gone(room_has_quarter, writer);
 
 	return room_of(writer) > 2 * WRITER_SPARE_WORDS ? 1 : waited;
-}
-
-/*
- * Sends events to the short path that loses them, until the tail moves. Where the ring is not full (the definition of
- * the event could not be written), or the tail is invalid, the next event takes the whole slow path.
- */
-static void lose_until_the_tail_moves(struct writer *writer)
-{
-	uint64_t tail = ring_tail(writer->slot);
-	bool full = writer->head - tail - 1 <= writer->mask && !has_quarter(writer);
-
-	writer_set_room(writer, 0, full ? tail + 1 : 0);
-	/* As in writer_take_chunk(). */
-	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED))
-		writer_set_room(writer, 0, 0);
-}
-
-static void count_lost(struct writer *writer, unsigned kind)
-{
-	writer_count_lost(writer, kind);
-	if (kind == WIRE_MALLOC)
-		thread_self.lost_block = WRITER_LOST_MALLOC;
-}
-
-void writer_lose(struct writer *writer, unsigned kind)
-{
-	count_lost(writer, kind);
-	lose_until_the_tail_moves(writer);
-}
-
-bool writer_unlose(struct writer *writer)
-{
-	thread_self.lost_block = NULL;
-	if (!writer->gap || writer->gap != thread_self.lost_gap)
-		return false;
-	atomic_fetch_sub_explicit(&writer->slot->lost[WIRE_MALLOC], 1, memory_order_relaxed);
-	writer->gap--;
-	return true;
 }
 
 /* Writes the gap, now that there is room. The call stack follows at the next event that can read it. */
@@ -289,7 +189,7 @@ static uint32_t words_a_frame(void)
 /* The most frames of a stack that may fit: half of the free room if this thread may not wait for more. */
 static uint64_t most_frames(const struct writer *writer)
 {
-	uint64_t room = process_may_wait() ? writer->mask + 1 : room_of(writer) / 2;
+	uint64_t room = wait_is_allowed() ? writer->mask + 1 : room_of(writer) / 2;
 
 	room = room > 4 * WRITER_SPARE_WORDS ? (room - 4 * WRITER_SPARE_WORDS) / words_a_frame() : 0;
 	return room < WIRE_STACK_CUT ? room : WIRE_STACK_CUT - 1;
@@ -315,7 +215,7 @@ static void fit_stack(const struct writer *writer, struct stack *stack)
 {
 	uint64_t room;
 
-	if (has_room_for(stack) || process_wait_for(has_room_for, stack))
+	if (has_room_for(stack) || wait_for(has_room_for, stack))
 		return;
 	room = room_of(writer) > 3 * WRITER_SPARE_WORDS ? room_of(writer) - 3 * WRITER_SPARE_WORDS : 0;
 	room /= words_a_frame();
@@ -415,8 +315,8 @@ static uint64_t next_look(const struct writer *writer, uint64_t room)
 		most = cpu_words_left(writer);
 	if (most > REJOIN_EVERY_WORDS)
 		most = REJOIN_EVERY_WORDS;
-	if (unlikely(greenlets_expected) && !thread_self.greenlets)
-		most = 1; /* the next event checks again */
+	if (unlikely(refill_before_call != NULL) && !thread_self.greenlets)
+		most = 1; /* the next event calls it again */
 	return room < most ? room : most;
 }
 
@@ -435,7 +335,7 @@ static bool find_room(struct writer *writer, unsigned kind)
 	note_asked(writer);
 	for (unsigned i = 0; room_of(writer) <= 2 * WRITER_SPARE_WORDS && i < COLLECTORS_IN_TURN; i++) {
 		uint32_t heartbeat = atomic_load(&process->header->heartbeat);
-		bool may_wait = process_may_wait();
+		bool may_wait = wait_is_allowed();
 		int waited = wait_for_room(writer);
 
 		if (waited > 0)
@@ -445,7 +345,7 @@ static bool find_room(struct writer *writer, unsigned kind)
 		rejoin_if_lost(kind, REJOIN_NOW);
 		if (!note_asked(writer)) {
 			if (waited < 0)
-				process_give_up(heartbeat);
+				wait_give_up(heartbeat);
 			return false;
 		}
 	}
@@ -462,40 +362,16 @@ static void map_ahead(const struct writer *writer)
 		__atomic_load_n(&writer->words[(writer->head + REJOIN_EVERY_WORDS) & writer->mask], __ATOMIC_RELAXED);
 }
 
-void writer_take_chunk(struct writer *writer)
-{
-	uint64_t room = __atomic_load_n(&writer->room, __ATOMIC_RELAXED), end;
-
-	wake_collector(writer);
-	if (writer_fast && !thread_self.unsettled) {
-		end = writer_chunk(writer);
-		writer->ids = ids_look(&process->ids);
-		__atomic_store_n(&writer->limit, end < room ? end : room, __ATOMIC_SEQ_CST);
-	}
-	/* evprof_stop() and rejoin() in another thread set these first and clear the room afterwards. */
-	if (unlikely(atomic_load(&process->status) != PROCESS_JOINED) ||
-	    unlikely(__atomic_load_n(&writer->asked, __ATOMIC_SEQ_CST)))
-		writer_set_room(writer, 0, 0);
-}
-
-/* Publishes the held event: it cannot be retracted once another event follows, even if that one is lost. */
-static void show_held(struct writer *writer)
-{
-	if (writer->held_end == writer->head)
-		ring_publish(writer->slot, writer->head);
-	writer->held_end = 0;
-}
-
 static struct writer *refill(struct writer *writer, unsigned kind)
 {
 	uint64_t room;
 
-	show_held(writer);
-	wake_collector(writer);
+	room_show_held(writer);
+	room_wake_collector(writer);
 	map_ahead(writer);
 	rejoin_if_lost(kind, REJOIN_AT_TIMES);
-	if (unlikely(greenlets_expected) && kind < WIRE_EXCEPTION)
-		greenlets_watch();
+	if (unlikely(refill_before_call != NULL) && kind < WIRE_EXCEPTION)
+		refill_before_call();
 	if (!find_room(writer, kind)) {
 		writer_lose(writer, kind);
 		return NULL;
@@ -549,9 +425,9 @@ static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 static bool has_no_quarter(struct writer *writer)
 {
 	if (!(writer->gap % WRITER_LOSE_AT_ONCE) || atomic_load(&process->status) != PROCESS_JOINED ||
-	    has_quarter(writer))
+	    room_has_quarter(writer))
 		return false;
-	lose_until_the_tail_moves(writer);
+	room_lose_until_tail_moves(writer);
 	return true;
 }
 
@@ -561,59 +437,8 @@ struct writer *writer_refill(unsigned kind)
 
 	if ((kind >= WIRE_TIME && kind != WIRE_LINE) || !(writer_goes_on_losing(writer) || has_no_quarter(writer)))
 		return look_for_room(kind);
-	count_lost(writer, kind);
+	room_count_lost(writer, kind);
 	return NULL;
-}
-
-void writer_expect_stack(void)
-{
-	struct writer *writer = thread_self.writer;
-
-	if (!writer->slot)
-		return;
-	writer->resync = 1;
-	writer_set_room(writer, 0, 0);
-}
-
-void writer_put_time(struct writer *writer, uint64_t now)
-{
-	/* A counter that went back a little (another core) keeps its last value. */
-	if ((int64_t)(now - writer->last_ticks) < 0)
-		return;
-	/* Few words follow, so the next check for a sleeping collector would be far away. */
-	if (now - writer->last_ticks >= CLOCK_QUIET_TICKS) {
-		writer_set_room(writer, 0, 0);
-		wake_collector(writer);
-	}
-	writer_store(writer, writer->head,
-		     config.events & EVENT_CPU ? wire_cpu_word(clock_thread_cpu())
-					       : wire_word(wire_head(WIRE_TIME, 0), 0));
-	writer_store(writer, writer->head + 1, now);
-	writer->head += 2;
-	writer->last_ticks = now;
-	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
-}
-
-void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2)
-{
-	uint64_t now = clock_now(), at;
-
-	if ((int64_t)(now - writer->last_ticks) < 0)
-		now = writer->last_ticks;
-	/* Where CPU times are recorded, one is due after a pause. */
-	if (config.events & EVENT_CPU && now - writer->last_ticks >= writer->pause)
-		writer_put_time(writer, now);
-	else if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
-		wake_collector(writer);
-	writer->last_ticks = now;
-	at = writer->head;
-	writer_store(writer, at++, wire_word(wire_native_head(frame), 0));
-	writer_store(writer, at++, now);
-	writer_store(writer, at++, head);
-	writer_store(writer, at++, extra);
-	if (wire_extra_words(wire_head_kind(head)) == 2)
-		writer_store(writer, at++, extra_2);
-	writer->head = at;
 }
 
 void writer_end_thread(void)
@@ -630,7 +455,7 @@ void writer_end_thread(void)
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
 		return;
 	process_lock(); /* keeps rejoin.c from exchanging the memory under an ending thread */
-	show_held(writer);
+	room_show_held(writer);
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
 		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
 	writer->slot = NULL;

@@ -8,9 +8,9 @@
  * socket does, together with the silence: the socket's name alone may mean nothing in this network namespace or root. A
  * listener there may be a frozen collector or the next one, so only a long silence counts then.
  *
- * Called by threads that wait for the collector (process.c) or search for another (rejoin.c).
+ * Called by threads that wait for the collector (wait.c) or search for another (rejoin.c).
  */
-#include "join/watch.h"
+#include "ring/watch.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,11 +22,11 @@
 #include <unistd.h>
 
 #include "base/seccomp_state.h"
-#include "base/text.h"
+#include "base/start_time.h"
 #include "evprof/proc.h"
 #include "evprof/time_namespace.h"
 #include "join/handshake.h"
-#include "join/process.h"
+#include "ring/process.h"
 
 #define SILENT_US 100000       /* a collector without a heartbeat for this long may be dead ... */
 #define SILENT_AGAIN_US 500000 /* ... and is checked again after this long */
@@ -34,24 +34,6 @@
 #define NS UINT64_C(1000000000)
 
 enum evidence { UNKNOWN, THERE, GONE };
-
-uint64_t watch_start_time(pid_t pid, char *state)
-{
-	char path[32] = "/proc/self/stat", line[1024], *at;
-
-	if (pid > 0 && !proc_is_ours())
-		return 0;
-	if (pid > 0)
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	/* The second field, the name, may hold anything, so count from its last ')'. */
-	if (text_read_file(path, line, sizeof(line)) <= 0 || !(at = strrchr(line, ')')) || !at[1])
-		return 0;
-	if (state)
-		*state = at[2];
-	for (int field = 2; field < 22 && at; field++)
-		at = strchr(at + 1, ' ');
-	return at ? time_namespace_start(strtoull(at, NULL, 10)) : 0;
-}
 
 struct watch_listener watch_listener(int connection)
 {
@@ -77,7 +59,7 @@ static enum evidence ask_for(pid_t pid, uint64_t *found)
 		return UNKNOWN;
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return GONE;
-	*found = watch_start_time(pid, &state);
+	*found = start_time_of(pid, &state);
 	return state == 'Z' || state == 'X' ? GONE : *found ? THERE : UNKNOWN;
 }
 

@@ -22,12 +22,4 @@ enum rejoin_when {
  */
 bool rejoin_if_lost(unsigned kind, enum rejoin_when when);
 
-/*
- * Replaces the shared memory by new memory with the same content at the same address, while other threads write.
- * Afterwards the new memory holds, once, every event that is published or is about to be. The lock is held and the
- * status is PROCESS_MOVING; threads find no room until the status is set again. all_definitions: copies all definitions
- * from the first one on. Returns a descriptor of the new memory, or -errno with nothing changed.
- */
-int rejoin_exchange_memory(bool all_definitions);
-
 #endif

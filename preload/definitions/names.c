@@ -1,0 +1,125 @@
+/*
+ * names.c - see names.h.
+ */
+#include "definitions/names.h"
+
+#include "base/lock.h"
+#include "definitions/define.h"
+#include "python/python.h"
+#include "ring/process.h"
+
+#define NAMES_PROBES 16 /* places in which a key may be */
+
+/* A hash of an address and a name (FNV-1a). Never 0. */
+static uint64_t key_of(const void *address, const char *name)
+{
+	uint64_t key = (uintptr_t)address ^ UINT64_C(0xcbf29ce484222325);
+
+	for (; *name; name++)
+		key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+	return key | 1;
+}
+
+static size_t name_place(uint64_t key, size_t probe)
+{
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NAMES_BITS)) + probe) & ((1u << NAMES_BITS) - 1);
+}
+
+/* The id of a key, or 0. Takes no lock: without a GIL, threads raise exceptions at the same time. */
+static uint32_t recall(uint64_t key)
+{
+	for (size_t i = 0; i < NAMES_PROBES; i++) {
+		struct name *name = &process->names.at[name_place(key, i)];
+		uint32_t id;
+
+		/* Acquire: pairs with the release in remember(). */
+		if (atomic_load_explicit(&name->key, memory_order_acquire) != key)
+			continue;
+		id = atomic_load_explicit(&name->id, memory_order_acquire);
+		/* If the key of the place has changed since, the id may belong to the other key. */
+		if (atomic_load_explicit(&name->key, memory_order_relaxed) == key)
+			return id;
+	}
+	return 0;
+}
+
+/* Stores the id of a key. If none of its places is free, it replaces the first one. */
+static void remember(uint64_t key, uint32_t id)
+{
+	struct names *names = &process->names;
+	size_t place = name_place(key, 0);
+
+	lock_take(&names->lock);
+	for (size_t i = NAMES_PROBES; i-- > 0;)
+		if (!names->at[name_place(key, i)].key)
+			place = name_place(key, i);
+	atomic_store_explicit(&names->at[place].key, 0, memory_order_relaxed);
+	/* Release: a reader that sees the id sees that the old key is gone. */
+	atomic_store_explicit(&names->at[place].id, id, memory_order_release);
+	atomic_store_explicit(&names->at[place].key, key, memory_order_release);
+	lock_give(&names->lock);
+}
+
+/* As define(), for definitions that are found by a hash of their name. */
+static uint32_t define_name(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
+			    uint32_t *last, uint64_t key)
+{
+	uint32_t id;
+
+	process_lock();
+	id = define_next(record, strings, last);
+	if (id)
+		remember(key, id);
+	process_unlock();
+	return id;
+}
+
+/* Reads an attribute through the type of types, because a metaclass of the program may override it. */
+static struct string type_attribute(struct object *type, const char *name)
+{
+	struct object *key = python.PyUnicode_InternFromString(name), *value = NULL, *found = NULL;
+
+	if (key && python.type_type)
+		found = python_type_lookup(python.type_type, key);
+	if (found) {
+		value = python.PyObject_CallMethod(found, "__get__", "O", type);
+		python.Py_DecRef(found);
+	}
+	if (key)
+		python.Py_DecRef(key);
+	return string_of_new(value);
+}
+
+uint32_t definitions_type(const void *type)
+{
+	/* The name is part of the key: a class may die and another get its address. */
+	uint64_t key = key_of(type, python_object_field(type, PYTHON_TYPE_NAME));
+	uint32_t id = recall(key);
+	struct definitions_guard guard;
+
+	if (id)
+		return id;
+	definitions_enter(&guard);
+	{
+		struct object *object = (struct object *)type;
+		struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), type_attribute(object, "__name__"),
+								  type_attribute(object, "__qualname__"),
+								  type_attribute(object, "__module__")};
+		struct wire_definition record = {.type = WIRE_DEFINE_TYPE};
+
+		id = define_name(&record, strings, &process->next_type, key);
+		strings_release(strings);
+	}
+	definitions_leave(&guard);
+	return id;
+}
+
+uint32_t definitions_mark(const char *name)
+{
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(name), string_c(""), string_c("")};
+	struct wire_definition record = {.type = WIRE_DEFINE_MARK};
+	uint64_t key = key_of(NULL, name);
+	uint32_t id = recall(key);
+
+	return id ? id : define_name(&record, strings, &process->next_mark, key);
+}

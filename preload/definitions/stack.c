@@ -1,0 +1,133 @@
+/*
+ * stack.c - see stack.h.
+ */
+#include "definitions/stack.h"
+
+#include "definitions/define.h"
+#include "definitions/definitions.h"
+#include "python/python.h"
+#include "ring/process.h"
+
+/* The caller's frame: a new reference, NULL at the end of the stack. */
+static struct object *frame_back(struct object *frame)
+{
+	struct object *back =
+	    python.PyFrame_GetBack ? python.PyFrame_GetBack(frame) : python_attribute(frame, "f_back");
+
+	if (back == python.none) {
+		python.Py_DecRef(back);
+		back = NULL;
+	}
+	return back;
+}
+
+/* As definitions_code(). Reads the names only of code that has no id yet. */
+static uint32_t frame_value(struct object *frame)
+{
+	struct object *code =
+	    python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python_attribute(frame, "f_code");
+	struct object *globals = NULL;
+	uint32_t value = 0;
+
+	if (code && !ids_find(&process->ids, code))
+		globals = python_attribute(frame, "f_globals");
+	if (code) {
+		value = definitions_code_of_frame(code, globals);
+		python.Py_DecRef(code);
+	}
+	if (globals)
+		python.Py_DecRef(globals);
+	return value;
+}
+
+static struct object *top_frame(bool skip_top)
+{
+	struct object *frame = python.PyEval_GetFrame(), *back;
+
+	if (!frame)
+		return NULL;
+	python.Py_IncRef(frame);
+	if (!skip_top)
+		return frame;
+	back = frame_back(frame);
+	python.Py_DecRef(frame);
+	return back;
+}
+
+static struct object *next_frame(struct object *frame)
+{
+	struct object *back = frame_back(frame);
+
+	python.Py_DecRef(frame);
+	return back;
+}
+
+static int frame_line(struct object *frame)
+{
+	return python.PyFrame_GetLineNumber ? python.PyFrame_GetLineNumber(frame) : 0;
+}
+
+/*
+ * Reads the stack from the interpreter's own frames, from 3.12 on: a frame object would be created on request and freed
+ * as the program's memory. Returns false if a function has no id yet; its frame object is needed to define it.
+ */
+static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *count, bool *more)
+{
+	*count = 0;
+	*more = false;
+	if (!python.monitoring || !python_knows_frames())
+		return false;
+	for (const void *frame = python_running_frame(); frame; frame = python_frame_back(frame)) {
+		const void *code = python_frame_code(frame);
+		uint64_t value = code ? ids_find(&process->ids, code) : 0;
+
+		if (!code || skip_top) {
+			skip_top &= !code;
+			continue;
+		}
+		if (!value || value >> 32 & CODE_CLOSER_NATIVE)
+			return false;
+		if (value & DEFINITION_HIDDEN)
+			continue;
+		if (*count == most) {
+			*more = true;
+			return true;
+		}
+		ids[(*count)++] = DEFINITION_ID((uint32_t)value);
+	}
+	return true;
+}
+
+uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t most, bool *more)
+{
+	bool skip_top = kind == WIRE_CALL || kind == WIRE_RESUME || kind == WIRE_THROW;
+	struct object *frame;
+	struct definitions_guard guard;
+	uint32_t count = 0;
+	bool nameless =
+	    false; /* a name did not fit into the ring: the stack is written again soon, as if it had been cut */
+
+	definitions_enter(&guard);
+	if (!lines && find_stack(skip_top, ids, most, &count, more)) {
+		definitions_leave(&guard);
+		return count;
+	}
+	count = 0;
+	for (frame = top_frame(skip_top); frame; frame = next_frame(frame)) {
+		uint32_t value = frame_value(frame);
+
+		nameless |= !value;
+		if (!value || value & DEFINITION_HIDDEN)
+			continue;
+		if (count == most)
+			break;
+		if (lines)
+			lines[count] = frame_line(frame);
+		ids[count++] = DEFINITION_ID(value);
+	}
+	*more = frame || nameless;
+	if (frame)
+		python.Py_DecRef(frame);
+	definitions_leave(&guard);
+	return count;
+}

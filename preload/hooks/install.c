@@ -1,0 +1,219 @@
+/*
+ * install.c - see install.h.
+ */
+#include "hooks/install.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "definitions/definitions.h"
+#include "definitions/native.h"
+#include "definitions/thread_names.h"
+#include "hooks/hook_compat.h"
+#include "hooks/hooks.h"
+#include "life/life.h"
+#include "ring/clock.h"
+#include "ring/process.h"
+
+#define UNSETTLED_EVENTS 64
+
+static bool verified, calls_possible;
+static bool calls_known;	   /* the value of calls_possible while Python runs */
+static _Atomic int state_key = -1; /* the thread-specific key of thread states; -1: not seen yet */
+static const char no_state;	   /* its address is that of no thread state */
+
+static void name_main_thread(void)
+{
+	struct object *name = python.PyUnicode_FromString("MainThread");
+
+	if (name) {
+		thread_names_define((uint32_t)getpid(), name);
+		python.Py_DecRef(name);
+	}
+}
+
+/* Everything that is done once, in the first thread. */
+static void begin_once(void)
+{
+	if (verified)
+		return;
+	verified = true;
+	native_begin();
+	if (process_join(WIRE_START_EXEC) < 0)
+		return;
+	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
+		      !python_verify(definitions_forget_code);
+	calls_possible = calls_known;
+	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
+	name_main_thread();
+	if (calls_possible)
+		hook_compat_begin();
+	if (config.events & EVENT_MEM) {
+		hook_compat_of_memory();
+		hooks_memory_set();
+	}
+	if (calls_possible)
+		hooks_memory_watch_states();
+}
+
+static bool begin_recording(void)
+{
+	python_lock(); /* other threads wait until it is done */
+	begin_once();
+	python_unlock();
+	return atomic_load(&process->status) != PROCESS_OFF;
+}
+
+/*
+ * A thread that enters another interpreter keeps its stack, which the new frames are pushed on. The stack is unknown
+ * only if frames that were not recorded are running already. If no profile function is set, evprof's is stored without
+ * PyEval_SetProfile(), whose audit event the program could see.
+ */
+static void set_profile(struct thread_state *state)
+{
+	uint32_t resync = thread_self.writer->resync;
+
+	if (!python.state_profile || python_field(state, python.state_profile) || !hooks_profile_set_new(state))
+		hooks_profile_set();
+	else if (thread_self.writer->slot)
+		thread_self.writer->resync = 1;
+	if (!python.PyEval_GetFrame())
+		thread_self.writer->resync = resync;
+}
+
+bool install_in_thread(void)
+{
+	struct thread_state *state = python.current_thread_state();
+	int saved_errno = errno;
+	bool done = true, set = false;
+
+	if (!state || (thread_self.hooked_state == state && !thread_self.unsettled) || thread_self.entered)
+		return false;
+	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
+	thread_self.nesting++;
+	if (begin_recording() && calls_possible && python_enter_interpreter()) {
+		if (python.monitoring) {
+			done = hooks_monitoring_set() != -EAGAIN;
+		} else {
+			set_profile(state);
+			hooks_line_set();
+		}
+		set = done;
+	}
+	if (done)
+		thread_self.hooked_state = state;
+	thread_self.nesting--;
+	thread_self.entered = 0;
+	errno = saved_errno;
+	return set;
+}
+
+bool install_may_be_state(pthread_key_t key)
+{
+	int known = atomic_load_explicit(&state_key, memory_order_relaxed);
+
+	return known < 0 || known == (int)key;
+}
+
+void install_new_state(pthread_key_t key, const void *value)
+{
+	struct thread_state *state;
+
+	if (!calls_possible || thread_self.entered)
+		return;
+	if (!value) {
+		if (atomic_load(&state_key) >= 0)
+			thread_self.hooked_state = NULL;
+		return;
+	}
+	state = python.PyGILState_GetThisThreadState();
+	if (state != value || state == thread_self.hooked_state)
+		return;
+	atomic_store(&state_key, (int)key);
+	if (!hooks_profile_set_new(state))
+		return;
+	hooks_line_set_new(state);
+	thread_self.hooked_state = state;
+}
+
+/*
+ * Python links a new state before all others of its interpreter, under a lock that is held until the semaphore is
+ * posted.
+ */
+static bool is_linked(const void *state)
+{
+	if (!python.PyInterpreterState_Head || !python.PyInterpreterState_Next || !python.PyInterpreterState_ThreadHead)
+		return false;
+	for (void *interpreter = python.PyInterpreterState_Head(); interpreter;
+	     interpreter = python.PyInterpreterState_Next(interpreter))
+		if (python.PyInterpreterState_ThreadHead(interpreter) == state)
+			return true;
+	return false;
+}
+
+void install_made_state(void)
+{
+	const void *made = thread_self.made_state;
+
+	thread_self.made_state = NULL;
+	if (!calls_possible || !made || !is_linked(made))
+		return;
+	if (hooks_profile_place((struct thread_state *)made))
+		hooks_line_set_new((struct thread_state *)made);
+}
+
+static int pending(void *data)
+{
+	(void)data;
+	install_in_thread();
+	return 0;
+}
+
+void install_profile_changes(void)
+{
+	if (thread_self.entered || thread_self.telling || !calls_possible)
+		return;
+	if (python.monitoring) {
+		writer_expect_stack();
+		return;
+	}
+	thread_self.unsettled = UNSETTLED_EVENTS;
+	thread_self.writer->limit = 0;
+	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
+}
+
+void install_trace_changes(void)
+{
+	if (!thread_self.entered && calls_possible && python.version >= 0x030b)
+		writer_expect_stack();
+}
+
+void install_runtime_ends(void)
+{
+	calls_possible = false;
+	thread_self.hooked_state = &no_state;
+}
+
+void install_interpreter_ends(void)
+{
+	thread_self.hooked_state = &no_state;
+}
+
+void install_runtime_begins(void)
+{
+	thread_self.hooked_state = &no_state; /* its memory may have been seen before it could have a hook */
+	hooks_monitoring_begin_again();
+	atomic_store(&state_key, -1);
+	if (verified && config.events & EVENT_MEM)
+		hooks_memory_set();
+	calls_possible = calls_known;
+	if (verified && calls_possible)
+		hooks_memory_watch_states();
+}
+
+bool install_has_begun(void)
+{
+	return verified;
+}

@@ -1,0 +1,164 @@
+/*
+ * finish.c - the end of the process image: its last event, the wait for the trace, the summary line.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "base/own_stack.h"
+#include "base/seccomp_state.h"
+#include "evprof/shown_path.h"
+#include "join/handshake.h"
+#include "life/life.h"
+#include "life/rejoin.h"
+#include "ring/process.h"
+#include "ring/wait.h"
+#include "ring/watch.h"
+
+#define TURN_MS 50	       /* of one futex wait for the trace */
+#define SUMMARY_STALL_MS 5000  /* the summary line waits this long for a sign of life of the collector ... */
+#define SUMMARY_WAIT_MS 60000  /* ... and this long in all */
+#define FORMATS_WAIT_MS 600000 /* ... or this long, if the collector also writes other formats */
+
+static long futex(_Atomic uint32_t *word, int operation, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
+}
+
+static int is_final(uint32_t state)
+{
+	return state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED || state == RING_COLLECTOR_DRAINED ||
+	       state == RING_COLLECTOR_FINISHED;
+}
+
+/*
+ * Waits until the collector has finished with this process. Returns its state, or RING_COLLECTOR_NONE if it went
+ * silent. The program's signals may cut waits short, so the clock counts; where the clock does not move for the
+ * program, waits of full length count.
+ */
+static uint32_t wait_for_collector(void)
+{
+	struct ring_header *header = process->header;
+	const struct timespec step = {.tv_nsec = TURN_MS * 1000000};
+	uint32_t beat = atomic_load(&header->heartbeat), state;
+	struct watch watch = watch_begin();
+	uint64_t now_us = process_now_us(), beat_us = now_us, before_us;
+	uint64_t end_us = now_us + (uint64_t)(config.formats[0] ? FORMATS_WAIT_MS : SUMMARY_WAIT_MS) * 1000;
+
+	while (now_us < end_us && now_us - beat_us < (uint64_t)SUMMARY_STALL_MS * 1000) {
+		state = atomic_load(&header->collector_state);
+		if (is_final(state))
+			return state;
+		if (watch_is_gone(&watch) || wait_was_in_vain())
+			break;
+		before_us = process_now_us();
+		now_us += futex(&header->collector_state, FUTEX_WAIT, state, &step) < 0 && errno == ETIMEDOUT
+			      ? TURN_MS * 1000
+			      : process_now_us() - before_us;
+		if (beat != atomic_load(&header->heartbeat))
+			beat_us = now_us;
+		beat = atomic_load(&header->heartbeat);
+	}
+	state = atomic_load(&header->collector_state);
+	return is_final(state) ? state : RING_COLLECTOR_NONE;
+}
+
+static void print_summary(uint32_t state)
+{
+	const struct ring_header *header = process->header;
+	unsigned running = atomic_load(&header->summary_running), processes = atomic_load(&header->summary_processes);
+	static char text[SHOWN_PATH_BYTES];
+	unsigned unsampled = atomic_load(&header->summary_unsampled);
+	char said[RING_TEXT_BYTES], still[80] = "";
+	const char *path;
+
+	/* The text is the collector's: it may lack its terminator. */
+	memcpy(said, header->text, sizeof(said));
+	said[sizeof(said) - 1] = 0;
+	path = seccomp_active() ? said : shown_path(said, text);
+
+	if (state == RING_COLLECTOR_NONE) {
+		log_line(LOG_ERROR, "the collector does not answer; the trace file holds what it wrote so far");
+	} else if (state == RING_COLLECTOR_REFUSED || state == RING_COLLECTOR_FAILED) {
+		log_line(LOG_ERROR, "%s", said);
+	} else {
+		if (running)
+			snprintf(still, sizeof(still), " (%u still running; complete when they end)", running);
+		log_line(LOG_ERROR, "%llu events of %u process%s, %llu lost, in %s%s; show it with: evprof report %s",
+			 (unsigned long long)atomic_load(&header->summary_events), processes,
+			 processes == 1 ? "" : "es", (unsigned long long)atomic_load(&header->summary_lost), path,
+			 still, path);
+		if (unsampled)
+			log_line(LOG_WARNING, "the sampler of %u process%s was killed; later samples are missing",
+				 unsampled, unsampled == 1 ? "" : "es");
+	}
+}
+
+/* Whether this image has something to finish. */
+static bool begin_to_finish(void)
+{
+	uint32_t now;
+
+	if (!process || process->pid != getpid())
+		return false;
+	now = atomic_load(&process->status);
+	if (now != PROCESS_JOINED && now != PROCESS_STOPPED)
+		return false;
+	rejoin_if_lost(WIRE_EXIT, REJOIN_AT_END);
+	return true;
+}
+
+/* number: the signal by which the image ends; 0: it exits. */
+static void finish(int number)
+{
+	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
+
+	process_set_status(PROCESS_OFF);
+	atomic_store(&process->header->ending_signal, (uint32_t)number);
+	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
+	if (locked)
+		process_unlock();
+	if (session.owner == process->pid) {
+		uint64_t begin_us = process_now_us();
+		uint32_t state;
+
+		process_poke_collector();
+		state = wait_for_collector();
+		log_line(LOG_DEBUG, "waited %llu us for the collector",
+			 (unsigned long long)(process_now_us() - begin_us));
+		print_summary(state);
+	}
+}
+
+static void finish_by_exit(void *status)
+{
+	struct writer *writer;
+
+	if (!begin_to_finish())
+		return;
+	writer = writer_reserve(WIRE_EXIT);
+	if (writer)
+		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | (*(const uint32_t *)status & 0xff)));
+	finish(0);
+}
+
+static void finish_by_signal(void *number)
+{
+	if (begin_to_finish())
+		finish(*(const int *)number);
+}
+
+void process_finish(int status)
+{
+	own_stack_call(finish_by_exit, &status);
+}
+
+void process_finish_by_signal(int number)
+{
+	own_stack_call(finish_by_signal, &number);
+}

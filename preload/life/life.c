@@ -1,0 +1,149 @@
+/*
+ * life.c - joins a collector: at the start of the process image, and in the child of a fork at its first event.
+ */
+#include "life/life.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/log_line.h"
+#include "base/own_stack.h"
+#include "base/seccomp_state.h"
+#include "definitions/thread_names.h"
+#include "join/handshake.h"
+#include "join/peer.h"
+#include "life/rejoin.h"
+#include "life/sampler.h"
+#include "ring/memory.h"
+#include "ring/process.h"
+#include "ring/watch.h"
+
+static int join(int start)
+{
+	uint64_t begin_us = process_now_us();
+	uint8_t *inherited = memory_keep_inherited();
+	void *scratch;
+	int fd, connection, r;
+
+	process->pid = getpid();
+	clock_enter_namespace();
+	if (inherited)
+		peer_of_parent((const struct ring_header *)inherited);
+	seccomp_inherited();
+	if (seccomp_active()) {
+		log_line(LOG_WARNING, "a seccomp filter is on; this process is not recorded");
+		r = -EPERM;
+		goto left;
+	}
+	scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (scratch == MAP_FAILED) {
+		r = -ENOMEM;
+		goto left;
+	}
+	fd = memory_make();
+	if (fd < 0) {
+		handshake_absent(fd == -EPERM || fd == -ENOSYS ? "a filter refuses memfd_create()"
+							       : "no shared memory for events",
+				 fd);
+		r = fd;
+		goto done;
+	}
+	r = connection = handshake_connect(start, scratch);
+	if (connection >= 0) {
+		process->listener = watch_listener(connection);
+		r = handshake_send(connection, fd, start, scratch);
+		if (r == 0)
+			sampler_follow(fd, scratch);
+		close(connection);
+	}
+	close(fd);
+	if (r < 0)
+		memory_forget_inherited();
+done:
+	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
+left:
+	if (inherited)
+		munmap(inherited, (size_t)sysconf(_SC_PAGESIZE));
+	if (r == 0) {
+		ids_begin(&process->ids);
+		process->watch = watch_begin();
+		process->rejoin_after_us = process->watch.since_us + REJOIN_EVERY_US;
+	}
+	log_line(LOG_DEBUG, "joined %s in %llu us", session.socket, (unsigned long long)(process_now_us() - begin_us));
+	return r;
+}
+
+void process_begin_again(void)
+{
+	uint32_t status;
+
+	process_lock();
+	status = atomic_load(&process->status);
+	if (status == PROCESS_JOINED || status == PROCESS_STOPPED) {
+		process_set_status(PROCESS_MOVING);
+		process_forget_ids();
+		process_set_status(status);
+	}
+	process_unlock();
+}
+
+int process_join(int start)
+{
+	int saved_errno = errno;
+	bool joined = false;
+	struct writer *writer;
+
+	/* Memory that joining allocates or frees is not the program's. */
+	thread_self.nesting++;
+	process_lock();
+	if (atomic_load(&process->status) == PROCESS_UNJOINED) {
+		joined = !join(start);
+		/* Release: a thread that sees JOINED sees the ring. */
+		atomic_store_explicit(&process->status, joined ? PROCESS_JOINED : PROCESS_OFF, memory_order_release);
+	}
+	process_unlock();
+	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* takes the lock for its ring */
+	if (writer)
+		writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
+	if (writer && start == WIRE_START_FORK)
+		thread_names_define_inherited();
+	thread_self.nesting--;
+	errno = saved_errno;
+	return atomic_load(&process->status) == PROCESS_JOINED ? 0 : -ENOTCONN;
+}
+
+int process_recording(void)
+{
+	uint32_t status;
+
+	if (!process)
+		return 0;
+	status = atomic_load_explicit(&process->status, memory_order_acquire);
+	if (status == PROCESS_MOVING) {
+		process_lock();
+		process_unlock();
+		status = atomic_load_explicit(&process->status, memory_order_acquire);
+	}
+	if (likely(status == PROCESS_JOINED))
+		return 1;
+	if (status != PROCESS_UNJOINED || !session.id[0])
+		return 0;
+	/* The child of a fork, at its first event. */
+	if (!config.children && getpid() != session.first) {
+		atomic_store(&process->status, PROCESS_OFF);
+		memory_forget_inherited();
+		return 0;
+	}
+	return !process_join(WIRE_START_FORK);
+}
+
+void process_forked(void)
+{
+	/* The kernel has cleared the other state of the image. */
+	thread_self.nesting = 0;
+	thread_self.lost_block = NULL;
+	own_stack_forked();
+	sampler_forget();
+}

@@ -1,0 +1,25 @@
+/* sampled_layout.h - where this Python keeps what a sampler reads (evprof/sampling.h). */
+#ifndef PRELOAD_SAMPLED_LAYOUT_H
+#define PRELOAD_SAMPLED_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evprof/sampling.h"
+
+extern struct sampling sampling;  /* for the image and its forked children */
+extern bool sampled_layout_known; /* everything in it that a fork does not change */
+
+/*
+ * Searches everything that a fork does not change, once. False: too early, no Python function runs. If a field is not
+ * found, a line says so, and sampled_layout_known stays false. GIL held.
+ */
+bool sampled_layout_find(void);
+
+/* Fills in the state of the calling thread, and its interpreter. GIL held. */
+void sampled_layout_of_thread(void);
+
+/* The kernel's id of a live thread of this process. False: it is not known. */
+bool sampled_layout_thread_id(const void *thread, uint32_t *tid);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * process.c - see process.h.
+ */
+#include "ring/process.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/lock.h"
+#include "base/wiped_memory.h"
+#include "join/handshake.h"
+
+#define LOCK_AT_END_MS 1000
+
+struct process *process;
+
+int process_init(void)
+{
+	if (!process)
+		process = wiped_memory_new(sizeof(*process));
+	return process ? 0 : -errno;
+}
+
+/* For short sections only: copying a definition, setting up a ring once. */
+void process_lock(void)
+{
+	lock_take(&process->lock);
+}
+
+bool process_lock_at_end(void)
+{
+	return lock_take_within(&process->lock, LOCK_AT_END_MS);
+}
+
+void process_unlock(void)
+{
+	lock_give(&process->lock);
+}
+
+uint64_t process_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+uint32_t process_slots_used(void)
+{
+	uint32_t own = atomic_load(&process->slots_used), shared = ring_slots_used(&process->layout, process->header);
+
+	return own > shared ? own : shared;
+}
+
+void process_forget_ids(void)
+{
+	ids_clear(&process->ids);
+	lock_take(&process->names.lock);
+	for (size_t i = 0; i < 1u << NAMES_BITS; i++)
+		atomic_store_explicit(&process->names.at[i].key, 0, memory_order_relaxed);
+	lock_give(&process->names.lock);
+	atomic_fetch_add(&process->ids_forgotten, 1);
+}
+
+void process_wakes_nobody(void)
+{
+	if (process && process->header)
+		atomic_store(&process->header->wakes, 0);
+}
+
+void process_poke_collector(void)
+{
+	if (handshake_poke() != POKE_WOKEN)
+		process_wakes_nobody();
+}
+
+void process_wake_collector(void)
+{
+	int saved_errno = errno;
+
+	/* One thread wakes it for all. */
+	if (atomic_load_explicit(&process->header->sleep, memory_order_relaxed) != RING_AWAKE &&
+	    atomic_exchange(&process->header->sleep, RING_AWAKE) != RING_AWAKE)
+		process_poke_collector();
+	errno = saved_errno;
+}
+
+void process_look_again(void)
+{
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
+		writer_set_room(&process->writers[i], 0, 0);
+}
+
+void process_expect_stacks(void)
+{
+	if (!process->header) /* the child of a fork, before its first event */
+		return;
+	for (uint32_t i = 0; i < atomic_load(&process->slots_used); i++)
+		__atomic_store_n(&process->writers[i].asked, 1, __ATOMIC_SEQ_CST);
+	process_look_again();
+}
+
+void process_set_status(uint32_t status)
+{
+	/* Status first, then the room: a thread that sets its own room in between reads the status afterwards. */
+	atomic_store(&process->status, status);
+	process_look_again();
+}

@@ -1,0 +1,101 @@
+/*
+ * wait.c - see wait.h.
+ */
+#include "ring/wait.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/config.h"
+#include "ring/process.h"
+#include "ring/wait_budget.h"
+#include "ring/watch.h"
+
+#define WAIT_STEP_US 100 /* between two checks while waiting */
+/*
+ * The least part of the bound that must be left to begin waiting: events are then lost in a few long stretches, with
+ * complete stretches between them.
+ */
+#define WAIT_LEAST_PART 8
+
+/* Not in the memory that a fork clears: children inherit it. */
+static struct wait_budget wait_budget = WAIT_BUDGET_FULL;
+
+bool wait_was_in_vain(void)
+{
+	return atomic_load(&process->stalled_heartbeat) == atomic_load(&process->header->heartbeat) + 1;
+}
+
+void wait_give_up(uint32_t heartbeat)
+{
+	atomic_store(&process->stalled_heartbeat, heartbeat + 1);
+}
+
+static int64_t wait_bound_us(void)
+{
+	return (int64_t)config.wait_ms * 1000;
+}
+
+bool wait_is_allowed(void)
+{
+	int64_t bound_us = wait_bound_us();
+
+	return bound_us && !wait_was_in_vain() &&
+	       wait_budget_left(&wait_budget, (int64_t)process_now_us(), bound_us) >= bound_us / WAIT_LEAST_PART;
+}
+
+/*
+ * Sleeps one step and returns the time after it. The slept time counts at least, because a library may stop the clock
+ * for the program.
+ */
+static int64_t wait_a_step(int64_t begin_us)
+{
+	const struct timespec step = {.tv_nsec = WAIT_STEP_US * 1000};
+	int64_t least_us = clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL) == 0 ? begin_us + WAIT_STEP_US : begin_us;
+	int64_t now_us = (int64_t)process_now_us();
+
+	if (now_us < least_us)
+		now_us = least_us;
+	wait_budget_charge(&wait_budget, begin_us, now_us, wait_bound_us());
+	return now_us;
+}
+
+int wait_unless_gone(int (*done)(const void *what), const void *what)
+{
+	struct ring_header *header = process->header;
+	int64_t begin_us = (int64_t)process_now_us(), now_us = begin_us;
+	struct watch watch;
+	bool gone = false;
+
+	if (done(what))
+		return 1;
+	if (!wait_is_allowed())
+		return 0;
+	watch = watch_begin();
+	process_poke_collector();
+	for (unsigned i = 0; !done(what) && !gone && wait_budget_left(&wait_budget, now_us, wait_bound_us()); i++) {
+		gone = i % 64 == 63 && watch_is_gone(&watch);
+		atomic_store(&header->waiting, 1);
+		process_wake_collector(); /* it may have gone to sleep before it could see the flag */
+		now_us = wait_a_step(now_us);
+	}
+	atomic_store(&header->waiting, 0);
+	atomic_fetch_add(&header->waits, 1);
+	atomic_fetch_add(&header->waited_us, (uint64_t)(now_us - begin_us));
+	if (done(what))
+		return 1;
+	if (gone)
+		return -ESRCH;
+	wait_give_up(atomic_load(&header->heartbeat));
+	return 0;
+}
+
+int wait_for(int (*done)(const void *what), const void *what)
+{
+	uint32_t heartbeat = atomic_load(&process->header->heartbeat);
+	int waited = wait_unless_gone(done, what);
+
+	if (waited < 0)
+		wait_give_up(heartbeat);
+	return waited > 0;
+}
