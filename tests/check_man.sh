@@ -35,8 +35,8 @@ want() { # WHERE WORD...: each is in the text of the input
 }
 
 page=docs/man/evprof.1
-section "$page" CHOOSING | explained >/dev/null || {
-	echo "$page: no options under CHOOSING"
+section "$page" FILTERS | explained >/dev/null || {
+	echo "$page: no options under FILTERS"
 	status=1
 }
 for verb in $("$build/evprof" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
@@ -44,7 +44,7 @@ for verb in $("$build/evprof" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
 	help=$("$build/evprof" "$verb" --help)
 	# shellcheck disable=SC2046 # the options are words
 	want "$page, $name" $(printf '%s\n' "$help" | sed '/^usage:/d' | options) <<EOF
-$(section "$page" "$name"; section "$page" CHOOSING)
+$(section "$page" "$name"; section "$page" FILTERS)
 EOF
 	# shellcheck disable=SC2046
 	want "evprof $verb --help" $(section "$page" "$name" | explained) <<EOF
