@@ -105,7 +105,9 @@ static uint32_t *add_files(struct html_functions *functions)
 	uint32_t *numbers = calloc((size_t)labels->count + 1, sizeof(*numbers)), first = functions->texts->count;
 	struct labels files = {0};
 
-	for (uint32_t i = 0; numbers && i < labels->count; i++) {
+	if (!numbers)
+		return NULL;
+	for (uint32_t i = 0; i < labels->count; i++) {
 		uint32_t file = labels_add(&files, &(struct label){.file = labels->at[i].file});
 
 		if (file == UINT32_MAX) {
