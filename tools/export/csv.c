@@ -24,44 +24,22 @@
  * caller's caller; here all three are the caller's. The sizes are those requested in all three domains of Python's
  * allocators, not only raw. A failed allocation has address 0 and the requested size.
  *
- * Fields are quoted after RFC 4180 where necessary; lines end with \n. Invalid text and NUL become U+FFFD, so the file
- * is UTF-8. Prose: docs/table.md. tools/python/evprof makes the same table; tests compare them.
+ * Lines end with \n. The file is UTF-8 (csv_function.h). Prose: docs/table.md. tools/python/evprof makes the same
+ * table; tests compare them.
  */
 #include "export/export.h"
-#include "util/cli.h"
 
 #include <errno.h>
-#include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/csv_function.h"
 #include "replay/event_stream.h"
 #include "util/batches.h"
 #include "util/digits.h"
 #include "util/u64_map.h"
 
 #define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
-
-/* One --clean-file-name. */
-struct csv_clean {
-	char *prefix; /* NULL: use expression */
-	regex_t expression;
-};
-
-struct csv_options {
-	struct csv_clean *cleans;
-	size_t clean_count;
-	bool since_start;
-	bool no_freed_sizes;
-};
-
-/* The columns of a function, made at its first event: ",name,mod,lineno"; for a C function ",name,mod". */
-struct csv_function {
-	char *bytes;
-	uint32_t length;
-	uint32_t line_at; /* offset of ",lineno" */
-};
 
 struct csv_process {
 	struct csv_function *functions; /* by key */
@@ -135,243 +113,6 @@ struct csv {
 	struct csv_tail *tails;
 };
 
-/* --- options --- */
-
-static struct csv_options *options_of(struct export *export)
-{
-	if (!export->options)
-		export->options = calloc(1, sizeof(struct csv_options));
-	if (!export->options)
-		fprintf(stderr, "evprof export: out of memory\n");
-	return export->options;
-}
-
-static bool take_clean(struct export *export, const char *value)
-{
-	struct csv_options *options = options_of(export);
-	struct csv_clean *clean;
-	char why[128];
-	int error;
-
-	if (!options)
-		return false;
-	clean = realloc(options->cleans, (options->clean_count + 1) * sizeof(*clean));
-	if (!clean)
-		goto out_of_memory;
-	options->cleans = clean;
-	clean += options->clean_count;
-	*clean = (struct csv_clean){0};
-	if (strncmp(value, "re:", 3) == 0) {
-		error = regcomp(&clean->expression, value + 3, REG_EXTENDED);
-		if (error) {
-			regerror(error, &clean->expression, why, sizeof(why));
-			cli_misused("export", "\"%s\" is not a regular expression: %s", value + 3, why);
-			return false;
-		}
-	} else {
-		clean->prefix = strdup(value);
-		if (!clean->prefix)
-			goto out_of_memory;
-	}
-	options->clean_count++;
-	return true;
-
-out_of_memory:
-	fprintf(stderr, "evprof export: out of memory\n");
-	return false;
-}
-
-static bool take_since_start(struct export *export, const char *value)
-{
-	struct csv_options *options = options_of(export);
-
-	(void)value;
-	if (options)
-		options->since_start = true;
-	return options;
-}
-
-static bool take_no_freed_sizes(struct export *export, const char *value)
-{
-	struct csv_options *options = options_of(export);
-
-	(void)value;
-	if (options)
-		options->no_freed_sizes = true;
-	return options;
-}
-
-const struct export_option export_csv_options[] = {
-    {"clean-file-name", "PREFIX",
-     "                            take this off the front of file names; or re:EXPRESSION: take away what it matches\n"
-     "                            first; may come again\n",
-     take_clean},
-    {"since-start", NULL, "                            times since the start of the trace, not since 1970\n",
-     take_since_start},
-    {"no-freed-sizes", NULL,
-     "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n"
-     "                            The same table as Parquet, which is far smaller: in Python,\n"
-     "                            evprof.load(TRACE).to_parquet(FILE)\n",
-     take_no_freed_sizes},
-    {NULL, NULL, NULL, NULL},
-};
-
-void export_csv_free_options(struct export *export)
-{
-	struct csv_options *options = export->options;
-	size_t i;
-
-	for (i = 0; options && i < options->clean_count; i++) {
-		if (!options->cleans[i].prefix)
-			regfree(&options->cleans[i].expression);
-		free(options->cleans[i].prefix);
-	}
-	if (options)
-		free(options->cleans);
-	free(options);
-	export->options = NULL;
-}
-
-/* --- text --- */
-
-static bool needs_quotes(struct text text)
-{
-	size_t i;
-
-	for (i = 0; i < text.length; i++)
-		if (text.at[i] == '"' || text.at[i] == ',' || text.at[i] == '\n' || text.at[i] == '\r')
-			return true;
-	return false;
-}
-
-/* Writes a comma and the text as a field. */
-static void put_field(struct output *output, struct text text)
-{
-	bool quotes = needs_quotes(text);
-
-	output_string(output, quotes ? ",\"" : ",");
-	while (text.length) {
-		const char *start = text.at;
-		uint32_t code = text_next(&text);
-
-		if (code == TEXT_INVALID || code == 0 || (code >= 0xd800 && code <= 0xdfff))
-			output_string(output, "\xef\xbf\xbd");
-		else
-			output_put(output, start, (size_t)(text.at - start));
-		if (code == '"')
-			output_char(output, '"');
-	}
-	if (quotes)
-		output_char(output, '"');
-}
-
-/* Removes what each --clean-file-name matches, in order. Changes name in place. */
-static void clean_file_name(const struct csv_options *options, char *name)
-{
-	size_t i;
-
-	for (i = 0; i < options->clean_count; i++) {
-		const struct csv_clean *clean = &options->cleans[i];
-		regmatch_t match = {0};
-
-		if (clean->prefix && strncmp(name, clean->prefix, strlen(clean->prefix)) == 0)
-			match.rm_eo = (regoff_t)strlen(clean->prefix);
-		else if (clean->prefix || regexec(&clean->expression, name, 1, &match, 0) != 0)
-			continue;
-		memmove(name + match.rm_so, name + match.rm_eo, strlen(name + match.rm_eo) + 1);
-	}
-}
-
-static int put_file(const struct csv *csv, struct output *output, struct text file)
-{
-	char *name;
-
-	/* A text with a NUL is not a file name. */
-	if (!csv->options.clean_count || memchr(file.at, 0, file.length)) {
-		put_field(output, file);
-		return 0;
-	}
-	name = strndup(file.at, file.length);
-	if (!name)
-		return -ENOMEM;
-	clean_file_name(&csv->options, name);
-	put_field(output, text_of(name));
-	free(name);
-	return 0;
-}
-
-/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
-static struct text last_part(struct text name)
-{
-	size_t i;
-
-	for (i = name.length; i > 0; i--)
-		if (name.at[i - 1] == '.')
-			break;
-	return (struct text){name.at + i, name.length - i};
-}
-
-static int put_c_function(struct output *output, const struct wire_definition *definition)
-{
-	struct text class = last_part(trace_string(definition, 0));
-	struct text name = trace_string(definition, 1);
-	char *qualified = malloc(class.length + name.length + 1);
-	size_t length = class.length;
-
-	if (!qualified)
-		return -ENOMEM;
-	memcpy(qualified, class.at, length);
-	if (length)
-		qualified[length++] = '.';
-	memcpy(qualified + length, name.at, name.length);
-	put_field(output, (struct text){qualified, length + name.length});
-	put_field(output, trace_string(definition, 3));
-	free(qualified);
-	return 0;
-}
-
-static int put_function(const struct csv *csv, struct output *output, const struct wire_definition *definition,
-			uint32_t key, uint32_t *line_at)
-{
-	char unknown[64];
-	int error = 0;
-
-	if (!definition) {
-		snprintf(unknown, sizeof(unknown), "<unknown %s %u>", key & 1 ? "C function" : "function", key / 2);
-		put_field(output, text_of(unknown));
-		put_field(output, text_of(key & 1 ? "" : "?"));
-	} else if (key & 1) {
-		error = put_c_function(output, definition);
-	} else {
-		put_field(output, trace_string(definition, 1));
-		error = put_file(csv, output, trace_string(definition, 0));
-	}
-	*line_at = (uint32_t)output->used;
-	if (!(key & 1))
-		output_format(output, ",%u", definition ? definition->number : 0);
-	return error;
-}
-
-static int make_function(const struct csv *csv, const struct trace_process *process, uint32_t key,
-			 struct csv_function *function)
-{
-	struct output piece;
-	int error = output_open_memory(&piece);
-
-	if (error)
-		return error;
-	error = put_function(csv, &piece, event_stream_definition(process, key), key, &function->line_at);
-	error = error ? error : piece.error;
-	function->bytes = error ? NULL : malloc(piece.used + 1);
-	if (!function->bytes)
-		error = -ENOMEM;
-	else
-		memcpy(function->bytes, piece.buffer, piece.used);
-	function->length = (uint32_t)piece.used;
-	output_abandon(&piece);
-	return error;
-}
-
 static const struct csv_function no_function = {.bytes = ",,,-1", .length = 5, .line_at = 2};
 
 /* The columns of the function of a key; for EVENT_STREAM_NOBODY empty names and line -1. NULL if memory ran out. */
@@ -383,7 +124,7 @@ static const struct csv_function *function_of(const struct csv *csv, const struc
 	if (key == EVENT_STREAM_NOBODY)
 		return &no_function;
 	function = &csv->processes[process->number]->functions[key];
-	if (!function->bytes && make_function(csv, process, key, function) < 0)
+	if (!function->bytes && csv_function_make(function, &csv->options, process, key) < 0)
 		return NULL;
 	return function;
 }
