@@ -23,6 +23,7 @@
 #include "trace/formats.h"
 #include "evprof/ring.h"
 #include "session/hold.h"
+#include "session/pending_children.h"
 #include "base/loop.h"
 #include "trace/trace_output.h"
 #include "base/users.h"
@@ -46,12 +47,6 @@ struct session_tools {
 	bool init_ends; /* the first process of our pid namespace is ending (drain.with_init) */
 };
 
-/* A pending child whose parent image is complete. */
-struct session_child {
-	pid_t pid;
-	ino_t inode; /* of the parent's memory, which it maps until it joins or calls exec */
-};
-
 struct session {
 	struct session *next;
 	struct session_tools *tools;
@@ -73,14 +68,8 @@ struct session {
 	struct hold *holds;
 	uint32_t unsampled; /* processes whose sampler was lost */
 
-	uint32_t missing_children; /* forked by complete images, not joined, pids unknown */
-	uint64_t grace_until_ns;   /* until then missing children may still join */
-	struct session_child *pending_children;
-	unsigned pending_children_count;
-	unsigned pending_children_next; /* number still to be checked in this pass */
-	uint64_t pending_children_check_ns;
-	uint64_t pending_children_since_ns; /* 0: none are pending */
-	uint64_t symbols_until_ns;	    /* wait for symbols of native frames until then; 0: not begun */
+	struct pending_children pending;
+	uint64_t symbols_until_ns; /* wait for symbols of native frames until then; 0: not begun */
 };
 
 /* On failure NULL, with one line in `reason`. */
@@ -136,5 +125,14 @@ int session_patience_us(const struct session *session, uint64_t now_ns);
 
 /* Publishes to all processes how we are about to sleep. */
 void session_announce(struct session *session, enum ring_sleep sleep);
+
+/* --- between session.c and session_end.c --- */
+
+/* Writes the totals and the answer for a process, and wakes it. */
+void session_answer(struct session *session, struct process *process, enum ring_collector_state state);
+/* Drains what is left of an ended image, and writes its end to the trace. how: as process_end_reason() says it. */
+void session_complete(struct session *session, struct process *process, const char *how, uint64_t now_ns);
+/* Removes images that are complete and await no answer. */
+void session_forget_dead(struct session *session);
 
 #endif
