@@ -1,8 +1,8 @@
 /*
- * drain.c - reads definitions and events from a process's shared memory. Called by the session, once a round.
+ * drain.c - reads events from a process's shared memory. Called by the session, once a round.
  *
  * The process that wrote the data may be broken or hostile. A position is copied once, the copy is checked, and the
- * copy is used. A failed check ends the reading of that slot (or of the definitions) and nothing else.
+ * copy is used. A failed check ends the reading of that slot and nothing else.
  */
 #include "session/drain.h"
 
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "ring/events.h"
+#include "ring/ring_read.h"
 #include "evprof/invariant.h"
 #include "base/log.h"
 #include "session/process.h"
-#include "symbols/resolver.h"
 #include "trace/trace_output.h"
 
 #define CHUNK_WORDS (UINT64_C(64) << 10 >> 3) /* a chunk worth writing */
@@ -34,148 +34,6 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* linux/mman.h, since 5.14 */
 #endif
-
-_Static_assert(DRAIN_DEFINITIONS_BYTES >= WIRE_DEFINITION_MAX_BYTES, "a definition fits the buffer");
-
-/* Reads exactly `bytes` bytes with pread(2). */
-static int read_fully(int fd, void *to, size_t bytes, uint64_t offset)
-{
-	char *at = to;
-
-	while (bytes > 0) {
-		ssize_t count = pread(fd, at, bytes, (off_t)offset);
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return count < 0 ? -errno : -EIO;
-		at += count;
-		bytes -= (size_t)count;
-		offset += (uint64_t)count;
-	}
-	return 0;
-}
-
-/*
- * The same from a ring of ring_bytes (a power of two) at `base`. position: the count of bytes since the ring's first
- * use.
- */
-static int read_ring(int fd, void *to, size_t bytes, uint64_t base, uint64_t ring_bytes, uint64_t position)
-{
-	uint64_t place = position & (ring_bytes - 1);
-	size_t first = bytes < ring_bytes - place ? bytes : (size_t)(ring_bytes - place);
-	int error = read_fully(fd, to, first, base + place);
-
-	if (!error && first < bytes)
-		error = read_fully(fd, (char *)to + first, bytes - first, base);
-	return error;
-}
-
-/* The size of the record at `bytes`; 0: incomplete; -EINVAL: not a definition. */
-static int64_t check_definition(const uint8_t *bytes, size_t count)
-{
-	struct wire_definition record;
-	uint64_t strings = 0;
-
-	if (count < sizeof(record))
-		return 0;
-	memcpy(&record, bytes, sizeof(record));
-	if (record.size_bytes % 8 || record.size_bytes < sizeof(record) ||
-	    record.size_bytes > WIRE_DEFINITION_MAX_BYTES)
-		return -EINVAL;
-	if (record.type < WIRE_DEFINE_CODE || record.type > WIRE_DEFINE_NATIVE_FRAME)
-		return -EINVAL;
-	if (record.type != WIRE_DEFINE_THREAD_NAME && (record.id == 0 || record.id > WIRE_ARG_MAX))
-		return -EINVAL;
-	for (unsigned i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
-		if (record.length[i] > WIRE_STRING_MAX_BYTES)
-			return -EINVAL;
-		strings += record.length[i];
-	}
-	if (((sizeof(record) + strings + 7) & ~UINT64_C(7)) != record.size_bytes)
-		return -EINVAL;
-	return record.size_bytes <= count ? (int64_t)record.size_bytes : 0;
-}
-
-/* Length of the complete records at the beginning. Sets *bad if the next one is invalid. */
-static size_t check_definitions(const uint8_t *bytes, size_t count, bool *bad)
-{
-	size_t good = 0;
-	int64_t size;
-
-	while ((size = check_definition(bytes + good, count - good)) > 0)
-		good += (size_t)size;
-	*bad = size < 0;
-	return good;
-}
-
-static void stop_definitions(struct process *process)
-{
-	process->definitions_bad = true;
-	log_warning("process %d wrote a damaged definition: names of its later functions are missing from the trace",
-		    (int)process->pid);
-}
-
-static void write_definitions(struct process *process, const void *bytes, size_t count)
-{
-	struct trace_chunk chunk = {
-	    .type = TRACE_CHUNK_DEFINITIONS, .process = process->number, .thread = TRACE_NOBODY};
-
-	trace_output_chunk(process->trace, &chunk, bytes, count);
-}
-
-static void charge_words(struct process *process, uint64_t words)
-{
-	process->share -= words < process->share ? words : process->share;
-}
-
-/* Drains one batch below `head`. False: nothing more to read. */
-static bool drain_definitions_once(struct process *process, uint64_t head)
-{
-	const struct ring_layout *layout = &process->layout;
-	uint64_t unread = head - process->definitions_tail;
-	uint8_t *buffer = process->drain->definitions;
-	size_t count = unread < DRAIN_DEFINITIONS_BYTES ? (size_t)unread : DRAIN_DEFINITIONS_BYTES;
-	size_t good;
-	bool bad;
-
-	if (unread == 0)
-		return false;
-	if (unread > layout->definitions_bytes || read_ring(process->memfd, buffer, count, layout->definitions_offset,
-							    layout->definitions_bytes, process->definitions_tail)) {
-		stop_definitions(process);
-		return false;
-	}
-	good = check_definitions(buffer, count, &bad);
-	invariant(good <= count && good % 8 == 0);
-	process->definitions_tail += good;
-	charge_words(process, good / sizeof(uint64_t));
-	/* Release: pairs with the target's acquire of the tail. It may overwrite these bytes now. */
-	atomic_store_explicit(&process->header->definitions_tail, process->definitions_tail, memory_order_release);
-	if (good > 0)
-		write_definitions(process, buffer, good);
-	if (good > 0 && process->symbols)
-		resolver_note(process->symbols, buffer, good);
-	if (bad || good == 0)
-		stop_definitions(process);
-	return !process->definitions_bad;
-}
-
-/*
- * Drains definitions. Like events, they wait until they make a chunk, but never longer than an event that may use them.
- * False: the share is used up, and more are left.
- */
-static bool drain_definitions(struct process *process, bool needed)
-{
-	uint64_t head = atomic_load_explicit(&process->header->definitions_head, memory_order_acquire);
-	uint64_t unread = head - process->definitions_tail;
-
-	if (!needed && unread < process->layout.definitions_bytes / 4)
-		return true;
-	while (!process->definitions_bad && process->share > 0 && drain_definitions_once(process, head))
-		continue;
-	return process->definitions_bad || process->definitions_tail == head;
-}
 
 static void reader_damaged(struct process *process, struct slot_reader *reader, const char *what)
 {
@@ -390,7 +248,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	struct events events;
 
 	invariant(unread <= reader->data_words && !reader->corrupt);
-	if (read_ring(process->memfd, events_words(buffer), count * sizeof(uint64_t), reader->data_offset,
+	if (ring_read(process->memfd, events_words(buffer), count * sizeof(uint64_t), reader->data_offset,
 		      reader->data_words * sizeof(uint64_t), reader->tail * sizeof(uint64_t))) {
 		reader_damaged(process, reader, "its ring cannot be read");
 		return false;
@@ -398,7 +256,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	events_split(buffer, count, reader->ticks, &events);
 	reader->tail += events.used_words;
 	invariant(reader->tail <= reader->head);
-	charge_words(process, events.used_words);
+	process_charge_words(process, events.used_words);
 	ring_note_tail(&process->slots[index], reader->turn++, reader->tail, events.last_ticks);
 	ring_consume(&process->slots[index], reader->tail);
 	if (events.used_words > 0)
@@ -443,7 +301,7 @@ static void drop_torn_event(struct process *process, struct slot_reader *reader)
 
 	if (reader->tail == reader->head || reader->corrupt)
 		return;
-	if (read_ring(process->memfd, &word, sizeof(word), reader->data_offset, reader->data_words * sizeof(word),
+	if (ring_read(process->memfd, &word, sizeof(word), reader->data_offset, reader->data_words * sizeof(word),
 		      reader->tail * sizeof(word)) == 0)
 		reader->lost.of[wire_head_kind((uint32_t)word)]++;
 	reader->tail = reader->head;
@@ -480,7 +338,7 @@ static void drain_slot(struct process *process, unsigned index, enum drain_mode 
 		process->first_reader = reader->tail == before ? index : index + 1;
 	process->cut |= cut;
 	if (reader->ended && mode != DRAIN_LAST && !cut) {
-		charge_words(process, THREAD_WORDS);
+		process_charge_words(process, THREAD_WORDS);
 		end_slot(process, index, true, 0);
 	}
 }
@@ -518,7 +376,7 @@ static void read_head(struct process *process, unsigned index, bool last)
 		return;
 	}
 	if (!reader) {
-		charge_words(process, THREAD_WORDS);
+		process_charge_words(process, THREAD_WORDS);
 		reader = open_reader(process, index);
 	}
 	if (!reader || reader->corrupt) {

@@ -68,4 +68,12 @@ void drain_end(struct process *process, uint64_t end_ticks);
 /* Lost events of the threads that still have a ring. */
 uint64_t drain_lost(const struct process *process);
 
+/* --- between drain.c and drain_definitions.c --- */
+
+/*
+ * Drains definitions. Like events, they wait until they make a chunk, but never longer than an event that may use them.
+ * False: the share is used up, and more are left.
+ */
+bool drain_definitions(struct process *process, bool needed);
+
 #endif

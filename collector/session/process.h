@@ -107,6 +107,12 @@ struct process {
  */
 int process_new(int memfd, int pidfd, pid_t pid, struct process **result, char *reason, size_t reason_bytes);
 
+/* Takes words that were read off the process's share of the round. */
+static inline void process_charge_words(struct process *process, uint64_t words)
+{
+	process->share -= words < process->share ? words : process->share;
+}
+
 /* The pid of the first process of a pid namespace. When it ends, the kernel kills all others. */
 #define PROCESS_INIT ((pid_t)1)
 
