@@ -26,12 +26,9 @@
 
 #include "evprof/proc.h"
 #include "base/clock.h"
-#include "evprof/wire.h"
 #include "base/log.h"
-#include "symbols/symbols.h"
+#include "symbols/resolver_queue.h"
 
-#define QUEUE_MAX (1u << 18) /* limit of a process's queue */
-#define MODULES_MAX 4096u    /* limit of a process's modules */
 #define REQUEST_NS UINT64_C(10000000000)
 #define FAILURES_MAX 3	    /* unanswered requests of a process, until it gets no more symbols */
 #define HELPERS_MAX 64u	    /* running helpers; other tenants wait */
@@ -44,12 +41,6 @@ struct tenant {
 	gid_t gid;
 	ino_t mounts; /* inode of the mount namespace; 0: not known */
 	uint64_t root_device, root;
-};
-
-struct module {
-	struct symbols_message message;
-	char *path;
-	bool failed; /* its file is not to be opened */
 };
 
 /* evprof-symbols for a tenant. */
@@ -65,34 +56,21 @@ struct helper {
 	struct resolver_client *asking; /* ... of this client; NULL: the client is gone */
 };
 
-/* An entry of the queue: a module (its number + 1), or an address. */
-struct entry {
-	uint32_t module;
-	struct symbols_address address;
-};
-
 struct resolver_client {
 	struct resolver_client *next;
 	struct resolver *resolver;
 	struct helper *helper; /* NULL: none assigned */
 	struct tenant tenant;
-	struct user *user;
-	uint64_t bytes; /* charged to the user */
+	struct resolver_queue queue;
 	uint32_t number;
 	unsigned failures;
 	int root; /* root directory of the process; -1: not known */
 	void (*found)(void *owner, const void *definitions, size_t bytes);
 	void *owner;
-	struct entry *queue;
-	size_t answered, queued, capacity;
-	size_t asked;	       /* addresses from `answered` on in the pending request */
-	uint32_t asked_module; /* or the number + 1 of the module in the pending request */
-	struct module *modules;
-	uint32_t module_count;
-	uint32_t modules_answered,
-	    modules_due; /* modules the helper has answered, and those due before the next address */
-	uint64_t *seen;	 /* addresses that were queued: a hash table, at most half full */
-	size_t seen_count, seen_places;
+	size_t asked;		   /* addresses from queue.answered on in the pending request */
+	uint32_t asked_module;	   /* or the number + 1 of the module in the pending request */
+	uint32_t modules_answered; /* by the helper */
+	uint32_t modules_due;	   /* before the next address */
 };
 
 struct resolver {
@@ -124,7 +102,7 @@ static bool find_program(char *path, size_t bytes)
 /* Ends symbolizing for this process. */
 static void disable_client(struct resolver_client *client)
 {
-	client->answered = client->queued = client->asked = 0;
+	client->queue.answered = client->queue.queued = client->asked = 0;
 	client->resolver = NULL;
 }
 
@@ -168,9 +146,9 @@ static void helper_failed(struct helper *helper, const char *how)
 	log_warning("evprof-symbols of user %u %s: native frames of what runs lack names", (unsigned)helper->tenant.uid,
 		    how);
 	if (client && client->asked_module)
-		client->modules[client->asked_module - 1].failed = true;
+		client->queue.modules[client->asked_module - 1].failed = true;
 	else if (client)
-		client->answered += client->asked;
+		client->queue.answered += client->asked;
 	stop_helper(helper);
 	if (client && ++client->failures == FAILURES_MAX)
 		disable_client(client);
@@ -330,7 +308,7 @@ static bool handle_answer(struct helper *helper, const uint8_t *answer, size_t b
 		return true;
 	helper->busy = false;
 	if (client) {
-		client->answered += client->asked;
+		client->queue.answered += client->asked;
 		client->modules_answered += client->asked_module > 0;
 		client->asked = client->asked_module = 0;
 	}
@@ -388,7 +366,7 @@ static bool send_message(const struct helper *helper, struct iovec *parts, size_
 /* Without the root directory, the module's file is not looked up. */
 static bool ask_module(struct resolver_client *client)
 {
-	struct module *module = &client->modules[client->modules_answered];
+	struct resolver_module *module = &client->queue.modules[client->modules_answered];
 	struct iovec parts[2] = {{&module->message, sizeof(module->message)}, {module->path, strlen(module->path)}};
 
 	if (!send_message(client->helper, parts, 2, module->failed ? -1 : client->root))
@@ -404,9 +382,9 @@ static bool ask_addresses(struct resolver_client *client)
 	size_t count = 0;
 	struct iovec parts[2] = {{&message, sizeof(message)}, {addresses, 0}};
 
-	while (client->answered + count < client->queued && count < SYMBOLS_ADDRESSES_MAX &&
-	       !client->queue[client->answered + count].module) {
-		addresses[count] = client->queue[client->answered + count].address;
+	while (client->queue.answered + count < client->queue.queued && count < SYMBOLS_ADDRESSES_MAX &&
+	       !client->queue.at[client->queue.answered + count].module) {
+		addresses[count] = client->queue.at[client->queue.answered + count].address;
 		count++;
 	}
 	parts[1].iov_len = count * sizeof(addresses[0]);
@@ -419,11 +397,11 @@ static bool ask_addresses(struct resolver_client *client)
 /* Whether the client has a request to send. */
 static bool has_question(struct resolver_client *client)
 {
-	while (client->answered < client->queued && client->queue[client->answered].module)
-		client->modules_due = client->queue[client->answered++].module;
-	if (client->answered == client->queued)
-		client->answered = client->queued = 0;
-	return client->answered < client->queued || client->modules_answered < client->modules_due;
+	while (client->queue.answered < client->queue.queued && client->queue.at[client->queue.answered].module)
+		client->modules_due = client->queue.at[client->queue.answered++].module;
+	if (client->queue.answered == client->queue.queued)
+		client->queue.answered = client->queue.queued = 0;
+	return client->queue.answered < client->queue.queued || client->modules_answered < client->modules_due;
 }
 
 static void work_for(struct resolver_client *client, uint64_t now_ns)
@@ -456,146 +434,8 @@ void resolver_work(struct resolver *resolver, uint64_t now_ns)
 bool resolver_is_busy(const struct resolver_client *client)
 {
 	return client && client->resolver &&
-	       (client->asked || client->asked_module || client->answered < client->queued ||
+	       (client->asked || client->asked_module || client->queue.answered < client->queue.queued ||
 		client->modules_answered < client->modules_due);
-}
-
-/* ---- queue ------------------------------------------------------------------------------------------------------- */
-
-static bool is_new(struct resolver_client *client, uint64_t address);
-
-/* False: the user's memory limit is reached. */
-static bool charge_memory(struct resolver_client *client, uint64_t bytes)
-{
-	if (!user_charge_memory(client->user, bytes))
-		return false;
-	client->bytes += bytes;
-	return true;
-}
-
-/* Rebuilds the hash table with `places` places, without the addresses above start and up to end. */
-static bool rebuild_seen(struct resolver_client *client, size_t places, uint64_t start, uint64_t end)
-{
-	size_t old = client->seen_places;
-	bool may = places <= 2 * QUEUE_MAX && charge_memory(client, (places - old) * sizeof(uint64_t));
-	uint64_t *before = client->seen, *fresh = may ? calloc(places, sizeof(*fresh)) : NULL;
-
-	if (!fresh)
-		return false;
-	client->seen = fresh;
-	client->seen_places = places;
-	client->seen_count = 0;
-	for (size_t i = 0; i < old; i++) {
-		if (before[i] && !(before[i] > start && before[i] <= end))
-			is_new(client, before[i]);
-	}
-	free(before);
-	return true;
-}
-
-/* Adds an address to the hash table. False: it is known, or there is no room. */
-static bool is_new(struct resolver_client *client, uint64_t address)
-{
-	size_t place;
-
-	if (2 * client->seen_count >= client->seen_places &&
-	    !rebuild_seen(client, client->seen_places ? client->seen_places * 2 : 1024, 0, 0))
-		return false;
-	place = (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (client->seen_places - 1);
-	while (client->seen[place] && client->seen[place] != address)
-		place = (place + 1) & (client->seen_places - 1);
-	if (client->seen[place] == address)
-		return false;
-	client->seen[place] = address;
-	client->seen_count++;
-	return true;
-}
-
-static void queue_entry(struct resolver_client *client, const struct entry *entry)
-{
-	if (client->queued == client->capacity) {
-		size_t capacity = client->capacity ? client->capacity * 2 : 256;
-		bool may = capacity <= QUEUE_MAX &&
-			   charge_memory(client, (capacity - client->capacity) * sizeof(*client->queue));
-		struct entry *grown = may ? realloc(client->queue, capacity * sizeof(*grown)) : NULL;
-
-		if (!grown)
-			return;
-		client->queue = grown;
-		client->capacity = capacity;
-	}
-	client->queue[client->queued++] = *entry;
-}
-
-static uint32_t read_digits(const uint8_t *digits, size_t count, uint8_t *bytes)
-{
-	static const char values[] = "0123456789abcdef";
-
-	if (count % 2 || count / 2 > SYMBOLS_BUILD_ID_MAX_BYTES)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		const char *value = digits[i] ? strchr(values, digits[i]) : NULL;
-
-		if (!value)
-			return 0;
-		bytes[i / 2] = (uint8_t)(bytes[i / 2] << 4 | (value - values));
-	}
-	return (uint32_t)count / 2;
-}
-
-/* Whether a module overlaps an earlier one: the addresses there have a new meaning. */
-static bool overlaps_module(const struct resolver_client *client, const struct symbols_message *module)
-{
-	for (uint32_t i = 0; i < client->module_count; i++) {
-		const struct symbols_message *other = &client->modules[i].message;
-
-		if (module->start < other->end && other->start < module->end)
-			return true;
-	}
-	return false;
-}
-
-static void note_module(struct resolver_client *client, const struct wire_definition *record, const uint8_t *strings)
-{
-	struct module module = {.message = {.kind = SYMBOLS_MODULE,
-					    .client = client->number,
-					    .start = record->address,
-					    .end = record->address + ((uint64_t)record->number << 12)}};
-	struct module *grown;
-
-	if (client->module_count == MODULES_MAX || module.message.end < module.message.start ||
-	    record->length[0] >= PATH_MAX || !charge_memory(client, sizeof(module) + record->length[0] + 1))
-		return;
-	module.message.build_id_bytes =
-	    read_digits(strings + record->length[0], record->length[1], module.message.build_id);
-	module.path = strndup((const char *)strings, record->length[0]);
-	grown = realloc(client->modules, (client->module_count + 1) * sizeof(*grown));
-	if (grown)
-		client->modules = grown;
-	if (!grown || !module.path) {
-		free(module.path);
-		return;
-	}
-	if (client->seen && overlaps_module(client, &module.message))
-		rebuild_seen(client, client->seen_places, module.message.start, module.message.end);
-	client->modules[client->module_count++] = module;
-	queue_entry(client, &(struct entry){.module = client->module_count});
-}
-
-void resolver_note(struct resolver_client *client, const uint8_t *definitions, size_t bytes)
-{
-	struct wire_definition record;
-
-	if (!client->resolver)
-		return;
-	for (; bytes >= sizeof(record); definitions += record.size_bytes, bytes -= record.size_bytes) {
-		memcpy(&record, definitions, sizeof(record));
-		if (record.type == WIRE_DEFINE_MODULE)
-			note_module(client, &record, definitions + sizeof(record));
-		else if (record.type == WIRE_DEFINE_NATIVE_FRAME && record.address && is_new(client, record.address))
-			queue_entry(client,
-				    &(struct entry){.address = {.address = record.address, .frame = record.id}});
-	}
 }
 
 /* ---- clients ----------------------------------------------------------------------------------------------------- */
@@ -664,7 +504,7 @@ struct resolver_client *resolver_add(struct resolver *resolver, const struct ucr
 		return NULL;
 	*client = (struct resolver_client){.next = resolver->clients,
 					   .resolver = resolver,
-					   .user = user,
+					   .queue = {.user = user},
 					   .tenant = {.uid = who->uid, .gid = who->gid},
 					   .number = resolver->next_number++,
 					   .root = open_root(who->pid, pidfd, same_namespace),
@@ -673,6 +513,12 @@ struct resolver_client *resolver_add(struct resolver *resolver, const struct ucr
 	identify_tenant(&client->tenant, who->pid, client->root);
 	resolver->clients = client;
 	return client;
+}
+
+void resolver_note(struct resolver_client *client, const uint8_t *definitions, size_t bytes)
+{
+	if (client->resolver)
+		resolver_queue_note(&client->queue, client->number, definitions, bytes);
 }
 
 static void unlink_client(struct resolver *resolver, const struct resolver_client *client)
@@ -707,13 +553,8 @@ void resolver_remove(struct resolver *resolver, struct resolver_client *client)
 	if (client->helper)
 		leave_helper(client);
 	unlink_client(resolver, client);
-	for (uint32_t i = 0; i < client->module_count; i++)
-		free(client->modules[i].path);
+	resolver_queue_done(&client->queue);
 	if (client->root >= 0)
 		close(client->root);
-	user_uncharge_memory(client->user, client->bytes);
-	free(client->modules);
-	free(client->queue);
-	free(client->seen);
 	free(client);
 }
