@@ -17,6 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "server/listen.h"
 #include "server/collector.h"
 #include "server/options.h"
 #include "sampler/sampler.h"

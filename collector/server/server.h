@@ -1,4 +1,4 @@
-/* server.h - the listening socket, and the connections that have not sent their message yet. */
+/* server.h - accepts connections, and has those that have not sent their message yet. */
 #ifndef COLLECTOR_SERVER_H
 #define COLLECTOR_SERVER_H
 
@@ -30,12 +30,6 @@ struct server_handler {
 	int (*hold)(void *context, const struct control_message *message, int fd, const struct ucred *who, char *reason,
 		    size_t reason_bytes);
 };
-
-/*
- * Opens the socket of a daemon: a path, or @ and an abstract name. Replaces a socket file without a listener. Returns a
- * descriptor, or -errno with one line in `reason`.
- */
-int server_listen(const char *name, bool for_all_users, char *reason, size_t reason_bytes);
 
 /*
  * Takes over a listening SOCK_SEQPACKET socket. -ENOTSOCK or -EPROTOTYPE for any other descriptor, or another -errno.

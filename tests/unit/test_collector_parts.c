@@ -21,6 +21,7 @@
 #include "collector/ring/layout.h"
 #include "collector/server/options.h"
 #include "collector/trace/output.h"
+#include "collector/server/listen.h"
 #include "collector/server/server.h"
 #include "collector/trace/trace_writer.h"
 #include "evprof/ring.h"
