@@ -252,7 +252,7 @@ void config_read(bool complain)
 	config.children = read_switch(ENV_CHILDREN, true, complain);
 	config.fallback = read_switch(ENV_FALLBACK, false, complain);
 	config.calibrate = read_switch(ENV_CALIBRATE, false, complain);
-	config.native = read_switch(ENV_NATIVE, false, complain);
+	config.native_stacks = read_switch(ENV_NATIVE, false, complain);
 	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);

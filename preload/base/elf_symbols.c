@@ -40,7 +40,7 @@ static bool find_tables(const struct dl_phdr_info *library, struct tables *table
 	return tables->symbols && tables->strings;
 }
 
-static void *definition(const struct tables *tables, uint32_t number, const char *name)
+static void *defined_address(const struct tables *tables, uint32_t number, const char *name)
 {
 	const ElfW(Sym) *symbol = &tables->symbols[number];
 
@@ -69,7 +69,7 @@ static void *find_by_gnu_hash(const struct tables *tables, const char *name)
 	number = table[0] ? buckets[hash % table[0]] : 0;
 	for (; number >= table[1]; number++) {
 		uint32_t its = chain[number - table[1]];
-		void *found = (its | 1) == (hash | 1) ? definition(tables, number, name) : NULL;
+		void *found = (its | 1) == (hash | 1) ? defined_address(tables, number, name) : NULL;
 
 		if (found || its & 1)
 			return found;
@@ -85,7 +85,7 @@ static void *find_in(const struct tables *tables, const char *name)
 		return find_by_gnu_hash(tables, name);
 	for (uint32_t i = 1; tables->hash && i < tables->hash[1] && !found;
 	     i++) /* a linear search: this table is rare */
-		found = definition(tables, i, name);
+		found = defined_address(tables, i, name);
 	return found;
 }
 

@@ -18,7 +18,7 @@ static bool exclude_syspath;
 static struct filter_pattern patterns[PATTERNS_MAX];
 static size_t pattern_count;
 
-static void add(const char *name, const char *text, bool exclude, bool complain)
+static void add_pattern(const char *name, const char *text, bool exclude, bool complain)
 {
 	char why[128], shown[TEXT_SHOWN_BYTES];
 	const char *wrong;
@@ -36,7 +36,7 @@ static void add(const char *name, const char *text, bool exclude, bool complain)
 		    name, text_shown(text, shown), wrong);
 }
 
-static void say_that_it_is_full(const char *name, const char *text, bool complain)
+static void warn_full(const char *name, const char *text, bool complain)
 {
 	char shown[TEXT_SHOWN_BYTES];
 
@@ -56,10 +56,10 @@ static void add_list(const char *name, bool exclude, bool complain)
 	for (const char *rest = value; *rest;) {
 		rest = filter_next(rest, pattern);
 		if (pattern_count == PATTERNS_MAX) {
-			say_that_it_is_full(name, pattern, complain && *pattern);
+			warn_full(name, pattern, complain && *pattern);
 			break;
 		}
-		add(name, pattern, exclude, complain);
+		add_pattern(name, pattern, exclude, complain);
 	}
 	free(pattern);
 }
@@ -78,9 +78,9 @@ void filter_read(bool complain)
 	filter_any = pattern_count || exclude_syspath;
 }
 
-bool filter_function(const char *const names[FILTER_NAMES], bool native)
+bool filter_function(const char *const names[FILTER_NAMES], bool c_function)
 {
-	if (exclude_syspath && !native && filter_in_syspath(names[0], names[3]))
+	if (exclude_syspath && !c_function && filter_in_syspath(names[0], names[3]))
 		return false;
 	return filter_includes(patterns, pattern_count, names);
 }

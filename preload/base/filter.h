@@ -15,7 +15,7 @@ extern bool filter_any; /* some functions are left out */
 /* Reads the environment, once. complain: print a line for each error in it. */
 void filter_read(bool complain);
 
-/* Whether a function is recorded. names: as in evprof/filter.h. native: a C function. */
-bool filter_function(const char *const names[4], bool native);
+/* Whether a function is recorded. names: as in evprof/filter.h. c_function: it is one. */
+bool filter_function(const char *const names[4], bool c_function);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define SPINS 64 /* checks before the first sleep: most holders have finished by then */
 
-static inline int try(_Atomic uint32_t *lock)
+static inline int try_lock(_Atomic uint32_t *lock)
 {
 	uint32_t free = 0;
 
@@ -31,11 +31,11 @@ static void wait_a_little(_Atomic uint32_t *lock)
 bool lock_take_within(_Atomic uint32_t *lock, uint32_t milliseconds)
 {
 	for (int i = 0; i < SPINS; i++)
-		if (try(lock))
+		if (try_lock(lock))
 			return true;
 	for (uint32_t i = 0; i < milliseconds; i++) {
 		wait_a_little(lock);
-		if (try(lock))
+		if (try_lock(lock))
 			return true;
 	}
 	return false;

@@ -32,11 +32,11 @@ static bool has_filter(void)
 
 void seccomp_inherited(void)
 {
-	static bool tried; /* a forked child has the filters of its parent, and the result */
+	static bool probed; /* a forked child has the filters of its parent, and the result */
 
-	if (!tried && !is && has_filter())
+	if (!probed && !is && has_filter())
 		looks = is = !seccomp_probe();
-	tried = true;
+	probed = true;
 }
 
 bool seccomp_active(void)

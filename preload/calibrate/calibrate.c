@@ -193,7 +193,7 @@ enum loop {
 	GENERATORS,
 	LENGTHS,
 	DISTANCES,
-	NATIVES,
+	C_FUNCTIONS,
 	APPENDS,
 	METHODS,
 	OTHERS,
@@ -216,7 +216,7 @@ struct stamps {
 	uint64_t count[WIRE_KIND_SLOTS];
 	uint64_t inner[WIRE_KIND_SLOTS]; /* from a start to its end, if that is the next event */
 	uint64_t inner_count[WIRE_KIND_SLOTS];
-	uint64_t native; /* while a C function ran */
+	uint64_t in_c; /* while a C function ran */
 };
 
 /* The shortest runs. */
@@ -256,7 +256,7 @@ static void empty_private_writer(void)
 /* Sums over the private writer's events. In each loop at most one C function is on the stack. */
 static void read_stamps(struct stamps *stamps)
 {
-	unsigned last = WIRE_NONE, depth = 0, native = 0; /* the depth at which it runs */
+	unsigned last = WIRE_NONE, depth = 0, in_c = 0; /* the depth at which it runs */
 
 	memset(stamps, 0, sizeof(*stamps));
 	for (uint64_t at = 0; at < private_writer.head; at++) {
@@ -267,8 +267,8 @@ static void read_stamps(struct stamps *stamps)
 
 		at += wire_extra_words(kind);
 		stamps->count[kind]++;
-		if (native && depth == native)
-			stamps->native += ticks;
+		if (in_c && depth == in_c)
+			stamps->in_c += ticks;
 		if (ends && BEGIN_KINDS >> last & 1) {
 			stamps->inner[last] += ticks;
 			stamps->inner_count[last]++;
@@ -276,9 +276,9 @@ static void read_stamps(struct stamps *stamps)
 		depth += begins;
 		depth -= ends && depth;
 		if (kind == WIRE_C_CALL)
-			native = depth;
+			in_c = depth;
 		else if (kind == WIRE_C_RETURN)
-			native = 0;
+			in_c = 0;
 		last = kind;
 	}
 }
@@ -349,7 +349,7 @@ static void time_loop(struct object *globals, enum loop loop, bool on, struct ti
 static void switch_hooks(bool on)
 {
 	if (python.monitoring)
-		hooks_monitoring_hear(on);
+		hooks_monitoring_enable(on);
 	else if (on)
 		hooks_profile_set();
 	else
@@ -487,12 +487,12 @@ static void time_memory(struct measurement *measurement)
 }
 
 /* The ns that the hooks add to a run of the loop, without the slowdown of the instructions. */
-static double added(const struct measurement *measurement, enum loop loop)
+static double added_ns(const struct measurement *measurement, enum loop loop)
 {
 	const struct timing *timing = &measurement->loops[loop];
-	double native = (double)timing->stamps.native * measurement->tick_ns;
+	double in_c = (double)timing->stamps.in_c * measurement->tick_ns;
 
-	return measurement->slow * (timing->on_ns - native) + native - timing->off_ns;
+	return measurement->slow * (timing->on_ns - in_c) + in_c - timing->off_ns;
 }
 
 /* The text that wire.h describes, while it is built. */
@@ -514,7 +514,7 @@ static void __attribute__((format(printf, 2, 3))) add_text(struct costs *costs, 
 }
 
 /* Calls, or other starts of this kind, in a run of the loop. */
-static double count(const struct measurement *measurement, enum loop loop, unsigned kind)
+static double count_events(const struct measurement *measurement, enum loop loop, unsigned kind)
 {
 	uint64_t own = kind == WIRE_CALL; /* the loop's function is called, too */
 
@@ -530,7 +530,7 @@ static void add_costs(struct costs *costs, const struct measurement *measurement
 {
 	const struct timing *timing = &measurement->loops[trivial];
 	uint64_t inner_count = timing->stamps.inner_count[kind];
-	double calls = count(measurement, trivial, kind);
+	double calls = count_events(measurement, trivial, kind);
 
 	if (inner_count < TURNS || calls < TURNS)
 		return;
@@ -542,9 +542,9 @@ static void add_costs(struct costs *costs, const struct measurement *measurement
 /* The ns that the hooks add to one call of the loop. */
 static double added_each(const struct measurement *measurement, enum loop loop, unsigned kind)
 {
-	double calls = count(measurement, loop, kind);
+	double calls = count_events(measurement, loop, kind);
 
-	return calls > 0 ? added(measurement, loop) / calls : 0;
+	return calls > 0 ? added_ns(measurement, loop) / calls : 0;
 }
 
 /*
@@ -570,12 +570,12 @@ static void add_distances(struct costs *costs, const struct measurement *m, stru
 
 static void add_python_costs(struct costs *costs, const struct measurement *m)
 {
-	double resume = added_each(m, RESUMES, WIRE_RESUME), generators = count(m, GENERATORS, WIRE_CALL);
+	double resume = added_each(m, RESUMES, WIRE_RESUME), generators = count_events(m, GENERATORS, WIRE_CALL);
 	double call = (added_each(m, CALLS, WIRE_CALL) + added_each(m, RECURSION, WIRE_CALL)) / 2, generator = 0;
 
 	/* The first call of a generator is followed by a resume, which ends it. */
 	if (generators > 0)
-		generator = (added(m, GENERATORS) - resume * count(m, GENERATORS, WIRE_RESUME)) / generators;
+		generator = (added_ns(m, GENERATORS) - resume * count_events(m, GENERATORS, WIRE_RESUME)) / generators;
 	add_costs(costs, m, "call", call, LEAVES, WIRE_CALL);
 	add_costs(costs, m, "entry", added_each(m, ENTRIES, WIRE_CALL), ENTRIES, WIRE_CALL);
 	add_costs(costs, m, "callback", added_each(m, CALLBACKS, WIRE_CALL), CALLBACKS, WIRE_CALL);
@@ -588,11 +588,11 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 /* Adds the cost of calls that are reported but not recorded. Their number is that of the marks in the loop. */
 static void add_others(struct costs *costs, const struct measurement *m)
 {
-	uint64_t told = m->loops[OTHERS].stamps.count[WIRE_TIME];
+	uint64_t reported = m->loops[OTHERS].stamps.count[WIRE_TIME];
 
-	if (told < TURNS)
+	if (reported < TURNS)
 		return;
-	add_text(costs, " other %.2f", added(m, OTHERS) / (double)told);
+	add_text(costs, " other %.2f", added_ns(m, OTHERS) / (double)reported);
 }
 
 /*
@@ -603,21 +603,21 @@ static void add_others(struct costs *costs, const struct measurement *m)
 static void add_work(struct costs *costs, const struct measurement *m)
 {
 	const struct timing *dense = &m->loops[DENSE];
-	double more = added(m, SPARSE) - added(m, DENSE), work = m->loops[SPARSE].off_ns - dense->off_ns;
-	double events = 2 * (count(m, DENSE, WIRE_CALL) + count(m, DENSE, WIRE_C_CALL));
+	double more = added_ns(m, SPARSE) - added_ns(m, DENSE), work = m->loops[SPARSE].off_ns - dense->off_ns;
+	double events = 2 * (count_events(m, DENSE, WIRE_CALL) + count_events(m, DENSE, WIRE_C_CALL));
 
 	if (more <= 0 || work <= 0 || events < TURNS || m->slow <= SLOWED_MUCH)
 		return;
 	add_text(costs, " work %.3f %.2f", more / work, dense->off_ns / events);
 }
 
-static void tell(const struct measurement *m, struct object *globals)
+static void report_costs(const struct measurement *m, struct object *globals)
 {
 	struct costs costs = {.length = 0};
 
 	add_text(&costs, "slow %.3f spread %.2f", m->slow, m->spread);
 	add_python_costs(&costs, m);
-	add_costs(&costs, m, "c_call", added_each(m, NATIVES, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
+	add_costs(&costs, m, "c_call", added_each(m, C_FUNCTIONS, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
 	add_costs(&costs, m, "method", added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
 	add_text(&costs, " unwind %.2f", added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL));
 	add_others(&costs, m);
@@ -628,7 +628,7 @@ static void tell(const struct measurement *m, struct object *globals)
 	log_line(LOG_DEBUG, "calibration: %s", costs.text);
 }
 
-static void measure(struct measurement *measurement, struct object *globals)
+static void measure_costs(struct measurement *measurement, struct object *globals)
 {
 	const struct timing *plain = &measurement->loops[PLAIN];
 	uint64_t ticks = clock_now();
@@ -639,7 +639,7 @@ static void measure(struct measurement *measurement, struct object *globals)
 	measurement->tick_ns = (now_ns() - ns) / (double)(clock_now() - ticks + 1);
 	/* If the profile function is called at calls only, nothing is slowed: a difference is noise. */
 	measurement->slow = plain->off_ns < 0.95 * plain->on_ns ? plain->off_ns / plain->on_ns : 1;
-	tell(measurement, globals);
+	report_costs(measurement, globals);
 }
 
 /* A namespace in which the source was executed; NULL: it could not be. */
@@ -680,7 +680,7 @@ static void measure_apart(void)
 	empty_private_writer();
 	globals = make_globals();
 	if (globals)
-		measure(&measurement, globals);
+		measure_costs(&measurement, globals);
 	if (globals)
 		python.Py_DecRef(globals);
 	python.PyGC_Collect();

@@ -60,11 +60,11 @@ static int count_arguments(struct object *code)
  * The value of an address that another thread has given an id since the caller's lookup. 0: none, or the value is of
  * the other kind (code object or C function). The start and the end of a call must have the same id.
  */
-static uint64_t given_meanwhile(const void *address, uint64_t flags)
+static uint64_t id_set_meanwhile(const void *address, uint64_t flags)
 {
-	uint64_t value = ids_find(&process->ids, address), native = (uint64_t)CODE_CLOSER_NATIVE << 32;
+	uint64_t value = ids_find(&process->ids, address), c_function = (uint64_t)CODE_SLOW_C_FUNCTION << 32;
 
-	return (value & native) == (flags & native) ? value : 0;
+	return (value & c_function) == (flags & c_function) ? value : 0;
 }
 
 /*
@@ -72,14 +72,14 @@ static uint64_t given_meanwhile(const void *address, uint64_t flags)
  * process that joins another collector in between (rejoin.c) keeps no stale id. Returns the stored value, or 0 if the
  * definition could not be written.
  */
-static uint64_t define(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS], uint32_t *last,
-		       const void *address, uint64_t flags)
+static uint64_t define_id(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
+			  uint32_t *last, const void *address, uint64_t flags)
 {
 	uint64_t value;
 	uint32_t id;
 
 	process_lock();
-	value = given_meanwhile(address, flags);
+	value = id_set_meanwhile(address, flags);
 	id = value ? 0 : define_next(record, strings, last);
 	if (id) {
 		value = flags | id;
@@ -90,7 +90,7 @@ static uint64_t define(struct wire_definition *record, struct string strings[WIR
 }
 
 /* Stores an address as not recorded. It gets no id. */
-static uint64_t hide(const void *address, uint64_t flags)
+static uint64_t mark_hidden(const void *address, uint64_t flags)
 {
 	ids_insert(&process->ids, address, flags | DEFINITION_HIDDEN);
 	return flags | DEFINITION_HIDDEN;
@@ -103,7 +103,7 @@ static bool ends_with(const struct string *string, const char *end)
 	return string->length >= n && !memcmp(string->bytes + string->length - n, end, n);
 }
 
-static bool is(const struct string *string, const char *text)
+static bool string_is(const struct string *string, const char *text)
 {
 	return string->length == strlen(text) && !memcmp(string->bytes, text, string->length);
 }
@@ -114,52 +114,52 @@ static bool is(const struct string *string, const char *text)
  */
 static bool names_threads(struct object *code, const struct string strings[WIRE_DEFINITION_STRINGS])
 {
-	if (!ends_with(&strings[0], "/threading.py") && !is(&strings[0], "threading.py"))
+	if (!ends_with(&strings[0], "/threading.py") && !string_is(&strings[0], "threading.py"))
 		return false;
-	return (is(&strings[1], "_bootstrap_inner") && count_arguments(code) == 1) ||
-	       (is(&strings[1], "name") && count_arguments(code) == 2);
+	return (string_is(&strings[1], "_bootstrap_inner") && count_arguments(code) == 1) ||
+	       (string_is(&strings[1], "name") && count_arguments(code) == 2);
 }
 
 /* Matches the names of filter.h. strings[0] of a C function, which has no file, is its class. */
-static bool matches(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
+static bool matches_filter(const struct string strings[WIRE_DEFINITION_STRINGS], bool c_function)
 {
 	static char texts[4][2 * 1024]; /* the lock is held; longer names are cut */
 	const char *names[4] = {texts[0], texts[1], texts[2], texts[3]};
 	const struct string *qualified = strings[2].length ? &strings[2] : &strings[1];
 	const struct string *module = &strings[3];
-	int class = native ? (int)strings[0].length : 0;
+	int class = c_function ? (int)strings[0].length : 0;
 
-	snprintf(texts[0], sizeof(texts[0]), "%.*s", native ? 1 : (int)strings[0].length,
-		 native ? "~" : strings[0].bytes);
+	snprintf(texts[0], sizeof(texts[0]), "%.*s", c_function ? 1 : (int)strings[0].length,
+		 c_function ? "~" : strings[0].bytes);
 	snprintf(texts[1], sizeof(texts[1]), "%.*s", (int)strings[1].length, strings[1].bytes);
 	snprintf(texts[2], sizeof(texts[2]), "%.*s%s%.*s", class, class ? strings[0].bytes : "", class ? "." : "",
 		 (int)qualified->length, qualified->bytes);
 	snprintf(texts[3], sizeof(texts[3]), "%.*s%s%.1023s", (int)module->length, module->length ? module->bytes : "",
 		 module->length ? "." : "", texts[2]);
-	return filter_function(names, native);
+	return filter_function(names, c_function);
 }
 
-static bool is_chosen(const struct string strings[WIRE_DEFINITION_STRINGS], bool native)
+static bool is_recorded(const struct string strings[WIRE_DEFINITION_STRINGS], bool c_function)
 {
-	bool chosen;
+	bool recorded;
 
 	if (!filter_any)
 		return true;
 	process_lock();
-	chosen = matches(strings, native);
+	recorded = matches_filter(strings, c_function);
 	process_unlock();
-	return chosen;
+	return recorded;
 }
 
 static uint64_t generator_flags(int flags)
 {
-	uint64_t value = CODE_IS_GENERATOR, closer = 0;
+	uint64_t value = CODE_IS_GENERATOR, slow = 0;
 
 	if (flags & CODE_COROUTINE_FLAGS && python_knows_frames())
 		value |= CODE_IS_COROUTINE;
 	if (!python.monitoring || value & CODE_IS_COROUTINE)
-		closer = CODE_CLOSER_GENERATOR;
-	return closer << 32 | value;
+		slow = CODE_SLOW_GENERATOR;
+	return slow << 32 | value;
 }
 
 /* globals: of the frame that runs the code; borrowed, may be NULL. */
@@ -178,13 +178,13 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 					 .flags = (generator ? WIRE_GENERATOR : 0) | (entered ? WIRE_ENTERED : 0),
 					 .number = line < 0 ? 0 : (uint32_t)line,
 					 .address = python_code_size(code)};
-	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_CLOSER_SPECIAL << 32 : 0;
+	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_SLOW_SPECIAL << 32 : 0;
 
-	if (is_chosen(strings, false))
-		value = define(&record, strings, &process->next_code, code,
-			       value | (generator ? generator_flags(flags) : 0));
+	if (is_recorded(strings, false))
+		value = define_id(&record, strings, &process->next_code, code,
+				  value | (generator ? generator_flags(flags) : 0));
 	else
-		value = hide(code, value | (uint64_t)CODE_CLOSER_HIDDEN << 32);
+		value = mark_hidden(code, value | (uint64_t)CODE_SLOW_HIDDEN << 32);
 	strings_release(strings);
 	return value;
 }
@@ -193,23 +193,23 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 static uint32_t code_slow(struct object *code, struct object *globals, bool running)
 {
 	uint64_t value = ids_find(&process->ids, code);
-	bool known = value && !(value >> 32 & CODE_CLOSER_NATIVE);
+	bool known = value && !(value >> 32 & CODE_SLOW_C_FUNCTION);
 	struct definitions_guard guard;
 
 	/* Until 3.11 every resume of a generator comes here: return before the exception is saved. */
-	if (known && !(running && value >> 32 & CODE_CLOSER_SPECIAL))
+	if (known && !(running && value >> 32 & CODE_SLOW_SPECIAL))
 		return (uint32_t)value;
 	definitions_enter(&guard);
 	if (!known)
-		value = define_code(code, globals, running && thread_self.untold);
-	if (running && value >> 32 & CODE_CLOSER_SPECIAL)
+		value = define_code(code, globals, running && thread_self.unreported);
+	if (running && value >> 32 & CODE_SLOW_SPECIAL)
 		thread_names_learn(count_arguments(code) == 1);
 	python.PyErr_Clear();
 	definitions_leave(&guard);
 	return (uint32_t)value;
 }
 
-uint64_t definitions_look_again(struct writer *writer, const struct object *code)
+uint64_t definitions_reload(struct writer *writer, const struct object *code)
 {
 	writer->ids = ids_look(&process->ids);
 	return ids_find(&process->ids, code);
@@ -274,7 +274,7 @@ static struct string module_of(struct object *callable)
 	return string_of(module);
 }
 
-static bool throws(const struct python_method *method, const char *class)
+static bool is_throw(const struct python_method *method, const char *class)
 {
 	return (!strcmp(method->name, "throw") || !strcmp(method->name, "close")) &&
 	       (strstr(class, "generator") || strstr(class, "coroutine"));
@@ -286,7 +286,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(method->name), string_c(""),
 							  string_c("")};
 	struct wire_definition record = {.type = WIRE_DEFINE_C_FUNCTION, .address = (uintptr_t)method->function};
-	uint64_t value = (uint64_t)CODE_CLOSER_NATIVE << 32;
+	uint64_t value = (uint64_t)CODE_SLOW_C_FUNCTION << 32;
 
 	if (python_type(callable) == python.method_descriptor_type) {
 		descriptor = callable;
@@ -301,10 +301,10 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	}
 	if (definitions_meet)
 		definitions_meet(method, descriptor ? strings[0].bytes : strings[3].bytes);
-	if (descriptor && throws(method, strings[0].bytes))
+	if (descriptor && is_throw(method, strings[0].bytes))
 		value |= FUNCTION_THROWS;
-	value = is_chosen(strings, true) ? define(&record, strings, &process->next_function, method, value)
-					 : hide(method, value);
+	value = is_recorded(strings, true) ? define_id(&record, strings, &process->next_function, method, value)
+					   : mark_hidden(method, value);
 	strings_release(strings);
 	if (descriptor)
 		python.Py_DecRef(descriptor);

@@ -22,10 +22,10 @@
  * Slow-path flags of a code object, in the upper half of its value in ids.h. 0 for most code; never 0 for a key that is
  * no code object.
  */
-#define CODE_CLOSER_GENERATOR 1u /* all generators until 3.11, coroutines only from 3.12 on */
-#define CODE_CLOSER_HIDDEN 2u
-#define CODE_CLOSER_SPECIAL 4u /* each call is examined, see thread_names_learn() */
-#define CODE_CLOSER_NATIVE 8u  /* the key is a C function, not a code object at the same address */
+#define CODE_SLOW_GENERATOR 1u /* all generators until 3.11, coroutines only from 3.12 on */
+#define CODE_SLOW_HIDDEN 2u
+#define CODE_SLOW_SPECIAL 4u	/* each call is examined, see thread_names_learn() */
+#define CODE_SLOW_C_FUNCTION 8u /* the key is a C function, not a code object at the same address */
 
 /*
  * Values up to here have an upper half of 0. The highest bit of the lower half is unused, so one comparison suffices.
@@ -55,19 +55,19 @@ bool definitions_is_generator(struct object *code);
 void definitions_forget_code(const struct object *code);
 
 /* The value of a code object in ids.h. Where the writer's view is of an old table, it is set to the present one. */
-uint64_t definitions_look_again(struct writer *writer, const struct object *code) __attribute__((cold, noinline));
+uint64_t definitions_reload(struct writer *writer, const struct object *code) __attribute__((cold, noinline));
 
 /*
- * As definitions_code(), by loads alone. 0 for code with a slow-path flag other than those in closer. Only with
+ * As definitions_code(), by loads alone. 0 for code with a slow-path flag other than those allowed. Only with
  * writer_has_room().
  */
-static inline uint32_t definitions_code_closer(struct writer *writer, const struct object *code, uint32_t closer)
+static inline uint32_t definitions_code_allowing(struct writer *writer, const struct object *code, uint32_t allowed)
 {
 	uint64_t value;
 
 	if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
-		value = definitions_look_again(writer, code);
-	return value >> 32 & ~closer ? 0 : (uint32_t)value;
+		value = definitions_reload(writer, code);
+	return value >> 32 & ~allowed ? 0 : (uint32_t)value;
 }
 
 /*

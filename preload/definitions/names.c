@@ -26,13 +26,13 @@ static size_t name_place(uint64_t key, size_t probe)
 }
 
 /* The id of a key, or 0. Takes no lock: without a GIL, threads raise exceptions at the same time. */
-static uint32_t recall(uint64_t key)
+static uint32_t find_name(uint64_t key)
 {
 	for (size_t i = 0; i < NAMES_PROBES; i++) {
 		struct name *name = &process->names.at[name_place(key, i)];
 		uint32_t id;
 
-		/* Acquire: pairs with the release in remember(). */
+		/* Acquire: pairs with the release in store_name(). */
 		if (atomic_load_explicit(&name->key, memory_order_acquire) != key)
 			continue;
 		id = atomic_load_explicit(&name->id, memory_order_acquire);
@@ -44,7 +44,7 @@ static uint32_t recall(uint64_t key)
 }
 
 /* Stores the id of a key. If none of its places is free, it replaces the first one. */
-static void remember(uint64_t key, uint32_t id)
+static void store_name(uint64_t key, uint32_t id)
 {
 	struct names *names = &process->names;
 	size_t place = name_place(key, 0);
@@ -60,7 +60,7 @@ static void remember(uint64_t key, uint32_t id)
 	lock_give(&names->lock);
 }
 
-/* As define(), for definitions that are found by a hash of their name. */
+/* As define_id(), for definitions that are found by a hash of their name. */
 static uint32_t define_name(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS],
 			    uint32_t *last, uint64_t key)
 {
@@ -69,7 +69,7 @@ static uint32_t define_name(struct wire_definition *record, struct string string
 	process_lock();
 	id = define_next(record, strings, last);
 	if (id)
-		remember(key, id);
+		store_name(key, id);
 	process_unlock();
 	return id;
 }
@@ -94,7 +94,7 @@ uint32_t definitions_type(const void *type)
 {
 	/* The name is part of the key: a class may die and another get its address. */
 	uint64_t key = key_of(type, python_object_field(type, PYTHON_TYPE_NAME));
-	uint32_t id = recall(key);
+	uint32_t id = find_name(key);
 	struct definitions_guard guard;
 
 	if (id)
@@ -119,7 +119,7 @@ uint32_t definitions_mark(const char *name)
 	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(name), string_c(""), string_c("")};
 	struct wire_definition record = {.type = WIRE_DEFINE_MARK};
 	uint64_t key = key_of(NULL, name);
-	uint32_t id = recall(key);
+	uint32_t id = find_name(key);
 
 	return id ? id : define_name(&record, strings, &process->next_mark, key);
 }

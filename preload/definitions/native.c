@@ -43,7 +43,7 @@ struct native_module {
 };
 
 /* Definitions written for this process image. */
-struct native {
+struct native_table {
 	uint32_t count;	      /* of frames in the table */
 	uint32_t last_frame;  /* the last ids assigned */
 	uint32_t last_module; /* ... */
@@ -55,27 +55,27 @@ struct native {
 	struct native_frame frames[NATIVE_PLACES];
 };
 
-static struct native *native; /* cleared in the child of a fork; NULL unless native stacks are recorded */
+static struct native_table *table; /* cleared in the child of a fork; NULL unless native stacks are recorded */
 static char program_path[PATH_MAX];
-static _Atomic unsigned long loads, settled_loads; /* of libraries */
+static _Atomic unsigned long loads, checked_loads; /* of libraries */
 static unsigned long long unloaded;
 
-void native_begin(void)
+void native_stacks_begin(void)
 {
 	const char *missing;
 	ssize_t length;
 
-	config.native &= (config.events & EVENT_MEM) != 0;
-	if (!config.native)
+	config.native_stacks &= (config.events & EVENT_MEM) != 0;
+	if (!config.native_stacks)
 		return;
-	native = wiped_memory_new(sizeof(*native));
-	missing = native ? unwind_begin() : "memory";
+	table = wiped_memory_new(sizeof(*table));
+	missing = table ? unwind_begin() : "memory";
 	if (missing) {
 		log_line(LOG_ERROR,
 			 "%s=1 needs %s, which cannot be loaded: install libunwind (Debian, Ubuntu: libunwind8); the "
 			 "recording has no native stacks",
 			 ENV_NATIVE, missing);
-		config.native = false;
+		config.native_stacks = false;
 		return;
 	}
 	length = readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
@@ -83,7 +83,7 @@ void native_begin(void)
 	unloaded = unwind_unloaded();
 }
 
-void native_library_comes(void)
+void native_stacks_library_loaded(void)
 {
 	atomic_fetch_add_explicit(&loads, 1, memory_order_relaxed);
 }
@@ -97,11 +97,11 @@ static uint64_t add_to_key(uint64_t key, const void *bytes, size_t count)
 	return key;
 }
 
-static bool is_told(const struct unwind_module *module, uint64_t key)
+static bool is_defined(const struct unwind_module *module, uint64_t key)
 {
-	for (uint32_t i = 0; i < native->module_count; i++)
-		if (native->modules[i].start == module->start && native->modules[i].end == module->end &&
-		    native->modules[i].key == key)
+	for (uint32_t i = 0; i < table->module_count; i++)
+		if (table->modules[i].start == module->start && table->modules[i].end == module->end &&
+		    table->modules[i].key == key)
 			return true;
 	return false;
 }
@@ -129,7 +129,7 @@ static bool write_module(const struct unwind_module *module)
 	size_t id_bytes = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
 	const char *strings[WIRE_DEFINITION_STRINGS] = {absolute(module->path, room, sizeof(room)), digits, "", ""};
 	struct wire_definition record = {.type = WIRE_DEFINE_MODULE,
-					 .id = native->last_module + 1,
+					 .id = table->last_module + 1,
 					 .number = (uint32_t)((module->end - module->start + 4095) >> 12),
 					 .address = module->start};
 
@@ -137,7 +137,7 @@ static bool write_module(const struct unwind_module *module)
 		snprintf(digits + 2 * i, 3, "%02x", module->build_id[i]);
 	if (definitions_write(&record, strings) < 0)
 		return false;
-	native->last_module++;
+	table->last_module++;
 	return true;
 }
 
@@ -145,7 +145,7 @@ static bool write_module(const struct unwind_module *module)
  * Defines the module of an address. Lock held. False: it could not be written. Code in no module (made at run time)
  * needs none.
  */
-static bool tell_module(uintptr_t address)
+static bool define_module(uintptr_t address)
 {
 	struct unwind_module module;
 	uint64_t key;
@@ -154,13 +154,13 @@ static bool tell_module(uintptr_t address)
 		return true;
 	key = add_to_key(UINT64_C(0xcbf29ce484222325), module.path, strlen(module.path));
 	key = add_to_key(key, module.build_id, module.build_id_bytes);
-	if (is_told(&module, key))
+	if (is_defined(&module, key))
 		return true;
 	if (!write_module(&module))
 		return false;
 	/* A module beyond the table is defined again with each of its frames. */
-	if (native->module_count < NATIVE_MODULES)
-		native->modules[native->module_count++] =
+	if (table->module_count < NATIVE_MODULES)
+		table->modules[table->module_count++] =
 		    (struct native_module){.start = module.start, .end = module.end, .key = key};
 	return true;
 }
@@ -172,15 +172,15 @@ static struct native_frame *frame_place(uint64_t address, uint32_t caller, size_
 	uint64_t hash = (address ^ (uint64_t)caller << 40) * UINT64_C(0x9e3779b97f4a7c15);
 
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-	return &native->frames[((hash >> (64 - NATIVE_BITS)) + probe) & (NATIVE_PLACES - 1)];
+	return &table->frames[((hash >> (64 - NATIVE_BITS)) + probe) & (NATIVE_PLACES - 1)];
 }
 
 /* The id of a frame, or 0. */
-static uint32_t recall(uint64_t address, uint32_t caller)
+static uint32_t find_frame_id(uint64_t address, uint32_t caller)
 {
 	for (size_t i = 0; i < PROBES; i++) {
 		const struct native_frame *frame = frame_place(address, caller, i);
-		/* Acquire: pairs with the release in keep(). */
+		/* Acquire: pairs with the release in store_frame(). */
 		uint64_t found = atomic_load_explicit(&frame->address, memory_order_acquire), link;
 
 		if (!found)
@@ -193,7 +193,7 @@ static uint32_t recall(uint64_t address, uint32_t caller)
 }
 
 /* Stores a frame. Lock held. False: none of its places is free. */
-static bool keep(uint64_t address, uint32_t caller, uint32_t id)
+static bool store_frame(uint64_t address, uint32_t caller, uint32_t id)
 {
 	for (size_t i = 0; i < PROBES; i++) {
 		struct native_frame *frame = frame_place(address, caller, i);
@@ -202,7 +202,7 @@ static bool keep(uint64_t address, uint32_t caller, uint32_t id)
 			continue;
 		atomic_store_explicit(&frame->link, (uint64_t)caller << 32 | id, memory_order_relaxed);
 		atomic_store_explicit(&frame->address, address, memory_order_release);
-		native->count++;
+		table->count++;
 		return true;
 	}
 	return false;
@@ -214,21 +214,21 @@ static uint32_t define_frame(uint64_t address, uint32_t caller)
 	const char *const none[WIRE_DEFINITION_STRINGS] = {"", "", "", ""};
 	struct wire_definition record = {.type = WIRE_DEFINE_NATIVE_FRAME,
 					 .flags = caller == CALLER_CUT ? WIRE_CUT : 0,
-					 .id = native->last_frame + 1,
+					 .id = table->last_frame + 1,
 					 .number = caller == CALLER_CUT ? 0 : caller,
 					 .address = address};
 
-	if (record.id > WIRE_NATIVE_MAX || !tell_module((uintptr_t)address) || definitions_write(&record, none) < 0)
+	if (record.id > WIRE_NATIVE_MAX || !define_module((uintptr_t)address) || definitions_write(&record, none) < 0)
 		return 0;
-	native->last_frame = record.id;
+	table->last_frame = record.id;
 	/* If no place is free, this event still has its stack, and the next event defines the frame again. */
-	keep(address, caller, record.id);
+	store_frame(address, caller, record.id);
 	return record.id;
 }
 
-static void say_that_it_is_full(void)
+static void warn_full(void)
 {
-	if (!atomic_exchange(&native->full, 1))
+	if (!atomic_exchange(&table->full, 1))
 		log_line(LOG_WARNING,
 			 "this process has more than %zu native frames; allocations with others have no native stack",
 			 NATIVE_FULL);
@@ -236,16 +236,16 @@ static void say_that_it_is_full(void)
 
 static uint32_t frame_id(uint64_t address, uint32_t caller)
 {
-	uint32_t id = recall(address, caller);
+	uint32_t id = find_frame_id(address, caller);
 
 	if (__builtin_expect(id != 0, 1))
 		return id;
-	if (native->count >= NATIVE_FULL) {
-		say_that_it_is_full();
+	if (table->count >= NATIVE_FULL) {
+		warn_full();
 		return 0;
 	}
 	process_lock();
-	id = recall(address, caller); /* another thread may have defined it meanwhile */
+	id = find_frame_id(address, caller); /* another thread may have defined it meanwhile */
 	if (!id)
 		id = define_frame(address, caller);
 	process_unlock();
@@ -254,17 +254,17 @@ static uint32_t frame_id(uint64_t address, uint32_t caller)
 
 static void forget(void)
 {
-	for (size_t i = 0; i < NATIVE_PLACES && native->count; i++)
-		atomic_store_explicit(&native->frames[i].address, 0, memory_order_release);
-	native->count = 0;
-	native->module_count = 0;
+	for (size_t i = 0; i < NATIVE_PLACES && table->count; i++)
+		atomic_store_explicit(&table->frames[i].address, 0, memory_order_release);
+	table->count = 0;
+	table->module_count = 0;
 }
 
 /*
  * Libraries were loaded since the last check, or all ids were forgotten. If libraries were unloaded before, an address
  * may now belong to other code. Ids are never reused, so recorded stacks stay correct.
  */
-static __attribute__((noinline, cold)) void settle(unsigned long now)
+static __attribute__((noinline, cold)) void check_loads(unsigned long now)
 {
 	unsigned long long seen = unwind_unloaded();
 
@@ -274,10 +274,10 @@ static __attribute__((noinline, cold)) void settle(unsigned long now)
 		unwind_forget();
 		forget();
 	}
-	if (native->ids_forgotten != process->ids_forgotten)
+	if (table->ids_forgotten != process->ids_forgotten)
 		forget();
-	native->ids_forgotten = process->ids_forgotten;
-	atomic_store_explicit(&settled_loads, now, memory_order_relaxed);
+	table->ids_forgotten = process->ids_forgotten;
+	atomic_store_explicit(&checked_loads, now, memory_order_relaxed);
 	process_unlock();
 }
 
@@ -290,9 +290,9 @@ uint32_t native_stack(void)
 	uint32_t id;
 	bool cut;
 
-	if (unlikely(now != atomic_load_explicit(&settled_loads, memory_order_relaxed)) ||
-	    unlikely(atomic_load(&native->ids_forgotten) != atomic_load(&process->ids_forgotten)))
-		settle(now);
+	if (unlikely(now != atomic_load_explicit(&checked_loads, memory_order_relaxed)) ||
+	    unlikely(atomic_load(&table->ids_forgotten) != atomic_load(&process->ids_forgotten)))
+		check_loads(now);
 	count = unwind_stack(addresses, NATIVE_FRAMES_MAX, &cut);
 	id = cut ? CALLER_CUT : 0;
 	while (count-- > 0) {

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 /*
- * Prepares recording of native stacks if it is requested and possible; otherwise config.native is false from here on,
- * with a line. Once, GIL held, before joining.
+ * Prepares recording of native stacks if it is requested and possible. Otherwise a line reports it, and
+ * config.native_stacks is false from here on. Once, GIL held, before joining.
  */
-void native_begin(void);
+void native_stacks_begin(void);
 
 /*
  * The id of the calling thread's native stack; 0: none, or it could not be defined. May write definitions; keeps errno.
@@ -19,6 +19,6 @@ void native_begin(void);
 uint32_t native_stack(void);
 
 /* A library is about to be loaded. It may get the addresses of an unloaded one. */
-void native_library_comes(void);
+void native_stacks_library_loaded(void);
 
 #endif

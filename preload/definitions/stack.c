@@ -85,7 +85,7 @@ static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *co
 			skip_top &= !code;
 			continue;
 		}
-		if (!value || value >> 32 & CODE_CLOSER_NATIVE)
+		if (!value || value >> 32 & CODE_SLOW_C_FUNCTION)
 			return false;
 		if (value & DEFINITION_HIDDEN)
 			continue;

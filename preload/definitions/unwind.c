@@ -201,7 +201,7 @@ struct search {
 	bool found;
 };
 
-static bool covers(const struct dl_phdr_info *info, uintptr_t address)
+static bool covers_address(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
@@ -212,7 +212,7 @@ static bool covers(const struct dl_phdr_info *info, uintptr_t address)
 	return false;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static int check_object(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct search *search = context;
 
@@ -220,7 +220,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 	search->unloaded = info->dlpi_subs;
 	if (!search->module)
 		return 1;
-	if (!covers(info, search->address))
+	if (!covers_address(info, search->address))
 		return 0;
 	*search->module = (struct unwind_module){.bias = info->dlpi_addr,
 						 .path = info->dlpi_name ? info->dlpi_name : "",
@@ -268,7 +268,7 @@ bool unwind_find_module(uintptr_t address, struct unwind_module *module)
 	if (find_object) {
 		search.found = find_quickly(address, module);
 	} else {
-		dl_iterate_phdr(look_at, &search);
+		dl_iterate_phdr(check_object, &search);
 	}
 	if (search.found)
 		read_headers(module);
@@ -279,7 +279,7 @@ unsigned long long unwind_unloaded(void)
 {
 	struct search search = {0};
 
-	dl_iterate_phdr(look_at, &search);
+	dl_iterate_phdr(check_object, &search);
 	return search.unloaded;
 }
 
@@ -440,7 +440,7 @@ static int get_name(unw_addr_space_t as, unw_word_t address, char *name, size_t 
 /*
  * Makes one step from the probe's place. Lock held. Returns the result of unw_step(); sets *caller if that is above 0.
  */
-static int step(struct probe *probe, struct place *caller)
+static int unwind_step(struct probe *probe, struct place *caller)
 {
 	static union {
 		unw_cursor_t cursor;
@@ -492,7 +492,7 @@ static union rule find_out(struct probe *probe)
 	probe->bounds = (struct bounds){0};
 	if (!unwind_find_module(probe->place.address - 1, &probe->module))
 		return (union rule){.kind = RULE_NONE};
-	result = step(probe, &caller);
+	result = unwind_step(probe, &caller);
 	if (!probe->found)
 		return (union rule){.kind = RULE_NONE};
 	if (result == 0)
@@ -585,7 +585,7 @@ static __attribute__((noinline, cold)) bool step_deep(struct place *place, const
 	if (!enter_library())
 		return false;
 	if (unwind_find_module(place->address - 1, &probe.module))
-		made = step(&probe, &caller) > 0 && probe.found && !probe.foreign;
+		made = unwind_step(&probe, &caller) > 0 && probe.found && !probe.foreign;
 	leave_library();
 	if (!made || caller.stack <= place->stack || caller.stack > bounds->high)
 		return false;
@@ -816,7 +816,7 @@ static void use_first(void)
 
 	if (!enter_library())
 		return;
-	step(&probe, &caller);
+	unwind_step(&probe, &caller);
 	leave_library();
 	if (is_pipe(first, O_RDONLY, NULL, &status) && is_pipe(second, O_WRONLY, &status, &other)) {
 		close(first);

@@ -31,7 +31,7 @@ bool event_blocks_expected(void);
 /* A callback of sys.monitoring got this integer. */
 static inline void event_blocks_integer(const struct object *integer)
 {
-	if (unlikely(writer_take_back(thread_self.writer, integer)))
+	if (unlikely(writer_retract(thread_self.writer, integer)))
 		thread_self.event_block = integer;
 }
 
@@ -55,7 +55,7 @@ static inline const void *event_block_of(const struct object *object)
 /* A C function is called. Until 3.11. */
 static inline void event_blocks_call(const struct object *function)
 {
-	if (bound_methods.depth < EVENT_BLOCKS_BOUND && writer_take_back(thread_self.writer, event_block_of(function)))
+	if (bound_methods.depth < EVENT_BLOCKS_BOUND && writer_retract(thread_self.writer, event_block_of(function)))
 		bound_methods.open[bound_methods.depth++] = function;
 }
 
@@ -78,7 +78,7 @@ static inline void event_blocks_return(const struct object *function)
  */
 static inline void event_blocks_begin(const struct object *frame)
 {
-	if (unlikely(!writer_take_back(thread_self.writer, event_block_of(frame))))
+	if (unlikely(!writer_retract(thread_self.writer, event_block_of(frame))))
 		hooks_memory_record_object(WIRE_FREE, event_block_of(frame), 0);
 }
 

@@ -44,7 +44,7 @@ static void record_switch(const void *target, const void *origin)
 }
 
 /* The trace function. self: the program's trace function, or NULL. */
-static struct object *switched(struct object *self, struct object *arguments)
+static struct object *on_switch(struct object *self, struct object *arguments)
 {
 	struct object *pair = python.PyTuple_GetItem(arguments, 1), *result;
 	struct object *origin = pair ? python.PyTuple_GetItem(pair, 0) : NULL;
@@ -67,7 +67,7 @@ static struct object *switched(struct object *self, struct object *arguments)
 	return result;
 }
 
-static struct python_function switched_function = {"evprof_switched", switched, METH_VARARGS, NULL};
+static struct python_function switched_function = {"evprof_switched", on_switch, METH_VARARGS, NULL};
 
 static bool is_ours(struct object *function)
 {
@@ -166,9 +166,9 @@ static struct python_function *definition_of(struct object *module, const char *
 	return definition && definition->flags == flags && !strcmp(definition->name, name) ? definition : NULL;
 }
 
-static bool lead_to(const struct python_function *definition, function_call ours)
+static bool redirect(const struct python_function *definition, function_call ours)
 {
-	return python_lead_to((const struct python_method *)definition, (void *)ours);
+	return python_redirect((const struct python_method *)definition, (void *)ours);
 }
 
 static bool find_own(struct object *module)
@@ -182,8 +182,8 @@ static bool find_own(struct object *module)
 	own_getcurrent = current->call;
 	own_gettrace = get->call;
 	own_settrace = set->call;
-	if (lead_to(get, gettrace) && !lead_to(set, settrace))
-		lead_to(get, own_gettrace);
+	if (redirect(get, gettrace) && !redirect(set, settrace))
+		redirect(get, own_gettrace);
 	return true;
 }
 
@@ -199,7 +199,7 @@ static struct object *replace_by_ours(struct object *module)
 	return before;
 }
 
-static struct object *stand_before(struct object *module)
+static struct object *chain_trace(struct object *module)
 {
 	struct object *program = without_ours(own_gettrace(module, NULL)), *before = NULL;
 
@@ -219,7 +219,7 @@ static bool set_trace(void)
 	module = find_module();
 	if (!module)
 		return false;
-	before = own_settrace || find_own(module) ? stand_before(module) : replace_by_ours(module);
+	before = own_settrace || find_own(module) ? chain_trace(module) : replace_by_ours(module);
 	python.Py_DecRef(module);
 	if (before)
 		python.Py_DecRef(before);

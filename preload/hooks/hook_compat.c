@@ -38,12 +38,12 @@ enum { TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
 typedef struct object *(*c_function)(struct object *self, void *a, void *b, void *c);
 
 /* State of the program's profile function of this thread. */
-struct told {
+struct reported {
 	uint32_t setting; /* the value of the global at that time */
 	uint32_t open;	  /* C calls reported to it that have not ended */
 };
 
-static __thread struct told told __attribute__((tls_model("initial-exec")));
+static __thread struct reported reported __attribute__((tls_model("initial-exec")));
 static _Atomic uint32_t setting;       /* counts the functions set for all threads at once */
 static python_profile program_profile; /* of sysmodule.c, calls the program's object; the same for all threads */
 
@@ -51,12 +51,12 @@ static c_function real_setprofile, real_setprofile_all, real_settrace, real_enab
     real_statistics;
 
 /* Redirects a method to a wrapper, once; *real is the original. Several interpreters may do so at the same time. */
-static void wrap(const struct python_method *method, c_function wrapper, c_function *real)
+static void wrap_method(const struct python_method *method, c_function wrapper, c_function *real)
 {
 	process_lock();
 	if (!*real) {
 		*real = (c_function)method->function;
-		if (!python_lead_to(method, (void *)wrapper))
+		if (!python_redirect(method, (void *)wrapper))
 			*real = NULL;
 	}
 	process_unlock();
@@ -90,31 +90,31 @@ static struct object *profile_object(struct thread_state *state)
  * the return of a C function even if nothing was set when it was called: of sys.setprofile() itself, first of all. Such
  * returns are left out.
  */
-static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
+static int call_program_profile(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	uint32_t now = atomic_load_explicit(&setting, memory_order_relaxed);
 
-	if (told.setting != now)
-		told = (struct told){.setting = now};
+	if (reported.setting != now)
+		reported = (struct reported){.setting = now};
 	if (what == TRACE_C_CALL)
-		told.open++;
-	if ((what == TRACE_C_RETURN || what == TRACE_C_EXCEPTION) && told.open-- == 0) {
-		told.open = 0;
+		reported.open++;
+	if ((what == TRACE_C_RETURN || what == TRACE_C_EXCEPTION) && reported.open-- == 0) {
+		reported.open = 0;
 		return 0;
 	}
 	return program_profile(self, frame, what, argument);
 }
 
-static void stand_before_program(python_profile *place)
+static void chain_profile(python_profile *place)
 {
-	if (*place != tell_program) {
+	if (*place != call_program_profile) {
 		program_profile = *place;
-		*place = tell_program;
+		*place = call_program_profile;
 	}
 }
 
 /* Calls the real function. The audit event that it raises is ignored. */
-static struct object *call_alone(c_function real, struct object *self, void *a, void *b, void *c)
+static struct object *call_unaudited(c_function real, struct object *self, void *a, void *b, void *c)
 {
 	uint32_t entered = thread_self.entered;
 	struct object *result;
@@ -132,59 +132,59 @@ static struct object *setprofile(struct object *self, void *a, void *b, void *c)
 	struct object *before = profile_object(state);
 	bool within = thread_self.entered; /* nested: in a destructor of what was set before */
 	/* From 3.12 on the interpreter reports the end of this call if any tool receives CALL events. */
-	bool heard = python.monitoring && !before && hooks_monitoring_others_hear_calls();
-	struct object *result = call_alone(real_setprofile, self, a, b, c);
+	bool reports_end = python.monitoring && !before && hooks_monitoring_others_have_calls();
+	struct object *result = call_unaudited(real_setprofile, self, a, b, c);
 
 	if (!before)
-		told.open = heard;
+		reported.open = reports_end;
 	if (!python.monitoring)
 		hooks_profile_put_back(within);
 	else if (result && profile_object(state) == a) /* not None; and the layout is the known one */
-		stand_before_program(profile_field(state));
+		chain_profile(profile_field(state));
 	return result;
 }
 
 /* Wrapped only to distinguish it from what Python does with a trace function that raised. */
 static struct object *settrace(struct object *self, void *a, void *b, void *c)
 {
-	return call_alone(real_settrace, self, a, b, c);
+	return call_unaudited(real_settrace, self, a, b, c);
 }
 
 /* Replaces the program's function in every thread. Other threads run meanwhile, so only Python can exchange theirs. */
-static void stand_before_all(struct object *object)
+static void chain_profile_all(struct object *object)
 {
 	struct thread_state *state = python.current_thread_state();
 
 	if (profile_object(state) != object)
 		return;
-	stand_before_program(profile_field(state));
+	chain_profile(profile_field(state));
 	thread_self.entered++; /* the audit event is ignored */
-	python.PyEval_SetProfileAllThreads(tell_program, object);
+	python.PyEval_SetProfileAllThreads(call_program_profile, object);
 	thread_self.entered--;
 }
 
 /* 3.12+: sets a profile function for all threads of the interpreter. */
 static struct object *setprofile_all(struct object *self, void *a, void *b, void *c)
 {
-	struct object *result = call_alone(real_setprofile_all, self, a, b, c);
+	struct object *result = call_unaudited(real_setprofile_all, self, a, b, c);
 	struct thread_state *state;
 
 	atomic_fetch_add(&setting, 1);
 	if (python.free_threaded) {
-		stand_before_all(a);
+		chain_profile_all(a);
 		return result;
 	}
 	state = python.PyInterpreterState_ThreadHead(python.current_interpreter());
 	for (; state; state = python.PyThreadState_Next(state))
 		if (profile_object(state) == a)
-			stand_before_program(profile_field(state));
+			chain_profile(profile_field(state));
 	return result;
 }
 
 static struct object *enable(struct object *self, void *a, void *b, void *c)
 {
 	bool within = thread_self.entered;
-	struct object *result = call_alone(real_enable, self, a, b, c);
+	struct object *result = call_unaudited(real_enable, self, a, b, c);
 
 	hooks_profile_put_back(within);
 	return result;
@@ -193,7 +193,7 @@ static struct object *enable(struct object *self, void *a, void *b, void *c)
 static struct object *disable(struct object *self, void *a, void *b, void *c)
 {
 	bool within = thread_self.entered;
-	struct object *result = call_alone(real_disable, self, a, b, c);
+	struct object *result = call_unaudited(real_disable, self, a, b, c);
 
 	hooks_profile_put_back(within);
 	return result;
@@ -214,22 +214,22 @@ static struct python_method *method_named(struct object *object, const char *nam
 /* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
 
 /* Yields a tool id to the program; ignores calls by evprof itself. Python reports an id that is no int. */
-static void give(struct object *id)
+static void release_tool(struct object *id)
 {
 	if (thread_self.nesting || python_type(id) != python.int_type)
 		return;
 	thread_self.nesting++;
-	hooks_monitoring_give((int)python.PyLong_AsLong(id));
+	hooks_monitoring_release_tool((int)python.PyLong_AsLong(id));
 	python.PyErr_Clear();
 	thread_self.nesting--;
 }
 
-static void take(void)
+static void acquire_tool(void)
 {
 	if (thread_self.nesting)
 		return;
 	thread_self.nesting++;
-	hooks_monitoring_take();
+	hooks_monitoring_acquire_tool();
 	thread_self.nesting--;
 }
 
@@ -238,7 +238,7 @@ static void take(void)
 	static c_function real_##name;                                                                                 \
 	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
 	{                                                                                                              \
-		give(a);                                                                                               \
+		release_tool(a);                                                                                       \
 		return real_##name(self, a, b, c);                                                                     \
 	}
 #define OF_MORE(name)                                                                                                  \
@@ -246,7 +246,7 @@ static void take(void)
 	static struct object *name(struct object *self, void *a, void *b, void *c)                                     \
 	{                                                                                                              \
 		if ((ssize_t)b > 0)                                                                                    \
-			give(*(struct object **)a);                                                                    \
+			release_tool(*(struct object **)a);                                                            \
 		return real_##name(self, a, b, c);                                                                     \
 	}
 
@@ -266,7 +266,7 @@ static struct object *register_callback(struct object *self, void *a, void *b, v
 	struct object *guarded[3] = {0};
 
 	if ((ssize_t)b > 0)
-		give(arguments[0]);
+		release_tool(arguments[0]);
 	if ((ssize_t)b != 3 || thread_self.nesting)
 		return real_register_callback(self, a, b, c);
 	if (arguments[2] != python.none)
@@ -292,10 +292,10 @@ static struct object *set_events(struct object *self, void *a, void *b, void *c)
 
 	if ((ssize_t)b != 2 || thread_self.nesting)
 		return real_set_events(self, a, b, c);
-	give(arguments[0]);
-	had_calls = hooks_monitoring_hears_calls(arguments[0]);
+	release_tool(arguments[0]);
+	had_calls = hooks_monitoring_has_calls(arguments[0]);
 	result = real_set_events(self, a, b, c);
-	has_calls = result && hooks_monitoring_hears_calls(arguments[0]);
+	has_calls = result && hooks_monitoring_has_calls(arguments[0]);
 	if (has_calls && !had_calls) {
 		thread_self.nesting++;
 		hooks_monitoring_mute((int)python.PyLong_AsLong(arguments[0]), set_events_method);
@@ -310,10 +310,10 @@ static struct object *free_tool_id(struct object *self, void *a, void *b, void *
 {
 	struct object *result;
 
-	give(a);
+	release_tool(a);
 	result = real_free_tool_id(self, a, b, c);
 	if (result)
-		take();
+		acquire_tool();
 	return result;
 }
 
@@ -327,10 +327,10 @@ static struct object *all_events(struct object *self, void *a, void *b, void *c)
 	if (thread_self.nesting)
 		return real_all_events(self, a, b, c);
 	thread_self.nesting++;
-	hooks_monitoring_hear(false);
+	hooks_monitoring_enable(false);
 	result = real_all_events(self, a, b, c);
 	if (result)
-		hooks_monitoring_hear(true);
+		hooks_monitoring_enable(true);
 	thread_self.nesting--;
 	return result;
 }
@@ -353,11 +353,11 @@ void hook_compat_wrap_monitoring(struct object *monitoring)
 	struct python_method *method = method_named(monitoring, "_all_events");
 
 	if (method)
-		wrap(method, all_events, &real_all_events);
+		wrap_method(method, all_events, &real_all_events);
 	for (size_t i = 0; i < sizeof(of_tools) / sizeof(of_tools[0]); i++) {
 		method = method_named(monitoring, of_tools[i].name);
 		if (method)
-			wrap(method, of_tools[i].wrapper, of_tools[i].real);
+			wrap_method(method, of_tools[i].wrapper, of_tools[i].real);
 		if (method && of_tools[i].wrapper == set_events)
 			set_events_method = method;
 	}
@@ -381,7 +381,7 @@ void hook_compat_of_memory(void)
 	struct python_method *method = method_of(python.PySys_GetObject("_debugmallocstats"));
 
 	if (method)
-		wrap(method, statistics, &real_statistics);
+		wrap_method(method, statistics, &real_statistics);
 }
 
 /* ---- tracemalloc ------------------------------------------------------------------------------------------------- */
@@ -403,12 +403,12 @@ static void wrap_if_ours(const struct python_method *method, const char *owner)
 {
 	if (!python.monitoring && python.state_profile && !strcmp(owner, LSPROF)) {
 		if (!strcmp(method->name, "enable"))
-			wrap(method, enable, &real_enable);
+			wrap_method(method, enable, &real_enable);
 		else if (!strcmp(method->name, "disable"))
-			wrap(method, disable, &real_disable);
+			wrap_method(method, disable, &real_disable);
 	}
 	if (!strcmp(owner, TRACEMALLOC) && !strcmp(method->name, "stop"))
-		wrap(method, stop, &real_stop);
+		wrap_method(method, stop, &real_stop);
 }
 
 void hook_compat_begin(void)
@@ -421,12 +421,12 @@ void hook_compat_begin(void)
 	if (!python.state_profile)
 		return;
 	if (one)
-		wrap(one, setprofile, &real_setprofile);
+		wrap_method(one, setprofile, &real_setprofile);
 	if (trace)
-		wrap(trace, settrace, &real_settrace);
+		wrap_method(trace, settrace, &real_settrace);
 	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter &&
 	    (python.PyEval_SetProfileAllThreads || !python.free_threaded))
-		wrap(all, setprofile_all, &real_setprofile_all);
+		wrap_method(all, setprofile_all, &real_setprofile_all);
 }
 
 /* Wraps functions of a module that is imported already. */

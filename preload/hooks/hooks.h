@@ -42,7 +42,7 @@ void hooks_line_record(long line);
 /*
  * Records the current line of the frame that the last event pushed. That event was written just now, so there is room.
  */
-void hooks_line_stand(int line);
+void hooks_line_put_current(int line);
 
 /* Sets the callbacks of the current interpreter. GIL held. Returns 0; -EAGAIN: too early; other -errno, with a line. */
 int hooks_monitoring_set(void);
@@ -55,14 +55,14 @@ void hooks_monitoring_begin_again(void);
  * moves to another free one, or stops recording until one is free. take: the program has freed an id; evprof resumes if
  * it has none. GIL held.
  */
-void hooks_monitoring_give(int tool);
-void hooks_monitoring_take(void);
+void hooks_monitoring_release_tool(int tool);
+void hooks_monitoring_acquire_tool(void);
 
 /* Whether the tool with this id receives CALL events. False if it is not a valid id. GIL held, no exception set. */
-bool hooks_monitoring_hears_calls(struct object *tool);
+bool hooks_monitoring_has_calls(struct object *tool);
 
 /* Whether any tool of the program receives CALL events. GIL held, no exception set. */
-bool hooks_monitoring_others_hear_calls(void);
+bool hooks_monitoring_others_have_calls(void);
 
 /*
  * A tool has just switched CALL events on. Suppresses the C_RETURN of the function by which it did so, because the tool
@@ -79,7 +79,7 @@ struct object *hooks_monitoring_guarded(struct object *callback);
 struct object *hooks_monitoring_unguarded(struct object *callback);
 
 /* Switches the events of the current interpreter off or on, between two instructions of the program. GIL held. */
-void hooks_monitoring_hear(bool on);
+void hooks_monitoring_enable(bool on);
 
 /* Sets evprof's allocators over Python's where they are missing or were removed. GIL held. */
 void hooks_memory_set(void);

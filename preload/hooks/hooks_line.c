@@ -27,7 +27,7 @@ void hooks_line_record(long line)
 		writer_put(writer, head);
 }
 
-void hooks_line_stand(int line)
+void hooks_line_put_current(int line)
 {
 	if (line > 0)
 		writer_put_line(thread_self.writer, (uint32_t)line);
@@ -58,7 +58,7 @@ static python_profile *trace_field(struct thread_state *state)
 	return (python_profile *)((char *)state + python.state_profile) + 1;
 }
 
-static bool wanted(void)
+static bool is_wanted(void)
 {
 	return config.events & EVENT_LINE && python.state_profile && python.PyEval_SetTrace &&
 	       python.PyFrame_GetLineNumber;
@@ -66,13 +66,13 @@ static bool wanted(void)
 
 void hooks_line_set(void)
 {
-	if (wanted() && !*trace_field(python.current_thread_state()))
+	if (is_wanted() && !*trace_field(python.current_thread_state()))
 		python.PyEval_SetTrace(trace, NULL);
 }
 
 /* The other marks that a thread is traced were set with the profile function. */
 void hooks_line_set_new(struct thread_state *state)
 {
-	if (wanted())
+	if (is_wanted())
 		*trace_field(state) = trace;
 }

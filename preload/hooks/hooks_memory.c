@@ -33,13 +33,13 @@ static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
  * Until 3.11: sets the profile function of a thread that does not have evprof's. Outside the raw domain the thread
  * holds the GIL, which that requires.
  */
-static inline void settle_thread(unsigned domain)
+static inline void ensure_profile(unsigned domain)
 {
 	if (domain == WIRE_DOMAIN_RAW || python.monitoring)
 		return;
-	if (unlikely(!thread_self.hooked_state || thread_self.unsettled))
+	if (unlikely(!thread_self.hooked_state || thread_self.profile_checks))
 		install_in_thread();
-	thread_self.unsettled -= thread_self.unsettled > 0;
+	thread_self.profile_checks -= thread_self.profile_checks > 0;
 }
 
 /* Notes a block that may be a thread state: Python allocates these in the raw domain, and little else of that size. */
@@ -56,7 +56,7 @@ static bool is_held(unsigned kind, unsigned domain)
 }
 
 /* Holds or publishes an event. before: its first position. */
-static void show(struct writer *writer, unsigned kind, unsigned domain, struct writer_point before)
+static void hold_or_publish(struct writer *writer, unsigned kind, unsigned domain, struct writer_point before)
 {
 	if (is_held(kind, domain))
 		writer_hold(writer, before);
@@ -64,7 +64,7 @@ static void show(struct writer *writer, unsigned kind, unsigned domain, struct w
 		ring_publish(writer->slot, writer->head);
 }
 
-/* Notes the block of a lost allocation, so that the loss can be retracted, too (writer_take_back()). */
+/* Notes the block of a lost allocation, so that the loss can be retracted, too (writer_retract()). */
 static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
 {
 	if (thread_self.lost_block != WRITER_LOST_MALLOC)
@@ -80,7 +80,7 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	struct writer_point before;
 	struct writer *writer;
 
-	settle_thread(domain);
+	ensure_profile(domain);
 	writer = writer_reserve(kind);
 	if (!writer) {
 		note_lost(kind, domain, block);
@@ -91,18 +91,18 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 		size = WIRE_SIZE_MAX;
 	writer_write_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
 			   wire_memory_word(old, 0));
-	show(writer, kind, domain, before);
+	hold_or_publish(writer, kind, domain, before);
 }
 
 /* Records an allocation with its native stack, if it has one. */
-static __attribute__((noinline)) void record_native(unsigned kind, unsigned domain, uintptr_t block, size_t size,
-						    uintptr_t old)
+static __attribute__((noinline)) void record_with_native_stack(unsigned kind, unsigned domain, uintptr_t block,
+							       size_t size, uintptr_t old)
 {
 	struct writer_point before;
 	struct writer *writer;
 	uint32_t frame;
 
-	settle_thread(domain);
+	ensure_profile(domain);
 	writer = writer_reserve(kind);
 	if (!writer) {
 		note_lost(kind, domain, block);
@@ -112,9 +112,9 @@ static __attribute__((noinline)) void record_native(unsigned kind, unsigned doma
 	frame = native_stack();
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;
-	writer_write_with_native(writer, frame, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
-				 wire_memory_word(old, 0));
-	show(writer, kind, domain, before);
+	writer_write_with_native_stack(writer, frame, wire_memory_head(kind, domain, size),
+				       wire_memory_word(block, size), wire_memory_word(old, 0));
+	hold_or_publish(writer, kind, domain, before);
 }
 
 static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, bool hold, void *block,
@@ -134,14 +134,14 @@ static inline __attribute__((always_inline)) void record(unsigned kind, unsigned
 enum way {
 	WAY_PLAIN = 0,
 	WAY_HELD = 1, /* for is_held() */
-	WAY_NATIVE = 2,
+	WAY_NATIVE_STACK = 2,
 };
 
 static inline __attribute__((always_inline)) void record_made(unsigned kind, unsigned domain, enum way way, void *block,
 							      size_t size)
 {
-	if (way == WAY_NATIVE)
-		record_native(kind, domain, (uintptr_t)block, size, 0);
+	if (way == WAY_NATIVE_STACK)
+		record_with_native_stack(kind, domain, (uintptr_t)block, size, 0);
 	else
 		record(kind, domain, way == WAY_HELD && kind == WIRE_MALLOC, block, size);
 }
@@ -185,7 +185,8 @@ static inline __attribute__((always_inline)) void *domain_realloc(unsigned domai
 	thread_self.nesting = 1;
 	block = under[domain].realloc(under[domain].context, old, size);
 	thread_self.nesting = 0;
-	(way == WAY_NATIVE ? record_native : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size, (uintptr_t)old);
+	(way == WAY_NATIVE_STACK ? record_with_native_stack : record_any)(WIRE_REALLOC, domain, (uintptr_t)block, size,
+									  (uintptr_t)old);
 	return block;
 }
 
@@ -271,17 +272,17 @@ ALLOCATOR(raw, WIRE_DOMAIN_RAW, WAY_PLAIN)
 ALLOCATOR(mem, WIRE_DOMAIN_MEM, WAY_PLAIN)
 ALLOCATOR(obj, WIRE_DOMAIN_OBJ, WAY_PLAIN)
 ALLOCATOR(held_obj, WIRE_DOMAIN_OBJ, WAY_HELD)
-ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE)
-ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE)
-ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE)
+ALLOCATOR(native_raw, WIRE_DOMAIN_RAW, WAY_NATIVE_STACK)
+ALLOCATOR(native_mem, WIRE_DOMAIN_MEM, WAY_NATIVE_STACK)
+ALLOCATOR(native_obj, WIRE_DOMAIN_OBJ, WAY_NATIVE_STACK)
 DEALLOCATOR(raw, WIRE_DOMAIN_RAW)
 DEALLOCATOR(mem, WIRE_DOMAIN_MEM)
 DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
 
-static enum way chosen_way(void)
+static enum way configured_way(void)
 {
-	if (config.native)
-		return WAY_NATIVE;
+	if (config.native_stacks)
+		return WAY_NATIVE_STACK;
 	return event_blocks_expected() ? WAY_HELD : WAY_PLAIN;
 }
 
@@ -304,14 +305,14 @@ static void set_domain(int domain)
 		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
 		    {NULL, held_obj_malloc, held_obj_calloc, held_obj_realloc, obj_free},
 		},
-	    [WAY_NATIVE] =
+	    [WAY_NATIVE_STACK] =
 		{
 		    {NULL, native_raw_malloc, native_raw_calloc, native_raw_realloc, raw_free},
 		    {NULL, native_mem_malloc, native_mem_calloc, native_mem_realloc, mem_free},
 		    {NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
 		},
 	};
-	struct python_allocator allocator = ours[chosen_way()][domain], present;
+	struct python_allocator allocator = ours[configured_way()][domain], present;
 
 	python.PyMem_GetAllocator(domain, &present);
 	if (present.malloc == allocator.malloc) /* left from an earlier run of this Python */

@@ -77,7 +77,7 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 
 	if (value & CODE_IS_COROUTINE && wire_head_kind(head) <= WIRE_THROW) {
 		frame = python_running_frame();
-		if (frame && !python_is_awaited(frame)) {
+		if (frame && !python_has_awaiter(frame)) {
 			writer_put_step(writer, head, definitions_task(wire_head_kind(head), frame));
 			return;
 		}
@@ -122,7 +122,7 @@ static __attribute__((noinline)) struct object *record_code_without_room(struct 
 static __attribute__((noinline)) struct object *record_coroutine(unsigned kind, struct object *code)
 {
 	struct writer *writer = thread_self.writer;
-	uint32_t value = is_code(code) ? definitions_code_closer(writer, code, CODE_CLOSER_GENERATOR) : 0;
+	uint32_t value = is_code(code) ? definitions_code_allowing(writer, code, CODE_SLOW_GENERATOR) : 0;
 
 	if (!value)
 		return record_code(kind, code);
@@ -210,7 +210,7 @@ static inline __attribute__((always_inline)) struct object *record_function_fast
  * The call hooks with calibration (EVPROF_CALIBRATE). In addition they mark calls that are reported but not recorded,
  * and flag the definition of a function that starts without a reported call.
  */
-static struct object *record_call_told(struct object *const *arguments, size_t shift)
+static struct object *record_call_calibrated(struct object *const *arguments, size_t shift)
 {
 	const void *type = field(arguments[2], PYTHON_TYPE, shift);
 	const struct python_method *method;
@@ -219,21 +219,21 @@ static struct object *record_call_told(struct object *const *arguments, size_t s
 	if (!thread_self.called)
 		return record_function_fast(WIRE_C_CALL, arguments, shift);
 	if (type != python.function_type && type != python.method_type && writer_finds_room(thread_self.writer))
-		writer_put_told_call(thread_self.writer);
+		writer_put_reported_call(thread_self.writer);
 	return python.none;
 }
 
-static struct object *record_start_told(struct object *code)
+static struct object *record_start_calibrated(struct object *code)
 {
 	struct object *result;
 
-	thread_self.untold = !thread_self.called;
+	thread_self.unreported = !thread_self.called;
 	result = record_code_fast(WIRE_CALL, code);
-	thread_self.called = thread_self.untold = false;
+	thread_self.called = thread_self.unreported = false;
 	return result;
 }
 
-static struct object *record_end_told(unsigned kind, struct object *const *arguments, size_t shift)
+static struct object *record_end_calibrated(unsigned kind, struct object *const *arguments, size_t shift)
 {
 	thread_self.called = false;
 	return record_function_fast(kind, arguments, shift);
@@ -386,7 +386,7 @@ static struct object *record_resume_with_line(unsigned kind, struct object *cons
 	result = kind == WIRE_THROW ? python.none : record_code_fast(kind, arguments[0]);
 	if (result == python.none && thread_self.writer->head != before && is_code(arguments[0]) &&
 	    python.PyCode_Addr2Line)
-		hooks_line_stand(python.PyCode_Addr2Line(arguments[0], (int)python.PyLong_AsLong(arguments[1])));
+		hooks_line_put_current(python.PyCode_Addr2Line(arguments[0], (int)python.PyLong_AsLong(arguments[1])));
 	return result;
 }
 
@@ -407,7 +407,7 @@ static struct object *record_resume_with_line(unsigned kind, struct object *cons
 	}
 #define CALLBACK(name, statement)                                                                                      \
 	ONE_CALLBACK(name, , statement)                                                                                \
-	ONE_CALLBACK(name##_beside_memory, event_blocks_integer(arguments[1]), statement)
+	ONE_CALLBACK(name##_with_memory, event_blocks_integer(arguments[1]), statement)
 #define CALLBACK_OF_FUNCTION(name, function, ...)                                                                      \
 	CALLBACK(name, return function(__VA_ARGS__, 0))                                                                \
 	CALLBACK(name##_without_gil, return function(__VA_ARGS__, PYTHON_OBJECT_SHIFT))
@@ -421,10 +421,10 @@ CALLBACK(on_unwind, record_unwind(arguments))
 CALLBACK_OF_FUNCTION(on_call, record_function_fast, WIRE_C_CALL, arguments)
 CALLBACK_OF_FUNCTION(on_c_return, record_function_fast, WIRE_C_RETURN, arguments)
 CALLBACK_OF_FUNCTION(on_c_raise, record_function_fast, WIRE_C_EXCEPTION, arguments)
-CALLBACK(on_start_told, return record_start_told(arguments[0]))
-CALLBACK_OF_FUNCTION(on_call_told, record_call_told, arguments)
-CALLBACK_OF_FUNCTION(on_c_return_told, record_end_told, WIRE_C_RETURN, arguments)
-CALLBACK_OF_FUNCTION(on_c_raise_told, record_end_told, WIRE_C_EXCEPTION, arguments)
+CALLBACK(on_start_calibrated, return record_start_calibrated(arguments[0]))
+CALLBACK_OF_FUNCTION(on_call_calibrated, record_call_calibrated, arguments)
+CALLBACK_OF_FUNCTION(on_c_return_calibrated, record_end_calibrated, WIRE_C_RETURN, arguments)
+CALLBACK_OF_FUNCTION(on_c_raise_calibrated, record_end_calibrated, WIRE_C_EXCEPTION, arguments)
 CALLBACK(on_raise, record_raise(arguments))
 CALLBACK(on_line, record_line(arguments))
 CALLBACK(on_jump, return record_jump(arguments))
@@ -436,7 +436,7 @@ CALLBACK(on_throw_with_line, return record_resume_with_line(WIRE_THROW, argument
 	{                                                                                                              \
 		{with_gil, without},                                                                                   \
 		{                                                                                                      \
-			with_gil##_beside_memory, without##_beside_memory                                              \
+			with_gil##_with_memory, without##_with_memory                                                  \
 		}                                                                                                      \
 	}
 #define ONE(name) EACH(name, name)
@@ -445,19 +445,19 @@ CALLBACK(on_throw_with_line, return record_resume_with_line(WIRE_THROW, argument
 static const struct {
 	const char *event;
 	vectorcall call[2][2];
-	vectorcall call_if_measured[2][2]; /* EVPROF_CALIBRATE */
-	unsigned wanted;		   /* for any of these: enum setting_event */
-	bool set;			   /* false: comes with CALL */
+	vectorcall call_calibrated[2][2]; /* EVPROF_CALIBRATE */
+	unsigned wanted;		  /* for any of these: enum setting_event */
+	bool set;			  /* false: comes with CALL */
 } callbacks[] = {
-    {"PY_START", ONE(on_start), ONE(on_start_told), EVENT_CALL, true},
+    {"PY_START", ONE(on_start), ONE(on_start_calibrated), EVENT_CALL, true},
     {"PY_RESUME", ONE(on_resume), ONE(on_resume), EVENT_CALL, true},
     {"PY_THROW", ONE(on_throw), ONE(on_throw), EVENT_CALL, true},
     {"PY_RETURN", ONE(on_return), ONE(on_return), EVENT_CALL, true},
     {"PY_YIELD", ONE(on_yield), ONE(on_yield), EVENT_CALL, true},
     {"PY_UNWIND", ONE(on_unwind), ONE(on_unwind), EVENT_CALL, true},
-    {"CALL", BOTH(on_call), BOTH(on_call_told), EVENT_C_CALL, true},
-    {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_told), EVENT_C_CALL, false},
-    {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_told), EVENT_C_CALL, false},
+    {"CALL", BOTH(on_call), BOTH(on_call_calibrated), EVENT_C_CALL, true},
+    {"C_RETURN", BOTH(on_c_return), BOTH(on_c_return_calibrated), EVENT_C_CALL, false},
+    {"C_RAISE", BOTH(on_c_raise), BOTH(on_c_raise_calibrated), EVENT_C_CALL, false},
     {"RAISE", ONE(on_raise), ONE(on_raise), EVENT_CALL | EVENT_EXCEPTION, true},
     {"LINE", ONE(on_line), ONE(on_line), EVENT_LINE, true},
     {"JUMP", ONE(on_jump), ONE(on_jump), EVENT_LINE, true},
@@ -604,7 +604,7 @@ static int set_callbacks(struct object *monitoring, struct object *type, struct 
 			continue;
 		r = register_callback(monitoring, type, tool, bit,
 				      (config.calibrate
-					   ? callbacks[i].call_if_measured
+					   ? callbacks[i].call_calibrated
 					   : callbacks[i].call)[event_blocks_expected()][python.free_threaded]);
 	}
 	return r ? r : set_first_events(monitoring, tool, wanted_events(events));
@@ -647,7 +647,7 @@ static int held_tool(struct object *monitoring)
 }
 
 /* Removes the callbacks, too: up to 3.13 they stay when a tool id is freed. */
-static void let_go(struct object *monitoring, int tool)
+static void release_tool(struct object *monitoring, int tool)
 {
 	struct object *events = python.PyObject_GetAttrString(monitoring, "events"), *result;
 
@@ -672,7 +672,7 @@ static struct object *monitoring_of_interpreter(void)
 }
 
 /* python_lock() is held. */
-static int set(struct object *monitoring)
+static int set_hook(struct object *monitoring)
 {
 	static bool said;
 	int r;
@@ -699,7 +699,7 @@ int hooks_monitoring_set(void)
 
 	python_lock();
 	if (monitoring)
-		r = set(monitoring);
+		r = set_hook(monitoring);
 	python_unlock();
 	return r;
 }
@@ -709,7 +709,7 @@ int hooks_monitoring_set(void)
  * are switched off for that moment, so that no event is recorded twice, through the old id and the new one. Here and
  * below the stacks are requested before events are switched on again, so that no thread continues with a stale stack.
  */
-static void move_from(struct object *monitoring, int tool)
+static void move_to_other_tool(struct object *monitoring, int tool)
 {
 	int r;
 
@@ -723,20 +723,20 @@ static void move_from(struct object *monitoring, int tool)
 				      "frees one");
 	if (r == -EBUSY)
 		process_expect_stacks();
-	let_go(monitoring, tool);
+	release_tool(monitoring, tool);
 }
 
-void hooks_monitoring_give(int tool)
+void hooks_monitoring_release_tool(int tool)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 
 	python_lock();
 	if (monitoring && held_tool(monitoring) == tool)
-		move_from(monitoring, tool);
+		move_to_other_tool(monitoring, tool);
 	python_unlock();
 }
 
-void hooks_monitoring_take(void)
+void hooks_monitoring_acquire_tool(void)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 
@@ -748,7 +748,7 @@ void hooks_monitoring_take(void)
 	python_unlock();
 }
 
-void hooks_monitoring_hear(bool on)
+void hooks_monitoring_enable(bool on)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 	struct object *events = monitoring ? python.PyObject_GetAttrString(monitoring, "events") : NULL;
@@ -766,10 +766,10 @@ void hooks_monitoring_hear(bool on)
 	python.PyErr_Clear();
 }
 
-static bool hears_calls(struct object *monitoring, int tool)
+static bool tool_has_calls(struct object *monitoring, int tool)
 {
 	struct object *events, *set = NULL;
-	long calls = 0, heard = 0;
+	long calls = 0, bits = 0;
 
 	thread_self.nesting++;
 	events = python.PyObject_GetAttrString(monitoring, "events");
@@ -779,15 +779,15 @@ static bool hears_calls(struct object *monitoring, int tool)
 		set = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
 	}
 	if (set) {
-		heard = python.PyLong_AsLong(set);
+		bits = python.PyLong_AsLong(set);
 		python.Py_DecRef(set);
 	}
 	python.PyErr_Clear();
 	thread_self.nesting--;
-	return heard & calls;
+	return bits & calls;
 }
 
-bool hooks_monitoring_hears_calls(struct object *tool)
+bool hooks_monitoring_has_calls(struct object *tool)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 	long id;
@@ -796,10 +796,10 @@ bool hooks_monitoring_hears_calls(struct object *tool)
 		return false;
 	id = python.PyLong_AsLong(tool);
 	python.PyErr_Clear();
-	return hears_calls(monitoring, (int)id);
+	return tool_has_calls(monitoring, (int)id);
 }
 
-bool hooks_monitoring_others_hear_calls(void)
+bool hooks_monitoring_others_have_calls(void)
 {
 	struct object *monitoring = monitoring_of_interpreter();
 	int ours;
@@ -812,7 +812,7 @@ bool hooks_monitoring_others_hear_calls(void)
 	python_unlock();
 	thread_self.nesting--;
 	for (size_t i = 0; i < sizeof(tool_ids) / sizeof(tool_ids[0]); i++)
-		if (tool_ids[i] != ours && hears_calls(monitoring, tool_ids[i]))
+		if (tool_ids[i] != ours && tool_has_calls(monitoring, tool_ids[i]))
 			return true;
 	return false;
 }
@@ -820,20 +820,20 @@ bool hooks_monitoring_others_hear_calls(void)
 /* Stands in for a tool's C_RETURN callback until the next C_RETURN of the thread that set the events. */
 struct muted {
 	struct callback callback;
-	struct object *heard; /* the tool's own callback; owned */
-	const void *thread;   /* &thread_self */
+	struct object *original; /* the tool's own callback; owned */
+	const void *thread;	 /* &thread_self */
 	int tool;
 	long bit;
 	const struct python_method *returning;
 };
 
-static void put_back(const struct muted *muted)
+static void restore_callback(const struct muted *muted)
 {
 	struct object *monitoring = monitoring_of_interpreter(), *result;
 
 	thread_self.nesting++;
 	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", muted->tool,
-							 muted->bit, muted->heard)
+							 muted->bit, muted->original)
 			    : NULL;
 	thread_self.nesting--;
 	if (result)
@@ -854,13 +854,13 @@ static struct object *on_muted(struct object *self, struct object *const *argume
 	bool same = muted.thread == &thread_self && python_type(callable) == python.c_function_type &&
 		    python_object_field(callable, PYTHON_C_FUNCTION_METHOD) == muted.returning;
 
-	python.Py_IncRef(muted.heard);
+	python.Py_IncRef(muted.original);
 	if (muted.thread == &thread_self) {
-		put_back(&muted);
-		python.Py_DecRef(muted.heard); /* the callback's */
+		restore_callback(&muted);
+		python.Py_DecRef(muted.original); /* the callback's */
 	}
-	result = same ? python.none : python.PyObject_Vectorcall(muted.heard, arguments, count, names);
-	python.Py_DecRef(muted.heard);
+	result = same ? python.none : python.PyObject_Vectorcall(muted.original, arguments, count, names);
+	python.Py_DecRef(muted.original);
 	return result;
 }
 
@@ -877,7 +877,7 @@ static struct object *exchange_callback(struct object *monitoring, int tool, lon
 }
 
 /* python_lock() is held. */
-static void mute(struct object *monitoring, struct object *type, const struct muted *muted)
+static void mute_callback(struct object *monitoring, struct object *type, const struct muted *muted)
 {
 	struct object *callback = python.PyType_GenericAlloc(type, 0);
 	struct muted *body = callback ? body_of(callback) : NULL;
@@ -885,8 +885,8 @@ static void mute(struct object *monitoring, struct object *type, const struct mu
 	if (!callback)
 		return;
 	*body = *muted;
-	body->heard = exchange_callback(monitoring, muted->tool, muted->bit, callback);
-	if (!body->heard)
+	body->original = exchange_callback(monitoring, muted->tool, muted->bit, callback);
+	if (!body->original)
 		exchange_callback(monitoring, muted->tool, muted->bit, python.none);
 	python.Py_DecRef(callback);
 }
@@ -903,7 +903,7 @@ void hooks_monitoring_mute(int tool, const struct python_method *returning)
 	type = muted.bit ? make_type("evprof.muted", sizeof(struct muted), NULL) : NULL;
 	python_lock();
 	if (type && held_tool(monitoring) >= 0)
-		mute(monitoring, type, &muted);
+		mute_callback(monitoring, type, &muted);
 	python_unlock();
 	if (type)
 		python.Py_DecRef(type);
@@ -915,7 +915,7 @@ void hooks_monitoring_mute(int tool, const struct python_method *returning)
 /* Stands in for a callback of the program, to detect that it raises. */
 struct guard {
 	struct callback callback;
-	struct object *heard; /* the program's own callback; owned */
+	struct object *original; /* the program's own callback; owned */
 };
 
 /*
@@ -925,24 +925,24 @@ struct guard {
 static struct object *on_guarded(struct object *self, struct object *const *arguments, size_t count,
 				 struct object *names)
 {
-	struct object *heard = ((struct guard *)body_of(self))->heard, *result;
+	struct object *original = ((struct guard *)body_of(self))->original, *result;
 
-	python.Py_IncRef(heard); /* another thread, or the callback itself, may register another one */
-	result = python.PyObject_Vectorcall(heard, arguments, count, names);
+	python.Py_IncRef(original); /* another thread, or the callback itself, may register another one */
+	result = python.PyObject_Vectorcall(original, arguments, count, names);
 	if (!result)
 		writer_expect_stack();
-	python.Py_DecRef(heard);
+	python.Py_DecRef(original);
 	return result;
 }
 
 static void free_guard(struct object *self)
 {
-	struct object *type = (struct object *)python_type(self), *heard = ((struct guard *)body_of(self))->heard;
+	struct object *type = (struct object *)python_type(self), *original = ((struct guard *)body_of(self))->original;
 
 	python.PyObject_Free(self);
 	python.Py_DecRef(type);
-	if (heard)
-		python.Py_DecRef(heard);
+	if (original)
+		python.Py_DecRef(original);
 }
 
 struct object *hooks_monitoring_guarded(struct object *callback)
@@ -961,7 +961,7 @@ struct object *hooks_monitoring_guarded(struct object *callback)
 	if (guarded) {
 		guard = body_of(guarded);
 		guard->callback.call = on_guarded;
-		guard->heard = callback;
+		guard->original = callback;
 		python.Py_IncRef(callback);
 	}
 	python.PyErr_Clear();
@@ -971,12 +971,12 @@ struct object *hooks_monitoring_guarded(struct object *callback)
 
 struct object *hooks_monitoring_unguarded(struct object *callback)
 {
-	struct object *heard = callback;
+	struct object *original = callback;
 
 	if (python_dealloc(callback) == (void *)free_guard) {
-		heard = ((struct guard *)body_of(callback))->heard;
-		python.Py_IncRef(heard);
+		original = ((struct guard *)body_of(callback))->original;
+		python.Py_IncRef(original);
 		python.Py_DecRef(callback);
 	}
-	return heard;
+	return original;
 }

@@ -28,7 +28,7 @@ enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
 static unsigned wanted; /* bits 1 << TRACE_* */
 
 /* C calls reported to this thread's profile function of the program that have not ended. */
-static __thread uint32_t told_open __attribute__((tls_model("initial-exec")));
+static __thread uint32_t open_calls __attribute__((tls_model("initial-exec")));
 
 /* The methods that throw into a generator or coroutine. Until 3.10, see enter_kind(). */
 static const struct python_method *throwers[4];
@@ -81,7 +81,7 @@ static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 {
 	const void *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
 
-	if (python_is_awaited(inner))
+	if (python_has_awaiter(inner))
 		return false;
 	writer_put_step(writer, head, definitions_task(wire_head_kind(head), inner));
 	return true;
@@ -110,10 +110,10 @@ static inline bool is_at_resume(struct object *frame)
 }
 
 /* Until its next line event a generator is at the line of its yield. */
-static void stand_at_line(unsigned kind, struct object *frame)
+static void put_current_line(unsigned kind, struct object *frame)
 {
 	if (config.events & EVENT_LINE && (kind == WIRE_RESUME || kind == WIRE_THROW) && python.PyFrame_GetLineNumber)
-		hooks_line_stand(python.PyFrame_GetLineNumber(frame));
+		hooks_line_put_current(python.PyFrame_GetLineNumber(frame));
 }
 
 /* Called before there is room for the event: a lost event is counted by kind, too. */
@@ -151,7 +151,7 @@ static void record_code(int what, struct object *frame, struct object *argument)
 	if (!(value & CODE_IS_COROUTINE && what == TRACE_CALL &&
 	      put_step(writer, wire_head(kind, DEFINITION_ID(value)), frame)))
 		writer_put(writer, wire_head(kind, DEFINITION_ID(value)));
-	stand_at_line(kind, frame);
+	put_current_line(kind, frame);
 }
 
 static inline unsigned function_kind(int what)
@@ -284,9 +284,9 @@ static __attribute__((noinline)) int profile_inner_generator(struct object *fram
 	return put_generator(frame, what, argument, value, writer, code, true);
 }
 
-static inline __attribute__((always_inline)) int profile_known(struct object *frame, int what, struct object *argument,
-							       uint32_t value, struct writer *writer,
-							       struct object *code, bool inner)
+static inline __attribute__((always_inline)) int profile_code(struct object *frame, int what, struct object *argument,
+							      uint32_t value, struct writer *writer,
+							      struct object *code, bool inner)
 {
 	return inner ? profile_inner_generator(frame, what, argument, value, writer, code)
 		     : profile_generator(frame, what, argument, value, writer, code);
@@ -296,11 +296,11 @@ static inline __attribute__((always_inline)) int profile_known(struct object *fr
 static __attribute__((noinline)) int profile_far(struct object *frame, int what, struct object *argument)
 {
 	struct object *code = code_of(frame);
-	uint32_t value = definitions_code_closer(thread_self.writer, code, CODE_CLOSER_GENERATOR);
+	uint32_t value = definitions_code_allowing(thread_self.writer, code, CODE_SLOW_GENERATOR);
 
 	if (value)
-		return profile_known(frame, what, argument, value, thread_self.writer, code, python.inner_frames);
-	return definitions_code_closer(thread_self.writer, code, CODE_CLOSER_HIDDEN)
+		return profile_code(frame, what, argument, value, thread_self.writer, code, python.inner_frames);
+	return definitions_code_allowing(thread_self.writer, code, CODE_SLOW_HIDDEN)
 		   ? 0
 		   : profile_any(NULL, frame, what, argument);
 }
@@ -354,8 +354,8 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 		if (unlikely(!ids_find_fast(&writer->ids, code, &value)))
 			return profile_far(frame, what, argument);
 		if (unlikely(value & ~(uint64_t)WIRE_ARG_MAX)) {
-			if (value >> 32 == CODE_CLOSER_GENERATOR)
-				return profile_known(frame, what, argument, (uint32_t)value, writer, code, inner);
+			if (value >> 32 == CODE_SLOW_GENERATOR)
+				return profile_code(frame, what, argument, (uint32_t)value, writer, code, inner);
 			return profile_far(frame, what, argument);
 		}
 		id = (uint32_t)value;
@@ -418,29 +418,28 @@ static inline __attribute__((always_inline)) void note_blocks(struct object *fra
 		event_blocks_call(argument);
 }
 
-#define BESIDE_MEMORY(profile, inner)                                                                                  \
-	static int profile##_beside_memory(struct object *self, struct object *frame, int what,                        \
-					   struct object *argument)                                                    \
+#define WITH_MEMORY(profile, inner)                                                                                    \
+	static int profile##_with_memory(struct object *self, struct object *frame, int what, struct object *argument) \
 	{                                                                                                              \
 		note_blocks(frame, what, argument, inner);                                                             \
 		return profile(self, frame, what, argument);                                                           \
 	}
 
-BESIDE_MEMORY(profile_any, python.inner_frames)
-BESIDE_MEMORY(profile_frame, false)
-BESIDE_MEMORY(profile_inner_frame, true)
+WITH_MEMORY(profile_any, python.inner_frames)
+WITH_MEMORY(profile_frame, false)
+WITH_MEMORY(profile_inner_frame, true)
 
-#define CHOOSE(profile) (event_blocks_expected() ? profile##_beside_memory : (profile))
+#define FORM_OF(profile) (event_blocks_expected() ? profile##_with_memory : (profile))
 
 /* The fast functions do not check which events are wanted and do not record lines. */
-static python_profile choose_profile(void)
+static python_profile profile_function(void)
 {
 	if (config.events & EVENT_LINE || wanted != (1u << TRACE_CALL | 1u << TRACE_RETURN | 1u << TRACE_C_CALL |
 						     1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION))
-		return CHOOSE(profile_any);
+		return FORM_OF(profile_any);
 	if (python.inner_frames)
-		return CHOOSE(profile_inner_frame);
-	return CHOOSE(profile_frame);
+		return FORM_OF(profile_inner_frame);
+	return FORM_OF(profile_frame);
 }
 
 static python_profile *profile_field(struct thread_state *state)
@@ -453,29 +452,29 @@ static python_profile *profile_field(struct thread_state *state)
  * C function even if no profile function was set when it was called: of sys.setprofile() itself, first of all. The
  * program's function does not get these returns.
  */
-static bool is_to_be_told(int what)
+static bool is_reported(int what)
 {
-	told_open += what == TRACE_C_CALL;
+	open_calls += what == TRACE_C_CALL;
 	if (what != TRACE_C_RETURN && what != TRACE_C_EXCEPTION)
 		return true;
-	return told_open && told_open--;
+	return open_calls && open_calls--;
 }
 
 static int profile_chained(struct object *self, struct object *frame, int what, struct object *argument);
 
 /* Calls the program's profile function. It may raise, upon which Python removes it, or set another one. */
-static int tell_program(struct object *self, struct object *frame, int what, struct object *argument)
+static int call_program_profile(struct object *self, struct object *frame, int what, struct object *argument)
 {
-	bool telling = thread_self.telling;
+	bool in_program_profile = thread_self.in_program_profile;
 	int result;
 
-	if (!is_to_be_told(what))
+	if (!is_reported(what))
 		return 0;
-	thread_self.telling = true;
+	thread_self.in_program_profile = true;
 	result = thread_self.chained(self, frame, what, argument);
-	thread_self.telling = telling;
-	if (result && what == TRACE_C_CALL && told_open)
-		told_open--;
+	thread_self.in_program_profile = in_program_profile;
+	if (result && what == TRACE_C_CALL && open_calls)
+		open_calls--;
 	if (*profile_field(python.current_thread_state()) != profile_chained)
 		hooks_profile_put_back(false);
 	return result;
@@ -491,10 +490,10 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
 	int result;
 
 	if (!begins)
-		CHOOSE(profile_any)(NULL, frame, what, argument);
-	result = tell_program(self, frame, what, argument);
+		FORM_OF(profile_any)(NULL, frame, what, argument);
+	result = call_program_profile(self, frame, what, argument);
 	if (begins && !result)
-		CHOOSE(profile_any)(NULL, frame, what, argument);
+		FORM_OF(profile_any)(NULL, frame, what, argument);
 	return result;
 }
 
@@ -503,13 +502,13 @@ static int profile_chained(struct object *self, struct object *frame, int what, 
  * then takes its place and calls both. Only the function pointer is replaced: sys.getprofile() still returns the
  * program's object, and no audit event is raised.
  */
-static bool chain(struct thread_state *state)
+static bool chain_profile(struct thread_state *state)
 {
 	python_profile *current = profile_field(state);
 
 	if (!python.state_profile || !*current)
 		return false;
-	if (*current == choose_profile() || *current == profile_chained)
+	if (*current == profile_function() || *current == profile_chained)
 		return true;
 	thread_self.chained = *current;
 	*current = profile_chained;
@@ -525,13 +524,13 @@ void hooks_profile_set(void)
 	    (config.events & EVENT_C_CALL ? 1u << TRACE_C_CALL | 1u << TRACE_C_RETURN | 1u << TRACE_C_EXCEPTION : 0);
 	if (!throwers[0])
 		find_throwers();
-	if (!wanted || chain(python.current_thread_state()))
+	if (!wanted || chain_profile(python.current_thread_state()))
 		return;
 	if (thread_self.writer->slot)
 		thread_self.writer->resync = 1;
-	told_open = 0;
+	open_calls = 0;
 	event_blocks_forget();
-	python.PyEval_SetProfile(choose_profile(), NULL);
+	python.PyEval_SetProfile(profile_function(), NULL);
 }
 
 void hooks_profile_put_back(bool missed)
@@ -556,7 +555,7 @@ bool hooks_profile_place(struct thread_state *state)
 
 	if (!wanted || !python.state_profile)
 		return false;
-	*profile_field(state) = choose_profile();
+	*profile_field(state) = profile_function();
 	if (!python.state_cframe)
 		*(int *)(fields + python.state_tracing) = 1;
 	else if (python.version == 0x030a)
@@ -570,6 +569,6 @@ bool hooks_profile_set_new(struct thread_state *state)
 {
 	if (!hooks_profile_place(state))
 		return false;
-	told_open = 0;
+	open_calls = 0;
 	return true;
 }

@@ -17,7 +17,7 @@
 #include "ring/clock.h"
 #include "ring/process.h"
 
-#define UNSETTLED_EVENTS 64
+#define PROFILE_CHECKS 64
 
 static bool verified, calls_possible;
 static bool calls_known;	   /* the value of calls_possible while Python runs */
@@ -40,7 +40,7 @@ static void begin_once(void)
 	if (verified)
 		return;
 	verified = true;
-	native_begin();
+	native_stacks_begin();
 	if (process_join(WIRE_START_EXEC) < 0)
 		return;
 	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
@@ -89,7 +89,7 @@ bool install_in_thread(void)
 	int saved_errno = errno;
 	bool done = true, set = false;
 
-	if (!state || (thread_self.hooked_state == state && !thread_self.unsettled) || thread_self.entered)
+	if (!state || (thread_self.hooked_state == state && !thread_self.profile_checks) || thread_self.entered)
 		return false;
 	thread_self.entered = 1; /* setting a hook raises audit events, which come back here */
 	thread_self.nesting++;
@@ -164,7 +164,7 @@ void install_made_state(void)
 		hooks_line_set_new((struct thread_state *)made);
 }
 
-static int pending(void *data)
+static int pending_call(void *data)
 {
 	(void)data;
 	install_in_thread();
@@ -173,15 +173,15 @@ static int pending(void *data)
 
 void install_profile_changes(void)
 {
-	if (thread_self.entered || thread_self.telling || !calls_possible)
+	if (thread_self.entered || thread_self.in_program_profile || !calls_possible)
 		return;
 	if (python.monitoring) {
 		writer_expect_stack();
 		return;
 	}
-	thread_self.unsettled = UNSETTLED_EVENTS;
+	thread_self.profile_checks = PROFILE_CHECKS;
 	thread_self.writer->limit = 0;
-	python.Py_AddPendingCall(pending, NULL); /* for programs whose memory is not recorded; main thread only */
+	python.Py_AddPendingCall(pending_call, NULL); /* for programs whose memory is not recorded; main thread only */
 }
 
 void install_trace_changes(void)

@@ -22,7 +22,7 @@ static void learn_present_name(struct object *thread)
 	python.Py_DecRef(name);
 }
 
-static bool sampled(void)
+static bool is_sampled(void)
 {
 	return python.found && config.events & EVENT_SAMPLE && !thread_self.entered && !thread_self.nesting;
 }
@@ -63,7 +63,7 @@ void sampled_names_created(pthread_t created)
 	struct object *thread, *name;
 	uint32_t tid;
 
-	if (!sampled() || !holds_python() || !sampled_layout_thread_id((const void *)created, &tid) ||
+	if (!is_sampled() || !holds_python() || !sampled_layout_thread_id((const void *)created, &tid) ||
 	    !process_recording())
 		return;
 	definitions_enter(&guard);
@@ -90,7 +90,7 @@ static struct object *set_name(struct object *function, struct object *const *ar
 	struct object *result = call_function(function, arguments, count, names);
 	struct definitions_guard guard;
 
-	if (!result || (count & ~((size_t)1 << 63)) != 2 || names || !sampled() || !process_recording())
+	if (!result || (count & ~((size_t)1 << 63)) != 2 || names || !is_sampled() || !process_recording())
 		return result;
 	definitions_enter(&guard);
 	learn_present_name(arguments[0]);
@@ -153,7 +153,7 @@ void sampled_names_look(void)
 	static bool watched;
 	struct definitions_guard guard;
 
-	if (watched || !sampled() || python.version < 0x0308 || !process_recording())
+	if (watched || !is_sampled() || python.version < 0x0308 || !process_recording())
 		return;
 	definitions_enter(&guard);
 	watched = watch_names();
@@ -166,7 +166,7 @@ void sampled_names_before_fork(void)
 	struct definitions_guard guard;
 	struct object *threads, *thread = NULL, *name;
 
-	if (!sampled())
+	if (!is_sampled())
 		return;
 	definitions_enter(&guard);
 	threads = of_threading("_active");

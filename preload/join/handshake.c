@@ -185,7 +185,7 @@ static void add_events(struct text *text)
 	text_add(text, "]");
 	if (config.events & EVENT_SAMPLE)
 		text_add(text, ",\"sample_rate\":%u", config.sample_rate);
-	if (config.native)
+	if (config.native_stacks)
 		text_add(text, ",\"native\":true");
 	if (filter_any)
 		text_add(text, ",\"filtered\":true");
@@ -373,7 +373,7 @@ static void take_session_over(int start)
  * A stranger listens in place of the session's collector, and may have the secret from the same place as the name. This
  * process and its children continue with a new id and socket.
  */
-static int leave_to_stranger(int start, void *scratch)
+static int start_other_session(int start, void *scratch)
 {
 	int r;
 
@@ -409,7 +409,7 @@ static int resume_private(int start, void *scratch)
 			return -ECONNREFUSED;
 		if (fd == STRANGER) {
 			started++;
-			return leave_to_stranger(start, scratch);
+			return start_other_session(start, scratch);
 		}
 		r = fd == -ECONNREFUSED ? listen_and_spawn(session.first, scratch) : -EADDRINUSE;
 		if (r == 0) {
@@ -440,7 +440,7 @@ static int connect_to_session(int start, void *scratch)
 }
 
 /* Reports that no collector of ours listens at EVPROF_SOCKET. */
-static void say_who_is_missing(int error, enum log_level level)
+static void log_missing_collector(int error, enum log_level level)
 {
 	const char *next = config.fallback ? "a private collector is started" : "this process is not recorded";
 
@@ -503,7 +503,7 @@ int handshake_connect(int start, void *scratch)
 	fd = connect_to(config.socket, CONNECT_TRIES);
 	if (fd >= 0)
 		return fd;
-	say_who_is_missing(fd, level);
+	log_missing_collector(fd, level);
 	return config.fallback ? start_private(scratch) : fd;
 }
 

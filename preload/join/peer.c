@@ -75,7 +75,7 @@ static bool has_that_user(uid_t user)
 }
 
 /* A reused pid is another process. */
-static bool is_known(pid_t pid)
+static bool is_same_process(pid_t pid)
 {
 	return pid > 0 && pid == known.pid && known.start_time &&
 	       time_namespace_same_start(start_time_of(pid, NULL), known.start_time);
@@ -145,7 +145,8 @@ bool peer_is_ours(int connection, const char *name, uid_t *user)
 	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &who, &length))
 		return false;
 	*user = who.uid;
-	ours = has_that_user(who.uid) || is_known(who.pid) || is_as_nameless(&who) || is_at_their_path(name, who.uid);
+	ours = has_that_user(who.uid) || is_same_process(who.pid) || is_as_nameless(&who) ||
+	       is_at_their_path(name, who.uid);
 	errno = saved_errno;
 	return ours;
 }

@@ -184,7 +184,7 @@ static void make_middle(struct spawn *spawn, char *stack)
 		sigaction(SIGCHLD, &before, NULL);
 }
 
-static int start(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
+static int start_collector(char *const argv[], const int fds[SPAWN_FDS], void *scratch)
 {
 	char *memory = scratch, *program = memory, **environment = (char **)(memory + 8192);
 	char *stack = memory + SPAWN_SCRATCH_BYTES;
@@ -217,7 +217,7 @@ int spawn_collector(int listen_fd, pid_t resumes, void *scratch)
 	snprintf(number, sizeof(number), "%d", (int)resumes);
 	if (!resumes)
 		argv[2] = NULL;
-	return start(argv, fds, scratch);
+	return start_collector(argv, fds, scratch);
 }
 
 int spawn_sampler(int memfd, int memory, const struct sampling *sampling, void *scratch)
@@ -227,5 +227,5 @@ int spawn_sampler(int memfd, int memory, const struct sampling *sampling, void *
 	const int fds[SPAWN_FDS] = {memfd, memory};
 
 	snprintf(what, sizeof(what), "%d:%llx", (int)getpid(), (unsigned long long)(uintptr_t)sampling);
-	return start(argv, fds, scratch);
+	return start_collector(argv, fds, scratch);
 }

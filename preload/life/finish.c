@@ -114,7 +114,7 @@ static bool begin_to_finish(void)
 }
 
 /* number: the signal by which the image ends; 0: it exits. */
-static void finish(int number)
+static void finish_with(int number)
 {
 	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
 
@@ -144,13 +144,13 @@ static void finish_by_exit(void *status)
 	writer = writer_reserve(WIRE_EXIT);
 	if (writer)
 		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | (*(const uint32_t *)status & 0xff)));
-	finish(0);
+	finish_with(0);
 }
 
 static void finish_by_signal(void *number)
 {
 	if (begin_to_finish())
-		finish(*(const int *)number);
+		finish_with(*(const int *)number);
 }
 
 void process_finish(int status)

@@ -20,7 +20,7 @@
 #include "ring/process.h"
 #include "ring/watch.h"
 
-static int join(int start)
+static int join_collector(int start)
 {
 	uint64_t begin_us = process_now_us();
 	uint8_t *inherited = memory_keep_inherited();
@@ -99,7 +99,7 @@ int process_join(int start)
 	thread_self.nesting++;
 	process_lock();
 	if (atomic_load(&process->status) == PROCESS_UNJOINED) {
-		joined = !join(start);
+		joined = !join_collector(start);
 		/* Release: a thread that sees JOINED sees the ring. */
 		atomic_store_explicit(&process->status, joined ? PROCESS_JOINED : PROCESS_OFF, memory_order_release);
 	}

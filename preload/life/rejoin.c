@@ -82,7 +82,7 @@ static bool move_to(int connection, void *scratch)
 	return joined;
 }
 
-static bool rejoin(void)
+static bool join_again(void)
 {
 	void *scratch = mmap(NULL, HANDSHAKE_SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool joined = false;
@@ -111,7 +111,7 @@ static bool may_move(unsigned kind)
 	return has_all_definitions() || (kind < WIRE_EXCEPTION && !python.free_threaded);
 }
 
-static void say_that_it_stays(void)
+static void log_no_rejoin(void)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -122,19 +122,19 @@ static void say_that_it_stays(void)
 }
 
 /* Lock held. */
-static bool look(unsigned kind, enum rejoin_when when, uint64_t now_us)
+static bool rejoin_if_due(unsigned kind, enum rejoin_when when, uint64_t now_us)
 {
 	bool may = may_move(kind);
 
 	if (process->rejoin_after_us == WANTED && when == REJOIN_AT_TIMES)
 		when = REJOIN_NOW;
 	if (!may && python.free_threaded && is_gone(when))
-		say_that_it_stays();
+		log_no_rejoin();
 	if (may || python.free_threaded)
 		process->rejoin_after_us = now_us + REJOIN_EVERY_US;
 	else if (when == REJOIN_NOW)
 		process->rejoin_after_us = WANTED;
-	return may && atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && rejoin();
+	return may && atomic_load(&process->status) == PROCESS_JOINED && is_gone(when) && join_again();
 }
 
 bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
@@ -149,7 +149,7 @@ bool rejoin_if_lost(unsigned kind, enum rejoin_when when)
 	if (when != REJOIN_AT_END)
 		process_lock();
 	if (when != REJOIN_AT_TIMES || now_us >= process->rejoin_after_us)
-		joined = look(kind, when, now_us);
+		joined = rejoin_if_due(kind, when, now_us);
 	process_unlock();
 	return joined;
 }

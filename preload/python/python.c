@@ -74,7 +74,7 @@ static void *find_either(const char *newer, const char *older)
 }
 
 /* Resolves all symbols. Returns the first one that is missing, or NULL. */
-static const char *resolve(void)
+static const char *resolve_symbols(void)
 {
 #define PYTHON_RESOLVE(result, name, arguments)                                                                        \
 	*(void **)&python.name = python_symbol(#name);                                                                 \
@@ -106,7 +106,7 @@ static const char *resolve(void)
 		   : "PyCode_Type";
 }
 
-static void choose_layout(void)
+static void set_layout(void)
 {
 	const struct layout *layout = NULL;
 
@@ -148,7 +148,7 @@ bool python_find(void)
 	int major = 0, minor = 0;
 
 	python.found = true;
-	missing = resolve();
+	missing = resolve_symbols();
 	if (python.Py_GetVersion)
 		sscanf(python.Py_GetVersion(), "%d.%d", &major, &minor);
 	if (missing || major != 3 || minor < 6) {
@@ -170,7 +170,7 @@ bool python_find(void)
 		log_line(LOG_ERROR, "no memory to record with; nothing is recorded");
 		return false;
 	}
-	choose_layout();
+	set_layout();
 	return true;
 }
 
@@ -226,7 +226,7 @@ bool python_peek(const void *address, void *out, size_t size)
 	return copied == (ssize_t)size;
 }
 
-bool python_lead_to(const struct python_method *method, void *function)
+bool python_redirect(const struct python_method *method, void *function)
 {
 	struct iovec from = {.iov_base = &function, .iov_len = sizeof(function)};
 	struct iovec to = {.iov_base = (void *)&method->function, .iov_len = sizeof(function)};
@@ -283,7 +283,7 @@ const void *python_running_frame(void)
 	return python.version == 0x030c ? python_field(frame, 0) : frame;
 }
 
-bool python_is_awaited(const void *frame)
+bool python_has_awaiter(const void *frame)
 {
 	for (frame = python_frame_back(frame); frame; frame = python_frame_back(frame)) {
 		const void *code = python_frame_code(frame);
@@ -412,7 +412,7 @@ typedef void (*destructor)(struct object *object);
 
 static destructor dealloc_code;
 static void (*code_dies)(const struct object *code);
-static const struct object *awaited; /* whether its destructor runs is being checked */
+static const struct object *checked_code; /* whether its destructor runs is being checked */
 
 static void dealloc_known_code(struct object *code)
 {
@@ -422,8 +422,8 @@ static void dealloc_known_code(struct object *code)
 
 static void dealloc_sample(struct object *code)
 {
-	if (code == awaited)
-		awaited = NULL;
+	if (code == checked_code)
+		checked_code = NULL;
 	dealloc_code(code);
 }
 
@@ -466,11 +466,11 @@ static bool watch_codes(struct object *sample, void (*dies)(const struct object 
 	code_dies = dies;
 	if (python.free_threaded)
 		return watch_codes_of_collector(sample);
-	awaited = sample;
+	checked_code = sample;
 	set_dealloc(dealloc_sample);
 	python.Py_DecRef(sample);
-	set_dealloc(awaited ? dealloc_code : dealloc_known_code);
-	return !awaited;
+	set_dealloc(checked_code ? dealloc_code : dealloc_known_code);
+	return !checked_code;
 }
 
 /* The offset of the instructions: they follow the fixed part, whose size the type has. 0: they are not there. */

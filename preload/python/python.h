@@ -235,7 +235,7 @@ const void *python_running_frame(void);
  * Whether the coroutine of a running frame runs for another coroutine, or for a generator that one awaits. frame: as
  * above, or a PyFrameObject (until 3.10), or its f_frame (3.11). GIL held.
  */
-bool python_is_awaited(const void *frame);
+bool python_has_awaiter(const void *frame);
 
 /*
  * A lock for code that calls Python while other threads must wait, in free-threaded builds; elsewhere the GIL excludes
@@ -270,7 +270,7 @@ struct object *python_attribute(struct object *object, const char *name);
  * Redirects a C function. The kernel writes, so that a read-only page is an error and not a signal. False: it could not
  * be written. errno is kept.
  */
-bool python_lead_to(const struct python_method *method, void *function);
+bool python_redirect(const struct python_method *method, void *function);
 
 /* The interpreter's frame of a frame object, and its code, or NULL where C code was entered. chain_code is known. */
 const void *python_inner_frame(const struct object *frame);

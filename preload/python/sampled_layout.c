@@ -23,7 +23,7 @@ bool sampled_layout_known;
 #define SEARCH_BYTES 4096
 
 /* The offset of a value of `size` bytes in the memory at an address, at a multiple of its size; 0: not found. */
-static uint32_t find(const void *at, const void *value, size_t size, uint32_t from, uint32_t to)
+static uint32_t find_value(const void *at, const void *value, size_t size, uint32_t from, uint32_t to)
 {
 	char bytes[16];
 
@@ -35,7 +35,7 @@ static uint32_t find(const void *at, const void *value, size_t size, uint32_t fr
 
 static uint32_t find_word(const void *at, uintptr_t word, uint32_t from, uint32_t to)
 {
-	return find(at, &word, sizeof(word), from, to);
+	return find_value(at, &word, sizeof(word), from, to);
 }
 
 /* ---- threads and frames ------------------------------------------------------------------------------------------ */
@@ -61,7 +61,7 @@ static bool find_threads(void)
 	sampling.state_next = 8;
 	sampling.state_interpreter = find_word(state, (uintptr_t)interpreter_of(state), 16, 64);
 	sampling.state_thread = find_word(state, (uintptr_t)pthread_self(), 24, STATE_BYTES);
-	sampling.thread_tid = find((const void *)pthread_self(), &tid, sizeof(tid), 16, THREAD_BYTES);
+	sampling.thread_tid = find_value((const void *)pthread_self(), &tid, sizeof(tid), 16, THREAD_BYTES);
 	return sampling.state_interpreter && sampling.state_thread && sampling.thread_tid;
 }
 
@@ -187,7 +187,7 @@ static bool find_text(void)
 		memcpy(&states[i], (char *)text + sampling.text_state, sizeof(states[i]));
 		places[i] = 0;
 		for (uint32_t offset = sampling.text_state + 4; offset < 112 && !places[i]; offset += 4)
-			if (find(text, samples[i].characters, 15, offset, offset + 1))
+			if (find_value(text, samples[i].characters, 15, offset, offset + 1))
 				places[i] = offset;
 		python.Py_DecRef(text);
 	}

@@ -86,7 +86,7 @@ static void close_exchange(const struct exchange *exchange)
 }
 
 /* The same place in another mapping. */
-static void *in(uint8_t *mapping, const void *place)
+static void *place_in(uint8_t *mapping, const void *place)
 {
 	return mapping + ((const uint8_t *)place - process->base);
 }
@@ -135,7 +135,7 @@ static uint64_t tail_before(uint64_t head, uint64_t tail, uint64_t words)
 /* Sets what the slot's thread may read or overwrite while the memory is replaced. */
 static void prepare_slot(const struct exchange *exchange, const struct ring_slot *slot)
 {
-	struct ring_slot *fresh = in(exchange->fresh, slot);
+	struct ring_slot *fresh = place_in(exchange->fresh, slot);
 	struct ring_extent extent = extent_of(slot);
 	uint64_t *words = (uint64_t *)(exchange->fresh + extent.offset), mask = extent.words - 1;
 	uint64_t ticks, head = ring_head(slot), tail = ring_tail_ticks(slot, &ticks);
@@ -152,7 +152,7 @@ static void prepare_slot(const struct exchange *exchange, const struct ring_slot
 		words[at & mask] = NOBODYS_WORD;
 }
 
-static void prepare(const struct exchange *exchange, bool all_definitions)
+static void prepare_header(const struct exchange *exchange, bool all_definitions)
 {
 	const struct ring_header *header = process->header;
 	struct ring_header *fresh = (struct ring_header *)exchange->fresh;
@@ -198,7 +198,7 @@ static void merge_words(const struct exchange *exchange, struct ring_extent exte
 static void merge_slot(const struct exchange *exchange, uint32_t number)
 {
 	struct ring_slot *slot = &process->slots[number];
-	const struct ring_slot *old = in(exchange->old, slot);
+	const struct ring_slot *old = place_in(exchange->old, slot);
 	struct ring_extent extent = extent_of(slot);
 	uint64_t head = ring_head(old), tail = tail_before(head, ring_tail(slot), extent.words);
 
@@ -212,7 +212,7 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));
 }
 
-static void merge(const struct exchange *exchange)
+static void merge_rings(const struct exchange *exchange)
 {
 	struct ring_header *header = process->header;
 	const struct ring_header *old = (const struct ring_header *)exchange->old;
@@ -238,7 +238,7 @@ int exchange_memory(bool all_definitions)
 
 	if (r < 0)
 		goto done;
-	prepare(&exchange, all_definitions);
+	prepare_header(&exchange, all_definitions);
 	if (mmap(process->base, exchange.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
 		 exchange.memfd, 0) == MAP_FAILED) {
 		r = -errno;
@@ -246,7 +246,7 @@ int exchange_memory(bool all_definitions)
 		goto done;
 	}
 	madvise(process->base, exchange.size, MADV_DONTDUMP);
-	merge(&exchange);
+	merge_rings(&exchange);
 	/* A collector that was only slow takes its part as ended. */
 	atomic_store(&((struct ring_header *)exchange.old)->target_state, RING_TARGET_REPLACED);
 	r = exchange.memfd;

@@ -41,7 +41,7 @@ static struct id_entry *place_of(uintptr_t table, const void *key)
 }
 
 /* Clears a table. Readers then find nothing in it, even if keys have died and their addresses are used again. */
-static void empty(uintptr_t table)
+static void clear_keys(uintptr_t table)
 {
 	struct id_entry *entries = table_entries(table);
 
@@ -56,7 +56,7 @@ void ids_begin(struct ids *ids)
 }
 
 /* The entry of a key, or NULL. The search ends at reach: most code objects that die have no entry. */
-static struct id_entry *find(const struct ids *ids, uintptr_t table, const void *key)
+static struct id_entry *find_entry(const struct ids *ids, uintptr_t table, const void *key)
 {
 	uint32_t reach = atomic_load_explicit(&ids->reach, memory_order_relaxed);
 	struct id_entry *entry = table ? place_of(table, key) : NULL;
@@ -107,14 +107,14 @@ uint64_t ids_find(const struct ids *ids, const void *key)
 	/* A table that was replaced meanwhile is empty. */
 	do {
 		table = now;
-		entry = find(ids, table, key);
+		entry = find_entry(ids, table, key);
 		now = atomic_load_explicit(&ids->table, memory_order_acquire);
 	} while (!entry && now != table);
 	return entry ? atomic_load_explicit(&entry->value, memory_order_relaxed) : 0;
 }
 
 /* Lock held. */
-static void fill(struct ids *ids, uintptr_t table, struct id_entry *entry, const void *key, uint64_t value)
+static void store_entry(struct ids *ids, uintptr_t table, struct id_entry *entry, const void *key, uint64_t value)
 {
 	uint32_t distance = (uint32_t)(entry - place_of(table, key));
 
@@ -150,7 +150,7 @@ static struct id_entry *map_table(unsigned bits)
 }
 
 /* Replaces the table by a larger one. Lock held. False: there is none. */
-static bool grow(struct ids *ids)
+static bool grow_table(struct ids *ids)
 {
 	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed), larger;
 	unsigned bits = table_bits(table) + IDS_BITS_STEP;
@@ -165,30 +165,31 @@ static bool grow(struct ids *ids)
 		struct id_entry *place = key ? find_free(larger, key) : NULL;
 
 		if (place)
-			fill(ids, larger, place, key, atomic_load_explicit(&entries[i].value, memory_order_relaxed));
+			store_entry(ids, larger, place, key,
+				    atomic_load_explicit(&entries[i].value, memory_order_relaxed));
 		else if (key)
 			ids->count--; /* it gets a new id */
 	}
 	invariant(keys_of(larger) == ids->count && ids->count <= ids_most(bits));
 	/* Release: a reader that sees the table sees its keys. */
 	atomic_store_explicit(&ids->table, larger, memory_order_release);
-	empty(table);
+	clear_keys(table);
 	return true;
 }
 
 /* Lock held. */
-static bool insert(struct ids *ids, const void *key, uint64_t value)
+static bool insert_key(struct ids *ids, const void *key, uint64_t value)
 {
 	uintptr_t table = atomic_load_explicit(&ids->table, memory_order_relaxed);
-	struct id_entry *known = find(ids, table, key), *place = known || !table ? known : find_free(table, key);
+	struct id_entry *known = find_entry(ids, table, key), *place = known || !table ? known : find_free(table, key);
 
 	if (!place)
 		return false;
 	if (known)
 		ids->count--;
-	fill(ids, table, place, key, value);
+	store_entry(ids, table, place, key, value);
 	if (++ids->count > ids_most(table_bits(table)))
-		grow(ids);
+		grow_table(ids);
 	return true;
 }
 
@@ -197,7 +198,8 @@ bool ids_insert(struct ids *ids, const void *key, uint64_t value)
 	bool done;
 
 	lock_take(&ids->lock);
-	done = insert(ids, key, value) || (atomic_load(&ids->table) && grow(ids) && insert(ids, key, value));
+	done =
+	    insert_key(ids, key, value) || (atomic_load(&ids->table) && grow_table(ids) && insert_key(ids, key, value));
 	lock_give(&ids->lock);
 	return done;
 }
@@ -209,13 +211,13 @@ void ids_remove(struct ids *ids, const void *key)
 	if (!ids_find(ids, key)) /* most code objects that die have never run */
 		return;
 	lock_take(&ids->lock);
-	entry = find(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key);
+	entry = find_entry(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key);
 	if (entry) {
 		invariant(ids->count);
 		atomic_store_explicit(&entry->key, NULL, memory_order_release);
 		ids->count--;
 	}
-	invariant(!find(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key));
+	invariant(!find_entry(ids, atomic_load_explicit(&ids->table, memory_order_relaxed), key));
 	lock_give(&ids->lock);
 }
 
@@ -226,7 +228,7 @@ void ids_clear(struct ids *ids)
 	lock_take(&ids->lock);
 	table = atomic_load_explicit(&ids->table, memory_order_relaxed);
 	if (table)
-		empty(table);
+		clear_keys(table);
 	ids->count = 0;
 	lock_give(&ids->lock);
 }

@@ -106,7 +106,7 @@ void writer_take_chunk(struct writer *writer)
 	uint64_t room = __atomic_load_n(&writer->room, __ATOMIC_RELAXED), end;
 
 	room_wake_collector(writer);
-	if (writer_fast && !thread_self.unsettled) {
+	if (writer_fast && !thread_self.profile_checks) {
 		end = writer_chunk(writer);
 		writer->ids = ids_look(&process->ids);
 		__atomic_store_n(&writer->limit, end < room ? end : room, __ATOMIC_SEQ_CST);
@@ -153,7 +153,8 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
 }
 
-void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2)
+void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
+				    uint64_t extra_2)
 {
 	uint64_t now = clock_now(), at;
 

@@ -84,11 +84,11 @@ struct thread_self {
 	struct writer *writer;
 	uint32_t nesting;	 /* > 0: inside an allocator or inside evprof itself: memory events are not recorded */
 	uint32_t entered;	 /* the hooks' installer has seen this thread */
-	uint32_t unsettled;	 /* until 3.11: events left that check whether another profile function replaced ours */
+	uint32_t profile_checks; /* until 3.11: events left that check whether another profile function replaced ours */
 	bool greenlets;		 /* switches between this thread's greenlets are recorded (greenlets.c) */
-	bool telling;		 /* until 3.11: the program's own profile function runs */
+	bool in_program_profile; /* until 3.11: the program's own profile function runs */
 	bool called;		 /* EVPROF_CALIBRATE, 3.12 and later: a reported call has not started a function yet */
-	bool untold;		 /* likewise: a function starts without a reported call */
+	bool unreported;	 /* likewise: a function starts without a reported call */
 	const void *event_block; /* allocated for an event, and the next block to be freed (event_blocks.h) */
 	const void *lost_block;	 /* of an allocation that was lost and would be held, see writer_lose() ... */
 	uint64_t lost_gap;	 /* ... and is the last lost event while the writer's gap equals this */
@@ -247,7 +247,7 @@ bool writer_unlose(struct writer *writer) __attribute__((cold, noinline));
  * Retracts the event that is held, or was lost, if it is the allocation of this block. False: it is not, or there is
  * none.
  */
-static inline bool writer_take_back(struct writer *writer, const void *block)
+static inline bool writer_retract(struct writer *writer, const void *block)
 {
 	if (unlikely(thread_self.lost_block == block && block))
 		return writer_unlose(writer);
@@ -262,7 +262,8 @@ static inline bool writer_take_back(struct writer *writer, const void *block)
 }
 
 /* Writes an allocation after its native stack. Both have one timestamp. The caller publishes or holds it. */
-void writer_write_with_native(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra, uint64_t extra_2);
+void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
+				    uint64_t extra_2);
 
 /*
  * The fast path of the hooks: they check for room, find the id by loads alone and store the word. Every rare case goes
@@ -346,7 +347,7 @@ static inline int writer_finds_room(struct writer *writer)
 }
 
 /* Writes WIRE_TIME_OF_CALL. Only with room. */
-static inline void writer_put_told_call(struct writer *writer)
+static inline void writer_put_reported_call(struct writer *writer)
 {
 	uint64_t now = clock_counter() >> CLOCK_SHIFT, at;
 

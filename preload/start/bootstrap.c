@@ -46,7 +46,7 @@ static void set_hooks(void)
 		calibrate_soon();
 }
 
-static int pending(void *data)
+static int pending_call(void *data)
 {
 	(void)data;
 	set_hooks();
@@ -54,11 +54,11 @@ static int pending(void *data)
 	return 0;
 }
 
-static int audit(const char *event, struct object *arguments, void *data);
+static int on_audit(const char *event, struct object *arguments, void *data);
 
 static int have_python_call(void)
 {
-	return python_call_at_start(audit, pending);
+	return python_call_at_start(on_audit, pending_call);
 }
 
 /* Python has just freed its entry of evprof's audit hook, at its end, and has no audit hooks any more. */
@@ -77,7 +77,7 @@ static void runtime_ends(void *data)
 	over = true;
 	install_runtime_ends();
 	sampler_forget();
-	hooks_memory_expect_audit_entry((const void *)audit, data, hook_is_gone);
+	hooks_memory_expect_audit_entry((const void *)on_audit, data, hook_is_gone);
 }
 
 bool bootstrap_python_is_over(void)
@@ -98,7 +98,7 @@ static void runtime_begins_again(void)
 	install_runtime_begins();
 }
 
-static int audit(const char *event, struct object *arguments, void *data)
+static int on_audit(const char *event, struct object *arguments, void *data)
 {
 	if (unlikely(ended))
 		runtime_begins_again();
@@ -206,7 +206,7 @@ static void find_library_path(void)
 }
 
 /* Only on request: EVPROF_LOG is set for a whole tree, most of whose programs are not recorded. */
-static void say_that_there_is_none(void)
+static void log_no_python(void)
 {
 	if (!getenv(ENV_LOG))
 		return;
@@ -226,6 +226,6 @@ static __attribute__((constructor)) void library_loaded(void)
 	make_preload_absolute();
 	bootstrap_look();
 	if (!python.found)
-		say_that_there_is_none();
+		log_no_python();
 	errno = saved_errno;
 }

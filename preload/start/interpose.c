@@ -125,7 +125,7 @@ static void look_for_python(void)
  */
 PUBLIC JUMPS void *dlopen(const char *name, int flags)
 {
-	native_library_comes();
+	native_stacks_library_loaded();
 	look_for_python();
 	atomic_store_explicit(&opens_libraries, true, memory_order_relaxed);
 	JUMP_TO(REAL(dlopen)(name, flags));
@@ -182,7 +182,7 @@ PUBLIC pid_t fork(void)
 	return pid;
 }
 
-static void before_exec(void)
+static void put_exec(void)
 {
 	if (is_this_process())
 		put_event(WIRE_EXEC, 0);
@@ -200,31 +200,31 @@ static int exec_failed(int result)
 
 PUBLIC int execv(const char *path, char *const arguments[])
 {
-	before_exec();
+	put_exec();
 	return exec_failed(REAL(execv)(path, arguments));
 }
 
 PUBLIC int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	before_exec();
+	put_exec();
 	return exec_failed(REAL(execve)(path, arguments, environment));
 }
 
 PUBLIC int execvp(const char *file, char *const arguments[])
 {
-	before_exec();
+	put_exec();
 	return exec_failed(REAL(execvp)(file, arguments));
 }
 
 PUBLIC int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-	before_exec();
+	put_exec();
 	return exec_failed(REAL(execvpe)(file, arguments, environment));
 }
 
 PUBLIC int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	before_exec();
+	put_exec();
 	return exec_failed(REAL(fexecve)(fd, arguments, environment));
 }
 
@@ -264,7 +264,7 @@ PUBLIC int kill(pid_t pid, int number)
 }
 
 /* Passes a result on. Shrinks only once the limit is in force, because it may be refused. */
-static int limited(int result, int resource)
+static int note_limit(int result, int resource)
 {
 	if (result == 0 && resource == RLIMIT_AS && is_this_process())
 		memory_shrink(MEMORY_ROOM_LIMITED);
@@ -273,12 +273,12 @@ static int limited(int result, int resource)
 
 PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
-	return limited(REAL(setrlimit)(resource, limit), (int)resource);
+	return note_limit(REAL(setrlimit)(resource, limit), (int)resource);
 }
 
 PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
 {
-	return limited(REAL(setrlimit64)(resource, limit), (int)resource);
+	return note_limit(REAL(setrlimit64)(resource, limit), (int)resource);
 }
 
 static bool is_own(pid_t pid)
@@ -290,14 +290,14 @@ PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlim
 {
 	int result = REAL(prlimit)(pid, resource, limit, old);
 
-	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+	return limit && is_own(pid) ? note_limit(result, (int)resource) : result;
 }
 
 PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit, struct rlimit64 *old)
 {
 	int result = REAL(prlimit64)(pid, resource, limit, old);
 
-	return limit && is_own(pid) ? limited(result, (int)resource) : result;
+	return limit && is_own(pid) ? note_limit(result, (int)resource) : result;
 }
 
 PUBLIC int mlockall(int flags)

@@ -234,7 +234,7 @@ Test(writer, a_native_stack_stands_before_its_allocation)
 	writer = thread_self.writer;
 	at = writer->head;
 	before = clock_now();
-	writer_write_with_native(writer, 77, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0x1000, 0x2000);
+	writer_write_with_native_stack(writer, 77, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0x1000, 0x2000);
 	cr_assert_eq(wire_head_kind(head_at(at)), WIRE_TIME);
 	cr_assert_eq(wire_native_frame(head_at(at)), 77);
 	cr_assert_not(wire_has_cpu(head_at(at)));
@@ -353,7 +353,7 @@ Test(writer, what_is_held_is_seen_with_the_next_event_or_at_the_end)
 		cr_assert(writer_put_fast(writer, wire_head(WIRE_CALL, 5)));
 		cr_assert_eq(ring_head(&slots[0]), at + 3);
 		cr_assert_eq(ring_last_head(&slots[0]), at + 3);
-		cr_assert_not(writer_take_back(writer, (void *)0x1000), "it is not the last event any more");
+		cr_assert_not(writer_retract(writer, (void *)0x1000), "it is not the last event any more");
 	}
 }
 
@@ -370,8 +370,8 @@ Test(writer, of_many_only_the_last_is_held)
 			cr_assert_eq(ring_head(&slots[0]), at, "all before is seen");
 			cr_assert_eq(ring_last_head(&slots[0]), at + 2, "and the last, if the process ends here");
 		}
-		cr_assert(writer_take_back(thread_self.writer, (void *)(100 << 4)));
-		cr_assert_not(writer_take_back(thread_self.writer, (void *)(99 << 4)));
+		cr_assert(writer_retract(thread_self.writer, (void *)(100 << 4)));
+		cr_assert_not(writer_retract(thread_self.writer, (void *)(99 << 4)));
 		cr_assert_eq(ring_last_head(&slots[0]), at);
 	}
 }
@@ -390,12 +390,12 @@ Test(writer, what_is_held_is_taken_back_whole)
 		ticks = writer->last_ticks;
 		hold(writer, 0x1000, fast);
 		cr_assert_eq(ring_last_head(&slots[0]), at + (fast ? 2 : 4));
-		cr_assert_not(writer_take_back(writer, (void *)0x2000), "another block");
-		cr_assert(writer_take_back(writer, (void *)0x1000));
+		cr_assert_not(writer_retract(writer, (void *)0x2000), "another block");
+		cr_assert(writer_retract(writer, (void *)0x1000));
 		cr_assert_eq(writer->head, at);
 		cr_assert_eq(writer->last_ticks, ticks, "the next event counts from the one before");
 		cr_assert_eq(ring_last_head(&slots[0]), at, "nothing is there to be seen");
-		cr_assert_not(writer_take_back(writer, (void *)0x1000), "once");
+		cr_assert_not(writer_retract(writer, (void *)0x1000), "once");
 		put(WIRE_FORK, 2);
 	}
 }
@@ -412,7 +412,7 @@ Test(writer, what_was_seen_is_not_taken_back)
 	writer_set_room(writer, 0, 0);
 	cr_assert_eq(writer_reserve(WIRE_CALL), writer);
 	cr_assert_eq(ring_head(&slots[0]), at, "the slow path shows it");
-	cr_assert_not(writer_take_back(writer, (void *)0x1000));
+	cr_assert_not(writer_retract(writer, (void *)0x1000));
 	cr_assert_eq(writer->head, at);
 }
 
@@ -420,7 +420,7 @@ Test(writer, a_writer_that_has_nothing_takes_nothing_back)
 {
 	static struct writer absent;
 
-	cr_assert_not(writer_take_back(&absent, NULL), "as after a fork");
+	cr_assert_not(writer_retract(&absent, NULL), "as after a fork");
 }
 
 Test(writer, where_a_held_event_ends_must_make_sense)
