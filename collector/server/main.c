@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? 0 : 2;
-	log_set_level(options.log_level);
+	log_level = (enum log_level)options.log_level;
 	enough = raise_file_limit();
 	if (options.sampling) {
 		signal(SIGHUP, SIG_IGN);

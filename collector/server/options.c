@@ -181,7 +181,7 @@ static enum options_result take_option(int option, const char *word, struct opti
 	case OPTION_FOREGROUND:
 		return OPTIONS_RUN;
 	case OPTION_LOG:
-		if (log_level_parse(optarg, &options->log_level) < 0)
+		if (setting_log_level(optarg, &options->log_level))
 			return option_error("--log is error, warning, info or debug, not ", optarg);
 		return OPTIONS_RUN;
 	case 'h':
@@ -201,7 +201,7 @@ enum options_result options_parse(int argc, char **argv, struct options *options
 	int option;
 
 	opterr = 0;
-	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_LEVEL_WARNING};
+	*options = (struct options){.output = OUTPUT_DEFAULT, .log_level = LOG_WARNING};
 	while (result == OPTIONS_RUN && (option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
 		/* There are no short options: optind stays at a word like -abc. */
 		result = take_option(option, argv[optind - (argv[optind - 1][0] == '-')], options);

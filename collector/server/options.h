@@ -22,7 +22,7 @@ struct options {
 	const char *formats; /* names with commas; NULL: none */
 	bool allow_other_users;
 	struct user_limits limits; /* 0: the default */
-	enum log_level log_level;
+	unsigned log_level;	   /* enum log_level */
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_WRONG };

@@ -6,9 +6,12 @@
 #ifndef EVPROF_SHOWN_TEXT_H
 #define EVPROF_SHOWN_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Control characters, line separators, and characters that change the direction of writing. */
 static inline bool shown_needs_escape(uint32_t code)
@@ -61,6 +64,27 @@ static inline void shown_line(char *line, size_t length)
 		for (end = at + (bytes ? bytes : 1); at < end; at++)
 			line[at] = bytes && !shown_needs_escape(code) ? line[at] : '?';
 	}
+}
+
+/*
+ * Prints the prefix, the text and a newline into the line, without a NUL. A text that does not fit ends with dots.
+ * Returns the length. Paths and names in the text come from anybody.
+ */
+static inline size_t shown_message(char *line, size_t room, const char *prefix, const char *format, va_list arguments)
+{
+	size_t used = strlen(prefix);
+	int printed = vsnprintf(line + used, room - used, format, arguments);
+	size_t length = printed < 0 ? 0 : (size_t)printed;
+
+	memcpy(line, prefix, used);
+	if (length < room - used) {
+		shown_line(line + used, length);
+		line[used + length] = '\n';
+		return used + length + 1;
+	}
+	shown_line(line + used, room - used - 4);
+	memcpy(line + room - 4, "...\n", 4);
+	return room;
 }
 
 #endif

@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,47 +36,16 @@ static void write_line(const char *line, size_t bytes)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/*
- * Paths and values come from others, and must not control the user's terminal. In UTF-8 some control characters have
- * two bytes.
- */
-static void make_visible(char *line, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++) {
-		unsigned char byte = (unsigned char)line[i], next = (unsigned char)line[i + 1];
-
-		if (byte < ' ' || byte == 0x7f)
-			line[i] = '?';
-		if (byte == 0xc2 && next >= 0x80 && next < 0xa0)
-			line[i] = line[i + 1] = '?';
-	}
-}
-
 void log_line(enum log_level level, const char *format, ...)
 {
-	static const char prefix[] = "evprof: ", cut[] = "...\n";
 	int saved_errno = errno;
 	char line[LINE_BYTES];
-	size_t used = sizeof(prefix) - 1, room = sizeof(line) - used;
 	va_list args;
-	int n;
 
 	if (level > log_level)
 		return;
-	memcpy(line, prefix, used);
 	va_start(args, format);
-	n = vsnprintf(line + used, room, format, args);
+	write_line(line, shown_message(line, sizeof(line), "evprof: ", format, args));
 	va_end(args);
-	if (n >= 0) /* paths and names may come from anybody */
-		shown_line(line + used, (size_t)n < room ? (size_t)n : room - 1);
-	if (n >= 0 && (size_t)n < room) {
-		used += (size_t)n;
-		line[used++] = '\n';
-	} else {
-		used = sizeof(line);
-		memcpy(line + used - sizeof(cut) + 1, cut, sizeof(cut) - 1);
-	}
-	make_visible(line, used - 1);
-	write_line(line, used);
 	errno = saved_errno;
 }

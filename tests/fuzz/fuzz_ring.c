@@ -43,7 +43,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	snprintf(path, sizeof(path), "/dev/shm/evprof-fuzz-%d.evp", (int)getpid());
 	atexit(remove_file);
-	log_set_level(LOG_LEVEL_ERROR);
+	log_level = LOG_ERROR;
 	if (loop_init(&loop) < 0)
 		abort();
 	tools = (struct session_tools){

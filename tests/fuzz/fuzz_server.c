@@ -486,7 +486,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned before = open_fds();
 	struct stage stage = {.input = {.at = data, .left = size}};
 
-	log_set_level(LOG_LEVEL_ERROR);
+	log_level = LOG_ERROR;
 	signal(SIGXFSZ, SIG_IGN); /* libFuzzer catches it */
 	passed_ns = 0;
 	memset(stage.peers, 0xff, sizeof(stage.peers));

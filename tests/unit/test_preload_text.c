@@ -84,3 +84,26 @@ Test(text, nothing_is_left_that_a_terminal_obeys)
 	shown_line(text, strlen(text));
 	cr_assert_str_eq(text, "a?]0;b??c???d\xc3\xa9\xc2\xa0.?");
 }
+
+static size_t message(char *line, size_t room, const char *format, ...)
+{
+	va_list arguments;
+	size_t length;
+
+	va_start(arguments, format);
+	length = shown_message(line, room, "a: ", format, arguments);
+	va_end(arguments);
+	return length;
+}
+
+Test(text, a_message_that_does_not_fit_ends_with_dots)
+{
+	char line[12];
+
+	cr_assert_eq(message(line, sizeof(line), "%s", "1\x1b"), 6);
+	cr_assert_arr_eq(line, "a: 1?\n", 6);
+	cr_assert_eq(message(line, sizeof(line), "%s", "12345678"), 12);
+	cr_assert_arr_eq(line, "a: 12345678\n", 12);
+	cr_assert_eq(message(line, sizeof(line), "%s", "123456789"), 12);
+	cr_assert_arr_eq(line, "a: 12345...\n", 12);
+}
