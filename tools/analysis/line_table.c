@@ -88,12 +88,11 @@ static void fill_calls(struct line_table *table, const uint8_t *wanted)
 
 static void fill_files(struct line_table *table)
 {
+	struct file_lines *file = NULL;
 	size_t i, call = 0;
 
 	for (i = 0; i < table->row_count; i++) {
-		struct file_lines *file = &table->files[table->file_count - (table->file_count > 0)];
-
-		if (!table->file_count || file->file != table->rows[i].file) {
+		if (!file || file->file != table->rows[i].file) {
 			file = &table->files[table->file_count++];
 			*file = (struct file_lines){
 			    .file = table->rows[i].file, .rows = &table->rows[i], .calls = &table->calls[call]};

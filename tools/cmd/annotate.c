@@ -149,6 +149,8 @@ static int annotate_trace(struct request *request, const char *path)
 		report_unmatched_files(request);
 	status = error ? CLI_FAILED : trace_print_verdict(trace);
 	trace_close(trace);
+	report->trace = NULL;
+	report->output = NULL;
 	return status;
 }
 
