@@ -93,6 +93,10 @@ for part in preload collector tools; do
 	done
 done
 
+# 0x030c and its like, and the text of a version.
+grep -rnE '0x03[01][0-9a-f]\b|Py_GetVersion' preload --include='*.[ch]' | grep -v '^preload/python/' &&
+	broken "preload" "a version of Python" "only preload/python/ tells versions apart" && status=1
+
 # tsort names the units of a cycle on stderr.
 for part in preload collector tools; do
 	for file in $(find "$part" -name '*.[ch]' | sort); do

@@ -561,7 +561,7 @@ static void add_distances(struct costs *costs, const struct measurement *m, stru
 
 	if (code && small && python.monitoring && far > 0)
 		add_text(costs, " far %ld %.2f", python.PyLong_AsLong(small), far / 2);
-	else if (code && python_walks_lines() && walk > 0)
+	else if (code && python_has(PYTHON_WALKS_LINES) && walk > 0)
 		add_text(costs, " walk %.4f", walk / (double)python_code_size(code));
 	if (code)
 		python.Py_DecRef(code);

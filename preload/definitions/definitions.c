@@ -168,7 +168,7 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 	struct string strings[WIRE_DEFINITION_STRINGS] = {
 	    code_string(code, python.code_file, "co_filename"),
 	    code_string(code, python.code_name, "co_name"),
-	    python.version >= 0x030b ? code_string(code, python.code_qualified_name, "co_qualname") : string_c(""),
+	    python_has(PYTHON_OWN_FRAMES) ? code_string(code, python.code_qualified_name, "co_qualname") : string_c(""),
 	    string_of_new(globals ? python_item(globals, "__name__") : NULL),
 	};
 	int flags = code_number(code, python.code_flags, "co_flags");

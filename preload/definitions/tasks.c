@@ -51,7 +51,7 @@ static bool runs_in(const struct object *task, const void *frame)
 
 	if (!coroutine || python_type(coroutine) != python.coroutine_type)
 		return false;
-	if (python.version >= 0x030b)
+	if (python_has(PYTHON_OWN_FRAMES))
 		return (uintptr_t)frame - (uintptr_t)coroutine < 256;
 	its = python_attribute(coroutine, "cr_frame");
 	if (its)
@@ -135,7 +135,7 @@ uint64_t definitions_task(unsigned kind, const void *frame)
 	uint32_t name = 0;
 	struct definitions_guard guard;
 
-	if (kind != WIRE_CALL || python.version < 0x0308 || python.free_threaded || !python.PyDict_Next ||
+	if (kind != WIRE_CALL || !python_has(PYTHON_NAMES_TASKS) || python.free_threaded || !python.PyDict_Next ||
 	    !python.PyType_IsSubtype)
 		return wire_task_word((uintptr_t)frame, 0);
 	definitions_enter(&guard);

@@ -10,5 +10,5 @@ __thread struct bound_methods bound_methods __attribute__((tls_model("initial-ex
 bool event_blocks_expected(void)
 {
 	return config.events & EVENT_MEM && config.events & (EVENT_CALL | EVENT_C_CALL | EVENT_LINE) &&
-	       python.version >= 0x0309 && python.version <= 0x030d;
+	       python_has(PYTHON_EVENT_BLOCKS);
 }

@@ -11,6 +11,7 @@
 #include "definitions/definitions.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
+#include "python/profiled_frame.h"
 #include "ring/writer.h"
 
 enum { TRACE_LINE = 2 }; /* pystate.h: PyTrace_LINE */
@@ -38,10 +39,7 @@ void hooks_line_put_current(int line)
  */
 static bool is_hidden(struct object *frame)
 {
-	struct object *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
-	struct object *code = python_field(inner, python.inner_frames ? PYTHON_INNER_CODE : PYTHON_FRAME_CODE);
-
-	return definitions_code(code) & DEFINITION_HIDDEN;
+	return definitions_code(python_profiled_code(frame)) & DEFINITION_HIDDEN;
 }
 
 static int trace(struct object *self, struct object *frame, int what, struct object *argument)

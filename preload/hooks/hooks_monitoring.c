@@ -289,41 +289,13 @@ static void record_exception(struct object *exception)
 		writer_lose(writer, WIRE_EXCEPTION);
 }
 
-/* Whether an instruction is YIELD_VALUE, plain or instrumented (Include/opcode_ids.h; 3.12: opcode.h). */
-static bool is_yield(char instruction)
-{
-	static const uint8_t yields[][2] = {{150, 243}, {118, 241}, {120, 247}, {119, 246}};
-	size_t version = (size_t)python.version - 0x030c;
-
-	return version >= sizeof(yields) / sizeof(yields[0]) || (uint8_t)instruction == yields[version][0] ||
-	       (uint8_t)instruction == yields[version][1];
-}
-
-/*
- * Whether the frame was unwound at RESUME, the instruction with which a function starts or a generator resumes. From
- * 3.15 on the offset is that of the end of the instruction. The index of the first RESUME is stored two words before
- * the instructions. Each other RESUME follows a yield; inline cache entries do not.
- */
-static bool is_at_resume(const struct object *code, struct object *offset)
-{
-	const char *instructions = (const char *)code + python.code_instructions;
-	long at = python.PyLong_AsLong(offset) - (python.version >= 0x030f ? 2 : 0);
-	int first;
-
-	if (!python.code_instructions || !is_code(code) || at < 0)
-		return false;
-	first = *(const int *)(instructions - 16);
-	return at == 2 * first ||
-	       (instructions[at] == instructions[2 * first] && at > 2 && is_yield(instructions[at - 2]));
-}
-
 /*
  * What raised at RESUME may have run before this callback (another tool's PY_START; from 3.13 on, a signal handler), so
  * that the start was not reported, or after it, so that it was. The stack is therefore written again.
  */
 static void record_unwind(struct object *const *arguments)
 {
-	if (unlikely(is_at_resume(arguments[0], arguments[1])))
+	if (unlikely(python_unwinds_at_resume(arguments[0], arguments[1])))
 		writer_expect_stack();
 	record_code_fast(WIRE_UNWIND, arguments[0]);
 	thread_self.writer->unwinding = arguments[2];
@@ -341,7 +313,7 @@ static void record_raise(struct object *const *arguments)
 {
 	struct writer *writer = thread_self.writer;
 
-	if (!writer->throwing && is_at_resume(arguments[0], arguments[1]))
+	if (!writer->throwing && python_unwinds_at_resume(arguments[0], arguments[1]))
 		writer_expect_stack();
 	writer->throwing = 0;
 	if (config.events & EVENT_EXCEPTION)
@@ -580,7 +552,7 @@ void hooks_monitoring_begin_again(void)
  */
 static int set_first_events(struct object *monitoring, int tool, long set)
 {
-	unsigned passed = python.version == 0x030c ? times_begun_again : 0;
+	unsigned passed = python_has(PYTHON_SHARES_FROZEN_CODE) ? times_begun_again : 0;
 	int r = set_events(monitoring, tool, set);
 
 	for (unsigned i = 0; i < passed && !r; i++) {

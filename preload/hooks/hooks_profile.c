@@ -11,19 +11,11 @@
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
+#include "python/profiled_frame.h"
 #include "ring/writer.h"
 
 /* pystate.h: PyTrace_* */
 enum { TRACE_CALL = 0, TRACE_RETURN = 3, TRACE_C_CALL = 4, TRACE_C_EXCEPTION = 5, TRACE_C_RETURN = 6 };
-
-/* opcode.h; the same values in all versions that use this hook. */
-enum { OPCODE_RETURN_GENERATOR = 75, OPCODE_RETURN_VALUE = 83, OPCODE_YIELD_VALUE = 86 };
-/* Likewise: calls whose callee the program itself may have bound, just before. */
-enum { OPCODE_CALL_FUNCTION_KW = 141, OPCODE_CALL_FUNCTION_EX = 142 };
-/* 3.11: where a function starts and a generator resumes; the second is the form in code that ran often. */
-enum { OPCODE_RESUME = 151, OPCODE_RESUME_QUICK = 150 };
-
-#define BYTES_DATA 32 /* PyBytesObject.ob_sval */
 
 static unsigned wanted; /* bits 1 << TRACE_* */
 
@@ -33,19 +25,6 @@ static __thread uint32_t open_calls __attribute__((tls_model("initial-exec")));
 /* The methods that throw into a generator or coroutine. Until 3.10, see enter_kind(). */
 static const struct python_method *throwers[4];
 
-/* The frame's last instruction: opcode and argument. Until 3.10 f_lasti is below zero before the first one. */
-static inline __attribute__((always_inline)) const uint8_t *last_instruction(struct object *frame, struct object *code,
-									     bool inner)
-{
-	int last;
-
-	if (inner)
-		return python_field(python_field(frame, PYTHON_FRAME_INNER), python.inner_previous);
-	last = *(int *)((char *)frame + python.frame_last);
-	return last < 0 ? NULL
-			: (const uint8_t *)python_field(code, python.code_bytes) + BYTES_DATA + last * python.last_unit;
-}
-
 /*
  * Whether a generator or coroutine starts, resumes or gets an exception thrown in. In 3.11 the frame is at RESUME,
  * whose argument is 0 at the start, or, for a throw, still at the yield. Until 3.10 the frame does not distinguish a
@@ -54,23 +33,23 @@ static inline __attribute__((always_inline)) const uint8_t *last_instruction(str
 static inline __attribute__((always_inline)) unsigned enter_kind(struct writer *writer, struct object *frame,
 								 struct object *code, bool inner)
 {
-	const uint8_t *last = last_instruction(frame, code, inner);
+	const uint8_t *last = python_last_instruction(frame, code, inner);
 	unsigned thrown = writer->throwing;
 
 	if (unlikely(thrown))
 		writer->throwing = 0;
 	if (!inner)
 		return !last ? WIRE_CALL : thrown ? WIRE_THROW : WIRE_RESUME;
-	if (last[0] == OPCODE_YIELD_VALUE || last[0] == OPCODE_RETURN_GENERATOR)
+	if (python_suspends(last))
 		return WIRE_THROW;
 	return last[1] == 0 ? WIRE_CALL : WIRE_RESUME;
 }
 
 static inline __attribute__((always_inline)) unsigned leave_kind(struct object *frame, struct object *code, bool inner)
 {
-	const uint8_t *last = last_instruction(frame, code, inner);
+	const uint8_t *last = python_last_instruction(frame, code, inner);
 
-	return last && last[0] != OPCODE_RETURN_VALUE ? WIRE_YIELD : WIRE_RETURN;
+	return last && !python_returns(last) ? WIRE_YIELD : WIRE_RETURN;
 }
 
 /*
@@ -79,19 +58,12 @@ static inline __attribute__((always_inline)) unsigned leave_kind(struct object *
  */
 static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 {
-	const void *inner = python.inner_frames ? python_field(frame, PYTHON_FRAME_INNER) : frame;
+	const void *inner = python_inner_frame(frame);
 
 	if (python_has_awaiter(inner))
 		return false;
 	writer_put_step(writer, head, definitions_task(wire_head_kind(head), inner));
 	return true;
-}
-
-static inline struct object *code_of(struct object *frame)
-{
-	if (python.inner_frames)
-		return python_field(python_field(frame, PYTHON_FRAME_INNER), PYTHON_INNER_CODE);
-	return python_field(frame, PYTHON_FRAME_CODE);
 }
 
 /*
@@ -101,12 +73,7 @@ static inline struct object *code_of(struct object *frame)
  */
 static inline bool is_at_resume(struct object *frame)
 {
-	const uint8_t *last;
-
-	if (!python.inner_frames)
-		return false;
-	last = python_field(python_field(frame, PYTHON_FRAME_INNER), python.inner_previous);
-	return *last == OPCODE_RESUME || *last == OPCODE_RESUME_QUICK;
+	return python.inner_frames && python_resumes(python_last_instruction(frame, NULL, true));
 }
 
 /* Until its next line event a generator is at the line of its yield. */
@@ -129,7 +96,7 @@ static unsigned kind_of(int what, struct object *frame, struct object *code, str
 
 static void record_code(int what, struct object *frame, struct object *argument)
 {
-	struct object *code = code_of(frame);
+	struct object *code = python_profiled_code(frame);
 	unsigned kind = kind_of(what, frame, code, argument);
 	struct writer *writer;
 	uint32_t value;
@@ -295,7 +262,7 @@ static inline __attribute__((always_inline)) int profile_code(struct object *fra
 /* Code that the fast path does not find: far from its first place in the table, hidden, or new. */
 static __attribute__((noinline)) int profile_far(struct object *frame, int what, struct object *argument)
 {
-	struct object *code = code_of(frame);
+	struct object *code = python_profiled_code(frame);
 	uint32_t value = definitions_code_allowing(thread_self.writer, code, CODE_SLOW_GENERATOR);
 
 	if (value)
@@ -310,7 +277,8 @@ static __attribute__((noinline)) int profile_unwound(struct object *frame, int w
 {
 	uint32_t id;
 
-	if (unlikely(is_at_resume(frame) || !definitions_code_fast(thread_self.writer, code_of(frame), &id) ||
+	if (unlikely(is_at_resume(frame) ||
+		     !definitions_code_fast(thread_self.writer, python_profiled_code(frame), &id) ||
 		     !writer_put_fast(thread_self.writer, wire_head(WIRE_UNWIND, id))))
 		return profile_any(NULL, frame, what, argument);
 	return 0;
@@ -376,33 +344,32 @@ static inline __attribute__((always_inline)) int profile_fast(struct object *fra
 static int profile_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self;
-	return profile_fast(frame, python_field(frame, PYTHON_FRAME_CODE), what, argument, false);
+	return profile_fast(frame, python_profiled_code_of(frame, false), what, argument, false);
 }
 
 /* In 3.11 the interpreter's own frame holds the code. */
 static int profile_inner_frame(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self;
-	return profile_fast(frame, python_field(python_field(frame, PYTHON_FRAME_INNER), PYTHON_INNER_CODE), what,
-			    argument, true);
+	return profile_fast(frame, python_profiled_code_of(frame, true), what, argument, true);
 }
 
 /* 3.11: a function starts or resumes, or returns or yields. Only start and end of the function count here. */
 static inline __attribute__((always_inline)) void note_frame(struct object *frame, bool begins, struct object *argument)
 {
-	const uint8_t *last = last_instruction(frame, NULL, true);
+	const uint8_t *last = python_last_instruction(frame, NULL, true);
 
-	if (begins && last[1] == 0 && (last[0] == OPCODE_RESUME || last[0] == OPCODE_RESUME_QUICK))
+	if (begins && last[1] == 0 && python_resumes(last))
 		event_blocks_begin(frame);
-	else if (!begins && (!argument || last[0] == OPCODE_RETURN_VALUE))
+	else if (!begins && (!argument || python_returns(last)))
 		event_blocks_end(frame);
 }
 
 static inline __attribute__((always_inline)) bool may_be_bound_by_program(struct object *frame, bool inner)
 {
-	const uint8_t *last = last_instruction(frame, code_of(frame), inner);
+	const uint8_t *last = python_last_instruction(frame, python_profiled_code(frame), inner);
 
-	return last && (*last == OPCODE_CALL_FUNCTION_KW || *last == OPCODE_CALL_FUNCTION_EX);
+	return last && python_calls_unbound(last);
 }
 
 /* Hides what Python allocates to report an event from the memory events. */
@@ -551,17 +518,10 @@ void hooks_profile_put_back(bool missed)
 
 bool hooks_profile_place(struct thread_state *state)
 {
-	char *fields = (char *)state;
-
 	if (!wanted || !python.state_profile)
 		return false;
 	*profile_field(state) = profile_function();
-	if (!python.state_cframe)
-		*(int *)(fields + python.state_tracing) = 1;
-	else if (python.version == 0x030a)
-		**(int **)(fields + python.state_cframe) = 1;
-	else
-		**(uint8_t **)(fields + python.state_cframe) = 255; /* 3.11: a mask over opcodes */
+	python_mark_traced(state);
 	return true;
 }
 

@@ -186,7 +186,7 @@ void install_profile_changes(void)
 
 void install_trace_changes(void)
 {
-	if (!thread_self.entered && calls_possible && python.version >= 0x030b)
+	if (!thread_self.entered && calls_possible && python_has(PYTHON_OWN_FRAMES))
 		writer_expect_stack();
 }
 

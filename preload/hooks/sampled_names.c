@@ -153,7 +153,7 @@ void sampled_names_look(void)
 	static bool watched;
 	struct definitions_guard guard;
 
-	if (watched || !is_sampled() || python.version < 0x0308 || !process_recording())
+	if (watched || !is_sampled() || !python_has(PYTHON_NATIVE_IDS) || !process_recording())
 		return;
 	definitions_enter(&guard);
 	watched = watch_names();

@@ -1,7 +1,7 @@
 /*
  * python.h - the interpreter in this process: its functions, found with dlsym, and the few layouts that hooks read.
  *
- * Everything that differs between Python versions is here; a new version touches only the table in python.c. The
+ * Everything that differs between Python versions is in this room; a new version is a row of versions.c. The
  * library links no libpython and includes no Python header: a PyObject is an opaque pointer, whose type is at a known
  * offset.
  */
@@ -149,9 +149,28 @@ struct python_method {
 	X(int, PyDict_GetItemStringRef, (struct object *, const char *, struct object **))                             \
 	X(void, PyEval_SetProfileAllThreads, (python_profile profile, struct object *))
 
+/* What some versions do. */
+enum python_trait {
+	PYTHON_CLEARS_PENDING_CALLS = 1 << 0, /* when the runtime is first initialized (3.7) */
+	PYTHON_NAMES_TASKS = 1 << 1,	      /* tasks of asyncio have names (from 3.8 on) */
+	PYTHON_NATIVE_IDS = 1 << 2,	      /* a Thread has its kernel id, once it runs (from 3.8 on) */
+	PYTHON_EVENT_BLOCKS = 1 << 3,	      /* objects are allocated for events (3.9 to 3.13, see event_blocks.h) */
+	PYTHON_WALKS_LINES = 1 << 4,	      /* the line is searched at each event of a profile function (3.10) */
+	/*
+	 * From 3.11 on a frame is the interpreter's own, and that of a coroutine part of it; code has its instructions
+	 * and a qualified name.
+	 */
+	PYTHON_OWN_FRAMES = 1 << 5,
+	PYTHON_FRAME_BEHIND_CFRAME = 1 << 6, /* the thread state leads to the running frame by its cframe (3.12) */
+	/* Interpreters share the code objects of frozen modules, which survive the end of Python (3.12). */
+	PYTHON_SHARES_FROZEN_CODE = 1 << 7,
+	PYTHON_KNOWN_WITHOUT_GIL = 1 << 8, /* its free-threaded build can be recorded (3.13) */
+	PYTHON_UNWINDS_PAST = 1 << 9,	   /* the offset of an unwound instruction is that of its end (from 3.15 on) */
+};
+
 struct python {
 	bool found;
-	int version;	    /* 0x030b for 3.11 */
+	unsigned traits;    /* enum python_trait */
 	bool free_threaded; /* a build without the GIL (PEP 703), also where it is switched on */
 	bool monitoring;    /* sys.monitoring is the hook (3.12+) */
 	bool inner_frames;  /* the profile function's frames lead to the interpreter's own (3.11) */
@@ -189,10 +208,21 @@ struct python {
 	size_t state_bytes;   /* PyThreadState (until 3.11) */
 	size_t locals;	      /* f_localsplus of the frame, or of the inner frame */
 	unsigned last_unit;   /* bytes of one unit of f_lasti */
+	size_t frame_owner;   /* _PyInterpreterFrame.owner, a byte (3.12) */
+	uint8_t yields[2];    /* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
+	uint32_t lines;	      /* enum sampling_lines: how code objects store their lines */
 };
 
 /* Hidden, so that access needs no global offset table: hooks read it at each event. */
 extern struct python python __attribute__((visibility("hidden")));
+
+static inline bool python_has(enum python_trait trait)
+{
+	return (python.traits & trait) != 0;
+}
+
+/* Fills in what depends on the version 3.minor. minor: at least 6. */
+void python_choose_version(int minor);
 
 /* Whether the process has a Python. */
 bool python_is_here(void);
@@ -278,6 +308,15 @@ const void *python_frame_code(const void *inner);
 /* The interpreter's frame that called this one, or NULL. After python_knows_frames(). */
 const void *python_frame_back(const void *inner);
 
+/*
+ * Whether a frame was unwound at RESUME, the instruction with which a function starts or a generator resumes. offset:
+ * the int that PY_UNWIND or RAISE reports. From 3.12 on.
+ */
+bool python_unwinds_at_resume(const struct object *code, struct object *offset);
+
+/* Marks a thread state as having a profile function. Until 3.11. */
+void python_mark_traced(struct thread_state *state);
+
 /* Bytes of a frame object, without the garbage collector's head before it. 3.11. */
 size_t python_frame_size(const struct object *frame);
 
@@ -329,6 +368,7 @@ enum {
 	PYTHON_REFERENCES = 0,	       /* PyObject.ob_refcnt (with the GIL) */
 	PYTHON_TYPE = 8,	       /* PyObject.ob_type */
 	PYTHON_TYPE_NAME = 24,	       /* PyTypeObject.tp_name */
+	PYTHON_TYPE_DEALLOC = 48,      /* PyTypeObject.tp_dealloc */
 	PYTHON_TYPE_VECTORCALL = 56,   /* PyTypeObject.tp_vectorcall_offset (from 3.8 on) */
 	PYTHON_C_FUNCTION_METHOD = 16, /* PyCFunctionObject.m_ml */
 	PYTHON_C_FUNCTION_SELF = 24,   /* PyCFunctionObject.m_self */
@@ -338,16 +378,9 @@ enum {
 	PYTHON_FRAME_CODE = 32,	       /* PyFrameObject.f_code (until 3.10) */
 	PYTHON_FRAME_INNER = 24,       /* PyFrameObject.f_frame (from 3.11 on) */
 	PYTHON_INNER_CODE = 32,	       /* _PyInterpreterFrame.f_code (3.11) */
-	PYTHON_FRAME_OWNER = 70,       /* _PyInterpreterFrame.owner, a byte (3.12) */
 };
 
 #define PYTHON_FRAME_OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK (3.12) */
-
-/* Whether Python reports the line to profile functions, for which it walks the line table at each event. */
-static inline bool python_walks_lines(void)
-{
-	return python.version == 0x030a;
-}
 
 /* With the GIL. */
 static inline ssize_t python_references(const void *object)

@@ -74,13 +74,13 @@ static bool find_frame(const void *frame)
 	sampling.state_frame = STATE_FRAME;
 	if (python.monitoring)
 		sampling.state_frame = (uint32_t)python.state_frame;
-	if (python.version == 0x030b) {
+	if (python.inner_frames) {
 		sampling.state_frame = (uint32_t)python.state_cframe;
 		sampling.frame_holder = 1 + CFRAME_FRAME;
 	}
-	if (python.version == 0x030c) {
+	if (python_has(PYTHON_FRAME_BEHIND_CFRAME)) {
 		sampling.frame_holder = 1;
-		sampling.frame_owner = PYTHON_FRAME_OWNER;
+		sampling.frame_owner = (uint32_t)python.frame_owner;
 		sampling.frame_owner_c = PYTHON_FRAME_OWNED_BY_C;
 	}
 	at = python_field(at, sampling.state_frame);
@@ -92,7 +92,7 @@ static bool find_frame(const void *frame)
 /* Finds the running instruction in the frame. last: f_lasti, as Python returns it. */
 static bool find_instruction(const void *frame, const struct object *code, long last)
 {
-	if (python.version < 0x030b) {
+	if (!python_has(PYTHON_OWN_FRAMES)) {
 		sampling.frame_instruction = (uint32_t)python.frame_last;
 		sampling.instruction_unit = python.last_unit;
 		return *(const int *)((const char *)frame + python.frame_last) == last / (long)python.last_unit;
@@ -130,11 +130,10 @@ static bool find_code(void)
 	sampling.code_line = (uint32_t)python.code_line;
 	sampling.code_flags = (uint32_t)python.code_flags;
 	sampling.code_lines = (uint32_t)python_member(
-	    python.code_type, python.version < 0x030a ? "co_lnotab" : "co_linetable", PYTHON_MEMBER_OBJECT);
-	sampling.code_instructions = python.version < 0x030b ? 0 : (uint32_t)python_basic_size(python.code_type);
-	sampling.lines = python.version < 0x030a    ? SAMPLING_LINES_LNOTAB
-			 : python.version == 0x030a ? SAMPLING_LINES_RANGES
-						    : SAMPLING_LINES_PLACES;
+	    python.code_type, python.lines == SAMPLING_LINES_LNOTAB ? "co_lnotab" : "co_linetable",
+	    PYTHON_MEMBER_OBJECT);
+	sampling.code_instructions = python_has(PYTHON_OWN_FRAMES) ? (uint32_t)python_basic_size(python.code_type) : 0;
+	sampling.lines = python.lines;
 	return sampling.code_file && sampling.code_name && sampling.code_line && sampling.code_lines;
 }
 
@@ -229,7 +228,7 @@ bool sampled_layout_find(void)
 		return false;
 	python.PyErr_Fetch(&type, &value, &traceback);
 	last = last_instruction(frame);
-	if (last >= 0 || python.version < 0x030b) {
+	if (last >= 0 || !python_has(PYTHON_OWN_FRAMES)) {
 		python_find_members();
 		unknown = python_knows_frames() ? find_all(frame, last) : "frames";
 		python.PyErr_Clear();
@@ -239,7 +238,7 @@ bool sampled_layout_find(void)
 		sampled_layout_known = !unknown;
 	}
 	python.PyErr_Restore(type, value, traceback);
-	return last >= 0 || python.version < 0x030b;
+	return last >= 0 || !python_has(PYTHON_OWN_FRAMES);
 }
 
 void sampled_layout_of_thread(void)

@@ -1,0 +1,196 @@
+/*
+ * frames.c - the frames of the interpreter, and the instructions at which they stand.
+ */
+#include <stdatomic.h>
+
+#include "base/log_line.h"
+#include "python/python.h"
+
+/* code.h: CO_GENERATOR; CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
+enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
+
+#define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that need the search */
+
+const void *python_inner_frame(const struct object *frame)
+{
+	return !python_has(PYTHON_OWN_FRAMES) ? frame : python_object_field(frame, PYTHON_FRAME_INNER);
+}
+
+const void *python_frame_back(const void *frame)
+{
+	return python_field(frame, python.chain_back);
+}
+
+/* From 3.14 on the low bits are a tag. */
+const void *python_frame_code(const void *frame)
+{
+	const void *code = (const void *)((uintptr_t)python_field(frame, python.chain_code) & ~(uintptr_t)7);
+
+	if (!code || python_type(code) != python.code_type)
+		return NULL;
+	return python.frame_owner && ((const char *)frame)[python.frame_owner] == PYTHON_FRAME_OWNED_BY_C ? NULL : code;
+}
+
+/*
+ * 3.11: the size that _PyFrame_New_NoTrack() computes. The code object has three adjacent fields: the size of the
+ * stack, the first line, and the number of local slots.
+ */
+size_t python_frame_size(const struct object *frame)
+{
+	const void *code = python_field(python_inner_frame(frame), PYTHON_INNER_CODE);
+	size_t line = python.code_line, slots;
+
+	slots = (size_t)python_int(code, line - sizeof(int)) + (size_t)python_int(code, line + sizeof(int));
+	return python_basic_size(python_type(frame)) + slots * sizeof(void *);
+}
+
+const void *python_running_frame(void)
+{
+	const void *frame = python_field(python.current_thread_state(), python.state_frame);
+
+	return python_has(PYTHON_FRAME_BEHIND_CFRAME) ? python_field(frame, 0) : frame;
+}
+
+bool python_has_awaiter(const void *frame)
+{
+	for (frame = python_frame_back(frame); frame; frame = python_frame_back(frame)) {
+		const void *code = python_frame_code(frame);
+		int flags = code ? python_int(code, python.code_flags) : CODE_IS_PLAIN_GENERATOR;
+
+		if (flags & CODE_CAN_AWAIT)
+			return true;
+		if (!(flags & CODE_IS_PLAIN_GENERATOR))
+			return false;
+	}
+	return false;
+}
+
+/* The offset of the running frame in the thread state; 0: not found. */
+static size_t find_state_frame(const void *running)
+{
+	const void *state = python.current_thread_state(), *word;
+
+	for (size_t offset = 16; offset < STATE_SEARCH_BYTES; offset += 8) {
+		word = python_field(state, offset);
+		if (python_has(PYTHON_FRAME_BEHIND_CFRAME) && !python_peek(word, &word, sizeof(word)))
+			continue;
+		if (word == running)
+			return offset;
+	}
+	return 0;
+}
+
+/* Whether the frame's chain leads to the frame of f_back. C code may have been entered in between. */
+static bool leads_back(struct object *frame)
+{
+	struct object *back = python.PyObject_GetAttrString(frame, "f_back");
+	const void *at = python_inner_frame(frame),
+		   *wanted = back && back != python.none ? python_inner_frame(back) : NULL;
+	bool found = false;
+
+	for (int i = 0; back && i < 8 && !found; i++)
+		found = (python_peek((const char *)at + python.chain_back, &at, sizeof(at)) && at == wanted) || !wanted;
+	if (back)
+		python.Py_DecRef(back);
+	return found;
+}
+
+static bool flags_are_there(struct object *frame)
+{
+	struct object *code = python.PyObject_GetAttrString(frame, "f_code");
+	struct object *flags = code ? python.PyObject_GetAttrString(code, "co_flags") : NULL;
+	bool there = flags && python_frame_code(python_inner_frame(frame)) == code &&
+		     python.PyLong_AsLong(flags) == python_int(code, python.code_flags);
+
+	if (flags)
+		python.Py_DecRef(flags);
+	if (code)
+		python.Py_DecRef(code);
+	return there;
+}
+
+bool python_knows_frames(void)
+{
+	enum { UNKNOWN, KNOWN, OTHERWISE };
+	static _Atomic int known; /* threads that check at the same time get the same result */
+	struct object *frame;
+	int state = atomic_load_explicit(&known, memory_order_acquire);
+
+	if (state != UNKNOWN)
+		return state == KNOWN;
+	frame = python.chain_back && python.code_flags ? python.PyEval_GetFrame() : NULL;
+	if (!frame)
+		return false;
+	if (python.monitoring)
+		python.state_frame = find_state_frame(python_inner_frame(frame));
+	state = (!python.monitoring || python.state_frame) && flags_are_there(frame) && leads_back(frame) ? KNOWN
+													  : OTHERWISE;
+	/* Release: a thread that sees the result sees state_frame. */
+	atomic_store_explicit(&known, state, memory_order_release);
+	if (state == OTHERWISE)
+		log_line(LOG_INFO, "frames of Python %s are not where they are expected; tasks are not told apart",
+			 python_version());
+	python.PyErr_Clear();
+	return state == KNOWN;
+}
+
+struct object *python_argument(int place, const char *name)
+{
+	struct object *frame = python.PyEval_GetFrame(), *key, *value;
+
+	if (!frame)
+		return NULL;
+	if (!python.monitoring) {
+		const char *at = (const char *)frame;
+
+		if (python.inner_frames)
+			at = python_field(frame, PYTHON_FRAME_INNER);
+		value = *(struct object *const *)(at + python.locals + 8 * (size_t)place);
+		if (value)
+			python.Py_IncRef(value);
+		return value;
+	}
+	key = python.PyFrame_GetVar ? python.PyUnicode_FromString(name) : NULL;
+	if (!key)
+		return NULL;
+	value = python.PyFrame_GetVar(frame, key);
+	python.Py_DecRef(key);
+	if (!value)
+		python.PyErr_Clear();
+	return value;
+}
+
+static bool is_yield(char instruction)
+{
+	return !python.yields[0] || (uint8_t)instruction == python.yields[0] ||
+	       (uint8_t)instruction == python.yields[1];
+}
+
+/*
+ * The index of the first RESUME is stored two words before the instructions. Each other RESUME follows a yield; inline
+ * cache entries do not.
+ */
+bool python_unwinds_at_resume(const struct object *code, struct object *offset)
+{
+	const char *instructions = (const char *)code + python.code_instructions;
+	long at = python.PyLong_AsLong(offset) - (python_has(PYTHON_UNWINDS_PAST) ? 2 : 0);
+	int first;
+
+	if (!python.code_instructions || python_type(code) != python.code_type || at < 0)
+		return false;
+	first = *(const int *)(instructions - 16);
+	return at == 2 * first ||
+	       (instructions[at] == instructions[2 * first] && at > 2 && is_yield(instructions[at - 2]));
+}
+
+void python_mark_traced(struct thread_state *state)
+{
+	char *fields = (char *)state;
+
+	if (!python.state_cframe)
+		*(int *)(fields + python.state_tracing) = 1;
+	else if (!python.inner_frames)
+		**(int **)(fields + python.state_cframe) = 1;
+	else
+		**(uint8_t **)(fields + python.state_cframe) = 255; /* a mask over opcodes */
+}
