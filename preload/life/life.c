@@ -20,12 +20,37 @@
 #include "ring/process.h"
 #include "ring/watch.h"
 
+/* Makes a ring and hands it to a collector. */
+static int join_with_ring(int start, void *scratch)
+{
+	int fd = memory_make(), connection, r;
+
+	if (fd < 0) {
+		handshake_absent(fd == -EPERM || fd == -ENOSYS ? "a filter refuses memfd_create()"
+							       : "no shared memory for events",
+				 fd);
+		return fd;
+	}
+	r = connection = handshake_connect(start, scratch);
+	if (connection >= 0) {
+		process->listener = watch_listener(connection);
+		r = handshake_send(connection, fd, start, scratch);
+		if (r == 0)
+			sampler_follow(fd, scratch);
+		close(connection);
+	}
+	close(fd);
+	if (r < 0)
+		memory_forget_inherited();
+	return r;
+}
+
 static int join_collector(int start)
 {
 	uint64_t begin_us = process_now_us();
 	uint8_t *inherited = memory_keep_inherited();
 	void *scratch;
-	int fd, connection, r;
+	int r;
 
 	process->pid = getpid();
 	clock_enter_namespace();
@@ -42,26 +67,7 @@ static int join_collector(int start)
 		r = -ENOMEM;
 		goto left;
 	}
-	fd = memory_make();
-	if (fd < 0) {
-		handshake_absent(fd == -EPERM || fd == -ENOSYS ? "a filter refuses memfd_create()"
-							       : "no shared memory for events",
-				 fd);
-		r = fd;
-		goto done;
-	}
-	r = connection = handshake_connect(start, scratch);
-	if (connection >= 0) {
-		process->listener = watch_listener(connection);
-		r = handshake_send(connection, fd, start, scratch);
-		if (r == 0)
-			sampler_follow(fd, scratch);
-		close(connection);
-	}
-	close(fd);
-	if (r < 0)
-		memory_forget_inherited();
-done:
+	r = join_with_ring(start, scratch);
 	munmap(scratch, HANDSHAKE_SCRATCH_BYTES);
 left:
 	if (inherited)

@@ -43,6 +43,20 @@ static uint64_t address_space_left(uint64_t without)
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
+/* Whether the limits of the process allow a ring of that size: 0 or -errno. */
+static int check_ring_size(uint64_t size, uint32_t slots)
+{
+	struct rlimit limit;
+
+	/* Above this limit ftruncate() would not fail: a signal would kill the process. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
+		return -EFBIG;
+	/* The limit is meant for the program: nearly all of it is left to the program. */
+	if (size > address_space_left(0) / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
+		return -ENOMEM;
+	return 0;
+}
+
 /* Creates the shared memory with this number of slots. Returns the memfd or -errno. */
 static int make_ring(uint32_t slots, uint64_t ring_bytes)
 {
@@ -51,15 +65,10 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 	uint64_t slots_offset = RING_PAGE_BYTES + definitions_bytes;
 	uint64_t data_offset = page_up(slots_offset + slots * sizeof(struct ring_slot));
 	uint64_t size = page_up(data_offset + ring_data_bytes(slots, ring_bytes));
-	struct rlimit limit;
-	int fd, r;
+	int fd, r = check_ring_size(size, slots);
 
-	/* Above this limit ftruncate() would not fail: a signal would kill the process. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < size)
-		return -EFBIG;
-	/* The limit is meant for the program: nearly all of it is left to the program. */
-	if (size > address_space_left(0) / (slots > SLOTS_FEWEST ? ADDRESS_SPACE_PART : ADDRESS_SPACE_PART / 4))
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;

@@ -383,58 +383,34 @@ static void turn(struct stage *stage)
 		collector_turn(&stage->collector, 0);
 }
 
+static void hang_up(struct stage *stage)
+{
+	close_peer(take_peer(stage));
+}
+
+static void end_writing(struct stage *stage)
+{
+	shutdown(*take_peer(stage), SHUT_WR);
+}
+
+static void pass_time(struct stage *stage)
+{
+	passed_ns += UINT64_C(1000000) << take(&stage->input, 1) % 16;
+}
+
+static void connect_peer(struct stage *stage)
+{
+	connected_peer(stage);
+}
+
 static void step(struct stage *stage)
 {
-	switch (take(&stage->input, 1) % 20) {
-	case 0:
-		connected_peer(stage);
-		break;
-	case 1:
-		close_peer(take_peer(stage));
-		break;
-	case 2:
-		shutdown(*take_peer(stage), SHUT_WR);
-		break;
-	case 3:
-	case 4:
-		send_join(stage);
-		break;
-	case 5:
-		send_bytes(stage);
-		break;
-	case 6:
-		send_hold(stage);
-		break;
-	case 7:
-		passed_ns += UINT64_C(1000000) << take(&stage->input, 1) % 16;
-		break;
-	case 8:
-		write_header(stage);
-		break;
-	case 9:
-		write_slot(stage);
-		break;
-	case 10:
-		live(stage);
-		break;
-	case 11:
-		change_memory(stage);
-		break;
-	case 12:
-		limit_fds(stage);
-		break;
-	case 13:
-		send_long(stage);
-		break;
-	case 14:
-		harm_files(stage);
-		break;
-	case 15:
-		go_on(stage);
-		break;
-	default:
-		turn(stage);
-	}
+	static void (*const steps[])(struct stage * stage) = {
+	    connect_peer, hang_up,    end_writing, send_join,	  send_join, send_bytes, send_hold,  pass_time,
+	    write_header, write_slot, live,	   change_memory, limit_fds, send_long,	 harm_files, go_on};
+	uint64_t which = take(&stage->input, 1) % 20;
+
+	(which < sizeof(steps) / sizeof(steps[0]) ? steps[which] : turn)(stage);
 }
 
 /* --- the end --- */

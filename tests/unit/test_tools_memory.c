@@ -31,32 +31,34 @@ Test(tools_memory, needs_malloc_of_its_own)
 static struct fixture *fixture;
 static char *path;
 
+/* Events of a thread without extra words. */
+static const struct {
+	unsigned kind;
+	uint32_t argument;
+} plain[] = {
+    {WIRE_PROCESS_START, WIRE_START_EXEC},
+    {WIRE_CALL, 1},
+    {WIRE_LINE, 7},
+    {WIRE_C_CALL, 1},
+    {WIRE_C_EXCEPTION, 1},
+    {WIRE_EXCEPTION, 1},
+    {WIRE_MARK, 1},
+    {WIRE_CALL, 2},
+    {WIRE_YIELD, 2},
+    {WIRE_RESUME, 2},
+    {WIRE_C_CALL, 1},
+    {WIRE_C_RETURN, 1},
+    {WIRE_UNWIND, 2},
+    {WIRE_THROW, 2},
+    {WIRE_RETURN, 2},
+    {WIRE_FORK, 4711},
+    {WIRE_EXEC_FAILED, 0},
+    {WIRE_MARK, 2},
+};
+
 static void add_thread(uint32_t process, uint32_t tid)
 {
 	uint32_t thread = fixture_thread(fixture, process, tid, 1000);
-	static const struct {
-		unsigned kind;
-		uint32_t argument;
-	} plain[] = {
-	    {WIRE_PROCESS_START, WIRE_START_EXEC},
-	    {WIRE_CALL, 1},
-	    {WIRE_LINE, 7},
-	    {WIRE_C_CALL, 1},
-	    {WIRE_C_EXCEPTION, 1},
-	    {WIRE_EXCEPTION, 1},
-	    {WIRE_MARK, 1},
-	    {WIRE_CALL, 2},
-	    {WIRE_YIELD, 2},
-	    {WIRE_RESUME, 2},
-	    {WIRE_C_CALL, 1},
-	    {WIRE_C_RETURN, 1},
-	    {WIRE_UNWIND, 2},
-	    {WIRE_THROW, 2},
-	    {WIRE_RETURN, 2},
-	    {WIRE_FORK, 4711},
-	    {WIRE_EXEC_FAILED, 0},
-	    {WIRE_MARK, 2},
-	};
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		fixture_event(fixture, thread, plain[i].kind, plain[i].argument, 500);

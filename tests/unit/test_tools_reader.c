@@ -551,21 +551,10 @@ Test(reader, names_of_threads)
 
 #define FAR UINT64_C(5000000000) /* more than the ticks of one event */
 
-/* What a thread wrote itself is among its sampler's events, where it belongs; its end is the last of all. */
-Test(reader, sampled_thread_is_one)
+/* A thread that wrote events itself, and its sampler's thread, which is returned. */
+static uint32_t add_sampled_thread(struct fixture *fixture, uint32_t process)
 {
-	static const struct {
-		unsigned kind;
-		uint64_t time;
-	} expected[] = {{WIRE_THREAD_START, 10},    {WIRE_PROCESS_START, 20}, {WIRE_THREAD_START, FAR},
-			{WIRE_CALL, FAR + 10},	    {WIRE_FORK, FAR + 20},    {WIRE_LINE, FAR + 30},
-			{WIRE_EXIT, FAR + 35},	    {WIRE_RETURN, FAR + 50},  {WIRE_THREAD_END, FAR + 50},
-			{WIRE_THREAD_END, FAR + 50}};
-	struct fixture *fixture = fixture_new();
-	uint32_t process = fixture_process(fixture, 7, 0), own, sampled, i = 0;
-	struct trace_events events;
-	struct trace_stream stream;
-	struct trace *trace;
+	uint32_t own, sampled;
 
 	fixture_meta(fixture, process, "{\"type\":\"process\",\"process\":0,\"pid\":7,\"sample_rate\":100}");
 	own = fixture_thread(fixture, process, 7, 0);
@@ -587,6 +576,26 @@ Test(reader, sampled_thread_is_one)
 	fixture_event(fixture, sampled, WIRE_LINE, 5, 20);
 	fixture_event(fixture, sampled, WIRE_RETURN, 1, 20);
 	fixture_event(fixture, sampled, WIRE_THREAD_END, 0, 0);
+	return sampled;
+}
+
+/* What a thread wrote itself is among its sampler's events, where it belongs; its end is the last of all. */
+Test(reader, sampled_thread_is_one)
+{
+	static const struct {
+		unsigned kind;
+		uint64_t time;
+	} expected[] = {{WIRE_THREAD_START, 10},    {WIRE_PROCESS_START, 20}, {WIRE_THREAD_START, FAR},
+			{WIRE_CALL, FAR + 10},	    {WIRE_FORK, FAR + 20},    {WIRE_LINE, FAR + 30},
+			{WIRE_EXIT, FAR + 35},	    {WIRE_RETURN, FAR + 50},  {WIRE_THREAD_END, FAR + 50},
+			{WIRE_THREAD_END, FAR + 50}};
+	struct fixture *fixture = fixture_new();
+	uint32_t process = fixture_process(fixture, 7, 0), sampled, i = 0;
+	struct trace_events events;
+	struct trace_stream stream;
+	struct trace *trace;
+
+	sampled = add_sampled_thread(fixture, process);
 	fixture_end(fixture);
 	trace = open_fixture(fixture);
 	cr_assert(trace->processes[0]->thread_count == 1 && trace->processes[0]->threads[0] == sampled);
