@@ -51,10 +51,9 @@ static int sort_sides(const void *a, const void *b, void *same)
 static struct function_side **unmatched_sides(const struct function_sides *sides, comparison *compare, size_t *count)
 {
 	struct function_side **list = malloc((sides->count + 1) * sizeof(*list));
-	size_t i;
 
 	*count = 0;
-	for (i = 0; list && i < sides->count; i++)
+	for (size_t i = 0; list && i < sides->count; i++)
 		if (!sides->at[i].matched)
 			list[(*count)++] = &sides->at[i];
 	if (list)
@@ -85,12 +84,10 @@ static int match_round(struct function_pairs *pairs, comparison *compare)
 
 static int list_sides(struct function_sides *sides, const struct function_totals *totals, bool qualified)
 {
-	uint32_t i;
-
 	sides->at = calloc((size_t)totals->functions.count + 1, sizeof(*sides->at));
 	if (!sides->at)
 		return -ENOMEM;
-	for (i = 0; i < totals->functions.count; i++) {
+	for (uint32_t i = 0; i < totals->functions.count; i++) {
 		const struct stack_function *function = &totals->functions.at[i];
 		const struct label *label = &totals->functions.labels.at[i];
 
@@ -112,7 +109,6 @@ int function_pairs_match(struct function_pairs *pairs, const struct function_tot
 	bool qualified = a->qualified && b->qualified;
 	struct function_sides *left = &pairs->sides[0], *right = &pairs->sides[1];
 	int error = list_sides(left, a, qualified);
-	size_t i;
 
 	if (!error)
 		error = list_sides(right, b, qualified);
@@ -121,12 +117,12 @@ int function_pairs_match(struct function_pairs *pairs, const struct function_tot
 	pairs->at = calloc(left->count + right->count + 1, sizeof(*pairs->at));
 	if (!pairs->at)
 		return -ENOMEM;
-	for (i = 0; !error && i < sizeof(rounds) / sizeof(rounds[0]); i++)
+	for (size_t i = 0; !error && i < sizeof(rounds) / sizeof(rounds[0]); i++)
 		error = match_round(pairs, rounds[i]);
-	for (i = 0; i < left->count; i++)
+	for (size_t i = 0; i < left->count; i++)
 		if (!left->at[i].matched)
 			pairs->at[pairs->count++] = (struct function_pair){&left->at[i], NULL};
-	for (i = 0; i < right->count; i++)
+	for (size_t i = 0; i < right->count; i++)
 		if (!right->at[i].matched)
 			pairs->at[pairs->count++] = (struct function_pair){NULL, &right->at[i]};
 	return error;

@@ -39,14 +39,13 @@ static int limits_process(void *owner, struct call_walk *walk)
 {
 	struct limits *limits = owner;
 	uint32_t key;
-	size_t i;
 
 	free(limits->masks);
 	limits->masks = calloc(walk_keys(walk), sizeof(*limits->masks));
 	if (!limits->masks)
 		return -ENOMEM;
 	for (key = 0; key < walk_keys(walk); key++)
-		for (i = 0; i < limits->count; i++) {
+		for (size_t i = 0; i < limits->count; i++) {
 			struct limit *limit = &limits->at[i];
 
 			if (limits_functions(limit) && match_function(limit, walk_definition(walk, key), key & 1))
@@ -91,10 +90,9 @@ static int measure_functions(struct limits *limits, struct trace *trace)
 	static const struct call_visitor visitor = {.process = limits_process, .push = limits_push, .pop = limits_pop};
 	struct progress progress;
 	bool any = false;
-	size_t i;
 	int error;
 
-	for (i = 0; i < limits->count; i++)
+	for (size_t i = 0; i < limits->count; i++)
 		any |= limits_functions(&limits->at[i]);
 	if (!any)
 		return 0;
@@ -125,9 +123,7 @@ static void note_peak(void *owner, int64_t ns, uint64_t bytes)
 
 static void note_process_peak(struct limits *limits, const struct trace_process *process, const struct peak *peak)
 {
-	size_t i;
-
-	for (i = 0; i < limits->count; i++) {
+	for (size_t i = 0; i < limits->count; i++) {
 		struct limit *limit = &limits->at[i];
 
 		if (limit->kind != LIMIT_ALLOC || (limit->pid && limit->measured >= peak->bytes))
@@ -141,11 +137,10 @@ static int measure_heap(struct limits *limits, struct trace *trace)
 {
 	bool any = false;
 	int error = 0;
-	uint32_t i;
 
-	for (i = 0; i < limits->count; i++)
+	for (uint32_t i = 0; i < limits->count; i++)
 		any |= limits->at[i].kind == LIMIT_ALLOC;
-	for (i = 0; any && !error && i < trace->process_count; i++) {
+	for (uint32_t i = 0; any && !error && i < trace->process_count; i++) {
 		const struct trace_process *process = trace->processes[i];
 		struct peak peak = {0};
 
@@ -163,9 +158,7 @@ static int measure_heap(struct limits *limits, struct trace *trace)
 /* Finds evprof_stop() and evprof_start(), which are events of the calling thread but apply to the whole process. */
 static int find_pauses(struct unrecorded *unrecorded, struct trace *trace, const struct trace_process *process)
 {
-	size_t i;
-
-	for (i = 0; i < process->thread_count; i++) {
+	for (size_t i = 0; i < process->thread_count; i++) {
 		struct trace_thread *thread = trace->threads[process->threads[i]];
 
 		if (trace_count_events(trace, thread) < 0)
@@ -179,9 +172,8 @@ static int find_unrecorded(struct limits *limits, struct trace *trace)
 {
 	struct unrecorded *unrecorded = &limits->unrecorded;
 	int error = 0;
-	uint32_t i;
 
-	for (i = 0; i < trace->process_count && !error; i++) {
+	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
 		if (!process || !filter_process(limits->filter, process))
@@ -208,7 +200,6 @@ int limits_measure(struct limits *limits, struct trace *trace)
 {
 	struct trace_totals totals = {0};
 	int error = measure_functions(limits, trace);
-	size_t i;
 
 	/* Damaged events are lost, too. No other limit reads the events, so this must. */
 	if (!reads_events(limits))
@@ -222,7 +213,7 @@ int limits_measure(struct limits *limits, struct trace *trace)
 	if (!error)
 		error = find_unrecorded(limits, trace);
 	limits->lost = totals.lost;
-	for (i = 0; i < limits->count; i++) {
+	for (size_t i = 0; i < limits->count; i++) {
 		if (limits->at[i].kind != LIMIT_LOST)
 			continue;
 		limits->at[i].measured = limits->lost;

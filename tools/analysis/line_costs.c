@@ -336,9 +336,7 @@ static int costs_process(void *owner, struct call_walk *walk)
 
 bool line_costs_by_line(const struct trace *trace, const struct filter *filter)
 {
-	uint32_t i;
-
-	for (i = 0; i < trace->process_count && !filter->min_duration_ns; i++) {
+	for (uint32_t i = 0; i < trace->process_count && !filter->min_duration_ns; i++) {
 		const struct trace_process *process = trace->processes[i];
 
 		if (process && filter_process(filter, process) && trace_process_records(process, "line"))
@@ -483,9 +481,7 @@ void line_costs_clear(struct line_costs *costs)
 
 void line_costs_done(struct line_costs *costs)
 {
-	uint32_t i;
-
-	for (i = 0; i < costs->functions_allocated; i++)
+	for (uint32_t i = 0; i < costs->functions_allocated; i++)
 		free(costs->functions[i].name);
 	labels_done(&costs->labels);
 	u64_map_done(&costs->place_numbers);

@@ -73,9 +73,8 @@ static void fill_rows(struct line_table *table, const uint8_t *wanted)
 static void fill_calls(struct line_table *table, const uint8_t *wanted)
 {
 	const struct line_costs *costs = table->costs;
-	size_t i;
 
-	for (i = 0; i < costs->call_count; i++) {
+	for (size_t i = 0; i < costs->call_count; i++) {
 		const struct cost_call *call = &costs->calls[i];
 		const struct cost_line *from = call->from == LINE_COSTS_NOBODY ? NULL : &costs->lines[call->from];
 

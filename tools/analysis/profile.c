@@ -404,9 +404,8 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 {
 	struct u64_map numbers = {0};
 	int error = 0;
-	uint32_t i;
 
-	for (i = 0; i < profile->edge_count && !error; i++) {
+	for (uint32_t i = 0; i < profile->edge_count && !error; i++) {
 		const struct profile_edge *edge = &profile->edges[i];
 		uint64_t *number = u64_map_make(&numbers, ((uint64_t)edge->caller + 1) << 32 | edge->callee);
 
@@ -415,7 +414,7 @@ static int fold_edges(struct profile *profile, const struct trace_process *proce
 		else
 			error = -ENOMEM;
 	}
-	for (i = 0; i < counting->edge_count && !error; i++) {
+	for (uint32_t i = 0; i < counting->edge_count && !error; i++) {
 		const struct edge *edge = &counting->edges[i];
 		struct profile_edge *sum = NULL;
 		uint32_t caller, callee;
@@ -587,9 +586,8 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 {
 	struct counting counting;
 	int error = counting_begin(&counting, trace, process, options);
-	size_t i;
 
-	for (i = 0; i < process->thread_count && !error; i++) {
+	for (size_t i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
 		if (filter_thread(options->filter, thread))
@@ -605,9 +603,8 @@ int profile_add(struct profile *profile, struct trace *trace, const struct profi
 		struct progress *progress)
 {
 	int error = 0;
-	uint32_t i;
 
-	for (i = 0; i < trace->process_count && !error; i++) {
+	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
 		if (process && filter_process(options->filter, process))
@@ -635,9 +632,8 @@ static int take_threads(struct trace *trace, const struct trace_process *process
 {
 	struct counting counting;
 	int error = counting_begin(&counting, trace, process, options);
-	size_t i;
 
-	for (i = 0; i < process->thread_count && !error; i++) {
+	for (size_t i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 		struct profile profile = {0};
 
@@ -658,9 +654,8 @@ int profile_each(struct trace *trace, const struct profile_options *options, boo
 		 profile_take *take, void *owner)
 {
 	int error = 0;
-	uint32_t i;
 
-	for (i = 0; i < trace->process_count && !error; i++) {
+	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
 
 		if (!process || !filter_process(options->filter, process))

@@ -75,9 +75,8 @@ const uint32_t *stacks_path(struct stacks *stacks, uint32_t number, uint32_t *le
 uint64_t stacks_own_ns(const struct stacks *stacks)
 {
 	uint64_t sum = 0;
-	uint32_t i;
 
-	for (i = 0; i < stacks->count; i++)
+	for (uint32_t i = 0; i < stacks->count; i++)
 		sum += stacks->at[i].own_ns;
 	return sum;
 }
@@ -282,9 +281,7 @@ const struct native_functions *stack_functions_of_frame(struct stack_functions *
 
 void stack_functions_done(struct stack_functions *functions)
 {
-	uint32_t i;
-
-	for (i = 0; i < functions->count; i++)
+	for (uint32_t i = 0; i < functions->count; i++)
 		free(functions->at[i].name);
 	free(functions->at);
 	free(functions->numbers);

@@ -37,9 +37,8 @@ static bool is_wanted(const struct request *request, struct text file)
 {
 	char *name = strndup(file.at, file.length);
 	bool wanted = !request->files[0];
-	size_t i;
 
-	for (i = 0; name && request->files[i]; i++)
+	for (size_t i = 0; name && request->files[i]; i++)
 		if (matches_file(request->files[i], name))
 			wanted = request->ran[i] = true;
 	free(name);
@@ -50,12 +49,11 @@ static bool is_wanted(const struct request *request, struct text file)
 static uint8_t *wanted_files(const struct request *request, const struct line_costs *costs)
 {
 	uint8_t *wanted = calloc((size_t)costs->place_count + 1, 1);
-	uint32_t i;
 
-	for (i = 0; wanted && i < costs->labels.count && i < costs->functions_allocated; i++)
+	for (uint32_t i = 0; wanted && i < costs->labels.count && i < costs->functions_allocated; i++)
 		if (costs->functions[i].known && !costs->functions[i].c_function)
 			wanted[costs->functions[i].file] = 1;
-	for (i = 0; wanted && i < costs->place_count; i++)
+	for (uint32_t i = 0; wanted && i < costs->place_count; i++)
 		wanted[i] = wanted[i] && is_wanted(request, costs->places[i].name);
 	return wanted;
 }
@@ -70,9 +68,7 @@ static uint64_t duration_ns(const struct trace *trace, const struct filter *filt
 
 static void report_unmatched_files(const struct request *request)
 {
-	size_t i;
-
-	for (i = 0; request->files[i]; i++)
+	for (size_t i = 0; request->files[i]; i++)
 		if (!request->ran[i])
 			output_message("evprof annotate: no file that matches %s ran in the shown part of the trace; "
 				       "evprof report lists those that ran",

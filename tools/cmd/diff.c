@@ -53,13 +53,11 @@ static const struct option options_known[] = {
 
 static const struct diff_measure *find_measure(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < DIFF_MEASURES; i++)
+	for (size_t i = 0; i < DIFF_MEASURES; i++)
 		if (strcmp(diff_measures[i].sort, name) == 0)
 			return &diff_measures[i];
 	fprintf(stderr, "evprof diff: there is no order \"%s\"; the orders are", name);
-	for (i = 0; i < DIFF_MEASURES; i++)
+	for (size_t i = 0; i < DIFF_MEASURES; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", diff_measures[i].sort);
 	fprintf(stderr, "\n");
 	return NULL;

@@ -30,9 +30,7 @@ static const struct verb {
 
 static void print_verbs(FILE *stream)
 {
-	size_t i;
-
-	for (i = 0; i < VERBS; i++)
+	for (size_t i = 0; i < VERBS; i++)
 		fprintf(stream, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
 }
 
@@ -53,9 +51,8 @@ static const struct verb *nearest_verb(const char *name)
 {
 	const struct verb *found = NULL;
 	unsigned best = SUGGEST_FAR;
-	size_t i;
 
-	for (i = 0; i < VERBS; i++) {
+	for (size_t i = 0; i < VERBS; i++) {
 		unsigned distance = suggest_distance(name, verbs[i].name);
 
 		if (distance < best) {
@@ -69,12 +66,11 @@ static const struct verb *nearest_verb(const char *name)
 static int unknown_verb(const char *name)
 {
 	const struct verb *meant = name ? nearest_verb(name) : NULL;
-	size_t i;
 
 	fprintf(stderr, "evprof: %s%s%s%s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
 		name ? name : "", name ? "\"" : "", meant ? " (did you mean " : "", meant ? meant->name : "",
 		meant ? "?)" : "");
-	for (i = 0; i < VERBS; i++)
+	for (size_t i = 0; i < VERBS; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", verbs[i].name);
 	fprintf(stderr, "\n");
 	return CLI_FAILED;
@@ -82,9 +78,7 @@ static int unknown_verb(const char *name)
 
 static const struct verb *find_verb(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < VERBS; i++)
+	for (size_t i = 0; i < VERBS; i++)
 		if (strcmp(name, verbs[i].name) == 0)
 			return &verbs[i];
 	return NULL;

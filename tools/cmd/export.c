@@ -45,14 +45,13 @@ enum { OPTION_BESIDE = 256 };
 static void print_help(void)
 {
 	const struct export_option *option;
-	size_t i;
 
 	printf("usage: evprof export [--format FORMAT] TRACE -o FILE\n"
 	       "\n"
 	       "Writes a trace in a format of other tools. The file appears when it is complete.\n"
 	       "\n"
 	       "  -f, --format FORMAT   one of these; default: by the suffix of FILE (x.html)\n");
-	for (i = 0; i < export_format_count; i++)
+	for (size_t i = 0; i < export_format_count; i++)
 		printf("                          %-18s %s\n", export_formats[i].name, export_formats[i].summary);
 	printf(
 	    "  -o, --output FILE     - is stdout\n"
@@ -61,7 +60,7 @@ static void print_help(void)
 	    "\n"
 	    "%s",
 	    filter_help);
-	for (i = 0; i < export_format_count; i++) {
+	for (size_t i = 0; i < export_format_count; i++) {
 		if (!export_formats[i].options)
 			continue;
 		printf("\nOnly with --format %s:\n", export_formats[i].name);
@@ -82,9 +81,7 @@ static bool ends_with(const char *name, const char *ending)
 
 static const struct export_format *format_named(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < export_format_count; i++)
+	for (size_t i = 0; i < export_format_count; i++)
 		if (strcmp(export_formats[i].name, name) == 0)
 			return &export_formats[i];
 	return NULL;
@@ -98,14 +95,13 @@ static const struct export_format *format_of_file(const char *path)
 	} others[] = {{"prof", "pstats"}, {"perfetto-trace", "perfetto"}};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const struct export_format *found = NULL;
-	size_t i;
 
 	if (strncmp(name, "callgrind.out", strlen("callgrind.out")) == 0)
 		return format_named("callgrind");
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (ends_with(name, others[i].ending))
 			return format_named(others[i].format);
-	for (i = 0; i < export_format_count; i++) {
+	for (size_t i = 0; i < export_format_count; i++) {
 		const char *suffix = export_formats[i].suffix;
 
 		/* The suffix .json is ambiguous: several tools read JSON. */
@@ -118,9 +114,7 @@ static const struct export_format *format_of_file(const char *path)
 
 static void print_formats(void)
 {
-	size_t i;
-
-	for (i = 0; i < export_format_count; i++)
+	for (size_t i = 0; i < export_format_count; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", export_formats[i].name);
 	fprintf(stderr, "\n");
 }
@@ -258,9 +252,8 @@ static void request_done(struct request *request)
 static bool take_format_options(const struct request *request, struct export *export)
 {
 	const struct export_option *option;
-	size_t i;
 
-	for (i = 0; i < request->given_count; i++) {
+	for (size_t i = 0; i < request->given_count; i++) {
 		const char *name = request->given[i]->name;
 
 		for (option = request->format->options; option && option->name; option++)
@@ -336,12 +329,11 @@ static char *sibling_path(const char *trace, const char *suffix)
 static int export_siblings(const struct request *request, struct export *what, const char *trace)
 {
 	int worst = CLI_FINE;
-	size_t i;
 
 	what->beside = true;
 	umask(077); /* only the owner may read the contents of a trace */
 
-	for (i = 0; i < request->format_count; i++) {
+	for (size_t i = 0; i < request->format_count; i++) {
 		char *path = sibling_path(trace, request->formats[i]->suffix);
 		int status = path ? export_to(request->formats[i], what, trace, path) : CLI_FAILED;
 

@@ -106,11 +106,10 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 						  "sampler", "samples", "samples_torn", "samples_dropped"};
 	json_t *object = json_pack("{s:I, s:I}", "pid", (json_int_t)process->pid, "ppid", (json_int_t)process->ppid);
 	json_t *threads = json_array();
-	size_t i;
 
-	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		copy_member(object, process->meta, members[i]);
-	for (i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
+	for (size_t i = 0; i < sizeof(end_members) / sizeof(end_members[0]); i++)
 		copy_member(object, process->end, end_members[i]);
 	json_object_set_new(object, "signal_name", json_signal_name(process));
 	if (counts_native_stacks(process, quick)) {
@@ -122,7 +121,7 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 					      (json_int_t)counts.without));
 	}
 	json_object_set_new(object, "lost", json_counts(process->lost));
-	for (i = 0; i < process->thread_count; i++)
+	for (size_t i = 0; i < process->thread_count; i++)
 		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
 	json_object_set_new(object, "threads", threads);
 	return object;
@@ -133,9 +132,8 @@ static json_t *json_trace(struct trace *trace, const struct trace_totals *totals
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
 	json_t *object = json_object(), *processes = json_array();
-	uint32_t i;
 
-	for (i = 0; i < trace->process_count; i++)
+	for (uint32_t i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
 			json_array_append_new(processes, json_process(trace, trace->processes[i], quick));
 	json_object_set_new(object, "trace", json_any(trace->path));
@@ -299,7 +297,6 @@ static void print_trace(struct output *output, struct trace *trace, const struct
 {
 	char missing[1024];
 	int verdict = trace_verdict(trace, missing, sizeof(missing));
-	uint32_t i;
 
 	output_string(output, "trace     ");
 	print_text(output, trace->path);
@@ -311,7 +308,7 @@ static void print_trace(struct output *output, struct trace *trace, const struct
 	if (totals->events)
 		output_format(output, ", %.2f an event", (double)trace->size_bytes / (double)totals->events);
 	output_char(output, '\n');
-	for (i = 0; i < trace->process_count; i++)
+	for (uint32_t i = 0; i < trace->process_count; i++)
 		if (trace->processes[i])
 			print_process(output, trace, trace->processes[i], quick);
 }
@@ -329,12 +326,11 @@ static int read_all(struct trace *trace, bool quick)
 {
 	struct progress progress;
 	int error = 0;
-	uint32_t i;
 
 	progress_begin(&progress, "checking", trace->size_bytes);
 	if (!quick)
 		trace_check(trace, note_progress, &progress);
-	for (i = 0; i < trace->thread_count && !error; i++)
+	for (uint32_t i = 0; i < trace->thread_count && !error; i++)
 		if (trace->threads[i])
 			error = trace_count_events(trace, trace->threads[i]);
 	progress_end(&progress);
@@ -400,9 +396,8 @@ static int show_traces(char *const *paths, int count, bool json, bool quick)
 	struct output output;
 	int status = CLI_FINE;
 	int error = json && !list ? -ENOMEM : output_open(&output, "-");
-	int i;
 
-	for (i = 0; i < count && !error; i++) {
+	for (int i = 0; i < count && !error; i++) {
 		int one;
 
 		if (i && !json)

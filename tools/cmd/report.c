@@ -99,9 +99,8 @@ static bool set_by(struct request *request, const char *text)
 		     {"module", REPORT_BY_MODULE},
 		     {"process", REPORT_BY_PROCESS},
 		     {"thread", REPORT_BY_THREAD}};
-	size_t i;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcmp(known[i].name, text) != 0)
 			continue;
 		request->style.by = known[i].by;
@@ -115,9 +114,8 @@ static bool set_by(struct request *request, const char *text)
 static bool set_format(struct request *request, const char *text)
 {
 	static const struct report_format *const formats[] = {&report_text, &report_json, &report_csv};
-	size_t i;
 
-	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		if (strcmp(formats[i]->name, text) == 0) {
 			request->format = formats[i];
 			return true;
@@ -369,10 +367,9 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 static int add_traces(struct report *report, struct profile *profile, char *const *paths, int count, bool *any)
 {
 	int status = CLI_FINE;
-	int i;
 
 	*any = false;
-	for (i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++) {
 		int one = add_trace(report, profile, paths[i]);
 
 		*any |= one != CLI_FAILED;

@@ -274,9 +274,7 @@ static char *relative_name(struct text name)
 /* Two names may map to the same path in the zip; the first one is kept. */
 static bool is_in(const struct zip_writer *zip, const char *name)
 {
-	uint32_t i;
-
-	for (i = 0; i < zip->count; i++)
+	for (uint32_t i = 0; i < zip->count; i++)
 		if (strcmp(zip->entries[i].name, name) == 0)
 			return true;
 	return false;
@@ -308,13 +306,12 @@ static int add_sources(struct zip_writer *zip, const struct export *export, cons
 {
 	uint8_t *is_file = calloc((size_t)costs->place_count + 1, 1);
 	int error = is_file ? 0 : -ENOMEM;
-	uint32_t i;
 
-	for (i = 0; !error && i < costs->labels.count && i < costs->functions_allocated; i++)
+	for (uint32_t i = 0; !error && i < costs->labels.count && i < costs->functions_allocated; i++)
 		if (costs->functions[i].known && !costs->functions[i].c_function)
 			is_file[costs->functions[i].file] =
 			    source_is_file(costs->places[costs->functions[i].file].name);
-	for (i = 0; !error && i < costs->place_count; i++)
+	for (uint32_t i = 0; !error && i < costs->place_count; i++)
 		if (is_file[i])
 			error = add_source(zip, export, &costs->places[i]);
 	free(is_file);

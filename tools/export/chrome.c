@@ -158,9 +158,7 @@ static void make_stamp(struct chrome *chrome)
 
 static void make_threes(struct chrome *chrome)
 {
-	unsigned i;
-
-	for (i = 0; i < 1000; i++)
+	for (unsigned i = 0; i < 1000; i++)
 		snprintf(chrome->threes[i], sizeof(chrome->threes[i]), "%03u", i);
 }
 

@@ -208,14 +208,13 @@ static inline int put_tail(struct csv *csv, const struct csv_event *event, enum 
 {
 	struct csv_tail *tail = tail_place(csv, event, what);
 	char *room;
-	uint32_t i;
 
 	if (__builtin_expect(!tail->length || tail->what != what || tail->running != event->running ||
 				 tail->caller != event->caller || tail->thread != event->thread,
 			     0))
 		return put_new_tail(csv, event, what, tail);
 	room = output_room(csv->output, TAIL_BYTES_MAX);
-	for (i = 0; i < tail->length; i += TAIL_STEP)
+	for (uint32_t i = 0; i < tail->length; i += TAIL_STEP)
 		memcpy(room + i, tail->bytes + i, TAIL_STEP);
 	output_take(csv->output, tail->length);
 	return 0;
@@ -377,9 +376,7 @@ static int64_t since_1970(const struct trace *trace)
 
 static void free_tails(struct csv_tail *tails)
 {
-	uint32_t i;
-
-	for (i = 0; tails && i < TAILS; i++)
+	for (uint32_t i = 0; tails && i < TAILS; i++)
 		free(tails[i].bytes);
 	free(tails);
 }

@@ -95,9 +95,8 @@ const struct export_option export_csv_options[] = {
 void export_csv_free_options(struct export *export)
 {
 	struct csv_options *options = export->options;
-	size_t i;
 
-	for (i = 0; options && i < options->clean_count; i++) {
+	for (size_t i = 0; options && i < options->clean_count; i++) {
 		if (!options->cleans[i].prefix)
 			regfree(&options->cleans[i].expression);
 		free(options->cleans[i].prefix);
@@ -112,9 +111,7 @@ void export_csv_free_options(struct export *export)
 
 static bool needs_quotes(struct text text)
 {
-	size_t i;
-
-	for (i = 0; i < text.length; i++)
+	for (size_t i = 0; i < text.length; i++)
 		if (text.at[i] == '"' || text.at[i] == ',' || text.at[i] == '\n' || text.at[i] == '\r')
 			return true;
 	return false;
@@ -144,9 +141,7 @@ static void put_field(struct output *output, struct text text)
 /* Removes what each --clean-file-name matches, in order. Changes name in place. */
 static void clean_file_name(const struct csv_options *options, char *name)
 {
-	size_t i;
-
-	for (i = 0; i < options->clean_count; i++) {
+	for (size_t i = 0; i < options->clean_count; i++) {
 		const struct csv_clean *clean = &options->cleans[i];
 		regmatch_t match = {0};
 

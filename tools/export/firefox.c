@@ -428,9 +428,8 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .other = firefox_other};
 	struct firefox firefox = {.output = output, .tables = {.output = output, .stacks = &firefox.stacks}};
 	int error = output_open_memory(&firefox.data);
-	size_t i;
 
-	for (i = 0; !error && i < SPOOLS; i++)
+	for (size_t i = 0; !error && i < SPOOLS; i++)
 		error = spool_open(&firefox.spools[i], output);
 	if (!error) {
 		put_meta(&firefox, export->trace);
@@ -440,7 +439,7 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		firefox_put_strings(&firefox.tables);
 		error = error ? error : firefox.data.error;
 	}
-	for (i = 0; i < SPOOLS; i++)
+	for (size_t i = 0; i < SPOOLS; i++)
 		spool_close(&firefox.spools[i]);
 	output_abandon(&firefox.data);
 	stacks_done(&firefox.stacks);

@@ -135,9 +135,8 @@ static void put_elements(struct column *column, const uint8_t *bytes, size_t len
 {
 	uint64_t value = column->value;
 	unsigned shift = column->shift;
-	size_t i;
 
-	for (i = 0; i < length; i++) {
+	for (size_t i = 0; i < length; i++) {
 		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
 		shift += 7;
 		if (bytes[i] & 0x80)

@@ -54,9 +54,7 @@ uint32_t firefox_string_number(struct firefox_strings *strings, struct text text
 
 static void strings_done(struct firefox_strings *strings)
 {
-	uint32_t i;
-
-	for (i = 0; i < strings->count; i++)
+	for (uint32_t i = 0; i < strings->count; i++)
 		free(strings->at[i].bytes);
 	free(strings->at);
 	u64_map_done(&strings->numbers);
@@ -80,10 +78,8 @@ uint32_t firefox_function_at_line(struct firefox_tables *tables, const struct ca
 
 void firefox_put_constant(struct output *output, const char *name, const char *value, uint64_t count)
 {
-	uint64_t i;
-
 	output_format(output, ",\"%s\":[", name);
-	for (i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count; i++) {
 		output_string(output, i ? "," : "");
 		output_string(output, value);
 	}
@@ -120,11 +116,10 @@ static int number_frames(struct firefox_tables *tables, const struct call_walk *
 static void forget_frames(struct firefox_tables *tables)
 {
 	const struct stacks *stacks = tables->stacks;
-	uint32_t i;
 
-	for (i = 1; tables->frame_count && i < stacks->count; i++)
+	for (uint32_t i = 1; tables->frame_count && i < stacks->count; i++)
 		tables->frames[stacks->at[i].function] = 0;
-	for (i = 0; i < tables->function_count; i++)
+	for (uint32_t i = 0; i < tables->function_count; i++)
 		tables->functions[tables->keys[i]] = 0;
 }
 
@@ -137,14 +132,13 @@ static void put_element(struct firefox_tables *tables, uint32_t before, uint64_t
 static void put_stack_table(struct firefox_tables *tables)
 {
 	const struct stacks *stacks = tables->stacks;
-	uint32_t i;
 
 	output_string(tables->output, ",\n\"stackTable\":{\"frame\":[");
-	for (i = 1; i < stacks->count; i++) {
+	for (uint32_t i = 1; i < stacks->count; i++) {
 		put_element(tables, i > 1, tables->frames[stacks->at[i].function] - 1);
 	}
 	output_string(tables->output, "],\"prefix\":[");
-	for (i = 1; i < stacks->count; i++) {
+	for (uint32_t i = 1; i < stacks->count; i++) {
 		output_string(tables->output, i > 1 ? "," : "");
 		if (stacks->at[i].parent)
 			output_u64(tables->output, stacks->at[i].parent - 1);
@@ -198,10 +192,8 @@ static void put_frame_table(struct firefox_tables *tables, const struct call_wal
 
 static int put_names(struct firefox_tables *tables, const struct call_walk *walk)
 {
-	uint32_t i;
-
 	output_string(tables->output, ",\"name\":[");
-	for (i = 0; i < tables->function_count; i++) {
+	for (uint32_t i = 0; i < tables->function_count; i++) {
 		uint32_t key = tables->keys[i], number;
 		char *name = label_display(walk_definition(walk, key), key & 1, key / 2);
 
@@ -217,10 +209,8 @@ static int put_names(struct firefox_tables *tables, const struct call_walk *walk
 
 static int put_files(struct firefox_tables *tables, const struct call_walk *walk)
 {
-	uint32_t i;
-
 	output_string(tables->output, ",\"fileName\":[");
-	for (i = 0; i < tables->function_count; i++) {
+	for (uint32_t i = 0; i < tables->function_count; i++) {
 		const struct wire_definition *definition = walk_definition(walk, tables->keys[i]);
 		uint32_t number;
 
@@ -263,10 +253,8 @@ static int put_function_table(struct firefox_tables *tables, const struct call_w
 
 void firefox_put_strings(struct firefox_tables *tables)
 {
-	uint32_t i;
-
 	output_string(tables->output, "\n],\n\"shared\":{\"stringArray\":[");
-	for (i = 0; i < tables->strings.count; i++) {
+	for (uint32_t i = 0; i < tables->strings.count; i++) {
 		output_string(tables->output, i ? ",\n\"" : "\n\"");
 		output_json(tables->output, text_at(&tables->strings, i));
 		output_char(tables->output, '"');

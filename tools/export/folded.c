@@ -167,10 +167,9 @@ static int put_stacks(struct folded *folded, const char *thread, struct stacks *
 {
 	struct folded_stack *lines = calloc((size_t)stacks->count + 1, sizeof(*lines));
 	int error = lines ? 0 : -ENOMEM;
-	uint32_t i;
 
 	/* The empty stack holds allocations outside any known function. Parents precede their children. */
-	for (i = 0; !error && i < stacks->count; i++) {
+	for (uint32_t i = 0; !error && i < stacks->count; i++) {
 		uint32_t parent = stacks->at[i].parent;
 		uint64_t weight = weight_of(folded, &stacks->at[i]);
 
@@ -183,7 +182,7 @@ static int put_stacks(struct folded *folded, const char *thread, struct stacks *
 			lines[lines[i].line].deeper++;
 		}
 	}
-	for (i = 0; !error && i < stacks->count; i++)
+	for (uint32_t i = 0; !error && i < stacks->count; i++)
 		if (lines[i].deeper)
 			error = put_stack(folded, thread, stacks, i, lines[i].deeper_weight, lines[i].deeper);
 	free(lines);

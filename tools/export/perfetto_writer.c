@@ -69,9 +69,7 @@ void perfetto_put_entry(struct protobuf *packet, uint32_t field, uint64_t iid, s
 
 void perfetto_put_entries(struct protobuf *packet, uint32_t field, const char *const *texts, unsigned count)
 {
-	unsigned i;
-
-	for (i = 1; i < count; i++)
+	for (unsigned i = 1; i < count; i++)
 		perfetto_put_entry(packet, field, i, text_of(texts[i]));
 }
 

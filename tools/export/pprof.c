@@ -338,7 +338,6 @@ static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stac
 	const char *name = walk->thread->name;
 	uint64_t thread;
 	int error = 0;
-	uint32_t i;
 
 	if (stacks->count < 2 && !(stacks->count && stacks->at[0].allocations))
 		return 0;
@@ -346,7 +345,7 @@ static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stac
 		put_function(pprof, pprof->functions_written++);
 	thread = put_string(pprof, text_of(name && name[0] ? name : "thread"));
 	/* The empty stack holds allocations outside any known function; it has no location. */
-	for (i = 0; !error && i < stacks->count; i++)
+	for (uint32_t i = 0; !error && i < stacks->count; i++)
 		if (stacks->at[i].own_ns || stacks->at[i].calls || stacks->at[i].allocations)
 			error = put_sample(pprof, walk, stacks, i, thread);
 	return error ? error : pprof->error;

@@ -96,10 +96,8 @@ static void put_function(struct output *output, const struct label *label)
 
 static void put_callers(struct output *output, const struct report_rows *rows, struct report_calls callers)
 {
-	size_t i;
-
 	output_char(output, MARSHAL_DICT);
-	for (i = 0; i < callers.count; i++) {
+	for (size_t i = 0; i < callers.count; i++) {
 		const struct profile_times *times = &callers.at[i].times;
 
 		put_function(output, rows->rows[callers.at[i].caller].label);
@@ -114,10 +112,8 @@ static void put_callers(struct output *output, const struct report_rows *rows, s
 
 static void put_rows(struct output *output, const struct report_rows *rows)
 {
-	uint32_t i;
-
 	output_char(output, MARSHAL_DICT);
-	for (i = 0; i < rows->count; i++) {
+	for (uint32_t i = 0; i < rows->count; i++) {
 		const struct profile_times *times = &rows->rows[i].times;
 
 		put_function(output, rows->rows[i].label);

@@ -89,10 +89,9 @@ static int speedscope_process(void *owner, struct call_walk *walk)
 static void put_frames(struct speedscope *speedscope)
 {
 	struct output *output = speedscope->output;
-	uint32_t i;
 
 	output_string(output, "\n],\n\"shared\":{\"frames\":[");
-	for (i = 0; i < speedscope->functions.count; i++) {
+	for (uint32_t i = 0; i < speedscope->functions.count; i++) {
 		const struct stack_function *function = &speedscope->functions.at[i];
 
 		output_string(output, i ? ",\n{\"name\":\"" : "\n{\"name\":\"");
@@ -367,10 +366,9 @@ static int put_samples(struct speedscope *speedscope, struct stacks *stacks)
 {
 	int error = 0;
 	bool any = false;
-	uint32_t i;
 
 	output_string(speedscope->output, ",\"samples\":[");
-	for (i = 1; !error && i < stacks->count; i++) {
+	for (uint32_t i = 1; !error && i < stacks->count; i++) {
 		if (!stacks->at[i].own_ns)
 			continue;
 		output_string(speedscope->output, any ? ",\n" : "\n");
@@ -379,7 +377,7 @@ static int put_samples(struct speedscope *speedscope, struct stacks *stacks)
 	}
 	output_string(speedscope->output, "],\n\"weights\":[");
 	any = false;
-	for (i = 1; i < stacks->count; i++) {
+	for (uint32_t i = 1; i < stacks->count; i++) {
 		if (!stacks->at[i].own_ns)
 			continue;
 		output_string(speedscope->output, any ? "," : "");

@@ -179,9 +179,8 @@ static void put_central(struct zip_writer *zip, const struct zip_entry *entry)
 int zip_end(struct zip_writer *zip)
 {
 	uint64_t start = zip->offset, size;
-	uint32_t i;
 
-	for (i = 0; i < zip->count; i++)
+	for (uint32_t i = 0; i < zip->count; i++)
 		put_central(zip, &zip->entries[i]);
 	size = zip->offset - start;
 	if (zip->offset > UINT32_MAX)
@@ -198,9 +197,7 @@ int zip_end(struct zip_writer *zip)
 
 void zip_done(struct zip_writer *zip)
 {
-	uint32_t i;
-
-	for (i = 0; i < zip->count; i++)
+	for (uint32_t i = 0; i < zip->count; i++)
 		free(zip->entries[i].name);
 	free(zip->entries);
 	*zip = (struct zip_writer){0};

@@ -107,11 +107,10 @@ static void close_segment(struct html_calls *calls, struct html_segment *segment
 {
 	const uint64_t row[HTML_SEGMENT_COLUMNS] = {
 	    kind, block, segment->thread, segment->count, (uint64_t)segment->from_ns, (uint64_t)segment->to_ns};
-	unsigned i;
 
 	if (!segment->count)
 		return;
-	for (i = 0; i < HTML_SEGMENT_COLUMNS; i++)
+	for (unsigned i = 0; i < HTML_SEGMENT_COLUMNS; i++)
 		html_column_put(&calls->directory[i], row[i]);
 	segment->count = 0;
 }
@@ -245,10 +244,9 @@ static inline void merge_sliver(struct html_calls *calls, unsigned number, uint3
 static void flush_bucket(struct html_calls *calls, unsigned number)
 {
 	struct html_level *level = &calls->level[number];
-	uint32_t i;
 
 	calls->census.slivers[number] += level->touched_count;
-	for (i = 0; i < level->touched_count; i++) {
+	for (uint32_t i = 0; i < level->touched_count; i++) {
 		struct html_sliver *sliver = &level->pending[level->touched[i]];
 
 		if (calls->packer && number >= calls->plan.floor)

@@ -47,9 +47,8 @@ void html_curve_add(struct html_curve *curve, int64_t ns, uint64_t value)
 void html_curve_columns(const struct html_curve *curve, struct html_column *columns)
 {
 	uint64_t before = 0;
-	uint32_t i;
 
-	for (i = 0; i < curve->count; i++) {
+	for (uint32_t i = 0; i < curve->count; i++) {
 		const struct html_curve_point *point = &curve->points[i];
 
 		html_column_put(&columns[0], point->stretch - before);

@@ -425,10 +425,9 @@ static void put_processes(struct html *html)
 {
 	const struct trace *trace = html->export->trace;
 	const char *comma = "";
-	uint32_t i;
 
 	output_string(html->output, "\"processes\":[");
-	for (i = 0; i < trace->process_count; i++) {
+	for (uint32_t i = 0; i < trace->process_count; i++) {
 		if (!trace->processes[i] || !filter_process(html->export->filter, trace->processes[i]))
 			continue;
 		output_string(html->output, comma);
@@ -436,7 +435,7 @@ static void put_processes(struct html *html)
 		comma = ",\n";
 	}
 	output_string(html->output, "],\n\"threads\":[");
-	for (i = 0; i < html->thread_count; i++) {
+	for (uint32_t i = 0; i < html->thread_count; i++) {
 		const struct html_thread *thread = &html->threads[i];
 
 		output_format(html->output,

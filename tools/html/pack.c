@@ -55,9 +55,8 @@ static void put_base64(struct output *output, const uint8_t *bytes, size_t lengt
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char quad[4];
-	size_t i;
 
-	for (i = 0; i < length; i += 3) {
+	for (size_t i = 0; i < length; i += 3) {
 		unsigned left = (unsigned)(length - i);
 		uint32_t word = (uint32_t)bytes[i] << 16;
 
@@ -164,9 +163,8 @@ int html_packer_end(struct html_packer *packer)
 static size_t block_length(const struct html_column *columns, unsigned count)
 {
 	size_t length = 0;
-	unsigned i;
 
-	for (i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		if (columns[i].failed || columns[i].used > UINT32_MAX)
 			return SIZE_MAX;
 		length += 4 + columns[i].used;
@@ -191,7 +189,6 @@ int html_block_write(struct html_packer *packer, uint32_t number, struct html_co
 {
 	size_t length = block_length(columns, count);
 	struct piece *piece = NULL;
-	unsigned i;
 
 	if (length != SIZE_MAX)
 		piece = batches_room(&packer->batches, sizeof(*piece) + (length + 7) / 8 * 8);
@@ -199,7 +196,7 @@ int html_block_write(struct html_packer *packer, uint32_t number, struct html_co
 		*piece = (struct piece){length, number};
 		copy_columns((uint8_t *)(piece + 1), columns, count);
 	}
-	for (i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++)
 		columns[i].used = 0;
 	return piece ? packer->batches.error : -ENOMEM;
 }

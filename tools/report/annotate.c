@@ -176,9 +176,7 @@ static void put_file(const struct report_annotate *annotate, const struct line_t
 static void json_calls(const struct report_annotate *annotate, const struct line_costs *costs,
 		       const struct line_call *call, size_t count)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct label *callee = &costs->labels.at[call[i].call->callee];
 
 		output_string(annotate->output, i ? ",\n     {\"file\": \"" : "\n     {\"file\": \"");
@@ -238,10 +236,8 @@ static void json_file(const struct report_annotate *annotate, const struct line_
 
 static void json_files(const struct report_annotate *annotate, const struct line_table *table)
 {
-	size_t i;
-
 	output_string(annotate->output, "\"files\": [");
-	for (i = 0; i < table->file_count; i++) {
+	for (size_t i = 0; i < table->file_count; i++) {
 		output_string(annotate->output, i ? ",\n   " : "\n   ");
 		json_file(annotate, table, &table->files[i]);
 	}
@@ -252,9 +248,7 @@ static void json_files(const struct report_annotate *annotate, const struct line
 
 static const struct trace_process *first_process(const struct report_annotate *annotate)
 {
-	uint32_t i;
-
-	for (i = 0; i < annotate->trace->process_count; i++) {
+	for (uint32_t i = 0; i < annotate->trace->process_count; i++) {
 		const struct trace_process *process = annotate->trace->processes[i];
 
 		if (process && filter_process(annotate->filter, process))

@@ -58,9 +58,8 @@ static void put_calls(struct output *output, const struct report_style *style, c
 {
 	const struct report_rows *rows = table->rows;
 	struct report_calls calls = style->callers ? report_callers(rows, row) : report_callees(rows, row);
-	size_t i;
 
-	for (i = 0; i < calls.count; i++) {
+	for (size_t i = 0; i < calls.count; i++) {
 		const struct report_call *call = &calls.at[i];
 
 		put_owner(output, table);
@@ -73,9 +72,8 @@ static void put_calls(struct output *output, const struct report_style *style, c
 static void put_table(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct report_rows *rows = table->rows;
-	uint32_t i;
 
-	for (i = 0; i < rows->shown_count; i++) {
+	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		if (style->callers || style->callees) {
 			put_calls(output, style, table, rows->shown[i]);
 			continue;

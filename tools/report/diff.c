@@ -106,9 +106,7 @@ static void print_place(struct output *output, const struct function_side *side)
 static void print_row(struct output *output, const struct report_diff *diff, const struct function_pair *pair,
 		      const struct widths *widths)
 {
-	size_t i;
-
-	for (i = 0; i < DIFF_MEASURES; i++) {
+	for (size_t i = 0; i < DIFF_MEASURES; i++) {
 		struct cell cell = cell_of(&diff_measures[i], pair);
 
 		if (shows_measure(diff, &diff_measures[i]))
@@ -146,10 +144,8 @@ static void print_trace(struct output *output, const struct report_diff *diff, s
 
 static void print_head(struct output *output, const struct report_diff *diff, const struct widths *widths)
 {
-	size_t i;
-
 	output_char(output, '\n');
-	for (i = 0; i < DIFF_MEASURES; i++)
+	for (size_t i = 0; i < DIFF_MEASURES; i++)
 		if (shows_measure(diff, &diff_measures[i]))
 			output_format(output, " %*s %*s ", widths->of[i][0], diff_measures[i].head, widths->of[i][1],
 				      "change");
@@ -181,9 +177,7 @@ void report_diff_table(struct output *output, const struct report_diff *diff, st
 static void json_counts(struct output *output, const struct report_diff *diff, size_t side,
 			const struct function_total *counts)
 {
-	size_t i;
-
-	for (i = 0; i < DIFF_MEASURES; i++) {
+	for (size_t i = 0; i < DIFF_MEASURES; i++) {
 		output_format(output, "%s\"%s\": ", i ? ", " : "", diff_measures[i].key);
 		if (has_measure(diff, &diff_measures[i], side))
 			output_u64(output, diff_measures[i].of(counts));
@@ -210,7 +204,6 @@ static void json_side(struct output *output, const struct report_diff *diff, siz
 static void json_row(struct output *output, const struct report_diff *diff, const struct function_pair *pair)
 {
 	const struct function_side *side = diff_shown_side(pair);
-	size_t i;
 
 	output_string(output, "{\"function\": \"");
 	output_json(output, text_of(side->display));
@@ -219,7 +212,7 @@ static void json_row(struct output *output, const struct report_diff *diff, cons
 	output_string(output, ", ");
 	json_side(output, diff, 1, pair->b);
 	output_string(output, ", \"change\": {");
-	for (i = 0; i < DIFF_MEASURES; i++) {
+	for (size_t i = 0; i < DIFF_MEASURES; i++) {
 		output_format(output, "%s\"%s\": ", i ? ", " : "", diff_measures[i].key);
 		if (shows_measure(diff, &diff_measures[i]))
 			output_i64(output, diff_change(&diff_measures[i], pair));
@@ -281,13 +274,12 @@ static void csv_text(struct output *output, struct text text)
 static void csv_row(struct output *output, const struct report_diff *diff, const struct function_pair *pair)
 {
 	const struct function_side *side = diff_shown_side(pair);
-	size_t i;
 
 	csv_text(output, text_of(side->display));
 	output_char(output, ',');
 	csv_text(output, side->file);
 	output_format(output, ",%u,%s", side->line, pair->a && pair->b ? "both" : pair->a ? "a" : "b");
-	for (i = 0; i < DIFF_MEASURES; i++) {
+	for (size_t i = 0; i < DIFF_MEASURES; i++) {
 		output_char(output, ',');
 		if (has_measure(diff, &diff_measures[i], 0))
 			output_u64(output, diff_value(&diff_measures[i], pair->a));

@@ -42,10 +42,9 @@ static void put_calls(struct output *output, const struct report_style *style, c
 		      uint32_t row, bool callers)
 {
 	struct report_calls calls = callers ? report_callers(rows, row) : report_callees(rows, row);
-	size_t i;
 
 	output_format(output, ",\n    \"%s\": [", callers ? "callers" : "callees");
-	for (i = 0; i < calls.count; i++) {
+	for (size_t i = 0; i < calls.count; i++) {
 		const struct report_call *call = &calls.at[i];
 
 		output_string(output, i ? ",\n      {" : "\n      {");
@@ -91,7 +90,6 @@ static void put_table(struct output *output, const struct report_style *style, c
 {
 	const struct report_rows *rows = table->rows;
 	const struct profile *profile = rows->profile;
-	uint32_t i;
 
 	output_string(output, table->number ? ",\n{" : "{");
 	put_owner(output, table);
@@ -106,7 +104,7 @@ static void put_table(struct output *output, const struct report_style *style, c
 		      rows->sums.calls, report_primitive_calls(&rows->sums), report_seconds(rows->sums.own_ns),
 		      profile->lost, profile->unmatched, profile->open,
 		      style->by == REPORT_BY_MODULE ? "modules" : "functions");
-	for (i = 0; i < rows->shown_count; i++) {
+	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		output_string(output, i ? ",\n  " : "\n  ");
 		put_row(output, style, rows, rows->shown[i]);
 	}

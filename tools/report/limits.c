@@ -39,9 +39,8 @@ static void describe_measure(const struct limit *limit, char *text, size_t size)
 static void describe_error(const struct limits *limits, const struct limit *limit, char *text, size_t size)
 {
 	int used = snprintf(text, size, "%s", limit_doubt(limits, limit));
-	size_t i;
 
-	for (i = 0; !limit_matches_any(limit) && i < FUNCTION_NEAR_MOST && limit->near.names[i]; i++)
+	for (size_t i = 0; !limit_matches_any(limit) && i < FUNCTION_NEAR_MOST && limit->near.names[i]; i++)
 		if ((size_t)used < size)
 			used += snprintf(text + used, size - (size_t)used, "%s%s",
 					 i ? ", " : "; near: ", limit->near.names[i]);
@@ -61,11 +60,10 @@ int report_limits(const struct limits *limits)
 	static const char *const words[] = {[LIMIT_HELD] = "ok", [LIMIT_BROKEN] = "FAILED", [LIMIT_ERROR] = "ERROR"};
 	struct output output;
 	int error = output_open(&output, "-");
-	size_t i;
 
 	if (error)
 		return error;
-	for (i = 0; i < limits->count; i++) {
+	for (size_t i = 0; i < limits->count; i++) {
 		const struct limit *limit = &limits->at[i];
 		char text[DESCRIPTION_BYTES];
 

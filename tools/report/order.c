@@ -100,10 +100,8 @@ static const struct {
 
 static const struct report_key *unknown_order(struct text word, const char *what)
 {
-	size_t i;
-
 	fprintf(stderr, "evprof report: the order \"%.*s\" is %s; the orders are", (int)word.length, word.at, what);
-	for (i = 0; i < KEYS; i++)
+	for (size_t i = 0; i < KEYS; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", keys[i].name);
 	fprintf(stderr, "\n");
 	return NULL;
@@ -113,9 +111,8 @@ static const struct report_key *unknown_order(struct text word, const char *what
 static const struct report_key *find_key(struct text word)
 {
 	const struct report_key *found = NULL;
-	size_t i;
 
-	for (i = 0; i < KEYS; i++) {
+	for (size_t i = 0; i < KEYS; i++) {
 		if (word.length == 0 || strncmp(keys[i].name, word.at, word.length) != 0)
 			continue;
 		if (keys[i].name[word.length] == 0)
@@ -129,9 +126,7 @@ static const struct report_key *find_key(struct text word)
 
 bool report_order_parse(struct report_order *order, const char *text)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(old_numbers) / sizeof(old_numbers[0]); i++)
+	for (size_t i = 0; i < sizeof(old_numbers) / sizeof(old_numbers[0]); i++)
 		if (strcmp(text, old_numbers[i].number) == 0)
 			text = old_numbers[i].name;
 	for (order->count = 0;; order->count++) {
@@ -154,9 +149,7 @@ bool report_order_parse(struct report_order *order, const char *text)
 
 void report_order_print(const struct report_order *order, struct output *output)
 {
-	size_t i;
-
-	for (i = 0; i < order->count; i++) {
+	for (size_t i = 0; i < order->count; i++) {
 		output_string(output, i ? ", " : "");
 		output_string(output, order->keys[i]->title);
 	}
@@ -173,9 +166,8 @@ static int by_order(const void *left, const void *right, void *owner)
 {
 	const struct sorting *sorting = owner;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	size_t i;
 
-	for (i = 0; i < sorting->order->count; i++) {
+	for (size_t i = 0; i < sorting->order->count; i++) {
 		int order = sorting->order->keys[i]->compare(&sorting->rows[a], &sorting->rows[b]);
 
 		if (order)
@@ -187,10 +179,9 @@ static int by_order(const void *left, const void *right, void *owner)
 void report_rows_sort(struct report_rows *rows, const struct report_order *order, bool reverse)
 {
 	struct sorting sorting = {rows->rows, order};
-	uint32_t i;
 
 	qsort_r(rows->shown, rows->shown_count, sizeof(*rows->shown), by_order, &sorting);
-	for (i = 0; reverse && i < rows->shown_count / 2; i++) {
+	for (uint32_t i = 0; reverse && i < rows->shown_count / 2; i++) {
 		uint32_t other = rows->shown[rows->shown_count - 1 - i];
 
 		rows->shown[rows->shown_count - 1 - i] = rows->shown[i];

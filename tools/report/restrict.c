@@ -189,9 +189,7 @@ int report_restrictions_limit(struct report_restrictions *restrictions, uint32_t
 
 void report_restrictions_done(struct report_restrictions *restrictions)
 {
-	size_t i;
-
-	for (i = 0; i < restrictions->count; i++)
+	for (size_t i = 0; i < restrictions->count; i++)
 		if (restrictions->at[i].kind == RESTRICT_PATTERN)
 			regfree(&restrictions->at[i].pattern);
 	free(restrictions->at);
@@ -271,9 +269,7 @@ static void print_reduction(struct output *output, const struct report_restricti
 void report_rows_restrict(struct report_rows *rows, const struct report_restrictions *restrictions,
 			  struct output *output)
 {
-	size_t i;
-
-	for (i = 0; i < restrictions->count; i++) {
+	for (size_t i = 0; i < restrictions->count; i++) {
 		uint32_t before = rows->shown_count;
 
 		rows->shown_count = restricted_count(rows, &restrictions->at[i]);

@@ -66,12 +66,11 @@ static int make_names(struct report_rows *rows, bool modules)
 	struct names names = {0};
 	struct output scratch;
 	char *at;
-	uint32_t i;
 	int error = output_open_memory(&scratch);
 
 	if (error)
 		return error;
-	for (i = 0; i < rows->count && !error; i++) {
+	for (uint32_t i = 0; i < rows->count && !error; i++) {
 		scratch.used = 0;
 		print_name(rows->rows[i].label, modules, &scratch);
 		rows->rows[i].name.length = scratch.used;
@@ -79,7 +78,7 @@ static int make_names(struct report_rows *rows, bool modules)
 	}
 	output_abandon(&scratch);
 	rows->names = at = names.bytes;
-	for (i = 0; i < rows->count && !error; i++) {
+	for (uint32_t i = 0; i < rows->count && !error; i++) {
 		struct report_row *row = &rows->rows[i];
 
 		row->name.at = at;
@@ -113,17 +112,16 @@ static void add_times(struct profile_times *sum, const struct profile_times *tim
 static int rows_of_labels(struct report_rows *rows, uint32_t *row_of_label, bool modules)
 {
 	const struct profile *profile = rows->profile;
-	uint32_t i;
 	int error;
 
 	rows->count = profile->labels.count;
-	for (i = 0; i < rows->count; i++)
+	for (uint32_t i = 0; i < rows->count; i++)
 		rows->rows[i] = (struct report_row){.label = &profile->labels.at[i], .times = profile->times[i]};
 	error = make_names(rows, modules);
 	if (error)
 		return error;
 	qsort(rows->rows, rows->count, sizeof(*rows->rows), by_name);
-	for (i = 0; i < rows->count; i++)
+	for (uint32_t i = 0; i < rows->count; i++)
 		row_of_label[rows->rows[i].label - profile->labels.at] = i;
 	return 0;
 }
@@ -182,12 +180,10 @@ static int by_place(const void *left, const void *right, void *owner)
 /* Sets the ranks. Uses `shown` as scratch space. */
 static void rank_rows(struct report_rows *rows)
 {
-	uint32_t i;
-
-	for (i = 0; i < rows->count; i++)
+	for (uint32_t i = 0; i < rows->count; i++)
 		rows->shown[i] = i;
 	qsort_r(rows->shown, rows->count, sizeof(*rows->shown), by_place, rows->rows);
-	for (i = 0; i < rows->count; i++)
+	for (uint32_t i = 0; i < rows->count; i++)
 		rows->rows[rows->shown[i]].rank = i;
 }
 
@@ -293,7 +289,6 @@ int report_rows_init(struct report_rows *rows, const struct profile *profile, bo
 {
 	size_t labels = (size_t)profile->labels.count + 1;
 	uint32_t *row_of_label = malloc(labels * sizeof(*row_of_label));
-	uint32_t i;
 	int error = 0;
 
 	*rows = (struct report_rows){.profile = profile};
@@ -310,7 +305,7 @@ int report_rows_init(struct report_rows *rows, const struct profile *profile, bo
 		error = make_calls(rows, row_of_label);
 	}
 	free(row_of_label);
-	for (i = 0; i < rows->count && !error; i++) {
+	for (uint32_t i = 0; i < rows->count && !error; i++) {
 		rows->shown[i] = i;
 		add_times(&rows->sums, &rows->rows[i].times);
 	}

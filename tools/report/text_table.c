@@ -77,14 +77,13 @@ static void print_order(struct output *output, const struct report_style *style,
 static void print_rows(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct report_rows *rows = table->rows;
-	uint32_t i;
 
 	if (!rows->shown_count)
 		return;
 	print_order(output, style, table);
 	output_format(output, "   ncalls  tottime  percall  cumtime  percall %s\n",
 		      style->by == REPORT_BY_MODULE ? "module" : "filename:lineno(function)");
-	for (i = 0; i < rows->shown_count; i++) {
+	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		const struct report_row *row = &rows->rows[rows->shown[i]];
 
 		print_times(output, &row->times);
@@ -125,12 +124,11 @@ static void print_calls_of(struct output *output, const struct report_rows *rows
 {
 	struct report_calls calls = callers ? report_callers(rows, number) : report_callees(rows, number);
 	const struct report_row *row = &rows->rows[number];
-	size_t i;
 
 	print_name(output, row);
 	print_spaces(output, width - row->width);
 	output_string(output, callers ? "<- " : "-> ");
-	for (i = 0; i < calls.count; i++) {
+	for (size_t i = 0; i < calls.count; i++) {
 		const struct report_call *call = &calls.at[i];
 
 		if (i)
@@ -146,7 +144,6 @@ static void print_calls(struct output *output, const struct report_style *style,
 {
 	const struct report_rows *rows = table->rows;
 	uint32_t width = widest_row(rows) + 2;
-	uint32_t i;
 
 	if (!rows->shown_count)
 		return;
@@ -158,7 +155,7 @@ static void print_calls(struct output *output, const struct report_style *style,
 		print_spaces(output, width);
 		output_string(output, "    ncalls  tottime  cumtime\n");
 	}
-	for (i = 0; i < rows->shown_count; i++)
+	for (uint32_t i = 0; i < rows->shown_count; i++)
 		print_calls_of(output, rows, rows->shown[i], width, callers);
 	output_char(output, '\n');
 }

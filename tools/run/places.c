@@ -52,9 +52,8 @@ static int preloadable(const char *path)
 static const char *place_for_link(void)
 {
 	static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
-	size_t i;
 
-	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const char *place = getenv(variables[i]);
 
 		if (place && place[0] == '/' && preloadable(place) && access(place, W_OK | X_OK) == 0)

@@ -113,11 +113,10 @@ static int listen_at(const char *name)
 static int make_id(char *id)
 {
 	unsigned char bytes[CONTROL_SESSION_DIGITS / 2];
-	size_t i;
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return -EIO;
-	for (i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
 	return 0;
 }

@@ -127,7 +127,6 @@ int batches_wait(struct batches *batches)
 int batches_end(struct batches *batches)
 {
 	int error;
-	unsigned i;
 
 	if (!batches->work)
 		return 0;
@@ -139,7 +138,7 @@ int batches_end(struct batches *batches)
 		pthread_mutex_unlock(&batches->lock);
 		pthread_join(batches->thread, NULL);
 	}
-	for (i = 0; i < BATCHES; i++)
+	for (unsigned i = 0; i < BATCHES; i++)
 		free(batches->at[i].bytes);
 	pthread_cond_destroy(&batches->less);
 	pthread_cond_destroy(&batches->more);

@@ -32,9 +32,8 @@ static void remove_temporary(int number)
 static void catch_signals(void (*handler)(int))
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	size_t i;
 
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		struct sigaction old;
 
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
@@ -472,9 +471,8 @@ void output_message(const char *format, ...)
 static bool is_plain_word(struct text text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^";
-	size_t i;
 
-	for (i = 0; i < text.length; i++)
+	for (size_t i = 0; i < text.length; i++)
 		if ((unsigned char)text.at[i] < 0x80 && (!text.at[i] || !strchr(plain, text.at[i])))
 			return false;
 	return text.length > 0;

@@ -16,9 +16,8 @@ int text_compare(struct text a, struct text b)
 uint64_t text_hash(uint64_t hash, struct text text)
 {
 	const uint64_t prime = UINT64_C(0x100000001b3);
-	size_t i;
 
-	for (i = 0; i < text.length; i++)
+	for (size_t i = 0; i < text.length; i++)
 		hash = (hash ^ (unsigned char)text.at[i]) * prime;
 	return (hash ^ 0xff) * prime; /* separates texts: no UTF-8 contains this byte */
 }
@@ -51,12 +50,11 @@ uint32_t text_next(struct text *text)
 	const unsigned char *at = (const unsigned char *)text->at;
 	unsigned length = length_by_first_byte(at[0]);
 	uint32_t code = 0;
-	unsigned i;
 
 	if (length == 0 || length > text->length)
 		return take_invalid(text);
 	code = length == 1 ? at[0] : at[0] & (0x7fu >> length);
-	for (i = 1; i < length; i++) {
+	for (unsigned i = 1; i < length; i++) {
 		if ((at[i] & 0xc0) != 0x80)
 			return take_invalid(text);
 		code = code << 6 | (at[i] & 0x3f);

@@ -13,11 +13,10 @@ static int grow_slots(struct u64_map *map)
 {
 	size_t size = map->slots ? (map->mask + 1) * 2 : 1024;
 	struct u64_map grown = {.slots = calloc(size, sizeof(*grown.slots)), .mask = size - 1, .count = map->count};
-	size_t i;
 
 	if (!grown.slots)
 		return -ENOMEM;
-	for (i = 0; map->slots && i <= map->mask; i++)
+	for (size_t i = 0; map->slots && i <= map->mask; i++)
 		if (map->slots[i].key)
 			grown.slots[u64_map_slot(&grown, map->slots[i].key)] = map->slots[i];
 	free(map->slots);
