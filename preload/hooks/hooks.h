@@ -2,7 +2,7 @@
  * hooks.h - the hooks that Python calls, and how they are set.
  *
  *   hooks_profile.c      calls and returns by PyEval_SetProfile, until 3.11
- *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12
+ *   hooks_monitoring.c   calls, returns and exceptions by sys.monitoring, from 3.12 (monitoring.h)
  *   hooks_line.c         lines, if requested, by PyEval_SetTrace or for hooks_monitoring.c
  *   hooks_memory.c       allocations by PyMem_SetAllocator
  *   event_blocks.h       hides blocks that Python allocates only for the hooks
