@@ -181,10 +181,10 @@ static const char *const recursive = "import time\n"
 				     "main()\n";
 
 /* The rows of callers or of called as the page counts them: {caller: [calls, amount]}. */
-static const char *const neighbour_helpers =
+static const char *const call_helpers =
     "globalThis.number = (name) => [...Array(evprof.functions.count).keys()].find((f) => evprof.cname(f) === name &&"
     "  evprof.functionFile(f) === '<string>');"
-    "globalThis.beside = (name, called, other) => (evprof.neighbours(number(name))[called].find(([f]) =>"
+    "globalThis.callOf = (name, called, other) => (evprof.callersAndCallees(number(name))[called].find(([f]) =>"
     "  f === number(other)) || [0, {calls: -1, total: -1}])[1]; 1";
 
 static void expect_amount(const struct page *page, const char *expression, double least)
@@ -203,15 +203,15 @@ SCENARIO_SOME(html, recursion, SUPPORTED)
 	char *rest;
 	double fib = strtod(outcome->out, &rest) * 1e9, even = strtod(rest, NULL) * 1e9;
 
-	browser_ask(page.browser, "%s", neighbour_helpers);
-	expect_amount(&page, "beside('fib', 0, 'main').total", fib);
-	cr_assert(browser_number(page.browser, "beside('fib', 0, 'fib').total") <= fib * 1.1 + 1e7);
-	cr_assert(browser_number(page.browser, "beside('fib', 0, 'fib').calls") == 66);
-	expect_amount(&page, "beside('main', 1, 'fib').total", fib);
-	expect_amount(&page, "beside('even', 1, 'odd').total", even - 2e6 * 1.5);
-	cr_assert(browser_number(page.browser, "beside('odd', 0, 'even').calls") == 15);
-	expect_amount(&page, "evprof.chooseWeight('bytes').then(() => beside('fib', 0, 'fib').total)", 34 * 10000);
-	cr_assert(browser_number(page.browser, "beside('fib', 0, 'fib').calls") < 34 * 8, "blocks count once, too");
+	browser_ask(page.browser, "%s", call_helpers);
+	expect_amount(&page, "callOf('fib', 0, 'main').total", fib);
+	cr_assert(browser_number(page.browser, "callOf('fib', 0, 'fib').total") <= fib * 1.1 + 1e7);
+	cr_assert(browser_number(page.browser, "callOf('fib', 0, 'fib').calls") == 66);
+	expect_amount(&page, "callOf('main', 1, 'fib').total", fib);
+	expect_amount(&page, "callOf('even', 1, 'odd').total", even - 2e6 * 1.5);
+	cr_assert(browser_number(page.browser, "callOf('odd', 0, 'even').calls") == 15);
+	expect_amount(&page, "evprof.selectWeight('bytes').then(() => callOf('fib', 0, 'fib').total)", 34 * 10000);
+	cr_assert(browser_number(page.browser, "callOf('fib', 0, 'fib').calls") < 34 * 8, "blocks count once, too");
 	page_close(&page);
 }
 
@@ -520,7 +520,7 @@ static const char *const memory_helpers =
     "    if (path.length) own[path.at(-1)] = (own[path.at(-1)] || 0) + value;"
     "    for (const name of new Set(path)) total[name] = (total[name] || 0) + value; }"
     "  return {own, total}; };"
-    "globalThis.memoryDiffers = async (key, text) => { await evprof.chooseWeight(key);"
+    "globalThis.memoryDiffers = async (key, text) => { await evprof.selectWeight(key);"
     "  const mine = stacks(evprof.shown.tree), theirs = folded(text), sums = byFunction(theirs), names = {};"
     "  if (!theirs.size || mine.size !== theirs.size) return `${mine.size} stacks, not ${theirs.size}`;"
     "  for (const [name, value] of theirs) if (mine.get(name) !== value) return `${name}: ${mine.get(name)}, not "
@@ -556,7 +556,7 @@ static void expect_memory(const struct page *page, const struct outcome *outcome
 static void keep_stacks(const struct page *page, const struct outcome *outcome, const char *weight)
 {
 	const json_t *lines = browser_ask(page->browser,
-					  "evprof.chooseWeight('%s').then(() => [...stacks(evprof.shown.tree)].map("
+					  "evprof.selectWeight('%s').then(() => [...stacks(evprof.shown.tree)].map("
 					  "([name, value]) => `python (${name.replace(/;|$/, ');-;')} ${value}`)"
 					  ".join('\\n'))",
 					  weight);

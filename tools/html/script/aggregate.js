@@ -123,14 +123,14 @@ async function aggregateThread(counter, thread, from, to, cancelled, progress) {
 }
 
 /* Counts the calls of a stretch: like functions, and a tree. Null when it was cancelled. */
-async function aggregate(from, to, cancelled = () => false, progress = {done: 0, tell: () => {}}) {
+async function aggregate(from, to, cancelled = () => false, progress = {done: 0, report: () => {}}) {
 	const fresh = () => new Float64Array(functions.count);
 	const result = {from, to, calls: fresh(), recursive: fresh(), own: fresh(), total: fresh(), open: fresh(), tree: newTree(), counted: 0};
 	for (let t = 0; t < meta.threads.length && !cancelled(); t++) {
 		const counter = new Counter(result, meta.threads[t].process, from, to);
 		await aggregateThread(counter, t, from, to, cancelled, progress);
 		counter.end();
-		progress.tell();
+		progress.report();
 	}
 	return cancelled() ? null : result;
 }

@@ -23,7 +23,7 @@ function walkTree(enter, leave) {
  * Callers and called of a function, from the tree. What one function calls another within such a call is part of it: only
  * the outermost has a time, or bytes, as in cProfile's table of callers.
  */
-function neighbours(fn) {
+function callersAndCallees(fn) {
 	const {tree} = shown;
 	const callers = new Map();
 	const called = new Map();
@@ -51,16 +51,16 @@ function neighbours(fn) {
 	return [callers, called].map((map) => [...map].sort((a, b) => b[1].total - a[1].total));
 }
 
-function neighbourList(title, list) {
+function callList(title, list) {
 	if (!list.length)
 		return [];
 	return [element('h3', {}, title), element('ol', {}, ...list.slice(0, 8).map(([fn, sum]) => element('li', {},
-		fn < 0 ? 'outermost' : element('button', {type: 'button', onclick: () => chooseFunction(fn)}, shorten(functionName(fn), 80)),
+		fn < 0 ? 'outermost' : element('button', {type: 'button', onclick: () => selectFunction(fn)}, shorten(functionName(fn), 80)),
 		element('span', {}, weight.memory && weight.memory.unit === 'blocks' ? amount(sum.total) : `${count(sum.calls)} × · ${amount(sum.total)}`)))),
 	...(list.length > 8 ? [element('p', {class: 'place'}, `and ${list.length - 8} more`)] : [])];
 }
 
-function chooseFunction(fn) {
+function selectFunction(fn) {
 	selection.call = null;
 	selection.fn = fn;
 	showDetails();
@@ -93,7 +93,7 @@ function callDetails(call) {
 			stretchChosen();
 			draw();
 		}}, 'Count this stretch'),
-		element('button', {type: 'button', onclick: () => chooseFunction(call.fn)}, 'The function')));
+		element('button', {type: 'button', onclick: () => selectFunction(call.fn)}, 'The function')));
 	if (stack.length)
 		parts.push(element('h3', {}, 'Called from'), element('ol', {}, ...stack.map((above) => element('li', {},
 			element('button', {type: 'button', onclick: () => {
@@ -135,7 +135,7 @@ function memoryDetails(fn) {
 }
 
 function functionDetails(fn) {
-	const [callers, called] = neighbours(fn);
+	const [callers, called] = callersAndCallees(fn);
 	return [...heading(fn), ...timeDetails(fn), ...memoryDetails(fn),
 		element('div', {class: 'buttons'},
 			functions.longest[fn] ? element('button', {type: 'button', onclick: () => showLongest(fn)}, 'Show the longest call') : '',
@@ -143,7 +143,7 @@ function functionDetails(fn) {
 				byId('query').value = textAt(functions.display[fn]);
 				search();
 			}}, 'Highlight')),
-		...neighbourList('Callers', callers), ...neighbourList('Calls', called)];
+		...callList('Callers', callers), ...callList('Calls', called)];
 }
 
 function showDetails() {

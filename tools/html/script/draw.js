@@ -74,7 +74,7 @@ function drawOverview() {
 	}
 }
 
-/* A step of 1, 2 or 5 times a power of ten with marks at least so many pixels apart. */
+/* A step of 1, 2 or 5 times a power of ten with marks at least this many pixels apart. */
 function rulerStep(pixels) {
 	const least = pixels * pixelNs();
 	const power = 10 ** Math.floor(Math.log10(least));

@@ -65,7 +65,7 @@ function addRow(segment, depth, scale, width, labels) {
 			continue;
 		}
 		if (b - a > 3 * gap)
-			b -= gap; /* so that calls in a row are told apart */
+			b -= gap; /* so adjacent calls are distinguishable */
 		addSpan(a, b, word, weight, width);
 		if (labels && b - a > 26 * gap)
 			labels.push({a: Math.max(a, 0) / gap, b: Math.min(b, width) / gap, f, y: labels.y});

@@ -164,9 +164,9 @@ function stepFlame(key) {
 		return tree.order[tree.first[node]];
 	if (key !== 'ArrowLeft' && key !== 'ArrowRight')
 		return node;
-	const beside = tree.order.subarray(tree.first[parent], tree.first[parent + 1]);
-	const at = beside.indexOf(node) + (key === 'ArrowRight' ? 1 : -1);
-	return at >= 0 && at < beside.length && tree.total[beside[at]] > 0 && node !== topNode() ? beside[at] : node;
+	const siblings = tree.order.subarray(tree.first[parent], tree.first[parent + 1]);
+	const at = siblings.indexOf(node) + (key === 'ArrowRight' ? 1 : -1);
+	return at >= 0 && at < siblings.length && tree.total[siblings[at]] > 0 && node !== topNode() ? siblings[at] : node;
 }
 
 function listenFlame() {

@@ -163,7 +163,7 @@ function listenKeys() {
 			return;
 		}
 		if (event.target.tagName === 'SELECT' && event.key !== 'Escape')
-			return; /* letters choose there */
+			return; /* letters select an entry there */
 		const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
 		if ('wasd'.includes(key)) {
 			if (!pressed.size) {

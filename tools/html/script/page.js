@@ -24,14 +24,14 @@ function showHeader() {
 /* Whatever is not in this page, or not as exact as it looks. */
 function showNotes() {
 	const {choice} = meta;
-	const chosen = [choice.pid && `process ${choice.pid}`, choice.tid && `thread ${choice.tid}`, choice.time && `${moment(meta.from)} to ${moment(meta.to)}`,
-		choice.functions && 'chosen functions', choice.shortest && `calls of at least ${duration(choice.shortest)}`,
+	const filters = [choice.pid && `process ${choice.pid}`, choice.tid && `thread ${choice.tid}`, choice.time && `${moment(meta.from)} to ${moment(meta.to)}`,
+		choice.functions && 'filtered functions', choice.shortest && `calls of at least ${duration(choice.shortest)}`,
 		choice.deepest && `calls at most ${choice.deepest} deep`].filter(Boolean);
 	const notes = [
 		meta.sampled && `Sampled ${meta.sampled} times a second: calls are those that were seen, times are estimates.`,
 		textAt(meta.missing) && `The trace is not whole: ${textAt(meta.missing)}.`,
 		meta.lost && `${plural(meta.lost, 'event was', 'events were')} lost while recording: counts and times are too small.`,
-		chosen.length && `This is a part of the trace, chosen when the page was made: ${chosen.join(', ')}.`,
+		filters.length && `This page shows a part of the trace, filtered by the export: ${filters.join(', ')}.`,
 		meta.merged && `To keep this page small, ${count(meta.merged)} of ${count(meta.calls)} calls, all shorter than ${duration(meta.shortest)}, are in the timeline only as merged strips, and are missing when a stretch is counted. Table and flame graph of the whole run have them.`,
 		meta.deep && `${plural(meta.deep, 'call', 'calls')} at a depth of more than 16,384 are not in the timeline.`,
 		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
@@ -45,7 +45,7 @@ function showNotes() {
 	byId('notes').classList.toggle('bad', Boolean(meta.lost || textAt(meta.missing)));
 }
 
-function chooseTab(name) {
+function selectTab(name) {
 	for (const tab of ['flame', 'table']) {
 		const on = tab === name;
 		byId(`tab_${tab}`).setAttribute('aria-selected', on);
@@ -60,10 +60,10 @@ function chooseTab(name) {
 
 function listenPage() {
 	for (const [name, other] of [['flame', 'table'], ['table', 'flame']]) {
-		byId(`tab_${name}`).addEventListener('click', () => chooseTab(name));
+		byId(`tab_${name}`).addEventListener('click', () => selectTab(name));
 		byId(`tab_${name}`).addEventListener('keydown', (event) => {
 			if (event.key === 'ArrowLeft' || event.key === 'ArrowRight') {
-				chooseTab(other);
+				selectTab(other);
 				byId(`tab_${other}`).focus();
 				event.stopPropagation();
 			}
@@ -131,9 +131,9 @@ async function begin() {
 	wholeView();
 	layoutFlame();
 	showDetails();
-	tellScope();
+	showScope();
 	if (memory && !meta.calls)
-		await chooseWeight('bytes');
+		await selectWeight('bytes');
 	drawNow();
 	await Promise.all(cache.loading.values());
 	drawNow();
@@ -142,7 +142,7 @@ async function begin() {
 
 /* What tests/e2e/test_html.c asks for. ready: ms from the start of loading to the first whole picture. */
 globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeView, drawNow, aggregate, functionName, functionStandard, functionFile, shortFile,
-	ownWord, search, callAt, hit, visible, neighbours, threadName, dark, palette, chooseWeight,
+	ownWord, search, callAt, hit, visible, callersAndCallees, threadName, dark, palette, selectWeight,
 	get weight() {
 		return weight;
 	},

@@ -97,7 +97,7 @@ function addRows() {
 
 function markRow() {
 	for (const row of byId('rows').children)
-		row.classList.toggle('chosen', Number(row.dataset.f) === selection.fn);
+		row.classList.toggle('selected', Number(row.dataset.f) === selection.fn);
 }
 
 function listenTable() {

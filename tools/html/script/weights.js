@@ -54,10 +54,10 @@ function unpackTree(distance, fn) {
 }
 
 /* What is shown with a weight of memory. */
-async function weigh(chosen) {
-	const {when, unit} = chosen.memory;
-	if (memory.weighed.has(chosen.key))
-		return memory.weighed.get(chosen.key);
+async function weigh(weight) {
+	const {when, unit} = weight.memory;
+	if (memory.weighed.has(weight.key))
+		return memory.weighed.get(weight.key);
 	memory.columns ||= (await unpack(meta.memory)).map(numbers);
 	const [distance, fn, ...columns] = memory.columns;
 	memory.tree ||= unpackTree(distance, fn);
@@ -66,7 +66,7 @@ async function weigh(chosen) {
 	const sums = memory[when];
 	const result = {tree, ...sums, least: meta.memory_least ? `${((100 * meta.memory_least) / 2 ** 32).toPrecision(2)} %` : '',
 		own: unit === 'bytes' ? sums.ownBytes : sums.ownBlocks, total: unit === 'bytes' ? sums.totalBytes : sums.totalBlocks};
-	memory.weighed.set(chosen.key, result);
+	memory.weighed.set(weight.key, result);
 	return result;
 }
 
@@ -97,12 +97,12 @@ function show(result, root = 0) {
 	fillTable();
 	showDetails();
 	tellFound();
-	tellScope();
+	showScope();
 }
 
 let weighing = 0;
 
-async function chooseWeight(key) {
+async function selectWeight(key) {
 	const turn = ++weighing;
 	const result = key === 'time' ? timed : await weigh(WEIGHTS[key]);
 	if (turn !== weighing)
@@ -122,13 +122,13 @@ async function chooseWeight(key) {
 function nextWeight() {
 	const keys = Object.keys(WEIGHTS);
 	if (memory)
-		chooseWeight(keys[(keys.indexOf(byId('weight').value) + 1) % keys.length]);
+		selectWeight(keys[(keys.indexOf(byId('weight').value) + 1) % keys.length]);
 }
 
 function listenWeight() {
 	byId('weight_choice').hidden = !memory;
 	byId('weight').replaceChildren(...Object.values(WEIGHTS).map(({key, title}) => element('option', {value: key}, title)));
-	byId('weight').addEventListener('change', (event) => chooseWeight(event.target.value));
+	byId('weight').addEventListener('change', (event) => selectWeight(event.target.value));
 }
 
 /* Children of each node one after the other, the longest first: order[first[n]] to order[first[n + 1]]. */
@@ -169,7 +169,7 @@ async function loadTree() {
 
 let counting = 0;
 
-/* Of which moment, or of which part of the run, memory is told. */
+/* The moment, or the part of the run, whose memory is shown. */
 function memoryScope() {
 	const {key} = weight;
 	const [heap] = heaps;
@@ -183,7 +183,7 @@ function memoryScope() {
 	return whose;
 }
 
-function tellScope(text) {
+function showScope(text) {
 	const {stretch} = selection;
 	byId('scope').textContent = weight.memory ? memoryScope()
 		: text || (stretch ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}` : 'all of it');
@@ -207,18 +207,18 @@ async function stretchChosen() {
 		clearStretch();
 		return;
 	}
-	tellScope('counting…');
+	showScope('counting…');
 	const began = performance.now();
-	const progress = {done: 0, tell: () => {
+	const progress = {done: 0, report: () => {
 		if (performance.now() - began > 400)
-			tellScope(`counting… ${count(progress.done)} calls`);
+			showScope(`counting… ${count(progress.done)} calls`);
 	}};
 	const result = await aggregate(stretch.from, stretch.to, () => turn !== counting, progress);
 	if (!result)
 		return;
 	finishTree(result.tree);
 	showTimed(Object.assign(result, {least: ''}));
-	tellScope(meta.shortest ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}, without calls below ${duration(meta.shortest)}` : '');
+	showScope(meta.shortest ? `${duration(stretch.to - stretch.from)} from ${moment(stretch.from)}, without calls below ${duration(meta.shortest)}` : '');
 }
 
 function clearStretch() {
@@ -226,7 +226,7 @@ function clearStretch() {
 	selection.stretch = null;
 	if (timed !== whole)
 		showTimed(whole);
-	tellScope();
+	showScope();
 	draw();
 }
 

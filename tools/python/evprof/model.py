@@ -8,7 +8,7 @@ import importlib
 import json
 import struct
 
-from . import choosing, reading
+from . import filtering, reading
 
 KINDS = ("none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",
          "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "thread_start",
@@ -30,7 +30,7 @@ CFunction = collections.namedtuple("CFunction", "cls name module")
 
 
 def _broken_text(error):
-    """What is no text becomes U+FFFD: a lone surrogate (three bytes) as one, any other byte by itself."""
+    """Invalid text becomes U+FFFD: a lone surrogate (three bytes) as one, any other byte by itself."""
     three = error.object[error.start:error.start + 3]
     surrogate = len(three) == 3 and three[0] == 0xed and 0xa0 <= three[1] <= 0xbf and 0x80 <= three[2] <= 0xbf
     return "\ufffd", error.start + (3 if surrogate else 1)
@@ -201,21 +201,21 @@ class Trace:
 
         event has the numbers of evprof.EVENTS; name and from_name are indices of trace.names, mod and from_mod of
         trace.mods. since_start: time in ns since the start of the trace, not since 1970. kinds: only these events, by
-        name. The other choices mean what the options of `evprof export` mean:
+        name. The other filters have the meaning of the options of `evprof export`:
 
         processes, threads   only these pids, tids: numbers, or lists of them
-        start, end           only this stretch, since the start of the trace (--from, --to); what is after it is not read, and of
-                             what is before it as much as tells what runs when it begins
+        start, end           only this time range, since the start of the trace (--from, --to); later events are not read, and
+                             earlier ones only for the initial stacks
         include, exclude     patterns of functions, a text or a list of texts: globs, or "re:" and an expression
         exclude_syspath      true: without functions of the standard library and of installed packages
-        min_duration         only calls that last at least so long; the chunks are read twice
-        max_depth            only so many outermost calls of the stack
+        min_duration         only calls of at least this duration; the chunks are read twice
+        max_depth            only this many outermost calls of the stack
 
         start, end and min_duration are in ns, or texts such as "20us", "3ms", "1.5s".
         """
-        choice = choosing.Choice(self, processes, threads, start, end, include, exclude, exclude_syspath, min_duration,
-                                 max_depth)
-        return _table().make(self, choice, kinds, since_start)
+        filters = filtering.Filter(self, processes, threads, start, end, include, exclude, exclude_syspath, min_duration,
+                                   max_depth)
+        return _table().make(self, filters, kinds, since_start)
 
     def to_dataframe(self, clean_file_name=None, **selection):
         """The table as a pandas DataFrame; texts are categoricals. clean_file_name: a function that shortens file
@@ -231,7 +231,7 @@ class Trace:
     # --- processes and threads ---
 
     def _possible(self, number):
-        """Each process and thread has a chunk of its own, so a file can hold only so many."""
+        """Each process and thread has its own chunk, so the size of the file limits their number."""
         return number is not None and number < _NUMBER_MAX and number <= len(self.file) // 64
 
     def _process(self, number):
@@ -430,6 +430,6 @@ class Trace:
 
 
 def load(path):
-    """Opens a trace and reads everything but the events. Raises TraceError for what is no trace, and OSError. What is damaged
-    or cut short is read as far as it goes: trace.damage says what is missing."""
+    """Opens a trace and reads everything but the events. Raises TraceError if the file is not a trace, and OSError. Of a damaged
+    or cut file the intact part is read: trace.damage describes the rest."""
     return Trace(str(path))

@@ -1,5 +1,5 @@
 """Patterns over names, with the meaning that include/evprof/filter.h gives them: globs as fnmatch(3) has them, and "re:" with a
-POSIX extended regular expression as regcomp(3) of the GNU C library has it, both of bytes. Used by choosing.py.
+POSIX extended regular expression as regcomp(3) of the GNU C library has it, both of bytes. Used by filtering.py.
 
 Both are written anew as expressions of Python's re. What re and POSIX match differs in length only, and here nobody asks
 where or how much: a name has a match, or it has none.
@@ -74,7 +74,7 @@ class _Bracket:
         return self._take()[0]
 
     def _at_class(self):
-        """Globs take the [ of what is no class for itself."""
+        """In a glob, a [ that begins no class is literal."""
         if self._escapes:
             return _A_CLASS.match(self._text, self._at)
         return self._peek(2) == b"[:"
@@ -210,13 +210,13 @@ class _Expression:
     def _interval(self):
         found = re.compile(rb"([0-9]*)(,?)([0-9]*)\}").match(self._text, self._at)
         if not found or found.group(0) == b"}":
-            raise PatternError("a { is no number of times")
+            raise PatternError("a { is not a repetition")
         self._at = found.end()
         low, comma, high = found.groups()
         low = int(low or 0)
         high = (int(high) if high else None) if comma else low
         if max(low, high or 0) > _REPEATS_MAX or (high is not None and high < low):
-            raise PatternError("a { is no number of times")
+            raise PatternError("a { is not a repetition")
         return b"{%d,%s}" % (low, b"" if high is None else b"%d" % high)
 
 

@@ -29,11 +29,11 @@ Chunk = collections.namedtuple("Chunk", "magic type codec stored_bytes raw_bytes
 
 
 class TraceError(Exception):
-    """The file is no trace, or of a later evprof."""
+    """The file is not a trace, or is of a later evprof."""
 
 
 class Damage:
-    """What is missing from a trace, as far as it was read until now. False if nothing is; str() says it in a line."""
+    """The damage of a trace, as far as it was read until now. False without damage; str() is a line of text."""
 
     def __init__(self):
         self.hole_bytes = 0    # of the file, that belong to no valid chunk

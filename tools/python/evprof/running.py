@@ -8,12 +8,12 @@ _LOOK_BACK_EVENTS = 1 << 22  # of a thread, before a stretch
 
 
 class _Beneath:
-    """Which stacks may have frames beneath those that are known, as tools/replay/replay.c tells it."""
+    """Whether stacks may have frames below their known ones. The model is tools/replay/replay.c."""
 
     def __init__(self, unknown):
-        self.current = unknown  # that which runs has
+        self.current = unknown  # the running stack has unknown frames
         self._greenlet, self._kept = 0, {}
-        self._others, self._met = unknown, False  # those of which nothing is known have; any greenlet was met
+        self._others, self._met = unknown, False  # stacks that were not seen have; a greenlet was seen
 
     def forget(self):
         self.current = True
@@ -41,20 +41,20 @@ class _Beneath:
 
 
 class Running:
-    """frames: the functions that run, outermost first. greenlet: the one that does, 0: not known; others: the stacks of the
-    others, by greenlet."""
+    """The initial stacks. frames: of the running greenlet, outermost first. greenlet: that one, 0: unknown; others: the other
+    stacks, by greenlet."""
 
     def __init__(self, source):
         self._source, self._stacks = source, Stacks()
-        first, told = self._look_back()
+        first, known = self._look_back()
         self._beneath = _Beneath(first > 0 or source.thread.process.meta.get("start") == "rejoin")
-        beneath = self._replay(source.parts(first), told)
+        beneath = self._replay(source.parts(first), known)
         self.greenlet, self.others = self._stacks.current, self._stacks.others()
         self.frames = beneath + self._stacks.frames()
 
     def _look_back(self):
-        """The place from which on to replay: where the stack was last told, or the first. And the event that tells it, if those
-        after it need not be seen as an end of what was before."""
+        """The place where the replay starts: the last one with a known stack, or the first. And the event with that stack, if it
+        does not end an earlier one."""
         source, read = self._source, 0
         place = source.first
         while place and read < _LOOK_BACK_EVENTS:
@@ -63,31 +63,31 @@ class Running:
             events, hole = next(source.stream(place), (None, True))
             if events is None:
                 return place, None
-            told = self._tells(events, place == 0)
-            if hole or len(told):
-                opens = len(told) and events.kinds[told[-1]] == OPEN and events.number < source.first
-                return place, int(told[-1]) if opens else None
+            known = self._stack_events(events, place == 0)
+            if hole or len(known):
+                opens = len(known) and events.kinds[known[-1]] == OPEN and events.number < source.first
+                return place, int(known[-1]) if opens else None
         return source.first if place else 0, None
 
     @staticmethod
-    def _tells(events, is_first):
-        """The events behind which it is known what runs, or that nothing is known."""
+    def _stack_events(events, is_first):
+        """The events after which the stack is known, or known to be unknown."""
         opens = events.kinds == OPEN
         opens[1:] &= ~opens[:-1].copy()
-        opens[:1] &= is_first  # the chunk before may begin what goes on here
+        opens[:1] &= is_first  # the previous chunk may begin a stack that continues here
         return np.flatnonzero(opens | TELLS[events.kinds])
 
-    def _replay(self, parts, told):
-        """Goes on to the beginning of the stretch. Returns what is found to be beneath what is known then."""
+    def _replay(self, parts, known):
+        """Replays up to the start of the time range. Returns the frames that are found below the known ones."""
         for part in parts:
             if part.events is None or (part.hole and self._source.matters(part.events)):
                 break
             if part.hole:
                 self._beneath.forget()
             at, opened = 0, []
-            if told is not None:
-                at, opened = self._opened(part.events, told)
-                told = 0 if at == part.events.count else None
+            if known is not None:
+                at, opened = self._opened(part.events, known)
+                known = 0 if at == part.events.count else None
                 self._beneath.current = False
             before = part.piece(at, max(at, part.start))
             moves = self._source.moves(before)
@@ -99,7 +99,7 @@ class Running:
         return []
 
     def _opened(self, events, at):
-        """The number of the event behind those that tell the stack from number `at` on, and that stack."""
+        """The stack whose events begin at number `at`, and the number of the event after them."""
         behind = at
         while behind < events.count and events.kinds[behind] == OPEN:
             behind += 1
@@ -108,7 +108,7 @@ class Running:
         return behind, (functions if shown is None else functions[shown]).tolist()
 
     def _beneath_known(self, part, parts):
-        """What ends in the stretch without having begun in it or before, outermost first."""
+        """The calls that end in the time range and begin nowhere, outermost first."""
         frames, found = self._stacks.frames(), []
         while True:
             stops = np.flatnonzero(EMPTIES[part.kinds] | (part.kinds == SWITCH))

@@ -42,12 +42,12 @@ class Source:
     """The events of one thread. base: of the functions of its process; hidden: which of those are not shown, by their number less
     base, None: all are."""
 
-    def __init__(self, trace, thread, choice, base, hidden):
+    def __init__(self, trace, thread, filters, base, hidden):
         self.thread, self.hidden, self.base = thread, hidden, base
-        self.first, self._end = choice.places(thread)
-        self.from_ns, self.to_ns = choice.from_ns, choice.to_ns
+        self.first, self._end = filters.places(thread)
+        self.from_ns, self.to_ns = filters.from_ns, filters.to_ns
         self.now = None  # of the last event that was read
-        self._trace, self._choice = trace, choice
+        self._trace, self._filters = trace, filters
         self._codes, self._c_functions = np.uint32(thread.process.code_limit), np.uint32(thread.process.c_function_limit)
 
     def stream(self, first, end=None):
@@ -66,7 +66,7 @@ class Source:
                 yield Part(events, *self._stretch(events), hole, gap_ns)
 
     def matters(self, events):
-        """Is what is missing before these events in the stretch?"""
+        """Whether the gap before these events is within the time range."""
         return self.from_ns is None or events is None or self.thread.process.line.at(events.first_ticks) >= self.from_ns
 
     def _gap_ns(self, events):
@@ -109,7 +109,7 @@ class Source:
         at = np.flatnonzero(MOVES[part.kinds])
         kinds = part.kinds[at]
         functions = self.functions_of(part.heads[at], kinds)
-        ns = part.ns[at] if self._choice.min_ns else np.zeros(len(at), np.int64)
+        ns = part.ns[at] if self._filters.min_ns else np.zeros(len(at), np.int64)
         switches = at[kinds == SWITCH]
         pairs = np.empty((0, 2), np.uint64)
         if len(switches):

@@ -194,7 +194,7 @@ class Run:
     def __init__(self, row, place):
         self.row, self.place = row, place
 
-    def told(self):
+    def functions(self):
         """For each move the caller of its function, the function that runs after it, and the caller of that one."""
         row, place = self.row, self.place
         called_by = _python_callers(row.functions, row.below)

@@ -46,14 +46,14 @@ class Functions:
         self.name, self.mod, self.line = (np.array(column, np.int32) for column in zip(*columns))
 
     @staticmethod
-    def hidden(process, chosen):
-        """Which functions of a process are not chosen, by their number less the process's base. None: all are chosen."""
-        if not chosen:
+    def hidden(process, filters):
+        """Which functions of a process are hidden, by their number less the base of the process. None: all are shown."""
+        if not filters:
             return None
         shown = []
         for number in range(max(process.code_limit, process.c_function_limit, 1)):
-            shown.append(chosen.shows_code(process.codes.get(number)))
-            shown.append(chosen.shows_c_function(process.c_functions.get(number)))
+            shown.append(filters.shows_code(process.codes.get(number)))
+            shown.append(filters.shows_c_function(process.c_functions.get(number)))
         return ~np.array(shown, np.bool_)
 
     @staticmethod
@@ -90,7 +90,7 @@ class Kinds:
             raise ValueError("evprof: there is no kind %s; kinds are %s" % (unknown[0], ", ".join(EVENTS)))
         self.wanted = {EVENTS[kind] for kind in kinds}
         self.all = len(self.wanted) == len(EVENTS)
-        # The size of a freed block is told where it was made.
+        # The size of a freed block is known from its allocation.
         frees = self.wanted & {FREED, REALLOC_FREE}
         self.read = self.wanted | (set(range(MADE, REALLOC_FREE + 1)) if frees else set())
 
@@ -128,7 +128,7 @@ class _Rows:
 
 # --- all threads ---
 
-_PIECE = 1 << 16  # events of memory to match together, at most so many
+_PIECE = 1 << 16  # events of memory to match together, at most
 
 def _find_freed_sizes(rows, process):
     """Fills value2 of what frees a block with minus the size that the block had."""
@@ -197,17 +197,17 @@ def _give_sizes(at, waits, same, event, size):
     size[at[known + 1]] = -size[at[known]]
 
 
-def _merged(trace, choice, kinds):
+def _merged(trace, filters, kinds):
     """The rows of all threads in one order of time, and for each the number of its thread in the list of them."""
-    threads = [thread for thread in trace.threads if thread.places and choice.wants(thread)]
+    threads = [thread for thread in trace.threads if thread.places and filters.wants(thread)]
     rows = _Rows(sum(place.events for thread in threads for place in thread.places))
     counts, hidden = [0], {}
     for thread in threads:
         process = thread.process
         if process.number not in hidden:
-            hidden[process.number] = Functions.hidden(process, choice.functions)
-        source = Source(trace, thread, choice, trace._functions().base[process.number], hidden[process.number])
-        Reader(source, choice, kinds).read(rows)
+            hidden[process.number] = Functions.hidden(process, filters.functions)
+        source = Source(trace, thread, filters, trace._functions().base[process.number], hidden[process.number])
+        Reader(source, filters, kinds).read(rows)
         counts.append(rows.count)
     lengths = np.diff(counts)
     rows = rows.take()
@@ -262,12 +262,12 @@ def _spell_out(functions, threads, rows, who, whose, thread):
         rows["pid"][part], rows["tid"][part] = pids[thread[part]], tids[thread[part]]
 
 
-def make(trace, choice, kinds, since_start):
-    """model.Trace.to_numpy(). choice: a choosing.Choice."""
+def make(trace, filters, kinds, since_start):
+    """model.Trace.to_numpy(). filters: a filtering.Filter."""
     kinds = Kinds(kinds)
     functions = trace._functions()
     _keep_small_blocks()
-    threads, rows, thread = _merged(trace, choice, kinds)
+    threads, rows, thread = _merged(trace, filters, kinds)
     process_of = np.array([thread.process.number for thread in threads], np.int32)
     _find_freed_sizes(rows, process_of[thread] if len(set(process_of.tolist())) > 1 else None)
     if kinds.read != kinds.wanted:

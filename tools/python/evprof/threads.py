@@ -17,42 +17,42 @@ _EVENT = by_kind({"call": 1, "resume": 1, "throw": 1, "return": 2, "yield": 2, "
 class Reader:
     """Reads the rows of one thread. kinds: a table.Kinds."""
 
-    def __init__(self, source, choice, kinds):
-        self._source, self._choice, self._kinds = source, choice, kinds
+    def __init__(self, source, filters, kinds):
+        self._source, self._filters, self._kinds = source, filters, kinds
         self._long = None    # by the number of a call: it lasts long enough
         self._frames, self._greenlet, self._others = [], 0, {}
-        if choice.from_ns is not None:
+        if filters.from_ns is not None:
             running = Running(source)
             self._frames, self._greenlet, self._others = running.frames, running.greenlet, running.others
 
     def read(self, rows):
-        choice = self._choice
-        narrowed = bool(choice.min_ns or choice.max_depth)
-        if choice.min_ns:
+        filters = self._filters
+        narrowed = bool(filters.min_ns or filters.max_depth)
+        if filters.min_ns:
             self._measure()
         # Frames that are too far in are as good as none.
-        stacks = Stacks(self._greenlet, {greenlet: frames[:choice.max_depth] for greenlet, frames in self._others.items()})
-        shape = Calls() if choice.min_ns else self._stacks()
+        stacks = Stacks(self._greenlet, {greenlet: frames[:filters.max_depth] for greenlet, frames in self._others.items()})
+        shape = Calls() if filters.min_ns else self._stacks()
         before = NOBODY, NOBODY
         for part, moves in self._parts():
             moves = self._shown(shape, moves) if narrowed else moves
             before = self._take(rows, part, moves, stacks.run(moves), before)
 
     def _stacks(self):
-        """Those of the others when the stretch begins; the frames that run come as moves."""
+        """The stacks of the other greenlets at the start of the time range; the running frames come as moves."""
         return Stacks(self._greenlet, self._others)
 
     def _parts(self):
-        """What the chunks have of the stretch, and the moves in it. Calls that last are told of without greenlets."""
+        """The parts of chunks within the time range, and their moves. Long calls are found without greenlets."""
         frames = self._frames
-        unrolling = self._stacks() if self._choice.min_ns else None
+        unrolling = self._stacks() if self._filters.min_ns else None
         for part in self._source.parts(self._source.first):
             hole = part.hole and self._source.matters(part.events)
             moves = self._source.moves(part)
             if hole:
                 moves = moves.preceded(GAP, [NOBODY], 0, part.gap_ns)
             if frames and (len(part.kinds) or hole):
-                moves, frames = moves.preceded(FRAME, frames, 0, self._choice.from_ns), []
+                moves, frames = moves.preceded(FRAME, frames, 0, self._filters.from_ns), []
             yield part, unrolling.unrolled(moves) if unrolling else moves
 
     # --- which calls are shown ---
@@ -63,13 +63,13 @@ class Reader:
         last = 0
         for _, moves in self._parts():
             _, _, numbers, ns = calls.run(moves)
-            found.append(numbers[ns >= self._choice.min_ns])
+            found.append(numbers[ns >= self._filters.min_ns])
             last = self._source.now
-        thread, to_ns = self._source.thread, self._choice.to_ns
+        thread, to_ns = self._source.thread, self._filters.to_ns
         if to_ns is not None and thread.process.line.at(thread.places[-1].last_ticks) >= to_ns:
             last = to_ns
         numbers, ns = calls.finish(last)
-        found.append(numbers[ns >= self._choice.min_ns])
+        found.append(numbers[ns >= self._filters.min_ns])
         self._long = np.zeros(calls.count + 1, np.bool_)  # the last one for -1, an end without a call
         self._long[np.concatenate(found)] = True
 
@@ -77,18 +77,18 @@ class Reader:
         """The moves without calls that are too short or too far in. A call within one that is not shown is not shown."""
         shown = STEP[moves.kinds] == 0
         if self._long is None:
-            return moves.keep(shown | (shape.run(moves).numbers() < self._choice.max_depth))
+            return moves.keep(shown | (shape.run(moves).numbers() < self._filters.max_depth))
         run, numbers, _, _ = shape.run(moves)
         lasting = self._long[numbers]
-        if self._choice.max_depth:
-            lasting &= run.numbers() < self._choice.max_depth
+        if self._filters.max_depth:
+            lasting &= run.numbers() < self._filters.max_depth
         return moves.keep(shown | lasting)
 
     # --- rows ---
 
     def _take(self, rows, part, moves, run, before):
         """Adds the rows of a part. before: what ran before it, and its caller; returns what runs after it."""
-        own, running, running_callers = run.told()
+        own, running, running_callers = run.functions()
         running = np.concatenate((np.array(before[:1], np.int32), running))
         running_callers = np.concatenate((np.array(before[1:], np.int32), running_callers))
         moved = np.cumsum(np.bincount(moves.at, minlength=len(part.kinds)))[:len(part.kinds)]
@@ -97,7 +97,7 @@ class Reader:
         at = moves.at[calls]
         who[at], whose[at] = moves.functions[calls], own[calls]
         codes = _EVENT[part.kinds]
-        if self._choice.narrows:
+        if self._filters.narrows:
             codes[STEP[part.kinds] != 0] = 0
             codes[at] = _EVENT[moves.kinds[calls]]
         if part.events:

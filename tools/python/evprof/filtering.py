@@ -1,6 +1,6 @@
-"""What of a trace is asked for: processes, threads, a stretch of time, functions, long calls, outer calls. Without numpy.
+"""Filters of a trace: processes, threads, a time range, functions, long calls, outer calls. Without numpy.
 
-Each choice means what the option of `evprof export` with its name means: tools/replay/filter.c and include/evprof/filter.h are the
+Each filter has the meaning of the option of `evprof export` with its name: tools/replay/filter.c and include/evprof/filter.h are the
 models. Called by model.Trace and table.py.
 """
 import re
@@ -75,7 +75,7 @@ def _compiled(values):
 
 
 def _is_frozen_library(file, module):
-    """Frozen programs (PyInstaller) name a file by its place below sys.path: choice_is_frozen_library() is the model."""
+    """Frozen programs (PyInstaller) name a file by its place below sys.path: filter_is_frozen_library() is the model."""
     if file.startswith(("pyimod", "pyiboot", "pyi_rth_")):
         return True
     path = module.replace(".", "/")
@@ -94,7 +94,7 @@ def _names_of(file, name, qualified, module):
     return [text.replace("\0", " ").encode("utf-8", "surrogatepass") for text in texts if text]
 
 
-class FunctionChoice:
+class FunctionFilter:
     """Which functions are shown."""
 
     def __init__(self, include, exclude, exclude_syspath):
@@ -130,7 +130,7 @@ def _all_there(wanted, there, what):
         raise ValueError("evprof: there is no %s %d in the trace" % (what, min(missing)))
 
 
-class Choice:
+class Filter:
     """All that to_numpy() was asked for. Times are those of CLOCK_MONOTONIC; None: no bound, or all."""
 
     def __init__(self, trace, processes=None, threads=None, start=None, end=None, include=None, exclude=None,
@@ -143,7 +143,7 @@ class Choice:
             raise ValueError("evprof: end must be later than start")
         self.from_ns = None if start is None else trace.start_ns + start
         self.to_ns = None if end is None else trace.start_ns + end
-        self.functions = FunctionChoice(include, exclude, exclude_syspath)
+        self.functions = FunctionFilter(include, exclude, exclude_syspath)
         self.min_ns = duration(min_duration, "min_duration") or 0
         self.max_depth = None if max_depth is None else min(int(max_depth), _DEPTH_MAX)
         if self.max_depth is not None and self.max_depth < 1:
