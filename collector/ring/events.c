@@ -34,28 +34,32 @@ uint64_t *events_words(struct events_buffer *buffer)
 }
 
 /* Alternates between two tables: otherwise, in a run of one kind, each increment would wait for the previous store. */
-static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[WIRE_KIND_SLOTS])
+static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[WIRE_KINDS])
 {
-	uint32_t other[WIRE_KIND_SLOTS] = {0};
+	uint32_t other[WIRE_EXTENDED_KIND] = {0};
 	uint32_t i;
 
-	memset(counts, 0, WIRE_KIND_SLOTS * sizeof(counts[0]));
+	memset(counts, 0, WIRE_KINDS * sizeof(counts[0]));
 	for (i = 0; i + 1 < count; i += 2) {
-		counts[wire_head_kind(heads[i])]++;
-		other[wire_head_kind(heads[i + 1])]++;
+		counts[wire_head_plain_kind(heads[i])]++;
+		other[wire_head_plain_kind(heads[i + 1])]++;
 	}
 	if (i < count)
-		counts[wire_head_kind(heads[i])]++;
-	for (i = 0; i < WIRE_KIND_SLOTS; i++)
+		counts[wire_head_plain_kind(heads[i])]++;
+	for (i = 0; i < WIRE_EXTENDED_KIND; i++)
 		counts[i] += other[i];
+	for (i = 0; counts[WIRE_EXTENDED] > 0; i++)
+		if (wire_head_plain_kind(heads[i]) == WIRE_EXTENDED) {
+			counts[WIRE_EXTENDED]--;
+			counts[wire_head_kind(heads[i])]++;
+		}
 }
 
 /* Kinds that the loop in events_split() handles at once: one word, with nothing but a delta. */
 #define PLAIN_KINDS                                                                                                    \
 	(~(1u << WIRE_NONE | 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_REALLOC | 1u << WIRE_FREE |            \
-	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_SWITCH | 1u << WIRE_TASK))
-
-_Static_assert(WIRE_KINDS == WIRE_KIND_SLOTS, "a kind that is not known has no words that could be left out");
+	   1u << WIRE_TIME | 1u << WIRE_GAP | 1u << WIRE_EXTENDED | 1u << WIRE_CPU | 1u << 26 | 1u << 27 |             \
+	   1u << WIRE_SWITCH | 1u << WIRE_TASK))
 
 void events_split(struct events_buffer *buffer, size_t count, uint64_t start_ticks, struct events *result)
 {
@@ -69,13 +73,13 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 	while (i < count) {
 		uint64_t word = words[i];
 		uint32_t head = (uint32_t)word;
-		unsigned kind = wire_head_kind(head);
+		unsigned kind = wire_head_plain_kind(head);
 
 		buffer->heads[events] = head;
 		buffer->ticks[events] = (uint32_t)(word >> 32);
 		now += word >> 32;
 		if (!(PLAIN_KINDS >> kind & 1)) {
-			unsigned extra = wire_extra_words(kind);
+			unsigned extra = wire_extra_words(head);
 
 			if (kind == WIRE_NONE) {
 				now -= word >> 32;
@@ -89,7 +93,7 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 			}
 			for (unsigned k = 1; k <= extra; k++)
 				buffer->extra[extras++] = words[i + k];
-			if (kind == WIRE_TIME)
+			if (wire_is_time(kind))
 				now = words[i + 1];
 			i += extra;
 		}
@@ -179,18 +183,4 @@ const void *events_payload(struct events_buffer *buffer, const struct events *ev
 	extra_planes(events->extra, events->extras, out + count * 8);
 	*bytes = count * 8 + (size_t)events->extras * 8;
 	return buffer->payload;
-}
-
-bool events_last_of(const struct events *events, uint32_t kinds, unsigned *kind, uint32_t *argument)
-{
-	for (uint32_t i = events->events; i-- > 0;) {
-		unsigned found = wire_head_kind(events->heads[i]);
-
-		if (kinds >> found & 1) {
-			*kind = found;
-			*argument = wire_head_arg(events->heads[i]);
-			return true;
-		}
-	}
-	return false;
 }

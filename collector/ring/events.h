@@ -26,7 +26,7 @@ struct events {
 	uint64_t first_ticks;
 	uint64_t last_ticks;
 	uint64_t unknown;
-	uint32_t counts[WIRE_KIND_SLOTS]; /* by kind, bookkeeping included */
+	uint32_t counts[WIRE_KINDS]; /* by kind, bookkeeping included */
 	/* The columns, in the memory of the events_buffer. */
 	const uint32_t *heads;
 	const uint32_t *ticks;
@@ -47,8 +47,5 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 
 /* Builds the payload of trace.h; returns its address and size. Valid until the next split. */
 const void *events_payload(struct events_buffer *buffer, const struct events *events, size_t *bytes);
-
-/* The kind and argument of the last event with one of these kinds (a mask of 1 << kind); false: there is none. */
-bool events_last_of(const struct events *events, uint32_t kinds, unsigned *kind, uint32_t *argument);
 
 #endif

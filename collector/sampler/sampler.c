@@ -165,7 +165,7 @@ static struct thread *new_thread(struct sampler *sampler, uint32_t tid)
 	}
 	if (!ring_writer_claim(&sampler->writer, &thread.stream, tid, time_of_sample(sampler)))
 		goto failed;
-	ring_stream_put(&thread.stream, wire_head(WIRE_THREAD_START, 0), time_of_sample(sampler));
+	ring_stream_put(&thread.stream, wire_extended(WIRE_THREAD_START, 0, 0), time_of_sample(sampler));
 	sampler->threads[sampler->thread_count] = thread;
 	return &sampler->threads[sampler->thread_count++];
 failed:
@@ -199,7 +199,7 @@ static void end_thread(struct sampler *sampler, struct thread *thread)
 	if (ring_stream_room(&thread->stream) > thread->count + 8) {
 		put_cpu_time(thread, now);
 		put_returns(thread, 0, now);
-		ring_stream_put(&thread->stream, wire_head(WIRE_THREAD_END, 0), now);
+		ring_stream_put(&thread->stream, wire_extended(WIRE_THREAD_END, 0, 0), now);
 	}
 	ring_stream_end(&thread->stream);
 	if (thread->schedstat_fd >= 0)

@@ -98,7 +98,7 @@ static void release_slot(struct process *process, unsigned index)
 	atomic_store_explicit(&slot->tail, 0, memory_order_relaxed);
 	for (unsigned turn = 0; turn < 2; turn++)
 		ring_note_tail(slot, turn, 0, 0);
-	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
 		atomic_store_explicit(&slot->lost[kind], 0, memory_order_relaxed);
 	slot->tid = 0;
 	slot->start_ticks = 0;
@@ -106,29 +106,31 @@ static void release_slot(struct process *process, unsigned index)
 	atomic_store_explicit(&slot->state, RING_SLOT_FREE, memory_order_release);
 }
 
-static void note_forks(struct process *process, const struct events *events)
+/* Notes what changes the life of the process: fork, exec and exit. */
+static void note_event(struct process *process, unsigned kind, uint64_t number)
 {
-	for (uint32_t i = 0; i < events->events; i++) {
-		if (wire_head_kind(events->heads[i]) == WIRE_FORK && wire_head_arg(events->heads[i]))
-			process_note_fork(process, (pid_t)wire_head_arg(events->heads[i]));
-	}
+	if (kind == WIRE_FORK && number && number <= INT32_MAX)
+		process_note_fork(process, (pid_t)number);
+	else if (kind == WIRE_EXIT && number & WIRE_EXIT_KNOWN)
+		process->status = number & 0xff;
+	else if (kind == WIRE_EXEC || kind == WIRE_EXEC_FAILED)
+		process->exec_seen = kind == WIRE_EXEC;
 }
 
-/* Notes rare kinds that change the life of the process: fork, exec and exit. */
 static void note_lifecycle(struct process *process, const struct events *events)
 {
-	const uint32_t execs = 1u << WIRE_EXEC | 1u << WIRE_EXEC_FAILED;
-	uint32_t argument;
-	unsigned kind;
+	const uint64_t *extra = events->extra;
 
-	if (events->counts[WIRE_FORK])
-		note_forks(process, events);
-	if (events->counts[WIRE_EXIT] && events_last_of(events, 1u << WIRE_EXIT, &kind, &argument) &&
-	    argument & WIRE_EXIT_KNOWN)
-		process->status = argument & 0xff;
-	if ((events->counts[WIRE_EXEC] || events->counts[WIRE_EXEC_FAILED]) &&
-	    events_last_of(events, execs, &kind, &argument))
-		process->exec_seen = kind == WIRE_EXEC;
+	if (!(events->counts[WIRE_FORK] | events->counts[WIRE_EXIT] | events->counts[WIRE_EXEC] |
+	      events->counts[WIRE_EXEC_FAILED]))
+		return;
+	for (uint32_t i = 0; i < events->events; i++) {
+		uint32_t head = events->heads[i];
+
+		if (wire_head_plain_kind(head) == WIRE_EXTENDED)
+			note_event(process, wire_head_kind(head), wire_number(head, extra));
+		extra += wire_extra_words(head);
+	}
 }
 
 static void count_events(struct slot_reader *reader, const struct events *events, bool written)
@@ -147,10 +149,8 @@ static uint64_t sum_gaps(const struct events *events)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < events->events; i++) {
-		unsigned kind = wire_head_kind(events->heads[i]);
-
-		sum += kind == WIRE_GAP ? *extra : 0;
-		extra += wire_extra_words(kind);
+		sum += wire_head_kind(events->heads[i]) == WIRE_GAP ? *extra : 0;
+		extra += wire_extra_words(events->heads[i]);
 	}
 	return sum;
 }

@@ -56,13 +56,24 @@ static void add_member(json_t **object, const char *name, json_t *value)
 	*object = NULL;
 }
 
+/* A kind that nothing of this evprof writes has no name. */
+static const char *name_of(unsigned kind)
+{
+	static char number[16];
+
+	if (kind_names[kind])
+		return kind_names[kind];
+	snprintf(number, sizeof(number), "kind %u", kind);
+	return number;
+}
+
 static json_t *counts_object(const struct meta_counts *counts)
 {
 	json_t *object = json_object();
 
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++) {
 		if (counts->of[kind] && !wire_is_bookkeeping(kind))
-			add_member(&object, kind_names[kind], integer(counts->of[kind]));
+			add_member(&object, name_of(kind), integer(counts->of[kind]));
 	}
 	if (counts->of[WIRE_NONE])
 		add_member(&object, "unknown", integer(counts->of[WIRE_NONE]));

@@ -14,7 +14,7 @@
 
 /* Numbers of events by kind; [WIRE_NONE] counts words of unknown kind. */
 struct meta_counts {
-	uint64_t of[WIRE_KIND_SLOTS];
+	uint64_t of[WIRE_KINDS];
 };
 
 struct meta_process_end {

@@ -157,7 +157,7 @@ void trace_output_thread_ended(struct trace_output *trace)
 	trace->open_threads--;
 }
 
-void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KIND_SLOTS])
+void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS])
 {
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
 		trace->events += wire_is_bookkeeping(kind) ? 0 : counts[kind];

@@ -126,7 +126,7 @@ struct ring_header {
 	_Atomic uint32_t defines;	  /* enum ring_defines: the current writer of definitions */
 	_Atomic uint64_t samples_dropped; /* of `samples`, those that were not recorded */
 	/* Lost events of threads that found no free slot, by kind. */
-	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KIND_SLOTS];
+	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KINDS];
 
 	/* C, while running */
 	_Alignas(64) _Atomic uint64_t definitions_tail; /* bytes read */
@@ -174,8 +174,9 @@ enum ring_slot_state {
 };
 
 /*
- * The time at a tail. The words behind it give it only up to a WIRE_TIME. C writes it before that tail, in the place
- * that the current tail does not need. So a target whose collector was killed at any moment finds the one of its tail.
+ * The time at a tail. The words behind it give it only up to one with an absolute time. C writes it before that tail,
+ * in the place that the current tail does not need. So a target whose collector was killed at any moment finds the one
+ * of its tail.
  */
 struct ring_tail_time {
 	_Atomic uint64_t tail;
@@ -202,12 +203,12 @@ struct ring_slot {
 	struct ring_tail_time tail_times[2]; /* in turn: the time at the tail, and at the previous or next one */
 
 	/* T: the thread that owns the slot */
-	_Alignas(64) _Atomic uint64_t lost[WIRE_KIND_SLOTS];
+	_Alignas(64) _Atomic uint64_t lost[WIRE_KINDS];
 	uint64_t reserved[8];
 };
 
 _Static_assert(sizeof(struct ring_header) <= RING_PAGE_BYTES, "the header is one page");
-_Static_assert(sizeof(struct ring_slot) == 512, "a slot is 512 bytes");
+_Static_assert(sizeof(struct ring_slot) == 768, "a slot is 768 bytes");
 
 static inline uint64_t ring_slot_bytes(unsigned slot, uint64_t ring_bytes)
 {

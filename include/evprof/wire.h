@@ -25,21 +25,23 @@
  * The previous event is that of the same thread. Ticks are those of the process's clock (ring.h: clock_kind), shifted
  * right by clock_shift.
  *
- * WIRE_TIME is bookkeeping, with one extra word: an absolute time. It bridges a pause that 32 bits of ticks cannot
- * hold. The low bits of its argument give it further meanings:
+ * All but the rare events have a kind of their own. WIRE_EXTENDED is for the rest. Its argument has the sub-kind, the
+ * number of extra words, and a value:
  *
- *   odd                 CPU time. Where CPU times are recorded, it precedes each event that follows a pause of more
- *                       than about 25 us. It also comes at the beginning of a thread and now and then. It holds the
- *                       time for which the thread has run: the low half in the bits of the ticks (wire_cpu_word()).
- *                       In a shorter pause the thread counts as running.
- *   multiple of 4       Native stack. Where native stacks are recorded, it precedes each allocation and holds the id of
- *                       the innermost NATIVE_FRAME (wire_native_head()). The allocation follows with 0 ticks.
- *   WIRE_TIME_OF_CALL   A call reported to the hook but not recorded: of a class, or of another callable that is not a
- *                       function. Only where the cost of the hooks is measured; 3.12 and later.
- *   WIRE_TIME_OF_LINE   Where lines are recorded: the current line of the frame that the preceding resume, throw,
- *                       frame or open names. Its time is that of the previous event.
+ *    31                              14 13   10 9         5 4        0
+ *   +----------------------------------+-------+-----------+----------+
+ *   | value                            | words | sub-kind  | 19       |
+ *   +----------------------------------+-------+-----------+----------+
+ *                18 bits                4 bits    5 bits      5 bits
  *
- * A reader ignores other arguments, which traces of before 2026-11-23 may have.
+ * So a reader skips what it does not know, and a new event needs no new version. Everywhere outside of the head, an
+ * extended event has the kind 32 + sub-kind (wire_head_kind()). An event with one number has it in the value, or in an
+ * extra word if it is larger (wire_number()). No extra word is -32 (rejoin.c: NOBODYS_WORD).
+ *
+ * WIRE_TIME is an absolute time. It bridges a pause that 32 bits of ticks cannot hold. WIRE_CPU is one, too, and has
+ * the time for which the thread has run: in its argument and in the bits of the ticks (wire_cpu_word()). Where CPU
+ * times are recorded, it precedes each event that follows a pause of more than about 25 us. It also comes at the
+ * beginning of a thread and now and then. In a shorter pause the thread counts as running.
  *
  * Memory events keep the size in three places, so that any size below 2^41 bytes is exact:
  *
@@ -80,46 +82,84 @@ enum wire_kind {
 	WIRE_CALLOC = 12,     /* as malloc; size is the product */
 	WIRE_REALLOC = 13,    /* as malloc; old address */
 	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* argument: 0, CPU time, native stack or WIRE_TIME_OF_*; extra word: time in ticks */
+	WIRE_TIME = 15,	      /* extra word: time in ticks; the word's own ticks are 0 and no duration */
 	WIRE_GAP = 16,	      /* extra word: number of events missing here; the call stack is unknown afterwards */
 	WIRE_STACK = 17,      /* argument: number of WIRE_FRAMEs, WIRE_STACK_CUT; they replace the call stack */
 	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
-	WIRE_THREAD_START = 19,
-	WIRE_THREAD_END = 20,
-	WIRE_PROCESS_START = 21, /* argument: enum wire_start */
-	WIRE_FORK = 22,		 /* argument: pid of the child (0: fork failed) */
-	WIRE_EXEC = 23,		 /* the image is about to be replaced; EXEC_FAILED follows on failure */
-	WIRE_EXEC_FAILED = 24,	 /* argument: errno */
-	WIRE_EXIT = 25,		 /* argument: WIRE_EXIT_KNOWN | status, or 0 */
-	WIRE_MARK = 26,		 /* mark id: evprof_mark() */
-	WIRE_PAUSE = 27,	 /* argument: 1 the program stopped recording, 0 started it again */
-	WIRE_LINE = 28,		 /* line number: the function on top of the call stack reaches that line */
-	WIRE_SWITCH = 29,	 /* extra words: the greenlet that continues, the one that stops */
-	WIRE_TASK = 30,		 /* code id; extra word: the task whose step begins with the next event */
-	WIRE_OPEN = 31,		 /* code id: this frame is on the stack already; outermost first */
-	WIRE_KINDS = 32,	 /* number of kinds; all are used */
+	WIRE_EXTENDED = 19,   /* sub-kind, number of extra words, value: the events from 32 on */
+	WIRE_CPU = 20,	      /* CPU time of the thread in ns, see above; extra word: time in ticks */
+	WIRE_NATIVE_STACK = 21,     /* id of the innermost NATIVE_FRAME of the next event, an allocation with 0 ticks */
+	/*
+	 * line number, with 0 ticks: the current line of the frame that the preceding resume, throw, frame or open
+	 * names, where lines are recorded. It is not a line event, as the line does not begin.
+	 */
+	WIRE_AT_LINE = 22,
+	/*
+	 * a call reported to the hook but not recorded: of a class, or of another callable that is not a function. Only
+	 * where the cost of the hooks is measured; 3.12 and later
+	 */
+	WIRE_OTHER_CALL = 23,
+	/* 24, 25: not used yet, without extra words; 26, 27: not used yet, with one */
+	WIRE_LINE = 28,	  /* line number: the function on top of the call stack reaches that line */
+	WIRE_SWITCH = 29, /* extra words: the greenlet that continues, the one that stops */
+	WIRE_TASK = 30,	  /* code id; extra word: the task whose step begins with the next event */
+	WIRE_OPEN = 31,	  /* code id: this frame is on the stack already; outermost first */
+
+	WIRE_THREAD_START = 32,
+	WIRE_THREAD_END = 33,
+	WIRE_PROCESS_START = 34, /* number: enum wire_start */
+	WIRE_FORK = 35,		 /* number: pid of the child (0: fork failed) */
+	WIRE_EXEC = 36,		 /* the image is about to be replaced; EXEC_FAILED follows on failure */
+	WIRE_EXEC_FAILED = 37,	 /* number: errno */
+	WIRE_EXIT = 38,		 /* number: WIRE_EXIT_KNOWN | status, or 0 */
+	WIRE_MARK = 39,		 /* number: mark id. evprof_mark() */
+	WIRE_PAUSE = 40,	 /* number: 1 the program stopped recording, 0 started it again */
+
+	/*
+	 * Reserved: layouts of what nothing writes yet. Names are defined like marks. 55 to 62 are free. 63 would have
+	 * a further sub-kind in its first extra word.
+	 */
+	WIRE_MMAP = 41,		  /* value: 1 for a file; extra words: address, size. After a native stack */
+	WIRE_MUNMAP = 42,	  /* extra words: address, size */
+	WIRE_SPAN_BEGIN = 43,	  /* extra words: name's id, span's number in its process */
+	WIRE_SPAN_END = 44,	  /* extra word: span's number */
+	WIRE_COUNTER_INT = 45,	  /* extra words: name's id, the value: int64 + 2^63 */
+	WIRE_COUNTER_DOUBLE = 46, /* extra words: name's id, the value: IEEE 754 double; NaN has no payload */
+	WIRE_GC_BEGIN = 47,	  /* value: generation */
+	WIRE_GC_END = 48,	  /* value: generation; extra words: objects collected, objects that cannot be */
+	WIRE_LOCK_WAIT = 49,	  /* extra word: address of a lock that another thread holds */
+	WIRE_LOCK_ACQUIRE = 50,	  /* extra word: address */
+	WIRE_LOCK_RELEASE = 51,	  /* extra word: address */
+	WIRE_INSTANT = 52,	  /* extra words: name's id, then pairs: name's id, as a counter's value */
+	WIRE_THIN = 53,		  /* extra word: code id. From here the function's events are not recorded */
+	WIRE_THIN_END = 54,	  /* extra words: code id, calls since. From here they are recorded again */
+	WIRE_KINDS = 64,	  /* number of kinds */
 };
 
-#define WIRE_TIME_OF_CALL 2u  /* CPU times are odd, native stacks multiples of four */
-#define WIRE_TIME_OF_LINE 14u /* in the low bits; the line is above them */
-#define WIRE_LINE_SHIFT 4
-#define WIRE_LINE_MAX (WIRE_ARG_MAX >> WIRE_LINE_SHIFT)
-#define WIRE_NATIVE_SHIFT 2
-#define WIRE_NATIVE_MAX (WIRE_ARG_MAX >> WIRE_NATIVE_SHIFT) /* the largest id of a native frame */
 #define WIRE_STACK_CUT (1u << 26) /* the outermost frames are missing: the ring had no room for them */
 #define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are the exit status */
 
 #define WIRE_KIND_BITS 5
-#define WIRE_KIND_SLOTS (1u << WIRE_KIND_BITS)
 #define WIRE_ARG_BITS 27
 #define WIRE_ARG_MAX ((1u << WIRE_ARG_BITS) - 1)
+#define WIRE_EXTENDED_KIND 32u /* the kind of sub-kind 0 */
+#define WIRE_SUB_BITS 5
+#define WIRE_WORDS_SHIFT (WIRE_KIND_BITS + WIRE_SUB_BITS)
+#define WIRE_WORDS_BITS 4
+#define WIRE_VALUE_SHIFT (WIRE_WORDS_SHIFT + WIRE_WORDS_BITS)
+#define WIRE_VALUE_MAX ((1u << (32 - WIRE_VALUE_SHIFT)) - 1)
 #define WIRE_DOMAIN_BITS 2
 #define WIRE_SIZE_LOW_BITS (WIRE_ARG_BITS - WIRE_DOMAIN_BITS)
 #define WIRE_ADDRESS_BITS 48
 #define WIRE_SIZE_MAX ((UINT64_C(1) << (WIRE_SIZE_LOW_BITS + 64 - WIRE_ADDRESS_BITS)) - 1)
-#define WIRE_EXTRA_MAX 2 /* most extra words of any kind */
+#define WIRE_EXTRA_MAX ((1u << WIRE_WORDS_BITS) - 1) /* most extra words of any event */
 
-enum wire_domain { WIRE_DOMAIN_RAW = 0, WIRE_DOMAIN_MEM = 1, WIRE_DOMAIN_OBJ = 2 };
+enum wire_domain {
+	WIRE_DOMAIN_RAW = 0,
+	WIRE_DOMAIN_MEM = 1,
+	WIRE_DOMAIN_OBJ = 2,
+	WIRE_DOMAIN_NATIVE = 3, /* reserved: malloc() and its kin, called by anybody */
+};
 
 enum wire_start {
 	WIRE_START_EXEC = 0,   /* a new image: the first process, or any after exec */
@@ -127,28 +167,49 @@ enum wire_start {
 	WIRE_START_REJOIN = 2, /* the same image with another collector */
 };
 
-/* Names of the kinds, in Python's own words, as all outputs print them. Index: enum wire_kind. */
+/* Names of the kinds, in Python's own words, as all outputs print them. Index: enum wire_kind. NULL: not used. */
 #define WIRE_KIND_NAMES                                                                                                \
 	{                                                                                                              \
 		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
-		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame",               \
+		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "extended",   \
+		    "cpu", "native_stack", "at_line", "other_call", [WIRE_LINE] = "line", "switch", "task", "open",  \
 		    "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark",      \
-		    "pause", "line", "switch", "task", "open"                                                          \
+		    "pause", [WIRE_KINDS - 1] = NULL                                                                   \
 	}
 
-static inline unsigned wire_extra_words(unsigned kind)
+/* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
+static inline unsigned wire_head_plain_kind(uint32_t head)
+{
+	return head & ((1u << WIRE_KIND_BITS) - 1);
+}
+
+/* enum wire_kind. */
+static inline unsigned wire_head_kind(uint32_t head)
+{
+	unsigned kind = wire_head_plain_kind(head);
+
+	return kind == WIRE_EXTENDED
+		   ? WIRE_EXTENDED_KIND + (head >> WIRE_KIND_BITS & ((1u << WIRE_SUB_BITS) - 1))
+		   : kind;
+}
+
+/* The number of words that follow the first one. */
+static inline unsigned wire_extra_words(uint32_t head)
 {
 	const uint32_t one = 1u << WIRE_MALLOC | 1u << WIRE_CALLOC | 1u << WIRE_FREE | 1u << WIRE_TIME |
-			     1u << WIRE_GAP | 1u << WIRE_TASK;
+			     1u << WIRE_GAP | 1u << WIRE_CPU | 1u << 26 | 1u << 27 | 1u << WIRE_TASK;
 	const uint32_t two = 1u << WIRE_REALLOC | 1u << WIRE_SWITCH;
+	unsigned kind = wire_head_plain_kind(head);
 
+	if (kind == WIRE_EXTENDED)
+		return head >> WIRE_WORDS_SHIFT & WIRE_EXTRA_MAX;
 	return (one >> kind & 1) + (two >> kind & 1) * 2;
 }
 
 /* Bookkeeping of the stream itself: the program did not cause it, and it does not count as an event. */
 static inline int wire_is_bookkeeping(unsigned kind)
 {
-	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_FRAME) || kind >= WIRE_OPEN;
+	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_OTHER_CALL) || kind == WIRE_OPEN;
 }
 
 static inline int wire_is_memory(unsigned kind)
@@ -156,14 +217,10 @@ static inline int wire_is_memory(unsigned kind)
 	return kind >= WIRE_MALLOC && kind <= WIRE_FREE;
 }
 
+/* kind: below 32. */
 static inline uint32_t wire_head(unsigned kind, uint32_t arg)
 {
 	return (uint32_t)kind | arg << WIRE_KIND_BITS;
-}
-
-static inline unsigned wire_head_kind(uint32_t head)
-{
-	return head & (WIRE_KIND_SLOTS - 1);
 }
 
 static inline uint32_t wire_head_arg(uint32_t head)
@@ -171,57 +228,51 @@ static inline uint32_t wire_head_arg(uint32_t head)
 	return head >> WIRE_KIND_BITS;
 }
 
+/* kind: from 32 on. value: at most WIRE_VALUE_MAX. */
+static inline uint32_t wire_extended(unsigned kind, unsigned words, uint32_t value)
+{
+	return wire_head(WIRE_EXTENDED, kind - WIRE_EXTENDED_KIND) | words << WIRE_WORDS_SHIFT |
+	       value << WIRE_VALUE_SHIFT;
+}
+
+/* The number of an extended event that has one. extra: its extra words, if any. */
+static inline uint64_t wire_number(uint32_t head, const uint64_t *extra)
+{
+	return wire_extra_words(head) ? *extra : head >> WIRE_VALUE_SHIFT;
+}
+
+/* The argument of an event, or its number. No id, pid or status needs more than 32 bits. */
+static inline uint32_t wire_argument(uint32_t head, const uint64_t *extra)
+{
+	return wire_head_plain_kind(head) == WIRE_EXTENDED ? (uint32_t)wire_number(head, extra) : wire_head_arg(head);
+}
+
 static inline uint64_t wire_word(uint32_t head, uint32_t ticks)
 {
 	return (uint64_t)ticks << 32 | head;
 }
 
-/* The first word of a WIRE_TIME with the CPU time of its thread: ns, exact below 2^58. */
+/* The first word of a WIRE_CPU: ns, exact below 2^59. */
 static inline uint64_t wire_cpu_word(uint64_t cpu_ns)
 {
-	return wire_word(wire_head(WIRE_TIME, ((uint32_t)(cpu_ns >> 32) << 1 | 1) & WIRE_ARG_MAX), (uint32_t)cpu_ns);
+	return wire_word(wire_head(WIRE_CPU, (uint32_t)(cpu_ns >> 32) & WIRE_ARG_MAX), (uint32_t)cpu_ns);
 }
 
-static inline int wire_has_cpu(uint32_t time_head)
+static inline uint64_t wire_cpu_ns(uint32_t head, uint32_t ticks)
 {
-	return wire_head_arg(time_head) & 1;
+	return (uint64_t)wire_head_arg(head) << 32 | ticks;
 }
 
-static inline uint64_t wire_cpu_ns(uint32_t time_head, uint32_t ticks)
+/* Whether an event has an absolute time, in its extra word. */
+static inline int wire_is_time(unsigned kind)
 {
-	return (uint64_t)(wire_head_arg(time_head) >> 1) << 32 | ticks;
+	return kind == WIRE_TIME || kind == WIRE_CPU;
 }
 
-/* The head of a WIRE_TIME with the native stack of the allocation that follows. */
-static inline uint32_t wire_native_head(uint32_t frame)
+/* The time of an event; now: that of the event before. */
+static inline uint64_t wire_time_of(unsigned kind, uint64_t now, uint32_t ticks, const uint64_t *extra)
 {
-	return wire_head(WIRE_TIME, frame << WIRE_NATIVE_SHIFT);
-}
-
-/*
- * The head of a WIRE_TIME with the current line of the innermost frame. It follows the event that names the frame:
- * resume, throw, frame or open. It is not a line event, as the line does not begin.
- */
-static inline uint32_t wire_line_head(uint32_t line)
-{
-	return wire_head(WIRE_TIME, WIRE_TIME_OF_LINE | (line < WIRE_LINE_MAX ? line : WIRE_LINE_MAX)
-							    << WIRE_LINE_SHIFT);
-}
-
-/* The line in a WIRE_TIME; 0: none. */
-static inline uint32_t wire_line(uint32_t time_head)
-{
-	uint32_t argument = wire_head_arg(time_head);
-
-	return (argument & ((1u << WIRE_LINE_SHIFT) - 1)) == WIRE_TIME_OF_LINE ? argument >> WIRE_LINE_SHIFT : 0;
-}
-
-/* The id of the innermost native frame in a WIRE_TIME; 0: none. */
-static inline uint32_t wire_native_frame(uint32_t time_head)
-{
-	uint32_t argument = wire_head_arg(time_head);
-
-	return argument & ((1u << WIRE_NATIVE_SHIFT) - 1) ? 0 : argument >> WIRE_NATIVE_SHIFT;
+	return wire_is_time(kind) ? *extra : now + ticks;
 }
 
 static inline uint32_t wire_memory_head(unsigned kind, unsigned domain, uint64_t size_bytes)
@@ -328,7 +379,7 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   generator ... of a generator: the first call of its frame
  *   resume    ... of a generator, later; pull: by a C function, as for a callback
  *   c_call    a call of a C function; method: of a method of a C type
- *   other O   a call that is not recorded (WIRE_TIME_OF_CALL); with it, init includes that of the class
+ *   other O   a call that is not recorded (WIRE_OTHER_CALL); with it, init includes that of the class
  *   work W N  by how much the hooks slow the program between events, as a fraction of its time without them,
  *             beginning N ns after an event
  *   far L F   what an event costs in addition at an instruction more than L bytes from the first one of its code
@@ -406,6 +457,6 @@ static inline uint32_t wire_definition_bytes(const struct wire_definition *recor
 #define WIRE_DEFINITION_MAX_BYTES (sizeof(struct wire_definition) + WIRE_DEFINITION_STRINGS * WIRE_STRING_MAX_BYTES)
 
 _Static_assert(sizeof(struct wire_definition) == 40, "a definition's header is 40 bytes");
-_Static_assert(WIRE_KINDS <= WIRE_KIND_SLOTS, "a kind fits its bits");
+_Static_assert(WIRE_KINDS <= WIRE_KINDS, "a kind fits its bits");
 
 #endif

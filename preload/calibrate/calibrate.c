@@ -213,9 +213,9 @@ static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "
 
 /* Sums over the events of one run of a loop. In ticks. */
 struct stamps {
-	uint64_t count[WIRE_KIND_SLOTS];
-	uint64_t inner[WIRE_KIND_SLOTS]; /* from a start to its end, if that is the next event */
-	uint64_t inner_count[WIRE_KIND_SLOTS];
+	uint64_t count[WIRE_KINDS];
+	uint64_t inner[WIRE_KINDS]; /* from a start to its end, if that is the next event */
+	uint64_t inner_count[WIRE_KINDS];
 	uint64_t in_c; /* while a C function ran */
 };
 
@@ -265,7 +265,7 @@ static void read_stamps(struct stamps *stamps)
 		uint64_t ticks = private_writer.words[at] >> 32;
 		bool begins = BEGIN_KINDS >> kind & 1, ends = END_KINDS >> kind & 1;
 
-		at += wire_extra_words(kind);
+		at += wire_extra_words(head);
 		stamps->count[kind]++;
 		if (in_c && depth == in_c)
 			stamps->in_c += ticks;
@@ -292,8 +292,8 @@ static void drop_memory_events(void)
 	uint64_t *words = private_writer.words, from = 0, to = 0, ticks = 0;
 
 	while (from < private_writer.head) {
-		unsigned kind = wire_head_kind((uint32_t)words[from]), extra = wire_extra_words(kind);
-		bool time = kind == WIRE_TIME;
+		unsigned kind = wire_head_kind((uint32_t)words[from]), extra = wire_extra_words((uint32_t)words[from]);
+		bool time = wire_is_time(kind);
 
 		if (wire_is_memory(kind)) {
 			ticks += words[from] >> 32;
@@ -588,7 +588,7 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 /* Adds the cost of calls that are reported but not recorded. Their number is that of the marks in the loop. */
 static void add_others(struct costs *costs, const struct measurement *m)
 {
-	uint64_t reported = m->loops[OTHERS].stamps.count[WIRE_TIME];
+	uint64_t reported = m->loops[OTHERS].stamps.count[WIRE_OTHER_CALL];
 
 	if (reported < TURNS)
 		return;

@@ -218,7 +218,7 @@ static uint32_t define_frame(uint64_t address, uint32_t caller)
 					 .number = caller == CALLER_CUT ? 0 : caller,
 					 .address = address};
 
-	if (record.id > WIRE_NATIVE_MAX || !define_module((uintptr_t)address) || definitions_write(&record, none) < 0)
+	if (record.id > WIRE_ARG_MAX || !define_module((uintptr_t)address) || definitions_write(&record, none) < 0)
 		return 0;
 	table->last_frame = record.id;
 	/* If no place is free, this event still has its stack, and the next event defines the frame again. */

@@ -41,10 +41,10 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 {
 	const void *frame;
 
-	if (value & CODE_IS_COROUTINE && wire_head_kind(head) <= WIRE_THROW) {
+	if (value & CODE_IS_COROUTINE && wire_head_plain_kind(head) <= WIRE_THROW) {
 		frame = python_running_frame();
 		if (frame && !python_has_awaiter(frame)) {
-			writer_put_step(writer, head, definitions_task(wire_head_kind(head), frame));
+			writer_put_step(writer, head, definitions_task(wire_head_plain_kind(head), frame));
 			return;
 		}
 	}
@@ -185,7 +185,7 @@ static struct object *record_call_calibrated(struct object *const *arguments, si
 	if (!thread_self.called)
 		return record_function_fast(WIRE_C_CALL, arguments, shift);
 	if (type != python.function_type && type != python.method_type && writer_finds_room(thread_self.writer))
-		writer_put_reported_call(thread_self.writer);
+		writer_put_other_call(thread_self.writer);
 	return python.none;
 }
 

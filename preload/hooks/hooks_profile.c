@@ -62,7 +62,7 @@ static bool put_step(struct writer *writer, uint32_t head, struct object *frame)
 
 	if (python_has_awaiter(inner))
 		return false;
-	writer_put_step(writer, head, definitions_task(wire_head_kind(head), inner));
+	writer_put_step(writer, head, definitions_task(wire_head_plain_kind(head), inner));
 	return true;
 }
 

@@ -143,7 +143,7 @@ static void finish_by_exit(void *status)
 		return;
 	writer = writer_reserve(WIRE_EXIT);
 	if (writer)
-		writer_put(writer, wire_head(WIRE_EXIT, WIRE_EXIT_KNOWN | (*(const uint32_t *)status & 0xff)));
+		writer_put_number(writer, WIRE_EXIT, WIRE_EXIT_KNOWN | (*(const uint32_t *)status & 0xff));
 	finish_with(0);
 }
 

@@ -112,7 +112,7 @@ int process_join(int start)
 	process_unlock();
 	writer = joined ? writer_reserve(WIRE_PROCESS_START) : NULL; /* takes the lock for its ring */
 	if (writer)
-		writer_put(writer, wire_head(WIRE_PROCESS_START, (uint32_t)start));
+		writer_put_number(writer, WIRE_PROCESS_START, (uint64_t)start);
 	if (writer && start == WIRE_START_FORK)
 		thread_names_define_inherited();
 	thread_self.nesting--;

@@ -183,7 +183,7 @@ static bool cpu_is_due(const struct writer *writer)
 /* Words of one frame of a stack, including its line if lines are recorded. */
 static uint32_t words_a_frame(void)
 {
-	return config.events & EVENT_LINE ? 3 : 1;
+	return config.events & EVENT_LINE ? 2 : 1;
 }
 
 /* The most frames of a stack that may fit: half of the free room if this thread may not wait for more. */
@@ -415,7 +415,7 @@ static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
 			return NULL;
 		}
 		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
-		writer_put(writer, wire_head(WIRE_THREAD_START, 0));
+		writer_put_number(writer, WIRE_THREAD_START, 0);
 	}
 	writer = refill(writer, kind);
 	errno = saved_errno;
@@ -457,7 +457,7 @@ void writer_end_thread(void)
 	process_lock(); /* keeps rejoin.c from exchanging the memory under an ending thread */
 	room_show_held(writer);
 	if (recording && room_of(writer) > WRITER_SPARE_WORDS)
-		writer_put(writer, wire_head(WIRE_THREAD_END, 0));
+		writer_put_number(writer, WIRE_THREAD_END, 0);
 	writer->slot = NULL;
 	/*
 	 * Release: all words of the ring are visible before the slot is seen to have ended. This comes last: from here

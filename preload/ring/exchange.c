@@ -208,7 +208,7 @@ static void merge_slot(const struct exchange *exchange, uint32_t number)
 	}
 	if (!writer_of(slot)->slot && atomic_load(&old->sampled)) /* its sampler ends with the old memory */
 		atomic_store(&slot->state, RING_SLOT_ENDED);
-	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
 		atomic_fetch_add(&slot->lost[kind], atomic_load(&old->lost[kind]));
 }
 
@@ -223,7 +223,7 @@ static void merge_rings(const struct exchange *exchange)
 	for (uint32_t i = 0; i < used; i++)
 		if (is_in_use(&process->slots[i]))
 			merge_slot(exchange, i);
-	for (unsigned kind = 0; kind < WIRE_KIND_SLOTS; kind++)
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
 		atomic_fetch_add(&header->lost_unslotted[kind], atomic_load(&old->lost_unslotted[kind]));
 	atomic_fetch_add(&header->forks, atomic_load(&old->forks));
 	atomic_fetch_add(&header->lost_definitions, atomic_load(&old->lost_definitions));

@@ -153,25 +153,23 @@ void writer_put_time(struct writer *writer, uint64_t now)
 	writer->cpu_due = (uint32_t)writer->head + CPU_EVERY_WORDS;
 }
 
+void writer_put_number(struct writer *writer, unsigned kind, uint64_t number)
+{
+	if (number <= WIRE_VALUE_MAX)
+		writer_put(writer, wire_extended(kind, 0, (uint32_t)number));
+	else
+		writer_put_extra(writer, wire_extended(kind, 1, 0), number, 0);
+}
+
 void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
 				    uint64_t extra_2)
 {
-	uint64_t now = clock_now(), at;
+	uint64_t stamp = writer_stamp(writer), at = writer->head;
 
-	if ((int64_t)(now - writer->last_ticks) < 0)
-		now = writer->last_ticks;
-	/* Where CPU times are recorded, one is due after a pause. */
-	if (config.events & EVENT_CPU && now - writer->last_ticks >= writer->pause)
-		writer_put_time(writer, now);
-	else if (now - writer->last_ticks >= CLOCK_QUIET_TICKS)
-		room_wake_collector(writer);
-	writer->last_ticks = now;
-	at = writer->head;
-	writer_store(writer, at++, wire_word(wire_native_head(frame), 0));
-	writer_store(writer, at++, now);
+	writer_store(writer, at++, stamp | wire_head(WIRE_NATIVE_STACK, frame));
 	writer_store(writer, at++, head);
 	writer_store(writer, at++, extra);
-	if (wire_extra_words(wire_head_kind(head)) == 2)
+	if (wire_extra_words(head) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
 }

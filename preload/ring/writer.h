@@ -173,7 +173,7 @@ static inline void writer_count_lost(struct writer *writer, unsigned kind)
 	writer->gap++;
 }
 
-/* Writes a WIRE_TIME with the time of the event that follows, and the thread's CPU time if that is recorded. */
+/* Writes a WIRE_TIME with the time of the event that follows, or a WIRE_CPU where CPU times are recorded. */
 void writer_put_time(struct writer *writer, uint64_t now) __attribute__((cold, noinline));
 
 static inline uint64_t writer_stamp(struct writer *writer)
@@ -193,20 +193,23 @@ static inline void writer_put(struct writer *writer, uint32_t head)
 {
 	uint64_t stamp = writer_stamp(writer);
 
-	invariant(wire_head_kind(head) && !wire_extra_words(wire_head_kind(head)));
+	invariant(wire_head_kind(head) && !wire_extra_words(head));
 	writer_store(writer, writer->head, stamp | head);
 	ring_publish(writer->slot, ++writer->head);
 }
 
-/* Writes an event with the extra words of its kind; extra_2 only if there are two. The caller publishes or holds it. */
+/* Writes an event from WIRE_THREAD_START on that has one number, or none (0). */
+void writer_put_number(struct writer *writer, unsigned kind, uint64_t number);
+
+/* Writes an event with its extra words; extra_2 only if there are two. The caller publishes or holds it. */
 static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
 {
 	uint64_t stamp = writer_stamp(writer), at = writer->head;
 
-	invariant(wire_extra_words(wire_head_kind(head)));
+	invariant(wire_extra_words(head));
 	writer_store(writer, at++, stamp | head);
 	writer_store(writer, at++, extra);
-	if (wire_extra_words(wire_head_kind(head)) == 2)
+	if (wire_extra_words(head) == 2)
 		writer_store(writer, at++, extra_2);
 	writer->head = at;
 }
@@ -330,7 +333,7 @@ static inline int writer_put_fast(struct writer *writer, uint32_t head)
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
-	invariant(wire_head_kind(head) && !wire_extra_words(wire_head_kind(head)) && !(ticks >> 32));
+	invariant(wire_head_kind(head) && !wire_extra_words(head) && !(ticks >> 32));
 	writer->last_ticks = now;
 	__atomic_store_n(writer_at(writer, at), ticks << 32 | head, __ATOMIC_RELAXED);
 	writer->head = ++at;
@@ -346,31 +349,22 @@ static inline int writer_finds_room(struct writer *writer)
 	return writer_has_room(writer);
 }
 
-/* Writes WIRE_TIME_OF_CALL. Only with room. */
-static inline void writer_put_reported_call(struct writer *writer)
+/* Writes WIRE_OTHER_CALL. Only with room. */
+static inline void writer_put_other_call(struct writer *writer)
 {
-	uint64_t now = clock_counter() >> CLOCK_SHIFT, at;
+	uint32_t head = wire_head(WIRE_OTHER_CALL, 0);
 
-	if (unlikely(now - writer->last_ticks >= writer->pause))
-		writer_put_time(writer, now);
-	else
-		writer->last_ticks = now;
-	at = writer->head;
-	writer_store(writer, at, wire_word(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL), 0));
-	writer_store(writer, at + 1, writer->last_ticks);
-	writer->head = at + 2;
-	ring_publish(writer->slot, at + 2);
+	if (!writer_put_fast(writer, head))
+		writer_put(writer, head);
 }
 
-/* Writes WIRE_TIME_OF_LINE for the event before. Only with room. */
+/* Writes WIRE_AT_LINE for the event before. Only with room. */
 static inline void writer_put_line(struct writer *writer, uint32_t line)
 {
-	uint64_t at = writer->head;
+	uint32_t shown = line < WIRE_ARG_MAX ? line : WIRE_ARG_MAX;
 
-	writer_store(writer, at, wire_word(wire_line_head(line), 0));
-	writer_store(writer, at + 1, writer->last_ticks);
-	writer->head = at + 2;
-	ring_publish(writer->slot, at + 2);
+	writer_store(writer, writer->head, wire_word(wire_head(WIRE_AT_LINE, shown), 0));
+	ring_publish(writer->slot, ++writer->head);
 }
 
 /* hold: see writer_hold(); a compile-time constant. */
@@ -382,7 +376,7 @@ static inline __attribute__((always_inline)) int writer_put_fast_extra(struct wr
 
 	if (unlikely(ticks >= writer->pause))
 		return 0;
-	invariant(wire_extra_words(wire_head_kind(head)) == 1 && !(ticks >> 32));
+	invariant(wire_extra_words(head) == 1 && !(ticks >> 32));
 	writer->last_ticks = now;
 	__atomic_store_n(writer_at(writer, at++), ticks << 32 | head, __ATOMIC_RELAXED);
 	__atomic_store_n(writer_at(writer, at++), extra, __ATOMIC_RELAXED);

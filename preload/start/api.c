@@ -20,7 +20,7 @@ PUBLIC void evprof_mark(const char *name)
 		return;
 	id = definitions_mark(name);
 	if (id)
-		writer_put(writer, wire_head(WIRE_MARK, id));
+		writer_put_number(writer, WIRE_MARK, id);
 	else
 		writer_lose(writer, WIRE_MARK);
 	errno = saved_errno;
@@ -34,7 +34,7 @@ PUBLIC void evprof_stop(void)
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
-		writer_put(writer, wire_head(WIRE_PAUSE, 1));
+		writer_put_number(writer, WIRE_PAUSE, 1);
 	process_lock(); /* a rejoin changes the status, too */
 	if (atomic_load(&process->status) == PROCESS_JOINED)
 		process_set_status(PROCESS_STOPPED);
@@ -50,7 +50,7 @@ PUBLIC void evprof_start(void)
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
-		writer_put(writer, wire_head(WIRE_PAUSE, 0));
+		writer_put_number(writer, WIRE_PAUSE, 0);
 }
 
 PUBLIC int evprof_active(void)

@@ -87,21 +87,26 @@ static __attribute__((constructor)) void find_real(void)
 /* Other libraries' constructors may call before evprof's has run. */
 #define REAL(name) (*(likely(real.name != NULL) ? real.name : (find_real(), real.name)))
 
-static void put_head(void *argument)
+struct rare_event {
+	unsigned kind;
+	uint64_t number;
+};
+
+static void put_rare(void *argument)
 {
-	uint32_t head = *(const uint32_t *)argument;
-	struct writer *writer = writer_reserve(wire_head_kind(head));
+	const struct rare_event *event = argument;
+	struct writer *writer = writer_reserve(event->kind);
 
 	if (writer)
-		writer_put(writer, head);
+		writer_put_number(writer, event->kind, event->number);
 }
 
 /* Runs on its own stack: the program may be in a signal handler. */
-static void put_event(unsigned kind, uint32_t argument)
+static void put_event(unsigned kind, uint64_t number)
 {
-	uint32_t head = wire_head(kind, argument);
+	struct rare_event event = {kind, number};
 
-	own_stack_call(put_head, &head);
+	own_stack_call(put_rare, &event);
 }
 
 /* Whether this is the recorded image, and not the child of a vfork that runs in its memory. */
@@ -176,7 +181,7 @@ PUBLIC pid_t fork(void)
 		atomic_fetch_add(&process->header->forks, 1);
 	pid = REAL(fork)();
 	if (pid > 0)
-		put_event(WIRE_FORK, (uint32_t)pid);
+		put_event(WIRE_FORK, (uint64_t)pid);
 	if (pid == 0 && expected)
 		sampling_begin();
 	return pid;
@@ -193,7 +198,7 @@ static int exec_failed(int result)
 	int saved_errno = errno;
 
 	if (is_this_process())
-		put_event(WIRE_EXEC_FAILED, (uint32_t)saved_errno);
+		put_event(WIRE_EXEC_FAILED, (uint64_t)saved_errno);
 	errno = saved_errno;
 	return result;
 }

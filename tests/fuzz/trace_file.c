@@ -58,10 +58,10 @@ static void to_words(struct trace_piece *piece)
 		uint32_t head;
 
 		memcpy(&head, piece->bytes + i * sizeof(head), sizeof(head));
-		if (extra + wire_extra_words(wire_head_kind(head)) > extras)
+		if (extra + wire_extra_words(head) > extras)
 			return;
 		words[used++] = wire_word(head, (uint32_t)from_planes(piece->bytes + events * 4, events, i, 4));
-		for (unsigned more = wire_extra_words(wire_head_kind(head)); more > 0; more--)
+		for (unsigned more = wire_extra_words(head); more > 0; more--)
 			words[used++] = from_planes(piece->bytes + events * 8, extras, extra++, 8);
 	}
 	memcpy(piece->bytes, words, used * sizeof(words[0]));
@@ -69,7 +69,7 @@ static void to_words(struct trace_piece *piece)
 	piece->words = true;
 }
 
-static bool unpack(struct trace_piece *piece, const uint8_t *stored)
+static bool unpack(struct trace_piece *piece, const uint8_t *stored, uint32_t version)
 {
 	size_t count = piece->chunk.stored_bytes;
 
@@ -80,7 +80,8 @@ static bool unpack(struct trace_piece *piece, const uint8_t *stored)
 	if (ZSTD_isError(count) || count > TRACE_FILE_PIECE_BYTES)
 		return false;
 	piece->count = count;
-	to_words(piece);
+	if (version != TRACE_VERSION_1) /* whose words are others */
+		to_words(piece);
 	return true;
 }
 
@@ -104,7 +105,7 @@ bool trace_file_parse(struct trace_file *file, const uint8_t *bytes, size_t coun
 		}
 		piece->bytes = malloc(TRACE_FILE_PIECE_BYTES);
 		if (piece->bytes && piece->chunk.type != TRACE_CHUNK_INDEX &&
-		    unpack(piece, bytes + at + sizeof(piece->chunk)))
+		    unpack(piece, bytes + at + sizeof(piece->chunk), file->header.version))
 			file->count++;
 		else
 			free(piece->bytes);
@@ -237,7 +238,8 @@ size_t trace_file_build(const struct trace_file *file, bool whole, uint8_t *byte
 	struct trace_header header = file->header;
 
 	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
-	header.version = TRACE_VERSION;
+	if (header.version != TRACE_VERSION_1)
+		header.version = TRACE_VERSION;
 	header.header_bytes = sizeof(header);
 	header.incompatible = 0;
 	header.crc = checksum(&header, offsetof(struct trace_header, crc));

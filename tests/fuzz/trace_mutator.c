@@ -54,13 +54,17 @@ static void insert_event(struct trace_piece *piece, uint32_t *state)
 {
 	uint64_t words[1 + WIRE_EXTRA_MAX];
 	unsigned kind = draw(state, WIRE_KINDS);
+	uint32_t head = kind < WIRE_EXTENDED_KIND
+			    ? wire_head(kind, (uint32_t)draw_number(state))
+			    : wire_extended(kind, draw(state, 4) ? draw(state, 3) : draw(state, WIRE_EXTRA_MAX),
+					    draw(state, 4) ? draw(state, 64) : (uint32_t)draw_number(state));
 	uint32_t ticks = draw(state, 4) ? draw(state, 64) : (uint32_t)draw_number(state);
 	size_t at = draw(state, (uint32_t)(piece->count / 8) + 1) * 8;
 
-	words[0] = wire_word(wire_head(kind, (uint32_t)draw_number(state)), ticks);
+	words[0] = wire_word(head, ticks);
 	for (unsigned i = 1; i <= WIRE_EXTRA_MAX; i++)
 		words[i] = draw_number(state);
-	insert(piece, at, words, sizeof(words[0]) * (1 + wire_extra_words(kind)));
+	insert(piece, at, words, sizeof(words[0]) * (1 + wire_extra_words(head)));
 }
 
 static void repeat_words(struct trace_piece *piece, uint32_t *state)

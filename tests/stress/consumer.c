@@ -200,7 +200,7 @@ static void check_events(const struct trace_chunk *chunk, const uint8_t *raw)
 		uint32_t head;
 
 		memcpy(&head, raw + 4 * i, sizeof(head));
-		for (unsigned k = 0; k < wire_extra_words(wire_head_kind(head)); k++)
+		for (unsigned k = 0; k < wire_extra_words(head); k++)
 			extra[k] = extra_at(planes, chunk->extras, next++);
 		check_event(chunk->thread, head, extra);
 	}
@@ -279,7 +279,7 @@ void trace_output_thread_ended(struct trace_output *output)
 	counts.ended++;
 }
 
-void trace_output_count_events(struct trace_output *output, const uint32_t kinds[WIRE_KIND_SLOTS])
+void trace_output_count_events(struct trace_output *output, const uint32_t kinds[WIRE_KINDS])
 {
 	(void)output;
 	(void)kinds;

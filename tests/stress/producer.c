@@ -123,7 +123,7 @@ static int put_number(uint64_t number)
 	if (!writer)
 		return thread_self.writer->slot && thread_self.writer->gap == gap + 1 ? 0 : -1;
 	if (mark)
-		writer_put(writer, wire_head(WIRE_MARK, mark));
+		writer_put(writer, wire_extended(WIRE_MARK, 0, mark));
 	else if (number % 4 < 2)
 		writer_put(writer, wire_head(WIRE_CALL, low));
 	else

@@ -190,7 +190,7 @@ void fake_event(struct fake_target *target, unsigned slot, uint64_t word, const 
 	unsigned kind = wire_head_kind((uint32_t)word);
 
 	data[head++ & (at->data_words - 1)] = word;
-	for (unsigned i = 0; i < wire_extra_words(kind); i++)
+	for (unsigned i = 0; i < wire_extra_words((uint32_t)word); i++)
 		data[head++ & (at->data_words - 1)] = extra ? extra[i] : 0;
 	ring_publish(at, head);
 	target->emitted += !wire_is_bookkeeping(kind);
@@ -198,7 +198,9 @@ void fake_event(struct fake_target *target, unsigned slot, uint64_t word, const 
 
 void fake_call(struct fake_target *target, unsigned slot, unsigned kind, uint32_t id, uint32_t ticks)
 {
-	fake_event(target, slot, wire_word(wire_head(kind, id), ticks), NULL);
+	uint32_t head = kind < WIRE_EXTENDED_KIND ? wire_head(kind, id) : wire_extended(kind, 0, id);
+
+	fake_event(target, slot, wire_word(head, ticks), NULL);
 }
 
 void fake_definition_bytes(struct fake_target *target, const void *bytes, size_t count)

@@ -138,7 +138,7 @@ static uint64_t lost_of(const struct trace *trace, uint32_t thread)
 {
 	uint64_t sum = 0;
 
-	for (unsigned kind = 0; trace->threads[thread]->lost && kind < WIRE_KIND_SLOTS; kind++)
+	for (unsigned kind = 0; trace->threads[thread]->lost && kind < WIRE_KINDS; kind++)
 		sum += trace->threads[thread]->lost[kind];
 	return sum;
 }
@@ -158,7 +158,7 @@ static uint64_t gaps_of(struct trace *trace, uint32_t thread)
 			unsigned kind = wire_head_kind(events.heads[i]);
 
 			sum += kind == WIRE_GAP ? *extra : 0;
-			extra += wire_extra_words(kind);
+			extra += wire_extra_words(events.heads[i]);
 		}
 	}
 	trace_stream_close(&stream);

@@ -60,8 +60,10 @@ static void put(unsigned kind, uint32_t argument)
 {
 	struct writer *writer = writer_reserve(kind);
 
-	if (writer)
+	if (writer && kind < WIRE_EXTENDED_KIND)
 		writer_put(writer, wire_head(kind, argument));
+	else if (writer)
+		writer_put_number(writer, kind, argument);
 }
 
 static uint32_t head_at(uint64_t at)
@@ -79,8 +81,8 @@ Test(writer, a_thread_begins_with_its_start)
 	cr_assert_eq(slots[0].data_words, WORDS);
 	cr_assert_eq(atomic_load(&header->slots_used), 1);
 	cr_assert_eq(ring_head(&slots[0]), 2);
-	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
-	cr_assert_eq(head_at(1), wire_head(WIRE_FORK, 7));
+	cr_assert_eq(head_at(0), wire_extended(WIRE_THREAD_START, 0, 0));
+	cr_assert_eq(head_at(1), wire_extended(WIRE_FORK, 0, 7));
 }
 
 Test(writer, memory_events_keep_size_address_and_domain)
@@ -137,7 +139,7 @@ Test(writer, what_does_not_fit_is_counted_and_marked)
 		}
 	cr_assert_eq(gaps, 1);
 	cr_assert_eq(missing, emitted - written);
-	cr_assert_eq(head_at(ring_head(&slots[0]) - 1), wire_head(WIRE_FORK, 42));
+	cr_assert_eq(head_at(ring_head(&slots[0]) - 1), wire_extended(WIRE_FORK, 0, 42));
 }
 
 /* By a look at the tail alone; that recording was stopped, or a tail that makes no sense, is seen all the same. */
@@ -201,7 +203,7 @@ Test(writer, a_long_pause_is_bridged_by_an_absolute_time)
 	put(WIRE_FORK, 2);
 	cr_assert_eq(wire_head_kind(head_at(at)), WIRE_TIME);
 	cr_assert_geq(words[(at + 1) % WORDS], before);
-	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
+	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_extended(WIRE_FORK, 0, 2), 0));
 }
 
 Test(writer, a_line_takes_no_time)
@@ -214,38 +216,38 @@ Test(writer, a_line_takes_no_time)
 	at = writer->head;
 	before = writer->last_ticks;
 	writer_put_line(writer, 1234);
-	cr_assert_eq(words[at % WORDS], wire_word(wire_line_head(1234), 0));
-	cr_assert_eq(words[(at + 1) % WORDS], before, "the time of the event before");
-	cr_assert_eq(writer->head, at + 2);
+	cr_assert_eq(words[at % WORDS], wire_word(wire_head(WIRE_AT_LINE, 1234), 0));
+	cr_assert_eq(writer->head, at + 1);
 	cr_assert_eq(writer->last_ticks, before, "the next event counts from there");
-	cr_assert_eq(wire_line(head_at(at)), 1234);
-	cr_assert_eq(wire_line(wire_line_head(UINT32_MAX)), WIRE_LINE_MAX);
-	cr_assert_eq(wire_native_frame(head_at(at)), 0);
-	cr_assert_not(wire_has_cpu(head_at(at)));
-	cr_assert_eq(wire_line(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL)), 0);
+}
+
+Test(writer, a_number_that_is_too_large_has_a_word_of_its_own)
+{
+	put(WIRE_FORK, WIRE_VALUE_MAX);
+	put(WIRE_FORK, WIRE_VALUE_MAX + 1);
+	cr_assert_eq(head_at(1), wire_extended(WIRE_FORK, 0, WIRE_VALUE_MAX));
+	cr_assert_eq(wire_number(head_at(1), NULL), WIRE_VALUE_MAX);
+	cr_assert_eq(head_at(2), wire_extended(WIRE_FORK, 1, 0));
+	cr_assert_eq(wire_number(head_at(2), &words[3]), WIRE_VALUE_MAX + 1);
+	cr_assert_eq(ring_head(&slots[0]), 4);
 }
 
 Test(writer, a_native_stack_stands_before_its_allocation)
 {
 	struct writer *writer;
-	uint64_t at, before;
+	uint64_t at, ticks;
 
 	put(WIRE_FORK, 1);
 	writer = thread_self.writer;
 	at = writer->head;
-	before = clock_now();
+	ticks = writer->last_ticks;
 	writer_write_with_native_stack(writer, 77, wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0x1000, 0x2000);
-	cr_assert_eq(wire_head_kind(head_at(at)), WIRE_TIME);
-	cr_assert_eq(wire_native_frame(head_at(at)), 77);
-	cr_assert_not(wire_has_cpu(head_at(at)));
-	cr_assert_geq(words[(at + 1) % WORDS], before);
-	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0));
-	cr_assert_eq(words[(at + 3) % WORDS], 0x1000);
-	cr_assert_eq(words[(at + 4) % WORDS], 0x2000);
-	cr_assert_eq(writer->head, at + 5);
-	cr_assert_eq(writer->last_ticks, words[(at + 1) % WORDS], "the next event counts from here");
-	cr_assert_eq(wire_native_frame(wire_head(WIRE_TIME, WIRE_TIME_OF_CALL)), 0);
-	cr_assert_eq(wire_native_frame(wire_native_head(WIRE_NATIVE_MAX)), WIRE_NATIVE_MAX);
+	cr_assert_eq(head_at(at), wire_head(WIRE_NATIVE_STACK, 77));
+	cr_assert_eq(words[at % WORDS] >> 32, writer->last_ticks - ticks);
+	cr_assert_eq(words[(at + 1) % WORDS], wire_word(wire_memory_head(WIRE_REALLOC, WIRE_DOMAIN_OBJ, 5), 0));
+	cr_assert_eq(words[(at + 2) % WORDS], 0x1000);
+	cr_assert_eq(words[(at + 3) % WORDS], 0x2000);
+	cr_assert_eq(writer->head, at + 4);
 }
 
 static uint64_t cpu_ns_now(void)
@@ -256,13 +258,12 @@ static uint64_t cpu_ns_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The CPU time that the WIRE_TIME there tells; it lies between two measurements. */
+/* The CPU time that the WIRE_CPU there tells; it lies between two measurements. */
 static void expect_cpu_time(uint64_t at, uint64_t low, uint64_t high)
 {
 	uint64_t word = words[at % WORDS], told = wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32));
 
-	cr_assert_eq(wire_head_kind((uint32_t)word), WIRE_TIME);
-	cr_assert(wire_has_cpu((uint32_t)word));
+	cr_assert_eq(wire_head_kind((uint32_t)word), WIRE_CPU);
 	cr_assert(told >= low && told <= high, "%d ns", (int)(told - low));
 }
 
@@ -274,7 +275,7 @@ Test(writer, cpu_time_is_told_at_the_start_after_each_pause_and_now_and_then)
 	config.events |= EVENT_CPU;
 	put(WIRE_FORK, 1);
 	/* Before the thread's start, if the memory for the ring took that long. */
-	expect_cpu_time(wire_head_kind(head_at(0)) != WIRE_TIME, low, cpu_ns_now());
+	expect_cpu_time(wire_head_kind(head_at(0)) != WIRE_CPU, low, cpu_ns_now());
 	writer = thread_self.writer;
 	at = writer->head;
 	low = cpu_ns_now();
@@ -282,13 +283,13 @@ Test(writer, cpu_time_is_told_at_the_start_after_each_pause_and_now_and_then)
 	cr_assert_not(writer_put_fast(writer, wire_head(WIRE_CALL, 5)), "a pause goes the long way");
 	put(WIRE_FORK, 2);
 	expect_cpu_time(at, low, cpu_ns_now());
-	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_head(WIRE_FORK, 2), 0));
+	cr_assert_eq(words[(at + 2) % WORDS], wire_word(wire_extended(WIRE_FORK, 0, 2), 0));
 	at = writer->head;
 	for (int i = 0; i < 40000; i++) {
 		ring_consume(&slots[0], ring_head(&slots[0]));
 		writer->last_ticks = clock_now(); /* however busy the machine is: no pause */
 		put(WIRE_FORK, 3);
-		times += wire_head_kind(head_at(at)) == WIRE_TIME;
+		times += wire_head_kind(head_at(at)) == WIRE_CPU;
 		at = writer->head;
 	}
 	cr_assert_geq(times, 2);
@@ -299,8 +300,8 @@ Test(writer, cpu_time_of_half_a_year)
 	const uint64_t long_ns = UINT64_C(0x03a5a5a5f0f0f0f1);
 	uint64_t word = wire_cpu_word(long_ns);
 
-	cr_assert(wire_has_cpu((uint32_t)word));
-	cr_assert_eq(wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32)), long_ns & ((UINT64_C(1) << 58) - 1));
+	cr_assert_eq(wire_head_kind((uint32_t)word), WIRE_CPU);
+	cr_assert_eq(wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32)), long_ns & ((UINT64_C(1) << 59) - 1));
 }
 
 Test(writer, the_fast_path_writes_what_the_slow_one_writes)
@@ -491,8 +492,9 @@ Test(writer, the_child_of_a_fork_never_writes_into_its_parents_ring)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	/* The parent notes the fork itself. */
-	cr_assert_eq(ring_head(&slots[0]), head + 1);
-	cr_assert_eq(head_at(head), wire_head(WIRE_FORK, (uint32_t)child));
+	cr_assert_eq(ring_head(&slots[0]), head + 1 + wire_extra_words(head_at(head)));
+	cr_assert_eq(wire_head_kind(head_at(head)), WIRE_FORK);
+	cr_assert_eq(wire_number(head_at(head), &words[(head + 1) % WORDS]), (uint64_t)child);
 }
 
 Test(writer, a_stop_is_noticed_by_the_fast_path)
@@ -559,7 +561,7 @@ Test(writer, the_layout_in_the_header_is_nobodys_word)
 		scribble(&header->layout, sizeof(header->layout), lies[i]);
 		use_everything();
 	}
-	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
+	cr_assert_eq(head_at(0), wire_extended(WIRE_THREAD_START, 0, 0));
 	cr_assert_eq(slots[1].data_offset, (uint8_t *)words - process->base + RING_BYTES_MIN);
 }
 
@@ -571,7 +573,7 @@ Test(writer, the_rest_of_the_header_is_neither)
 		use_everything();
 		memory_shrink(MEMORY_ROOM_LEAST);
 	}
-	cr_assert_eq(head_at(0), wire_head(WIRE_THREAD_START, 0));
+	cr_assert_eq(head_at(0), wire_extended(WIRE_THREAD_START, 0, 0));
 }
 
 /* What is said of a slot neither moves its ring nor makes it another thread's. */

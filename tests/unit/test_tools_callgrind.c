@@ -255,8 +255,7 @@ Test(callgrind, lines_of_hidden_functions)
 /* The frame that the event before put on the stack stands at that line. */
 static void stands(uint32_t line)
 {
-	event(WIRE_TIME, wire_head_arg(wire_line_head(line)), 0);
-	fixture_extra(fixture, thread, fixture->threads[thread].now);
+	event(WIRE_AT_LINE, line, 0);
 }
 
 /*

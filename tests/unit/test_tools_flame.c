@@ -132,8 +132,9 @@ Test(flame, folded_deep_recursion)
 /* An allocation with its native stack: the time that tells it comes first. */
 static void allocation(uint32_t native, uint64_t size)
 {
-	event(WIRE_TIME, native << WIRE_NATIVE_SHIFT, 0);
+	event(WIRE_TIME, 0, 0);
 	fixture_extra(fixture, thread, 2000);
+	event(WIRE_NATIVE_STACK, native, 0);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x1000, size, 0, 0);
 }
 

@@ -290,8 +290,7 @@ Test(live, native_functions_stand_on_top)
 	fixture_symbol(fixture, process, 1, 0x7100, 0, "outer", "o.c", 5, "lib.so");
 	on(thread, WIRE_CALL, MAIN, 0);
 	for (unsigned i = 0; i < 3; i++) {
-		on(thread, WIRE_TIME, 1 << WIRE_NATIVE_SHIFT, 0);
-		fixture_extra(fixture, thread, 2000 + i);
+		on(thread, WIRE_NATIVE_STACK, 1, 1);
 		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0x1000 * (i + 1), 100, 0, 0);
 	}
 	made(thread, 0x9000, 4);

@@ -62,8 +62,7 @@ static void add_thread(uint32_t process, uint32_t tid)
 
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		fixture_event(fixture, thread, plain[i].kind, plain[i].argument, 500);
-	fixture_event(fixture, thread, WIRE_TIME, wire_head_arg(wire_native_head(2)), 0);
-	fixture_extra(fixture, thread, 1000 + 20 * 500);
+	fixture_event(fixture, thread, WIRE_NATIVE_STACK, 2, 0);
 	fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 0xabc0 + tid, 100, 0, 5);
 	fixture_memory(fixture, thread, WIRE_CALLOC, WIRE_DOMAIN_RAW, 0xeee0 + tid, 1000, 0, 5);
 	fixture_memory(fixture, thread, WIRE_REALLOC, WIRE_DOMAIN_MEM, 0xdef0 + tid, 5000, 0xabc0 + tid, 5);

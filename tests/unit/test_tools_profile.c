@@ -181,7 +181,7 @@ static void told(uint64_t cpu_ns, uint64_t at)
 {
 	uint64_t word = wire_cpu_word(cpu_ns);
 
-	event(WIRE_TIME, wire_head_arg((uint32_t)word), (uint32_t)(word >> 32));
+	event(WIRE_CPU, wire_head_arg((uint32_t)word), (uint32_t)(word >> 32));
 	fixture_extra(fixture, thread, at);
 }
 
@@ -722,8 +722,7 @@ Test(profile, costs_and_words_of_older_traces_are_ignored)
 /* A call that is no event, so many ticks after the event before. */
 static void call_of_class(uint64_t at)
 {
-	event(WIRE_TIME, WIRE_TIME_OF_CALL, 0);
-	fixture_extra(fixture, thread, at);
+	event(WIRE_OTHER_CALL, 0, (uint32_t)(at - fixture->threads[thread].now));
 }
 
 enum { INIT = 4 };

@@ -36,7 +36,7 @@ struct fixture *fixture_new(void)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct trace_header header = {.magic = "\x89"
 					       "EVP\r\n\x1a\n",
-				      .version = 1,
+				      .version = 3,
 				      .header_bytes = 64};
 
 	if (!fixture)
@@ -258,20 +258,26 @@ void fixture_clock(struct fixture *fixture, uint32_t kind, uint32_t shift, uint6
 static void put_event(struct fixture *fixture, uint32_t thread, uint32_t head, uint32_t ticks)
 {
 	struct fixture_thread *to = &fixture->threads[thread];
-	unsigned kind = head & 31;
 
 	to->heads = grown(to->heads, (to->count + 1) * sizeof(*to->heads));
 	to->ticks = grown(to->ticks, (to->count + 1) * sizeof(*to->ticks));
 	to->heads[to->count] = head;
 	to->ticks[to->count++] = ticks;
 	to->now += ticks;
-	if (kind < WIRE_TIME || (kind > WIRE_FRAME && kind < WIRE_OPEN))
+	if (!wire_is_bookkeeping(wire_head_kind(head)))
 		fixture->events++;
 }
 
 void fixture_event(struct fixture *fixture, uint32_t thread, unsigned kind, uint32_t argument, uint32_t ticks)
 {
-	put_event(fixture, thread, kind | argument << 5, ticks);
+	if (kind < 32) {
+		put_event(fixture, thread, kind | argument << 5, ticks);
+	} else if (argument < 1u << 18) {
+		put_event(fixture, thread, 19 | (kind - 32) << 5 | argument << 14, ticks);
+	} else {
+		put_event(fixture, thread, 19 | (kind - 32) << 5 | 1 << 10, ticks);
+		fixture_extra(fixture, thread, argument);
+	}
 }
 
 void fixture_extra(struct fixture *fixture, uint32_t thread, uint64_t word)
@@ -280,7 +286,7 @@ void fixture_extra(struct fixture *fixture, uint32_t thread, uint64_t word)
 
 	to->extras = grown(to->extras, (to->extra_count + 1) * sizeof(*to->extras));
 	to->extras[to->extra_count++] = word;
-	if ((to->heads[to->count - 1] & 31) == WIRE_TIME)
+	if ((to->heads[to->count - 1] & 31) == WIRE_TIME || (to->heads[to->count - 1] & 31) == WIRE_CPU)
 		to->now = word;
 }
 

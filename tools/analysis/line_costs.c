@@ -295,13 +295,13 @@ static void costs_other(void *owner, struct call_walk *walk, uint32_t head, cons
 	struct cost_frame *top;
 
 	(void)extra;
-	if ((kind != WIRE_LINE && kind != WIRE_TIME) || !costs->by_line || walk->error || !walk_top_runs(walk) ||
+	if ((kind != WIRE_LINE && kind != WIRE_AT_LINE) || !costs->by_line || walk->error || !walk_top_runs(walk) ||
 	    walk->frames[walk->shown - 1].key & 1)
 		return;
 	top = &costs->frames[walk->shown - 1];
 	charge_time(costs, walk, walk->shown);
 	go_to_line(costs, walk, top, line_of_top(walk));
-	if (walk->error || kind == WIRE_TIME)
+	if (walk->error || kind == WIRE_AT_LINE)
 		return;
 	costs->lines[top->line].hits++;
 	costs->hits++;

@@ -212,13 +212,14 @@ static int skip_run(struct counting *counting, struct replay_cursor *cursor, uin
 	struct replay *replay = &counting->replay;
 
 	for (; cursor->at < events->count; cursor->at++) {
-		unsigned kind = wire_head_kind(events->heads[cursor->at]);
-		uint64_t now = kind == WIRE_TIME ? *cursor->extra : replay->now + events->ticks[cursor->at];
+		uint32_t head = events->heads[cursor->at];
+		unsigned kind = wire_head_kind(head);
+		uint64_t now = wire_time_of(kind, replay->now, events->ticks[cursor->at], cursor->extra);
 
 		if (now >= until && until != UINT64_MAX)
 			return 1;
 		replay->now = now;
-		cursor->extra += wire_extra_words(kind);
+		cursor->extra += wire_extra_words(head);
 		if (kind == WIRE_MARK && mark_is_edge(counting, counting->marks++)) {
 			cursor->at++;
 			return 2;

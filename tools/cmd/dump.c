@@ -22,7 +22,7 @@
 #include "util/output.h"
 #include "util/progress.h"
 
-static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
+static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 
 static const char help_text[] =
     "usage: evprof dump [options] TRACE\n"
@@ -201,7 +201,7 @@ static void put_number(struct output *output, unsigned kind, uint64_t number)
 static void put_details(struct output *output, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
-	uint32_t argument = wire_head_arg(event->head);
+	uint32_t argument = wire_argument(event->head, event->extra);
 
 	if ((kind >= WIRE_CALL && kind <= WIRE_UNWIND) || kind == WIRE_FRAME || kind == WIRE_OPEN)
 		put_code(output, event->process, argument);
@@ -227,13 +227,18 @@ static void put_details(struct output *output, const struct merge_event *event)
 						: argument);
 }
 
+static bool is_bookkeeping_shown(unsigned kind)
+{
+	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN;
+}
+
 /* native_frame: the innermost frame of the allocation's native stack; 0: none. */
 static void put_event(struct output *output, const struct trace *trace, const struct merge_event *event,
 		      uint32_t native_frame)
 {
 	unsigned kind = wire_head_kind(event->head);
 
-	if (kind == WIRE_TIME || kind == WIRE_NONE || kind >= WIRE_KINDS)
+	if (!kind_names[kind] || (wire_is_bookkeeping(kind) && !is_bookkeeping_shown(kind)))
 		return;
 	output_i64(output, event->ns - trace->start_ns);
 	output_char(output, '\t');
@@ -284,13 +289,13 @@ static void chunk_loaded(void *owner, uint32_t events)
 	progress_add(&((struct request *)owner)->progress, events);
 }
 
-/* Takes the native stack from a WIRE_TIME; the allocation is the next event of the thread. */
+/* Takes the native stack; the allocation is the next event of the thread. */
 static uint32_t take_native_stack(struct request *request, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
 	uint32_t *place = &request->native_frames[event->thread->number], frame = *place;
 
-	*place = kind == WIRE_TIME ? wire_native_frame(event->head) : 0;
+	*place = kind == WIRE_NATIVE_STACK ? wire_head_arg(event->head) : 0;
 	return wire_is_memory(kind) ? frame : 0;
 }
 

@@ -21,7 +21,7 @@
 #include "util/output.h"
 #include "util/progress.h"
 
-static const char *const kind_names[WIRE_KIND_SLOTS] = WIRE_KIND_NAMES;
+static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
 
 static const char help_text[] =
     "usage: evprof info [options] TRACE...\n"
@@ -41,14 +41,25 @@ static bool counts_native_stacks(const struct trace_process *process, bool quick
 
 /* --- JSON --- */
 
+/* Kinds are shown in the order that they had in version 1. */
+static unsigned kind_in_order(unsigned i)
+{
+	const unsigned first = 19, last = 27, further = WIRE_THREAD_START - first;
+
+	if (i >= first && i <= last)
+		return i + further;
+	return i >= first + further && i <= last + further ? i - further : i;
+}
+
 static json_t *json_counts(const uint64_t *counts)
 {
 	json_t *object = json_object();
-	unsigned kind;
+	unsigned i;
 
-	for (kind = 1; kind < WIRE_KINDS; kind++)
-		if (counts[kind])
-			json_object_set_new(object, kind_names[kind], json_integer((json_int_t)counts[kind]));
+	for (i = 1; i < WIRE_KINDS; i++)
+		if (counts[kind_in_order(i)])
+			json_object_set_new(object, kind_names[kind_in_order(i)],
+					    json_integer((json_int_t)counts[kind_in_order(i)]));
 	if (counts[WIRE_NONE])
 		json_object_set_new(object, "unknown", json_integer((json_int_t)counts[WIRE_NONE]));
 	return object;
@@ -158,10 +169,10 @@ static void print_counts(struct output *output, const char *title, const uint64_
 {
 	size_t column = COUNTS_INDENT + strlen(title);
 	const char *separator = title;
-	unsigned kind;
 
 	output_format(output, "%*s", COUNTS_INDENT, "");
-	for (kind = 0; kind < WIRE_KINDS; kind++) {
+	for (unsigned i = 0; i < WIRE_KINDS; i++) {
+		unsigned kind = kind_in_order(i);
 		char one[64];
 		int length;
 

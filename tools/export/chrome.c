@@ -73,7 +73,7 @@ static void put_time(struct chrome *chrome)
 
 /* --- calls --- */
 
-static const char *const categories[WIRE_KIND_SLOTS] = {
+static const char *const categories[WIRE_KINDS] = {
     [WIRE_CALL] = ",\"cat\":\"call\"",	   [WIRE_RESUME] = ",\"cat\":\"resume\"", [WIRE_THROW] = ",\"cat\":\"throw\"",
     [WIRE_C_CALL] = ",\"cat\":\"c_call\"", [WIRE_FRAME] = ",\"cat\":\"running\"",
 };
@@ -216,7 +216,7 @@ static void chrome_push(void *owner, struct call_walk *walk, struct walk_frame *
 
 static void chrome_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
-	static const char *const ends[WIRE_KIND_SLOTS] = {
+	static const char *const ends[WIRE_KINDS] = {
 	    [WIRE_YIELD] = ",\"args\":{\"end\":\"yield\"}",
 	    [WIRE_UNWIND] = ",\"args\":{\"end\":\"unwind\"}",
 	    [WIRE_C_EXCEPTION] = ",\"args\":{\"end\":\"exception\"}",
@@ -288,7 +288,7 @@ static void chrome_other(void *owner, struct call_walk *walk, uint32_t head, con
 {
 	struct chrome *chrome = owner;
 	unsigned kind = wire_head_kind(head);
-	uint32_t argument = wire_head_arg(head);
+	uint32_t argument = wire_argument(head, extra);
 
 	chrome->now_ns = walk->now_ns;
 	if (wire_is_memory(kind))

@@ -67,7 +67,7 @@ static const char *const what_names[] = {"",	      ",call",	    ",return",	    "
 					 ",c_return", ",exception", ",c_exception", ",malloc",
 					 ",calloc",   ",realloc",   ",free",	    ",realloc_free"};
 
-static const uint8_t what_of[WIRE_KIND_SLOTS] = {
+static const uint8_t what_of[WIRE_KINDS] = {
     [WIRE_CALL] = CSV_CALL,	      [WIRE_RESUME] = CSV_CALL,
     [WIRE_THROW] = CSV_CALL,	      [WIRE_RETURN] = CSV_RETURN,
     [WIRE_YIELD] = CSV_RETURN,	      [WIRE_UNWIND] = CSV_RETURN,
@@ -309,7 +309,7 @@ static int write_rows(void *owner, const char *bytes, size_t used)
 		at += sizeof(*event);
 		if (wire_is_memory(kind)) {
 			error = put_memory(csv, event, (const uint64_t *)(bytes + at));
-			at += wire_extra_words(kind) * sizeof(uint64_t);
+			at += wire_extra_words(event->head) * sizeof(uint64_t);
 		} else {
 			error = put_row(csv, event, 0, 0, what_of[kind]);
 		}
@@ -321,7 +321,7 @@ static int csv_event(void *owner, const struct event_stream_event *event)
 {
 	struct csv *csv = owner;
 	unsigned kind = wire_head_kind(event->head);
-	unsigned words = wire_is_memory(kind) ? wire_extra_words(kind) : 0;
+	unsigned words = wire_is_memory(kind) ? wire_extra_words(event->head) : 0;
 	struct csv_event *room;
 
 	if (!what_of[kind])

@@ -226,7 +226,7 @@ static void firefox_pop(void *owner, struct call_walk *walk, struct walk_frame *
 static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	struct firefox *firefox = owner;
-	uint32_t argument = wire_head_arg(head);
+	uint32_t argument = wire_argument(head, extra);
 	const struct wire_definition *mark;
 
 	switch (wire_head_kind(head)) {

@@ -252,7 +252,7 @@ static void put_begin(struct perfetto *perfetto, const struct call_walk *walk, c
 
 static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
 {
-	static const uint8_t category[WIRE_KIND_SLOTS] = {
+	static const uint8_t category[WIRE_KINDS] = {
 	    [WIRE_CALL] = CATEGORY_CALL,     [WIRE_RESUME] = CATEGORY_RESUME, [WIRE_THROW] = CATEGORY_THROW,
 	    [WIRE_C_CALL] = CATEGORY_C_CALL, [WIRE_FRAME] = CATEGORY_RUNNING,
 	};
@@ -275,7 +275,7 @@ static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame
 /* Writes the end of a call, with the annotation "end" if it is not a plain return. */
 static void put_end(struct perfetto *perfetto, const struct call_walk *walk, unsigned how, uint64_t track)
 {
-	static const uint8_t said[WIRE_KIND_SLOTS] = {
+	static const uint8_t said[WIRE_KINDS] = {
 	    [WIRE_YIELD] = END_YIELD, [WIRE_UNWIND] = END_UNWIND, [WIRE_C_EXCEPTION] = END_EXCEPTION};
 	uint8_t event[EVENT_MAX_BYTES];
 	uint8_t *at = event + 2;
@@ -431,7 +431,7 @@ static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, c
 {
 	struct perfetto *perfetto = owner;
 	int64_t ns = perfetto->trace->start_ns + walk->now_ns;
-	uint32_t argument = wire_head_arg(head);
+	uint32_t argument = wire_argument(head, extra);
 	unsigned kind = wire_head_kind(head);
 	int error = 0;
 

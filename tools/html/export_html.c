@@ -83,16 +83,16 @@ struct html {
 
 static uint8_t how_of(unsigned kind, unsigned end)
 {
-	static const uint8_t kinds[WIRE_KIND_SLOTS] = {[WIRE_CALL] = CALL_PYTHON,
-						       [WIRE_RESUME] = CALL_RESUME,
-						       [WIRE_THROW] = CALL_THROW,
-						       [WIRE_C_CALL] = CALL_C_FUNCTION,
-						       [WIRE_FRAME] = CALL_RUNNING};
-	static const uint8_t ends[WIRE_KIND_SLOTS] = {[WIRE_RETURN] = END_RETURN,
-						      [WIRE_C_RETURN] = END_RETURN,
-						      [WIRE_YIELD] = END_YIELD,
-						      [WIRE_UNWIND] = END_UNWIND,
-						      [WIRE_C_EXCEPTION] = END_UNWIND};
+	static const uint8_t kinds[WIRE_KINDS] = {[WIRE_CALL] = CALL_PYTHON,
+						  [WIRE_RESUME] = CALL_RESUME,
+						  [WIRE_THROW] = CALL_THROW,
+						  [WIRE_C_CALL] = CALL_C_FUNCTION,
+						  [WIRE_FRAME] = CALL_RUNNING};
+	static const uint8_t ends[WIRE_KINDS] = {[WIRE_RETURN] = END_RETURN,
+						 [WIRE_C_RETURN] = END_RETURN,
+						 [WIRE_YIELD] = END_YIELD,
+						 [WIRE_UNWIND] = END_UNWIND,
+						 [WIRE_C_EXCEPTION] = END_UNWIND};
 
 	return (uint8_t)(kinds[kind] * 8 + ends[end]);
 }

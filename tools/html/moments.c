@@ -30,22 +30,19 @@ static uint64_t name_text(struct html_moments *moments, struct call_walk *walk, 
 	return *number - 1;
 }
 
-/* Whether events of this kind are shown in the timeline; script/report.js has the same list. */
-static bool is_instant(unsigned kind)
-{
-	const uint32_t instants = 1u << WIRE_EXCEPTION | 1u << WIRE_GAP | 1u << WIRE_FORK | 1u << WIRE_EXEC |
-				  1u << WIRE_EXEC_FAILED | 1u << WIRE_EXIT | 1u << WIRE_MARK | 1u << WIRE_PAUSE;
-
-	return instants >> kind & 1;
-}
+/* The page's numbers of the kinds that are shown in the timeline; script/report.js has the same list. */
+static const uint8_t instants[WIRE_KINDS] = {
+    [WIRE_EXCEPTION] = 10,   [WIRE_GAP] = 16,  [WIRE_FORK] = 22, [WIRE_EXEC] = 23,
+    [WIRE_EXEC_FAILED] = 24, [WIRE_EXIT] = 25, [WIRE_MARK] = 26, [WIRE_PAUSE] = 27};
 
 void html_moments_event(struct html_moments *moments, struct call_walk *walk, uint32_t process, uint32_t thread,
 			uint32_t head, const uint64_t *extra)
 {
 	unsigned kind = wire_head_kind(head);
-	uint64_t row[HTML_INSTANT_COLUMNS] = {thread, (uint64_t)walk->now_ns, kind, wire_head_arg(head)};
+	uint64_t row[HTML_INSTANT_COLUMNS] = {thread, (uint64_t)walk->now_ns, instants[kind],
+					      wire_argument(head, extra)};
 
-	if (!is_instant(kind))
+	if (!instants[kind])
 		return;
 	if (++*(kind == WIRE_EXCEPTION ? &moments->exceptions : &moments->others) > INSTANTS_MAX) {
 		moments->instants_left_out++;
@@ -54,7 +51,7 @@ void html_moments_event(struct html_moments *moments, struct call_walk *walk, ui
 	if (kind == WIRE_GAP)
 		row[3] = *extra;
 	else if (kind == WIRE_EXCEPTION || kind == WIRE_MARK)
-		row[3] = name_text(moments, walk, process, kind == WIRE_MARK, wire_head_arg(head));
+		row[3] = name_text(moments, walk, process, kind == WIRE_MARK, (uint32_t)row[3]);
 	html_row_put(moments->instants, row, HTML_INSTANT_COLUMNS);
 }
 

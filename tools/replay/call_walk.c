@@ -190,7 +190,7 @@ static int walk_other(void *owner, struct replay *replay, uint32_t head, const u
 	struct call_walk *walk = owner;
 
 	shown_ns(walk, replay->now);
-	if (wire_head_kind(head) == WIRE_TIME) {
+	if (wire_head_kind(head) == WIRE_AT_LINE) {
 		if (walk->visitor->lines)
 			walk->visitor->other(walk->owner, walk, head, extra);
 		return 0;
@@ -234,13 +234,13 @@ static struct replay_cursor skip_to(struct call_walk *walk, const struct trace_e
 	uint64_t now = events->first_ticks;
 
 	for (; cursor.at < events->count; cursor.at++) {
-		unsigned kind = wire_head_kind(events->heads[cursor.at]);
-		uint64_t next = kind == WIRE_TIME ? *cursor.extra : now + events->ticks[cursor.at];
+		uint32_t head = events->heads[cursor.at];
+		uint64_t next = wire_time_of(wire_head_kind(head), now, events->ticks[cursor.at], cursor.extra);
 
 		if (next >= from)
 			break;
 		now = next;
-		cursor.extra += wire_extra_words(kind);
+		cursor.extra += wire_extra_words(head);
 	}
 	walk->replay.now = now;
 	return cursor;
@@ -291,9 +291,8 @@ uint64_t walk_run_next(const struct call_walk *walk, const struct walk_run *run)
 
 	if (!run->loaded)
 		return run->stream.thread->places[run->stream.next].first_ticks;
-	if (wire_head_kind(run->events.heads[cursor->at]) == WIRE_TIME)
-		return *cursor->extra;
-	return walk->replay.now + run->events.ticks[cursor->at];
+	return wire_time_of(wire_head_kind(run->events.heads[cursor->at]), walk->replay.now,
+			    run->events.ticks[cursor->at], cursor->extra);
 }
 
 /* Pushes the initial stack of the time range, and moves the stream to its first chunk. */

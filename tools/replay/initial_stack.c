@@ -78,8 +78,8 @@ static int read_ends(struct initial_stack *initial, const struct replay_cursor *
 		uint32_t key, head = events->heads[i];
 		unsigned kind = wire_head_kind(head);
 
-		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
-		extra += wire_extra_words(kind);
+		now = wire_time_of(kind, now, events->ticks[i], extra);
+		extra += wire_extra_words(head);
 		initial->over = now >= initial->to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
 				kind == WIRE_THREAD_END || kind == WIRE_SWITCH;
 		if (initial->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
@@ -115,17 +115,18 @@ static int note_known_frames(struct initial_stack *initial)
 static void skip_to_event(struct replay *replay, struct replay_cursor *cursor, uint32_t number)
 {
 	for (; cursor->at < number; cursor->at++) {
-		unsigned kind = wire_head_kind(cursor->events->heads[cursor->at]);
+		uint32_t head = cursor->events->heads[cursor->at];
 
-		replay->now = kind == WIRE_TIME ? *cursor->extra : replay->now + cursor->events->ticks[cursor->at];
-		cursor->extra += wire_extra_words(kind);
+		replay->now =
+		    wire_time_of(wire_head_kind(head), replay->now, cursor->events->ticks[cursor->at], cursor->extra);
+		cursor->extra += wire_extra_words(head);
 	}
 }
 
 /* A WIRE_OPEN event, or the line of one. */
 static bool is_open(uint32_t head)
 {
-	return wire_head_kind(head) == WIRE_OPEN || (wire_head_kind(head) == WIRE_TIME && wire_line(head));
+	return wire_head_kind(head) == WIRE_OPEN || wire_head_kind(head) == WIRE_AT_LINE;
 }
 
 /* Pushes the stack that WIRE_OPEN events list. The list may continue in the next chunk. */
@@ -144,12 +145,11 @@ static void take_open(struct initial_stack *initial, struct replay_cursor *curso
 		initial->opening = is_open(head);
 		if (!initial->opening)
 			return;
-		if (wire_head_kind(head) == WIRE_TIME) {
-			replay_set_line(replay, wire_line(head));
-			cursor->extra++;
+		replay->now += events->ticks[cursor->at];
+		if (wire_head_kind(head) == WIRE_AT_LINE) {
+			replay_set_line(replay, wire_head_arg(head));
 			continue;
 		}
-		replay->now += events->ticks[cursor->at];
 		if (replay_hides(replay, key))
 			replay_note_hidden(replay, true);
 		else
@@ -184,7 +184,7 @@ static int read_running(struct initial_stack *initial, const struct trace_events
  */
 static bool has_known_stack(struct initial_stack *initial, const struct trace_events *events, bool is_first)
 {
-	const uint32_t ends = 1u << WIRE_STACK | 1u << WIRE_GAP | 1u << WIRE_PAUSE;
+	const uint64_t ends = UINT64_C(1) << WIRE_STACK | UINT64_C(1) << WIRE_GAP | UINT64_C(1) << WIRE_PAUSE;
 	bool in_open = !is_first; /* the chunk before may begin a list that continues here */
 	bool found = events->hole;
 	uint32_t i;

@@ -23,10 +23,8 @@ static struct merge_source *first_source(const struct merge *merge)
 /* Sets the time of the event at source->at. */
 static void find_time(struct merge_source *source)
 {
-	uint32_t head = source->events.heads[source->at];
-
-	source->ticks =
-	    wire_head_kind(head) == WIRE_TIME ? *source->extra : source->ticks + source->events.ticks[source->at];
+	source->ticks = wire_time_of(wire_head_kind(source->events.heads[source->at]), source->ticks,
+				     source->events.ticks[source->at], source->extra);
 	source->ns = trace_near_ns(&source->near, source->process, source->ticks);
 }
 
@@ -167,7 +165,7 @@ bool merge_next(struct merge *merge, struct merge_event *event)
 		return true;
 	}
 	event->head = source->events.heads[source->at++];
-	source->extra += wire_extra_words(wire_head_kind(event->head));
+	source->extra += wire_extra_words(event->head);
 	if (source->at < source->events.count)
 		advance_source(merge, source);
 	else

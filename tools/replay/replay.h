@@ -85,7 +85,7 @@ struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
 	/*
-	 * All other events: those of the program, gaps, and WIRE_TIME with the line of the innermost frame. Other
+	 * All other events: those of the program, gaps, and WIRE_AT_LINE. Other
 	 * bookkeeping is not reported. A result other than 0 makes replay_run() return after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
@@ -243,13 +243,13 @@ static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned
 static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
 			       const struct replay_sink *sink, void *owner)
 {
+	int result;
+
 	switch (wire_head_kind(head)) {
-	case WIRE_TIME:
-		replay->native_frame = wire_native_frame(head);
-		if (!wire_line(head))
-			return 0;
-		replay_set_line(replay, wire_line(head));
-		return sink->other(owner, replay, head, extra);
+	case WIRE_NATIVE_STACK:
+		replay->native_frame = wire_head_arg(head);
+		return 0;
+	case WIRE_AT_LINE:
 	case WIRE_LINE:
 		replay_set_line(replay, wire_head_arg(head));
 		return sink->other(owner, replay, head, extra);
@@ -281,7 +281,9 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 		replay_end_thread(replay, sink, owner);
 		return sink->other(owner, replay, head, extra);
 	default:
-		return wire_is_bookkeeping(wire_head_kind(head)) ? 0 : sink->other(owner, replay, head, extra);
+		result = wire_is_bookkeeping(wire_head_kind(head)) ? 0 : sink->other(owner, replay, head, extra);
+		replay->native_frame = 0;
+		return result;
 	}
 }
 
@@ -302,7 +304,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 	for (i = cursor->at; i < count; i++) {
 		uint32_t head = heads[i];
 		unsigned kind = wire_head_kind(head);
-		uint64_t now = kind == WIRE_TIME ? *extra : replay->now + ticks[i];
+		uint64_t now = wire_time_of(kind, replay->now, ticks[i], extra);
 
 		if (__builtin_expect(now >= until, 0) && until != UINT64_MAX) {
 			result = 1;
@@ -328,7 +330,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 			replay->now += ticks[i];
 		}
 		result = replay_other(replay, head, extra, sink, owner) ? 2 : 0;
-		extra += wire_extra_words(kind);
+		extra += wire_extra_words(head);
 		if (result) {
 			i++;
 			break;

@@ -87,12 +87,13 @@ static int search_chunk(struct search *search, const struct trace_events *events
 	uint32_t i;
 
 	for (i = 0; i < events->count && !error; i++) {
-		unsigned kind = wire_head_kind(events->heads[i]);
+		uint32_t head = events->heads[i];
+		unsigned kind = wire_head_kind(head);
 
-		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
-		extra += wire_extra_words(kind);
+		now = wire_time_of(kind, now, events->ticks[i], extra);
 		if (kind == WIRE_MARK)
-			error = search_mark(search, wire_head_arg(events->heads[i]), now);
+			error = search_mark(search, (uint32_t)wire_number(head, extra), now);
+		extra += wire_extra_words(head);
 	}
 	return error;
 }

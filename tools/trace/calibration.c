@@ -428,8 +428,8 @@ static inline struct calibration_cost follow(struct calibration *calibration, un
 		return memory(calibration, CALIBRATION_MALLOC);
 	case WIRE_FREE:
 		return memory(calibration, CALIBRATION_FREE);
-	case WIRE_TIME:
-		return id == WIRE_TIME_OF_CALL ? other_call(calibration) : (struct calibration_cost){0, 0};
+	case WIRE_OTHER_CALL:
+		return other_call(calibration);
 	case WIRE_STACK:
 		calibration->depth = 0;
 		/* fall through */
@@ -472,12 +472,10 @@ static inline uint32_t take(struct calibration *calibration, int64_t cost, uint3
 	return whole;
 }
 
-/* The ticks since the previous event. WIRE_TIME ends a pause with an absolute time; its own ticks are not a time. */
-static inline uint32_t since(unsigned kind, uint64_t now, uint64_t told, uint32_t ticks)
+/* Whether an event only describes the one beside it. */
+static inline bool describes(unsigned kind)
 {
-	if (kind != WIRE_TIME)
-		return ticks;
-	return told <= now ? 0 : told - now < UINT32_MAX ? (uint32_t)(told - now) : UINT32_MAX;
+	return wire_is_time(kind) || kind == WIRE_NATIVE_STACK || kind == WIRE_AT_LINE;
 }
 
 /* The cost to subtract from the interval before the event, in 1/256 ticks; *later is that of the interval after it. */
@@ -488,7 +486,7 @@ static inline int64_t cost_of(struct calibration *calibration, unsigned kind, ui
 	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
 	struct calibration_cost own = follow(calibration, kind, id);
 
-	calibration->told = kind == WIRE_TIME && id == WIRE_TIME_OF_CALL;
+	calibration->told = kind == WIRE_OTHER_CALL;
 	*later = own.after;
 	cost += own.before;
 	return in_c ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
@@ -504,24 +502,21 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 	events->first_ticks -= calibration->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint32_t id = wire_head_arg(events->heads[i]), most, whole;
+		uint64_t next = wire_time_of(kind, now, ticks[i], extra);
+		uint32_t id = wire_head_arg(events->heads[i]), most, whole = 0;
 		int32_t later;
 
-		/* Only describes another event. */
-		if (kind == WIRE_TIME && id != WIRE_TIME_OF_CALL && *extra == now) {
-			*extra++ -= calibration->removed;
-			continue;
+		if (next != now || !describes(kind)) {
+			most = next <= now ? 0 : next - now < UINT32_MAX ? (uint32_t)(next - now) : UINT32_MAX;
+			whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
+			calibration->owed += later;
 		}
-		most = since(kind, now, kind == WIRE_TIME ? *extra : 0, ticks[i]);
-		whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
-
-		now = kind == WIRE_TIME ? *extra : now + ticks[i];
-		calibration->owed += later;
+		now = next;
 		calibration->removed += whole;
-		if (kind == WIRE_TIME)
+		if (wire_is_time(kind))
 			*extra -= calibration->removed;
 		else
 			ticks[i] -= whole;
-		extra += wire_extra_words(kind);
+		extra += wire_extra_words(events->heads[i]);
 	}
 }

@@ -20,7 +20,26 @@ struct trace_payload {
 	size_t stored_allocated;
 	uint32_t *ticks;
 	size_t ticks_allocated;
+	uint64_t *translated; /* of a trace of version 1 (version1.c) */
+	size_t translated_allocated;
+	uint32_t version; /* of the trace */
 	struct trace_chunk chunk;
+};
+
+/*
+ * The unpacked events of a chunk. The arrays stay valid until the next chunk is read into the same buffer.
+ *
+ * invariant: wire_extra_words() over the kinds of heads adds up to extra_count
+ */
+struct trace_events {
+	const uint32_t *heads;
+	const uint32_t *ticks;	/* since the previous event */
+	const uint64_t *extras; /* in the order of the events */
+	uint32_t count;
+	uint32_t extra_count;
+	uint64_t first_ticks; /* time before the first event */
+	bool hole;	      /* events are missing before the first: the call stack is unknown */
+	uint64_t missing;     /* the number of missing events, if known */
 };
 
 /*

@@ -55,19 +55,19 @@ void cpu_time_apply(struct cpu_time *time, enum cpu_clock clock, const struct tr
 	events->first_ticks -= time->removed;
 	for (i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
-		uint64_t pause = kind == WIRE_TIME ? *extra - now : ticks[i], ran = pause;
+		uint64_t pause = wire_time_of(kind, now, ticks[i], extra) - now, ran = pause;
 
 		now += pause;
-		if (kind == WIRE_TIME && wire_has_cpu(events->heads[i]))
+		if (kind == WIRE_CPU)
 			ran = ran_in_pause(time, process, pause, now, wire_cpu_ns(events->heads[i], ticks[i]));
 		if (kind != WIRE_GAP)
 			time->removed += clock == CPU_CLOCK_RAN ? pause - ran : ran;
 		else
 			time->known = false;
-		if (kind == WIRE_TIME)
+		if (wire_is_time(kind))
 			*extra -= time->removed;
 		else if (kind != WIRE_GAP && clock == CPU_CLOCK_WAITED)
 			ticks[i] = 0;
-		extra += wire_extra_words(kind);
+		extra += wire_extra_words(events->heads[i]);
 	}
 }

@@ -2,7 +2,7 @@
  * cpu_time.h - times by another clock than the wall's: the time that the thread ran, or the time that it waited.
  *
  * Used by stream.c, so every reader of a stream gets the times of the trace's clock. A trace has CPU times if the
- * process recorded the kind "cpu" (wire.h, WIRE_TIME). Between two CPU times around a pause the thread ran all the time
+ * process recorded the kind "cpu" (wire.h, WIRE_CPU). Between two CPU times around a pause the thread ran all the time
  * outside the pause; the rest of its CPU time was inside the pause.
  */
 #ifndef EVPROF_TOOLS_TRACE_CPU_TIME_H

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "trace/version1.h"
+
 /*
  * The extra words of all events, as wire_extra_words(). Uses comparisons: without AVX2 there is no shift by a vector.
  */
@@ -17,11 +19,13 @@ static uint64_t extras_of(const uint32_t *restrict heads, uint32_t count)
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		uint32_t kind = wire_head_kind(heads[i]);
+		uint32_t kind = wire_head_plain_kind(heads[i]);
+		uint32_t own = heads[i] >> WIRE_WORDS_SHIFT & WIRE_EXTRA_MAX;
 
 		extras += (uint32_t)(kind == WIRE_MALLOC) + (kind == WIRE_CALLOC) + (kind == WIRE_FREE) +
-			  (kind == WIRE_TIME) + (kind == WIRE_GAP) + (kind == WIRE_TASK) +
-			  2 * (uint32_t)(kind == WIRE_REALLOC) + 2 * (uint32_t)(kind == WIRE_SWITCH);
+			  (kind == WIRE_TIME) + (kind == WIRE_GAP) + (kind == WIRE_CPU) + (kind == 26) + (kind == 27) +
+			  (kind == WIRE_TASK) + 2 * (uint32_t)(kind == WIRE_REALLOC) +
+			  2 * (uint32_t)(kind == WIRE_SWITCH) + (kind == WIRE_EXTENDED ? own : 0);
 	}
 	return extras;
 }
@@ -58,11 +62,12 @@ int trace_unpack_events(struct trace_payload *payload, struct trace_events *even
 	const uint32_t *heads = (const uint32_t *)payload->raw;
 	uint32_t count = chunk->events;
 	size_t ticks_bytes = ((size_t)count * sizeof(uint32_t) + 7) & ~(size_t)7;
+	bool is_old = payload->version == TRACE_VERSION_1;
 	uint64_t *extras;
 
 	if (count > TRACE_CHUNK_EVENTS_MAX || chunk->raw_bytes != (uint64_t)count * 8 + (uint64_t)chunk->extras * 8)
 		return -EBADMSG;
-	if (extras_of(heads, count) != chunk->extras)
+	if ((is_old ? version1_extra_words : extras_of)(heads, count) != chunk->extras)
 		return -EBADMSG;
 	/* One buffer for both: first the ticks, then the extra words. */
 	if (trace_reserve((void **)&payload->ticks, &payload->ticks_allocated,
@@ -79,5 +84,5 @@ int trace_unpack_events(struct trace_payload *payload, struct trace_events *even
 	    .extra_count = chunk->extras,
 	    .first_ticks = chunk->first_ticks,
 	};
-	return 0;
+	return is_old ? version1_translate(payload, events) : 0;
 }

@@ -124,7 +124,7 @@ static unsigned kind_of_name(const char *name)
 	unsigned kind;
 
 	for (kind = 1; kind < WIRE_KINDS; kind++)
-		if (strcmp(name, names[kind]) == 0)
+		if (names[kind] && strcmp(name, names[kind]) == 0)
 			return kind;
 	return WIRE_NONE;
 }
@@ -253,9 +253,9 @@ static int load_thread_end(struct trace *trace, const json_t *object)
 		return -EBADMSG;
 	thread->ended = true;
 	if (!thread->events)
-		thread->events = calloc(WIRE_KIND_SLOTS, sizeof(uint64_t));
+		thread->events = calloc(WIRE_KINDS, sizeof(uint64_t));
 	if (!thread->lost)
-		thread->lost = calloc(WIRE_KIND_SLOTS, sizeof(uint64_t));
+		thread->lost = calloc(WIRE_KINDS, sizeof(uint64_t));
 	if (!thread->events || !thread->lost)
 		return -ENOMEM;
 	read_counts(json_object_get(object, "events"), thread->events);
@@ -659,9 +659,7 @@ static uint64_t first_event_ticks(const struct trace_events *events)
 {
 	if (events->count == 0)
 		return events->first_ticks;
-	if (wire_head_kind(events->heads[0]) == WIRE_TIME)
-		return events->extras[0];
-	return events->first_ticks + events->ticks[0];
+	return wire_time_of(wire_head_kind(events->heads[0]), events->first_ticks, events->ticks[0], events->extras);
 }
 
 /* Finds the earliest event. Reads a chunk only if it begins before the earliest event found: mostly one, the first. */

@@ -128,12 +128,11 @@ static void count_chunk(struct native_stack_counts *counts, const struct trace_e
 	const uint64_t *extra = events->extras;
 
 	for (uint32_t i = 0; i < events->count; i++) {
-		unsigned kind = wire_head_kind(events->heads[i]);
+		uint32_t head = events->heads[i];
 
-		if (kind == WIRE_TIME)
-			*frame = wire_native_frame(events->heads[i]);
-		native_stack_count(counts, events->heads[i], extra, frame);
-		extra += wire_extra_words(kind);
+		native_stack_count(counts, head, extra, frame);
+		*frame = wire_head_kind(head) == WIRE_NATIVE_STACK ? wire_head_arg(head) : 0;
+		extra += wire_extra_words(head);
 	}
 }
 

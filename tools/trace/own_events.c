@@ -16,7 +16,7 @@ struct trace_own_events {
 	const uint64_t *extra;
 	uint32_t at;
 	uint64_t now;
-	uint32_t thread_end; /* head of WIRE_THREAD_END, put after the sampler's last event. 0: none */
+	bool thread_ends; /* WIRE_THREAD_END is put after the sampler's last event */
 	/* The merged events. */
 	uint32_t *heads, *ticks;
 	uint64_t *extras;
@@ -46,7 +46,7 @@ static void add_counts(struct trace_thread *thread, const struct trace_thread *o
 		thread->events = thread->lost = NULL;
 		return;
 	}
-	for (kind = 0; kind < WIRE_KIND_SLOTS; kind++) {
+	for (kind = 0; kind < WIRE_KINDS; kind++) {
 		thread->events[kind] += own->events[kind];
 		thread->lost[kind] += own->lost[kind];
 	}
@@ -146,7 +146,7 @@ static bool has_room(struct trace_own_events *own, uint32_t events, uint32_t ext
 
 static void put(struct trace_own_events *own, uint32_t head, uint32_t ticks, const uint64_t *extra)
 {
-	unsigned words = wire_extra_words(wire_head_kind(head));
+	unsigned words = wire_extra_words(head);
 
 	own->heads[own->count] = head;
 	own->ticks[own->count++] = ticks;
@@ -183,9 +183,8 @@ static bool has_next(struct trace_own_events *own)
 
 static uint64_t next_time(const struct trace_own_events *own)
 {
-	if (wire_head_kind(own->events.heads[own->at]) == WIRE_TIME)
-		return *own->extra;
-	return own->now + own->events.ticks[own->at];
+	return wire_time_of(wire_head_kind(own->events.heads[own->at]), own->now, own->events.ticks[own->at],
+			    own->extra);
 }
 
 static void take_next(struct trace_own_events *own, uint64_t from)
@@ -196,17 +195,17 @@ static void take_next(struct trace_own_events *own, uint64_t from)
 	own->now = next_time(own);
 	own->at++;
 	if (kind == WIRE_THREAD_END)
-		own->thread_end = head;
+		own->thread_ends = true;
 	else if (!wire_is_bookkeeping(kind) && own->now >= from)
 		put_at(own, own->now, head, own->extra);
-	own->extra += wire_extra_words(kind);
+	own->extra += wire_extra_words(head);
 }
 
 /* Takes the events before `until`. Returns 0 or -ENOMEM. */
 static int take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
 {
 	while (has_next(own) && next_time(own) < until) {
-		if (!has_room(own, 2, 4))
+		if (!has_room(own, 2, WIRE_EXTRA_MAX + 1))
 			return -ENOMEM;
 		take_next(own, from);
 	}
@@ -231,26 +230,26 @@ static int merge(struct trace_own_events *own, const struct trace_events *events
 	for (uint32_t i = 0; i < events->count; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
 
-		now = kind == WIRE_TIME ? *extra : now + events->ticks[i];
-		if (take_until(own, from, now) || !has_room(own, 2, 4))
+		now = wire_time_of(kind, now, events->ticks[i], extra);
+		if (take_until(own, from, now) || !has_room(own, 2, WIRE_EXTRA_MAX + 1))
 			return -ENOMEM;
-		if (kind == WIRE_TIME) { /* its ticks are not a time */
+		if (wire_is_time(kind)) { /* its ticks are not a time */
 			put(own, events->heads[i], events->ticks[i], extra);
 			own->last = now;
 		} else {
 			put_at(own, now, events->heads[i], extra);
 		}
-		extra += wire_extra_words(kind);
+		extra += wire_extra_words(events->heads[i]);
 	}
-	if (!has_room(own, 2, 4))
+	if (!has_room(own, 2, WIRE_EXTRA_MAX + 1))
 		return -ENOMEM;
 	/* The stack is unknown from here on: the sampler may have been killed. */
 	if (until == UINT64_MAX && has_next(own))
-		put_at(own, own->last, wire_head(WIRE_STACK, 0), events->extras);
-	if (take_until(own, from, until) || !has_room(own, 2, 4))
+		put_at(own, own->last, wire_head(WIRE_STACK, 0), NULL);
+	if (take_until(own, from, until) || !has_room(own, 2, WIRE_EXTRA_MAX + 1))
 		return -ENOMEM;
-	if (until == UINT64_MAX && own->thread_end)
-		put_at(own, own->last, own->thread_end, events->extras);
+	if (until == UINT64_MAX && own->thread_ends)
+		put_at(own, own->last, wire_extended(WIRE_THREAD_END, 0, 0), NULL);
 	return 0;
 }
 

@@ -131,7 +131,7 @@ static int read_header(struct trace *trace, char *error, size_t error_bytes)
 		snprintf(error, error_bytes, "%s: the header of the trace is damaged", trace->path);
 		return -EINVAL;
 	}
-	if (header->version != TRACE_VERSION || header->incompatible) {
+	if ((header->version != TRACE_VERSION && header->version != TRACE_VERSION_1) || header->incompatible) {
 		snprintf(error, error_bytes,
 			 "%s: the trace was written by a later evprof (version %u, flags %#x): read it with that one",
 			 trace->path, header->version, header->incompatible);

@@ -129,7 +129,7 @@ static void count_chunk(const struct trace_events *events, struct trace_thread *
 
 		if (kind == WIRE_GAP)
 			thread->lost[WIRE_NONE] += *extra;
-		extra += wire_extra_words(kind);
+		extra += wire_extra_words(events->heads[i]);
 		thread->events[kind] += !wire_is_bookkeeping(kind);
 	}
 }
@@ -141,8 +141,8 @@ int trace_count_events(struct trace *trace, struct trace_thread *thread)
 
 	if (thread->events && thread->lost)
 		return 0;
-	thread->events = calloc(WIRE_KIND_SLOTS, sizeof(*thread->events));
-	thread->lost = calloc(WIRE_KIND_SLOTS, sizeof(*thread->lost));
+	thread->events = calloc(WIRE_KINDS, sizeof(*thread->events));
+	thread->lost = calloc(WIRE_KINDS, sizeof(*thread->lost));
 	if (!thread->events || !thread->lost)
 		return -ENOMEM;
 	trace_stream_open(&stream, trace, thread);

@@ -90,9 +90,9 @@ struct trace_process {
 	uint32_t clock_shift;
 	uint64_t start_ticks;
 	uint64_t end_ticks;
-	json_t *meta;			/* the "process" object; NULL: unknown */
-	json_t *end;			/* the "process_end" object; NULL: none */
-	uint64_t lost[WIRE_KIND_SLOTS]; /* of threads without a ring */
+	json_t *meta;		   /* the "process" object; NULL: unknown */
+	json_t *end;		   /* the "process_end" object; NULL: none */
+	uint64_t lost[WIRE_KINDS]; /* of threads without a ring */
 	struct trace_line line;
 	struct trace_names codes;
 	struct trace_names functions;
@@ -162,7 +162,7 @@ static inline uint64_t trace_sum(const uint64_t *counts)
 	uint64_t sum = 0;
 	unsigned kind;
 
-	for (kind = 0; counts && kind < WIRE_KIND_SLOTS; kind++)
+	for (kind = 0; counts && kind < WIRE_KINDS; kind++)
 		sum += counts[kind];
 	return sum;
 }

@@ -17,8 +17,9 @@ STACK_CUT = 1 << 26
 
 
 class Writer:
-    def __init__(self):
-        header = struct.pack("<8sIIIIQ16s12s", b"\x89EVP\r\n\x1a\n", 1, 64, 0, 0, 1700000000 * 10**9, b"", b"")
+    def __init__(self, version):
+        self.version = version
+        header = struct.pack("<8sIIIIQ16s12s", b"\x89EVP\r\n\x1a\n", version, 64, 0, 0, 1700000000 * 10**9, b"", b"")
         self.bytes = header + struct.pack("<I", zlib.crc32(header))
         self.entries, self.events = [], 0
 
@@ -121,7 +122,8 @@ class Thread:
             kind, argument, words = self.event()
             delta = 0 if kind == 15 else random.randrange(50)
             self.now = (before if kind != 15 else self.now) + delta
-            heads.append(kind | argument << 5)
+            rare = self.writer.version > 1 and 19 <= kind <= 27
+            heads.append(19 | kind - 19 << 5 | argument << 14 if rare else kind | argument << 5)
             ticks.append(delta)
             extras += words
         payload = struct.pack("<%dI" % count, *heads) + planes(ticks, 4) + planes(extras, 8)
@@ -129,8 +131,8 @@ class Thread:
         self.last = self.now
 
 
-def trace(wild, chunk):
-    writer = Writer()
+def trace(wild, chunk, version):
+    writer = Writer(version)
     kind, shift = random.choice([(0, 0), (1, 3)])
     if kind:
         writer.chunk(4, struct.pack("<IIQQQ", kind, shift, 5050, 777777, 1700000000 * 10**9) +
@@ -155,7 +157,8 @@ def trace(wild, chunk):
 def main(directory, count):
     random.seed(20260101)
     for number in range(int(count)):
-        writer = trace(wild=random.choice([0.01, 0.1, 0.6]), chunk=random.choice([40, 1500, 4000]))
+        writer = trace(wild=random.choice([0.01, 0.1, 0.6]), chunk=random.choice([40, 1500, 4000]),
+                       version=number // 2 % 2 * 2 + 1)
         damaged = number % 4 == 3
         if not damaged or number % 8 == 7:
             writer.end()

@@ -25,7 +25,17 @@ def numbers(payload, at, count, width):
     return [int.from_bytes(digits, "little") for digits in zip(*planes)]
 
 
-def unpacked(chunk, payload):
+def known(head, version):
+    """The head with a kind of those above, and its number of extra words."""
+    kind = head & 31
+    if version == 1 or kind < 19 or kind > 27:
+        return head, WORDS.get(kind, 0)
+    if kind == 19:
+        return (19 + (head >> 5 & 31) if (head >> 5 & 31) < 9 else 0) | head >> 14 << 5, head >> 10 & 15
+    return (TIME if kind == 20 else 0), kind in (20, 26, 27)
+
+
+def unpacked(chunk, payload, version):
     """(head, delta, extras) of each event; None where the payload contradicts itself."""
     n, m = chunk.events, chunk.extras
     if n > reading.CHUNK_EVENTS_MAX or len(payload) != 8 * (n + m):
@@ -35,7 +45,8 @@ def unpacked(chunk, payload):
         payload, 8 * n, m, 8)
     events, used = [], 0
     for head, delta in zip(heads, deltas):
-        more = used + WORDS.get(head & 31, 0)
+        head, more = known(head, version)
+        more += used
         events.append((head, delta, words[used:more]))
         used = more
     return events if used == m else None
@@ -50,7 +61,7 @@ def events_of(trace, thread, first=0):
         hole |= place.holes != holes and place.first_ticks != last
         holes, last = place.holes, place.last_ticks
         found = trace.file.read(place)
-        events = found and unpacked(*found)
+        events = found and unpacked(*found, trace.file.version)
         if found and events is None:
             trace.file.note_damage(place)
         if events is None:

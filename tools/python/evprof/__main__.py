@@ -6,8 +6,10 @@ from .model import KINDS, load
 from .reading import TraceError
 
 _USAGE = "usage: python -m evprof TRACE"
-_BOOKKEEPING = {"none", "time", "gap", "stack", "frame", "open"}
+_BOOKKEEPING = {"none", "time", "gap", "stack", "frame", "extended", "cpu", "native_stack", "at_line", "other_call", "open"}
 _KIND_OF_BYTE = bytes(byte & 31 for byte in range(256))
+_EXTENDED = KINDS.index("extended")
+_RARE = KINDS.index("thread_start")
 
 
 def _counted(trace, thread):
@@ -17,9 +19,16 @@ def _counted(trace, thread):
         found = trace.file.read(place)
         if found is None:
             continue
-        kinds = bytes(found[1][:4 * found[0].events:4]).translate(_KIND_OF_BYTE)
-        for number, kind in enumerate(KINDS):
+        heads = bytes(found[1][:4 * found[0].events])
+        kinds = heads[::4].translate(_KIND_OF_BYTE)
+        for number, kind in enumerate(KINDS[:_RARE]):
+            if trace.file.version == 1 and _EXTENDED <= number < _EXTENDED + 9:
+                kind = KINDS[number - _EXTENDED + _RARE]
             counts[kind] += kinds.count(number)
+        at = kinds.find(_EXTENDED) if trace.file.version > 1 else -1
+        while at >= 0:
+            counts[KINDS[_RARE + (heads[4 * at] >> 5 | (heads[4 * at + 1] & 3) << 3)]] += 1
+            at = kinds.find(_EXTENDED, at + 1)
     return {kind: count for kind, count in counts.items() if count and kind not in _BOOKKEEPING}
 
 

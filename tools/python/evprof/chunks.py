@@ -7,15 +7,17 @@
 import numpy as np
 
 from . import reading
-from .kinds import TIME, by_kind
+from .kinds import CPU, OF_VERSION_1, TIME, by_kind
 
-_EXTRA_WORDS = by_kind({"malloc": 1, "calloc": 1, "free": 1, "time": 1, "gap": 1, "realloc": 2, "switch": 2, "task": 1}, np.uint8)
+_EXTENDED = 19  # the events with a sub-kind, the number of extra words and a value in the argument
+_EXTRA_WORDS = by_kind({"malloc": 1, "calloc": 1, "free": 1, "time": 1, "cpu": 1, "gap": 1, "26": 1, "27": 1, "realloc": 2,
+                        "switch": 2, "task": 1}, np.uint8)
 
 
 class Events:
     """The events of a chunk, unpacked."""
 
-    def __init__(self, number, chunk, payload):
+    def __init__(self, number, chunk, payload, version):
         n, m = chunk.events, chunk.extras
         self.number = number  # of the chunk, among those of its thread
         self.count, self.first_ticks = n, chunk.first_ticks
@@ -25,20 +27,27 @@ class Events:
         raw = np.frombuffer(payload, np.uint8)
         self.heads = raw[:4 * n].view("<u4")
         self.kinds = (self.heads & np.uint32(31)).astype(np.uint8)
-        self.words = _EXTRA_WORDS[self.kinds]
+        if version == 1:
+            self.kinds = OF_VERSION_1[self.kinds]
+            self.words = _EXTRA_WORDS[self.kinds]
+        else:
+            rare = np.flatnonzero(self.kinds == _EXTENDED)
+            self.kinds[rare] = 32 + (self.heads[rare] >> np.uint32(5) & np.uint32(31))
+            self.words = _EXTRA_WORDS[self.kinds]
+            self.words[rare] = self.heads[rare] >> np.uint32(10) & np.uint32(15)
         self.ok = int(self.words.sum()) == m
         self.extras = _gather(raw[8 * n:], 8, m, np.uint64)
         self.ticks = self._absolute(_gather(raw[4 * n:8 * n], 4, n, np.uint32), chunk.first_ticks) if self.ok else None
 
     def _absolute(self, deltas, first_ticks):
-        times = np.flatnonzero(self.kinds == TIME)
+        times = np.flatnonzero((self.kinds == TIME) | (self.kinds == CPU))
         ticks = deltas.astype(np.uint64)
         if not len(times):
             ticks[:1] += np.uint64(first_ticks)
             return np.cumsum(ticks, out=ticks)
         ticks[times] = 0
         np.cumsum(ticks, out=ticks)
-        # Between two `time` events the distance to the last of them holds; before the first that to the chunk's.
+        # Between two absolute times the distance to the last of them holds; before the first that to the chunk's.
         lengths = np.diff(times, prepend=0, append=self.count)
         starts = np.concatenate(([np.uint64(first_ticks)], self.extras[self.extra_places()[times]] - ticks[times]))
         ticks += np.repeat(starts.astype(np.uint64), lengths)
@@ -123,7 +132,7 @@ class Stream:
         found = self._trace.file.read(place)
         if not found:
             return None
-        events = Events(number, *found)
+        events = Events(number, *found, self._trace.file.version)
         if not events.ok:
             self._trace.file.note_damage(place)
             return None

@@ -4,10 +4,13 @@ import numpy as np
 from .model import KINDS
 
 _KIND = {name: number for number, name in enumerate(KINDS)}
-TIME, GAP, STACK, FRAME, PAUSE, SWITCH, OPEN = (_KIND[name] for name in (
-    "time", "gap", "stack", "frame", "pause", "switch", "open"))
+TIME, CPU, GAP, STACK, FRAME, PAUSE, SWITCH, OPEN = (_KIND[name] for name in (
+    "time", "cpu", "gap", "stack", "frame", "pause", "switch", "open"))
 MALLOC, REALLOC, FREE = (_KIND[name] for name in ("malloc", "realloc", "free"))
 STACK_CUT = 1 << 26  # in the argument of a stack: there are frames below the first
+
+#: In version 1 the rare kinds had these numbers, and some of the later ones were in `time`.
+OF_VERSION_1 = np.array([*range(19), *range(_KIND["thread_start"], _KIND["pause"] + 1), *range(28, 32)], np.uint8)
 
 _BEGINS = ("call", "resume", "throw", "c_call", "frame")
 _ENDS = ("return", "yield", "unwind", "c_return", "c_exception")

@@ -11,9 +11,9 @@ import struct
 from . import filtering, reading
 
 KINDS = ("none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",
-         "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "thread_start",
-         "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark", "pause", "line", "switch", "task",
-         "open")
+         "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "extended", "cpu",
+         "native_stack", "at_line", "other_call", "24", "25", "26", "27", "line", "switch", "task", "open", "thread_start",
+         "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark", "pause") + tuple(map(str, range(41, 64)))
 
 _DEFINITION = struct.Struct("<IHHIIQ4I")
 _CLOCK = struct.Struct("<IIQQQ")
@@ -409,7 +409,7 @@ class Trace:
         if not found or not found[0].events or len(found[1]) != 8 * (found[0].events + found[0].extras):
             return place.first_ticks
         chunk, payload = found
-        if payload[0] & 31 == KINDS.index("time") and chunk.extras:
+        if payload[0] & 31 in (KINDS.index("time"), KINDS.index("cpu")) and chunk.extras:
             return sum(payload[8 * chunk.events + plane * chunk.extras] << 8 * plane for plane in range(8))
         return place.first_ticks + sum(payload[(4 + plane) * chunk.events] << 8 * plane for plane in range(4))
 

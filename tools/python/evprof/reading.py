@@ -118,7 +118,8 @@ class File:
         (_, version, self._begin, _, incompatible, self.created_ns, _, _, crc) = _HEADER.unpack(head)
         if crc != zlib.crc32(head[:-4]) or not 64 <= self._begin <= 65536 or self._begin % 8:
             raise TraceError("%s: the header of the trace is damaged" % self.path)
-        if version != 1 or incompatible:
+        self.version = version
+        if version not in (1, 3) or incompatible:
             raise TraceError("%s: the trace was written by a later evprof (version %d, flags %#x)"
                              % (self.path, version, incompatible))
 
