@@ -60,7 +60,7 @@ struct counting {
 	struct u64_map edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
 	struct edge *edges;
 	uint32_t edge_count;
-	uint32_t edges_allocated;
+	size_t edges_allocated;
 };
 
 static inline void count_end(struct entry *entry, const struct replay_frame *frame, uint64_t total, bool outermost)
@@ -131,15 +131,8 @@ static const struct replay_sink count_sink = {count_push, count_pop, count_other
 
 static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_t callee)
 {
-	if (counting->edge_count == counting->edges_allocated) {
-		uint32_t allocated = counting->edges_allocated ? counting->edges_allocated * 2 : 1024;
-		void *grown = realloc(counting->edges, allocated * sizeof(*counting->edges));
-
-		if (!grown)
-			return NULL;
-		counting->edges = grown;
-		counting->edges_allocated = allocated;
-	}
+	if (grow_by_one(&counting->edges, &counting->edges_allocated, counting->edge_count, sizeof(*counting->edges)))
+		return NULL;
 	counting->edges[counting->edge_count] = (struct edge){.caller = caller, .callee = callee};
 	return &counting->edges[counting->edge_count++];
 }
@@ -387,15 +380,8 @@ static struct profile_edge *find_edge(struct profile *profile, struct u64_map *n
 		return NULL;
 	if (*number)
 		return &profile->edges[*number - 1];
-	if (profile->edge_count == profile->edges_allocated) {
-		uint32_t allocated = profile->edges_allocated ? profile->edges_allocated * 2 : 1024;
-		void *grown = realloc(profile->edges, allocated * sizeof(*profile->edges));
-
-		if (!grown)
-			return NULL;
-		profile->edges = grown;
-		profile->edges_allocated = allocated;
-	}
+	if (grow_by_one(&profile->edges, &profile->edges_allocated, profile->edge_count, sizeof(*profile->edges)))
+		return NULL;
 	profile->edges[profile->edge_count] = (struct profile_edge){.caller = caller, .callee = callee};
 	*number = ++profile->edge_count;
 	return &profile->edges[profile->edge_count - 1];

@@ -50,7 +50,7 @@ struct profile {
 	uint32_t times_allocated;
 	struct profile_edge *edges; /* each at most once, if it has a call or some time */
 	uint32_t edge_count;
-	uint32_t edges_allocated;
+	size_t edges_allocated;
 	uint64_t unmatched; /* ends without a call, and calls that the end of another function closed */
 	uint64_t open;	    /* calls still open when the events of their thread ended */
 	uint64_t lost;	    /* events in gaps, as far as the gaps count them */

@@ -9,23 +9,15 @@
 #include <string.h>
 
 #include "trace/native_stack.h"
+#include "util/grow.h"
 
 /* --- the tree --- */
 
 bool stacks_reserve(struct stacks *stacks)
 {
-	uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 1024;
-	struct stack_node *grown;
-
-	if (stacks->count < stacks->allocated)
-		return true;
-	if (stacks->allocated > UINT32_MAX / 2)
+	if (stacks->count > UINT32_MAX / 2 ||
+	    grow_by_one(&stacks->at, &stacks->allocated, stacks->count, sizeof(*stacks->at)))
 		return false;
-	grown = realloc(stacks->at, allocated * sizeof(*grown));
-	if (!grown)
-		return false;
-	stacks->at = grown;
-	stacks->allocated = allocated;
 	if (!stacks->count)
 		stacks->at[stacks->count++] = (struct stack_node){0};
 	return true;
@@ -115,19 +107,8 @@ int stack_functions_process(struct stack_functions *functions, const struct call
 /* Makes room for a function number. Earlier numbers may have no name if memory ran out. */
 static bool reserve_function(struct stack_functions *functions, uint32_t number)
 {
-	uint32_t allocated = functions->allocated ? functions->allocated * 2 : 512;
-	struct stack_function *grown;
-
-	if (number != functions->count)
-		return false;
-	if (functions->count < functions->allocated)
-		return true;
-	grown = realloc(functions->at, allocated * sizeof(*grown));
-	if (!grown)
-		return false;
-	functions->at = grown;
-	functions->allocated = allocated;
-	return true;
+	return number == functions->count &&
+	       !grow_by_one(&functions->at, &functions->allocated, functions->count, sizeof(*functions->at));
 }
 
 static bool name_function(struct stack_functions *functions, const struct call_walk *walk, uint32_t key,
@@ -226,15 +207,8 @@ uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_
 
 static bool add_to_pool(struct stack_functions *functions, uint32_t number)
 {
-	if (functions->pool_count == functions->pool_allocated) {
-		size_t allocated = functions->pool_allocated ? functions->pool_allocated * 2 : 1024;
-		uint32_t *grown = realloc(functions->pool, allocated * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		functions->pool = grown;
-		functions->pool_allocated = allocated;
-	}
+	if (grow_by_one(&functions->pool, &functions->pool_allocated, functions->pool_count, sizeof(*functions->pool)))
+		return false;
 	functions->pool[functions->pool_count++] = number;
 	return true;
 }

@@ -38,7 +38,7 @@ struct stack_node {
 struct stacks {
 	struct stack_node *at;
 	uint32_t count;
-	uint32_t allocated;
+	size_t allocated;
 	struct u64_map children; /* parent + 1 << 32 | function: number */
 	uint32_t *path;		 /* result of stacks_path() */
 	uint32_t path_allocated;
@@ -80,7 +80,7 @@ struct native_functions {
 struct stack_functions {
 	struct stack_function *at; /* by number */
 	uint32_t count;
-	uint32_t allocated;
+	size_t allocated;
 	struct labels labels;
 	uint32_t *numbers;			/* number + 1 by key of the current process */
 	struct native_functions *native_frames; /* of the current process, by frame; NULL: no native stack so far */

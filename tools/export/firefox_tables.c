@@ -12,17 +12,7 @@
 
 static bool reserve_string(struct firefox_strings *strings)
 {
-	uint32_t allocated = strings->allocated ? strings->allocated * 2 : 512;
-	struct firefox_string *grown;
-
-	if (strings->count < strings->allocated)
-		return true;
-	grown = realloc(strings->at, allocated * sizeof(*grown));
-	if (!grown)
-		return false;
-	strings->at = grown;
-	strings->allocated = allocated;
-	return true;
+	return !grow_by_one(&strings->at, &strings->allocated, strings->count, sizeof(*strings->at));
 }
 
 static struct text text_at(const struct firefox_strings *strings, uint32_t number)

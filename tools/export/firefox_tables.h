@@ -24,7 +24,7 @@ struct firefox_strings {
 	struct u64_map numbers; /* hash: number + 1 */
 	struct firefox_string *at;
 	uint32_t count;
-	uint32_t allocated;
+	size_t allocated;
 };
 
 struct firefox_place {

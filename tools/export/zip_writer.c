@@ -21,6 +21,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "util/grow.h"
+
 #define VERSION_NEEDED 20	   /* 2.0: deflate */
 #define MADE_BY (3u << 8 | 20)	   /* Unix, 2.0 */
 #define FLAGS (1u << 3 | 1u << 11) /* lengths follow the data; names are UTF-8 */
@@ -67,15 +69,8 @@ static struct zip_entry *new_entry(struct zip_writer *zip, const char *name, int
 	struct zip_entry *entry;
 	struct stat status;
 
-	if (zip->count == zip->allocated) {
-		uint32_t allocated = zip->allocated ? zip->allocated * 2 : 64;
-		void *grown = realloc(zip->entries, allocated * sizeof(*zip->entries));
-
-		if (!grown)
-			return NULL;
-		zip->entries = grown;
-		zip->allocated = allocated;
-	}
+	if (grow_by_one(&zip->entries, &zip->allocated, zip->count, sizeof(*zip->entries)))
+		return NULL;
 	entry = &zip->entries[zip->count];
 	*entry = (struct zip_entry){.name = strdup(name), .offset = zip->offset};
 	if (!entry->name)

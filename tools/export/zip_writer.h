@@ -25,7 +25,7 @@ struct zip_writer {
 	uint64_t offset; /* bytes written so far */
 	struct zip_entry *entries;
 	uint32_t count;
-	uint32_t allocated;
+	size_t allocated;
 };
 
 void zip_begin(struct zip_writer *zip, struct output *output);

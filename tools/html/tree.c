@@ -6,18 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/grow.h"
+
 static uint32_t new_node(struct html_tree *tree, uint32_t parent, uint32_t function)
 {
-	if (tree->count == tree->allocated) {
-		uint32_t allocated = tree->allocated ? tree->allocated * 2 : 1024;
-		struct html_node *grown = realloc(tree->nodes, allocated * sizeof(*grown));
-
-		if (!grown) {
-			tree->failed = true;
-			return parent;
-		}
-		tree->nodes = grown;
-		tree->allocated = allocated;
+	if (grow_by_one(&tree->nodes, &tree->allocated, tree->count, sizeof(*tree->nodes))) {
+		tree->failed = true;
+		return parent;
 	}
 	tree->nodes[tree->count] = (struct html_node){.parent = parent, .function = function};
 	return tree->count++;

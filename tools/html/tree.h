@@ -27,7 +27,7 @@ struct html_node {
 struct html_tree {
 	struct html_node *nodes;
 	uint32_t count;
-	uint32_t allocated;
+	size_t allocated;
 	struct u64_map numbers; /* parent + 1 << 32 | function: number + 1 */
 	uint64_t too_many;	/* calls of stacks beyond HTML_STACKS_MAX */
 	bool failed;		/* memory ran out */

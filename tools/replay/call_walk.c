@@ -13,6 +13,7 @@
 
 #include "replay/initial_stack.h"
 #include "trace/labels.h"
+#include "util/grow.h"
 
 static inline int64_t shown_ns(struct call_walk *walk, uint64_t ticks)
 {
@@ -26,16 +27,11 @@ static inline int64_t shown_ns(struct call_walk *walk, uint64_t ticks)
 
 static bool grow_frames(struct call_walk *walk)
 {
-	uint32_t allocated = walk->allocated ? walk->allocated * 2 : 1024;
-	struct walk_frame *grown = realloc(walk->frames, allocated * sizeof(*grown));
+	int error = grow_by_one(&walk->frames, &walk->allocated, walk->allocated, sizeof(*walk->frames));
 
-	if (!grown) {
-		walk_fail(walk, -ENOMEM);
-		return false;
-	}
-	walk->frames = grown;
-	walk->allocated = allocated;
-	return true;
+	if (error)
+		walk_fail(walk, error);
+	return !error;
 }
 
 static bool too_deep(const struct call_walk *walk, uint32_t number)

@@ -58,7 +58,7 @@ struct call_walk {
 	struct trace_near near; /* ticks to ns, for the process */
 	const struct call_visitor *visitor;
 	void *owner;
-	uint32_t allocated;
+	size_t allocated;
 	uint32_t shown_at_once; /* depth up to which frames are reported at once; 0 with --min-duration */
 	uint8_t *hidden;	/* by key */
 	int error;

@@ -11,17 +11,10 @@
 
 #define LOOK_BACK_EVENTS (UINT64_C(1) << 22) /* of one thread; as a rule the stack is recorded each 2^20 words */
 
-static bool add_key(uint32_t **keys, uint32_t *count, uint32_t *allocated, uint32_t key)
+static bool add_key(uint32_t **keys, uint32_t *count, size_t *allocated, uint32_t key)
 {
-	if (*count == *allocated) {
-		uint32_t wanted = *allocated ? *allocated * 2 : 64;
-		uint32_t *grown = realloc(*keys, wanted * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		*keys = grown;
-		*allocated = wanted;
-	}
+	if (grow_by_one(keys, allocated, *count, sizeof(**keys)))
+		return false;
 	(*keys)[(*count)++] = key;
 	return true;
 }

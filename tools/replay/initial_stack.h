@@ -34,10 +34,10 @@ struct initial_stack {
 	uint32_t stack_allocated;
 	uint32_t *keys; /* the known frames, outermost first; calls in the range are pushed and popped at its end */
 	uint32_t depth;
-	uint32_t allocated;
+	size_t allocated;
 	uint32_t *ended; /* functions that ended without having begun, innermost first */
 	uint32_t ended_count;
-	uint32_t ended_allocated;
+	size_t ended_allocated;
 	bool opening; /* WIRE_OPEN events record the stack, from event open_at of the first chunk on */
 	uint32_t open_at;
 	bool past; /* the range has begun */

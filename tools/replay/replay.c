@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/u64_map.h"
+#include "util/grow.h"
 
 int replay_init(struct replay *replay, const struct trace_process *process)
 {
@@ -261,17 +262,11 @@ void replay_forget(struct replay *replay)
 
 bool replay_grow(struct replay *replay)
 {
-	uint32_t allocated = replay->allocated ? replay->allocated * 2 : 1024;
-	struct replay_frame *grown;
+	int error;
 
-	if (allocated > REPLAY_DEPTH_MAX)
+	if (replay->allocated >= REPLAY_DEPTH_MAX)
 		return false;
-	grown = realloc(replay->frames, allocated * sizeof(*grown));
-	if (!grown) {
-		replay->out_of_memory = true;
-		return false;
-	}
-	replay->frames = grown;
-	replay->allocated = allocated;
-	return true;
+	error = grow_by_one(&replay->frames, &replay->allocated, replay->allocated, sizeof(*replay->frames));
+	replay->out_of_memory |= error != 0;
+	return !error;
 }

@@ -52,7 +52,7 @@ struct replay_frame {
 struct replay {
 	struct replay_frame *frames;
 	uint32_t depth;
-	uint32_t allocated;
+	size_t allocated;
 	uint32_t *open; /* by key: number of its frames on the stack */
 	uint32_t keys;
 	uint32_t codes;	       /* code ids are below this */

@@ -8,20 +8,14 @@
 #include <string.h>
 
 #include "trace/chunk.h"
+#include "util/grow.h"
 
 #define SCAN_BLOCK_BYTES 65536
 
 static int add_place(struct trace *trace, const struct trace_place *place)
 {
-	if (trace->place_count == trace->place_allocated) {
-		size_t allocated = trace->place_allocated ? trace->place_allocated * 2 : 256;
-		void *grown = realloc(trace->places, allocated * sizeof(*trace->places));
-
-		if (!grown)
-			return -ENOMEM;
-		trace->places = grown;
-		trace->place_allocated = allocated;
-	}
+	if (grow_by_one(&trace->places, &trace->place_allocated, trace->place_count, sizeof(*trace->places)))
+		return -ENOMEM;
 	trace->places[trace->place_count++] = *place;
 	return 0;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/grow.h"
+
 char *label_c_function(const struct wire_definition *definition)
 {
 	struct text class = trace_string(definition, 0);
@@ -100,15 +102,8 @@ static int grow_slots(struct labels *labels)
 
 static int reserve_label(struct labels *labels)
 {
-	if (labels->count == labels->allocated) {
-		uint32_t allocated = labels->allocated ? labels->allocated * 2 : 512;
-		struct label *grown = realloc(labels->at, allocated * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		labels->at = grown;
-		labels->allocated = allocated;
-	}
+	if (grow_by_one(&labels->at, &labels->allocated, labels->count, sizeof(*labels->at)))
+		return -ENOMEM;
 	if (!labels->slots || labels->count >= (labels->slot_mask + 1) / 2)
 		return grow_slots(labels);
 	return 0;

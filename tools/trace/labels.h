@@ -25,7 +25,7 @@ struct label {
 struct labels {
 	struct label *at;
 	uint32_t count;
-	uint32_t allocated;
+	size_t allocated;
 	uint32_t *slots; /* hash table of numbers + 1; its size is slot_mask + 1 */
 	uint32_t slot_mask;
 };

@@ -376,15 +376,8 @@ static int load_symbol(struct trace *trace, struct trace_process *process, const
 
 	if (keep(trace, sizeof(*symbols->at)) < 0)
 		return -EBADMSG;
-	if (symbols->count == symbols->allocated) {
-		size_t allocated = symbols->allocated ? symbols->allocated * 2 : 256;
-		void *grown = realloc(symbols->at, allocated * sizeof(*symbols->at));
-
-		if (!grown)
-			return -ENOMEM;
-		symbols->at = grown;
-		symbols->allocated = allocated;
-	}
+	if (grow_by_one(&symbols->at, &symbols->allocated, symbols->count, sizeof(*symbols->at)))
+		return -ENOMEM;
 	symbols->at[symbols->count] = (struct trace_symbol){definition, symbols->count};
 	symbols->count++;
 	return 0;

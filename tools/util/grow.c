@@ -23,3 +23,19 @@ int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size)
 	/* cppcheck-suppress memleak ; the caller's pointer has it */
 	return 0;
 }
+
+int grow_by_one(void *array, size_t *allocated, size_t count, size_t size)
+{
+	size_t wanted = *allocated ? *allocated * 2 : 256;
+	void *before, *grown;
+
+	if (count < *allocated)
+		return 0;
+	memcpy(&before, array, sizeof(before));
+	grown = wanted > SIZE_MAX / 2 / size ? NULL : realloc(before, wanted * size);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(array, &grown, sizeof(grown));
+	*allocated = wanted;
+	return 0;
+}

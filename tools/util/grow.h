@@ -1,5 +1,5 @@
 /*
- * grow.h - arrays that grow with their indices; new elements are zero.
+ * grow.h - arrays that grow with their indices, or one element at a time.
  */
 #ifndef EVPROF_TOOLS_UTIL_GROW_H
 #define EVPROF_TOOLS_UTIL_GROW_H
@@ -12,5 +12,11 @@
  * *count is its number of elements, each of size bytes. Returns 0, or -ENOMEM, which leaves everything unchanged.
  */
 int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size);
+
+/*
+ * Makes room for one element after the first `count`; new elements are not initialized. *allocated: elements that there
+ * is room for, 0 with NULL; it doubles. Returns as above.
+ */
+int grow_by_one(void *array, size_t *allocated, size_t count, size_t size);
 
 #endif
