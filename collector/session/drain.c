@@ -6,7 +6,6 @@
  */
 #include "session/drain.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

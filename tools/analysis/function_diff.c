@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int compare_lines(const struct function_side *a, const struct function_side *b)
 {

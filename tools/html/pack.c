@@ -174,10 +174,8 @@ static size_t block_length(const struct html_column *columns, unsigned count)
 
 static void copy_columns(uint8_t *to, const struct html_column *columns, unsigned count)
 {
-	unsigned i, k;
-
-	for (i = 0; i < count; i++) {
-		for (k = 0; k < 4; k++)
+	for (unsigned i = 0; i < count; i++) {
+		for (unsigned k = 0; k < 4; k++)
 			*to++ = (uint8_t)(columns[i].used >> (8 * k));
 		if (columns[i].used)
 			memcpy(to, columns[i].bytes, columns[i].used);

@@ -52,12 +52,11 @@ static struct cell cell_of(const struct diff_measure *measure, const struct func
 static struct widths find_widths(const struct function_pair *pairs, size_t shown)
 {
 	struct widths widths;
-	size_t i, k;
 
-	for (k = 0; k < DIFF_MEASURES; k++) {
+	for (size_t k = 0; k < DIFF_MEASURES; k++) {
 		int value = (int)strlen(diff_measures[k].head), change = (int)strlen("change");
 
-		for (i = 0; i < shown; i++) {
+		for (size_t i = 0; i < shown; i++) {
 			struct cell cell = cell_of(&diff_measures[k], &pairs[i]);
 
 			value = MAX(value, (int)strlen(cell.value));
