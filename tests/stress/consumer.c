@@ -46,6 +46,7 @@ static int punch_shared(int fd, int mode, off_t offset, off_t bytes)
 #endif
 
 #include "collector/base/clock.h"
+#include "collector/ring/ring_read.c"
 #include "collector/session/drain.c"
 
 #define MARKS_MAX (1u << 22)

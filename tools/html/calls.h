@@ -42,7 +42,7 @@ struct html_call {
 	int64_t end_ns; /* never before that of the previous call of the thread */
 	uint32_t function;
 	uint32_t depth; /* below HTML_DEPTH_MAX */
-	uint8_t how;	/* kind and end of the call, as export_html.c and script/report.js do them */
+	uint8_t how;	/* kind and end of the call, as export_html.c and report.js define them */
 };
 
 /* The number of calls and slivers, counted by a first pass. */
