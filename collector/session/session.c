@@ -158,10 +158,12 @@ static void open_trace(struct session *session, const struct control_message *fi
 	enum output_existing existing = others ? OUTPUT_ADD_SUFFIX : OUTPUT_REPLACE;
 	int error = output_path(session, first, trace->path, sizeof(trace->path));
 
-	if (error)
+	if (error) {
 		trace_output_open_failed(trace, error);
-	else if (!trace_output_open(trace, session->tools->packer, session->id, existing))
+	} else if (!trace_output_open(trace, session->tools->packer, session->id, existing)) {
 		let_user_read(session);
+		trace_output_json(trace, TRACE_NOBODY, TRACE_NOBODY, meta_kinds());
+	}
 }
 
 static void note_death(struct process *process)

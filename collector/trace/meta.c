@@ -113,6 +113,64 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 	return dump_object(process_object);
 }
 
+/* By kind: the argument, or the value of an extended event; then the extra words. */
+static const char *const fields[WIRE_KINDS] = {
+    [WIRE_CALL] = "code",
+    [WIRE_RESUME] = "code",
+    [WIRE_THROW] = "code",
+    [WIRE_RETURN] = "code",
+    [WIRE_YIELD] = "code",
+    [WIRE_UNWIND] = "code",
+    [WIRE_C_CALL] = "function",
+    [WIRE_C_RETURN] = "function",
+    [WIRE_C_EXCEPTION] = "function",
+    [WIRE_EXCEPTION] = "type",
+    [WIRE_MALLOC] = "domain and size; address and size",
+    [WIRE_CALLOC] = "domain and size; address and size",
+    [WIRE_REALLOC] = "domain and size; address and size; old address",
+    [WIRE_FREE] = "domain; address",
+    [WIRE_TIME] = "; time",
+    [WIRE_GAP] = "; events",
+    [WIRE_STACK] = "frames",
+    [WIRE_FRAME] = "code",
+    [WIRE_EXTENDED] = "sub-kind, words, value",
+    [WIRE_CPU] = "CPU time; time",
+    [WIRE_NATIVE_STACK] = "native frame",
+    [WIRE_AT_LINE] = "line",
+    [WIRE_LINE] = "line",
+    [WIRE_SWITCH] = "; greenlet; greenlet before",
+    [WIRE_TASK] = "code; task and name",
+    [WIRE_OPEN] = "code",
+    [WIRE_PROCESS_START] = "start",
+    [WIRE_FORK] = "pid",
+    [WIRE_EXEC_FAILED] = "errno",
+    [WIRE_EXIT] = "status",
+    [WIRE_MARK] = "mark",
+    [WIRE_PAUSE] = "stopped",
+};
+
+/* "words" is missing where the event itself has their number. */
+static json_t *kind_object(unsigned kind)
+{
+	json_t *object = json_pack("{si ss}", "kind", (int)kind, "name", kind_names[kind]);
+
+	if (kind < WIRE_EXTENDED_KIND && kind != WIRE_EXTENDED)
+		add_member(&object, "words", json_integer(wire_extra_words(wire_head(kind, 0))));
+	if (fields[kind])
+		add_member(&object, "fields", json_string(fields[kind]));
+	return object;
+}
+
+char *meta_kinds(void)
+{
+	json_t *kinds = json_array();
+
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		if (kind_names[kind])
+			json_array_append_new(kinds, kind_object(kind));
+	return dump_object(json_pack("{ss so}", "type", "kinds", "kinds", kinds));
+}
+
 char *meta_title(uint32_t process, const char *title)
 {
 	return dump_object(

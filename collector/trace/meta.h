@@ -45,6 +45,8 @@ struct meta_summary {
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
 		   uint64_t start_ticks);
 /* title: NULL: the title is argv again. */
+/* The kinds of events: what a reader needs to know of those that it does not know. */
+char *meta_kinds(void);
 char *meta_title(uint32_t process, const char *title);
 char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled);
 char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost);

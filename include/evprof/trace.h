@@ -117,6 +117,8 @@ struct trace_end {
 /*
  * META objects, distinguished by "type":
  *
+ *   {"type":"kinds","kinds":[{"kind":11,"name":"malloc","words":1,"fields":"domain and size; address and size"},...]}
+ *       the first object: the kinds that may occur, for readers that do not know all of them
  *   {"type":"process","process":0,"pid":1,"ppid":0,"start":"exec","python":"3.11.2","argv":["..."],"exe":"...",
  *    "cwd":"...","host":"...","program":"...","clock_kind":1,"clock_shift":3,"start_ticks":N,"events":["call",...]}
  *       "native":true where native stacks of allocations are recorded, "filtered":true where functions are filtered

@@ -58,6 +58,31 @@ static void tear_down(void)
 
 TestSuite(verbs, .init = set_up, .fini = tear_down);
 
+/* What a later evprof recorded is named by the trace itself, counted, and not shown. */
+Test(verbs, unknown_kinds_are_named_by_the_trace)
+{
+	fixture_meta(
+	    fixture, process,
+	    "{\"type\":\"kinds\",\"kinds\":[{\"kind\":47,\"name\":\"gc_begin\"},{\"kind\":48,\"name\":\"\\u001b\"},"
+	    "{\"kind\":1,\"name\":\"no_call\"},{\"kind\":640,\"name\":\"far\"},7]}");
+	fixture_event(fixture, thread, WIRE_CALL, 1, 10);
+	fixture_event(fixture, thread, 47, 2, 10);
+	fixture_event(fixture, thread, 48, 1u << 20, 10);
+	fixture_event(fixture, thread, 47, 2, 10);
+	fixture_event(fixture, thread, WIRE_RETURN, 1, 10);
+	fixture_flush(fixture, thread);
+	path = fixture_save(fixture);
+	cr_expect(verb(cmd_dump, "TRACE") == 1, "the trace has no end");
+	cr_expect(strstr(ran.err, ": unknown kind 47 (gc_begin): 2 events are not shown"), "%s", ran.err);
+	cr_expect(strstr(ran.err, ": unknown kind 48 (kind 48): 1 events are not shown"), "%s", ran.err);
+	cr_expect(strstr(ran.out, "30\t10\t11\treturn") || strstr(ran.out, "40\t10\t11\treturn"), "%s", ran.out);
+	cr_expect(!strstr(ran.out, "gc_begin"), "%s", ran.out);
+	verb(cmd_info, "TRACE");
+	cr_expect(strstr(ran.out, "call 1, return 1, gc_begin 2, kind 48 1"), "%s", ran.out);
+	verb(cmd_info, "--json TRACE");
+	cr_expect(strstr(ran.out, "\"gc_begin\": 2") || strstr(ran.out, "\"gc_begin\":2"), "%s", ran.out);
+}
+
 static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 {
 	fixture_event(fixture, thread, kind, argument, ticks);

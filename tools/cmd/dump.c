@@ -60,6 +60,7 @@ struct request {
 	uint32_t *native_frames; /* by thread number: innermost native frame of its next allocation; 0: none */
 	const struct trace_process *process; /* the process of the table below */
 	uint8_t *hidden;		     /* by key (replay/replay.h); NULL: no function is */
+	uint64_t unknown[WIRE_KINDS];	     /* events that are not shown, by kind */
 };
 
 static void put_code(struct output *output, const struct trace_process *process, uint32_t id)
@@ -320,11 +321,20 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 		if (ns < filter_from(&request->filter))
 			continue;
 		error = is_shown(request, &event);
+		request->unknown[wire_head_kind(event.head)] += !kind_names[wire_head_kind(event.head)];
 		if (error > 0)
 			put_event(output, trace, &event, native_frame);
 	}
 	merge_close(&merge);
 	return error < 0 ? error : 0;
+}
+
+static void say_unknown(const struct trace *trace, const struct request *request)
+{
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
+		if (request->unknown[kind])
+			output_message("evprof dump: %s: unknown kind %u (%s): %llu events are not shown", trace->path,
+				       kind, trace->kind_names[kind], (unsigned long long)request->unknown[kind]);
 }
 
 static int dump_trace(const char *path, struct request *request)
@@ -343,6 +353,7 @@ static int dump_trace(const char *path, struct request *request)
 		error = dump_events(trace, &output, request);
 		progress_end(&request->progress);
 		closed = output_close(&output);
+		say_unknown(trace, request);
 		error = error ? error : closed;
 	}
 	if (error)

@@ -21,8 +21,6 @@
 #include "util/output.h"
 #include "util/progress.h"
 
-static const char *const kind_names[WIRE_KINDS] = WIRE_KIND_NAMES;
-
 static const char help_text[] =
     "usage: evprof info [options] TRACE...\n"
     "\n"
@@ -51,14 +49,14 @@ static unsigned kind_in_order(unsigned i)
 	return i >= first + further && i <= last + further ? i - further : i;
 }
 
-static json_t *json_counts(const uint64_t *counts)
+static json_t *json_counts(const struct trace *trace, const uint64_t *counts)
 {
 	json_t *object = json_object();
 	unsigned i;
 
 	for (i = 1; i < WIRE_KINDS; i++)
 		if (counts[kind_in_order(i)])
-			json_object_set_new(object, kind_names[kind_in_order(i)],
+			json_object_set_new(object, trace->kind_names[kind_in_order(i)],
 					    json_integer((json_int_t)counts[kind_in_order(i)]));
 	if (counts[WIRE_NONE])
 		json_object_set_new(object, "unknown", json_integer((json_int_t)counts[WIRE_NONE]));
@@ -81,14 +79,14 @@ static json_t *json_any(const char *text)
 	return value ? value : json_null();
 }
 
-static json_t *json_thread(const struct trace_thread *thread)
+static json_t *json_thread(const struct trace *trace, const struct trace_thread *thread)
 {
 	json_t *object = json_object();
 
 	json_object_set_new(object, "tid", json_integer((json_int_t)thread->tid));
 	json_object_set_new(object, "name", thread->name ? json_any(thread->name) : json_null());
-	json_object_set_new(object, "events", json_counts(thread->events));
-	json_object_set_new(object, "lost", json_counts(thread->lost));
+	json_object_set_new(object, "events", json_counts(trace, thread->events));
+	json_object_set_new(object, "lost", json_counts(trace, thread->lost));
 	return object;
 }
 
@@ -131,9 +129,9 @@ static json_t *json_process(struct trace *trace, const struct trace_process *pro
 				    json_pack("{s:I, s:I}", "allocations", (json_int_t)counts.allocations, "without",
 					      (json_int_t)counts.without));
 	}
-	json_object_set_new(object, "lost", json_counts(process->lost));
+	json_object_set_new(object, "lost", json_counts(trace, process->lost));
 	for (size_t i = 0; i < process->thread_count; i++)
-		json_array_append_new(threads, json_thread(trace->threads[process->threads[i]]));
+		json_array_append_new(threads, json_thread(trace, trace->threads[process->threads[i]]));
 	json_object_set_new(object, "threads", threads);
 	return object;
 }
@@ -165,7 +163,7 @@ static json_t *json_trace(struct trace *trace, const struct trace_totals *totals
 #define COUNTS_INDENT 6
 #define COUNTS_MOST_COLUMNS 100
 
-static void print_counts(struct output *output, const char *title, const uint64_t *counts)
+static void print_counts(struct output *output, const struct trace *trace, const char *title, const uint64_t *counts)
 {
 	size_t column = COUNTS_INDENT + strlen(title);
 	const char *separator = title;
@@ -178,8 +176,8 @@ static void print_counts(struct output *output, const char *title, const uint64_
 
 		if (!counts[kind])
 			continue;
-		length = snprintf(one, sizeof(one), "%s %" PRIu64, kind == WIRE_NONE ? "unknown" : kind_names[kind],
-				  counts[kind]);
+		length = snprintf(one, sizeof(one), "%s %" PRIu64,
+				  kind == WIRE_NONE ? "unknown" : trace->kind_names[kind], counts[kind]);
 		if (column + (size_t)length + 3 > COUNTS_MOST_COLUMNS) {
 			output_format(output, ",\n%*s", COUNTS_INDENT, "");
 			separator = "";
@@ -197,7 +195,7 @@ static void print_text(struct output *output, const char *text)
 	output_line(output, text_of(text));
 }
 
-static void print_thread(struct output *output, const struct trace_thread *thread)
+static void print_thread(struct output *output, const struct trace *trace, const struct trace_thread *thread)
 {
 	output_format(output, "  thread %" PRIu32 " ", thread->tid);
 	if (thread->name && thread->name[0]) {
@@ -208,9 +206,9 @@ static void print_thread(struct output *output, const struct trace_thread *threa
 	output_format(output, "%" PRIu64 " event%s\n", trace_sum(thread->events),
 		      trace_sum(thread->events) == 1 ? "" : "s");
 	if (trace_sum(thread->events))
-		print_counts(output, "", thread->events);
+		print_counts(output, trace, "", thread->events);
 	if (trace_sum(thread->lost))
-		print_counts(output, "LOST: ", thread->lost);
+		print_counts(output, trace, "LOST: ", thread->lost);
 }
 
 static void print_end(struct output *output, const struct trace_process *process)
@@ -287,10 +285,10 @@ static void print_process(struct output *output, struct trace *trace, const stru
 		output_char(output, '\n');
 	}
 	for (i = 0; i < process->thread_count; i++)
-		print_thread(output, trace->threads[process->threads[i]]);
+		print_thread(output, trace, trace->threads[process->threads[i]]);
 	if (trace_sum(process->lost)) {
 		output_string(output, "  threads without a ring\n");
-		print_counts(output, "LOST: ", process->lost);
+		print_counts(output, trace, "LOST: ", process->lost);
 	}
 }
 

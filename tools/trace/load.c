@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,26 +119,56 @@ static uint64_t member_number(const json_t *object, const char *member)
 	return json_is_integer(value) ? (uint64_t)json_integer_value(value) : UINT64_MAX;
 }
 
-static unsigned kind_of_name(const char *name)
+static const char *const known_kinds[WIRE_KINDS] = WIRE_KIND_NAMES;
+
+static void name_kinds(struct trace *trace)
 {
-	static const char *const names[] = WIRE_KIND_NAMES;
+	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
+		if (known_kinds[kind])
+			snprintf(trace->kind_names[kind], TRACE_KIND_NAME_BYTES, "%s", known_kinds[kind]);
+		else
+			snprintf(trace->kind_names[kind], TRACE_KIND_NAME_BYTES, "kind %u", kind);
+}
+
+/* Takes the name of a kind that this evprof does not know, if it is like those that it knows. */
+static void load_kind(struct trace *trace, const json_t *object)
+{
+	uint64_t kind = member_number(object, "kind");
+	const char *name = json_string_value(json_object_get(object, "name"));
+	size_t length = name ? strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") : 0;
+
+	if (kind < WIRE_KINDS && !known_kinds[kind] && length && !name[length] && length < TRACE_KIND_NAME_BYTES)
+		memcpy(trace->kind_names[kind], name, length + 1);
+}
+
+static int load_kinds(struct trace *trace, const json_t *object)
+{
+	const json_t *kind;
+	size_t i;
+
+	json_array_foreach(json_object_get(object, "kinds"), i, kind) load_kind(trace, kind);
+	return 0;
+}
+
+static unsigned kind_of_name(const struct trace *trace, const char *name)
+{
 	unsigned kind;
 
 	for (kind = 1; kind < WIRE_KINDS; kind++)
-		if (names[kind] && strcmp(name, names[kind]) == 0)
+		if (strcmp(name, trace->kind_names[kind]) == 0)
 			return kind;
 	return WIRE_NONE;
 }
 
-/* Reads {"call":N,...} into counts by kind. Kinds of a later version, and "unknown", count as WIRE_NONE. */
-static void read_counts(const json_t *object, uint64_t *counts)
+/* Reads {"call":N,...} into counts by kind. Names that nobody explains, and "unknown", count as WIRE_NONE. */
+static void read_counts(const struct trace *trace, const json_t *object, uint64_t *counts)
 {
 	const char *name;
 	json_t *value;
 
 	json_object_foreach((json_t *)object, name, value)
 	{
-		unsigned kind = kind_of_name(name);
+		unsigned kind = kind_of_name(trace, name);
 
 		if (json_integer_value(value) > 0)
 			counts[kind] += (uint64_t)json_integer_value(value);
@@ -258,8 +289,8 @@ static int load_thread_end(struct trace *trace, const json_t *object)
 		thread->lost = calloc(WIRE_KINDS, sizeof(uint64_t));
 	if (!thread->events || !thread->lost)
 		return -ENOMEM;
-	read_counts(json_object_get(object, "events"), thread->events);
-	read_counts(json_object_get(object, "lost"), thread->lost);
+	read_counts(trace, json_object_get(object, "events"), thread->events);
+	read_counts(trace, json_object_get(object, "lost"), thread->lost);
 	return 0;
 }
 
@@ -272,7 +303,7 @@ static int load_process_end(struct trace *trace, json_t *object)
 		return -EBADMSG;
 	process->ended = true;
 	process->end_ticks = member_u64(object, "end_ticks");
-	read_counts(json_object_get(object, "lost"), process->lost);
+	read_counts(trace, json_object_get(object, "lost"), process->lost);
 	json_decref(process->end);
 	process->end = json_incref(object);
 	return 0;
@@ -295,6 +326,8 @@ static int load_meta(struct trace *trace, const struct trace_payload *payload)
 	error = object && type ? 0 : -EBADMSG;
 	if (type && strcmp(type, "process") == 0)
 		error = load_process(trace, object);
+	else if (type && strcmp(type, "kinds") == 0)
+		error = load_kinds(trace, object);
 	else if (type && strcmp(type, "title") == 0)
 		error = load_title(trace, object);
 	else if (type && strcmp(type, "thread") == 0)
@@ -722,10 +755,12 @@ static void sort_symbols(struct trace_process *process)
 
 int trace_load(struct trace *trace)
 {
-	int error = load_places(trace);
+	int error;
 	const struct trace_process *like = NULL;
 	uint32_t i;
 
+	name_kinds(trace);
+	error = load_places(trace);
 	if (!error)
 		error = give_late_names(trace);
 	for (i = 0; i < trace->process_count; i++)

@@ -122,6 +122,8 @@ struct trace_damage {
 	bool out_of_memory;
 };
 
+#define TRACE_KIND_NAME_BYTES 24
+
 struct trace {
 	char *path;
 	int fd; /* -1: in memory */
@@ -141,6 +143,8 @@ struct trace {
 	uint32_t process_count;
 	struct trace_thread **threads; /* by number; NULL where there is none */
 	uint32_t thread_count;
+	/* Those of this evprof; of other kinds those that the trace gives them, or "kind N". */
+	char kind_names[WIRE_KINDS][TRACE_KIND_NAME_BYTES];
 	void **definitions; /* the payloads that names point into */
 	size_t definition_count;
 	uint64_t kept_bytes; /* memory for loaded contents; limited by the size of the file */
