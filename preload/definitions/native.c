@@ -18,6 +18,7 @@
 #include "base/seccomp_state.h"
 #include "base/wiped_memory.h"
 #include "definitions/define.h"
+#include "definitions/modules.h"
 #include "definitions/unwind.h"
 #include "ring/process.h"
 
@@ -80,7 +81,7 @@ void native_stacks_begin(void)
 	}
 	length = readlink("/proc/self/exe", program_path, sizeof(program_path) - 1);
 	program_path[length > 0 ? length : 0] = 0;
-	unloaded = unwind_unloaded();
+	unloaded = modules_unloaded();
 }
 
 void native_stacks_library_loaded(void)
@@ -97,7 +98,7 @@ static uint64_t add_to_key(uint64_t key, const void *bytes, size_t count)
 	return key;
 }
 
-static bool is_defined(const struct unwind_module *module, uint64_t key)
+static bool is_defined(const struct module *module, uint64_t key)
 {
 	for (uint32_t i = 0; i < table->module_count; i++)
 		if (table->modules[i].start == module->start && table->modules[i].end == module->end &&
@@ -123,7 +124,7 @@ static const char *absolute(const char *path, char *room, size_t size)
 	return room;
 }
 
-static bool write_module(const struct unwind_module *module)
+static bool write_module(const struct module *module)
 {
 	char digits[2 * 64 + 1] = "", room[PATH_MAX];
 	size_t id_bytes = module->build_id_bytes < 64 ? module->build_id_bytes : 64;
@@ -147,10 +148,10 @@ static bool write_module(const struct unwind_module *module)
  */
 static bool define_module(uintptr_t address)
 {
-	struct unwind_module module;
+	struct module module;
 	uint64_t key;
 
-	if (!unwind_find_module(address - 1, &module))
+	if (!module_find(address - 1, &module))
 		return true;
 	key = add_to_key(UINT64_C(0xcbf29ce484222325), module.path, strlen(module.path));
 	key = add_to_key(key, module.build_id, module.build_id_bytes);
@@ -266,7 +267,7 @@ static void forget(void)
  */
 static __attribute__((noinline, cold)) void check_loads(unsigned long now)
 {
-	unsigned long long seen = unwind_unloaded();
+	unsigned long long seen = modules_unloaded();
 
 	process_lock();
 	if (seen != unloaded) {

@@ -30,10 +30,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/elf_symbols.h"
 #include "base/lock.h"
 #include "base/seccomp_state.h"
 #include "base/wiped_memory.h"
+#include "definitions/modules.h"
 #include "python/python.h"
 #include "ring/writer.h"
 
@@ -100,7 +100,7 @@ struct bounds {
 
 /* The source of the accessors' answers. */
 struct probe {
-	struct unwind_module module; /* of the address */
+	struct module module; /* of the address */
 	struct place place;
 	struct bounds bounds; /* of the stack; high 0: registers and stack are made up */
 	uintptr_t start_ip;   /* of the function, once its table is found */
@@ -150,154 +150,6 @@ static __thread struct {
 	uintptr_t low, high; /* of the thread's stack; 0: not known yet */
 } stack_bounds __attribute__((tls_model("initial-exec")));
 
-/* ---- modules ----------------------------------------------------------------------------------------------------- */
-
-static void read_build_id(struct unwind_module *module, const char *note, size_t bytes)
-{
-	while (bytes >= sizeof(ElfW(Nhdr))) {
-		ElfW(Nhdr) header;
-		size_t name, whole;
-
-		memcpy(&header, note, sizeof(header));
-		name = sizeof(header) + ((header.n_namesz + 3u) & ~3u);
-		whole = name + ((header.n_descsz + 3u) & ~3u);
-		if (header.n_namesz > bytes || header.n_descsz > bytes || whole > bytes)
-			return;
-		if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
-		    !memcmp(note + sizeof(header), "GNU", 4)) {
-			module->build_id = (const uint8_t *)note + name;
-			module->build_id_bytes = header.n_descsz;
-			return;
-		}
-		note += whole;
-		bytes -= whole;
-	}
-}
-
-/* bias, headers and header_count are set. */
-static void read_headers(struct unwind_module *module)
-{
-	const ElfW(Phdr) *header = module->headers;
-
-	module->start = UINTPTR_MAX;
-	for (unsigned i = 0; i < module->header_count; i++, header++) {
-		uintptr_t at = module->bias + header->p_vaddr;
-
-		if (header->p_type == PT_LOAD && at < module->start)
-			module->start = at & ~(uintptr_t)4095;
-		if (header->p_type == PT_LOAD && at + header->p_memsz > module->end)
-			module->end = at + header->p_memsz;
-		if (header->p_type == PT_GNU_EH_FRAME)
-			module->tables = at;
-		if (header->p_type == PT_NOTE && !module->build_id_bytes)
-			read_build_id(module, (const char *)at, header->p_filesz);
-	}
-}
-
-struct search {
-	uintptr_t address;
-	struct unwind_module *module;
-	unsigned long long unloaded;
-	bool found;
-};
-
-static bool covers_address(const struct dl_phdr_info *info, uintptr_t address)
-{
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type == PT_LOAD && address - (info->dlpi_addr + header->p_vaddr) < header->p_memsz)
-			return true;
-	}
-	return false;
-}
-
-static int check_object(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct search *search = context;
-
-	(void)size;
-	search->unloaded = info->dlpi_subs;
-	if (!search->module)
-		return 1;
-	if (!covers_address(info, search->address))
-		return 0;
-	*search->module = (struct unwind_module){.bias = info->dlpi_addr,
-						 .path = info->dlpi_name ? info->dlpi_name : "",
-						 .headers = info->dlpi_phdr,
-						 .header_count = info->dlpi_phnum};
-	search->found = true;
-	return 1;
-}
-
-/* glibc 2.35 and later: takes no lock of the loader, which a fork may have left locked. */
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-static int (*find_object)(void *address, struct dl_find_object *result);
-
-static bool find_quickly(uintptr_t address, struct unwind_module *module)
-{
-	struct dl_find_object object;
-	const ElfW(Ehdr) * header;
-
-	if (find_object((void *)address, &object) != 0 || !object.dlfo_link_map)
-		return false;
-	header = object.dlfo_map_start;
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phoff > 4096)
-		return false;
-	*module = (struct unwind_module){.bias = object.dlfo_link_map->l_addr,
-					 .path = object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "",
-					 .headers = (const char *)header + header->e_phoff,
-					 .header_count = header->e_phnum};
-	return true;
-}
-#else
-static void *find_object;
-
-static bool find_quickly(uintptr_t address, struct unwind_module *module)
-{
-	(void)address;
-	(void)module;
-	return false;
-}
-#endif
-
-bool unwind_find_module(uintptr_t address, struct unwind_module *module)
-{
-	struct search search = {.address = address, .module = module};
-
-	if (find_object) {
-		search.found = find_quickly(address, module);
-	} else {
-		dl_iterate_phdr(check_object, &search);
-	}
-	if (search.found)
-		read_headers(module);
-	return search.found;
-}
-
-unsigned long long unwind_unloaded(void)
-{
-	struct search search = {0};
-
-	dl_iterate_phdr(check_object, &search);
-	return search.unloaded;
-}
-
-/* Whether the bytes are in a readable segment of the module. */
-static bool is_readable(const struct unwind_module *module, uintptr_t at, size_t bytes)
-{
-	const ElfW(Phdr) *header = module->headers;
-
-	for (unsigned i = 0; i < module->header_count; i++, header++) {
-		uintptr_t start = module->bias + header->p_vaddr;
-
-		if (header->p_type == PT_LOAD && header->p_flags & PF_R && at >= start && bytes <= header->p_memsz &&
-		    at - start <= header->p_memsz - bytes)
-			return true;
-	}
-	return false;
-}
-
 /* ---- what libunwind asks ----------------------------------------------------------------------------------------- */
 
 /* The layout of .eh_frame_hdr that linkers write: a sorted table of four-byte offsets. */
@@ -311,13 +163,13 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 			  void *context)
 {
 	struct probe *probe = context;
-	const struct unwind_module *module = &probe->module;
+	const struct module *module = &probe->module;
 	unw_dyn_info_t tables = {.start_ip = module->start, .end_ip = module->end};
 	struct table_head head;
 	int result;
 
 	if (ip < module->start || ip >= module->end || !module->tables ||
-	    !is_readable(module, module->tables, sizeof(head)))
+	    !module_has(module, module->tables, sizeof(head)))
 		return -UNW_ENOINFO;
 	memcpy(&head, (const void *)module->tables, sizeof(head));
 	if (head.version != 1 || (head.frame_encoding & 0x0f) != 0x0b || head.count_encoding != 0x03 ||
@@ -374,7 +226,7 @@ static int access_memory(unw_addr_space_t as, unw_word_t address, unw_word_t *va
 	(void)as;
 	if (write)
 		return -UNW_EINVAL;
-	if (is_readable(&probe->module, address, sizeof(*value))) {
+	if (module_has(&probe->module, address, sizeof(*value))) {
 		memcpy(value, (const void *)address, sizeof(*value));
 		return 0;
 	}
@@ -490,7 +342,7 @@ static union rule find_out(struct probe *probe)
 	probe->place.stack = MADE_UP_STACK;
 	probe->place.frame = MADE_UP_FRAME;
 	probe->bounds = (struct bounds){0};
-	if (!unwind_find_module(probe->place.address - 1, &probe->module))
+	if (!module_find(probe->place.address - 1, &probe->module))
 		return (union rule){.kind = RULE_NONE};
 	result = unwind_step(probe, &caller);
 	if (!probe->found)
@@ -584,7 +436,7 @@ static __attribute__((noinline, cold)) bool step_deep(struct place *place, const
 
 	if (!enter_library())
 		return false;
-	if (unwind_find_module(place->address - 1, &probe.module))
+	if (module_find(place->address - 1, &probe.module))
 		made = unwind_step(&probe, &caller) > 0 && probe.found && !probe.foreign;
 	leave_library();
 	if (!made || caller.stack <= place->stack || caller.stack > bounds->high)
@@ -751,11 +603,11 @@ static void count_jump(struct part parts[EVAL_PARTS], const struct range *functi
 static void find_parts(const struct range *function)
 {
 	struct part parts[EVAL_PARTS] = {0};
-	struct unwind_module module;
+	struct module module;
 	unsigned looks = 0;
 
-	if (!function->start || !unwind_find_module(function->start, &module) ||
-	    !is_readable(&module, function->start, function->end - function->start))
+	if (!function->start || !module_find(function->start, &module) ||
+	    !module_has(&module, function->start, function->end - function->start))
 		return;
 	for (uintptr_t at = function->start; at + JUMP_BYTES <= function->end && looks < EVAL_JUMPS_MAX;
 	     at += JUMP_ALIGNMENT) {
@@ -838,7 +690,7 @@ const char *unwind_begin(void)
 				  .resume = resume,
 				  .get_proc_name = get_name}};
 	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	struct unwind_module own;
+	struct module own;
 
 	if (!handle || !find_functions(handle))
 		return LIBRARY;
@@ -849,10 +701,8 @@ const char *unwind_begin(void)
 	rules = mmap(NULL, RULES * sizeof(*rules), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (rules == MAP_FAILED)
 		return "memory";
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-	*(void **)&find_object = elf_symbol("_dl_find_object", NULL);
-#endif
-	if (unwind_find_module((uintptr_t)unwind_begin, &own)) {
+	modules_begin();
+	if (module_find((uintptr_t)unwind_begin, &own)) {
 		own_start = own.start;
 		own_end = own.end;
 	}

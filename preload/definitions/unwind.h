@@ -11,18 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A loaded program or library. The strings are the loader's, valid while the module is loaded. */
-struct unwind_module {
-	uintptr_t start, end; /* of its addresses */
-	uintptr_t bias;	      /* load address minus address in the file */
-	const char *path;     /* "": the program itself */
-	const uint8_t *build_id;
-	size_t build_id_bytes; /* 0: it has none */
-	const void *headers;   /* its program headers */
-	unsigned header_count;
-	uintptr_t tables; /* .eh_frame_hdr; 0: none */
-};
-
 /* Loads libunwind. Returns NULL, or what is missing. Once, GIL held. */
 const char *unwind_begin(void);
 
@@ -33,13 +21,7 @@ const char *unwind_begin(void);
  */
 unsigned unwind_stack(uintptr_t *addresses, unsigned most, bool *cut);
 
-/* Finds the module at an address. False: none. */
-bool unwind_find_module(uintptr_t address, struct unwind_module *module);
-
 /* A module was unloaded: forgets all rules. */
 void unwind_forget(void);
-
-/* Modules unloaded since the program started. */
-unsigned long long unwind_unloaded(void);
 
 #endif
