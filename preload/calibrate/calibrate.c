@@ -127,7 +127,7 @@ static const char source[] = "__name__ = 'evprof'\n"
 			     "def appends(times):\n"
 			     "    l = []\n"
 			     "    for i in times: l.append(i)\n"
-			     "def natives(times, x=(1, 2)):\n"
+			     "def c_functions(times, x=(1, 2)):\n"
 			     "    for i in times: len(x); isinstance(x, tuple); max(x)\n"
 			     "def methods(times, x={}, y='abc'):\n"
 			     "    l = []\n"
@@ -203,9 +203,9 @@ enum loop {
 	LOOPS
 };
 
-static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "calls",      "recursion", "catches",
-					 "entries",    "callbacks", "inits",	 "resumes",    "walks",	    "pulls",
-					 "generators", "lengths",   "distances", "natives",    "appends",   "methods",
+static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "calls",	"recursion", "catches",
+					 "entries",    "callbacks", "inits",	 "resumes",	"walks",     "pulls",
+					 "generators", "lengths",   "distances", "c_functions", "appends",   "methods",
 					 "others",     "dense",	    "sparse",	 "allocations"};
 
 #define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)

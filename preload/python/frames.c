@@ -128,7 +128,7 @@ bool python_knows_frames(void)
 	/* Release: a thread that sees the result sees state_frame. */
 	atomic_store_explicit(&known, state, memory_order_release);
 	if (state == OTHERWISE)
-		log_line(LOG_INFO, "frames of Python %s are not where they are expected; tasks are not told apart",
+		log_line(LOG_INFO, "frames of Python %s are not where they are expected; tasks are not distinguished",
 			 python_version());
 	python.PyErr_Clear();
 	return state == KNOWN;

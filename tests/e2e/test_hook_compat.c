@@ -2,7 +2,7 @@
  * test_hook_compat.c - other tools at the interpreter's hooks behave as they do without evprof, and evprof goes on
  * recording beside them.
  *
- * Each scenario runs programs/neighbours.py with one of its tools, bare and under evprof: all that the tool was told,
+ * Each scenario runs programs/hook_compat.py with one of its tools, bare and under evprof: all that the tool was told,
  * the output and the exit status must be the same. That evprof goes on shows in the calls of known.leaf, whose number
  * is known whatever tool listens, and in ends that all have their calls.
  */
@@ -41,8 +41,8 @@ static void expect_as_bare(const struct python *python, const char *tool, const 
 			   bool balanced)
 {
 	struct outcome *bare =
-	    run(.python = python, .how = JOB_BARE, .args = {"@neighbours.py", tool}, .env = {variable});
-	struct outcome *outcome = run(.python = python, .args = {"@neighbours.py", tool}, .env = {variable});
+	    run(.python = python, .how = JOB_BARE, .args = {"@hook_compat.py", tool}, .env = {variable});
+	struct outcome *outcome = run(.python = python, .args = {"@hook_compat.py", tool}, .env = {variable});
 
 	expect_same(bare, outcome);
 	expect_whole(outcome, leaves, balanced);
@@ -79,7 +79,7 @@ NEIGHBOUR(audited, 400)
 SCENARIO(hook_compat, setprofile_in_many, SUPPORTED)
 {
 	if (python->minor >= 12)
-		expect_whole(run(.python = python, .args = {"@neighbours.py", "setprofile_in_many"}), 2300, true);
+		expect_whole(run(.python = python, .args = {"@hook_compat.py", "setprofile_in_many"}), 2300, true);
 	else
 		expect_as_bare(python, "setprofile_in_many", NULL, 2300, true);
 }
@@ -130,7 +130,7 @@ NEIGHBOUR(monitoring_raises_anywhere, ANY)
 /* Where the program has all six ids, evprof says so and goes on when there is one again. */
 SCENARIO(hook_compat, monitoring_all, SUPPORTED)
 {
-	struct outcome *outcome = run(.python = python, .args = {"@neighbours.py", "monitoring_all"});
+	struct outcome *outcome = run(.python = python, .args = {"@hook_compat.py", "monitoring_all"});
 	bool taken = python->minor >= 12;
 
 	expect_as_bare(python, "monitoring_all", NULL, taken ? 200 : 300, true);
@@ -175,9 +175,9 @@ SCENARIO(hook_compat, tracemalloc_totals, SUPPORTED)
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
 		struct outcome *bare =
-		    run(.python = python, .how = JOB_BARE, .args = {"@neighbours.py", "tracemalloc_totals"},
+		    run(.python = python, .how = JOB_BARE, .args = {"@hook_compat.py", "tracemalloc_totals"},
 			.env = {starts[i], listen});
-		struct outcome *outcome = run(.python = python, .args = {"@neighbours.py", "tracemalloc_totals"},
+		struct outcome *outcome = run(.python = python, .args = {"@hook_compat.py", "tracemalloc_totals"},
 					      .env = {starts[i], "LISTEN="});
 		long expected = traced_bytes(bare), total = traced_bytes(outcome);
 
@@ -204,7 +204,7 @@ SCENARIO(hook_compat, tracemalloc_first, SUPPORTED)
 	const char *const first = "PYTHONTRACEMALLOC=1";
 	const unsigned long long header = python->minor >= 15 ? 32 : 0; /* of bytes, which a bytearray holds there */
 	struct outcome *outcome =
-	    run(.python = python, .args = {"@neighbours.py", "tracemalloc_between"}, .env = {first});
+	    run(.python = python, .args = {"@hook_compat.py", "tracemalloc_between"}, .env = {first});
 
 	expect_as_bare(python, "tracemalloc_between", first, 500, true);
 	expect(outcome, blocks_of(outcome, 100001 + header) == 60, "%zu blocks of 100000 bytes and a NUL",
@@ -300,9 +300,9 @@ SCENARIO(hook_compat, coverage, SUPPORTED)
 
 	for (size_t i = 0; i < (test_all() ? 3 : 2); i++) {
 		struct outcome *bare = run(.python = python, .how = JOB_BARE,
-					   .args = {"@neighbours.py", "coverage_tool"}, .env = {path, cores[i]});
+					   .args = {"@hook_compat.py", "coverage_tool"}, .env = {path, cores[i]});
 		struct outcome *outcome =
-		    run(.python = python, .args = {"@neighbours.py", "coverage_tool"}, .env = {path, cores[i]});
+		    run(.python = python, .args = {"@hook_compat.py", "coverage_tool"}, .env = {path, cores[i]});
 		json_t *report;
 
 		/* The index has wheels without it only, for some builds. */

@@ -387,9 +387,8 @@ int cmd_dump(int argc, char **argv)
 			goto done;
 	}
 	if (request.filter.clock != CPU_CLOCK_WALL)
-		cli_misused("dump",
-			    "events of several threads have the wall's clock in common: --clock is for report and "
-			    "export");
+		cli_misused("dump", "several threads have only the wall clock in common: --clock is for report and "
+				    "export");
 	else if (request.filter.min_duration_ns || request.filter.max_depth)
 		cli_misused("dump", "events have neither duration nor depth; report and export filter calls by them");
 	else if (optind != argc - 1)

@@ -1,4 +1,4 @@
-"""neighbours.py WHAT: another tool at the interpreter's hooks, which prints all that it was told.
+"""hook_compat.py WHAT: another tool on the hooks of the interpreter, which prints all its events.
 
 Each of them calls known.work(100) three times: before, while and after the other tool listens (MORE in the others).
 """
@@ -7,7 +7,7 @@ import threading
 
 import known
 
-HERE = ("known.py", "neighbours.py")
+HERE = ("known.py", "hook_compat.py")
 
 
 class Log:
