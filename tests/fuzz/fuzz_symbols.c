@@ -69,7 +69,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* What the collector would believe (is_sound() in resolver.c). */
+/* What the collector would believe (valid_definitions() in resolver.c). */
 static void check_definitions(const uint8_t *at, size_t bytes)
 {
 	struct wire_definition record;
