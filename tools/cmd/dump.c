@@ -329,7 +329,7 @@ static int dump_events(struct trace *trace, struct output *output, struct reques
 	return error < 0 ? error : 0;
 }
 
-static void say_unknown(const struct trace *trace, const struct request *request)
+static void print_unknown(const struct trace *trace, const struct request *request)
 {
 	for (unsigned kind = 0; kind < WIRE_KINDS; kind++)
 		if (request->unknown[kind])
@@ -353,7 +353,7 @@ static int dump_trace(const char *path, struct request *request)
 		error = dump_events(trace, &output, request);
 		progress_end(&request->progress);
 		closed = output_close(&output);
-		say_unknown(trace, request);
+		print_unknown(trace, request);
 		error = error ? error : closed;
 	}
 	if (error)
