@@ -249,9 +249,14 @@ SCENARIO(run, exec_that_forgets_the_session, SUPPORTED)
 	    "    keep = {'LD_PRELOAD': os.environ['LD_PRELOAD'], 'EVPROF_OUTPUT': 'x-%p.evp'}\n"
 	    "    os.execve(sys.executable, [sys.executable, '-c', open('/proc/self/cmdline').read()"
 	    ".split(chr(0))[-2], 'again'], keep)\n";
-	struct outcome *outcome = run(.python = python, .env = {"EVPROF_OUTPUT=x-%p.evp"}, .args = {"-c", program});
-	const char *const paths[] = {text("x-%d.evp", outcome->pid), text("x-%d-2.evp", outcome->pid), NULL};
+	struct outcome *outcome;
+	const char *paths[3] = {NULL};
 
+	if (built_with_asan())
+		cr_skip_test("the sanitizer wants its options, which the exec forgets");
+	outcome = run(.python = python, .env = {"EVPROF_OUTPUT=x-%p.evp"}, .args = {"-c", program});
+	paths[0] = text("x-%d.evp", outcome->pid);
+	paths[1] = text("x-%d-2.evp", outcome->pid);
 	expect(outcome, !strstr(outcome->err, "nothing is kept"), "nothing is lost");
 	expect(outcome, outcome->traces == 2, "two traces, not %u", outcome->traces);
 	expect(outcome, count_traces_that_are_whole(outcome, paths) == 2, "both are whole");

@@ -362,7 +362,7 @@ static struct hit map_memory(int fd)
 static void write_text(struct ring_header *header)
 {
 	for (size_t i = 0; i < RING_TEXT_BYTES; i++)
-		header->text[i] = "\x1b]0;owned\a\x9b\xc2\x9b\r\n%s"[i % 19];
+		header->text[i] = "\x1b]0;owned\a\x9b\xc2\x9b\r\n%s"[i % 17];
 }
 
 /* One word after the other has values that lead nowhere; now and then it looks like a collector, which has an end. */

@@ -128,6 +128,10 @@ static void expect_readers_linear(char *few, char *many)
 	free(many);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+TestSuite(scale, .disabled = true); /* the sanitizer's own cost grows otherwise */
+#endif
+
 Test(scale, bare_processes)
 {
 	expect_readers_linear(bare_processes(1250), bare_processes(TIMES * 1250));
