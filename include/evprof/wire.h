@@ -457,6 +457,6 @@ static inline uint32_t wire_definition_bytes(const struct wire_definition *recor
 #define WIRE_DEFINITION_MAX_BYTES (sizeof(struct wire_definition) + WIRE_DEFINITION_STRINGS * WIRE_STRING_MAX_BYTES)
 
 _Static_assert(sizeof(struct wire_definition) == 40, "a definition's header is 40 bytes");
-_Static_assert(WIRE_KINDS <= WIRE_KINDS, "a kind fits its bits");
+_Static_assert(WIRE_KINDS == WIRE_EXTENDED_KIND + (1u << WIRE_SUB_BITS), "a sub-kind fits its bits");
 
 #endif

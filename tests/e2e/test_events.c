@@ -387,3 +387,27 @@ SCENARIO(events, times, SUPPORTED)
 	free(events);
 	json_decref(info);
 }
+
+/* A reader that was written from docs/trace.md and docs/wire.md alone finds what the program did. */
+SCENARIO_SOME(events, as_the_documents_say, SUPPORTED)
+{
+	static const char *const recordings[][2] = {{"EVPROF_EVENTS=call,c_call,exception,mem,cpu"},
+						    {"EVPROF_EVENTS=call,line"},
+						    {"EVPROF_EVENTS=call,mem", "EVPROF_NATIVE=1"},
+						    {"EVPROF_EVENTS=sample"}};
+
+	for (size_t i = 0; i < sizeof(recordings) / sizeof(*recordings); i++) {
+		const char *const *env = recordings[i];
+		struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {env[0], env[1]});
+		struct outcome *read;
+
+		expect_closing_line(outcome);
+		read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", outcome->trace});
+		expect(read, read->status == 0, "%s: the trace is as the documents say", env[0]);
+		if (!strstr(env[0], "call"))
+			continue;
+		expect(read, strstr(read->out, "\nknown.py:leaf 1000 "), "1000 calls of leaf");
+		expect(read, strstr(read->out, "\nknown.py:recurse 51 "), "51 calls of recurse");
+		expect(read, strstr(read->out, "\nknown.py:numbers 1 "), "one call of numbers, which is resumed");
+	}
+}
