@@ -128,8 +128,8 @@ static void check_numbered(uint32_t thread, struct life *life, uint32_t head, co
 		expect(thread, "the old address", extra[1], ~number & STRESS_ADDRESS_MASK);
 		break;
 	default:
-		if (wire_head_arg(head) >= MARKS_MAX || !defined[wire_head_arg(head)])
-			fail(thread, "a mark before its definition", wire_head_arg(head), counts.definitions);
+		if (wire_argument(head, extra) >= MARKS_MAX || !defined[wire_argument(head, extra)])
+			fail(thread, "a mark before its definition", wire_argument(head, extra), counts.definitions);
 	}
 }
 

@@ -61,7 +61,9 @@ static struct object *no_frame(void)
 int producers_open(uint32_t wait_ms, uint64_t ring_bytes)
 {
 	size_t slots_offset = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES;
-	size_t data_offset = slots_offset + RING_PAGE_BYTES, size = data_offset + PRODUCER_SLOTS * ring_bytes;
+	size_t slots_bytes = PRODUCER_SLOTS * sizeof(struct ring_slot);
+	size_t data_offset = slots_offset + (slots_bytes + RING_PAGE_BYTES - 1) / RING_PAGE_BYTES * RING_PAGE_BYTES;
+	size_t size = data_offset + PRODUCER_SLOTS * ring_bytes;
 	int memfd = memfd_create("stress", MFD_CLOEXEC);
 
 	config.wait_ms = wait_ms;
@@ -123,7 +125,7 @@ static int put_number(uint64_t number)
 	if (!writer)
 		return thread_self.writer->slot && thread_self.writer->gap == gap + 1 ? 0 : -1;
 	if (mark)
-		writer_put(writer, wire_extended(WIRE_MARK, 0, mark));
+		writer_put_number(writer, WIRE_MARK, mark);
 	else if (number % 4 < 2)
 		writer_put(writer, wire_head(WIRE_CALL, low));
 	else

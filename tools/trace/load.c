@@ -146,7 +146,10 @@ static int load_kinds(struct trace *trace, const json_t *object)
 	const json_t *kind;
 	size_t i;
 
-	json_array_foreach(json_object_get(object, "kinds"), i, kind) load_kind(trace, kind);
+	json_array_foreach(json_object_get(object, "kinds"), i, kind)
+	{
+		load_kind(trace, kind);
+	}
 	return 0;
 }
 
