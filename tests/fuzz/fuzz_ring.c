@@ -58,7 +58,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void put_words(struct fake_target *target, struct input *input)
 {
 	struct ring_slot *slot = &target->slots[take(input, 1) % SLOTS];
-	uint64_t data = RING_PAGE_BYTES * 2 + RING_DEFINITIONS_BYTES; /* where fake_target.c put slot 0 */
+	uint64_t slots_end = RING_PAGE_BYTES + RING_DEFINITIONS_BYTES + SLOTS * sizeof(struct ring_slot);
+	uint64_t data =
+	    (slots_end + RING_PAGE_BYTES - 1) & ~(uint64_t)(RING_PAGE_BYTES - 1); /* slot 0 of fake_target.c */
 	uint64_t ring = data + (uint64_t)(slot - target->slots) * RING_BYTES_MIN;
 	uint64_t head = atomic_load(&slot->head);
 	unsigned count = (unsigned)take(input, 1);

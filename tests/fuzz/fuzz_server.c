@@ -306,6 +306,7 @@ static void write_slot(struct stage *stage)
 /* A thread of its own making: begins, has some events, ends. */
 static void live(struct stage *stage)
 {
+	static const uint64_t extra[WIRE_EXTRA_MAX] = {1, 2};
 	struct fake_target *target = take_target(stage);
 	unsigned slot = (unsigned)take(&stage->input, 1) % SLOTS;
 	struct ring_slot *at;
@@ -317,7 +318,7 @@ static void live(struct stage *stage)
 	at->data_words = RING_BYTES_MIN / 8;
 	fake_thread_start(target, slot, 1 + slot, 1);
 	for (unsigned count = (unsigned)take(&stage->input, 1) % 16; count > 0; count--)
-		fake_event(target, slot, take(&stage->input, 8), (const uint64_t[]){1, 2});
+		fake_event(target, slot, take(&stage->input, 8), extra);
 	if (take(&stage->input, 1) & 1)
 		fake_thread_end(target, slot);
 }
