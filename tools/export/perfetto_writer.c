@@ -153,8 +153,9 @@ int perfetto_describe_thread(struct perfetto_writer *writer, uint32_t sequence, 
 	return perfetto_end_packet(writer);
 }
 
-int perfetto_describe_within(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			     const char *name)
+/* A track below another one, valid at all times. The caller ends it and its packet. */
+static void begin_child_track(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
+			      const char *name)
 {
 	struct protobuf *packet = &writer->packet;
 
@@ -163,7 +164,13 @@ int perfetto_describe_within(struct perfetto_writer *writer, uint32_t sequence, 
 	protobuf_number(packet, TRACK_UUID, uuid);
 	protobuf_number(packet, TRACK_PARENT, parent);
 	protobuf_string(packet, TRACK_NAME, name);
-	protobuf_end(packet);
+}
+
+int perfetto_describe_within(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
+			     const char *name)
+{
+	begin_child_track(writer, sequence, uuid, parent, name);
+	protobuf_end(&writer->packet);
 	return perfetto_end_packet(writer);
 }
 
@@ -172,11 +179,7 @@ int perfetto_describe_counter(struct perfetto_writer *writer, uint32_t sequence,
 {
 	struct protobuf *packet = &writer->packet;
 
-	perfetto_begin_packet(writer, sequence, 0);
-	protobuf_begin(packet, PACKET_TRACK);
-	protobuf_number(packet, TRACK_UUID, uuid);
-	protobuf_number(packet, TRACK_PARENT, parent);
-	protobuf_string(packet, TRACK_NAME, name);
+	begin_child_track(writer, sequence, uuid, parent, name);
 	protobuf_begin(packet, TRACK_COUNTER);
 	protobuf_number(packet, COUNTER_UNIT, unit);
 	protobuf_end(packet);
