@@ -1,11 +1,13 @@
 # evprof: the one build.
 #
-#   make                 build/libevprof.so, build/evprof-collector, build/evprof-symbols, build/evprof
+#   make                 build/libevprof.so, build/evprof-collector, build/evprof-symbols, build/evprof,
+#                        build/libevprof-reader.so
 #   make demo            install what is missing, build, profile a program, print the report
 #   make test            install what is missing, build, check the rules, run unit and end-to-end tests
 #   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
 #   make bench | fuzz | stress | model | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
+#   make wheel | sdist | release-check  packages for pip in dist/ (MACHINES="x86_64 aarch64"), and their check
 #
 # Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang. DEBUG, ASAN
 # and TSAN check the invariants (evprof/invariant.h).
@@ -67,6 +69,8 @@ preload_sources := $(wildcard preload/*/*.c)
 collector_sources := $(filter-out collector/symbols/symbols%,$(wildcard collector/*/*.c))
 symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/rights.c
 tools_sources := $(wildcard tools/*/*.c)
+# The library for other languages has everything of the tools but the command line.
+reader_sources := $(filter-out tools/cmd/% tools/run/%,$(tools_sources))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 unit_helpers := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c)))
 e2e_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/e2e/test_*.c))
@@ -85,9 +89,10 @@ preload_objects := $(preload_sources:%.c=$(B)/%.o)
 collector_objects := $(collector_sources:%.c=$(B)/%.o)
 symbols_objects := $(symbols_sources:%.c=$(B)/%.o)
 tools_objects := $(tools_sources:%.c=$(B)/%.o)
+reader_objects := $(reader_sources:%.c=$(B)/%.o)
 
 programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/server/main.c),$(B)/evprof-collector) \
-	$(B)/evprof-symbols $(if $(wildcard tools/cmd/evprof.c),$(B)/evprof)
+	$(B)/evprof-symbols $(if $(wildcard tools/cmd/evprof.c),$(B)/evprof) $(B)/libevprof-reader.so
 # The parts without their mains, for the tests. Archives, so that a test gets only what it uses.
 parts := $(B)/libcollector.a $(B)/libtools.a
 
@@ -107,6 +112,13 @@ ifeq ($(instrument),)
 preload_link += -Wl,-z,defs
 endif
 preload_libraries := -ldl -lpthread
+# The objects of the tools are also those of libevprof-reader.so, which exports what its version script names.
+tools_flags := -fPIC -fvisibility=hidden
+reader_link := -shared -Wl,-soname,libevprof-reader.so -Wl,--version-script=tools/api/evprof-reader.map \
+	-Wl,--gc-sections -Wl,-z,relro -Wl,-z,noexecstack
+ifeq ($(instrument),)
+reader_link += -Wl,-z,defs
+endif
 tools_libraries := -ljansson -lzstd -lz -lpthread
 collector_libraries := -ljansson -lzstd -lz -lpthread
 symbols_libraries := -ldw -lelf -ldl
@@ -137,14 +149,21 @@ $(B)/collector/%.o: collector/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -Icollector -c $< -o $@
 
-$(B)/tools/%.o: tools/%.c | $(B)/.ready
+# Older than every object that has these flags: a build of before them is done again.
+.PHONY: look
+$(B)/.tools-flags: look | $(B)/.ready
+	@echo '$(tools_flags)' | cmp -s - $@ || echo '$(tools_flags)' >$@
+
+$(B)/tools/%.o: tools/%.c $(B)/.tools-flags | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Itools -c $< -o $@
+	$(call say,CC)$(compile) -Itools $(tools_flags) -c $< -o $@
 
 # Loops over every event of a trace, which -O2 leaves scalar.
 $(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
 
-# The assembler includes the page of the HTML report, which -MMD does not see.
+# The assembler includes the loops of the calibration and the page of the HTML report, which -MMD does not see.
+$(B)/preload/calibrate/calibrate.o: preload/calibrate/programs.py
+
 $(B)/tools/html/page.o: $(wildcard tools/html/report.* tools/html/script/*)
 
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
@@ -164,6 +183,9 @@ $(B)/evprof-symbols: $(symbols_objects)
 
 $(B)/evprof: $(tools_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(tools_libraries)
+
+$(B)/libevprof-reader.so: $(reader_objects) tools/api/evprof-reader.map
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(reader_link) $(LDFLAGS) -o $@ $(reader_objects) $(tools_libraries)
 
 $(B)/libcollector.a: $(filter-out $(B)/collector/server/main.o,$(collector_objects)) | $(B)/.ready
 	@rm -f $@
@@ -198,6 +220,40 @@ $(B)/tests/unit/test_corpus: $(fuzz_replays)
 
 $(B)/tests/e2e/test_%: $(B)/tests/e2e/test_%.o $(e2e_helpers)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $^ $(test_libraries)
+
+# Libraries and collectors of another version of the ring or of the protocol: today's but for the one number. The two
+# folders of each kind have what an installation of two releases would have (tests/e2e/test_versions.c).
+other_versions := $(B)/tests/versions
+$(other_versions)/ring/library.o: preload/ring/memory.c
+$(other_versions)/ring/collector.o: collector/ring/layout.c
+$(other_versions)/protocol/library.o: preload/join/handshake.c
+$(other_versions)/protocol/collector.o: collector/base/control.c
+other_version = sed -E 's/\b(RING|CONTROL)_VERSION\b/(&+1)/' $< | $(compile) -x c
+$(other_versions)/%/library.o: | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(other_version) -Ipreload $(preload_flags) -c - -o $@
+
+$(other_versions)/%/collector.o: | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(other_version) -Icollector -c - -o $@
+
+$(other_versions)/%/other-library/libevprof.so: $(other_versions)/%/library.o $(programs)
+	@mkdir -p $(@D) && cp $(programs) $(@D)/
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $< $(call without_twin,$(preload_objects)) \
+		$(preload_libraries)
+
+$(other_versions)/%/other-collector/evprof-collector: $(other_versions)/%/collector.o $(programs)
+	@mkdir -p $(@D) && cp $(programs) $(@D)/
+	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(LDFLAGS) -o $@ $< $(call without_twin,$(collector_objects)) \
+		$(collector_libraries)
+
+# The objects but that of the part of another version.
+ring_twins := preload/ring/memory collector/ring/layout
+protocol_twins := preload/join/handshake collector/base/control
+without_twin = $(filter-out $(patsubst %,$(B)/%.o,$($*_twins)),$(1))
+
+$(B)/tests/e2e/test_versions: | $(foreach kind,ring protocol,$(other_versions)/$(kind)/other-library/libevprof.so \
+	$(other_versions)/$(kind)/other-collector/evprof-collector)
 
 $(B)/tests/fuzz/fuzz_preload_%: $(B)/tests/fuzz/fuzz_preload_%.o $(fuzz_helpers) $(preload_objects)
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(preload_libraries)
@@ -346,9 +402,9 @@ install: all
 	install -d '$(D)$(bin_dir)' '$(D)$(lib_dir)' '$(D)$(include_dir)' '$(D)$(man_dir)/man1' '$(D)$(man_dir)/man7' \
 		'$(D)$(unit_dir)' '$(D)$(sysusers_dir)' '$(D)$(python_dir)/evprof'
 	install -m 755 $(B)/evprof $(B)/evprof-collector '$(D)$(bin_dir)'
-	install -m 755 $(B)/libevprof.so $(B)/evprof-symbols '$(D)$(lib_dir)'
+	install -m 755 $(B)/libevprof.so $(B)/libevprof-reader.so $(B)/evprof-symbols '$(D)$(lib_dir)'
 	install -m 644 include/evprof/evprof.h '$(D)$(include_dir)'
-	install -m 644 tools/python/evprof/*.py '$(D)$(python_dir)/evprof'
+	install -m 644 tools/python/evprof/*.py tools/python/evprof/py.typed '$(D)$(python_dir)/evprof'
 	install -m 644 collector/systemd/evprof.conf '$(D)$(sysusers_dir)'
 	install -m 644 $(filter %.1,$(manuals)) '$(D)$(man_dir)/man1'
 	install -m 644 $(filter %.7,$(manuals)) '$(D)$(man_dir)/man7'
@@ -374,12 +430,27 @@ uninstall-python:
 
 uninstall:
 	rm -f '$(D)$(bin_dir)/evprof' '$(D)$(bin_dir)/evprof-collector'
-	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(lib_dir)/evprof-symbols' '$(D)$(include_dir)/evprof.h'
+	rm -f '$(D)$(lib_dir)/libevprof.so' '$(D)$(lib_dir)/libevprof-reader.so' '$(D)$(lib_dir)/evprof-symbols'
+	rm -f '$(D)$(include_dir)/evprof.h'
 	rm -f $(foreach page,$(manuals),'$(D)$(man_dir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))')
 	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))') '$(D)$(sysusers_dir)/evprof.conf'
 	rm -rf '$(D)$(python_dir)'
 	-rmdir '$(D)$(lib_dir)' '$(D)$(include_dir)' 2>/dev/null
 
+# ---- Packages -------------------------------------------------------------------------------------------------------
+
+MACHINES = x86_64 aarch64
+
+.PHONY: wheel sdist release-check
+wheel:
+	@sh tools/packaging/wheel.sh $(MACHINES)
+
+sdist:
+	@sh tools/packaging/sdist.sh
+
+release-check: wheel sdist
+	@sh tools/packaging/release_check.sh
+
 .PHONY: clean
 clean:
-	rm -rf build build-*
+	rm -rf build build-* dist

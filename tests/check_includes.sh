@@ -42,7 +42,7 @@ owner_file() { # FILE HEADER
 
 rooms_preload="base python join ring definitions life hooks calibrate start"
 rooms_collector="base ring sampler symbols trace session server"
-rooms_tools="util trace replay analysis report export html run cmd"
+rooms_tools="util trace replay analysis report export html api run cmd"
 
 # The rooms of a part that a room may include: itself, and those before it.
 rooms_below() { # PART ROOM
@@ -95,7 +95,7 @@ done
 
 # 0x030c and its like, and the text of a version.
 grep -rnE '0x03[01][0-9a-f]\b|Py_GetVersion' preload --include='*.[ch]' | grep -v '^preload/python/' &&
-	broken "preload" "a version of Python" "only preload/python/ tells versions apart" && status=1
+	broken "preload" "a version of Python" "only preload/python/ distinguishes versions" && status=1
 
 # tsort names the units of a cycle on stderr.
 for part in preload collector tools; do

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "evprof/ring.h"
-#include "evprof/time_namespace.h"
+#include "evprof/proc.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>

@@ -44,26 +44,18 @@ static json_t *get_strings(const json_t *object, const char *name)
 	return array;
 }
 
-static int digit_value(char digit)
+bool control_read_digits(const char *digits, size_t count, uint8_t *bytes)
 {
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	return -1;
-}
+	static const char values[] = "0123456789abcdef";
 
-/* Converts hexadecimal digits to bytes. False: invalid, or a NUL among them. */
-static bool read_digits(const char *digits, size_t count, char *bytes)
-{
 	if (count % 2)
 		return false;
-	for (size_t i = 0; i < count; i += 2) {
-		int high = digit_value(digits[i]), low = digit_value(digits[i + 1]);
+	for (size_t i = 0; i < count; i++) {
+		const char *value = digits[i] ? strchr(values, digits[i]) : NULL;
 
-		if (high < 0 || low < 0 || !(high | low))
+		if (!value)
 			return false;
-		bytes[i / 2] = (char)(high << 4 | low);
+		bytes[i / 2] = (uint8_t)(bytes[i / 2] << 4 | (value - values));
 	}
 	return true;
 }
@@ -73,14 +65,13 @@ static const char *get_output(json_t *object)
 {
 	const json_t *digits = json_object_get(object, "output_bytes");
 	const char *output = get_string(object, "output", PATH_MAX);
-	char bytes[PATH_MAX];
-	size_t count;
+	uint8_t bytes[PATH_MAX] = {0};
+	size_t count = json_string_length(digits);
 
 	if (digits) {
-		count = json_string_length(digits);
 		if (!json_is_string(digits) || count / 2 >= PATH_MAX ||
-		    !read_digits(json_string_value(digits), count, bytes) ||
-		    json_object_set_new_nocheck(object, "output", json_stringn_nocheck(bytes, count / 2)) < 0)
+		    !control_read_digits(json_string_value(digits), count, bytes) || memchr(bytes, 0, count / 2) ||
+		    json_object_set_new_nocheck(object, "output", json_stringn_nocheck((char *)bytes, count / 2)) < 0)
 			return NULL;
 		output = json_string_value(json_object_get(object, "output"));
 	}
@@ -91,46 +82,37 @@ static bool get_session(const json_t *object, uint8_t session[CONTROL_SESSION_DI
 {
 	const char *text = get_string(object, "session", CONTROL_SESSION_DIGITS + 1);
 
-	if (!text || strlen(text) != CONTROL_SESSION_DIGITS)
-		return false;
-	for (int i = 0; i < CONTROL_SESSION_DIGITS / 2; i++) {
-		int high = digit_value(text[2 * i]);
-		int low = digit_value(text[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		session[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
+	return text && strlen(text) == CONTROL_SESSION_DIGITS &&
+	       control_read_digits(text, CONTROL_SESSION_DIGITS, session);
 }
 
-static bool get_start(const json_t *object, enum wire_start *start)
+/* The index of a string member among the names; -1: another value. */
+static int get_name(const json_t *object, const char *name, const char *const *names, int count)
 {
-	static const char *const names[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
-	const char *text = get_string(object, "start", 16);
+	const char *text = get_string(object, name, 16);
+	int i = 0;
 
-	for (unsigned i = 0; text && i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*start = (enum wire_start)i;
-			return true;
-		}
-	}
-	return false;
+	while (text && i < count && strcmp(text, names[i]) != 0)
+		i++;
+	return text && i < count ? i : -1;
 }
 
 /* These functions return NULL, or the name of the member that is missing or invalid. */
 static const char *parse_texts(const json_t *object, struct control_message *message)
 {
-	if (!(message->python = get_string(object, "python", 64)))
-		return "python";
-	if (!(message->program = get_string(object, "program", NAME_MAX)))
-		return "program";
-	if (!(message->exe = get_string(object, "exe", PATH_MAX)))
-		return "exe";
-	if (!(message->cwd = get_string(object, "cwd", PATH_MAX)))
-		return "cwd";
-	if (!(message->host = get_string(object, "host", NAME_MAX)))
-		return "host";
+	const struct {
+		const char *name;
+		const char **text;
+		size_t max_bytes;
+	} texts[] = {
+	    {"python", &message->python, 64},	{"program", &message->program, NAME_MAX},
+	    {"exe", &message->exe, PATH_MAX},	{"cwd", &message->cwd, PATH_MAX},
+	    {"host", &message->host, NAME_MAX},
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!(*texts[i].text = get_string(object, texts[i].name, texts[i].max_bytes)))
+			return texts[i].name;
 	if (!(message->argv = get_strings(object, "argv")))
 		return "argv";
 	if (!(message->events = get_strings(object, "events")))
@@ -144,27 +126,29 @@ static const char *parse_texts(const json_t *object, struct control_message *mes
 
 static const char *parse_join(const json_t *object, struct control_message *message)
 {
+	static const char *const starts[] = {"exec", "fork", "rejoin"}; /* enum wire_start */
 	const json_t *root = json_object_get(object, "root");
-	json_int_t value;
+	json_int_t pid, ppid, start_time, sample_rate = 0;
+	int start = get_name(object, "start", starts, 3);
 
-	if (!get_start(object, &message->start))
+	if (start < 0)
 		return "start";
-	if (!get_integer(object, "pid", 1, INT_MAX, &value))
+	if (!get_integer(object, "pid", 1, INT_MAX, &pid))
 		return "pid";
-	message->pid = (pid_t)value;
-	if (!get_integer(object, "ppid", 0, INT_MAX, &value))
+	if (!get_integer(object, "ppid", 0, INT_MAX, &ppid))
 		return "ppid";
-	message->ppid = (pid_t)value;
-	if (!get_integer(object, "start_time", 0, INT64_MAX, &value))
+	if (!get_integer(object, "start_time", 0, INT64_MAX, &start_time))
 		return "start_time";
-	message->start_time = (uint64_t)value;
 	if (!json_is_boolean(root))
 		return "root";
-	message->root = json_is_true(root);
-	value = 0;
-	if (json_object_get(object, "sample_rate") && !get_integer(object, "sample_rate", 1, INT_MAX, &value))
+	if (json_object_get(object, "sample_rate") && !get_integer(object, "sample_rate", 1, INT_MAX, &sample_rate))
 		return "sample_rate";
-	message->sample_rate = (int)value;
+	message->start = (enum wire_start)start;
+	message->pid = (pid_t)pid;
+	message->ppid = (pid_t)ppid;
+	message->start_time = (uint64_t)start_time;
+	message->root = json_is_true(root);
+	message->sample_rate = (int)sample_rate;
 	message->native = json_is_true(json_object_get(object, "native"));
 	message->filtered = json_is_true(json_object_get(object, "filtered"));
 	return parse_texts(object, message);
@@ -172,17 +156,13 @@ static const char *parse_join(const json_t *object, struct control_message *mess
 
 static const char *parse_common(json_t *object, struct control_message *message)
 {
+	static const char *const types[] = {"join", "hold", "absent"}; /* enum control_type */
 	json_int_t wait_ms = 0;
-	const char *type = get_string(object, "type", 16);
+	int type = get_name(object, "type", types, 3);
 
-	if (type && strcmp(type, "join") == 0)
-		message->type = CONTROL_JOIN;
-	else if (type && strcmp(type, "hold") == 0)
-		message->type = CONTROL_HOLD;
-	else if (type && strcmp(type, "absent") == 0)
-		message->type = CONTROL_ABSENT;
-	else
+	if (type < 0)
 		return "type";
+	message->type = (enum control_type)type;
 	if (!get_session(object, message->session))
 		return "session";
 	message->reason = get_string(object, "reason", CONTROL_REASON_MAX_BYTES);
@@ -195,6 +175,16 @@ static const char *parse_common(json_t *object, struct control_message *message)
 		return "wait_ms";
 	message->wait_ms = (int)wait_ms;
 	return NULL;
+}
+
+/* Who sent a message of another version: type and session have one form in all versions. */
+static void parse_stranger(const json_t *object, struct control_message *message)
+{
+	const char *type = get_string(object, "type", 16);
+
+	*message = (struct control_message){.type = type && strcmp(type, "hold") == 0 ? CONTROL_HOLD : CONTROL_JOIN};
+	if (!get_session(object, message->session))
+		memset(message->session, 0, sizeof(message->session));
 }
 
 int control_parse(const char *bytes, size_t count, struct control_message *message, char *reason, size_t reason_bytes)
@@ -214,12 +204,18 @@ int control_parse(const char *bytes, size_t count, struct control_message *messa
 		snprintf(reason, reason_bytes, "the message is not a JSON object");
 		goto fail;
 	}
-	if (!get_integer(parsed.object, "evprof", 0, INT_MAX, &version) || version != CONTROL_VERSION) {
-		snprintf(reason, reason_bytes,
-			 "the library speaks another version of the protocol than this evprof-collector (%d): "
-			 "install both from one release",
-			 CONTROL_VERSION);
+	if (!get_integer(parsed.object, "evprof", 0, INT_MAX, &version)) {
+		snprintf(reason, reason_bytes, "member \"evprof\" of the message is missing or wrong");
 		goto fail;
+	}
+	if (version != CONTROL_VERSION) {
+		parse_stranger(parsed.object, message);
+		snprintf(reason, reason_bytes,
+			 "%s speaks another version of the protocol than this evprof-collector (%d): "
+			 "install both from one release",
+			 message->type == CONTROL_HOLD ? "evprof" : "the library", CONTROL_VERSION);
+		json_decref(parsed.object);
+		return -EPROTONOSUPPORT;
 	}
 	member = parse_common(parsed.object, &parsed);
 	if (!member && parsed.type == CONTROL_JOIN)

@@ -43,7 +43,16 @@ struct control_message {
 	struct json_t *object;
 };
 
-/* 0, or -EINVAL with one line in `reason`. On success the caller calls control_message_done(). */
+/* Converts lower-case hexadecimal digits to bytes. bytes: zeros, half as many. False: invalid. */
+bool control_read_digits(const char *digits, size_t count, uint8_t *bytes);
+
+/*
+ * 0, or an error with one line in `reason`. On success the caller calls control_message_done().
+ *
+ *   -EINVAL            the message is invalid
+ *   -EPROTONOSUPPORT   the sender has another CONTROL_VERSION. *message has only type (HOLD, or JOIN for the rest) and
+ *                      session (zeros: invalid)
+ */
 int control_parse(const char *bytes, size_t count, struct control_message *message, char *reason, size_t reason_bytes);
 void control_message_done(struct control_message *message);
 

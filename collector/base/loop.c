@@ -59,11 +59,10 @@ int loop_wait(struct loop *loop, int timeout_us)
 		return errno == EINTR ? 0 : -errno;
 	}
 	while (loop->next < loop->count) {
-		struct epoll_event *event = &loop->batch[loop->next++];
-		struct loop_source *source = event->data.ptr;
+		struct loop_source *source = loop->batch[loop->next++].data.ptr;
 
 		if (source)
-			source->ready(source, event->events);
+			source->ready(source);
 	}
 	loop->count = 0;
 	return 0;

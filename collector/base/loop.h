@@ -8,14 +8,13 @@
 #define COLLECTOR_LOOP_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/epoll.h>
 
 #define LOOP_BATCH 64
 
 struct loop_source {
 	int fd;
-	void (*ready)(struct loop_source *source, uint32_t events);
+	void (*ready)(struct loop_source *source);
 };
 
 struct loop {

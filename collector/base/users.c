@@ -60,22 +60,12 @@ int user_begin(const struct users *users, struct user *user, enum user_kind kind
 	return 0;
 }
 
-void user_end(struct user *user, enum user_kind kind)
-{
-	user->counts[kind]--;
-}
-
 bool user_charge_memory(struct user *user, uint64_t bytes)
 {
 	if (is_limited(user) && user->memory_bytes + bytes > USER_MEMORY_BYTES)
 		return false;
 	user->memory_bytes += bytes;
 	return true;
-}
-
-void user_uncharge_memory(struct user *user, uint64_t bytes)
-{
-	user->memory_bytes -= bytes;
 }
 
 uint64_t user_trace_room(const struct users *users, const struct user *user)

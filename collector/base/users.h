@@ -60,13 +60,11 @@ struct users {
 struct user *users_get(struct users *users, uid_t uid);
 void users_put(struct users *users, struct user *user);
 
-/* Counts one more of a kind. 0, or -EDQUOT with one line in `reason`. */
+/* Counts one more of a kind, until the caller decreases the count. 0, or -EDQUOT with one line in `reason`. */
 int user_begin(const struct users *users, struct user *user, enum user_kind kind, char *reason, size_t reason_bytes);
-void user_end(struct user *user, enum user_kind kind);
 
-/* Charges memory to the user, until it is given back. False: the limit is reached. */
+/* Charges memory to the user, until the caller subtracts it. False: the limit is reached. */
 bool user_charge_memory(struct user *user, uint64_t bytes);
-void user_uncharge_memory(struct user *user, uint64_t bytes);
 
 /* Bytes by which the user's traces may still grow; UINT64_MAX: no limit. */
 uint64_t user_trace_room(const struct users *users, const struct user *user);

@@ -5,33 +5,9 @@
  */
 #include "ring/events.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "evprof/invariant.h"
-
-struct events_buffer {
-	uint64_t words[EVENTS_WORDS_MAX];
-	uint64_t extra[EVENTS_WORDS_MAX];
-	uint32_t heads[EVENTS_WORDS_MAX];
-	uint32_t ticks[EVENTS_WORDS_MAX];
-	uint8_t payload[EVENTS_PAYLOAD_MAX_BYTES];
-};
-
-struct events_buffer *events_buffer_new(void)
-{
-	return malloc(sizeof(struct events_buffer));
-}
-
-void events_buffer_free(struct events_buffer *buffer)
-{
-	free(buffer);
-}
-
-uint64_t *events_words(struct events_buffer *buffer)
-{
-	return buffer->words;
-}
 
 /* Alternates between two tables: otherwise, in a run of one kind, each increment would wait for the previous store. */
 static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[WIRE_KINDS])

@@ -2,7 +2,6 @@
 #ifndef COLLECTOR_EVENTS_H
 #define COLLECTOR_EVENTS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,16 +32,16 @@ struct events {
 	const uint64_t *extra;
 };
 
-struct events_buffer;
+/* words: copied from a ring by the caller; the rest is for the functions below. */
+struct events_buffer {
+	uint64_t words[EVENTS_WORDS_MAX];
+	uint64_t extra[EVENTS_WORDS_MAX];
+	uint32_t heads[EVENTS_WORDS_MAX];
+	uint32_t ticks[EVENTS_WORDS_MAX];
+	uint8_t payload[EVENTS_PAYLOAD_MAX_BYTES];
+};
 
-/* NULL: no memory. */
-struct events_buffer *events_buffer_new(void);
-void events_buffer_free(struct events_buffer *buffer);
-
-/* Buffer of EVENTS_WORDS_MAX words, for a copy of a ring's. */
-uint64_t *events_words(struct events_buffer *buffer);
-
-/* Splits the first `count` words of events_words(). start_ticks: time before the first. */
+/* Splits the first `count` words of the buffer. start_ticks: time before the first. */
 void events_split(struct events_buffer *buffer, size_t count, uint64_t start_ticks, struct events *result);
 
 /* Builds the payload of trace.h; returns its address and size. Valid until the next split. */

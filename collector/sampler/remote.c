@@ -171,26 +171,13 @@ long remote_bytes(struct remote *remote, uint64_t object, uint8_t *out, size_t s
 /* Encodes a character as UTF-8, a lone surrogate like any other. Returns the length. */
 static size_t encode_utf8(uint32_t character, char out[4])
 {
-	if (character < 0x80) {
-		out[0] = (char)character;
-		return 1;
-	}
-	if (character < 0x800) {
-		out[0] = (char)(0xc0 | character >> 6);
-		out[1] = (char)(0x80 | (character & 0x3f));
-		return 2;
-	}
-	if (character < 0x10000) {
-		out[0] = (char)(0xe0 | character >> 12);
-		out[1] = (char)(0x80 | (character >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (character & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | (character >> 18 & 7));
-	out[1] = (char)(0x80 | (character >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (character >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (character & 0x3f));
-	return 4;
+	static const unsigned first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+
+	for (size_t i = length; --i > 0; character >>= 6)
+		out[i] = (char)(0x80 | (character & 0x3f));
+	out[0] = (char)(first[length] | (length == 4 ? character & 7 : character));
+	return length;
 }
 
 long remote_text(struct remote *remote, uint64_t object, char *out, size_t size)

@@ -7,7 +7,6 @@
 #ifndef COLLECTOR_SAMPLED_STACK_H
 #define COLLECTOR_SAMPLED_STACK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sampler/remote.h"

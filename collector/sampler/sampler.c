@@ -20,7 +20,6 @@
 
 #include "base/clock.h"
 #include "sampler/line_table.h"
-#include "base/log.h"
 #include "sampler/remote.h"
 #include "ring/ring_writer.h"
 #include "sampler/sampled_code.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "ring/events.h"
@@ -113,7 +112,7 @@ static int on_hold(void *context, const struct control_message *message, int fd,
 static int make_tools(struct session_tools *tools, struct loop *loop, const struct collector_config *config)
 {
 	*tools = (struct session_tools){.loop = loop,
-					.drain = {.events = events_buffer_new(),
+					.drain = {.events = malloc(sizeof(struct events_buffer)),
 						  .definitions = malloc(DRAIN_DEFINITIONS_BYTES),
 						  .prefaults = config->private},
 					.packer = trace_packer_new(),
@@ -129,7 +128,7 @@ static int make_tools(struct session_tools *tools, struct loop *loop, const stru
 static void free_tools(struct session_tools *tools)
 {
 	pending_rejoin_done(&tools->first);
-	events_buffer_free(tools->drain.events);
+	free(tools->drain.events);
 	trace_packer_free(tools->packer);
 	free(tools->drain.definitions);
 	resolver_free(tools->resolver);

@@ -4,29 +4,14 @@
 #include "server/listen.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "base/control.h"
-
-static int make_address(const char *name, struct sockaddr_un *address, socklen_t *length)
-{
-	size_t count = strlen(name);
-
-	if (count == 0 || count >= sizeof(address->sun_path))
-		return -ENAMETOOLONG;
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	memcpy(address->sun_path, name, count);
-	if (name[0] == '@')
-		address->sun_path[0] = '\0';
-	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + count + (name[0] != '@'));
-	return 0;
-}
+#include "evprof/control.h"
+#include "evprof/network.h"
 
 /* Whether the socket file is left from a collector that is gone. */
 static bool is_stale(const char *path, const struct sockaddr_un *address, socklen_t length)
@@ -62,7 +47,7 @@ int server_listen(const char *name, bool for_all_users, char *reason, size_t rea
 {
 	struct sockaddr_un address;
 	socklen_t length;
-	int error = make_address(name, &address, &length);
+	int error = network_address(name, &address, &length);
 	int fd;
 
 	if (error) {

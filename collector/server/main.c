@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -33,9 +32,8 @@ struct stopper {
 	bool stopped;
 };
 
-static void stop_ready(struct loop_source *source, uint32_t events)
+static void stop_ready(struct loop_source *source)
 {
-	(void)events;
 	LOOP_OWNER(source, struct stopper, source)->stopped = true;
 }
 

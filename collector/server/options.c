@@ -107,31 +107,11 @@ static enum options_result take_formats(const char *list, struct options *option
 	return OPTIONS_RUN;
 }
 
-/* Reads a number above 0; K, M or G after it are units of 1024 and so on. False: invalid. */
-static bool read_amount(const char *text, uint64_t *amount)
-{
-	static const char units[] = "KMG";
-	char *end;
-	const char *unit;
-	unsigned long long number = strtoull(text, &end, 10);
-	unsigned shift = 0;
-
-	unit = *end ? strchr(units, *end) : NULL;
-	if (unit) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-	}
-	if (text[0] < '0' || text[0] > '9' || *end || number == 0 || number > UINT64_MAX >> shift)
-		return false;
-	*amount = (uint64_t)number << shift;
-	return true;
-}
-
 static enum options_result take_limit(int option, struct options *options)
 {
-	uint64_t amount;
+	uint64_t amount = setting_size(optarg);
 
-	if (!read_amount(optarg, &amount) || (option == OPTION_MAX_PROCESSES && amount > UINT32_MAX))
+	if (!amount || (option == OPTION_MAX_PROCESSES && amount > UINT32_MAX))
 		return option == OPTION_MAX_PROCESSES
 			   ? option_error("--max-processes-per-user is a number, not ", optarg)
 			   : option_error("--max-trace-bytes-per-user is a size, not ", optarg);

@@ -177,6 +177,24 @@ static bool is_welcome(const struct peer *peer, const struct control_message *me
 	       (message->type != CONTROL_HOLD && handler->knows && handler->knows(handler->context, message));
 }
 
+/* A message of another version: evprof run prints the reason, its own or that of a process of its session. */
+static void report_version(struct peer *peer, const struct control_message *message, const char *reason)
+{
+	const struct server_handler *handler = &peer->server->handler;
+	char answer[512];
+	int bytes;
+
+	if (message->type != CONTROL_HOLD) {
+		if (handler->absent)
+			handler->absent(handler->context, message, reason);
+	} else if (is_welcome(peer, message)) {
+		bytes = snprintf(answer, sizeof(answer), "{\"evprof\":%d,\"type\":\"summary\",\"error\":\"%s\"}",
+				 CONTROL_VERSION, reason);
+		if (bytes < (int)sizeof(answer))
+			send(peer->source.fd, answer, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+}
+
 static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MAX], unsigned *fd_count, bool *kept,
 			  char *reason, size_t reason_bytes)
 {
@@ -185,6 +203,8 @@ static int handle_message(struct peer *peer, size_t bytes, int fds[SERVER_FDS_MA
 	int error;
 
 	error = control_parse(server->message, bytes, &message, reason, reason_bytes);
+	if (error == -EPROTONOSUPPORT)
+		report_version(peer, &message, reason);
 	if (error)
 		return error;
 	if (!is_welcome(peer, &message)) {
@@ -254,12 +274,11 @@ static bool read_peer(struct peer *peer)
 	return true;
 }
 
-static void peer_ready(struct loop_source *source, uint32_t events)
+static void peer_ready(struct loop_source *source)
 {
 	struct peer *peer = LOOP_OWNER(source, struct peer, source);
 	struct peer **link = &peer->server->peers;
 
-	(void)events;
 	if (!read_peer(peer))
 		return;
 	while (*link != peer)
@@ -420,9 +439,8 @@ static bool accept_all(struct server *server)
 	return i > 0;
 }
 
-static void listen_ready(struct loop_source *source, uint32_t events)
+static void listen_ready(struct loop_source *source)
 {
-	(void)events;
 	accept_all(LOOP_OWNER(source, struct server, source));
 }
 

@@ -58,7 +58,8 @@ static struct slot_reader *open_reader(struct process *process, unsigned index)
 
 	if (!reader)
 		return NULL;
-	reader->thread = trace_output_next_thread(process->trace);
+	reader->thread = process->trace->thread_count++;
+	process->trace->open_threads++;
 	reader->tid = *(volatile uint32_t *)&slot->tid;
 	reader->ticks = reader->written = *(volatile uint64_t *)&slot->start_ticks;
 	reader->data_offset = *(volatile uint64_t *)&slot->data_offset;
@@ -198,7 +199,7 @@ static void write_events(struct process *process, struct slot_reader *reader, co
 static void write_last_words(struct process *process, struct slot_reader *reader, uint64_t missing, uint64_t end_ticks)
 {
 	struct events_buffer *buffer = process->drain->events;
-	uint64_t *words = events_words(buffer);
+	uint64_t *words = buffer->words;
 	struct events events;
 	size_t count = 0;
 
@@ -229,8 +230,8 @@ static void close_reader(struct process *process, unsigned index, bool reuse, ui
 	write_last_words(process, reader, sum > reader->in_gaps ? sum - reader->in_gaps : 0, end_ticks);
 	trace_output_json(process->trace, process->number, reader->thread,
 			  meta_thread_end(reader->thread, &reader->events, &lost));
-	trace_output_count_lost(process->trace, sum);
-	trace_output_thread_ended(process->trace);
+	process->trace->lost += sum;
+	process->trace->open_threads--;
 	if (reuse)
 		release_slot(process, index);
 	free(reader);
@@ -247,7 +248,7 @@ static bool drain_slot_once(struct process *process, unsigned index)
 	struct events events;
 
 	invariant(unread <= reader->data_words && !reader->corrupt);
-	if (ring_read(process->memfd, events_words(buffer), count * sizeof(uint64_t), reader->data_offset,
+	if (ring_read(process->memfd, buffer->words, count * sizeof(uint64_t), reader->data_offset,
 		      reader->data_words * sizeof(uint64_t), reader->tail * sizeof(uint64_t))) {
 		reader_damaged(process, reader, "its ring cannot be read");
 		return false;
@@ -443,7 +444,7 @@ bool drain_process(struct process *process, enum drain_mode mode, uint64_t share
 {
 	struct ring_header *header = process->header;
 	uint32_t used = ring_slots_used(&process->layout, header);
-	bool waiting = atomic_load_explicit(&header->waiting, memory_order_relaxed) != 0;
+	bool waiting = mode == DRAIN_FLUSH || atomic_load_explicit(&header->waiting, memory_order_relaxed) != 0;
 	bool needed = waiting || mode == DRAIN_LAST;
 	unsigned first;
 

@@ -34,6 +34,7 @@ struct drain_tools {
 
 enum drain_mode {
 	DRAIN_GATHER, /* leave small amounts in the rings, so that chunks have a good size */
+	DRAIN_FLUSH,  /* everything: the producer waits for it to be in the file */
 	DRAIN_LAST,   /* everything; the producer writes no more, and drain_end() follows */
 };
 

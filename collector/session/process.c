@@ -7,7 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "evprof/proc.h"
-#include "evprof/time_namespace.h"
 #include "base/users.h"
 
 #define FORKED_MANY 64			   /* with this many forked children, check whether they live ... */
@@ -32,23 +31,12 @@
 /* The pid of a pidfd; 0: the process is gone; -1: not a pidfd. */
 static pid_t pidfd_pid(int pidfd)
 {
-	char path[64];
-	char text[512];
+	char path[64], text[512];
 	const char *found;
-	ssize_t length;
-	int fd;
 	int pid;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (length <= 0)
-		return -1;
-	text[length] = '\0';
-	found = strstr(text, "\nPid:");
+	found = proc_read(path, text, sizeof(text)) > 0 ? strstr(text, "\nPid:") : NULL;
 	if (!found || sscanf(found + 5, "%d", &pid) != 1)
 		return -1;
 	return pid > 0 ? pid : 0;
@@ -178,52 +166,33 @@ void process_free(struct process *process)
 	process_forget(process);
 }
 
-/* Field `number` (at least 3, the first after the name) of a line of /proc/PID/stat; false: missing. */
-static bool stat_field(const char *line, unsigned number, uint64_t *value)
+/* Not cut inside a character. */
+static void put_text(struct ring_header *header, const char *text)
 {
-	const char *at = strrchr(line, ')');
+	size_t length = strnlen(text, RING_TEXT_BYTES - 1);
 
-	for (unsigned field = 2; at && field < number; field++)
-		at = strchr(at + 1, ' ');
-	return at && sscanf(at, " %" SCNu64, value) == 1;
+	while (length > 0 && length == RING_TEXT_BYTES - 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	memcpy(header->text, text, length);
+	memset(header->text + length, 0, RING_TEXT_BYTES - length);
 }
 
-/* Field 22 of our own /proc/PID/stat. */
-static uint64_t own_start_time(void)
+void process_attach(struct process *process, const char *path)
 {
 	static uint64_t start_time;
-	char line[1024];
-	ssize_t length;
-	int fd = start_time ? -1 : open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return start_time;
-	length = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	line[length > 0 ? length : 0] = '\0';
-	if (stat_field(line, 22, &start_time))
-		start_time = time_namespace_start(start_time);
-	return start_time;
-}
-
-void process_attach(struct process *process)
-{
 	/* Our pid has no meaning in another pid namespace. */
 	pid_t pid = process->pid == process->sender_pid ? getpid() : 0;
 
-	atomic_store_explicit(&process->header->collector_start_time, own_start_time(), memory_order_relaxed);
+	start_time = start_time ? start_time : proc_start_time(0, NULL, NULL);
+	atomic_store_explicit(&process->header->collector_start_time, start_time, memory_order_relaxed);
 	atomic_store_explicit(&process->header->collector_pid, pid, memory_order_relaxed);
+	put_text(process->header, path);
 	atomic_store_explicit(&process->header->collector_state, RING_COLLECTOR_ATTACHED, memory_order_release);
 }
 
 static void publish_answer(struct ring_header *header, enum ring_collector_state state, const char *text)
 {
-	size_t length = strnlen(text, RING_TEXT_BYTES - 1);
-
-	while (length > 0 && length == RING_TEXT_BYTES - 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--; /* do not cut inside a character */
-	memcpy(header->text, text, length);
-	memset(header->text + length, 0, RING_TEXT_BYTES - length);
+	put_text(header, text);
 	/* Release: pairs with the target's acquire. Text and summary are visible before the state. */
 	atomic_store_explicit(&header->collector_state, (uint32_t)state, memory_order_release);
 	syscall(SYS_futex, &header->collector_state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
@@ -264,30 +233,13 @@ _Static_assert(sizeof(struct pidfd_exit_info) == 64, "the first version of struc
 /* The status as wait() gives it, of a process that is dead but not reaped. */
 static bool exit_code_of_zombie(const struct process *process, int *code)
 {
-	char path[64];
-	char line[1024];
-	uint64_t start_time;
-	uint64_t value;
-	ssize_t length;
-	int fd;
+	char path[64], target[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)process->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!time_namespace_same_start(proc_start_time(process->pid, NULL, code), process->start_time) || *code < 0)
 		return false;
-	length = read(fd, line, sizeof(line) - 1);
-	close(fd);
-	if (length <= 0)
-		return false;
-	line[length] = '\0';
-	if (!stat_field(line, 22, &start_time) ||
-	    !time_namespace_same_start(time_namespace_start(start_time), process->start_time) ||
-	    !stat_field(line, 52, &value))
-		return false;
-	*code = (int)value;
 	/* The kernel also shows 0 to readers without permission. Those cannot read the program's link either. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
-	return value != 0 || readlink(path, line, sizeof(line)) >= 0 || errno != EACCES;
+	return *code != 0 || readlink(path, target, sizeof(target)) >= 0 || errno != EACCES;
 }
 
 /* The same from the pidfd, once the process is reaped: its parent is often faster than we are. */
@@ -303,7 +255,7 @@ static bool exit_code_of_pidfd(const struct process *process, int *code)
 
 void process_read_end(struct process *process)
 {
-	int code;
+	int code = -1;
 
 	if (!exit_code_of_zombie(process, &code) && !exit_code_of_pidfd(process, &code))
 		return;

@@ -72,6 +72,8 @@ struct process {
 	bool cut;	       /* the share did not suffice for all */
 	uint64_t looked_ns;    /* time of the last drain */
 	uint32_t sleep;	       /* enum ring_sleep, as last published */
+	uint32_t flush;	       /* ring_header.flush before the last complete drain */
+	uint32_t flushed;      /* ring_header.flushed */
 	bool drained;	       /* it has ended, and its rings are empty */
 
 	pid_t *forked; /* children from WIRE_FORK that have not joined, in the process's own pid namespace */
@@ -122,8 +124,8 @@ void process_free(struct process *process);
 /* The same, but the descriptors remain those of process_new()'s caller. */
 void process_forget(struct process *process);
 
-/* Publishes to the target that its rings are being read. */
-void process_attach(struct process *process);
+/* Publishes to the target that its rings are being read, and where the trace is. */
+void process_attach(struct process *process, const char *path);
 
 /* Write text and state for the target, and wake it. process_refuse() accepts any memfd with a header. */
 void process_refuse(int memfd, const char *text);

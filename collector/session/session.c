@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "session/process_end.h"
 #include "symbols/resolver.h"
 
 #define LINGER_NS UINT64_C(50000000)
@@ -44,7 +43,7 @@ static void answer_failure(struct trace_output *trace)
 
 static void end_user(struct session *session, struct process *process)
 {
-	user_end(process->user, USER_PROCESSES);
+	process->user->counts[USER_PROCESSES]--;
 	users_put(&session->tools->users, process->user);
 }
 
@@ -90,7 +89,7 @@ void session_free(struct session *session)
 	}
 	free(session->pending.at);
 	free(session->output);
-	user_end(session->user, USER_SESSIONS);
+	session->user->counts[USER_SESSIONS]--;
 	users_put(&session->tools->users, session->user);
 	free(session);
 }
@@ -172,11 +171,10 @@ static void note_death(struct process *process)
 	process_read_end(process);
 }
 
-static void process_died(struct loop_source *source, uint32_t events)
+static void process_died(struct loop_source *source)
 {
 	struct process *process = LOOP_OWNER(source, struct process, source);
 
-	(void)events;
 	loop_remove(process->loop, source);
 	process->dead = true;
 	note_death(process);
@@ -192,7 +190,7 @@ static void end_predecessor(struct session *session, const struct control_messag
 			continue;
 		/* The pid was reused by another process. */
 		if (!process->dead && process->start_time != join->start_time)
-			process_died(&process->source, 0);
+			process_died(&process->source);
 		process->replaced = false;
 		process->superseded = true;
 		if (process->complete)
@@ -257,7 +255,7 @@ static int new_process_of(struct session *session, int memfd, int pidfd, const s
 	if (!error) {
 		error = process_new(memfd, pidfd, who->pid, result, reason, reason_bytes);
 		if (error)
-			user_end(user, USER_PROCESSES);
+			user->counts[USER_PROCESSES]--;
 	}
 	if (error) {
 		users_put(users, user);
@@ -312,7 +310,7 @@ int session_join(struct session *session, const struct control_message *join, in
 		process->symbols = resolver_add(session->tools->resolver, who, process->user, pidfd, pid == join->pid,
 						write_symbols, process);
 	describe_process(session, process, join, now_ns);
-	process_attach(process);
+	process_attach(process, session->trace.failed ? "" : session->trace.path);
 	if (session->trace.failed)
 		session_answer(session, process, RING_COLLECTOR_FAILED);
 	session->tools->drain.with_init |= pid == PROCESS_INIT;
@@ -332,7 +330,7 @@ int session_hold(struct session *session, const struct control_message *message,
 	error = hold_new(session->tools->loop, fd, &hold);
 	if (error) {
 		snprintf(reason, reason_bytes, "the collector cannot hold a session: %s", strerror(-error));
-		user_end(session->user, USER_HOLDS);
+		session->user->counts[USER_HOLDS]--;
 		return error;
 	}
 	hold->wait_ns = (uint64_t)message->wait_ms * 1000000;
@@ -400,6 +398,37 @@ static void rotate_processes(struct session *session)
 	first->next = NULL;
 }
 
+/*
+ * Publishes that all is written which was recorded before a flush (evprof_flush()). The clock goes with it: a reader
+ * needs two records, and times are as exact as the records are near.
+ */
+static void answer_flushes(struct session *session, uint64_t now_ns)
+{
+	bool clocks = false;
+
+	for (struct process *process = session->processes; process; process = process->next) {
+		if (process->flushed == process->flush)
+			continue;
+		if (!clocks && !session->trace.failed && !session->trace.closed)
+			trace_output_write_clocks(&session->trace, now_ns);
+		clocks = true;
+		process->flushed = process->flush;
+		/* Release: pairs with the target's acquire. The file has what was recorded. */
+		atomic_store_explicit(&process->header->flushed, process->flushed, memory_order_release);
+	}
+}
+
+/* Drains what ought to be written by now; or all, if the process waits for that. */
+static void drain_running(struct session *session, struct process *process, uint64_t now_ns,
+			  struct drain_result *result)
+{
+	/* Acquire: what was recorded before the flush is in the rings. */
+	uint32_t flush = atomic_load_explicit(&process->header->flush, memory_order_acquire);
+
+	if (drain_share(process, session->user, flush == process->flushed ? DRAIN_GATHER : DRAIN_FLUSH, now_ns, result))
+		process->flush = flush;
+}
+
 void session_round(struct session *session, uint64_t now_ns, struct drain_result *result)
 {
 	uint64_t before = result->words;
@@ -425,8 +454,9 @@ void session_round(struct session *session, uint64_t now_ns, struct drain_result
 		if (how)
 			continue;
 		watch_sampler(session, process, now_ns);
-		drain_share(process, session->user, DRAIN_GATHER, now_ns, result);
+		drain_running(session, process, now_ns, result);
 	}
+	answer_flushes(session, now_ns);
 	trace_output_renew_clocks(&session->trace, result->words != before, now_ns);
 }
 

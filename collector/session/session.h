@@ -11,25 +11,46 @@
 #ifndef COLLECTOR_SESSION_H
 #define COLLECTOR_SESSION_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "session/pending_rejoin.h"
 #include "base/control.h"
 #include "session/drain.h"
 #include "trace/formats.h"
 #include "evprof/ring.h"
-#include "session/hold.h"
-#include "session/pending_children.h"
+#include "session/pending.h"
 #include "base/loop.h"
 #include "trace/trace_output.h"
 #include "base/users.h"
+#include "session/process.h"
+#include "trace/meta.h"
 
-struct process;
 struct resolver;
+
+/*
+ * Grace period after the end of a hold; processes that run longer are no longer waited for. It is long enough for
+ * processes that end because the program has ended: helpers of multiprocessing notice that by a pipe and then finalize
+ * an interpreter.
+ */
+#define HOLD_GRACE_NS UINT64_C(300000000)
+/* The same where the other side is the first process of the namespace: all others end with it. */
+#define HOLD_INIT_GRACE_NS UINT64_C(50000000)
+
+/*
+ * The connection of `evprof run`. It keeps a session open, and gets the summary when it is shut down for
+ * writing.
+ */
+struct hold {
+	struct loop_source source; /* fd: the connection, owned */
+	struct hold *next;
+	struct loop *loop;
+	bool closing;
+	bool init; /* the other side is the first process of our pid namespace */
+	uint64_t closed_ns;
+	uint64_t wait_ns; /* in addition to HOLD_GRACE_NS */
+};
 
 /* State that all sessions of a collector share. The buffers are used by one session at a time. */
 struct session_tools {
@@ -134,5 +155,9 @@ void session_answer(struct session *session, struct process *process, enum ring_
 void session_complete(struct session *session, struct process *process, const char *how, uint64_t now_ns);
 /* Removes images that are complete and await no answer. */
 void session_forget_dead(struct session *session);
+/* How the image ended: "exit", "exec", "killed" or "detached"; NULL: it still runs. Uses a lookup of the user. */
+const char *process_end_reason(struct process *process, struct user *user, uint64_t now_ns);
+/* fd: the connection, taken over on success. 0 or -errno. */
+int hold_new(struct loop *loop, int fd, struct hold **result);
 
 #endif

@@ -1,20 +1,144 @@
 /*
- * session_end.c - the end of a session: when it has come, and the answers to processes and holds.
+ * session_end.c - the ends of process images, of holds and of the session itself, and the answers to them.
  *
- * Called by collector.c after each round.
+ * Called by session.c, and by collector.c after each round.
  */
 #include "session/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
-#include "session/process_end.h"
+#include "session/drain.h"
 #include "symbols/resolver.h"
+#include "trace/trace_output.h"
+#include "base/clock.h"
+#include "session/process.h"
 
+#define EXEC_CHECK_NS UINT64_C(50000000)
 #define SYMBOLS_WAIT_NS UINT64_C(20000000000) /* at the end, for symbols of native frames */
 #define SAMPLED_PATIENCE_US 20000
 #define SLOW_PATIENCE_US 200000
+
+const char *process_end_reason(struct process *process, struct user *user, uint64_t now_ns)
+{
+	uint32_t state = atomic_load_explicit(&process->header->target_state, memory_order_acquire);
+	int gone;
+
+	if (state == RING_TARGET_EXITING)
+		return "exit";
+	if (state == RING_TARGET_REPLACED)
+		return "detached";
+	if (process->dead)
+		return process->exec_seen ? "exec" : process->exited ? "exit" : "killed";
+	if (!process->exec_seen || now_ns < process->exec_check_ns)
+		return NULL;
+	gone = process_image_gone(process, user);
+	if (gone != -EAGAIN)
+		process->exec_check_ns = now_ns + EXEC_CHECK_NS;
+	return gone == 1 ? "exec" : NULL;
+}
+
+/* The end of the image: its last event, or its death where it was killed. */
+static uint64_t end_ticks_of(const struct process *process, const char *how)
+{
+	bool announced =
+	    atomic_load_explicit(&process->header->target_state, memory_order_acquire) != RING_TARGET_RUNNING;
+
+	if (!process->dead || announced || !strcmp(how, "exec") || process->death_ticks < process->last_ticks)
+		return process->last_ticks;
+	return process->death_ticks;
+}
+
+/* An image that announced its signal counts as killed by it. */
+static const char *end_by_own_signal(struct process *process, const char *how)
+{
+	uint32_t number = atomic_load_explicit(&process->header->ending_signal, memory_order_relaxed);
+
+	if (strcmp(how, "exit") != 0 || number == 0 || number >= (uint32_t)_NSIG)
+		return how;
+	process->signal = (int)number;
+	return "killed";
+}
+
+/* Drains what is left, and writes the end to the trace. The process is complete afterwards. */
+static void write_end(struct process *process, const char *how, uint64_t now_ns)
+{
+	struct meta_process_end end = {.process = process->number};
+	struct drain_result ignored = {0};
+
+	if (!process->drained)
+		drain_process(process, DRAIN_LAST, UINT64_MAX, now_ns, &ignored);
+	/* Known only after the last drain: the new program may have ended quickly. */
+	if (process->dead && process->exec_seen)
+		how = "exec";
+	end.how = how = end_by_own_signal(process, how);
+	end.signal = process->signal;
+	end.end_ticks = end_ticks_of(process, how);
+	drain_end(process, end.end_ticks);
+	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
+		end.lost.of[kind] = atomic_load_explicit(&process->header->lost_unslotted[kind], memory_order_relaxed);
+	end.status = process->status;
+	end.sampler_lost = process->sampler.lost;
+	process->trace->lost += meta_lost(&end.lost);
+	trace_output_json(process->trace, process->number, TRACE_NOBODY, meta_process_end(&end, process->header));
+	process->complete = true;
+	process->replaced = !strcmp(how, "exec");
+	log_info("process %d has ended (%s)", (int)process->pid, how);
+}
+
+static void hold_ready(struct loop_source *source)
+{
+	struct hold *hold = LOOP_OWNER(source, struct hold, source);
+	char ignored[64];
+	ssize_t count = recv(source->fd, ignored, sizeof(ignored), MSG_DONTWAIT);
+
+	if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	loop_remove(hold->loop, source);
+	hold->closing = true;
+	hold->closed_ns = clock_now_ns();
+}
+
+int hold_new(struct loop *loop, int fd, struct hold **result)
+{
+	struct hold *hold = calloc(1, sizeof(*hold));
+	struct ucred who;
+	socklen_t length = sizeof(who);
+	int error;
+
+	if (!hold)
+		return -ENOMEM;
+	hold->source = (struct loop_source){.fd = fd, .ready = hold_ready};
+	hold->loop = loop;
+	hold->init = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.pid == PROCESS_INIT;
+	error = loop_add(loop, &hold->source);
+	if (error) {
+		free(hold);
+		return error;
+	}
+	*result = hold;
+	return 0;
+}
+
+/* Sends the answer without waiting for the other side, and closes the connection. */
+static void answer_hold(struct hold *hold, const struct meta_summary *summary)
+{
+	char *text = meta_summary(summary);
+
+	if (text)
+		send(hold->source.fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+	free(text);
+	if (!hold->closing)
+		loop_remove(hold->loop, &hold->source);
+	close(hold->source.fd);
+	free(hold);
+}
 
 /* After an exec the process lives on, and the new program may be a Python that is about to join. */
 static bool awaits_successor(const struct process *process)
@@ -51,7 +175,7 @@ void session_answer(struct session *session, struct process *process, enum ring_
 
 void session_complete(struct session *session, struct process *process, const char *how, uint64_t now_ns)
 {
-	process_end_write(process, how, now_ns);
+	write_end(process, how, now_ns);
 	session->ended_ns = now_ns;
 	pending_children_note(&session->pending, process, now_ns);
 	pending_children_keep(&session->pending, process, now_ns);
@@ -84,8 +208,8 @@ static void answer_holds(struct session *session, uint64_t now_ns)
 			continue;
 		}
 		*link = hold->next;
-		hold_answer(hold, &summary);
-		user_end(session->user, USER_HOLDS);
+		answer_hold(hold, &summary);
+		session->user->counts[USER_HOLDS]--;
 	}
 }
 

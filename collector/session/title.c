@@ -6,14 +6,13 @@
  */
 #include "session/title.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/control.h"
+#include "evprof/proc.h"
 #include "evprof/wire.h"
 
 #define TITLE_MAX_BYTES 4096
@@ -25,23 +24,18 @@ static char *read_command(pid_t pid)
 {
 	char path[32], text[TITLE_MAX_BYTES];
 	ssize_t length;
-	int fd;
 
 	if (pid <= 0)
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	length = read(fd, text, sizeof(text) - 1);
-	close(fd);
+	length = proc_read(path, text, sizeof(text));
 	while (length > 0 && (text[length - 1] == 0 || text[length - 1] == ' '))
 		length--;
 	if (length <= 0)
 		return NULL;
-	for (ssize_t i = 0; i < length; i++)
-		text[i] = text[i] ? text[i] : ' ';
 	text[length] = 0;
+	for (char *zero = text; (zero = memchr(zero, 0, (size_t)(text + length - zero)));)
+		*zero = ' ';
 	return strdup(text);
 }
 

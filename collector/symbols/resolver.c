@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "evprof/proc.h"
+#include "evprof/system_calls.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "symbols/resolver_queue.h"
@@ -192,7 +193,7 @@ static int spawn_program(struct helper *helper, int socket)
 	return error;
 }
 
-static void answer_ready(struct loop_source *source, uint32_t events);
+static void answer_ready(struct loop_source *source);
 
 static int start_helper(struct helper *helper)
 {
@@ -317,13 +318,12 @@ static bool handle_answer(struct helper *helper, const uint8_t *answer, size_t b
 
 static void work_for(struct resolver_client *client, uint64_t now_ns);
 
-static void answer_ready(struct loop_source *source, uint32_t events)
+static void answer_ready(struct loop_source *source)
 {
 	struct helper *helper = LOOP_OWNER(source, struct helper, source);
 	static uint8_t answer[SYMBOLS_MESSAGE_MAX_BYTES];
 	ssize_t count = 1;
 
-	(void)events;
 	for (int i = 0; i < ANSWERS_MAX; i++) {
 		count = recv(source->fd, answer, sizeof(answer), MSG_DONTWAIT);
 		if (count <= 0)
@@ -472,7 +472,7 @@ static void identify_tenant(struct tenant *tenant, pid_t pid, int root)
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
 	if (proc_is_ours() && stat(path, &status) == 0)
 		tenant->mounts = status.st_ino;
-	if (root >= 0 && statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &found) == 0) {
+	if (root >= 0 && system_statx(root, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &found) == 0) {
 		tenant->root_device = (uint64_t)found.stx_dev_major << 32 | found.stx_dev_minor;
 		tenant->root = found.stx_ino;
 	}

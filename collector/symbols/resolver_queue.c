@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/control.h"
+
 #define QUEUE_MAX (1u << 18) /* entries */
 #define MODULES_MAX 4096u
 
@@ -75,22 +77,6 @@ static void queue_entry(struct resolver_queue *queue, const struct resolver_entr
 	queue->at[queue->queued++] = *entry;
 }
 
-static uint32_t read_digits(const uint8_t *digits, size_t count, uint8_t *bytes)
-{
-	static const char values[] = "0123456789abcdef";
-
-	if (count % 2 || count / 2 > SYMBOLS_BUILD_ID_MAX_BYTES)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		const char *value = digits[i] ? strchr(values, digits[i]) : NULL;
-
-		if (!value)
-			return 0;
-		bytes[i / 2] = (uint8_t)(bytes[i / 2] << 4 | (value - values));
-	}
-	return (uint32_t)count / 2;
-}
-
 /* Whether a module overlaps an earlier one: the addresses there have a new meaning. */
 static bool overlaps_module(const struct resolver_queue *queue, const struct symbols_message *module)
 {
@@ -115,8 +101,9 @@ static void note_module(struct resolver_queue *queue, uint32_t number, const str
 	if (queue->module_count == MODULES_MAX || module.message.end < module.message.start ||
 	    record->length[0] >= PATH_MAX || !charge_memory(queue, sizeof(module) + record->length[0] + 1))
 		return;
-	module.message.build_id_bytes =
-	    read_digits(strings + record->length[0], record->length[1], module.message.build_id);
+	if (record->length[1] / 2 <= SYMBOLS_BUILD_ID_MAX_BYTES &&
+	    control_read_digits((const char *)strings + record->length[0], record->length[1], module.message.build_id))
+		module.message.build_id_bytes = record->length[1] / 2;
 	module.path = strndup((const char *)strings, record->length[0]);
 	grown = realloc(queue->modules, (queue->module_count + 1) * sizeof(*grown));
 	if (grown)
@@ -149,7 +136,7 @@ void resolver_queue_done(struct resolver_queue *queue)
 {
 	for (uint32_t i = 0; i < queue->module_count; i++)
 		free(queue->modules[i].path);
-	user_uncharge_memory(queue->user, queue->bytes);
+	queue->user->memory_bytes -= queue->bytes;
 	free(queue->modules);
 	free(queue->at);
 	free(queue->seen);

@@ -24,7 +24,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/symbols_open.h"
 #include "symbols/symbols_sandbox.h"
 
 #define FILES_MAX 1024
@@ -93,13 +92,7 @@ static int find_debuginfo(Dwfl_Module *module, void **owner, const char *name, D
 	struct file *file = *owner;
 	int fd = file ? file->debug_fd : -1;
 
-	(void)module;
-	(void)name;
-	(void)base;
-	(void)file_name;
-	(void)link;
-	(void)crc;
-	(void)path;
+	(void)module, (void)name, (void)base, (void)file_name, (void)link, (void)crc, (void)path;
 	if (file)
 		file->debug_fd = -1; /* dwfl owns it now */
 	return fd;
@@ -107,12 +100,7 @@ static int find_debuginfo(Dwfl_Module *module, void **owner, const char *name, D
 
 static int find_elf(Dwfl_Module *module, void **owner, const char *name, Dwarf_Addr base, char **file_name, Elf **elf)
 {
-	(void)module;
-	(void)owner;
-	(void)name;
-	(void)base;
-	(void)file_name;
-	(void)elf;
+	(void)module, (void)owner, (void)name, (void)base, (void)file_name, (void)elf;
 	return -1;
 }
 

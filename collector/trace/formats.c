@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -35,12 +34,11 @@ static int find_evprof(char path[PATH_MAX])
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-static void conversion_ended(struct loop_source *source, uint32_t events)
+static void conversion_ended(struct loop_source *source)
 {
 	struct formats *formats = LOOP_OWNER(source, struct formats, source);
 	siginfo_t info = {0};
 
-	(void)events;
 	if (waitid(P_PIDFD, (id_t)source->fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
 		return;
 	loop_remove(formats->loop, source);

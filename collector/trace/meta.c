@@ -115,18 +115,10 @@ char *meta_process(const struct control_message *join, uint32_t process, uint32_
 
 /* By kind: the argument, or the value of an extended event; then the extra words. */
 static const char *const fields[WIRE_KINDS] = {
-    [WIRE_CALL] = "code",
-    [WIRE_RESUME] = "code",
-    [WIRE_THROW] = "code",
-    [WIRE_RETURN] = "code",
-    [WIRE_YIELD] = "code",
-    [WIRE_UNWIND] = "code",
-    [WIRE_C_CALL] = "function",
-    [WIRE_C_RETURN] = "function",
-    [WIRE_C_EXCEPTION] = "function",
+    [WIRE_CALL... WIRE_UNWIND] = "code",
+    [WIRE_C_CALL... WIRE_C_EXCEPTION] = "function",
     [WIRE_EXCEPTION] = "type",
-    [WIRE_MALLOC] = "domain and size; address and size",
-    [WIRE_CALLOC] = "domain and size; address and size",
+    [WIRE_MALLOC... WIRE_CALLOC] = "domain and size; address and size",
     [WIRE_REALLOC] = "domain and size; address and size; old address",
     [WIRE_FREE] = "domain; address",
     [WIRE_TIME] = "; time",
@@ -147,6 +139,10 @@ static const char *const fields[WIRE_KINDS] = {
     [WIRE_EXIT] = "status",
     [WIRE_MARK] = "mark",
     [WIRE_PAUSE] = "stopped",
+    [WIRE_SPAN_BEGIN] = "; name; number",
+    [WIRE_SPAN_END] = "number",
+    [WIRE_COUNTER] = "; name; double",
+    [WIRE_ARGUMENT] = "type; key; value",
 };
 
 /* "words" is missing where the event itself has their number. */
@@ -193,18 +189,21 @@ char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const s
 				     counts_object(events), "lost", counts_object(lost)));
 }
 
-char *meta_process_end(const struct meta_process_end *end)
+/* A counter of the process's own. */
+#define COUNTER(name) integer(atomic_load_explicit(&header->name, memory_order_relaxed))
+
+char *meta_process_end(const struct meta_process_end *end, const struct ring_header *header)
 {
 	json_t *object =
 	    json_pack("{ss sI ss so so so so so so so}", "type", "process_end", "process", (json_int_t)end->process,
 		      "how", end->how, "status", integer_or_null(end->status), "signal", integer_or_null(end->signal),
-		      "end_ticks", integer(end->end_ticks), "lost_definitions", integer(end->lost_definitions), "waits",
-		      integer(end->waits), "waited_us", integer(end->waited_us), "lost", counts_object(&end->lost));
+		      "end_ticks", integer(end->end_ticks), "lost_definitions", COUNTER(lost_definitions), "waits",
+		      COUNTER(waits), "waited_us", COUNTER(waited_us), "lost", counts_object(&end->lost));
 
-	if (end->samples) {
-		add_member(&object, "samples", integer(end->samples));
-		add_member(&object, "samples_torn", integer(end->samples_torn));
-		add_member(&object, "samples_dropped", integer(end->samples_dropped));
+	if (atomic_load_explicit(&header->samples, memory_order_relaxed)) {
+		add_member(&object, "samples", COUNTER(samples));
+		add_member(&object, "samples_torn", COUNTER(samples_torn));
+		add_member(&object, "samples_dropped", COUNTER(samples_dropped));
 	}
 	if (end->sampler_lost)
 		add_member(&object, "sampler", json_string("killed"));
@@ -220,16 +219,11 @@ char *meta_summary(const struct meta_summary *summary)
 				     text_or_null(summary->error), "absent", text_or_null(summary->absent)));
 }
 
-uint64_t meta_events(const struct meta_counts *counts)
+uint64_t meta_lost(const struct meta_counts *counts)
 {
-	uint64_t sum = 0;
+	uint64_t sum = counts->of[WIRE_NONE];
 
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
 		sum += wire_is_bookkeeping(kind) ? 0 : counts->of[kind];
 	return sum;
-}
-
-uint64_t meta_lost(const struct meta_counts *counts)
-{
-	return meta_events(counts) + counts->of[WIRE_NONE];
 }

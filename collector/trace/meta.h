@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/control.h"
-#include "evprof/wire.h"
+#include "evprof/ring.h"
 
 /* Numbers of events by kind; [WIRE_NONE] counts words of unknown kind. */
 struct meta_counts {
@@ -23,10 +23,6 @@ struct meta_process_end {
 	int64_t status; /* -1: not known */
 	int64_t signal; /* -1: not known */
 	uint64_t end_ticks;
-	uint64_t lost_definitions;
-	uint64_t waits; /* of threads, for room in their rings */
-	uint64_t waited_us;
-	uint64_t samples, samples_torn, samples_dropped;
 	struct meta_counts lost;
 	bool sampler_lost; /* its sampler ended before it */
 };
@@ -44,17 +40,15 @@ struct meta_summary {
 
 char *meta_process(const struct control_message *join, uint32_t process, uint32_t clock_kind, uint32_t clock_shift,
 		   uint64_t start_ticks);
-/* title: NULL: the title is argv again. */
 /* The kinds of events: what a reader needs to know of those that it does not know. */
 char *meta_kinds(void);
+/* title: NULL: the title is argv again. */
 char *meta_title(uint32_t process, const char *title);
 char *meta_thread(uint32_t process, uint32_t thread, uint32_t tid, uint64_t start_ticks, bool sampled);
 char *meta_thread_end(uint32_t thread, const struct meta_counts *events, const struct meta_counts *lost);
-char *meta_process_end(const struct meta_process_end *end);
+/* header: has the counters of the process. */
+char *meta_process_end(const struct meta_process_end *end, const struct ring_header *header);
 char *meta_summary(const struct meta_summary *summary);
-
-/* The sum of all events, without bookkeeping kinds. */
-uint64_t meta_events(const struct meta_counts *counts);
 
 /* The sum of lost events, and of words of unknown kind. */
 uint64_t meta_lost(const struct meta_counts *counts);

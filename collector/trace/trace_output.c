@@ -146,26 +146,10 @@ void trace_output_json(struct trace_output *trace, uint32_t process, uint32_t th
 	free(text);
 }
 
-uint32_t trace_output_next_thread(struct trace_output *trace)
-{
-	trace->open_threads++;
-	return trace->thread_count++;
-}
-
-void trace_output_thread_ended(struct trace_output *trace)
-{
-	trace->open_threads--;
-}
-
 void trace_output_count_events(struct trace_output *trace, const uint32_t counts[WIRE_KINDS])
 {
 	for (unsigned kind = 1; kind < WIRE_KINDS; kind++)
 		trace->events += wire_is_bookkeeping(kind) ? 0 : counts[kind];
-}
-
-void trace_output_count_lost(struct trace_output *trace, uint64_t lost)
-{
-	trace->lost += lost;
 }
 
 void trace_output_use_clock(struct trace_output *trace, uint32_t kind, uint32_t shift)

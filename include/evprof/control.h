@@ -46,6 +46,9 @@
  * A process that should be recorded and is not reports the reason once: {"evprof", "type":"absent", "session",
  * "reason"}. Where no process has joined, the summary has the reason as "absent".
  *
+ * evprof, type, session, the answer to "hold" and its "error" have one form in all versions. A collector of another
+ * version answers a "hold" with that error, and a join with the same text in the memory.
+ *
  * In strings that are not UTF-8, invalid bytes are replaced by U+FFFD.
  */
 #ifndef EVPROF_CONTROL_H
@@ -75,6 +78,7 @@
 #define ENV_EVENTS "EVPROF_EVENTS"
 #define ENV_RING_SIZE "EVPROF_RING_SIZE"
 #define ENV_FALLBACK "EVPROF_FALLBACK"
+#define ENV_READER_LIBRARY "EVPROF_READER_LIBRARY" /* for the Python package */
 #define ENV_ON_FULL "EVPROF_ON_FULL"
 #define ENV_CHILDREN "EVPROF_CHILDREN"
 #define ENV_LOG "EVPROF_LOG"

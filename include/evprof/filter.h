@@ -106,7 +106,7 @@ static inline bool filter_is_library(const char *file, const char *at)
 	       (sscanf(at, "/python%d.%d%n", &major, &minor, &length) == 2 && length && at[length] == '/');
 }
 
-/* The Python modules of the standard library, in all versions. tools/python/evprof/filtering.py has the same list. */
+/* The Python modules of the standard library, in all versions. */
 static const char filter_library_modules[] =
     " "
     "__future__ __hello__ _aix_support _android_support _apple_support _ast_unparse _bootlocale "

@@ -7,15 +7,21 @@
 #ifndef EVPROF_NETWORK_H
 #define EVPROF_NETWORK_H
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "evprof/system_calls.h"
 
 /* The inode of our network namespace; 0: not known. */
 static inline unsigned long network_here(void)
@@ -36,12 +42,27 @@ static inline void network_name(char name[NETWORK_NAME_BYTES])
 	struct timespec now;
 	uint64_t random;
 
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) { /* shortly after boot */
+	if (system_getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) { /* shortly after boot */
 		clock_gettime(CLOCK_REALTIME, &now);
 		random = (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
 	}
 	snprintf(name, NETWORK_NAME_BYTES, "@evprof-%d-%016llx.%lu", (int)getpid(), (unsigned long long)random,
 		 network_here());
+}
+
+/* The address of a socket with that name: a path, or '@' and an abstract name. 0 or -ENAMETOOLONG. */
+static inline int network_address(const char *name, struct sockaddr_un *address, socklen_t *length)
+{
+	size_t count = strlen(name);
+
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (count == 0 || count >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address->sun_path, name, count);
+	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + count + (name[0] != '@'));
+	if (name[0] == '@')
+		address->sun_path[0] = 0;
+	return 0;
 }
 
 /* The inode in a socket's name; 0: none. */

@@ -1,13 +1,20 @@
 /*
- * proc.h - replacements for /proc where it is missing or that of another pid namespace. There, a pid in its paths is
- * that of another process.
+ * proc.h - what /proc says of processes, with replacements where it is missing or that of another pid namespace. There,
+ * a pid in its paths is that of another process. Any thread; needs no memory; errno may change.
+ *
+ * Library and collector may be in different time namespaces, so times that both compare are without the offsets of
+ * these. This includes the start times of processes, in ticks of the clock "boottime", which distinguish processes that
+ * had the same pid.
  */
 #ifndef EVPROF_PROC_H
 #define EVPROF_PROC_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -32,6 +39,100 @@ static inline ssize_t proc_own_path(char path[PATH_MAX])
 	if (length >= 0)
 		path[length] = 0;
 	return (ssize_t)strlen(path);
+}
+
+/* Reads a whole small file, NUL-terminated. Returns its length or -errno; a longer file is cut. */
+static inline ssize_t proc_read(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (used < size - 1 && (n = read(fd, text + used, size - 1 - used)) > 0)
+		used += (size_t)n;
+	close(fd);
+	text[used] = 0;
+	return n < 0 ? -EIO : (ssize_t)used;
+}
+
+#define TIME_NAMESPACE_FIRST "time:[4026531834]"
+
+/*
+ * Whether this process is in a time namespace with known offsets: /proc/self/timens_offsets has those of its future
+ * children.
+ */
+static inline bool time_namespace_is_known(void)
+{
+	char own[64] = "", next[64] = "";
+
+	return readlink("/proc/self/ns/time", own, sizeof(own) - 1) > 0 && strcmp(own, TIME_NAMESPACE_FIRST) != 0 &&
+	       readlink("/proc/self/ns/time_for_children", next, sizeof(next) - 1) > 0 && strcmp(own, next) == 0;
+}
+
+/* clock: "monotonic" or "boottime". In ns; 0 outside of a time namespace. */
+static inline int64_t time_namespace_offset(const char *clock)
+{
+	char text[256];
+	const char *line;
+	long long seconds, ns;
+
+	if (!time_namespace_is_known() || proc_read("/proc/self/timens_offsets", text, sizeof(text)) < 0)
+		return 0;
+	line = strstr(text, clock);
+	if (!line || sscanf(line + strlen(clock), "%lld %lld", &seconds, &ns) != 2)
+		return 0;
+	return seconds * 1000000000 + ns;
+}
+
+/* A start time of /proc/PID/stat without the offset of our time namespace. */
+static inline uint64_t time_namespace_start(uint64_t ticks)
+{
+	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+
+	return ticks ? ticks - (uint64_t)(time_namespace_offset("boottime") / tick_ns) : 0;
+}
+
+/* Start times may differ by a tick: offsets need not be whole ticks. */
+static inline bool time_namespace_same_start(uint64_t one, uint64_t other)
+{
+	return one - other + 1 <= 2;
+}
+
+/* The position before a field of a line of /proc/PID/stat. The second field, the name, may hold anything. */
+static inline const char *proc_stat_field(const char *line, int number)
+{
+	const char *at = strrchr(line, ')');
+
+	for (int field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at;
+}
+
+/*
+ * When a process started: field 22 of /proc/PID/stat; pid 0: of this process; 0: it cannot be read. state: gets the
+ * state letter. exit_code: gets the status of a zombie as wait() returns it; -1: not known. Both may be NULL.
+ */
+static inline uint64_t proc_start_time(pid_t pid, char *state, int *exit_code)
+{
+	char path[32] = "/proc/self/stat", line[1024];
+	const char *letter, *start, *code;
+
+	if (pid > 0 && !proc_is_ours())
+		return 0;
+	if (pid > 0)
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (proc_read(path, line, sizeof(line)) <= 0)
+		return 0;
+	letter = proc_stat_field(line, 2);
+	start = proc_stat_field(line, 22);
+	code = proc_stat_field(line, 52);
+	if (state && letter && letter[1])
+		*state = letter[2];
+	if (exit_code && (!code || sscanf(code, "%d", exit_code) != 1))
+		*exit_code = -1;
+	return start ? time_namespace_start(strtoull(start, NULL, 10)) : 0;
 }
 
 #endif

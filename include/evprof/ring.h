@@ -125,6 +125,7 @@ struct ring_header {
 	_Atomic uint32_t wakes;		  /* 1: T wakes a sleeping collector; 0: it cannot, so C has to poll */
 	_Atomic uint32_t defines;	  /* enum ring_defines: the current writer of definitions */
 	_Atomic uint64_t samples_dropped; /* of `samples`, those that were not recorded */
+	_Atomic uint32_t flush;		  /* number of requests to write all that is in the rings */
 	/* Lost events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KINDS];
 
@@ -144,11 +145,14 @@ struct ring_header {
 	_Atomic uint64_t summary_lost;
 	_Atomic uint64_t collector_start_time; /* as start_time in control.h; 0: not known */
 	/*
-	 * C, valid with a collector_state that has it: the reason, or the path of the trace file. NUL-terminated UTF-8.
+	 * C, valid with a collector_state: the reason of REFUSED or FAILED, else the path of the trace file or "".
+	 * NUL-terminated UTF-8.
 	 */
 	char text[RING_TEXT_BYTES];
 	/* enum ring_sleep. C and T, as described there. */
 	_Atomic uint32_t sleep;
+	/* C: `flush` as it was before what the file has was written. */
+	_Atomic uint32_t flushed;
 };
 
 /* The current writer of definitions. The collector releases the turn of a sampler that is gone. */

@@ -22,10 +22,9 @@
 /* clang-format off */
 #define TRACE_MAGIC "\x89" "EVP\r\n\x1a\n" /* 8 bytes; detects transfers that were not binary */
 /* clang-format on */
-#define TRACE_VERSION 3u	      /* that of the events (wire.h) and of the ring */
-#define TRACE_VERSION_1 1u	      /* older traces: events as in tools/trace/version1.c. There was no version 2 */
-#define TRACE_CHUNK_MAGIC 0x4b435645u /* "EVCK" */
-#define TRACE_END_MAGIC 0x444e4545u   /* "EEND" */
+#define TRACE_VERSION 3u			     /* that of the events (wire.h) and of the ring */
+#define TRACE_CHUNK_MAGIC 0x4b435645u		     /* "EVCK" */
+#define TRACE_END_MAGIC 0x444e4545u		     /* "EEND" */
 #define TRACE_PAYLOAD_MAX_BYTES (UINT32_C(16) << 20) /* of stored_bytes and raw_bytes; more is damage */
 #define TRACE_CHUNK_EVENTS_MAX 131072u		     /* most events in one EVENTS chunk */
 

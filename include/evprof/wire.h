@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * An event is one 64-bit word. Its kind says how many extra words follow:
@@ -62,33 +63,51 @@
  * program gives the task (asyncio.Task.get_name()) is defined like a mark; its id is in the bits above the address, 0
  * for none.
  *
+ * A span is a stretch of time that the program names (evprof.h). WIRE_SPAN_BEGIN and WIRE_SPAN_END have its number,
+ * which no other span of the process has, so spans of tasks that take turns do not end each other. A span belongs to
+ * the thread, greenlet and task that run at its begin, and may end anywhere in its process. The numbers go on in the
+ * child of a fork, which may end a span that its parent began; such an end has no begin.
+ *
+ * WIRE_ARGUMENT precedes the WIRE_SPAN_BEGIN or WIRE_MARK that it belongs to, in the same thread; between them are
+ * bookkeeping and other arguments only. Its value has the type. Its first extra word is the id of its key, the others
+ * are the value:
+ *
+ *   text     UTF-8 in the order of its bytes, at most 88; the last word is filled up with zeros
+ *   int      one word: int64 + 2^63
+ *   double   one word: IEEE 754; NaN has no payload
+ *   bool     one word: 0 or 1
+ *
+ * A longer text goes on in the next WIRE_ARGUMENT, whose key is 0, and ends after WIRE_TEXT_MAX_BYTES at the latest;
+ * WIRE_ARGUMENT_CUT says that it was longer. So no value needs a definition, and a program that makes new texts without
+ * end makes no reader keep them.
+ *
  * WIRE_OPEN events name the Python functions on the stack, one after the other, each with its line where lines are
  * recorded. They are for readers that begin in the middle: they repeat what earlier events say and do not change the
  * call stack.
  */
 enum wire_kind {
-	WIRE_NONE = 0,	      /* never written: an unwritten word is zero */
-	WIRE_CALL = 1,	      /* code id: a Python function starts */
-	WIRE_RESUME = 2,      /* code id: a generator or coroutine resumes */
-	WIRE_THROW = 3,	      /* code id: ... resumes with an exception thrown into it */
-	WIRE_RETURN = 4,      /* code id: the last return of the call */
-	WIRE_YIELD = 5,	      /* code id: a generator or coroutine suspends */
-	WIRE_UNWIND = 6,      /* code id: an exception leaves the frame */
-	WIRE_C_CALL = 7,      /* function id */
-	WIRE_C_RETURN = 8,    /* function id */
-	WIRE_C_EXCEPTION = 9, /* function id: the C function raised */
-	WIRE_EXCEPTION = 10,  /* type id: raised here (3.12 and later) */
-	WIRE_MALLOC = 11,     /* size, domain; address. Address 0: the allocation failed */
-	WIRE_CALLOC = 12,     /* as malloc; size is the product */
-	WIRE_REALLOC = 13,    /* as malloc; old address */
-	WIRE_FREE = 14,	      /* domain; address */
-	WIRE_TIME = 15,	      /* extra word: time in ticks; the word's own ticks are 0 and no duration */
-	WIRE_GAP = 16,	      /* extra word: number of events missing here; the call stack is unknown afterwards */
-	WIRE_STACK = 17,      /* argument: number of WIRE_FRAMEs, WIRE_STACK_CUT; they replace the call stack */
-	WIRE_FRAME = 18,      /* code id: one frame of the stack, outermost first */
-	WIRE_EXTENDED = 19,   /* sub-kind, number of extra words, value: the events from 32 on */
-	WIRE_CPU = 20,	      /* CPU time of the thread in ns, see above; extra word: time in ticks */
-	WIRE_NATIVE_STACK = 21,     /* id of the innermost NATIVE_FRAME of the next event, an allocation with 0 ticks */
+	WIRE_NONE = 0,		/* never written: an unwritten word is zero */
+	WIRE_CALL = 1,		/* code id: a Python function starts */
+	WIRE_RESUME = 2,	/* code id: a generator or coroutine resumes */
+	WIRE_THROW = 3,		/* code id: ... resumes with an exception thrown into it */
+	WIRE_RETURN = 4,	/* code id: the last return of the call */
+	WIRE_YIELD = 5,		/* code id: a generator or coroutine suspends */
+	WIRE_UNWIND = 6,	/* code id: an exception leaves the frame */
+	WIRE_C_CALL = 7,	/* function id */
+	WIRE_C_RETURN = 8,	/* function id */
+	WIRE_C_EXCEPTION = 9,	/* function id: the C function raised */
+	WIRE_EXCEPTION = 10,	/* type id: raised here (3.12 and later) */
+	WIRE_MALLOC = 11,	/* size, domain; address. Address 0: the allocation failed */
+	WIRE_CALLOC = 12,	/* as malloc; size is the product */
+	WIRE_REALLOC = 13,	/* as malloc; old address */
+	WIRE_FREE = 14,		/* domain; address */
+	WIRE_TIME = 15,		/* extra word: time in ticks; the word's own ticks are 0 and no duration */
+	WIRE_GAP = 16,		/* extra word: number of events missing here; the call stack is unknown afterwards */
+	WIRE_STACK = 17,	/* argument: number of WIRE_FRAMEs, WIRE_STACK_CUT; they replace the call stack */
+	WIRE_FRAME = 18,	/* code id: one frame of the stack, outermost first */
+	WIRE_EXTENDED = 19,	/* sub-kind, number of extra words, value: the events from 32 on */
+	WIRE_CPU = 20,		/* CPU time of the thread in ns, see above; extra word: time in ticks */
+	WIRE_NATIVE_STACK = 21, /* id of the innermost NATIVE_FRAME of the next event, an allocation with 0 ticks */
 	/*
 	 * line number, with 0 ticks: the current line of the frame that the preceding resume, throw, frame or open
 	 * names, where lines are recorded. It is not a line event, as the line does not begin.
@@ -116,25 +135,38 @@ enum wire_kind {
 	WIRE_PAUSE = 40,	 /* number: 1 the program stopped recording, 0 started it again */
 
 	/*
-	 * Reserved: layouts of what nothing writes yet. Names are defined like marks. 55 to 62 are free. 63 would have
-	 * a further sub-kind in its first extra word.
+	 * Names and keys are defined like marks. Reserved, and written by nobody yet: what has no name below. 46 and 55
+	 * to 62 are free. 63 would have a further sub-kind in its first extra word.
 	 */
-	WIRE_MMAP = 41,		  /* value: 1 for a file; extra words: address, size. After a native stack */
-	WIRE_MUNMAP = 42,	  /* extra words: address, size */
-	WIRE_SPAN_BEGIN = 43,	  /* extra words: name's id, span's number in its process */
-	WIRE_SPAN_END = 44,	  /* extra word: span's number */
-	WIRE_COUNTER_INT = 45,	  /* extra words: name's id, the value: int64 + 2^63 */
-	WIRE_COUNTER_DOUBLE = 46, /* extra words: name's id, the value: IEEE 754 double; NaN has no payload */
-	WIRE_GC_BEGIN = 47,	  /* value: generation */
-	WIRE_GC_END = 48,	  /* value: generation; extra words: objects collected, objects that cannot be */
-	WIRE_LOCK_WAIT = 49,	  /* extra word: address of a lock that another thread holds */
-	WIRE_LOCK_ACQUIRE = 50,	  /* extra word: address */
-	WIRE_LOCK_RELEASE = 51,	  /* extra word: address */
-	WIRE_INSTANT = 52,	  /* extra words: name's id, then pairs: name's id, as a counter's value */
-	WIRE_THIN = 53,		  /* extra word: code id. From here the function's events are not recorded */
-	WIRE_THIN_END = 54,	  /* extra words: code id, calls since. From here they are recorded again */
-	WIRE_KINDS = 64,	  /* number of kinds */
+	WIRE_MMAP = 41,		/* value: 1 for a file; extra words: address, size. After a native stack */
+	WIRE_MUNMAP = 42,	/* extra words: address, size */
+	WIRE_SPAN_BEGIN = 43,	/* extra words: name's id, span's number in its process */
+	WIRE_SPAN_END = 44,	/* number: span's number */
+	WIRE_COUNTER = 45,	/* extra words: name's id, the value: IEEE 754 double; NaN has no payload */
+	WIRE_GC_BEGIN = 47,	/* value: generation */
+	WIRE_GC_END = 48,	/* value: generation; extra words: objects collected, objects that cannot be */
+	WIRE_LOCK_WAIT = 49,	/* extra word: address of a lock that another thread holds */
+	WIRE_LOCK_ACQUIRE = 50, /* extra word: address */
+	WIRE_LOCK_RELEASE = 51, /* extra word: address */
+	WIRE_ARGUMENT = 52,	/* value: enum wire_argument_type; extra words: key's id, the value, see above */
+	WIRE_THIN = 53,		/* extra word: code id. From here the function's events are not recorded */
+	WIRE_THIN_END = 54,	/* extra words: code id, calls since. From here they are recorded again */
+	WIRE_KINDS = 64,	/* number of kinds */
 };
+
+/* The value of a WIRE_ARGUMENT: its type, and whether its text was cut. */
+enum wire_argument_type {
+	WIRE_ARGUMENT_TEXT = 1,
+	WIRE_ARGUMENT_INT = 2,
+	WIRE_ARGUMENT_DOUBLE = 3,
+	WIRE_ARGUMENT_BOOL = 4,
+	WIRE_ARGUMENT_CUT = 8, /* a flag: the text was longer */
+};
+
+#define WIRE_ARGUMENT_TEXT_BYTES 88u /* of one WIRE_ARGUMENT */
+#define WIRE_TEXT_MAX_BYTES 1056u    /* of an argument */
+#define WIRE_ARGUMENTS_MAX 16u	     /* of a span or a mark */
+#define WIRE_NAN UINT64_C(0x7ff8000000000000)
 
 #define WIRE_STACK_CUT (1u << 26) /* the outermost frames are missing: the ring had no room for them */
 #define WIRE_EXIT_KNOWN 0x100u	  /* the low 8 bits are the exit status */
@@ -172,9 +204,10 @@ enum wire_start {
 	{                                                                                                              \
 		"none", "call", "resume", "throw", "return", "yield", "unwind", "c_call", "c_return", "c_exception",   \
 		    "exception", "malloc", "calloc", "realloc", "free", "time", "gap", "stack", "frame", "extended",   \
-		    "cpu", "native_stack", "at_line", "other_call", [WIRE_LINE] = "line", "switch", "task", "open",  \
-		    "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit", "mark",      \
-		    "pause", [WIRE_KINDS - 1] = NULL                                                                   \
+		    "cpu", "native_stack", "at_line", "other_call", NULL, NULL, NULL, NULL, "line", "switch", "task",  \
+		    "open", "thread_start", "thread_end", "process_start", "fork", "exec", "exec_failed", "exit",      \
+		    "mark", "pause", NULL, NULL, "span_begin", "span_end", "counter", NULL, NULL, NULL, NULL, NULL,    \
+		    NULL, "argument"                                                                                   \
 	}
 
 /* The kind without a look at the sub-kind: WIRE_EXTENDED for all kinds from 32 on. */
@@ -188,9 +221,8 @@ static inline unsigned wire_head_kind(uint32_t head)
 {
 	unsigned kind = wire_head_plain_kind(head);
 
-	return kind == WIRE_EXTENDED
-		   ? WIRE_EXTENDED_KIND + (head >> WIRE_KIND_BITS & ((1u << WIRE_SUB_BITS) - 1))
-		   : kind;
+	return kind == WIRE_EXTENDED ? WIRE_EXTENDED_KIND + (head >> WIRE_KIND_BITS & ((1u << WIRE_SUB_BITS) - 1))
+				     : kind;
 }
 
 /* The number of words that follow the first one. */
@@ -209,7 +241,8 @@ static inline unsigned wire_extra_words(uint32_t head)
 /* Bookkeeping of the stream itself: the program did not cause it, and it does not count as an event. */
 static inline int wire_is_bookkeeping(unsigned kind)
 {
-	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_OTHER_CALL) || kind == WIRE_OPEN;
+	return kind == WIRE_NONE || (kind >= WIRE_TIME && kind <= WIRE_OTHER_CALL) || kind == WIRE_OPEN ||
+	       kind == WIRE_ARGUMENT;
 }
 
 static inline int wire_is_memory(unsigned kind)
@@ -245,6 +278,20 @@ static inline uint64_t wire_number(uint32_t head, const uint64_t *extra)
 static inline uint32_t wire_argument(uint32_t head, const uint64_t *extra)
 {
 	return wire_head_plain_kind(head) == WIRE_EXTENDED ? (uint32_t)wire_number(head, extra) : wire_head_arg(head);
+}
+
+/* The value of an argument of a span or a mark, or of a counter. */
+static inline double wire_double(uint64_t word)
+{
+	double number;
+
+	memcpy(&number, &word, sizeof(number));
+	return number;
+}
+
+static inline int64_t wire_int(uint64_t word)
+{
+	return (int64_t)(word - (UINT64_C(1) << 63));
 }
 
 static inline uint64_t wire_word(uint32_t head, uint32_t ticks)
@@ -389,7 +436,8 @@ static inline uint64_t wire_memory_address(uint64_t word)
  *   malloc M, free M   what the hook adds to the event
  *   spread R  by how much all loops together took longer in the second best pass than in the best one, as a fraction
  *
- * Older traces have call and c_call, and "mem M" for both kinds of memory events.
+ * MARK also defines the names of spans, counters, keys of arguments, and tasks. A process has at most WIRE_NAMES_MAX:
+ * what comes after them has WIRE_NAMES_OTHER as its name.
  *
  * THREAD_NAME may be repeated for a thread. The last one counts, but the kernel's (WIRE_KERNEL_NAME) only where there
  * is no other.
@@ -416,6 +464,9 @@ enum wire_definition_type {
 #define WIRE_COST_DISTURBED_NS 100.0 /* the time after an event in which the program is slowed by W */
 
 #define WIRE_DEFINITION_STRINGS 4
+#define WIRE_NAMES_MAX 65536u
+#define WIRE_NAMES_OTHER "(too many names)"
+#define WIRE_NAME_MAX_BYTES 1024u   /* of a MARK; a longer one is cut likewise */
 #define WIRE_STRING_MAX_BYTES 16384 /* a longer string is cut there, at a character boundary, and flagged */
 
 enum wire_definition_flags {

@@ -6,8 +6,6 @@
  */
 #include "base/config.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +18,10 @@
 
 struct config config;
 
-static const char *const known_names[] = {ENV_SWITCH,  ENV_OUTPUT,	    ENV_SOCKET, ENV_EVENTS,    ENV_RING_SIZE,
-					  ENV_ON_FULL, ENV_CHILDREN,	    ENV_LOG,	ENV_SESSION,   ENV_INCLUDE,
-					  ENV_EXCLUDE, ENV_EXCLUDE_SYSPATH, ENV_FORMAT, ENV_CALIBRATE, ENV_SAMPLE_RATE,
-					  ENV_NATIVE,  ENV_FALLBACK};
+static const char *const known_names[] = {
+    ENV_SWITCH,	  ENV_OUTPUT,	 ENV_SOCKET,	  ENV_EVENTS,  ENV_RING_SIZE, ENV_ON_FULL,
+    ENV_CHILDREN, ENV_LOG,	 ENV_SESSION,	  ENV_INCLUDE, ENV_EXCLUDE,   ENV_EXCLUDE_SYSPATH,
+    ENV_FORMAT,	  ENV_CALIBRATE, ENV_SAMPLE_RATE, ENV_NATIVE,  ENV_FALLBACK,  ENV_READER_LIBRARY};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -39,7 +37,7 @@ static void complain_of(bool complain, const char *name, const char *value, cons
 			 text_shown(value, shown), allowed);
 }
 
-static bool read_switch(const char *name, bool fallback, bool complain)
+bool config_switch(const char *name, bool fallback, bool complain)
 {
 	const char *value = getenv(name);
 
@@ -248,11 +246,11 @@ void config_read(bool complain)
 	read_session();
 	complain &= !config.session[0] || config.session_first == getpid();
 	log_level = (enum log_level)read_number(ENV_LOG, setting_log_level, LOG_WARNING, complain);
-	config.enabled = read_switch(ENV_SWITCH, true, complain);
-	config.children = read_switch(ENV_CHILDREN, true, complain);
-	config.fallback = read_switch(ENV_FALLBACK, false, complain);
-	config.calibrate = read_switch(ENV_CALIBRATE, false, complain);
-	config.native_stacks = read_switch(ENV_NATIVE, false, complain);
+	config.enabled = config_switch(ENV_SWITCH, true, complain);
+	config.children = config_switch(ENV_CHILDREN, true, complain);
+	config.fallback = config_switch(ENV_FALLBACK, false, complain);
+	config.calibrate = config_switch(ENV_CALIBRATE, false, complain);
+	config.native_stacks = config_switch(ENV_NATIVE, false, complain);
 	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);

@@ -40,4 +40,7 @@ extern struct config config;
 /* Reads the environment. complain: print a line for each error in it. May be called again. */
 void config_read(bool complain);
 
+/* Reads a variable that is 0 or 1; fallback: its value where it is not set, or wrong. */
+bool config_switch(const char *name, bool fallback, bool complain);
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include "base/filter.h"
 
+#include "base/config.h"
 #include "base/log_line.h"
 #include "base/text.h"
 #include "evprof/control.h"
@@ -13,7 +14,7 @@
 
 #define PATTERNS_MAX 64
 
-bool filter_any;
+bool filter_any, filter_hides;
 static bool exclude_syspath;
 static struct filter_pattern patterns[PATTERNS_MAX];
 static size_t pattern_count;
@@ -66,16 +67,10 @@ static void add_list(const char *name, bool exclude, bool complain)
 
 void filter_read(bool complain)
 {
-	const char *syspath = getenv(ENV_EXCLUDE_SYSPATH);
-	char shown[TEXT_SHOWN_BYTES];
-
 	add_list(ENV_INCLUDE, false, complain);
 	add_list(ENV_EXCLUDE, true, complain);
-	exclude_syspath = syspath && !strcmp(syspath, "1");
-	if (complain && syspath && *syspath && strcmp(syspath, "0") != 0 && strcmp(syspath, "1") != 0)
-		log_line(LOG_ERROR, "%s=%s is not understood; allowed: 0 (off) or 1 (on); the default is used",
-			 ENV_EXCLUDE_SYSPATH, text_shown(syspath, shown));
-	filter_any = pattern_count || exclude_syspath;
+	exclude_syspath = config_switch(ENV_EXCLUDE_SYSPATH, false, complain);
+	filter_any = filter_hides = pattern_count || exclude_syspath;
 }
 
 bool filter_function(const char *const names[FILTER_NAMES], bool c_function)

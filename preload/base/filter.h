@@ -8,9 +8,9 @@
 #define PRELOAD_FILTER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-extern bool filter_any; /* some functions are left out */
+extern bool filter_any;	  /* some functions are left out */
+extern bool filter_hides; /* likewise, or evprof.recording, which is always left out, has run */
 
 /* Reads the environment, once. complain: print a line for each error in it. */
 void filter_read(bool complain);

@@ -1,8 +1,9 @@
-/* lock.c - a lock that needs no setup and no wake-up: waiters check again by themselves. */
+/* lock.c - see lock.h. The lock needs no setup and no wake-up: waiters check again by themselves. */
 #include "base/lock.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,4 +53,19 @@ void lock_give(_Atomic uint32_t *lock)
 	invariant(atomic_load_explicit(lock, memory_order_relaxed) == 1);
 	/* Release: pairs with the acquire of the next holder. */
 	atomic_store_explicit(lock, 0, memory_order_release);
+}
+
+void *wiped_memory_new(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int error;
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	if (!madvise(memory, bytes, MADV_WIPEONFORK))
+		return memory;
+	error = errno;
+	munmap(memory, bytes);
+	errno = error;
+	return NULL;
 }

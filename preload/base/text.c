@@ -1,13 +1,9 @@
 /* text.c - see text.h. Called while joining a collector; uses no memory but the caller's. */
 #include "base/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "evprof/shown_text.h"
 
@@ -77,19 +73,4 @@ const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES])
 	shown_line(shown, kept);
 	strcpy(shown + kept, length > most ? cut : "");
 	return shown;
-}
-
-long text_read_file(const char *path, char *bytes, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t used = 0;
-	ssize_t n = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (used < size - 1 && (n = read(fd, bytes + used, size - 1 - used)) > 0)
-		used += (size_t)n;
-	close(fd);
-	bytes[used] = 0;
-	return n < 0 ? -EIO : (long)used;
 }

@@ -23,7 +23,5 @@ void text_add_json(struct text *text, const char *string, size_t length);
 #define TEXT_SHOWN_BYTES 104
 /* Quotes a value for a line: its first 100 bytes, with a question mark for each unprintable one. */
 const char *text_shown(const char *value, char shown[TEXT_SHOWN_BYTES]);
-/* Reads a whole small file, NUL-terminated. Returns its length or -errno; a longer file is cut. */
-long text_read_file(const char *path, char *bytes, size_t size);
 
 #endif

@@ -14,24 +14,22 @@
  */
 #include "calibrate/calibrate.h"
 
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "base/config.h"
 #include "base/log_line.h"
+#include "base/text.h"
 #include "definitions/define.h"
-#include "definitions/definitions.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
 #include "ring/process.h"
 #include "ring/writer.h"
 
-#define TURNS 100 /* of each loop, as in the source */
+#define TURNS 100 /* of each loop, as in programs.py */
 #define ROUNDS 5
 /*
  * Passes are far apart: a disturbance of one may be over at the next. There are PASSES of them, and more until two
@@ -49,164 +47,28 @@
 #define SLOWED_MUCH 0.75
 #define POPULATE_BYTES ((size_t)4 << 20)
 
-/*
- * Lines that never run. They move what follows far from the start of the code: beyond the small integers of any
- * version.
- */
-#define LINE "        n = n + n + n\n"
-#define LINES_8 LINE LINE LINE LINE LINE LINE LINE LINE
-#define LINES_80 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8 LINES_8
+/* The loops, programs.py. The assembler includes the file; the Makefile lists it as a dependency of this one. */
+__asm__(".pushsection .rodata\n"
+	"evprof_programs:\n"
+	".incbin \"preload/calibrate/programs.py\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char programs[] __asm__("evprof_programs") __attribute__((visibility("hidden")));
 
-/* Each loop has one kind of call, in several shapes that are frequent in programs. */
-static const char source[] = "__name__ = 'evprof'\n"
-			     "small = 0\n"
-			     "while small < 4096 and small + 1 is small - -1: small += 1\n"
-			     "times = tuple(range(100))\n"
-			     "def leaf(): pass\n"
-			     "def middle(a, b, c): return b\n"
-			     "def some(a, b=2, *, c=3): return b\n"
-			     "def same(a): return a\n"
-			     "def outer(a): return middle(a, 1, a)\n"
-			     "def down(n): return n if n < 1 else down(n - 1) + 1\n"
-			     "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
-			     "def fails(): raise error\n"
-			     "error = ValueError()\n"
-			     "def each(times):\n"
-			     "    for i in times: yield i\n"
-			     "def remote(times):\n"
-			     "    n = times\n"
-			     "    if n is None:\n" LINES_80 "    for i in times: yield i\n"
-			     "def once():\n"
-			     "    yield 1\n"
-			     "class Point:\n"
-			     "    def __init__(self, x, y):\n"
-			     "        self.x = x\n"
-			     "        self.y = y\n"
-			     "    def get(self): return self.x\n"
-			     "    def __neg__(self): return self\n"
-			     "    def __getitem__(self, key): return key\n"
-			     "point = Point(1, 2)\n"
-			     "def nothing(times):\n"
-			     "    for i in times: pass\n"
-			     "def plain(times):\n"
-			     "    n = 0; pair = [1, 2]; p = point\n"
-			     "    for i in times:\n"
-			     "        n = n * 3 + 1 & 255\n"
-			     "        if n > 7: p.x = pair[0]\n"
-			     "        pair = [p.x, n]\n"
-			     "def leaves(times):\n"
-			     "    for i in times: leaf()\n"
-			     "def calls(times):\n"
-			     "    p = point\n"
-			     "    for i in times:\n"
-			     "        leaf(); middle(1, 2, 3); some(1); p.get(); outer(i); down(3)\n"
-			     "def recursion(times): fib(12)\n"
-			     "def catches(times):\n"
-			     "    for i in times:\n"
-			     "        try: fails()\n"
-			     "        except ValueError: error.__traceback__ = None\n"
-			     "def entries(times):\n"
-			     "    p = point\n"
-			     "    for i in times: -p; p[1]\n"
-			     "def callbacks(times): sorted(times, key=same)\n"
-			     "def inits(times):\n"
-			     "    for i in times: Point(1, 2)\n"
-			     "def resumes(times):\n"
-			     "    for i in each(times): pass\n"
-			     "def walks(times):\n"
-			     "    for i in remote(times): pass\n"
-			     "def pulls(times): sum(each(times))\n"
-			     "def generators(times):\n"
-			     "    for i in times:\n"
-			     "        for k in once(): pass\n"
-			     "def lengths(times, x=(1, 2)):\n"
-			     "    for i in times: len(x)\n"
-			     "def distances(times, x=(1, 2)):\n"
-			     "    n = times\n"
-			     "    if n is None:\n" LINES_80 "    for i in times: len(x)\n"
-			     "def appends(times):\n"
-			     "    l = []\n"
-			     "    for i in times: l.append(i)\n"
-			     "def c_functions(times, x=(1, 2)):\n"
-			     "    for i in times: len(x); isinstance(x, tuple); max(x)\n"
-			     "def methods(times, x={}, y='abc'):\n"
-			     "    l = []\n"
-			     "    for i in times: x.get(1); l.append(1); y.startswith('a'); l.pop()\n"
-			     "def others(times):\n"
-			     "    for i in times: str(i); int(i); float(i); tuple(times)\n"
-			     "def dense_1(l, p, n):\n"
-			     "    leaf(); l.append(n); p.get()\n"
-			     "def sparse_1(l, p, n):\n"
-			     "    a = n * 3 + 1\n"
-			     "    if a & 2: a -= n\n"
-			     "    leaf()\n"
-			     "    b = (a, n, 2.5)\n"
-			     "    c = b[0] < 7 or b[1] != n\n"
-			     "    l.append(n)\n"
-			     "    p.x, p.y = p.y, b[2] * 0.5\n"
-			     "    d = [c, b]\n"
-			     "    p.get()\n"
-			     "    return d[1]\n"
-			     "def dense_2(d, n, t):\n"
-			     "    middle(n, n, n); d.get(n); t.startswith('b')\n"
-			     "def sparse_2(d, n, t):\n"
-			     "    s = t[1:] + 'x'\n"
-			     "    k = s == t or n in d\n"
-			     "    middle(n, n, n)\n"
-			     "    d[n & 15] = s\n"
-			     "    x = n * 0.5 - 1.25\n"
-			     "    d.get(n)\n"
-			     "    for y in (x, 2.0): x += y\n"
-			     "    t.startswith('b')\n"
-			     "    return x > 5.0 and not k\n"
-			     "def dense_3(l, n):\n"
-			     "    l.pop(); same(n)\n"
-			     "def sparse_3(l, n):\n"
-			     "    s = f'{n}:{n & 3}'\n"
-			     "    u = s < 'x' or not l\n"
-			     "    l.pop()\n"
-			     "    a, b = (n, u) if n & 1 else (u, n)\n"
-			     "    same(n)\n"
-			     "    return {a: b, 'n': s}\n"
-			     "def dense(times):\n"
-			     "    l = []; d = {}; p = point\n"
-			     "    for i in times[::4]: dense_1(l, p, i); dense_2(d, i, 'abc'); dense_3(l, i)\n"
-			     "def sparse(times):\n"
-			     "    l = []; d = {}; p = point\n"
-			     "    for i in times[::4]: sparse_1(l, p, i); sparse_2(d, i, 'abc'); sparse_3(l, i)\n"
-			     "def allocations(times, x='abc', y='def'):\n"
-			     "    for i in times: [i]; x + y\n";
+/* Numbers of the loops, and names of their functions. */
+/* clang-format off */
+#define EACH_LOOP(X) \
+	X(NOTHING, nothing) X(PLAIN, plain) X(LEAVES, leaves) X(CALLS, calls) X(RECURSION, recursion) \
+	X(CATCHES, catches) X(ENTRIES, entries) X(CALLBACKS, callbacks) X(INITS, inits) X(RESUMES, resumes) \
+	X(WALKS, walks) X(PULLS, pulls) X(GENERATORS, generators) X(LENGTHS, lengths) X(DISTANCES, distances) \
+	X(C_FUNCTIONS, c_functions) X(APPENDS, appends) X(METHODS, methods) X(OTHERS, others) X(DENSE, dense) \
+	X(SPARSE, sparse) X(ALLOCATIONS, allocations)
+/* clang-format on */
 
-enum loop {
-	NOTHING,
-	PLAIN,
-	LEAVES,
-	CALLS,
-	RECURSION,
-	CATCHES,
-	ENTRIES,
-	CALLBACKS,
-	INITS,
-	RESUMES,
-	WALKS,
-	PULLS,
-	GENERATORS,
-	LENGTHS,
-	DISTANCES,
-	C_FUNCTIONS,
-	APPENDS,
-	METHODS,
-	OTHERS,
-	DENSE,
-	SPARSE,
-	ALLOCATIONS,
-	LOOPS
-};
-
-static const char *const names[LOOPS] = {"nothing",    "plain",	    "leaves",	 "calls",	"recursion", "catches",
-					 "entries",    "callbacks", "inits",	 "resumes",	"walks",     "pulls",
-					 "generators", "lengths",   "distances", "c_functions", "appends",   "methods",
-					 "others",     "dense",	    "sparse",	 "allocations"};
+#define LOOP_NUMBER(number, name) number,
+#define LOOP_NAME(number, name) #name,
+enum loop { EACH_LOOP(LOOP_NUMBER) LOOPS };
+static const char *const names[LOOPS] = {EACH_LOOP(LOOP_NAME)};
 
 #define BEGIN_KINDS (1u << WIRE_CALL | 1u << WIRE_RESUME | 1u << WIRE_C_CALL)
 #define END_KINDS (1u << WIRE_RETURN | 1u << WIRE_YIELD | 1u << WIRE_C_RETURN)
@@ -324,8 +186,7 @@ static double run_once(struct object *globals, const char *name)
 	if (nesting && !thread_self.nesting)
 		drop_memory_events();
 	thread_self.nesting = nesting;
-	if (result)
-		python.Py_DecRef(result);
+	python.Py_DecRef(result);
 	python.PyErr_Clear();
 	return begin;
 }
@@ -495,24 +356,6 @@ static double added_ns(const struct measurement *measurement, enum loop loop)
 	return measurement->slow * (timing->on_ns - in_c) + in_c - timing->off_ns;
 }
 
-/* The text that wire.h describes, while it is built. */
-struct costs {
-	char text[1024];
-	size_t length;
-};
-
-static void __attribute__((format(printf, 2, 3))) add_text(struct costs *costs, const char *format, ...)
-{
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(costs->text + costs->length, sizeof(costs->text) - costs->length, format, arguments);
-	va_end(arguments);
-	if (length > 0 && costs->length + (size_t)length < sizeof(costs->text))
-		costs->length += (size_t)length;
-}
-
 /* Calls, or other starts of this kind, in a run of the loop. */
 static double count_events(const struct measurement *measurement, enum loop loop, unsigned kind)
 {
@@ -525,7 +368,7 @@ static double count_events(const struct measurement *measurement, enum loop loop
  * Adds the three numbers of a kind of call. trivial: the loop whose functions do nothing, for the time between the
  * stamps.
  */
-static void add_costs(struct costs *costs, const struct measurement *measurement, const char *word, double cost,
+static void add_costs(struct text *costs, const struct measurement *measurement, const char *word, double cost,
 		      enum loop trivial, unsigned kind)
 {
 	const struct timing *timing = &measurement->loops[trivial];
@@ -534,7 +377,7 @@ static void add_costs(struct costs *costs, const struct measurement *measurement
 
 	if (inner_count < TURNS || calls < TURNS)
 		return;
-	add_text(costs, " %s %.2f %.2f %.2f", word, cost,
+	text_add(costs, " %s %.2f %.2f %.2f", word, cost,
 		 (double)timing->stamps.inner[kind] * measurement->tick_ns / (double)inner_count,
 		 (timing->off_ns - measurement->loops[NOTHING].off_ns) / calls);
 }
@@ -551,7 +394,7 @@ static double added_each(const struct measurement *measurement, enum loop loop, 
  * Adds what an event costs more if it is far from the start of its code. From 3.12 on the interpreter creates an
  * integer of the offset, unless it is a cached small one; before, some versions walk the line table.
  */
-static void add_distances(struct costs *costs, const struct measurement *m, struct object *globals)
+static void add_distances(struct text *costs, const struct measurement *m, struct object *globals)
 {
 	struct object *small = python.PyDict_GetItemString(globals, "small");
 	struct object *remote = python.PyDict_GetItemString(globals, "remote");
@@ -560,15 +403,14 @@ static void add_distances(struct costs *costs, const struct measurement *m, stru
 	double walk = added_each(m, WALKS, WIRE_RESUME) - added_each(m, RESUMES, WIRE_RESUME);
 
 	if (code && small && python.monitoring && far > 0)
-		add_text(costs, " far %ld %.2f", python.PyLong_AsLong(small), far / 2);
+		text_add(costs, " far %ld %.2f", python.PyLong_AsLong(small), far / 2);
 	else if (code && python_has(PYTHON_WALKS_LINES) && walk > 0)
-		add_text(costs, " walk %.4f", walk / (double)python_code_size(code));
-	if (code)
-		python.Py_DecRef(code);
+		text_add(costs, " walk %.4f", walk / (double)python_code_size(code));
+	python.Py_DecRef(code);
 	python.PyErr_Clear();
 }
 
-static void add_python_costs(struct costs *costs, const struct measurement *m)
+static void add_python_costs(struct text *costs, const struct measurement *m)
 {
 	double resume = added_each(m, RESUMES, WIRE_RESUME), generators = count_events(m, GENERATORS, WIRE_CALL);
 	double call = (added_each(m, CALLS, WIRE_CALL) + added_each(m, RECURSION, WIRE_CALL)) / 2, generator = 0;
@@ -586,13 +428,13 @@ static void add_python_costs(struct costs *costs, const struct measurement *m)
 }
 
 /* Adds the cost of calls that are reported but not recorded. Their number is that of the marks in the loop. */
-static void add_others(struct costs *costs, const struct measurement *m)
+static void add_others(struct text *costs, const struct measurement *m)
 {
 	uint64_t reported = m->loops[OTHERS].stamps.count[WIRE_OTHER_CALL];
 
 	if (reported < TURNS)
 		return;
-	add_text(costs, " other %.2f", added_ns(m, OTHERS) / (double)reported);
+	text_add(costs, " other %.2f", added_ns(m, OTHERS) / (double)reported);
 }
 
 /*
@@ -600,7 +442,7 @@ static void add_others(struct costs *costs, const struct measurement *m)
  * instructions, relative to the time of these. The second number is the time per event without hooks of a loop that has
  * none.
  */
-static void add_work(struct costs *costs, const struct measurement *m)
+static void add_work(struct text *costs, const struct measurement *m)
 {
 	const struct timing *dense = &m->loops[DENSE];
 	double more = added_ns(m, SPARSE) - added_ns(m, DENSE), work = m->loops[SPARSE].off_ns - dense->off_ns;
@@ -608,24 +450,26 @@ static void add_work(struct costs *costs, const struct measurement *m)
 
 	if (more <= 0 || work <= 0 || events < TURNS || m->slow <= SLOWED_MUCH)
 		return;
-	add_text(costs, " work %.3f %.2f", more / work, dense->off_ns / events);
+	text_add(costs, " work %.3f %.2f", more / work, dense->off_ns / events);
 }
 
 static void report_costs(const struct measurement *m, struct object *globals)
 {
-	struct costs costs = {.length = 0};
+	char bytes[1024];
+	struct text costs;
 
-	add_text(&costs, "slow %.3f spread %.2f", m->slow, m->spread);
+	text_init(&costs, bytes, sizeof(bytes));
+	text_add(&costs, "slow %.3f spread %.2f", m->slow, m->spread);
 	add_python_costs(&costs, m);
 	add_costs(&costs, m, "c_call", added_each(m, C_FUNCTIONS, WIRE_C_CALL), LENGTHS, WIRE_C_CALL);
 	add_costs(&costs, m, "method", added_each(m, METHODS, WIRE_C_CALL), APPENDS, WIRE_C_CALL);
-	add_text(&costs, " unwind %.2f", added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL));
+	text_add(&costs, " unwind %.2f", added_each(m, CATCHES, WIRE_CALL) - added_each(m, LEAVES, WIRE_CALL));
 	add_others(&costs, m);
-	add_text(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
+	text_add(&costs, " malloc %.2f free %.2f", m->malloc_ns, m->free_ns);
 	add_work(&costs, m);
 	add_distances(&costs, m, globals);
-	definitions_calibration(costs.text);
-	log_line(LOG_DEBUG, "calibration: %s", costs.text);
+	define_named(WIRE_DEFINE_CALIBRATION, 1, string_c(costs.bytes));
+	log_line(LOG_DEBUG, "calibration: %s", costs.bytes);
 }
 
 static void measure_costs(struct measurement *measurement, struct object *globals)
@@ -642,14 +486,14 @@ static void measure_costs(struct measurement *measurement, struct object *global
 	report_costs(measurement, globals);
 }
 
-/* A namespace in which the source was executed; NULL: it could not be. */
+/* A namespace in which the programs were executed; NULL: it could not be. */
 static struct object *make_globals(void)
 {
 	struct object *builtins = python.PyEval_GetBuiltins(), *globals = python.PyDict_New(), *exec, *done = NULL;
 
 	exec = builtins ? python.PyDict_GetItemString(builtins, "exec") : NULL;
 	if (exec && globals)
-		done = python.PyObject_CallMethod(exec, "__call__", "sO", source, globals);
+		done = python.PyObject_CallMethod(exec, "__call__", "sO", programs, globals);
 	python.PyErr_Clear();
 	if (done)
 		python.Py_DecRef(done);
@@ -681,8 +525,7 @@ static void measure_apart(void)
 	globals = make_globals();
 	if (globals)
 		measure_costs(&measurement, globals);
-	if (globals)
-		python.Py_DecRef(globals);
+	python.Py_DecRef(globals);
 	python.PyGC_Collect();
 	thread_self.nesting--;
 }

@@ -51,8 +51,7 @@ struct string string_of_new(struct object *text)
 {
 	struct string string = string_of(text);
 
-	if (text)
-		python.Py_DecRef(text);
+	python.Py_DecRef(text);
 	return string;
 }
 
@@ -64,8 +63,7 @@ struct string string_c(const char *text)
 void strings_release(struct string strings[WIRE_DEFINITION_STRINGS])
 {
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++)
-		if (strings[i].holder)
-			python.Py_DecRef(strings[i].holder);
+		python.Py_DecRef(strings[i].holder);
 }
 
 /* Includes the right to write: the sampler of a sampled process writes definitions, too. */
@@ -87,11 +85,11 @@ static bool wait_for_room(uint64_t size)
 	return false;
 }
 
-static void cut_string(struct string *string, uint16_t *flags)
+static void cut_string(struct string *string, size_t most, uint16_t *flags)
 {
-	if (string->length <= WIRE_STRING_MAX_BYTES)
+	if (string->length <= most)
 		return;
-	string->length = WIRE_STRING_MAX_BYTES;
+	string->length = most;
 	while (string->length && ((unsigned char)string->bytes[string->length] & 0xc0) == 0x80)
 		string->length--;
 	*flags |= WIRE_CUT;
@@ -99,10 +97,11 @@ static void cut_string(struct string *string, uint16_t *flags)
 
 int define_locked(struct wire_definition *record, struct string strings[WIRE_DEFINITION_STRINGS])
 {
+	size_t most = record->type == WIRE_DEFINE_MARK ? WIRE_NAME_MAX_BYTES : WIRE_STRING_MAX_BYTES;
 	const char *bytes[WIRE_DEFINITION_STRINGS];
 
 	for (int i = 0; i < WIRE_DEFINITION_STRINGS; i++) {
-		cut_string(&strings[i], &record->flags);
+		cut_string(&strings[i], most, &record->flags);
 		record->length[i] = (uint32_t)strings[i].length;
 		bytes[i] = strings[i].bytes;
 	}
@@ -134,10 +133,10 @@ int definitions_write(struct wire_definition *record, const char *const strings[
 	return define_locked(record, own);
 }
 
-void definitions_calibration(const char *costs)
+void define_named(enum wire_definition_type type, uint32_t id, struct string name)
 {
-	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(costs), string_c(""), string_c("")};
-	struct wire_definition record = {.type = WIRE_DEFINE_CALIBRATION, .id = 1};
+	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), name, string_c(""), string_c("")};
+	struct wire_definition record = {.type = (uint16_t)type, .id = id};
 
 	process_lock();
 	define_locked(&record, strings);

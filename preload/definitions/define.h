@@ -57,7 +57,7 @@ uint32_t define_next(struct wire_definition *record, struct string strings[WIRE_
  */
 int definitions_write(struct wire_definition *record, const char *const strings[WIRE_DEFINITION_STRINGS]);
 
-/* Writes the measured costs of the hooks, see wire.h. */
-void definitions_calibration(const char *costs);
+/* Writes a definition that has one string, its name: of a thread, or the measured costs of the hooks (wire.h). */
+void define_named(enum wire_definition_type type, uint32_t id, struct string name);
 
 #endif

@@ -9,10 +9,8 @@
  */
 #include "definitions/definitions.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/filter.h"
 #include "definitions/define.h"
@@ -37,18 +35,7 @@ static struct string code_string(struct object *code, size_t offset, const char 
 
 static int code_number(struct object *code, size_t offset, const char *name)
 {
-	struct object *value;
-	long number;
-
-	if (offset)
-		return python_int(code, offset);
-	value = python_attribute(code, name);
-	number = value ? python.PyLong_AsLong(value) : 0;
-	if (value)
-		python.Py_DecRef(value);
-	else
-		python.PyErr_Clear();
-	return (int)number;
+	return offset ? python_int(code, offset) : (int)python_take_long(python_attribute(code, name));
 }
 
 static int count_arguments(struct object *code)
@@ -139,6 +126,15 @@ static bool matches_filter(const struct string strings[WIRE_DEFINITION_STRINGS],
 	return filter_function(names, c_function);
 }
 
+/* The functions of evprof.span() and its like belong to their callers, which would not call them without evprof. */
+static bool is_own(const struct string *module)
+{
+	if (!string_is(module, "evprof.recording"))
+		return false;
+	filter_hides = true;
+	return true;
+}
+
 static bool is_recorded(const struct string strings[WIRE_DEFINITION_STRINGS], bool c_function)
 {
 	bool recorded;
@@ -180,7 +176,7 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 					 .address = python_code_size(code)};
 	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_SLOW_SPECIAL << 32 : 0;
 
-	if (is_recorded(strings, false))
+	if (!is_own(&strings[3]) && is_recorded(strings, false))
 		value = define_id(&record, strings, &process->next_code, code,
 				  value | (generator ? generator_flags(flags) : 0));
 	else
@@ -227,7 +223,7 @@ uint32_t definitions_code(struct object *code)
 
 static bool may_hide(void)
 {
-	return filter_any && thread_self.writer->slot;
+	return filter_hides && thread_self.writer->slot;
 }
 
 bool definitions_hides_code(struct object *code)
@@ -306,8 +302,7 @@ static uint64_t define_function(const struct python_method *method, struct objec
 	value = is_recorded(strings, true) ? define_id(&record, strings, &process->next_function, method, value)
 					   : mark_hidden(method, value);
 	strings_release(strings);
-	if (descriptor)
-		python.Py_DecRef(descriptor);
+	python.Py_DecRef(descriptor);
 	return value;
 }
 

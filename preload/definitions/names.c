@@ -85,8 +85,7 @@ static struct string type_attribute(struct object *type, const char *name)
 		value = python.PyObject_CallMethod(found, "__get__", "O", type);
 		python.Py_DecRef(found);
 	}
-	if (key)
-		python.Py_DecRef(key);
+	python.Py_DecRef(key);
 	return string_of_new(value);
 }
 
@@ -114,12 +113,23 @@ uint32_t definitions_type(const void *type)
 	return id;
 }
 
+/* The budget of names bounds the definitions that readers keep. Threads may exceed it by one name each. */
 uint32_t definitions_mark(const char *name)
 {
-	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(name), string_c(""), string_c("")};
-	struct wire_definition record = {.type = WIRE_DEFINE_MARK};
 	uint64_t key = key_of(NULL, name);
 	uint32_t id = find_name(key);
 
-	return id ? id : define_name(&record, strings, &process->next_mark, key);
+	if (!id && process->next_mark >= WIRE_NAMES_MAX - 1) {
+		name = WIRE_NAMES_OTHER;
+		key = key_of(NULL, name);
+		id = find_name(key);
+	}
+	if (!id) {
+		struct wire_definition record = {.type = WIRE_DEFINE_MARK};
+		struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(name), string_c(""),
+								  string_c("")};
+
+		id = define_name(&record, strings, &process->next_mark, key);
+	}
+	return id;
 }

@@ -9,14 +9,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/config.h"
 #include "base/log_line.h"
-#include "base/seccomp_state.h"
-#include "base/wiped_memory.h"
+#include "base/seccomp.h"
+#include "base/lock.h"
 #include "definitions/define.h"
 #include "definitions/modules.h"
 #include "definitions/unwind.h"

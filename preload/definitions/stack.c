@@ -35,8 +35,7 @@ static uint32_t frame_value(struct object *frame)
 		value = definitions_code_of_frame(code, globals);
 		python.Py_DecRef(code);
 	}
-	if (globals)
-		python.Py_DecRef(globals);
+	python.Py_DecRef(globals);
 	return value;
 }
 
@@ -126,8 +125,7 @@ uint32_t definitions_stack(unsigned kind, uint32_t *ids, int *lines, uint32_t mo
 		ids[count++] = DEFINITION_ID(value);
 	}
 	*more = frame || nameless;
-	if (frame)
-		python.Py_DecRef(frame);
+	python.Py_DecRef(frame);
 	definitions_leave(&guard);
 	return count;
 }

@@ -35,12 +35,9 @@ static size_t find_task_field(struct object *type, struct object *task, const ch
 		if (python_field(task, at) == value)
 			found = at;
 	python.PyErr_Clear();
-	if (value)
-		python.Py_DecRef(value);
-	if (method)
-		python.Py_DecRef(method);
-	if (key)
-		python.Py_DecRef(key);
+	python.Py_DecRef(value);
+	python.Py_DecRef(method);
+	python.Py_DecRef(key);
 	return found;
 }
 
@@ -54,8 +51,7 @@ static bool runs_in(const struct object *task, const void *frame)
 	if (python_has(PYTHON_OWN_FRAMES))
 		return (uintptr_t)frame - (uintptr_t)coroutine < 256;
 	its = python_attribute(coroutine, "cr_frame");
-	if (its)
-		python.Py_DecRef(its);
+	python.Py_DecRef(its);
 	return its == frame;
 }
 
@@ -79,8 +75,7 @@ static uint32_t name_of_task(const struct object *task)
 	if (name.length &&
 	    (strncmp(name.bytes, "Task-", 5) != 0 || name.bytes[5 + strspn(name.bytes + 5, "0123456789")]))
 		id = definitions_mark(name.bytes);
-	if (name.holder)
-		python.Py_DecRef(name.holder);
+	python.Py_DecRef(name.holder);
 	return id <= WIRE_TASK_NAME_MAX ? id : 0;
 }
 
@@ -102,10 +97,8 @@ static struct object *running_task(struct object *module, const struct object *t
 			break;
 		task = NULL;
 	}
-	if (task)
-		python.Py_IncRef(task);
-	if (tasks)
-		python.Py_DecRef(tasks);
+	python.Py_IncRef(task);
+	python.Py_DecRef(tasks);
 	return task;
 }
 
@@ -122,16 +115,14 @@ static uint32_t look_for_name(struct object *module, const void *frame)
 		}
 		id = runs_in(task, frame) ? name_of_task(task) : 0;
 	}
-	if (task)
-		python.Py_DecRef(task);
-	if (type)
-		python.Py_DecRef(type);
+	python.Py_DecRef(task);
+	python.Py_DecRef(type);
 	return id;
 }
 
 uint64_t definitions_task(unsigned kind, const void *frame)
 {
-	struct object *modules, *module;
+	struct object *module;
 	uint32_t name = 0;
 	struct definitions_guard guard;
 
@@ -139,8 +130,7 @@ uint64_t definitions_task(unsigned kind, const void *frame)
 	    !python.PyType_IsSubtype)
 		return wire_task_word((uintptr_t)frame, 0);
 	definitions_enter(&guard);
-	modules = python.PySys_GetObject("modules");
-	module = modules ? python_item(modules, "_asyncio") : NULL;
+	module = python_module("_asyncio");
 	if (module) {
 		name = look_for_name(module, frame);
 		python.Py_DecRef(module);

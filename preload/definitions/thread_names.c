@@ -10,7 +10,7 @@
 
 #include "definitions/define.h"
 #include "python/python.h"
-#include "ring/process.h"
+#include "ring/writer.h"
 
 /* The calling thread's name, for the child that it may fork. Longer names are cut. */
 static __thread char own_name[128] __attribute__((tls_model("initial-exec")));
@@ -36,33 +36,23 @@ void thread_names_remember(struct object *name)
 	struct string string = string_of(name);
 
 	remember_own_name(&string);
-	if (string.holder)
-		python.Py_DecRef(string.holder);
+	python.Py_DecRef(string.holder);
 }
 
 void thread_names_define(uint32_t tid, struct object *name)
 {
-	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_of(name), string_c(""), string_c("")};
-	struct wire_definition record = {.type = WIRE_DEFINE_THREAD_NAME, .id = tid};
+	struct string string = string_of(name);
 
-	process_lock();
-	define_locked(&record, strings);
-	process_unlock();
+	define_named(WIRE_DEFINE_THREAD_NAME, tid, string);
 	if (tid == own_tid())
-		remember_own_name(&strings[1]);
-	strings_release(strings);
+		remember_own_name(&string);
+	python.Py_DecRef(string.holder);
 }
 
 void thread_names_define_inherited(void)
 {
-	struct string strings[WIRE_DEFINITION_STRINGS] = {string_c(""), string_c(own_name), string_c(""), string_c("")};
-	struct wire_definition record = {.type = WIRE_DEFINE_THREAD_NAME, .id = (uint32_t)getpid()};
-
-	if (!own_name[0])
-		return;
-	process_lock();
-	define_locked(&record, strings);
-	process_unlock();
+	if (own_name[0])
+		define_named(WIRE_DEFINE_THREAD_NAME, (uint32_t)getpid(), string_c(own_name));
 }
 
 /* Reads the name in Thread._bootstrap_inner(), in the new thread. */
@@ -72,8 +62,7 @@ static void learn_first_name(struct object *thread)
 
 	if (name && thread_self.writer->slot)
 		thread_names_define(thread_self.writer->slot->tid, name);
-	if (name)
-		python.Py_DecRef(name);
+	python.Py_DecRef(name);
 }
 
 void thread_names_define_new(struct object *thread, struct object *name)
@@ -81,8 +70,7 @@ void thread_names_define_new(struct object *thread, struct object *name)
 	struct object *id = python_own_attribute(thread, "_native_id");
 	long tid = id && python_type(id) == python.int_type ? python.PyLong_AsLong(id) : 0;
 
-	if (id)
-		python.Py_DecRef(id);
+	python.Py_DecRef(id);
 	if (tid > 0)
 		thread_names_define((uint32_t)tid, name);
 }
@@ -95,9 +83,27 @@ void thread_names_learn(bool first)
 		learn_first_name(thread);
 	else if (thread && name)
 		thread_names_define_new(thread, name);
-	if (name)
-		python.Py_DecRef(name);
-	if (thread)
-		python.Py_DecRef(thread);
+	python.Py_DecRef(name);
+	python.Py_DecRef(thread);
 	python.PyErr_Clear();
+}
+
+void thread_names_define_present(struct object *modules)
+{
+	struct object *module = modules ? python_item(modules, "threading") : NULL, *key, *thread;
+	struct object *active = module ? python_own_attribute(module, "_active") : NULL;
+	ssize_t at = 0;
+
+	while (active && python.PyDict_Next && python.PyDict_Next(active, &at, &key, &thread)) {
+		struct object *name = python_own_attribute(thread, "_name");
+
+		if (name) {
+			thread_names_define_new(thread, name);
+			python.Py_DecRef(name);
+		}
+	}
+	if (active)
+		python.Py_DecRef(active);
+	if (module)
+		python.Py_DecRef(module);
 }

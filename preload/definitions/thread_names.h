@@ -2,7 +2,7 @@
  * thread_names.h - the names that Python's threading gives to threads.
  *
  * If calls are hooked, the calls of two functions of threading.py provide the names. If stacks are sampled there is no
- * such hook, see hooks/sampled_names.h.
+ * such hook, see hooks/sampled.h.
  */
 #ifndef PRELOAD_THREAD_NAMES_H
 #define PRELOAD_THREAD_NAMES_H
@@ -25,6 +25,9 @@ void thread_names_define_inherited(void);
 
 /* Writes the new name of a Thread that runs. It has its kernel id from 3.8 on. */
 void thread_names_define_new(struct object *thread, struct object *name);
+
+/* Writes the names of all threads that the module threading knows, if modules (sys.modules) has it. From 3.8 on. */
+void thread_names_define_present(struct object *modules);
 
 /* Reads a name. first: Thread._bootstrap_inner() starts, in the new thread; else the setter of Thread.name does. */
 void thread_names_learn(bool first);

@@ -18,21 +18,16 @@
 #include "definitions/unwind.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <libunwind.h>
-#include <link.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "base/seccomp_state.h"
-#include "base/wiped_memory.h"
+#include "base/seccomp.h"
 #include "definitions/modules.h"
 #include "python/python.h"
 #include "ring/writer.h"
@@ -190,16 +185,12 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *i
 
 static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *info, void *context)
 {
-	(void)as;
-	(void)info;
-	(void)context;
+	(void)as, (void)info, (void)context;
 }
 
 static int get_dynamic_list(unw_addr_space_t as, unw_word_t *address, void *context)
 {
-	(void)as;
-	(void)address;
-	(void)context;
+	(void)as, (void)address, (void)context;
 	return -UNW_ENOINFO;
 }
 
@@ -259,32 +250,8 @@ static int access_register(unw_addr_space_t as, unw_regnum_t number, unw_word_t 
 
 static int access_other_register(unw_addr_space_t as, unw_regnum_t number, unw_fpreg_t *value, int write, void *context)
 {
-	(void)as;
-	(void)number;
-	(void)value;
-	(void)write;
-	(void)context;
+	(void)as, (void)number, (void)value, (void)write, (void)context;
 	return -UNW_EBADREG;
-}
-
-static int resume(unw_addr_space_t as, unw_cursor_t *cursor, void *context)
-{
-	(void)as;
-	(void)cursor;
-	(void)context;
-	return -UNW_EINVAL;
-}
-
-static int get_name(unw_addr_space_t as, unw_word_t address, char *name, size_t bytes, unw_word_t *offset,
-		    void *context)
-{
-	(void)as;
-	(void)address;
-	(void)name;
-	(void)bytes;
-	(void)offset;
-	(void)context;
-	return -UNW_ENOINFO;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
@@ -536,8 +503,25 @@ unsigned __attribute__((noinline)) unwind_stack(uintptr_t *addresses, unsigned m
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
 
-static bool find_functions(void *handle)
+#ifdef EVPROF_STATIC_UNWIND /* libunwind is in libevprof.so: in packages, which want nothing installed */
+int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t *, unw_proc_info_t *, int, void *);
+
+static bool find_functions(void)
 {
+	library.create_addr_space = unw_create_addr_space;
+	library.init_remote = unw_init_remote;
+	library.step = unw_step;
+	library.get_reg = unw_get_reg;
+	library.search = UNW_OBJ(dwarf_search_unwind_table);
+	return true;
+}
+#else
+static bool find_functions(void)
+{
+	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return false;
 	*(void **)&library.create_addr_space = dlsym(handle, NAME_OF(UNW_OBJ(create_addr_space)));
 	*(void **)&library.init_remote = dlsym(handle, NAME_OF(UNW_OBJ(init_remote)));
 	*(void **)&library.step = dlsym(handle, NAME_OF(UNW_OBJ(step)));
@@ -545,6 +529,7 @@ static bool find_functions(void *handle)
 	*(void **)&library.search = dlsym(handle, NAME_OF(UNW_OBJ(dwarf_search_unwind_table)));
 	return library.create_addr_space && library.init_remote && library.step && library.get_reg && library.search;
 }
+#endif
 
 /*
  * The target of a jump at this address; 0: there is no jump. On x86-64 the bytes of a jump may be part of another
@@ -678,6 +663,7 @@ static void use_first(void)
 
 const char *unwind_begin(void)
 {
+	/* resume and get_proc_name are not set: no step calls them. */
 	static union {
 		unw_accessors_t accessors;
 		char room[1024]; /* a later libunwind may have more accessors */
@@ -686,13 +672,10 @@ const char *unwind_begin(void)
 				  .get_dyn_info_list_addr = get_dynamic_list,
 				  .access_mem = access_memory,
 				  .access_reg = access_register,
-				  .access_fpreg = access_other_register,
-				  .resume = resume,
-				  .get_proc_name = get_name}};
-	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+				  .access_fpreg = access_other_register}};
 	struct module own;
 
-	if (!handle || !find_functions(handle))
+	if (!find_functions())
 		return LIBRARY;
 	unwind_lock = wiped_memory_new(sizeof(*unwind_lock));
 	space = library.create_addr_space(&memory.accessors, 0);

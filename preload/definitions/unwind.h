@@ -8,7 +8,6 @@
 #define PRELOAD_UNWIND_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Loads libunwind. Returns NULL, or what is missing. Once, GIL held. */

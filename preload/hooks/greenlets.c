@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "definitions/define.h"
 #include "life/life.h"
 #include "python/python.h"
 #include "ring/process.h"
@@ -106,8 +107,7 @@ static struct object *set_ours(struct object *module, struct object *program)
 		before = own_settrace(module, arguments);
 		python.Py_DecRef(arguments);
 	}
-	if (ours)
-		python.Py_DecRef(ours);
+	python.Py_DecRef(ours);
 	thread_self.nesting--;
 	return before;
 }
@@ -135,18 +135,13 @@ static struct object *settrace(struct object *module, struct object *arguments)
 static struct object *find_module(void)
 {
 	static const char *const names[] = {"greenlet._greenlet", "greenlet"};
-	struct object *modules = python.PySys_GetObject("modules"), *module, *function;
 
-	for (size_t i = 0; modules && i < sizeof(names) / sizeof(names[0]); i++) {
-		module = python_item(modules, names[i]);
-		function = module ? python.PyObject_GetAttrString(module, "settrace") : NULL;
-		python.PyErr_Clear();
-		if (function) {
-			python.Py_DecRef(function);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct object *module = python_module(names[i]);
+
+		if (module && python_succeeds(python.PyObject_GetAttrString(module, "settrace")))
 			return module;
-		}
-		if (module)
-			python.Py_DecRef(module);
+		python.Py_DecRef(module);
 	}
 	return NULL;
 }
@@ -221,10 +216,7 @@ static bool set_trace(void)
 		return false;
 	before = own_settrace || find_own(module) ? chain_trace(module) : replace_by_ours(module);
 	python.Py_DecRef(module);
-	if (before)
-		python.Py_DecRef(before);
-	python.PyErr_Clear();
-	return before != NULL;
+	return python_succeeds(before);
 }
 
 /*
@@ -240,20 +232,18 @@ static void record_missed(void)
 	python.PyErr_Clear();
 	if (target && target != origin)
 		record_switch(target, origin);
-	if (target)
-		python.Py_DecRef(target);
+	python.Py_DecRef(target);
 }
 
 /* Starts recording this thread's switches, if the module exists. Cheap if they are recorded already. GIL held. */
 static void watch(void)
 {
-	struct object *type, *value, *traceback;
+	struct definitions_guard guard;
 	bool first = !here;
 
 	if (thread_self.greenlets || thread_self.nesting)
 		return;
-	thread_self.nesting++;
-	python.PyErr_Fetch(&type, &value, &traceback);
+	definitions_enter(&guard);
 	python_lock();
 	if (set_trace())
 		thread_self.greenlets = here = true;
@@ -262,8 +252,7 @@ static void watch(void)
 	python_unlock();
 	if (thread_self.greenlets)
 		record_missed();
-	python.PyErr_Restore(type, value, traceback);
-	thread_self.nesting--;
+	definitions_leave(&guard);
 	if (first && here)
 		process_look_again();
 }

@@ -50,11 +50,14 @@ static python_profile program_profile; /* of sysmodule.c, calls the program's ob
 static c_function real_setprofile, real_setprofile_all, real_settrace, real_enable, real_disable, real_stop,
     real_statistics;
 
-/* Redirects a method to a wrapper, once; *real is the original. Several interpreters may do so at the same time. */
+/*
+ * Redirects a method, if there is one, to a wrapper, once; *real is the original. Several interpreters may do so at the
+ * same time.
+ */
 static void wrap_method(const struct python_method *method, c_function wrapper, c_function *real)
 {
 	process_lock();
-	if (!*real) {
+	if (method && !*real) {
 		*real = (c_function)method->function;
 		if (!python_redirect(method, (void *)wrapper))
 			*real = NULL;
@@ -77,12 +80,12 @@ static struct python_method *method_of(struct object *function)
 
 static python_profile *profile_field(struct thread_state *state)
 {
-	return (python_profile *)((char *)state + python.state_profile);
+	return (python_profile *)((char *)state + python.layout.state_profile);
 }
 
 static struct object *profile_object(struct thread_state *state)
 {
-	return python_field(state, python.state_profile + OBJECT_AFTER_PROFILE);
+	return python_field(state, python.layout.state_profile + OBJECT_AFTER_PROFILE);
 }
 
 /*
@@ -181,22 +184,23 @@ static struct object *setprofile_all(struct object *self, void *a, void *b, void
 	return result;
 }
 
-static struct object *enable(struct object *self, void *a, void *b, void *c)
+static struct object *call_and_put_back(c_function real, struct object *self, void *a, void *b, void *c)
 {
 	bool within = thread_self.entered;
-	struct object *result = call_unaudited(real_enable, self, a, b, c);
+	struct object *result = call_unaudited(real, self, a, b, c);
 
 	hooks_profile_put_back(within);
 	return result;
 }
 
+static struct object *enable(struct object *self, void *a, void *b, void *c)
+{
+	return call_and_put_back(real_enable, self, a, b, c);
+}
+
 static struct object *disable(struct object *self, void *a, void *b, void *c)
 {
-	bool within = thread_self.entered;
-	struct object *result = call_unaudited(real_disable, self, a, b, c);
-
-	hooks_profile_put_back(within);
-	return result;
+	return call_and_put_back(real_disable, self, a, b, c);
 }
 
 static struct python_method *method_named(struct object *object, const char *name)
@@ -204,10 +208,7 @@ static struct python_method *method_named(struct object *object, const char *nam
 	struct object *function = object ? python.PyObject_GetAttrString(object, name) : NULL;
 	struct python_method *method = method_of(function);
 
-	if (function)
-		python.Py_DecRef(function); /* its owner keeps it */
-	else
-		python.PyErr_Clear();
+	python_succeeds(function); /* its owner keeps it */
 	return method;
 }
 
@@ -350,14 +351,11 @@ static const struct {
 
 void hook_compat_wrap_monitoring(struct object *monitoring)
 {
-	struct python_method *method = method_named(monitoring, "_all_events");
-
-	if (method)
-		wrap_method(method, all_events, &real_all_events);
+	wrap_method(method_named(monitoring, "_all_events"), all_events, &real_all_events);
 	for (size_t i = 0; i < sizeof(of_tools) / sizeof(of_tools[0]); i++) {
-		method = method_named(monitoring, of_tools[i].name);
-		if (method)
-			wrap_method(method, of_tools[i].wrapper, of_tools[i].real);
+		struct python_method *method = method_named(monitoring, of_tools[i].name);
+
+		wrap_method(method, of_tools[i].wrapper, of_tools[i].real);
 		if (method && of_tools[i].wrapper == set_events)
 			set_events_method = method;
 	}
@@ -378,10 +376,7 @@ static struct object *statistics(struct object *self, void *a, void *b, void *c)
 
 void hook_compat_of_memory(void)
 {
-	struct python_method *method = method_of(python.PySys_GetObject("_debugmallocstats"));
-
-	if (method)
-		wrap_method(method, statistics, &real_statistics);
+	wrap_method(method_of(python.PySys_GetObject("_debugmallocstats")), statistics, &real_statistics);
 }
 
 /* ---- tracemalloc ------------------------------------------------------------------------------------------------- */
@@ -401,7 +396,7 @@ static struct object *stop(struct object *self, void *a, void *b, void *c)
 /* owner: its class ("" if it has none) or its module. */
 static void wrap_if_ours(const struct python_method *method, const char *owner)
 {
-	if (!python.monitoring && python.state_profile && !strcmp(owner, LSPROF)) {
+	if (!python.monitoring && python.layout.state_profile && !strcmp(owner, LSPROF)) {
 		if (!strcmp(method->name, "enable"))
 			wrap_method(method, enable, &real_enable);
 		else if (!strcmp(method->name, "disable"))
@@ -413,27 +408,21 @@ static void wrap_if_ours(const struct python_method *method, const char *owner)
 
 void hook_compat_begin(void)
 {
-	struct python_method *one = method_of(python.PySys_GetObject("setprofile"));
-	struct python_method *all = method_of(python.PySys_GetObject("_setprofileallthreads"));
-	struct python_method *trace = method_of(python.PySys_GetObject("settrace"));
-
 	definitions_meet = wrap_if_ours;
-	if (!python.state_profile)
+	if (!python.layout.state_profile)
 		return;
-	if (one)
-		wrap_method(one, setprofile, &real_setprofile);
-	if (trace)
-		wrap_method(trace, settrace, &real_settrace);
-	if (all && python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter &&
+	wrap_method(method_of(python.PySys_GetObject("setprofile")), setprofile, &real_setprofile);
+	wrap_method(method_of(python.PySys_GetObject("settrace")), settrace, &real_settrace);
+	if (python.PyInterpreterState_ThreadHead && python.PyThreadState_Next && python.current_interpreter &&
 	    (python.PyEval_SetProfileAllThreads || !python.free_threaded))
-		wrap_method(all, setprofile_all, &real_setprofile_all);
+		wrap_method(method_of(python.PySys_GetObject("_setprofileallthreads")), setprofile_all,
+			    &real_setprofile_all);
 }
 
 /* Wraps functions of a module that is imported already. */
 static void look_for(const char *module_name, const char *owner, const char *const names[2])
 {
-	struct object *modules = python.PySys_GetObject("modules");
-	struct object *module = modules ? python_item(modules, module_name) : NULL, *object = module;
+	struct object *module = python_module(module_name), *object = module;
 
 	if (!module)
 		return;

@@ -45,7 +45,7 @@ static bool is_hidden(struct object *frame)
 static int trace(struct object *self, struct object *frame, int what, struct object *argument)
 {
 	(void)self, (void)argument;
-	if (what == TRACE_LINE && !(filter_any && is_hidden(frame)))
+	if (what == TRACE_LINE && !(filter_hides && is_hidden(frame)))
 		hooks_line_record(python.PyFrame_GetLineNumber(frame));
 	return 0;
 }
@@ -53,12 +53,12 @@ static int trace(struct object *self, struct object *frame, int what, struct obj
 /* PyThreadState.c_tracefunc follows c_profilefunc in all versions that use this hook. */
 static python_profile *trace_field(struct thread_state *state)
 {
-	return (python_profile *)((char *)state + python.state_profile) + 1;
+	return (python_profile *)((char *)state + python.layout.state_profile) + 1;
 }
 
 static bool is_wanted(void)
 {
-	return config.events & EVENT_LINE && python.state_profile && python.PyEval_SetTrace &&
+	return config.events & EVENT_LINE && python.layout.state_profile && python.PyEval_SetTrace &&
 	       python.PyFrame_GetLineNumber;
 }
 

@@ -10,9 +10,10 @@
 #include "definitions/native.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
-#include "hooks/install.h"
 #include "life/life.h"
 #include "ring/writer.h"
+
+__thread struct bound_methods bound_methods __attribute__((tls_model("initial-exec")));
 
 static struct python_allocator under[3]; /* by enum wire_domain, which equals Python's PyMemAllocatorDomain */
 
@@ -45,8 +46,14 @@ static inline void ensure_profile(unsigned domain)
 /* Notes a block that may be a thread state: Python allocates these in the raw domain, and little else of that size. */
 static inline void note_state(unsigned domain, const void *block, size_t size)
 {
-	if (domain == WIRE_DOMAIN_RAW && unlikely(size == python.state_bytes && size))
+	if (domain == WIRE_DOMAIN_RAW && unlikely(size == python.layout.state_bytes && size))
 		thread_self.made_state = block;
+}
+
+bool event_blocks_expected(void)
+{
+	return config.events & EVENT_MEM && config.events & (EVENT_CALL | EVENT_C_CALL | EVENT_LINE) &&
+	       python_has(PYTHON_EVENT_BLOCKS);
 }
 
 /* Whether an allocation is held, because it may have to be retracted (event_blocks.h). */
@@ -73,9 +80,8 @@ static void note_lost(unsigned kind, unsigned domain, uintptr_t block)
 	thread_self.lost_gap = thread_self.writer->gap;
 }
 
-/* The slow path: a large block, a full ring, a realloc, an event after a long pause, a thread without evprof's hook. */
-static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
-						 uintptr_t old)
+static inline __attribute__((always_inline)) void record_slowly(unsigned kind, unsigned domain, uintptr_t block,
+								size_t size, uintptr_t old, bool native)
 {
 	struct writer_point before;
 	struct writer *writer;
@@ -89,32 +95,27 @@ static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain,
 	before = writer_here(writer);
 	if (size > WIRE_SIZE_MAX)
 		size = WIRE_SIZE_MAX;
-	writer_write_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
-			   wire_memory_word(old, 0));
+	if (native)
+		writer_write_with_native_stack(writer, native_stack(), wire_memory_head(kind, domain, size),
+					       wire_memory_word(block, size), wire_memory_word(old, 0));
+	else
+		writer_write_extra(writer, wire_memory_head(kind, domain, size), wire_memory_word(block, size),
+				   wire_memory_word(old, 0));
 	hold_or_publish(writer, kind, domain, before);
+}
+
+/* The slow path: a large block, a full ring, a realloc, an event after a long pause, a thread without evprof's hook. */
+static __attribute__((noinline)) void record_any(unsigned kind, unsigned domain, uintptr_t block, size_t size,
+						 uintptr_t old)
+{
+	record_slowly(kind, domain, block, size, old, false);
 }
 
 /* Records an allocation with its native stack, if it has one. */
 static __attribute__((noinline)) void record_with_native_stack(unsigned kind, unsigned domain, uintptr_t block,
 							       size_t size, uintptr_t old)
 {
-	struct writer_point before;
-	struct writer *writer;
-	uint32_t frame;
-
-	ensure_profile(domain);
-	writer = writer_reserve(kind);
-	if (!writer) {
-		note_lost(kind, domain, block);
-		return;
-	}
-	before = writer_here(writer);
-	frame = native_stack();
-	if (size > WIRE_SIZE_MAX)
-		size = WIRE_SIZE_MAX;
-	writer_write_with_native_stack(writer, frame, wire_memory_head(kind, domain, size),
-				       wire_memory_word(block, size), wire_memory_word(old, 0));
-	hold_or_publish(writer, kind, domain, before);
+	record_slowly(kind, domain, block, size, old, true);
 }
 
 static inline __attribute__((always_inline)) void record(unsigned kind, unsigned domain, bool hold, void *block,
@@ -279,6 +280,11 @@ DEALLOCATOR(raw, WIRE_DOMAIN_RAW)
 DEALLOCATOR(mem, WIRE_DOMAIN_MEM)
 DEALLOCATOR(obj, WIRE_DOMAIN_OBJ)
 
+#define FUNCTIONS(name, free)                                                                                          \
+	{                                                                                                              \
+		NULL, name##_malloc, name##_calloc, name##_realloc, free##_free                                        \
+	}
+
 static enum way configured_way(void)
 {
 	if (config.native_stacks)
@@ -293,24 +299,9 @@ static enum way configured_way(void)
 static void set_domain(int domain)
 {
 	static const struct python_allocator ours[3][3] = {
-	    [WAY_PLAIN] =
-		{
-		    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
-		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
-		    {NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
-		},
-	    [WAY_HELD] =
-		{
-		    {NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
-		    {NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
-		    {NULL, held_obj_malloc, held_obj_calloc, held_obj_realloc, obj_free},
-		},
-	    [WAY_NATIVE_STACK] =
-		{
-		    {NULL, native_raw_malloc, native_raw_calloc, native_raw_realloc, raw_free},
-		    {NULL, native_mem_malloc, native_mem_calloc, native_mem_realloc, mem_free},
-		    {NULL, native_obj_malloc, native_obj_calloc, native_obj_realloc, obj_free},
-		},
+	    [WAY_PLAIN] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(obj, obj)},
+	    [WAY_HELD] = {FUNCTIONS(raw, raw), FUNCTIONS(mem, mem), FUNCTIONS(held_obj, obj)},
+	    [WAY_NATIVE_STACK] = {FUNCTIONS(native_raw, raw), FUNCTIONS(native_mem, mem), FUNCTIONS(native_obj, obj)},
 	};
 	struct python_allocator allocator = ours[configured_way()][domain], present;
 
@@ -389,7 +380,7 @@ void hooks_memory_watch_states(void)
 {
 	struct python_allocator allocator;
 
-	if (!python.state_bytes || config.events & EVENT_MEM)
+	if (!python.layout.state_bytes || config.events & EVENT_MEM)
 		return;
 	python.PyMem_GetAllocator(WIRE_DOMAIN_RAW, &allocator);
 	if (watched.malloc && allocator.malloc != watched.malloc)

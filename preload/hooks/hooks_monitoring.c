@@ -207,8 +207,7 @@ static struct object *record_end_calibrated(unsigned kind, struct object *const 
 
 static bool is_none(struct object *owned)
 {
-	if (owned)
-		python.Py_DecRef(owned);
+	python.Py_DecRef(owned);
 	return !owned || owned == python.none;
 }
 
@@ -291,7 +290,7 @@ static void record_raise(struct object *const *arguments)
  */
 static void record_line(struct object *const *arguments)
 {
-	if (!filter_any || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
+	if (!filter_hides || !(definitions_code(arguments[0]) & DEFINITION_HIDDEN))
 		hooks_line_record(python.PyLong_AsLong(arguments[1]));
 }
 

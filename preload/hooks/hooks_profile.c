@@ -179,8 +179,7 @@ static void find_throwers(void)
 
 		if (method && python_type(method) == python.method_descriptor_type)
 			throwers[i] = python_field(method, PYTHON_DESCRIPTOR_METHOD);
-		if (method)
-			python.Py_DecRef(method); /* the type keeps it */
+		python.Py_DecRef(method); /* the type keeps it */
 	}
 	python.PyErr_Clear();
 }
@@ -411,7 +410,7 @@ static python_profile profile_function(void)
 
 static python_profile *profile_field(struct thread_state *state)
 {
-	return (python_profile *)((char *)state + python.state_profile);
+	return (python_profile *)((char *)state + python.layout.state_profile);
 }
 
 /*
@@ -473,7 +472,7 @@ static bool chain_profile(struct thread_state *state)
 {
 	python_profile *current = profile_field(state);
 
-	if (!python.state_profile || !*current)
+	if (!python.layout.state_profile || !*current)
 		return false;
 	if (*current == profile_function() || *current == profile_chained)
 		return true;
@@ -518,7 +517,7 @@ void hooks_profile_put_back(bool missed)
 
 bool hooks_profile_place(struct thread_state *state)
 {
-	if (!wanted || !python.state_profile)
+	if (!wanted || !python.layout.state_profile)
 		return false;
 	*profile_field(state) = profile_function();
 	python_mark_traced(state);

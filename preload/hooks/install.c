@@ -1,16 +1,17 @@
 /*
- * install.c - see install.h.
+ * install.c - sets the hooks, see hooks.h.
  */
-#include "hooks/install.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/config.h"
+#include "definitions/define.h"
 #include "definitions/definitions.h"
 #include "definitions/native.h"
 #include "definitions/thread_names.h"
+#include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
 #include "life/life.h"
@@ -41,7 +42,7 @@ static void begin_once(void)
 		return;
 	verified = true;
 	native_stacks_begin();
-	if (process_join(WIRE_START_EXEC) < 0)
+	if (life_join(WIRE_START_EXEC) < 0)
 		return;
 	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
 		      !python_verify(definitions_forget_code);
@@ -75,7 +76,8 @@ static void set_profile(struct thread_state *state)
 {
 	uint32_t resync = thread_self.writer->resync;
 
-	if (!python.state_profile || python_field(state, python.state_profile) || !hooks_profile_set_new(state))
+	if (!python.layout.state_profile || python_field(state, python.layout.state_profile) ||
+	    !hooks_profile_set_new(state))
 		hooks_profile_set();
 	else if (thread_self.writer->slot)
 		thread_self.writer->resync = 1;
@@ -108,6 +110,45 @@ bool install_in_thread(void)
 	thread_self.entered = 0;
 	errno = saved_errno;
 	return set;
+}
+
+/* Until 3.11 each thread has a profile function. From 3.12 on all have the events of their interpreter. */
+static void place_in_others(void)
+{
+	const struct thread_state *own = python.current_thread_state();
+
+	if (python.monitoring || !calls_possible || !python.PyInterpreterState_Head ||
+	    !python.PyInterpreterState_ThreadHead || !python.PyThreadState_Next)
+		return;
+	for (void *interpreter = python.PyInterpreterState_Head(); interpreter;
+	     interpreter = python.PyInterpreterState_Next(interpreter))
+		for (struct thread_state *state = python.PyInterpreterState_ThreadHead(interpreter); state;
+		     state = python.PyThreadState_Next(state))
+			if (state != own && hooks_profile_place(state))
+				hooks_line_set_new(state);
+}
+
+void install_in_others(void)
+{
+	struct object *modules, *module, *name;
+	struct definitions_guard guard;
+
+	if (!process || atomic_load(&process->status) == PROCESS_OFF)
+		return;
+	place_in_others();
+	definitions_enter(&guard);
+	modules = python.PySys_GetObject("modules");
+	thread_names_define_present(modules);
+	module = modules ? python_item(modules, "greenlet") : NULL;
+	name = module ? python.PyUnicode_FromString("greenlet") : NULL;
+	greenlets_expect(name);
+	if (name)
+		python.Py_DecRef(name);
+	if (module)
+		python.Py_DecRef(module);
+	python.PyErr_Clear();
+	definitions_leave(&guard);
+	hook_compat_look();
 }
 
 bool install_may_be_state(pthread_key_t key)

@@ -17,17 +17,13 @@ struct muted {
 
 static void restore_callback(const struct muted *muted)
 {
-	struct object *monitoring = monitoring_of_interpreter(), *result;
+	struct object *monitoring = monitoring_of_interpreter();
 
 	thread_self.nesting++;
-	result = monitoring ? python.PyObject_CallMethod(monitoring, "register_callback", "ilO", muted->tool,
-							 muted->bit, muted->original)
-			    : NULL;
+	if (monitoring)
+		python_succeeds(python.PyObject_CallMethod(monitoring, "register_callback", "ilO", muted->tool,
+							   muted->bit, muted->original));
 	thread_self.nesting--;
-	if (result)
-		python.Py_DecRef(result);
-	else
-		python.PyErr_Clear();
 }
 
 /*
@@ -93,10 +89,8 @@ void hooks_monitoring_mute(int tool, const struct python_method *returning)
 	if (type && monitoring_held_tool(monitoring) >= 0)
 		mute_callback(monitoring, type, &muted);
 	python_unlock();
-	if (type)
-		python.Py_DecRef(type);
-	if (events)
-		python.Py_DecRef(events);
+	python.Py_DecRef(type);
+	python.Py_DecRef(events);
 	python.PyErr_Clear();
 }
 
@@ -130,8 +124,7 @@ static void free_guard(struct object *self)
 
 	python.PyObject_Free(self);
 	python.Py_DecRef(type);
-	if (original)
-		python.Py_DecRef(original);
+	python.Py_DecRef(original);
 }
 
 struct object *hooks_monitoring_guarded(struct object *callback)
@@ -145,8 +138,7 @@ struct object *hooks_monitoring_guarded(struct object *callback)
 	type = monitoring_new_type("evprof.guard", sizeof(struct guard), free_guard);
 	if (type)
 		guarded = python.PyType_GenericAlloc(type, 0);
-	if (type)
-		python.Py_DecRef(type); /* its instance keeps it */
+	python.Py_DecRef(type); /* its instance keeps it */
 	if (guarded) {
 		guard = monitoring_body(guarded);
 		guard->callback.call = on_guarded;

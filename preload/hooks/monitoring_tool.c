@@ -50,31 +50,21 @@ struct object *monitoring_new_type(const char *name, size_t size, void (*dealloc
 
 static void free_tool_id(struct object *monitoring, int tool)
 {
-	struct object *result = python.PyObject_CallMethod(monitoring, "free_tool_id", "i", tool);
-
-	if (result)
-		python.Py_DecRef(result);
-	python.PyErr_Clear();
+	python_succeeds(python.PyObject_CallMethod(monitoring, "free_tool_id", "i", tool));
 }
 
 /* Up to 3.13 the events of a tool stay on after its id is freed. Such an id counts as taken. */
 static bool take_tool_id(struct object *monitoring, int tool)
 {
-	struct object *result = python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool, TOOL_NAME), *events;
-	bool idle;
+	struct object *events;
 
-	if (!result) {
-		python.PyErr_Clear();
+	if (!python_succeeds(python.PyObject_CallMethod(monitoring, "use_tool_id", "is", tool, TOOL_NAME)))
 		return false;
-	}
-	python.Py_DecRef(result);
 	events = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
-	idle = events && python.PyLong_AsLong(events) == 0;
-	if (events)
-		python.Py_DecRef(events);
-	if (!idle)
-		free_tool_id(monitoring, tool);
-	return idle;
+	if (python_take_long(events) == 0 && events)
+		return true;
+	free_tool_id(monitoring, tool);
+	return false;
 }
 
 static int use_tool_id(struct object *monitoring, int not_this)
@@ -87,39 +77,24 @@ static int use_tool_id(struct object *monitoring, int not_this)
 
 long monitoring_event_bit(struct object *events, const char *name)
 {
-	struct object *value = python.PyObject_GetAttrString(events, name);
-	long bit = value ? python.PyLong_AsLong(value) : 0;
-
-	if (value)
-		python.Py_DecRef(value);
-	else
-		python.PyErr_Clear();
-	return bit;
+	return python_take_long(python.PyObject_GetAttrString(events, name));
 }
 
 static int register_callback(struct object *monitoring, struct object *type, int tool, long bit, vectorcall call)
 {
-	struct object *callback = python.PyType_GenericAlloc(type, 0), *result;
+	struct object *callback = python.PyType_GenericAlloc(type, 0), *before;
 
 	if (!callback)
 		return -ENOMEM;
 	((struct monitoring_callback *)monitoring_body(callback))->call = call;
-	result = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool, bit, callback);
+	before = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool, bit, callback); /* None */
 	python.Py_DecRef(callback);
-	if (!result)
-		return -EINVAL;
-	python.Py_DecRef(result); /* the previous callback: None */
-	return 0;
+	return python_succeeds(before) ? 0 : -EINVAL;
 }
 
 static int set_events(struct object *monitoring, int tool, long set)
 {
-	struct object *result = python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set);
-
-	if (!result)
-		return -EINVAL;
-	python.Py_DecRef(result);
-	return 0;
+	return python_succeeds(python.PyObject_CallMethod(monitoring, "set_events", "il", tool, set)) ? 0 : -EINVAL;
 }
 
 static long wanted_events(struct object *events)
@@ -182,10 +157,8 @@ static int set_in_interpreter(struct object *monitoring, int not_this)
 
 	if (monitoring_find_constants(monitoring) && events && type)
 		r = set_callbacks(monitoring, type, events, not_this);
-	if (events)
-		python.Py_DecRef(events);
-	if (type)
-		python.Py_DecRef(type); /* its instances keep it */
+	python.Py_DecRef(events);
+	python.Py_DecRef(type); /* its instances keep it */
 	python.PyErr_Clear();
 	return r;
 }
@@ -196,11 +169,7 @@ int monitoring_held_tool(struct object *monitoring)
 		struct object *name = python.PyObject_CallMethod(monitoring, "get_tool", "i", tool_ids[i]);
 		bool ours = name && name != python.none && !python.PyUnicode_CompareWithASCIIString(name, TOOL_NAME);
 
-		if (name)
-			python.Py_DecRef(name);
-		else
-			python.PyErr_Clear();
-		if (ours)
+		if (python_succeeds(name) && ours)
 			return tool_ids[i];
 	}
 	return -1;
@@ -209,19 +178,14 @@ int monitoring_held_tool(struct object *monitoring)
 /* Removes the callbacks, too: up to 3.13 they stay when a tool id is freed. */
 static void release_tool(struct object *monitoring, int tool)
 {
-	struct object *events = python.PyObject_GetAttrString(monitoring, "events"), *result;
+	struct object *events = python.PyObject_GetAttrString(monitoring, "events");
 	struct monitoring_event event;
 
 	set_events(monitoring, tool, 0);
-	for (size_t i = 0; events && (event = monitoring_event(i)).name; i++) {
-		result = python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool,
-						    monitoring_event_bit(events, event.name), python.none);
-		if (result)
-			python.Py_DecRef(result);
-		python.PyErr_Clear();
-	}
-	if (events)
-		python.Py_DecRef(events);
+	for (size_t i = 0; events && (event = monitoring_event(i)).name; i++)
+		python_succeeds(python.PyObject_CallMethod(monitoring, "register_callback", "ilO", tool,
+							   monitoring_event_bit(events, event.name), python.none));
+	python.Py_DecRef(events);
 	free_tool_id(monitoring, tool);
 }
 
@@ -322,28 +286,22 @@ void hooks_monitoring_enable(bool on)
 	if (tool >= 0)
 		set_events(monitoring, tool, on ? wanted_events(events) : 0);
 	python_unlock();
-	if (events)
-		python.Py_DecRef(events);
+	python.Py_DecRef(events);
 	python.PyErr_Clear();
 }
 
 static bool tool_has_calls(struct object *monitoring, int tool)
 {
-	struct object *events, *set = NULL;
+	struct object *events;
 	long calls = 0, bits = 0;
 
 	thread_self.nesting++;
 	events = python.PyObject_GetAttrString(monitoring, "events");
 	if (events) {
 		calls = monitoring_event_bit(events, "CALL");
-		python.Py_DecRef(events);
-		set = python.PyObject_CallMethod(monitoring, "get_events", "i", tool);
+		bits = python_take_long(python.PyObject_CallMethod(monitoring, "get_events", "i", tool));
 	}
-	if (set) {
-		bits = python.PyLong_AsLong(set);
-		python.Py_DecRef(set);
-	}
-	python.PyErr_Clear();
+	python_succeeds(events);
 	thread_self.nesting--;
 	return bits & calls;
 }

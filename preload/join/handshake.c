@@ -10,10 +10,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,15 +24,15 @@
 #include "base/config.h"
 #include "base/filter.h"
 #include "base/log_line.h"
-#include "base/seccomp_state.h"
-#include "base/start_time.h"
+#include "base/seccomp.h"
+#include "evprof/proc.h"
 #include "base/text.h"
 #include "evprof/control.h"
 #include "evprof/network.h"
+#include "evprof/system_calls.h"
 #include "evprof/wire.h"
 #include "join/network.h"
 #include "join/peer.h"
-#include "join/program_name.h"
 #include "join/spawn.h"
 #include "python/python.h"
 
@@ -44,20 +44,6 @@
 
 struct session session;
 static _Atomic uid_t stranger; /* the last one found; threads that wake a collector find them, too */
-
-static int socket_address(const char *name, struct sockaddr_un *address, socklen_t *length)
-{
-	size_t n = strlen(name);
-
-	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (n >= sizeof(address->sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address->sun_path, name, n);
-	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (name[0] != '@'));
-	if (name[0] == '@')
-		address->sun_path[0] = 0;
-	return 0;
-}
 
 /* Moves a descriptor above the standard ones, which a program may have closed and mean to open again. */
 static int above_standard(int fd)
@@ -86,7 +72,7 @@ static int connect_by(int fd, const char *name, int tries)
 	const struct timespec step = {.tv_nsec = 1000000};
 	struct sockaddr_un address;
 	socklen_t length;
-	int r = socket_address(name, &address, &length);
+	int r = network_address(name, &address, &length);
 
 	if (fd < 0)
 		return fd;
@@ -134,10 +120,60 @@ enum poke handshake_poke(void)
 	return fd >= 0 || fd == -EAGAIN ? POKE_WOKEN : POKE_FAILED;
 }
 
+/* The argument that names the program: a script, a module after -m, or NULL. */
+static const char *find_program(const char *arguments, long size)
+{
+	for (const char *p = arguments + strlen(arguments) + 1; p < arguments + size; p += strlen(p) + 1) {
+		if (p[0] != '-')
+			return p;
+		if (!strcmp(p, "-m"))
+			return p + 3 < arguments + size ? p + 3 : NULL;
+		if (!strncmp(p, "-m", 2) && p[2])
+			return p + 2;
+		if (p[1] == 'c' || !p[1])
+			return NULL;
+		if (!strcmp(p, "-W") || !strcmp(p, "-X"))
+			p += 3; /* its value is the next argument */
+	}
+	return NULL;
+}
+
+/* The script or module of this process for file names: [A-Za-z0-9._-] only. scratch: room for the command line. */
+static void program_name(char *out, size_t size, char *scratch, size_t scratch_size)
+{
+	long n = proc_read("/proc/self/cmdline", scratch, scratch_size);
+	const char *program = n > 0 ? scratch : "python", *slash;
+	size_t used = 0, length;
+
+	slash = strrchr(program, '/');
+	program = slash ? slash + 1 : program;
+	if (n > 0 && !strncmp(program, "python", 6)) {
+		const char *script = find_program(scratch, n);
+
+		if (script) {
+			slash = strrchr(script, '/');
+			program = slash ? slash + 1 : script;
+		}
+	}
+	length = strlen(program);
+	if (length > 3 && !strcmp(program + length - 3, ".py"))
+		length -= 3;
+	for (size_t i = 0; i < length && used < size - 1 && used < 64; i++) {
+		char c = program[i];
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+			     c == '-' || (c == '.' && i > 0);
+
+		out[used++] = plain ? c : '_';
+	}
+	if (!used)
+		out[used++] = '_';
+	out[used] = 0;
+}
+
 static void add_argv(struct text *text, char *scratch, size_t size)
 {
-	long n = text_read_file("/proc/self/cmdline", scratch,
-				size < CONTROL_ARGV_MAX_BYTES ? size : CONTROL_ARGV_MAX_BYTES);
+	long n =
+	    proc_read("/proc/self/cmdline", scratch, size < CONTROL_ARGV_MAX_BYTES ? size : CONTROL_ARGV_MAX_BYTES);
 
 	text_add(text, ",\"argv\":[");
 	for (long at = 0; at < n;) {
@@ -200,7 +236,7 @@ static void build_message(struct text *text, int start, char *scratch, size_t si
 	text_add(text, "{\"evprof\":%d,\"type\":\"join\",\"session\":\"%s\",\"start\":\"%s\"", CONTROL_VERSION,
 		 session.id, starts[start]);
 	text_add(text, ",\"pid\":%d,\"ppid\":%d,\"start_time\":%llu,\"root\":%s", (int)getpid(), (int)getppid(),
-		 (unsigned long long)start_time_of(0, NULL), session.first == getpid() ? "true" : "false");
+		 (unsigned long long)proc_start_time(0, NULL, NULL), session.first == getpid() ? "true" : "false");
 	add_string(text, "python", python_version());
 	program_name(scratch, size / 2, half, size / 2);
 	add_string(text, "program", scratch);
@@ -265,7 +301,7 @@ static void new_id(void)
 	unsigned char random[CONTROL_SESSION_DIGITS / 2] = {0};
 	struct timespec now;
 
-	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
+	if (system_getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
 		uint64_t parts[] = {0, (uint64_t)getpid() << 32};
 
 		_Static_assert(sizeof(parts) == sizeof(random) && CONTROL_OPEN_DIGITS == 16, "the first part is zero");
@@ -315,7 +351,7 @@ static int listen_and_spawn(pid_t resumes, void *scratch)
 		return -EMFILE;
 	r = fd = new_socket();
 	if (fd >= 0)
-		r = socket_address(session.socket, &address, &length);
+		r = network_address(session.socket, &address, &length);
 	if (!r && (bind(fd, (struct sockaddr *)&address, length) || listen(fd, CONTROL_BACKLOG)))
 		r = -errno;
 	if (!r)

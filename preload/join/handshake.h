@@ -2,9 +2,6 @@
 #ifndef PRELOAD_HANDSHAKE_H
 #define PRELOAD_HANDSHAKE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 /* The tree that this image belongs to. The first process creates it; forks and EVPROF_SESSION pass it on. */
 struct session {
 	char id[33];	   /* "" before the first join */

@@ -25,9 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/start_time.h"
-#include "base/text.h"
-#include "evprof/time_namespace.h"
+#include "evprof/proc.h"
 
 #define NOBODY 65534 /* users without a uid here (/proc/sys/kernel/overflowuid); it may also be an ordinary user */
 #define FOLDERS_MAX 64
@@ -60,7 +58,7 @@ static bool all_have_numbers(void)
 	unsigned long first, stands_for, count;
 	char map[256];
 
-	return text_read_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	return proc_read("/proc/self/uid_map", map, sizeof(map)) > 0 &&
 	       sscanf(map, "%lu %lu %lu", &first, &stands_for, &count) == 3 && !first && !stands_for &&
 	       count == UINT32_MAX;
 }
@@ -78,7 +76,7 @@ static bool has_that_user(uid_t user)
 static bool is_same_process(pid_t pid)
 {
 	return pid > 0 && pid == known.pid && known.start_time &&
-	       time_namespace_same_start(start_time_of(pid, NULL), known.start_time);
+	       time_namespace_same_start(proc_start_time(pid, NULL, NULL), known.start_time);
 }
 
 /* If neither this user nor the peer has a uid here, permission to signal it shows that the users are the same. */

@@ -27,7 +27,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "evprof/control.h"
 #include "evprof/environment.h"
 
 #define SPAWN_FDS 2

@@ -1,5 +1,6 @@
 /*
- * finish.c - the end of the process image: its last event, the wait for the trace, the summary line.
+ * finish.c - the end of the process image, or of its recording: the last event, the wait for the trace, the summary
+ * line.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -11,11 +12,10 @@
 #include "base/config.h"
 #include "base/log_line.h"
 #include "base/own_stack.h"
-#include "base/seccomp_state.h"
-#include "evprof/shown_path.h"
+#include "base/seccomp.h"
+#include "evprof/shown_text.h"
 #include "join/handshake.h"
 #include "life/life.h"
-#include "life/rejoin.h"
 #include "ring/process.h"
 #include "ring/wait.h"
 #include "ring/watch.h"
@@ -113,8 +113,8 @@ static bool begin_to_finish(void)
 	return true;
 }
 
-/* number: the signal by which the image ends; 0: it exits. */
-static void finish_with(int number)
+/* number: the signal by which the image ends; 0: it exits, or goes on without recording. */
+static void end_recording(int number)
 {
 	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
 
@@ -123,16 +123,24 @@ static void finish_with(int number)
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (locked)
 		process_unlock();
-	if (session.owner == process->pid) {
-		uint64_t begin_us = process_now_us();
-		uint32_t state;
+}
 
-		process_poke_collector();
-		state = wait_for_collector();
-		log_line(LOG_DEBUG, "waited %llu us for the collector",
-			 (unsigned long long)(process_now_us() - begin_us));
-		print_summary(state);
-	}
+static uint32_t wait_for_trace(void)
+{
+	uint64_t begin_us = process_now_us();
+	uint32_t state;
+
+	process_poke_collector();
+	state = wait_for_collector();
+	log_line(LOG_DEBUG, "waited %llu us for the collector", (unsigned long long)(process_now_us() - begin_us));
+	return state;
+}
+
+static void finish_with(int number)
+{
+	end_recording(number);
+	if (session.owner == process->pid)
+		print_summary(wait_for_trace());
 }
 
 static void finish_by_exit(void *status)
@@ -153,12 +161,23 @@ static void finish_by_signal(void *number)
 		finish_with(*(const int *)number);
 }
 
-void process_finish(int status)
+void life_finish(int status)
 {
 	own_stack_call(finish_by_exit, &status);
 }
 
-void process_finish_by_signal(int number)
+void life_finish_by_signal(int number)
 {
 	own_stack_call(finish_by_signal, &number);
+}
+
+bool process_detach(void)
+{
+	uint32_t state;
+
+	if (!begin_to_finish())
+		return false;
+	end_recording(0);
+	state = wait_for_trace();
+	return state == RING_COLLECTOR_DRAINED || state == RING_COLLECTOR_FINISHED;
 }

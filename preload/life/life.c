@@ -10,11 +10,10 @@
 #include "base/config.h"
 #include "base/log_line.h"
 #include "base/own_stack.h"
-#include "base/seccomp_state.h"
+#include "base/seccomp.h"
 #include "definitions/thread_names.h"
 #include "join/handshake.h"
 #include "join/peer.h"
-#include "life/rejoin.h"
 #include "life/sampler.h"
 #include "ring/memory.h"
 #include "ring/process.h"
@@ -81,7 +80,7 @@ left:
 	return r;
 }
 
-void process_begin_again(void)
+void life_begin_again(void)
 {
 	uint32_t status;
 
@@ -95,7 +94,7 @@ void process_begin_again(void)
 	process_unlock();
 }
 
-int process_join(int start)
+int life_join(int start)
 {
 	int saved_errno = errno;
 	bool joined = false;
@@ -120,7 +119,7 @@ int process_join(int start)
 	return atomic_load(&process->status) == PROCESS_JOINED ? 0 : -ENOTCONN;
 }
 
-int process_recording(void)
+int life_recording(void)
 {
 	uint32_t status;
 
@@ -142,10 +141,10 @@ int process_recording(void)
 		memory_forget_inherited();
 		return 0;
 	}
-	return !process_join(WIRE_START_FORK);
+	return !life_join(WIRE_START_FORK);
 }
 
-void process_forked(void)
+void life_forked(void)
 {
 	/* The kernel has cleared the other state of the image. */
 	thread_self.nesting = 0;

@@ -3,6 +3,7 @@
  *
  *   life.c     joins a collector, at the start and in the child of a fork
  *   refill.c   gives a thread its ring, and room in it
+ *   rejoin.c   moves an image whose collector is gone to the collector that has replaced it
  *   finish.c   ends the image, with the summary line
  */
 #ifndef PRELOAD_LIFE_H
@@ -15,25 +16,31 @@
  * -errno, with a line on stderr if the user can do something about it. Any thread; a thread that waited for the lock
  * finds the work done.
  */
-int process_join(int start);
+int life_join(int start);
 
 /* Whether this image records. Joins if it is the child of a fork that is to be recorded. 1 if recording. */
-int process_recording(void);
+int life_recording(void);
 
 /* Python starts once more in this image; none of its earlier objects is left. GIL held. */
-void process_begin_again(void);
+void life_begin_again(void);
 
 /* Called in the child of a fork. Only clears state; the first event joins. */
-void process_forked(void);
+void life_forked(void);
 
 /*
  * The image ends or execs: informs the collector that no more data follows. If this process owes its user the summary
  * line, waits for the trace, within a bound, and prints the line.
  */
-void process_finish(int status);
+void life_finish(int status);
 
-/* As process_finish(), for an image that is about to end itself by this signal. */
-void process_finish_by_signal(int number);
+/* As life_finish(), for an image that is about to end itself by this signal. */
+void life_finish_by_signal(int number);
+
+/*
+ * Ends the recording of this image, which goes on, and waits for the trace, within a bound. No line is printed. True:
+ * the trace has all of it.
+ */
+bool process_detach(void);
 
 /* The slow path: a new thread, a full ring, a fork, a stop. NULL: the event is lost (and counted), or not wanted. */
 struct writer *writer_refill(unsigned kind) __attribute__((cold, noinline));
@@ -57,5 +64,23 @@ static inline struct writer *writer_reserve(unsigned kind)
 		writer_take_chunk(writer);
 	return writer;
 }
+
+/* Between two checks whether the collector still exists: words of a thread, and time. */
+#define REJOIN_EVERY_WORDS 8192
+#define REJOIN_EVERY_US 500000
+
+enum rejoin_when {
+	REJOIN_AT_TIMES, /* if the next check is due */
+	REJOIN_NOW,	 /* a thread has waited for the collector in vain */
+	REJOIN_AT_END,	 /* the image ends */
+};
+
+/*
+ * Joins the new collector if the present one is gone. Called by writers on their slow path, with or without the GIL,
+ * and at the end of the image. Cheap: it reads the clock and, at most twice a second, checks the collector. kind: of
+ * the event that is about to be written; ids can be assigned anew only under a kind whose hook holds the GIL. True:
+ * another collector reads the rings from here on. errno may change.
+ */
+bool rejoin_if_lost(unsigned kind, enum rejoin_when when);
 
 #endif

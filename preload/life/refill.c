@@ -14,7 +14,6 @@
 #include "base/log_line.h"
 #include "definitions/stack.h"
 #include "life/life.h"
-#include "life/rejoin.h"
 #include "ring/process.h"
 #include "ring/room.h"
 #include "ring/wait.h"
@@ -232,7 +231,7 @@ static void write_stack(struct writer *writer, const struct stack *stack, bool k
 	for (uint32_t i = stack->count; i-- > 0;) {
 		/* Frames are written one at a time, like events: rejoin.c may exchange the memory between two. */
 		if (unlikely(atomic_load(&process->status) == PROCESS_MOVING))
-			process_recording();
+			life_recording();
 		writer_store(writer, writer->head,
 			     wire_word(wire_head(known ? WIRE_OPEN : WIRE_FRAME, stack->ids[i]), 0));
 		ring_publish(writer->slot, ++writer->head);
@@ -394,30 +393,33 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	return writer;
 }
 
-static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
+static struct writer *find_or_begin(unsigned kind)
 {
-	int saved_errno = errno, recording;
-	struct writer *writer;
+	bool recording = life_recording();
+	struct writer *writer = thread_self.writer; /* joining may have changed it */
 
-	recording = process_recording();
-	writer = thread_self.writer; /* joining may have changed it */
 	if (!recording || writer == &writer_ended) {
 		if (writer->slot)
 			writer->resync = 1; /* calls and returns go unrecorded */
-		errno = saved_errno;
 		return NULL;
 	}
 	if (!writer->slot) {
 		writer = begin_thread();
 		if (!writer) {
 			lose_unslotted(kind);
-			errno = saved_errno;
 			return NULL;
 		}
 		writer->resync = (config.events & (EVENT_CALL | EVENT_C_CALL)) != 0;
 		writer_put_number(writer, WIRE_THREAD_START, 0);
 	}
-	writer = refill(writer, kind);
+	return refill(writer, kind);
+}
+
+static __attribute__((noinline)) struct writer *look_for_room(unsigned kind)
+{
+	int saved_errno = errno;
+	struct writer *writer = find_or_begin(kind);
+
 	errno = saved_errno;
 	return writer;
 }
@@ -450,7 +452,7 @@ void writer_end_thread(void)
 	thread_self.writer = &writer_ended;
 	if (!slot)
 		return;
-	recording = process_recording();
+	recording = life_recording();
 	/* A slot is released while recording is stopped, too; the end of its thread is then not recorded. */
 	if (!recording && atomic_load(&process->status) != PROCESS_STOPPED)
 		return;

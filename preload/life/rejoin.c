@@ -1,10 +1,10 @@
 /*
- * rejoin.c - see rejoin.h.
+ * rejoin.c - moves a process whose collector is gone to the collector that has replaced it.
  *
  * The program keeps no descriptor of the shared memory, so the new collector gets new memory, mapped at the same
  * address (ring/exchange.c).
  */
-#include "life/rejoin.h"
+#include "life/life.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 #include "base/config.h"
 #include "base/log_line.h"
-#include "base/seccomp_state.h"
+#include "base/seccomp.h"
 #include "join/handshake.h"
 #include "life/sampler.h"
 #include "python/python.h"

@@ -18,17 +18,19 @@ const void *python_inner_frame(const struct object *frame)
 
 const void *python_frame_back(const void *frame)
 {
-	return python_field(frame, python.chain_back);
+	return python_field(frame, python.layout.chain_back);
 }
 
 /* From 3.14 on the low bits are a tag. */
 const void *python_frame_code(const void *frame)
 {
-	const void *code = (const void *)((uintptr_t)python_field(frame, python.chain_code) & ~(uintptr_t)7);
+	const void *code = (const void *)((uintptr_t)python_field(frame, python.layout.chain_code) & ~(uintptr_t)7);
 
 	if (!code || python_type(code) != python.code_type)
 		return NULL;
-	return python.frame_owner && ((const char *)frame)[python.frame_owner] == PYTHON_FRAME_OWNED_BY_C ? NULL : code;
+	return python.layout.frame_owner && ((const char *)frame)[python.layout.frame_owner] == PYTHON_FRAME_OWNED_BY_C
+		   ? NULL
+		   : code;
 }
 
 /*
@@ -89,9 +91,9 @@ static bool leads_back(struct object *frame)
 	bool found = false;
 
 	for (int i = 0; back && i < 8 && !found; i++)
-		found = (python_peek((const char *)at + python.chain_back, &at, sizeof(at)) && at == wanted) || !wanted;
-	if (back)
-		python.Py_DecRef(back);
+		found = (python_peek((const char *)at + python.layout.chain_back, &at, sizeof(at)) && at == wanted) ||
+			!wanted;
+	python.Py_DecRef(back);
 	return found;
 }
 
@@ -102,10 +104,8 @@ static bool flags_are_there(struct object *frame)
 	bool there = flags && python_frame_code(python_inner_frame(frame)) == code &&
 		     python.PyLong_AsLong(flags) == python_int(code, python.code_flags);
 
-	if (flags)
-		python.Py_DecRef(flags);
-	if (code)
-		python.Py_DecRef(code);
+	python.Py_DecRef(flags);
+	python.Py_DecRef(code);
 	return there;
 }
 
@@ -118,7 +118,7 @@ bool python_knows_frames(void)
 
 	if (state != UNKNOWN)
 		return state == KNOWN;
-	frame = python.chain_back && python.code_flags ? python.PyEval_GetFrame() : NULL;
+	frame = python.layout.chain_back && python.code_flags ? python.PyEval_GetFrame() : NULL;
 	if (!frame)
 		return false;
 	if (python.monitoring)
@@ -145,7 +145,7 @@ struct object *python_argument(int place, const char *name)
 
 		if (python.inner_frames)
 			at = python_field(frame, PYTHON_FRAME_INNER);
-		value = *(struct object *const *)(at + python.locals + 8 * (size_t)place);
+		value = *(struct object *const *)(at + python.layout.locals + 8 * (size_t)place);
 		if (value)
 			python.Py_IncRef(value);
 		return value;
@@ -162,8 +162,8 @@ struct object *python_argument(int place, const char *name)
 
 static bool is_yield(char instruction)
 {
-	return !python.yields[0] || (uint8_t)instruction == python.yields[0] ||
-	       (uint8_t)instruction == python.yields[1];
+	return !python.layout.yields[0] || (uint8_t)instruction == python.layout.yields[0] ||
+	       (uint8_t)instruction == python.layout.yields[1];
 }
 
 /*
@@ -187,10 +187,10 @@ void python_mark_traced(struct thread_state *state)
 {
 	char *fields = (char *)state;
 
-	if (!python.state_cframe)
-		*(int *)(fields + python.state_tracing) = 1;
+	if (!python.layout.state_cframe)
+		*(int *)(fields + python.layout.state_tracing) = 1;
 	else if (!python.inner_frames)
-		**(int **)(fields + python.state_cframe) = 1;
+		**(int **)(fields + python.layout.state_cframe) = 1;
 	else
-		**(uint8_t **)(fields + python.state_cframe) = 255; /* a mask over opcodes */
+		**(uint8_t **)(fields + python.layout.state_cframe) = 255; /* a mask over opcodes */
 }

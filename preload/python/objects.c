@@ -83,10 +83,34 @@ void *python_dealloc(const struct object *object)
 /* Until 3.10 the instructions are a separate object. Both objects have variable size, stored after the type. */
 uint64_t python_code_size(const struct object *code)
 {
-	const struct object *sized = python.code_bytes ? python_field(code, python.code_bytes) : code;
-	unsigned unit = python.code_bytes ? 1 : 2;
+	const struct object *sized = python.layout.code_bytes ? python_field(code, python.layout.code_bytes) : code;
+	unsigned unit = python.layout.code_bytes ? 1 : 2;
 
 	return unit * (uint64_t)(uintptr_t)python_object_field(sized, VARIABLE_SIZE);
+}
+
+bool python_succeeds(struct object *result)
+{
+	if (result)
+		python.Py_DecRef(result);
+	else
+		python.PyErr_Clear();
+	return result != NULL;
+}
+
+long python_take_long(struct object *number)
+{
+	long value = number ? python.PyLong_AsLong(number) : 0;
+
+	python_succeeds(number);
+	return value;
+}
+
+struct object *python_module(const char *name)
+{
+	struct object *modules = python.PySys_GetObject("modules");
+
+	return modules ? python_item(modules, name) : NULL;
 }
 
 struct object *python_attribute(struct object *object, const char *name)
@@ -123,8 +147,7 @@ struct object *python_item(struct object *dictionary, const char *name)
 		return value;
 	}
 	value = python.PyDict_GetItemString(dictionary, name);
-	if (value)
-		python.Py_IncRef(value);
+	python.Py_IncRef(value);
 	return value;
 }
 
@@ -135,7 +158,6 @@ struct object *python_type_lookup(const void *type, struct object *name)
 	if (python.free_threaded)
 		return python._PyType_LookupRef((struct object *)type, name);
 	found = python._PyType_Lookup ? python._PyType_Lookup((struct object *)type, name) : NULL;
-	if (found)
-		python.Py_IncRef(found);
+	python.Py_IncRef(found);
 	return found;
 }

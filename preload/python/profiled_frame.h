@@ -41,11 +41,11 @@ static inline __attribute__((always_inline)) const uint8_t *python_last_instruct
 	int last;
 
 	if (inner)
-		return python_field(python_field(frame, PYTHON_FRAME_INNER), python.inner_previous);
-	last = *(int *)((char *)frame + python.frame_last);
+		return python_field(python_field(frame, PYTHON_FRAME_INNER), python.layout.inner_previous);
+	last = *(int *)((char *)frame + python.layout.frame_last);
 	return last < 0 ? NULL
-			: (const uint8_t *)python_field(code, python.code_bytes) + PYTHON_BYTES_DATA +
-			      last * python.last_unit;
+			: (const uint8_t *)python_field(code, python.layout.code_bytes) + PYTHON_BYTES_DATA +
+			      last * python.layout.last_unit;
 }
 
 /* A generator or coroutine that stands there is suspended. */

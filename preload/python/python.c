@@ -6,15 +6,11 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/elf_symbols.h"
 #include "base/log_line.h"
-#include "base/wiped_memory.h"
+#include "base/lock.h"
 
 struct python python;
 
@@ -190,6 +186,13 @@ int python_call_at_start(python_audit_hook audit, int (*start)(void *))
 	if (python_has(PYTHON_CLEARS_PENDING_CALLS) && python._PyRuntime_Initialize)
 		python._PyRuntime_Initialize();
 	return python.Py_AddPendingCall(start, NULL);
+}
+
+bool python_is_held(void)
+{
+	const struct thread_state *state = python.current_thread_state();
+
+	return state && state == python.PyGILState_GetThisThreadState();
 }
 
 const char *python_version(void)

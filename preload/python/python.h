@@ -77,7 +77,10 @@ struct python_method {
 	void *function;
 };
 
-/* Functions of the interpreter. All are required: if one is missing, nothing is recorded. */
+/*
+ * Functions of the interpreter. All are required: if one is missing, nothing is recorded. Py_IncRef() and Py_DecRef()
+ * accept NULL.
+ */
 #define PYTHON_SYMBOLS(X)                                                                                              \
 	X(const char *, Py_GetVersion, (void))                                                                         \
 	X(void, PyEval_SetProfile, (python_profile profile, struct object * self))                                     \
@@ -97,7 +100,6 @@ struct python_method {
 	X(void, PyErr_Fetch, (struct object **, struct object **, struct object **))                                   \
 	X(void, PyErr_Restore, (struct object *, struct object *, struct object *))                                    \
 	X(void, PyErr_Clear, (void))                                                                                   \
-	X(void *, PyMem_Malloc, (size_t))                                                                              \
 	X(void, PyMem_GetAllocator, (int domain, struct python_allocator *))                                           \
 	X(void, PyMem_SetAllocator, (int domain, struct python_allocator *))                                           \
 	X(struct object *, PySys_GetObject, (const char *))                                                            \
@@ -168,6 +170,23 @@ enum python_trait {
 	PYTHON_UNWINDS_PAST = 1 << 9,	   /* the offset of an unwound instruction is that of its end (from 3.15 on) */
 };
 
+/* Offsets of the table in versions.c, in bytes; 0 where the field is not read in this version. */
+struct python_layout {
+	uint8_t yields[2];     /* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
+	size_t code_bytes;     /* PyCodeObject.co_code (until 3.10) */
+	size_t frame_last;     /* PyFrameObject.f_lasti (until 3.10) */
+	unsigned last_unit;    /* bytes of one unit of f_lasti */
+	size_t inner_previous; /* _PyInterpreterFrame.prev_instr (3.11) */
+	size_t locals;	       /* f_localsplus of the frame, or of the inner frame */
+	size_t chain_code;     /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
+	size_t chain_back;     /* ... and the frame of its caller */
+	size_t frame_owner;    /* _PyInterpreterFrame.owner, a byte (3.12) */
+	size_t state_profile;  /* PyThreadState.c_profilefunc */
+	size_t state_tracing;  /* PyThreadState.use_tracing (until 3.9) */
+	size_t state_cframe;   /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
+	size_t state_bytes;    /* PyThreadState (until 3.11) */
+};
+
 struct python {
 	bool found;
 	unsigned traits;    /* enum python_trait */
@@ -193,24 +212,12 @@ struct python {
 
 	/* Offsets, in bytes; 0 where the field is not read in this version. */
 	size_t code_instructions;		      /* PyCodeObject.co_code_adaptive (from 3.12 on) */
-	size_t code_bytes;			      /* PyCodeObject.co_code (until 3.10) */
 	size_t code_file, code_name;		      /* PyCodeObject.co_filename, .co_name */
 	size_t code_qualified_name;		      /* PyCodeObject.co_qualname (from 3.11 on) */
 	size_t code_line, code_flags, code_arguments; /* PyCodeObject.co_firstlineno, .co_flags, .co_argcount: int */
-	size_t frame_last;			      /* PyFrameObject.f_lasti (until 3.10) */
-	size_t inner_previous;			      /* _PyInterpreterFrame.prev_instr (3.11) */
-	size_t chain_code;    /* the code of an interpreter frame, which is a PyFrameObject until 3.10 ... */
-	size_t chain_back;    /* ... and the frame of its caller */
-	size_t state_frame;   /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
-	size_t state_profile; /* PyThreadState.c_profilefunc */
-	size_t state_tracing; /* PyThreadState.use_tracing (until 3.9) */
-	size_t state_cframe;  /* PyThreadState.cframe, which begins with use_tracing (3.10, 3.11) */
-	size_t state_bytes;   /* PyThreadState (until 3.11) */
-	size_t locals;	      /* f_localsplus of the frame, or of the inner frame */
-	unsigned last_unit;   /* bytes of one unit of f_lasti */
-	size_t frame_owner;   /* _PyInterpreterFrame.owner, a byte (3.12) */
-	uint8_t yields[2];    /* YIELD_VALUE, plain and instrumented (from 3.12 on); 0: not known */
-	uint32_t lines;	      /* enum sampling_lines: how code objects store their lines */
+	size_t state_frame; /* PyThreadState.current_frame (3.13+), or cframe, which begins with it (3.12) */
+	struct python_layout layout;
+	uint32_t lines; /* enum sampling_lines: how code objects store their lines */
 };
 
 /* Hidden, so that access needs no global offset table: hooks read it at each event. */
@@ -338,6 +345,12 @@ size_t python_basic_size(const void *type);
 /* PyTypeObject.tp_dealloc of an object's type */
 void *python_dealloc(const struct object *object);
 
+/*
+ * Whether the calling thread is attached to Python (has the GIL, where there is one), in the interpreter of its first
+ * state.
+ */
+bool python_is_held(void);
+
 /* "3.11.2", or "" before it is found. */
 const char *python_version(void);
 
@@ -346,6 +359,15 @@ const char *python_version(void);
  * 0 or -1.
  */
 int python_call_at_start(python_audit_hook audit, int (*start)(void *));
+
+/* Whether a call has succeeded. result: a new reference, or NULL with an exception; both are removed. */
+bool python_succeeds(struct object *result);
+
+/* The value of an int object, a new reference that is given up; 0 without an exception where it is NULL. */
+long python_take_long(struct object *number);
+
+/* Looks up a module that was imported: a new reference, or NULL without an exception. */
+struct object *python_module(const char *name);
 
 static inline void *python_field(const void *object, size_t offset)
 {

@@ -69,18 +69,18 @@ static bool find_frame(const void *frame)
 {
 	const void *at = python.current_thread_state();
 
-	sampling.frame_back = (uint32_t)python.chain_back;
-	sampling.frame_code = (uint32_t)python.chain_code;
+	sampling.frame_back = (uint32_t)python.layout.chain_back;
+	sampling.frame_code = (uint32_t)python.layout.chain_code;
 	sampling.state_frame = STATE_FRAME;
 	if (python.monitoring)
 		sampling.state_frame = (uint32_t)python.state_frame;
 	if (python.inner_frames) {
-		sampling.state_frame = (uint32_t)python.state_cframe;
+		sampling.state_frame = (uint32_t)python.layout.state_cframe;
 		sampling.frame_holder = 1 + CFRAME_FRAME;
 	}
 	if (python_has(PYTHON_FRAME_BEHIND_CFRAME)) {
 		sampling.frame_holder = 1;
-		sampling.frame_owner = (uint32_t)python.frame_owner;
+		sampling.frame_owner = (uint32_t)python.layout.frame_owner;
 		sampling.frame_owner_c = PYTHON_FRAME_OWNED_BY_C;
 	}
 	at = python_field(at, sampling.state_frame);
@@ -93,9 +93,10 @@ static bool find_frame(const void *frame)
 static bool find_instruction(const void *frame, const struct object *code, long last)
 {
 	if (!python_has(PYTHON_OWN_FRAMES)) {
-		sampling.frame_instruction = (uint32_t)python.frame_last;
-		sampling.instruction_unit = python.last_unit;
-		return *(const int *)((const char *)frame + python.frame_last) == last / (long)python.last_unit;
+		sampling.frame_instruction = (uint32_t)python.layout.frame_last;
+		sampling.instruction_unit = python.layout.last_unit;
+		return *(const int *)((const char *)frame + python.layout.frame_last) ==
+		       last / (long)python.layout.last_unit;
 	}
 	sampling.frame_instruction =
 	    find_word(frame, (uintptr_t)code + sampling.code_instructions + (uintptr_t)last, 40, 112);
@@ -108,8 +109,7 @@ static long last_instruction(struct object *frame)
 	struct object *value = python.PyObject_GetAttrString(frame, "f_lasti");
 	long last = value ? python.PyLong_AsLong(value) : -1;
 
-	if (value)
-		python.Py_DecRef(value);
+	python.Py_DecRef(value);
 	python.PyErr_Clear();
 	return last;
 }

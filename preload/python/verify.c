@@ -99,8 +99,7 @@ static size_t find_instructions(struct object *code)
 	    !python_peek((const char *)code + offset, found, (size_t)size) ||
 	    memcmp(found, expected, (size_t)size) != 0)
 		offset = 0;
-	if (bytes)
-		python.Py_DecRef(bytes);
+	python.Py_DecRef(bytes);
 	python.PyErr_Clear();
 	return offset;
 }

@@ -19,78 +19,53 @@
 #define RANGES SAMPLING_LINES_RANGES
 #define PLACES SAMPLING_LINES_PLACES
 
-/* 0: the version has no such field, or hooks do not read it. */
 struct row {
 	unsigned traits; /* enum python_trait */
 	uint32_t lines;
-	uint8_t yields[2]; /* YIELD_VALUE, plain and instrumented (Include/opcode_ids.h; 3.12: opcode.h) */
-	size_t code_bytes;
-	size_t frame_last;
-	unsigned last_unit;
-	size_t inner_previous, locals;
-	size_t chain_code, chain_back, frame_owner;
-	size_t state_profile, state_tracing, state_cframe, state_bytes;
+	struct python_layout layout; /* 0: the version has no such field, or hooks do not read it */
 };
 
 #define FIRST_MINOR 6
 
 /* clang-format off */
 static const struct row rows[] = {
-	/* what it does, how code stores its lines, YIELD_VALUE
+	/* what it does, how code stores its lines; YIELD_VALUE,
 	 * code, frame: last, unit, inner frame: previous, locals, chain: code, back, owner,
 	 * thread state: profile, tracing, cframe, bytes */
-	[6 - FIRST_MINOR] = {0, LNOTAB, {0},
-		  40,   120,  1,    0,  376,  32,  24,   0,   48,   44,    0,  2272},
-	[7 - FIRST_MINOR] = {PYTHON_CLEARS_PENDING_CALLS, LNOTAB, {0},
-		  40,   104,  1,    0,  360,  32,  24,   0,   56,   48,    0,   280},
-	[8 - FIRST_MINOR] = {SINCE_8, LNOTAB, {0},
-		  48,   104,  1,    0,  360,  32,  24,   0,   56,   48,    0,   264},
-	[9 - FIRST_MINOR] = {SINCE_8 | PYTHON_EVENT_BLOCKS, LNOTAB, {0},
-		  48,   104,  1,    0,  360,  32,  24,   0,   56,   48,    0,   264},
-	[10 - FIRST_MINOR] = {SINCE_8 | PYTHON_EVENT_BLOCKS | PYTHON_WALKS_LINES, RANGES, {0},
-		  48,    96,  2,    0,  352,  32,  24,   0,   56,    0,   48,   280},
-	[11 - FIRST_MINOR] = {SINCE_11 | PYTHON_EVENT_BLOCKS, PLACES, {0},
-		   0,     0,  0,   56,   72,  32,  48,   0,   64,    0,   56,   360},
-	[12 - FIRST_MINOR] = {SINCE_11 | ONLY_12, PLACES, {150, 243},
-		   0,     0,  0,    0,    0,   0,   8,  70,   64,    0,    0,     0},
-	[13 - FIRST_MINOR] = {SINCE_11 | ONLY_13, PLACES, {118, 241},
-		   0,     0,  0,    0,    0,   0,   8,   0,   80,    0,    0,     0},
-	[14 - FIRST_MINOR] = {SINCE_11, PLACES, {120, 247},
-		   0,     0,  0,    0,    0,   0,   8,   0,   80,    0,    0,     0},
-	[15 - FIRST_MINOR] = {SINCE_11 | PYTHON_UNWINDS_PAST, PLACES, {119, 246},
-		   0,     0,  0,    0,    0,   0,   8,   0,  104,    0,    0,     0},
+	[6 - FIRST_MINOR] = {0, LNOTAB, {{0},
+		  40,   120,  1,    0,  376,  32,  24,   0,   48,   44,    0,  2272}},
+	[7 - FIRST_MINOR] = {PYTHON_CLEARS_PENDING_CALLS, LNOTAB, {{0},
+		  40,   104,  1,    0,  360,  32,  24,   0,   56,   48,    0,   280}},
+	[8 - FIRST_MINOR] = {SINCE_8, LNOTAB, {{0},
+		  48,   104,  1,    0,  360,  32,  24,   0,   56,   48,    0,   264}},
+	[9 - FIRST_MINOR] = {SINCE_8 | PYTHON_EVENT_BLOCKS, LNOTAB, {{0},
+		  48,   104,  1,    0,  360,  32,  24,   0,   56,   48,    0,   264}},
+	[10 - FIRST_MINOR] = {SINCE_8 | PYTHON_EVENT_BLOCKS | PYTHON_WALKS_LINES, RANGES, {{0},
+		  48,    96,  2,    0,  352,  32,  24,   0,   56,    0,   48,   280}},
+	[11 - FIRST_MINOR] = {SINCE_11 | PYTHON_EVENT_BLOCKS, PLACES, {{0},
+		   0,     0,  0,   56,   72,  32,  48,   0,   64,    0,   56,   360}},
+	[12 - FIRST_MINOR] = {SINCE_11 | ONLY_12, PLACES, {{150, 243},
+		   0,     0,  0,    0,    0,   0,   8,  70,   64,    0,    0,     0}},
+	[13 - FIRST_MINOR] = {SINCE_11 | ONLY_13, PLACES, {{118, 241},
+		   0,     0,  0,    0,    0,   0,   8,   0,   80,    0,    0,     0}},
+	[14 - FIRST_MINOR] = {SINCE_11, PLACES, {{120, 247},
+		   0,     0,  0,    0,    0,   0,   8,   0,   80,    0,    0,     0}},
+	[15 - FIRST_MINOR] = {SINCE_11 | PYTHON_UNWINDS_PAST, PLACES, {{119, 246},
+		   0,     0,  0,    0,    0,   0,   8,   0,  104,    0,    0,     0}},
 };
 /* clang-format on */
 
 #define ROWS (int)(sizeof(rows) / sizeof(rows[0]))
 
-static void set_layout(const struct row *row)
-{
-	python.code_bytes = row->code_bytes;
-	python.frame_last = row->frame_last;
-	python.last_unit = row->last_unit;
-	python.inner_previous = row->inner_previous;
-	python.locals = row->locals;
-	python.chain_code = row->chain_code;
-	python.chain_back = row->chain_back;
-	python.frame_owner = row->frame_owner;
-	python.state_profile = row->state_profile;
-	python.state_tracing = row->state_tracing;
-	python.state_cframe = row->state_cframe;
-	python.state_bytes = row->state_bytes;
-	python.yields[0] = row->yields[0];
-	python.yields[1] = row->yields[1];
-}
-
 void python_choose_version(int minor)
 {
-	static const struct row unknown;
+	static const struct python_layout unknown;
 	int number = minor - FIRST_MINOR;
 	const struct row *row = &rows[number < ROWS ? number : ROWS - 1];
 
 	python.traits = row->traits;
 	python.lines = row->lines;
-	python.monitoring = python_has(PYTHON_OWN_FRAMES) && !row->inner_previous;
-	python.inner_frames = row->inner_previous != 0;
-	set_layout(number < ROWS ? row : &unknown);
+	python.monitoring = python_has(PYTHON_OWN_FRAMES) && !row->layout.inner_previous;
+	python.inner_frames = row->layout.inner_previous != 0;
+	python.layout = number < ROWS ? row->layout : unknown;
 }

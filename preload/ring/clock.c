@@ -6,8 +6,7 @@
 #endif
 #include <string.h>
 
-#include "base/text.h"
-#include "evprof/time_namespace.h"
+#include "evprof/proc.h"
 
 uint32_t clock_kind = RING_CLOCK_MONOTONIC;
 uint64_t clock_ahead_ns;
@@ -56,8 +55,7 @@ void clock_init(void)
 	char source[32];
 
 	/* Containers may have no /sys. */
-	if (text_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)) >
-		    0
+	if (proc_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source)) > 0
 		? !strncmp(source, "tsc", 3)
 		: counter_is_invariant() && clock_is_fast())
 		clock_kind = CLOCK_COUNTER;

@@ -31,6 +31,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "ring/process.h"
 
 /* No event has this word, first or extra: its kind is none; as an address, size, time or number it is too large. */
@@ -55,7 +56,7 @@ static int open_exchange(struct exchange *exchange, bool all_definitions)
 	*exchange = (struct exchange){.size = size, .fresh = MAP_FAILED, .old = MAP_FAILED};
 	exchange->definitions_head = all_definitions && head > ring ? ring : head;
 	exchange->definitions_bytes = all_definitions ? exchange->definitions_head : ring;
-	exchange->memfd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	exchange->memfd = system_memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (exchange->memfd < 0)
 		return -errno;
 	if (ftruncate(exchange->memfd, (off_t)process->layout.size_bytes) < 0 ||

@@ -10,8 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "evprof/system_calls.h"
 #include "base/config.h"
-#include "base/text.h"
+#include "evprof/proc.h"
 #include "python/python.h"
 #include "ring/process.h"
 
@@ -37,7 +38,7 @@ static uint64_t address_space_left(uint64_t without)
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
-	if (text_read_file("/proc/self/statm", pages, sizeof(pages)) <= 0)
+	if (proc_read("/proc/self/statm", pages, sizeof(pages)) <= 0)
 		return limit.rlim_cur;
 	used = strtoull(pages, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) - without;
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
@@ -69,7 +70,7 @@ static int make_ring(uint32_t slots, uint64_t ring_bytes)
 
 	if (r < 0)
 		return r;
-	fd = memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = system_memfd_create("evprof", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/lock.h"
-#include "base/wiped_memory.h"
 #include "join/handshake.h"
 
 #define LOCK_AT_END_MS 1000

@@ -161,6 +161,17 @@ void writer_put_number(struct writer *writer, unsigned kind, uint64_t number)
 		writer_put_extra(writer, wire_extended(kind, 1, 0), number, 0);
 }
 
+void writer_put_words(struct writer *writer, uint32_t head, const uint64_t *extra)
+{
+	uint64_t stamp = writer_stamp(writer), at = writer->head;
+
+	writer_store(writer, at++, stamp | head);
+	for (unsigned i = 0; i < wire_extra_words(head); i++)
+		writer_store(writer, at++, extra[i]);
+	writer->head = at;
+	ring_publish(writer->slot, at);
+}
+
 void writer_write_with_native_stack(struct writer *writer, uint32_t frame, uint32_t head, uint64_t extra,
 				    uint64_t extra_2)
 {

@@ -1,7 +1,22 @@
-/* wait.h - waiting for the collector, within the wait budget of the process. */
+/*
+ * wait.h - waiting for the collector, within the wait budget of the process.
+ *
+ * The budget says how long a process may wait for its collector. It is a token bucket of time.
+ *
+ * The bucket starts full. A tenth of the time without waiting is added, up to the bound of EVPROF_ON_FULL; time spent
+ * waiting is subtracted. So a program is slowed by at most the bound and a tenth of its own time, however often it
+ * waits.
+ *
+ * The unit is time of the process. Threads that wait at the same time delay it once, and pay once. With a budget for
+ * each thread, the waits of threads that take turns, as with the GIL, would add up. Forked children have their own
+ * budgets, which begin with what is left: children run in parallel, and a chain of forks does not evade the bound.
+ *
+ * Times are parameters, in microseconds of a monotonic clock. Any thread, without a lock.
+ */
 #ifndef PRELOAD_WAIT_H
 #define PRELOAD_WAIT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,5 +43,25 @@ void wait_give_up(uint32_t heartbeat);
 
 /* Whether a thread has waited in vain, and the heartbeat has not moved since. */
 bool wait_was_in_vain(void);
+
+#define WAIT_BUDGET_PART 10 /* time without waiting that adds one unit */
+
+/* invariant: the budget is a tenth of the time since empty_us, and at most the bound. */
+struct wait_budget {
+	_Atomic int64_t empty_us;   /* when the budget was or would have been empty; in the future: debt */
+	_Atomic int64_t charged_us; /* the end of the time already charged */
+};
+
+/* Full at any time. */
+#define WAIT_BUDGET_FULL                                                                                               \
+	{                                                                                                              \
+		.empty_us = INT64_MIN / 2, .charged_us = INT64_MIN / 2                                                 \
+	}
+
+/* At most this bound. 0: no thread may wait. */
+int64_t wait_budget_left(const struct wait_budget *budget, int64_t now_us, int64_t bound_us);
+
+/* A thread has waited from begin_us to now_us. */
+void wait_budget_charge(struct wait_budget *budget, int64_t begin_us, int64_t now_us, int64_t bound_us);
 
 #endif

@@ -14,17 +14,12 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/seccomp_state.h"
-#include "base/start_time.h"
+#include "base/seccomp.h"
 #include "evprof/proc.h"
-#include "evprof/time_namespace.h"
 #include "join/handshake.h"
 #include "ring/process.h"
 
@@ -59,7 +54,7 @@ static enum evidence ask_for(pid_t pid, uint64_t *found)
 		return UNKNOWN;
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return GONE;
-	*found = start_time_of(pid, &state);
+	*found = proc_start_time(pid, &state, NULL);
 	return state == 'Z' || state == 'X' ? GONE : *found ? THERE : UNKNOWN;
 }
 

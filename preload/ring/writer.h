@@ -201,6 +201,9 @@ static inline void writer_put(struct writer *writer, uint32_t head)
 /* Writes an event from WIRE_THREAD_START on that has one number, or none (0). */
 void writer_put_number(struct writer *writer, unsigned kind, uint64_t number);
 
+/* Writes an event with any number of extra words that is in its head. */
+void writer_put_words(struct writer *writer, uint32_t head, const uint64_t *extra);
+
 /* Writes an event with its extra words; extra_2 only if there are two. The caller publishes or holds it. */
 static inline void writer_write_extra(struct writer *writer, uint32_t head, uint64_t extra, uint64_t extra_2)
 {

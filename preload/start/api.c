@@ -1,36 +1,20 @@
-/* api.c - implements evprof.h, the functions that a program may call. */
-#include "base/config.h"
-#include "definitions/names.h"
+/* api.c - the functions of evprof.h that control the recording. Its spans, counters and marks are in spans.c. */
+#include <errno.h>
+#include <string.h>
+
 #include "evprof/evprof.h"
+#include "life/flush.h"
 #include "life/life.h"
 #include "ring/process.h"
-
-#include <errno.h>
+#include "start/bootstrap.h"
 
 #define PUBLIC __attribute__((visibility("default")))
-
-PUBLIC void evprof_mark(const char *name)
-{
-	/* A sampled process records no marks: its sampler writes the definitions. */
-	struct writer *writer = name && !(config.events & EVENT_SAMPLE) ? writer_reserve(WIRE_MARK) : NULL;
-	int saved_errno = errno;
-	uint32_t id;
-
-	if (!writer)
-		return;
-	id = definitions_mark(name);
-	if (id)
-		writer_put_number(writer, WIRE_MARK, id);
-	else
-		writer_lose(writer, WIRE_MARK);
-	errno = saved_errno;
-}
 
 PUBLIC void evprof_stop(void)
 {
 	struct writer *writer;
 
-	if (!process || atomic_load(&process->status) == PROCESS_UNJOINED || !process_recording())
+	if (!process || atomic_load(&process->status) == PROCESS_UNJOINED || !life_recording())
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
 	if (writer)
@@ -46,6 +30,7 @@ PUBLIC void evprof_start(void)
 	uint32_t stopped = PROCESS_STOPPED;
 	struct writer *writer;
 
+	bootstrap_begin();
 	if (!process || !atomic_compare_exchange_strong(&process->status, &stopped, PROCESS_JOINED))
 		return;
 	writer = writer_reserve(WIRE_PAUSE);
@@ -56,4 +41,40 @@ PUBLIC void evprof_start(void)
 PUBLIC int evprof_active(void)
 {
 	return process && atomic_load(&process->status) == PROCESS_JOINED;
+}
+
+PUBLIC int evprof_flush(void)
+{
+	return process && flush_trace();
+}
+
+PUBLIC int evprof_finish(void)
+{
+	int saved_errno = errno, complete = process_detach();
+
+	errno = saved_errno;
+	return complete;
+}
+
+PUBLIC size_t evprof_trace_path(char *path, size_t bytes)
+{
+	uint32_t status = process ? atomic_load(&process->status) : PROCESS_UNJOINED, state;
+	char text[RING_TEXT_BYTES];
+	size_t length;
+
+	if (status != PROCESS_JOINED && status != PROCESS_STOPPED)
+		return 0;
+	/* Acquire: pairs with the collector's release of state and text. */
+	state = atomic_load_explicit(&process->header->collector_state, memory_order_acquire);
+	if (state != RING_COLLECTOR_ATTACHED && state != RING_COLLECTOR_DRAINED && state != RING_COLLECTOR_FINISHED)
+		return 0;
+	memcpy(text, process->header->text, sizeof(text)); /* the collector's: it may lack its NUL */
+	length = strnlen(text, sizeof(text) - 1);
+	if (bytes) {
+		size_t copied = length < bytes ? length : bytes - 1;
+
+		memcpy(path, text, copied);
+		path[copied] = 0;
+	}
+	return length;
 }

@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,9 +25,7 @@
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
-#include "hooks/install.h"
-#include "hooks/sampled_names.h"
-#include "hooks/sampling.h"
+#include "hooks/sampled.h"
 #include "join/spawn.h"
 #include "life/life.h"
 #include "life/sampler.h"
@@ -38,19 +35,33 @@
 
 __thread int bootstrap_forking __attribute__((tls_model("initial-exec")));
 
-static bool ended; /* Python has ended and has not started again */
-static bool over;  /* likewise, but set a little earlier: no code of the program runs any more */
+static bool ended;	/* Python has ended and has not started again */
+static bool over;	/* likewise, but set a little earlier: no code of the program runs any more */
+static bool constructs; /* the library's constructor runs */
+static bool late; /* the library was loaded into a running Python: recording begins when evprof_start() is called */
+
 static void set_hooks(void)
 {
-	if (install_in_thread())
+	if (!late && install_in_thread())
 		calibrate_soon();
+}
+
+void bootstrap_begin(void)
+{
+	if (!late || !python_is_held())
+		return;
+	late = false;
+	set_hooks();
+	install_in_others();
+	sampling_begin();
 }
 
 static int pending_call(void *data)
 {
 	(void)data;
 	set_hooks();
-	sampling_begin();
+	if (!late)
+		sampling_begin();
 	return 0;
 }
 
@@ -92,7 +103,7 @@ bool bootstrap_python_is_over(void)
 static void runtime_begins_again(void)
 {
 	ended = over = false;
-	process_begin_again();
+	life_begin_again();
 	python_forget_interpreters();
 	greenlets_forget();
 	install_runtime_begins();
@@ -100,6 +111,8 @@ static void runtime_begins_again(void)
 
 static int on_audit(const char *event, struct object *arguments, void *data)
 {
+	if (unlikely(late))
+		return 0;
 	if (unlikely(ended))
 		runtime_begins_again();
 	if (unlikely(thread_self.hooked_state != python.current_thread_state()))
@@ -130,7 +143,7 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 static void program_exits(int status, void *data)
 {
 	(void)data;
-	process_finish(status);
+	life_finish(status);
 }
 
 /* Python is in the process and is to be recorded: makes it call evprof. */
@@ -140,6 +153,7 @@ static void wait_for_start(void)
 	filter_read(!config.session[0] || config.session_first == getpid());
 	if (config.session[0] && !config.children && config.session_first != getpid())
 		return;
+	late = constructs && python.PyGILState_GetThisThreadState();
 	clock_init();
 	on_exit(program_exits, NULL);
 	if (process_init() < 0) {
@@ -224,7 +238,9 @@ static __attribute__((constructor)) void library_loaded(void)
 		return;
 	find_library_path();
 	make_preload_absolute();
+	constructs = true;
 	bootstrap_look();
+	constructs = false;
 	if (!python.found)
 		log_no_python();
 	errno = saved_errno;

@@ -10,6 +10,11 @@
  */
 void bootstrap_look(void);
 
+/*
+ * Sets the hooks at once, where the library was loaded into a Python that runs already. Does nothing without the GIL.
+ */
+void bootstrap_begin(void);
+
 /* Python has ended and has not started again. */
 bool bootstrap_python_is_over(void);
 

@@ -23,7 +23,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -32,11 +31,10 @@
 
 #include "base/log_line.h"
 #include "base/own_stack.h"
-#include "base/seccomp_state.h"
+#include "base/seccomp.h"
 #include "definitions/native.h"
-#include "hooks/install.h"
-#include "hooks/sampled_names.h"
-#include "hooks/sampling.h"
+#include "hooks/hooks.h"
+#include "hooks/sampled.h"
 #include "life/life.h"
 #include "python/python.h"
 #include "ring/clock.h"
@@ -203,39 +201,22 @@ static int exec_failed(int result)
 	return result;
 }
 
-PUBLIC int execv(const char *path, char *const arguments[])
-{
-	put_exec();
-	return exec_failed(REAL(execv)(path, arguments));
-}
+#define EXEC(name, parameters, ...)                                                                                    \
+	PUBLIC int name parameters                                                                                     \
+	{                                                                                                              \
+		put_exec();                                                                                            \
+		return exec_failed(REAL(name)(__VA_ARGS__));                                                           \
+	}
 
-PUBLIC int execve(const char *path, char *const arguments[], char *const environment[])
-{
-	put_exec();
-	return exec_failed(REAL(execve)(path, arguments, environment));
-}
-
-PUBLIC int execvp(const char *file, char *const arguments[])
-{
-	put_exec();
-	return exec_failed(REAL(execvp)(file, arguments));
-}
-
-PUBLIC int execvpe(const char *file, char *const arguments[], char *const environment[])
-{
-	put_exec();
-	return exec_failed(REAL(execvpe)(file, arguments, environment));
-}
-
-PUBLIC int fexecve(int fd, char *const arguments[], char *const environment[])
-{
-	put_exec();
-	return exec_failed(REAL(fexecve)(fd, arguments, environment));
-}
+EXEC(execv, (const char *path, char *const arguments[]), path, arguments)
+EXEC(execve, (const char *path, char *const arguments[], char *const environment[]), path, arguments, environment)
+EXEC(execvp, (const char *file, char *const arguments[]), file, arguments)
+EXEC(execvpe, (const char *file, char *const arguments[], char *const environment[]), file, arguments, environment)
+EXEC(fexecve, (int fd, char *const arguments[], char *const environment[]), fd, arguments, environment)
 
 PUBLIC __attribute__((noreturn)) void _exit(int status)
 {
-	process_finish(status);
+	life_finish(status);
 	for (;;)
 		syscall(SYS_exit_group, status);
 }
@@ -264,46 +245,30 @@ static bool ends_by_interrupt(pid_t pid, int number)
 PUBLIC int kill(pid_t pid, int number)
 {
 	if (ends_by_interrupt(pid, number))
-		process_finish_by_signal(number);
+		life_finish_by_signal(number);
 	return REAL(kill)(pid, number);
 }
 
-/* Passes a result on. Shrinks only once the limit is in force, because it may be refused. */
-static int note_limit(int result, int resource)
+/* Shrinks only once the limit is in force, because it may be refused. result: of setting it. */
+static int note_limit(int result, pid_t pid, int resource, const void *limit)
 {
-	if (result == 0 && resource == RLIMIT_AS && is_this_process())
+	if (result == 0 && resource == RLIMIT_AS && limit && (pid == 0 || pid == getpid()) && is_this_process())
 		memory_shrink(MEMORY_ROOM_LIMITED);
 	return result;
 }
 
-PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
-{
-	return note_limit(REAL(setrlimit)(resource, limit), (int)resource);
-}
+#define SET_LIMIT(setrlimit, prlimit, rlimit)                                                                          \
+	PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)                                 \
+	{                                                                                                              \
+		return note_limit(REAL(setrlimit)(resource, limit), 0, (int)resource, limit);                          \
+	}                                                                                                              \
+	PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit, struct rlimit *old) \
+	{                                                                                                              \
+		return note_limit(REAL(prlimit)(pid, resource, limit, old), pid, (int)resource, limit);                \
+	}
 
-PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
-{
-	return note_limit(REAL(setrlimit64)(resource, limit), (int)resource);
-}
-
-static bool is_own(pid_t pid)
-{
-	return pid == 0 || pid == getpid();
-}
-
-PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit, struct rlimit *old)
-{
-	int result = REAL(prlimit)(pid, resource, limit, old);
-
-	return limit && is_own(pid) ? note_limit(result, (int)resource) : result;
-}
-
-PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit, struct rlimit64 *old)
-{
-	int result = REAL(prlimit64)(pid, resource, limit, old);
-
-	return limit && is_own(pid) ? note_limit(result, (int)resource) : result;
-}
+SET_LIMIT(setrlimit, prlimit, rlimit)
+SET_LIMIT(setrlimit64, prlimit64, rlimit64)
 
 PUBLIC int mlockall(int flags)
 {
@@ -358,5 +323,5 @@ PUBLIC int prctl(int option, ...)
 
 static __attribute__((constructor)) void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, process_forked);
+	pthread_atfork(NULL, NULL, life_forked);
 }

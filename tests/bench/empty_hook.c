@@ -6,7 +6,7 @@
  * adds to a run is the price of CPython's own hook and nothing else. One library for 3.8 and later: everything is
  * looked up at run time. It covers the first thread only; the programs that are timed have no other.
  *
- * It prints nothing. empty_hook_installed() tells the harness that PyEval_SetProfile was called.
+ * It prints nothing. empty_hook_installed() says whether PyEval_SetProfile was called.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -74,8 +74,8 @@ def options():
 
 
 def run():
-    chosen = options()
-    wall, cpu = measure(load(chosen.program), chosen.repeat, chosen.profiler)
+    args = options()
+    wall, cpu = measure(load(args.program), args.repeat, args.profiler)
     print(json.dumps({"wall": wall, "cpu": cpu, "python": sys.version.split()[0]}))
 
 

@@ -3,7 +3,7 @@
  *
  * Owns build/bench/libleasthook.so. It uses the hook that evprof uses (until 3.11 PyEval_SetProfile, from 3.12 on
  * callbacks of a vectorcall type for sys.monitoring), reads the time-stamp counter and stores one word in private
- * memory that nobody reads. It does not know what was called, tells nobody and would lose everything but the last 4
+ * memory that nobody reads. It does not know what was called, reports nothing and would lose everything but the last 4
  * MiB: what evprof adds to it is the price of ids, of shared memory, and of its collector.
  *
  * It starts as least_start.h says.
@@ -59,13 +59,13 @@ static void *least_callback(void *self, void *const *arguments, size_t number, v
 	return none;
 }
 
-static profile_function choose_profile(int minor)
+static profile_function profile_for(int minor)
 {
 	(void)minor;
 	return least_profile;
 }
 
-static vectorcall choose_callback(int event)
+static vectorcall callback_for(int event)
 {
 	(void)event;
 	return least_callback;

@@ -48,8 +48,8 @@ struct spec {
 };
 
 /* What the file that includes this one does at an event. */
-static profile_function choose_profile(int minor);
-static vectorcall choose_callback(int event); /* an index of monitoring_events */
+static profile_function profile_for(int minor);
+static vectorcall callback_for(int event); /* an index of monitoring_events */
 /* Before the hooks are set. */
 static void prepare(void);
 
@@ -113,7 +113,7 @@ static int set_monitoring(void)
 
 		if (!callback || !bit)
 			return 0;
-		callback->call = choose_callback(i);
+		callback->call = callback_for(i);
 		call_method(monitoring, "register_callback", "ilO", TOOL, as_long(bit), callback);
 		if (i < 7) /* the last two come along with CALL */
 			set |= as_long(bit);
@@ -135,7 +135,7 @@ static int audit(const char *event, void *args, void *data)
 	sscanf(get_version(), "%d.%d", &major, &minor);
 	if (minor < 12) {
 		prepare();
-		set_profile(choose_profile(minor), NULL);
+		set_profile(profile_for(minor), NULL);
 		installed = 2;
 	} else {
 		installed = set_monitoring() ? 2 : 0;

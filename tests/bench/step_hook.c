@@ -173,12 +173,12 @@ CALLBACK(on_call, put_function, WIRE_C_CALL)
 CALLBACK(on_c_return, put_function, WIRE_C_RETURN)
 CALLBACK(on_c_raise, put_function, WIRE_C_EXCEPTION)
 
-static profile_function choose_profile(int minor)
+static profile_function profile_for(int minor)
 {
 	return minor < 11 ? profile_frame : profile_inner_frame;
 }
 
-static vectorcall choose_callback(int event)
+static vectorcall callback_for(int event)
 {
 	static const vectorcall callbacks[] = {on_start,  on_resume, on_throw,	  on_return, on_yield,
 					       on_unwind, on_call,   on_c_return, on_c_raise};

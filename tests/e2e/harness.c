@@ -208,7 +208,7 @@ static bool scenario_fits(const struct scenario *scenario, int major, int minor)
 }
 
 /* The oldest, the newest, and 3.11, which is between the kinds of hooks. */
-static bool is_chosen(const struct python *python)
+static bool is_representative(const struct python *python)
 {
 	int lowest = 99, highest = 0;
 	const struct python *first = NULL;
@@ -234,7 +234,7 @@ static void scenario_expand(const struct scenario *scenario)
 	}
 	for (size_t i = 0; i < pythons_count; i++) {
 		if (!scenario_fits(scenario, pythons[i].major, pythons[i].minor) ||
-		    (scenario->some && !test_all() && !is_chosen(&pythons[i])))
+		    (scenario->some && !test_all() && !is_representative(&pythons[i])))
 			continue;
 		test = test_new(scenario, pythons[i].name);
 		if (test)
@@ -311,16 +311,16 @@ char *text(const char *format, ...)
 	return result;
 }
 
-/* The repository: this file knows where it was compiled; where it was moved, EVPROF_REPOSITORY tells. */
+/* The repository: this file knows where it was compiled; EVPROF_REPOSITORY names it where it was moved. */
 static const char *repository(void)
 {
 	static char path[PATH_MAX];
-	const char *told = getenv("EVPROF_REPOSITORY");
+	const char *given = getenv("EVPROF_REPOSITORY");
 
 	if (!*path) {
-		char *guess = text("%s", told ? told : __FILE__);
+		char *guess = text("%s", given ? given : __FILE__);
 
-		if (!told && strstr(guess, "tests/e2e/"))
+		if (!given && strstr(guess, "tests/e2e/"))
 			strcpy(strstr(guess, "tests/e2e/"), "./");
 		if (!realpath(guess, path) || access(text("%s/tests/e2e/programs", path), R_OK)) {
 			fprintf(stderr, "e2e: run in the repository's folder, or set EVPROF_REPOSITORY to it\n");

@@ -117,7 +117,7 @@ void outcome_find_traces(struct outcome *outcome, const char *directory);
 /* Waits until all that was started in this test is gone, daemons of job_background() aside. */
 void outcome_settle(struct outcome *outcome);
 
-/* A program that runs beside the test, ended by background_stop() with SIGTERM, which gives its status. */
+/* A program that runs during the test, ended by background_stop() with SIGTERM, which gives its status. */
 struct background {
 	pid_t pid;
 	char log[PATH_MAX]; /* stdout and stderr */
@@ -155,9 +155,9 @@ json_t *trace_info(const char *trace);
 json_t *trace_report(const char *trace, const char *between);
 /* By wall, cpu or off-cpu. */
 json_t *trace_report_by(const char *trace, const char *clock);
-/* Where recording is not promised (below 3.8): true if there is no trace; then not a word may be said either. */
+/* Where recording is not promised (below 3.8): true if no trace was made; then no line may be printed either. */
 bool silent(const struct python *python, const struct outcome *outcome);
-/* Info of a trace that must be one, complete and without loss, with so many processes (0: any number). */
+/* Info of a trace that must be one, complete and without loss, with that number of processes (0: any). */
 json_t *expect_trace(const struct outcome *outcome, unsigned processes);
 
 /* Events of a kind in all threads of all processes of an info. */

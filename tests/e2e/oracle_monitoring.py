@@ -1,4 +1,4 @@
-"""oracle_monitoring.py PROGRAM: what sys.monitoring (3.12+) tells of PROGRAM's program(), one event a line.
+"""oracle_monitoring.py PROGRAM: what sys.monitoring (3.12+) reports of PROGRAM's program(), one event a line.
 
 The second run of program() is logged, functions of PROGRAM's file only. The kinds are those of evprof. For an
 exception: only where it is raised, not in each frame that it propagates through; there its traceback has one entry.

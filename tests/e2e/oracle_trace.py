@@ -1,7 +1,7 @@
-"""oracle_trace.py TRACE: a reader of traces that was written from docs/trace.md and docs/wire.md alone. Used by
-test_events.c.
+"""oracle_trace.py TRACE [spans]: a reader of traces that was written from docs/trace.md and docs/wire.md alone. Used by
+test_events.c and test_spans.c.
 
-Prints a line for each thread and kind of event ("TID KIND COUNT"), and one for each Python function ("NAME CALLS NS", the last
+With "spans": a JSON object for each line, of a span, counter or mark. Otherwise it prints a line for each thread and kind of event ("TID KIND COUNT"), and one for each Python function ("NAME CALLS NS", the last
 from its first call to its last return). Status 1 and one line where the trace is not as the pages say.
 """
 import ctypes
@@ -13,7 +13,8 @@ import zlib
 
 NOBODY = 2**32 - 1
 WORDS = {11: 1, 12: 1, 13: 2, 14: 1, 15: 1, 16: 1, 20: 1, 26: 1, 27: 1, 29: 2, 30: 1}
-BOOKKEEPING = set(range(15, 19)) | set(range(20, 24)) | {0, 31}
+BOOKKEEPING = set(range(15, 19)) | set(range(20, 24)) | {0, 31, 52}
+MARK, SPAN_BEGIN, SPAN_END, COUNTER, ARGUMENT = 39, 43, 44, 45, 52
 
 
 def need(holds, what):
@@ -36,7 +37,8 @@ def columns(payload, n, width):
 
 class Trace:
     def __init__(self, data):
-        self.data, self.clock, self.codes = data, [], {}
+        self.data, self.clock, self.codes, self.names = data, [], {}, {}
+        self.spans, self.ends, self.rows = {}, {}, []
         self.kinds, self.threads, self.metas, self.chunks, self.indexed = {}, {}, [], [], []
         magic, version, size, _, incompatible = struct.unpack_from("<8s4I", data)
         need(magic == b"\x89EVP\r\n\x1a\n" and version == 3 and size == 64 and not incompatible, "header")
@@ -83,7 +85,8 @@ class Trace:
             self.kinds = {kind["kind"]: kind for kind in meta["kinds"]}
             need(all(kind.get("words", 0) == WORDS.get(n, 0) for n, kind in self.kinds.items() if n < 32 and n != 19), "words")
         elif meta["type"] == "thread":
-            self.threads[meta["thread"]] = {"tid": meta["tid"], "now": None, "counts": {}, "calls": {}}
+            self.threads[meta["thread"]] = {"tid": meta["tid"], "now": None, "counts": {}, "calls": {},
+                                            "arguments": []}
         elif meta["type"] == "thread_end":
             need(meta["events"] == self.threads[meta["thread"]]["counts"], "events of thread %d" % meta["thread"])
 
@@ -98,6 +101,8 @@ class Trace:
                 place += length
             if kind == 1:
                 self.codes[process, number] = strings[0].rsplit("/", 1)[-1] + ":" + strings[1]
+            elif kind == 5:
+                self.names[process, number] = strings[1]
             at += size
         need(at == len(payload), "end of the definitions")
 
@@ -113,6 +118,10 @@ class Trace:
             kind = 32 + (argument & 31) if kind == 19 else kind
             now = extras[used] if kind in (15, 20) else now + delta
             used += words
+            if kind in (MARK, SPAN_BEGIN, SPAN_END, COUNTER, ARGUMENT):
+                self.span_event(process, thread, kind, head >> 14, extras[used - words:used], now)
+            elif kind == 16:
+                thread["arguments"] = []
             if kind in (1, 4):
                 self.call(thread["calls"], self.codes[process, argument] if argument else None, kind, now)
             if kind not in BOOKKEEPING:
@@ -120,6 +129,47 @@ class Trace:
                 thread["counts"][name] = thread["counts"].get(name, 0) + 1
         need(used == m and now == last, "words and time of a chunk")
         thread["now"] = now
+
+    def argument(self, process, arguments, value, words):
+        kind, cut = value & 7, value & 8
+        if kind != 1:
+            need(len(words) == 2 and words[0], "words of an argument")
+            word = struct.pack("<Q", words[1])
+            shown = {2: words[1] - 2**63, 3: struct.unpack("<d", word)[0], 4: bool(words[1])}[kind]
+            arguments.append([self.names[process, words[0]], shown])
+            return
+        text = struct.pack("<%dQ" % (len(words) - 1), *words[1:]).rstrip(b"\0")
+        need(len(words) <= 12 and not (cut and len(text) < 80), "words of a text")
+        if words[0]:
+            arguments.append([self.names[process, words[0]], b""])
+        arguments[-1][1] += text
+
+    def span_event(self, process, thread, kind, value, words, now):
+        arguments = thread["arguments"]
+        if kind == ARGUMENT:
+            self.argument(process, arguments, value, words)
+            return
+        number = words[0] if words else value
+        row = {"process": process, "tid": thread["tid"], "begin": now}
+        if kind == SPAN_END:
+            need((process, number) not in self.ends, "a span ends once")
+            self.ends[process, number] = {"end": now, "end_tid": thread["tid"]}
+            return
+        need((process, number) in self.names, "the name of a span, mark or counter")
+        row.update(what={MARK: "mark", SPAN_BEGIN: "span", COUNTER: "counter"}[kind], name=self.names[process, number])
+        if kind == COUNTER:
+            row["value"] = struct.unpack("<d", struct.pack("<Q", words[1]))[0]
+        else:
+            row["arguments"] = [[key, text.decode("utf-8", "surrogatepass") if isinstance(text, bytes) else text]
+                                for key, text in arguments]
+            thread["arguments"] = []
+        if kind == SPAN_BEGIN:
+            need((process, words[1]) not in self.spans, "a span's number comes once")
+            self.spans[process, words[1]] = row
+        self.rows.append(row)
+
+    def monotonic(self, ticks):
+        return self.clock[0][3] + self.ns(ticks - self.clock[0][2])
 
     def call(self, calls, name, kind, now):
         count, first, last = calls.get(name, (0, now, now))
@@ -130,9 +180,24 @@ class Trace:
         return (last[3] - first[3]) * ticks // (last[2] - first[2])
 
 
-def main(path):
+def print_spans(trace):
+    pids = {meta["process"]: meta["pid"] for meta in trace.metas if meta["type"] == "process"}
+    for span, row in trace.spans.items():
+        row.update(trace.ends.get(span, {}))
+    for row in trace.rows:
+        row["pid"] = pids[row.pop("process")]
+        for when in ("begin", "end"):
+            if when in row:
+                row[when] = trace.monotonic(row[when])
+        print(json.dumps(row))
+
+
+def main(path, what=None):
     with open(path, "rb") as file:
         trace = Trace(file.read())
+    if what == "spans":
+        print_spans(trace)
+        return
     for thread in trace.threads.values():
         for name, count in sorted(thread["counts"].items()):
             print(thread["tid"], name, count)

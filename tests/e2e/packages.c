@@ -5,10 +5,10 @@
 
 static char *folder(void)
 {
-	const char *told = getenv("TEST_PACKAGES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *given = getenv("TEST_PACKAGES"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
-	if (told && *told)
-		return text("%s", told);
+	if (given && *given)
+		return text("%s", given);
 	return cache && *cache ? text("%s/evprof/packages", cache)
 			       : text("%s/.cache/evprof/packages", home ? home : "");
 }

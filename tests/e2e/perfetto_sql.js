@@ -168,7 +168,7 @@ async function main() {
 	const [folder, trace, ...queries] = process.argv.slice(2);
 	if (!queries.length) fail("usage: node perfetto_sql.js FOLDER TRACE QUERY...");
 	const engine = new Engine(folder);
-	// The engine is ready when its module is, which it does not tell.
+	// The engine is ready when its module is, which it does not report.
 	for (let i = 0; i < 600; i++) {
 		await new Promise((resolve) => setTimeout(resolve, 50));
 		try {

@@ -1,5 +1,5 @@
 /*
- * process.h - what process.c does beside harness.h: the begin and the end of a test, and a look at its processes.
+ * process.h - what process.c does for harness.c only: the begin and the end of a test, and a look at its processes.
  */
 #ifndef EVPROF_E2E_PROCESS_H
 #define EVPROF_E2E_PROCESS_H

@@ -21,13 +21,13 @@ static json_t *tool_json(const struct outcome *outcome)
 
 json_t *trace_info(const char *trace)
 {
-	cr_assert(*trace, "there is no trace");
+	cr_assert(*trace, "no trace was written");
 	return tool_json(tool("info", "--json", trace));
 }
 
 json_t *trace_report(const char *trace, const char *between)
 {
-	cr_assert(*trace, "there is no trace");
+	cr_assert(*trace, "no trace was written");
 	if (between)
 		return tool_json(tool("report", "--json", "--between", between, trace));
 	return tool_json(tool("report", "--json", trace));
@@ -35,7 +35,7 @@ json_t *trace_report(const char *trace, const char *between)
 
 json_t *trace_report_by(const char *trace, const char *clock)
 {
-	cr_assert(*trace, "there is no trace");
+	cr_assert(*trace, "no trace was written");
 	return tool_json(tool("report", "--json", "--clock", clock, trace));
 }
 
@@ -49,17 +49,18 @@ bool silent(const struct python *python, const struct outcome *outcome)
 
 json_t *expect_trace(const struct outcome *outcome, unsigned processes)
 {
-	struct outcome *told;
+	struct outcome *result;
 	json_t *info;
 
 	expect(outcome, outcome->traces == 1, "there is one trace, not %u", outcome->traces);
-	told = tool("info", "--json", outcome->trace);
-	expect(told, told->status == 0 && !*told->err, "info of a whole trace ends with 0 and complains of nothing");
-	info = tool_json(told);
+	result = tool("info", "--json", outcome->trace);
+	expect(result, result->status == 0 && !*result->err,
+	       "info of a whole trace ends with 0 and complains of nothing");
+	info = tool_json(result);
 	expect(outcome, json_is_true(json_object_get(info, "complete")), "the trace is complete");
 	expect(outcome, json_integer_value(json_object_get(info, "lost")) == 0, "nothing is lost, not %lld",
 	       (long long)json_integer_value(json_object_get(info, "lost")));
-	expect(told, processes == 0 || info_pids(info) == processes, "%u processes are in it, not %zu", processes,
+	expect(result, processes == 0 || info_pids(info) == processes, "%u processes are in it, not %zu", processes,
 	       info_pids(info));
 	return info;
 }
@@ -308,7 +309,7 @@ struct event *trace_dump(const char *trace, size_t *count)
 	struct event *events;
 	size_t lines = 0;
 
-	cr_assert(*trace, "there is no trace");
+	cr_assert(*trace, "no trace was written");
 	dump = tool("dump", trace);
 	expect(dump, dump->status == 0, "dump of a whole trace ends with 0");
 	for (const char *at = dump->out; *at; at++)

@@ -16,7 +16,7 @@
 #define BEGIN_TIMEOUT_US 60000000
 #define LOOK_US 500
 
-bool chosen(const struct python *python)
+bool runs_by_default(const struct python *python)
 {
 	return test_all() || python->minor == 8 || (python->minor == 11 && python_has(python, "shared")) ||
 	       python->minor == 13;

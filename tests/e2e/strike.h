@@ -3,7 +3,7 @@
  *
  * An oracle is a file of counters that a program (programs/counting.py) maps: it counts each call before it begins and
  * after it has ended, so that after a death at any moment the test knows how many calls there were, to within one for
- * each thread. A striker is a process beside the test, which waits until the program counts and then does something to
+ * each thread. A striker is another process of the test. It waits until the program counts and then does something to
  * it or to its collector. Used by the tests of deaths and losses.
  */
 #ifndef EVPROF_E2E_STRIKE_H
@@ -20,7 +20,7 @@
  * Whether a scenario that takes long runs with this interpreter: with every one if EVPROF_TEST_ALL=1, else with one of
  * each way to hook (frame objects, inner frames, sys.monitoring).
  */
-bool chosen(const struct python *python);
+bool runs_by_default(const struct python *python);
 
 /* What stands in the file. Written by the program; each word is stored whole. */
 struct oracle {
@@ -60,7 +60,7 @@ void strike_program(const struct strike *strike);
 void strike_program_while_stopped(const struct strike *strike);
 void strike_program_group(const struct strike *strike);
 void strike_collector_signal(const struct strike *strike);
-/* Stops the collector for so many milliseconds (the argument), then lets it go on. */
+/* Stops the collector for some milliseconds (the argument), then lets it go on. */
 void strike_collector_pause(const struct strike *strike);
 /* Stops it for nine tenths of the time, until it is gone. argument: milliseconds of one round. */
 void strike_collector_slow(const struct strike *strike);

@@ -2,7 +2,7 @@
  * test_accounting.c - events that find no room: for each thread and kind, what was emitted is what was written and what
  * was lost; the gaps are where the loss was; after a gap the stack is right; no name is lost.
  *
- * What a thread emits is known: programs/accounting.py does the same in each run, and a run without loss tells.
+ * What a thread emits is known: programs/accounting.py does the same in each run, and a run without loss counts it.
  */
 #include <sched.h>
 #include <signal.h>
@@ -106,7 +106,7 @@ static long expect_sums(const struct account *whole, const struct account *lossy
 	return lost;
 }
 
-/* One thread, as dump tells it. */
+/* One thread, as dump prints it. */
 struct replayed {
 	const char *stack[DEPTH_MAX];
 	int depth;
@@ -190,10 +190,10 @@ static void expect_gaps_shown(const struct account *account)
 {
 	static const char mark[] = " events lost\",\"args\":{\"events\":";
 	char *path = text("%s/chrome.json", account->outcome->directory), *json;
-	struct outcome *told = tool("export", "--format", "chrome", account->outcome->trace, "-o", path);
+	struct outcome *result = tool("export", "--format", "chrome", account->outcome->trace, "-o", path);
 	long missing = 0, at = 0, shown = 0;
 
-	expect(told, told->status == 0, "the export succeeds");
+	expect(result, result->status == 0, "the export succeeds");
 	for (int i = 0; i < THREADS; i++)
 		missing += sum(thread_of(account, account->tids[i]), "lost");
 	json = file_read(path, NULL);
@@ -201,8 +201,8 @@ static void expect_gaps_shown(const struct account *account)
 		place += strlen(mark);
 		shown += atol(place);
 	}
-	expect(told, at > 0, "the export shows gaps");
-	expect(told, shown >= missing, "the gaps that it shows stand for %ld events, of %ld", shown, missing);
+	expect(result, at > 0, "the export shows gaps");
+	expect(result, shown >= missing, "the gaps that it shows stand for %ld events, of %ld", shown, missing);
 	free(json);
 }
 
@@ -259,16 +259,16 @@ SCENARIO(accounting, waiting_is_bounded_in_all, SUPPORTED)
 					      "EVPROF_RING_SIZE=64K"};
 	struct account whole = record(python, longer, 0, lossless), slow;
 	double seconds = 0, idle = 0;
-	char *told;
+	char *result;
 
 	keep_to_one_processor();
 	slow = record(python, longer, 30, waiting);
-	told = file_read(text("%s/seconds", slow.outcome->directory), NULL);
-	expect(slow.outcome, told && sscanf(told, "%lf %lf", &seconds, &idle) == 2, "it says how long it took: %s",
-	       told);
+	result = file_read(text("%s/seconds", slow.outcome->directory), NULL);
+	expect(slow.outcome, result && sscanf(result, "%lf %lf", &seconds, &idle) == 2, "it says how long it took: %s",
+	       result);
 	expect(slow.outcome, idle < 0.1 + seconds / 10 + SLACK_S, "of %.2f s it stood still for %.2f s", seconds, idle);
-	expect(slow.outcome, expect_sums(&whole, &slow) > 1000, "what is not waited for is lost");
-	free(told);
+	expect(slow.outcome, expect_sums(&whole, &slow) > 1000, "events that no wait saves are lost");
+	free(result);
 }
 
 static void expect_names(const struct account *account, const char *what)

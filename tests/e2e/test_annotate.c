@@ -10,12 +10,12 @@
 #include "packages.h"
 
 /* What a verb writes, in a file of the trace's directory. */
-static char *kept(const struct outcome *outcome, const char *name, const struct outcome *told)
+static char *kept(const struct outcome *outcome, const char *name, const struct outcome *result)
 {
 	char *path = text("%s/%s", outcome->directory, name);
 
-	expect(told, told->status == 0, "the tool ends with 0");
-	file_write(path, told->out, told->out_bytes);
+	expect(result, result->status == 0, "the tool ends with 0");
+	file_write(path, result->out, result->out_bytes);
 	return path;
 }
 
@@ -57,8 +57,8 @@ SCENARIO(annotate, loops_within_a_line, SUPPORTED)
 	struct outcome *logged = run(.python = python, .how = JOB_BARE, .args = {"@one_line_loops.py", "log"});
 	struct outcome *outcome =
 	    run(.python = python, .args = {"@one_line_loops.py"}, .env = {"EVPROF_EVENTS=call,line"});
-	struct outcome *told = tool("annotate", "--format", "json", outcome->trace, "one_line_loops.py");
-	json_t *expected = json_loads(logged->out, 0, NULL), *annotated = json_loads(told->out, 0, NULL), *line;
+	struct outcome *result = tool("annotate", "--format", "json", outcome->trace, "one_line_loops.py");
+	json_t *expected = json_loads(logged->out, 0, NULL), *annotated = json_loads(result->out, 0, NULL), *line;
 	size_t i;
 
 	expect(logged, json_object_size(expected) > 15, "sys.settrace sees the lines");
@@ -69,12 +69,12 @@ SCENARIO(annotate, loops_within_a_line, SUPPORTED)
 
 		if (!json_object_get(expected, number))
 			continue; /* the module's own */
-		expect(told, hits == json_integer_value(json_object_get(expected, number)),
+		expect(result, hits == json_integer_value(json_object_get(expected, number)),
 		       "line %s has %lld hits, not %lld", number, json_integer_value(json_object_get(expected, number)),
 		       hits);
 		json_object_del(expected, number);
 	}
-	expect(told, json_object_size(expected) == 0, "no line is missing");
+	expect(result, json_object_size(expected) == 0, "no line is missing");
 	json_decref(annotated);
 	json_decref(expected);
 }
@@ -112,13 +112,14 @@ SCENARIO_SOME(annotate, lines_of_a_window, SUPPORTED)
 	    run(.python = python, .args = {"@line_window.py"}, .env = {"EVPROF_EVENTS=call,line"});
 	json_t *info = expect_trace(outcome, 1);
 	double all = (double)json_integer_value(json_object_get(info, "duration_ns")) / 1e9;
-	struct outcome *told = tool("annotate", "--format", "json", "--from", text("%.3fs", all * 0.8), "--to",
-				    text("%.3fs", all * 0.82), outcome->trace, "line_window.py");
-	const char *at = strstr(told->out, "{\"line\": 18, "), *called = strstr(told->out, "\"function\": \"spin\"");
+	struct outcome *result = tool("annotate", "--format", "json", "--from", text("%.3fs", all * 0.8), "--to",
+				      text("%.3fs", all * 0.82), outcome->trace, "line_window.py");
+	const char *at = strstr(result->out, "{\"line\": 18, "),
+		   *called = strstr(result->out, "\"function\": \"spin\"");
 
 	expect(outcome, info_events(info, "line") > 6000000, "the lines were recorded");
-	expect(told, told->status == 0 && at && called && at < called, "spin() was called at line 18");
-	expect(told, !strstr(told->out, "{\"line\": 0, ") && !strstr(told->out, "{\"line\": 19, "),
+	expect(result, result->status == 0 && at && called && at < called, "spin() was called at line 18");
+	expect(result, !strstr(result->out, "{\"line\": 0, ") && !strstr(result->out, "{\"line\": 19, "),
 	       "and at no other, nor at one that is not known");
 	json_decref(info);
 }
@@ -154,22 +155,22 @@ SCENARIO(annotate, lines_are_asked_for, SUPPORTED)
 SCENARIO(annotate, table, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
-	struct outcome *told = tool("annotate", outcome->trace, "known.py");
+	struct outcome *result = tool("annotate", outcome->trace, "known.py");
 
-	expect(told, told->status == 0 && !*told->err, "annotate ends with 0 and complains of nothing");
-	expect(told,
-	       strstr(told->out, "Line #|      Hits|         Time| Time per hit|      %|Source code\n"
-				 "------+----------+-------------+-------------+-------+-----------\n"),
+	expect(result, result->status == 0 && !*result->err, "annotate ends with 0 and complains of nothing");
+	expect(result,
+	       strstr(result->out, "Line #|      Hits|         Time| Time per hit|      %|Source code\n"
+				   "------+----------+-------------+-------------+-------+-----------\n"),
 	       "the heading is there");
-	expect(told, strstr(told->out, "\n     5|      1000|") && strstr(told->out, "%|def leaf():\n"),
+	expect(result, strstr(result->out, "\n     5|      1000|") && strstr(result->out, "%|def leaf():\n"),
 	       "leaf was called 1000 times");
-	expect(told, strstr(told->out, "\n(call)|      1000|") && strstr(told->out, "known.py:5 leaf\n"),
+	expect(result, strstr(result->out, "\n(call)|      1000|") && strstr(result->out, "known.py:5 leaf\n"),
 	       "from one function");
-	expect(told, strstr(told->out, "\n     7|         0|            0|            0|  0.00%|\n"),
+	expect(result, strstr(result->out, "\n     7|         0|            0|            0|  0.00%|\n"),
 	       "an empty line stands for itself");
-	told = tool("annotate", outcome->trace, "nothing.py", "known.py");
-	expect(told, told->status == 0 && strstr(told->err, "no file that matches nothing.py ran"),
-	       "a file that did not run, beside one that did");
+	result = tool("annotate", outcome->trace, "nothing.py", "known.py");
+	expect(result, result->status == 0 && strstr(result->err, "no file that matches nothing.py ran"),
+	       "a file that did not run, with one that did");
 }
 
 /* A source that was written after the recording has one line on stderr; one that was not has none. */
@@ -178,15 +179,15 @@ SCENARIO_SOME(annotate, changed_source, SUPPORTED)
 	char *directory = text("%s", run(.how = JOB_BARE, .args = {"true"})->directory);
 	char *path = text("%s/changes.py", directory);
 	static const char *const before = "def f(): pass\nf()\n", *const after = "import os\ndef f(): pass\nf()\n";
-	struct outcome *outcome, *told;
+	struct outcome *outcome, *result;
 
 	file_write(path, before, strlen(before));
 	outcome = run(.python = python, .directory = directory, .args = {"changes.py"});
-	told = tool("annotate", outcome->trace);
-	expect(told, told->status == 0 && !strstr(told->err, "changed"), "the source is the one that ran");
+	result = tool("annotate", outcome->trace);
+	expect(result, result->status == 0 && !strstr(result->err, "changed"), "the source is the one that ran");
 	usleep(20000);
 	file_write(path, after, strlen(after));
-	told = tool("annotate", outcome->trace);
-	expect(told, told->status == 0 && strstr(told->err, "changes.py has changed since the recording"),
+	result = tool("annotate", outcome->trace);
+	expect(result, result->status == 0 && strstr(result->err, "changes.py has changed since the recording"),
 	       "the source is another one");
 }

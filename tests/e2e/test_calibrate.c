@@ -101,7 +101,7 @@ static double share_taken(const struct outcome *bare, const struct outcome *outc
 }
 
 /*
- * The last two from 3.12 on: before, the hook hears nothing of classes, and 3.11 slows properties by more than it slows
+ * The last two from 3.12 on: before, the hook gets no calls of classes, and 3.11 slows properties by more than it slows
  * loops.
  */
 static const char *const timed[] = {"recursion", "methods", "generator", "lengths", "classes", "properties"};
@@ -130,7 +130,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
 }
 
-/* The median of the shares of one function in so many pairs of runs. */
+/* The median of the shares of one function in all pairs of runs. */
 static double median_share(double shares[][TIMED], size_t pairs, size_t function)
 {
 	double sorted[PAIRS_MOST];

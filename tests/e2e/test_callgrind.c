@@ -29,9 +29,9 @@ static void judge(const struct outcome *outcome)
 {
 	char *path = exported(outcome, "callgrind.out.test", NULL);
 	char *report = text("%s/report.json", outcome->directory);
-	struct outcome *told = tool("report", "--json", outcome->trace), *judged;
+	struct outcome *result = tool("report", "--json", outcome->trace), *judged;
 
-	file_write(report, told->out, told->out_bytes);
+	file_write(report, result->out, result->out_bytes);
 	judged = run(.python = python_any(), .how = JOB_BARE, .args = {"@judge_callgrind.py", report, path});
 	expect(judged, judged->status == 0, "callgrind_annotate reads what evprof report says");
 }

@@ -11,18 +11,18 @@
 SCENARIO(check, calls, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
-	struct outcome *told =
+	struct outcome *result =
 	    tool("check", "--max-calls", "known:leaf=1000", "--max-calls", "__main__:recurse=51", "--max-calls",
 		 "known.py:numbers=11", "--max-calls", "no.such:function=0", "--max-lost", "0", outcome->trace);
 
-	expect(told, told->status == 0 && strstr(told->out, "ok     --max-calls known:leaf=1000: 1000 calls"),
+	expect(result, result->status == 0 && strstr(result->out, "ok     --max-calls known:leaf=1000: 1000 calls"),
 	       "limits that are just held");
-	told = tool("check", "--max-calls", "known:leaf=999", "--max-calls", "known:work=1", outcome->trace);
-	expect(told, told->status == 1 && strstr(told->out, "FAILED --max-calls known:leaf=999: 1000 calls"),
+	result = tool("check", "--max-calls", "known:leaf=999", "--max-calls", "known:work=1", outcome->trace);
+	expect(result, result->status == 1 && strstr(result->out, "FAILED --max-calls known:leaf=999: 1000 calls"),
 	       "one call too many");
-	expect(told, strstr(told->out, "ok     --max-calls known:work=1"), "the other limit is told too");
-	told = tool("check", "--max-calls", "known:laef=1000", outcome->trace);
-	expect(told, told->status == 2 && strstr(told->out, "ERROR"), "a function that is not there");
+	expect(result, strstr(result->out, "ok     --max-calls known:work=1"), "the other limit is reported too");
+	result = tool("check", "--max-calls", "known:laef=1000", outcome->trace);
+	expect(result, result->status == 2 && strstr(result->out, "ERROR"), "a function that is not there");
 }
 
 /* Both sums are of the same events: the total must be the report's. */
@@ -32,14 +32,14 @@ SCENARIO(check, total, SUPPORTED)
 	json_t *report = trace_report(outcome->trace, NULL);
 	long calls = (long)json_integer_value(json_object_get(report, "calls"));
 	double seconds = json_number_value(json_object_get(report, "tottime"));
-	struct outcome *told = tool("check", "--max-calls", text("TOTAL=%ld", calls), "--max-time",
-				    text("TOTAL=%.6f", seconds + 0.001), outcome->trace);
+	struct outcome *result = tool("check", "--max-calls", text("TOTAL=%ld", calls), "--max-time",
+				      text("TOTAL=%.6f", seconds + 0.001), outcome->trace);
 
-	expect(told, told->status == 0, "%ld calls in %f s", calls, seconds);
-	told = tool("check", "--max-calls", text("TOTAL=%ld", calls - 1), outcome->trace);
-	expect(told, told->status == 1, "one call less");
-	told = tool("check", "--max-time", text("TOTAL=%.6f", seconds - 0.001), outcome->trace);
-	expect(told, told->status == 1, "a millisecond less");
+	expect(result, result->status == 0, "%ld calls in %f s", calls, seconds);
+	result = tool("check", "--max-calls", text("TOTAL=%ld", calls - 1), outcome->trace);
+	expect(result, result->status == 1, "one call less");
+	result = tool("check", "--max-time", text("TOTAL=%.6f", seconds - 0.001), outcome->trace);
+	expect(result, result->status == 1, "a millisecond less");
 	json_decref(report);
 }
 
@@ -47,22 +47,22 @@ SCENARIO(check, peak_of_the_heap, SUPPORTED)
 {
 	struct outcome *judge =
 	    run(.python = python, .how = JOB_BARE, .args = {"-X", "tracemalloc", "@compared.py", "10", "peak"});
-	struct outcome *outcome = run(.python = python, .args = {"@compared.py", "10"}), *told;
+	struct outcome *outcome = run(.python = python, .args = {"@compared.py", "10"}), *result;
 	long its = atol(judge->out), mine;
 	const char *line;
 
 	expect(judge, judge->status == 0 && its > 70000000, "tracemalloc sees a peak of %ld", its);
-	told = tool("check", "--max-alloc", "1M", outcome->trace);
-	expect(told, told->status == 1, "more than 1 MiB");
-	line = strstr(told->out, "--max-alloc 1M: ");
-	expect(told, line, "the peak is told");
+	result = tool("check", "--max-alloc", "1M", outcome->trace);
+	expect(result, result->status == 1, "more than 1 MiB");
+	line = strstr(result->out, "--max-alloc 1M: ");
+	expect(result, line, "the peak is reported");
 	mine = atol(line + strlen("--max-alloc 1M: "));
 	/* What Python holds before either is on, and what tracemalloc imports, differ. */
-	expect(told, labs(mine - its) < 4000000, "%ld bytes, %ld by tracemalloc", mine, its);
-	told = tool("check", "--max-alloc", text("%ld", mine), outcome->trace);
-	expect(told, told->status == 0, "a limit that is just held");
-	told = tool("check", "--max-alloc", text("%ld", mine - 1), outcome->trace);
-	expect(told, told->status == 1, "one byte less");
+	expect(result, labs(mine - its) < 4000000, "%ld bytes, %ld by tracemalloc", mine, its);
+	result = tool("check", "--max-alloc", text("%ld", mine), outcome->trace);
+	expect(result, result->status == 0, "a limit that is just held");
+	result = tool("check", "--max-alloc", text("%ld", mine - 1), outcome->trace);
+	expect(result, result->status == 1, "one byte less");
 }
 
 /* Runs a check with --junit and lets Python's parser count: "tests failures errors" and the names of the cases. */
@@ -81,9 +81,10 @@ static struct outcome *junit_of(const struct outcome *outcome, const char *limit
 	    "    print(suite.get('tests'), suite.get('failures'), suite.get('errors'))\n"
 	    "    for case in cases: print(ascii(case.get('name')), [part.get('message') for part in case])\n";
 	char *path = text("%s/junit.xml", outcome->directory);
-	struct outcome *told = tool("check", limit, value, "--max-lost", "0", "--junit", path, outcome->trace), *judge;
+	struct outcome *result = tool("check", limit, value, "--max-lost", "0", "--junit", path, outcome->trace),
+		       *judge;
 
-	expect(told, told->status == status, "%s %s ends with %d", limit, value, status);
+	expect(result, result->status == status, "%s %s ends with %d", limit, value, status);
 	judge = run(.python = python_any(), .how = JOB_BARE, .args = {"-c", code, path});
 	expect(judge, judge->status == 0, "the JUnit file is XML of the right shape");
 	return judge;
@@ -115,37 +116,37 @@ SCENARIO(check, junit, SCENARIO_ONCE)
 /* A trace that was cut: a broken limit is broken, but none holds for sure. */
 SCENARIO(check, cut_trace, SCENARIO_ONCE)
 {
-	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"}), *told;
+	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"}), *result;
 	char *cut = text("%s/cut.trace", outcome->directory);
 	size_t bytes;
 	char *whole = file_read(outcome->trace, &bytes);
 
 	(void)python;
 	file_write(cut, whole, bytes - 20);
-	told = tool("check", "--max-calls", "known:leaf=1000", cut);
-	expect(told, told->status == 2 && strstr(told->out, "ok ") && *told->err, "what holds may not");
-	told = tool("check", "--max-calls", "known:leaf=3", cut);
-	expect(told, told->status == 1, "what is broken is broken");
+	result = tool("check", "--max-calls", "known:leaf=1000", cut);
+	expect(result, result->status == 2 && strstr(result->out, "ok ") && *result->err, "what holds may not");
+	result = tool("check", "--max-calls", "known:leaf=3", cut);
+	expect(result, result->status == 1, "what is broken is broken");
 	snprintf(outcome->trace, sizeof(outcome->trace), "%s", cut);
-	told = junit_of(outcome, "--max-calls", "known:leaf=1000", 2);
-	expect(told, strncmp(told->out, "3 0 1\n", 6) == 0, "the trace is a case of its own");
+	result = junit_of(outcome, "--max-calls", "known:leaf=1000", 2);
+	expect(result, strncmp(result->out, "3 0 1\n", 6) == 0, "the trace is a case of its own");
 }
 
 SCENARIO(check, junit_that_cannot_be_written, SCENARIO_ONCE)
 {
 	struct outcome *outcome = run(.python = python_any(), .args = {"@known.py"});
-	struct outcome *told = tool("check", "--max-lost", "0", "--junit", "/nonexistent/junit.xml", outcome->trace);
+	struct outcome *result = tool("check", "--max-lost", "0", "--junit", "/nonexistent/junit.xml", outcome->trace);
 
 	(void)python;
-	expect(told, told->status == 2 && strstr(told->err, "/nonexistent/junit.xml"), "that is an error");
-	told = tool("check", "--max-lost", "0", "--junit", "/dev/full", outcome->trace);
-	expect(told, told->status == 2 && strstr(told->err, "/dev/full"), "a full disk too");
+	expect(result, result->status == 2 && strstr(result->err, "/nonexistent/junit.xml"), "that is an error");
+	result = tool("check", "--max-lost", "0", "--junit", "/dev/full", outcome->trace);
+	expect(result, result->status == 2 && strstr(result->err, "/dev/full"), "a full disk too");
 }
 
 /* Whatever the limits are: also where none of them is of the events that are damaged. */
 SCENARIO(check, damage_holds_no_limit, SCENARIO_ONCE)
 {
-	struct outcome *outcome = run(.python = python_any(), .args = {"@compared.py", "100"}), *told;
+	struct outcome *outcome = run(.python = python_any(), .args = {"@compared.py", "100"}), *result;
 	char *path = text("%s/damaged.evp", outcome->directory);
 	size_t bytes;
 	char *data = file_read(outcome->trace, &bytes);
@@ -154,15 +155,15 @@ SCENARIO(check, damage_holds_no_limit, SCENARIO_ONCE)
 	data[bytes / 2] ^= 4;
 	file_write(path, data, bytes);
 	free(data);
-	told = tool("check", "--max-lost", "0", outcome->trace);
-	expect(told, told->status == 0 && !*told->err, "the trace was whole");
-	told = tool("check", "--max-lost", "0", path);
-	expect(told, told->status == 2 && *told->err, "it is not any more");
-	told = tool("check", "--max-calls", "TOTAL=100000000", path);
-	expect(told, told->status == 2 && *told->err, "nor for a limit of calls");
+	result = tool("check", "--max-lost", "0", outcome->trace);
+	expect(result, result->status == 0 && !*result->err, "the trace was whole");
+	result = tool("check", "--max-lost", "0", path);
+	expect(result, result->status == 2 && *result->err, "it is not any more");
+	result = tool("check", "--max-calls", "TOTAL=100000000", path);
+	expect(result, result->status == 2 && *result->err, "nor for a limit of calls");
 }
 
-/* What was not recorded keeps no limit: the program calls leaf() 1000 times and evprof cannot know it. */
+/* A limit of a function that was not recorded is an error: evprof cannot know that leaf() is called 1000 times. */
 SCENARIO_SOME(check, what_is_not_recorded, SUPPORTED)
 {
 	const struct {
@@ -174,11 +175,11 @@ SCENARIO_SOME(check, what_is_not_recorded, SUPPORTED)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct outcome *outcome = run(.python = python, .args = {"@known.py"}, .env = {cases[i].variable});
-		struct outcome *told = tool("check", "--max-calls", cases[i].limit, outcome->trace);
+		struct outcome *result = tool("check", "--max-calls", cases[i].limit, outcome->trace);
 
-		expect(told, told->status == 2 && strstr(told->out, "ERROR"), "%s, %s", cases[i].variable,
+		expect(result, result->status == 2 && strstr(result->out, "ERROR"), "%s, %s", cases[i].variable,
 		       cases[i].limit);
-		expect(told, !strstr(told->out, "no function of the trace"), "%s: the reason", cases[i].variable);
+		expect(result, !strstr(result->out, "no function of the trace"), "%s: the reason", cases[i].variable);
 	}
 }
 
@@ -203,29 +204,29 @@ SCENARIO(diff, known_change, SUPPORTED)
 {
 	struct outcome *before = run(.python = python, .args = {"@compared.py", "100"});
 	struct outcome *after = run(.python = python, .args = {"@compared.py", "160"});
-	struct outcome *told = tool("diff", "--json", "--sort", "bytes", before->trace, after->trace), *csv;
-	json_t *root = json_loads(told->out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+	struct outcome *result = tool("diff", "--json", "--sort", "bytes", before->trace, after->trace), *csv;
+	json_t *root = json_loads(result->out, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	const json_t *leaf = root ? function_named(root, "leaf") : NULL;
 	long block = 10000 + (python_is_free_threaded(python) ? 49 : 33), bytes; /* with the head of a bytes object */
 
-	expect(told, told->status == 0 && leaf, "diff ends with 0 and knows leaf");
-	expect(told, change(leaf, "ncalls") == 60, "60 calls more, not %ld", change(leaf, "ncalls"));
-	expect(told, change(leaf, "allocs") == 60, "60 blocks more, not %ld", change(leaf, "allocs"));
+	expect(result, result->status == 0 && leaf, "diff ends with 0 and knows leaf");
+	expect(result, change(leaf, "ncalls") == 60, "60 calls more, not %ld", change(leaf, "ncalls"));
+	expect(result, change(leaf, "allocs") == 60, "60 blocks more, not %ld", change(leaf, "allocs"));
 	bytes = change(leaf, "bytes");
-	expect(told, bytes == 60 * block, "60 times 10000 bytes and a header, not %ld", bytes);
-	expect(told, leaf == json_array_get(json_object_get(root, "functions"), 0), "the largest change comes first");
-	expect(told, change(function_named(root, "peak"), "bytes") == 0, "the same in both");
+	expect(result, bytes == 60 * block, "60 times 10000 bytes and a header, not %ld", bytes);
+	expect(result, leaf == json_array_get(json_object_get(root, "functions"), 0), "the largest change comes first");
+	expect(result, change(function_named(root, "peak"), "bytes") == 0, "the same in both");
 	json_decref(root);
 	csv = tool("diff", "--csv", before->trace, after->trace);
 	file_write(text("%s/diff.csv", after->directory), csv->out, csv->out_bytes);
-	told = run(.python = python_any(), .how = JOB_BARE,
-		   .args = {"-c",
-			    "import csv, sys\n"
-			    "rows = list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf-8')))\n"
-			    "assert all(None not in row and None not in row.values() for row in rows)\n"
-			    "leaf, = [row for row in rows if row['function'] == 'leaf']\n"
-			    "assert (leaf['ncalls_a'], leaf['ncalls_b'], leaf['ncalls_change'], leaf['in']) == "
-			    "('100', '160', '60', 'both'), leaf\n",
-			    text("%s/diff.csv", after->directory)});
-	expect(told, told->status == 0, "Python's csv reads the same");
+	result = run(.python = python_any(), .how = JOB_BARE,
+		     .args = {"-c",
+			      "import csv, sys\n"
+			      "rows = list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf-8')))\n"
+			      "assert all(None not in row and None not in row.values() for row in rows)\n"
+			      "leaf, = [row for row in rows if row['function'] == 'leaf']\n"
+			      "assert (leaf['ncalls_a'], leaf['ncalls_b'], leaf['ncalls_change'], leaf['in']) == "
+			      "('100', '160', '60', 'both'), leaf\n",
+			      text("%s/diff.csv", after->directory)});
+	expect(result, result->status == 0, "Python's csv reads the same");
 }

@@ -55,7 +55,7 @@ static struct run struck_run(const struct python *python, struct strike blow, co
 	return run;
 }
 
-/* As bare, but for so many lines of evprof's. */
+/* As bare, but for `lines` lines of evprof's. */
 static void expect_unharmed(const struct python *python, const struct run *run, unsigned lines)
 {
 	struct run bare = new_run();
@@ -69,7 +69,7 @@ static void expect_unharmed(const struct python *python, const struct run *run, 
 	       stderr_evprof_lines(run->outcome), lines);
 }
 
-/* Held up for no longer than so many seconds more than with a collector that is well. */
+/* Takes at most bound_s longer than with a collector that works. */
 static void expect_in_time(const struct python *python, const struct run *run, double bound_s, const char *what)
 {
 	struct run well = struck_run(python, (struct strike){0}, SMALL_RING, NULL);
@@ -95,12 +95,12 @@ static void end_collector(struct run *run)
  */
 static long expect_cut(const struct run *run, const char *trace)
 {
-	struct outcome *told = tool("info", "--json", trace);
-	json_t *info = json_loads(told->out, 0, NULL), *report;
+	struct outcome *result = tool("info", "--json", trace);
+	json_t *info = json_loads(result->out, 0, NULL), *report;
 	long calls;
 
-	expect(told, told->status == 1 && *told->err, "info says that something is missing");
-	expect(told, info && json_is_false(json_object_get(info, "complete")), "the trace is not complete");
+	expect(result, result->status == 1 && *result->err, "info says that something is missing");
+	expect(result, info && json_is_false(json_object_get(info, "complete")), "the trace is not complete");
 	report = trace_report(trace, NULL);
 	calls = report_calls(report, "counting.py", "leaf");
 	expect(run->outcome, calls <= 2 * CALLS, "no call is invented");
@@ -125,7 +125,7 @@ static void expect_resumed(const struct run *run)
 	calls += report_calls(report, "counting.py", "leaf");
 	expect(run->outcome, calls <= 2 * CALLS, "no call is in both: %ld of %d", calls, 2 * CALLS);
 	expect(run->outcome, calls + lost + READ_AND_NOT_WRITTEN > 2 * CALLS,
-	       "%ld calls are in either, %ld are told to be lost, of %d", calls, lost, 2 * CALLS);
+	       "%ld calls are in either, %ld are reported lost, of %d", calls, lost, 2 * CALLS);
 	expect_balanced(run->outcome, report);
 	json_decref(report);
 	json_decref(info);
@@ -134,11 +134,11 @@ static void expect_resumed(const struct run *run)
 /* Written and lost are all there was, in a file that is whole. Returns what was lost. */
 static long expect_accounted(const struct run *run)
 {
-	struct outcome *told = tool("info", "--json", run->outcome->trace);
-	json_t *info = json_loads(told->out, 0, NULL), *report;
+	struct outcome *result = tool("info", "--json", run->outcome->trace);
+	json_t *info = json_loads(result->out, 0, NULL), *report;
 	long written, lost;
 
-	expect(told, told->status == 0 && info && json_is_true(json_object_get(info, "complete")),
+	expect(result, result->status == 0 && info && json_is_true(json_object_get(info, "complete")),
 	       "the trace is complete");
 	report = trace_report(run->outcome->trace, NULL);
 	written = report_calls(report, "counting.py", "leaf");
@@ -170,7 +170,7 @@ SCENARIO(collector_loss, killed, SUPPORTED)
 
 SCENARIO(collector_loss, killed_before_a_quiet_end, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run =
 	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_signal, .argument = SIGKILL},
@@ -185,7 +185,7 @@ SCENARIO(collector_loss, killed_before_a_quiet_end, SUPPORTED)
 /* Processes that live, one that sleeps, and others that come later: what the tree does from then on is in one trace. */
 SCENARIO(collector_loss, killed_with_a_family, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run = new_run();
 	json_t *info, *report;
@@ -212,7 +212,7 @@ SCENARIO(collector_loss, killed_with_a_family, SUPPORTED)
 
 SCENARIO(collector_loss, frozen, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run =
 	    struck_run(python, (struct strike){.delay_us = 20000, .act = strike_collector_signal, .argument = SIGSTOP},
@@ -227,7 +227,7 @@ SCENARIO(collector_loss, frozen, SUPPORTED)
 /* The ring has room for all: the program ends without having met the collector's silence. */
 SCENARIO(collector_loss, frozen_before_a_quiet_end, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run =
 	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_signal, .argument = SIGSTOP},
@@ -240,7 +240,7 @@ SCENARIO(collector_loss, frozen_before_a_quiet_end, SUPPORTED)
 
 SCENARIO(collector_loss, paused_for_less_than_the_bound, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run =
 	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_pause, .argument = 400},
@@ -253,7 +253,7 @@ SCENARIO(collector_loss, paused_for_less_than_the_bound, SUPPORTED)
 
 SCENARIO(collector_loss, paused_for_more_than_the_bound, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run =
 	    struck_run(python, (struct strike){.delay_us = 30000, .act = strike_collector_pause, .argument = 1500},
@@ -266,7 +266,7 @@ SCENARIO(collector_loss, paused_for_more_than_the_bound, SUPPORTED)
 
 SCENARIO(collector_loss, slow, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run = struck_run(python, (struct strike){.act = strike_collector_slow, .argument = 30}, SMALL_RING,
 				    "EVPROF_ON_FULL=drop");
@@ -294,7 +294,7 @@ SCENARIO(collector_loss, paused_at_an_end_under_signals, SUPPORTED)
 /* Nobody waits longer for a collector that is stopped because the program's clock stands still. */
 SCENARIO(collector_loss, frozen_where_time_stands_still, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run = new_run();
 	struct outcome *built = run(.how = JOB_BARE, .args = {"cc", "-shared", "-fPIC", "-o", "still.so", "@still.c"});
@@ -338,7 +338,7 @@ static struct run run_in_shell(const struct python *python, const char *line, co
 
 SCENARIO(collector_loss, disk_full, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run = run_in_shell(python, MOUNT_OR_SKIP("size=400k") COPY, "EVPROF_OUTPUT=m/loss.evp");
 
@@ -348,7 +348,7 @@ SCENARIO(collector_loss, disk_full, SUPPORTED)
 	expect(run.outcome, expect_accounted(&run) > 0, "something is lost");
 }
 
-/* The trace may grow by so many bytes and no more. */
+/* Limits the growth of the trace to some bytes from here on (the argument). */
 static void limit_file_size(const struct strike *strike)
 {
 	struct stat status = {0};
@@ -391,7 +391,7 @@ SCENARIO(collector_loss, file_size_limited, SUPPORTED)
 
 SCENARIO(collector_loss, read_only, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run = run_in_shell(python, MOUNT_OR_SKIP("ro") "exec \"$@\"", "EVPROF_OUTPUT=m/loss.evp");
 
@@ -410,7 +410,7 @@ static void remove_output(const struct strike *strike)
 
 SCENARIO(collector_loss, folder_removed, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	struct run run = new_run();
 
@@ -436,7 +436,7 @@ static const char *const limits[] = {
 
 SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		char *line = text("%s; exec \"$@\"", limits[i]);
@@ -465,12 +465,12 @@ SCENARIO(collector_loss, limits_of_the_program, SUPPORTED)
 	}
 }
 
-/* Below what a collector needs, the program hears so and does not wait for one that can do nothing. */
+/* Below what a collector needs, the program gets a line and does not wait for one that can do nothing. */
 SCENARIO(collector_loss, few_descriptors, SUPPORTED)
 {
 	static const char *const ulimits[] = {"ulimit -n 7", "ulimit -n 11", "ulimit -n 12", "ulimit -S -n 8"};
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	for (size_t i = 0; i < sizeof(ulimits) / sizeof(*ulimits); i++) {
 		const char *const limited[] = {"sh", "-c", text("%s; exec \"$@\"", ulimits[i]), "sh"};
@@ -535,7 +535,7 @@ SCENARIO(collector_loss, limit_set_by_the_program, SUPPORTED)
 /* The exchange of the memory is of what is left of it. */
 SCENARIO(collector_loss, killed_after_a_limit, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	if (python_is_free_threaded(python) || built_with_asan())
 		cr_skip_test("its allocator has more than these limits from the beginning");
@@ -600,7 +600,7 @@ SCENARIO(collector_loss, losing_is_cheap, SUPPORTED)
 {
 	double kept, lost;
 
-	if (!chosen(python) || python->command[1])
+	if (!runs_by_default(python) || python->command[1])
 		return;
 	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v valgrind"})->status)
 		cr_skip_test("valgrind is not installed");
@@ -682,7 +682,7 @@ SCENARIO(collector_loss, daemon_started_anew_for_a_quiet_program, SUPPORTED)
 	long after;
 	json_t *report;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	for (int i = 0; i < 2; i++) {
 		folders[i] = text("%s/traces%d", run.directory, i);
@@ -737,7 +737,7 @@ SCENARIO(collector_loss, daemon_started_anew_after_a_silence, SUPPORTED)
 	double at[3];
 	size_t count;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	daemon = start_daemon(run.directory, socket);
 	program = background_start(&(struct job){.python = python,
@@ -771,7 +771,7 @@ SCENARIO(collector_loss, daemon_started_anew_after_a_silence, SUPPORTED)
 /* The daemon never looked at the program: that it is gone is known all the same, and another in its place is joined. */
 SCENARIO(collector_loss, daemon_killed_before_its_first_look, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	for (int another = 0; another < 2; another++) {
 		struct run run = new_run();
@@ -825,7 +825,7 @@ SCENARIO(collector_loss, daemon_started_anew_for_samples, SUPPORTED)
 	struct outcome found = {.out = "", .err = ""};
 	json_t *report;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	cr_assert(mkdir(folders[0], 0755) == 0 && mkdir(folders[1], 0755) == 0);
 	daemon = start_daemon(folders[0], socket);

@@ -80,7 +80,7 @@ SCENARIO(control_flow, with_trio, SUPPORTED)
 }
 
 /*
- * How often the threads' function ran is chance. 3.11: hooks_profile.c does not see yet that a beginning was not told.
+ * How often the threads' function ran is chance. 3.11: hooks_profile.c misses that a beginning was not reported.
  */
 SCENARIO(control_flow, raised_in_threads, SUPPORTED)
 {

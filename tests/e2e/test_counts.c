@@ -166,22 +166,22 @@ static void leftover_add(struct rows *leftover, const struct row *row)
 }
 
 /* The rows of both that differ, into leftovers of each. */
-static void compare(const struct rows pair[2], struct rows leftover[2], bool primitive)
+static void compare(const struct rows sides[2], struct rows leftover[2], bool primitive)
 {
 	size_t i = 0, j = 0;
 
 	for (int side = 0; side < 2; side++)
-		leftover[side] = (struct rows){calloc(pair[side].count + 1, sizeof(struct row)), 0};
-	while (i < pair[0].count || j < pair[1].count) {
-		int order = i == pair[0].count	 ? 1
-			    : j == pair[1].count ? -1
-						 : strcmp(pair[0].row[i].key, pair[1].row[j].key);
+		leftover[side] = (struct rows){calloc(sides[side].count + 1, sizeof(struct row)), 0};
+	while (i < sides[0].count || j < sides[1].count) {
+		int order = i == sides[0].count	  ? 1
+			    : j == sides[1].count ? -1
+						  : strcmp(sides[0].row[i].key, sides[1].row[j].key);
 
-		if (order != 0 || !same(&pair[0].row[i], &pair[1].row[j], primitive)) {
+		if (order != 0 || !same(&sides[0].row[i], &sides[1].row[j], primitive)) {
 			if (order <= 0)
-				leftover_add(&leftover[0], &pair[0].row[i]);
+				leftover_add(&leftover[0], &sides[0].row[i]);
 			if (order >= 0)
-				leftover_add(&leftover[1], &pair[1].row[j]);
+				leftover_add(&leftover[1], &sides[1].row[j]);
 		}
 		i += order <= 0;
 		j += order >= 0;
@@ -197,13 +197,13 @@ static void compare(const struct rows pair[2], struct rows leftover[2], bool pri
  * function ("<function Random.seed>"), a metaclass's method, or an address. What differs for this reason only is the
  * same again when C functions are added up by their bare names. One that is counted wrongly is not.
  */
-static size_t differences(const struct rows pair[2], bool primitive, char *said, size_t room)
+static size_t differences(const struct rows sides[2], bool primitive, char *said, size_t room)
 {
 	struct rows by_label[2], by_name[2];
 	size_t used = 0;
 
 	*said = '\0';
-	compare(pair, by_label, primitive);
+	compare(sides, by_label, primitive);
 	compare(by_label, by_name, primitive);
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < by_name[side].count && used + 300 < room; i++)
@@ -219,7 +219,7 @@ static void expect_same_counts(const struct python *python, const char *name, co
 	char *program = text("../counted/%s.py", name), *path, *said = malloc(4000);
 	struct outcome *judge, *outcome;
 	json_t *info, *report;
-	struct rows pair[2];
+	struct rows sides[2];
 	long calls = 0;
 	size_t differ;
 
@@ -233,14 +233,14 @@ static void expect_same_counts(const struct python *python, const char *name, co
 	expect(outcome, outcome->status == 0, "%s runs under evprof", name);
 	info = expect_trace(outcome, 1);
 	report = trace_report(outcome->trace, "begin,end");
-	pair[0] = rows_of_report(python, report);
-	pair[1] = rows_of_cprofile(python, path);
+	sides[0] = rows_of_report(python, report);
+	sides[1] = rows_of_cprofile(python, path);
 	/* In threads, calls of one function in two threads at once are recursion to cProfile from 3.12 on. */
-	differ = differences(pair, strcmp(name, "thread_work") != 0, said, 4000);
-	for (size_t i = 0; i < pair[1].count; i++)
-		calls += pair[1].row[i].total;
+	differ = differences(sides, strcmp(name, "thread_work") != 0, said, 4000);
+	for (size_t i = 0; i < sides[1].count; i++)
+		calls += sides[1].row[i].total;
 	expect(outcome, calls > 500, "%s is a program with calls: %ld", name, calls);
-	expect(outcome, differ == 0, "%s: %zu of %zu functions differ:%s", name, differ, pair[1].count, said);
+	expect(outcome, differ == 0, "%s: %zu of %zu functions differ:%s", name, differ, sides[1].count, said);
 	expect_balanced(outcome, trace_report(outcome->trace, NULL));
 	json_decref(report);
 	json_decref(info);

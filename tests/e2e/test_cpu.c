@@ -20,12 +20,12 @@ static double time_of(const json_t *report, const char *name)
 #define SLACK_WALL 0.040
 #define SLACK_CPU 0.004
 
-static bool is_about(double measured, double told, double slack)
+static bool is_about(double measured, double expected, double slack)
 {
-	return fabs(measured - told) < slack + 0.05 * told;
+	return fabs(measured - expected) < slack + 0.05 * expected;
 }
 
-SCENARIO(cpu, running_and_waiting_are_told_apart, SUPPORTED)
+SCENARIO(cpu, running_and_waiting_are_distinguished, SUPPORTED)
 {
 	struct outcome *outcome =
 	    run(.python = python, .args = {"@cpu.py"}, .env = {"EVPROF_EVENTS=call,c_call,exception,mem,cpu"});

@@ -1,5 +1,5 @@
 /*
- * test_damage.c - a file that is no trace, is cut short or damaged: what can be read and one clear line, never a crash.
+ * test_damage.c - a file that is not a trace, is cut short or damaged: its readable part and one clear line, no crash.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,15 +53,15 @@ SCENARIO(damage, cut_short, SCENARIO_ONCE)
 
 		file_write(path, data, bytes * part / parts);
 		expect_survives(path, text("cut at %zu of %zu bytes", bytes * part / parts, bytes));
-		struct outcome *told = tool("info", "--json", path);
-		if (told->status > 1)
+		struct outcome *result = tool("info", "--json", path);
+		if (result->status > 1)
 			continue;
-		info = json_loads(told->out, 0, NULL);
-		expect(told, info, "info of a cut file is JSON");
-		expect(told, json_is_false(json_object_get(info, "complete")), "a cut file is not complete");
+		info = json_loads(result->out, 0, NULL);
+		expect(result, info, "info of a cut file is JSON");
+		expect(result, json_is_false(json_object_get(info, "complete")), "a cut file is not complete");
 		events = (long)json_integer_value(json_object_get(info, "events"));
-		expect(told, events >= before, "a longer piece holds no fewer events");
-		expect(told, *told->err, "a cut file gets a line");
+		expect(result, events >= before, "a longer piece holds no fewer events");
+		expect(result, *result->err, "a cut file gets a line");
 		before = events;
 		json_decref(info);
 	}
@@ -82,13 +82,13 @@ SCENARIO(damage, bits_flipped, SCENARIO_ONCE)
 	for (size_t flip = 0; flip < flips; flip++) {
 		size_t at = flip < 16 ? flip * 4 : (random = random * 1103515245 + 12345) % bytes;
 		int bit = (int)(random >> 16) % 8;
-		struct outcome *told;
+		struct outcome *result;
 
 		data[at] ^= (char)(1 << bit);
 		file_write(path, data, bytes);
 		expect_survives(path, text("with bit %d of byte %zu flipped", bit, at));
-		told = tool("info", path);
-		unnoticed += told->status == 0 && !*told->err;
+		result = tool("info", path);
+		unnoticed += result->status == 0 && !*result->err;
 		data[at] ^= (char)(1 << bit);
 	}
 	expect(outcome, unnoticed <= flips / 20, "%zu of %zu flipped bits are not noticed", unnoticed, flips);

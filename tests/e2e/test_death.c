@@ -23,8 +23,8 @@ struct cause {
 	int signal; /* from outside */
 	void (*act)(const struct strike *strike);
 	int status;
-	const char *how, *told; /* of info --json, and a word of info */
-	unsigned processes;	/* images in the trace */
+	const char *how, *result; /* of info --json, and a word of info */
+	unsigned processes;	  /* images in the trace */
 };
 
 static const struct cause causes[] = {
@@ -46,7 +46,7 @@ static const struct cause causes[] = {
 #define CAUSES (sizeof(causes) / sizeof(*causes))
 
 /*
- * Every call that had begun is in the trace; of one that was about to begin, nobody can tell. Without a GIL, other
+ * Every call that had begun is in the trace; one that was about to begin may be there. Without a GIL, other
  * threads go on while one of them ends the process: what they do in these moments is not looked at. cause: NULL where
  * it is a signal.
  */
@@ -65,11 +65,11 @@ static void expect_calls(const struct python *python, const struct cause *cause,
 	json_decref(report);
 }
 
-static void expect_told(const struct outcome *outcome, const struct cause *cause, const char *what)
+static void expect_reported(const struct outcome *outcome, const struct cause *cause, const char *what)
 {
 	json_t *info = trace_info(outcome->trace);
 	const json_t *process, *number;
-	struct outcome *told = tool("info", outcome->trace);
+	struct outcome *result = tool("info", outcome->trace);
 	size_t i;
 
 	json_array_foreach(json_object_get(info, "processes"), i, process)
@@ -78,21 +78,21 @@ static void expect_told(const struct outcome *outcome, const struct cause *cause
 
 		if (i > 0 && strcmp(cause->how, "killed") != 0)
 			continue;
-		expect(told, how && strcmp(how, cause->how) == 0, "%s: process %zu ended by %s, not %s", what, i, how,
+		expect(result, how && strcmp(how, cause->how) == 0, "%s: process %zu ended by %s, not %s", what, i, how,
 		       cause->how);
 		number = json_object_get(process, "signal");
-		expect(told, cause->status >= 0 || json_integer_value(number) == -cause->status,
+		expect(result, cause->status >= 0 || json_integer_value(number) == -cause->status,
 		       "%s: the signal of process %zu is %lld", what, i, (long long)json_integer_value(number));
 	}
-	expect(told, strstr(told->out, cause->told), "%s: info says %s", what, cause->told);
+	expect(result, strstr(result->out, cause->result), "%s: info says %s", what, cause->result);
 	if (strcmp(cause->how, "killed") == 0) {
-		told = tool("report", "-n", "1", outcome->trace);
-		expect(told, strstr(told->err, cause->told), "%s: report says %s", what, cause->told);
+		result = tool("report", "-n", "1", outcome->trace);
+		expect(result, strstr(result->err, cause->result), "%s: report says %s", what, cause->result);
 	}
 	json_decref(info);
 }
 
-/* A forked process that dies before it has run at all has nothing to tell. */
+/* A forked process that dies before it has run at all leaves no event. */
 static void expect_images(const struct outcome *outcome, const struct cause *cause, const struct oracle *oracle,
 			  const char *what)
 {
@@ -124,7 +124,7 @@ static void die_once(const struct python *python, const char *directory, struct 
 	       cause->status);
 	json_decref(expect_trace(outcome, 0));
 	expect_calls(python, cause, outcome, oracle, what);
-	expect_told(outcome, cause, what);
+	expect_reported(outcome, cause, what);
 	expect_images(outcome, cause, oracle, what);
 	free(what);
 	free(seconds);
@@ -182,7 +182,7 @@ SCENARIO(death, last_event, SUPPORTED)
 /* The limit of the processor's time: the kernel ends it. */
 SCENARIO(death, processor_time_used_up, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
 	struct oracle *oracle = oracle_new(directory);
@@ -216,7 +216,7 @@ static const char *memory_group(void)
 /* The collector is small, and is not ended in place of a program. */
 SCENARIO(death, out_of_memory, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory, *group = memory_group();
 	struct oracle *oracle = oracle_new(directory);
@@ -247,7 +247,7 @@ SCENARIO(death, on_a_small_stack, SUPPORTED)
 	static const struct {
 		const char *way;
 		int status;
-		bool finishes; /* the program hears the closing line */
+		bool finishes; /* the program prints the closing line */
 	} ways[] = {{"_exit", 3, true}, {"exit", 5, true}, {"abort", -SIGABRT, false},
 		    {"exec", 4, false}, {"fork", 0, true}, {"exec fails", 0, true}};
 	static const char *const sizes[] = {"8192", "0"};

@@ -72,7 +72,7 @@ static char *without(const char *lines, const char *prefix)
 	return result;
 }
 
-/* 3.12 and later: the same as sys.monitoring tells another program that listens. */
+/* 3.12 and later: the same events as those of sys.monitoring. */
 SCENARIO(events, frames_by_monitoring, 12)
 {
 	struct outcome *judge =
@@ -84,11 +84,10 @@ SCENARIO(events, frames_by_monitoring, 12)
 	expect(judge, strlen(judge->out) > 1000, "the oracle speaks");
 	mine = frame_events(outcome, "generators.py", false);
 	theirs = without(judge->out, "exception");
-	expect(outcome, strcmp(mine, theirs) == 0, "events are not as sys.monitoring tells them: %s",
-	       parting(mine, theirs));
+	expect(outcome, strcmp(mine, theirs) == 0, "events are not those of sys.monitoring: %s", parting(mine, theirs));
 	mine = frame_events(outcome, "generators.py", true);
 	expect(outcome, strcmp(mine, judge->out) == 0,
-	       "exceptions are not where sys.monitoring tells that they are "
+	       "exceptions are not where sys.monitoring has them "
 	       "raised: %s",
 	       parting(mine, judge->out));
 }
@@ -96,8 +95,8 @@ SCENARIO(events, frames_by_monitoring, 12)
 /*
  * Every version: written down by hand. "a|b" are the versions before 3.12 and from there on.
  *
- * Up to 3.10 the interpreter does not tell how a generator that was suspended goes on: what .throw() and .close() do is
- * known because they are C calls; del, which closes it too, is not one, and is a resume there.
+ * Up to 3.10 the interpreter does not report how a suspended generator resumes. .throw() and .close() are known because
+ * they are C calls. del closes it too, but is not a C call: it is a resume there.
  */
 static const char *const expected[] = {
     "call program",	 "call simple",	      "return simple",	   "call counting",    "yield counting",
@@ -256,7 +255,7 @@ SCENARIO(events, memory_domains, SUPPORTED)
 		for (size_t j = 0; j < 2; j++)
 			expect(outcome,
 			       !has_block(events, count, "malloc", domains[(i + j + 1) % 3].name, domains[i].size),
-			       "a block of %s is told once, as %s", domains[i].name, domains[i].name);
+			       "a block of %s is recorded once, as %s", domains[i].name, domains[i].name);
 	}
 	free(events);
 }
@@ -336,9 +335,9 @@ static struct blocks blocks_between(const struct outcome *outcome, size_t first,
 }
 
 /*
- * The judge is the same program where no event is heard, so that Python has nothing to make for anybody. 3.11: the
- * frame object of a function that handles an exception is not told from those that Python makes for the profile
- * function. Until 3.9 a trace function, too, is told of exceptions, one of which it gets made.
+ * The judge is the same program without a hook, for which Python makes no objects. 3.11: the frame object of a function
+ * that handles an exception is not distinguished from those that Python makes for the profile function. Until
+ * 3.9 a trace function, too, gets exceptions, one of which is made for it.
  */
 SCENARIO(events, memory_is_the_programs, SUPPORTED)
 {

@@ -279,13 +279,13 @@ static double heap_at(const json_t *events, double us)
 
 SCENARIO_SOME(export, chrome_heap, SUPPORTED)
 {
-	struct outcome *outcome = run(.python = python, .args = {"-c", arrays}), *told;
+	struct outcome *outcome = run(.python = python, .args = {"-c", arrays}), *result;
 	char *path = text("%s/heap.json", outcome->directory), *line = outcome->out;
 	json_t *root, *events;
 	double start;
 
-	told = tool("export", "-f", "chrome", outcome->trace, "-o", path);
-	expect(told, told->status == 0, "the export ends with 0");
+	result = tool("export", "-f", "chrome", outcome->trace, "-o", path);
+	expect(result, result->status == 0, "the export ends with 0");
 	root = json_load_file(path, 0, NULL);
 	events = json_object_get(root, "traceEvents");
 	start = atof(outcome->out) - first_call(events, "time.sleep") / 1e6;

@@ -1,5 +1,5 @@
 /*
- * test_filter.c - functions chosen when recording are those chosen when reading, and no others are in the trace.
+ * test_filter.c - a filter leaves the same functions when recording and when reading; no others are in the trace.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,7 @@ static void expect_same_choice(const struct python *python, const char *const *v
 	json_t *info = expect_trace(some, 1);
 
 	expect_same(bare, some);
-	expect(some, !strcmp(want, got), "the functions chosen when recording are\n%s, those chosen when reading\n%s",
-	       got, want);
+	expect(some, !strcmp(want, got), "filtered when recording:\n%s, filtered when reading:\n%s", got, want);
 	expect(some, *got, "some function is recorded");
 	json_decref(info);
 }
@@ -76,12 +75,12 @@ SCENARIO(filter, without_the_library, SUPPORTED)
 /* The program says how it calls its files. Recording and reading leave out the same. */
 SCENARIO(filter, without_the_library_of_a_frozen_program, SUPPORTED)
 {
-	static const char *const none[] = {NULL}, *const chosen[] = {"--exclude-syspath", NULL};
+	static const char *const none[] = {NULL}, *const runs_by_default[] = {"--exclude-syspath", NULL};
 
 	for (int i = 0; i < 2; i++) {
 		struct outcome *outcome = run(.python = python, .args = {"-S", "@frozen.py"},
 					      .env = {"EVPROF_EVENTS=call", text("EVPROF_EXCLUDE_SYSPATH=%d", i)});
-		char *rows = rows_of(outcome, i ? none : chosen);
+		char *rows = rows_of(outcome, i ? none : runs_by_default);
 
 		expect(outcome, strstr(outcome->out, "threading.py json/__init__.py known.py"), "it looks frozen");
 		expect(outcome, strstr(rows, ":work=30/30\n") && strstr(rows, ":leaf=90/90\n"),
@@ -115,19 +114,19 @@ SCENARIO(filter, of_a_bad_pattern, SUPPORTED)
 }
 
 /* An empty result looks like a program that did nothing. */
-SCENARIO(filter, that_nothing_meets_is_told, SCENARIO_ONCE)
+SCENARIO(filter, that_matches_nothing_is_reported, SCENARIO_ONCE)
 {
-	struct outcome *outcome = run(.python = python_any(), .args = {"@generators.py"}), *told;
+	struct outcome *outcome = run(.python = python_any(), .args = {"@generators.py"}), *result;
 
 	(void)python;
-	told = tool("report", "--include", "generators.py", outcome->trace);
-	expect(told,
-	       told->status == 0 && strstr(told->err, "no function matches the filter") &&
-		   strstr(told->err, "\"*/app.py\""),
+	result = tool("report", "--include", "generators.py", outcome->trace);
+	expect(result,
+	       result->status == 0 && strstr(result->err, "no function matches the filter") &&
+		   strstr(result->err, "\"*/app.py\""),
 	       "a line says that a glob is of the whole path");
-	told = tool("report", "--include", "*/generators.py", outcome->trace);
-	expect(told, told->status == 0 && !*told->err, "nothing is said where one is chosen");
-	told = tool("export", "--format", "folded", "--exclude", "*", outcome->trace, "-o", "-");
-	expect(told, told->status == 0 && strstr(told->err, "no function matches the filter"),
+	result = tool("report", "--include", "*/generators.py", outcome->trace);
+	expect(result, result->status == 0 && !*result->err, "no line where a function matches");
+	result = tool("export", "--format", "folded", "--exclude", "*", outcome->trace, "-o", "-");
+	expect(result, result->status == 0 && strstr(result->err, "no function matches the filter"),
 	       "all may be excluded, too");
 }

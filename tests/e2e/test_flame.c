@@ -43,22 +43,22 @@ static void keep(const struct outcome *outcome, const char *name, const struct o
 	file_write(text("%s/%s", outcome->directory, name), printed->out, printed->out_bytes);
 }
 
-/* Writes all formats, report and diff beside the trace. status: what a reader of that trace ends with. */
+/* Writes all formats, report and diff, next to the trace. status: what a reader of that trace ends with. */
 static void export_some(const struct outcome *outcome, int status, size_t count)
 {
-	struct outcome *told;
+	struct outcome *result;
 
 	for (size_t i = 0; i < count; i++) {
-		told = tool("export", "-f", exports[i].format, outcome->trace, "-o",
-			    text("%s/%s", outcome->directory, exports[i].file));
-		expect(told, told->status == status, "export -f %s ends with %d", exports[i].format, status);
+		result = tool("export", "-f", exports[i].format, outcome->trace, "-o",
+			      text("%s/%s", outcome->directory, exports[i].file));
+		expect(result, result->status == status, "export -f %s ends with %d", exports[i].format, status);
 	}
-	told = tool("report", "--json", outcome->trace);
-	expect(told, told->status == status, "report ends with %d", status);
-	keep(outcome, "report.json", told);
-	told = tool("diff", "--json", outcome->trace, outcome->trace);
-	expect(told, told->status == status, "diff ends with %d", status);
-	keep(outcome, "diff.json", told);
+	result = tool("report", "--json", outcome->trace);
+	expect(result, result->status == status, "report ends with %d", status);
+	keep(outcome, "report.json", result);
+	result = tool("diff", "--json", outcome->trace, outcome->trace);
+	expect(result, result->status == status, "diff ends with %d", status);
+	keep(outcome, "diff.json", result);
 }
 
 static void export_all(const struct outcome *outcome, int status)
@@ -171,7 +171,7 @@ SCENARIO(flame, shapes_lines, SUPPORTED)
 	expect_own_counts(python, "call,c_call,line");
 }
 
-/* Files of one name are told apart, by as much of their path as that needs. */
+/* Files of one name are distinguished by as much of their path as that needs. */
 SCENARIO_SOME(flame, folded_packages, SUPPORTED)
 {
 	static const char *const paths[] = {"one/__init__.py", "two/__init__.py", "two/sub/__init__.py", "main.py"};
@@ -181,23 +181,24 @@ SCENARIO_SOME(flame, folded_packages, SUPPORTED)
 	static const char *const sources[] = {WORKS("0.01"), WORKS("0.02"), WORKS("0.04"),
 					      "import one, two, two.sub\n"};
 	char *directory = text("%s", run(.how = JOB_BARE, .args = {"mkdir", "-p", "one", "two/sub"})->directory);
-	struct outcome *outcome, *told;
+	struct outcome *outcome, *result;
 	char *own;
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		file_write(text("%s/%s", directory, paths[i]), sources[i], strlen(sources[i]));
 	outcome = run(.python = python, .directory = directory, .args = {"main.py"}, .env = {"EVPROF_EVENTS=call"});
-	told = tool("export", "-f", "folded", outcome->trace, "-o", "-");
+	result = tool("export", "-f", "folded", outcome->trace, "-o", "-");
 	own = outcome->out;
 	for (int i = 0; i < 3; i++) {
 		double own_ns = strtod(own, &own) * 1e9;
-		const char *at = strstr(told->out, text(";work (%s:2) ", paths[i] + (i == 2 ? strlen("two/") : 0)));
+		const char *at = strstr(result->out, text(";work (%s:2) ", paths[i] + (i == 2 ? strlen("two/") : 0)));
 		double ns = at ? atof(strchr(at, ')') + 1) : 0;
 
-		expect(told, ns >= own_ns && ns < own_ns * 1.4, "work() of %s takes %f ns, not %f", paths[i], ns,
+		expect(result, ns >= own_ns && ns < own_ns * 1.4, "work() of %s takes %f ns, not %f", paths[i], ns,
 		       own_ns);
 	}
-	expect(told, strstr(told->out, ";<module> (main.py:1)"), "a file of no other's name is called by that alone");
+	expect(result, strstr(result->out, ";<module> (main.py:1)"),
+	       "a file of no other's name is called by that alone");
 }
 
 /* ---- readers of others ----------------------------------------------------------------------------------------- */
@@ -258,25 +259,25 @@ static const char *profiler, *session;
 /* Its daemon may need longer than the command waits for it. */
 static void profiler_load(const struct outcome *outcome)
 {
-	struct outcome *told = PROFILER("load", text("%s/firefox.json", outcome->directory));
+	struct outcome *result = PROFILER("load", text("%s/firefox.json", outcome->directory));
 
-	for (int i = 0; i < 40 && told->status != 0; i++) {
+	for (int i = 0; i < 40 && result->status != 0; i++) {
 		usleep(250000);
-		told = PROFILER("status");
+		result = PROFILER("status");
 	}
-	expect(told, told->status == 0, "the profiler loads the export");
+	expect(result, result->status == 0, "the profiler loads the export");
 }
 
 /* Self time in ms of a function, over all threads, as the profiler sees it. */
 static double profiler_self_ms(const char *function)
 {
-	struct outcome *told = PROFILER("thread", "list", "--json");
-	json_t *list = json_loads(told->out, 0, NULL);
+	struct outcome *result = PROFILER("thread", "list", "--json");
+	json_t *list = json_loads(result->out, 0, NULL);
 	const json_t *thread, *row;
 	double sum = 0;
 	size_t i, k;
 
-	expect(told, list, "the profiler lists threads");
+	expect(result, list, "the profiler lists threads");
 	json_array_foreach(json_object_get(list, "threads"), i, thread)
 	{
 		const char *handle = json_string_value(json_object_get(thread, "threadHandle"));
@@ -315,7 +316,7 @@ static double report_own_ms(const char *trace, const char *function)
 SCENARIO(flame, firefox_profiler, SCENARIO_ONCE)
 {
 	static const char *const functions[] = {"leaf", "work", "by_executor"};
-	struct outcome *outcome, *told;
+	struct outcome *outcome, *result;
 
 	(void)python;
 	profiler = text("%s/dist/profiler-cli.js", npm_package("@firefox-devtools/profiler-cli"));
@@ -331,9 +332,9 @@ SCENARIO(flame, firefox_profiler, SCENARIO_ONCE)
 		expect(outcome, mine > 0 && fabs(mine - its) < 0.01 + mine / 1e4,
 		       "%s: %f ms in the report, %f ms in the profiler", functions[i], mine, its);
 	}
-	told = PROFILER("stop", "--all");
-	expect(told, told->status == 0, "the profiler's daemon ends");
-	outcome_settle(told);
+	result = PROFILER("stop", "--all");
+	expect(result, result->status == 0, "the profiler's daemon ends");
+	outcome_settle(result);
 }
 
 /* ---- go tool pprof ---- */
@@ -367,7 +368,7 @@ SCENARIO(flame, go_tool_pprof, SCENARIO_ONCE)
 		  .args = {"go", "tool", "pprof", "-top", "-nodefraction=0", "-nodecount=100000",
 			   text("%s/profile.pb.gz", outcome->directory)});
 	expect(top, strstr(top->out, " <module>\n"), "names in angle brackets are there");
-	expect(top, !strstr(top->out, "["), "and none is told by the name of its file");
+	expect(top, !strstr(top->out, "["), "and none has the name of its file");
 	top = run(.how = JOB_BARE, .timeout_s = 300,
 		  .args = {"go", "tool", "pprof", "-sample_index=calls", "-tagfocus=thread=named-2", "-top",
 			   "-nodefraction=0", "-nodecount=100000", "-focus=^work$",

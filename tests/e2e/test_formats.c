@@ -1,5 +1,5 @@
 /*
- * test_formats.c - EVPROF_FORMAT: a CI job sets a variable and finds the files beside the trace when the program has
+ * test_formats.c - EVPROF_FORMAT: a CI job sets a variable and finds the files next to the trace when the program has
  * ended.
  */
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 #include "harness.h"
 
-/* The file beside the trace with that ending, or a failure. Free the path. */
-static char *file_beside(const struct outcome *outcome, const char *suffix)
+/* The file next to the trace with that ending, or a failure. Free the path. */
+static char *exported_file(const struct outcome *outcome, const char *suffix)
 {
 	char *path = text("%.*s%s", (int)strlen(outcome->trace) - 4, outcome->trace, suffix);
 	struct stat status;
@@ -32,9 +32,9 @@ SCENARIO(formats, are_there_at_the_end, SUPPORTED)
 
 	expect_same(bare, outcome);
 	expect_closing_line(outcome);
-	json = file_beside(outcome, ".json");
-	stats = file_beside(outcome, ".pstats");
-	page = file_beside(outcome, ".html");
+	json = exported_file(outcome, ".json");
+	stats = exported_file(outcome, ".pstats");
+	page = exported_file(outcome, ".html");
 	chrome = json_load_file(json, 0, NULL);
 	expect(outcome, json_array_size(json_object_get(chrome, "traceEvents")) > 100, "Chrome's JSON is whole");
 	if (!python->chrooted) {
@@ -54,7 +54,7 @@ SCENARIO(formats, by_evprof_run, SCENARIO_ONCE)
 	    run(.python = python_any(), .how = JOB_RUN, .options = {"--format", "folded"}, .args = {"@generators.py"});
 
 	(void)python;
-	free(file_beside(outcome, ".folded"));
+	free(exported_file(outcome, ".folded"));
 }
 
 SCENARIO(formats, unknown_ones_cost_a_line_and_no_other, SCENARIO_ONCE)
@@ -66,7 +66,7 @@ SCENARIO(formats, unknown_ones_cost_a_line_and_no_other, SCENARIO_ONCE)
 	(void)python;
 	expect(outcome, strstr(line, "EVPROF_FORMAT=pstat,folded") && strstr(line, "pstats"), "a line says so: %s",
 	       line);
-	free(file_beside(outcome, ".folded"));
+	free(exported_file(outcome, ".folded"));
 	free(line);
 }
 
@@ -102,7 +102,7 @@ SCENARIO(formats, a_strangers_link_is_not_followed, SCENARIO_ONCE)
 	       "our own link is");
 }
 
-/* What cannot be written beside the trace is said, and the trace is there. */
+/* A format that cannot be written gets a line, and the trace is there. */
 SCENARIO(formats, that_cannot_be_written, SCENARIO_ONCE)
 {
 	struct outcome *outcome =

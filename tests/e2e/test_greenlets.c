@@ -101,7 +101,7 @@ SCENARIO(greenlets, each_has_its_stack, SUPPORTED)
 	json_decref(info);
 }
 
-/* A program's own trace functions are called and told of as without us, beside ours. */
+/* A program's own trace functions are called and returned as without evprof. */
 SCENARIO(greenlets, with_trace_functions, SUPPORTED)
 {
 	const char *variable = package_variable(python, "greenlet"), *last;

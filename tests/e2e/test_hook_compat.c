@@ -1,8 +1,8 @@
 /*
  * test_hook_compat.c - other tools at the interpreter's hooks behave as they do without evprof, and evprof goes on
- * recording beside them.
+ * recording with them.
  *
- * Each scenario runs programs/hook_compat.py with one of its tools, bare and under evprof: all that the tool was told,
+ * Each scenario runs programs/hook_compat.py with one of its tools, bare and under evprof: all that the tool got,
  * the output and the exit status must be the same. That evprof goes on shows in the calls of known.leaf, whose number
  * is known whatever tool listens, and in ends that all have their calls.
  */
@@ -48,7 +48,7 @@ static void expect_as_bare(const struct python *python, const char *tool, const 
 	expect_whole(outcome, leaves, balanced);
 }
 
-#define NEIGHBOUR(Name, Leaves)                                                                                        \
+#define TOOL(Name, Leaves)                                                                                             \
 	SCENARIO(hook_compat, Name, SUPPORTED)                                                                         \
 	{                                                                                                              \
 		expect_as_bare(python, #Name, NULL, Leaves, true);                                                     \
@@ -58,23 +58,23 @@ static void expect_as_bare(const struct python *python, const char *tool, const 
 
 /* ---- profile and trace functions -------------------------------------------------------------------------------- */
 
-NEIGHBOUR(setprofile, 300)
-NEIGHBOUR(setprofile_in_thread, 300)
-NEIGHBOUR(setprofile_stays, 300)
-NEIGHBOUR(settrace, 300)
-NEIGHBOUR(both, 300)
-NEIGHBOUR(threading_hooks, 300)
-NEIGHBOUR(all_threads, 300)
-NEIGHBOUR(replaced_within, 300)
-NEIGHBOUR(cprofile, 300)
-NEIGHBOUR(cprofile_in_thread, 300)
-NEIGHBOUR(pure_profile, 300)
-NEIGHBOUR(trace_module, 300)
-NEIGHBOUR(audited, 400)
+TOOL(setprofile, 300)
+TOOL(setprofile_in_thread, 300)
+TOOL(setprofile_stays, 300)
+TOOL(settrace, 300)
+TOOL(both, 300)
+TOOL(threading_hooks, 300)
+TOOL(all_threads, 300)
+TOOL(replaced_within, 300)
+TOOL(cprofile, 300)
+TOOL(cprofile_in_thread, 300)
+TOOL(pure_profile, 300)
+TOOL(trace_module, 300)
+TOOL(audited, 400)
 
 /*
- * Code that one thread's function is told of tells more to those of threads that run at the same time: it is chance
- * what.
+ * Code whose events one thread's function gets has more events for functions of parallel threads: it is chance
+ * which.
  */
 SCENARIO(hook_compat, setprofile_in_many, SUPPORTED)
 {
@@ -114,18 +114,18 @@ SCENARIO(hook_compat, handler_raises, SUPPORTED)
 
 /* ---- sys.monitoring ---------------------------------------------------------------------------------------------- */
 
-NEIGHBOUR(monitoring_each, 1800)
-NEIGHBOUR(monitoring_looks, 300)
-NEIGHBOUR(monitoring_disables, 300)
+TOOL(monitoring_each, 1800)
+TOOL(monitoring_looks, 300)
+TOOL(monitoring_disables, 300)
 
-/* What a tool refuses that is told after evprof (0) is recorded, as what it is: a return and an exception. */
+/* A tool that comes after evprof (0) and raises at an event: both are recorded, the event and the exception. */
 SCENARIO(hook_compat, monitoring_raises, SUPPORTED)
 {
 	expect_as_bare(python, "monitoring_raises", NULL, ANY, true);
 }
 
-/* Whatever the tool hears, and whether evprof is told before it (5) or after it (0): each end has its beginning. */
-NEIGHBOUR(monitoring_raises_anywhere, ANY)
+/* Whatever events the tool has, and whether evprof comes before it (5) or after it (0): each end has its beginning. */
+TOOL(monitoring_raises_anywhere, ANY)
 
 /* Where the program has all six ids, evprof says so and goes on when there is one again. */
 SCENARIO(hook_compat, monitoring_all, SUPPORTED)
@@ -149,7 +149,7 @@ SCENARIO(hook_compat, code_extra, SUPPORTED)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-NEIGHBOUR(tracemalloc_between, 500)
+TOOL(tracemalloc_between, 500)
 
 /*
  * Nothing that evprof keeps is the program's: the total is that of a bare run, to the byte, whatever start-up has
@@ -213,7 +213,7 @@ SCENARIO(hook_compat, tracemalloc_first, SUPPORTED)
 	       blocks_of(outcome, 77778 + header));
 }
 
-NEIGHBOUR(faults, 300)
+TOOL(faults, 300)
 
 /* What it says of Python's allocator, but for the numbers, which differ from one bare run to the next. */
 SCENARIO(hook_compat, allocator_statistics, SUPPORTED)
@@ -289,7 +289,7 @@ SCENARIO(hook_compat, importtime, SUPPORTED)
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"-X", "importtime", known});
 	struct outcome *outcome = run(.python = python, .args = {"-X", "importtime", known});
 
-	expect(bare, strstr(imports(bare), "site"), "imports are told");
+	expect(bare, strstr(imports(bare), "site"), "imports are recorded");
 	expect(outcome, strcmp(imports(bare), imports(outcome)) == 0, "the same imports, not:\n%s", imports(outcome));
 }
 

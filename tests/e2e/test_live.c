@@ -55,16 +55,16 @@ SCENARIO_SOME(live, ends_of_programs, SUPPORTED)
 					   "keep()\n%s\n",
 					   ends[i]);
 		struct outcome *outcome = run(.python = python, .args = {"-c", program});
-		struct outcome *told = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
-		const char *at = told->out;
+		struct outcome *result = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
+		const char *at = result->out;
 		unsigned found = 0;
 
 		while ((at = strstr(at, ";keep (<string>:3) "))) {
 			at += strlen(";keep (<string>:3) ");
-			expect(told, atoi(at) >= 503300 && atoi(at) < 512000, "%s: keep holds %d", ends[i], atoi(at));
+			expect(result, atoi(at) >= 503300 && atoi(at) < 512000, "%s: keep holds %d", ends[i], atoi(at));
 			found++;
 		}
-		expect(told, found == 1 + (i == 5), "%s: keep holds blocks in %u threads", ends[i], found);
+		expect(result, found == 1 + (i == 5), "%s: keep holds blocks in %u threads", ends[i], found);
 	}
 }
 
@@ -100,34 +100,34 @@ SCENARIO(live, go_tool_pprof, SCENARIO_ONCE)
 					   "def both():\n"
 					   "    keep(); drop()\n"
 					   "both()\n";
-	struct outcome *outcome, *told;
+	struct outcome *outcome, *result;
 	double space, objects;
 
 	(void)python;
 	if (run(.how = JOB_BARE, .args = {"sh", "-c", "command -v go"})->status != 0)
 		cr_skip_test("go is not installed");
 	outcome = run(.python = python_any(), .args = {"-c", program});
-	told = tool("export", "-f", "pprof", outcome->trace, "-o", text("%s/profile.pb.gz", outcome->directory));
-	expect(told, told->status == 0, "it is exported");
+	result = tool("export", "-f", "pprof", outcome->trace, "-o", text("%s/profile.pb.gz", outcome->directory));
+	expect(result, result->status == 0, "it is exported");
 	space = pprof_flat(outcome, "inuse_space", "B", "keep");
 	objects = pprof_flat(outcome, "inuse_objects", "count", "keep");
-	expect(told, space >= 400 * 1033 && space < 400 * 1033 * 1.03, "keep holds %f bytes", space);
-	expect(told, objects >= 400 && objects < 420, "in %f blocks", objects);
+	expect(result, space >= 400 * 1033 && space < 400 * 1033 * 1.03, "keep holds %f bytes", space);
+	expect(result, objects >= 400 && objects < 420, "in %f blocks", objects);
 	space = pprof_flat(outcome, "alloc_space", "B", "drop");
 	objects = pprof_flat(outcome, "alloc_objects", "count", "drop");
-	expect(told, space >= 300 * 3033 && space < 300 * 3033 * 1.03, "drop allocated %f bytes", space);
-	expect(told, objects >= 300 && objects < 700, "in %f blocks", objects);
-	expect(told, pprof_flat(outcome, "inuse_space", "B", "drop") < 3000, "and holds none");
+	expect(result, space >= 300 * 3033 && space < 300 * 3033 * 1.03, "drop allocated %f bytes", space);
+	expect(result, objects >= 300 && objects < 700, "in %f blocks", objects);
+	expect(result, pprof_flat(outcome, "inuse_space", "B", "drop") < 3000, "and holds none");
 }
 
 /* One line says that blocks may look alive that are not. */
 SCENARIO(live, after_losses, SCENARIO_ONCE)
 {
-	struct outcome *outcome = strike_run_with_losses(python_any(), NULL), *told;
+	struct outcome *outcome = strike_run_with_losses(python_any(), NULL), *result;
 
 	(void)python;
-	told = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
-	expect(told, told->status == 0 && strstr(told->err, "freed by one of them counts as alive"),
+	result = tool("export", "-f", "folded", "--weight", "live", outcome->trace, "-o", "-");
+	expect(result, result->status == 0 && strstr(result->err, "freed by one of them counts as alive"),
 	       "the line is there");
-	expect(told, strchr(told->err, '\n') == strrchr(told->err, '\n'), "and no other");
+	expect(result, strchr(result->err, '\n') == strrchr(result->err, '\n'), "and no other");
 }

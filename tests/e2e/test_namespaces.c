@@ -101,19 +101,19 @@ SCENARIO(namespaces, first_process_ends, SUPPORTED)
 
 SCENARIO(namespaces, without_privileges, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	expect_ends(python, 1, 2);
 }
 
 /* The formats are written before it ends, too. */
-SCENARIO(namespaces, formats_beside_the_trace, SUPPORTED)
+SCENARIO(namespaces, formats_are_next_to_the_trace, SUPPORTED)
 {
 	struct job job = {.env = {"EVPROF_FORMAT=folded,csv", "EVPROF_OUTPUT=first.evp"}};
 	struct outcome *outcome;
 	char *folded;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	outcome = run_first(python, job, enter(&job, 0), "return");
 	expect_closing_line(outcome);
@@ -130,7 +130,7 @@ SCENARIO(namespaces, evprof_run_is_first, SUPPORTED)
 	struct outcome *outcome;
 	int n = 0;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	n = enter(&job, 0);
 	add(&job, &n, (const char *const[]){"%B/evprof", "run", "-o", "first.evp", "--", NULL});
@@ -165,7 +165,7 @@ SCENARIO(namespaces, first_process_killed, SUPPORTED)
 	json_t *info;
 	int n;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	n = enter(&job, 0);
 	job.directory = run(.how = JOB_BARE, .args = {"true"})->directory;
@@ -206,7 +206,7 @@ SCENARIO(namespaces, without_proc, SUPPORTED)
 {
 	char *preload = text("LD_PRELOAD=%s", build_path("libevprof.so"));
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	if (python->chrooted)
 		cr_skip_test("what starts %s needs /proc", python->name);

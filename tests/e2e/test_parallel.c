@@ -2,7 +2,7 @@
  * test_parallel.c - threads that run at the same time: programs/parallel.py, whose counts are known, on builds without
  * the GIL and, for comparison, on those of the same version and later with it.
  *
- * cProfile is no judge here: it hears all threads as one. The program knows how often each thread does what.
+ * cProfile is no judge here: it takes all threads for one. The program knows how often each thread does what.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +132,7 @@ SCENARIO(parallel, forks, PARALLEL)
 	json_decref(info);
 }
 
-/* While no id is left evprof hears nothing; what it hears is right, and heard once. */
+/* While no id is left evprof gets no events; those that it gets are right, and recorded once. */
 SCENARIO(parallel, tools, PARALLEL)
 {
 	struct outcome *outcome = run_part(python, "tools", NULL);
@@ -171,7 +171,7 @@ SCENARIO(parallel, other_builds_are_left_alone, PARALLEL)
 	expect(outcome, stderr_evprof_lines(outcome) == 1, "one line is said, not %u", stderr_evprof_lines(outcome));
 	expect(outcome, strstr(stderr_evprof_line(outcome, 0), "free-threaded Python 3.14 is not recorded"),
 	       "it names the version: %s", stderr_evprof_line(outcome, 0));
-	expect(outcome, outcome->traces == 0, "there is no trace");
+	expect(outcome, outcome->traces == 0, "no trace was written");
 }
 
 /* ---- the GIL in a build that can do without ---------------------------------------------------------------------- */

@@ -474,3 +474,75 @@ SCENARIO(perfetto, killed, SCENARIO_ONCE)
 	path = exported(outcome, NULL, NULL, NULL, NULL);
 	expect_counts(outcome, path);
 }
+
+/* ---- spans and counters of programs/spans.py ------------------------------------------------------------------- */
+
+static struct outcome *spans_part(const struct python *python, const char *part)
+{
+	python_needs(python, "ctypes");
+	return run(.python = python, .args = {"@spans.py", part},
+		   .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))});
+}
+
+#define SPANS "FROM slice s JOIN track t ON s.track_id = t.id LEFT JOIN track p ON t.parent_id = p.id "
+
+SCENARIO_SOME(perfetto, spans, SUPPORTED)
+{
+	struct outcome *outcome = spans_part(python, "nested");
+	const char *path = exported(outcome, NULL, NULL, NULL, NULL);
+
+	expect_sql(
+	    outcome, path,
+	    {"SELECT name, count(*) FROM slice WHERE category = 'span' GROUP BY name ORDER BY name LIMIT 2",
+	     "inner\t5\nouter\t1"},
+	    {"SELECT name FROM slice WHERE category = 'span' AND EXTRACT_ARG(arg_set_id, 'debug.path') = '/users' AND "
+	     "EXTRACT_ARG(arg_set_id, 'debug.n') = 3",
+	     "outer"},
+	    {"SELECT EXTRACT_ARG(arg_set_id, 'debug.i') FROM slice WHERE category = 'span' AND name = 'inner' ORDER BY "
+	     "ts",
+	     "0\n1\n2\n3\n4"},
+	    {"SELECT count(*) FROM slice i, slice o WHERE i.name = 'inner' AND o.name = 'outer' AND i.category = "
+	     "'span' AND "
+	     "o.category = 'span' AND i.ts >= o.ts AND i.ts + i.dur <= o.ts + o.dur",
+	     "5"},
+	    {"SELECT DISTINCT t.name " SPANS "WHERE s.category = 'span'", "spans"});
+	outcome = spans_part(python, "stops"); /* one without an end */
+	path = exported(outcome, NULL, NULL, NULL, NULL);
+	expect_sql(outcome, path, {"SELECT count(*) FROM slice WHERE category = 'span' AND name = 'cut'", "1"});
+}
+
+/* A span of a task is below the task's track; those that overlap have their own durations. */
+SCENARIO_SOME(perfetto, spans_of_tasks, SUPPORTED)
+{
+	struct outcome *outcome = spans_part(python, "tasks");
+	const char *path = exported(outcome, NULL, NULL, NULL, NULL);
+
+	expect_sql(
+	    outcome, path,
+	    {"SELECT count(*) " SPANS
+	     "WHERE s.category = 'span' AND s.name IN ('task', 'step') AND p.name LIKE 'task %'",
+	     "22"},
+	    {"SELECT count(*) FROM slice WHERE category = 'span' AND name IN ('task', 'step')", "22"},
+	    {"SELECT count(*) FROM slice t WHERE category = 'span' AND name = 'task' AND dur < (SELECT sum(dur) FROM "
+	     "slice WHERE category = 'span' AND name = 'step' AND EXTRACT_ARG(arg_set_id, 'debug.n') = "
+	     "EXTRACT_ARG(t.arg_set_id, 'debug.n'))",
+	     "0"});
+}
+
+SCENARIO_SOME(perfetto, counters, SUPPORTED)
+{
+	struct outcome *outcome = spans_part(python, "counters");
+	const char *path = exported(outcome, NULL, NULL, NULL, NULL);
+
+	expect_sql(
+	    outcome, path,
+	    {"SELECT t.name, count(*) FROM counter c JOIN track t ON c.track_id = t.id WHERE t.name LIKE 'counter %' "
+	     "GROUP BY t.name ORDER BY t.name",
+	     "counter 0\t34\ncounter 1\t33\ncounter 2\t33"},
+	    {"SELECT count(*) FROM counter c JOIN track t ON c.track_id = t.id WHERE t.name LIKE 'counter %' AND "
+	     "value = -1e300",
+	     "25"},
+	    {"SELECT count(*) FROM counter c JOIN track t ON c.track_id = t.id WHERE t.name LIKE 'counter %' AND "
+	     "value = 1 / 7.0",
+	     "1"});
+}

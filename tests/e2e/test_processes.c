@@ -8,7 +8,7 @@
 
 #include "harness.h"
 
-/* Runs processes.py bare and profiled; the trace holds so many processes (0: at least two) and calls of in_child. */
+/* Runs processes.py bare and profiled; the trace has `processes` processes (0: at least two) and the calls. */
 static struct outcome *expect_tree(const struct python *python, const char *kind, unsigned processes, long children)
 {
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@processes.py", kind});
@@ -143,7 +143,7 @@ SCENARIO(processes, exec_that_fails, SUPPORTED)
 	struct outcome *outcome = expect_tree(python, "exec_fails", 1, 1);
 	json_t *info = trace_info(outcome->trace);
 
-	expect(outcome, info_events(info, "exec_failed") == info_events(info, "exec"), "it is told that it failed");
+	expect(outcome, info_events(info, "exec_failed") == info_events(info, "exec"), "its failure is recorded");
 	json_decref(info);
 }
 
@@ -229,8 +229,8 @@ SCENARIO(processes, ends, SUPPORTED)
 	}
 }
 
-/* The closing line came before the death: what the trace says of that is what was told before. */
-SCENARIO(processes, interrupt_is_told, SUPPORTED)
+/* The closing line comes before the death: the trace has the death that the library announced. */
+SCENARIO(processes, interrupt_is_reported, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@ends.py", "interrupt"});
 	struct outcome *info = tool("info", outcome->trace);
@@ -240,7 +240,7 @@ SCENARIO(processes, interrupt_is_told, SUPPORTED)
 }
 
 /* The last events before kill -9 are there, with the death. */
-SCENARIO(processes, kill_is_told, SUPPORTED)
+SCENARIO(processes, kill_is_reported, SUPPORTED)
 {
 	struct outcome *outcome = run(.python = python, .args = {"@ends.py", "SIGKILL"});
 	struct outcome *dump = tool("info", outcome->trace);

@@ -1,6 +1,6 @@
 /*
- * test_profile_hook.c - whatever a program does with sys.setprofile, sys.settrace and cProfile, it is told what it is
- * told bare, each end has its call, and no call is lost.
+ * test_profile_hook.c - whatever a program does with sys.setprofile, sys.settrace and cProfile, it gets the events that
+ * it gets bare, each end has its call, and no call is lost.
  *
  * Each scenario runs a part of programs/profile_hook.py, bare and under evprof: the same output and exit status. The
  * program counts the calls of its leaf() itself and prints the number last: evprof has the same.
@@ -72,11 +72,11 @@ PART(cprofile_among)
 PART(forked)
 /*
  * From 3.12 on a function's code stays prepared for a while after the last listener left: bare, the end of the call
- * that sets another one is told then, and under evprof it is not.
+ * that sets another one gets an event then, and under evprof it does not.
  */
 PART_RANGE(in_destructor, 6, 11)
 
-/* From 3.12 on a profiler hears all threads: where they run at the same time, what it hears is chance. */
+/* From 3.12 on a profiler gets the events of all threads: where they run in parallel, their order is chance. */
 SCENARIO(profile_hook, cprofile_in_many, 6)
 {
 	if (python_is_free_threaded(python))

@@ -20,7 +20,7 @@
 #define SOON_S 1.0
 #define SLACK_S 1.0 /* the machine does other things, and a report of the trace takes its time */
 
-/* A program beside the test, and what it counts. */
+/* A program in the background, and what it counts. */
 struct sleeper {
 	struct oracle *oracle;
 	struct background *program;

@@ -284,7 +284,7 @@ SCENARIO(run, collector_has_an_environment_of_its_own, SUPPORTED)
 	json_decref(expect_trace(outcome, 1));
 }
 
-/* A child that goes on behind the program for so many seconds, as daemons do. */
+/* A child that outlives the program by some seconds, as daemons do. */
 static const char goes_on[] = "import os, sys, time\n"
 			      "if os.fork() == 0:\n"
 			      "    os.setsid()\n"
@@ -306,9 +306,9 @@ SCENARIO(run, waits_for_processes_that_go_on, SUPPORTED)
 	expect(outcome, outcome->seconds > 0.9 && outcome->seconds < 15, "it ends after %.2f s", outcome->seconds);
 	expect(outcome, strstr(outcome->err, "1 still runs and the trace grows"), "the line says so");
 	for (int i = 0; i < 2; i++) {
-		struct outcome *told = tool(i ? "report" : "info", outcome->trace);
+		struct outcome *result = tool(i ? "report" : "info", outcome->trace);
 
-		expect(told, told->status == 3, "what grows ends with 3, not %d", told->status);
+		expect(result, result->status == 3, "what grows ends with 3, not %d", result->status);
 	}
 	outcome = run(.how = JOB_BARE, .args = {"%B/evprof", "run", "--wait=soon", "--", "true"});
 	expect(outcome, outcome->status == 125 && strstr(outcome->err, "\"soon\""), "a wrong value is refused");
@@ -353,25 +353,66 @@ SCENARIO(run, script_that_cannot_be_executed, SCENARIO_ONCE)
 	expect(outcome, outcome->status == 127, "one that is not there is not found, not %d", outcome->status);
 }
 
+/* What Python runs without its name in front: the program sees the arguments that Python alone would give it. */
+SCENARIO(run, forms_without_an_interpreter, SCENARIO_ONCE)
+{
+	static const char shows[] = "import sys; print(sys.version_info[:2], sys.argv[1:])",
+			  marked[] = "#!/bin/false\nimport sys; print(sys.version_info[:2], sys.argv[1:])";
+	struct outcome *made = run(.how = JOB_BARE, .args = {"mkdir", "folder"}), *bare;
+	const struct python *any = python_any();
+	const char *forms[][2] = {{"-c", shows},       {"-m", "shows"},	     {"shows.py", NULL},
+				  {"marked.py", NULL}, {"./plain.py", NULL}, {"folder", NULL}};
+
+	file_write(text("%s/shows.py", made->directory), shows, strlen(shows));
+	file_write(text("%s/folder/__main__.py", made->directory), shows, strlen(shows));
+	/* execvp() gives it to the shell. */
+	file_write(text("%s/plain.py", made->directory), shows, strlen(shows));
+	chmod(text("%s/plain.py", made->directory), 0755);
+	/* Without a path it is Python's, whatever it names. */
+	file_write(text("%s/marked.py", made->directory), marked, strlen(marked));
+	chmod(text("%s/marked.py", made->directory), 0755);
+	(void)python;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		struct outcome *outcome;
+		const char *first = forms[i][1] ? forms[i][1] : "-x", *second = forms[i][1] ? "-x" : "-c";
+
+		bare = run(.python = any, .how = JOB_BARE, .directory = made->directory,
+			   .args = {forms[i][0], first, second, forms[i][1] ? "-c" : NULL});
+		outcome = run(.how = JOB_BARE, .directory = made->directory,
+			      .args = {"%B/evprof", "run", "--python", any->command[0], "-qo", text("%d.evp", (int)i),
+				       forms[i][0], first, second, forms[i][1] ? "-c" : NULL});
+		expect(outcome, bare->status == 0 && outcome->status == 0 && strcmp(outcome->out, bare->out) == 0,
+		       "%s: %s%s, not %s", forms[i][0], outcome->out, outcome->err, bare->out);
+		expect(outcome, strstr(outcome->out, "'-x', '-c'"), "the program has its arguments: %s", outcome->out);
+		expect(outcome, access(text("%s/%d.evp", made->directory, (int)i), R_OK) == 0, "%s is recorded",
+		       forms[i][0]);
+	}
+	bare = run(.how = JOB_BARE, .directory = made->directory, .args = {"%B/evprof", "run", "-q", "./marked.py"});
+	expect(bare, bare->status == 1, "with a path its own interpreter runs it: status %d", bare->status);
+	bare = run(.how = JOB_BARE, .args = {"%B/evprof", "run", "-q", "--python", "nosuch", "-c", "pass"});
+	expect(bare, bare->status == 127 && strstr(bare->err, "nosuch"), "a missing interpreter is not found: %s",
+	       bare->err);
+}
+
 SCENARIO(run, words_that_are_misspelt, SCENARIO_ONCE)
 {
 	static const char *const slips[][4] = {{"reprot", NULL, "report?"},	{"rnu", NULL, "run?"},
 					       {"report", "--sotr", "--sort?"}, {"run", "--inclde=x", "--include?"},
 					       {"info", "--jsno", "--json?"},	{"export", "--frmat", "--format?"}};
-	struct outcome *told;
+	struct outcome *result;
 
 	(void)python;
 	for (size_t i = 0; i < sizeof(slips) / sizeof(*slips); i++) {
-		told = tool_run((const char *const[]){slips[i][0], slips[i][1], NULL});
-		expect(told, told->status > 0 && strstr(told->err, text("did you mean %s", slips[i][2])),
+		result = tool_run((const char *const[]){slips[i][0], slips[i][1], NULL});
+		expect(result, result->status > 0 && strstr(result->err, text("did you mean %s", slips[i][2])),
 		       "%s is suggested", slips[i][2]);
 	}
-	told = tool("frobnicate");
-	expect(told, told->status == 2 && !strstr(told->err, "did you mean"), "nothing is near");
-	told = tool("report", "--sort");
-	expect(told, told->status == 2 && !strstr(told->err, "did you mean"), "that is what was written");
-	told = tool("--help");
-	expect(told, strstr(told->out, "examples:\n  evprof run") && strstr(told->out, "\n  evprof report"),
+	result = tool("frobnicate");
+	expect(result, result->status == 2 && !strstr(result->err, "did you mean"), "nothing is near");
+	result = tool("report", "--sort");
+	expect(result, result->status == 2 && !strstr(result->err, "did you mean"), "that is what was written");
+	result = tool("--help");
+	expect(result, strstr(result->out, "examples:\n  evprof run") && strstr(result->out, "\n  evprof report"),
 	       "the help ends with examples");
 }
 

@@ -29,9 +29,9 @@ static long calls_of(const json_t *report, const char *name)
 }
 
 /* A sampler that has to wait for a processor takes fewer samples: each then stands for more. */
-static bool is_about(double measured, double told)
+static bool is_about(double measured, double expected)
 {
-	return fabs(measured - told) < 0.08 + 0.2 * told;
+	return fabs(measured - expected) < 0.08 + 0.2 * expected;
 }
 
 SCENARIO(sampling, times_of_functions, OLDEST)
@@ -165,7 +165,7 @@ SCENARIO_SOME(sampling, lines_in_exports, SUPPORTED)
 	json_decref(profile);
 }
 
-/* On a machine with much else to do some end before their sampler begins: then it is tried again. */
+/* On a machine with much else to do some end before their sampler begins: then it runs again. */
 SCENARIO(sampling, short_children, SUPPORTED)
 {
 	struct outcome *outcome;
@@ -405,7 +405,7 @@ SCENARIO(sampling, stopped, SUPPORTED)
 	json_decref(report);
 }
 
-/* What was seen until then is kept, what was open then ends there, and whoever looks is told. */
+/* What was seen until then is kept, what was open then ends there, and the report says so. */
 static void expect_unsampled(struct outcome *outcome, const char *said)
 {
 	json_t *info = expect_trace(outcome, 1), *report = trace_report_by(outcome->trace, "wall");
@@ -427,23 +427,23 @@ static void expect_unsampled(struct outcome *outcome, const char *said)
 SCENARIO(sampling, sampler_killed, SUPPORTED)
 {
 	static const char *const said = "the sampler of 1 process was killed";
-	struct outcome *told;
+	struct outcome *result;
 
 	expect_unsampled(sampled(python, "unsampled", "EVPROF_EVENTS=sample"), said);
 	expect_unsampled(
 	    run(.python = python, .how = JOB_RUN, .options = {"--sample"}, .args = {"@sampling.py", "unsampled"}),
 	    said);
-	told = sampled(python, "unsampled", "EVPROF_EVENTS=sample");
-	told = tool("report", told->trace);
-	expect(told, strstr(told->err, "the sampler of process"), "the report says so");
+	result = sampled(python, "unsampled", "EVPROF_EVENTS=sample");
+	result = tool("report", result->trace);
+	expect(result, strstr(result->err, "the sampler of process"), "the report says so");
 }
 
-SCENARIO(sampling, neighbours, SUPPORTED)
+SCENARIO(sampling, hook_compat, SUPPORTED)
 {
 	struct outcome *bare =
-	    run(.python = python, .how = JOB_BARE, .args = {"-Werror", "@sampling.py", "neighbours"});
+	    run(.python = python, .how = JOB_BARE, .args = {"-Werror", "@sampling.py", "hook_compat"});
 	struct outcome *outcome =
-	    run(.python = python, .args = {"-Werror", "@sampling.py", "neighbours"}, .env = {"EVPROF_EVENTS=sample"});
+	    run(.python = python, .args = {"-Werror", "@sampling.py", "hook_compat"}, .env = {"EVPROF_EVENTS=sample"});
 
 	expect_same(bare, outcome);
 	json_decref(expect_trace(outcome, 2));

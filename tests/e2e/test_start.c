@@ -1,5 +1,5 @@
 /*
- * test_start.c - every way to start Python, and what is not Python.
+ * test_start.c - every way to start Python, and other programs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,7 +272,7 @@ SCENARIO(start, other_programs, SCENARIO_ONCE)
 	}
 }
 
-SCENARIO(start, other_program_told_at_info, SCENARIO_ONCE)
+SCENARIO(start, other_program_is_logged_at_info, SCENARIO_ONCE)
 {
 	struct outcome *outcome;
 

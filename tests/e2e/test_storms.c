@@ -57,7 +57,7 @@ static void expect_processes(const struct outcome *outcome, size_t images)
 
 SCENARIO(storms, children_at_once, SUPPORTED)
 {
-	bool many = test_all() || (python->minor == 13 && chosen(python));
+	bool many = test_all() || (python->minor == 13 && runs_by_default(python));
 
 	expect_processes(storm(python, NULL, "children", many ? "500" : "50", many ? 500 : 50), many ? 501 : 51);
 }
@@ -67,7 +67,7 @@ SCENARIO(storms, children_and_few_descriptors, SUPPORTED)
 {
 	static const char *const words[] = {"sh", "-c", "ulimit -n 30; exec \"$@\"", "sh", NULL};
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	expect_processes(storm(python, words, "children", "60", 60), 61);
 }
@@ -79,7 +79,7 @@ SCENARIO(storms, orphans, SUPPORTED)
 
 SCENARIO(storms, live_threads, SUPPORTED)
 {
-	bool many = test_all() || chosen(python);
+	bool many = test_all() || runs_by_default(python);
 	struct outcome *outcome = storm(python, NULL, "live_threads", many ? "1000" : "200", 0);
 	char *shared = file_read(text("%s/shared_kib", outcome->directory), NULL);
 	json_t *info = trace_info(outcome->trace);
@@ -121,8 +121,8 @@ SCENARIO(storms, deep_recursion, SUPPORTED)
 /* Who calls what at which depth is known; some caller is not, where the thread's stack is. */
 static void expect_callers(const struct outcome *outcome, const char *prefix, const char *caller_prefix)
 {
-	struct outcome *told = tool("report", "--callers", "--format", "json", outcome->trace);
-	json_t *report = json_loads(told->out, 0, NULL);
+	struct outcome *result = tool("report", "--callers", "--format", "json", outcome->trace);
+	json_t *report = json_loads(result->out, 0, NULL);
 	size_t i, k, found = 0, length = strlen(prefix);
 	const json_t *row, *caller;
 
@@ -145,14 +145,14 @@ static void expect_callers(const struct outcome *outcome, const char *prefix, co
 	json_decref(report);
 }
 
-/* The stacks that follow gaps are deeper than the ring: the inner part is told, and more of it as it unwinds. */
+/* The stacks that follow gaps are deeper than the ring: the inner part is recorded, and more of it as it unwinds. */
 SCENARIO(storms, deep_recursion_with_gaps, SUPPORTED)
 {
 	const char *directory = run(.how = JOB_BARE, .args = {"true"})->directory;
 	struct job job = {.args = {"sh", "-c", "ulimit -s 1000000; exec \"$@\"", "sh"},
 			  .directory = directory,
 			  .env = {"EVPROF_RING_SIZE=64K", "EVPROF_ON_FULL=drop"}};
-	struct outcome *outcome, *told;
+	struct outcome *outcome, *result;
 	json_t *report, *info;
 	int n = 4;
 
@@ -163,8 +163,8 @@ SCENARIO(storms, deep_recursion_with_gaps, SUPPORTED)
 	job.args[n] = "50000";
 	outcome = job_run(&job);
 	expect(outcome, outcome->status == 0, "the program runs");
-	told = tool("info", outcome->trace);
-	expect(told, told->status == 0, "the trace is whole");
+	result = tool("info", outcome->trace);
+	expect(result, result->status == 0, "the trace is whole");
 	info = trace_info(outcome->trace);
 	expect(outcome, json_integer_value(json_object_get(info, "lost")) > 0, "something is lost");
 	report = trace_report(outcome->trace, NULL);
@@ -194,11 +194,11 @@ SCENARIO(storms, signals, SUPPORTED)
 	json_decref(report);
 }
 
-SCENARIO(storms, forks_beside_threads, SUPPORTED)
+SCENARIO(storms, forks_with_threads, SUPPORTED)
 {
 	const char *count = test_all() ? "200" : "20";
 
-	expect_processes(storm(python, NULL, "forks_beside_threads", count, atol(count)), (size_t)atol(count) + 1);
+	expect_processes(storm(python, NULL, "forks_with_threads", count, atol(count)), (size_t)atol(count) + 1);
 }
 
 SCENARIO(storms, same_pid, SUPPORTED)
@@ -234,7 +234,7 @@ SCENARIO(storms, seccomp_filter_that_kills, SUPPORTED)
 
 	python_needs(python, "ctypes");
 	for (int i = 0; i < 2; i++) {
-		struct job job = {.python = python, .how = JOB_BARE, .args = {"@confines_itself.py", ways[i]}};
+		struct job job = {.python = python, .how = JOB_BARE, .args = {"@own_seccomp_filter.py", ways[i]}};
 		struct outcome *bare = job_run(&job), *outcome;
 		json_t *report;
 
@@ -309,7 +309,7 @@ SCENARIO(storms, seccomp_filter_from_before, SUPPORTED)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		struct job job = {.python = python,
 				  .how = JOB_BARE,
-				  .args = {"@confines_itself.py", "execute", calls[i]},
+				  .args = {"@own_seccomp_filter.py", "execute", calls[i]},
 				  .env = {"EVPROF=0"}};
 		struct outcome *bare = job_run(&job), *outcome;
 

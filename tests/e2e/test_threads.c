@@ -116,7 +116,7 @@ SCENARIO(threads, many_short_ones, SUPPORTED)
 	json_decref(info);
 }
 
-/* sys.setprofile, cProfile and sys.settrace of the program work as they do without us, beside us. */
+/* sys.setprofile, cProfile and sys.settrace of the program work as without evprof. */
 SCENARIO(threads, other_profilers, SUPPORTED)
 {
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@other_profilers.py"});
@@ -128,7 +128,7 @@ SCENARIO(threads, other_profilers, SUPPORTED)
 	report = trace_report(outcome->trace, NULL);
 	expect_calls(outcome, report, "leaf", 6 * 100);
 	/*
-	 * Up to 3.11 the interpreter tells the end of a C call to the hook that is set then: not of the one that sets
+	 * Up to 3.11 the interpreter reports the end of a C call to the hook that is set then: not of the one that sets
 	 * it.
 	 */
 	if (python->minor >= 12)

@@ -3,7 +3,7 @@
  * nothing, and whose word does no harm.
  *
  * A stranger is another user, so these tests are root's. They have a network namespace of their own, as far as abstract
- * sockets go: nobody beside them is met.
+ * sockets go: no other process is met.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -242,7 +242,7 @@ static void expect_nothing_sent(const struct python *python, const char *name, c
 
 SCENARIO(trust, stranger_in_the_collectors_place, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	alone();
 	expect_nothing_sent(python, NULL, NULL);
@@ -250,7 +250,7 @@ SCENARIO(trust, stranger_in_the_collectors_place, SUPPORTED)
 
 SCENARIO(trust, stranger_at_the_hosts_name, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	alone();
 	expect_nothing_sent(python, "@evprof-of-the-host", "EVPROF_SOCKET=@@evprof-of-the-host");
@@ -264,7 +264,7 @@ SCENARIO(trust, stranger_before_evprof_run, SUPPORTED)
 	struct outcome *outcome;
 	struct caught caught;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	alone();
 	stranger = begin_stranger(directory, "@evprof-of-the-host");
@@ -288,7 +288,7 @@ SCENARIO(trust, a_path_says_who_is_meant, SUPPORTED)
 		       {"/run/shared", 01777, 0, false},
 		       {"/run/other", 0777, STRANGER, false}};
 
-	if (!chosen(python) || python->chrooted)
+	if (!runs_by_default(python) || python->chrooted)
 		return;
 	alone();
 	cr_assert(unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
@@ -318,7 +318,7 @@ SCENARIO(trust, nameless_in_a_user_namespace, SUPPORTED)
 {
 	static const char *const users[] = {NULL, "1000"};
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	python_needs(python, "ctypes");
 	alone();
@@ -437,7 +437,7 @@ SCENARIO(trust, a_collector_that_writes_anything, SUPPORTED)
 	struct outcome *bare, *outcome;
 	char *name;
 
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	bare = job_run(&job);
 	name = text("@evprof-hostile-%d", getpid());
@@ -618,7 +618,7 @@ static void expect_secret_kept(const struct python *python, struct job job)
 
 SCENARIO(trust, secret_of_the_library, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	alone();
 	expect_secret_kept(python, (struct job){.python = python, .args = {"@trusting.py"}});
@@ -626,7 +626,7 @@ SCENARIO(trust, secret_of_the_library, SUPPORTED)
 
 SCENARIO(trust, secret_of_evprof_run, SUPPORTED)
 {
-	if (!chosen(python))
+	if (!runs_by_default(python))
 		return;
 	alone();
 	expect_secret_kept(python, (struct job){.python = python, .how = JOB_RUN, .args = {"@trusting.py"}});

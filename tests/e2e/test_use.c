@@ -93,12 +93,14 @@ SCENARIO(use, evprof_run_mistakes, SCENARIO_ONCE)
 {
 	static const char *const bad[][4] = {
 	    {"run"}, {"run", "--"}, {"run", "--no-such-option", "--", "true"}, {"run", "--", "/nonexistent/program"}};
+	static const int statuses[] = {125, 125, 125, 127};
 
 	(void)python;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct outcome *outcome = tool_run(bad[i]);
 
-		expect(outcome, outcome->status > 0, "a mistake must not end with status 0");
+		expect(outcome, outcome->status == statuses[i], "mistake %zu ends with %d, not %d", i, statuses[i],
+		       outcome->status);
 		expect(outcome, strncmp(outcome->err, "evprof", 6) == 0, "the message names evprof");
 	}
 }
@@ -264,7 +266,7 @@ SCENARIO(use, daemon_not_there, SUPPORTED)
 	expect(outcome, strstr(outcome->err, "/nonexistent/s") && strstr(outcome->err, "is not recorded"),
 	       "it is said that nothing is recorded, and why");
 	expect(outcome, stderr_evprof_lines(outcome) == 1 && outcome->traces == 0,
-	       "in one line for the tree, not %u, and there is no trace", stderr_evprof_lines(outcome));
+	       "in one line for the tree, not %u, and no trace is written", stderr_evprof_lines(outcome));
 	outcome = run(.python = python, .args = {"-c", twice}, .env = {missing, "EVPROF_FALLBACK=1"});
 	expect_same(bare, outcome);
 	expect(outcome, strstr(outcome->err, "a private collector is started") && outcome->traces == 1,
@@ -344,7 +346,7 @@ SCENARIO(use, daemon_with_a_relative_folder, SUPPORTED)
 	expect(first, background_stop(daemon) == 0, "the daemon ends with status 0: %s", file_read(daemon->log, NULL));
 }
 
-/* A run that cannot be recorded is not started; that is told also where nothing else is to be said. */
+/* A run that cannot be recorded is not started; one line says so, with --quiet too. */
 SCENARIO(use, quiet_but_for_failures, SUPPORTED)
 {
 	struct job job = {.how = JOB_BARE, .args = {"%B/evprof", "run", "-q", "-o", "/proc/nonexistent/x.evp", "--"}};
@@ -383,7 +385,7 @@ SCENARIO(use, preload_list, SUPPORTED)
 	}
 }
 
-/* The loader would tell a child in another folder, on the program's stderr, that it cannot find the library. */
+/* In a child in another folder, the loader would print on the program's stderr that it cannot find the library. */
 SCENARIO(use, preload_relative, SUPPORTED)
 {
 	static const char *const lists[] = {"./libevprof.so", "./libevprof.so:libdl.so.2",
@@ -501,7 +503,7 @@ SCENARIO(use, stderr_that_nobody_reads, SUPPORTED)
 	}
 }
 
-/* A variable that is wrong is told before Python ignores SIGPIPE; evprof run has its own line, after the program. */
+/* A wrong variable gets its line before Python ignores SIGPIPE; evprof run has its own line, after the program. */
 SCENARIO(use, stderr_closed_by_its_reader, SUPPORTED)
 {
 	static const char *const starts[] = {"EVPROF_NO_SUCH=1 LD_PRELOAD=$0/libevprof.so \"$@\"",

@@ -32,7 +32,7 @@ bool elf_input_split(struct elf_input *parts, const uint8_t *data, size_t size)
 }
 
 /* Some section's bytes in the file; the whole file where it has none. */
-static void choose_section(const uint8_t *file, size_t bytes, uint32_t *state, size_t *from, size_t *count)
+static void pick_section(const uint8_t *file, size_t bytes, uint32_t *state, size_t *from, size_t *count)
 {
 	Elf64_Ehdr header;
 	Elf64_Shdr section;
@@ -94,7 +94,7 @@ static void change_file(uint8_t *file, size_t bytes, uint32_t *state)
 	size_t from = 0, count = bytes, at;
 
 	if (draw(state, 4))
-		choose_section(file, bytes, state, &from, &count);
+		pick_section(file, bytes, state, &from, &count);
 	at = from + draw(state, (unsigned)count);
 	if (draw(state, 8) == 0) { /* somewhere else's bytes */
 		size_t source = draw(state, (unsigned)bytes), most = bytes - (at > source ? at : source);

@@ -48,7 +48,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		abort();
 	tools = (struct session_tools){
 	    .loop = &loop,
-	    .drain = {.events = events_buffer_new(), .definitions = malloc(DRAIN_DEFINITIONS_BYTES)},
+	    .drain = {.events = malloc(sizeof(struct events_buffer)), .definitions = malloc(DRAIN_DEFINITIONS_BYTES)},
 	    .packer = trace_packer_new(),
 	    .resolver = resolver_new(&loop)};
 	return 0;
@@ -190,7 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes = target.header->layout.size_bytes;
 	for (unsigned before = (unsigned)take(&input, 1) % 8; before > 0; before--)
 		step(&target, &input);
-	/* Half of the inputs may have definitions of native stacks. No program is beside this one to look them up. */
+	/* Half of the inputs may have definitions of native stacks. There is no evprof-symbols to symbolize them. */
 	text = fake_join_text(&(struct fake_join){.output = path, .native = size & 1});
 	if (control_parse(text, strlen(text), &message, reason, sizeof(reason)) < 0)
 		abort();

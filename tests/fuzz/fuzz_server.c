@@ -36,7 +36,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a stranger may send beside a memfd of his. */
+/* What a stranger may send with a memfd. */
 enum odd_fd {
 	ODD_SELF,    /* pidfd of this process */
 	ODD_DEAD,    /* pidfd of a process that was reaped */

@@ -1,6 +1,6 @@
 /*
  * fuzz_symbols.c - evprof-symbols, which reads the files that a recorded program names: any bytes as a library and as
- * its debug file, whatever is told of modules, and addresses anywhere in them.
+ * its debug file, any description of modules, and addresses anywhere in them.
  *
  * It must not crash, hang or grow, and its answers are whole: each question gets definitions and one end. An input is
  * three parts, of which the lengths of the first two come in front (elf_mutator.h): steps, the library, the debug file.
@@ -109,13 +109,13 @@ static void write_file(const char *path, struct input contents)
 	close(fd);
 }
 
-static void tell_module(struct answer *answer, struct input *input)
+static void send_module(struct answer *answer, struct input *input)
 {
 	static const char *const paths[] = {"/library.so", "library.so", "/link", "/pipe",
 					    "/outside",	   "/usr",	 "",	  "/.."};
 	struct symbols_message message = {.kind = SYMBOLS_MODULE, .client = (uint32_t)take(input, 1) % CLIENTS};
-	uint64_t choice = take(input, 1);
-	const char *path = paths[choice < 128 ? 0 : choice % (sizeof(paths) / sizeof(*paths))];
+	uint64_t number = take(input, 1);
+	const char *path = paths[number < 128 ? 0 : number % (sizeof(paths) / sizeof(*paths))];
 
 	message.start = take(input, 2) << 12;
 	message.end = message.start + (take(input, 1) << 12);
@@ -123,7 +123,7 @@ static void tell_module(struct answer *answer, struct input *input)
 	for (uint32_t i = 0; i < message.build_id_bytes && i < sizeof(message.build_id); i++)
 		message.build_id[i] = (uint8_t)take(input, 1);
 	ends = 0;
-	take_message(answer, &message, (const uint8_t *)path, strlen(path), choice == 127 ? -1 : root);
+	take_message(answer, &message, (const uint8_t *)path, strlen(path), number == 127 ? -1 : root);
 	if (ends != 1)
 		abort();
 	ends = 0;
@@ -145,7 +145,7 @@ static void ask(struct answer *answer, struct input *input)
 }
 
 /* A message of any bytes. */
-static void tell_anything(struct answer *answer, struct input *input)
+static void send_anything(struct answer *answer, struct input *input)
 {
 	static uint8_t bytes[SYMBOLS_MESSAGE_MAX_BYTES];
 	size_t count = take(input, 2) % sizeof(bytes);
@@ -169,14 +169,14 @@ static void step(struct answer *answer, struct input *input)
 	switch (take(input, 1) % 8) {
 	case 0:
 	case 1:
-		tell_module(answer, input);
+		send_module(answer, input);
 		break;
 	case 2:
 		message.client = (uint32_t)take(input, 1) % CLIENTS;
 		take_message(answer, &message, NULL, 0, -1);
 		break;
 	case 3:
-		tell_anything(answer, input);
+		send_anything(answer, input);
 		break;
 	default:
 		ask(answer, input);

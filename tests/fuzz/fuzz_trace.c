@@ -1,8 +1,8 @@
 /*
  * fuzz_trace.c - any bytes as a trace, read by each verb of evprof and written in each format.
  *
- * The first byte chooses the command line, the second what is selected, the rest is the file. Nothing may crash or
- * leak, the exit status is one of evprof's, and what claims to be JSON is JSON. Built by `make fuzz`.
+ * The first byte is the number of the command line, the second that of the filter, the rest is the file. Nothing may
+ * crash or leak, the exit status is one of evprof's, and what claims to be JSON is JSON. Built by `make fuzz`.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -30,7 +30,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *one, size_t one_size, const uint
 static const struct command {
 	int (*verb)(int argc, char **argv);
 	const char *words;
-	bool selects; /* takes the options about what is shown */
+	bool filters; /* takes the options about what is shown */
 	bool json;
 } commands[] = {
     {cmd_export, "-f chrome -o - TRACE", true, true},
@@ -72,7 +72,7 @@ static const struct command {
     {cmd_check, "--max-lost 0 --max-calls a:b=0 --from 5 --to 1us TRACE", false, false},
 };
 
-static const char *const selections[] = {
+static const char *const filters[] = {
     "",
     "",
     "",
@@ -138,17 +138,17 @@ static void check_json(void)
 	fclose(stream);
 }
 
-static void run(const struct command *command, const char *selection)
+static void run(const struct command *command, const char *filter)
 {
 	char *arguments[WORDS_MAX + 1] = {(char *)"verb"};
-	char selected[128];
+	char options[128];
 	char words[256];
 	int count = 1;
 	int status;
 
-	snprintf(selected, sizeof(selected), "%s", command->selects ? selection : "");
+	snprintf(options, sizeof(options), "%s", command->filters ? filter : "");
 	snprintf(words, sizeof(words), "%s", command->words);
-	count = add_words(arguments, count, selected);
+	count = add_words(arguments, count, options);
 	count = add_words(arguments, count, words);
 	optind = 0;
 	status = command->verb(count, arguments);
@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fill(file, data + PREFIX, size - PREFIX);
 	fill(out, NULL, 0);
 	lseek(STDOUT_FILENO, 0, SEEK_SET);
-	run(&commands[data[0] % COUNT_OF(commands)], selections[data[1] % COUNT_OF(selections)]);
+	run(&commands[data[0] % COUNT_OF(commands)], filters[data[1] % COUNT_OF(filters)]);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ static struct events_buffer *events_buffer(void)
 	static struct events_buffer *buffer;
 
 	if (!buffer)
-		buffer = events_buffer_new();
+		buffer = malloc(sizeof(struct events_buffer));
 	if (!buffer)
 		abort();
 	return buffer;
@@ -69,7 +69,7 @@ static void to_words(struct trace_piece *piece)
 	piece->words = true;
 }
 
-static bool unpack(struct trace_piece *piece, const uint8_t *stored, uint32_t version)
+static bool unpack(struct trace_piece *piece, const uint8_t *stored)
 {
 	size_t count = piece->chunk.stored_bytes;
 
@@ -80,8 +80,7 @@ static bool unpack(struct trace_piece *piece, const uint8_t *stored, uint32_t ve
 	if (ZSTD_isError(count) || count > TRACE_FILE_PIECE_BYTES)
 		return false;
 	piece->count = count;
-	if (version != TRACE_VERSION_1) /* whose words are others */
-		to_words(piece);
+	to_words(piece);
 	return true;
 }
 
@@ -105,7 +104,7 @@ bool trace_file_parse(struct trace_file *file, const uint8_t *bytes, size_t coun
 		}
 		piece->bytes = malloc(TRACE_FILE_PIECE_BYTES);
 		if (piece->bytes && piece->chunk.type != TRACE_CHUNK_INDEX &&
-		    unpack(piece, bytes + at + sizeof(piece->chunk), file->header.version))
+		    unpack(piece, bytes + at + sizeof(piece->chunk)))
 			file->count++;
 		else
 			free(piece->bytes);
@@ -203,7 +202,7 @@ static void add_piece(struct builder *builder, const struct trace_piece *piece)
 	if (piece->words) {
 		struct events events;
 
-		memcpy(events_words(events_buffer()), piece->bytes, count & ~(size_t)7);
+		memcpy(events_buffer()->words, piece->bytes, count & ~(size_t)7);
 		events_split(events_buffer(), count / sizeof(uint64_t), chunk.first_ticks, &events);
 		raw = events_payload(events_buffer(), &events, &count);
 		chunk.events = events.events;
@@ -238,8 +237,7 @@ size_t trace_file_build(const struct trace_file *file, bool whole, uint8_t *byte
 	struct trace_header header = file->header;
 
 	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
-	if (header.version != TRACE_VERSION_1)
-		header.version = TRACE_VERSION;
+	header.version = TRACE_VERSION;
 	header.header_bytes = sizeof(header);
 	header.incompatible = 0;
 	header.crc = checksum(&header, offsetof(struct trace_header, crc));

@@ -15,7 +15,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 tab=$(printf '\t')
 
-# Runs in the interpreter: works on 2.7 too. The last field tells builds apart.
+# Runs in the interpreter: works on 2.7 too. The last field distinguishes builds.
 # shellcheck disable=SC2016
 probe='
 import sys, sysconfig, platform
@@ -59,7 +59,7 @@ candidates() {
 	done
 }
 
-# A shim of pyenv starts whatever version is the chosen one: not a build of its own, and -x tells nothing about it.
+# A shim of pyenv starts the version that is set there: it is not a build of its own, and -x says nothing about it.
 probed() {
 	candidates | sort -u | while IFS= read -r command; do
 		case $command in */shims/*) continue ;; esac

@@ -35,9 +35,9 @@ scripts=$(dirname "${script:-/usr/share/debootstrap/scripts/sid}")
 [ -e "$scripts/sid" ] || fail "debootstrap has no script for sid in $scripts"
 [ -e "$scripts/forky" ] || ln -s sid "$scripts/forky" || fail "cannot write to $scripts"
 
-# Built beside its place and then moved there, so that an interrupted build is never taken for a root.
+# Built next to its place and then moved there, so that an interrupted build is never taken for a root.
 mkdir -p "$(dirname "$root")" || fail "cannot make $(dirname "$root")"
-work=$(mktemp -d "$(dirname "$root")/forky.XXXXXX") || fail "cannot make a directory beside $root"
+work=$(mktemp -d "$(dirname "$root")/forky.XXXXXX") || fail "cannot make a directory next to $root"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM HUP
 echo "forky.sh: building $root (a few minutes)" >&2

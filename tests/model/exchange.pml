@@ -287,8 +287,8 @@ inline read_event()
 	atomic {
 		event_at(NEW, t, tail[OF(NEW, t)]);
 		assert(value != 0 && value != NOBODYS && value % 2 == 0); /* the first word of an event */
-		assert(value / 2 > told_number[t]);			  /* of a later one than the last */
-		told_number[t] = value / 2;
+		assert(value / 2 > reported_number[t]);			  /* of a later one than the last */
+		reported_number[t] = value / 2;
 		if
 		:: value / 2 % 2 == 0 ->
 			assert(tail[OF(NEW, t)] + 1 < seen);
@@ -303,7 +303,7 @@ inline read_event()
 
 proctype collector()
 {
-	byte t, seen, value, next, told_number[THREADS];
+	byte t, seen, value, next, reported_number[THREADS];
 	bool last;
 
 	do

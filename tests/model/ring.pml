@@ -30,7 +30,7 @@
 #endif
 #define WORDS 4 /* of a ring */
 #define NAMES 2 /* definitions that events use ... */
-#define RECORDS 1 /* ... of which so many fit their ring */
+#define RECORDS 1 /* ... that fit their ring */
 
 #define FREE 0
 #define CLAIMED 1
@@ -56,7 +56,7 @@ bool given[NAMES + 1];
 
 /* What only assertions look at. */
 bool unread[SLOTS * WORDS], record_unread[RECORDS], lives[SLOTS], in_trace[NAMES + 1];
-byte committed, emitted, read_events, told_lost, read_lost;
+byte committed, emitted, read_events, reported_lost, read_lost;
 
 #define LONG 128 /* in the value of an event that has an extra word */
 
@@ -86,7 +86,7 @@ inline publish(slot, at, events, gone)
 		head[slot] = at;
 		assert(head[slot] >= tail[slot] && head[slot] - tail[slot] <= WORDS);
 		committed = committed + events;
-		told_lost = told_lost + gone;
+		reported_lost = reported_lost + gone;
 	}
 }
 
@@ -532,7 +532,7 @@ proctype collector()
 	od;
 	assert(read_events == committed); /* everything committed is in the trace, once */
 	assert(definitions_tail == definitions_head);
-	assert(read_lost >= told_lost)
+	assert(read_lost >= reported_lost)
 }
 
 init

@@ -56,7 +56,7 @@ struct life {
 	uint64_t number; /* of the last event; 0: none yet */
 	uint64_t ticks;	 /* of the last event */
 	uint64_t in_gaps;
-	uint64_t told; /* of these, by collectors before */
+	uint64_t reported; /* of these, by collectors before */
 	bool started, ended;
 };
 
@@ -175,7 +175,7 @@ static void check_event(uint32_t thread, uint32_t head, const uint64_t extra[WIR
 
 /*
  * Times only go forward, and never past this moment. That at the beginning of a chunk is that at the end of the one
- * before, also where the memory was exchanged in between and the process has told it.
+ * before, also where the memory was exchanged in between and the process has reported it.
  */
 static void check_times(const struct trace_chunk *chunk)
 {
@@ -221,7 +221,7 @@ int trace_output_chunk(struct trace_output *output, const struct trace_chunk *ch
 	return 0;
 }
 
-/* What a thread lost at its very end: no event of its own. What a collector before has told is told once more. */
+/* What a thread lost at its very end: no event of its own. It includes what a collector before has reported. */
 int trace_output_last(struct trace_output *output, const struct trace_chunk *chunk, const void *raw, size_t raw_bytes)
 {
 	uint32_t head;
@@ -231,7 +231,7 @@ int trace_output_last(struct trace_output *output, const struct trace_chunk *chu
 	memcpy(&head, raw, sizeof(head));
 	if (wire_head_kind(head) == WIRE_GAP)
 		counts.in_gaps += extra_at((const uint8_t *)raw + (size_t)chunk->events * 8, chunk->extras, 0) -
-				  lives[chunk->thread].told;
+				  lives[chunk->thread].reported;
 	return 0;
 }
 
@@ -242,7 +242,7 @@ static void inherit(uint32_t thread)
 		if (!target->readers[i] || target->readers[i]->thread != thread || !is_inherited[i])
 			continue;
 		lives[thread] = inherited[i];
-		lives[thread].told = lives[thread].in_gaps;
+		lives[thread].reported = lives[thread].in_gaps;
 		is_inherited[i] = false;
 		counts.threads--;
 		counts.lives_moved++;
@@ -320,7 +320,8 @@ static void attach(uint8_t *base, int memfd)
 
 	target = calloc(1, sizeof(*target));
 	trace = (struct trace_output){0};
-	tools = (struct drain_tools){.events = events_buffer_new(), .definitions = malloc(DRAIN_DEFINITIONS_BYTES)};
+	tools = (struct drain_tools){.events = malloc(sizeof(struct events_buffer)),
+				     .definitions = malloc(DRAIN_DEFINITIONS_BYTES)};
 	if (!target || !tools.events || !tools.definitions)
 		abort();
 	base = collectors_mapping(base, bytes, memfd);
@@ -346,7 +347,7 @@ static void detach(void)
 	free(target->forked);
 	free(target);
 	free(tools.definitions);
-	events_buffer_free(tools.events);
+	free(tools.events);
 }
 
 void consumer_open(uint8_t *base, int memfd)
@@ -371,7 +372,7 @@ void consumer_move(uint8_t *base, int memfd)
 	counts.moves++;
 	if (target->definitions_tail > 0)
 		return;
-	/* All definitions are told anew, with the ids that they have. */
+	/* All definitions are written anew, with the ids that they have. */
 	counts.from_start++;
 	counts.definitions = 0;
 	memset(defined, 0, sizeof(defined));

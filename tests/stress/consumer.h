@@ -26,7 +26,7 @@
 struct consumer_counts {
 	uint64_t events;      /* numbered ones */
 	uint64_t lost;	      /* as drain.c counts them */
-	uint64_t in_gaps;     /* as the gaps tell them */
+	uint64_t in_gaps;     /* as the gaps count them */
 	uint64_t threads;     /* lives of slots that were begun ... */
 	uint64_t ended;	      /* ... and closed */
 	uint64_t definitions; /* of marks */

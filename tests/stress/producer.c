@@ -100,7 +100,7 @@ void producers_close(void)
 }
 
 /*
- * One numbered event (consumer.h), as the hooks write theirs. 1: written; 0: lost, so that a gap will tell of it; -1:
+ * One numbered event (consumer.h), as the hooks write theirs. 1: written; 0: lost, so that a gap will count it; -1:
  * not recorded.
  */
 static int put_number(uint64_t number)

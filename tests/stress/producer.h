@@ -18,7 +18,7 @@
 /* What all producers did. */
 struct producer_counts {
 	uint64_t written;
-	uint64_t lost;	/* the gaps must tell of them */
+	uint64_t lost;	/* the gaps must count them */
 	uint64_t lives; /* of slots */
 	uint64_t while_stopped;
 };
@@ -49,10 +49,10 @@ void producers_jolt(void);
 
 void producers_nap(unsigned us);
 
-/* Says what is not as expected. 1 if so. */
+/* Prints `what` if found is not expected. Returns 1 then. */
 int producers_compare(const char *what, uint64_t found, uint64_t expected);
 
-/* What holds in every phase: each event is read once, or told as lost. Returns how much does not. */
+/* What holds in every phase: each event is read once, or reported lost. Returns how much does not. */
 int producers_judge(const struct producer_counts *done, const struct consumer_counts *seen);
 
 #endif

@@ -3,10 +3,10 @@
  * (producer.h). The process notices, connects to the next one's socket, exchanges its memory and sends it, with the
  * library's own code; the collectors are drain.c (consumer.h). Run by `make stress` and `make TSAN=1 stress`.
  *
- *   stress_preload_exchange [SECONDS]     of each phase, 5 unless told
+ *   stress_preload_exchange [SECONDS]     of each phase, default: 5
  *
  * A collector dies between two rounds, so that nothing may be missing: what was written and what was lost must be what
- * all collectors together have read and what their gaps tell, each word once, with the time that it had.
+ * all collectors together have read and what their gaps count, each word once, with the time that it had.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,10 +21,9 @@
 #include <unistd.h>
 
 #include "preload/base/config.h"
-#include "preload/base/start_time.h"
+#include "evprof/proc.h"
 #include "preload/join/handshake.h"
 #include "preload/life/life.h"
-#include "preload/life/rejoin.h"
 #include "preload/ring/process.h"
 #include "preload/ring/watch.h"
 #include "evprof/control.h"
@@ -115,8 +114,8 @@ static void be_there(bool alive)
 {
 	struct ring_header *header = process->header;
 
-	/* A pid that another process has got is that of a dead collector. A tick makes none (time_namespace.h). */
-	atomic_store(&header->collector_start_time, start_time_of(0, NULL) + 2 * !alive);
+	/* A pid that another process has got is that of a dead collector. A tick makes none (proc.h). */
+	atomic_store(&header->collector_start_time, proc_start_time(0, NULL, NULL) + 2 * !alive);
 	atomic_store(&header->collector_pid, getpid());
 	atomic_store(&header->collector_state, RING_COLLECTOR_ATTACHED);
 	hurry = !alive;

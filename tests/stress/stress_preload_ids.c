@@ -2,7 +2,7 @@
  * stress_preload_ids.c - threads that give and take ids with the library's ids.c as interpreters with a GIL each do, so
  * that the thread sanitizer sees it. Run by `make stress` and `make TSAN=1 stress`.
  *
- *   stress_preload_ids [SECONDS]     of each phase, 3 unless told
+ *   stress_preload_ids [SECONDS]     of each phase, default: 3
  *
  * Each thread makes "code objects" at addresses that all threads share, calls them and lets them die, as Python's
  * allocator gives the memory of one interpreter's dead code to another's new code. A new one must have no id; a live

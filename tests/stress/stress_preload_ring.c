@@ -3,11 +3,11 @@
  * while drain.c of the collector reads (consumer.h), in one process, so that the thread sanitizer sees both sides. Run
  * by `make stress` and `make TSAN=1 stress`.
  *
- *   stress_preload_ring [SECONDS]     of each phase, 3 unless told
+ *   stress_preload_ring [SECONDS]     of each phase, default: 3
  *
  * Phases: a full ring is waited for; a full ring loses; the program stops and starts recording all the while.
  * consumer.h says what is checked of each word; in the end what was written and what was lost must be what was read and
- * what the gaps tell.
+ * what the gaps count.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * the thread of trace_ahead.c reads for them. Run by `make stress`, and under the thread sanitizer by `make TSAN=1
  * stress`.
  *
- *   stress_tools_ahead [SECONDS]     3 unless told
+ *   stress_tools_ahead [SECONDS]     default: 3
  *
  * Every chunk must be what it is when it is read without that thread; so must what is missing, in a trace of which some
  * chunks are damaged.
@@ -20,7 +20,7 @@
 #define THREADS 5
 #define CHUNKS 40
 #define STREAMS 7  /* open at once; two may be of one thread */
-#define DAMAGED 23 /* every so manyth chunk */
+#define DAMAGED 23 /* one of that number of chunks */
 
 /* By thread and place: what the stream says when it stands there. */
 static uint64_t expected[THREADS][CHUNKS];

@@ -2,10 +2,10 @@
  * stress_tools_export.c - the exporters that have a second thread (batches.h) write one trace over and over. Run by
  * `make stress`, and under the thread sanitizer by `make TSAN=1 stress`.
  *
- *   stress_tools_export [SECONDS]     6 unless told
+ *   stress_tools_export [SECONDS]     default: 6
  *
  * Each file must be what it is with one processor, where there is no second thread, byte by byte; a disk that is full
- * must be told, whoever meets it.
+ * must be reported, whichever thread meets it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		free(written.bytes);
 		files++;
 		if (access("/dev/full", W_OK) == 0)
-			require(export_to(path, format, "/dev/full") == -ENOSPC, "a full disk is not told",
+			require(export_to(path, format, "/dev/full") == -ENOSPC, "a full disk is not reported",
 				format->name);
 		full++;
 	}

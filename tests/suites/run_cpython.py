@@ -43,7 +43,7 @@ test_asyncio.test_futures test_importlib.test_threaded_import test_importlib.tes
 NOTHING_RAN = (0, 4)
 
 # What differs, and why: (expression for the test, lowest and highest minor version, reason). "CPython" and "any listener":
-# the same tests fail without evprof where another tool listens to the same events, which was tried. "evprof": it is evprof.
+# the same tests fail without evprof where another tool listens to the same events, which was run. "evprof": it is evprof.
 KNOWN = [
     (r"test_sneaky_frame_object$", 11, 11,
      "any listener: 3.11 makes a frame object for each event of a profile function, and the collector counts them"),
@@ -64,12 +64,12 @@ KNOWN = [
      "any listener: counts on the collector running in the middle of put(), where a listener's calls make it run elsewhere"),
     (r"test_jit_is_active$", 15, 15, "any listener: asks whether code runs compiled, which no code does that is listened to"),
     (r"test_debugmallocstats$", 8, 99,
-     "evprof's allocators: sys._debugmallocstats tells of pymalloc only where none stands before it (tracemalloc: the same)"),
+     "evprof's allocators: sys._debugmallocstats reports pymalloc only where none stands before it (tracemalloc: the same)"),
     (r"test_(pythonmalloc|xdev)$", 8, 99,
      "evprof's allocators: the test asks for the allocator's name, which only Python's own have (tracemalloc: the same)"),
 ]
 
-# Left out of both runs, because the process would not live to tell of the others: (test, module, versions, reason).
+# Left out of both runs, because the process would not live to run the others: (test, module, versions, reason).
 LEFT_OUT = [
     ("test_in_thread", "test__xxsubinterpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),
     ("test_in_threaded_subinterpreter", "test__xxsubinterpreters", 11, 11, "CPython: 3.11.7 never ends it, bare"),

@@ -89,7 +89,7 @@ def is_for_pytest(run):
 
 
 def run_suite(python, name, arguments, preload, options):
-    """Files of gevent's that are not for pytest are programs; their status tells."""
+    """Files of gevent's that are not for pytest are programs; their status counts."""
     run = run_pytest(python, arguments, preload, options)
     if name.startswith("gevent") and not is_for_pytest(run):
         run = suites.run_once([python, "-m", name], preload, options.timeout, options.events)

@@ -118,7 +118,7 @@ def both(path, run, may_spare_bare):
 
 
 def add_arguments(parser, what):
-    """What both programs are told on the command line; what: what one run runs."""
+    """Adds the options of both programs; what: what one run runs."""
     parser.add_argument("--results", help="keep what came of each %s there, and do not run again what has some" % what)
     parser.add_argument("--spare-bare", action="store_true", help="no bare run of a %s that passes wholly under evprof, as "
                         "far as a bare listing shows that nothing was left out" % what)
@@ -134,7 +134,7 @@ def losses(profiled):
 
 
 def is_worse(difference):
-    """What was not compared is, too."""
+    """Whether a difference counts against evprof. One that was not compared does, too."""
     return bool(difference) and not difference.startswith("fails only bare")
 
 

@@ -26,7 +26,7 @@ Made by `write_results.py` from what `run_cpython.py` and `run_packages.py` kept
 Each single test's outcome is compared. All kinds of events were recorded. The library is named with each group. A suite that
 passed wholly under evprof was not run bare, if a bare Python lists the same tests and skips the same ones.
 
-- "any listener": the same tests fail without evprof, where another tool listens to the same events (tried for each).
+- "any listener": the same tests fail without evprof, where another tool listens to the same events (each was run).
 - "evprof": it is evprof that makes the difference.
 - "NOT COMPARED": the suite gave no results bare on this machine, so nothing is known.
 - "left out": in both runs.
@@ -51,7 +51,7 @@ class Section:
         return "CPython " + self.version
 
     def remarks_of(self, name, bare, profiled):
-        """As the program that ran it tells them: (what is worse, the same with reasons)."""
+        """As the program that ran it reports them: (what is worse, the same with reasons)."""
         if self.packages:
             return run_packages.difference_of(name, bare, profiled)
         return run_cpython.difference_of(bare, profiled, name, int(self.version.split(".")[1]))
@@ -75,7 +75,7 @@ def read_directory(directory):
 
 
 def read_section(section):
-    """[(library, {suite: runs})]: each suite once; a folder of modules not beside these."""
+    """[(library, {suite: runs})]: each suite once; a folder of modules not with these."""
     groups = []
     taken = set()
     existing = section.existing()

@@ -1,6 +1,6 @@
 /*
  * failing_memory.h - malloc() and its like for one test program: counts the blocks that are alive, and has an
- * allocation of choice fail, whoever makes it: evprof, libc or another library. Include it in one file of the program.
+ * numbered allocation fail, whoever makes it: evprof, libc or another library. Include it in one file of the program.
  *
  * Not with a sanitizer, which has its own.
  */

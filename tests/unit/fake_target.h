@@ -54,7 +54,7 @@ int fake_target_join(struct fake_target *target, const char *name, const struct 
 void fake_thread_start(struct fake_target *target, unsigned slot, uint32_t tid, uint64_t start_ticks);
 void fake_thread_end(struct fake_target *target, unsigned slot);
 
-/* Room for so many words? */
+/* Whether `words` words fit. */
 bool fake_has_room(const struct fake_target *target, unsigned slot, unsigned words);
 /* An event and its extra words, published. There must be room. */
 void fake_event(struct fake_target *target, unsigned slot, uint64_t word, const uint64_t *extra);

@@ -24,7 +24,7 @@ static void setup(void)
 	unread = gathered_ns = 0;
 }
 
-/* A round that finds so many words more, and reads them as drain.c does. Returns the sleep after it, which it takes. */
+/* A round that finds that number of words more, and reads them as drain.c does. Returns its sleep, which it takes. */
 static int turn(uint64_t written)
 {
 	struct drain_result result = {.unread = unread + written};
@@ -44,7 +44,7 @@ static int turn(uint64_t written)
 	return us;
 }
 
-/* Rounds in so much time, with so many words a second. */
+/* The number of rounds in that time, at a rate of words. */
 static unsigned rounds(uint64_t during_ns, uint64_t words_a_second)
 {
 	uint64_t end_ns = now_ns + during_ns, before_ns = now_ns;

@@ -451,7 +451,7 @@ Test(collector_session, impossible_positions_stop_that_slot_only)
 	fake_target_free(&target);
 }
 
-/* Strangers that say nothing: as many are kept as there is room for, and who has something to say is heard. */
+/* Strangers that say nothing: as many are kept as there is room for, and one with a message is served. */
 Test(collector_session, ten_thousand_silent_connections)
 {
 	static int strangers[10000];
@@ -655,7 +655,7 @@ Test(collector_session, a_child_that_was_just_forked_is_waited_for)
 	fake_target_free(&child);
 }
 
-/* The fork is told, and the child does not get the processor: it maps what its parent mapped. */
+/* The fork is recorded, and the child does not get the processor: it maps what its parent mapped. */
 static pid_t fork_slow_child(struct fake_target *parent)
 {
 	pid_t child = fork();
@@ -1185,7 +1185,7 @@ Test(collector_session, what_could_not_be_marked_stands_in_a_gap_at_the_end)
 	fake_target_free(&target);
 }
 
-Test(collector_session, a_file_that_was_removed_is_told)
+Test(collector_session, a_file_that_was_removed_is_reported)
 {
 	struct fake_target target;
 	char path[256];
@@ -1264,13 +1264,13 @@ Test(collector_session, another_user_is_refused_with_the_reason)
 }
 
 /* Of a session that has begun, who knows the secret may join as another user; but there must be one. */
-static void expect_known(const char *session, const char *tried, uint32_t answer)
+static void expect_known(const char *session, const char *other, uint32_t answer)
 {
 	struct fake_target first, target;
 
 	cr_assert_eq(fake_target_new(&first, RING_BYTES_MIN, 8), 0);
 	join(&first, (struct fake_join){.session = session});
-	cr_assert_eq(join_as_another(&target, tried), answer, "%s: %s", tried, target.header->text);
+	cr_assert_eq(join_as_another(&target, other), answer, "%s: %s", other, target.header->text);
 	fake_target_free(&target);
 	fake_target_free(&first);
 }

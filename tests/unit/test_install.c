@@ -130,6 +130,10 @@ Test(install, the_package_can_be_imported, .init = make_folder, .fini = remove_f
 	cr_expect_eq(shell("x", "cd / && \"$D/venv/bin/python\" -c 'import evprof, sys; sys.exit(not "
 				"evprof.__file__.startswith(sys.argv[1]))' \"$D/ev/\""),
 		     0, "the venv's Python imports what was installed");
+	cr_expect_eq(shell("x",
+			   "cd / && \"$D/venv/bin/python\" -c 'import evprof; evprof.load(evprof.__file__)' 2>&1 | "
+			   "grep -q 'not an evprof trace'"),
+		     0, "and finds the installed library");
 	cr_assert_eq(shell("x", "make -s PYTHON=\"$D/venv/bin/python\" uninstall-python"), 0, "make uninstall-python");
 	cr_expect_neq(shell("x", "cd / && \"$D/venv/bin/python\" -c 'import evprof' 2>/dev/null"), 0, "it is gone");
 	cr_expect_neq(shell("x", "make -s PYTHON=/nonexistent DESTDIR=\"$D\" install-python 2>/dev/null"), 0,
@@ -186,8 +190,8 @@ Test(install, refuses_what_no_unit_can_name, .init = make_folder, .fini = remove
 	}
 }
 
-/* Exposure goes from 0 to 10, and is told in tenths of its limit. */
-Test(install, the_service_is_confined, .init = make_folder, .fini = remove_folder, .timeout = 120)
+/* Exposure goes from 0 to 10, and is given in tenths of its limit. */
+Test(install, the_service_is_sandboxed, .init = make_folder, .fini = remove_folder, .timeout = 120)
 {
 	if (shell("x", "systemd-analyze --help 2>/dev/null | grep -q -- --offline"))
 		cr_skip("needs systemd-analyze, of version 250 or later");

@@ -110,7 +110,7 @@ Test(config, switches_and_log)
 	check_complaint("EVPROF_LOG", "loud", "error, warning, info or debug");
 }
 
-Test(config, an_unknown_name_is_told)
+Test(config, an_unknown_name_is_reported)
 {
 	check_complaint("EVPROF_EVENT", "call", "EVPROF_EVENTS");
 }

@@ -6,7 +6,7 @@
 
 #include "preload/ring/ids.h"
 
-#define HEAP_BLOCKS 262144 /* addresses to choose from, as an allocator's, in steps of 16 bytes */
+#define HEAP_BLOCKS 262144 /* possible addresses, as an allocator's, in steps of 16 bytes */
 
 static struct ids ids;
 
@@ -16,7 +16,7 @@ static const void *key_of(uint64_t *seed)
 	return (const void *)(uintptr_t)(UINT64_C(0x7f1200000000) + (*seed >> 33) % HEAP_BLOCKS * 16);
 }
 
-/* How many of so many functions the hooks do not find. */
+/* The number of functions that the hooks do not find. */
 static unsigned missed(unsigned count, uint64_t seed)
 {
 	struct ids_view view;

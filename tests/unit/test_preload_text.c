@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "preload/base/text.h"
+#include "evprof/proc.h"
 #include "evprof/shown_text.h"
 
 static json_t *json_of(const char *string, size_t length)
@@ -50,7 +51,7 @@ Test(text, json_replaces_what_is_not_utf8)
 	CHECK("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* beyond U+10FFFF */
 }
 
-Test(text, a_full_buffer_is_told_and_stays_a_string)
+Test(text, a_full_buffer_is_reported_and_stays_a_string)
 {
 	char buffer[8];
 	struct text text;
@@ -70,10 +71,10 @@ Test(text, reads_files_and_tells_errors)
 
 	cr_assert_eq(write(fd, "abcdef", 6), 6);
 	close(fd);
-	cr_assert_eq(text_read_file(path, buffer, sizeof(buffer)), 3);
+	cr_assert_eq(proc_read(path, buffer, sizeof(buffer)), 3);
 	cr_assert_str_eq(buffer, "abc");
 	unlink(path);
-	cr_assert_lt(text_read_file(path, buffer, sizeof(buffer)), 0);
+	cr_assert_lt(proc_read(path, buffer, sizeof(buffer)), 0);
 }
 
 Test(text, nothing_is_left_that_a_terminal_obeys)

@@ -3,7 +3,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "preload/ring/wait_budget.h"
+#include "preload/ring/wait.h"
 
 #define BOUND INT64_C(1000)
 

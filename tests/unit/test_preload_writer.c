@@ -160,7 +160,7 @@ Test(writer, what_goes_on_being_lost_is_looked_at)
 	put(WIRE_EXCEPTION, 1);
 	ring_consume(&slots[0], head - 10 * WORDS);
 	put(WIRE_EXCEPTION, 1);
-	cr_assert_eq(ring_head(&slots[0]), head, "nothing is written over what was not read");
+	cr_assert_eq(ring_head(&slots[0]), head, "unread words are not overwritten");
 	cr_assert_eq(atomic_load(&slots[0].lost[WIRE_EXCEPTION]), lost + 2);
 	ring_consume(&slots[0], WORDS / 8);
 	put(WIRE_EXCEPTION, 1);
@@ -258,16 +258,16 @@ static uint64_t cpu_ns_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The CPU time that the WIRE_CPU there tells; it lies between two measurements. */
+/* The CPU time of the WIRE_CPU there lies between two measurements. */
 static void expect_cpu_time(uint64_t at, uint64_t low, uint64_t high)
 {
-	uint64_t word = words[at % WORDS], told = wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32));
+	uint64_t word = words[at % WORDS], recorded = wire_cpu_ns((uint32_t)word, (uint32_t)(word >> 32));
 
 	cr_assert_eq(wire_head_kind((uint32_t)word), WIRE_CPU);
-	cr_assert(told >= low && told <= high, "%d ns", (int)(told - low));
+	cr_assert(recorded >= low && recorded <= high, "%d ns", (int)(recorded - low));
 }
 
-Test(writer, cpu_time_is_told_at_the_start_after_each_pause_and_now_and_then)
+Test(writer, cpu_time_is_recorded_at_the_start_after_each_pause_and_now_and_then)
 {
 	uint64_t low = cpu_ns_now(), at, times = 0;
 	struct writer *writer;

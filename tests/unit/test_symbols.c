@@ -36,7 +36,7 @@
 #define WAIT_S 60
 
 static char folder[64];
-static char answered[4096]; /* the functions that this process was told as evprof-symbols */
+static char answered[4096]; /* the functions that evprof-symbols answered */
 
 ssize_t symbols_send(int fd, const void *message, size_t bytes, int flags)
 {
@@ -66,8 +66,8 @@ static void shell(const char *format, ...)
 	cr_assert_eq(system(command), 0, "%s", command);
 }
 
-/* The resolver looks for evprof-symbols beside the program that it is in. */
-static void put_program_beside(void)
+/* The resolver looks for evprof-symbols next to the program that it is in. */
+static void install_symbols_program(void)
 {
 	const char *build = getenv("BUILD");
 	char self[PATH_MAX], program[PATH_MAX], place[PATH_MAX + 32];
@@ -87,7 +87,7 @@ static void set_up(void)
 	cr_assert(mkdtemp(folder));
 	cr_assert_eq(chmod(folder, 0755), 0);
 	elf_version(EV_CURRENT);
-	put_program_beside();
+	install_symbols_program();
 }
 
 static void tear_down(void)
@@ -245,7 +245,7 @@ static int tries(int file)
 	done |= (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0) != MAP_FAILED) << 4;
 	done |= (write(file, "x", 1) >= 0 || errno != EPERM) << 5;
 	done |= (setresuid(0, 0, 0) == 0) << 6;
-	done |= (dup(file) >= 0) << 7; /* what is not in the list */
+	done |= (dup(file) >= 0) << 7; /* a call that is not in the list */
 	execl("/bin/true", "true", NULL);
 	return done;
 }
@@ -360,7 +360,7 @@ static void note(struct tenancy *tenancy, struct wire_definition *record, const 
 	resolver_note(tenancy->client, bytes, record->size_bytes);
 }
 
-/* number: of the module, which is at START and so many times PAGES behind it. */
+/* The module starts `number` times PAGES behind START. */
 static void has_module(struct tenancy *tenancy, unsigned number, const char *path, const char *digits)
 {
 	struct wire_definition record = {
@@ -379,7 +379,7 @@ static void has_frame(struct tenancy *tenancy, unsigned number, uint64_t offset)
 }
 
 /* As the collector's rounds. Returns after how many seconds nothing is left to be found for this one. */
-static double settle(const struct tenancy *tenancy)
+static double wait_for_answers(const struct tenancy *tenancy)
 {
 	uint64_t begin = clock_now_ns(), now = begin;
 
@@ -420,10 +420,10 @@ Test(symbols, debug_files_serve_their_own_root_only)
 	move_in(&honest, roots[1], 0, NULL);
 	has_module(&liar, 0, "/library.so", BUILD_ID);
 	has_frame(&liar, 0, offset);
-	settle(&liar);
+	wait_for_answers(&liar);
 	has_module(&honest, 0, "/library.so", BUILD_ID);
 	has_frame(&honest, 0, offset);
-	settle(&honest);
+	wait_for_answers(&honest);
 	cr_expect_str_eq(liar.names, "poisoned ", "%s", liar.names);
 	cr_expect_str_eq(honest.names, "honest ", "%s", honest.names);
 	move_out(&liar);
@@ -444,10 +444,10 @@ Test(symbols, a_file_is_read_with_the_rights_of_its_tenant)
 	move_in(&owner, NULL, 0, NULL);
 	has_module(&stranger, 0, path, BUILD_ID);
 	has_frame(&stranger, 0, offset);
-	settle(&stranger);
+	wait_for_answers(&stranger);
 	has_module(&owner, 0, path, BUILD_ID);
 	has_frame(&owner, 0, offset);
-	settle(&owner);
+	wait_for_answers(&owner);
 	cr_expect_str_eq(stranger.names, "", "%s", stranger.names);
 	cr_expect_str_eq(owner.names, "secret ", "%s", owner.names);
 	move_out(&stranger);
@@ -484,7 +484,7 @@ Test(symbols, it_has_the_rights_of_its_tenant_and_no_more)
 	move_in(&tenancy, NULL, 65534, NULL);
 	has_module(&tenancy, 0, path, BUILD_ID);
 	has_frame(&tenancy, 0, offset);
-	settle(&tenancy);
+	wait_for_answers(&tenancy);
 	cr_expect_str_eq(tenancy.names, "public ", "%s", tenancy.names);
 	cr_expect_str_eq(helper_status("Uid"), "65534\t65534\t65534\t65534");
 	cr_expect_str_eq(helper_status("Gid"), "65534\t65534\t65534\t65534");
@@ -537,12 +537,12 @@ Test(symbols, a_file_system_that_hangs_holds_nobody_else)
 	resolver_work(resolver, clock_now_ns());
 	has_module(&other, 0, path, BUILD_ID);
 	has_frame(&other, 0, offset);
-	seconds = settle(&other);
+	seconds = wait_for_answers(&other);
 	cr_expect_str_eq(other.names, "public ", "%s", other.names);
 	cr_expect(seconds < 5, "the other waited %.1f s", seconds);
 	cr_expect_str_eq(hanging.names, "", "%s", hanging.names);
-	seconds = settle(&hanging);
-	cr_expect_str_eq(hanging.names, "public ", "what is beside it has its name: %s", hanging.names);
+	seconds = wait_for_answers(&hanging);
+	cr_expect_str_eq(hanging.names, "public ", "the function next to it has its name: %s", hanging.names);
 	cr_expect(seconds < 40, "after %.1f s", seconds);
 	move_out(&hanging);
 	move_out(&other);
@@ -581,7 +581,7 @@ Test(symbols, a_file_that_burns_the_processor_ends_with_its_question)
 	snprintf(path, sizeof(path), "%s/open.so", folder);
 	has_module(&tenancy, 1, path, BUILD_ID);
 	has_frame(&tenancy, 1, offset);
-	seconds = settle(&tenancy);
+	seconds = wait_for_answers(&tenancy);
 	cr_expect(seconds > 3 && seconds < 40, "after %.1f s", seconds);
 	cr_expect(strstr(tenancy.names, "public "), "the next question is answered: %s", tenancy.names);
 	move_out(&tenancy);

@@ -1,5 +1,5 @@
 /*
- * test_tools_annotate.c - the annotated sources of small traces: the table, the JSON, what is chosen, what is missing.
+ * test_tools_annotate.c - the annotated sources of small traces: the table, the JSON, filters, missing files.
  */
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -156,7 +156,7 @@ Test(annotate, files)
 	cr_expect(annotate("TRACE /tmp/annotate.*") == 0);
 	cr_expect(!strstr(ran.out, "gone.py") && strstr(ran.out, source));
 	cr_expect(annotate("TRACE one.py") == 0);
-	cr_expect(!strstr(ran.out, "File:"), "the end of a name is no file");
+	cr_expect(!strstr(ran.out, "File:"), "the end of a name does not match");
 }
 
 Test(annotate, json)

@@ -72,7 +72,7 @@ Test(batches, are_worked_off_in_order)
 	cr_assert(seen.next == 2001 && !seen.wrong);
 }
 
-Test(batches, an_error_ends_the_work_and_is_told)
+Test(batches, an_error_ends_the_work_and_is_returned)
 {
 	struct seen seen = {.fail_at = 700};
 	struct batches batches;

@@ -1,5 +1,5 @@
 /*
- * test_tools_visit.c - what visitors are told of a trace: windows, hidden functions, short calls, depth, gaps, forks.
+ * test_tools_call_walk.c - what visitors get of a trace: windows, hidden functions, short calls, depth, gaps, forks.
  *
  * Each test writes a trace event by event and compares what a visitor saw, line by line, with what must come of it.
  */
@@ -18,7 +18,7 @@ static uint32_t process, thread;
 static char *saw;
 static size_t saw_bytes;
 static FILE *story;
-static struct filter chosen;
+static struct filter filter;
 static int fails_at; /* pushes until the visitor fails; 0: never */
 
 /* a, b, c: Python functions; x, y: C functions. */
@@ -35,7 +35,7 @@ static void set_up(void)
 	fixture_function(fixture, process, Y, "", "y", "m");
 	thread = fixture_thread(fixture, process, 11, 1000);
 	story = open_memstream(&saw, &saw_bytes);
-	chosen = (struct filter){0};
+	filter = (struct filter){0};
 	fails_at = 0;
 }
 
@@ -44,7 +44,7 @@ static void tear_down(void)
 	if (story)
 		fclose(story);
 	free(saw);
-	filter_done(&chosen);
+	filter_done(&filter);
 	fixture_free(fixture);
 }
 
@@ -61,7 +61,7 @@ static void gap(uint64_t missing, uint32_t ticks)
 	fixture_extra(fixture, thread, missing);
 }
 
-/* --- the visitor writes a line for all it is told --- */
+/* --- the visitor writes a line for all it gets --- */
 
 static const char *name_of(const struct call_walk *walk, uint32_t key)
 {
@@ -75,7 +75,7 @@ static const char *name_of(const struct call_walk *walk, uint32_t key)
 
 static const char *kind_of(unsigned kind)
 {
-	static const char *const kinds[] = WIRE_KIND_NAMES;
+	static const char *const kinds[WIRE_KINDS] = WIRE_KIND_NAMES;
 
 	return kinds[kind];
 }
@@ -140,7 +140,7 @@ static int walk_all(const struct call_visitor *with)
 
 	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) == 0, "%s",
 		  error);
-	status = walk_trace(trace, &chosen, &progress, with, NULL);
+	status = walk_trace(trace, &filter, &progress, with, NULL);
 	trace_close(trace);
 	fflush(story);
 	return status;
@@ -155,15 +155,15 @@ static void expect_story(const char *expected)
 
 static void from_to(int64_t from, int64_t to)
 {
-	chosen.from_given = from >= 0;
-	chosen.from_ns = from;
-	chosen.to_given = to >= 0;
-	chosen.to_ns = to;
+	filter.from_given = from >= 0;
+	filter.from_ns = from;
+	filter.to_given = to >= 0;
+	filter.to_ns = to;
 }
 
-static void choose(int option, const char *value)
+static void set_filter(int option, const char *value)
 {
-	cr_assert(filter_take(&chosen, "test", option, value));
+	cr_assert(filter_take(&filter, "test", option, value));
 }
 
 /* a { b { x {} } c {} } at 0, 10, 20, 30, 40, 50, 70, 100; each chunk has `each` of these events. */
@@ -274,8 +274,8 @@ static void flushed(unsigned kind, uint32_t argument, uint32_t ticks)
 	fixture_flush(fixture, thread);
 }
 
-/* Calls without an end tell nothing, a stack that is told does; what is before it is not read. */
-Test(walk, a_stack_that_is_told)
+/* Calls without an end do not restore the stack, a recorded stack does; events before it are not read. */
+Test(walk, a_recorded_stack)
 {
 	flushed(WIRE_C_CALL, Y, 0);
 	event(WIRE_CALL, A, 5);
@@ -292,7 +292,7 @@ Test(walk, a_stack_that_is_told)
 }
 
 /* It goes on over the border of two chunks; the end that is at the beginning of a chunk is not taken for the whole. */
-Test(walk, a_stack_that_is_told_in_two_chunks)
+Test(walk, a_recorded_stack_in_two_chunks)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 0);
@@ -320,7 +320,7 @@ Test(walk, a_stack_that_was_known)
 }
 
 /* After it, events were lost: it says nothing any more. */
-Test(walk, a_gap_after_the_stack_that_is_told)
+Test(walk, a_gap_after_the_recorded_stack)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_OPEN, A, 0);
@@ -333,9 +333,9 @@ Test(walk, a_gap_after_the_stack_that_is_told)
 	expect_story("thread 11\n25 +b frame\n30 mark\n40 +c call\n40 -c none 0 (0)\n40 -b none 15 (0)\nend\n");
 }
 
-Test(walk, hidden_frames_of_a_stack_that_is_told)
+Test(walk, hidden_frames_of_a_recorded_stack)
 {
-	choose(FILTER_EXCLUDE, "b");
+	set_filter(FILTER_EXCLUDE, "b");
 	event(WIRE_CALL, A, 0);
 	event(WIRE_OPEN, A, 0);
 	event(WIRE_OPEN, B, 0);
@@ -460,7 +460,7 @@ Test(walk, absolute_times)
 Test(walk, hidden_functions)
 {
 	a_b_c(8);
-	choose(FILTER_EXCLUDE, "b");
+	set_filter(FILTER_EXCLUDE, "b");
 	expect_story("thread 11\n0 +a call\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (30)\nend\n");
 }
@@ -468,7 +468,7 @@ Test(walk, hidden_functions)
 Test(walk, hidden_functions_and_a_window)
 {
 	a_b_c(1);
-	choose(FILTER_EXCLUDE, "b");
+	set_filter(FILTER_EXCLUDE, "b");
 	from_to(15, -1);
 	expect_story("thread 11\n15 +a frame\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 85 (30)\nend\n");
@@ -477,7 +477,7 @@ Test(walk, hidden_functions_and_a_window)
 Test(walk, syspath)
 {
 	a_b_c(8);
-	choose(FILTER_EXCLUDE_SYSPATH, NULL);
+	set_filter(FILTER_EXCLUDE_SYSPATH, NULL);
 	expect_story("thread 11\n0 +a call\n10 +b call\n20 +x c_call\n30 -x c_return 10 (0)\n40 -b return 30 (10)\n"
 		     "100 -a return 100 (30)\nend\n");
 }
@@ -485,7 +485,7 @@ Test(walk, syspath)
 Test(walk, short_calls)
 {
 	a_b_c(8);
-	choose(FILTER_MIN_DURATION, "20");
+	set_filter(FILTER_MIN_DURATION, "20");
 	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (50)\nend\n");
 }
@@ -493,25 +493,25 @@ Test(walk, short_calls)
 Test(walk, nothing_is_long_enough)
 {
 	a_b_c(8);
-	choose(FILTER_MIN_DURATION, "101");
+	set_filter(FILTER_MIN_DURATION, "101");
 	expect_story("thread 11\nend\n");
 }
 
-/* A long call that still runs at the end of the thread is told of then. */
+/* A long call that still runs at the end of the thread is reported then. */
 Test(walk, short_calls_that_are_open)
 {
 	event(WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 10);
 	event(WIRE_MARK, 1, 40);
 	fixture_end(fixture);
-	choose(FILTER_MIN_DURATION, "45");
+	set_filter(FILTER_MIN_DURATION, "45");
 	expect_story("thread 11\n50 mark\n0 +a call\n50 -a none 50 (0)\nend\n");
 }
 
 Test(walk, depth)
 {
 	a_b_c(8);
-	choose(FILTER_MAX_DEPTH, "2");
+	set_filter(FILTER_MAX_DEPTH, "2");
 	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (50)\nend\n");
 }
@@ -519,8 +519,8 @@ Test(walk, depth)
 Test(walk, depth_and_duration)
 {
 	a_b_c(8);
-	choose(FILTER_MAX_DEPTH, "2");
-	choose(FILTER_MIN_DURATION, "25");
+	set_filter(FILTER_MAX_DEPTH, "2");
+	set_filter(FILTER_MIN_DURATION, "25");
 	expect_story("thread 11\n0 +a call\n10 +b call\n40 -b return 30 (0)\n100 -a return 100 (30)\nend\n");
 }
 
@@ -528,8 +528,8 @@ Test(walk, depth_and_duration)
 Test(walk, depth_of_the_visible)
 {
 	a_b_c(8);
-	choose(FILTER_MAX_DEPTH, "2");
-	choose(FILTER_EXCLUDE, "b");
+	set_filter(FILTER_MAX_DEPTH, "2");
+	set_filter(FILTER_EXCLUDE, "b");
 	expect_story("thread 11\n0 +a call\n20 +x c_call\n30 -x c_return 10 (0)\n50 +c call\n70 -c unwind 20 (0)\n"
 		     "100 -a return 100 (30)\nend\n");
 }
@@ -546,11 +546,11 @@ Test(walk, threads_and_processes)
 	event(WIRE_CALL, A, 1);
 	event(WIRE_RETURN, A, 5);
 	fixture_end(fixture);
-	choose(FILTER_PROCESS, "20");
+	set_filter(FILTER_PROCESS, "20");
 	expect_story("thread 20\n1 +z call\n6 -z return 5 (0)\nend\n");
 	rewind(story);
-	chosen.pid = 0;
-	choose(FILTER_THREAD, "11");
+	filter.pid = 0;
+	set_filter(FILTER_THREAD, "11");
 	expect_story("thread 11\n0 +a call\n5 -a return 5 (0)\nend\n");
 }
 
@@ -619,7 +619,7 @@ Test(walk, an_exception_thrown_into_a_task)
 
 Test(walk, a_task_whose_function_is_hidden)
 {
-	choose(FILTER_EXCLUDE, "a");
+	set_filter(FILTER_EXCLUDE, "a");
 	step(0x10, WIRE_CALL, A, 0);
 	event(WIRE_CALL, B, 0);
 	event(WIRE_RETURN, B, 0);
@@ -632,7 +632,7 @@ Test(walk, a_task_whose_function_is_hidden)
 
 Test(walk, long_steps_of_tasks)
 {
-	chosen.min_duration_ns = 5;
+	filter.min_duration_ns = 5;
 	step(0x10, WIRE_CALL, A, 0);
 	event(WIRE_YIELD, A, 1);
 	step(0x20, WIRE_CALL, A, 0);
@@ -669,7 +669,7 @@ Test(walk, greenlets)
 /* One that waits with hidden functions only has not ended. */
 Test(walk, greenlets_with_hidden_functions)
 {
-	choose(FILTER_EXCLUDE, "a");
+	set_filter(FILTER_EXCLUDE, "a");
 	switch_to(0x20, 0x10, 0);
 	event(WIRE_CALL, A, 1);
 	switch_to(0x10, 0x20, 1);
@@ -741,14 +741,14 @@ Test(walk, an_error_of_the_visitor_ends_it)
 	cr_expect(strcmp(saw, "thread 11\n0 +a call\n10 +b call\n") == 0, "%s", saw);
 }
 
-static int see_progress(const struct filter *filter, uint64_t events)
+static int see_progress(const struct filter *shown, uint64_t events)
 {
 	struct trace *trace = NULL;
 	char error[200];
 	uint64_t count;
 
 	cr_assert(trace_open_memory(&trace, fixture->bytes, fixture->size, "fixture", error, sizeof(error)) == 0);
-	count = walk_events(trace, filter);
+	count = walk_events(trace, shown);
 	trace_close(trace);
 	return count == events;
 }
@@ -756,9 +756,9 @@ static int see_progress(const struct filter *filter, uint64_t events)
 Test(walk, events_to_read)
 {
 	a_b_c(2);
-	cr_expect(see_progress(&chosen, 8));
+	cr_expect(see_progress(&filter, 8));
 	from_to(45, 60); /* in the last two chunks */
-	cr_expect(see_progress(&chosen, 4));
-	chosen.pid = 9;
-	cr_expect(see_progress(&chosen, 0));
+	cr_expect(see_progress(&filter, 4));
+	filter.pid = 9;
+	cr_expect(see_progress(&filter, 0));
 }

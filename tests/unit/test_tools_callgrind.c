@@ -13,7 +13,7 @@
 
 static struct fixture *fixture;
 static uint32_t process, thread;
-static struct filter choice;
+static struct filter filter;
 static char *written;
 static size_t written_bytes;
 
@@ -33,7 +33,7 @@ static void tear_down(void)
 {
 	free(written);
 	fixture_free(fixture);
-	filter_done(&choice);
+	filter_done(&filter);
 }
 
 TestSuite(callgrind, .init = set_up, .fini = tear_down);
@@ -47,7 +47,7 @@ static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 static void export(bool zip)
 {
 	char path[] = "callgrind.XXXXXX", error[200];
-	struct export request = {.filter = &choice, .zip = zip};
+	struct export request = {.filter = &filter, .zip = zip};
 	struct progress progress;
 	struct output output;
 	FILE *file;
@@ -203,8 +203,8 @@ Test(callgrind, short_and_deep_calls)
 	event(WIRE_C_RETURN, 1, 40);
 	event(WIRE_RETURN, 2, 9);
 	event(WIRE_RETURN, 1, 1);
-	choice.min_duration_ns = 45;
-	choice.max_depth = 2;
+	filter.min_duration_ns = 45;
+	filter.max_depth = 2;
 	export(false);
 	expect_text("\nob=(1)", "\nob=(1)\nfl=(2)\nfn=(1)\n7 4 1\ncob=(1)\ncfl=(2)\ncfn=(2) g:9\ncalls=1 9\n7 50 1\n");
 	cr_expect(!strstr(written, "len"), "%s", written);
@@ -235,7 +235,7 @@ Test(callgrind, lines)
 Test(callgrind, lines_of_hidden_functions)
 {
 	lines_were_recorded();
-	cr_assert(filter_take(&choice, "export", FILTER_EXCLUDE, "A.f"));
+	cr_assert(filter_take(&filter, "export", FILTER_EXCLUDE, "A.f"));
 	event(WIRE_CALL, 2, 5);
 	event(WIRE_LINE, 10, 1);
 	event(WIRE_CALL, 1, 1);
@@ -328,7 +328,7 @@ Test(callgrind, lines_of_greenlets)
 Test(callgrind, lines_and_short_calls)
 {
 	lines_were_recorded();
-	choice.min_duration_ns = 5;
+	filter.min_duration_ns = 5;
 	event(WIRE_CALL, 1, 5);
 	event(WIRE_LINE, 8, 1);
 	event(WIRE_CALL, 2, 2);
@@ -339,7 +339,7 @@ Test(callgrind, lines_and_short_calls)
 	expect_text("\nob=(1)", "\nob=(1)\nfl=(2)\nfn=(1)\n7 10 1\n");
 }
 
-/* A source that is missing costs a line, the zip is made. What is no file is not looked for. */
+/* A source that is missing costs a line, the zip is made. A name in <> is not looked for. */
 Test(callgrind, zip_names_missing_sources)
 {
 	char said[4096] = {0};

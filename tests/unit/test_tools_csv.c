@@ -1,5 +1,5 @@
 /*
- * test_tools_csv.c - evprof export --format csv over traces of the fixture: each column, order, choices, quoting.
+ * test_tools_csv.c - evprof export --format csv over traces of the fixture: each column, order, filters, quoting.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

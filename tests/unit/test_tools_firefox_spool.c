@@ -126,13 +126,13 @@ Test(firefox_spool, text_comes_back)
 {
 	char *text;
 
-	spool_put(&spool, "\"a\"", 3);
-	spool_ms(&spool, 1500000);
-	spool_ms(&spool, 7);
+	output_string(spool_begin(&spool), "\"a\"");
+	output_ms(spool_begin(&spool), 1500000);
+	output_ms(spool_begin(&spool), 7);
 	cr_assert(spool_copy(&spool, &output) == 0);
 	output_char(&output, ';');
 	cr_assert(spool_copy(&spool, &output) == 0, "it is empty");
-	spool_ms(&spool, 0);
+	output_ms(spool_begin(&spool), 0);
 	cr_assert(spool_copy(&spool, &output) == 0);
 	text = finish();
 	cr_assert_str_eq(text, "\"a\",1.5,0.000007;0");

@@ -129,7 +129,7 @@ Test(flame, folded_deep_recursion)
 	cr_expect(tools_verb_run(cmd_export, "-f folded --max-stack x TRACE -o -", path, NULL).status == 2);
 }
 
-/* An allocation with its native stack: the time that tells it comes first. */
+/* An allocation with its native stack: its time comes first. */
 static void allocation(uint32_t native, uint64_t size)
 {
 	event(WIRE_TIME, 0, 0);
@@ -225,7 +225,7 @@ Test(flame, dump_shows_native_stacks)
 		    "0\t10\t10\tmalloc\t0x1000\t7\tobj\tlib.so+0x300 < ...\n");
 }
 
-/* A library at the address of one that was unloaded: what was told before stays what it was. */
+/* A library at the address of one that was unloaded: earlier names stay as they were. */
 Test(flame, an_address_that_is_used_again)
 {
 	native_frames();
@@ -280,7 +280,7 @@ Test(flame, folded_replaces_what_would_break_a_line)
 				  "a (10);Main:Thread (10);<unknown function 0> (?) 2\n");
 }
 
-Test(flame, folded_leaves_out_what_is_not_chosen)
+Test(flame, folded_leaves_out_filtered_functions)
 {
 	calls();
 	export("-f folded --exclude K.f --max-depth 2 TRACE -o -");
@@ -512,7 +512,7 @@ Test(flame, pprof)
 	free(bytes);
 }
 
-/* The values of all samples that have so many locations, added up. Returns how many there are. */
+/* The sum of the values of all samples with that number of locations. Returns how many there are. */
 static unsigned sum_samples(const uint8_t *at, size_t size, unsigned locations, uint64_t sums[6])
 {
 	const uint8_t *end = at + size, *inner;

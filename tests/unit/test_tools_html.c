@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 #include "tools/html/calls.h"
-#include "tools/html/curve.h"
+#include "tools/html/heaps.h"
 #include "tools/html/memory.h"
 #include "tools/html/page.h"
 #include "tools/html/tree.h"
@@ -146,8 +146,8 @@ Test(html_pack, numbers_come_back)
 	html_columns_done(columns, 2);
 }
 
-/* A disk that is full is told of by a block behind the one that did not fit, and at the end. */
-Test(html_pack, what_cannot_be_written_is_told)
+/* A full disk is reported by a block behind the one that did not fit, and at the end. */
+Test(html_pack, a_failed_write_is_reported)
 {
 	struct html_column column = {0};
 	struct output output;
@@ -357,7 +357,7 @@ Test(html_tree, stacks_and_their_times)
 	html_tree_add(&tree, a, root, 100, true);
 	cr_assert(tree.nodes[b].calls == 1 && tree.nodes[b].total_ns == 35 && tree.nodes[root].total_ns == 100);
 	begin_page(&output);
-	/* With room for three, the one without any time goes, and it is told from which time on they are in. */
+	/* With room for three, the one without any time goes, and the page has the time from which on they are in. */
 	cr_assert(html_tree_columns(&tree, 3, columns) == 1);
 	cr_assert(html_block_write(&packer, 0, columns, HTML_TREE_COLUMNS) == 0);
 	end_page(&output);

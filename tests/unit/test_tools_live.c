@@ -1,5 +1,5 @@
 /*
- * test_tools_live.c - the blocks that are alive at the end and at the peak, by stack, as folded stacks tell them; and a
+ * test_tools_live.c - the blocks that are alive at the end and at the peak, by stack, as folded stacks show them; and a
  * model that counts all stacks again at each event.
  */
 #include <criterion/criterion.h>
@@ -204,7 +204,7 @@ Test(live, each_process_has_its_own_blocks_and_peak)
 	expect_folded("peak --process 20", "a (20);thread (20);f (app.py:7) 5\n");
 }
 
-Test(live, choices)
+Test(live, filters)
 {
 	on(thread, WIRE_CALL, MAIN, 0);
 	made(thread, 0x100, 10); /* at 1001: the trace begins at 1000 */

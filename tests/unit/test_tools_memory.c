@@ -100,7 +100,8 @@ static void add_process(int pid)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "a", "", "");
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "b", "", "");
 	fixture_define(fixture, process, WIRE_DEFINE_THREAD_NAME, 11, 0, "", "Main", "", "");
-	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", "call 20 10 0 c_call 8 4 0 mem 3", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_CALIBRATION, 1, 0, "", "call 20 10 0 c_call 8 4 0 malloc 3", "",
+		       "");
 	fixture_native(fixture, process, 1, 0, 0x401000, 0);
 	fixture_native(fixture, process, 2, 1, 0x402000, 0);
 	fixture_symbol(fixture, process, 1, 0x401000, 0, "main", "main.c", 3, "/bin/python");
@@ -108,7 +109,7 @@ static void add_process(int pid)
 	add_thread(process, 12);
 }
 
-/* One processor: nothing is read ahead or worked off beside, so that the same allocation is the n-th each time. */
+/* One processor: no thread reads ahead or works in parallel, so that the same allocation is the n-th each time. */
 static void set_up(void)
 {
 	cpu_set_t one;

@@ -176,7 +176,7 @@ static int short_uuid(uint64_t uuid)
 	return 0;
 }
 
-static void tell_track(const struct field *message)
+static void print_track(const struct field *message)
 {
 	struct field field, part;
 
@@ -202,7 +202,7 @@ static void tell_track(const struct field *message)
 	fprintf(story, "\n");
 }
 
-static void tell_annotation(const struct sequence *sequence, const struct field *annotation)
+static void print_annotation(const struct sequence *sequence, const struct field *annotation)
 {
 	struct field field;
 
@@ -217,7 +217,7 @@ static void tell_annotation(const struct sequence *sequence, const struct field 
 	}
 }
 
-static void tell_event(struct sequence *sequence, uint64_t time, const struct field *message)
+static void print_event(struct sequence *sequence, uint64_t time, const struct field *message)
 {
 	static const char *const types[] = {"?", "begin", "end", "instant", "counter"};
 	uint64_t track = sequence->track;
@@ -239,7 +239,7 @@ static void tell_event(struct sequence *sequence, uint64_t time, const struct fi
 		if (field.number == 34)
 			fprintf(story, " %s", sequence->interned[4].text[field.value]);
 		if (field.number == 4)
-			tell_annotation(sequence, &field);
+			print_annotation(sequence, &field);
 		if (field.number == 11)
 			track = field.value;
 		if (field.number == 30)
@@ -285,7 +285,7 @@ static void read_packet(const struct field *packet)
 		if (fields[i].number == 12)
 			read_interned(sequence, &fields[i]);
 		if (fields[i].number == 60)
-			tell_track(&fields[i]);
+			print_track(&fields[i]);
 		if (fields[i].number == 11)
 			event = &fields[i];
 	}
@@ -295,7 +295,7 @@ static void read_packet(const struct field *packet)
 	clock = clock ? clock : sequence->clock;
 	cr_assert(clock == 64 || clock == 3);
 	sequence->now += clock == 64 ? timestamp : 0;
-	tell_event(sequence, clock == 64 ? sequence->now : timestamp, event);
+	print_event(sequence, clock == 64 ? sequence->now : timestamp, event);
 }
 
 /* --- traces --- */
@@ -303,7 +303,7 @@ static void read_packet(const struct field *packet)
 static struct fixture *fixture;
 static uint32_t process, thread;
 static char *path, *exported;
-static struct filter chosen;
+static struct filter filter;
 
 static void set_up(void)
 {
@@ -321,7 +321,7 @@ static void set_up(void)
 	story = open_memstream(&saw, &saw_bytes);
 	exported = strdup(name);
 	close(mkstemp(exported));
-	chosen = (struct filter){0};
+	filter = (struct filter){0};
 	memset(sequences, 0, sizeof(sequences));
 	memset(large_uuids, 0, sizeof(large_uuids));
 }
@@ -335,7 +335,7 @@ static void tear_down(void)
 	if (path)
 		unlink(path);
 	free(path);
-	filter_done(&chosen);
+	filter_done(&filter);
 	fixture_free(fixture);
 }
 
@@ -350,7 +350,7 @@ static void event(unsigned kind, uint32_t argument, uint32_t ticks)
 static void export_and_read(void)
 {
 	struct progress progress = {0};
-	struct export export = {.filter = &chosen};
+	struct export export = {.filter = &filter};
 	struct output output;
 	struct field file = {0}, packet;
 	char error[200];
@@ -419,7 +419,7 @@ static void step(uint64_t task, unsigned kind, uint32_t ticks)
 	event(kind, 1, 0);
 }
 
-/* Each task's track is described once; the steps stand there beside those of the thread. */
+/* Each task's track is described once; its steps are there, and on the thread's track. */
 Test(perfetto, tasks)
 {
 	step(0x10, WIRE_CALL, 0);
@@ -579,14 +579,14 @@ Test(perfetto, pids_come_again)
 	cr_expect(strstr(saw, " instant process fork child=20 flow 3 @5\n"), "%s", saw);
 }
 
-/* With a shortest duration, the mark is told before the call around it; the call's time is the right one. */
+/* With a shortest duration, the mark is written before the call around it; the call's time is the right one. */
 Test(perfetto, time_goes_back)
 {
 	event(WIRE_CALL, 1, 10);
 	event(WIRE_MARK, 1, 30);
 	event(WIRE_RETURN, 1, 30);
 	event(WIRE_MARK, 1, 30);
-	chosen.min_duration_ns = 60;
+	filter.min_duration_ns = 60;
 	expect_story(BEGIN "40 instant mark half @5\n"
 			   "10 begin call f a.py:7 @5\n"
 			   "70 end @5\n"
@@ -598,9 +598,9 @@ Test(perfetto, windows)
 	event(WIRE_CALL, 1, 0);
 	event(WIRE_MARK, 1, 30);
 	event(WIRE_RETURN, 1, 30);
-	chosen.from_given = chosen.to_given = true;
-	chosen.from_ns = 20;
-	chosen.to_ns = 40;
+	filter.from_given = filter.to_given = true;
+	filter.from_ns = 20;
+	filter.to_ns = 40;
 	expect_story(BEGIN "20 begin running f a.py:7 @5\n30 instant mark half @5\n40 end @5\n");
 }
 
@@ -652,9 +652,9 @@ Test(protobuf, messages_in_messages)
 
 		protobuf_begin(&protobuf, 1);
 		protobuf_begin(&protobuf, 2);
-		protobuf_bytes(&protobuf, 3, filler, sizes[i]);
+		protobuf_text(&protobuf, 3, (struct text){filler, sizes[i]});
 		protobuf_end(&protobuf);
-		protobuf_fixed64(&protobuf, 4, UINT64_C(0x0123456789abcdef));
+		protobuf_number(&protobuf, 4, UINT64_C(0x0123456789abcdef));
 		protobuf_end(&protobuf);
 		at = protobuf.bytes;
 		end = at + protobuf.used;

@@ -14,7 +14,7 @@ static struct fixture *fixture;
 static uint32_t process, thread;
 static struct profile profile;
 static struct profile_options options;
-static struct filter chosen;
+static struct filter filter;
 static enum cpu_clock clock_choice;
 
 static void set_up(void)
@@ -28,9 +28,9 @@ static void set_up(void)
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "begin", "", "");
 	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "end", "", "");
 	thread = fixture_thread(fixture, process, 10, 1000);
-	chosen = (struct filter){0};
+	filter = (struct filter){0};
 	clock_choice = CPU_CLOCK_WALL;
-	options = (struct profile_options){.filter = &chosen};
+	options = (struct profile_options){.filter = &filter};
 }
 
 static void tear_down(void)
@@ -177,7 +177,7 @@ Test(profile, long_pauses)
 }
 
 /* The thread has run for so long. */
-static void told(uint64_t cpu_ns, uint64_t at)
+static void cpu_time(uint64_t cpu_ns, uint64_t at)
 {
 	uint64_t word = wire_cpu_word(cpu_ns);
 
@@ -190,11 +190,11 @@ static void record_a_wait(void)
 {
 	const uint64_t before = UINT64_C(7) << 32;
 
-	told(before - 100, 1000);
+	cpu_time(before - 100, 1000);
 	event(WIRE_CALL, F, 10);
 	event(WIRE_C_CALL, LEN, 5);
 	fixture_flush(fixture, thread);
-	told(before - 100 + 15 + 300, 101015);
+	cpu_time(before - 100 + 15 + 300, 101015);
 	event(WIRE_C_RETURN, LEN, 2);
 	event(WIRE_RETURN, F, 5);
 	event(WIRE_CALL, G, 1);
@@ -233,15 +233,15 @@ Test(profile, cpu_times_do_not_change_those_of_the_wall)
 Test(profile, cpu_time_after_a_gap_is_not_that_from_before)
 {
 	clock_choice = CPU_CLOCK_RAN;
-	told(1000, 1000);
+	cpu_time(1000, 1000);
 	event(WIRE_CALL, F, 10);
 	event(WIRE_GAP, 0, 5000);
 	fixture_extra(fixture, thread, 3);
 	event(WIRE_CALL, G, 10);
-	told(900000, 100000);
+	cpu_time(900000, 100000);
 	event(WIRE_RETURN, G, 1);
 	event(WIRE_CALL, G, 10);
-	told(900000 + 11 + 700, 200000);
+	cpu_time(900000 + 11 + 700, 200000);
 	event(WIRE_RETURN, G, 1);
 	count();
 	expect("g", 2, 2, 1 + 701, 1 + 701);
@@ -332,9 +332,9 @@ Test(profile, several_windows)
 
 Test(profile, from_to)
 {
-	chosen.from_given = chosen.to_given = true;
-	chosen.from_ns = 10; /* since the first event, at 1010 */
-	chosen.to_ns = 30;
+	filter.from_given = filter.to_given = true;
+	filter.from_ns = 10; /* since the first event, at 1010 */
+	filter.to_ns = 30;
 	event(WIRE_CALL, F, 10);  /* 0 */
 	event(WIRE_CALL, G, 5);	  /* 5 */
 	event(WIRE_RETURN, G, 5); /* 10 */
@@ -368,10 +368,10 @@ Test(profile, processes_are_added_up)
 	expect("f", 2, 2, 5, 5);
 	expect("<unknown function>", 1, 1, 1, 1);
 	profile_done(&profile);
-	chosen.pid = 20;
+	filter.pid = 20;
 	fixture_free(fixture);
 	set_up();
-	chosen.pid = 11;
+	filter.pid = 11;
 	event(WIRE_CALL, F, 1);
 	count();
 	cr_expect(times_of("f").calls == 0);
@@ -410,10 +410,10 @@ Test(profile, edges)
 }
 
 /* A call that is left out leaves no edge without calls. */
-Test(profile, edges_of_chosen_calls)
+Test(profile, edges_of_filtered_calls)
 {
 	options.edges = true;
-	chosen.min_duration_ns = 5;
+	filter.min_duration_ns = 5;
 	event(WIRE_CALL, F, 1);
 	event(WIRE_CALL, G, 1);
 	event(WIRE_RETURN, G, 4);
@@ -527,7 +527,7 @@ Test(profile, a_profile_for_each)
 	parts = split(false);
 	cr_assert(parts.count == 2);
 	cr_expect(parts.calls[0] == 8 && parts.calls[1] == 7 && parts.process[1] == second && !parts.thread[1]);
-	chosen.tid = 11;
+	filter.tid = 11;
 	parts = split(true);
 	cr_expect(parts.count == 1 && parts.calls[0] == 5);
 }
@@ -556,11 +556,11 @@ Test(labels, native_names)
 	fixture_free(with);
 }
 
-Test(pairs, like_a_simple_table)
+Test(map, like_a_simple_table)
 {
 	enum { KEYS = 5000 };
 	static uint64_t known[KEYS + 1];
-	struct u64_map pairs = {0};
+	struct u64_map map = {0};
 	uint32_t seed = 7;
 	size_t count_known = 0;
 
@@ -570,21 +570,21 @@ Test(pairs, like_a_simple_table)
 		seed = seed * 1664525 + 1013904223;
 		key = (seed >> 8) % KEYS + 1;
 		if (seed >> 31) {
-			uint64_t *at = u64_map_make(&pairs, key * 4096);
+			uint64_t *at = u64_map_make(&map, key * 4096);
 
 			cr_assert(at && *at == known[key]);
 			count_known += known[key] == 0;
 			*at = known[key] = (uint64_t)round + 1;
 		} else {
-			bool there = u64_map_take(&pairs, key * 4096, &value);
+			bool there = u64_map_take(&map, key * 4096, &value);
 
 			cr_assert(there == (known[key] != 0) && (!there || value == known[key]));
 			count_known -= there;
 			known[key] = 0;
 		}
-		cr_assert(pairs.count == count_known);
+		cr_assert(map.count == count_known);
 	}
-	u64_map_done(&pairs);
+	u64_map_done(&map);
 }
 
 static void calibrate(const char *costs)
@@ -604,7 +604,7 @@ static void call_len_from_f(void)
 /* Half of a call's cost lies between its stamps, as its three numbers say; half of that at each of them. */
 Test(profile, costs_are_taken_out_on_both_sides_of_an_event)
 {
-	calibrate("call 20 10 0 c_call 8 4 0 mem 3");
+	calibrate("call 20 10 0 c_call 8 4 0 malloc 3");
 	call_len_from_f();
 	count();
 	expect("<built-in method builtins.len>", 1, 1, 30 - 2 - 2, 30 - 2 - 2);
@@ -643,7 +643,7 @@ Test(profile, calls_from_c_have_costs_of_their_own)
 
 Test(profile, no_time_gets_below_nothing)
 {
-	calibrate("call 2000 1000 0 c_call 800 400 0 mem 3");
+	calibrate("call 2000 1000 0 c_call 800 400 0 malloc 3");
 	call_len_from_f();
 	count();
 	expect("<built-in method builtins.len>", 1, 1, 0, 0);
@@ -673,7 +673,7 @@ Test(profile, events_in_long_codes_cost_more)
 	event(WIRE_RETURN, LONG, 40);
 	count();
 	expect("<built-in method builtins.len>", 1, 1, 30 - 3, 30 - 3);
-	/* The call of f is told of in the caller, too, before it begins. */
+	/* The call of f costs in the caller, too, before it begins. */
 	expect("f", 1, 1, 50, 50);
 	cr_expect(times_of("long").own_ns == 50 + 50 + 40 - 6 - 1, "%d", (int)times_of("long").own_ns);
 }
@@ -701,7 +701,7 @@ static void mark(uint32_t argument, uint64_t at)
 	fixture_extra(fixture, thread, at);
 }
 
-/* Traces of before 2026-11-23 have words with the offset of the next event, and two more costs. */
+/* Traces from before 2026-11-23 have words with the offset of the next event, and two more costs. */
 Test(profile, costs_and_words_of_older_traces_are_ignored)
 {
 	enum { FAR = 6, PLACE = 10 };
@@ -719,7 +719,7 @@ Test(profile, costs_and_words_of_older_traces_are_ignored)
 	expect("f", 1, 1, (50 - 5 - 2) + (40 - 2 - 5), 102);
 }
 
-/* A call that is no event, so many ticks after the event before. */
+/* A call without an event, at a time. */
 static void call_of_class(uint64_t at)
 {
 	event(WIRE_OTHER_CALL, 0, (uint32_t)(at - fixture->threads[thread].now));
@@ -735,7 +735,7 @@ static void calibrate_classes(const char *costs)
 	fixture_extra(fixture, thread, 1000);
 }
 
-/* Half of it is before the time that is told, half after it. */
+/* Half of it is before the recorded time, half after it. */
 Test(profile, calls_that_are_no_event_cost_something)
 {
 	calibrate_classes("call 0 0 0 c_call 0 0 0 other 20");
@@ -762,8 +762,8 @@ Test(profile, a_new_object_costs_what_its_class_does)
 	cr_expect(times_of("f").own_ns == 200 - 30 - 8, "%d", (int)times_of("f").own_ns);
 }
 
-/* A property, say, by what its definition tells. */
-Test(profile, what_no_call_was_told_of_costs_what_operators_do)
+/* A property, say, by the flags of its definition. */
+Test(profile, a_function_without_a_reported_call_costs_what_operators_do)
 {
 	enum { ABSCISSA = 4 };
 
@@ -833,13 +833,13 @@ Test(profile, no_time_gets_longer)
 	expect("f", 1, 1, 90, 120);
 }
 
-/* f, and a pause after which the time is told: half of it were slowed instructions. */
+/* f, and a pause after which the time is recorded: half of it were slowed instructions. */
 static void pause_in_f(void)
 {
 	calibrate("slow 0.5 call 0 0 0 c_call 0 0 0");
-	told(1000, 1000);
+	cpu_time(1000, 1000);
 	event(WIRE_CALL, F, 10);
-	told(1000 + 10 + 60000, 101010);
+	cpu_time(1000 + 10 + 60000, 101010);
 	event(WIRE_RETURN, F, 10);
 	count();
 }

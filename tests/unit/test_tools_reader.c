@@ -129,7 +129,7 @@ static uint64_t digest(struct trace *trace)
 	return sum;
 }
 
-/* Two threads with so many chunks that some are read ahead. */
+/* Two threads with enough chunks that some are read ahead. */
 static struct fixture *long_sample(void)
 {
 	struct fixture *fixture = fixture_new();
@@ -182,10 +182,9 @@ Test(reader, ahead, .timeout = 120)
 	fixture_free(fixture);
 }
 
-static int unpack_one(uint32_t version, uint32_t head, uint32_t extras)
+static int unpack_one(uint32_t head, uint32_t extras)
 {
-	struct trace_payload payload = {.version = version,
-					.chunk = {.events = 1, .extras = extras, .raw_bytes = 8 + 8 * extras}};
+	struct trace_payload payload = {.chunk = {.events = 1, .extras = extras, .raw_bytes = 8 + 8 * extras}};
 	uint32_t raw[2 + 2 * WIRE_EXTRA_MAX] = {head};
 	struct trace_events events;
 	int error;
@@ -203,55 +202,9 @@ Test(reader, extra_words)
 	for (uint32_t low = 0; low < 1u << 14; low++) {
 		uint32_t head = 1u << 14 | low, words = wire_extra_words(head);
 
-		cr_expect(unpack_one(TRACE_VERSION, head, words) == 0, "head %#x", head);
-		cr_expect(unpack_one(TRACE_VERSION, head, words ? words - 1 : 1) == -EBADMSG, "head %#x", head);
+		cr_expect(unpack_one(head, words) == 0, "head %#x", head);
+		cr_expect(unpack_one(head, words ? words - 1 : 1) == -EBADMSG, "head %#x", head);
 	}
-}
-
-/* The events of version 1, as they are now. */
-Test(reader, version_1)
-{
-	enum { TIME = 15, EXIT = 25, MARK = 26, N = 9 };
-	const uint32_t old_heads[N] = {1 | 7 << 5,
-				       TIME,
-				       TIME | 11 << 5,
-				       TIME | 77 << 7,
-				       11 | 3 << 5,
-				       TIME | 2 << 5,
-				       TIME | 77 << 7,
-				       EXIT | 0x103 << 5,
-				       (uint32_t)MARK | 0x7ffffff << 5};
-	const uint64_t old_extras[] = {2000, 2100, 2150, 0x1000, 2160, UINT64_C(0x200000000)};
-	const uint32_t heads[] = {1 | 7 << 5,
-				  WIRE_TIME,
-				  WIRE_CPU | 5 << 5,
-				  WIRE_NATIVE_STACK | 77 << 5,
-				  11 | 3 << 5,
-				  WIRE_OTHER_CALL,
-				  WIRE_TIME,
-				  WIRE_NATIVE_STACK | 77 << 5,
-				  wire_extended(WIRE_EXIT, 0, 0x103),
-				  wire_extended(WIRE_MARK, 1, 0)};
-	const uint32_t ticks[] = {3, 3, 3, 50, 3, 7, 0, 0, 3, 3};
-	const uint64_t extras[] = {2000, 2100, 0x1000, UINT64_C(0x200000000), 0x7ffffff};
-	struct trace_payload payload = {.version = TRACE_VERSION_1,
-					.chunk = {.events = N, .extras = 6, .raw_bytes = 8 * N + 8 * 6}};
-	struct trace_events events;
-
-	payload.raw = calloc(1, payload.chunk.raw_bytes);
-	memcpy(payload.raw, old_heads, sizeof(old_heads));
-	memset(payload.raw + 4 * N, 3, N); /* ticks of 3 each */
-	for (unsigned plane = 0; plane < 8; plane++)
-		for (unsigned i = 0; i < 6; i++)
-			payload.raw[8 * N + plane * 6 + i] = (uint8_t)(old_extras[i] >> 8 * plane);
-	cr_assert_eq(trace_unpack_events(&payload, &events), 0);
-	cr_assert_eq(events.count, N + 1);
-	cr_assert_eq(events.extra_count, 5);
-	for (unsigned i = 0; i < N + 1; i++)
-		cr_expect(events.heads[i] == heads[i] && events.ticks[i] == ticks[i], "%u: %#x %u", i, events.heads[i],
-			  events.ticks[i]);
-	cr_expect_arr_eq(events.extras, extras, sizeof(extras));
-	trace_payload_done(&payload);
 }
 
 Test(reader, without_end)

@@ -162,7 +162,7 @@ Test(replay, the_end_of_a_thread_ends_its_greenlets)
 	cr_assert_eq(profile.unmatched, 1);
 }
 
-/* A switch is told whose beginning was not: the stack that was there belongs to somebody else. */
+/* A switch from a greenlet to which no switch was recorded: the stack that was there belongs to another one. */
 Test(replay, a_switch_that_contradicts_the_one_before_mixes_nothing_up)
 {
 	event(WIRE_CALL, MAIN, 10);

@@ -229,7 +229,7 @@ Test(report, by_thread_and_process)
 	cr_expect(report("--by process TRACE") == 0);
 	cr_expect(strncmp(out, "process 10: ", 12) == 0 && strstr(out, "         2 function calls in 0.003 seconds"));
 	cr_expect(strstr(out, "process 20: ") && strstr(out, ONE("0.004")));
-	cr_expect(report("--by process TRACE TRACE") == 0 && strstr(out, path), "several traces are told apart");
+	cr_expect(report("--by process TRACE TRACE") == 0 && strstr(out, path), "several traces are distinguished");
 	cr_expect(report("--by thread --format json TRACE") == 0);
 	root = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
 	tables = json_object_get(root, "threads");
@@ -302,9 +302,10 @@ Test(report, mistakes_are_named)
 	    {"--restrict 1.5", "--restrict wants a fraction from 0.0 to 1.0"},
 	    {"--restrict (", "\"(\" is not a regular expression"},
 	    {"--restrict [\\]]", "is not a regular expression"},
-	    {"--by nonsense", "--by wants function, module, process or thread"},
+	    {"--by nonsense", "--by wants function, module, process, thread or span"},
 	    {"--format nonsense", "--format wants text, json or csv"},
 	    {"--format csv --callers --callees", "--callers or --callees"},
+	    {"--by span --callers", "--by span has no --between, --callers or --callees"},
 	    {"--nonsense", "--nonsense"},
 	};
 

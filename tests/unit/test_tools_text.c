@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "tools/util/digits.h"
-#include "evprof/shown_path.h"
 #include "evprof/shown_text.h"
 #include "tools/util/output.h"
 
@@ -207,7 +206,7 @@ Test(output, file_appears_when_whole)
 	free(large);
 }
 
-Test(output, errors_are_told)
+Test(output, errors_are_returned)
 {
 	struct output output;
 

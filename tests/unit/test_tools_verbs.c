@@ -58,6 +58,32 @@ static void tear_down(void)
 
 TestSuite(verbs, .init = set_up, .fini = tear_down);
 
+/* A trace that an earlier evprof recorded, with other kinds of events. */
+Test(verbs, traces_of_an_earlier_version_get_one_line)
+{
+	static const struct {
+		int (*verb)(int argc, char **argv);
+		const char *words;
+	} verbs[] = {{cmd_info, "TRACE"},
+		     {cmd_dump, "TRACE"},
+		     {cmd_report, "TRACE"},
+		     {cmd_annotate, "TRACE"},
+		     {cmd_export, "--format chrome -o - TRACE"},
+		     {cmd_check, "--max-lost 0 TRACE"},
+		     {cmd_diff, "TRACE TRACE"}};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+		tools_verb_done(&ran);
+		ran = tools_verb_run(verbs[i].verb, verbs[i].words, "tests/unit/old/version1.evp", NULL);
+		cr_expect_eq(ran.status, 2, "verb %zu", i);
+		cr_expect_str_eq(ran.out, "");
+		cr_expect_str_eq(
+		    ran.err,
+		    "evprof: tests/unit/old/version1.evp: the trace was written by an earlier evprof (version 1, "
+		    "not 3): record again, or read it with that one\n");
+	}
+}
+
 /* What a later evprof recorded is named by the trace itself, counted, and not shown. */
 Test(verbs, unknown_kinds_are_named_by_the_trace)
 {
@@ -116,8 +142,8 @@ static bool is_empty(const char *directory)
 	return rmdir(directory) == 0 && mkdir(directory, 0700) == 0;
 }
 
-/* A file may not become as large as the output: whichever thread meets that, it is told, and nothing is left behind. */
-Test(verbs, what_cannot_be_written_is_told_and_leaves_nothing)
+/* A limit of file sizes below the output: whichever thread meets it, it is reported, and nothing is left behind. */
+Test(verbs, a_failed_write_is_reported_and_leaves_nothing)
 {
 	char directory[] = "/tmp/test-verbs-XXXXXX", arguments[128];
 	size_t i;
@@ -496,7 +522,7 @@ Test(verbs, a_link_stays_when_it_is_written_through)
 	rmdir(folder);
 }
 
-Test(verbs, dump_shows_what_is_chosen)
+Test(verbs, dump_shows_what_the_filter_leaves)
 {
 	event(WIRE_CALL, 1, 10);
 	event(WIRE_CALL, 2, 10);

@@ -290,6 +290,14 @@ void fixture_extra(struct fixture *fixture, uint32_t thread, uint64_t word)
 		to->now = word;
 }
 
+void fixture_extended(struct fixture *fixture, uint32_t thread, unsigned kind, uint32_t value, const uint64_t *words,
+		      unsigned count, uint32_t ticks)
+{
+	put_event(fixture, thread, 19 | (kind - 32) << 5 | count << 10 | value << 14, ticks);
+	for (unsigned i = 0; i < count; i++)
+		fixture_extra(fixture, thread, words[i]);
+}
+
 void fixture_memory(struct fixture *fixture, uint32_t thread, unsigned kind, unsigned domain, uint64_t address,
 		    uint64_t size, uint64_t old, uint32_t ticks)
 {

@@ -73,6 +73,9 @@ void fixture_clock(struct fixture *fixture, uint32_t kind, uint32_t shift, uint6
 /* One event, `ticks` after the one before. */
 void fixture_event(struct fixture *fixture, uint32_t thread, unsigned kind, uint32_t argument, uint32_t ticks);
 void fixture_extra(struct fixture *fixture, uint32_t thread, uint64_t word); /* of the event before, in order */
+/* An extended event with these extra words. */
+void fixture_extended(struct fixture *fixture, uint32_t thread, unsigned kind, uint32_t value, const uint64_t *words,
+		      unsigned count, uint32_t ticks);
 void fixture_memory(struct fixture *fixture, uint32_t thread, unsigned kind, unsigned domain, uint64_t address,
 		    uint64_t size, uint64_t old, uint32_t ticks);
 /* Writes the thread's events as a chunk. */

@@ -6,48 +6,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int compare_lines(const struct function_side *a, const struct function_side *b)
-{
-	return (a->line > b->line) - (a->line < b->line);
-}
+#include "util/grow.h"
 
-static int by_place(const struct function_side *a, const struct function_side *b)
+/* The rounds: what is the same. */
+enum round { SAME_PLACE, SAME_FILE_AND_NAME, SAME_BASE_AND_NAME, ROUNDS };
+
+static int compare_sides(enum round round, const struct function_side *a, const struct function_side *b)
 {
-	int order = text_compare(a->file, b->file);
+	bool base = round == SAME_BASE_AND_NAME;
+	int order =
+	    base ? text_compare(text_base_name(a->file), text_base_name(b->file)) : text_compare(a->file, b->file);
 
 	if (!order)
 		order = text_compare(a->name, b->name);
-	return order ? order : compare_lines(a, b);
+	return order || round != SAME_PLACE ? order : compare_u64(a->line, b->line);
 }
-
-static int by_file_and_name(const struct function_side *a, const struct function_side *b)
-{
-	int order = text_compare(a->file, b->file);
-
-	return order ? order : text_compare(a->name, b->name);
-}
-
-static int by_base_and_name(const struct function_side *a, const struct function_side *b)
-{
-	int order = text_compare(text_base_name(a->file), text_base_name(b->file));
-
-	return order ? order : text_compare(a->name, b->name);
-}
-
-typedef int comparison(const struct function_side *a, const struct function_side *b);
 
 /* Sorts by what the round compares, then by place. */
-static int sort_sides(const void *a, const void *b, void *same)
+static int sort_sides(const void *a, const void *b, void *round)
 {
-	comparison *compare = *(comparison **)same;
 	const struct function_side *const *left = a, *const *right = b;
-	int order = compare(*left, *right);
+	int order = compare_sides(*(enum round *)round, *left, *right);
 
-	return order ? order : by_place(*left, *right);
+	return order ? order : compare_sides(SAME_PLACE, *left, *right);
 }
 
 /* The unmatched functions of a side, sorted. */
-static struct function_side **unmatched_sides(const struct function_sides *sides, comparison *compare, size_t *count)
+static struct function_side **unmatched_sides(const struct function_sides *sides, enum round round, size_t *count)
 {
 	struct function_side **list = malloc((sides->count + 1) * sizeof(*list));
 
@@ -56,18 +41,18 @@ static struct function_side **unmatched_sides(const struct function_sides *sides
 		if (!sides->at[i].matched)
 			list[(*count)++] = &sides->at[i];
 	if (list)
-		qsort_r(list, *count, sizeof(*list), sort_sides, &compare);
+		qsort_r(list, *count, sizeof(*list), sort_sides, &round);
 	return list;
 }
 
-static int match_round(struct function_pairs *pairs, comparison *compare)
+static int match_round(struct function_pairs *pairs, enum round round)
 {
 	size_t a_count, b_count, i = 0, k = 0;
-	struct function_side **left = unmatched_sides(&pairs->sides[0], compare, &a_count);
-	struct function_side **right = unmatched_sides(&pairs->sides[1], compare, &b_count);
+	struct function_side **left = unmatched_sides(&pairs->sides[0], round, &a_count);
+	struct function_side **right = unmatched_sides(&pairs->sides[1], round, &b_count);
 
 	while (left && right && i < a_count && k < b_count) {
-		int order = compare(left[i], right[k]);
+		int order = compare_sides(round, left[i], right[k]);
 
 		if (!order) {
 			left[i]->matched = right[k]->matched = true;
@@ -104,7 +89,6 @@ static int list_sides(struct function_sides *sides, const struct function_totals
 
 int function_pairs_match(struct function_pairs *pairs, const struct function_totals *a, const struct function_totals *b)
 {
-	static comparison *const rounds[] = {by_place, by_file_and_name, by_base_and_name};
 	bool qualified = a->qualified && b->qualified;
 	struct function_sides *left = &pairs->sides[0], *right = &pairs->sides[1];
 	int error = list_sides(left, a, qualified);
@@ -116,8 +100,8 @@ int function_pairs_match(struct function_pairs *pairs, const struct function_tot
 	pairs->at = calloc(left->count + right->count + 1, sizeof(*pairs->at));
 	if (!pairs->at)
 		return -ENOMEM;
-	for (size_t i = 0; !error && i < sizeof(rounds) / sizeof(rounds[0]); i++)
-		error = match_round(pairs, rounds[i]);
+	for (enum round round = SAME_PLACE; !error && round < ROUNDS; round++)
+		error = match_round(pairs, round);
 	for (size_t i = 0; i < left->count; i++)
 		if (!left->at[i].matched)
 			pairs->at[pairs->count++] = (struct function_pair){&left->at[i], NULL};
@@ -136,42 +120,17 @@ void function_pairs_done(struct function_pairs *pairs)
 
 /* --- order --- */
 
-static uint64_t calls_of(const struct function_total *counts)
-{
-	return counts->calls;
-}
-
-static uint64_t own_of(const struct function_total *counts)
-{
-	return counts->own_ns;
-}
-
-static uint64_t total_of(const struct function_total *counts)
-{
-	return counts->total_ns;
-}
-
-static uint64_t allocations_of(const struct function_total *counts)
-{
-	return counts->allocations;
-}
-
-static uint64_t bytes_of(const struct function_total *counts)
-{
-	return counts->allocated_bytes;
-}
-
 const struct diff_measure diff_measures[DIFF_MEASURES] = {
-    {"calls", "ncalls", "ncalls", "call count", calls_of, false, false},
-    {"time", "tottime_ns", "tottime", "internal time", own_of, true, false},
-    {"cumtime", "cumtime_ns", "cumtime", "cumulative time", total_of, true, false},
-    {"allocs", "allocs", "allocs", "number of allocations", allocations_of, false, true},
-    {"bytes", "bytes", "bytes", "allocated bytes", bytes_of, false, true},
+    {"calls", "ncalls", "ncalls", "call count", offsetof(struct function_total, calls), false, false},
+    {"time", "tottime_ns", "tottime", "internal time", offsetof(struct function_total, own_ns), true, false},
+    {"cumtime", "cumtime_ns", "cumtime", "cumulative time", offsetof(struct function_total, total_ns), true, false},
+    {"allocs", "allocs", "allocs", "number of allocations", offsetof(struct function_total, allocations), false, true},
+    {"bytes", "bytes", "bytes", "allocated bytes", offsetof(struct function_total, allocated_bytes), false, true},
 };
 
 uint64_t diff_value(const struct diff_measure *measure, const struct function_side *side)
 {
-	return side ? measure->of(side->counts) : 0;
+	return side ? diff_measured(measure, side->counts) : 0;
 }
 
 int64_t diff_change(const struct diff_measure *measure, const struct function_pair *pair)

@@ -59,13 +59,18 @@ struct diff_measure {
 	const char *key;  /* for JSON and CSV */
 	const char *head; /* of the table's column */
 	const char *title;
-	uint64_t (*of)(const struct function_total *counts);
-	bool seconds; /* in ns; the table shows seconds */
+	size_t offset; /* in struct function_total */
+	bool seconds;  /* in ns; the table shows seconds */
 	bool memory;
 };
 
 enum { DIFF_MEASURES = 5 };
 extern const struct diff_measure diff_measures[DIFF_MEASURES];
+
+static inline uint64_t diff_measured(const struct diff_measure *measure, const struct function_total *counts)
+{
+	return *(const uint64_t *)((const char *)counts + measure->offset);
+}
 
 /* The value of a side, 0 for NULL; b's value without a's; and the side that names the pair: b, or else a. */
 uint64_t diff_value(const struct diff_measure *measure, const struct function_side *side);

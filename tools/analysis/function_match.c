@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "analysis/stacks.h"
 #include "trace/reader.h"
-#include "util/suggest.h"
+#include "util/cli.h"
 
 int function_match_parse(struct function_match *match, const char *text, size_t length)
 {
@@ -120,18 +121,13 @@ bool function_match_only_python(const struct function_match *match)
 static unsigned text_distance(const char *word, struct text known)
 {
 	char *name = known.length ? strndup(known.at, known.length) : NULL;
-	unsigned far = name ? suggest_distance(word, name) : SUGGEST_FAR;
+	unsigned far = name ? cli_distance(word, name) : CLI_FAR;
 
 	free(name);
 	return far;
 }
 
-static unsigned min_distance(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-/* The distance of the module. function_near_add() accepts SUGGEST_FAR if the function's name matches exactly. */
+/* The distance of the module. function_near_add() accepts CLI_FAR if the function's name matches exactly. */
 static unsigned module_distance(struct function_match *match, const struct wire_definition *definition, bool c_function)
 {
 	struct text file = {0};
@@ -140,9 +136,9 @@ static unsigned module_distance(struct function_match *match, const struct wire_
 		file = text_base_name(trace_string(definition, 0));
 	if (function_match_module(match, definition, c_function))
 		return 0;
-	return min_distance(text_distance(match->module, trace_string(definition, 3)),
-			    min_distance(text_distance(text_base_name(text_of(match->module)).at, file),
-					 text_distance(match->module, without_suffix(file))));
+	return MIN(text_distance(match->module, trace_string(definition, 3)),
+		   MIN(text_distance(text_base_name(text_of(match->module)).at, file),
+		       text_distance(match->module, without_suffix(file))));
 }
 
 /* Empty for a C function: that string of its definition is another. */
@@ -157,8 +153,8 @@ static unsigned name_distance(struct function_match *match, const struct wire_de
 {
 	if (matches_name(match, definition, c_function))
 		return 0;
-	return min_distance(text_distance(match->function, trace_string(definition, 1)),
-			    text_distance(match->function, qualified_name(definition, c_function)));
+	return MIN(text_distance(match->function, trace_string(definition, 1)),
+		   text_distance(match->function, qualified_name(definition, c_function)));
 }
 
 /* The name as a limit is written. NULL if memory ran out. */
@@ -193,10 +189,10 @@ void function_near_add(struct function_near *near, struct function_match *match,
 	char *name;
 	size_t i;
 
-	if (far == SUGGEST_FAR)
+	if (far == CLI_FAR)
 		return;
 	far += module_distance(match, definition, c_function);
-	if (far > SUGGEST_FAR || (near->names[last] && near->distances[last] <= far))
+	if (far > CLI_FAR || (near->names[last] && near->distances[last] <= far))
 		return;
 	name = name_of(definition, c_function);
 	if (!name || has_name(near, name)) {

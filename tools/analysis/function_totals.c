@@ -8,22 +8,7 @@
 #include <string.h>
 
 #include "replay/call_walk.h"
-
-static int reserve_totals(struct function_totals *totals, uint32_t number)
-{
-	uint32_t allocated = totals->functions.allocated;
-	struct function_total *counts;
-
-	if (number < totals->allocated)
-		return 0;
-	counts = realloc(totals->counts, allocated * sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
-	totals->counts = counts;
-	memset(counts + totals->allocated, 0, (allocated - totals->allocated) * sizeof(*counts));
-	totals->allocated = allocated;
-	return 0;
-}
+#include "util/grow.h"
 
 static int function_totals_process(void *owner, struct call_walk *walk)
 {
@@ -39,7 +24,8 @@ static void function_totals_push(void *owner, struct call_walk *walk, struct wal
 	struct function_totals *totals = owner;
 	uint32_t number = stack_functions_find(&totals->functions, walk, frame->key);
 
-	if (number == UINT32_MAX || reserve_totals(totals, number) < 0) {
+	if (number == UINT32_MAX || grow_zeroed(&totals->counts, &totals->allocated,
+						(uint32_t)totals->functions.allocated, sizeof(*totals->counts)) < 0) {
 		walk_fail(walk, -ENOMEM);
 		return;
 	}

@@ -11,6 +11,14 @@
 #include "replay/call_walk.h"
 #include "util/progress.h"
 
+static bool has_limit(const struct limits *limits, enum limit_kind a, enum limit_kind b)
+{
+	for (size_t i = 0; i < limits->count; i++)
+		if (limits->at[i].kind == a || limits->at[i].kind == b)
+			return true;
+	return false;
+}
+
 static bool limits_functions(const struct limit *limit)
 {
 	return limit->kind == LIMIT_CALLS || limit->kind == LIMIT_TIME;
@@ -89,12 +97,9 @@ static int measure_functions(struct limits *limits, struct trace *trace)
 {
 	static const struct call_visitor visitor = {.process = limits_process, .push = limits_push, .pop = limits_pop};
 	struct progress progress;
-	bool any = false;
 	int error;
 
-	for (size_t i = 0; i < limits->count; i++)
-		any |= limits_functions(&limits->at[i]);
-	if (!any)
+	if (!has_limit(limits, LIMIT_CALLS, LIMIT_TIME))
 		return 0;
 	progress_begin(&progress, "counting", walk_events(trace, limits->filter));
 	error = walk_trace(trace, limits->filter, &progress, &visitor, limits);
@@ -135,11 +140,9 @@ static void note_process_peak(struct limits *limits, const struct trace_process 
 
 static int measure_heap(struct limits *limits, struct trace *trace)
 {
-	bool any = false;
+	bool any = has_limit(limits, LIMIT_ALLOC, LIMIT_ALLOC);
 	int error = 0;
 
-	for (uint32_t i = 0; i < limits->count; i++)
-		any |= limits->at[i].kind == LIMIT_ALLOC;
 	for (uint32_t i = 0; any && !error && i < trace->process_count; i++) {
 		const struct trace_process *process = trace->processes[i];
 		struct peak peak = {0};
@@ -187,22 +190,13 @@ static int find_unrecorded(struct limits *limits, struct trace *trace)
 	return error;
 }
 
-static bool reads_events(const struct limits *limits)
-{
-	size_t i;
-
-	for (i = 0; i < limits->count && limits->at[i].kind == LIMIT_LOST; i++)
-		;
-	return i < limits->count;
-}
-
 int limits_measure(struct limits *limits, struct trace *trace)
 {
 	struct trace_totals totals = {0};
 	int error = measure_functions(limits, trace);
 
 	/* Damaged events are lost, too. No other limit reads the events, so this must. */
-	if (!reads_events(limits))
+	if (!has_limit(limits, LIMIT_CALLS, LIMIT_TIME) && !has_limit(limits, LIMIT_ALLOC, LIMIT_ALLOC))
 		trace_check(trace, NULL, NULL);
 
 	trace->clock = CPU_CLOCK_WALL; /* the heap needs the common time of all threads */

@@ -27,52 +27,18 @@ struct cost_frame {
 
 /* --- names --- */
 
-/* Makes room for element number `count`. array is the address of the pointer to the elements. */
-static bool reserve_elements(void *array, uint32_t count, uint32_t *allocated, size_t size)
-{
-	uint32_t wanted = *allocated ? *allocated * 2 : 256;
-	void *elements;
-
-	if (count < *allocated)
-		return true;
-	memcpy(&elements, array, sizeof(elements));
-	elements = wanted > *allocated ? realloc(elements, wanted * size) : NULL;
-	if (!elements)
-		return false;
-	memcpy(array, &elements, sizeof(elements));
-	*allocated = wanted;
-	return true;
-}
-
 /* The number of a place, added if it is new. NOBODY if memory ran out. */
 static uint32_t find_place(struct line_costs *costs, struct text name)
 {
-	uint64_t key = text_hash(TEXT_HASH_BEGIN, name) | 1, *number;
+	uint32_t number = labels_add(&costs->place_names, &(struct label){.file = name});
 
-	while ((number = u64_map_make(&costs->place_numbers, key)) && *number &&
-	       !text_same(costs->places[*number - 1].name, name))
-		key += 2;
-	if (!number ||
-	    !reserve_elements(&costs->places, costs->place_count, &costs->places_allocated, sizeof(*costs->places)))
+	if (number == UINT32_MAX ||
+	    grow_by_one(&costs->places, &costs->places_allocated, number, sizeof(*costs->places)))
 		return LINE_COSTS_NOBODY;
-	if (!*number) {
+	if (number == costs->place_count)
 		costs->places[costs->place_count++] =
 		    (struct cost_place){.name = name, .process = costs->process->number};
-		*number = costs->place_count;
-	}
-	return (uint32_t)*number - 1;
-}
-
-static char *copy_text(struct text text)
-{
-	char *copy = malloc(text.length + 1);
-
-	if (copy) {
-		if (text.length)
-			memcpy(copy, text.at, text.length);
-		copy[text.length] = 0;
-	}
-	return copy;
+	return number;
 }
 
 /*
@@ -83,18 +49,18 @@ static char *unique_name(struct line_costs *costs, struct text module, struct te
 {
 	uint64_t *others;
 	char *text = NULL;
-	int length;
+	int length, bytes = (int)name.length;
 
 	if (c_function)
-		return copy_text(name);
+		return asprintf(&text, "%.*s", bytes, name.at) < 0 ? NULL : text;
 	others = u64_map_make(&costs->names,
 			      (text_hash(text_hash(TEXT_HASH_BEGIN, module), name) ^ line * UINT64_C(0x9e3779b1)) | 1);
 	if (!others)
 		return NULL;
 	if ((*others)++)
-		length = asprintf(&text, "%.*s:%u_%llu", (int)name.length, name.at, line, (unsigned long long)*others);
+		length = asprintf(&text, "%.*s:%u_%llu", bytes, name.at, line, (unsigned long long)*others);
 	else
-		length = asprintf(&text, "%.*s:%u", (int)name.length, name.at, line);
+		length = asprintf(&text, "%.*s:%u", bytes, name.at, line);
 	return length < 0 ? NULL : text;
 }
 
@@ -119,13 +85,6 @@ static bool describe_function(struct line_costs *costs, uint32_t label, const st
 	return function->name && function->module != LINE_COSTS_NOBODY && function->file != LINE_COSTS_NOBODY;
 }
 
-static bool reserve_functions(struct line_costs *costs, uint32_t label)
-{
-	return label < costs->functions_allocated ||
-	       grow_zeroed(&costs->functions, &costs->functions_allocated, costs->labels.allocated,
-			   sizeof(*costs->functions)) == 0;
-}
-
 /* The number of the label of a key. NOBODY if memory ran out. */
 static uint32_t function_of(struct line_costs *costs, struct call_walk *walk, uint32_t key)
 {
@@ -135,7 +94,8 @@ static uint32_t function_of(struct line_costs *costs, struct call_walk *walk, ui
 	if (known->label)
 		return known->label - 1;
 	label = labels_find(&costs->labels, walk->process, key / 2, key & 1);
-	if (label == UINT32_MAX || !reserve_functions(costs, label))
+	if (label == UINT32_MAX || grow_zeroed(&costs->functions, &costs->functions_allocated,
+					       (uint32_t)costs->labels.allocated, sizeof(*costs->functions)) < 0)
 		return LINE_COSTS_NOBODY;
 	if (!costs->functions[label].known && !describe_function(costs, label, walk_definition(walk, key), key & 1))
 		return LINE_COSTS_NOBODY;
@@ -147,31 +107,27 @@ static uint32_t function_of(struct line_costs *costs, struct call_walk *walk, ui
 
 static uint32_t find_line(struct line_costs *costs, uint32_t function, uint32_t line)
 {
-	uint64_t *number = u64_map_make(&costs->line_numbers, ((uint64_t)function + 1) << 32 | line);
+	uint64_t number = u64_map_number(&costs->line_numbers, ((uint64_t)function + 1) << 32 | line, &costs->lines,
+					 &costs->line_count, &costs->lines_allocated, sizeof(*costs->lines));
 
-	if (!number ||
-	    !reserve_elements(&costs->lines, costs->line_count, &costs->lines_allocated, sizeof(*costs->lines)))
+	if (!number)
 		return LINE_COSTS_NOBODY;
-	if (!*number) {
-		costs->lines[costs->line_count++] = (struct cost_line){.function = function, .line = line};
-		*number = costs->line_count;
-	}
-	return (uint32_t)*number - 1;
+	costs->lines[number - 1].function = function;
+	costs->lines[number - 1].line = line;
+	return (uint32_t)number - 1;
 }
 
 /* Number + 1; 0 if memory ran out. */
 static uint64_t find_call(struct line_costs *costs, uint32_t from, uint32_t callee)
 {
-	uint64_t *number = u64_map_make(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from);
+	uint64_t number = u64_map_number(&costs->call_numbers, ((uint64_t)callee + 1) << 32 | from, &costs->calls,
+					 &costs->call_count, &costs->calls_allocated, sizeof(*costs->calls));
 
-	if (!number ||
-	    !reserve_elements(&costs->calls, costs->call_count, &costs->calls_allocated, sizeof(*costs->calls)))
-		return 0;
-	if (!*number) {
-		costs->calls[costs->call_count++] = (struct cost_call){.from = from, .callee = callee};
-		*number = costs->call_count;
+	if (number) {
+		costs->calls[number - 1].from = from;
+		costs->calls[number - 1].callee = callee;
 	}
-	return *number;
+	return number;
 }
 
 /* The line at which a frame of the function begins. */
@@ -245,7 +201,7 @@ static void costs_push(void *owner, struct call_walk *walk, struct walk_frame *f
 
 	/* If memory ran out the counts are invalid. The walk ends at its next chunk, and nothing changes until then. */
 	if (walk->error || first == LINE_COSTS_NOBODY ||
-	    !reserve_elements(&costs->frames, depth, &costs->frames_allocated, sizeof(*mine))) {
+	    grow_by_one(&costs->frames, &costs->frames_allocated, depth, sizeof(*mine))) {
 		walk_fail(walk, -ENOMEM);
 		return;
 	}
@@ -370,17 +326,11 @@ int line_costs_add(struct line_costs *costs, struct trace *trace, const struct f
 
 /* --- order --- */
 
-static int compare_numbers(uint32_t a, uint32_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int by_line(const void *left, const void *right)
 {
 	const struct cost_line *a = left, *b = right;
 
-	return a->function != b->function ? compare_numbers(a->function, b->function)
-					  : compare_numbers(a->line, b->line);
+	return a->function != b->function ? compare_u64(a->function, b->function) : compare_u64(a->line, b->line);
 }
 
 static int by_caller(const void *left, const void *right, void *owner)
@@ -389,7 +339,7 @@ static int by_caller(const void *left, const void *right, void *owner)
 	const struct cost_call *a = left, *b = right;
 
 	if (a->from == b->from)
-		return compare_numbers(a->callee, b->callee);
+		return compare_u64(a->callee, b->callee);
 	if (a->from == LINE_COSTS_NOBODY || b->from == LINE_COSTS_NOBODY)
 		return a->from == LINE_COSTS_NOBODY ? 1 : -1;
 	return by_line(&lines[a->from], &lines[b->from]);
@@ -484,7 +434,7 @@ void line_costs_done(struct line_costs *costs)
 	for (uint32_t i = 0; i < costs->functions_allocated; i++)
 		free(costs->functions[i].name);
 	labels_done(&costs->labels);
-	u64_map_done(&costs->place_numbers);
+	labels_done(&costs->place_names);
 	u64_map_done(&costs->line_numbers);
 	u64_map_done(&costs->call_numbers);
 	u64_map_done(&costs->names);

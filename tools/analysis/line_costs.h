@@ -64,16 +64,16 @@ struct line_costs {
 	uint32_t functions_allocated;
 	struct cost_place *places;
 	uint32_t place_count;
-	uint32_t places_allocated;
+	size_t places_allocated;
 	struct cost_line *lines;
 	uint32_t line_count;
-	uint32_t lines_allocated;
+	size_t lines_allocated;
 	struct cost_call *calls;
 	uint32_t call_count;
-	uint32_t calls_allocated;
+	size_t calls_allocated;
 	bool by_line; /* line events count: see line_costs_by_line() */
 	/* Internal. */
-	struct u64_map place_numbers;
+	struct labels place_names; /* as files, by place number */
 	struct u64_map line_numbers;
 	struct u64_map call_numbers;
 	struct u64_map names;
@@ -81,7 +81,7 @@ struct line_costs {
 	const struct trace_process *process;
 	struct cost_key *keys; /* of the process */
 	struct cost_frame *frames;
-	uint32_t frames_allocated;
+	size_t frames_allocated;
 	int64_t last_ns;
 	uint64_t started;
 	uint64_t hits;

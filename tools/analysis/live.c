@@ -65,11 +65,12 @@ static int block_made(struct live *live, uint64_t address, uint64_t size, uint32
 
 /* --- stacks --- */
 
-static int reserve_sum(struct live *live, uint32_t number)
+/* Makes room for the sums of all stacks so far. */
+static int reserve_sums(struct live *live)
 {
-	uint32_t count = live->stacks.allocated > number ? live->stacks.allocated : number + 1;
+	uint32_t wanted = live->stacks.allocated ? (uint32_t)live->stacks.allocated : 1;
 
-	return number < live->sum_count ? 0 : grow_zeroed(&live->sums, &live->sum_count, count, sizeof(*live->sums));
+	return grow_zeroed(&live->sums, &live->sum_count, wanted, sizeof(*live->sums));
 }
 
 /* The Python stack. It is looked up at an allocation, not at each call, because most calls allocate nothing. */
@@ -99,7 +100,7 @@ static uint32_t find_stack(struct live *live, struct call_walk *walk)
 		walk_fail(walk, -ENOMEM);
 	else if (walk->replay.native_frame)
 		number = stacks_find_with_native_frames(&live->stacks, live->functions, walk, number);
-	if (reserve_sum(live, number) < 0)
+	if (reserve_sums(live) < 0)
 		walk_fail(walk, -ENOMEM);
 	return number;
 }
@@ -168,7 +169,7 @@ static int list_by_thread(struct live *live, const struct trace *trace)
 	live->next = calloc((size_t)count + 1, sizeof(*live->next));
 	live->place = calloc((size_t)count + 1, sizeof(*live->place));
 	thread = malloc(((size_t)count + 1) * sizeof(*thread));
-	if (!live->first || !live->next || !live->place || !thread || reserve_sum(live, count) < 0) {
+	if (!live->first || !live->next || !live->place || !thread || reserve_sums(live) < 0) {
 		free(thread);
 		return -ENOMEM;
 	}
@@ -203,7 +204,7 @@ static int live_read(struct live *live, const struct call_walk *walk, const stru
 		     struct stack_functions *functions, struct progress *progress)
 {
 	static const struct call_visitor visitor = {.other = live_other};
-	int error = reserve_sum(live, 0);
+	int error = reserve_sums(live);
 
 	live->functions = functions;
 	if (!error)

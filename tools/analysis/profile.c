@@ -57,7 +57,7 @@ struct counting {
 	uint32_t *rows; /* by key */
 	uint32_t *open; /* by row: number of its frames on the stack */
 	struct labels modules;
-	struct u64_map edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
+	struct u64_map edge_numbers; /* as in struct profile */
 	struct edge *edges;
 	uint32_t edge_count;
 	size_t edges_allocated;
@@ -129,24 +129,20 @@ static const struct replay_sink count_sink = {count_push, count_pop, count_other
 
 /* --- edges and modules: the same with rows, and more work for each call --- */
 
-static struct edge *new_edge(struct counting *counting, uint32_t caller, uint32_t callee)
-{
-	if (grow_by_one(&counting->edges, &counting->edges_allocated, counting->edge_count, sizeof(*counting->edges)))
-		return NULL;
-	counting->edges[counting->edge_count] = (struct edge){.caller = caller, .callee = callee};
-	return &counting->edges[counting->edge_count++];
-}
-
 /* Number + 1 of the edge; 0 if memory ran out. */
 static uint64_t edge_number(struct counting *counting, uint32_t caller, uint32_t callee)
 {
-	uint64_t *number = u64_map_make(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee);
+	uint64_t number =
+	    u64_map_number(&counting->edge_numbers, ((uint64_t)caller + 1) << 32 | callee, &counting->edges,
+			   &counting->edge_count, &counting->edges_allocated, sizeof(*counting->edges));
 
-	if (number && !*number && new_edge(counting, caller, callee))
-		*number = counting->edge_count;
-	if (!number || !*number)
+	if (number) {
+		counting->edges[number - 1].caller = caller;
+		counting->edges[number - 1].callee = callee;
+	} else {
 		counting->out_of_memory = true;
-	return number ? *number : 0;
+	}
+	return number;
 }
 
 static inline void rows_push(void *owner, struct replay *replay, struct replay_frame *frame)
@@ -266,16 +262,6 @@ static inline __attribute__((always_inline)) void run_chunk(struct counting *cou
 	}
 }
 
-static void count_chunk(struct counting *counting, const struct trace_events *events)
-{
-	run_chunk(counting, events, &count_sink);
-}
-
-static void count_chunk_rows(struct counting *counting, const struct trace_events *events)
-{
-	run_chunk(counting, events, &rows_sink);
-}
-
 /* The first place to read: chunks that end before a window of times are skipped. */
 static size_t first_place(const struct counting *counting, const struct trace_thread *thread)
 {
@@ -310,9 +296,9 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 		if (counting->calibrates)
 			calibration_apply(&counting->calibration, &events);
 		if (counting->rows)
-			count_chunk_rows(counting, &events);
+			run_chunk(counting, &events, &rows_sink);
 		else
-			count_chunk(counting, &events);
+			run_chunk(counting, &events, &count_sink);
 		progress_add(progress, events.count);
 	}
 	trace_stream_close(&stream);
@@ -320,14 +306,6 @@ static void count_thread(struct counting *counting, struct trace *trace, const s
 }
 
 /* --- from numbers to labels --- */
-
-static int reserve_times(struct profile *profile, uint32_t label)
-{
-	if (label < profile->times_allocated)
-		return 0;
-	return grow_zeroed(&profile->times, &profile->times_allocated, profile->labels.allocated,
-			   sizeof(*profile->times));
-}
 
 static void add_times(struct profile_times *times, const struct trace_process *process, const struct entry *entry)
 {
@@ -343,7 +321,8 @@ static uint32_t label_of_row(struct profile *profile, const struct trace_process
 	uint32_t label = counting->options->modules ? labels_add(&profile->labels, &counting->modules.at[row])
 						    : labels_find(&profile->labels, process, row / 2, row & 1);
 
-	if (label == UINT32_MAX || reserve_times(profile, label) < 0)
+	if (label == UINT32_MAX || grow_zeroed(&profile->times, &profile->times_allocated,
+					       (uint32_t)profile->labels.allocated, sizeof(*profile->times)) < 0)
 		return UINT32_MAX;
 	return label;
 }
@@ -371,54 +350,28 @@ static int fold_entries(struct profile *profile, const struct trace_process *pro
 	return 0;
 }
 
-static struct profile_edge *find_edge(struct profile *profile, struct u64_map *numbers, uint32_t caller,
-				      uint32_t callee)
-{
-	uint64_t *number = u64_map_make(numbers, ((uint64_t)caller + 1) << 32 | callee);
-
-	if (!number)
-		return NULL;
-	if (*number)
-		return &profile->edges[*number - 1];
-	if (grow_by_one(&profile->edges, &profile->edges_allocated, profile->edge_count, sizeof(*profile->edges)))
-		return NULL;
-	profile->edges[profile->edge_count] = (struct profile_edge){.caller = caller, .callee = callee};
-	*number = ++profile->edge_count;
-	return &profile->edges[profile->edge_count - 1];
-}
-
 static int fold_edges(struct profile *profile, const struct trace_process *process, const struct counting *counting)
 {
-	struct u64_map numbers = {0};
-	int error = 0;
-
-	for (uint32_t i = 0; i < profile->edge_count && !error; i++) {
-		const struct profile_edge *edge = &profile->edges[i];
-		uint64_t *number = u64_map_make(&numbers, ((uint64_t)edge->caller + 1) << 32 | edge->callee);
-
-		if (number)
-			*number = i + 1;
-		else
-			error = -ENOMEM;
-	}
-	for (uint32_t i = 0; i < counting->edge_count && !error; i++) {
+	for (uint32_t i = 0; i < counting->edge_count; i++) {
 		const struct edge *edge = &counting->edges[i];
-		struct profile_edge *sum = NULL;
 		uint32_t caller, callee;
+		uint64_t number;
 
 		if (is_nothing(&edge->entry))
 			continue;
 		caller = label_of_row(profile, process, counting, edge->caller);
 		callee = label_of_row(profile, process, counting, edge->callee);
-		if (caller != UINT32_MAX && callee != UINT32_MAX)
-			sum = find_edge(profile, &numbers, caller, callee);
-		if (sum)
-			add_times(&sum->times, process, &edge->entry);
-		else
-			error = -ENOMEM;
+		if (caller == UINT32_MAX || callee == UINT32_MAX)
+			return -ENOMEM;
+		number = u64_map_number(&profile->edge_numbers, ((uint64_t)caller + 1) << 32 | callee, &profile->edges,
+					&profile->edge_count, &profile->edges_allocated, sizeof(*profile->edges));
+		if (!number)
+			return -ENOMEM;
+		profile->edges[number - 1].caller = caller;
+		profile->edges[number - 1].callee = callee;
+		add_times(&profile->edges[number - 1].times, process, &edge->entry);
 	}
-	u64_map_done(&numbers);
-	return error;
+	return 0;
 }
 
 static int fold_counts(struct profile *profile, const struct trace_process *process, struct counting *counting)
@@ -568,8 +521,10 @@ static void counting_done(struct counting *counting)
 	window_done(&counting->window);
 }
 
+/* With take(): a profile for each thread. */
 static int count_process(struct profile *profile, struct trace *trace, const struct trace_process *process,
-			 const struct profile_options *options, struct progress *progress)
+			 const struct profile_options *options, struct progress *progress, profile_take *take,
+			 void *owner)
 {
 	struct counting counting;
 	int error = counting_begin(&counting, trace, process, options);
@@ -577,10 +532,18 @@ static int count_process(struct profile *profile, struct trace *trace, const str
 	for (size_t i = 0; i < process->thread_count && !error; i++) {
 		const struct trace_thread *thread = trace->threads[process->threads[i]];
 
-		if (filter_thread(options->filter, thread))
-			count_thread(&counting, trace, thread, progress);
+		if (!filter_thread(options->filter, thread))
+			continue;
+		count_thread(&counting, trace, thread, progress);
+		if (!take)
+			continue;
+		error = fold_counts(profile, process, &counting);
+		clear_counts(&counting);
+		if (!error)
+			error = take(owner, profile, process, thread);
+		profile_done(profile);
 	}
-	if (!error)
+	if (!error && !take)
 		error = fold_counts(profile, process, &counting);
 	counting_done(&counting);
 	return error;
@@ -595,45 +558,8 @@ int profile_add(struct profile *profile, struct trace *trace, const struct profi
 		const struct trace_process *process = trace->processes[i];
 
 		if (process && filter_process(options->filter, process))
-			error = count_process(profile, trace, process, options, progress);
+			error = count_process(profile, trace, process, options, progress, NULL, NULL);
 	}
-	return error;
-}
-
-/* --- a profile for each --- */
-
-static int take_process(struct trace *trace, const struct trace_process *process, const struct profile_options *options,
-			struct progress *progress, profile_take *take, void *owner)
-{
-	struct profile profile = {0};
-	int error = count_process(&profile, trace, process, options, progress);
-
-	if (!error)
-		error = take(owner, &profile, process, NULL);
-	profile_done(&profile);
-	return error;
-}
-
-static int take_threads(struct trace *trace, const struct trace_process *process, const struct profile_options *options,
-			struct progress *progress, profile_take *take, void *owner)
-{
-	struct counting counting;
-	int error = counting_begin(&counting, trace, process, options);
-
-	for (size_t i = 0; i < process->thread_count && !error; i++) {
-		const struct trace_thread *thread = trace->threads[process->threads[i]];
-		struct profile profile = {0};
-
-		if (!filter_thread(options->filter, thread))
-			continue;
-		count_thread(&counting, trace, thread, progress);
-		error = fold_counts(&profile, process, &counting);
-		clear_counts(&counting);
-		if (!error)
-			error = take(owner, &profile, process, thread);
-		profile_done(&profile);
-	}
-	counting_done(&counting);
 	return error;
 }
 
@@ -644,11 +570,14 @@ int profile_each(struct trace *trace, const struct profile_options *options, boo
 
 	for (uint32_t i = 0; i < trace->process_count && !error; i++) {
 		const struct trace_process *process = trace->processes[i];
+		struct profile profile = {0};
 
 		if (!process || !filter_process(options->filter, process))
 			continue;
-		error = by_thread ? take_threads(trace, process, options, progress, take, owner)
-				  : take_process(trace, process, options, progress, take, owner);
+		error = count_process(&profile, trace, process, options, progress, by_thread ? take : NULL, owner);
+		if (!error && !by_thread)
+			error = take(owner, &profile, process, NULL);
+		profile_done(&profile);
 	}
 	return error;
 }
@@ -656,6 +585,7 @@ int profile_each(struct trace *trace, const struct profile_options *options, boo
 void profile_done(struct profile *profile)
 {
 	labels_done(&profile->labels);
+	u64_map_done(&profile->edge_numbers);
 	free(profile->times);
 	free(profile->edges);
 	memset(profile, 0, sizeof(*profile));

@@ -20,6 +20,7 @@
 #include "trace/native_stack.h"
 #include "trace/reader.h"
 #include "util/progress.h"
+#include "util/u64_map.h"
 
 struct profile_times {
 	uint64_t calls;
@@ -51,9 +52,10 @@ struct profile {
 	struct profile_edge *edges; /* each at most once, if it has a call or some time */
 	uint32_t edge_count;
 	size_t edges_allocated;
-	uint64_t unmatched; /* ends without a call, and calls that the end of another function closed */
-	uint64_t open;	    /* calls still open when the events of their thread ended */
-	uint64_t lost;	    /* events in gaps, as far as the gaps count them */
+	struct u64_map edge_numbers; /* caller + 1 << 32 | callee: number + 1 */
+	uint64_t unmatched;	     /* ends without a call, and calls that the end of another function closed */
+	uint64_t open;		     /* calls still open when the events of their thread ended */
+	uint64_t lost;		     /* events in gaps, as far as the gaps count them */
 	struct native_stack_counts native_stacks;
 };
 

@@ -104,33 +104,24 @@ int stack_functions_process(struct stack_functions *functions, const struct call
 	return functions->numbers ? 0 : -ENOMEM;
 }
 
-/* Makes room for a function number. Earlier numbers may have no name if memory ran out. */
-static bool reserve_function(struct stack_functions *functions, uint32_t number)
+/* Adds a function with that number; takes the name. UINT32_MAX without a name or memory. */
+static uint32_t add_function(struct stack_functions *functions, uint32_t number, char *name,
+			     struct stack_function function)
 {
-	return number == functions->count &&
-	       !grow_by_one(&functions->at, &functions->allocated, functions->count, sizeof(*functions->at));
-}
-
-static bool name_function(struct stack_functions *functions, const struct call_walk *walk, uint32_t key,
-			  uint32_t number)
-{
-	char *name;
-
-	if (!reserve_function(functions, number))
-		return false;
-	name = label_display(walk_definition(walk, key), key & 1, key / 2);
-	if (!name)
-		return false;
-	functions->at[functions->count++] = (struct stack_function){.name = name,
-								    .file = functions->labels.at[number].file,
-								    .line = functions->labels.at[number].line,
-								    .begins = functions->labels.at[number].line,
-								    .is_c = key & 1};
-	return true;
+	/* Earlier numbers may have no name if memory ran out. */
+	if (!name || number != functions->count ||
+	    grow_by_one(&functions->at, &functions->allocated, functions->count, sizeof(*functions->at))) {
+		free(name);
+		return UINT32_MAX;
+	}
+	function.name = name;
+	functions->at[functions->count++] = function;
+	return number;
 }
 
 uint32_t stack_functions_find(struct stack_functions *functions, const struct call_walk *walk, uint32_t key)
 {
+	const struct label *label;
 	uint32_t number;
 
 	if (functions->numbers[key])
@@ -138,7 +129,13 @@ uint32_t stack_functions_find(struct stack_functions *functions, const struct ca
 	number = labels_find(&functions->labels, walk->process, key / 2, key & 1);
 	if (number == UINT32_MAX)
 		return UINT32_MAX;
-	if (number >= functions->count && !name_function(functions, walk, key, number))
+	label = &functions->labels.at[number];
+	if (number >= functions->count)
+		number =
+		    add_function(functions, number, label_display(walk_definition(walk, key), key & 1, key / 2),
+				 (struct stack_function){
+				     .file = label->file, .line = label->line, .begins = label->line, .is_c = key & 1});
+	if (number == UINT32_MAX)
 		return UINT32_MAX;
 	functions->numbers[key] = number + 1;
 	return number;
@@ -152,21 +149,12 @@ static uint32_t find_native_function(struct stack_functions *functions, const st
 	struct text library = place->module.length ? place->module : text_of("?");
 	struct label label = {.file = library, .name = place->function, .line = NATIVE_LINE};
 	uint32_t number = labels_add(&functions->labels, &label);
-	char *name;
+	struct stack_function added = {.is_c = true, .source = place->file};
 
 	if (number == UINT32_MAX || number < functions->count)
 		return number;
-	name = strndup(place->function.at, place->function.length);
-	if (!name || !reserve_function(functions, number)) {
-		free(name);
-		return UINT32_MAX;
-	}
-	functions->at[functions->count++] = (struct stack_function){.name = name,
-								    .file = functions->labels.at[number].file,
-								    .is_c = true,
-								    .library = functions->labels.at[number].file,
-								    .source = place->file};
-	return number;
+	added.file = added.library = functions->labels.at[number].file;
+	return add_function(functions, number, strndup(place->function.at, place->function.length), added);
 }
 
 #define LINE_OF_SAMPLE (1u << 31) /* keeps a function at a line distinct from one that begins there */
@@ -181,14 +169,8 @@ static uint32_t find_at_line(struct stack_functions *functions, uint32_t functio
 	if (number == UINT32_MAX || number < functions->count)
 		return number;
 	at_line = functions->at[function];
-	at_line.name = strdup(at_line.name);
 	at_line.line = line;
-	if (!at_line.name || !reserve_function(functions, number)) {
-		free(at_line.name);
-		return UINT32_MAX;
-	}
-	functions->at[functions->count++] = at_line;
-	return number;
+	return add_function(functions, number, strdup(at_line.name), at_line);
 }
 
 uint32_t stack_functions_at_line(struct stack_functions *functions, struct call_walk *walk, uint32_t head)

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fnmatch.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,14 +118,12 @@ static int write_tables(struct request *request)
 static int annotate_trace(struct request *request, const char *path)
 {
 	struct report_annotate *report = &request->report;
-	struct trace *trace = report->trace = filter_open(&request->filter, "annotate", path);
+	struct trace *trace = report->trace = verb_open("annotate", &request->filter, path, request->to);
 	struct output output;
-	int status, error;
+	int error;
 
-	if (!trace || verb_overwrites("annotate", trace, request->to)) {
-		trace_close(trace);
+	if (!trace)
 		return CLI_FAILED;
-	}
 	report->output = &output;
 	report->filter = &request->filter;
 	report->duration_ns = duration_ns(trace, &request->filter);
@@ -143,11 +140,9 @@ static int annotate_trace(struct request *request, const char *path)
 		output_message("evprof annotate: cannot write %s: %s", request->to, strerror(-error));
 	else
 		report_unmatched_files(request);
-	status = error ? CLI_FAILED : trace_print_verdict(trace);
-	trace_close(trace);
 	report->trace = NULL;
 	report->output = NULL;
-	return status;
+	return verb_close(trace, error);
 }
 
 static const char help_text[] =
@@ -168,58 +163,48 @@ static const char help_end[] =
     "Sources are read now: numbers stand next to wrong lines if a file has changed since the recording.\n"
     "Exit status: 0; 1 if the trace is incomplete; 2 if it cannot be read.\n";
 
-enum { OPTION_BY = 256, OPTION_ALL_SOURCES };
+static bool take_format(void *owner, size_t which, const char *value)
+{
+	struct request *request = owner;
 
-static const struct option options_known[] = {
-    {"format", required_argument, NULL, 'f'},
-    {"by", required_argument, NULL, OPTION_BY},
-    {SOURCE_ALL_OPTION, no_argument, NULL, OPTION_ALL_SOURCES},
-    {"output", required_argument, NULL, 'o'},
-    FILTER_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
+	(void)which;
+	request->report.json = strcmp(value, "json") == 0;
+	if (request->report.json || strcmp(value, "text") == 0)
+		return true;
+	return cli_misused("annotate", "the formats are text and json, not \"%s\"", value);
+}
+
+static bool take_by(void *owner, size_t which, const char *value)
+{
+	struct request *request = owner;
+
+	(void)which;
+	request->report.by_thread = strcmp(value, "thread") == 0;
+	if (!request->report.by_thread)
+		cli_misused("annotate", "--by wants \"thread\", not \"%s\"", value);
+	return request->report.by_thread;
+}
+
+static const struct verb_option options_known[] = {
+    {"format", 'f', required_argument, take_format, 0},
+    {"by", 0, required_argument, take_by, 0},
+    {SOURCE_ALL_OPTION, 0, no_argument, NULL, offsetof(struct request, report.all_sources)},
+    {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
+    VERB_FILTER_OPTIONS(verb_take_filter),
+    {"help", 'h', no_argument, NULL, 0},
     {0},
 };
-
-static bool take_option(struct request *request, int option, const char *word)
-{
-	if (filter_is_option(option))
-		return filter_take(&request->filter, "annotate", option, optarg);
-	switch (option) {
-	case 'f':
-		request->report.json = strcmp(optarg, "json") == 0;
-		if (!request->report.json && strcmp(optarg, "text") != 0)
-			cli_misused("annotate", "the formats are text and json, not \"%s\"", optarg);
-		return request->report.json || strcmp(optarg, "text") == 0;
-	case OPTION_BY:
-		request->report.by_thread = strcmp(optarg, "thread") == 0;
-		if (!request->report.by_thread)
-			cli_misused("annotate", "--by wants \"thread\", not \"%s\"", optarg);
-		return request->report.by_thread;
-	case OPTION_ALL_SOURCES:
-		return request->report.all_sources = true;
-	case 'o':
-		request->to = optarg;
-		return true;
-	}
-	return cli_option_wrong("annotate", word);
-}
 
 int cmd_annotate(int argc, char **argv)
 {
 	struct request request = {.to = "-"};
-	int status = CLI_FAILED;
-	int option;
+	int status = verb_parse("annotate", "f:o:h", options_known, argc, argv, &request, &request.filter);
 
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "f:o:h", options_known)) != -1) {
-		if (option == 'h') {
-			printf("%s%s%s", help_text, filter_help, help_end);
-			status = CLI_FINE;
-			goto done;
-		}
-		if (!take_option(&request, option, cli_option(argv)))
-			goto done;
-	}
+	if (status == CLI_FINE)
+		printf("%s%s%s", help_text, filter_help, help_end);
+	if (status != VERB_PARSED)
+		goto done;
+	status = CLI_FAILED;
 	request.files = argv + optind + 1;
 	request.ran = calloc((size_t)argc, sizeof(*request.ran));
 	if (optind == argc)

@@ -4,7 +4,6 @@
  * This file has the options and the syntax of limits. analysis/limits.c measures, report/limits.c writes the results.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -96,15 +95,13 @@ static bool parse_allowed(struct limit *limit, const char *text)
 		limit->unit_ns = written_unit_ns(text, seconds);
 		if (parse_number(text, &limit->allowed, (double)TRACE_NS_FAR, seconds))
 			return true;
-		cli_misused("check", "%s wants seconds such as 0.5 or 20ms, not \"%s\"", limit_options[limit->kind],
-			    text);
-		return false;
+		return cli_misused("check", "%s wants seconds such as 0.5 or 20ms, not \"%s\"",
+				   limit_options[limit->kind], text);
 	case LIMIT_ALLOC:
 		if (parse_number(text, &limit->allowed, 9e18, bytes))
 			return true;
-		cli_misused("check", "%s wants bytes such as 5000000 or 64M, not \"%s\"", limit_options[limit->kind],
-			    text);
-		return false;
+		return cli_misused("check", "%s wants bytes such as 5000000 or 64M, not \"%s\"",
+				   limit_options[limit->kind], text);
 	default:
 		if (!cli_number("check", limit_options[limit->kind], text, 0, &number))
 			return false;
@@ -128,25 +125,22 @@ static bool parse_function(struct limit *limit, const char *text, size_t length)
 	return !error;
 }
 
-static bool add_limit(struct limits *limits, enum limit_kind kind, const char *text)
+static bool add_limit(void *check, size_t kind, const char *text)
 {
+	struct limits *limits = &((struct check *)check)->limits;
 	struct limit *limit = &limits->at[limits->count];
 	const char *equals;
 
-	if (limits->count == LIMITS_MAX) {
-		cli_misused("check", "at most %d limits at a time", LIMITS_MAX);
-		return false;
-	}
-	*limit = (struct limit){.kind = kind, .given = text};
+	if (limits->count == LIMITS_MAX)
+		return cli_misused("check", "at most %d limits at a time", LIMITS_MAX);
+	*limit = (struct limit){.kind = (enum limit_kind)kind, .given = text};
 	limits->count++;
 	if (kind == LIMIT_ALLOC || kind == LIMIT_LOST)
 		return parse_allowed(limit, text);
 	equals = strrchr(text, '=');
-	if (!equals) {
-		cli_misused("check", "%s wants MODULE:FUNCTION=LIMIT or TOTAL=LIMIT, not \"%s\"", limit_options[kind],
-			    text);
-		return false;
-	}
+	if (!equals)
+		return cli_misused("check", "%s wants MODULE:FUNCTION=LIMIT or TOTAL=LIMIT, not \"%s\"",
+				   limit_options[kind], text);
 	return parse_function(limit, text, (size_t)(equals - text)) && parse_allowed(limit, equals + 1);
 }
 
@@ -174,19 +168,14 @@ static int write_results(const struct check *check, const char *path)
 
 static int check_trace(struct check *check, const char *path)
 {
-	struct trace *trace = filter_open(&check->filter, "check", path);
-	int error, status;
+	struct trace *trace = verb_open("check", &check->filter, path, check->junit);
+	int error, status = CLI_FAILED;
 
 	if (!trace)
-		return 2;
-	if (verb_overwrites("check", trace, check->junit)) {
-		trace_close(trace);
-		return 2;
-	}
+		return CLI_FAILED;
 	error = limits_measure(&check->limits, trace);
 	if (error) {
 		output_message("evprof check: %s: %s", path, strerror(-error));
-		status = 2;
 	} else {
 		trace_verdict(trace, check->verdict, sizeof(check->verdict));
 		trace_print_verdict(trace);
@@ -197,58 +186,30 @@ static int check_trace(struct check *check, const char *path)
 	return status;
 }
 
-enum { OPTION_CALLS = 256, OPTION_TIME, OPTION_ALLOC, OPTION_LOST, OPTION_JUNIT };
-
-static const struct option options_known[] = {
-    {"max-calls", required_argument, NULL, OPTION_CALLS},
-    {"max-time", required_argument, NULL, OPTION_TIME},
-    {"max-alloc", required_argument, NULL, OPTION_ALLOC},
-    {"max-lost", required_argument, NULL, OPTION_LOST},
-    {"junit", required_argument, NULL, OPTION_JUNIT},
-    {"process", required_argument, NULL, FILTER_PROCESS},
-    {"thread", required_argument, NULL, FILTER_THREAD},
-    {"from", required_argument, NULL, FILTER_FROM},
-    {"to", required_argument, NULL, FILTER_TO},
-    {"help", no_argument, NULL, 'h'},
+static const struct verb_option options_known[] = {
+    {"max-calls", 0, required_argument, add_limit, LIMIT_CALLS},
+    {"max-time", 0, required_argument, add_limit, LIMIT_TIME},
+    {"max-alloc", 0, required_argument, add_limit, LIMIT_ALLOC},
+    {"max-lost", 0, required_argument, add_limit, LIMIT_LOST},
+    {"junit", 0, required_argument, NULL, offsetof(struct check, junit)},
+    VERB_FILTER_OPTION("process", FILTER_PROCESS),
+    VERB_FILTER_OPTION("thread", FILTER_THREAD),
+    VERB_FILTER_OPTION("from", FILTER_FROM),
+    VERB_FILTER_OPTION("to", FILTER_TO),
+    {"help", 'h', no_argument, NULL, 0},
     {0},
 };
 
-static bool take_option(struct check *check, int option, const char *word)
-{
-	if (filter_is_option(option))
-		return filter_take(&check->filter, "check", option, optarg);
-	switch (option) {
-	case OPTION_CALLS:
-		return add_limit(&check->limits, LIMIT_CALLS, optarg);
-	case OPTION_TIME:
-		return add_limit(&check->limits, LIMIT_TIME, optarg);
-	case OPTION_ALLOC:
-		return add_limit(&check->limits, LIMIT_ALLOC, optarg);
-	case OPTION_LOST:
-		return add_limit(&check->limits, LIMIT_LOST, optarg);
-	case OPTION_JUNIT:
-		check->junit = optarg;
-		return true;
-	}
-	return cli_option_wrong("check", word);
-}
-
 int cmd_check(int argc, char **argv)
 {
-	struct check check = {0};
-	int option, status = 2;
+	struct check check = {.limits.filter = &check.filter};
+	int status = verb_parse("check", "h", options_known, argc, argv, &check, &check.filter);
 
-	check.limits.filter = &check.filter;
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "h", options_known)) != -1) {
-		if (option == 'h') {
-			printf("%s", help_text);
-			status = 0;
-			goto done;
-		}
-		if (!take_option(&check, option, cli_option(argv)))
-			goto done;
-	}
+	if (status == CLI_FINE)
+		printf("%s", help_text);
+	if (status != VERB_PARSED)
+		goto done;
+	status = CLI_FAILED;
 	if (optind != argc - 1)
 		cli_misused("check", optind == argc ? "a trace is missing" : "one trace at a time");
 	else if (!check.limits.count)

@@ -3,7 +3,6 @@
  *
  * analysis/function_diff.c matches the functions, report/diff.c writes the result.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,18 +38,6 @@ static const char help_text[] =
     "--min-duration is not for diff.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
-enum { OPTION_JSON = 256, OPTION_CSV };
-
-static const struct option options_known[] = {
-    {"sort", required_argument, NULL, 's'},
-    {"limit", required_argument, NULL, 'n'},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"csv", no_argument, NULL, OPTION_CSV},
-    FILTER_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
-    {0},
-};
-
 static const struct diff_measure *find_measure(const char *name)
 {
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
@@ -63,33 +50,46 @@ static const struct diff_measure *find_measure(const char *name)
 	return NULL;
 }
 
-static bool take_option(struct request *request, int option, const char *word)
+static bool take_sort(void *request, size_t which, const char *value)
 {
-	if (option == FILTER_MIN_DURATION) {
-		/*
-		 * With --min-duration, allocations would count for the wrong function: a call is known to be long
-		 * enough at its end only.
-		 */
-		cli_misused("diff", "--min-duration is not for diff");
-		return false;
-	}
-	if (filter_is_option(option))
-		return filter_take(&request->filter, "diff", option, optarg);
-	switch (option) {
-	case 's':
-		request->diff.sort = find_measure(optarg);
-		return request->diff.sort != NULL;
-	case 'n':
-		return cli_number("diff", "--limit", optarg, 0, &request->diff.limit);
-	case OPTION_JSON:
-		request->format = FORMAT_JSON;
-		return true;
-	case OPTION_CSV:
-		request->format = FORMAT_CSV;
-		return true;
-	}
-	return cli_option_wrong("diff", word);
+	(void)which;
+	return (((struct request *)request)->diff.sort = find_measure(value)) != NULL;
 }
+
+static bool take_limit(void *request, size_t which, const char *value)
+{
+	(void)which;
+	return cli_number("diff", "--limit", value, 0, &((struct request *)request)->diff.limit);
+}
+
+static bool take_format(void *request, size_t format, const char *value)
+{
+	(void)value;
+	((struct request *)request)->format = (enum format)format;
+	return true;
+}
+
+/*
+ * With --min-duration, allocations would count for the wrong function: a call is known to be long enough at its end
+ * only.
+ */
+static bool refuse_min_duration(void *request, size_t which, const char *value)
+{
+	(void)request;
+	(void)which;
+	(void)value;
+	return cli_misused("diff", "--min-duration is not for diff");
+}
+
+static const struct verb_option options_known[] = {
+    {"sort", 's', required_argument, take_sort, 0},
+    {"limit", 'n', required_argument, take_limit, 0},
+    {"json", 0, no_argument, take_format, FORMAT_JSON},
+    {"csv", 0, no_argument, take_format, FORMAT_CSV},
+    VERB_FILTER_OPTIONS(refuse_min_duration),
+    {"help", 'h', no_argument, NULL, 0},
+    {0},
+};
 
 static int write_diff(const struct request *request, struct function_pairs *pairs)
 {
@@ -129,7 +129,7 @@ static int count_trace(struct request *request, size_t side)
 	struct trace *trace = filter_open(&request->filter, "diff", request->diff.paths[side]);
 	struct trace_totals totals = {0};
 	struct progress progress;
-	int error, status;
+	int error;
 
 	if (!trace)
 		return CLI_FAILED;
@@ -142,9 +142,7 @@ static int count_trace(struct request *request, size_t side)
 	request->diff.totals[side].memory |= trace_records(trace, "mem");
 	if (error)
 		output_message("evprof diff: %s: %s", request->diff.paths[side], strerror(-error));
-	status = error ? CLI_FAILED : trace_print_verdict(trace);
-	trace_close(trace);
-	return status;
+	return verb_close(trace, error);
 }
 
 static int diff_traces(struct request *request)
@@ -163,19 +161,13 @@ static int diff_traces(struct request *request)
 int cmd_diff(int argc, char **argv)
 {
 	struct request request = {.diff = {.sort = &diff_measures[1], .limit = -1}};
-	int status = CLI_FAILED;
-	int option;
+	int status = verb_parse("diff", "s:n:h", options_known, argc, argv, &request, &request.filter);
 
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "s:n:h", options_known)) != -1) {
-		if (option == 'h') {
-			printf(help_text, filter_help);
-			status = CLI_FINE;
-			goto done;
-		}
-		if (!take_option(&request, option, cli_option(argv)))
-			goto done;
-	}
+	if (status == CLI_FINE)
+		printf(help_text, filter_help);
+	if (status != VERB_PARSED)
+		goto done;
+	status = CLI_FAILED;
 	if (optind != argc - 2) {
 		cli_misused("diff", "two traces are wanted, not %d", argc - optind);
 		goto done;

@@ -6,7 +6,6 @@
  * separator.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +198,48 @@ static void put_number(struct output *output, unsigned kind, uint64_t number)
 		output_u64(output, number);
 }
 
+/* The text of one WIRE_ARGUMENT. */
+static struct text argument_text(const struct merge_event *event)
+{
+	const char *bytes = (const char *)(event->extra + 1);
+	size_t most = (wire_extra_words(event->head) - 1) * sizeof(*event->extra);
+
+	return (struct text){bytes, strnlen(bytes, most)};
+}
+
+/* Key and value. A text that goes on has no key. */
+static void put_argument(struct output *output, const struct merge_event *event)
+{
+	unsigned type = event->head >> WIRE_VALUE_SHIFT & ~WIRE_ARGUMENT_CUT;
+
+	if (wire_extra_words(event->head) < 2)
+		return;
+	if (*event->extra)
+		put_mark(output, event->process, (uint32_t)*event->extra);
+	output_char(output, '\t');
+	if (type == WIRE_ARGUMENT_TEXT)
+		output_line(output, argument_text(event));
+	else if (type == WIRE_ARGUMENT_DOUBLE)
+		output_format(output, "%.17g", wire_double(event->extra[1]));
+	else if (type == WIRE_ARGUMENT_BOOL)
+		output_string(output, event->extra[1] ? "true" : "false");
+	else
+		output_i64(output, wire_int(event->extra[1]));
+}
+
+static void put_span_begin(struct output *output, const struct merge_event *event)
+{
+	output_u64(output, event->extra[1]);
+	output_char(output, '\t');
+	put_mark(output, event->process, (uint32_t)*event->extra);
+}
+
+static void put_counter(struct output *output, const struct merge_event *event)
+{
+	put_mark(output, event->process, (uint32_t)*event->extra);
+	output_format(output, "\t%.17g", wire_double(event->extra[1]));
+}
+
 static void put_details(struct output *output, const struct merge_event *event)
 {
 	unsigned kind = wire_head_kind(event->head);
@@ -218,6 +259,14 @@ static void put_details(struct output *output, const struct merge_event *event)
 		put_task(output, event->process, *event->extra);
 	else if (kind == WIRE_MARK)
 		put_mark(output, event->process, argument);
+	else if (kind == WIRE_ARGUMENT)
+		put_argument(output, event);
+	else if (kind == WIRE_SPAN_BEGIN && wire_extra_words(event->head) >= 2)
+		put_span_begin(output, event);
+	else if (kind == WIRE_COUNTER && wire_extra_words(event->head) >= 2)
+		put_counter(output, event);
+	else if (kind == WIRE_SPAN_END)
+		output_u64(output, wire_number(event->head, event->extra));
 	else if (kind == WIRE_THREAD_START || kind == WIRE_THREAD_END)
 		output_line(output, text_of(event->thread->name ? event->thread->name : ""));
 	else
@@ -230,7 +279,8 @@ static void put_details(struct output *output, const struct merge_event *event)
 
 static bool is_bookkeeping_shown(unsigned kind)
 {
-	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN;
+	return kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_FRAME || kind == WIRE_OPEN ||
+	       kind == WIRE_ARGUMENT;
 }
 
 /* native_frame: the innermost frame of the allocation's native stack; 0: none. */
@@ -341,7 +391,6 @@ static int dump_trace(const char *path, struct request *request)
 {
 	struct trace *trace = filter_open(&request->filter, "dump", path);
 	struct output output;
-	int status = CLI_FAILED;
 	int error, closed;
 
 	if (!trace)
@@ -358,34 +407,21 @@ static int dump_trace(const char *path, struct request *request)
 	}
 	if (error)
 		output_message("evprof dump: %s: cannot write the events: %s", path, strerror(-error));
-	else
-		status = trace_print_verdict(trace);
-	trace_close(trace);
-	return status;
+	return verb_close(trace, error);
 }
 
 int cmd_dump(int argc, char **argv)
 {
-	static const struct option options[] = {FILTER_OPTIONS, {"help", no_argument, NULL, 'h'}, {0}};
+	static const struct verb_option options_known[] = {
+	    VERB_FILTER_OPTIONS(verb_take_filter), {"help", 'h', no_argument, NULL, 0}, {0}};
 	struct request request = {0};
-	int status = CLI_FAILED;
-	int option;
+	int status = verb_parse("dump", "h", options_known, argc, argv, &request, &request.filter);
 
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
-		if (option == 'h') {
-			printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text,
-			       filter_help);
-			status = CLI_FINE;
-			goto done;
-		}
-		if (!filter_is_option(option)) {
-			cli_option_wrong("dump", cli_option(argv));
-			goto done;
-		}
-		if (!filter_take(&request.filter, "dump", option, optarg))
-			goto done;
-	}
+	if (status == CLI_FINE)
+		printf("%s\n%s\n--min-duration, --max-depth and --clock are not for dump.\n", help_text, filter_help);
+	if (status != VERB_PARSED)
+		goto done;
+	status = CLI_FAILED;
 	if (request.filter.clock != CPU_CLOCK_WALL)
 		cli_misused("dump", "several threads have only the wall clock in common: --clock is for report and "
 				    "export");

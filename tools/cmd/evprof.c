@@ -9,7 +9,6 @@
 #include "cmd/verbs.h"
 #include "trace/reader.h"
 #include "util/cli.h"
-#include "util/suggest.h"
 
 static const struct verb {
 	const char *name;
@@ -24,9 +23,10 @@ static const struct verb {
     {"annotate", cmd_annotate, "the sources with calls and times next to each line"},
     {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
     {"check", cmd_check, "hold a trace against limits, for CI"},
+    {NULL, NULL, NULL},
 };
 
-#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]) - 1)
 
 static void print_verbs(FILE *stream)
 {
@@ -47,32 +47,14 @@ static int print_help(void)
 	return CLI_FINE;
 }
 
-static const struct verb *nearest_verb(const char *name)
-{
-	const struct verb *found = NULL;
-	unsigned best = SUGGEST_FAR;
-
-	for (size_t i = 0; i < VERBS; i++) {
-		unsigned distance = suggest_distance(name, verbs[i].name);
-
-		if (distance < best) {
-			best = distance;
-			found = &verbs[i];
-		}
-	}
-	return found;
-}
-
 static int unknown_verb(const char *name)
 {
-	const struct verb *meant = name ? nearest_verb(name) : NULL;
+	const char *meant = name ? cli_nearest(name, verbs, sizeof(verbs[0])) : NULL;
 
 	fprintf(stderr, "evprof: %s%s%s%s%s%s; the verbs are", name ? "there is no verb \"" : "a verb is missing",
-		name ? name : "", name ? "\"" : "", meant ? " (did you mean " : "", meant ? meant->name : "",
+		name ? name : "", name ? "\"" : "", meant ? " (did you mean " : "", meant ? meant : "",
 		meant ? "?)" : "");
-	for (size_t i = 0; i < VERBS; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", verbs[i].name);
-	fprintf(stderr, "\n");
+	cli_print_names(verbs, sizeof(verbs[0]));
 	return CLI_FAILED;
 }
 

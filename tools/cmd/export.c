@@ -2,7 +2,6 @@
  * export.c - evprof export: the options, the table of formats, and the output file, which appears when it is complete.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ const struct export_format export_formats[] = {
     {"callgrind", "the Callgrind Profile Format, for KCachegrind and callgrind_annotate", "callgrind", export_callgrind,
      export_callgrind_options, NULL, true},
     {"folded", "folded stacks with their ns, for flamegraph.pl and speedscope", "folded", export_folded,
-     export_folded_options, export_folded_free_options, true},
+     export_folded_options, NULL, true},
     {"speedscope", "speedscope's JSON with every call", "speedscope.json", export_speedscope, NULL, NULL, false},
     {"speedscope-sampled", "speedscope's JSON with the time of each stack; small", "sampled.speedscope.json",
      export_speedscope_sampled, NULL, NULL, true},
@@ -36,11 +35,6 @@ const struct export_format export_formats[] = {
 };
 
 const size_t export_format_count = sizeof(export_formats) / sizeof(export_formats[0]);
-
-enum { OPTION_BESIDE = 256 };
-
-/* getopt_long() returns this plus i for option i of the table of option_table(). */
-#define OPTION_OF_FORMAT 0x2000
 
 static void print_help(void)
 {
@@ -163,7 +157,6 @@ static int write_format(const struct export_format *format, const struct export 
 static int export_to(const struct export_format *format, struct export *export, const char *from, const char *to)
 {
 	struct trace *trace;
-	int status;
 	int error;
 
 	if (export->filter->clock != CPU_CLOCK_WALL && !format->any_clock) {
@@ -178,19 +171,13 @@ static int export_to(const struct export_format *format, struct export *export, 
 			    "live blocks need the wall clock; --clock is for --weight time, bytes and allocations");
 		return CLI_FAILED;
 	}
-	trace = export->trace = filter_open(export->filter, "export", from);
+	trace = export->trace = verb_open("export", export->filter, from, export->beside ? NULL : to);
 	if (!trace)
 		return CLI_FAILED;
-	if (!export->beside && verb_overwrites("export", trace, to)) {
-		trace_close(trace);
-		return CLI_FAILED;
-	}
 	error = write_format(format, export, from, to);
 	if (error)
 		output_message("evprof export: cannot write %s: %s", to, strerror(-error));
-	status = error ? CLI_FAILED : trace_print_verdict(trace);
-	trace_close(trace);
-	return status;
+	return verb_close(trace, error);
 }
 
 /* --- options --- */
@@ -199,118 +186,89 @@ static int export_to(const struct export_format *format, struct export *export, 
 #define FORMATS_MAX 16
 
 struct request {
-	const struct export_format *format;		  /* the first */
-	const struct export_format *formats[FORMATS_MAX]; /* all; more than one only with --beside */
+	const struct export_format *formats[FORMATS_MAX]; /* more than one only with --beside */
 	size_t format_count;
 	bool beside;
 	const char *to;
 	struct filter filter;
-	struct option *table;
-	const struct option **given;
-	const char **values;
+	struct verb_option options[VERB_OPTIONS_MAX];
+	struct given {
+		const char *name, *value;
+	} * given;
 	size_t given_count;
 };
-
-/* Makes the table of the common options and those of all formats. Returns -ENOMEM or 0. */
-static int option_table(struct request *request, int argc)
-{
-	static const struct option common[] = {{"format", required_argument, NULL, 'f'},
-					       {"output", required_argument, NULL, 'o'},
-					       {"beside", no_argument, NULL, OPTION_BESIDE},
-					       FILTER_OPTIONS,
-					       {"help", no_argument, NULL, 'h'}};
-	size_t count = sizeof(common) / sizeof(common[0]), i;
-	const struct export_option *option;
-
-	for (i = 0; i < export_format_count; i++)
-		for (option = export_formats[i].options; option && option->name; option++)
-			count++;
-	request->table = calloc(count + 1, sizeof(*request->table));
-	request->given = calloc((size_t)argc + 1, sizeof(*request->given));
-	request->values = calloc((size_t)argc + 1, sizeof(*request->values));
-	if (!request->table || !request->given || !request->values)
-		return -ENOMEM;
-	memcpy(request->table, common, sizeof(common));
-	count = sizeof(common) / sizeof(common[0]);
-	for (i = 0; i < export_format_count; i++)
-		for (option = export_formats[i].options; option && option->name; option++, count++)
-			request->table[count] =
-			    (struct option){option->name, option->value ? required_argument : no_argument, NULL,
-					    OPTION_OF_FORMAT + (int)count};
-	return 0;
-}
-
-static void request_done(struct request *request)
-{
-	filter_done(&request->filter);
-	free(request->table);
-	free(request->given);
-	free(request->values);
-}
 
 /* Passes the format its options. False after one line on stderr. */
 static bool take_format_options(const struct request *request, struct export *export)
 {
+	const struct export_format *format = request->formats[0];
 	const struct export_option *option;
 
 	for (size_t i = 0; i < request->given_count; i++) {
-		const char *name = request->given[i]->name;
+		const char *name = request->given[i].name;
 
-		for (option = request->format->options; option && option->name; option++)
+		for (option = format->options; option && option->name; option++)
 			if (strcmp(option->name, name) == 0)
 				break;
-		if (!option || !option->name) {
-			cli_misused("export", "the format %s has no option --%s", request->format->name, name);
-			return false;
-		}
-		if (!option->take(export, request->values[i]))
+		if (!option || !option->name)
+			return cli_misused("export", "the format %s has no option --%s", format->name, name);
+		if (!option->take)
+			*(bool *)((char *)export + option->flag) = true;
+		else if (!option->take(export, request->given[i].value))
 			return false;
 	}
 	return true;
 }
 
 /* Parses comma-separated names. */
-static bool take_formats(struct request *request, char *names)
+static bool take_formats(void *owner, size_t which, const char *names)
 {
+	struct request *request = owner;
 	char *state = NULL;
 
+	(void)which;
 	request->format_count = 0;
-	for (char *name = strtok_r(names, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
+	for (char *name = strtok_r((char *)names, ",", &state); name; name = strtok_r(NULL, ",", &state)) {
 		const struct export_format *format = find_format(name);
 
 		if (!format)
 			return false;
-		if (request->format_count == FORMATS_MAX) {
-			cli_misused("export", "there are at most %d formats at a time", FORMATS_MAX);
-			return false;
-		}
+		if (request->format_count == FORMATS_MAX)
+			return cli_misused("export", "there are at most %d formats at a time", FORMATS_MAX);
 		request->formats[request->format_count++] = format;
 	}
 	if (!request->format_count)
 		cli_misused("export", "--format wants a name");
-	request->format = request->formats[0];
 	return request->format_count > 0;
 }
 
-/* Takes one option. False after one line on stderr. */
-static bool take_option(struct request *request, int option, const char *wrong)
+static bool keep_option(void *owner, size_t which, const char *value)
 {
-	if (filter_is_option(option))
-		return filter_take(&request->filter, "export", option, optarg);
-	if (option >= OPTION_OF_FORMAT) {
-		request->given[request->given_count] = &request->table[option - OPTION_OF_FORMAT];
-		request->values[request->given_count++] = optarg;
-		return true;
-	}
-	if (option == 'f')
-		return take_formats(request, optarg);
-	if (option == OPTION_BESIDE)
-		return request->beside = true;
-	if (option == 'o') {
-		request->to = optarg;
-		return true;
-	}
-	return cli_option_wrong("export", wrong);
+	struct request *request = owner;
+
+	request->given[request->given_count++] = (struct given){request->options[which].name, value};
+	return true;
+}
+
+/* Makes the table of the common options and those of all formats. */
+static void make_options(struct request *request)
+{
+	static const struct verb_option common[] = {
+	    {"format", 'f', required_argument, take_formats, 0},
+	    {"output", 'o', required_argument, NULL, offsetof(struct request, to)},
+	    {"beside", 0, no_argument, NULL, offsetof(struct request, beside)},
+	    VERB_FILTER_OPTIONS(verb_take_filter),
+	    {"help", 'h', no_argument, NULL, 0},
+	};
+	size_t count = sizeof(common) / sizeof(common[0]);
+	const struct export_option *option;
+
+	memcpy(request->options, common, sizeof(common));
+	for (size_t i = 0; i < export_format_count; i++)
+		for (option = export_formats[i].options; option && option->name && count + 1 < VERB_OPTIONS_MAX;
+		     option++, count++)
+			request->options[count] = (struct verb_option){
+			    option->name, 0, option->value ? required_argument : no_argument, keep_option, count};
 }
 
 /* Changes a/b.evp to a/b.pstats for suffix pstats. The caller frees it. */
@@ -346,9 +304,9 @@ static int export_siblings(const struct request *request, struct export *what, c
 /* False after a line with the list of formats. */
 static bool knows_format(struct request *request)
 {
-	if (!request->format)
-		request->format = format_of_file(request->to);
-	if (request->format)
+	if (!request->formats[0])
+		request->formats[0] = format_of_file(request->to);
+	if (request->formats[0])
 		return true;
 	fprintf(stderr,
 		"evprof export: --format FORMAT is missing, as the name of the file means none; the formats are");
@@ -367,46 +325,38 @@ static int run_request(struct request *request, int argc, char **argv)
 		cli_misused("export", "--beside and -o exclude each other");
 	else if (request->beside && strcmp(argv[optind], "-") == 0)
 		cli_misused("export", "--beside needs a trace with a name");
-	else if (request->beside && request->format && take_format_options(request, &what))
+	else if (request->beside && request->formats[0] && take_format_options(request, &what))
 		status = export_siblings(request, &what, argv[optind]);
 	else if (!request->beside && request->format_count > 1)
 		cli_misused("export", "several formats at a time need --beside");
-	else if (request->beside && !request->format)
+	else if (request->beside && !request->formats[0])
 		cli_misused("export", "--format FORMAT is missing");
 	else if (!request->to && !request->beside)
 		cli_misused("export", "-o FILE is missing (- for stdout)");
 	else if (!request->beside && !knows_format(request))
 		;
 	else if (!request->beside && take_format_options(request, &what))
-		status = export_to(request->format, &what, argv[optind], request->to);
-	if (request->format && request->format->free_options)
-		request->format->free_options(&what);
+		status = export_to(request->formats[0], &what, argv[optind], request->to);
+	if (request->formats[0] && request->formats[0]->free_options)
+		request->formats[0]->free_options(&what);
 	return status;
 }
 
 int cmd_export(int argc, char **argv)
 {
-	struct request request = {0};
+	struct request request = {.given = calloc((size_t)argc + 1, sizeof(*request.given))};
 	int status = CLI_FAILED;
-	int option = 0;
 
-	if (option_table(&request, argc) < 0) {
+	make_options(&request);
+	if (request.given)
+		status = verb_parse("export", "f:o:h", request.options, argc, argv, &request, &request.filter);
+	else
 		fprintf(stderr, "evprof export: out of memory\n");
-		request_done(&request);
-		return status;
-	}
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "f:o:h", request.table)) != -1) {
-		if (option == 'h') {
-			print_help();
-			status = CLI_FINE;
-			break;
-		}
-		if (!take_option(&request, option, cli_option(argv)))
-			break;
-	}
-	if (option == -1)
+	if (status == CLI_FINE)
+		print_help();
+	else if (status == VERB_PARSED)
 		status = run_request(&request, argc, argv);
-	request_done(&request);
+	filter_done(&request.filter);
+	free(request.given);
 	return status;
 }

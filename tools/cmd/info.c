@@ -4,7 +4,6 @@
  * Reads and checks the whole file, so it reports damage anywhere in it.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -30,6 +29,11 @@ static const char help_text[] =
     "      --quick   do not read the events of a complete trace to check them\n"
     "\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
+
+struct request {
+	bool json;
+	bool quick;
+};
 
 /* Whether native stacks are counted, which reads all events. */
 static bool counts_native_stacks(const struct trace_process *process, bool quick)
@@ -365,7 +369,7 @@ static int show_trace(const char *path, bool quick, json_t *list, struct output 
 {
 	struct trace *trace = trace_open_with_message(path);
 	struct trace_totals totals;
-	int status, error;
+	int error;
 
 	if (!trace)
 		return CLI_FAILED;
@@ -378,9 +382,7 @@ static int show_trace(const char *path, bool quick, json_t *list, struct output 
 		print_trace(output, trace, &totals, quick);
 	if (error)
 		output_message("evprof info: %s: %s", path, strerror(-error));
-	status = error ? CLI_FAILED : trace_print_verdict(trace);
-	trace_close(trace);
-	return status;
+	return verb_close(trace, error);
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -428,26 +430,22 @@ static int show_traces(char *const *paths, int count, bool json, bool quick)
 
 int cmd_info(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"json", no_argument, NULL, 'j'}, {"quick", no_argument, NULL, 'q'}, {"help", no_argument, NULL, 'h'}, {0}};
-	bool json = false;
-	bool quick = false;
-	int option;
+	static const struct verb_option options_known[] = {
+	    {"json", 0, no_argument, NULL, offsetof(struct request, json)},
+	    {"quick", 0, no_argument, NULL, offsetof(struct request, quick)},
+	    {"help", 'h', no_argument, NULL, 0},
+	    {0},
+	};
+	struct request request = {0};
+	int status = verb_parse("info", "h", options_known, argc, argv, &request, NULL);
 
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
-		if (option == 'h') {
-			fputs(help_text, stdout);
-			return CLI_FINE;
-		}
-		if (option == '?') {
-			cli_option_wrong("info", cli_option(argv));
-			return CLI_FAILED;
-		}
-		json |= option == 'j';
-		quick |= option == 'q';
+	if (status == CLI_FINE)
+		fputs(help_text, stdout);
+	if (status != VERB_PARSED)
+		return status;
+	if (optind == argc) {
+		cli_misused("info", "a trace is missing");
+		return CLI_FAILED;
 	}
-	if (optind == argc)
-		return cli_misused("info", "a trace is missing");
-	return show_traces(argv + optind, argc - optind, json, quick);
+	return show_traces(argv + optind, argc - optind, request.json, request.quick);
 }

@@ -2,13 +2,10 @@
  * report.c - evprof report: cProfile's table. This file has the options and the steps from traces to tables.
  *
  *   analysis/profile.h  counts
- *   report/rows.h       names the rows
- *   report/order.h      sorts them
- *   report/restrict.h   restricts them
+ *   report/rows.h       names, sorts and restricts the rows
  *   report/print.h      prints the rest
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +14,9 @@
 #include "analysis/profile.h"
 #include "cmd/verbs.h"
 #include "replay/call_walk.h"
-#include "report/order.h"
 #include "report/print.h"
-#include "report/restrict.h"
 #include "report/rows.h"
+#include "report/span_table.h"
 #include "trace/calibration.h"
 #include "trace/process_end.h"
 #include "trace/reader.h"
@@ -34,7 +30,6 @@ struct request {
 	struct report_style style;
 	struct report_restrictions restrictions;
 	const struct report_format *format;
-	int64_t limit;	   /* -1: all */
 	bool short_tables; /* no number of rows is given, and the output is a terminal */
 	bool reverse;
 	bool strip_dirs;
@@ -57,7 +52,7 @@ static const char help_text[] =
     "  -n, --limit N         the first N of these rows; all: every row (default, but 30 on a terminal)\n"
     "      --callers         who calls the functions, instead of their times\n"
     "      --callees         whom they call\n"
-    "      --by WHAT         module: a row for each; process, thread: a table for each\n"
+    "      --by WHAT         module, span: a row for each; process, thread: a table for each\n"
     "      --strip-dirs      files without their directories\n"
     "      --calibrate       subtract the overhead, which EVPROF_CALIBRATE=1 measured\n"
     "      --format FORMAT   text (default), json or csv; --json is --format json\n"
@@ -69,10 +64,12 @@ static const char help_end[] =
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
-static bool set_between(struct request *request, const char *text)
+static bool take_between(void *owner, size_t which, const char *text)
 {
+	struct request *request = owner;
 	char *comma;
 
+	(void)which;
 	free(request->between);
 	request->between = strdup(text);
 	if (!request->between) {
@@ -80,26 +77,27 @@ static bool set_between(struct request *request, const char *text)
 		return false;
 	}
 	comma = strchr(request->between, ',');
-	if (!comma) {
-		cli_misused("report", "--between wants two marks with a comma between, not \"%s\"", text);
-		return false;
-	}
+	if (!comma)
+		return cli_misused("report", "--between wants two marks with a comma between, not \"%s\"", text);
 	*comma = 0;
 	request->options.mark_begin = request->between;
 	request->options.mark_end = comma + 1;
 	return true;
 }
 
-static bool set_by(struct request *request, const char *text)
+static bool take_by(void *owner, size_t which, const char *text)
 {
+	struct request *request = owner;
 	static const struct {
 		const char *name;
 		enum report_by by;
 	} known[] = {{"function", REPORT_BY_FUNCTION},
 		     {"module", REPORT_BY_MODULE},
 		     {"process", REPORT_BY_PROCESS},
-		     {"thread", REPORT_BY_THREAD}};
+		     {"thread", REPORT_BY_THREAD},
+		     {"span", REPORT_BY_SPAN}};
 
+	(void)which;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcmp(known[i].name, text) != 0)
 			continue;
@@ -107,90 +105,67 @@ static bool set_by(struct request *request, const char *text)
 		request->options.modules = known[i].by == REPORT_BY_MODULE;
 		return true;
 	}
-	cli_misused("report", "--by wants function, module, process or thread, not \"%s\"", text);
-	return false;
+	return cli_misused("report", "--by wants function, module, process, thread or span, not \"%s\"", text);
 }
 
-static bool set_format(struct request *request, const char *text)
+static bool take_format(void *owner, size_t which, const char *text)
 {
+	struct request *request = owner;
 	static const struct report_format *const formats[] = {&report_text, &report_json, &report_csv};
 
+	(void)which;
+	text = text ? text : "json"; /* --json */
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		if (strcmp(formats[i]->name, text) == 0) {
 			request->format = formats[i];
 			return true;
 		}
 	}
-	cli_misused("report", "--format wants text, json or csv, not \"%s\"", text);
-	return false;
+	return cli_misused("report", "--format wants text, json or csv, not \"%s\"", text);
 }
 
-enum {
-	OPTION_JSON = 256,
-	OPTION_BETWEEN,
-	OPTION_REVERSE,
-	OPTION_RESTRICT,
-	OPTION_CALLERS,
-	OPTION_CALLEES,
-	OPTION_BY,
-	OPTION_STRIP_DIRS,
-	OPTION_CALIBRATE,
-	OPTION_FORMAT,
-};
+static bool take_sort(void *owner, size_t which, const char *value)
+{
+	(void)which;
+	return report_order_parse(&((struct request *)owner)->style.order, value);
+}
 
-static const struct option options_known[] = {
-    {"sort", required_argument, NULL, 's'},
-    {"limit", required_argument, NULL, 'n'},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"between", required_argument, NULL, OPTION_BETWEEN},
-    {"reverse", no_argument, NULL, OPTION_REVERSE},
-    {"restrict", required_argument, NULL, OPTION_RESTRICT},
-    {"callers", no_argument, NULL, OPTION_CALLERS},
-    {"callees", no_argument, NULL, OPTION_CALLEES},
-    {"by", required_argument, NULL, OPTION_BY},
-    {"strip-dirs", no_argument, NULL, OPTION_STRIP_DIRS},
-    {"calibrate", no_argument, NULL, OPTION_CALIBRATE},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    FILTER_OPTIONS,
-    {"help", no_argument, NULL, 'h'},
+static bool take_limit(void *owner, size_t which, const char *value)
+{
+	struct request *request = owner;
+
+	(void)which;
+	request->short_tables = false;
+	request->restrictions.limit = -1;
+	return strcmp(value, "all") == 0 || cli_number("report", "--limit", value, 0, &request->restrictions.limit);
+}
+
+static bool take_restriction(void *owner, size_t which, const char *value)
+{
+	struct request *request = owner;
+
+	(void)which;
+	request->short_tables = false;
+	return report_restrictions_add(&request->restrictions, value);
+}
+
+static const struct verb_option options_known[] = {
+    {"sort", 's', required_argument, take_sort, 0},
+    {"limit", 'n', required_argument, take_limit, 0},
+    {"json", 0, no_argument, take_format, 0},
+    {"between", 0, required_argument, take_between, 0},
+    {"reverse", 0, no_argument, NULL, offsetof(struct request, reverse)},
+    {"restrict", 0, required_argument, take_restriction, 0},
+    {"callers", 0, no_argument, NULL, offsetof(struct request, style.callers)},
+    {"callees", 0, no_argument, NULL, offsetof(struct request, style.callees)},
+    {"by", 0, required_argument, take_by, 0},
+    {"strip-dirs", 0, no_argument, NULL, offsetof(struct request, strip_dirs)},
+    {"calibrate", 0, no_argument, NULL, offsetof(struct request, options.calibrate)},
+    {"format", 0, required_argument, take_format, 0},
+    VERB_FILTER_OPTIONS(verb_take_filter),
+    {"help", 'h', no_argument, NULL, 0},
     {0},
 };
-
-static bool take_option(struct request *request, int option, const char *word)
-{
-	if (filter_is_option(option))
-		return filter_take(&request->filter, "report", option, optarg);
-	switch (option) {
-	case 's':
-		return report_order_parse(&request->style.order, optarg);
-	case 'n':
-		request->short_tables = false;
-		request->limit = -1;
-		return strcmp(optarg, "all") == 0 || cli_number("report", "--limit", optarg, 0, &request->limit);
-	case OPTION_JSON:
-		return set_format(request, "json");
-	case OPTION_FORMAT:
-		return set_format(request, optarg);
-	case OPTION_BETWEEN:
-		return set_between(request, optarg);
-	case OPTION_BY:
-		return set_by(request, optarg);
-	case OPTION_RESTRICT:
-		request->short_tables = false;
-		return report_restrictions_add(&request->restrictions, optarg);
-	case OPTION_REVERSE:
-		return request->reverse = true;
-	case OPTION_CALLERS:
-		return request->style.callers = request->options.edges = true;
-	case OPTION_CALLEES:
-		return request->style.callees = request->options.edges = true;
-	case OPTION_STRIP_DIRS:
-		return request->strip_dirs = true;
-	case OPTION_CALIBRATE:
-		return request->options.calibrate = true;
-	}
-	return cli_option_wrong("report", word);
-}
 
 /* --- tables --- */
 
@@ -202,7 +177,8 @@ struct report {
 	size_t tables;
 	bool begins, ends;   /* a trace has the begin mark, the end mark, of --between */
 	struct output marks; /* names of the marks in the traces */
-	int sample_rate;     /* of a sampled process; 0: none was sampled */
+	struct span_totals spans;
+	int sample_rate; /* of a sampled process; 0: none was sampled */
 };
 
 #define TERMINAL_ROWS 30u
@@ -231,7 +207,7 @@ static int print_table(struct report *report, const struct profile *profile, con
 		}
 		table.rows = &rows;
 		table.reductions = (struct text){reductions.buffer, reductions.used};
-		if (!report->tables)
+		if (!report->tables && request->format->begin)
 			request->format->begin(&report->output, &request->style);
 		request->format->table(&report->output, &request->style, &table);
 		report->tables++;
@@ -239,6 +215,16 @@ static int print_table(struct report *report, const struct profile *profile, con
 	}
 	report_rows_done(&rows);
 	return error;
+}
+
+static void print_spans(struct report *report)
+{
+	const struct request *request = report->request;
+	int64_t most = request->restrictions.limit;
+
+	span_totals_sort(&report->spans);
+	span_table_print(&report->output, request->format, &report->spans,
+			 most < 0 && request->short_tables ? TERMINAL_ROWS : most);
 }
 
 /* Prints the table of a process or thread, unless it has no call, for example outside the window. */
@@ -348,7 +334,9 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 	if (request->options.mark_begin)
 		note_marks(report, trace);
 	progress_begin(&progress, "counting", walk_events(trace, &request->filter));
-	if (is_split(request))
+	if (request->style.by == REPORT_BY_SPAN)
+		status = span_totals_add(&report->spans, trace, &request->filter, &progress);
+	else if (is_split(request))
 		status = profile_each(trace, &request->options, request->style.by == REPORT_BY_THREAD, &progress,
 				      take_part, report);
 	else
@@ -398,12 +386,17 @@ static int report_traces(const struct request *request, char *const *paths, int 
 		return CLI_FAILED;
 	}
 	status = add_traces(&report, &profile, paths, count, &any);
-	if (any && !is_split(request))
+	if (any && request->style.by == REPORT_BY_SPAN)
+		print_spans(&report);
+	else if (any && !is_split(request))
 		error = print_table(&report, &profile, NULL, NULL);
 	if (any && !error) {
-		if (!report.tables)
+		bool spans = request->style.by == REPORT_BY_SPAN;
+
+		if (!report.tables && request->format->begin && !spans)
 			request->format->begin(&report.output, &request->style);
-		request->format->end(&report.output, &request->style);
+		if (request->format->end && !spans)
+			request->format->end(&report.output, &request->style);
 		error = output_close(&report.output);
 	} else {
 		output_abandon(&report.output);
@@ -414,6 +407,7 @@ static int report_traces(const struct request *request, char *const *paths, int 
 	}
 	output_abandon(&report.marks);
 	profile_done(&profile);
+	span_totals_done(&report.spans);
 	return status;
 }
 
@@ -426,12 +420,11 @@ static bool fits_together(struct request *request, int traces)
 		cli_misused("report", "a trace is missing");
 	else if (request->options.mark_begin && (request->filter.from_given || request->filter.to_given))
 		cli_misused("report", "--between and --from or --to exclude each other");
+	else if (request->style.by == REPORT_BY_SPAN &&
+		 (request->options.mark_begin || request->style.callers || request->style.callees))
+		cli_misused("report", "--by span has no --between, --callers or --callees");
 	else if (request->format == &report_csv && request->style.callers && request->style.callees)
 		cli_misused("report", "--format csv has room for --callers or --callees, not for both");
-	else if (request->limit >= 0 &&
-		 report_restrictions_limit(&request->restrictions,
-					   request->limit < UINT32_MAX ? (uint32_t)request->limit : UINT32_MAX) < 0)
-		output_message("evprof report: %s", strerror(ENOMEM));
 	else
 		return true;
 	return false;
@@ -439,22 +432,19 @@ static bool fits_together(struct request *request, int traces)
 
 int cmd_report(int argc, char **argv)
 {
-	struct request request = {.format = &report_text, .limit = -1, .short_tables = isatty(STDOUT_FILENO)};
-	int status = CLI_FAILED;
-	int option;
+	struct request request = {
+	    .format = &report_text, .restrictions.limit = -1, .short_tables = isatty(STDOUT_FILENO)};
+	int status;
 
-	opterr = 0;
 	request.options.filter = &request.filter;
 	report_order_parse(&request.style.order, "time");
-	while ((option = cli_getopt(argc, argv, "s:n:h", options_known)) != -1) {
-		if (option == 'h') {
-			printf("%s%s%s", help_text, filter_help, help_end);
-			status = CLI_FINE;
-			goto done;
-		}
-		if (!take_option(&request, option, cli_option(argv)))
-			goto done;
-	}
+	status = verb_parse("report", "s:n:h", options_known, argc, argv, &request, &request.filter);
+	if (status == CLI_FINE)
+		printf("%s%s%s", help_text, filter_help, help_end);
+	if (status != VERB_PARSED)
+		goto done;
+	status = CLI_FAILED;
+	request.options.edges = request.style.callers || request.style.callees;
 	request.style.clock = request.filter.clock;
 	request.style.several = argc - optind > 1;
 	request.short_tables &= request.format == &report_text;

@@ -4,7 +4,6 @@
  * Ends as the program ends: with its exit status, or by its signal.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,8 +17,9 @@
 #include "evprof/control.h"
 #include "evprof/folders.h"
 #include "evprof/settings.h"
-#include "evprof/shown_path.h"
+#include "evprof/shown_text.h"
 #include "cmd/verbs.h"
+#include "run/command.h"
 #include "run/places.h"
 #include "run/program.h"
 #include "run/session.h"
@@ -31,12 +31,17 @@
 enum { EXIT_FAILED = 125, EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 };
 
 static const char help_text[] =
-    "usage: evprof run [options] -- PROGRAM [arguments]\n"
+    "usage: evprof run [options] PROGRAM [arguments]\n"
+    "       evprof run [options] -m MODULE [arguments]\n"
+    "       evprof run [options] -c CODE [arguments]\n"
     "\n"
     "Runs a program and records what Python does in it and in its children. Its input, output, exit status and "
     "signals\n"
-    "are its own. A file.py that cannot be executed is run by python3.\n"
+    "are its own. PROGRAM is a command, or a script (file.py, file.pyz, a folder with __main__.py) for Python to run.\n"
     "\n"
+    "  -m MODULE, -c CODE      what Python runs, as python -m and -c do; the words after it are the program's\n"
+    "      --python COMMAND    the interpreter of -m, -c and scripts (default: python3; the one that evprof is\n"
+    "                          installed for, if pip installed it)\n"
     "  -o, --output TEMPLATE   the trace file; %p pid, %n program, %h host, %t time\n"
     "                          (default: $EVPROF_OUTPUT or " OUTPUT_DEFAULT ")\n"
     "      --events LIST       of call, c_call, exception, mem (all of these), line, cpu\n"
@@ -61,69 +66,85 @@ struct request {
 	const char *socket;
 	bool quiet;
 	int wait_ms;
-	char *const *program;
+	struct run_settings settings;
+	struct run_command command;
 };
 
 /* --- options --- */
 
-static bool take_wait(struct request *request, const char *text)
+static bool take_wait(void *request, size_t which, const char *text)
 {
 	int64_t seconds = INT_MAX / 1000;
 
+	(void)which;
 	if (text && !cli_number("run", "--wait", text, 0, &seconds))
 		return false;
-	request->wait_ms = seconds < INT_MAX / 1000 ? (int)seconds * 1000 : INT_MAX;
+	((struct request *)request)->wait_ms = seconds < INT_MAX / 1000 ? (int)seconds * 1000 : INT_MAX;
 	return true;
 }
 
-/* False after one line on stderr. */
-static bool take_option(struct request *request, struct run_settings *settings, int option, const char *word)
+static bool take_output(void *request, size_t which, const char *text)
 {
-	if (run_is_setting(option))
-		return run_settings_take(settings, option, optarg);
-	switch (option) {
-	case 'o':
-		request->output = optarg;
-		return run_settings_output_is_good(optarg);
-	case 's':
-		request->socket = optarg;
-		return true;
-	case 'w':
-		return take_wait(request, optarg);
-	case 'q':
-		return request->quiet = true;
-	}
-	return cli_option_wrong("run", word);
+	(void)which;
+	((struct request *)request)->output = text;
+	return run_settings_output_is_good(text);
 }
 
-/* Returns 0 to continue, else the exit status + 1. */
-static int take_options(struct request *request, int argc, char **argv)
+static bool take_setting(void *request, size_t setting, const char *text)
 {
-	static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-						{"socket", required_argument, NULL, 's'},
-						RUN_SETTINGS,
-						{"wait", optional_argument, NULL, 'w'},
-						{"quiet", no_argument, NULL, 'q'},
-						{"help", no_argument, NULL, 'h'},
-						{0}};
-	struct run_settings settings = {0};
-	int option;
+	return run_settings_take(&((struct request *)request)->settings, (enum run_setting)setting, text);
+}
 
-	opterr = 0;
-	while ((option = cli_getopt(argc, argv, "+o:qh", options)) != -1) {
-		if (option == 'h') {
-			fputs(help_text, stdout);
-			return 1;
-		}
-		if (!take_option(request, &settings, option, cli_option(argv)))
-			return EXIT_FAILED + 1;
-	}
-	request->program = argv + optind;
-	if (optind == argc) {
+/* As Python's -m and -c. */
+static bool take_command(void *request, size_t letter, const char *text)
+{
+	struct run_command *command = &((struct request *)request)->command;
+
+	command->option = letter == 'm' ? "-m" : "-c";
+	command->value = text;
+	return true;
+}
+
+static const struct verb_option options_known[] = {
+    {"output", 'o', required_argument, take_output, 0},
+    {"socket", 0, required_argument, NULL, offsetof(struct request, socket)},
+    {"events", 0, required_argument, take_setting, RUN_EVENTS},
+    {"sample", 0, optional_argument, take_setting, RUN_SAMPLE},
+    {"ring-size", 0, required_argument, take_setting, RUN_RING_SIZE},
+    {"on-full", 0, required_argument, take_setting, RUN_ON_FULL},
+    {"log", 0, required_argument, take_setting, RUN_LOG},
+    {"format", 0, required_argument, take_setting, RUN_FORMAT},
+    {"include", 0, required_argument, take_setting, RUN_INCLUDE},
+    {"exclude", 0, required_argument, take_setting, RUN_EXCLUDE},
+    {"exclude-syspath", 0, no_argument, take_setting, RUN_EXCLUDE_SYSPATH},
+    {"calibrate", 0, no_argument, take_setting, RUN_CALIBRATE},
+    {"native", 0, no_argument, take_setting, RUN_NATIVE},
+    {"no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN},
+    {"wait", 0, optional_argument, take_wait, 0},
+    {"quiet", 'q', no_argument, NULL, offsetof(struct request, quiet)},
+    {"python", 0, required_argument, NULL, offsetof(struct request, command.python)},
+    {"help", 'h', no_argument, NULL, 0},
+    {NULL, 'm', VERB_LAST_OPTION, take_command, 'm'},
+    {NULL, 'c', VERB_LAST_OPTION, take_command, 'c'},
+    {0},
+};
+
+/* False with the exit status. */
+static bool take_options(struct request *request, int argc, char **argv, int *status)
+{
+	int parsed = verb_parse("run", "+o:qhm:c:", options_known, argc, argv, request, NULL), error;
+
+	*status = parsed == CLI_FINE ? 0 : EXIT_FAILED;
+	if (parsed == CLI_FINE)
+		fputs(help_text, stdout);
+	if (parsed != VERB_PARSED)
+		return false;
+	error = run_command_make(&request->command, argv + optind);
+	if (error == -EINVAL)
 		cli_misused("run", "a program is missing");
-		return EXIT_FAILED + 1;
-	}
-	return run_settings_finish(&settings) ? 0 : EXIT_FAILED + 1;
+	else if (error)
+		output_message("evprof run: %s", strerror(-error));
+	return !error && run_settings_finish(&request->settings);
 }
 
 static void use_environment(struct request *request)
@@ -276,24 +297,28 @@ static bool make_folders(const char *output)
 static int record_program(const struct request *request, const struct run_places *places, struct run_session *session,
 			  int *running)
 {
-	const struct run_program program = {
-	    .argv = request->program, .library = places->preload, .session = session, .host = request->socket != NULL};
+	const struct run_command *command = &request->command;
+	const struct run_program program = {.argv = command->words,
+					    .any_python = command->any_python,
+					    .library = places->preload,
+					    .session = session,
+					    .host = request->socket != NULL};
 	json_t *summary;
 	int status = EXIT_FAILED << 8, seconds;
 	int error = run_program(&program, &status);
 
 	if (error == -ECHILD) {
-		output_message("evprof run: the exit status of %s is not known: %s", request->program[0],
+		output_message("evprof run: the exit status of %s is not known: %s", command->words[0],
 			       strerror(-error));
 	} else if (error) {
-		output_message("evprof run: cannot run %s: %s", request->program[0], strerror(-error));
+		output_message("evprof run: cannot run %s: %s", command->words[0], strerror(-error));
 		return (error == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN) << 8;
 	}
 	/* The exit status must be the program's, even if stderr is a closed pipe. */
 	signal(SIGPIPE, SIG_IGN);
 	summary = run_session_summary(session, &seconds);
 	if (summary)
-		print_summary(summary, request->program[0], request->quiet);
+		print_summary(summary, command->words[0], request->quiet);
 	else
 		print_no_summary(seconds);
 	*running = !summary || number_in(summary, "running") > 0;
@@ -306,16 +331,18 @@ int cmd_run(int argc, char **argv)
 	struct request request = {0};
 	struct run_session session = {.hold = -1};
 	struct run_places places;
-	int status = take_options(&request, argc, argv);
-	int running = 0;
+	int status, running = 0;
 	char *output;
 
-	if (status)
-		return status - 1;
+	if (!take_options(&request, argc, argv, &status)) {
+		run_command_done(&request.command);
+		return status;
+	}
 	use_environment(&request);
 	session.wait_ms = request.wait_ms;
 	if (run_places_find(&places) < 0) {
 		run_places_done(&places, 0);
+		run_command_done(&request.command);
 		return EXIT_FAILED;
 	}
 	status = EXIT_FAILED << 8;
@@ -328,5 +355,6 @@ int cmd_run(int argc, char **argv)
 	free(output);
 	run_session_done(&session);
 	run_places_done(&places, running);
+	run_command_done(&request.command);
 	return end_like(status);
 }

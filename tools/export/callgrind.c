@@ -16,7 +16,6 @@
 #include "export/export.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -32,12 +31,10 @@ struct callgrind {
 	bool relative; /* names of files are paths in the zip */
 	bool begun;    /* the header is written */
 	/* By number: whether the name is written. */
-	uint8_t *functions;
-	uint32_t functions_allocated;
-	uint8_t *modules;
-	uint8_t *files;
-	uint32_t modules_allocated;
-	uint32_t files_allocated;
+	struct written {
+		uint8_t *at;
+		uint32_t allocated;
+	} functions, modules, files;
 };
 
 /* --- names --- */
@@ -75,24 +72,17 @@ static void put_file(const struct callgrind *callgrind, struct text name)
 		put_name(callgrind->output, name);
 }
 
-/* Grows the marks to the number of functions and places. */
-static int reserve_marks(struct callgrind *callgrind, const struct line_costs *costs)
-{
-	int error = grow_zeroed(&callgrind->functions, &callgrind->functions_allocated, costs->functions_allocated, 1);
-
-	if (!error)
-		error = grow_zeroed(&callgrind->modules, &callgrind->modules_allocated, costs->places_allocated, 1);
-	if (!error)
-		error = grow_zeroed(&callgrind->files, &callgrind->files_allocated, costs->places_allocated, 1);
-	return error;
-}
-
 /* Writes "ob=(3)". True if the name must follow. Numbers in the file count from 1. */
-static bool put_id(struct callgrind *callgrind, const char *position, uint32_t number, uint8_t *written)
+static bool put_id(struct callgrind *callgrind, const char *position, uint32_t number, struct written *written)
 {
-	bool first = !written[number];
+	bool first;
 
-	written[number] = 1;
+	if (grow_for(&written->at, &written->allocated, number, 1) < 0) {
+		callgrind->output->error = -ENOMEM;
+		return false;
+	}
+	first = !written->at[number];
+	written->at[number] = 1;
 	output_string(callgrind->output, position);
 	output_char(callgrind->output, '(');
 	output_u64(callgrind->output, (uint64_t)number + 1);
@@ -108,15 +98,15 @@ static void put_function(struct callgrind *callgrind, const struct line_costs *c
 	struct output *output = callgrind->output;
 
 	output_string(output, called);
-	if (put_id(callgrind, "ob=", function->module, callgrind->modules))
+	if (put_id(callgrind, "ob=", function->module, &callgrind->modules))
 		put_name(output, costs->places[function->module].name);
 	output_char(output, '\n');
 	output_string(output, called);
-	if (put_id(callgrind, "fl=", function->file, callgrind->files))
+	if (put_id(callgrind, "fl=", function->file, &callgrind->files))
 		put_file(callgrind, costs->places[function->file].name);
 	output_char(output, '\n');
 	output_string(output, called);
-	if (put_id(callgrind, "fn=", number, callgrind->functions))
+	if (put_id(callgrind, "fn=", number, &callgrind->functions))
 		output_line(output, text_of(function->name));
 	output_char(output, '\n');
 }
@@ -191,30 +181,20 @@ static void put_thread(struct callgrind *callgrind, const struct line_costs *cos
 
 /* --- parts --- */
 
-static void put_command(struct output *output, const struct trace_process *process)
-{
-	const json_t *arguments = json_object_get(process->meta, "argv");
-	const json_t *argument;
-	size_t i;
-
-	output_string(output, "cmd:");
-	json_array_foreach((json_t *)arguments, i, argument)
-	{
-		output_char(output, ' ');
-		output_argument(output, text_of(json_string_value(argument)));
-	}
-	output_char(output, '\n');
-}
-
 /* The command and the PID are those of the first process. */
 static void put_header(struct callgrind *callgrind, const struct line_costs *costs, const struct call_walk *walk)
 {
 	struct output *output = callgrind->output;
 	char sampling[TRACE_SAMPLING_BYTES];
+	const char *argument;
 
 	output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION "\n");
-	output_format(output, "pid: %lld\n", (long long)walk->process->pid);
-	put_command(output, walk->process);
+	output_format(output, "pid: %lld\ncmd:", (long long)walk->process->pid);
+	for (size_t i = 0; (argument = export_argument(walk->process, i)); i++) {
+		output_char(output, ' ');
+		output_argument(output, text_of(argument));
+	}
+	output_char(output, '\n');
 	if (trace_sample_rate(walk->trace))
 		output_format(output, "desc: Sampling: %s\n",
 			      trace_sampling_text(trace_sample_rate(walk->trace), sampling));
@@ -230,7 +210,7 @@ static int callgrind_thread(void *owner, struct line_costs *costs, const struct 
 
 	if (!costs->call_count)
 		return 0;
-	if (reserve_marks(callgrind, costs) < 0 || line_costs_sort(costs) < 0)
+	if (line_costs_sort(costs) < 0)
 		return -ENOMEM;
 	if (!callgrind->begun)
 		put_header(callgrind, costs, walk);
@@ -250,25 +230,25 @@ static int write_callgrind(const struct export *export, struct line_costs *costs
 	if (!error && !callgrind.begun)
 		output_string(output, "# callgrind format\nversion: 1\ncreator: evprof " EVPROF_VERSION
 				      "\npositions: line\nevents: ns Calls\n");
-	free(callgrind.functions);
-	free(callgrind.modules);
-	free(callgrind.files);
+	free(callgrind.functions.at);
+	free(callgrind.modules.at);
+	free(callgrind.files.at);
 	return error;
 }
 
 /* --- zip --- */
 
+/* The path in the zip; NULL if memory ran out. */
 static char *relative_name(struct text name)
 {
 	struct output piece;
-	char *relative;
+	size_t length;
 
 	if (output_open_memory(&piece) < 0)
 		return NULL;
 	put_relative(&piece, name);
-	relative = piece.error ? NULL : strndup(piece.buffer, piece.used);
-	output_abandon(&piece);
-	return relative;
+	output_char(&piece, 0);
+	return output_close_memory(&piece, &length);
 }
 
 /* Two names may map to the same path in the zip; the first one is kept. */
@@ -326,25 +306,19 @@ static int add_costs(struct zip_writer *zip, const struct export *export, struct
 		     struct progress *progress)
 {
 	struct output piece;
-	FILE *file = tmpfile();
-	int error;
+	int error = output_open_nowhere(&piece);
 
-	if (!file)
-		return -errno;
-	error = output_open_nowhere(&piece);
-	if (!error) {
-		piece.fd = fileno(file);
-		error = write_callgrind(export, costs, &piece, progress);
-		output_flush(&piece);
-		error = error ? error : piece.error;
-		piece.fd = -1;
-		output_abandon(&piece);
-	}
-	if (!error && lseek(fileno(file), 0, SEEK_SET) < 0)
+	if (error)
+		return error;
+	piece.fd = output_scratch(NULL);
+	error = piece.fd < 0 ? piece.fd : write_callgrind(export, costs, &piece, progress);
+	output_flush(&piece);
+	error = error ? error : piece.error;
+	if (!error && lseek(piece.fd, 0, SEEK_SET) < 0)
 		error = -errno;
 	if (!error)
-		error = zip_add(zip, "callgrind.out.evprof", fileno(file));
-	fclose(file);
+		error = zip_add(zip, "callgrind.out.evprof", piece.fd);
+	output_abandon(&piece);
 	return error;
 }
 
@@ -375,22 +349,11 @@ int export_callgrind(const struct export *export, struct output *output, struct 
 	return error;
 }
 
-static bool take_zip(struct export *export, const char *value)
-{
-	(void)value;
-	return export->zip = true;
-}
-
-static bool take_all_sources(struct export *export, const char *value)
-{
-	(void)value;
-	return export->all_sources = true;
-}
-
 const struct export_option export_callgrind_options[] = {
-    {"zip", NULL, "                            FILE is a zip, with the sources as they are now\n", take_zip},
+    {"zip", NULL, "                            FILE is a zip, with the sources as they are now\n", NULL,
+     offsetof(struct export, zip)},
     {SOURCE_ALL_OPTION, NULL,
      "                            also sources whose name does not end as Python's and whose first line does not\n"
      "                            name python\n",
-     take_all_sources},
+     NULL, offsetof(struct export, all_sources)},
     {0}};

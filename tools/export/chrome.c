@@ -3,6 +3,8 @@
  *
  *   calls of Python and C         B and E, nested; open calls end at the last time of their thread
  *   steps of tasks                b and e, in addition to B and E, with an id for each task
+ *   spans                         b and e, with an id for each; arguments of spans and marks as args
+ *   counters                      C
  *   exceptions, marks, lost events, fork, exec, exit, pause      i
  *   names of processes and threads                               M
  *   bytes of Python's heap, where memory was recorded            C, at most one each 100 us
@@ -13,13 +15,17 @@
 #include "export/export.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/heap_curve.h"
 #include "replay/call_walk.h"
+#include "replay/spans.h"
+#include "trace/arguments.h"
 #include "trace/labels.h"
+#include "util/digits.h"
 
 #define HEAP_SAMPLE_NS 100000
 
@@ -32,31 +38,22 @@ struct fragment {
 
 #define FRAGMENT_SHORT 1024 /* most fragments are shorter, and need no check for room */
 
-/*
- * The text that all B or all E events of a thread in one millisecond share, up to the last common digit. So each call
- * needs two copies, instead of a division for each digit.
- */
-struct stamp {
-	char begin[96];
-	char end[96];
-	size_t length;	  /* of begin and end */
-	int64_t start_ns; /* of the millisecond; INT64_MAX: none yet */
-};
-
-#define STAMP_NS 1000000
-
 struct chrome {
 	struct output *output;
 	const struct trace_process *process;
 	struct fragment *functions; /* by key: name and args */
 	uint32_t keys;
-	char place[64]; /* ,"pid":1,"tid":2,"ts": for the thread */
-	size_t place_length;
-	struct stamp stamp;
-	char threes[1000][4]; /* the digits of numbers below 1000 */
+	/* The text up to the time that all B and all E events of the thread share, and its length. */
+	char begin[96];
+	char end[96];
+	size_t begin_length;
+	const char *place; /* in begin: ,"pid":1,"tid":2,"ts": */
+	struct digits_near near;
 	int64_t now_ns;
 	bool any;    /* the next event needs a comma before it */
 	bool memory; /* the process has memory events */
+	struct spans spans;
+	struct arguments arguments; /* of the thread's next span or mark */
 };
 
 static void begin_event(struct chrome *chrome)
@@ -67,7 +64,7 @@ static void begin_event(struct chrome *chrome)
 
 static void put_time(struct chrome *chrome)
 {
-	output_put(chrome->output, chrome->place, chrome->place_length);
+	output_string(chrome->output, chrome->place);
 	output_micros(chrome->output, chrome->now_ns);
 }
 
@@ -111,12 +108,7 @@ static int make_fragment(struct fragment *fragment, const struct wire_definition
 	output_string(&piece, categories[usual_kind(key)]);
 	fragment->category_length = piece.used;
 	put_function(&piece, text_of(name), definition, key & 1);
-	fragment->bytes = piece.error ? NULL : malloc(piece.used + 1);
-	if (fragment->bytes) {
-		memcpy(fragment->bytes, piece.buffer, piece.used);
-		fragment->length = piece.used;
-	}
-	output_abandon(&piece);
+	fragment->bytes = output_close_memory(&piece, &fragment->length);
 	free(name);
 	return fragment->bytes ? 0 : -ENOMEM;
 }
@@ -140,51 +132,28 @@ static void put_step(struct chrome *chrome, struct call_walk *walk, const struct
 	free(name);
 }
 
-/*
- * Makes the stamp for the millisecond of now_ns. Not for the first millisecond of the trace, where times have fewer
- * digits.
- */
-static void make_stamp(struct chrome *chrome)
-{
-	struct stamp *stamp = &chrome->stamp;
-	long long milliseconds = chrome->now_ns / STAMP_NS;
-	int length;
-
-	stamp->start_ns = milliseconds * STAMP_NS;
-	length = snprintf(stamp->begin, sizeof(stamp->begin), ",\n{\"ph\":\"B\"%s%lld", chrome->place, milliseconds);
-	snprintf(stamp->end, sizeof(stamp->end), ",\n{\"ph\":\"E\"%s%lld", chrome->place, milliseconds);
-	stamp->length = (size_t)length;
-}
-
-static void make_threes(struct chrome *chrome)
-{
-	for (unsigned i = 0; i < 1000; i++)
-		snprintf(chrome->threes[i], sizeof(chrome->threes[i]), "%03u", i);
-}
-
 /* Writes the B or E event of a call, up to its time. Returns room for FRAGMENT_SHORT bytes after it. */
 static inline char *begin_call(struct chrome *chrome, bool begins)
 {
-	struct stamp *stamp = &chrome->stamp;
-	uint32_t rest;
-	char *at;
+	char *at = output_room(chrome->output, sizeof(chrome->begin) + 2 * DIGITS_MAX + FRAGMENT_SHORT), *start = at;
+	char six[6];
 
-	if (chrome->now_ns < STAMP_NS || !chrome->any) {
+	/* Times of the first millisecond have fewer digits. */
+	if (__builtin_expect(chrome->now_ns < 1000000 || !chrome->any, 0)) {
 		begin_event(chrome);
 		output_string(chrome->output, begins ? "{\"ph\":\"B\"" : "{\"ph\":\"E\"");
 		put_time(chrome);
 		return output_room(chrome->output, FRAGMENT_SHORT);
 	}
-	if ((uint64_t)chrome->now_ns - (uint64_t)stamp->start_ns >= STAMP_NS)
-		make_stamp(chrome);
-	rest = (uint32_t)(chrome->now_ns - stamp->start_ns);
-	at = output_room(chrome->output, sizeof(stamp->begin) + 8 + FRAGMENT_SHORT);
-	memcpy(at, begins ? stamp->begin : stamp->end, sizeof(stamp->begin));
-	at += stamp->length;
-	memcpy(at, chrome->threes[rest / 1000], 4);
+	memcpy(at, begins ? chrome->begin : chrome->end, sizeof(chrome->begin));
+	at += chrome->begin_length;
+	digits_six(six, digits_near(&chrome->near, (uint64_t)chrome->now_ns));
+	memcpy(at, chrome->near.text, DIGITS_MAX);
+	at += chrome->near.length;
+	memcpy(at, six, 3);
 	at[3] = '.';
-	memcpy(at + 4, chrome->threes[rest % 1000], 4);
-	output_take(chrome->output, stamp->length + 7);
+	memcpy(at + 4, six + 3, 3);
+	output_take(chrome->output, (size_t)(at + 7 - start));
 	return at + 7;
 }
 
@@ -239,49 +208,88 @@ static void chrome_pop(void *owner, struct call_walk *walk, struct walk_frame *f
 
 /* --- instants --- */
 
-static void begin_instant(struct chrome *chrome, const char *scope, const char *category)
+/* Writes the args of a span or mark, if it has any, and forgets them. */
+static void put_event_arguments(struct chrome *chrome)
 {
+	if (chrome->arguments.count) {
+		output_string(chrome->output, ",\"args\":{");
+		arguments_json(chrome->output, chrome->process, &chrome->arguments);
+		output_char(chrome->output, '}');
+	}
+	arguments_forget(&chrome->arguments);
+}
+
+static void put_instant(struct chrome *chrome, unsigned kind, const char *category, struct text name, uint64_t number)
+{
+	const char *argument = export_instants[kind].argument;
+
 	begin_event(chrome);
 	output_string(chrome->output, "{\"ph\":\"i\"");
 	put_time(chrome);
-	output_format(chrome->output, ",\"s\":\"%s\",\"cat\":\"%s\",\"name\":\"", scope, category);
+	output_format(chrome->output, ",\"s\":\"%s\",\"cat\":\"%s\",\"name\":\"",
+		      kind == WIRE_EXCEPTION || kind == WIRE_GAP ? "t" : "p", category);
+	if (kind == WIRE_GAP)
+		output_format(chrome->output, "%llu events lost", (unsigned long long)number);
+	else
+		output_json(chrome->output, name);
+	output_char(chrome->output, '"');
+	if (argument)
+		output_format(chrome->output, ",\"args\":{\"%s\":%llu}", argument, (unsigned long long)number);
+	if (kind == WIRE_MARK)
+		put_event_arguments(chrome);
+	output_char(chrome->output, '}');
 }
 
-static void plain_instant(struct chrome *chrome, const char *scope, const char *name)
+/* --- spans and counters --- */
+
+static void put_span(struct chrome *chrome, uint64_t number, uint32_t name, char phase)
 {
-	begin_instant(chrome, scope, name);
-	output_format(chrome->output, "%s\"}", name);
+	begin_event(chrome);
+	output_format(chrome->output, "{\"ph\":\"%c\"", phase);
+	put_time(chrome);
+	output_format(chrome->output, ",\"cat\":\"span\",\"id\":\"span %u.%llu\",\"name\":\"", chrome->process->number,
+		      (unsigned long long)number);
+	output_json(chrome->output, span_name(chrome->process, name));
+	output_string(chrome->output, "\"");
+	if (phase == 'b')
+		put_event_arguments(chrome);
+	output_char(chrome->output, '}');
 }
 
-static void number_instant(struct chrome *chrome, const char *name, const char *argument, uint64_t number)
+static void begin_span(struct chrome *chrome, struct call_walk *walk, const uint64_t *extra)
 {
-	begin_instant(chrome, "p", name);
-	output_format(chrome->output, "%s\",\"args\":{\"%s\":%llu}}", name, argument, (unsigned long long)number);
+	struct span *span = spans_begin(&chrome->spans, walk, extra);
+	int64_t end_ns = span ? span->end_ns : -1;
+
+	if (!span)
+		return;
+	put_span(chrome, span->number, span->name, 'b');
+	if (end_ns < 0)
+		return;
+	chrome->now_ns = end_ns;
+	put_span(chrome, span->number, span->name, 'e');
+	spans_end(&chrome->spans, walk, extra[1]);
 }
 
-static void exception_instant(struct chrome *chrome, uint32_t id)
+static void end_span(struct chrome *chrome, struct call_walk *walk, uint64_t number)
 {
-	const struct wire_definition *type = trace_name(&chrome->process->types, id);
+	struct span span = spans_end(&chrome->spans, walk, number);
 
-	begin_instant(chrome, "t", "exception");
-	output_json(chrome->output, type ? trace_string(type, 1) : text_of("exception"));
-	output_string(chrome->output, "\"}");
+	if (span.number)
+		put_span(chrome, span.number, span.name, 'e');
 }
 
-static void mark_instant(struct chrome *chrome, uint32_t id)
+/* JSON has no number for what is not finite. */
+static void put_counter(struct chrome *chrome, const uint64_t *extra)
 {
-	const struct wire_definition *mark = trace_name(&chrome->process->marks, id);
-
-	begin_instant(chrome, "p", "mark");
-	output_json(chrome->output, mark ? trace_string(mark, 1) : text_of("mark"));
-	output_string(chrome->output, "\"}");
-}
-
-static void gap_instant(struct chrome *chrome, uint64_t missing)
-{
-	begin_instant(chrome, "t", "lost");
-	output_format(chrome->output, "%llu events lost\",\"args\":{\"events\":%llu}}", (unsigned long long)missing,
-		      (unsigned long long)missing);
+	if (!isfinite(wire_double(extra[1])))
+		return;
+	begin_event(chrome);
+	output_string(chrome->output, "{\"ph\":\"C\"");
+	put_time(chrome);
+	output_string(chrome->output, ",\"cat\":\"counter\",\"name\":\"");
+	output_json(chrome->output, span_name(chrome->process, *extra));
+	output_format(chrome->output, "\",\"args\":{\"value\":%.17g}}", wire_double(extra[1]));
 }
 
 static void chrome_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
@@ -289,26 +297,28 @@ static void chrome_other(void *owner, struct call_walk *walk, uint32_t head, con
 	struct chrome *chrome = owner;
 	unsigned kind = wire_head_kind(head);
 	uint32_t argument = wire_argument(head, extra);
+	const char *name = export_instants[kind].name;
+	const struct wire_definition *definition = NULL;
 
 	chrome->now_ns = walk->now_ns;
-	if (wire_is_memory(kind))
-		chrome->memory = true;
-	else if (kind == WIRE_GAP)
-		gap_instant(chrome, *extra);
-	else if (kind == WIRE_EXCEPTION)
-		exception_instant(chrome, argument);
-	else if (kind == WIRE_MARK)
-		mark_instant(chrome, argument);
-	else if (kind == WIRE_FORK)
-		number_instant(chrome, "fork", "child", argument);
-	else if (kind == WIRE_EXEC)
-		plain_instant(chrome, "p", "exec");
-	else if (kind == WIRE_EXEC_FAILED)
-		number_instant(chrome, "exec_failed", "errno", argument);
-	else if (kind == WIRE_EXIT)
-		number_instant(chrome, "exit", "status", argument & 0xff);
-	else if (kind == WIRE_PAUSE)
-		plain_instant(chrome, "p", argument ? "recording stops" : "recording starts");
+	chrome->memory |= wire_is_memory(kind);
+	if (kind == WIRE_GAP)
+		arguments_forget(&chrome->arguments);
+	if (kind == WIRE_ARGUMENT && arguments_take(&chrome->arguments, head, extra) < 0)
+		walk_fail(walk, -ENOMEM);
+	else if (kind == WIRE_SPAN_BEGIN)
+		begin_span(chrome, walk, extra);
+	else if (kind == WIRE_SPAN_END)
+		end_span(chrome, walk, wire_number(head, extra));
+	else if (kind == WIRE_COUNTER)
+		put_counter(chrome, extra);
+	if (kind == WIRE_PAUSE)
+		name = argument ? "recording stops" : "recording starts";
+	if (kind == WIRE_EXCEPTION || kind == WIRE_MARK)
+		definition = trace_name(kind == WIRE_MARK ? &walk->process->marks : &walk->process->types, argument);
+	if (name)
+		put_instant(chrome, kind, name, definition ? trace_string(definition, 1) : text_of(name),
+			    kind == WIRE_GAP ? *extra : export_instant_number(kind, argument));
 }
 
 /* --- names --- */
@@ -320,42 +330,22 @@ static void begin_metadata(struct chrome *chrome, const char *name, int64_t pid,
 		      (long long)pid, tid, name);
 }
 
-static void put_arguments(struct output *output, const struct trace_process *process)
-{
-	const json_t *arguments = json_object_get(process->meta, "argv");
-	const json_t *argument;
-	size_t i;
-
-	json_array_foreach((json_t *)arguments, i, argument)
-	{
-		const char *text = json_string_value(argument);
-
-		output_string(output, i ? " " : "");
-		output_json(output, text_of(text ? text : ""));
-	}
-}
-
-static void put_sampling(struct output *output, const struct trace_process *process)
-{
-	char text[TRACE_SAMPLING_BYTES];
-
-	if (trace_process_sample_rate(process))
-		output_format(output, " (%s)", trace_sampling_text(trace_process_sample_rate(process), text));
-}
-
 static void name_process(struct chrome *chrome)
 {
 	const struct trace_process *process = chrome->process;
-	const char *program = trace_process_name(process);
+	const char *argument;
 
 	begin_metadata(chrome, "process_name", process->pid, (uint32_t)process->pid);
 	output_string(chrome->output, "\"name\":\"");
-	output_json(chrome->output, text_of(program[0] ? program : "python"));
+	output_json(chrome->output, text_of(export_program(process)));
 	output_string(chrome->output, "\"}}");
 	begin_metadata(chrome, "process_labels", process->pid, (uint32_t)process->pid);
 	output_string(chrome->output, "\"labels\":\"");
-	put_arguments(chrome->output, process);
-	put_sampling(chrome->output, process);
+	for (size_t i = 0; (argument = export_argument(process, i)); i++) {
+		output_string(chrome->output, i ? " " : "");
+		output_json(chrome->output, text_of(argument));
+	}
+	export_put_sampling(chrome->output, trace_process_sample_rate(process));
 	output_string(chrome->output, "\"}}");
 	begin_metadata(chrome, "process_sort_index", process->pid, (uint32_t)process->pid);
 	output_format(chrome->output, "\"sort_index\":%u}}", process->number);
@@ -397,10 +387,13 @@ static int chrome_thread(void *owner, struct call_walk *walk)
 	struct chrome *chrome = owner;
 
 	name_thread(chrome, walk->thread);
-	chrome->place_length =
-	    (size_t)snprintf(chrome->place, sizeof(chrome->place),
-			     ",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, walk->thread->tid);
-	chrome->stamp.start_ns = INT64_MAX;
+	arguments_forget(&chrome->arguments);
+	chrome->begin_length = (size_t)snprintf(
+	    chrome->begin, sizeof(chrome->begin),
+	    ",\n{\"ph\":\"B\",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)chrome->process->pid, walk->thread->tid);
+	chrome->place = strchr(chrome->begin + 2, ',');
+	memcpy(chrome->end, chrome->begin, sizeof(chrome->end));
+	*strchr(chrome->end, 'B') = 'E';
 	return 0;
 }
 
@@ -433,6 +426,7 @@ static int chrome_process_end(void *owner, struct call_walk *walk)
 	struct chrome *chrome = owner;
 
 	free_functions(chrome);
+	spans_done(&chrome->spans);
 	if (!chrome->memory)
 		return 0;
 	return heap_curve(walk->trace, walk->process, walk->filter, HEAP_SAMPLE_NS, sample_heap, chrome);
@@ -446,14 +440,15 @@ int export_chrome(const struct export *export, struct output *output, struct pro
 						    .push = chrome_push,
 						    .pop = chrome_pop,
 						    .other = chrome_other};
-	struct chrome chrome = {.output = output};
+	struct chrome chrome = {.output = output, .spans.in_turn = true};
 	int error;
 
-	make_threes(&chrome);
 	output_string(output,
 		      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"evprof\"},\"traceEvents\":[\n");
 	error = walk_trace(export->trace, export->filter, progress, &visitor, &chrome);
 	free_functions(&chrome);
+	spans_done(&chrome.spans);
+	arguments_done(&chrome.arguments);
 	output_string(output, "\n]}\n");
 	return error;
 }

@@ -24,8 +24,8 @@
  * caller's caller; here all three are the caller's. The sizes are those requested in all three domains of Python's
  * allocators, not only raw. A failed allocation has address 0 and the requested size.
  *
- * Lines end with \n. The file is UTF-8 (csv_function.h). Prose: docs/table.md. tools/python/evprof makes the same
- * table; tests compare them.
+ * Lines end with \n. The file is UTF-8 (csv_function.h). Prose: docs/table.md. api/event_rows.c makes the same table
+ * in memory; tests compare them.
  */
 #include "export/export.h"
 
@@ -42,39 +42,30 @@
 #define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
 
 struct csv_process {
-	struct csv_function *functions; /* by key */
-	uint32_t keys;
 	struct u64_map sizes; /* of live blocks; address: size + 1 */
+	uint32_t keys;
+	struct csv_function functions[]; /* by key */
 };
 
-/* The values of column 4. */
-enum csv_what {
-	CSV_NONE,
-	CSV_CALL,
-	CSV_RETURN,
-	CSV_C_CALL,
-	CSV_C_RETURN,
-	CSV_EXCEPTION,
-	CSV_C_EXCEPTION,
-	CSV_MALLOC,
-	CSV_CALLOC,
-	CSV_REALLOC,
-	CSV_FREE,
-	CSV_REALLOC_FREE
-};
+#define CSV_REALLOC_FREE WIRE_KINDS /* follows the kinds in the names */
 
-static const char *const what_names[] = {"",	      ",call",	    ",return",	    ",c_call",
-					 ",c_return", ",exception", ",c_exception", ",malloc",
-					 ",calloc",   ",realloc",   ",free",	    ",realloc_free"};
-
-static const uint8_t what_of[WIRE_KINDS] = {
-    [WIRE_CALL] = CSV_CALL,	      [WIRE_RESUME] = CSV_CALL,
-    [WIRE_THROW] = CSV_CALL,	      [WIRE_RETURN] = CSV_RETURN,
-    [WIRE_YIELD] = CSV_RETURN,	      [WIRE_UNWIND] = CSV_RETURN,
-    [WIRE_C_CALL] = CSV_C_CALL,	      [WIRE_C_RETURN] = CSV_C_RETURN,
-    [WIRE_EXCEPTION] = CSV_EXCEPTION, [WIRE_C_EXCEPTION] = CSV_C_EXCEPTION,
-    [WIRE_MALLOC] = CSV_MALLOC,	      [WIRE_CALLOC] = CSV_CALLOC,
-    [WIRE_REALLOC] = CSV_REALLOC,     [WIRE_FREE] = CSV_FREE,
+/* Column 4 by the kind of the event; NULL: no row. */
+static const char *const kind_names[WIRE_KINDS + 1] = {
+    [WIRE_CALL] = ",call",
+    [WIRE_RESUME] = ",call",
+    [WIRE_THROW] = ",call",
+    [WIRE_RETURN] = ",return",
+    [WIRE_YIELD] = ",return",
+    [WIRE_UNWIND] = ",return",
+    [WIRE_C_CALL] = ",c_call",
+    [WIRE_C_RETURN] = ",c_return",
+    [WIRE_EXCEPTION] = ",exception",
+    [WIRE_C_EXCEPTION] = ",c_exception",
+    [WIRE_MALLOC] = ",malloc",
+    [WIRE_CALLOC] = ",calloc",
+    [WIRE_REALLOC] = ",realloc",
+    [WIRE_FREE] = ",free",
+    [CSV_REALLOC_FREE] = ",realloc_free",
 };
 
 /* An event in the queue to the row writer; the extra words of a memory event follow. */
@@ -86,20 +77,20 @@ struct csv_event {
 	uint32_t thread; /* number */
 };
 
+#define TAIL_BYTES_MAX 1024 /* longer tails are not cached */
+
 /* A row from column 4 to its end, cached: most rows equal an earlier one from there on. */
 struct csv_tail {
-	uint32_t what;
+	uint32_t kind;
 	uint32_t running;
 	uint32_t caller;
 	uint32_t thread;
 	uint32_t length; /* 0: none */
-	uint32_t allocated;
-	char *bytes;
+	char bytes[TAIL_BYTES_MAX];
 };
 
 #define TAILS 2048
-#define TAIL_BYTES_MAX 1024 /* longer tails are not cached */
-#define TAIL_STEP 16	    /* tails are copied in units of this many bytes */
+#define TAIL_STEP 16 /* tails are copied in units of this many bytes */
 
 struct csv {
 	const struct trace *trace;
@@ -107,7 +98,7 @@ struct csv {
 	struct csv_process **processes; /* by number; NULL unless running */
 	/* Owned by the second thread until batches_wait(). */
 	struct output *output;
-	struct csv_options options;
+	const struct export *export;
 	int64_t origin_ns; /* added to CLOCK_MONOTONIC */
 	struct digits_near near;
 	struct csv_tail *tails;
@@ -124,7 +115,7 @@ static const struct csv_function *function_of(const struct csv *csv, const struc
 	if (key == EVENT_STREAM_NOBODY)
 		return &no_function;
 	function = &csv->processes[process->number]->functions[key];
-	if (!function->bytes && csv_function_make(function, &csv->options, process, key) < 0)
+	if (!function->bytes && csv_function_make(function, csv->export, process, key) < 0)
 		return NULL;
 	return function;
 }
@@ -152,32 +143,16 @@ static void put_place(const struct csv *csv, struct output *output, const struct
 	output_char(output, '\n');
 }
 
-static struct csv_tail *tail_place(const struct csv *csv, const struct csv_event *event, enum csv_what what)
+static struct csv_tail *tail_place(const struct csv *csv, const struct csv_event *event, unsigned kind)
 {
 	uint64_t hash =
-	    (uint64_t)event->running << 32 ^ (uint64_t)event->caller << 8 ^ (uint64_t)event->thread << 4 ^ what;
+	    (uint64_t)event->running << 32 ^ (uint64_t)event->caller << 8 ^ (uint64_t)event->thread << 4 ^ kind;
 
 	return &csv->tails[hash * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (TAILS - 1)];
 }
 
-static bool reserve_tail(struct csv_tail *tail, size_t length)
-{
-	size_t allocated = (length + TAIL_STEP - 1) / TAIL_STEP * TAIL_STEP;
-	char *grown;
-
-	if (allocated <= tail->allocated)
-		return true;
-	grown = realloc(tail->bytes, allocated);
-	if (!grown)
-		return false;
-	memset(grown, 0, allocated);
-	tail->bytes = grown;
-	tail->allocated = (uint32_t)allocated;
-	return true;
-}
-
 /* Writes a tail that is not cached, and caches it if it is not too long. */
-static int put_new_tail(struct csv *csv, const struct csv_event *event, enum csv_what what, struct csv_tail *tail)
+static int put_new_tail(struct csv *csv, const struct csv_event *event, unsigned kind, struct csv_tail *tail)
 {
 	const struct csv_function *running = function_of(csv, event, event->running);
 	const struct csv_function *caller = function_of(csv, event, event->caller);
@@ -186,33 +161,34 @@ static int put_new_tail(struct csv *csv, const struct csv_event *event, enum csv
 
 	if (!running || !caller)
 		return -ENOMEM;
-	length = strlen(what_names[what]) + running->length + 2 * (size_t)caller->length + 2 * DIGITS_MAX + 4;
+	length = strlen(kind_names[kind]) + running->length + 2 * caller->length + 2 * DIGITS_MAX + 4;
 	if (length <= TAIL_BYTES_MAX) {
-		if (!reserve_tail(tail, length))
-			return -ENOMEM;
-		kept.buffer = tail->bytes; /* reserve_tail() made it large enough */
+		kept.buffer = tail->bytes;
 		output = &kept;
 	}
-	output_string(output, what_names[what]);
+	output_string(output, kind_names[kind]);
 	put_functions(output, event, running, caller);
 	put_place(csv, output, event);
 	if (output == csv->output)
 		return 0;
 	output_put(csv->output, tail->bytes, kept.used);
-	*tail = (struct csv_tail){
-	    what, event->running, event->caller, event->thread, (uint32_t)kept.used, tail->allocated, tail->bytes};
+	tail->kind = kind;
+	tail->running = event->running;
+	tail->caller = event->caller;
+	tail->thread = event->thread;
+	tail->length = (uint32_t)kept.used;
 	return 0;
 }
 
-static inline int put_tail(struct csv *csv, const struct csv_event *event, enum csv_what what)
+static inline int put_tail(struct csv *csv, const struct csv_event *event, unsigned kind)
 {
-	struct csv_tail *tail = tail_place(csv, event, what);
+	struct csv_tail *tail = tail_place(csv, event, kind);
 	char *room;
 
-	if (__builtin_expect(!tail->length || tail->what != what || tail->running != event->running ||
+	if (__builtin_expect(!tail->length || tail->kind != kind || tail->running != event->running ||
 				 tail->caller != event->caller || tail->thread != event->thread,
 			     0))
-		return put_new_tail(csv, event, what, tail);
+		return put_new_tail(csv, event, kind, tail);
 	room = output_room(csv->output, TAIL_BYTES_MAX);
 	for (uint32_t i = 0; i < tail->length; i += TAIL_STEP)
 		memcpy(room + i, tail->bytes + i, TAIL_STEP);
@@ -227,8 +203,7 @@ static inline char *put_signed(char *at, int64_t value)
 	return digits_put(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-static inline int put_row(struct csv *csv, const struct csv_event *event, uint64_t address, int64_t size,
-			  enum csv_what what)
+static inline int put_row(struct csv *csv, const struct csv_event *event, uint64_t address, int64_t size, unsigned kind)
 {
 	int64_t ns = (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns);
 	char *room = output_room(csv->output, 4 * DIGITS_MAX + 8);
@@ -244,7 +219,7 @@ static inline int put_row(struct csv *csv, const struct csv_event *event, uint64
 		at += 4;
 	}
 	output_take(csv->output, (size_t)(at - room));
-	return put_tail(csv, event, what);
+	return put_tail(csv, event, kind);
 }
 
 /* --- memory --- */
@@ -254,7 +229,7 @@ static int64_t take_freed_size(const struct csv *csv, struct csv_process *proces
 {
 	uint64_t size;
 
-	if (csv->options.no_freed_sizes || !address || !u64_map_take(&process->sizes, address, &size))
+	if (csv->export->no_freed_sizes || !address || !u64_map_take(&process->sizes, address, &size))
 		return 0;
 	return -(int64_t)(size - 1);
 }
@@ -263,7 +238,7 @@ static int note_size(const struct csv *csv, struct csv_process *process, uint64_
 {
 	uint64_t *value;
 
-	if (csv->options.no_freed_sizes || !address)
+	if (csv->export->no_freed_sizes || !address)
 		return 0;
 	value = u64_map_make(&process->sizes, address);
 	if (value)
@@ -281,7 +256,7 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 	int error = 0;
 
 	if (kind == WIRE_FREE)
-		return put_row(csv, event, address, take_freed_size(csv, process, address), CSV_FREE);
+		return put_row(csv, event, address, take_freed_size(csv, process, address), kind);
 	if (kind == WIRE_REALLOC) {
 		uint64_t old = wire_memory_address(extra[1]);
 
@@ -290,7 +265,7 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 	}
 	if (!error)
 		error = note_size(csv, process, address, size);
-	return error ? error : put_row(csv, event, address, (int64_t)size, what_of[kind]);
+	return error ? error : put_row(csv, event, address, (int64_t)size, kind);
 }
 
 /* --- all --- */
@@ -311,7 +286,7 @@ static int write_rows(void *owner, const char *bytes, size_t used)
 			error = put_memory(csv, event, (const uint64_t *)(bytes + at));
 			at += wire_extra_words(event->head) * sizeof(uint64_t);
 		} else {
-			error = put_row(csv, event, 0, 0, what_of[kind]);
+			error = put_row(csv, event, 0, 0, kind);
 		}
 	}
 	return error ? error : csv->output->error;
@@ -324,7 +299,7 @@ static int csv_event(void *owner, const struct event_stream_event *event)
 	unsigned words = wire_is_memory(kind) ? wire_extra_words(event->head) : 0;
 	struct csv_event *room;
 
-	if (!what_of[kind])
+	if (!kind_names[kind])
 		return 0;
 	room = batches_room(&csv->events, sizeof(*room) + words * sizeof(uint64_t));
 	if (room) {
@@ -337,60 +312,45 @@ static int csv_event(void *owner, const struct event_stream_event *event)
 
 static int csv_begin(void *owner, const struct trace_process *process, uint32_t keys, void **user)
 {
-	struct csv_process *own = calloc(1, sizeof(*own));
+	struct csv_process *own = calloc(1, sizeof(*own) + keys * sizeof(own->functions[0]));
 	struct csv *csv = owner;
 
-	csv->processes[process->number] = own;
-	*user = own;
+	csv->processes[process->number] = *user = own;
 	if (!own)
 		return -ENOMEM;
 	own->keys = keys;
-	own->functions = calloc(keys, sizeof(*own->functions));
-	return own->functions ? 0 : -ENOMEM;
+	return 0;
 }
 
 static void csv_end(void *owner, const struct trace_process *process, void *user)
 {
 	struct csv_process *own = user;
 	struct csv *csv = owner;
-	uint32_t key;
 
 	batches_wait(&csv->events);
 	csv->processes[process->number] = NULL;
-	for (key = 0; own && own->functions && key < own->keys; key++)
+	if (!own)
+		return;
+	for (uint32_t key = 0; key < own->keys; key++)
 		free(own->functions[key].bytes);
-	if (own) {
-		free(own->functions);
-		u64_map_done(&own->sizes);
-	}
+	u64_map_done(&own->sizes);
 	free(own);
 }
 
 /* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start of the trace. */
 static int64_t since_1970(const struct trace *trace)
 {
-	if (trace->clock_count)
-		return (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns);
-	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
-}
-
-static void free_tails(struct csv_tail *tails)
-{
-	for (uint32_t i = 0; tails && i < TAILS; i++)
-		free(tails[i].bytes);
-	free(tails);
+	return (int64_t)(trace->clock_count ? export_realtime_offset(trace)
+					    : trace->header.created_ns - (uint64_t)trace->start_ns);
 }
 
 int export_csv(const struct export *export, struct output *output, struct progress *progress)
 {
 	static const struct event_stream_user user = {csv_begin, csv_end, csv_event};
-	const struct csv_options *options = export->options;
-	struct csv csv = {.trace = export->trace, .output = output};
+	struct csv csv = {.trace = export->trace, .output = output, .export = export};
 	int error = -ENOMEM, written = 0;
 
-	if (options)
-		csv.options = *options;
-	csv.origin_ns = csv.options.since_start ? -export->trace->start_ns : since_1970(export->trace);
+	csv.origin_ns = export->since_start ? -export->trace->start_ns : since_1970(export->trace);
 	csv.tails = calloc(TAILS, sizeof(*csv.tails));
 	csv.processes = calloc((size_t) export->trace->process_count + 1, sizeof(struct csv_process *));
 	if (csv.tails && csv.processes) {
@@ -399,7 +359,7 @@ int export_csv(const struct export *export, struct output *output, struct progre
 		error = event_stream_run(export->trace, export->filter, progress, &user, &csv);
 		written = batches_end(&csv.events);
 	}
-	free_tails(csv.tails);
+	free(csv.tails);
 	free(csv.processes);
 	return error ? error : written;
 }

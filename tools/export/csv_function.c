@@ -13,98 +13,56 @@
 
 /* --- options --- */
 
-static struct csv_options *options_of(struct export *export)
-{
-	if (!export->options)
-		export->options = calloc(1, sizeof(struct csv_options));
-	if (!export->options)
-		fprintf(stderr, "evprof export: out of memory\n");
-	return export->options;
-}
-
 static bool take_clean(struct export *export, const char *value)
 {
-	struct csv_options *options = options_of(export);
-	struct csv_clean *clean;
+	struct csv_clean *clean = realloc(export->cleans, (export->clean_count + 1) * sizeof(*clean));
 	char why[128];
-	int error;
+	int error = 0;
 
-	if (!options)
-		return false;
-	clean = realloc(options->cleans, (options->clean_count + 1) * sizeof(*clean));
-	if (!clean)
-		goto out_of_memory;
-	options->cleans = clean;
-	clean += options->clean_count;
-	*clean = (struct csv_clean){0};
-	if (strncmp(value, "re:", 3) == 0) {
-		error = regcomp(&clean->expression, value + 3, REG_EXTENDED);
-		if (error) {
-			regerror(error, &clean->expression, why, sizeof(why));
-			cli_misused("export", "\"%s\" is not a regular expression: %s", value + 3, why);
-			return false;
-		}
-	} else {
-		clean->prefix = strdup(value);
-		if (!clean->prefix)
-			goto out_of_memory;
+	if (clean) {
+		export->cleans = clean;
+		clean += export->clean_count;
+		*clean = (struct csv_clean){0};
+		if (strncmp(value, "re:", 3) == 0)
+			error = regcomp(&clean->expression, value + 3, REG_EXTENDED);
+		else
+			clean->prefix = strdup(value);
 	}
-	options->clean_count++;
+	if (error) {
+		regerror(error, &clean->expression, why, sizeof(why));
+		cli_misused("export", "\"%s\" is not a regular expression: %s", value + 3, why);
+		return false;
+	}
+	if (!clean || (!clean->prefix && strncmp(value, "re:", 3) != 0)) {
+		fprintf(stderr, "evprof export: out of memory\n");
+		return false;
+	}
+	export->clean_count++;
 	return true;
-
-out_of_memory:
-	fprintf(stderr, "evprof export: out of memory\n");
-	return false;
-}
-
-static bool take_since_start(struct export *export, const char *value)
-{
-	struct csv_options *options = options_of(export);
-
-	(void)value;
-	if (options)
-		options->since_start = true;
-	return options;
-}
-
-static bool take_no_freed_sizes(struct export *export, const char *value)
-{
-	struct csv_options *options = options_of(export);
-
-	(void)value;
-	if (options)
-		options->no_freed_sizes = true;
-	return options;
 }
 
 const struct export_option export_csv_options[] = {
     {"clean-file-name", "PREFIX",
      "                            take this off the front of file names; or re:EXPRESSION: take away what it matches\n"
      "                            first; may come again\n",
-     take_clean},
-    {"since-start", NULL, "                            times since the start of the trace, not since 1970\n",
-     take_since_start},
+     take_clean, 0},
+    {"since-start", NULL, "                            times since the start of the trace, not since 1970\n", NULL,
+     offsetof(struct export, since_start)},
     {"no-freed-sizes", NULL,
      "                            0 for the sizes of freed blocks: live blocks need not be kept in memory\n"
      "                            The same table as Parquet, which is far smaller: in Python,\n"
      "                            evprof.load(TRACE).to_parquet(FILE)\n",
-     take_no_freed_sizes},
-    {NULL, NULL, NULL, NULL},
-};
+     NULL, offsetof(struct export, no_freed_sizes)},
+    {0}};
 
 void export_csv_free_options(struct export *export)
 {
-	struct csv_options *options = export->options;
-
-	for (size_t i = 0; options && i < options->clean_count; i++) {
-		if (!options->cleans[i].prefix)
-			regfree(&options->cleans[i].expression);
-		free(options->cleans[i].prefix);
+	for (size_t i = 0; i < export->clean_count; i++) {
+		if (!export->cleans[i].prefix)
+			regfree(&export->cleans[i].expression);
+		free(export->cleans[i].prefix);
 	}
-	if (options)
-		free(options->cleans);
-	free(options);
-	export->options = NULL;
+	free(export->cleans);
 }
 
 /* --- columns --- */
@@ -124,13 +82,12 @@ static void put_field(struct output *output, struct text text)
 
 	output_string(output, quotes ? ",\"" : ",");
 	while (text.length) {
-		const char *start = text.at;
-		uint32_t code = text_next(&text);
+		uint32_t code;
+		struct text valid = text_next_valid(&text, &code);
 
-		if (code == TEXT_INVALID || code == 0 || (code >= 0xd800 && code <= 0xdfff))
-			output_string(output, "\xef\xbf\xbd");
-		else
-			output_put(output, start, (size_t)(text.at - start));
+		if (code == 0)
+			valid = text_of("\xef\xbf\xbd");
+		output_put(output, valid.at, valid.length);
 		if (code == '"')
 			output_char(output, '"');
 	}
@@ -139,10 +96,10 @@ static void put_field(struct output *output, struct text text)
 }
 
 /* Removes what each --clean-file-name matches, in order. Changes name in place. */
-static void clean_file_name(const struct csv_options *options, char *name)
+static void clean_file_name(const struct export *export, char *name)
 {
-	for (size_t i = 0; i < options->clean_count; i++) {
-		const struct csv_clean *clean = &options->cleans[i];
+	for (size_t i = 0; i < export->clean_count; i++) {
+		const struct csv_clean *clean = &export->cleans[i];
 		regmatch_t match = {0};
 
 		if (clean->prefix && strncmp(name, clean->prefix, strlen(clean->prefix)) == 0)
@@ -153,19 +110,19 @@ static void clean_file_name(const struct csv_options *options, char *name)
 	}
 }
 
-static int put_file(const struct csv_options *options, struct output *output, struct text file)
+static int put_file(const struct export *export, struct output *output, struct text file)
 {
 	char *name;
 
 	/* A text with a NUL is not a file name. */
-	if (!options->clean_count || memchr(file.at, 0, file.length)) {
+	if (!export->clean_count || memchr(file.at, 0, file.length)) {
 		put_field(output, file);
 		return 0;
 	}
 	name = strndup(file.at, file.length);
 	if (!name)
 		return -ENOMEM;
-	clean_file_name(options, name);
+	clean_file_name(export, name);
 	put_field(output, text_of(name));
 	free(name);
 	return 0;
@@ -201,8 +158,8 @@ static int put_c_function(struct output *output, const struct wire_definition *d
 	return 0;
 }
 
-static int put_function(const struct csv_options *options, struct output *output,
-			const struct wire_definition *definition, uint32_t key, uint32_t *line_at)
+static int put_function(const struct export *export, struct output *output, const struct wire_definition *definition,
+			uint32_t key, size_t *line_at)
 {
 	char unknown[64];
 	int error = 0;
@@ -215,30 +172,27 @@ static int put_function(const struct csv_options *options, struct output *output
 		error = put_c_function(output, definition);
 	} else {
 		put_field(output, trace_string(definition, 1));
-		error = put_file(options, output, trace_string(definition, 0));
+		error = put_file(export, output, trace_string(definition, 0));
 	}
-	*line_at = (uint32_t)output->used;
+	*line_at = output->used;
 	if (!(key & 1))
 		output_format(output, ",%u", definition ? definition->number : 0);
 	return error;
 }
 
-int csv_function_make(struct csv_function *function, const struct csv_options *options,
-		      const struct trace_process *process, uint32_t key)
+int csv_function_make(struct csv_function *function, const struct export *export, const struct trace_process *process,
+		      uint32_t key)
 {
 	struct output piece;
 	int error = output_open_memory(&piece);
 
 	if (error)
 		return error;
-	error = put_function(options, &piece, event_stream_definition(process, key), key, &function->line_at);
-	error = error ? error : piece.error;
-	function->bytes = error ? NULL : malloc(piece.used + 1);
-	if (!function->bytes)
-		error = -ENOMEM;
-	else
-		memcpy(function->bytes, piece.buffer, piece.used);
-	function->length = (uint32_t)piece.used;
-	output_abandon(&piece);
-	return error;
+	error = put_function(export, &piece, event_stream_definition(process, key), key, &function->line_at);
+	function->bytes = output_close_memory(&piece, &function->length);
+	if (error) {
+		free(function->bytes);
+		function->bytes = NULL;
+	}
+	return function->bytes ? 0 : -ENOMEM;
 }

@@ -6,39 +6,24 @@
 #ifndef EVPROF_TOOLS_EXPORT_CSV_FUNCTION_H
 #define EVPROF_TOOLS_EXPORT_CSV_FUNCTION_H
 
-#include <regex.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "export/export.h"
 #include "trace/reader.h"
 
-/* One --clean-file-name. */
-struct csv_clean {
-	char *prefix; /* NULL: use expression */
-	regex_t expression;
-};
-
-struct csv_options {
-	struct csv_clean *cleans;
-	size_t clean_count;
-	bool since_start;
-	bool no_freed_sizes;
-};
-
 /* The columns of a function, made at its first event: ",name,mod,lineno"; for a C function ",name,mod". */
 struct csv_function {
 	char *bytes;
-	uint32_t length;
-	uint32_t line_at; /* offset of ",lineno" */
+	size_t length;
+	size_t line_at; /* offset of ",lineno" */
 };
 
 /*
  * Fills in the columns of the function of a key (replay/replay.h). The caller frees function->bytes. Returns 0 or
  * -ENOMEM, with bytes NULL.
  */
-int csv_function_make(struct csv_function *function, const struct csv_options *options,
-		      const struct trace_process *process, uint32_t key);
+int csv_function_make(struct csv_function *function, const struct export *export, const struct trace_process *process,
+		      uint32_t key);
 
 #endif

@@ -25,6 +25,7 @@
 #include "analysis/stacks.h"
 #include "export/firefox_spool.h"
 #include "export/firefox_tables.h"
+#include "replay/spans.h"
 #include "util/batches.h"
 #include "util/digits.h"
 
@@ -48,11 +49,11 @@ struct firefox {
 	struct firefox_tables tables;
 	struct stacks stacks;
 	struct spool spools[SPOOLS];
-	struct output data; /* of the current marker */
 	char pid[48];
 	struct u64_map pids; /* pids in use: pid | 1 << 63 */
 	const char *program;
 	bool sampled;
+	struct spans spans; /* of the process */
 	/* Of the current thread. */
 	uint64_t sample_count;
 	uint64_t written; /* of the samples, by the second thread */
@@ -145,46 +146,35 @@ static void put_line(struct firefox *firefox, struct call_walk *walk, uint32_t l
 static void put_marker_since(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text,
 			     int64_t since_ns)
 {
-	struct spool *ends = &firefox->spools[SPOOL_MARKER_ENDS], *phases = &firefox->spools[SPOOL_MARKER_PHASES];
+	uint32_t name = firefox_string_number(&firefox->tables, text_of(kind));
+	struct spool *spools = firefox->spools;
 	bool lasts = since_ns >= 0;
-	struct output *data = &firefox->data;
-	uint32_t name = firefox_string_number(&firefox->tables.strings, text_of(kind));
-	char digits[16];
+	struct output *data;
 
 	if (name == UINT32_MAX) {
 		walk_fail(walk, -ENOMEM);
 		return;
 	}
-	data->used = 0;
+	output_u64(spool_begin(&spools[SPOOL_MARKER_NAMES]), name);
+	output_ms(spool_begin(&spools[SPOOL_MARKER_TIMES]), (uint64_t)(lasts ? since_ns : walk->now_ns));
+	if (lasts)
+		output_ms(spool_begin(&spools[SPOOL_MARKER_ENDS]), (uint64_t)walk->now_ns);
+	else
+		output_string(spool_begin(&spools[SPOOL_MARKER_ENDS]), "null");
+	output_string(spool_begin(&spools[SPOOL_MARKER_PHASES]), lasts ? PHASE_INTERVAL : PHASE_INSTANT);
+	data = spool_begin(&spools[SPOOL_MARKER_DATA]);
 	output_string(data, "{\"type\":\"evprof\",\"text\":\"");
 	output_json(data, text);
 	output_char(data, '"');
 	if (firefox->stack)
 		output_format(data, ",\"cause\":{\"stack\":%u}", firefox->stack - 1);
 	output_char(data, '}');
-	spool_put(&firefox->spools[SPOOL_MARKER_NAMES], digits, (size_t)snprintf(digits, sizeof(digits), "%u", name));
-	spool_ms(&firefox->spools[SPOOL_MARKER_TIMES], (uint64_t)(lasts ? since_ns : walk->now_ns));
-	if (lasts)
-		spool_ms(ends, (uint64_t)walk->now_ns);
-	else
-		spool_put(ends, "null", 4);
-	spool_put(phases, lasts ? PHASE_INTERVAL : PHASE_INSTANT, 1);
-	spool_put(&firefox->spools[SPOOL_MARKER_DATA], data->buffer, data->used);
 	firefox->markers++;
 }
 
 static void put_marker(struct firefox *firefox, struct call_walk *walk, const char *kind, struct text text)
 {
 	put_marker_since(firefox, walk, kind, text, -1);
-}
-
-static void number_marker(struct firefox *firefox, struct call_walk *walk, const char *kind, const char *format,
-			  unsigned long long number)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), format, number);
-	put_marker(firefox, walk, kind, text_of(text));
 }
 
 static void exception_marker(struct firefox *firefox, struct call_walk *walk, uint32_t id)
@@ -215,6 +205,48 @@ static void task_marker(struct firefox *firefox, struct call_walk *walk, const s
 	free(name);
 }
 
+/* A span is a marker at its end, in the thread that ends it; a row for each name. */
+static void span_marker(struct firefox *firefox, struct call_walk *walk, uint64_t number)
+{
+	struct span span = spans_end(&firefox->spans, walk, number);
+	struct text text = span_name(walk->process, span.name);
+	char *name;
+	int length = span.number ? asprintf(&name, "span %.*s", (int)text.length, text.at) : 0;
+
+	if (length < 0)
+		walk_fail(walk, -ENOMEM);
+	if (length <= 0)
+		return;
+	put_marker_since(firefox, walk, name, text_of(""), span.start_ns);
+	free(name);
+}
+
+static void begin_span(struct firefox *firefox, struct call_walk *walk, const uint64_t *extra)
+{
+	struct span *span = spans_begin(&firefox->spans, walk, extra);
+	int64_t now_ns = walk->now_ns;
+
+	if (!span || span->end_ns < 0)
+		return;
+	walk->now_ns = span->end_ns; /* another thread has ended it, and was read before */
+	span_marker(firefox, walk, extra[1]);
+	walk->now_ns = now_ns;
+}
+
+static void counter_marker(struct firefox *firefox, struct call_walk *walk, const uint64_t *extra)
+{
+	struct text text = span_name(walk->process, *extra);
+	char *name, value[32];
+
+	if (asprintf(&name, "counter %.*s", (int)text.length, text.at) < 0) {
+		walk_fail(walk, -ENOMEM);
+		return;
+	}
+	snprintf(value, sizeof(value), "%.17g", wire_double(extra[1]));
+	put_marker(firefox, walk, name, text_of(value));
+	free(name);
+}
+
 static void firefox_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	(void)how;
@@ -225,32 +257,33 @@ static void firefox_pop(void *owner, struct call_walk *walk, struct walk_frame *
 
 static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
-	struct firefox *firefox = owner;
 	uint32_t argument = wire_argument(head, extra);
 	const struct wire_definition *mark;
+	struct firefox *firefox = owner;
+	unsigned kind = wire_head_kind(head);
+	const struct export_instant *instant = &export_instants[kind];
+	char text[64];
 
-	switch (wire_head_kind(head)) {
+	switch (kind) {
 	case WIRE_EXCEPTION:
 		exception_marker(firefox, walk, argument);
 		break;
 	case WIRE_GAP:
-		number_marker(firefox, walk, "lost events", "%llu events lost", *extra);
+		snprintf(text, sizeof(text), "%llu events lost", (unsigned long long)*extra);
+		put_marker(firefox, walk, "lost events", text_of(text));
 		break;
 	case WIRE_MARK:
 		mark = trace_name(&walk->process->marks, argument);
 		put_marker(firefox, walk, "mark", mark ? trace_string(mark, 1) : text_of("?"));
 		break;
-	case WIRE_FORK:
-		number_marker(firefox, walk, "fork", "child %llu", argument);
+	case WIRE_SPAN_BEGIN:
+		begin_span(firefox, walk, extra);
 		break;
-	case WIRE_EXEC:
-		put_marker(firefox, walk, "exec", text_of(""));
+	case WIRE_SPAN_END:
+		span_marker(firefox, walk, wire_number(head, extra));
 		break;
-	case WIRE_EXEC_FAILED:
-		number_marker(firefox, walk, "exec_failed", "errno %llu", argument);
-		break;
-	case WIRE_EXIT:
-		number_marker(firefox, walk, "exit", "status %llu", argument & 0xff);
+	case WIRE_COUNTER:
+		counter_marker(firefox, walk, extra);
 		break;
 	case WIRE_LINE:
 		put_line(firefox, walk, argument);
@@ -258,29 +291,31 @@ static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, co
 	case WIRE_PAUSE:
 		put_marker(firefox, walk, "pause", text_of(argument ? "recording stops" : "recording starts"));
 		break;
+	default:
+		text[0] = 0;
+		if (instant->argument)
+			snprintf(text, sizeof(text), "%s %u", instant->argument, export_instant_number(kind, argument));
+		if (instant->name)
+			put_marker(firefox, walk, instant->name, text_of(text));
 	}
 }
 
 static int put_markers(struct firefox *firefox)
 {
+	static const char *const columns[SPOOLS] = {[SPOOL_MARKER_NAMES] = "name",
+						    [SPOOL_MARKER_TIMES] = "startTime",
+						    [SPOOL_MARKER_ENDS] = "endTime",
+						    [SPOOL_MARKER_PHASES] = "phase",
+						    [SPOOL_MARKER_DATA] = "data"};
 	struct output *output = firefox->output;
-	int error;
+	int error = 0;
 
-	output_format(output, ",\n\"markers\":{\"length\":%llu,\"name\":[", (unsigned long long)firefox->markers);
-	error = spool_copy(&firefox->spools[SPOOL_MARKER_NAMES], output);
-	output_string(output, "],\"startTime\":[");
-	if (!error)
-		error = spool_copy(&firefox->spools[SPOOL_MARKER_TIMES], output);
-	output_string(output, "],\"endTime\":[");
-	if (!error)
-		error = spool_copy(&firefox->spools[SPOOL_MARKER_ENDS], output);
-	output_string(output, "],\"phase\":[");
-	if (!error)
-		error = spool_copy(&firefox->spools[SPOOL_MARKER_PHASES], output);
-	output_string(output, "],\"data\":[");
-	if (!error)
-		error = spool_copy(&firefox->spools[SPOOL_MARKER_DATA], output);
-	output_char(output, ']');
+	output_format(output, ",\n\"markers\":{\"length\":%llu", (unsigned long long)firefox->markers);
+	for (unsigned i = SPOOL_MARKER_NAMES; i < SPOOLS && !error; i++) {
+		output_format(output, ",\"%s\":[", columns[i]);
+		error = spool_copy(&firefox->spools[i], output);
+		output_char(output, ']');
+	}
 	firefox_put_constant(output, "category", "2", firefox->markers); /* FIREFOX_CATEGORY_OTHER */
 	output_char(output, '}');
 	return error;
@@ -288,17 +323,13 @@ static int put_markers(struct firefox *firefox)
 
 /* --- threads and processes --- */
 
-static void put_thread_times(struct firefox *firefox, const struct call_walk *walk)
+/* Writes the ms from the start of the trace to that time, not below 0. */
+static void put_start(struct firefox *firefox, const struct call_walk *walk, const char *name, uint64_t ticks)
 {
-	const struct trace_process *process = walk->process;
-	int64_t start = trace_ns(process, walk->thread->start_ticks) - walk->trace->start_ns;
-	int64_t from = trace_ns(process, process->start_ticks) - walk->trace->start_ns;
+	int64_t ns = trace_ns(walk->process, ticks) - walk->trace->start_ns;
 
-	output_string(firefox->output, ",\"processStartupTime\":");
-	output_ms(firefox->output, from > 0 ? (uint64_t)from : 0);
-	output_string(firefox->output, ",\"processShutdownTime\":null,\"registerTime\":");
-	output_ms(firefox->output, start > 0 ? (uint64_t)start : 0);
-	output_string(firefox->output, ",\"unregisterTime\":null");
+	output_string(firefox->output, name);
+	output_ms(firefox->output, ns > 0 ? (uint64_t)ns : 0);
 }
 
 static int firefox_thread(void *owner, struct call_walk *walk)
@@ -313,8 +344,9 @@ static int firefox_thread(void *owner, struct call_walk *walk)
 		      thread->tid == walk->process->pid ? "true" : "false", firefox->pid, thread->tid);
 	output_json(firefox->output, text_of(firefox->program));
 	output_string(firefox->output, "\",\"processType\":\"default\",\"pausedRanges\":[]");
-	put_thread_times(firefox, walk);
-	output_string(firefox->output, ",\n\"samples\":{\"stack\":[");
+	put_start(firefox, walk, ",\"processStartupTime\":", walk->process->start_ticks);
+	put_start(firefox, walk, ",\"processShutdownTime\":null,\"registerTime\":", thread->start_ticks);
+	output_string(firefox->output, ",\"unregisterTime\":null,\n\"samples\":{\"stack\":[");
 	firefox->sample_count = firefox->written = firefox->markers = 0;
 	firefox->stack = 0;
 	firefox->since_ns = walk->now_ns;
@@ -382,10 +414,9 @@ static int firefox_process(void *owner, struct call_walk *walk)
 	struct firefox *firefox = owner;
 	int error;
 
-	firefox->program = trace_process_name(walk->process);
-	if (!firefox->program[0])
-		firefox->program = "python";
+	firefox->program = export_program(walk->process);
 	firefox->sampled = trace_process_sample_rate(walk->process) > 0;
+	spans_done(&firefox->spans);
 	error = firefox_tables_process(&firefox->tables, walk);
 	return error ? error : name_pid(firefox, walk);
 }
@@ -394,15 +425,11 @@ static int firefox_process(void *owner, struct call_walk *walk)
 
 static void put_meta(struct firefox *firefox, const struct trace *trace)
 {
-	char sampling[TRACE_SAMPLING_BYTES];
-	uint64_t start_ns = 0;
+	uint64_t start_ns = trace->clock_count ? export_realtime_offset(trace) + (uint64_t)trace->start_ns : 0;
 
-	if (trace->clock_count)
-		start_ns = trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns;
 	output_string(firefox->output, "{\"meta\":{\"preprocessedProfileVersion\":57,\"version\":30,\"product\":\"");
 	output_json(firefox->output, text_of(trace->path));
-	if (trace_sample_rate(trace))
-		output_format(firefox->output, " (%s)", trace_sampling_text(trace_sample_rate(trace), sampling));
+	export_put_sampling(firefox->output, trace_sample_rate(trace));
 	output_string(firefox->output, "\",\"importedFrom\":\"evprof\",\"startTime\":");
 	output_ms(firefox->output, start_ns);
 	output_string(
@@ -426,8 +453,9 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 						    .push = firefox_push,
 						    .pop = firefox_pop,
 						    .other = firefox_other};
-	struct firefox firefox = {.output = output, .tables = {.output = output, .stacks = &firefox.stacks}};
-	int error = output_open_memory(&firefox.data);
+	struct firefox firefox = {
+	    .output = output, .spans.in_turn = true, .tables = {.output = output, .stacks = &firefox.stacks}};
+	int error = 0;
 
 	for (size_t i = 0; !error && i < SPOOLS; i++)
 		error = spool_open(&firefox.spools[i], output);
@@ -437,13 +465,12 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 		error = walk_trace(export->trace, export->filter, progress, &visitor, &firefox);
 		batches_end(&firefox.samples);
 		firefox_put_strings(&firefox.tables);
-		error = error ? error : firefox.data.error;
 	}
 	for (size_t i = 0; i < SPOOLS; i++)
 		spool_close(&firefox.spools[i]);
-	output_abandon(&firefox.data);
 	stacks_done(&firefox.stacks);
 	firefox_tables_done(&firefox.tables);
 	u64_map_done(&firefox.pids);
+	spans_done(&firefox.spans);
 	return error;
 }

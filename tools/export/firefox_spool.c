@@ -32,11 +32,11 @@ void spool_close(struct spool *spool)
 		output_abandon(&spool->column);
 }
 
-void spool_put(struct spool *spool, const char *text, size_t length)
+struct output *spool_begin(struct spool *spool)
 {
 	output_put(&spool->column, ",", spool->any);
 	spool->any = true;
-	output_put(&spool->column, text, length);
+	return &spool->column;
 }
 
 int spool_empty(struct spool *spool)
@@ -45,22 +45,34 @@ int spool_empty(struct spool *spool)
 	return lseek(spool->column.fd, 0, SEEK_SET) < 0 || ftruncate(spool->column.fd, 0) < 0 ? -errno : 0;
 }
 
-int spool_copy(struct spool *spool, struct output *output)
+/* Passes the contents to `put` with owner, piece by piece. Returns 0 or the first -errno, also of the output. */
+static int read_spool(struct spool *spool, const struct output *output,
+		      void (*put)(void *owner, const uint8_t *bytes, size_t length), void *owner)
 {
-	char bytes[1 << 14];
+	uint8_t bytes[1 << 14];
 	ssize_t length;
 	off_t at = 0;
 
 	output_flush(&spool->column);
 	if (spool->column.error)
 		return spool->column.error;
-	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0) {
-		output_put(output, bytes, (size_t)length);
+	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0 && !output->error) {
+		put(owner, bytes, (size_t)length);
 		at += length;
 	}
-	if (length < 0)
-		return -errno;
-	return output->error ? output->error : spool_empty(spool);
+	return length < 0 ? -errno : output->error;
+}
+
+static void copy_bytes(void *owner, const uint8_t *bytes, size_t length)
+{
+	output_put(owner, bytes, length);
+}
+
+int spool_copy(struct spool *spool, struct output *output)
+{
+	int error = read_spool(spool, output, copy_bytes, output);
+
+	return error ? error : spool_empty(spool);
 }
 
 #define MS_BYTES (DIGITS_MAX + 8)
@@ -84,18 +96,6 @@ static inline char *put_ms(struct digits_near *near, char *at, uint64_t ns)
 
 	memcpy(at, near->text, DIGITS_MAX);
 	return put_fraction(at + near->length, rest);
-}
-
-void spool_ms(struct spool *spool, uint64_t ns)
-{
-	struct digits_near near = {0};
-	char *room = output_room(&spool->column, MS_BYTES + 1);
-	char *at = room;
-
-	*at = ',';
-	at = put_ms(&near, at + spool->any, ns);
-	output_take(&spool->column, (size_t)(at - room));
-	spool->any = true;
 }
 
 void output_ms(struct output *output, uint64_t ns)
@@ -131,8 +131,9 @@ static inline void put_element(struct column *column, uint64_t value)
 	column->any = true;
 }
 
-static void put_elements(struct column *column, const uint8_t *bytes, size_t length)
+static void put_elements(void *owner, const uint8_t *bytes, size_t length)
 {
+	struct column *column = owner;
 	uint64_t value = column->value;
 	unsigned shift = column->shift;
 
@@ -149,28 +150,12 @@ static void put_elements(struct column *column, const uint8_t *bytes, size_t len
 	column->shift = shift;
 }
 
-static int put_column(struct spool *spool, struct column *column)
-{
-	uint8_t bytes[1 << 14];
-	ssize_t length;
-	off_t at = 0;
-
-	output_flush(&spool->column);
-	if (spool->column.error)
-		return spool->column.error;
-	while ((length = pread(spool->column.fd, bytes, sizeof(bytes), at)) > 0 && !column->output->error) {
-		put_elements(column, bytes, (size_t)length);
-		at += length;
-	}
-	return length < 0 ? -errno : column->output->error;
-}
-
 int spool_times(struct spool *spool, int64_t first_ns, struct output *output)
 {
-	return put_column(spool, &(struct column){.output = output, .ns = (uint64_t)first_ns});
+	return read_spool(spool, output, put_elements, &(struct column){.output = output, .ns = (uint64_t)first_ns});
 }
 
 int spool_weights(struct spool *spool, struct output *output)
 {
-	return put_column(spool, &(struct column){.output = output, .weights = true});
+	return read_spool(spool, output, put_elements, &(struct column){.output = output, .weights = true});
 }

@@ -24,8 +24,8 @@ void spool_close(struct spool *spool);
 
 /* --- text --- */
 
-void spool_put(struct spool *spool, const char *text, size_t length);
-void spool_ms(struct spool *spool, uint64_t ns);
+/* Begins an element, which the caller writes to the output that is returned. */
+struct output *spool_begin(struct spool *spool);
 /* Writes the column, and empties the spool. Returns 0 or -errno. */
 int spool_copy(struct spool *spool, struct output *output);
 

@@ -10,44 +10,9 @@
 #include "trace/labels.h"
 #include "util/grow.h"
 
-static bool reserve_string(struct firefox_strings *strings)
+uint32_t firefox_string_number(struct firefox_tables *tables, struct text text)
 {
-	return !grow_by_one(&strings->at, &strings->allocated, strings->count, sizeof(*strings->at));
-}
-
-static struct text text_at(const struct firefox_strings *strings, uint32_t number)
-{
-	return (struct text){strings->at[number].bytes, strings->at[number].length};
-}
-
-uint32_t firefox_string_number(struct firefox_strings *strings, struct text text)
-{
-	uint64_t *number = u64_map_make(&strings->numbers, text_hash(TEXT_HASH_BEGIN, text) | 1);
-	struct firefox_string *made;
-
-	if (!number || !reserve_string(strings))
-		return UINT32_MAX;
-	if (*number && text_same(text_at(strings, (uint32_t)*number - 1), text))
-		return (uint32_t)*number - 1;
-	/* If two strings have the same hash, the second is added at each use; the format allows duplicates. */
-	made = &strings->at[strings->count];
-	made->bytes = malloc(text.length + 1);
-	if (!made->bytes)
-		return UINT32_MAX;
-	made->length = text.length;
-	memcpy(made->bytes, text.at ? text.at : "", text.length);
-	strings->count++;
-	if (!*number)
-		*number = strings->count;
-	return strings->count - 1;
-}
-
-static void strings_done(struct firefox_strings *strings)
-{
-	for (uint32_t i = 0; i < strings->count; i++)
-		free(strings->at[i].bytes);
-	free(strings->at);
-	u64_map_done(&strings->numbers);
+	return labels_add(&tables->strings, &(struct label){.file = text});
 }
 
 uint32_t firefox_function_at_line(struct firefox_tables *tables, const struct call_walk *walk, uint32_t key,
@@ -58,7 +23,7 @@ uint32_t firefox_function_at_line(struct firefox_tables *tables, const struct ca
 	if (!number)
 		return 0;
 	if (!*number) {
-		if (grow_zeroed(&tables->lines, &tables->line_room, tables->line_count + 1, sizeof(*tables->lines)))
+		if (grow_by_one(&tables->lines, &tables->line_room, tables->line_count, sizeof(*tables->lines)))
 			return 0;
 		tables->lines[tables->line_count++] = (struct firefox_place){key, line};
 		*number = tables->line_count;
@@ -113,129 +78,123 @@ static void forget_frames(struct firefox_tables *tables)
 		tables->functions[tables->keys[i]] = 0;
 }
 
-static void put_element(struct firefox_tables *tables, uint32_t before, uint64_t value)
+/* Columns with an element for each stack, each frame, or each function. */
+enum column {
+	STACK_FRAME,
+	STACK_PREFIX,
+	FRAME_CATEGORY,
+	FRAME_FUNCTION,
+	FRAME_LINE,
+	FUNCTION_NAME,
+	FUNCTION_FILE,
+	FUNCTION_LINE,
+};
+
+#define ELEMENT_NULL UINT64_MAX
+
+static uint64_t line_of(const struct call_walk *walk, uint32_t key)
 {
-	output_string(tables->output, before ? "," : "");
-	output_u64(tables->output, value);
+	const struct wire_definition *definition = walk_definition(walk, key);
+
+	return definition && !(key & 1) ? definition->number : ELEMENT_NULL;
 }
 
-static void put_stack_table(struct firefox_tables *tables)
+/* The number of the function's name; UINT32_MAX: no memory. */
+static uint32_t name_of(struct firefox_tables *tables, const struct call_walk *walk, uint32_t key)
 {
-	const struct stacks *stacks = tables->stacks;
+	char *name = label_display(walk_definition(walk, key), key & 1, key / 2);
+	uint32_t number = name ? firefox_string_number(tables, text_of(name)) : UINT32_MAX;
 
-	output_string(tables->output, ",\n\"stackTable\":{\"frame\":[");
-	for (uint32_t i = 1; i < stacks->count; i++) {
-		put_element(tables, i > 1, tables->frames[stacks->at[i].function] - 1);
+	free(name);
+	return number;
+}
+
+/* Element i of a column; UINT32_MAX: no memory. */
+static uint64_t element_of(struct firefox_tables *tables, const struct call_walk *walk, enum column column, uint32_t i)
+{
+	const struct stack_node *stack = tables->stacks->at + i + 1;
+
+	switch (column) {
+	case STACK_FRAME:
+		return tables->frames[stack->function] - 1;
+	case STACK_PREFIX:
+		return stack->parent ? stack->parent - 1 : ELEMENT_NULL;
+	case FRAME_CATEGORY:
+		return tables->places[i].key & 1 ? FIREFOX_CATEGORY_C : FIREFOX_CATEGORY_PYTHON;
+	case FRAME_FUNCTION:
+		return tables->functions[tables->places[i].key] - 1;
+	case FRAME_LINE:
+		return tables->places[i].line ? tables->places[i].line : line_of(walk, tables->places[i].key);
+	case FUNCTION_NAME:
+		return name_of(tables, walk, tables->keys[i]);
+	case FUNCTION_FILE:
+		if (line_of(walk, tables->keys[i]) == ELEMENT_NULL)
+			return ELEMENT_NULL;
+		return firefox_string_number(tables, trace_string(walk_definition(walk, tables->keys[i]), 0));
+	default:
+		return line_of(walk, tables->keys[i]);
 	}
-	output_string(tables->output, "],\"prefix\":[");
-	for (uint32_t i = 1; i < stacks->count; i++) {
-		output_string(tables->output, i > 1 ? "," : "");
-		if (stacks->at[i].parent)
-			output_u64(tables->output, stacks->at[i].parent - 1);
-		else
+}
+
+/* Writes a column. text: what stands before it. */
+static int put_column(struct firefox_tables *tables, const struct call_walk *walk, const char *text, enum column column,
+		      uint32_t count)
+{
+	output_string(tables->output, text);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t element = element_of(tables, walk, column, i);
+
+		if (element == UINT32_MAX && (column == FUNCTION_NAME || column == FUNCTION_FILE))
+			return -ENOMEM;
+		output_string(tables->output, i ? "," : "");
+		if (element == ELEMENT_NULL)
 			output_string(tables->output, "null");
+		else
+			output_u64(tables->output, element);
 	}
-	output_format(tables->output, "],\"length\":%u}", stacks->count ? stacks->count - 1 : 0);
+	output_char(tables->output, ']');
+	return 0;
 }
 
-static void put_line_number(struct firefox_tables *tables, const struct call_walk *walk, struct firefox_place place)
+static void put_stack_table(struct firefox_tables *tables, const struct call_walk *walk)
 {
-	const struct wire_definition *definition = walk_definition(walk, place.key);
+	uint32_t count = tables->stacks->count ? tables->stacks->count - 1 : 0;
 
-	if (place.line)
-		output_u64(tables->output, place.line);
-	else if (definition && !(place.key & 1))
-		output_u64(tables->output, definition->number);
-	else
-		output_string(tables->output, "null");
+	put_column(tables, walk, ",\n\"stackTable\":{\"frame\":[", STACK_FRAME, count);
+	put_column(tables, walk, ",\"prefix\":[", STACK_PREFIX, count);
+	output_format(tables->output, ",\"length\":%u}", count);
 }
 
 static void put_frame_table(struct firefox_tables *tables, const struct call_walk *walk)
 {
-	uint32_t count = tables->frame_count, i;
+	uint32_t count = tables->frame_count;
 
 	output_format(tables->output, ",\n\"frameTable\":{\"length\":%u", count);
 	firefox_put_constant(tables->output, "address", "-1", count);
 	firefox_put_constant(tables->output, "inlineDepth", "0", count);
-	output_string(tables->output, ",\"category\":[");
-	for (i = 0; i < count; i++) {
-		put_element(tables, i, tables->places[i].key & 1 ? FIREFOX_CATEGORY_C : FIREFOX_CATEGORY_PYTHON);
-	}
-	output_char(tables->output, ']');
+	put_column(tables, walk, ",\"category\":[", FRAME_CATEGORY, count);
 	firefox_put_constant(tables->output, "subcategory", "0", count);
-	output_string(tables->output, ",\"func\":[");
-	for (i = 0; i < count; i++) {
-		put_element(tables, i, tables->functions[tables->places[i].key] - 1);
-	}
-	output_char(tables->output, ']');
+	put_column(tables, walk, ",\"func\":[", FRAME_FUNCTION, count);
 	firefox_put_constant(tables->output, "nativeSymbol", "null", count);
 	firefox_put_constant(tables->output, "innerWindowID", "0", count);
-	output_string(tables->output, ",\"line\":[");
-	for (i = 0; i < count; i++) {
-		output_string(tables->output, i ? "," : "");
-		put_line_number(tables, walk, tables->places[i]);
-	}
-	output_char(tables->output, ']');
+	put_column(tables, walk, ",\"line\":[", FRAME_LINE, count);
 	firefox_put_constant(tables->output, "column", "null", count);
 	output_char(tables->output, '}');
 }
 
-static int put_names(struct firefox_tables *tables, const struct call_walk *walk)
-{
-	output_string(tables->output, ",\"name\":[");
-	for (uint32_t i = 0; i < tables->function_count; i++) {
-		uint32_t key = tables->keys[i], number;
-		char *name = label_display(walk_definition(walk, key), key & 1, key / 2);
-
-		number = name ? firefox_string_number(&tables->strings, text_of(name)) : UINT32_MAX;
-		free(name);
-		if (number == UINT32_MAX)
-			return -ENOMEM;
-		put_element(tables, i, number);
-	}
-	output_char(tables->output, ']');
-	return 0;
-}
-
-static int put_files(struct firefox_tables *tables, const struct call_walk *walk)
-{
-	output_string(tables->output, ",\"fileName\":[");
-	for (uint32_t i = 0; i < tables->function_count; i++) {
-		const struct wire_definition *definition = walk_definition(walk, tables->keys[i]);
-		uint32_t number;
-
-		output_string(tables->output, i ? "," : "");
-		if (!definition || tables->keys[i] & 1) {
-			output_string(tables->output, "null");
-			continue;
-		}
-		number = firefox_string_number(&tables->strings, trace_string(definition, 0));
-		if (number == UINT32_MAX)
-			return -ENOMEM;
-		output_u64(tables->output, number);
-	}
-	output_char(tables->output, ']');
-	return 0;
-}
-
 static int put_function_table(struct firefox_tables *tables, const struct call_walk *walk)
 {
-	uint32_t count = tables->function_count, i;
+	uint32_t count = tables->function_count;
 	int error;
 
 	output_format(tables->output, ",\n\"funcTable\":{\"length\":%u", count);
-	error = put_names(tables, walk);
+	error = put_column(tables, walk, ",\"name\":[", FUNCTION_NAME, count);
 	firefox_put_constant(tables->output, "isJS", "false", count);
 	firefox_put_constant(tables->output, "relevantForJS", "false", count);
 	firefox_put_constant(tables->output, "resource", "-1", count);
 	if (!error)
-		error = put_files(tables, walk);
-	output_string(tables->output, ",\"lineNumber\":[");
-	for (i = 0; i < count; i++) {
-		output_string(tables->output, i ? "," : "");
-		put_line_number(tables, walk, (struct firefox_place){tables->keys[i], 0});
-	}
-	output_char(tables->output, ']');
+		error = put_column(tables, walk, ",\"fileName\":[", FUNCTION_FILE, count);
+	put_column(tables, walk, ",\"lineNumber\":[", FUNCTION_LINE, count);
 	firefox_put_constant(tables->output, "columnNumber", "null", count);
 	output_char(tables->output, '}');
 	return error;
@@ -246,7 +205,7 @@ void firefox_put_strings(struct firefox_tables *tables)
 	output_string(tables->output, "\n],\n\"shared\":{\"stringArray\":[");
 	for (uint32_t i = 0; i < tables->strings.count; i++) {
 		output_string(tables->output, i ? ",\n\"" : "\n\"");
-		output_json(tables->output, text_at(&tables->strings, i));
+		output_json(tables->output, tables->strings.at[i].file);
 		output_char(tables->output, '"');
 	}
 	output_string(tables->output, "]}}\n");
@@ -258,7 +217,7 @@ int firefox_put_tables(struct firefox_tables *tables, const struct call_walk *wa
 
 	if (error)
 		return error;
-	put_stack_table(tables);
+	put_stack_table(tables, walk);
 	put_frame_table(tables, walk);
 	error = put_function_table(tables, walk);
 	forget_frames(tables);
@@ -279,7 +238,7 @@ int firefox_tables_process(struct firefox_tables *tables, const struct call_walk
 
 void firefox_tables_done(struct firefox_tables *tables)
 {
-	strings_done(&tables->strings);
+	labels_done(&tables->strings);
 	u64_map_done(&tables->line_numbers);
 	free(tables->functions);
 	free(tables->keys);

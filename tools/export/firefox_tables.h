@@ -14,19 +14,6 @@
 #include "util/output.h"
 #include "util/u64_map.h"
 
-struct firefox_string {
-	char *bytes; /* not terminated */
-	size_t length;
-};
-
-/* Strings of the whole profile, each with a number. */
-struct firefox_strings {
-	struct u64_map numbers; /* hash: number + 1 */
-	struct firefox_string *at;
-	uint32_t count;
-	size_t allocated;
-};
-
 struct firefox_place {
 	uint32_t key;
 	uint32_t line; /* 0: the function's first line */
@@ -38,13 +25,14 @@ enum { FIREFOX_CATEGORY_PYTHON, FIREFOX_CATEGORY_C, FIREFOX_CATEGORY_OTHER };
 struct firefox_tables {
 	struct output *output;
 	const struct stacks *stacks; /* of the current thread */
-	struct firefox_strings strings;
+	struct labels strings;	     /* of the whole profile: the files of labels */
 	/*
 	 * Functions of stacks are keys. Numbers above all keys are functions at the line of a sample, in this process.
 	 */
 	struct u64_map line_numbers; /* key << 32 | line: place in lines, + 1 */
 	struct firefox_place *lines;
-	uint32_t line_count, line_room;
+	size_t line_room;
+	uint32_t line_count;
 	/* Frames and functions of the thread: number + 1 of each, and the reverse tables. */
 	uint32_t *frames; /* by function of stacks */
 	uint32_t frame_room;
@@ -57,7 +45,7 @@ struct firefox_tables {
 };
 
 /* The number of a string. UINT32_MAX: no memory. */
-uint32_t firefox_string_number(struct firefox_strings *strings, struct text text);
+uint32_t firefox_string_number(struct firefox_tables *tables, struct text text);
 /* The number, in stacks, of a function at a line. 0: no memory; no Python function has that number. */
 uint32_t firefox_function_at_line(struct firefox_tables *tables, const struct call_walk *walk, uint32_t key,
 				  uint32_t line);
@@ -66,7 +54,7 @@ uint32_t firefox_function_at_line(struct firefox_tables *tables, const struct ca
 int firefox_tables_process(struct firefox_tables *tables, const struct call_walk *walk);
 /* Writes the tables of a thread at its end. */
 int firefox_put_tables(struct firefox_tables *tables, const struct call_walk *walk);
-/* Writes a column of equal elements. */
+/* Writes a column of equal elements, with a comma before it. */
 void firefox_put_constant(struct output *output, const char *name, const char *value, uint64_t count);
 /* Writes the strings, which end the profile. */
 void firefox_put_strings(struct firefox_tables *tables);

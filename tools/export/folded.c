@@ -31,11 +31,6 @@ static const char *const weight_names[] = {"time", "bytes", "allocations", "live
 
 #define MAX_STACK 1024 /* slightly above Python's own recursion limit */
 
-struct folded_options {
-	enum weight weight;
-	uint32_t max_stack;
-};
-
 /* The line of a stack. */
 struct folded_stack {
 	uint64_t deeper_weight; /* weight of the deeper stacks that share this line */
@@ -52,7 +47,8 @@ struct folded {
 	size_t *frame_ends;   /* by function: end of its text in frames */
 	uint32_t frame_count;
 	char *process; /* label of the process */
-	struct folded_options options;
+	enum weight weight;
+	uint32_t max_stack;
 };
 
 static bool is_break(uint32_t code)
@@ -64,17 +60,15 @@ static bool is_break(uint32_t code)
 static void put_name(struct output *output, struct text name)
 {
 	while (name.length) {
-		const char *start = name.at;
-		uint32_t code = text_next(&name);
+		uint32_t code;
+		struct text valid = text_next_valid(&name, &code);
 
-		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
-			output_string(output, "\xef\xbf\xbd");
-		else if (code == ';')
+		if (code == ';')
 			output_char(output, ':');
 		else if (is_break(code))
 			output_char(output, ' ');
 		else
-			output_put(output, start, (size_t)(name.at - start));
+			output_put(output, valid.at, valid.length);
 	}
 }
 
@@ -99,7 +93,7 @@ static void put_function(struct output *output, const struct stack_function *fun
 
 static uint64_t weight_of(const struct folded *folded, const struct stack_node *node)
 {
-	switch (folded->options.weight) {
+	switch (folded->weight) {
 	case WEIGHT_BYTES:
 		return node->bytes;
 	case WEIGHT_ALLOCATIONS:
@@ -174,7 +168,7 @@ static int put_stacks(struct folded *folded, const char *thread, struct stacks *
 		uint64_t weight = weight_of(folded, &stacks->at[i]);
 
 		lines[i].depth = i ? lines[parent].depth + 1 : 0;
-		lines[i].line = lines[i].depth <= folded->options.max_stack ? i : lines[parent].line;
+		lines[i].line = lines[i].depth <= folded->max_stack ? i : lines[parent].line;
 		if (weight && lines[i].line == i)
 			error = put_stack(folded, thread, stacks, i, weight, 0);
 		else if (weight) {
@@ -201,31 +195,15 @@ static int folded_thread(void *owner, struct call_walk *walk, struct stacks *sta
 	return error;
 }
 
-static struct folded_options *options_of(struct export *export)
-{
-	struct folded_options *options = export->options;
-
-	if (!options)
-		options = export->options = calloc(1, sizeof(*options));
-	if (!options)
-		output_message("evprof export: %s", strerror(ENOMEM));
-	else if (!options->max_stack)
-		options->max_stack = MAX_STACK;
-	return options;
-}
-
 static bool take_max_stack(struct export *export, const char *value)
 {
-	struct folded_options *options = options_of(export);
-	char *end;
 	unsigned long number;
+	char *end;
 
 	errno = 0;
 	number = strtoul(value, &end, 10);
-	if (!options)
-		return false;
 	if (*value >= '0' && *value <= '9' && !*end && number && number < UINT32_MAX && !errno) {
-		options->max_stack = (uint32_t)number;
+		export->max_stack = (uint32_t)number;
 		return true;
 	}
 	output_message("evprof export: --max-stack wants a number of frames such as 128, not \"%s\"", value);
@@ -234,21 +212,13 @@ static bool take_max_stack(struct export *export, const char *value)
 
 static bool take_weight(struct export *export, const char *value)
 {
-	const size_t count = sizeof(weight_names) / sizeof(weight_names[0]);
-	struct folded_options *options = options_of(export);
-
-	for (size_t i = 0; options && i < count; i++)
+	for (unsigned i = 0; i < sizeof(weight_names) / sizeof(weight_names[0]); i++)
 		if (strcmp(value, weight_names[i]) == 0) {
-			options->weight = (enum weight)i;
-			export->by_order = options->weight >= WEIGHT_LIVE;
+			export->weight = i;
+			export->by_order = i >= WEIGHT_LIVE;
 			return true;
 		}
-	if (!options)
-		return false;
-	fprintf(stderr, "evprof export: --weight wants ");
-	for (size_t i = 0; i < count; i++)
-		fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", weight_names[i]);
-	fprintf(stderr, ", not \"%s\"\n", value);
+	fprintf(stderr, "evprof export: --weight wants time, bytes, allocations, live or peak, not \"%s\"\n", value);
 	return false;
 }
 
@@ -257,36 +227,27 @@ const struct export_option export_folded_options[] = {
      "                            the weight of a stack: its time; its allocations, in bytes or blocks; its bytes\n"
      "                            still allocated at the end; its bytes at the peak. All but time have native\n"
      "                            functions on top where they were recorded (EVPROF_NATIVE)\n",
-     take_weight},
+     take_weight, 0},
     {"max-stack", "N",
      "                            stacks of more than N functions (1024) are cut: one line for each stack of N, with\n"
      "                            their number as the last frame. Deep recursion would be N lines of N functions\n",
-     take_max_stack},
-    {NULL, NULL, NULL, NULL},
-};
-
-void export_folded_free_options(struct export *export)
-{
-	free(export->options);
-	export->options = NULL;
-}
+     take_max_stack, 0},
+    {0}};
 
 int export_folded(const struct export *export, struct output *output, struct progress *progress)
 {
-	const struct folded_options *given = export->options;
-	struct folded folded = {.output = output, .options = {WEIGHT_TIME, MAX_STACK}};
-	struct stacks_visitor visitor = {.process = folded_process, .thread = folded_thread};
+	struct folded folded = {
+	    .output = output, .weight = export->weight, .max_stack = export->max_stack ? export->max_stack : MAX_STACK};
+	struct stacks_visitor visitor = {.process = folded_process,
+					 .thread = folded_thread,
+					 .allocations = folded.weight != WEIGHT_TIME,
+					 .only_live = folded.weight >= WEIGHT_LIVE};
 	int error = output_open_memory(&folded.frames);
 
 	if (error)
 		return error;
-	if (given)
-		folded.options = *given;
-	visitor.allocations = folded.options.weight != WEIGHT_TIME;
-	if (folded.options.weight >= WEIGHT_LIVE) {
-		visitor.live = folded.options.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
-		visitor.only_live = true;
-	}
+	if (visitor.only_live)
+		visitor.live = folded.weight == WEIGHT_PEAK ? LIVE_PEAK : LIVE_END;
 	error = file_names_find(&folded.files, export->trace, export->filter);
 	if (!error)
 		error = stacks_visit(export->trace, export->filter, progress, &folded.functions, &visitor, &folded);

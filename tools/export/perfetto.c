@@ -5,6 +5,9 @@
  *   calls of Python and C          slices on the thread's track; the category is the kind of the event that began them
  *   calls in a greenlet            slices on the greenlet's track, below its thread's; greenlet 0 uses the thread's
  *   steps of a task                slices with the category task on the task's track, and again on the thread's
+ *   spans                          slices with the category span, on tracks "spans" below that of the thread, greenlet
+ *                                  or task; those that overlap have a track each, which viewers show as one
+ *   counters                       a counter track of the process for each
  *   exceptions, marks, lost events, fork, exec, exit, pause        instants on the thread's track
  *   bytes of Python's heap         a counter track of the process, at most one value each 100 us
  *   lost events                    a counter track of the thread, their sum
@@ -28,7 +31,10 @@
 #include "analysis/process_births.h"
 #include "export/perfetto_writer.h"
 #include "replay/call_walk.h"
+#include "replay/spans.h"
+#include "trace/arguments.h"
 #include "trace/labels.h"
+#include "util/grow.h"
 
 #define HEAP_SAMPLE_NS 100000
 
@@ -44,10 +50,11 @@ enum category {
 	CATEGORY_LOST,
 	CATEGORY_PROCESS,
 	CATEGORY_TASK,
+	CATEGORY_SPAN,
 	CATEGORIES
 };
 static const char *const categories[] = {NULL,	      "call", "resume", "throw",   "c_call", "running",
-					 "exception", "mark", "lost",	"process", "task"};
+					 "exception", "mark", "lost",	"process", "task",   "span"};
 
 enum name {
 	NAME_LOST = 1,
@@ -89,10 +96,10 @@ struct interned {
 	uint32_t iid;
 };
 
-/* A set of numbers from 0. */
+/* A set of numbers from 0, one bit each. */
 struct numbers {
 	uint8_t *bits;
-	size_t bytes;
+	uint32_t bytes;
 };
 
 struct perfetto {
@@ -110,24 +117,20 @@ struct perfetto {
 	struct numbers tasks;	  /* tasks of the thread that have a track */
 	uint64_t lost;		  /* events of the thread, so far */
 	bool memory;		  /* the process has memory events */
+	struct spans spans;
+	int64_t last_ns;	    /* end of the thread of the process that ended last */
+	struct u64_map tracks;	    /* uuids of spans' and counters' tracks that the process has */
+	struct arguments arguments; /* of the thread's next span or mark */
 };
 
 /* Returns 1 if the number is new in the set, 0, or -ENOMEM. */
 static int add_number(struct numbers *numbers, uint32_t number)
 {
-	size_t byte = number / 8, bytes = numbers->bytes ? numbers->bytes : 64;
+	uint32_t byte = number / 8;
 	uint8_t bit = (uint8_t)(1u << number % 8);
 
-	while (bytes <= byte)
-		bytes *= 2;
-	if (bytes > numbers->bytes) {
-		uint8_t *grown = realloc(numbers->bits, bytes);
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + numbers->bytes, 0, bytes - numbers->bytes);
-		*numbers = (struct numbers){grown, bytes};
-	}
+	if (grow_for(&numbers->bits, &numbers->bytes, byte, 1) < 0)
+		return -ENOMEM;
 	if (numbers->bits[byte] & bit)
 		return 0;
 	numbers->bits[byte] |= bit;
@@ -142,30 +145,12 @@ static void free_numbers(struct numbers *numbers)
 
 /* --- interning --- */
 
-/* Interns the name in the thread's sequence. Returns 0 or -ENOMEM. */
-static int intern_name(struct perfetto *perfetto, struct text text, uint32_t *iid)
+/* Interns a text in the thread's sequence. line: of INTERNED_SOURCE only. Returns 0 or -ENOMEM. */
+static int intern_text(struct perfetto *perfetto, uint32_t field, uint32_t iid, struct text text, uint32_t line)
 {
-	*iid = perfetto->sequence.iids++;
 	perfetto_begin_packet(&perfetto->writer, perfetto->sequence.id, FLAG_NEEDS_STATE);
 	protobuf_begin(&perfetto->writer.packet, PACKET_INTERNED);
-	perfetto_put_entry(&perfetto->writer.packet, INTERNED_NAME, *iid, text);
-	protobuf_end(&perfetto->writer.packet);
-	return perfetto_end_packet(&perfetto->writer);
-}
-
-/* A source location has the same iid as its function's name. */
-static int intern_source(struct perfetto *perfetto, const struct wire_definition *code, uint32_t iid)
-{
-	struct protobuf *packet = &perfetto->writer.packet;
-
-	perfetto_begin_packet(&perfetto->writer, perfetto->sequence.id, FLAG_NEEDS_STATE);
-	protobuf_begin(packet, PACKET_INTERNED);
-	protobuf_begin(packet, INTERNED_SOURCE);
-	protobuf_number(packet, ENTRY_IID, iid);
-	protobuf_text(packet, ENTRY_TEXT, trace_string(code, 0));
-	protobuf_number(packet, ENTRY_LINE, code->number);
-	protobuf_end(packet);
-	protobuf_end(packet);
+	perfetto_put_entry(&perfetto->writer.packet, field, iid, text, line);
 	return perfetto_end_packet(&perfetto->writer);
 }
 
@@ -173,65 +158,76 @@ static int intern_function(struct perfetto *perfetto, struct function *function,
 			   const struct wire_definition *definition, uint32_t key)
 {
 	char *name = label_display(definition, key & 1, key / 2);
-	uint8_t *at = function->bytes;
-	int error = -ENOMEM;
-	uint32_t iid;
+	uint32_t iid = perfetto->sequence.iids++;
+	uint8_t *at = protobuf_put_number(function->bytes, EVENT_NAME_IID, iid);
+	int error = name ? intern_text(perfetto, INTERNED_NAME, iid, text_of(name), 0) : -ENOMEM;
 
-	if (name)
-		error = intern_name(perfetto, text_of(name), &iid);
 	free(name);
-	if (error)
-		return error;
-	at = protobuf_put_number(at, EVENT_NAME_IID, iid);
-	if (definition && !(key & 1)) {
-		error = intern_source(perfetto, definition, iid);
+	/* A source location has the same iid as its function's name. */
+	if (!error && definition && !(key & 1)) {
+		error = intern_text(perfetto, INTERNED_SOURCE, iid, trace_string(definition, 0), definition->number);
 		at = protobuf_put_number(at, EVENT_SOURCE_IID, iid);
 	}
 	function->length = (uint8_t)(at - function->bytes);
-	function->sequence = perfetto->sequence.id;
+	function->sequence = error ? 0 : perfetto->sequence.id;
 	return error;
 }
 
 /* --- calls --- */
 
-static int describe_within(struct perfetto *perfetto, uint64_t uuid, const char *name)
+/* A track below the thread's. */
+static int describe_child(struct perfetto *perfetto, uint64_t uuid, const char *name, enum perfetto_counter_unit unit)
 {
 	uint64_t parent = perfetto_uuid(&perfetto->writer, KIND_THREAD, perfetto->thread->number);
 
-	return perfetto_describe_within(&perfetto->writer, perfetto->sequence.id, uuid, parent, name);
+	return perfetto_describe_child(&perfetto->writer, perfetto->sequence.id, uuid, parent, name, unit);
+}
+
+/* The track of a task of the thread, or of a greenlet: task is NULL. Described at its first use. */
+static uint64_t track_of(struct perfetto *perfetto, struct call_walk *walk, const struct walk_frame *task,
+			 uint32_t number)
+{
+	uint64_t uuid = perfetto_uuid_within(&perfetto->writer, perfetto->thread->number, task, number);
+	int added = add_number(task ? &perfetto->tasks : &perfetto->greenlets, number);
+	char *name = NULL;
+
+	if (added > 0) {
+		if (task)
+			name = walk_task_name(walk, task);
+		else if (asprintf(&name, "greenlet %u", number) < 0)
+			name = NULL;
+		added = name ? describe_child(perfetto, uuid, name, UNIT_NONE) : -ENOMEM;
+		free(name);
+	}
+	if (added < 0)
+		walk_fail(walk, added);
+	return uuid;
 }
 
 /* The track of the running greenlet; 0: the thread's. */
 static uint64_t running_track(struct perfetto *perfetto, struct call_walk *walk)
 {
 	uint32_t number = walk_greenlet(walk);
-	uint64_t uuid = number ? perfetto_uuid_within(&perfetto->writer, perfetto->thread->number, false, number) : 0;
-	char name[32];
-	int added = number ? add_number(&perfetto->greenlets, number) : 0;
 
-	if (added > 0) {
-		snprintf(name, sizeof(name), "greenlet %u", number);
-		added = describe_within(perfetto, uuid, name);
-	}
-	if (added < 0)
-		walk_fail(walk, added);
-	return uuid;
+	return number ? track_of(perfetto, walk, NULL, number) : 0;
 }
 
-static uint64_t task_track(struct perfetto *perfetto, struct call_walk *walk, const struct walk_frame *frame)
+/* Writes an event of the thread, which ends before `end`. */
+static inline void put_event(struct perfetto *perfetto, int64_t ns, const uint8_t event[EVENT_MAX_BYTES],
+			     const uint8_t *end)
 {
-	uint64_t uuid = perfetto_uuid_within(&perfetto->writer, perfetto->thread->number, true, frame->task);
-	int added = add_number(&perfetto->tasks, frame->task);
-	char *name;
+	perfetto_put_event(&perfetto->writer, &perfetto->sequence, ns, event, (size_t)(end - event));
+}
 
-	if (added > 0) {
-		name = walk_task_name(walk, frame);
-		added = name ? describe_within(perfetto, uuid, name) : -ENOMEM;
-		free(name);
-	}
-	if (added < 0)
-		walk_fail(walk, added);
-	return uuid;
+/* field: ANNOTATION_NUMBER or ANNOTATION_STRING_IID. */
+static uint8_t *put_annotation(uint8_t *at, enum annotation name, uint32_t field, uint64_t value)
+{
+	uint8_t *end = protobuf_put_number(at + 2, ANNOTATION_NAME_IID, name);
+
+	end = protobuf_put_number(end, field, value);
+	at[0] = EVENT_ANNOTATION << 3 | PROTOBUF_LENGTH;
+	at[1] = (uint8_t)(end - at - 2);
+	return end;
 }
 
 static void put_begin(struct perfetto *perfetto, const struct call_walk *walk, const struct function *function,
@@ -246,8 +242,7 @@ static void put_begin(struct perfetto *perfetto, const struct call_walk *walk, c
 	memcpy(event + 4, function->bytes, sizeof(function->bytes));
 	if (track)
 		at = protobuf_put_number(at, EVENT_TRACK, track);
-	perfetto_put_event(&perfetto->writer, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event,
-			   (size_t)(at - event));
+	put_event(perfetto, perfetto->trace->start_ns + walk->now_ns, event, at);
 }
 
 static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame *frame)
@@ -267,7 +262,7 @@ static void perfetto_push(void *owner, struct call_walk *walk, struct walk_frame
 	}
 	put_begin(perfetto, walk, function, category[frame->kind], running_track(perfetto, walk));
 	if (frame->task)
-		put_begin(perfetto, walk, function, CATEGORY_TASK, task_track(perfetto, walk, frame));
+		put_begin(perfetto, walk, function, CATEGORY_TASK, track_of(perfetto, walk, frame, frame->task));
 	if (perfetto->writer.output->error)
 		walk_fail(walk, perfetto->writer.output->error);
 }
@@ -282,19 +277,11 @@ static void put_end(struct perfetto *perfetto, const struct call_walk *walk, uns
 
 	event[0] = EVENT_TYPE << 3;
 	event[1] = TYPE_END;
-	if (said[how]) {
-		uint8_t *annotation = at + 2;
-
-		annotation = protobuf_put_number(annotation, ANNOTATION_NAME_IID, ANNOTATION_END);
-		annotation = protobuf_put_number(annotation, ANNOTATION_STRING_IID, said[how]);
-		at[0] = EVENT_ANNOTATION << 3 | PROTOBUF_LENGTH;
-		at[1] = (uint8_t)(annotation - at - 2);
-		at = annotation;
-	}
+	if (said[how])
+		at = put_annotation(at, ANNOTATION_END, ANNOTATION_STRING_IID, said[how]);
 	if (track)
 		at = protobuf_put_number(at, EVENT_TRACK, track);
-	perfetto_put_event(&perfetto->writer, &perfetto->sequence, perfetto->trace->start_ns + walk->now_ns, event,
-			   (size_t)(at - event));
+	put_event(perfetto, perfetto->trace->start_ns + walk->now_ns, event, at);
 }
 
 static void perfetto_pop(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
@@ -302,7 +289,7 @@ static void perfetto_pop(void *owner, struct call_walk *walk, struct walk_frame 
 	struct perfetto *perfetto = owner;
 
 	if (frame->task)
-		put_end(perfetto, walk, how, task_track(perfetto, walk, frame));
+		put_end(perfetto, walk, how, track_of(perfetto, walk, frame, frame->task));
 	put_end(perfetto, walk, how, running_track(perfetto, walk));
 }
 
@@ -323,21 +310,14 @@ static void put_instant(struct perfetto *perfetto, int64_t ns, const struct inst
 	at = protobuf_put_number(at, EVENT_TYPE, TYPE_INSTANT);
 	at = protobuf_put_number(at, EVENT_CATEGORY_IID, instant->category);
 	at = protobuf_put_number(at, EVENT_NAME_IID, instant->name_iid);
-	if (instant->annotation) {
-		uint8_t *annotation = at + 2;
-
-		annotation = protobuf_put_number(annotation, ANNOTATION_NAME_IID, instant->annotation);
-		annotation = protobuf_put_number(annotation, ANNOTATION_NUMBER, instant->number);
-		at[0] = EVENT_ANNOTATION << 3 | PROTOBUF_LENGTH;
-		at[1] = (uint8_t)(annotation - at - 2);
-		at = annotation;
-	}
+	if (instant->annotation)
+		at = put_annotation(at, instant->annotation, ANNOTATION_NUMBER, instant->number);
 	if (instant->flow) {
 		at = protobuf_put_varint(at, EVENT_FLOW << 3 | PROTOBUF_FIXED64);
 		memcpy(at, &instant->flow, sizeof(instant->flow));
 		at += sizeof(instant->flow);
 	}
-	perfetto_put_event(&perfetto->writer, &perfetto->sequence, ns, event, (size_t)(at - event));
+	put_event(perfetto, ns, event, at);
 }
 
 /* Writes an instant with the name of a type or a mark. */
@@ -351,11 +331,180 @@ static int named_instant(struct perfetto *perfetto, int64_t ns, enum category ca
 	if (list->count && list->at[id])
 		text = trace_string(list->at[id], 1);
 	if (interned[id].sequence != perfetto->sequence.id) {
-		error = intern_name(perfetto, text, &interned[id].iid);
-		interned[id].sequence = perfetto->sequence.id;
+		interned[id] = (struct interned){perfetto->sequence.id, perfetto->sequence.iids++};
+		error = intern_text(perfetto, INTERNED_NAME, interned[id].iid, text, 0);
 	}
 	if (!error)
 		put_instant(perfetto, ns, &(struct instant){.category = category, .name_iid = interned[id].iid});
+	return error;
+}
+
+/* --- spans and counters --- */
+
+/* Interns the name of a span. */
+static int intern_mark(struct perfetto *perfetto, uint32_t id, uint32_t *iid)
+{
+	uint32_t known = id < perfetto->process->marks.count ? id : 0;
+	struct interned *interned = &perfetto->marks[known];
+	int error = 0;
+
+	if (interned->sequence != perfetto->sequence.id) {
+		*interned = (struct interned){perfetto->sequence.id, perfetto->sequence.iids++};
+		error = intern_text(perfetto, INTERNED_NAME, interned->iid, span_name(perfetto->process, known), 0);
+	}
+	*iid = interned->iid;
+	return error;
+}
+
+/* Whether a track must be described. -ENOMEM: no memory. */
+static int is_new_track(struct perfetto *perfetto, uint64_t uuid)
+{
+	uint64_t *known = u64_map_make(&perfetto->tracks, uuid);
+
+	return !known ? -ENOMEM : (*known)++ == 0;
+}
+
+/* The track of the innermost step of a task, of the greenlet, or of the thread. */
+static uint64_t track_of_context(struct perfetto *perfetto, struct call_walk *walk)
+{
+	uint64_t track;
+
+	for (uint32_t i = walk->shown; i-- > 0;)
+		if (walk->frames[i].task)
+			return track_of(perfetto, walk, &walk->frames[i], walk->frames[i].task);
+	track = running_track(perfetto, walk);
+	return track ? track : perfetto_uuid(&perfetto->writer, KIND_THREAD, perfetto->thread->number);
+}
+
+static uint64_t span_track(struct perfetto *perfetto, struct call_walk *walk, const struct span *span)
+{
+	uint64_t uuid = perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1);
+	int error = is_new_track(perfetto, uuid);
+
+	if (error > 0)
+		error = perfetto_describe_child(&perfetto->writer, perfetto->sequence.id, uuid,
+						track_of_context(perfetto, walk), "spans", UNIT_NONE);
+	if (error < 0)
+		walk_fail(walk, error);
+	return uuid;
+}
+
+static void put_argument(struct perfetto *perfetto, const struct argument *argument)
+{
+	struct protobuf *packet = &perfetto->writer.packet;
+
+	protobuf_begin(packet, EVENT_ANNOTATION);
+	protobuf_text(packet, ANNOTATION_NAME, span_name(perfetto->process, argument->key));
+	if (argument->type == WIRE_ARGUMENT_TEXT)
+		protobuf_text(packet, ANNOTATION_TEXT, argument_text(&perfetto->arguments, argument));
+	else if (argument->type == WIRE_ARGUMENT_INT)
+		protobuf_number(packet, ANNOTATION_INT, (uint64_t)wire_int(argument->word));
+	else if (argument->type == WIRE_ARGUMENT_DOUBLE)
+		protobuf_fixed64(packet, ANNOTATION_DOUBLE, argument->word);
+	else
+		protobuf_number(packet, ANNOTATION_BOOL, argument->word != 0);
+	protobuf_end(packet);
+}
+
+/* An event on a track of its own, at an absolute time: these are rare. Ends with the thread's arguments. */
+static int put_rare(struct perfetto *perfetto, int64_t ns, enum perfetto_event_type type, uint32_t name_iid,
+		    uint64_t track)
+{
+	struct protobuf *packet = &perfetto->writer.packet;
+
+	perfetto_begin_packet(&perfetto->writer, perfetto->sequence.id, FLAG_NEEDS_STATE);
+	protobuf_number(packet, PACKET_TIMESTAMP, (uint64_t)ns);
+	protobuf_number(packet, PACKET_CLOCK, CLOCK_MONOTONIC_NS);
+	protobuf_begin(packet, PACKET_EVENT);
+	protobuf_number(packet, EVENT_TYPE, type);
+	protobuf_number(packet, EVENT_TRACK, track);
+	if (name_iid) {
+		protobuf_number(packet, EVENT_CATEGORY_IID, CATEGORY_SPAN);
+		protobuf_number(packet, EVENT_NAME_IID, name_iid);
+		for (unsigned i = 0; i < perfetto->arguments.count; i++)
+			put_argument(perfetto, &perfetto->arguments.at[i]);
+	}
+	protobuf_end(packet);
+	return perfetto_end_packet(&perfetto->writer);
+}
+
+static int begin_span(struct perfetto *perfetto, struct call_walk *walk, const uint64_t *extra)
+{
+	int64_t start_ns = perfetto->trace->start_ns, end_ns;
+	struct span *span = spans_begin(&perfetto->spans, walk, extra);
+	uint64_t track = span ? span_track(perfetto, walk, span) : 0;
+	uint32_t iid;
+	int error = 0;
+
+	if (span) {
+		end_ns = span->end_ns;
+		error = intern_mark(perfetto, span->name, &iid);
+		if (!error)
+			error = put_rare(perfetto, start_ns + walk->now_ns, TYPE_BEGIN, iid, track);
+		if (!error && end_ns >= 0) {
+			error = put_rare(perfetto, start_ns + end_ns, TYPE_END, 0, track);
+			spans_end(&perfetto->spans, walk, extra[1]);
+		}
+	}
+	arguments_forget(&perfetto->arguments);
+	return error;
+}
+
+static int end_span(struct perfetto *perfetto, struct call_walk *walk, uint64_t number)
+{
+	struct span span = spans_end(&perfetto->spans, walk, number);
+
+	if (!span.number)
+		return 0;
+	return put_rare(perfetto, perfetto->trace->start_ns + walk->now_ns, TYPE_END, 0,
+			perfetto_uuid_hashed(&perfetto->writer, span.context, (uint64_t)span.lane + 1));
+}
+
+/* Spans without an end last until the end of the process. */
+static int end_open_spans(struct perfetto *perfetto)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < perfetto->spans.count && !error; i++) {
+		const struct span *span = &perfetto->spans.at[i];
+
+		if (span->number)
+			error =
+			    put_rare(perfetto, perfetto->trace->start_ns + perfetto->last_ns, TYPE_END, 0,
+				     perfetto_uuid_hashed(&perfetto->writer, span->context, (uint64_t)span->lane + 1));
+	}
+	return error;
+}
+
+static int describe_counter(struct perfetto *perfetto, uint64_t uuid, uint64_t id)
+{
+	struct text text = span_name(perfetto->process, id);
+	char *name = strndup(text.at, text.length);
+	int error = -ENOMEM;
+
+	if (name)
+		error = perfetto_describe_child(
+		    &perfetto->writer, perfetto->sequence.id, uuid,
+		    perfetto_uuid(&perfetto->writer, KIND_PROCESS, perfetto->process->number), name, UNIT_COUNT);
+	free(name);
+	return error;
+}
+
+static int put_counter(struct perfetto *perfetto, int64_t ns, const uint64_t *extra)
+{
+	uint64_t uuid =
+	    perfetto_uuid_hashed(&perfetto->writer, ((uint64_t)perfetto->process->number + 1) << 24, *extra);
+	uint8_t event[EVENT_MAX_BYTES], *at = event;
+	int error = is_new_track(perfetto, uuid);
+
+	if (error > 0)
+		error = describe_counter(perfetto, uuid, *extra);
+	at = protobuf_put_number(at, EVENT_TYPE, TYPE_COUNTER);
+	at = protobuf_put_number(at, EVENT_TRACK, uuid);
+	at = protobuf_put_varint(at, EVENT_COUNTER_DOUBLE << 3 | PROTOBUF_FIXED64);
+	memcpy(at, &extra[1], sizeof(extra[1]));
+	at += sizeof(extra[1]);
+	put_event(perfetto, ns, event, at);
 	return error;
 }
 
@@ -367,14 +516,12 @@ static int lost_events(struct perfetto *perfetto, int64_t ns, uint64_t missing)
 
 	put_instant(perfetto, ns, &(struct instant){CATEGORY_LOST, NAME_LOST, ANNOTATION_EVENTS, missing, 0});
 	if (!perfetto->lost)
-		error = perfetto_describe_counter(
-		    &perfetto->writer, perfetto->sequence.id, uuid,
-		    perfetto_uuid(&perfetto->writer, KIND_THREAD, perfetto->thread->number), "events lost", UNIT_COUNT);
+		error = describe_child(perfetto, uuid, "events lost", UNIT_COUNT);
 	perfetto->lost += missing;
 	at = protobuf_put_number(at, EVENT_TYPE, TYPE_COUNTER);
 	at = protobuf_put_number(at, EVENT_TRACK, uuid);
 	at = protobuf_put_number(at, EVENT_COUNTER_VALUE, perfetto->lost);
-	perfetto_put_event(&perfetto->writer, &perfetto->sequence, ns, event, (size_t)(at - event));
+	put_event(perfetto, ns, event, at);
 	return error;
 }
 
@@ -407,24 +554,26 @@ static void fork_instant(struct perfetto *perfetto, int64_t ns, uint32_t pid)
 
 static void process_instant(struct perfetto *perfetto, int64_t ns, unsigned kind, uint32_t argument)
 {
-	struct instant instant = {.category = CATEGORY_PROCESS};
+	static const struct instant instants[WIRE_KINDS] = {
+	    [WIRE_PROCESS_START] = {.name_iid = NAME_START},
+	    [WIRE_EXEC] = {.name_iid = NAME_EXEC},
+	    [WIRE_EXEC_FAILED] = {.name_iid = NAME_EXEC_FAILED, .annotation = ANNOTATION_ERRNO},
+	    [WIRE_EXIT] = {.name_iid = NAME_EXIT, .annotation = ANNOTATION_STATUS},
+	    [WIRE_PAUSE] = {.name_iid = NAME_STARTS},
+	};
+	struct instant instant = instants[kind];
 
-	if (kind == WIRE_PROCESS_START) {
-		instant.name_iid = NAME_START;
+	if (!instant.name_iid)
+		return;
+	instant.category = CATEGORY_PROCESS;
+	instant.number = export_instant_number(kind, argument);
+	if (kind == WIRE_PROCESS_START)
 		instant.flow = flow_of(perfetto, perfetto->process->number);
-	} else if (kind == WIRE_EXEC) {
-		instant.name_iid = NAME_EXEC;
-	} else if (kind == WIRE_EXEC_FAILED) {
-		instant = (struct instant){CATEGORY_PROCESS, NAME_EXEC_FAILED, ANNOTATION_ERRNO, argument, 0};
-	} else if (kind == WIRE_EXIT) {
-		instant = (struct instant){CATEGORY_PROCESS, NAME_EXIT, ANNOTATION_STATUS, argument & 0xff, 0};
-		if (!(argument & WIRE_EXIT_KNOWN))
-			instant.annotation = 0;
-	} else if (kind == WIRE_PAUSE) {
-		instant.name_iid = argument ? NAME_STOPS : NAME_STARTS;
-	}
-	if (instant.name_iid)
-		put_instant(perfetto, ns, &instant);
+	else if (kind == WIRE_EXIT && !(argument & WIRE_EXIT_KNOWN))
+		instant.annotation = 0;
+	else if (kind == WIRE_PAUSE && argument)
+		instant.name_iid = NAME_STOPS;
+	put_instant(perfetto, ns, &instant);
 }
 
 static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
@@ -435,8 +584,18 @@ static void perfetto_other(void *owner, struct call_walk *walk, uint32_t head, c
 	unsigned kind = wire_head_kind(head);
 	int error = 0;
 
+	if (kind == WIRE_GAP || kind == WIRE_MARK)
+		arguments_forget(&perfetto->arguments);
 	if (wire_is_memory(kind))
 		perfetto->memory = true;
+	else if (kind == WIRE_ARGUMENT)
+		error = arguments_take(&perfetto->arguments, head, extra);
+	else if (kind == WIRE_SPAN_BEGIN)
+		error = begin_span(perfetto, walk, extra);
+	else if (kind == WIRE_SPAN_END)
+		error = end_span(perfetto, walk, wire_number(head, extra));
+	else if (kind == WIRE_COUNTER)
+		error = put_counter(perfetto, ns, extra);
 	else if (kind == WIRE_EXCEPTION)
 		error = named_instant(perfetto, ns, CATEGORY_EXCEPTION, perfetto->types, &perfetto->process->types,
 				      argument);
@@ -475,6 +634,13 @@ static int64_t shown_from(const struct call_walk *walk, const struct trace_proce
 	return ns > from ? ns : from;
 }
 
+/* Interns a list, numbered from 1. */
+static void put_entries(struct protobuf *packet, uint32_t field, const char *const *texts, unsigned count)
+{
+	for (unsigned i = 1; i < count; i++)
+		perfetto_put_entry(packet, field, i, text_of(texts[i]), 0);
+}
+
 static int perfetto_thread(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
@@ -484,20 +650,29 @@ static int perfetto_thread(void *owner, struct call_walk *walk)
 
 	perfetto->thread = walk->thread;
 	perfetto->lost = 0;
+	arguments_forget(&perfetto->arguments);
 	free_numbers(&perfetto->greenlets);
 	free_numbers(&perfetto->tasks);
 	perfetto_begin_sequence(&perfetto->writer, &perfetto->sequence, sequence_of_thread(walk->thread), NAMES, ns,
 				perfetto_uuid(&perfetto->writer, KIND_THREAD, walk->thread->number));
 	protobuf_begin(packet, PACKET_INTERNED);
-	perfetto_put_entries(packet, INTERNED_CATEGORY, categories, CATEGORIES);
-	perfetto_put_entries(packet, INTERNED_NAME, names, NAMES);
-	perfetto_put_entries(packet, INTERNED_ANNOTATION, annotations, ANNOTATIONS);
-	perfetto_put_entries(packet, INTERNED_STRING, ends, ENDS);
-	protobuf_end(packet);
+	put_entries(packet, INTERNED_CATEGORY, categories, CATEGORIES);
+	put_entries(packet, INTERNED_NAME, names, NAMES);
+	put_entries(packet, INTERNED_ANNOTATION, annotations, ANNOTATIONS);
+	put_entries(packet, INTERNED_STRING, ends, ENDS);
 	error = perfetto_end_packet(&perfetto->writer);
 	return error ? error
 		     : perfetto_describe_thread(&perfetto->writer, perfetto->sequence.id, ns, perfetto->process->pid,
 						walk->thread);
+}
+
+static int perfetto_thread_end(void *owner, struct call_walk *walk)
+{
+	struct perfetto *perfetto = owner;
+
+	if (walk->now_ns > perfetto->last_ns)
+		perfetto->last_ns = walk->now_ns;
+	return 0;
 }
 
 /* --- processes --- */
@@ -509,6 +684,14 @@ static void free_names(struct perfetto *perfetto)
 	free(perfetto->marks);
 	perfetto->functions = NULL;
 	perfetto->types = perfetto->marks = NULL;
+}
+
+static void forget_spans(struct perfetto *perfetto)
+{
+	spans_done(&perfetto->spans);
+	perfetto->last_ns = 0;
+	u64_map_done(&perfetto->tracks);
+	perfetto->tracks = (struct u64_map){0};
 }
 
 static int perfetto_process(void *owner, struct call_walk *walk)
@@ -545,12 +728,13 @@ static int perfetto_process_end(void *owner, struct call_walk *walk)
 {
 	struct perfetto *perfetto = owner;
 	uint32_t number = walk->process->number;
-	int error;
+	int error = end_open_spans(perfetto);
 
 	free_names(perfetto);
-	if (!perfetto->memory)
-		return 0;
-	error = perfetto_describe_counter(
+	forget_spans(perfetto);
+	if (error || !perfetto->memory)
+		return error;
+	error = perfetto_describe_child(
 	    &perfetto->writer, perfetto->heap.id, perfetto_uuid(&perfetto->writer, KIND_HEAP, number),
 	    perfetto_uuid(&perfetto->writer, KIND_PROCESS, number), "Python heap", UNIT_BYTES);
 	if (error)
@@ -563,10 +747,12 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 	static const struct call_visitor visitor = {.process = perfetto_process,
 						    .process_end = perfetto_process_end,
 						    .thread = perfetto_thread,
+						    .thread_end = perfetto_thread_end,
 						    .push = perfetto_push,
 						    .pop = perfetto_pop,
 						    .other = perfetto_other};
-	struct perfetto perfetto = {.writer = {.output = output, .trace = export->trace}, .trace = export->trace};
+	struct perfetto perfetto = {
+	    .writer = {.output = output, .trace = export->trace}, .trace = export->trace, .spans.in_turn = true};
 	int error = process_births_find(&perfetto.births, export->trace);
 
 	if (!error)
@@ -575,6 +761,8 @@ int export_perfetto(const struct export *export, struct output *output, struct p
 		error = walk_trace(export->trace, export->filter, progress, &visitor, &perfetto);
 	free(perfetto.births.at);
 	free_names(&perfetto);
+	forget_spans(&perfetto);
+	arguments_done(&perfetto.arguments);
 	free_numbers(&perfetto.greenlets);
 	free_numbers(&perfetto.tasks);
 	protobuf_done(&perfetto.writer.packet);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/export.h"
+
 uint64_t perfetto_session_bits(const struct perfetto_writer *writer)
 {
 	uint64_t bits;
@@ -27,6 +29,14 @@ uint64_t perfetto_uuid_within(const struct perfetto_writer *writer, uint32_t thr
 	return (uuid ^ uuid >> 29) | 1; /* 0 means no track */
 }
 
+uint64_t perfetto_uuid_hashed(const struct perfetto_writer *writer, uint64_t context, uint64_t number)
+{
+	uint64_t uuid = (perfetto_session_bits(writer) ^ context) * UINT64_C(0xff51afd7ed558ccd);
+
+	uuid = (uuid ^ uuid >> 32 ^ number) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return (uuid ^ uuid >> 29) | 1;
+}
+
 void perfetto_begin_packet(struct perfetto_writer *writer, uint32_t sequence, unsigned flags)
 {
 	struct protobuf *packet = &writer->packet;
@@ -42,7 +52,8 @@ int perfetto_end_packet(struct perfetto_writer *writer)
 {
 	struct protobuf *packet = &writer->packet;
 
-	protobuf_end(packet);
+	while (packet->depth)
+		protobuf_end(packet);
 	if (packet->error)
 		return packet->error;
 	output_put(writer->output, packet->bytes, packet->used);
@@ -59,18 +70,14 @@ static void put_clock(struct protobuf *packet, enum perfetto_clock clock, int64_
 	protobuf_end(packet);
 }
 
-void perfetto_put_entry(struct protobuf *packet, uint32_t field, uint64_t iid, struct text text)
+void perfetto_put_entry(struct protobuf *packet, uint32_t field, uint64_t iid, struct text text, uint32_t line)
 {
 	protobuf_begin(packet, field);
 	protobuf_number(packet, ENTRY_IID, iid);
 	protobuf_text(packet, ENTRY_TEXT, text);
+	if (field == INTERNED_SOURCE)
+		protobuf_number(packet, ENTRY_LINE, line);
 	protobuf_end(packet);
-}
-
-void perfetto_put_entries(struct protobuf *packet, uint32_t field, const char *const *texts, unsigned count)
-{
-	for (unsigned i = 1; i < count; i++)
-		perfetto_put_entry(packet, field, i, text_of(texts[i]));
 }
 
 void perfetto_begin_sequence(struct perfetto_writer *writer, struct perfetto_sequence *sequence, uint32_t id,
@@ -108,22 +115,17 @@ static void begin_track(struct perfetto_writer *writer, uint32_t sequence, int64
 int perfetto_describe_process(struct perfetto_writer *writer, uint32_t sequence, int64_t ns,
 			      const struct trace_process *process)
 {
-	const char *program = trace_process_name(process);
 	struct protobuf *packet = &writer->packet;
-	const json_t *argument;
 	char sampling[TRACE_SAMPLING_BYTES];
+	const char *argument;
 	char label[64];
-	size_t i;
 
 	begin_track(writer, sequence, ns, perfetto_uuid(writer, KIND_PROCESS, process->number));
 	protobuf_begin(packet, TRACK_PROCESS);
 	protobuf_number(packet, PROCESS_PID, (uint64_t)process->pid);
-	json_array_foreach(json_object_get(process->meta, "argv"), i, argument)
-	{
-		if (json_is_string(argument))
-			protobuf_string(packet, PROCESS_ARGUMENT, json_string_value(argument));
-	}
-	protobuf_string(packet, PROCESS_NAME, program[0] ? program : "python");
+	for (size_t i = 0; (argument = export_argument(process, i)); i++)
+		protobuf_string(packet, PROCESS_ARGUMENT, argument);
+	protobuf_string(packet, PROCESS_NAME, export_program(process));
 	if (trace_process_text(process, "python")[0]) {
 		snprintf(label, sizeof(label), "Python %.40s", trace_process_text(process, "python"));
 		protobuf_string(packet, PROCESS_LABEL, label);
@@ -131,8 +133,6 @@ int perfetto_describe_process(struct perfetto_writer *writer, uint32_t sequence,
 	if (trace_process_sample_rate(process))
 		protobuf_string(packet, PROCESS_LABEL,
 				trace_sampling_text(trace_process_sample_rate(process), sampling));
-	protobuf_end(packet);
-	protobuf_end(packet);
 	return perfetto_end_packet(writer);
 }
 
@@ -148,14 +148,11 @@ int perfetto_describe_thread(struct perfetto_writer *writer, uint32_t sequence, 
 	protobuf_number(packet, THREAD_TID, thread->tid);
 	if (thread->name && thread->name[0])
 		protobuf_string(packet, THREAD_NAME, thread->name);
-	protobuf_end(packet);
-	protobuf_end(packet);
 	return perfetto_end_packet(writer);
 }
 
-/* A track below another one, valid at all times. The caller ends it and its packet. */
-static void begin_child_track(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			      const char *name)
+int perfetto_describe_child(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
+			    const char *name, enum perfetto_counter_unit unit)
 {
 	struct protobuf *packet = &writer->packet;
 
@@ -164,26 +161,10 @@ static void begin_child_track(struct perfetto_writer *writer, uint32_t sequence,
 	protobuf_number(packet, TRACK_UUID, uuid);
 	protobuf_number(packet, TRACK_PARENT, parent);
 	protobuf_string(packet, TRACK_NAME, name);
-}
-
-int perfetto_describe_within(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			     const char *name)
-{
-	begin_child_track(writer, sequence, uuid, parent, name);
-	protobuf_end(&writer->packet);
-	return perfetto_end_packet(writer);
-}
-
-int perfetto_describe_counter(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			      const char *name, enum perfetto_counter_unit unit)
-{
-	struct protobuf *packet = &writer->packet;
-
-	begin_child_track(writer, sequence, uuid, parent, name);
-	protobuf_begin(packet, TRACK_COUNTER);
-	protobuf_number(packet, COUNTER_UNIT, unit);
-	protobuf_end(packet);
-	protobuf_end(packet);
+	if (unit) {
+		protobuf_begin(packet, TRACK_COUNTER);
+		protobuf_number(packet, COUNTER_UNIT, unit);
+	}
 	return perfetto_end_packet(writer);
 }
 
@@ -195,13 +176,10 @@ int perfetto_describe_clocks(struct perfetto_writer *writer)
 	perfetto_begin_packet(writer, 1, FLAG_CLEARED);
 	protobuf_number(packet, PACKET_FIRST, 1);
 	protobuf_begin(packet, PACKET_CLOCK_SNAPSHOT);
-	if (trace->clock_count) {
-		put_clock(packet, CLOCK_MONOTONIC_NS, (int64_t)trace->clocks[0].monotonic_ns);
+	put_clock(packet, CLOCK_MONOTONIC_NS,
+		  trace->clock_count ? (int64_t)trace->clocks[0].monotonic_ns : trace->start_ns);
+	if (trace->clock_count)
 		put_clock(packet, CLOCK_REAL, (int64_t)trace->clocks[0].realtime_ns);
-	} else {
-		put_clock(packet, CLOCK_MONOTONIC_NS, trace->start_ns);
-	}
 	protobuf_number(packet, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_NS);
-	protobuf_end(packet);
 	return perfetto_end_packet(writer);
 }

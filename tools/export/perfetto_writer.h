@@ -15,9 +15,9 @@
 #include "trace/reader.h"
 #include "util/output.h"
 
-enum perfetto_trace_field { TRACE_PACKET = 1 };
-
-enum perfetto_packet_field {
+/* Field numbers, by message. */
+enum {
+	TRACE_PACKET = 1,
 	PACKET_CLOCK_SNAPSHOT = 6,
 	PACKET_TIMESTAMP = 8,
 	PACKET_SEQUENCE = 10,
@@ -28,13 +28,8 @@ enum perfetto_packet_field {
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK = 60,
 	PACKET_FIRST = 87,
-};
-
-enum perfetto_packet_flags { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
-
-enum perfetto_defaults_field { DEFAULTS_EVENT = 11, DEFAULTS_CLOCK = 58 };
-
-enum perfetto_event_field {
+	DEFAULTS_EVENT = 11,
+	DEFAULTS_CLOCK = 58,
 	EVENT_CATEGORY_IID = 3,
 	EVENT_ANNOTATION = 4,
 	EVENT_TYPE = 9,
@@ -42,43 +37,50 @@ enum perfetto_event_field {
 	EVENT_TRACK = 11,
 	EVENT_COUNTER_VALUE = 30,
 	EVENT_SOURCE_IID = 34,
+	EVENT_COUNTER_DOUBLE = 44,
 	EVENT_FLOW = 47,
-};
-
-enum perfetto_event_type { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
-
-enum perfetto_interned_field {
 	INTERNED_CATEGORY = 1,
 	INTERNED_NAME = 2,
 	INTERNED_ANNOTATION = 3,
 	INTERNED_SOURCE = 4,
 	INTERNED_STRING = 29,
-};
-
-enum perfetto_entry_field { ENTRY_IID = 1, ENTRY_TEXT = 2, ENTRY_LINE = 4 };
-
-enum perfetto_annotation_field { ANNOTATION_NAME_IID = 1, ANNOTATION_NUMBER = 3, ANNOTATION_STRING_IID = 17 };
-
-enum perfetto_track_field {
+	ENTRY_IID = 1,
+	ENTRY_TEXT = 2,
+	ENTRY_LINE = 4,
+	ANNOTATION_NAME_IID = 1,
+	ANNOTATION_BOOL = 2,
+	ANNOTATION_NUMBER = 3,
+	ANNOTATION_INT = 4,
+	ANNOTATION_DOUBLE = 5,
+	ANNOTATION_TEXT = 6,
+	ANNOTATION_NAME = 10,
+	ANNOTATION_STRING_IID = 17,
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
 	TRACK_PROCESS = 3,
 	TRACK_THREAD = 4,
 	TRACK_PARENT = 5,
 	TRACK_COUNTER = 8,
+	PROCESS_PID = 1,
+	PROCESS_ARGUMENT = 2,
+	PROCESS_NAME = 6,
+	PROCESS_LABEL = 8,
+	THREAD_PID = 1,
+	THREAD_TID = 2,
+	THREAD_NAME = 5,
+	COUNTER_UNIT = 3,
+	SNAPSHOT_CLOCK = 1,
+	SNAPSHOT_PRIMARY = 2,
+	CLOCK_ID = 1,
+	CLOCK_TIMESTAMP = 2,
+	CLOCK_INCREMENTAL = 3,
 };
 
-enum perfetto_process_field { PROCESS_PID = 1, PROCESS_ARGUMENT = 2, PROCESS_NAME = 6, PROCESS_LABEL = 8 };
+enum perfetto_packet_flags { FLAG_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
 
-enum perfetto_thread_field { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+enum perfetto_event_type { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 
-enum perfetto_counter_field { COUNTER_UNIT = 3 };
-
-enum perfetto_counter_unit { UNIT_COUNT = 2, UNIT_BYTES = 3 };
-
-enum perfetto_snapshot_field { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY = 2 };
-
-enum perfetto_clock_field { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2, CLOCK_INCREMENTAL = 3 };
+enum perfetto_counter_unit { UNIT_NONE = 0, UNIT_COUNT = 2, UNIT_BYTES = 3 };
 
 /* CLOCK_SEQUENCE is defined by evprof, one for each sequence. */
 enum perfetto_clock { CLOCK_REAL = 1, CLOCK_MONOTONIC_NS = 3, CLOCK_SEQUENCE = 64 };
@@ -114,9 +116,13 @@ uint64_t perfetto_uuid(const struct perfetto_writer *writer, enum perfetto_track
 /* The uuid of a greenlet's or task's track: a hash, because their numbers, counted for each thread, would not fit. */
 uint64_t perfetto_uuid_within(const struct perfetto_writer *writer, uint32_t thread, bool is_task, uint32_t number);
 
+/* The uuid of one more track: of a lane of spans in a context (replay/spans.h), or of a counter of a process. */
+uint64_t perfetto_uuid_hashed(const struct perfetto_writer *writer, uint64_t context, uint64_t number);
+
 /* --- packets --- */
 
 void perfetto_begin_packet(struct perfetto_writer *writer, uint32_t sequence, unsigned flags);
+/* Ends the open messages, and writes the packet. */
 int perfetto_end_packet(struct perfetto_writer *writer);
 
 /*
@@ -149,9 +155,8 @@ static inline __attribute__((always_inline)) void perfetto_put_event(struct perf
 	output_take(writer->output, (size_t)(at - packet));
 }
 
-/* Add interned texts to the packet. A list is numbered from 1; texts[0] is not used. */
-void perfetto_put_entry(struct protobuf *packet, uint32_t field, uint64_t iid, struct text text);
-void perfetto_put_entries(struct protobuf *packet, uint32_t field, const char *const *texts, unsigned count);
+/* Adds an interned text to the packet. line: of an INTERNED_SOURCE only. */
+void perfetto_put_entry(struct protobuf *packet, uint32_t field, uint64_t iid, struct text text, uint32_t line);
 
 /*
  * Begins a sequence and its first packet, which has the defaults: the clock, which counts differences from ns on, and
@@ -166,11 +171,9 @@ int perfetto_describe_process(struct perfetto_writer *writer, uint32_t sequence,
 			      const struct trace_process *process);
 int perfetto_describe_thread(struct perfetto_writer *writer, uint32_t sequence, int64_t ns, int64_t pid,
 			     const struct trace_thread *thread);
-/* The track of a greenlet or task, below its thread's track. */
-int perfetto_describe_within(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			     const char *name);
-int perfetto_describe_counter(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
-			      const char *name, enum perfetto_counter_unit unit);
+/* A track below another one, valid at all times: of a greenlet or a task, or with a unit that of a counter. */
+int perfetto_describe_child(struct perfetto_writer *writer, uint32_t sequence, uint64_t uuid, uint64_t parent,
+			    const char *name, enum perfetto_counter_unit unit);
 /* The same moment by each clock of the trace. */
 int perfetto_describe_clocks(struct perfetto_writer *writer);
 

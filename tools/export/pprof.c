@@ -17,61 +17,11 @@
 #include "export/export.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <zlib.h>
 
 #include "analysis/stack_counts.h"
 #include "analysis/stacks.h"
+#include "export/deflate.h"
 #include "export/protobuf.h"
-
-/* --- gzip --- */
-
-struct gzip {
-	z_stream stream;
-	struct output *output;
-	bool open;
-	uint8_t packed[1 << 16];
-};
-
-static int gzip_open(struct gzip *gzip, struct output *output)
-{
-	/* 16 requests a gzip header, without name and time: the same trace gives the same file. */
-	int result =
-	    deflateInit2(&gzip->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
-
-	gzip->output = output;
-	gzip->open = result == Z_OK;
-	return gzip->open ? 0 : -ENOMEM;
-}
-
-static void gzip_run(struct gzip *gzip, int flush)
-{
-	do {
-		gzip->stream.next_out = gzip->packed;
-		gzip->stream.avail_out = sizeof(gzip->packed);
-		deflate(&gzip->stream, flush);
-		output_put(gzip->output, gzip->packed, sizeof(gzip->packed) - gzip->stream.avail_out);
-	} while (!gzip->stream.avail_out);
-}
-
-static void gzip_put(struct gzip *gzip, const void *bytes, size_t length)
-{
-	gzip->stream.next_in = (Bytef *)bytes;
-	gzip->stream.avail_in = (uInt)length;
-	gzip_run(gzip, Z_NO_FLUSH);
-}
-
-static void gzip_close(struct gzip *gzip)
-{
-	if (!gzip->open)
-		return;
-	gzip_run(gzip, Z_FINISH);
-	deflateEnd(&gzip->stream);
-	gzip->open = false;
-}
-
-/* --- the profile --- */
 
 /* Fields of profile.proto. */
 enum {
@@ -127,23 +77,24 @@ enum {
 };
 
 struct pprof {
-	struct gzip gzip;
+	struct output *output;
+	z_stream gzip;
 	struct stack_functions functions;
 	uint64_t strings; /* written so far */
 	uint32_t functions_written;
 	struct protobuf field; /* the current field */
 	bool mapped;
-	bool allocations; /* memory events were recorded */
-	bool in_use;	  /* live blocks at the end are written, too */
-	char **libraries; /* libraries with a mapping, numbered from 2 */
-	uint32_t library_count;
+	bool allocations;	 /* memory events were recorded */
+	bool in_use;		 /* live blocks at the end are written, too */
+	struct labels libraries; /* the files of labels; each has a mapping, numbered from 2 */
+	uint32_t libraries_written;
 	int error;
 };
 
 /* Writes the finished fields. */
 static void write_out(struct pprof *pprof)
 {
-	gzip_put(&pprof->gzip, pprof->field.bytes, pprof->field.used);
+	deflate_put(&pprof->gzip, pprof->output, pprof->field.bytes, pprof->field.used, Z_NO_FLUSH);
 	if (pprof->field.error)
 		pprof->error = pprof->field.error;
 	protobuf_clear(&pprof->field);
@@ -164,24 +115,34 @@ static uint64_t put_string(struct pprof *pprof, struct text text)
 	return pprof->strings++;
 }
 
-static void put_sample_type(struct pprof *pprof, uint64_t type, uint64_t unit)
+/* Adds a message with fields that are numbers, by field number from 1. */
+static void add_message(struct pprof *pprof, uint32_t field, const uint64_t *numbers, uint32_t last)
 {
-	protobuf_begin(&pprof->field, PROFILE_SAMPLE_TYPE);
-	put_number(pprof, VALUE_TYPE, type);
-	put_number(pprof, VALUE_UNIT, unit);
+	protobuf_begin(&pprof->field, field);
+	for (uint32_t i = 1; i <= last; i++)
+		put_number(pprof, i, numbers[i]);
 	protobuf_end(&pprof->field);
+}
+
+static void put_message(struct pprof *pprof, uint32_t field, const uint64_t *numbers, uint32_t last)
+{
+	add_message(pprof, field, numbers, last);
 	write_out(pprof);
 }
 
 static void put_times(struct pprof *pprof, const struct trace *trace)
 {
-	/* Any reading of the clock maps CLOCK_MONOTONIC to real time. */
 	if (trace->clock_count)
-		put_number(pprof, PROFILE_TIME_NANOS,
-			   trace->clocks[0].realtime_ns + (uint64_t)trace->start_ns - trace->clocks[0].monotonic_ns);
+		put_number(pprof, PROFILE_TIME_NANOS, export_realtime_offset(trace) + (uint64_t)trace->start_ns);
 	put_number(pprof, PROFILE_DURATION_NANOS, (uint64_t)(trace->end_ns - trace->start_ns));
 	put_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE, STRING_TIME);
 	write_out(pprof);
+}
+
+/* The number of sample types. */
+static size_t value_count(const struct pprof *pprof)
+{
+	return pprof->in_use ? 6 : pprof->allocations ? 4 : 2;
 }
 
 static void put_beginning(struct pprof *pprof, const struct trace *trace)
@@ -201,95 +162,71 @@ static void put_beginning(struct pprof *pprof, const struct trace *trace)
 	    [STRING_INUSE_OBJECTS] = "inuse_objects",
 	    [STRING_INUSE_SPACE] = "inuse_space",
 	};
+	static const uint64_t types[][3] = {
+	    {0, STRING_CALLS, STRING_COUNT},	     {0, STRING_TIME, STRING_NANOSECONDS},
+	    {0, STRING_ALLOC_OBJECTS, STRING_COUNT}, {0, STRING_ALLOC_SPACE, STRING_BYTES},
+	    {0, STRING_INUSE_OBJECTS, STRING_COUNT}, {0, STRING_INUSE_SPACE, STRING_BYTES},
+	};
 	size_t count = pprof->in_use ? STRINGS : pprof->allocations ? STRING_INUSE_OBJECTS : STRING_BYTES, i;
 
 	for (i = 0; i < count; i++)
 		put_string(pprof, text_of(strings[i]));
-	put_sample_type(pprof, STRING_CALLS, STRING_COUNT);
-	put_sample_type(pprof, STRING_TIME, STRING_NANOSECONDS);
-	if (pprof->allocations) {
-		put_sample_type(pprof, STRING_ALLOC_OBJECTS, STRING_COUNT);
-		put_sample_type(pprof, STRING_ALLOC_SPACE, STRING_BYTES);
-	}
-	if (pprof->in_use) {
-		put_sample_type(pprof, STRING_INUSE_OBJECTS, STRING_COUNT);
-		put_sample_type(pprof, STRING_INUSE_SPACE, STRING_BYTES);
-	}
+	for (i = 0; i < value_count(pprof); i++)
+		put_message(pprof, PROFILE_SAMPLE_TYPE, types[i], VALUE_UNIT);
 	put_times(pprof, trace);
 }
 
 /* Writes a mapping: the program or a library. Its flags say that all names are present, so pprof does not symbolize. */
-static void put_mapping(struct pprof *pprof, uint64_t number, const char *name)
+static void put_mapping(struct pprof *pprof, uint64_t number, struct text name)
 {
-	uint64_t file = put_string(pprof, text_of(name));
-
-	protobuf_begin(&pprof->field, PROFILE_MAPPING);
-	put_number(pprof, MAPPING_ID, number);
-	put_number(pprof, MAPPING_FILE, file);
-	put_number(pprof, MAPPING_HAS_FUNCTIONS, 1);
-	put_number(pprof, MAPPING_HAS_FILES, 1);
-	put_number(pprof, MAPPING_HAS_LINES, 1);
-	protobuf_end(&pprof->field);
-	write_out(pprof);
+	put_message(pprof, PROFILE_MAPPING,
+		    (uint64_t[]){[MAPPING_ID] = number,
+				 [MAPPING_FILE] = put_string(pprof, name),
+				 [MAPPING_HAS_FUNCTIONS] = 1,
+				 [MAPPING_HAS_FILES] = 1,
+				 [MAPPING_HAS_LINES] = 1},
+		    MAPPING_HAS_LINES);
 }
 
-/* The number of a function's mapping; there are few libraries. */
+/* The number of a function's mapping. */
 static uint64_t mapping_of(struct pprof *pprof, const struct stack_function *function)
 {
-	char **grown, *name;
-	uint32_t i;
+	uint32_t number;
 
 	if (!function->library.length)
 		return 1;
-	for (i = 0; i < pprof->library_count; i++)
-		if (text_same(text_of(pprof->libraries[i]), function->library))
-			return i + UINT64_C(2);
-	name = strndup(function->library.at, function->library.length);
-	grown = realloc(pprof->libraries, ((size_t)i + 1) * sizeof(*grown));
-	if (grown)
-		pprof->libraries = grown;
-	if (!name || !grown) {
-		free(name);
+	number = labels_add(&pprof->libraries, &(struct label){.file = function->library});
+	if (number == UINT32_MAX) {
 		pprof->error = -ENOMEM;
 		return 1;
 	}
-	pprof->libraries[pprof->library_count++] = name;
-	put_mapping(pprof, i + UINT64_C(2), name);
-	return i + UINT64_C(2);
+	if (number == pprof->libraries_written) {
+		put_mapping(pprof, number + UINT64_C(2), function->library);
+		pprof->libraries_written++;
+	}
+	return number + UINT64_C(2);
 }
 
 /* Writes a function and its location, both with id number + 1. */
 static void put_function(struct pprof *pprof, uint32_t number)
 {
 	const struct stack_function *function = &pprof->functions.at[number];
-	uint64_t name = put_string(pprof, text_of(function->name));
+	uint64_t name = put_string(pprof, text_of(function->name)), id = (uint64_t)number + 1;
 	uint64_t file = put_string(pprof, function->source.length ? function->source : function->file);
 	uint64_t mapping = mapping_of(pprof, function);
 
-	protobuf_begin(&pprof->field, PROFILE_FUNCTION);
-	put_number(pprof, FUNCTION_ID, (uint64_t)number + 1);
-	put_number(pprof, FUNCTION_NAME, name);
-	put_number(pprof, FUNCTION_FILE, file);
-	put_number(pprof, FUNCTION_LINE, function->begins);
-	protobuf_end(&pprof->field);
-	write_out(pprof);
+	put_message(
+	    pprof, PROFILE_FUNCTION,
+	    (uint64_t[]){
+		[FUNCTION_ID] = id, [FUNCTION_NAME] = name, [FUNCTION_FILE] = file, [FUNCTION_LINE] = function->begins},
+	    FUNCTION_LINE);
 	protobuf_begin(&pprof->field, PROFILE_LOCATION);
-	put_number(pprof, LOCATION_ID, (uint64_t)number + 1);
+	put_number(pprof, LOCATION_ID, id);
 	put_number(pprof, LOCATION_MAPPING, mapping);
-	protobuf_begin(&pprof->field, LOCATION_LINE);
-	put_number(pprof, LINE_FUNCTION, (uint64_t)number + 1);
-	put_number(pprof, LINE_NUMBER, function->line);
-	protobuf_end(&pprof->field);
+	add_message(pprof, LOCATION_LINE, (uint64_t[]){[LINE_FUNCTION] = id, [LINE_NUMBER] = function->line},
+		    LINE_NUMBER);
 	protobuf_end(&pprof->field);
 	write_out(pprof);
-}
-
-static void add_label(struct pprof *pprof, uint64_t key, uint32_t field, uint64_t value)
-{
-	protobuf_begin(&pprof->field, SAMPLE_LABEL);
-	put_number(pprof, LABEL_KEY, key);
-	put_number(pprof, field, value);
-	protobuf_end(&pprof->field);
 }
 
 /* Innermost first. */
@@ -304,17 +241,12 @@ static void add_locations(struct pprof *pprof, const struct stacks *stacks, uint
 /* In the order of the sample types. */
 static void add_values(struct pprof *pprof, const struct stack_node *stack)
 {
+	const uint64_t values[] = {stack->calls, stack->own_ns,	     stack->allocations,
+				   stack->bytes, stack->live_blocks, stack->live_bytes};
+
 	protobuf_begin(&pprof->field, SAMPLE_VALUES);
-	protobuf_varint(&pprof->field, stack->calls);
-	protobuf_varint(&pprof->field, stack->own_ns);
-	if (pprof->allocations) {
-		protobuf_varint(&pprof->field, stack->allocations);
-		protobuf_varint(&pprof->field, stack->bytes);
-	}
-	if (pprof->in_use) {
-		protobuf_varint(&pprof->field, stack->live_blocks);
-		protobuf_varint(&pprof->field, stack->live_bytes);
-	}
+	for (size_t i = 0; i < value_count(pprof); i++)
+		protobuf_varint(&pprof->field, values[i]);
 	protobuf_end(&pprof->field);
 }
 
@@ -324,12 +256,16 @@ static int put_sample(struct pprof *pprof, const struct call_walk *walk, const s
 	protobuf_begin(&pprof->field, PROFILE_SAMPLE);
 	add_locations(pprof, stacks, stack);
 	add_values(pprof, &stacks->at[stack]);
-	add_label(pprof, STRING_PID, LABEL_NUMBER, (uint64_t)walk->process->pid);
-	add_label(pprof, STRING_TID, LABEL_NUMBER, walk->thread->tid);
-	add_label(pprof, STRING_THREAD, LABEL_STRING, thread);
+	add_message(pprof, SAMPLE_LABEL,
+		    (uint64_t[]){[LABEL_KEY] = STRING_PID, [LABEL_NUMBER] = (uint64_t)walk->process->pid},
+		    LABEL_NUMBER);
+	add_message(pprof, SAMPLE_LABEL, (uint64_t[]){[LABEL_KEY] = STRING_TID, [LABEL_NUMBER] = walk->thread->tid},
+		    LABEL_NUMBER);
+	add_message(pprof, SAMPLE_LABEL, (uint64_t[]){[LABEL_KEY] = STRING_THREAD, [LABEL_STRING] = thread},
+		    LABEL_STRING);
 	protobuf_end(&pprof->field);
 	write_out(pprof);
-	return pprof->error ? pprof->error : pprof->gzip.output->error;
+	return pprof->error ? pprof->error : pprof->output->error;
 }
 
 static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stacks)
@@ -354,11 +290,10 @@ static int pprof_thread(void *owner, struct call_walk *walk, struct stacks *stac
 static int pprof_process(void *owner, struct call_walk *walk)
 {
 	struct pprof *pprof = owner;
-
 	const char *program = trace_process_text(walk->process, "program");
 
 	if (!pprof->mapped)
-		put_mapping(pprof, 1, program[0] ? program : "python");
+		put_mapping(pprof, 1, text_of(program[0] ? program : "python"));
 	pprof->mapped = true;
 	return 0;
 }
@@ -378,24 +313,19 @@ static void set_sample_types(struct pprof *pprof, const struct export *export, s
 int export_pprof(const struct export *export, struct output *output, struct progress *progress)
 {
 	struct stacks_visitor visitor = {.process = pprof_process, .thread = pprof_thread};
-	struct pprof *pprof = calloc(1, sizeof(*pprof));
-	int error = pprof ? gzip_open(&pprof->gzip, output) : -ENOMEM;
+	struct pprof pprof = {.output = output};
+	int error;
 
-	if (!error) {
-		set_sample_types(pprof, export, &visitor, progress);
-		put_beginning(pprof, export->trace);
-		error = stacks_visit(export->trace, export->filter, progress, &pprof->functions, &visitor, pprof);
-		gzip_close(&pprof->gzip);
-	}
-	if (!error && pprof)
-		error = pprof->error;
-	if (pprof) {
-		while (pprof->library_count)
-			free(pprof->libraries[--pprof->library_count]);
-		free(pprof->libraries);
-		stack_functions_done(&pprof->functions);
-		protobuf_done(&pprof->field);
-	}
-	free(pprof);
-	return error;
+	/* 16 requests a gzip header, without name and time: the same trace gives the same file. */
+	if (deflateInit2(&pprof.gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	set_sample_types(&pprof, export, &visitor, progress);
+	put_beginning(&pprof, export->trace);
+	error = stacks_visit(export->trace, export->filter, progress, &pprof.functions, &visitor, &pprof);
+	deflate_put(&pprof.gzip, output, NULL, 0, Z_FINISH);
+	deflateEnd(&pprof.gzip);
+	labels_done(&pprof.libraries);
+	stack_functions_done(&pprof.functions);
+	protobuf_done(&pprof.field);
+	return error ? error : pprof.error;
 }

@@ -56,32 +56,6 @@ void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value)
 	protobuf->used = (size_t)(at - protobuf->bytes) + sizeof(value);
 }
 
-static void append_bytes(struct protobuf *protobuf, const void *bytes, size_t length)
-{
-	uint8_t *at = reserve_room(protobuf, length);
-
-	if (!at || !length)
-		return;
-	memcpy(at, bytes, length);
-	protobuf->used += length;
-}
-
-static void begin_length(struct protobuf *protobuf, uint32_t field, size_t length)
-{
-	uint8_t *at = reserve_room(protobuf, 2 * PROTOBUF_VARINT_MAX_BYTES);
-
-	if (!at)
-		return;
-	at = protobuf_put_varint(at, (uint64_t)field << 3 | PROTOBUF_LENGTH);
-	protobuf->used = (size_t)(protobuf_put_varint(at, length) - protobuf->bytes);
-}
-
-void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes, size_t length)
-{
-	begin_length(protobuf, field, length);
-	append_bytes(protobuf, bytes, length);
-}
-
 void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string)
 {
 	protobuf_text(protobuf, field, text_of(string));
@@ -91,13 +65,13 @@ void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text)
 {
 	protobuf_begin(protobuf, field);
 	while (text.length) {
-		const char *start = text.at;
-		uint32_t code = text_next(&text);
+		uint32_t code;
+		struct text valid = text_next_valid(&text, &code);
+		uint8_t *at = reserve_room(protobuf, valid.length);
 
-		if (code == TEXT_INVALID || (code >= 0xd800 && code <= 0xdfff))
-			append_bytes(protobuf, "\xef\xbf\xbd", 3);
-		else
-			append_bytes(protobuf, start, (size_t)(text.at - start));
+		if (at)
+			memcpy(at, valid.at, valid.length);
+		protobuf->used += at ? valid.length : 0;
 	}
 	protobuf_end(protobuf);
 }

@@ -52,8 +52,8 @@ struct protobuf {
 void protobuf_number(struct protobuf *protobuf, uint32_t field, uint64_t value);
 /* A number without a field: an element of a packed field, which is begun and ended as a message is. */
 void protobuf_varint(struct protobuf *protobuf, uint64_t value);
+/* A field of 64 bits, such as a double. */
 void protobuf_fixed64(struct protobuf *protobuf, uint32_t field, uint64_t value);
-void protobuf_bytes(struct protobuf *protobuf, uint32_t field, const void *bytes, size_t length);
 /* Adds a text as valid UTF-8, which fields of type string require; invalid bytes become U+FFFD. */
 void protobuf_text(struct protobuf *protobuf, uint32_t field, struct text text);
 void protobuf_string(struct protobuf *protobuf, uint32_t field, const char *string);

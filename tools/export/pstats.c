@@ -100,7 +100,7 @@ static void put_callers(struct output *output, const struct report_rows *rows, s
 	for (size_t i = 0; i < callers.count; i++) {
 		const struct profile_times *times = &callers.at[i].times;
 
-		put_function(output, rows->rows[callers.at[i].caller].label);
+		put_function(output, rows->rows[callers.at[i].other].label);
 		put_tuple(output, 4);
 		put_number(output, times->calls);
 		put_number(output, report_primitive_calls(times));
@@ -122,7 +122,7 @@ static void put_rows(struct output *output, const struct report_rows *rows)
 		put_number(output, times->calls);
 		put_seconds(output, times->own_ns);
 		put_seconds(output, times->total_ns);
-		put_callers(output, rows, report_callers(rows, i));
+		put_callers(output, rows, report_calls(rows, i, true));
 	}
 	output_char(output, MARSHAL_DICT_END);
 }

@@ -29,7 +29,7 @@ struct event {
 
 struct greenlet {
 	struct event *events;
-	uint32_t count, allocated;
+	size_t count, allocated;
 	uint64_t ran_ns; /* running time before its current turn */
 };
 
@@ -57,9 +57,7 @@ static void begin_profile(struct speedscope *speedscope, const char *type, const
 {
 	output_string(speedscope->output, speedscope->any ? ",\n" : "\n");
 	speedscope->any = true;
-	output_string(speedscope->output, "{\"type\":\"");
-	output_string(speedscope->output, type);
-	output_string(speedscope->output, "\",\"unit\":\"nanoseconds\",\"name\":\"");
+	output_format(speedscope->output, "{\"type\":\"%s\",\"unit\":\"nanoseconds\",\"name\":\"", type);
 	output_json(speedscope->output, text_of(speedscope->process));
 	output_string(speedscope->output, " ");
 	output_json(speedscope->output, text_of(thread));
@@ -109,51 +107,34 @@ static void put_frames(struct speedscope *speedscope)
 
 /* --- evented --- */
 
-/* Writes the line of an event, after the comma that ends the line before it; the array begins with [. */
-static char *event_line(struct digits_near *near, char *at, const struct event *event)
+/* Writes the line of an event, after the comma that ends the line before it. first: there is none. */
+static inline void put_line(struct speedscope *speedscope, const struct event *event, bool first)
 {
-	static const char begin[] = ",\n{\"type\":\"", frame[] = "\",\"frame\":", time[] = ",\"at\":";
+	static const char begin[] = "\n{\"type\":\"", frame[] = "\",\"frame\":", time[] = ",\"at\":";
+	char *room = output_room(speedscope->output, 48 + 2 * DIGITS_MAX), *at = room;
 
+	*at = ',';
+	at += !first;
 	memcpy(at, begin, sizeof(begin) - 1);
 	at += sizeof(begin) - 1;
 	*at++ = (char)event->type;
 	memcpy(at, frame, sizeof(frame) - 1);
 	at = digits_put(at + sizeof(frame) - 1, event->function);
 	memcpy(at, time, sizeof(time) - 1);
-	at = digits_near_put(near, at + sizeof(time) - 1, event->ns);
+	at = digits_near_put(&speedscope->near, at + sizeof(time) - 1, event->ns);
 	*at++ = '}';
-	return at;
+	output_take(speedscope->output, (size_t)(at - room));
 }
-
-#define EVENT_BYTES (48 + 2 * DIGITS_MAX)
 
 /* Runs in the second thread. */
 static int write_events(void *owner, const char *bytes, size_t used)
 {
 	const struct event *event = (const struct event *)bytes, *end = event + used / sizeof(*event);
 	struct speedscope *speedscope = owner;
-	struct output *output = speedscope->output;
 
-	for (; event < end; event++) {
-		char *at = output_room(output, EVENT_BYTES);
-
-		output_take(output, (size_t)(event_line(&speedscope->near, at, event) - at));
-	}
-	return output->error;
-}
-
-/* Writes the first event of a thread, without a comma before it. */
-static void put_first(struct speedscope *speedscope, const struct event *event)
-{
-	char line[EVENT_BYTES];
-
-	output_put(speedscope->output, line + 1, (size_t)(event_line(&speedscope->near, line, event) - line) - 1);
-}
-
-/* The new size for an array that is to hold element `number`: at least twice the old one if it grows. */
-static uint32_t grown_count(uint32_t allocated, uint32_t number)
-{
-	return number < allocated ? allocated : 2 * number + 8;
+	for (; event < end; event++)
+		put_line(speedscope, event, false);
+	return speedscope->output->error;
 }
 
 static uint64_t turn_ns(const struct speedscope *speedscope, int64_t now_ns)
@@ -167,9 +148,8 @@ static struct greenlet *running_greenlet(struct speedscope *speedscope, const st
 	uint32_t number = walk_greenlet(walk);
 	struct greenlet *greenlet;
 
-	if (number > INT32_MAX - 8 ||
-	    grow_zeroed(&speedscope->greenlets, &speedscope->greenlets_allocated,
-			grown_count(speedscope->greenlets_allocated, number), sizeof(*speedscope->greenlets)))
+	if (grow_for(&speedscope->greenlets, &speedscope->greenlets_allocated, number, sizeof(*speedscope->greenlets)) <
+	    0)
 		return NULL;
 	if (number != speedscope->running) {
 		speedscope->greenlets[speedscope->running].ran_ns += turn_ns(speedscope, walk->now_ns);
@@ -177,11 +157,9 @@ static struct greenlet *running_greenlet(struct speedscope *speedscope, const st
 		speedscope->since_ns = walk->now_ns;
 	}
 	greenlet = &speedscope->greenlets[number];
-	if (greenlet->count > INT32_MAX - 8 ||
-	    grow_zeroed(&greenlet->events, &greenlet->allocated, grown_count(greenlet->allocated, greenlet->count),
-			sizeof(*greenlet->events)))
-		return NULL;
-	return greenlet;
+	return grow_by_one(&greenlet->events, &greenlet->allocated, greenlet->count, sizeof(*greenlet->events)) < 0
+		   ? NULL
+		   : greenlet;
 }
 
 /* Whether the O event continues a frame whose C event is the last one, at the same time of its greenlet. */
@@ -225,7 +203,7 @@ static void put_event(struct speedscope *speedscope, struct call_walk *walk, con
 	speedscope->last_ns = walk->now_ns;
 	if (!speedscope->begun) {
 		speedscope->begun = true;
-		put_first(speedscope, &event);
+		put_line(speedscope, &event, true);
 		return;
 	}
 	room = batches_room(&speedscope->events, sizeof(*room));
@@ -299,7 +277,6 @@ static int put_greenlet(struct speedscope *speedscope, const struct call_walk *w
 {
 	const struct greenlet *greenlet = &speedscope->greenlets[number];
 	char *thread = stack_thread_name(walk->thread), *name = NULL;
-	char line[EVENT_BYTES];
 
 	if (!thread || asprintf(&name, number ? "%s greenlet %u" : "%s", thread, number) < 0) {
 		free(thread);
@@ -309,10 +286,8 @@ static int put_greenlet(struct speedscope *speedscope, const struct call_walk *w
 	free(name);
 	free(thread);
 	output_string(speedscope->output, ",\"startValue\":0,\"events\":[");
-	put_first(speedscope, &greenlet->events[0]);
-	for (uint32_t i = 1; i < greenlet->count; i++)
-		output_put(speedscope->output, line,
-			   (size_t)(event_line(&speedscope->near, line, &greenlet->events[i]) - line));
+	for (size_t i = 0; i < greenlet->count; i++)
+		put_line(speedscope, &greenlet->events[i], i == 0);
 	output_string(speedscope->output, "\n],\"endValue\":");
 	output_u64(speedscope->output, greenlet->events[greenlet->count - 1].ns);
 	output_char(speedscope->output, '}');
@@ -362,35 +337,29 @@ static int put_sample(struct speedscope *speedscope, struct stacks *stacks, uint
 	return speedscope->output->error;
 }
 
-static int put_samples(struct speedscope *speedscope, struct stacks *stacks)
+/* Writes the stacks with own time, or their own times. */
+static int put_column(struct speedscope *speedscope, struct stacks *stacks, bool times)
 {
+	const char *comma = times ? "" : "\n";
 	int error = 0;
-	bool any = false;
 
-	output_string(speedscope->output, ",\"samples\":[");
 	for (uint32_t i = 1; !error && i < stacks->count; i++) {
 		if (!stacks->at[i].own_ns)
 			continue;
-		output_string(speedscope->output, any ? ",\n" : "\n");
-		any = true;
-		error = put_sample(speedscope, stacks, i);
+		output_string(speedscope->output, comma);
+		comma = times ? "," : ",\n";
+		if (times)
+			output_u64(speedscope->output, stacks->at[i].own_ns);
+		else
+			error = put_sample(speedscope, stacks, i);
 	}
-	output_string(speedscope->output, "],\n\"weights\":[");
-	any = false;
-	for (uint32_t i = 1; i < stacks->count; i++) {
-		if (!stacks->at[i].own_ns)
-			continue;
-		output_string(speedscope->output, any ? "," : "");
-		any = true;
-		output_u64(speedscope->output, stacks->at[i].own_ns);
-	}
-	output_string(speedscope->output, "]}");
 	return error;
 }
 
 static int sampled_thread(void *owner, struct call_walk *walk, struct stacks *stacks)
 {
 	struct speedscope *speedscope = owner;
+	int error;
 
 	if (stacks->count < 2)
 		return 0;
@@ -398,21 +367,22 @@ static int sampled_thread(void *owner, struct call_walk *walk, struct stacks *st
 		return -ENOMEM;
 	output_string(speedscope->output, ",\"startValue\":0,\"endValue\":");
 	output_u64(speedscope->output, stacks_own_ns(stacks));
-	return put_samples(speedscope, stacks);
+	output_string(speedscope->output, ",\"samples\":[");
+	error = put_column(speedscope, stacks, false);
+	output_string(speedscope->output, "],\n\"weights\":[");
+	put_column(speedscope, stacks, true);
+	output_string(speedscope->output, "]}");
+	return error;
 }
 
 /* --- all --- */
 
 static void begin_file(struct speedscope *speedscope, const struct export *export)
 {
-	char sampling[TRACE_SAMPLING_BYTES];
-
 	output_string(speedscope->output, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 					  "\"exporter\":\"evprof\",\"name\":\"");
 	output_json(speedscope->output, text_of(export->trace->path));
-	if (trace_sample_rate(export->trace))
-		output_format(speedscope->output, " (%s)",
-			      trace_sampling_text(trace_sample_rate(export->trace), sampling));
+	export_put_sampling(speedscope->output, trace_sample_rate(export->trace));
 	output_string(speedscope->output, "\",\"profiles\":[");
 }
 

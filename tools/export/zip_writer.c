@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "export/deflate.h"
 #include "util/grow.h"
 
 #define VERSION_NEEDED 20	   /* 2.0: deflate */
@@ -28,24 +28,23 @@
 #define FLAGS (1u << 3 | 1u << 11) /* lengths follow the data; names are UTF-8 */
 #define METHOD_DEFLATE 8
 #define REGULAR_FILE_MODE 0100644u
-#define PIECE_BYTES 65536
 
-static void put(struct zip_writer *zip, const void *bytes, size_t length)
+static void put_bytes(struct zip_writer *zip, const void *bytes, size_t length)
 {
 	output_put(zip->output, bytes, length);
 	zip->offset += length;
 }
 
-static void put16(struct zip_writer *zip, uint32_t value)
+/* Writes fields of 16 bits. U32() is two of them. */
+static void put_fields(struct zip_writer *zip, const uint16_t *fields, size_t count)
 {
-	put(zip, (unsigned char[]){(unsigned char)value, (unsigned char)(value >> 8)}, 2);
+	for (size_t i = 0; i < count; i++)
+		put_bytes(zip, (unsigned char[]){(unsigned char)fields[i], (unsigned char)(fields[i] >> 8)}, 2);
 }
 
-static void put32(struct zip_writer *zip, uint32_t value)
-{
-	put16(zip, value & 0xffff);
-	put16(zip, value >> 16);
-}
+#define U32(Value) (uint16_t)(Value), (uint16_t)((Value) >> 16)
+#define PUT_FIELDS(zip, ...)                                                                                           \
+	put_fields(zip, (const uint16_t[]){__VA_ARGS__}, sizeof((const uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t))
 
 static uint32_t dos_time(time_t when)
 {
@@ -81,34 +80,15 @@ static struct zip_entry *new_entry(struct zip_writer *zip, const char *name, int
 }
 
 /* Writes the fields that local and central headers share. */
-static void put_common(struct zip_writer *zip, const struct zip_entry *entry)
+static void put_shared_fields(struct zip_writer *zip, const struct zip_entry *entry)
 {
-	put16(zip, VERSION_NEEDED);
-	put16(zip, FLAGS);
-	put16(zip, METHOD_DEFLATE);
-	put32(zip, entry->time);
-	put32(zip, entry->crc);
-	put32(zip, entry->packed_bytes);
-	put32(zip, entry->bytes);
-	put16(zip, (uint32_t)strlen(entry->name));
-	put16(zip, 0);
+	PUT_FIELDS(zip, VERSION_NEEDED, FLAGS, METHOD_DEFLATE, U32(entry->time), U32(entry->crc),
+		   U32(entry->packed_bytes), U32(entry->bytes), (uint16_t)strlen(entry->name), 0);
 }
 
-static void deflate_piece(struct zip_writer *zip, z_stream *stream, int flush)
+static int deflate_file(struct zip_writer *zip, struct zip_entry *entry, z_stream *stream, int fd)
 {
-	unsigned char packed[PIECE_BYTES];
-
-	do {
-		stream->next_out = packed;
-		stream->avail_out = sizeof(packed);
-		deflate(stream, flush);
-		put(zip, packed, sizeof(packed) - stream->avail_out);
-	} while (stream->avail_out == 0);
-}
-
-static int deflate_all(struct zip_writer *zip, struct zip_entry *entry, z_stream *stream, int fd)
-{
-	unsigned char piece[PIECE_BYTES];
+	unsigned char piece[1 << 16];
 	uint64_t bytes = 0, start = zip->offset;
 	ssize_t length;
 
@@ -118,15 +98,12 @@ static int deflate_all(struct zip_writer *zip, struct zip_entry *entry, z_stream
 		if (length < 0)
 			return -errno;
 		entry->crc = (uint32_t)crc32(entry->crc, piece, (uInt)length);
-		stream->next_in = piece;
-		stream->avail_in = (uInt)length;
-		deflate_piece(zip, stream, Z_NO_FLUSH);
+		zip->offset += deflate_put(stream, zip->output, piece, (size_t)length, Z_NO_FLUSH);
 		bytes += (uint64_t)length;
 		if (bytes > UINT32_MAX || zip->offset > UINT32_MAX)
 			return -EFBIG;
 	}
-	stream->avail_in = 0;
-	deflate_piece(zip, stream, Z_FINISH);
+	zip->offset += deflate_put(stream, zip->output, NULL, 0, Z_FINISH);
 	entry->bytes = (uint32_t)bytes;
 	entry->packed_bytes = (uint32_t)(zip->offset - start);
 	return zip->offset > UINT32_MAX ? -EFBIG : 0;
@@ -144,31 +121,26 @@ int zip_add(struct zip_writer *zip, const char *name, int fd)
 	if (!entry ||
 	    deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
-	put(zip, "PK\3\4", 4);
-	put_common(zip, entry);
-	put(zip, name, strlen(name));
-	error = deflate_all(zip, entry, &stream, fd);
+	put_bytes(zip, "PK\3\4", 4);
+	put_shared_fields(zip, entry);
+	put_bytes(zip, name, strlen(name));
+	error = deflate_file(zip, entry, &stream, fd);
 	deflateEnd(&stream);
 	if (error)
 		return error;
-	put(zip, "PK\7\10", 4);
-	put32(zip, entry->crc);
-	put32(zip, entry->packed_bytes);
-	put32(zip, entry->bytes);
+	put_bytes(zip, "PK\7\10", 4);
+	PUT_FIELDS(zip, U32(entry->crc), U32(entry->packed_bytes), U32(entry->bytes));
 	return 0;
 }
 
-static void put_central(struct zip_writer *zip, const struct zip_entry *entry)
+static void put_central_header(struct zip_writer *zip, const struct zip_entry *entry)
 {
-	put(zip, "PK\1\2", 4);
-	put16(zip, MADE_BY);
-	put_common(zip, entry);
-	put16(zip, 0); /* comment */
-	put16(zip, 0); /* disk */
-	put16(zip, 0); /* internal attributes */
-	put32(zip, REGULAR_FILE_MODE << 16);
-	put32(zip, (uint32_t)entry->offset);
-	put(zip, entry->name, strlen(entry->name));
+	put_bytes(zip, "PK\1\2", 4);
+	PUT_FIELDS(zip, MADE_BY);
+	put_shared_fields(zip, entry);
+	/* Comment, disk, internal attributes. */
+	PUT_FIELDS(zip, 0, 0, 0, U32(REGULAR_FILE_MODE << 16), U32((uint32_t)entry->offset));
+	put_bytes(zip, entry->name, strlen(entry->name));
 }
 
 int zip_end(struct zip_writer *zip)
@@ -176,17 +148,14 @@ int zip_end(struct zip_writer *zip)
 	uint64_t start = zip->offset, size;
 
 	for (uint32_t i = 0; i < zip->count; i++)
-		put_central(zip, &zip->entries[i]);
+		put_central_header(zip, &zip->entries[i]);
 	size = zip->offset - start;
 	if (zip->offset > UINT32_MAX)
 		return -EFBIG;
-	put(zip, "PK\5\6", 4);
-	put32(zip, 0); /* disks */
-	put16(zip, zip->count);
-	put16(zip, zip->count);
-	put32(zip, (uint32_t)size);
-	put32(zip, (uint32_t)start);
-	put16(zip, 0); /* comment */
+	put_bytes(zip, "PK\5\6", 4);
+	/* Disks before, comment behind. */
+	PUT_FIELDS(zip, U32(0), (uint16_t)zip->count, (uint16_t)zip->count, U32((uint32_t)size), U32((uint32_t)start),
+		   0);
 	return 0;
 }
 

@@ -103,25 +103,29 @@ static void set_error(struct html_calls *calls, int error)
 }
 
 /* Writes the segment of a thread in a block to the directory. */
-static void close_segment(struct html_calls *calls, struct html_segment *segment, unsigned kind, uint32_t block)
+static void close_segment(struct html_calls *calls, struct html_store *store)
 {
-	const uint64_t row[HTML_SEGMENT_COLUMNS] = {
-	    kind, block, segment->thread, segment->count, (uint64_t)segment->from_ns, (uint64_t)segment->to_ns};
+	struct html_segment *segment = &store->segment;
 
-	if (!segment->count)
-		return;
-	for (unsigned i = 0; i < HTML_SEGMENT_COLUMNS; i++)
-		html_column_put(&calls->directory[i], row[i]);
+	if (segment->count)
+		html_row_put(calls->directory,
+			     (uint64_t[HTML_SEGMENT_COLUMNS]){store->kind, store->block, segment->thread,
+							      segment->count, (uint64_t)segment->from_ns,
+							      (uint64_t)segment->to_ns},
+			     HTML_SEGMENT_COLUMNS);
 	segment->count = 0;
 }
 
-/* Adds one element, with its start and end, to the segment. Returns whether it is the first. */
-static bool extend_segment(struct html_segment *segment, uint32_t thread, int64_t from_ns, int64_t to_ns)
+/* Adds one element, with its start and end, to the block. Returns whether it is the first of its segment. */
+static bool extend_segment(struct html_calls *calls, struct html_store *store, int64_t from_ns, int64_t to_ns)
 {
+	struct html_segment *segment = &store->segment;
 	bool first = segment->count++ == 0;
 
+	if (!store->count++)
+		store->block = (*calls->blocks)++;
 	if (first)
-		*segment = (struct html_segment){thread, 1, from_ns, to_ns};
+		*segment = (struct html_segment){calls->thread, 1, from_ns, to_ns};
 	if (from_ns < segment->from_ns)
 		segment->from_ns = from_ns;
 	if (to_ns > segment->to_ns)
@@ -129,50 +133,36 @@ static bool extend_segment(struct html_segment *segment, uint32_t thread, int64_
 	return first;
 }
 
-static void write_calls(struct html_calls *calls, unsigned number)
+/* Writes the block if it has at least that many elements. */
+static void write_store(struct html_calls *calls, struct html_store *store, uint32_t least)
 {
-	struct html_level *level = &calls->level[number];
-
-	if (!level->count)
+	if (store->count < least)
 		return;
-	close_segment(calls, &level->segment, number * 2, level->block);
-	set_error(calls, html_block_write(calls->packer, level->block, level->calls, HTML_CALL_COLUMNS));
-	level->count = 0;
-}
-
-static void write_slivers(struct html_calls *calls, unsigned number)
-{
-	struct html_level *level = &calls->level[number];
-
-	if (!level->sliver_count)
-		return;
-	close_segment(calls, &level->sliver_segment, number * 2 + 1, level->sliver_block);
-	set_error(calls, html_block_write(calls->packer, level->sliver_block, level->slivers, HTML_SLIVER_COLUMNS));
-	level->sliver_count = 0;
+	close_segment(calls, store);
+	set_error(calls, html_block_write(calls->packer, store->block, store->columns, store->column_count));
+	store->count = 0;
 }
 
 static void store_call(struct html_calls *calls, unsigned number, const struct html_call *call)
 {
 	struct html_level *level = &calls->level[number];
+	struct html_column *columns = level->calls.columns;
 
-	if (!level->count)
-		level->block = (*calls->blocks)++;
-	if (extend_segment(&level->segment, calls->thread, call->start_ns, call->end_ns)) {
+	if (extend_segment(calls, &level->calls, call->start_ns, call->end_ns)) {
 		level->end_ns = 0;
 		level->depth = 0;
 		level->sequence = 0;
 	}
-	html_column_put(&level->calls[0], (uint64_t)(call->end_ns - level->end_ns));
-	html_column_put(&level->calls[1], (uint64_t)(call->end_ns - call->start_ns));
-	html_column_put(&level->calls[2], call->function);
-	html_column_signed(&level->calls[3], (int64_t)call->depth - level->depth);
-	html_column_put(&level->calls[4], call->how);
-	html_column_put(&level->calls[5], calls->sequence - level->sequence);
+	html_column_put(&columns[0], (uint64_t)(call->end_ns - level->end_ns));
+	html_column_put(&columns[1], (uint64_t)(call->end_ns - call->start_ns));
+	html_column_put(&columns[2], call->function);
+	html_column_signed(&columns[3], (int64_t)call->depth - level->depth);
+	html_column_put(&columns[4], call->how);
+	html_column_put(&columns[5], calls->sequence - level->sequence);
 	level->end_ns = call->end_ns;
 	level->depth = call->depth;
 	level->sequence = calls->sequence + 1;
-	if (++level->count == HTML_BLOCK_CALLS)
-		write_calls(calls, number);
+	write_store(calls, &level->calls, HTML_BLOCK_CALLS);
 }
 
 /* --- slivers --- */
@@ -184,37 +174,14 @@ static void store_sliver(struct html_calls *calls, unsigned number, uint32_t dep
 	int64_t from = (int64_t)level->bucket * width;
 	int64_t covered = (sliver->sum_ns * 255 + width - 1) / width;
 
-	if (!level->sliver_count)
-		level->sliver_block = (*calls->blocks)++;
-	if (extend_segment(&level->sliver_segment, calls->thread, from, from + width))
+	if (extend_segment(calls, &level->slivers, from, from + width))
 		level->written_bucket = 0;
-	html_column_put(&level->slivers[0], level->bucket - level->written_bucket);
-	html_column_put(&level->slivers[1], depth);
-	html_column_put(&level->slivers[2], sliver->function);
-	html_column_put(&level->slivers[3], sliver->calls);
-	html_column_put(&level->slivers[4], covered < 255 ? (uint64_t)covered : 255);
+	html_row_put(level->slivers.columns,
+		     (uint64_t[HTML_SLIVER_COLUMNS]){level->bucket - level->written_bucket, depth, sliver->function,
+						     sliver->calls, covered < 255 ? (uint64_t)covered : 255},
+		     HTML_SLIVER_COLUMNS);
 	level->written_bucket = level->bucket;
-	if (++level->sliver_count == HTML_BLOCK_CALLS)
-		write_slivers(calls, number);
-}
-
-static bool grow_array(void *array, uint32_t *allocated, uint32_t needed, size_t size)
-{
-	uint32_t grown_to = *allocated ? *allocated * 2 : 64;
-
-	while (grown_to < needed)
-		grown_to *= 2;
-	return grow_zeroed(array, allocated, grown_to, size) == 0;
-}
-
-/* Makes room for that depth. */
-static bool reserve_pending(struct html_level *level, uint32_t depth)
-{
-	return (depth < level->pending_allocated ||
-		grow_array(&level->pending, &level->pending_allocated, depth + 1, sizeof(*level->pending))) &&
-	       (level->touched_count < level->touched_allocated ||
-		grow_array(&level->touched, &level->touched_allocated, level->touched_count + 1,
-			   sizeof(*level->touched)));
+	write_store(calls, &level->slivers, HTML_BLOCK_CALLS);
 }
 
 static inline void merge_sliver(struct html_calls *calls, unsigned number, uint32_t depth,
@@ -225,7 +192,8 @@ static inline void merge_sliver(struct html_calls *calls, unsigned number, uint3
 
 	if (__builtin_expect(depth >= level->pending_allocated || level->touched_count == level->touched_allocated,
 			     0) &&
-	    !reserve_pending(level, depth)) {
+	    (grow_for(&level->pending, &level->pending_allocated, depth, sizeof(*level->pending)) < 0 ||
+	     grow_for(&level->touched, &level->touched_allocated, level->touched_count, sizeof(*level->touched)) < 0)) {
 		set_error(calls, -ENOMEM);
 		return;
 	}
@@ -282,6 +250,12 @@ void html_calls_init(struct html_calls *calls, struct html_packer *packer, uint3
 	calls->packer = packer;
 	calls->blocks = blocks;
 	calls->plan = plan;
+	for (unsigned number = 0; number < HTML_LEVELS; number++) {
+		calls->level[number].calls.column_count = HTML_CALL_COLUMNS;
+		calls->level[number].calls.kind = number * 2;
+		calls->level[number].slivers.column_count = HTML_SLIVER_COLUMNS;
+		calls->level[number].slivers.kind = number * 2 + 1;
+	}
 }
 
 void html_calls_thread(struct html_calls *calls, uint32_t thread)
@@ -302,10 +276,8 @@ void html_calls_thread_end(struct html_calls *calls)
 	for (number = 1; number <= calls->plan.top; number++)
 		flush_bucket(calls, number);
 	for (number = 0; number <= calls->plan.top; number++) {
-		struct html_level *level = &calls->level[number];
-
-		close_segment(calls, &level->segment, number * 2, level->block);
-		close_segment(calls, &level->sliver_segment, number * 2 + 1, level->sliver_block);
+		close_segment(calls, &calls->level[number].calls);
+		close_segment(calls, &calls->level[number].slivers);
 	}
 }
 
@@ -331,8 +303,8 @@ int html_calls_finish(struct html_calls *calls)
 	unsigned number;
 
 	for (number = 0; number <= calls->plan.top && calls->packer; number++) {
-		write_calls(calls, number);
-		write_slivers(calls, number);
+		write_store(calls, &calls->level[number].calls, 1);
+		write_store(calls, &calls->level[number].slivers, 1);
 	}
 	if (calls->packer)
 		set_error(calls,
@@ -345,8 +317,8 @@ void html_calls_done(struct html_calls *calls)
 	for (unsigned number = 0; number < HTML_LEVELS; number++) {
 		struct html_level *level = &calls->level[number];
 
-		html_columns_done(level->calls, HTML_CALL_COLUMNS);
-		html_columns_done(level->slivers, HTML_SLIVER_COLUMNS);
+		html_columns_done(level->calls.columns, HTML_CALL_COLUMNS);
+		html_columns_done(level->slivers.columns, HTML_SLIVER_COLUMNS);
 		free(level->pending);
 		free(level->touched);
 	}

@@ -75,20 +75,24 @@ struct html_segment {
 	int64_t to_ns;
 };
 
-struct html_level {
-	/* calls: end, duration, function, depth, how, sequence */
-	struct html_column calls[HTML_CALL_COLUMNS];
+/* A block that is being filled. */
+struct html_store {
+	struct html_column columns[HTML_CALL_COLUMNS];
+	unsigned column_count;
+	unsigned kind; /* level * 2, + 1 for slivers */
 	struct html_segment segment;
 	uint32_t block; /* block number; valid if count is not 0 */
 	uint32_t count; /* in the block */
+};
+
+struct html_level {
+	/* end, duration, function, depth, how, sequence */
+	struct html_store calls;
 	int64_t end_ns; /* of the previous call in the segment; 0: none */
 	int64_t depth;
 	uint64_t sequence;
-	/* slivers: bucket, depth, function, calls, coverage of 255 */
-	struct html_column slivers[HTML_SLIVER_COLUMNS];
-	struct html_segment sliver_segment;
-	uint32_t sliver_block;
-	uint32_t sliver_count;
+	/* bucket, depth, function, calls, coverage of 255 */
+	struct html_store slivers;
 	uint64_t written_bucket;
 	/* The current bucket. */
 	uint64_t bucket;

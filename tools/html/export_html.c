@@ -59,6 +59,7 @@ struct html {
 	struct html_plan plan;
 	struct html_census census;
 	struct html_moments moments;
+	struct spans spans; /* of the current process */
 	struct html_heaps heaps;
 	struct html_thread *threads;
 	uint32_t thread_count;
@@ -171,20 +172,22 @@ static inline void add_call(struct html *html, struct call_walk *walk, const str
 		walk_fail(walk, html->adding.error);
 }
 
+static struct html_call call_of(const struct call_walk *walk, const struct walk_frame *frame, uint32_t function,
+				unsigned how)
+{
+	return (struct html_call){frame->start_ns, walk->now_ns, function, (uint32_t)(frame - walk->frames),
+				  how_of(frame->kind, how)};
+}
+
 static void html_count(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
+	struct html_call call = call_of(walk, frame, (uint32_t)(frame->user >> 32), how);
 	struct html *html = owner;
-	uint32_t depth = (uint32_t)(frame - walk->frames);
-	struct html_call call = {.start_ns = frame->start_ns,
-				 .end_ns = walk->now_ns,
-				 .function = (uint32_t)(frame->user >> 32),
-				 .depth = depth,
-				 .how = how_of(frame->kind, how)};
 
 	add_call(html, walk, &call);
-	html->too_deep += depth >= HTML_DEPTH_MAX;
+	html->too_deep += call.depth >= HTML_DEPTH_MAX;
 	html_function_called(&html->functions, &call, html->thread_index);
-	html_tree_add(&html->tree, (uint32_t)frame->user, depth ? (uint32_t)frame[-1].user : html->root,
+	html_tree_add(&html->tree, (uint32_t)frame->user, call.depth ? (uint32_t)frame[-1].user : html->root,
 		      (uint64_t)(call.end_ns - call.start_ns), frame->kind != WIRE_FRAME);
 }
 
@@ -192,15 +195,31 @@ static void html_count(void *owner, struct call_walk *walk, struct walk_frame *f
 static void html_write(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how)
 {
 	struct html *html = owner;
-	struct html_call call = {.start_ns = frame->start_ns,
-				 .end_ns = walk->now_ns,
-				 .function = html_function_of(&html->functions, walk, frame->key),
-				 .depth = (uint32_t)(frame - walk->frames),
-				 .how = how_of(frame->kind, how)};
+	struct html_call call = call_of(walk, frame, html_function_of(&html->functions, walk, frame->key), how);
 
 	add_call(html, walk, &call);
 	if (frame->task)
 		html_moments_step(&html->moments, walk, html->thread_index, frame);
+}
+
+static void end_span(struct html *html, struct call_walk *walk, uint64_t number)
+{
+	struct span span = spans_end(&html->spans, walk, number);
+
+	if (span.number)
+		html_moments_span(&html->moments, walk, html->thread_index, &span);
+}
+
+static void begin_span(struct html *html, struct call_walk *walk, const uint64_t *extra)
+{
+	struct span *span = spans_begin(&html->spans, walk, extra);
+	int64_t now_ns = walk->now_ns;
+
+	if (!span || span->end_ns < 0)
+		return;
+	walk->now_ns = span->end_ns; /* another thread has ended it, and was read before */
+	end_span(html, walk, extra[1]);
+	walk->now_ns = now_ns;
 }
 
 static void html_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
@@ -208,7 +227,11 @@ static void html_other(void *owner, struct call_walk *walk, uint32_t head, const
 	struct html *html = owner;
 
 	html->memory |= wire_is_memory(wire_head_kind(head));
-	if (html->writing)
+	if (html->writing && wire_head_kind(head) == WIRE_SPAN_BEGIN)
+		begin_span(html, walk, extra);
+	else if (html->writing && wire_head_kind(head) == WIRE_SPAN_END)
+		end_span(html, walk, wire_number(head, extra));
+	else if (html->writing)
 		html_moments_event(&html->moments, walk, html->process_index, html->thread_index, head, extra);
 }
 
@@ -222,9 +245,7 @@ static int html_thread(void *owner, struct call_walk *walk)
 	if (html->writing) {
 		html->thread_index++;
 	} else {
-		if (html->thread_count == html->threads_allocated &&
-		    grow_zeroed(&html->threads, &html->threads_allocated, html->thread_count * 2 + 64,
-				sizeof(*html->threads)) < 0)
+		if (grow_for(&html->threads, &html->threads_allocated, html->thread_count, sizeof(*html->threads)) < 0)
 			return -ENOMEM;
 		html->thread_index = html->thread_count++;
 		html->threads[html->thread_index] =
@@ -251,6 +272,7 @@ static int html_process(void *owner, struct call_walk *walk)
 
 	html->process_index++;
 	html->memory = false;
+	spans_done(&html->spans);
 	if (!html->writing)
 		html->root = html_tree_root(&html->tree, html->process_index);
 	return html->tree.failed ? -ENOMEM : html_functions_process(&html->functions, walk);
@@ -297,59 +319,26 @@ static int write_block(struct html *html, struct html_column *columns, unsigned 
 	return html_block_write(&html->packer, html->blocks++, columns, count);
 }
 
-static int write_functions(struct html *html)
-{
-	struct html_column columns[HTML_FUNCTION_COLUMNS] = {0};
-	int error = html_functions_columns(&html->functions, columns);
-
-	if (!error)
-		error = write_block(html, columns, HTML_FUNCTION_COLUMNS);
-	html_columns_done(columns, HTML_FUNCTION_COLUMNS);
-	return error;
-}
-
-static int write_tree(struct html *html)
-{
-	struct html_column columns[HTML_TREE_COLUMNS] = {0};
-	int error;
-
-	html->tree_least_ns = html_tree_columns(&html->tree, NODES_MAX, columns);
-	error = write_block(html, columns, HTML_TREE_COLUMNS);
-	html_columns_done(columns, HTML_TREE_COLUMNS);
-	return error;
-}
-
-static int write_activity(struct html *html)
-{
-	struct html_column column = {0};
-	int error;
-
-	for (unsigned i = 0; i < ACTIVITY_STEPS; i++)
-		html_column_put(&column, html->activity[i]);
-	error = write_block(html, &column, 1);
-	html_columns_done(&column, 1);
-	return error;
-}
-
 /* Writes the blocks of tables, in this order, and their names; empty blocks, too. */
 static int write_tables(struct html *html)
 {
+	struct html_column columns[HTML_FUNCTION_COLUMNS] = {0}; /* empty after each block */
 	uint32_t directory = html->blocks - 1, first;
 	int error = html_heaps_write(&html->heaps, &html->functions, NODES_MAX);
 
 	first = html->blocks;
 	if (!error)
-		error = write_functions(html);
-	if (!error)
-		error = write_tree(html);
-	if (!error)
-		error = write_activity(html);
-	if (!error)
-		error = write_block(html, html->moments.instants, HTML_INSTANT_COLUMNS);
-	if (!error)
-		error = write_block(html, html->heaps.table, HTML_HEAP_COLUMNS);
-	if (!error)
-		error = write_block(html, html->moments.steps, HTML_STEP_COLUMNS);
+		error = html_functions_columns(&html->functions, columns);
+	write_block(html, columns, HTML_FUNCTION_COLUMNS);
+	html->tree_least_ns = html_tree_columns(&html->tree, NODES_MAX, columns);
+	write_block(html, columns, HTML_TREE_COLUMNS);
+	for (unsigned i = 0; i < ACTIVITY_STEPS; i++)
+		html_column_put(&columns[0], html->activity[i]);
+	write_block(html, columns, 1);
+	write_block(html, html->moments.instants, HTML_INSTANT_COLUMNS);
+	write_block(html, html->heaps.table, HTML_HEAP_COLUMNS);
+	write_block(html, html->moments.steps, HTML_STEP_COLUMNS);
+	html_columns_done(columns, HTML_FUNCTION_COLUMNS);
 	if (!error)
 		error = html_packer_wait(&html->packer);
 	if (!error)
@@ -398,11 +387,9 @@ static void put_filter(struct html *html)
 
 static void put_process(struct html *html, const struct trace_process *process)
 {
-	const json_t *arguments = json_object_get(process->meta, "argv");
 	const json_t *status = json_object_get(process->end, "status");
 	const json_t *signal = json_object_get(process->end, "signal");
-	const json_t *argument;
-	size_t i;
+	const char *argument;
 
 	output_format(html->output, "{\"pid\":%lld,\"ppid\":%lld,\"program\":%u,\"python\":%u,\"host\":%u,\"cwd\":%u,",
 		      (long long)process->pid, (long long)process->ppid, add_text(html, trace_process_name(process)),
@@ -412,12 +399,8 @@ static void put_process(struct html *html, const struct trace_process *process)
 	output_format(html->output, "\"ended\":%d,\"status\":%lld,\"signal\":%lld,\"arguments\":[",
 		      process->end != NULL, json_is_integer(status) ? (long long)json_integer_value(status) : -1,
 		      json_is_integer(signal) ? (long long)json_integer_value(signal) : 0);
-	json_array_foreach((json_t *)arguments, i, argument)
-	{
-		const char *text = json_string_value(argument);
-
-		output_format(html->output, "%s%u", i ? "," : "", add_text(html, text));
-	}
+	for (size_t i = 0; (argument = export_argument(process, i)); i++)
+		output_format(html->output, "%s%u", i ? "," : "", add_text(html, argument));
 	output_string(html->output, "]}");
 }
 
@@ -509,10 +492,11 @@ static void set_time_range(struct html *html)
 static void html_done(struct html *html)
 {
 	profile_done(&html->profile);
-	html_texts_done(&html->texts);
+	html_columns_done(html->texts.columns, 2);
 	html_functions_done(&html->functions);
 	html_tree_done(&html->tree);
 	html_moments_done(&html->moments);
+	spans_done(&html->spans);
 	html_heaps_done(&html->heaps);
 	free(html->threads);
 }
@@ -524,6 +508,7 @@ int export_html(const struct export *export, struct output *output, struct progr
 			    .progress = progress,
 			    .functions = {.profile = &html.profile, .texts = &html.texts},
 			    .moments = {.texts = &html.texts},
+			    .spans.in_turn = true,
 			    .heaps = {.packer = &html.packer, .blocks = &html.blocks, .progress = progress}};
 	int error = make_table(&html), packed;
 

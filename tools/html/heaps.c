@@ -9,6 +9,67 @@
 #include "analysis/live.h"
 #include "replay/program_end.h"
 
+/* --- the curve --- */
+
+static void merge_point(struct html_curve_point *into, const struct html_curve_point *point)
+{
+	into->low = point->low < into->low ? point->low : into->low;
+	into->high = point->high > into->high ? point->high : into->high;
+	into->last = point->last;
+}
+
+/* Adds a point to its interval, which is the last or a new one. */
+static void add_curve_point(struct html_curve *curve, const struct html_curve_point *point)
+{
+	if (curve->count && curve->points[curve->count - 1].stretch == point->stretch)
+		merge_point(&curve->points[curve->count - 1], point);
+	else
+		curve->points[curve->count++] = *point;
+}
+
+static void halve_points(struct html_curve *curve)
+{
+	uint32_t count = curve->count;
+
+	curve->shift++;
+	curve->count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct html_curve_point point = curve->points[i];
+
+		point.stretch >>= 1;
+		add_curve_point(curve, &point);
+	}
+}
+
+void html_curve_add(struct html_curve *curve, int64_t ns, uint64_t value)
+{
+	struct html_curve_point point = {(uint64_t)ns >> curve->shift, value, value, value};
+
+	if (curve->count == HTML_CURVE_POINTS && curve->points[curve->count - 1].stretch != point.stretch) {
+		while (curve->count == HTML_CURVE_POINTS)
+			halve_points(curve);
+		point.stretch = (uint64_t)ns >> curve->shift;
+	}
+	add_curve_point(curve, &point);
+}
+
+void html_curve_columns(const struct html_curve *curve, struct html_column *columns)
+{
+	uint64_t before = 0;
+
+	for (uint32_t i = 0; i < curve->count; i++) {
+		const struct html_curve_point *point = &curve->points[i];
+
+		html_row_put(columns,
+			     (uint64_t[HTML_CURVE_COLUMNS]){point->stretch - before, point->low,
+							    point->high - point->low, point->last - point->low},
+			     HTML_CURVE_COLUMNS);
+		before = point->stretch;
+	}
+}
+
+/* --- heaps --- */
+
 /* Clocks of threads may differ slightly, so a time may precede the last one. */
 static void add_point(void *owner, int64_t ns, uint64_t bytes)
 {
@@ -75,9 +136,8 @@ static int write_weights(struct html_heaps *heaps, struct html_functions *functi
 	heaps->weights_block = *heaps->blocks;
 	if (numbers)
 		error = html_memory_tree(&heaps->weights, numbers, nodes_max, columns, &heaps->weights_least);
-	if (!error)
-		error = html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_TREE_COLUMNS);
 	if (!error) {
+		html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_TREE_COLUMNS);
 		html_memory_functions(&heaps->weights, numbers, columns);
 		error = html_block_write(heaps->packer, (*heaps->blocks)++, columns, HTML_MEMORY_FUNCTION_COLUMNS);
 	}

@@ -2,16 +2,43 @@
  * heaps.h - the memory of the HTML report: the heap of each process over time, and its allocating stacks.
  *
  * Used by export_html.c, after the calls of a process. Each process with memory events is read once more in order of
- * time. Memory: the live blocks of one process, a curve (curve.h), and the different stacks (memory.h).
+ * time. Memory: the live blocks of one process, a curve, and the different stacks (memory.h).
  */
 #ifndef EVPROF_TOOLS_HTML_HEAPS_H
 #define EVPROF_TOOLS_HTML_HEAPS_H
 
 #include "analysis/stacks.h"
-#include "html/curve.h"
 #include "html/functions.h"
 #include "html/memory.h"
 #include "html/pack.h"
+
+/* --- a curve of any number of points in bounded memory --- */
+
+#define HTML_CURVE_POINTS 32768
+
+struct html_curve_point {
+	uint64_t stretch; /* interval number: time >> shift */
+	uint64_t low;
+	uint64_t high;
+	uint64_t last;
+};
+
+/* The lowest, the highest and the last value of each interval. Of too many intervals, each two are merged into one. */
+struct html_curve {
+	unsigned shift; /* an interval is 2^shift ns */
+	uint32_t count;
+	struct html_curve_point points[HTML_CURVE_POINTS];
+};
+
+/* Adds a point. Times must not decrease. */
+void html_curve_add(struct html_curve *curve, int64_t ns, uint64_t value);
+
+enum { HTML_CURVE_COLUMNS = 4 };
+
+/* Writes columns: interval (difference to the last), low, high - low, last - low. */
+void html_curve_columns(const struct html_curve *curve, struct html_column *columns);
+
+/* --- heaps --- */
 
 enum { HTML_HEAP_COLUMNS = 6 };
 

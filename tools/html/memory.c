@@ -64,7 +64,7 @@ static void walk_end(struct walk *walk)
 	free(walk->total);
 }
 
-/* Children of the empty stack are threads, not functions. */
+/* Adds a stack to its function. Children of the empty stack are threads, not functions. */
 static void enter_stack(struct html_memory *memory, struct walk *walk, const struct live *live, uint32_t number)
 {
 	const struct stack_node *node = &walk->stacks->at[number];
@@ -75,14 +75,6 @@ static void enter_stack(struct html_memory *memory, struct walk *walk, const str
 	add_weights(&memory->functions[node->function].own, &own);
 	if (!walk->open[node->function]++)
 		add_weights(&memory->functions[node->function].total, &walk->total[number]);
-}
-
-static void leave_stack(struct walk *walk, uint32_t number)
-{
-	const struct stack_node *node = &walk->stacks->at[number];
-
-	if (node->parent)
-		walk->open[node->function]--;
 }
 
 /* Walks from the empty stack down to the innermost functions, and back. */
@@ -96,13 +88,15 @@ static void walk_tree(struct html_memory *memory, struct walk *walk, const struc
 			number = walk->child[number];
 			continue;
 		}
-		leave_stack(walk, number);
-		while (number && !walk->sibling[number]) {
-			number = walk->stacks->at[number].parent;
-			if (number)
-				leave_stack(walk, number);
+		for (;; number = walk->stacks->at[number].parent) {
+			const struct stack_node *node = &walk->stacks->at[number];
+
+			if (number && node->parent)
+				walk->open[node->function]--;
+			if (!number || walk->sibling[number])
+				break;
 		}
-		number = number ? walk->sibling[number] : 0;
+		number = walk->sibling[number];
 	}
 }
 
@@ -203,39 +197,40 @@ static struct live_weights sum_up(struct html_memory *memory)
 	return all;
 }
 
-static uint64_t least_share(const struct html_memory *memory, const struct live_weights *all, uint32_t nodes_max)
-{
-	uint64_t with[HTML_TREE_BITS] = {0};
+struct sizes {
+	const struct html_memory *memory;
+	struct live_weights all;
+};
 
-	for (uint32_t i = 0; i < memory->tree.count; i++)
-		with[html_tree_bits(share_of(&memory->weights[i], all))]++;
-	return html_tree_least(with, memory->tree.count, nodes_max);
+static uint64_t size_of(const void *owner, uint32_t node)
+{
+	const struct sizes *sizes = owner;
+
+	return share_of(&sizes->memory->weights[node], &sizes->all);
 }
 
 int html_memory_tree(struct html_memory *memory, const uint32_t *numbers, uint32_t nodes_max,
 		     struct html_column *columns, uint64_t *least)
 {
-	uint32_t *places = calloc((size_t)memory->tree.count + 1, sizeof(*places)), count = 0;
-	struct live_weights all;
+	struct sizes sizes = {.memory = memory};
+	uint32_t *places;
 
 	/* A root without stacks may have no weights yet. */
-	if (!places || (memory->tree.count && !weights_of(memory, memory->tree.count - 1))) {
-		free(places);
+	if (memory->tree.count && !weights_of(memory, memory->tree.count - 1))
 		return -ENOMEM;
-	}
-	all = sum_up(memory);
-	*least = least_share(memory, &all, nodes_max);
-	for (uint32_t i = 0; i < memory->tree.count; i++) {
+	sizes.all = sum_up(memory);
+	places = html_tree_numbers(&memory->tree, size_of, &sizes, nodes_max, least);
+	for (uint32_t i = 0; places && i < memory->tree.count; i++) {
 		const struct html_node *node = &memory->tree.nodes[i];
-		bool root = node->parent == i;
 
-		if (share_of(&memory->weights[i], &all) < *least && !root)
+		if (places[i] == HTML_NODE_LEFT_OUT)
 			continue;
-		places[i] = count++;
-		html_column_put(&columns[0], root ? 0 : places[i] - places[node->parent]);
-		html_column_put(&columns[1], root ? node->function : numbers[node->function]);
+		html_column_put(&columns[0], places[i] - places[node->parent]);
+		html_column_put(&columns[1], node->parent == i ? node->function : numbers[node->function]);
 		put_weights(&columns[2], &memory->weights[i]);
 	}
+	if (!places)
+		return -ENOMEM;
 	free(places);
 	return 0;
 }

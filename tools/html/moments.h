@@ -9,6 +9,7 @@
 
 #include "html/pack.h"
 #include "replay/call_walk.h"
+#include "replay/spans.h"
 #include "util/u64_map.h"
 
 enum { HTML_INSTANT_COLUMNS = 4, HTML_STEP_COLUMNS = 4 };
@@ -21,6 +22,8 @@ struct html_moments {
 	uint64_t exceptions, others, instants_left_out;
 	struct html_column steps[HTML_STEP_COLUMNS]; /* thread, begin, length, text */
 	struct u64_map task_texts; /* thread + 1 << 32 | task: number of its name + 1; 0: the task has no row */
+	struct u64_map span_texts; /* thread, name and row of spans: number of the text + 1; 0: it has no row */
+	struct u64_map span_ends;  /* likewise: end of the row's last span + 1 */
 	uint32_t tasks;
 	uint64_t step_count, steps_left_out;
 };
@@ -31,6 +34,8 @@ void html_moments_event(struct html_moments *moments, struct call_walk *walk, ui
 /* Adds a call that is a step of a task, at its end. Without memory it fails the walk. */
 void html_moments_step(struct html_moments *moments, struct call_walk *walk, uint32_t thread,
 		       const struct walk_frame *frame);
+/* Adds a span at its end, in a row of its name. Without memory it fails the walk. */
+void html_moments_span(struct html_moments *moments, struct call_walk *walk, uint32_t thread, const struct span *span);
 void html_moments_done(struct html_moments *moments);
 
 #endif

@@ -196,7 +196,9 @@ int html_block_write(struct html_packer *packer, uint32_t number, struct html_co
 	}
 	for (unsigned i = 0; i < count; i++)
 		columns[i].used = 0;
-	return piece ? packer->batches.error : -ENOMEM;
+	if (!piece && !packer->batches.error)
+		packer->batches.error = -ENOMEM;
+	return packer->batches.error;
 }
 
 uint32_t html_text_add(struct html_texts *texts, struct text text)
@@ -204,9 +206,4 @@ uint32_t html_text_add(struct html_texts *texts, struct text text)
 	html_column_put(&texts->columns[0], text.length);
 	html_column_bytes(&texts->columns[1], text.at, text.length);
 	return texts->count++;
-}
-
-void html_texts_done(struct html_texts *texts)
-{
-	html_columns_done(texts->columns, 2);
 }

@@ -75,8 +75,8 @@ int html_packer_wait(struct html_packer *packer);
 int html_packer_end(struct html_packer *packer);
 
 /*
- * Writes a block with that number and empties the columns. Returns 0, -ENOMEM (also if a column failed), or the first
- * -errno of an earlier block.
+ * Writes a block with that number and empties the columns. Returns 0 or the first -errno of any block: -ENOMEM also if
+ * a column failed. html_packer_wait() returns it, too.
  */
 int html_block_write(struct html_packer *packer, uint32_t number, struct html_column *columns, unsigned count);
 
@@ -88,6 +88,5 @@ struct html_texts {
 
 /* Returns the number of the text. */
 uint32_t html_text_add(struct html_texts *texts, struct text text);
-void html_texts_done(struct html_texts *texts);
 
 #endif

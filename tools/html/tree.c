@@ -53,47 +53,55 @@ void html_tree_add(struct html_tree *tree, uint32_t node, uint32_t parent, uint6
 		tree->nodes[parent].total_ns += duration_ns;
 }
 
-uint64_t html_tree_least(const uint64_t with[HTML_TREE_BITS], uint32_t count, uint32_t nodes_max)
+/* The power of two of a size: 0 for 0, k from 2^(k-1) on. */
+static unsigned bits_of(uint64_t size)
 {
-	uint64_t sum = 0;
-	unsigned bits;
-
-	if (count <= nodes_max)
-		return 0;
-	for (bits = HTML_TREE_BITS - 2; bits > 0 && sum + with[bits] <= nodes_max; bits--)
-		sum += with[bits];
-	return UINT64_C(1) << bits;
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
 }
 
-static uint64_t least_time(const struct html_tree *tree, uint32_t nodes_max)
+uint32_t *html_tree_numbers(const struct html_tree *tree, html_node_size *size_of, const void *owner,
+			    uint32_t nodes_max, uint64_t *least)
 {
-	uint64_t with[HTML_TREE_BITS] = {0};
+	uint32_t *numbers = calloc((size_t)tree->count + 1, sizeof(*numbers)), count = 0;
+	uint64_t with[65] = {0}, sum = 0; /* nodes by power of two */
+	unsigned bits;
 
+	*least = 0;
 	for (uint32_t i = 0; i < tree->count; i++)
-		with[html_tree_bits(tree->nodes[i].total_ns)]++;
-	return html_tree_least(with, tree->count, nodes_max);
+		with[bits_of(size_of(owner, i))]++;
+	for (bits = 63; bits > 0 && sum + with[bits] <= nodes_max; bits--)
+		sum += with[bits];
+	if (tree->count > nodes_max)
+		*least = UINT64_C(1) << bits;
+	for (uint32_t i = 0; numbers && i < tree->count; i++) {
+		bool shown = tree->nodes[i].parent == i || size_of(owner, i) >= *least;
+
+		numbers[i] = shown ? count++ : HTML_NODE_LEFT_OUT;
+	}
+	return numbers;
+}
+
+static uint64_t time_of(const void *owner, uint32_t node)
+{
+	const struct html_tree *tree = owner;
+
+	return tree->nodes[node].total_ns;
 }
 
 uint64_t html_tree_columns(const struct html_tree *tree, uint32_t nodes_max, struct html_column *columns)
 {
-	uint64_t least = least_time(tree, nodes_max);
-	uint32_t *numbers = calloc((size_t)tree->count + 1, sizeof(*numbers));
-	uint32_t i, count = 0;
+	uint64_t least;
+	uint32_t *numbers = html_tree_numbers(tree, time_of, tree, nodes_max, &least);
 
-	if (!numbers) {
-		columns[0].failed = true;
-		return 0;
-	}
-	for (i = 0; i < tree->count; i++) {
+	columns[0].failed |= !numbers;
+	for (uint32_t i = 0; numbers && i < tree->count; i++) {
 		const struct html_node *node = &tree->nodes[i];
 
-		if (node->total_ns < least && node->parent != i)
-			continue;
-		numbers[i] = count++;
-		html_column_put(&columns[0], node->parent == i ? 0 : numbers[i] - numbers[node->parent]);
-		html_column_put(&columns[1], node->function);
-		html_column_put(&columns[2], node->calls);
-		html_column_put(&columns[3], node->total_ns);
+		if (numbers[i] != HTML_NODE_LEFT_OUT)
+			html_row_put(columns,
+				     (uint64_t[HTML_TREE_COLUMNS]){numbers[i] - numbers[node->parent], node->function,
+								   node->calls, node->total_ns},
+				     HTML_TREE_COLUMNS);
 	}
 	free(numbers);
 	return least;

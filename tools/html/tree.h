@@ -59,19 +59,18 @@ static inline uint32_t html_tree_child(struct html_tree *tree, uint32_t parent, 
 /* Adds an ended call of node, a child of parent. counted: false for WIRE_FRAME, which is not a new call. */
 void html_tree_add(struct html_tree *tree, uint32_t node, uint32_t parent, uint64_t duration_ns, bool counted);
 
-/* The power of two of a size: 0 for 0, k from 2^(k-1) on. */
-#define HTML_TREE_BITS 65
+/* The size of a node: not above that of its parent. */
+typedef uint64_t html_node_size(const void *owner, uint32_t node);
 
-static inline unsigned html_tree_bits(uint64_t size)
-{
-	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
-}
+#define HTML_NODE_LEFT_OUT UINT32_MAX
 
 /*
- * The least size, a power of two, that at most nodes_max nodes have; 0 if all fit. with: the number of nodes by power
- * of two.
+ * Numbers the nodes that are written, at most nodes_max and the roots; HTML_NODE_LEFT_OUT for those with the least
+ * size. *least is a size, a power of two, that all others have; 0 if all are written. The caller frees the numbers;
+ * NULL: no memory.
  */
-uint64_t html_tree_least(const uint64_t with[HTML_TREE_BITS], uint32_t count, uint32_t nodes_max);
+uint32_t *html_tree_numbers(const struct html_tree *tree, html_node_size *size_of, const void *owner,
+			    uint32_t nodes_max, uint64_t *least);
 
 enum { HTML_TREE_COLUMNS = 4 };
 

@@ -125,7 +125,6 @@ char *walk_task_name(const struct call_walk *walk, const struct walk_frame *fram
 static void forget_tasks(struct call_walk *walk)
 {
 	u64_map_done(&walk->tasks);
-	walk->tasks = (struct u64_map){0};
 	walk->task_count = 0;
 	walk->step = 0;
 }
@@ -203,42 +202,14 @@ static const struct replay_sink sink = {walk_push, walk_pop, walk_other};
 
 /* --- threads --- */
 
-/* Pushes the initial stack of the time range [from, to). */
-static int push_initial_stack(struct call_walk *walk, uint64_t from, uint64_t to)
-{
-	struct initial_stack initial = {.trace = walk->trace,
-					.thread = walk->thread,
-					.replay = &walk->replay,
-					.from = from,
-					.to = to,
-					.look_back = &walk->look_back};
-	int error = initial_stack_find(&initial);
-	uint32_t i;
-
-	/* The frames start where the range does, not at the first tick after that. */
-	walk->replay.now = from - 1;
-	for (i = 0; i < initial.count && !error; i++)
-		replay_push_at(&walk->replay, initial.stack[i], WIRE_FRAME, &sink, walk);
-	initial_stack_done(&initial);
-	return error;
-}
-
 /* Moves to the first event of the time range without calling the visitor. Returns the position in the chunk. */
 static struct replay_cursor skip_to(struct call_walk *walk, const struct trace_events *events, uint64_t from)
 {
 	struct replay_cursor cursor = {.events = events, .extra = events->extras};
-	uint64_t now = events->first_ticks;
 
-	for (; cursor.at < events->count; cursor.at++) {
-		uint32_t head = events->heads[cursor.at];
-		uint64_t next = wire_time_of(wire_head_kind(head), now, events->ticks[cursor.at], cursor.extra);
-
-		if (next >= from)
-			break;
-		now = next;
-		cursor.extra += wire_extra_words(head);
-	}
-	walk->replay.now = now;
+	walk->replay.now = events->first_ticks;
+	while (cursor.at < events->count && replay_cursor_time(&cursor, walk->replay.now) < from)
+		replay_skip(&walk->replay, &cursor);
 	return cursor;
 }
 
@@ -283,12 +254,8 @@ bool walk_run(struct call_walk *walk, struct walk_run *run, struct progress *pro
 
 uint64_t walk_run_next(const struct call_walk *walk, const struct walk_run *run)
 {
-	const struct replay_cursor *cursor = &run->cursor;
-
-	if (!run->loaded)
-		return run->stream.thread->places[run->stream.next].first_ticks;
-	return wire_time_of(wire_head_kind(run->events.heads[cursor->at]), walk->replay.now,
-			    run->events.ticks[cursor->at], cursor->extra);
+	return run->loaded ? replay_cursor_time(&run->cursor, walk->replay.now)
+			   : run->stream.thread->places[run->stream.next].first_ticks;
 }
 
 /* Pushes the initial stack of the time range, and moves the stream to its first chunk. */
@@ -296,6 +263,8 @@ static int begin_run(struct call_walk *walk, struct walk_run *run)
 {
 	const struct filter *filter = walk->filter;
 	const struct trace_thread *thread = walk->thread;
+	struct initial_stack initial = {
+	    .trace = walk->trace, .thread = thread, .replay = &walk->replay, .look_back = &walk->look_back};
 	size_t first;
 	int error = 0;
 
@@ -305,9 +274,12 @@ static int begin_run(struct call_walk *walk, struct walk_run *run)
 	if (filter->to_given)
 		run->to = trace_ticks(walk->process, walk->trace->start_ns + filter->to_ns);
 	run->inside = !run->from;
-	first = initial_stack_place(thread, run->from);
+	initial.from = run->from;
+	initial.to = run->to;
+	first = trace_stream_place(thread, run->from);
+	/* The frames start where the range does, not at the first tick after that. */
 	if (run->from && run->from < run->to && first < thread->place_count)
-		error = push_initial_stack(walk, run->from, run->to);
+		error = initial_stack_push(&initial, run->from - 1, &sink, walk);
 	trace_stream_open(&run->stream, walk->trace, thread);
 	trace_stream_skip(&run->stream, run->from < run->to ? first : thread->place_count);
 	return error;

@@ -80,7 +80,7 @@ struct call_visitor {
 	void (*push)(void *owner, struct call_walk *walk, struct walk_frame *frame);
 	/* how: WIRE_RETURN, YIELD, UNWIND, C_RETURN, C_EXCEPTION, or NONE. The duration is now_ns - start_ns. */
 	void (*pop)(void *owner, struct call_walk *walk, struct walk_frame *frame, unsigned how);
-	/* Any other event of the program except WIRE_TASK, and gaps, at now_ns. */
+	/* Any other event of the program except WIRE_TASK, and gaps and WIRE_ARGUMENT, at now_ns. */
 	void (*other)(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra);
 	bool lines;	/* other() is also called with WIRE_AT_LINE */
 	bool no_events; /* processes and threads are reported, and no events are read */

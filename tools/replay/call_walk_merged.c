@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/initial_stack.h"
 #include "util/time_heap.h"
 
 struct together_thread {
@@ -17,22 +16,11 @@ struct together_thread {
 	struct walk_run run;
 };
 
-struct together_source {
-	const struct trace_thread *thread;
-	struct together_thread *open; /* NULL: not begun */
-};
-
 struct together {
-	struct trace *trace;
-	const struct trace_process *process;
-	const struct filter *filter;
+	struct call_walk model; /* what the walks of all threads have in common */
 	struct progress *progress;
-	const struct call_visitor *visitor;
-	void *owner;
-	struct together_source *sources;
-	struct time_heap heap; /* threads with events left, by the time of the next one in ticks */
-	uint8_t *hidden;       /* by key */
-	uint64_t look_back;
+	struct together_thread **threads; /* in the order of the process's; NULL: not begun, or at its end */
+	struct time_heap heap;		  /* threads with events left, by the time of the next one in ticks */
 	int error;
 };
 
@@ -46,97 +34,88 @@ static uint64_t until_of(const struct together *together)
 	return until < UINT64_MAX ? until + 1 : until;
 }
 
-static void begin_source(struct together *together, struct together_source *source)
+static void begin_thread(struct together *together, uint32_t number)
 {
-	struct together_thread *open = calloc(1, sizeof(*open));
-	struct call_walk *walk;
+	const struct call_walk *model = &together->model;
+	struct together_thread *thread = together->threads[number] = calloc(1, sizeof(*thread));
 
-	source->open = open;
-	if (!open) {
+	if (!thread) {
 		together->error = -ENOMEM;
 		return;
 	}
-	walk = &open->walk;
-	walk_init(walk, together->trace, together->filter, together->visitor, together->owner);
-	walk->process = together->process;
-	walk->thread = source->thread;
-	walk->look_back = together->look_back;
-	together->error = replay_init(&walk->replay, together->process);
-	walk->replay.hidden = together->hidden;
+	thread->walk = *model;
+	thread->walk.thread = model->trace->threads[model->process->threads[number]];
+	together->error = replay_init(&thread->walk.replay, model->process);
+	thread->walk.replay.hidden = model->hidden;
 	if (!together->error)
-		together->error = walk_thread_begin(walk, &open->run);
-	together->look_back = walk->look_back;
+		together->error = walk_thread_begin(&thread->walk, &thread->run);
+	together->model.look_back = thread->walk.look_back;
 }
 
-static void end_source(struct together *together, struct together_source *source)
+static void end_thread(struct together *together, uint32_t number)
 {
-	struct together_thread *open = source->open;
+	struct together_thread *thread = together->threads[number];
 
-	if (!open)
+	if (!thread)
 		return;
-	if (!together->error && open->walk.replay.out_of_memory)
+	if (!together->error && thread->walk.replay.out_of_memory)
 		together->error = -ENOMEM;
-	together->error = walk_thread_end(&open->walk, &open->run, together->error);
-	replay_done(&open->walk.replay);
-	walk_done(&open->walk);
-	free(open);
-	source->open = NULL;
+	together->error = walk_thread_end(&thread->walk, &thread->run, together->error);
+	replay_done(&thread->walk.replay);
+	walk_done(&thread->walk);
+	free(thread);
+	together->threads[number] = NULL;
 }
 
-/* Runs the earliest thread. */
-static void walk_first_source(struct together *together)
+static void walk_first_thread(struct together *together)
 {
-	struct together_source *first = &together->sources[together->heap.at[0].source];
+	uint32_t number = together->heap.at[0].source;
+	struct together_thread *thread;
 
-	if (!first->open)
-		begin_source(together, first);
+	if (!together->threads[number])
+		begin_thread(together, number);
+	thread = together->threads[number];
 	if (together->error)
 		return;
-	if (walk_run(&first->open->walk, &first->open->run, together->progress, until_of(together))) {
-		time_heap_change_first(&together->heap, walk_run_next(&first->open->walk, &first->open->run));
+	if (walk_run(&thread->walk, &thread->run, together->progress, until_of(together))) {
+		time_heap_change_first(&together->heap, walk_run_next(&thread->walk, &thread->run));
 	} else {
-		end_source(together, first);
+		end_thread(together, number);
 		time_heap_remove_first(&together->heap);
 	}
 }
 
 static int find_threads(struct together *together)
 {
-	const struct trace_process *process = together->process;
+	const struct trace_process *process = together->model.process;
 
-	together->sources = calloc(process->thread_count + 1, sizeof(*together->sources));
+	together->threads = calloc(process->thread_count + 1, sizeof(struct together_thread *));
 	together->heap.at = calloc(process->thread_count + 1, sizeof(*together->heap.at));
-	if (!together->sources || !together->heap.at)
+	if (!together->threads || !together->heap.at)
 		return -ENOMEM;
-	for (size_t i = 0; i < process->thread_count; i++) {
-		const struct trace_thread *thread = together->trace->threads[process->threads[i]];
+	for (uint32_t i = 0; i < process->thread_count; i++) {
+		const struct trace_thread *thread = together->model.trace->threads[process->threads[i]];
 
-		if (!thread->place_count)
-			continue;
-		together->sources[i].thread = thread;
-		time_heap_put(&together->heap, thread->places[0].first_ticks, (uint32_t)i);
+		if (thread->place_count)
+			time_heap_put(&together->heap, thread->places[0].first_ticks, i);
 	}
-	return filter_hide(together->filter, process, replay_keys_of(process), &together->hidden);
+	return filter_hide(together->model.filter, process, replay_keys_of(process), &together->model.hidden);
 }
 
 int walk_together(struct trace *trace, const struct trace_process *process, const struct filter *filter,
 		  struct progress *progress, const struct call_visitor *visitor, void *owner)
 {
-	struct together together = {.trace = trace,
-				    .process = process,
-				    .filter = filter,
-				    .progress = progress,
-				    .visitor = visitor,
-				    .owner = owner,
-				    .look_back = INITIAL_STACK_LOOK_BACK_EVENTS};
+	struct together together = {.progress = progress};
 
+	walk_init(&together.model, trace, filter, visitor, owner);
+	together.model.process = process;
 	together.error = find_threads(&together);
 	while (!together.error && together.heap.count)
-		walk_first_source(&together);
+		walk_first_thread(&together);
 	for (size_t i = 0; i < together.heap.count; i++)
-		end_source(&together, &together.sources[together.heap.at[i].source]);
+		end_thread(&together, together.heap.at[i].source);
 	free(together.heap.at);
-	free(together.sources);
-	free(together.hidden);
+	free(together.threads);
+	free(together.model.hidden);
 	return together.error;
 }

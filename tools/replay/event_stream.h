@@ -51,7 +51,22 @@ struct event_stream_user {
 	int (*event)(void *owner, const struct event_stream_event *event);
 };
 
-/* Returns 0, -ENOMEM, or what the user's functions returned. */
+/*
+ * The stream step by step, for readers that want the events in portions. trace, filter, progress and user must stay
+ * valid. With --min-duration, opening reads the whole time range. Returns 0 or -errno.
+ */
+struct event_stream;
+int event_stream_open(struct event_stream **stream, struct trace *trace, const struct filter *filter,
+		      struct progress *progress, const struct event_stream_user *user, void *owner);
+/*
+ * Reports the next events, at most `events` (not 0) and at most TRACE_CHUNK_EVENTS_MAX + 1. Returns 1, or 0 at the end,
+ * when end() was called for all processes; or -ENOMEM, or what the user's functions returned.
+ */
+int event_stream_step(struct event_stream *stream, uint32_t events);
+/* stream may be NULL. */
+void event_stream_close(struct event_stream *stream);
+
+/* The whole stream. Returns 0, -ENOMEM, or what the user's functions returned. */
 int event_stream_run(struct trace *trace, const struct filter *filter, struct progress *progress,
 		     const struct event_stream_user *user, void *owner);
 

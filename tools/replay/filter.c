@@ -28,7 +28,7 @@ const char filter_help[] =
     "for\n"
     "                            traces recorded with the events cpu\n";
 
-bool filter_duration(const char *verb, const char *option, const char *text, int64_t *ns)
+bool filter_parse_duration(const char *text, int64_t *ns)
 {
 	static const struct {
 		const char *name;
@@ -46,34 +46,44 @@ bool filter_duration(const char *verb, const char *option, const char *text, int
 		*ns = (int64_t)(number * units[i].ns + 0.5);
 		return true;
 	}
+	return false;
+}
+
+bool filter_duration(const char *verb, const char *option, const char *text, int64_t *ns)
+{
+	if (filter_parse_duration(text, ns))
+		return true;
 	cli_misused(verb, "%s wants a time such as 1500 (ns), 20us, 3ms or 1.5s, not \"%s\"", option, text);
 	return false;
 }
 
 /* --- patterns --- */
 
-static bool add_pattern(struct filter *filter, const char *verb, const char *text, bool exclude)
+const char *filter_add_pattern(struct filter *filter, const char *text, bool exclude, char *why, size_t why_bytes)
 {
 	struct filter_pattern *grown =
 	    realloc(filter->patterns, (filter->pattern_count + 1) * sizeof(*filter->patterns));
-	struct filter_pattern *pattern;
 	const char *wrong;
-	char why[128];
 
-	if (!grown) {
-		output_message("evprof %s: out of memory", verb);
-		return false;
-	}
+	if (!grown)
+		return "out of memory";
 	filter->patterns = grown;
-	pattern = &filter->patterns[filter->pattern_count];
-	wrong = filter_pattern_parse(pattern, text, exclude, why, sizeof(why));
-	if (wrong) {
-		cli_misused(verb, "the pattern \"%s\" cannot be used: %s", text, wrong);
-		return false;
-	}
+	wrong = filter_pattern_parse(&grown[filter->pattern_count], text, exclude, why, why_bytes);
+	if (wrong)
+		return wrong;
 	filter->pattern_count++;
 	filter->includes |= !exclude;
-	return true;
+	return NULL;
+}
+
+static bool add_pattern(struct filter *filter, const char *verb, const char *text, bool exclude)
+{
+	char why[128];
+	const char *wrong = filter_add_pattern(filter, text, exclude, why, sizeof(why));
+
+	if (wrong)
+		cli_misused(verb, "the pattern \"%s\" cannot be used: %s", text, wrong);
+	return !wrong;
 }
 
 /* The strings of a function that patterns are matched against, each terminated. */
@@ -231,27 +241,19 @@ static bool fits_together(const struct filter *filter, const char *verb)
 	return false;
 }
 
-static bool has_process(const struct trace *trace, int64_t pid)
+/* Whether the process, any if pid is 0, is there, with the thread, any if tid is 0. */
+static bool has_ids(const struct trace *trace, int64_t pid, int64_t tid)
 {
-	uint32_t i;
+	for (uint32_t i = 0; i < trace->process_count; i++) {
+		const struct trace_process *process = trace->processes[i];
 
-	for (i = 0; i < trace->process_count; i++)
-		if (trace->processes[i] && trace->processes[i]->pid == pid)
+		if (!process || (pid && process->pid != pid))
+			continue;
+		if (!tid)
 			return true;
-	return false;
-}
-
-/* In the process `pid`; 0: in any process. */
-static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
-{
-	uint32_t i;
-
-	for (i = 0; i < trace->thread_count; i++) {
-		const struct trace_thread *thread = trace->threads[i];
-		const struct trace_process *process = thread ? trace_process_of(trace, thread) : NULL;
-
-		if (thread && thread->tid == tid && (!pid || (process && process->pid == pid)))
-			return true;
+		for (size_t k = 0; k < process->thread_count; k++)
+			if ((int64_t)trace->threads[process->threads[k]]->tid == tid)
+				return true;
 	}
 	return false;
 }
@@ -263,10 +265,10 @@ static bool has_thread(const struct trace *trace, int64_t pid, int64_t tid)
 static bool has_process_and_thread(const struct filter *filter, const char *verb, const struct trace *trace,
 				   const char *path)
 {
-	if (filter->pid && !has_process(trace, filter->pid))
+	if (filter->pid && !has_ids(trace, filter->pid, 0))
 		output_message("evprof %s: %s: process %lld is not in the trace; evprof info lists the processes", verb,
 			       path, (long long)filter->pid);
-	else if (filter->tid && !has_thread(trace, filter->pid, filter->tid))
+	else if (filter->tid && !has_ids(trace, filter->pid, filter->tid))
 		output_message("evprof %s: %s: thread %lld is not in %s; evprof info lists the threads", verb, path,
 			       (long long)filter->tid, filter->pid ? "this process" : "the trace");
 	else
@@ -283,15 +285,10 @@ static bool has_clock(const struct filter *filter, const char *verb, const struc
 	return false;
 }
 
-static bool any_function(const struct filter *filter, const struct trace_process *process)
+static bool any_function(const struct filter *filter, const struct trace_names *names, bool c_function)
 {
-	uint32_t id;
-
-	for (id = 0; id < process->codes.count; id++)
-		if (process->codes.at[id] && filter_function(filter, process->codes.at[id], false))
-			return true;
-	for (id = 0; id < process->functions.count; id++)
-		if (process->functions.at[id] && filter_function(filter, process->functions.at[id], true))
+	for (uint32_t id = 0; id < names->count; id++)
+		if (names->at[id] && filter_function(filter, names->at[id], c_function))
 			return true;
 	return false;
 }
@@ -304,7 +301,8 @@ static void warn_if_no_function(const struct filter *filter, const char *verb, c
 
 	for (i = 0; filter->pattern_count && i < trace->process_count; i++)
 		if (trace->processes[i] && filter_process(filter, trace->processes[i]) &&
-		    any_function(filter, trace->processes[i]))
+		    (any_function(filter, &trace->processes[i]->codes, false) ||
+		     any_function(filter, &trace->processes[i]->functions, true)))
 			return;
 	if (filter->pattern_count)
 		output_message("evprof %s: %s: no function matches the filter; a glob matches a whole path or name, "
@@ -334,5 +332,7 @@ void filter_done(struct filter *filter)
 	for (i = 0; i < filter->pattern_count; i++)
 		filter_pattern_done(&filter->patterns[i]);
 	free(filter->patterns);
+	free(filter->processes.at);
+	free(filter->threads.at);
 	memset(filter, 0, sizeof(*filter));
 }

@@ -7,12 +7,17 @@
 #ifndef EVPROF_TOOLS_REPLAY_FILTER_H
 #define EVPROF_TOOLS_REPLAY_FILTER_H
 
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "evprof/filter.h"
 #include "trace/reader.h"
+
+/* Process or thread ids; none: all. */
+struct filter_ids {
+	int64_t *at; /* filter_done() frees it */
+	size_t count;
+};
 
 struct filter {
 	struct filter_pattern *patterns;
@@ -21,6 +26,8 @@ struct filter {
 	bool exclude_syspath;
 	int64_t pid; /* 0: all */
 	int64_t tid;
+	struct filter_ids processes; /* in addition to pid and tid */
+	struct filter_ids threads;
 	bool from_given;
 	bool to_given;
 	int64_t from_ns; /* since the start of the trace */
@@ -31,7 +38,7 @@ struct filter {
 };
 
 enum {
-	FILTER_INCLUDE = 0x1000,
+	FILTER_INCLUDE,
 	FILTER_EXCLUDE,
 	FILTER_EXCLUDE_SYSPATH,
 	FILTER_PROCESS,
@@ -41,30 +48,12 @@ enum {
 	FILTER_MIN_DURATION,
 	FILTER_MAX_DEPTH,
 	FILTER_CLOCK,
-	FILTER_END,
 };
-
-/* For the verb's table of getopt_long(). */
-#define FILTER_OPTIONS                                                                                                 \
-	{"clock", required_argument, NULL, FILTER_CLOCK}, {"include", required_argument, NULL, FILTER_INCLUDE},        \
-	    {"exclude", required_argument, NULL, FILTER_EXCLUDE},                                                      \
-	    {"exclude-syspath", no_argument, NULL, FILTER_EXCLUDE_SYSPATH},                                            \
-	    {"process", required_argument, NULL, FILTER_PROCESS}, {"thread", required_argument, NULL, FILTER_THREAD},  \
-	    {"from", required_argument, NULL, FILTER_FROM}, {"to", required_argument, NULL, FILTER_TO},                \
-	    {"min-duration", required_argument, NULL, FILTER_MIN_DURATION},                                            \
-	{                                                                                                              \
-		"max-depth", required_argument, NULL, FILTER_MAX_DEPTH                                                 \
-	}
 
 /* For the verb's help. */
 extern const char filter_help[];
 
-static inline bool filter_is_option(int option)
-{
-	return option >= FILTER_INCLUDE && option < FILTER_END;
-}
-
-/* Parses one of FILTER_OPTIONS with its value. False: an error is printed in one line on stderr. */
+/* Parses an option of the filter with its value. False: an error is printed in one line on stderr. */
 bool filter_take(struct filter *filter, const char *verb, int option, const char *value);
 void filter_done(struct filter *filter);
 
@@ -89,14 +78,22 @@ int filter_function(const struct filter *filter, const struct wire_definition *d
  */
 int filter_hide(const struct filter *filter, const struct trace_process *process, uint32_t keys, uint8_t **hidden);
 
+static inline bool filter_has_id(const struct filter_ids *ids, int64_t id)
+{
+	for (size_t i = 0; i < ids->count; i++)
+		if (ids->at[i] == id)
+			return true;
+	return !ids->count;
+}
+
 static inline bool filter_process(const struct filter *filter, const struct trace_process *process)
 {
-	return !filter->pid || process->pid == filter->pid;
+	return (!filter->pid || process->pid == filter->pid) && filter_has_id(&filter->processes, process->pid);
 }
 
 static inline bool filter_thread(const struct filter *filter, const struct trace_thread *thread)
 {
-	return !filter->tid || (int64_t)thread->tid == filter->tid;
+	return (!filter->tid || (int64_t)thread->tid == filter->tid) && filter_has_id(&filter->threads, thread->tid);
 }
 
 /* The time range in ns since the start of the trace; 0 and INT64_MAX if unbounded. */
@@ -119,5 +116,10 @@ bool filter_skips(const struct filter *filter, const struct trace *trace, const 
  * options of verbs that take times.
  */
 bool filter_duration(const char *verb, const char *option, const char *text, int64_t *ns);
+
+/* The same without a message. */
+bool filter_parse_duration(const char *text, int64_t *ns);
+/* Adds a pattern. Returns NULL or the error, possibly in why. */
+const char *filter_add_pattern(struct filter *filter, const char *text, bool exclude, char *why, size_t why_bytes);
 
 #endif

@@ -19,31 +19,7 @@ static bool add_key(uint32_t **keys, uint32_t *count, size_t *allocated, uint32_
 	return true;
 }
 
-static void quiet_push(void *owner, struct replay *replay, struct replay_frame *frame)
-{
-	(void)owner;
-	(void)replay;
-	(void)frame;
-}
-
-static void quiet_pop(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how)
-{
-	(void)owner;
-	(void)replay;
-	(void)frame;
-	(void)how;
-}
-
-static int quiet_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
-{
-	(void)owner;
-	(void)replay;
-	(void)head;
-	(void)extra;
-	return 0;
-}
-
-static const struct replay_sink quiet = {quiet_push, quiet_pop, quiet_other};
+static const struct replay_sink quiet = {0};
 
 /* Takes an end inside the time range, as replay_mismatch() does. */
 static bool note_end(struct initial_stack *initial, uint32_t key)
@@ -60,34 +36,24 @@ static bool note_end(struct initial_stack *initial, uint32_t key)
 }
 
 /* Reads the events of one chunk inside the time range. Returns 0 or -ENOMEM. */
-static int read_ends(struct initial_stack *initial, const struct replay_cursor *cursor)
+static int read_ends(struct initial_stack *initial, struct replay_cursor *cursor)
 {
-	const struct trace_events *events = cursor->events;
-	const uint64_t *extra = cursor->extra;
-	uint64_t now = initial->replay->now;
-	uint32_t i;
+	const uint64_t unknown = UINT64_C(1) << WIRE_GAP | UINT64_C(1) << WIRE_STACK | UINT64_C(1) << WIRE_PAUSE |
+				 UINT64_C(1) << WIRE_THREAD_END | UINT64_C(1) << WIRE_SWITCH;
+	const struct replay *replay = initial->replay;
 
-	for (i = cursor->at; i < events->count && !initial->over; i++) {
-		uint32_t key, head = events->heads[i];
+	while (cursor->at < cursor->events->count && !initial->over) {
+		uint32_t head = cursor->events->heads[cursor->at], key = replay_key_of(replay, head);
 		unsigned kind = wire_head_kind(head);
 
-		now = wire_time_of(kind, now, events->ticks[i], extra);
-		extra += wire_extra_words(head);
-		initial->over = now >= initial->to || kind == WIRE_GAP || kind == WIRE_STACK || kind == WIRE_PAUSE ||
-				kind == WIRE_THREAD_END || kind == WIRE_SWITCH;
-		if (initial->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION)
+		replay_skip(initial->replay, cursor);
+		initial->over = replay->now >= initial->to || unknown >> kind & 1;
+		if (initial->over || kind < WIRE_CALL || kind > WIRE_C_EXCEPTION || replay_hides(replay, key))
 			continue;
-		key = replay_key_of(initial->replay, head);
-		if (replay_hides(initial->replay, key))
-			continue;
-		if (kind <= WIRE_THROW || kind == WIRE_C_CALL) {
-			if (!add_key(&initial->keys, &initial->depth, &initial->allocated, key))
-				return -ENOMEM;
-		} else if (!note_end(initial, key)) {
+		if (replay_begins(kind) ? !add_key(&initial->keys, &initial->depth, &initial->allocated, key)
+					: !note_end(initial, key))
 			return -ENOMEM;
-		}
 	}
-	initial->replay->now = now;
 	return 0;
 }
 
@@ -104,18 +70,6 @@ static int note_known_frames(struct initial_stack *initial)
 	return 0;
 }
 
-/* Skips the chunk's events before index `number`. */
-static void skip_to_event(struct replay *replay, struct replay_cursor *cursor, uint32_t number)
-{
-	for (; cursor->at < number; cursor->at++) {
-		uint32_t head = cursor->events->heads[cursor->at];
-
-		replay->now =
-		    wire_time_of(wire_head_kind(head), replay->now, cursor->events->ticks[cursor->at], cursor->extra);
-		cursor->extra += wire_extra_words(head);
-	}
-}
-
 /* A WIRE_OPEN event, or the line of one. */
 static bool is_open(uint32_t head)
 {
@@ -128,25 +82,22 @@ static void take_open(struct initial_stack *initial, struct replay_cursor *curso
 	const struct trace_events *events = cursor->events;
 	struct replay *replay = initial->replay;
 
-	skip_to_event(replay, cursor, initial->open_at);
+	while (cursor->at < initial->open_at)
+		replay_skip(replay, cursor);
 	initial->open_at = 0;
 	replay->base_unknown = false;
 	replay->c_functions_unknown = true;
 	for (; cursor->at < events->count; cursor->at++) {
-		uint32_t head = events->heads[cursor->at], key = replay_key_of(replay, head);
+		uint32_t head = events->heads[cursor->at];
 
 		initial->opening = is_open(head);
 		if (!initial->opening)
 			return;
 		replay->now += events->ticks[cursor->at];
-		if (wire_head_kind(head) == WIRE_AT_LINE) {
+		if (wire_head_kind(head) == WIRE_AT_LINE)
 			replay_set_line(replay, wire_head_arg(head));
-			continue;
-		}
-		if (replay_hides(replay, key))
-			replay_note_hidden(replay, true);
 		else
-			replay_push(replay, key, WIRE_FRAME, &quiet, NULL);
+			replay_push_frame(replay, head, &quiet, NULL);
 	}
 }
 
@@ -224,7 +175,7 @@ static size_t look_back(struct initial_stack *initial, size_t first)
 
 static int read_all(struct initial_stack *initial)
 {
-	size_t first = look_back(initial, initial_stack_place(initial->thread, initial->from));
+	size_t first = look_back(initial, trace_stream_place(initial->thread, initial->from));
 	struct trace_stream stream;
 	struct trace_events events;
 	int error = 0;
@@ -239,53 +190,32 @@ static int read_all(struct initial_stack *initial)
 	return error;
 }
 
-static bool add_running(struct initial_stack *initial, struct replay_place place)
+/* The result: the frames found below, then the stack of the replay. NULL: no memory. */
+static struct replay_place *copy_stack(const struct initial_stack *initial, uint32_t count)
 {
-	if (initial->count == initial->stack_allocated &&
-	    grow_zeroed(&initial->stack, &initial->stack_allocated, initial->count ? initial->count * 2 : 64,
-			sizeof(*initial->stack)) < 0)
-		return false;
-	initial->stack[initial->count++] = place;
-	return true;
+	struct replay_place *stack = calloc((size_t)count + 1, sizeof(*stack));
+
+	for (uint32_t i = 0; stack && i < count; i++)
+		if (i < initial->ended_count)
+			stack[i].key = initial->ended[initial->ended_count - 1 - i];
+		else
+			stack[i] = replay_place_of(&initial->replay->frames[i - initial->ended_count]);
+	return stack;
 }
 
-/* The result: the frames found below, then the stack of the replay. */
-static int build_stack(struct initial_stack *initial)
-{
-	const struct replay *replay = initial->replay;
-	bool done = true;
-	uint32_t i;
-
-	while (done && initial->ended_count)
-		done = add_running(initial, (struct replay_place){.key = initial->ended[--initial->ended_count]});
-	for (i = 0; i < replay->depth && done; i++)
-		done = add_running(initial, replay_place_of(&replay->frames[i]));
-	return done ? 0 : -ENOMEM;
-}
-
-size_t initial_stack_place(const struct trace_thread *thread, uint64_t from)
-{
-	size_t first = 0;
-
-	while (first < thread->place_count && thread->places[first].last_ticks < from)
-		first++;
-	return first;
-}
-
-int initial_stack_find(struct initial_stack *initial)
+int initial_stack_push(struct initial_stack *initial, uint64_t start, const struct replay_sink *sink, void *owner)
 {
 	int error = read_all(initial);
+	uint32_t count = initial->ended_count + initial->replay->depth;
+	struct replay_place *stack = error ? NULL : copy_stack(initial, count);
 
-	if (!error)
-		error = build_stack(initial);
 	replay_forget(initial->replay);
-	initial->replay->now = initial->from;
-	return error;
-}
-
-void initial_stack_done(struct initial_stack *initial)
-{
-	free(initial->stack);
+	initial->replay->now = start;
+	for (uint32_t i = 0; stack && i < count; i++)
+		replay_push_at(initial->replay, stack[i], WIRE_FRAME, sink, owner);
+	error = stack ? 0 : -ENOMEM;
+	free(stack);
 	free(initial->keys);
 	free(initial->ended);
+	return error;
 }

@@ -27,11 +27,7 @@ struct initial_stack {
 	uint64_t from;	       /* ticks; not 0 */
 	uint64_t to;
 	uint64_t *look_back; /* number of events that may still be read before time ranges; shared by all threads */
-	/* The result: outermost first, without hidden functions. */
-	struct replay_place *stack;
-	uint32_t count;
 	/* Internal. */
-	uint32_t stack_allocated;
 	uint32_t *keys; /* the known frames, outermost first; calls in the range are pushed and popped at its end */
 	uint32_t depth;
 	size_t allocated;
@@ -45,16 +41,9 @@ struct initial_stack {
 };
 
 /*
- * The index of the thread's first place that may hold an event at `from` or later; its number of places if there is
- * none.
+ * Pushes the stack, outermost first, without hidden functions, with `start` as its time. The replay keeps the saved
+ * stacks of greenlets, and whether there may be more frames below. Returns 0 or -ENOMEM.
  */
-size_t initial_stack_place(const struct trace_thread *thread, uint64_t from);
-
-/*
- * Returns 0 or -ENOMEM. Leaves the replay at `from` with an empty stack; it keeps the saved stacks of greenlets, and
- * whether there may be more frames below.
- */
-int initial_stack_find(struct initial_stack *initial);
-void initial_stack_done(struct initial_stack *initial);
+int initial_stack_push(struct initial_stack *initial, uint64_t start, const struct replay_sink *sink, void *owner);
 
 #endif

@@ -20,14 +20,6 @@ static struct merge_source *first_source(const struct merge *merge)
 	return &merge->sources[merge->heap.at[0].source];
 }
 
-/* Sets the time of the event at source->at. */
-static void find_time(struct merge_source *source)
-{
-	source->ticks = wire_time_of(wire_head_kind(source->events.heads[source->at]), source->ticks,
-				     source->events.ticks[source->at], source->extra);
-	source->ns = trace_near_ns(&source->near, source->process, source->ticks);
-}
-
 /* Reads the next chunk. False at the end of the thread, which frees its memory. */
 static bool load_events(struct merge *merge, struct merge_source *source)
 {
@@ -46,7 +38,7 @@ static bool load_events(struct merge *merge, struct merge_source *source)
 	if (source->events.hole)
 		source->ns = trace_ns(source->process, source->ticks);
 	else
-		find_time(source);
+		merge_find_time(source);
 	return true;
 }
 
@@ -112,11 +104,8 @@ void merge_skip(struct merge *merge, int64_t ns)
 	for (i = 0; i < merge->source_count; i++) {
 		struct merge_source *source = &merge->sources[i];
 		const struct trace_thread *thread = source->stream.thread;
-		uint64_t ticks = trace_ticks(source->process, ns);
-		size_t first = 0;
+		size_t first = trace_stream_place(thread, trace_ticks(source->process, ns));
 
-		while (first < thread->place_count && thread->places[first].last_ticks < ticks)
-			first++;
 		if (first == thread->place_count)
 			continue;
 		trace_stream_skip(&source->stream, first);
@@ -137,39 +126,42 @@ static bool load_first(struct merge *merge)
 	return merge->heap.count > 0;
 }
 
-static void advance_source(struct merge *merge, struct merge_source *source)
+/* The time of the earliest source but the first; INT64_MAX: there is none. */
+static int64_t second_ns(const struct merge *merge)
 {
-	if (source->at < source->events.count)
-		find_time(source);
-	else
-		source->loaded =
-		    false; /* the next chunk is loaded at its own time, which is not before this one's last event */
-	time_heap_change_first(&merge->heap, heap_key(source->ns));
+	const struct time_heap *heap = &merge->heap;
+	int64_t first = INT64_MAX;
+
+	for (size_t i = 1; i < 3 && i < heap->count; i++) {
+		int64_t ns = (int64_t)(heap->at[i].time ^ UINT64_C(1) << 63);
+
+		first = ns < first ? ns : first;
+	}
+	return first;
+}
+
+struct merge_source *merge_first(struct merge *merge)
+{
+	if (merge->heap.count)
+		time_heap_change_first(&merge->heap, heap_key(first_source(merge)->ns));
+	if (!load_first(merge))
+		return NULL;
+	invariant(time_heap_first_is_earliest(&merge->heap));
+	merge->until_ns = second_ns(merge);
+	return first_source(merge);
 }
 
 bool merge_next(struct merge *merge, struct merge_event *event)
 {
-	struct merge_source *source;
+	struct merge_source *source = merge->heap.count ? first_source(merge) : NULL;
 
-	if (!load_first(merge))
+	if (!source || !merge_goes_on(merge, source))
+		source = merge_first(merge);
+	if (!source)
 		return false;
-	invariant(time_heap_first_is_earliest(&merge->heap));
-	source = first_source(merge);
-	*event = (struct merge_event){
-	    .process = source->process, .thread = source->stream.thread, .ns = source->ns, .extra = source->extra};
-	if (source->events.hole) {
-		source->events.hole = false;
-		event->head = wire_head(WIRE_GAP, 0);
-		event->extra = &source->events.missing;
-		advance_source(merge, source);
-		return true;
-	}
-	event->head = source->events.heads[source->at++];
-	source->extra += wire_extra_words(event->head);
-	if (source->at < source->events.count)
-		advance_source(merge, source);
-	else
-		source->loaded = false; /* the caller may read this chunk until the next call */
+	event->process = source->process;
+	event->thread = source->stream.thread;
+	merge_take(source, event);
 	return true;
 }
 

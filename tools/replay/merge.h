@@ -30,6 +30,7 @@ struct merge {
 	struct merge_source *sources;
 	uint32_t source_count;
 	struct time_heap heap;
+	int64_t until_ns; /* the events of the first source before that time are the next ones */
 	void (*loaded)(void *owner, uint32_t events); /* called for each loaded chunk; may be NULL */
 	void *owner;
 };
@@ -57,5 +58,45 @@ void merge_skip(struct merge *merge, int64_t ns);
 /* False at the end. Missing parts of the file are reported as gap events. */
 bool merge_next(struct merge *merge, struct merge_event *event);
 void merge_close(struct merge *merge);
+
+/*
+ * The same in stretches, for loops over every event: merge_first() is the thread with the next event, NULL at the
+ * end. Its events come next as long as merge_goes_on(); merge_take() takes them. merge_first() must be called after
+ * that, and the arrays of the stretch stay valid until then.
+ */
+struct merge_source *merge_first(struct merge *merge);
+
+/* Whether the next event is this thread's, and the chunk in memory has it. */
+static inline bool merge_goes_on(const struct merge *merge, const struct merge_source *source)
+{
+	return source->loaded && source->ns < merge->until_ns;
+}
+
+/* Sets the time of the event at source->at. */
+static inline void merge_find_time(struct merge_source *source)
+{
+	source->ticks = wire_time_of(wire_head_kind(source->events.heads[source->at]), source->ticks,
+				     source->events.ticks[source->at], source->extra);
+	source->ns = trace_near_ns(&source->near, source->process, source->ticks);
+}
+
+static inline void merge_take(struct merge_source *source, struct merge_event *event)
+{
+	event->ns = source->ns;
+	event->extra = source->extra;
+	if (__builtin_expect(source->events.hole, 0)) {
+		source->events.hole = false;
+		event->head = wire_head(WIRE_GAP, 0);
+		event->extra = &source->events.missing;
+	} else {
+		event->head = source->events.heads[source->at++];
+		source->extra += wire_extra_words(event->head);
+	}
+	/* The next chunk is loaded at its own time, which is not before this one's last event. */
+	if (source->at < source->events.count)
+		merge_find_time(source);
+	else
+		source->loaded = false;
+}
 
 #endif

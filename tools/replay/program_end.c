@@ -63,19 +63,10 @@ static inline void ending_pop(void *owner, struct replay *replay, struct replay_
 		ending->ticks = replay->now;
 }
 
-static int ending_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
-{
-	(void)owner;
-	(void)replay;
-	(void)head;
-	(void)extra;
-	return 0;
-}
-
 static void replay_thread(struct trace *trace, const struct trace_thread *thread, struct replay *replay,
 			  struct ending *ending)
 {
-	static const struct replay_sink sink = {ending_push, ending_pop, ending_other};
+	static const struct replay_sink sink = {ending_push, ending_pop, NULL};
 	struct trace_stream stream;
 	struct trace_events events;
 

@@ -23,28 +23,12 @@ int replay_init(struct replay *replay, const struct trace_process *process)
 
 /* A saved stack, innermost frame last. */
 struct replay_stack {
-	struct replay_place *frames;
 	uint32_t depth;
 	uint32_t hidden_base;
 	bool base_unknown;
 	bool c_functions_unknown;
+	struct replay_place frames[];
 };
-
-struct replay_stacks {
-	struct u64_map numbers; /* greenlet: number + 1 */
-	struct replay_stack *at;
-	uint32_t *spare; /* free numbers */
-	uint32_t spare_count;
-	uint32_t count;
-	uint32_t allocated;
-	bool lost; /* stacks were dropped: a greenlet without a saved stack is unknown, not new */
-};
-
-/* Each stack is free or belongs to one greenlet. */
-static inline bool stacks_add_up(const struct replay_stacks *stacks)
-{
-	return stacks->numbers.count + stacks->spare_count == stacks->count && stacks->count <= stacks->allocated;
-}
 
 /* No key counts as open, as the stack is empty. */
 static inline bool none_open(const struct replay *replay)
@@ -57,128 +41,72 @@ static inline bool none_open(const struct replay *replay)
 
 static void free_stacks(struct replay *replay)
 {
-	struct replay_stacks *stacks = replay->stacks;
-	uint32_t i;
-
-	if (!stacks)
-		return;
-	for (i = 0; i < stacks->count; i++)
-		free(stacks->at[i].frames);
-	free(stacks->at);
-	free(stacks->spare);
-	u64_map_done(&stacks->numbers);
-	free(stacks);
-	replay->stacks = NULL;
-}
-
-static struct replay_stacks *new_stacks(bool lost)
-{
-	struct replay_stacks *stacks = calloc(1, sizeof(*stacks));
-
-	if (stacks)
-		stacks->lost = lost;
-	return stacks;
+	for (size_t i = 0; replay->stacks.slots && i <= replay->stacks.mask; i++)
+		if (replay->stacks.slots[i].key)
+			free((void *)(uintptr_t)replay->stacks.slots[i].value);
+	u64_map_done(&replay->stacks);
+	replay->has_stacks = false;
 }
 
 void replay_end_greenlets(struct replay *replay)
 {
-	bool lost = replay->stacks && replay->stacks->lost;
-
+	replay->others_unknown |= replay->has_stacks && replay->stacks_lost;
 	free_stacks(replay);
 	replay->greenlet = 0;
-	replay->others_unknown |= lost;
 }
 
 void replay_forget_stacks(struct replay *replay)
 {
-	bool any = replay->stacks != NULL;
+	bool any = replay->has_stacks;
 
 	replay->greenlet = 0;
 	replay->greenlet_number = 0;
 	free_stacks(replay);
-	if (any)
-		replay->stacks = new_stacks(true);
-	replay->out_of_memory |= any && !replay->stacks;
-}
-
-/* The number of a free stack; UINT32_MAX if memory ran out. */
-static uint32_t new_stack(struct replay_stacks *stacks)
-{
-	if (stacks->spare_count)
-		return stacks->spare[--stacks->spare_count];
-	invariant(stacks->count <= stacks->allocated);
-	if (stacks->count == stacks->allocated) {
-		uint32_t allocated = stacks->allocated ? stacks->allocated * 2 : 16;
-		struct replay_stack *grown = realloc(stacks->at, allocated * sizeof(*grown));
-		uint32_t *spare = grown ? realloc(stacks->spare, allocated * sizeof(*spare)) : NULL;
-
-		if (grown)
-			stacks->at = grown;
-		if (!spare)
-			return UINT32_MAX;
-		stacks->spare = spare;
-		stacks->allocated = allocated;
-	}
-	return stacks->count++;
+	replay->has_stacks = replay->stacks_lost = any;
 }
 
 static bool store_stack(struct replay *replay, uint64_t greenlet)
 {
-	struct replay_stacks *stacks = replay->stacks;
-	uint64_t *number = u64_map_make(&stacks->numbers, greenlet);
+	uint64_t *saved = u64_map_make(&replay->stacks, greenlet);
 	struct replay_stack *stack;
-	uint32_t i, free_number;
+	uint32_t i;
 
-	if (!number)
+	if (!saved)
 		return false;
-	if (*number) {
-		free_number = (uint32_t)*number - 1; /* the address is used again: the older stack was lost */
-		free(stacks->at[free_number].frames);
-	} else {
-		free_number = new_stack(stacks);
-		if (free_number == UINT32_MAX)
-			return false;
-	}
-	*number = (uint64_t)free_number + 1;
-	stack = &stacks->at[free_number];
-	*stack = (struct replay_stack){.frames = malloc((replay->depth + 1) * sizeof(*stack->frames)),
-				       .hidden_base = replay->hidden_base,
-				       .base_unknown = replay->base_unknown,
-				       .c_functions_unknown = replay->c_functions_unknown};
-	if (!stack->frames)
+	free((void *)(uintptr_t)*saved); /* the address is used again: the older stack was lost */
+	stack = malloc(sizeof(*stack) + replay->depth * sizeof(*stack->frames));
+	*saved = (uintptr_t)stack;
+	if (!stack)
 		return false;
+	stack->depth = replay->depth;
+	stack->hidden_base = replay->hidden_base;
+	stack->base_unknown = replay->base_unknown;
+	stack->c_functions_unknown = replay->c_functions_unknown;
 	for (i = 0; i < replay->depth; i++)
 		stack->frames[i] = replay_place_of(&replay->frames[i]);
-	stack->depth = replay->depth;
-	invariant(stacks_add_up(stacks));
 	return true;
 }
 
 /* Restores the stack of the greenlet. A greenlet without a saved stack begins with an empty one. */
 static void restore_stack(struct replay *replay, uint64_t greenlet, const struct replay_sink *sink, void *owner)
 {
-	struct replay_stacks *stacks = replay->stacks;
 	struct replay_stack *stack;
-	uint64_t number;
-	uint32_t i;
+	uint64_t saved;
 
+	invariant(!replay->depth);
 	replay->hidden_base = 0;
-	if (!u64_map_take(&stacks->numbers, greenlet, &number) || !number) {
-		replay->base_unknown = stacks->lost;
+	if (!u64_map_take(&replay->stacks, greenlet, &saved) || !saved) {
+		replay->base_unknown = replay->stacks_lost;
 		replay->c_functions_unknown = false;
 		return;
 	}
-	invariant(number <= stacks->count && stacks->at[number - 1].frames && !replay->depth);
-	stack = &stacks->at[number - 1];
+	stack = (struct replay_stack *)(uintptr_t)saved;
 	replay->hidden_base = stack->hidden_base;
 	replay->base_unknown = stack->base_unknown;
 	replay->c_functions_unknown = stack->c_functions_unknown;
-	for (i = 0; i < stack->depth; i++)
+	for (uint32_t i = 0; i < stack->depth; i++)
 		replay_push_at(replay, stack->frames[i], WIRE_FRAME, sink, owner);
-	free(stack->frames);
-	stack->frames = NULL;
-	stacks->spare[stacks->spare_count++] = (uint32_t)number - 1;
-	invariant(stacks_add_up(stacks));
+	free(stack);
 }
 
 /* The first greenlet of a thread gets number 0. As a rule it is the thread's own. */
@@ -212,9 +140,10 @@ void replay_switch(struct replay *replay, const uint64_t *extra, const struct re
 	uint64_t target = extra[0], origin = extra[1];
 	bool known = !replay->greenlet || replay->greenlet == origin;
 
-	if (!replay->stacks)
-		replay->stacks = new_stacks(replay->others_unknown);
-	if (!replay->stacks || !target || !origin || (known && !store_stack(replay, origin))) {
+	if (!replay->has_stacks)
+		replay->stacks_lost = replay->others_unknown;
+	replay->has_stacks = true;
+	if (!target || !origin || (known && !store_stack(replay, origin))) {
 		replay->out_of_memory |= target && origin;
 		return;
 	}
@@ -242,7 +171,6 @@ void replay_begin_thread(struct replay *replay)
 	replay_forget(replay);
 	free_stacks(replay);
 	u64_map_done(&replay->numbers);
-	replay->numbers = (struct u64_map){0};
 	replay->greenlet = 0;
 	replay->greenlet_number = replay->greenlets = 0;
 	replay->others_unknown = replay->begins_inside;

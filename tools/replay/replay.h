@@ -63,9 +63,11 @@ struct replay {
 	uint32_t greenlet_number; /* of the running greenlet, from 0 in order of appearance in the thread */
 	uint32_t greenlets;	  /* numbers given out */
 	struct u64_map numbers;	  /* live greenlets: address to number + 1 */
-	struct replay_stacks *stacks;
-	uint32_t native_frame; /* innermost native frame of the next allocation; 0: not recorded */
-	uint32_t hidden_base;  /* number of hidden functions below all frames */
+	struct u64_map stacks;	  /* saved stacks: address to struct replay_stack */
+	bool has_stacks;	  /* a switch was seen, and the thread has not ended since */
+	bool stacks_lost;	  /* a greenlet without a saved stack is unknown, not new */
+	uint32_t native_frame;	  /* innermost native frame of the next allocation; 0: not recorded */
+	uint32_t hidden_base;	  /* number of hidden functions below all frames */
 	uint64_t now;
 	uint64_t unmatched;
 	uint64_t left_open;	  /* frames on the stack when their thread ended */
@@ -77,16 +79,18 @@ struct replay {
 };
 
 /*
- * pop: `how` is the kind of the event that ends the frame. It is WIRE_NONE where the stack is replaced or emptied, or
- * the thread ends. At a switch the frames of the suspended greenlet are popped with WIRE_YIELD; they are pushed again
- * as WIRE_FRAME when it runs again. During push and pop, greenlet_number is the greenlet of the frame.
+ * Each function may be NULL. pop: `how` is the kind of the event that ends the frame. It is WIRE_NONE where the stack
+ * is replaced or emptied, or the thread ends. At a switch the frames of the suspended greenlet are popped with
+ * WIRE_YIELD; they are pushed again as WIRE_FRAME when it runs again. During push and pop, greenlet_number is the
+ * greenlet of the frame.
  */
 struct replay_sink {
 	void (*push)(void *owner, struct replay *replay, struct replay_frame *frame);
 	void (*pop)(void *owner, struct replay *replay, struct replay_frame *frame, unsigned how);
 	/*
-	 * All other events: those of the program, gaps, and WIRE_AT_LINE. Other
-	 * bookkeeping is not reported. A result other than 0 makes replay_run() return after the event.
+	 * All other events: those of the program, gaps, WIRE_AT_LINE and WIRE_ARGUMENT. Other bookkeeping is not
+	 * reported, nor are spans and counters without their words. A result other than 0 makes replay_run() return
+	 * after the event.
 	 */
 	int (*other)(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra);
 };
@@ -97,6 +101,13 @@ struct replay_cursor {
 	const uint64_t *extra;
 	uint32_t at;
 };
+
+/* The time of the event at the cursor; now: that of the event before. */
+static inline uint64_t replay_cursor_time(const struct replay_cursor *cursor, uint64_t now)
+{
+	return wire_time_of(wire_head_kind(cursor->events->heads[cursor->at]), now, cursor->events->ticks[cursor->at],
+			    cursor->extra);
+}
 
 /* The largest key of the process plus one: the size of an array by key. */
 static inline uint32_t replay_keys_of(const struct trace_process *process)
@@ -126,7 +137,7 @@ static inline uint32_t replay_key_of(const struct replay *replay, uint32_t head)
 {
 	uint32_t id = wire_head_arg(head);
 	const uint32_t c_kinds = 1u << WIRE_C_CALL | 1u << WIRE_C_RETURN | 1u << WIRE_C_EXCEPTION;
-	uint32_t is_c = c_kinds >> wire_head_kind(head) & 1;
+	uint32_t is_c = c_kinds >> wire_head_plain_kind(head) & 1;
 	uint32_t limit = is_c ? replay->functions : replay->codes;
 
 	return (id < limit ? id * 2 : 0) | is_c;
@@ -161,7 +172,8 @@ static inline void replay_push_at(struct replay *replay, struct replay_place pla
 	frame->inner = 0;
 	frame->line = place.line;
 	replay->open[place.key]++;
-	sink->push(owner, replay, frame);
+	if (sink->push)
+		sink->push(owner, replay, frame);
 }
 
 static inline void replay_push(struct replay *replay, uint32_t key, unsigned kind, const struct replay_sink *sink,
@@ -205,7 +217,8 @@ static inline void replay_pop(struct replay *replay, unsigned how, const struct 
 
 	invariant(replay->depth < replay->allocated && replay->open[frame->key]);
 	replay->open[frame->key]--;
-	sink->pop(owner, replay, frame, how);
+	if (sink->pop)
+		sink->pop(owner, replay, frame, how);
 }
 
 static inline void replay_pop_all(struct replay *replay, const struct replay_sink *sink, void *owner)
@@ -239,6 +252,40 @@ static inline void replay_mismatch(struct replay *replay, uint32_t key, unsigned
 	replay_pop(replay, how, sink, owner);
 }
 
+/* Takes a call or an end (WIRE_CALL to WIRE_C_EXCEPTION). */
+static inline __attribute__((always_inline)) void replay_call(struct replay *replay, uint32_t head,
+							      const struct replay_sink *sink, void *owner)
+{
+	unsigned kind = wire_head_kind(head);
+	uint32_t key = replay_key_of(replay, head);
+
+	if (replay_hides(replay, key))
+		replay_note_hidden(replay, replay_begins(kind));
+	else if (replay_begins(kind))
+		replay_push(replay, key, kind, sink, owner);
+	else if (replay->depth && replay->frames[replay->depth - 1].key == key)
+		replay_pop(replay, kind, sink, owner);
+	else
+		replay_mismatch(replay, key, kind, sink, owner);
+}
+
+static inline int replay_report(struct replay *replay, uint32_t head, const uint64_t *extra,
+				const struct replay_sink *sink, void *owner)
+{
+	return sink->other ? sink->other(owner, replay, head, extra) : 0;
+}
+
+/* Pushes a frame that runs already, as WIRE_FRAME and WIRE_OPEN name it. */
+static inline void replay_push_frame(struct replay *replay, uint32_t head, const struct replay_sink *sink, void *owner)
+{
+	uint32_t key = replay_key_of(replay, head);
+
+	if (replay_hides(replay, key))
+		replay_note_hidden(replay, true);
+	else
+		replay_push(replay, key, WIRE_FRAME, sink, owner);
+}
+
 /* Takes an event that is neither call nor end. A result other than 0, from the sink, makes replay_run() return. */
 static inline int replay_other(struct replay *replay, uint32_t head, const uint64_t *extra,
 			       const struct replay_sink *sink, void *owner)
@@ -252,39 +299,40 @@ static inline int replay_other(struct replay *replay, uint32_t head, const uint6
 	case WIRE_AT_LINE:
 	case WIRE_LINE:
 		replay_set_line(replay, wire_head_arg(head));
-		return sink->other(owner, replay, head, extra);
+		break;
 	case WIRE_GAP:
+	case WIRE_PAUSE:
 		replay_pop_all(replay, sink, owner);
 		replay_forget_stacks(replay);
 		replay->base_unknown = true;
-		return sink->other(owner, replay, head, extra);
+		break;
 	case WIRE_STACK:
 		replay_pop_all(replay, sink, owner);
 		replay->base_unknown = wire_head_arg(head) & WIRE_STACK_CUT;
 		replay->c_functions_unknown = true;
 		return 0;
 	case WIRE_FRAME:
-		if (!replay_hides(replay, replay_key_of(replay, head)))
-			replay_push(replay, replay_key_of(replay, head), WIRE_FRAME, sink, owner);
-		else
-			replay_note_hidden(replay, true);
+		replay_push_frame(replay, head, sink, owner);
 		return 0;
 	case WIRE_SWITCH:
 		replay_switch(replay, extra, sink, owner);
-		return sink->other(owner, replay, head, extra);
-	case WIRE_PAUSE:
-		replay_pop_all(replay, sink, owner);
-		replay_forget_stacks(replay);
-		replay->base_unknown = true;
-		return sink->other(owner, replay, head, extra);
+		break;
 	case WIRE_THREAD_END:
 		replay_end_thread(replay, sink, owner);
-		return sink->other(owner, replay, head, extra);
+		break;
+	case WIRE_SPAN_BEGIN:
+	case WIRE_COUNTER:
+	case WIRE_ARGUMENT:
+		if (wire_extra_words(head) < 2 && wire_head_kind(head) != WIRE_ARGUMENT)
+			return 0;
+		break;
 	default:
-		result = wire_is_bookkeeping(wire_head_kind(head)) ? 0 : sink->other(owner, replay, head, extra);
+		result =
+		    wire_is_bookkeeping(wire_head_kind(head)) ? 0 : replay_report(replay, head, extra, sink, owner);
 		replay->native_frame = 0;
 		return result;
 	}
+	return replay_report(replay, head, extra, sink, owner);
 }
 
 /*
@@ -312,16 +360,7 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 		}
 		replay->now = now;
 		if (kind >= WIRE_CALL && kind <= WIRE_C_EXCEPTION) {
-			uint32_t key = replay_key_of(replay, head);
-
-			if (replay_hides(replay, key))
-				replay_note_hidden(replay, replay_begins(kind));
-			else if (replay_begins(kind))
-				replay_push(replay, key, kind, sink, owner);
-			else if (replay->depth && replay->frames[replay->depth - 1].key == key)
-				replay_pop(replay, kind, sink, owner);
-			else
-				replay_mismatch(replay, key, kind, sink, owner);
+			replay_call(replay, head, sink, owner);
 			continue;
 		}
 		if (kind == WIRE_GAP) { /* the stack is unknown from the last event before the gap on */
@@ -340,6 +379,13 @@ static inline __attribute__((always_inline)) int replay_run(struct replay *repla
 	cursor->at = i;
 	cursor->extra = extra;
 	return result;
+}
+
+/* Passes an event of which only the time counts. */
+static inline void replay_skip(struct replay *replay, struct replay_cursor *cursor)
+{
+	replay->now = replay_cursor_time(cursor, replay->now);
+	cursor->extra += wire_extra_words(cursor->events->heads[cursor->at++]);
 }
 
 /* Begins a chunk: sets the time, and empties the stack if events are missing before it. */

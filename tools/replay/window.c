@@ -42,76 +42,67 @@ int window_of_times(struct window *window, const struct trace *trace, const stru
 	return error;
 }
 
-/* The marks of the process with that name, by mark id. */
-static bool *marks_named(const struct trace_process *process, const char *name)
+enum { MARK_BEGINS = 1, MARK_ENDS = 2 };
+
+/* What the marks of the process do, by mark id. NULL: no memory. */
+static uint8_t *marks_named(const struct trace_process *process, const char *begin, const char *end)
 {
-	bool *named = calloc(process->marks.count + 1, sizeof(*named));
+	uint8_t *named = calloc(process->marks.count + 1, sizeof(*named));
 	uint32_t id;
 
-	for (id = 1; named && id < process->marks.count; id++)
-		if (process->marks.at[id] && text_same(trace_string(process->marks.at[id], 1), text_of(name)))
-			named[id] = true;
+	for (id = 1; named && id < process->marks.count; id++) {
+		struct text name = process->marks.at[id] ? trace_string(process->marks.at[id], 1) : (struct text){0};
+
+		if (process->marks.at[id] && text_same(name, text_of(begin)))
+			named[id] |= MARK_BEGINS;
+		if (process->marks.at[id] && text_same(name, text_of(end)))
+			named[id] |= MARK_ENDS;
+	}
 	return named;
 }
 
-struct search {
-	struct window *window;
-	const struct trace_process *process;
-	const bool *begin;
-	const bool *end;
-	uint32_t thread;
-	uint32_t marks; /* marks of the thread so far */
-};
-
-static int search_mark(struct search *search, uint32_t id, uint64_t ticks)
-{
-	struct window_edge edge = {.ticks = ticks, .thread = search->thread, .mark = search->marks++};
-	int error = 0;
-
-	if (id >= search->process->marks.count)
-		return 0;
-	/* A mark that is both begin and end ends the open window first, then begins a new one. */
-	if (search->end[id])
-		error = add_edge(search->window, &edge);
-	edge.begins = true;
-	if (search->begin[id] && !error)
-		error = add_edge(search->window, &edge);
-	return error;
-}
-
-static int search_chunk(struct search *search, const struct trace_events *events)
+/* edge: of the thread's next mark. */
+static int search_chunk(struct window *window, const struct trace_events *events, const uint8_t *named, uint32_t count,
+			struct window_edge *edge)
 {
 	const uint64_t *extra = events->extras;
-	uint64_t now = events->first_ticks;
 	int error = 0;
 	uint32_t i;
 
+	edge->ticks = events->first_ticks;
 	for (i = 0; i < events->count && !error; i++) {
-		uint32_t head = events->heads[i];
+		uint32_t head = events->heads[i], id;
 		unsigned kind = wire_head_kind(head);
 
-		now = wire_time_of(kind, now, events->ticks[i], extra);
-		if (kind == WIRE_MARK)
-			error = search_mark(search, (uint32_t)wire_number(head, extra), now);
+		edge->ticks = wire_time_of(kind, edge->ticks, events->ticks[i], extra);
+		id = kind == WIRE_MARK ? (uint32_t)wire_number(head, extra) : 0;
 		extra += wire_extra_words(head);
+		/* A mark that is both begin and end ends the open window first, then begins a new one. */
+		edge->begins = false;
+		if (id < count && named[id] & MARK_ENDS)
+			error = add_edge(window, edge);
+		edge->begins = true;
+		if (id < count && named[id] & MARK_BEGINS && !error)
+			error = add_edge(window, edge);
+		edge->mark += kind == WIRE_MARK;
 	}
 	return error;
 }
 
-static int search_threads(struct search *search, struct trace *trace)
+static int search_threads(struct window *window, struct trace *trace, const struct trace_process *process,
+			  const uint8_t *named)
 {
 	int error = 0;
 	size_t i;
 
-	for (i = 0; i < search->process->thread_count && !error; i++) {
+	for (i = 0; i < process->thread_count && !error; i++) {
+		struct window_edge edge = {.thread = process->threads[i]};
 		struct trace_stream stream;
 		struct trace_events events;
 
-		search->thread = search->process->threads[i];
-		search->marks = 0;
-		trace_stream_open(&stream, trace, trace->threads[search->thread]);
+		trace_stream_open(&stream, trace, trace->threads[edge.thread]);
 		while (!error && trace_stream_next(&stream, &events))
-			error = search_chunk(search, &events);
+			error = search_chunk(window, &events, named, process->marks.count, &edge);
 		trace_stream_close(&stream);
 	}
 	return error;
@@ -150,20 +141,17 @@ static void keep_alternating(struct window *window)
 int window_of_marks(struct window *window, struct trace *trace, const struct trace_process *process, const char *begin,
 		    const char *end)
 {
-	bool *begins = marks_named(process, begin);
-	bool *ends = marks_named(process, end);
-	struct search search = {.window = window, .process = process, .begin = begins, .end = ends};
-	int error = -ENOMEM;
+	uint8_t *named = marks_named(process, begin, end);
+	int error = named ? 0 : -ENOMEM;
 
 	*window = (struct window){0};
-	if (begins && ends)
-		error = process->marks.count ? search_threads(&search, trace) : 0;
+	if (!error && process->marks.count)
+		error = search_threads(window, trace, process, named);
 	if (!error && window->count) {
 		qsort(window->edges, window->count, sizeof(*window->edges), by_time);
 		keep_alternating(window);
 	}
-	free(begins);
-	free(ends);
+	free(named);
 	return error;
 }
 

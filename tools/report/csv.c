@@ -57,15 +57,13 @@ static void put_calls(struct output *output, const struct report_style *style, c
 		      uint32_t row)
 {
 	const struct report_rows *rows = table->rows;
-	struct report_calls calls = style->callers ? report_callers(rows, row) : report_callees(rows, row);
+	struct report_calls calls = report_calls(rows, row, style->callers);
 
 	for (size_t i = 0; i < calls.count; i++) {
-		const struct report_call *call = &calls.at[i];
-
 		put_owner(output, table);
 		put_label(output, style, rows->rows[row].label);
-		put_label(output, style, rows->rows[style->callers ? call->caller : call->callee].label);
-		put_times(output, &call->times);
+		put_label(output, style, rows->rows[calls.at[i].other].label);
+		put_times(output, &calls.at[i].times);
 	}
 }
 
@@ -104,10 +102,4 @@ static void begin_csv(struct output *output, const struct report_style *style)
 	output_string(output, "ncalls,primitive_calls,tottime,cumtime\n");
 }
 
-static void end_csv(struct output *output, const struct report_style *style)
-{
-	(void)output;
-	(void)style;
-}
-
-const struct report_format report_csv = {"csv", begin_csv, put_table, end_csv};
+const struct report_format report_csv = {"csv", begin_csv, put_table, NULL};

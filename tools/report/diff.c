@@ -173,16 +173,21 @@ void report_diff_table(struct output *output, const struct report_diff *diff, st
 
 /* --- JSON --- */
 
+static void json_number(struct output *output, size_t measure, bool known, int64_t number)
+{
+	output_format(output, "%s\"%s\": ", measure ? ", " : "", diff_measures[measure].key);
+	if (known)
+		output_i64(output, number);
+	else
+		output_string(output, "null");
+}
+
 static void json_counts(struct output *output, const struct report_diff *diff, size_t side,
 			const struct function_total *counts)
 {
-	for (size_t i = 0; i < DIFF_MEASURES; i++) {
-		output_format(output, "%s\"%s\": ", i ? ", " : "", diff_measures[i].key);
-		if (has_measure(diff, &diff_measures[i], side))
-			output_u64(output, diff_measures[i].of(counts));
-		else
-			output_string(output, "null");
-	}
+	for (size_t i = 0; i < DIFF_MEASURES; i++)
+		json_number(output, i, has_measure(diff, &diff_measures[i], side),
+			    (int64_t)diff_measured(&diff_measures[i], counts));
 }
 
 static void json_side(struct output *output, const struct report_diff *diff, size_t number,
@@ -211,13 +216,8 @@ static void json_row(struct output *output, const struct report_diff *diff, cons
 	output_string(output, ", ");
 	json_side(output, diff, 1, pair->b);
 	output_string(output, ", \"change\": {");
-	for (size_t i = 0; i < DIFF_MEASURES; i++) {
-		output_format(output, "%s\"%s\": ", i ? ", " : "", diff_measures[i].key);
-		if (shows_measure(diff, &diff_measures[i]))
-			output_i64(output, diff_change(&diff_measures[i], pair));
-		else
-			output_string(output, "null");
-	}
+	for (size_t i = 0; i < DIFF_MEASURES; i++)
+		json_number(output, i, shows_measure(diff, &diff_measures[i]), diff_change(&diff_measures[i], pair));
 	output_string(output, "}}");
 }
 

@@ -41,15 +41,13 @@ static void put_times(struct output *output, const struct profile_times *times)
 static void put_calls(struct output *output, const struct report_style *style, const struct report_rows *rows,
 		      uint32_t row, bool callers)
 {
-	struct report_calls calls = callers ? report_callers(rows, row) : report_callees(rows, row);
+	struct report_calls calls = report_calls(rows, row, callers);
 
 	output_format(output, ",\n    \"%s\": [", callers ? "callers" : "callees");
 	for (size_t i = 0; i < calls.count; i++) {
-		const struct report_call *call = &calls.at[i];
-
 		output_string(output, i ? ",\n      {" : "\n      {");
-		put_label(output, style, rows->rows[callers ? call->caller : call->callee].label);
-		put_times(output, &call->times);
+		put_label(output, style, rows->rows[calls.at[i].other].label);
+		put_times(output, &calls.at[i].times);
 		output_char(output, '}');
 	}
 	output_char(output, ']');

@@ -1,67 +1,47 @@
 /*
- * order.c - pstats' keys: their names, and how they compare rows. See order.h.
+ * order.c - pstats' keys: their names, and how they compare rows. See rows.h.
  */
-#include "report/order.h"
+#include "report/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/cli.h"
+#include "util/grow.h"
 #include "util/output.h"
 
 /* --- comparison: negative if a precedes b --- */
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
+enum key { BY_CALLS, BY_PRIMITIVE_CALLS, BY_OWN, BY_TOTAL, BY_FILE, BY_LINE, BY_FUNCTION, BY_NFL, BY_STANDARD_NAME };
 
-static int by_calls(const struct report_row *a, const struct report_row *b)
+static int compare_rows(enum key key, const struct report_row *a, const struct report_row *b)
 {
-	return compare_u64(b->times.calls, a->times.calls);
-}
+	int order;
 
-static int by_primitive_calls(const struct report_row *a, const struct report_row *b)
-{
-	return compare_u64(report_primitive_calls(&b->times), report_primitive_calls(&a->times));
-}
-
-static int by_own(const struct report_row *a, const struct report_row *b)
-{
-	return compare_u64(b->times.own_ns, a->times.own_ns);
-}
-
-static int by_total(const struct report_row *a, const struct report_row *b)
-{
-	return compare_u64(b->times.total_ns, a->times.total_ns);
-}
-
-static int by_file(const struct report_row *a, const struct report_row *b)
-{
-	return text_compare(a->label->file, b->label->file);
-}
-
-static int by_line(const struct report_row *a, const struct report_row *b)
-{
-	return compare_u64(a->label->line, b->label->line);
-}
-
-static int by_function(const struct report_row *a, const struct report_row *b)
-{
-	return text_compare(a->label->name, b->label->name);
-}
-
-static int by_name_file_line(const struct report_row *a, const struct report_row *b)
-{
-	int order = by_function(a, b);
-
-	if (!order)
-		order = by_file(a, b);
-	return order ? order : by_line(a, b);
-}
-
-static int by_standard_name(const struct report_row *a, const struct report_row *b)
-{
+	switch (key) {
+	case BY_CALLS:
+		return compare_u64(b->times.calls, a->times.calls);
+	case BY_PRIMITIVE_CALLS:
+		return compare_u64(report_primitive_calls(&b->times), report_primitive_calls(&a->times));
+	case BY_OWN:
+		return compare_u64(b->times.own_ns, a->times.own_ns);
+	case BY_TOTAL:
+		return compare_u64(b->times.total_ns, a->times.total_ns);
+	case BY_FILE:
+		return text_compare(a->label->file, b->label->file);
+	case BY_LINE:
+		return compare_u64(a->label->line, b->label->line);
+	case BY_FUNCTION:
+		return text_compare(a->label->name, b->label->name);
+	case BY_NFL:
+		order = compare_rows(BY_FUNCTION, a, b);
+		if (!order)
+			order = compare_rows(BY_FILE, a, b);
+		return order ? order : compare_rows(BY_LINE, a, b);
+	case BY_STANDARD_NAME:
+		break;
+	}
 	return text_compare(a->name, b->name);
 }
 
@@ -69,28 +49,27 @@ static int by_standard_name(const struct report_row *a, const struct report_row 
 
 struct report_key {
 	const char *name;
-	int (*compare)(const struct report_row *a, const struct report_row *b);
+	enum key key;
 	const char *title;
 };
 
 static const struct report_key keys[] = {
-    {"calls", by_calls, "call count"},
-    {"cumtime", by_total, "cumulative time"},
-    {"cumulative", by_total, "cumulative time"},
-    {"file", by_file, "file name"},
-    {"filename", by_file, "file name"},
-    {"line", by_line, "line number"},
-    {"module", by_file, "file name"},
-    {"name", by_function, "function name"},
-    {"ncalls", by_calls, "call count"},
-    {"nfl", by_name_file_line, "name/file/line"},
-    {"pcalls", by_primitive_calls, "primitive call count"},
-    {"stdname", by_standard_name, "standard name"},
-    {"time", by_own, "internal time"},
-    {"tottime", by_own, "internal time"},
+    {"calls", BY_CALLS, "call count"},
+    {"cumtime", BY_TOTAL, "cumulative time"},
+    {"cumulative", BY_TOTAL, "cumulative time"},
+    {"file", BY_FILE, "file name"},
+    {"filename", BY_FILE, "file name"},
+    {"line", BY_LINE, "line number"},
+    {"module", BY_FILE, "file name"},
+    {"name", BY_FUNCTION, "function name"},
+    {"ncalls", BY_CALLS, "call count"},
+    {"nfl", BY_NFL, "name/file/line"},
+    {"pcalls", BY_PRIMITIVE_CALLS, "primitive call count"},
+    {"stdname", BY_STANDARD_NAME, "standard name"},
+    {"time", BY_OWN, "internal time"},
+    {"tottime", BY_OWN, "internal time"},
+    {0},
 };
-
-#define KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* The numbers that Python's first profiler used. */
 static const struct {
@@ -101,9 +80,7 @@ static const struct {
 static const struct report_key *unknown_order(struct text word, const char *what)
 {
 	fprintf(stderr, "evprof report: the order \"%.*s\" is %s; the orders are", (int)word.length, word.at, what);
-	for (size_t i = 0; i < KEYS; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", keys[i].name);
-	fprintf(stderr, "\n");
+	cli_print_names(keys, sizeof(keys[0]));
 	return NULL;
 }
 
@@ -112,12 +89,12 @@ static const struct report_key *find_key(struct text word)
 {
 	const struct report_key *found = NULL;
 
-	for (size_t i = 0; i < KEYS; i++) {
+	for (size_t i = 0; keys[i].name; i++) {
 		if (word.length == 0 || strncmp(keys[i].name, word.at, word.length) != 0)
 			continue;
 		if (keys[i].name[word.length] == 0)
 			return &keys[i];
-		if (found && found->compare != keys[i].compare)
+		if (found && found->key != keys[i].key)
 			return unknown_order(word, "ambiguous");
 		found = &keys[i];
 	}
@@ -168,7 +145,7 @@ static int by_order(const void *left, const void *right, void *owner)
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 
 	for (size_t i = 0; i < sorting->order->count; i++) {
-		int order = sorting->order->keys[i]->compare(&sorting->rows[a], &sorting->rows[b]);
+		int order = compare_rows(sorting->order->keys[i]->key, &sorting->rows[a], &sorting->rows[b]);
 
 		if (order)
 			return order;

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report/order.h"
 #include "report/rows.h"
 #include "trace/reader.h"
 #include "util/output.h"
@@ -24,6 +23,7 @@ enum report_by {
 	REPORT_BY_MODULE,  /* rows are modules */
 	REPORT_BY_PROCESS, /* one table for each process */
 	REPORT_BY_THREAD,
+	REPORT_BY_SPAN, /* rows are names of spans (span_table.h) */
 };
 
 /* The options of the report. */
@@ -50,6 +50,7 @@ struct report_table {
 
 struct report_format {
 	const char *name;
+	/* begin and end may be NULL */
 	void (*begin)(struct output *output, const struct report_style *style);
 	void (*table)(struct output *output, const struct report_style *style, const struct report_table *table);
 	void (*end)(struct output *output, const struct report_style *style);

@@ -1,9 +1,9 @@
 /*
- * restrict.c - pstats' restrictions: parsing and applying them. See restrict.h.
+ * restrict.c - pstats' restrictions: parsing and applying them. See rows.h.
  *
  * Regular expressions are those of regex(7), as everywhere in evprof, and the most common extensions of Python's.
  */
-#include "report/restrict.h"
+#include "report/rows.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -122,14 +122,9 @@ static bool compile_pattern(regex_t *pattern, const char *text)
 
 /* --- parsing --- */
 
-static struct report_restriction *new_restriction(struct report_restrictions *restrictions)
+static uint32_t limited_count(int64_t count)
 {
-	void *grown = realloc(restrictions->at, (restrictions->count + 1) * sizeof(*restrictions->at));
-
-	if (!grown)
-		return NULL;
-	restrictions->at = grown;
-	return memset(&restrictions->at[restrictions->count], 0, sizeof(*restrictions->at));
+	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
 /* Parses a number, if text is one. False: it is too large or negative, and an error is printed. */
@@ -151,40 +146,29 @@ static bool parse_restriction(struct report_restriction *restriction, const char
 		restriction->fraction = strtod(text, NULL);
 		if (!signbit(restriction->fraction) && restriction->fraction <= 1)
 			return true;
-		cli_misused("report", "--restrict wants a fraction from 0.0 to 1.0, not %s", text);
-		return false;
+		return cli_misused("report", "--restrict wants a fraction from 0.0 to 1.0, not %s", text);
 	}
 	restriction->kind = RESTRICT_COUNT;
 	if (!cli_number("report", "--restrict", text, 0, &count))
 		return false;
-	restriction->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+	restriction->count = limited_count(count);
 	return true;
 }
 
 bool report_restrictions_add(struct report_restrictions *restrictions, const char *text)
 {
-	struct report_restriction *restriction = new_restriction(restrictions);
+	struct report_restriction *grown = realloc(restrictions->at, (restrictions->count + 1) * sizeof(*grown));
 
-	if (!restriction) {
+	if (!grown) {
 		fprintf(stderr, "evprof report: out of memory\n");
 		return false;
 	}
-	if (!parse_restriction(restriction, text))
+	restrictions->at = grown;
+	memset(&grown[restrictions->count], 0, sizeof(*grown));
+	if (!parse_restriction(&grown[restrictions->count], text))
 		return false;
 	restrictions->count++;
 	return true;
-}
-
-int report_restrictions_limit(struct report_restrictions *restrictions, uint32_t count)
-{
-	struct report_restriction *restriction = new_restriction(restrictions);
-
-	if (!restriction)
-		return -ENOMEM;
-	restriction->kind = RESTRICT_COUNT;
-	restriction->count = count;
-	restrictions->count++;
-	return 0;
 }
 
 void report_restrictions_done(struct report_restrictions *restrictions)
@@ -269,11 +253,14 @@ static void print_reduction(struct output *output, const struct report_restricti
 void report_rows_restrict(struct report_rows *rows, const struct report_restrictions *restrictions,
 			  struct output *output)
 {
-	for (size_t i = 0; i < restrictions->count; i++) {
+	struct report_restriction limit = {.kind = RESTRICT_COUNT, .count = limited_count(restrictions->limit)};
+
+	for (size_t i = 0; i < restrictions->count + (restrictions->limit >= 0); i++) {
+		const struct report_restriction *one = i < restrictions->count ? &restrictions->at[i] : &limit;
 		uint32_t before = rows->shown_count;
 
-		rows->shown_count = restricted_count(rows, &restrictions->at[i]);
-		if (output && rows->shown_count != before)
-			print_reduction(output, &restrictions->at[i], before, rows->shown_count);
+		rows->shown_count = restricted_count(rows, one);
+		if (rows->shown_count != before)
+			print_reduction(output, one, before, rows->shown_count);
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/grow.h"
 #include "util/output.h"
 
 /* --- names --- */
@@ -36,48 +37,23 @@ static uint32_t width_of(struct text text)
 	return width;
 }
 
-/* Names are written one after the other into one buffer, which moves while it grows. */
-struct names {
-	char *bytes;
-	size_t used;
-	size_t allocated;
-};
-
-static int names_add(struct names *names, const void *bytes, size_t length)
-{
-	if (!names->bytes || length + 1 > names->allocated - names->used) {
-		size_t allocated = names->allocated * 2 + length + 65536;
-		char *grown = realloc(names->bytes, allocated);
-
-		if (!grown)
-			return -ENOMEM;
-		names->bytes = grown;
-		names->allocated = allocated;
-	}
-	memcpy(names->bytes + names->used, bytes, length);
-	names->used += length;
-	names->bytes[names->used++] = 0;
-	return 0;
-}
-
-/* Makes the printed names of rows from their labels. */
+/* Makes the printed names of rows from their labels, one after the other in a buffer that moves while it grows. */
 static int make_names(struct report_rows *rows, bool modules)
 {
-	struct names names = {0};
-	struct output scratch;
+	struct output names;
 	char *at;
-	int error = output_open_memory(&scratch);
+	int error = output_open_memory(&names);
 
-	if (error)
-		return error;
 	for (uint32_t i = 0; i < rows->count && !error; i++) {
-		scratch.used = 0;
-		print_name(rows->rows[i].label, modules, &scratch);
-		rows->rows[i].name.length = scratch.used;
-		error = scratch.error ? scratch.error : names_add(&names, scratch.buffer, scratch.used);
+		size_t start = names.used;
+
+		print_name(rows->rows[i].label, modules, &names);
+		rows->rows[i].name.length = names.used - start;
+		output_char(&names, 0);
+		error = names.error;
 	}
-	output_abandon(&scratch);
-	rows->names = at = names.bytes;
+	free(rows->names);
+	rows->names = at = names.buffer;
 	for (uint32_t i = 0; i < rows->count && !error; i++) {
 		struct report_row *row = &rows->rows[i];
 
@@ -157,8 +133,6 @@ static int strip_rows(struct report_rows *rows, uint32_t *row_of_label, bool mod
 	rows->count = kept;
 	for (i = 0; i < kept; i++)
 		rows->rows[i].label = &rows->labels.at[i];
-	free(rows->names);
-	rows->names = NULL;
 	return make_names(rows, modules);
 }
 
@@ -171,10 +145,10 @@ static int by_place(const void *left, const void *right, void *owner)
 	int order = text_compare(a->file, b->file);
 
 	if (!order)
-		order = (a->line > b->line) - (a->line < b->line);
+		order = compare_u64(a->line, b->line);
 	if (!order)
 		order = text_compare(a->name, b->name);
-	return order ? order : (i > k) - (i < k);
+	return order ? order : compare_u64(i, k);
 }
 
 /* Sets the ranks. Uses `shown` as scratch space. */
@@ -189,26 +163,13 @@ static void rank_rows(struct report_rows *rows)
 
 /* --- calls --- */
 
-static int by_callee(const void *left, const void *right, void *owner)
+static int by_row(const void *left, const void *right, void *owner)
 {
 	const struct report_row *rows = owner;
 	const struct report_call *a = left;
 	const struct report_call *b = right;
 
-	if (a->callee != b->callee)
-		return a->callee < b->callee ? -1 : 1;
-	return (rows[a->caller].rank > rows[b->caller].rank) - (rows[a->caller].rank < rows[b->caller].rank);
-}
-
-static int by_caller(const void *left, const void *right, void *owner)
-{
-	const struct report_row *rows = owner;
-	const struct report_call *a = left;
-	const struct report_call *b = right;
-
-	if (a->caller != b->caller)
-		return a->caller < b->caller ? -1 : 1;
-	return (rows[a->callee].rank > rows[b->callee].rank) - (rows[a->callee].rank < rows[b->callee].rank);
+	return a->row != b->row ? compare_u64(a->row, b->row) : compare_u64(rows[a->other].rank, rows[b->other].rank);
 }
 
 /* Adds up calls between the same two rows, which are adjacent. */
@@ -219,7 +180,7 @@ static size_t add_up_calls(struct report_call *calls, size_t count)
 	for (i = 0; i < count; i++) {
 		struct report_call *last = kept ? &calls[kept - 1] : NULL;
 
-		if (last && last->caller == calls[i].caller && last->callee == calls[i].callee)
+		if (last && last->row == calls[i].row && last->other == calls[i].other)
 			add_times(&last->times, &calls[i].times);
 		else
 			calls[kept++] = calls[i];
@@ -233,32 +194,36 @@ static int make_calls(struct report_rows *rows, const uint32_t *row_of_label)
 	size_t bytes = ((size_t)profile->edge_count + 1) * sizeof(struct report_call);
 	uint32_t i;
 
-	rows->calls_by_callee = malloc(bytes);
-	rows->calls_by_caller = malloc(bytes);
-	if (!rows->calls_by_callee || !rows->calls_by_caller)
+	rows->callers = malloc(bytes);
+	rows->callees = malloc(bytes);
+	if (!rows->callers || !rows->callees)
 		return -ENOMEM;
 	for (i = 0; i < profile->edge_count; i++) {
 		const struct profile_edge *edge = &profile->edges[i];
 
-		rows->calls_by_callee[i] = (struct report_call){
-		    .caller = row_of_label[edge->caller], .callee = row_of_label[edge->callee], .times = edge->times};
+		rows->callers[i] =
+		    (struct report_call){row_of_label[edge->callee], row_of_label[edge->caller], edge->times};
 	}
-	qsort_r(rows->calls_by_callee, i, sizeof(*rows->calls_by_callee), by_callee, rows->rows);
-	rows->call_count = add_up_calls(rows->calls_by_callee, i);
-	memcpy(rows->calls_by_caller, rows->calls_by_callee, bytes);
-	qsort_r(rows->calls_by_caller, rows->call_count, sizeof(*rows->calls_by_caller), by_caller, rows->rows);
+	qsort_r(rows->callers, i, sizeof(*rows->callers), by_row, rows->rows);
+	rows->call_count = add_up_calls(rows->callers, i);
+	for (i = 0; i < rows->call_count; i++) {
+		const struct report_call *call = &rows->callers[i];
+
+		rows->callees[i] = (struct report_call){call->other, call->row, call->times};
+	}
+	qsort_r(rows->callees, i, sizeof(*rows->callees), by_row, rows->rows);
 	return 0;
 }
 
-/* The first of the sorted calls whose caller or callee is not below that row. */
-static size_t first_call(const struct report_call *calls, size_t count, uint32_t row, bool caller)
+/* The first of the sorted calls that is not of an earlier row. */
+static size_t first_call(const struct report_call *calls, size_t count, uint32_t row)
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if ((caller ? calls[middle].caller : calls[middle].callee) < row)
+		if (calls[middle].row < row)
 			low = middle + 1;
 		else
 			high = middle;
@@ -266,21 +231,12 @@ static size_t first_call(const struct report_call *calls, size_t count, uint32_t
 	return low;
 }
 
-static struct report_calls calls_of(const struct report_call *calls, size_t count, uint32_t row, bool caller)
+struct report_calls report_calls(const struct report_rows *rows, uint32_t row, bool callers)
 {
-	size_t first = first_call(calls, count, row, caller);
+	const struct report_call *calls = callers ? rows->callers : rows->callees;
+	size_t first = first_call(calls, rows->call_count, row);
 
-	return (struct report_calls){calls + first, first_call(calls, count, row + 1, caller) - first};
-}
-
-struct report_calls report_callers(const struct report_rows *rows, uint32_t row)
-{
-	return calls_of(rows->calls_by_callee, rows->call_count, row, false);
-}
-
-struct report_calls report_callees(const struct report_rows *rows, uint32_t row)
-{
-	return calls_of(rows->calls_by_caller, rows->call_count, row, true);
+	return (struct report_calls){calls + first, first_call(calls, rows->call_count, row + 1) - first};
 }
 
 /* --- all rows --- */
@@ -318,8 +274,8 @@ void report_rows_done(struct report_rows *rows)
 	labels_done(&rows->labels);
 	free(rows->rows);
 	free(rows->shown);
-	free(rows->calls_by_callee);
-	free(rows->calls_by_caller);
+	free(rows->callers);
+	free(rows->callees);
 	free(rows->names);
 	memset(rows, 0, sizeof(*rows));
 }

@@ -1,17 +1,18 @@
 /*
- * rows.h - the rows of one table of the report: names, order, callers and callees.
+ * rows.h - the rows of one table of the report: names, callers and callees, order, and which of them are shown.
  *
- * Made from a profile (analysis/profile.h), used by the printers (print.h, export/pstats.c). order.h sorts the rows,
- * restrict.h removes some.
+ * Made from a profile (analysis/profile.h), used by the printers (print.h, export/pstats.c).
  */
 #ifndef EVPROF_TOOLS_REPORT_ROWS_H
 #define EVPROF_TOOLS_REPORT_ROWS_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "analysis/profile.h"
+#include "util/output.h"
 #include "util/text.h"
 
 struct report_row {
@@ -23,8 +24,8 @@ struct report_row {
 };
 
 struct report_call {
-	uint32_t caller; /* row indices */
-	uint32_t callee;
+	uint32_t row;	/* index of the row that it is listed for */
+	uint32_t other; /* index of the row that calls it, or that it calls */
 	struct profile_times times;
 };
 
@@ -39,8 +40,8 @@ struct report_rows {
 	uint32_t count;
 	uint32_t *shown; /* row indices, in the requested order */
 	uint32_t shown_count;
-	struct report_call *calls_by_callee; /* sorted by callee, then by the caller's rank */
-	struct report_call *calls_by_caller; /* sorted by caller, then by the callee's rank */
+	struct report_call *callers; /* each call, of the callee; sorted by row, then by the other's rank */
+	struct report_call *callees; /* each call, of the caller; sorted likewise */
 	size_t call_count;
 	struct profile_times sums;
 	const struct profile *profile; /* not owned */
@@ -55,12 +56,69 @@ struct report_rows {
 int report_rows_init(struct report_rows *rows, const struct profile *profile, bool modules, bool strip_dirs);
 void report_rows_done(struct report_rows *rows);
 
-struct report_calls report_callers(const struct report_rows *rows, uint32_t row);
-struct report_calls report_callees(const struct report_rows *rows, uint32_t row);
+/* The callers of a row, or its callees. */
+struct report_calls report_calls(const struct report_rows *rows, uint32_t row, bool callers);
 
 static inline uint64_t report_primitive_calls(const struct profile_times *times)
 {
 	return times->calls - times->recursive;
 }
+
+/* --- order: the sort keys of pstats (order.c) --- */
+
+#define REPORT_ORDER_KEYS 16
+
+/* The sort keys, the most important first. */
+struct report_order {
+	const struct report_key *keys[REPORT_ORDER_KEYS];
+	size_t count;
+};
+
+/*
+ * Parses a comma-separated list of keys: names, unambiguous prefixes of names, or one of pstats' old numbers, -1 to 2.
+ * False: an error is printed on stderr.
+ */
+bool report_order_parse(struct report_order *order, const char *text);
+
+/* Prints "call count, internal time", as pstats does. */
+void report_order_print(const struct report_order *order, struct output *output);
+
+/* Sorts the shown rows. Rows with equal keys stay in the order of their names; reverse also reverses that. */
+void report_rows_sort(struct report_rows *rows, const struct report_order *order, bool reverse);
+
+/*
+ * --- restrictions: which rows are shown, as in pstats, applied in order (restrict.c) ---
+ *
+ *   20        the first 20 rows
+ *   0.1       the first tenth of the rows
+ *   text      the rows whose printed name matches this regular expression
+ */
+
+enum report_restriction_kind { RESTRICT_COUNT, RESTRICT_FRACTION, RESTRICT_PATTERN };
+
+struct report_restriction {
+	enum report_restriction_kind kind;
+	uint32_t count;
+	double fraction; /* 0 to 1 */
+	regex_t pattern;
+	const char *text; /* the pattern as given; not owned */
+};
+
+struct report_restrictions {
+	struct report_restriction *at;
+	size_t count;
+	int64_t limit; /* the last restriction: to the first `limit` rows; negative: none */
+};
+
+/* Adds a restriction. text must stay valid. False: an error is printed on stderr. */
+bool report_restrictions_add(struct report_restrictions *restrictions, const char *text);
+void report_restrictions_done(struct report_restrictions *restrictions);
+
+/*
+ * Removes rows from the shown ones. output gets a line for each restriction that removed anything, as
+ * pstats prints it.
+ */
+void report_rows_restrict(struct report_rows *rows, const struct report_restrictions *restrictions,
+			  struct output *output);
 
 #endif

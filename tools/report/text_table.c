@@ -122,18 +122,16 @@ static void print_call(struct output *output, const struct report_row *other, co
 static void print_calls_of(struct output *output, const struct report_rows *rows, uint32_t number, uint32_t width,
 			   bool callers)
 {
-	struct report_calls calls = callers ? report_callers(rows, number) : report_callees(rows, number);
+	struct report_calls calls = report_calls(rows, number, callers);
 	const struct report_row *row = &rows->rows[number];
 
 	print_name(output, row);
 	print_spaces(output, width - row->width);
 	output_string(output, callers ? "<- " : "-> ");
 	for (size_t i = 0; i < calls.count; i++) {
-		const struct report_call *call = &calls.at[i];
-
 		if (i)
 			print_spaces(output, width + 1);
-		print_call(output, &rows->rows[callers ? call->caller : call->callee], &call->times, i ? 9 : 7);
+		print_call(output, &rows->rows[calls.at[i].other], &calls.at[i].times, i ? 9 : 7);
 	}
 	if (!calls.count)
 		output_char(output, '\n');
@@ -210,10 +208,4 @@ static void print_table(struct output *output, const struct report_style *style,
 			      table->rows->shown_count, table->rows->shown_count + table->cut);
 }
 
-static void print_nothing(struct output *output, const struct report_style *style)
-{
-	(void)output;
-	(void)style;
-}
-
-const struct report_format report_text = {"text", print_nothing, print_table, print_nothing};
+const struct report_format report_text = {"text", NULL, print_table, NULL};

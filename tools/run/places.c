@@ -64,17 +64,17 @@ static const char *place_for_link(void)
 
 static int make_link(struct run_places *places)
 {
-	if (asprintf(&places->directory, "%s/evprof-XXXXXX", place_for_link()) < 0) {
-		places->directory = NULL;
+	char *directory;
+
+	if (asprintf(&directory, "%s/evprof-XXXXXX", place_for_link()) < 0)
 		return -ENOMEM;
-	}
-	if (!mkdtemp(places->directory)) { /* mode 0700: no other user can put another library there */
+	if (!mkdtemp(directory)) { /* mode 0700: no other user can put another library there */
 		int error = -errno;
 
-		free(places->directory);
-		places->directory = NULL;
+		free(directory);
 		return error;
 	}
+	places->directory = directory;
 	if (asprintf(&places->preload, "%s/" LIBRARY, places->directory) < 0) {
 		places->preload = NULL;
 		return -ENOMEM;

@@ -20,6 +20,7 @@
 
 #include "evprof/control.h"
 #include "evprof/proc.h"
+#include "evprof/system_calls.h"
 
 /* --- inherited state --- */
 
@@ -110,35 +111,6 @@ static int set_environment(const struct run_program *program)
 	return error | set_preload(program->library);
 }
 
-/* Whether it is an existing file that only Python can run. */
-static bool is_script(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > 3 && strcmp(name + length - 3, ".py") == 0 && access(name, R_OK) == 0 &&
-	       (!strchr(name, '/') || access(name, X_OK) < 0);
-}
-
-/* Returns an errno if the file cannot be run. */
-static int run_script(char *const *argv)
-{
-	size_t count = 0;
-	char **words;
-
-	while (argv[count])
-		count++;
-	words = calloc(count + 2, sizeof(*words));
-	if (!words)
-		return ENOMEM;
-	memcpy(words + 1, argv, count * sizeof(*words));
-	words[0] = (char *)"python3";
-	execvp(words[0], words);
-	words[0] = (char *)"python";
-	execvp(words[0], words);
-	free(words);
-	return EACCES;
-}
-
 static void become_program(const struct run_program *program, const struct inherited *inherited, int report)
 {
 	int error = ENOMEM;
@@ -146,7 +118,9 @@ static void become_program(const struct run_program *program, const struct inher
 	if (set_environment(program) == 0) {
 		hand_down(inherited);
 		execvp(program->argv[0], program->argv);
-		error = is_script(program->argv[0]) ? run_script(program->argv) : errno;
+		if (errno == ENOENT && program->any_python)
+			execvp("python", program->argv);
+		error = errno;
 	}
 	if (write(report, &error, sizeof(error)) < 0)
 		_exit(1);
@@ -172,7 +146,7 @@ static pid_t start_witness(void)
 	if (witness != 0)
 		return witness;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close_range(0, ~0u, 0);
+	system_close_range(0, ~0u, 0);
 	while (getppid() == parent)
 		pause();
 	_exit(0);

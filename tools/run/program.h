@@ -11,6 +11,7 @@
 
 struct run_program {
 	char *const *argv;
+	bool any_python;     /* argv[0] is "python3" by default: where there is none, "python" */
 	const char *library; /* in a form that LD_PRELOAD can hold */
 	const struct run_session *session;
 	bool host; /* the session is with the host's collector */

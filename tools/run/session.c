@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -23,6 +22,7 @@
 
 #include "evprof/environment.h"
 #include "evprof/network.h"
+#include "evprof/system_calls.h"
 
 #define ENVIRONMENT_MAX 16
 
@@ -53,8 +53,8 @@ static int make_address(const char *name, struct sockaddr_un *address, socklen_t
 	return 0;
 }
 
-/* Creates a socket and ties it to the address with attach(), by connecting or listening. Returns it or -errno. */
-static int open_socket(const char *name, int (*attach)(int fd, const struct sockaddr *address, socklen_t length))
+/* Creates a socket that is connected to the address, or listens there. Returns it or -errno. */
+static int open_socket(const char *name, bool listens)
 {
 	struct sockaddr_un address;
 	socklen_t length;
@@ -66,28 +66,13 @@ static int open_socket(const char *name, int (*attach)(int fd, const struct sock
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (attach(fd, (struct sockaddr *)&address, length) < 0) {
+	if ((listens ? bind : connect)(fd, (struct sockaddr *)&address, length) < 0 ||
+	    (listens && listen(fd, CONTROL_BACKLOG) < 0)) {
 		error = -errno;
 		close(fd);
 		return error;
 	}
 	return fd;
-}
-
-/* connect() itself has a different type in glibc's headers. */
-static int attach_by_connect(int fd, const struct sockaddr *address, socklen_t length)
-{
-	return connect(fd, address, length);
-}
-
-static int bind_and_listen(int fd, const struct sockaddr *address, socklen_t length)
-{
-	return bind(fd, address, length) < 0 ? -1 : listen(fd, CONTROL_BACKLOG);
-}
-
-static int connect_to(const char *name)
-{
-	return open_socket(name, attach_by_connect);
 }
 
 /*
@@ -105,16 +90,11 @@ static bool is_ours(int fd, const char *name, uid_t *user)
 	return name[0] != '@' || who.uid == 0 || who.uid == geteuid() || who.uid == getuid();
 }
 
-static int listen_at(const char *name)
-{
-	return open_socket(name, bind_and_listen);
-}
-
 static int make_id(char *id)
 {
 	unsigned char bytes[CONTROL_SESSION_DIGITS / 2];
 
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+	if (system_getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return -EIO;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
@@ -125,7 +105,7 @@ static int make_id(char *id)
 
 static void close_from(int first)
 {
-	if (close_range((unsigned)first, ~0u, 0) == 0)
+	if (system_close_range((unsigned)first, ~0u, 0) == 0)
 		return;
 	for (int fd = first; fd < 65536; fd++)
 		close(fd);
@@ -204,7 +184,7 @@ static int start_private(struct run_session *session, const char *collector)
 	if (!session->socket)
 		return print_error("cannot start", collector, ENOMEM);
 	network_name(session->socket);
-	listening = listen_at(session->socket);
+	listening = open_socket(session->socket, true);
 	if (listening < 0)
 		return print_error("cannot listen at", session->socket, -listening);
 	error = start_collector(collector, listening);
@@ -260,7 +240,7 @@ int run_session_open(struct run_session *session, const char *socket, const char
 		return print_error("there is no collector at", socket, errno);
 	if (!socket && start_private(session, collector) < 0)
 		return -1;
-	session->hold = connect_to(session->socket);
+	session->hold = open_socket(session->socket, false);
 	if (session->hold < 0)
 		return print_error("no collector answers at", session->socket, -session->hold);
 	if (!is_ours(session->hold, session->socket, &user)) {

@@ -1,6 +1,6 @@
 /*
  * ahead.c - the read-ahead thread, which reads and unpacks the next chunks while the caller processes the current one.
- * See ahead.h.
+ * See stream.h.
  *
  * Called by stream.c only. The thread reads the file, and the places and slots that it was given. It writes only these
  * slots. Damage is counted by the thread that owns the trace, in the same order as without read-ahead. Nothing is read
@@ -9,7 +9,7 @@
  * invariant: a slot belongs to the reading thread while it is READING, and to the owner in any other state. States
  * change under the lock. The fields that identify a slot's chunk change under the lock, too, and only by the owner.
  */
-#include "trace/ahead.h"
+#include "trace/stream.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -43,18 +43,11 @@ struct trace_ahead {
 	struct slot slots[TRACE_AHEAD_CHUNKS];
 };
 
-static bool slot_is_for(const struct slot *slot, const struct trace_stream *stream, size_t number)
-{
-	return slot->state != SLOT_FREE && slot->stream == stream && slot->number == number;
-}
-
 static struct slot *find_slot(struct trace_ahead *ahead, const struct trace_stream *stream, size_t number)
 {
-	unsigned i;
-
-	for (i = 0; i < TRACE_AHEAD_CHUNKS; i++)
-		if (slot_is_for(&ahead->slots[i], stream, number))
-			return &ahead->slots[i];
+	for (struct slot *slot = ahead->slots; slot < ahead->slots + TRACE_AHEAD_CHUNKS; slot++)
+		if (slot->state != SLOT_FREE && slot->stream == stream && slot->number == number)
+			return slot;
 	return NULL;
 }
 
@@ -62,22 +55,10 @@ static struct slot *find_slot(struct trace_ahead *ahead, const struct trace_stre
 static struct slot *next_wanted(struct trace_ahead *ahead)
 {
 	struct slot *first = NULL;
-	unsigned i;
-
-	for (i = 0; i < TRACE_AHEAD_CHUNKS; i++) {
-		struct slot *slot = &ahead->slots[i];
-
+	for (struct slot *slot = ahead->slots; slot < ahead->slots + TRACE_AHEAD_CHUNKS; slot++)
 		if (slot->state == SLOT_WANTED && (!first || slot->order < first->order))
 			first = slot;
-	}
 	return first;
-}
-
-static void read_slot(struct trace_ahead *ahead, struct slot *slot)
-{
-	slot->error = trace_fetch(ahead->trace, slot->place, &slot->payload, &ahead->unzstd);
-	if (!slot->error)
-		slot->error = trace_unpack_events(&slot->payload, &slot->events);
 }
 
 static void *read_slots(void *owner)
@@ -94,7 +75,9 @@ static void *read_slots(void *owner)
 		}
 		slot->state = SLOT_READING;
 		pthread_mutex_unlock(&ahead->lock);
-		read_slot(ahead, slot);
+		slot->error = trace_fetch(ahead->trace, slot->place, &slot->payload, &ahead->unzstd);
+		if (!slot->error)
+			slot->error = trace_unpack_events(&slot->payload, &slot->events);
 		pthread_mutex_lock(&ahead->lock);
 		invariant(slot->state == SLOT_READING);
 		slot->state = slot->stream ? SLOT_READ : SLOT_FREE;

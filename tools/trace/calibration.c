@@ -12,16 +12,16 @@
  * Slow-down counts for at most this long in one interval. A longer interval without an event is rarely a sequence of
  * slowed instructions; it is one long operation (on an array, a file), or a wait for the GIL.
  */
-#define SLOWED_MOST_NS 1000000
+#define SLOWED_MAX_NS 1000000
 
 /*
  * The largest spread of two passes of a good measurement. A larger one means that other work on the machine disturbed
  * it; a load of eight times the processors gives 0.04 at most.
  */
-#define SPREAD_MOST 0.2
+#define SPREAD_MAX 0.2
 
-/* The most that is given back at once, in 1/256 ticks. */
-#define OWED_MOST (1 << 16)
+/* The most that is carried over to the next interval, in 1/256 ticks. */
+#define CARRIED_MAX (1 << 16)
 
 /* The three values of each kind are A, B, C of wire.h; memory events have A only. */
 struct costs {
@@ -39,7 +39,7 @@ static const struct {
 	 * The rest of a Python call lies before and after. A C function has its body there, and little else.
 	 */
 	double own_share;
-	enum calibration_kind otherwise; /* used if the process did not measure this kind */
+	enum calibration_kind fallback; /* used if the process did not measure this kind */
 } kinds[CALIBRATION_KINDS] = {
     [CALIBRATION_CALL] = {"call", WIRE_COST_OWN_CALL, CALIBRATION_NOTHING},
     [CALIBRATION_ENTRY] = {"entry", WIRE_COST_OWN_CALL, CALIBRATION_CALL},
@@ -69,7 +69,7 @@ static const char *parse_numbers(const char *at, double numbers[3], unsigned *co
 	return at;
 }
 
-static void take_measure(struct costs *costs, const char *name, const double numbers[3], unsigned count)
+static void set_measure(struct costs *costs, const char *name, const double numbers[3], unsigned count)
 {
 	if (strcmp(name, "slow") == 0 && count == 1 && numbers[0] > 0 && numbers[0] <= 1)
 		costs->slow = numbers[0];
@@ -87,13 +87,11 @@ static void take_measure(struct costs *costs, const char *name, const double num
 		costs->walk = numbers[0];
 }
 
-static void take_numbers(struct costs *costs, const char *name, const double numbers[3], unsigned count)
+static void set_numbers(struct costs *costs, const char *name, const double numbers[3], unsigned count)
 {
 	unsigned kind;
 
-	take_measure(costs, name, numbers, count);
-	if (strcmp(name, "mem") == 0)
-		name = kinds[CALIBRATION_MALLOC].name;
+	set_measure(costs, name, numbers, count);
 	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++) {
 		if (strcmp(name, kinds[kind].name) != 0 || count != (kind < CALIBRATION_UNWIND ? 3 : 1))
 			continue;
@@ -119,29 +117,27 @@ static bool parse(struct text text, struct costs *costs)
 		double numbers[3] = {0};
 
 		at = parse_numbers(at + length, numbers, &count);
-		take_numbers(costs, name, numbers, count);
+		set_numbers(costs, name, numbers, count);
 	}
 	for (kind = CALIBRATION_CALL; kind < CALIBRATION_KINDS; kind++)
 		if (!costs->known[kind])
-			memcpy(costs->of[kind], costs->of[kinds[kind].otherwise], sizeof(costs->of[kind]));
-	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL] && costs->spread <= SPREAD_MOST;
+			memcpy(costs->of[kind], costs->of[kinds[kind].fallback], sizeof(costs->of[kind]));
+	return costs->known[CALIBRATION_CALL] && costs->known[CALIBRATION_C_CALL] && costs->spread <= SPREAD_MAX;
 }
 
+/* The costs of the process, or else of another one of the same Python. */
 static bool find_costs(const struct trace *trace, const struct trace_process *process, struct costs *costs)
 {
 	const char *python = trace_process_text(process, "python");
-	uint32_t i;
+	bool found = process->calibration.length && parse(process->calibration, costs);
 
-	if (process->calibration.length && parse(process->calibration, costs))
-		return true;
-	for (i = 0; i < trace->process_count; i++) {
+	for (uint32_t i = 0; i < trace->process_count && !found; i++) {
 		const struct trace_process *other = trace->processes[i];
 
-		if (other && other->calibration.length && strcmp(trace_process_text(other, "python"), python) == 0 &&
-		    parse(other->calibration, costs))
-			return true;
+		found = other && other->calibration.length &&
+			strcmp(trace_process_text(other, "python"), python) == 0 && parse(other->calibration, costs);
 	}
-	return false;
+	return found;
 }
 
 enum calibration_state calibration_state(const struct trace *trace)
@@ -209,7 +205,7 @@ static enum calibration_kind kind_of_code(const struct wire_definition *code)
 }
 
 /* The offset of an event is not recorded: it is assumed to be anywhere in its code. */
-static struct calibration_code sort_code(const struct wire_definition *code, const struct costs *costs, double tick)
+static struct calibration_code code_costs(const struct wire_definition *code, const struct costs *costs, double tick)
 {
 	double size = (double)code->address, beyond = size - costs->far_bytes;
 
@@ -218,8 +214,8 @@ static struct calibration_code sort_code(const struct wire_definition *code, con
 					 .walk = fixed(costs->walk * size / 2 * tick)};
 }
 
-static bool sort_names(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
-		       double tick)
+static bool set_kinds(struct calibration *calibration, const struct trace_process *process, const struct costs *costs,
+		      double tick)
 {
 	uint32_t id;
 
@@ -234,7 +230,7 @@ static bool sort_names(struct calibration *calibration, const struct trace_proce
 	calibration->function_count = process->functions.count;
 	for (id = 0; id < process->codes.count; id++)
 		if (process->codes.at[id])
-			calibration->codes[id] = sort_code(process->codes.at[id], costs, tick);
+			calibration->codes[id] = code_costs(process->codes.at[id], costs, tick);
 	for (id = 0; id < process->functions.count; id++) {
 		const struct wire_definition *function = process->functions.at[id];
 		bool method = function && function->flags & WIRE_METHOD;
@@ -255,12 +251,12 @@ bool calibration_find(struct calibration *calibration, const struct trace *trace
 	set_costs(calibration, &costs, tick);
 	/* No time is slowed where only waits count. */
 	calibration->slowed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)((1 - costs.slow) * 256);
-	calibration->slowed_most = (uint64_t)(SLOWED_MOST_NS * tick);
+	calibration->slowed_max = (uint64_t)(SLOWED_MAX_NS * tick);
 	calibration->disturbed = trace->clock == CPU_CLOCK_WAITED ? 0 : (uint32_t)(costs.work * 256);
 	calibration->disturbed_from = fixed(costs.work_after * tick);
-	calibration->disturbed_most = fixed(WIRE_COST_DISTURBED_NS * tick);
-	calibration->tells_calls = costs.known[CALIBRATION_OTHER];
-	return sort_names(calibration, process, &costs, tick);
+	calibration->disturbed_max = fixed(WIRE_COST_DISTURBED_NS * tick);
+	calibration->has_other_calls = costs.known[CALIBRATION_OTHER];
+	return set_kinds(calibration, process, &costs, tick);
 }
 
 void calibration_done(struct calibration *calibration)
@@ -275,12 +271,12 @@ void calibration_begin_thread(struct calibration *calibration)
 {
 	calibration->depth = 0;
 	calibration->last = 0;
-	calibration->told = false;
+	calibration->after_other_call = false;
 	calibration->removed = 0;
-	calibration->owed = 0;
+	calibration->carried = 0;
 }
 
-static inline struct calibration_open running(const struct calibration *calibration)
+static inline struct calibration_open innermost(const struct calibration *calibration)
 {
 	return calibration->depth ? calibration->open[(calibration->depth - 1) % CALIBRATION_DEPTH]
 				  : (struct calibration_open){.kind = CALIBRATION_NOTHING};
@@ -304,8 +300,8 @@ static inline void push(struct calibration *calibration, enum calibration_kind k
 }
 
 /* Adds the extra cost of an event at an instruction of the code, compared with the first instruction. */
-static inline struct calibration_cost at_instruction(struct calibration *calibration, struct calibration_cost cost,
-						     uint32_t code)
+static inline struct calibration_cost add_position(struct calibration *calibration, struct calibration_cost cost,
+						   uint32_t code)
 {
 	const struct calibration_code *known = &calibration->codes[code];
 
@@ -324,9 +320,9 @@ static inline enum calibration_kind kind_of_call(const struct calibration *calib
 {
 	enum calibration_kind kind = calibration->codes[code].kind;
 
-	if (is_c(running(calibration).kind))
+	if (is_c(innermost(calibration).kind))
 		return called_from_c(kind);
-	if (kind == CALIBRATION_INIT && calibration->tells_calls && !calibration->told)
+	if (kind == CALIBRATION_INIT && calibration->has_other_calls && !calibration->after_other_call)
 		return CALIBRATION_CALL;
 	return kind;
 }
@@ -338,10 +334,10 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 	enum calibration_kind kind = kind_of_call(calibration, code);
 	struct calibration_cost cost = calibration->begin[kind];
 
-	if (kind == CALIBRATION_INIT && calibration->told)
+	if (kind == CALIBRATION_INIT && calibration->after_other_call)
 		cost.before -= other->before + other->after;
 	else if (kind == CALIBRATION_CALL || kind == CALIBRATION_INIT)
-		cost.before += 2 * calibration->codes[running(calibration).code].far;
+		cost.before += 2 * calibration->codes[innermost(calibration).code].far;
 	push(calibration, kind, code);
 	calibration->last = 0; /* the frame is at its first instruction */
 	return cost;
@@ -349,85 +345,69 @@ static inline struct calibration_cost begin(struct calibration *calibration, uin
 
 static inline struct calibration_cost resume(struct calibration *calibration, uint32_t code)
 {
-	bool pulled = is_c(running(calibration).kind);
+	bool pulled = is_c(innermost(calibration).kind);
 	enum calibration_kind kind = pulled ? called_from_c(CALIBRATION_RESUME) : CALIBRATION_RESUME;
 
 	push(calibration, kind, code);
-	return at_instruction(calibration, calibration->begin[kind], code);
+	return add_position(calibration, calibration->begin[kind], code);
 }
 
-static inline struct calibration_cost begin_c(struct calibration *calibration, uint32_t id)
+static inline struct calibration_cost call_c(struct calibration *calibration, uint32_t id)
 {
-	uint32_t code = running(calibration).code;
+	uint32_t code = innermost(calibration).code;
 	enum calibration_kind kind = id < calibration->function_count ? calibration->functions[id] : CALIBRATION_C_CALL;
 
 	push(calibration, kind, code);
-	return at_instruction(calibration, calibration->begin[kind], code);
+	return add_position(calibration, calibration->begin[kind], code);
 }
 
 /* An unrecorded call, and its end. */
 static inline struct calibration_cost other_call(struct calibration *calibration)
 {
-	uint32_t code = running(calibration).code;
+	uint32_t code = innermost(calibration).code;
 
-	return at_instruction(calibration, at_instruction(calibration, calibration->begin[CALIBRATION_OTHER], code),
-			      code);
+	return add_position(calibration, add_position(calibration, calibration->begin[CALIBRATION_OTHER], code), code);
 }
 
 static inline struct calibration_cost end(struct calibration *calibration)
 {
-	struct calibration_open ended = running(calibration);
+	struct calibration_open ended = innermost(calibration);
 
 	calibration->depth -= calibration->depth > 0;
-	return at_instruction(calibration, calibration->end[ended.kind], ended.code);
-}
-
-/* The interpreter reports the exception both before and after it leaves the function. */
-static inline struct calibration_cost unwind(struct calibration *calibration)
-{
-	struct calibration_cost cost = end(calibration);
-
-	cost.before += calibration->begin[CALIBRATION_UNWIND].before;
-	cost.after += calibration->begin[CALIBRATION_UNWIND].after;
-	return cost;
-}
-
-/* In a Python function part of the cost is subtracted as slow-down already. */
-static inline struct calibration_cost memory(const struct calibration *calibration, enum calibration_kind kind)
-{
-	return is_c(running(calibration).kind) ? calibration->begin[kind] : calibration->end[kind];
-}
-
-static inline uint32_t known_code(const struct calibration *calibration, uint32_t id)
-{
-	return id < calibration->code_count ? id : 0;
+	return add_position(calibration, calibration->end[ended.kind], ended.code);
 }
 
 /* Follows the stack. Returns the cost of the event. */
 static inline struct calibration_cost follow(struct calibration *calibration, unsigned kind, uint32_t id)
 {
+	enum calibration_kind memory = kind == WIRE_FREE ? CALIBRATION_FREE : CALIBRATION_MALLOC;
+	uint32_t code = id < calibration->code_count ? id : 0;
+	struct calibration_cost cost;
+
 	switch (kind) {
 	case WIRE_CALL:
 	case WIRE_FRAME:
-		return begin(calibration, known_code(calibration, id));
+		return begin(calibration, code);
 	case WIRE_RESUME:
 	case WIRE_THROW:
-		return resume(calibration, known_code(calibration, id));
+		return resume(calibration, code);
 	case WIRE_C_CALL:
-		return begin_c(calibration, id);
+		return call_c(calibration, id);
 	case WIRE_RETURN:
 	case WIRE_YIELD:
 	case WIRE_C_RETURN:
 	case WIRE_C_EXCEPTION:
 		return end(calibration);
-	case WIRE_UNWIND:
-		return unwind(calibration);
+	case WIRE_UNWIND: /* the interpreter reports the exception both before and after it leaves the function */
+		cost = end(calibration);
+		cost.before += calibration->begin[CALIBRATION_UNWIND].before;
+		cost.after += calibration->begin[CALIBRATION_UNWIND].after;
+		return cost;
 	case WIRE_MALLOC:
 	case WIRE_CALLOC:
 	case WIRE_REALLOC:
-		return memory(calibration, CALIBRATION_MALLOC);
-	case WIRE_FREE:
-		return memory(calibration, CALIBRATION_FREE);
+	case WIRE_FREE: /* in a Python function part of the cost is subtracted as slow-down already */
+		return (is_c(innermost(calibration).kind) ? calibration->begin : calibration->end)[memory];
 	case WIRE_OTHER_CALL:
 		return other_call(calibration);
 	case WIRE_STACK:
@@ -441,9 +421,9 @@ static inline struct calibration_cost follow(struct calibration *calibration, un
 /* The part of an interval in a Python function that is slow-down, in 1/256 ticks. */
 static inline uint64_t slowed(const struct calibration *calibration, uint64_t ticks)
 {
-	if (!calibration->slowed || is_c(running(calibration).kind))
+	if (!calibration->slowed || is_c(innermost(calibration).kind))
 		return 0;
-	return calibration->slowed * (ticks < calibration->slowed_most ? ticks : calibration->slowed_most);
+	return calibration->slowed * (ticks < calibration->slowed_max ? ticks : calibration->slowed_max);
 }
 
 /* The disturbed part of what remains of an interval in a Python function, in 1/256 ticks. */
@@ -452,28 +432,28 @@ static inline int64_t disturbed(const struct calibration *calibration, int64_t l
 	left -= calibration->disturbed_from;
 	if (left <= 0)
 		return 0;
-	return (left < calibration->disturbed_most ? left : calibration->disturbed_most) * calibration->disturbed / 256;
+	return (left < calibration->disturbed_max ? left : calibration->disturbed_max) * calibration->disturbed / 256;
 }
 
 /*
  * Subtracts a cost, in 1/256 ticks, from an interval, down to zero. Carries over the fraction of a tick, or a negative
  * cost: at most that of one call.
  */
-static inline uint32_t take(struct calibration *calibration, int64_t cost, uint32_t ticks)
+static inline uint32_t subtract(struct calibration *calibration, int64_t cost, uint32_t ticks)
 {
 	uint32_t whole;
 
 	if (cost < 0) {
-		calibration->owed = cost > -OWED_MOST ? (int32_t)cost : -OWED_MOST;
+		calibration->carried = cost > -CARRIED_MAX ? (int32_t)cost : -CARRIED_MAX;
 		return 0;
 	}
 	whole = cost >> 8 < ticks ? (uint32_t)(cost >> 8) : ticks;
-	calibration->owed = cost >> 8 > whole ? 0 : (int32_t)(cost & 255);
+	calibration->carried = cost >> 8 > whole ? 0 : (int32_t)(cost & 255);
 	return whole;
 }
 
-/* Whether an event only describes the one beside it. */
-static inline bool describes(unsigned kind)
+/* Whether an event only adds to the one before or after it, and has no cost of its own. */
+static inline bool is_annotation(unsigned kind)
 {
 	return wire_is_time(kind) || kind == WIRE_NATIVE_STACK || kind == WIRE_AT_LINE;
 }
@@ -482,11 +462,11 @@ static inline bool describes(unsigned kind)
 static inline int64_t cost_of(struct calibration *calibration, unsigned kind, uint32_t id, uint32_t ticks,
 			      int32_t *later)
 {
-	bool in_c = is_c(running(calibration).kind);
-	int64_t cost = calibration->owed + (int64_t)slowed(calibration, ticks);
+	bool in_c = is_c(innermost(calibration).kind);
+	int64_t cost = calibration->carried + (int64_t)slowed(calibration, ticks);
 	struct calibration_cost own = follow(calibration, kind, id);
 
-	calibration->told = kind == WIRE_OTHER_CALL;
+	calibration->after_other_call = kind == WIRE_OTHER_CALL;
 	*later = own.after;
 	cost += own.before;
 	return in_c ? cost : cost + disturbed(calibration, ((int64_t)ticks << 8) - cost);
@@ -506,10 +486,10 @@ void calibration_apply(struct calibration *calibration, struct trace_events *eve
 		uint32_t id = wire_head_arg(events->heads[i]), most, whole = 0;
 		int32_t later;
 
-		if (next != now || !describes(kind)) {
+		if (next != now || !is_annotation(kind)) {
 			most = next <= now ? 0 : next - now < UINT32_MAX ? (uint32_t)(next - now) : UINT32_MAX;
-			whole = take(calibration, cost_of(calibration, kind, id, most, &later), most);
-			calibration->owed += later;
+			whole = subtract(calibration, cost_of(calibration, kind, id, most, &later), most);
+			calibration->carried += later;
 		}
 		now = next;
 		calibration->removed += whole;

@@ -57,21 +57,21 @@ struct calibration {
 	struct calibration_cost begin[CALIBRATION_KINDS];
 	struct calibration_cost end[CALIBRATION_KINDS]; /* of memory events: in a Python function */
 	uint32_t slowed;				/* share of the time of Python functions, in 1/256 */
-	uint64_t slowed_most;				/* ticks of one interval that may count as slowed */
-	uint32_t disturbed;			/* share of the rest of an interval in a Python function, in 1/256 */
-	int32_t disturbed_from, disturbed_most; /* 1/256 ticks: undisturbed start of an interval, most after it */
-	bool tells_calls;			/* unrecorded calls are reported */
-	struct calibration_code *codes;		/* by id; 0 is none */
-	uint8_t *functions;			/* enum calibration_kind, by id */
+	uint64_t slowed_max;				/* ticks of one interval that may count as slowed */
+	uint32_t disturbed;		       /* share of the rest of an interval in a Python function, in 1/256 */
+	int32_t disturbed_from, disturbed_max; /* 1/256 ticks: undisturbed start of an interval, most after it */
+	bool has_other_calls;		       /* unrecorded calls are reported */
+	struct calibration_code *codes;	       /* by id; 0 is none */
+	uint8_t *functions;		       /* enum calibration_kind, by id */
 	uint32_t code_count;
 	uint32_t function_count;
 
 	struct calibration_open open[CALIBRATION_DEPTH]; /* by depth; of a deeper stack only the innermost part */
 	uint32_t depth;
-	bool told;	  /* the previous event was an unrecorded call */
-	uint32_t last;	  /* code of the last reported event */
-	uint64_t removed; /* ticks subtracted from the thread so far */
-	int32_t owed;	  /* 1/256 ticks to subtract from later intervals */
+	bool after_other_call; /* the previous event was an unrecorded call */
+	uint32_t last;	       /* code of the last reported event */
+	uint64_t removed;      /* ticks subtracted from the thread so far */
+	int32_t carried;       /* 1/256 ticks to subtract from later intervals */
 };
 
 enum calibration_state {

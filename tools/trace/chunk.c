@@ -97,7 +97,6 @@ int trace_payload_at(const struct trace *trace, uint64_t offset, struct trace_pa
 	bool plain = chunk->codec == TRACE_CODEC_NONE;
 	uint8_t *stored;
 
-	payload->version = trace->header.version;
 	if (chunk->codec > TRACE_CODEC_ZSTD || (plain && chunk->stored_bytes != chunk->raw_bytes))
 		return -EBADMSG;
 	if (trace_reserve((void **)&payload->raw, &payload->raw_allocated, chunk->raw_bytes) < 0 ||
@@ -160,6 +159,5 @@ void trace_payload_done(struct trace_payload *payload)
 	free(payload->raw);
 	free(payload->stored);
 	free(payload->ticks);
-	free(payload->translated);
 	memset(payload, 0, sizeof(*payload));
 }

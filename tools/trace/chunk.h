@@ -20,9 +20,6 @@ struct trace_payload {
 	size_t stored_allocated;
 	uint32_t *ticks;
 	size_t ticks_allocated;
-	uint64_t *translated; /* of a trace of version 1 (version1.c) */
-	size_t translated_allocated;
-	uint32_t version; /* of the trace */
 	struct trace_chunk chunk;
 };
 
@@ -41,6 +38,12 @@ struct trace_events {
 	bool hole;	      /* events are missing before the first: the call stack is unknown */
 	uint64_t missing;     /* the number of missing events, if known */
 };
+
+/*
+ * Unpacks the events of the chunk that was read. The only function that knows their layout. Returns 0, -EBADMSG if the
+ * payload is inconsistent, or -ENOMEM.
+ */
+int trace_unpack_events(struct trace_payload *payload, struct trace_events *events);
 
 /*
  * Reads the chunk at place, checks and unpacks it into payload->raw. Returns 0, -EBADMSG (damaged; counted), or
@@ -78,5 +81,15 @@ static inline uint64_t trace_padded(uint64_t bytes)
 int trace_chunk_read(const struct trace *trace, uint64_t offset, struct trace_chunk *chunk);
 /* Reads the payload of payload->chunk at that offset into payload->raw. Returns as trace_read_payload(). */
 int trace_payload_at(const struct trace *trace, uint64_t offset, struct trace_payload *payload, void **unzstd);
+
+/* --- index.c: finds the chunks by the index, or by a scan if the index is missing or damaged --- */
+
+/* Fills trace->places. Returns 0, -ENOMEM, or -EBADMSG. */
+int trace_find_places(struct trace *trace);
+/*
+ * Finds the next valid chunk at offset or later, at any byte, because a damaged file may have lost some. Returns its
+ * offset, or end.
+ */
+uint64_t trace_find_chunk(const struct trace *trace, uint64_t offset, uint64_t end, struct trace_chunk *chunk);
 
 #endif

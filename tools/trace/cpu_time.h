@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/events.h"
+#include "trace/chunk.h"
 #include "trace/trace.h"
 
 /* The state of one thread. Zero before its first chunk. Ticks are the process's. */

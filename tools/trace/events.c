@@ -1,14 +1,12 @@
 /*
- * events.c - unpacks the events of a chunk from its payload. See events.h.
+ * events.c - unpacks the events of a chunk from its payload. See chunk.h.
  *
  * Every event of a trace passes through these loops. Each is a function without a branch, so that the compiler
  * vectorizes it; the Makefile sets the flags for that.
  */
-#include "trace/events.h"
+#include "trace/chunk.h"
 
 #include <errno.h>
-
-#include "trace/version1.h"
 
 /*
  * The extra words of all events, as wire_extra_words(). Uses comparisons: without AVX2 there is no shift by a vector.
@@ -62,12 +60,11 @@ int trace_unpack_events(struct trace_payload *payload, struct trace_events *even
 	const uint32_t *heads = (const uint32_t *)payload->raw;
 	uint32_t count = chunk->events;
 	size_t ticks_bytes = ((size_t)count * sizeof(uint32_t) + 7) & ~(size_t)7;
-	bool is_old = payload->version == TRACE_VERSION_1;
 	uint64_t *extras;
 
 	if (count > TRACE_CHUNK_EVENTS_MAX || chunk->raw_bytes != (uint64_t)count * 8 + (uint64_t)chunk->extras * 8)
 		return -EBADMSG;
-	if ((is_old ? version1_extra_words : extras_of)(heads, count) != chunk->extras)
+	if (extras_of(heads, count) != chunk->extras)
 		return -EBADMSG;
 	/* One buffer for both: first the ticks, then the extra words. */
 	if (trace_reserve((void **)&payload->ticks, &payload->ticks_allocated,
@@ -84,5 +81,5 @@ int trace_unpack_events(struct trace_payload *payload, struct trace_events *even
 	    .extra_count = chunk->extras,
 	    .first_ticks = chunk->first_ticks,
 	};
-	return is_old ? version1_translate(payload, events) : 0;
+	return 0;
 }

@@ -1,13 +1,12 @@
 /*
- * index.c - the index of a trace file, and the scan that replaces it. See index.h.
+ * index.c - the index of a trace file, and the scan that replaces it. See chunk.h.
  */
-#include "trace/index.h"
+#include "trace/chunk.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/chunk.h"
 #include "util/grow.h"
 
 #define SCAN_BLOCK_BYTES 65536
@@ -187,14 +186,12 @@ static int index_offsets(const struct trace *trace, uint64_t **offsets, size_t *
 
 	while (offset) {
 		struct trace_chunk chunk;
-		void *grown = *offsets;
 
 		if (trace_chunk_read(trace, offset, &chunk) < 0 || chunk.type != TRACE_CHUNK_INDEX ||
 		    chunk.previous >= offset)
 			return -EBADMSG;
-		if (trace_reserve(&grown, &allocated, (*count + 1 + *count / 2) * sizeof(**offsets)) < 0)
+		if (grow_by_one(offsets, &allocated, *count, sizeof(**offsets)))
 			return -ENOMEM;
-		*offsets = grown;
 		(*offsets)[(*count)++] = offset;
 		offset = chunk.previous;
 	}

@@ -71,44 +71,6 @@ char *label_display(const struct wire_definition *definition, bool c_function, u
 	return bytes;
 }
 
-static uint32_t hash_label(const struct label *label)
-{
-	uint64_t hash = TEXT_HASH_BEGIN ^ label->line;
-
-	hash = text_hash(text_hash(hash, label->file), label->name);
-	return (uint32_t)(hash ^ hash >> 32);
-}
-
-static int grow_slots(struct labels *labels)
-{
-	uint32_t size = labels->slots ? (labels->slot_mask + 1) * 2 : 1024;
-	uint32_t *slots = calloc(size, sizeof(*slots));
-	uint32_t i;
-
-	if (!slots)
-		return -ENOMEM;
-	for (i = 0; i < labels->count; i++) {
-		uint32_t slot = hash_label(&labels->at[i]) & (size - 1);
-
-		while (slots[slot])
-			slot = (slot + 1) & (size - 1);
-		slots[slot] = i + 1;
-	}
-	free(labels->slots);
-	labels->slots = slots;
-	labels->slot_mask = size - 1;
-	return 0;
-}
-
-static int reserve_label(struct labels *labels)
-{
-	if (grow_by_one(&labels->at, &labels->allocated, labels->count, sizeof(*labels->at)))
-		return -ENOMEM;
-	if (!labels->slots || labels->count >= (labels->slot_mask + 1) / 2)
-		return grow_slots(labels);
-	return 0;
-}
-
 static bool label_same(const struct label *a, const struct label *b)
 {
 	return a->line == b->line && text_same(a->file, b->file) && text_same(a->name, b->name);
@@ -135,49 +97,41 @@ static int copy_label(struct label *copy, const struct label *label)
 
 uint32_t labels_add(struct labels *labels, const struct label *label)
 {
-	uint32_t slot;
+	uint64_t hash = text_hash(text_hash(TEXT_HASH_BEGIN ^ label->line, label->file), label->name);
+	uint64_t key = hash >> 1 | 1, *number; /* of labels with one hash, each has the key after another's */
 
-	if (reserve_label(labels) < 0)
+	while ((number = u64_map_make(&labels->numbers, key)) && *number &&
+	       !label_same(&labels->at[*number - 1], label))
+		key++;
+	if (!number)
 		return UINT32_MAX;
-	slot = hash_label(label) & labels->slot_mask;
-	while (labels->slots[slot]) {
-		if (label_same(&labels->at[labels->slots[slot] - 1], label))
-			return labels->slots[slot] - 1;
-		slot = (slot + 1) & labels->slot_mask;
-	}
-	if (copy_label(&labels->at[labels->count], label) < 0)
+	if (*number)
+		return (uint32_t)*number - 1;
+	if (grow_by_one(&labels->at, &labels->allocated, labels->count, sizeof(*labels->at)) ||
+	    copy_label(&labels->at[labels->count], label) < 0)
 		return UINT32_MAX;
-	labels->slots[slot] = ++labels->count;
+	*number = ++labels->count;
 	return labels->count - 1;
-}
-
-static uint32_t find_unknown(struct labels *labels, uint32_t id, bool c_function)
-{
-	char name[64];
-
-	if (id)
-		snprintf(name, sizeof(name), "<unknown %s %u>", c_function ? "C function" : "function", id);
-	else
-		snprintf(name, sizeof(name), "<unknown %s>", c_function ? "C function" : "function");
-	return labels_add(labels, &(struct label){.file = text_of(c_function ? "~" : "?"), .name = text_of(name)});
 }
 
 uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool c_function)
 {
 	const struct wire_definition *definition = trace_name(c_function ? &process->functions : &process->codes, id);
 	uint32_t number;
-	char *text;
+	char *text = NULL;
 
-	if (!definition)
-		return find_unknown(labels, id, c_function);
-	if (!c_function)
+	if (definition && !c_function)
 		return labels_add(labels, &(struct label){.file = trace_string(definition, 0),
 							  .name = trace_string(definition, 1),
 							  .line = definition->number});
-	text = label_c_function(definition);
+	if (definition)
+		text = label_c_function(definition);
+	else if (asprintf(&text, id ? "<unknown %s %u>" : "<unknown %s>", c_function ? "C function" : "function", id) <
+		 0)
+		text = NULL;
 	if (!text)
 		return UINT32_MAX;
-	number = labels_add(labels, &(struct label){.file = text_of("~"), .name = text_of(text)});
+	number = labels_add(labels, &(struct label){.file = text_of(c_function ? "~" : "?"), .name = text_of(text)});
 	free(text);
 	return number;
 }
@@ -189,7 +143,7 @@ void labels_done(struct labels *labels)
 	for (i = 0; i < labels->count; i++)
 		free(labels->at[i].bytes);
 	free(labels->at);
-	free(labels->slots);
+	u64_map_done(&labels->numbers);
 	memset(labels, 0, sizeof(*labels));
 }
 

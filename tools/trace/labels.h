@@ -13,6 +13,7 @@
 #include "trace/reader.h"
 #include "util/output.h"
 #include "util/text.h"
+#include "util/u64_map.h"
 
 struct label {
 	struct text file;
@@ -26,8 +27,7 @@ struct labels {
 	struct label *at;
 	uint32_t count;
 	size_t allocated;
-	uint32_t *slots; /* hash table of numbers + 1; its size is slot_mask + 1 */
-	uint32_t slot_mask;
+	struct u64_map numbers; /* by hash: number + 1 */
 };
 
 /* The text of a C function as in cProfile: "<built-in method builtins.len>". NULL if memory ran out. */

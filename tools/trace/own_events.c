@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/grow.h"
+
 struct trace_own_events {
 	struct trace_stream own; /* the thread's own stream */
 	struct trace_events events;
@@ -22,12 +24,11 @@ struct trace_own_events {
 	uint64_t *extras;
 	size_t heads_allocated, ticks_allocated, extras_allocated;
 	uint32_t count, extra_count;
+	int error; /* -ENOMEM, once memory has run out in this chunk */
 	uint64_t last;
 };
 
-/*
- * ---- pairing of threads -------------------------------------------------------------------------------------------
- */
+/* ---- pairing of threads ------------------------------------------------------------------------------------------ */
 
 static bool overlap(const struct trace_thread *sampled, const struct trace_thread *own)
 {
@@ -63,7 +64,7 @@ static bool has_better_name(const struct trace_thread *thread, const struct trac
 }
 
 /* Attaches own to thread. The first and last chunk of thread span the times of both. */
-static void put_beside(struct trace *trace, struct trace_thread *thread, struct trace_thread *own)
+static void attach_own(struct trace *trace, struct trace_thread *thread, struct trace_thread *own)
 {
 	struct trace_place *first = &thread->places[0], *last = &thread->places[thread->place_count - 1];
 	uint64_t end = own->places[own->place_count - 1].last_ticks;
@@ -103,7 +104,7 @@ static int find_in_process(struct trace *trace, struct trace_process *process, s
 		struct trace_thread *thread = number ? trace->threads[number - 1] : NULL;
 
 		if (thread && !thread->own && overlap(thread, own))
-			put_beside(trace, thread, own);
+			attach_own(trace, thread, own);
 		else
 			process->threads[kept++] = process->threads[i];
 	}
@@ -128,30 +129,20 @@ int trace_own_events_find(struct trace *trace)
 
 /* ---- the merged events ------------------------------------------------------------------------------------------- */
 
-/* Grows to twice the size, or to `bytes` if that is more. */
-static bool reserve(void *array, size_t *allocated, size_t bytes)
-{
-	if (bytes <= *allocated)
-		return true;
-	return trace_reserve((void **)array, allocated, bytes < 2 * *allocated ? 2 * *allocated : bytes) == 0;
-}
-
-static bool has_room(struct trace_own_events *own, uint32_t events, uint32_t extras)
-{
-	size_t most = ((size_t)own->count + events) * sizeof(uint32_t);
-
-	return reserve(&own->heads, &own->heads_allocated, most) && reserve(&own->ticks, &own->ticks_allocated, most) &&
-	       reserve(&own->extras, &own->extras_allocated, ((size_t)own->extra_count + extras) * sizeof(uint64_t));
-}
-
 static void put(struct trace_own_events *own, uint32_t head, uint32_t ticks, const uint64_t *extra)
 {
-	unsigned words = wire_extra_words(head);
-
+	if (grow_by_one(&own->heads, &own->heads_allocated, own->count, sizeof(*own->heads)) ||
+	    grow_by_one(&own->ticks, &own->ticks_allocated, own->count, sizeof(*own->ticks))) {
+		own->error = -ENOMEM;
+		return;
+	}
 	own->heads[own->count] = head;
 	own->ticks[own->count++] = ticks;
-	for (unsigned i = 0; i < words; i++)
-		own->extras[own->extra_count++] = extra[i];
+	for (unsigned words = wire_extra_words(head); words > 0 && !own->error; words--) {
+		own->error = grow_by_one(&own->extras, &own->extras_allocated, own->extra_count, sizeof(*own->extras));
+		if (!own->error)
+			own->extras[own->extra_count++] = *extra++;
+	}
 }
 
 static void put_at(struct trace_own_events *own, uint64_t time, uint32_t head, const uint64_t *extra)
@@ -187,52 +178,46 @@ static uint64_t next_time(const struct trace_own_events *own)
 			    own->extra);
 }
 
-static void take_next(struct trace_own_events *own, uint64_t from)
+/* Takes the events before `until`; those before `from` are left out. */
+static void take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
 {
-	uint32_t head = own->events.heads[own->at];
-	unsigned kind = wire_head_kind(head);
+	while (!own->error && has_next(own) && next_time(own) < until) {
+		uint32_t head = own->events.heads[own->at];
+		unsigned kind = wire_head_kind(head);
 
-	own->now = next_time(own);
-	own->at++;
-	if (kind == WIRE_THREAD_END)
-		own->thread_ends = true;
-	else if (!wire_is_bookkeeping(kind) && own->now >= from)
-		put_at(own, own->now, head, own->extra);
-	own->extra += wire_extra_words(head);
-}
-
-/* Takes the events before `until`. Returns 0 or -ENOMEM. */
-static int take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
-{
-	while (has_next(own) && next_time(own) < until) {
-		if (!has_room(own, 2, WIRE_EXTRA_MAX + 1))
-			return -ENOMEM;
-		take_next(own, from);
+		own->now = next_time(own);
+		own->at++;
+		if (kind == WIRE_THREAD_END)
+			own->thread_ends = true;
+		else if (!wire_is_bookkeeping(kind) && own->now >= from)
+			put_at(own, own->now, head, own->extra);
+		own->extra += wire_extra_words(head);
 	}
-	return 0;
 }
 
 /* ---- one chunk --------------------------------------------------------------------------------------------------- */
 
-static void begin(struct trace_own_events *own, const struct trace_events *events, uint64_t from)
+/* Returns the time before the first event. */
+static uint64_t begin(struct trace_own_events *own, const struct trace_events *events, uint64_t from)
 {
 	own->count = own->extra_count = 0;
+	own->error = 0;
 	own->last = events->first_ticks;
 	if (has_next(own) && next_time(own) < own->last)
 		own->last = next_time(own) < from ? from : next_time(own);
+	return own->last;
 }
 
-static int merge(struct trace_own_events *own, const struct trace_events *events, uint64_t from, uint64_t until)
+static void merge(struct trace_own_events *own, const struct trace_events *events, uint64_t from, uint64_t until)
 {
 	const uint64_t *extra = events->extras;
 	uint64_t now = events->first_ticks;
 
-	for (uint32_t i = 0; i < events->count; i++) {
+	for (uint32_t i = 0; i < events->count && !own->error; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
 
 		now = wire_time_of(kind, now, events->ticks[i], extra);
-		if (take_until(own, from, now) || !has_room(own, 2, WIRE_EXTRA_MAX + 1))
-			return -ENOMEM;
+		take_until(own, from, now);
 		if (wire_is_time(kind)) { /* its ticks are not a time */
 			put(own, events->heads[i], events->ticks[i], extra);
 			own->last = now;
@@ -241,16 +226,12 @@ static int merge(struct trace_own_events *own, const struct trace_events *events
 		}
 		extra += wire_extra_words(events->heads[i]);
 	}
-	if (!has_room(own, 2, WIRE_EXTRA_MAX + 1))
-		return -ENOMEM;
 	/* The stack is unknown from here on: the sampler may have been killed. */
 	if (until == UINT64_MAX && has_next(own))
 		put_at(own, own->last, wire_head(WIRE_STACK, 0), NULL);
-	if (take_until(own, from, until) || !has_room(own, 2, WIRE_EXTRA_MAX + 1))
-		return -ENOMEM;
+	take_until(own, from, until);
 	if (until == UINT64_MAX && own->thread_ends)
 		put_at(own, own->last, wire_extended(WIRE_THREAD_END, 0, 0), NULL);
-	return 0;
 }
 
 int trace_own_events_merge(struct trace_stream *stream, struct trace_events *events, uint64_t until)
@@ -264,10 +245,10 @@ int trace_own_events_merge(struct trace_stream *stream, struct trace_events *eve
 			return -ENOMEM;
 		trace_stream_open(&own->own, stream->trace, stream->thread->own);
 	}
-	begin(own, events, stream->from);
-	first = own->last;
-	if (merge(own, events, stream->from, until))
-		return -ENOMEM;
+	first = begin(own, events, stream->from);
+	merge(own, events, stream->from, until);
+	if (own->error)
+		return own->error;
 	events->heads = own->heads;
 	events->ticks = own->ticks;
 	events->extras = own->extras;

@@ -5,36 +5,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/ahead.h"
 #include "trace/chunk.h"
-#include "trace/index.h"
 #include "trace/load.h"
 #include "util/cli.h"
 #include "util/output.h"
 
 /* --- the whole file --- */
 
+static int compare_offset(const void *offset, const void *place)
+{
+	uint64_t a = *(const uint64_t *)offset, b = ((const struct trace_place *)place)->offset;
+
+	return a < b ? -1 : a > b;
+}
+
 static struct trace_place *place_at(struct trace_place *places, size_t count, uint64_t offset)
 {
-	size_t low = 0;
-	size_t high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (places[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && places[low].offset == offset ? &places[low] : NULL;
+	return count ? bsearch(&offset, places, count, sizeof(*places), compare_offset) : NULL;
 }
 
 /* The thread with that number, also if it is the own stream of a sampled thread, which is not in the list. */
@@ -131,7 +125,15 @@ static int read_header(struct trace *trace, char *error, size_t error_bytes)
 		snprintf(error, error_bytes, "%s: the header of the trace is damaged", trace->path);
 		return -EINVAL;
 	}
-	if ((header->version != TRACE_VERSION && header->version != TRACE_VERSION_1) || header->incompatible) {
+	if (header->version < TRACE_VERSION) {
+		snprintf(error, error_bytes,
+			 "%s: the trace was written by an earlier evprof (version %u, not %u): record again, or read "
+			 "it with that "
+			 "one",
+			 trace->path, header->version, TRACE_VERSION);
+		return -ENOTSUP;
+	}
+	if (header->version > TRACE_VERSION || header->incompatible) {
 		snprintf(error, error_bytes,
 			 "%s: the trace was written by a later evprof (version %u, flags %#x): read it with that one",
 			 trace->path, header->version, header->incompatible);
@@ -155,10 +157,11 @@ static struct trace *trace_new(const char *name, char *error, size_t error_bytes
 	return trace;
 }
 
-static int trace_begin(struct trace **result, struct trace *trace, char *error, size_t error_bytes)
+/* status: 0, or the error that ends the opening. */
+static int trace_begin(struct trace **result, struct trace *trace, int status, char *error, size_t error_bytes)
 {
-	int status = read_header(trace, error, error_bytes);
-
+	if (!status)
+		status = read_header(trace, error, error_bytes);
 	if (!status) {
 		status = trace_find_places(trace);
 		if (!status)
@@ -166,12 +169,11 @@ static int trace_begin(struct trace **result, struct trace *trace, char *error, 
 		if (status)
 			snprintf(error, error_bytes, "%s: %s", trace->path, strerror(-status));
 	}
-	if (status) {
+	if (status)
 		trace_close(trace);
-		return status;
-	}
-	*result = trace;
-	return 0;
+	else
+		*result = trace;
+	return status;
 }
 
 /* Whether a process is writing the trace: the writer holds a lock on it. */
@@ -251,16 +253,9 @@ static int open_file(struct trace *trace, char *error, size_t error_bytes)
 int trace_open(struct trace **result, const char *path, char *error, size_t error_bytes)
 {
 	struct trace *trace = trace_new(path, error, error_bytes);
-	int status;
+	int status = trace ? open_file(trace, error, error_bytes) : -ENOMEM;
 
-	if (!trace)
-		return -ENOMEM;
-	status = open_file(trace, error, error_bytes);
-	if (status) {
-		trace_close(trace);
-		return status;
-	}
-	return trace_begin(result, trace, error, error_bytes);
+	return trace_begin(result, trace, status, error, error_bytes);
 }
 
 int trace_open_memory(struct trace **result, const void *bytes, size_t size, const char *name, char *error,
@@ -273,7 +268,7 @@ int trace_open_memory(struct trace **result, const void *bytes, size_t size, con
 	trace->memory = bytes;
 	trace->no_ahead = true; /* memory needs no read-ahead */
 	trace->size_bytes = size;
-	return trace_begin(result, trace, error, error_bytes);
+	return trace_begin(result, trace, 0, error, error_bytes);
 }
 
 bool trace_is_at(const struct trace *trace, const char *path)
@@ -312,50 +307,33 @@ void trace_close(struct trace *trace)
 
 /* --- what is missing --- */
 
-__attribute__((format(printf, 4, 5))) static size_t append(char *text, size_t bytes, size_t used, const char *format,
-							   ...)
-{
-	va_list arguments;
-	int length;
-
-	if (used >= bytes)
-		return used;
-	va_start(arguments, format);
-	length = vsnprintf(text + used, bytes - used, format, arguments);
-	va_end(arguments);
-	return length < 0 ? used : used + (size_t)length;
-}
-
 int trace_verdict(const struct trace *trace, char *text, size_t bytes)
 {
 	const struct trace_damage *damage = &trace->damage;
-	size_t used = 0, grown;
+	bool is_damaged = damage->bad_index || damage->holes || damage->chunks || damage->no_clock ||
+			  damage->out_of_memory || (!damage->growing && (damage->bad_end || damage->cut_bytes));
+	char cut[80] = "", holes[100] = "", chunks[100] = "";
 
 	text[0] = 0;
-	if (damage->growing)
-		used = append(text, bytes, used, "; it is still being written, and this is what it holds so far");
-	else if (damage->bad_end)
-		used = append(text, bytes, used, "; it has no end: its writing was cut short");
-	grown = damage->growing ? used : 0;
-	if (damage->cut_bytes && !damage->growing)
-		used = append(text, bytes, used, "; its last %llu bytes are an incomplete chunk",
-			      (unsigned long long)damage->cut_bytes);
-	if (damage->bad_index)
-		used = append(text, bytes, used, "; its index is damaged and was made anew");
-	if (damage->holes)
-		used = append(text, bytes, used, "; %u damaged stretches (%llu bytes) were skipped", damage->holes,
-			      (unsigned long long)damage->hole_bytes);
-	if (damage->chunks)
-		used = append(text, bytes, used, "; %u damaged chunks with %llu events were left out", damage->chunks,
-			      (unsigned long long)damage->events);
-	if (damage->no_clock)
-		used = append(text, bytes, used, "; it has no clock: times are in ticks");
-	if (damage->out_of_memory)
-		used = append(text, bytes, used, "; memory ran out while reading it");
-	if (!used)
+	if (!is_damaged && !damage->growing)
 		return CLI_FINE;
+	if (damage->cut_bytes && !damage->growing)
+		snprintf(cut, sizeof(cut), "; its last %" PRIu64 " bytes are an incomplete chunk", damage->cut_bytes);
+	if (damage->holes)
+		snprintf(holes, sizeof(holes), "; %u damaged stretches (%" PRIu64 " bytes) were skipped", damage->holes,
+			 damage->hole_bytes);
+	if (damage->chunks)
+		snprintf(chunks, sizeof(chunks), "; %u damaged chunks with %" PRIu64 " events were left out",
+			 damage->chunks, damage->events);
+	snprintf(text, bytes, "%s%s%s%s%s%s%s",
+		 damage->growing   ? "; it is still being written, and this is what it holds so far"
+		 : damage->bad_end ? "; it has no end: its writing was cut short"
+				   : "",
+		 cut, damage->bad_index ? "; its index is damaged and was made anew" : "", holes, chunks,
+		 damage->no_clock ? "; it has no clock: times are in ticks" : "",
+		 damage->out_of_memory ? "; memory ran out while reading it" : "");
 	memmove(text, text + 2, strlen(text + 2) + 1);
-	return used == grown ? CLI_GROWING : CLI_DAMAGED;
+	return is_damaged ? CLI_DAMAGED : CLI_GROWING;
 }
 
 int trace_print_verdict(const struct trace *trace)

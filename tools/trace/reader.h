@@ -5,9 +5,9 @@
  * scanned; reading continues at the next valid chunk. Every size, count and number in the file is checked before use.
  * Unreadable parts are counted, and trace_verdict() reports them in one line.
  *
- * trace.h    a trace in memory: processes, threads, names, times      load.h    makes it of the chunks
- * stream.h   the events of a thread       ahead.h    read-ahead              cpu_time.h    times by other clocks
- * events.h   the events of a chunk        chunk.h    checked bytes           index.h       where the chunks are
+ * trace.h    a trace in memory: processes, threads, names, times      load.h        makes it of the chunks
+ * stream.h   the events of a thread, with read-ahead (ahead.c)         cpu_time.h    times by other clocks
+ * chunk.h    checked bytes and events, and where the chunks are (index.c)
  */
 #ifndef EVPROF_TOOLS_TRACE_READER_H
 #define EVPROF_TOOLS_TRACE_READER_H
@@ -22,8 +22,8 @@
 
 /*
  * Opens a trace and loads everything but the events; path "-" is standard input. Returns 0, or -errno with the reason
- * in one line in error: -EINVAL for a file that is not a trace, -ENOTSUP for a trace of a later evprof, -ENOMEM, or the
- * error of the system.
+ * in one line in error: -EINVAL for a file that is not a trace, -ENOTSUP for a trace of an earlier or later evprof,
+ * -ENOMEM, or the error of the system.
  */
 int trace_open(struct trace **trace, const char *path, char *error, size_t error_bytes);
 /* The same for bytes in memory, which must stay valid until trace_close(). name is for messages. */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/ahead.h"
-
 void trace_stream_open(struct trace_stream *stream, struct trace *trace, const struct trace_thread *thread)
 {
 	memset(stream, 0, sizeof(*stream));
@@ -23,6 +21,15 @@ void trace_stream_skip(struct trace_stream *stream, size_t first)
 		return;
 	stream->holes = stream->thread->places[first].holes;
 	stream->from = stream->thread->places[first].first_ticks;
+}
+
+size_t trace_stream_place(const struct trace_thread *thread, uint64_t ticks)
+{
+	size_t first = 0;
+
+	while (first < thread->place_count && thread->places[first].last_ticks < ticks)
+		first++;
+	return first;
 }
 
 /* Whether a part of the file is missing between this chunk and the one before, and with it events of this thread. */

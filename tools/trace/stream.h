@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "trace/cpu_time.h"
-#include "trace/events.h"
+#include "trace/chunk.h"
 #include "trace/trace.h"
 
 /* The events of one thread. */
@@ -36,6 +36,8 @@ void trace_stream_open(struct trace_stream *stream, struct trace *trace, const s
  */
 int trace_stream_next(struct trace_stream *stream, struct trace_events *events);
 void trace_stream_close(struct trace_stream *stream);
+/* The index of the thread's first place that may hold an event at that time or later; place_count if there is none. */
+size_t trace_stream_place(const struct trace_thread *thread, uint64_t ticks);
 /* Begins at that index of the thread's places, without a hole before it. Call it right after opening. */
 void trace_stream_skip(struct trace_stream *stream, size_t first);
 
@@ -50,6 +52,30 @@ struct trace_totals {
 
 /* Returns 0 or -ENOMEM. */
 int trace_count_totals(struct trace *trace, struct trace_totals *totals);
+
+/*
+ * --- ahead.c: read-ahead of the next chunks of a thread. For stream.c; reader.c ends the thread ---
+ *
+ * At most TRACE_AHEAD_CHUNKS chunks are read ahead, over all streams. The address of a stream identifies it. Only the
+ * thread that owns the trace may call these functions.
+ */
+
+#define TRACE_AHEAD_CHUNKS 4
+
+/* Requests the place with that index of the stream's thread, if a slot is free and it was not requested before. */
+void trace_ahead_ask(struct trace *trace, const struct trace_stream *stream, size_t number,
+		     const struct trace_place *place);
+/*
+ * Takes a requested chunk: waits until it is read, swaps its payload with the caller's, and sets *error to the result
+ * of trace_fetch() or trace_unpack_events(). False if the chunk was not requested, or the thread has not begun to read
+ * it.
+ */
+bool trace_ahead_take(struct trace *trace, const struct trace_stream *stream, size_t number,
+		      struct trace_payload *payload, struct trace_events *events, int *error);
+/* Drops the stream's requests. Call it at the end of the stream. */
+void trace_ahead_forget(struct trace *trace, const struct trace_stream *stream);
+/* Ends the thread and frees everything. ahead may be NULL. */
+void trace_ahead_free(struct trace_ahead *ahead);
 
 /* --- between stream.c and own_events.c --- */
 

@@ -106,6 +106,7 @@ struct trace_process {
 	struct text calibration;      /* the overhead that it measured; length 0: none */
 	uint32_t *threads;	      /* numbers of its threads */
 	size_t thread_count;
+	size_t threads_allocated;
 };
 
 /* What is missing. */

@@ -4,17 +4,13 @@
 #include "util/cli.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/param.h>
 
-#include "util/suggest.h"
-
-int cli_misused(const char *verb, const char *format, ...)
+bool cli_misused(const char *verb, const char *format, ...)
 {
 	va_list arguments;
 
@@ -23,55 +19,59 @@ int cli_misused(const char *verb, const char *format, ...)
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
 	fprintf(stderr, "; evprof %s --help shows how to use it\n", verb);
-	return CLI_FAILED;
+	return false;
 }
 
-static const struct option *known;
+#define WORD_MAX 32
 
-int cli_getopt(int argc, char **argv, const char *letters, const struct option *options)
+/* The Damerau-Levenshtein distance, row by row. */
+unsigned cli_distance(const char *word, const char *known)
 {
-	known = options;
-	return getopt_long(argc, argv, letters, options, NULL);
+	size_t rows = strlen(word), columns = strlen(known);
+	unsigned cost[WORD_MAX + 1][WORD_MAX + 1];
+
+	if (rows > WORD_MAX || columns > WORD_MAX)
+		return CLI_FAR;
+	for (size_t i = 0; i <= rows; i++)
+		cost[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= columns; j++)
+		cost[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= rows; i++)
+		for (size_t j = 1; j <= columns; j++) {
+			unsigned here = cost[i - 1][j - 1] + (word[i - 1] != known[j - 1]);
+
+			here = MIN(here, MIN(cost[i - 1][j], cost[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && word[i - 1] == known[j - 2] && word[i - 2] == known[j - 1])
+				here = MIN(here, cost[i - 2][j - 2] + 1);
+			cost[i][j] = here;
+		}
+	/* A short word would be near every other one. */
+	return cost[rows][columns] * 2 > columns ? CLI_FAR : MIN(cost[rows][columns], CLI_FAR);
 }
 
-/* The nearest option; NULL if none is near or `name` is one. name is without its value. */
-static const char *nearest_option(const char *name)
+const char *cli_nearest(const char *word, const void *table, size_t size)
 {
-	unsigned best = SUGGEST_FAR;
-	const char *found = NULL;
+	unsigned best = CLI_FAR;
+	const char *found = NULL, *name;
 
-	for (const struct option *option = known; option->name; option++) {
-		unsigned distance = suggest_distance(name, option->name);
+	for (const char *at = table; memcpy(&name, at, sizeof(name)), name; at += size) {
+		unsigned distance = cli_distance(word, name);
 
 		if (distance < best) {
 			best = distance;
-			found = option->name;
+			found = name;
 		}
 	}
 	return best ? found : NULL;
 }
 
-bool cli_option_wrong(const char *verb, const char *word)
+void cli_print_names(const void *table, size_t size)
 {
-	char name[64] = "";
-	const char *meant;
+	const char *name;
 
-	if (strncmp(word, "--", 2) == 0)
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	meant = nearest_option(name);
-	cli_misused(verb, "the option %s is not known or lacks its value%s%s%s", word, meant ? " (did you mean --" : "",
-		    meant ? meant : "", meant ? "?)" : "");
-	return false;
-}
-
-const char *cli_option(char *const *argv)
-{
-	const char *next = argv[optind];
-
-	/* optind stays at a word until getopt has read all its letters. */
-	if (optopt > 0 && optopt <= CHAR_MAX && next && next[0] == '-' && next[1] != '-' && strchr(next + 1, optopt))
-		return next;
-	return argv[optind - 1];
+	for (const char *at = table; memcpy(&name, at, sizeof(name)), name; at += size)
+		fprintf(stderr, "%s %s", at == table ? "" : ",", name);
+	fprintf(stderr, "\n");
 }
 
 bool cli_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value)
@@ -81,10 +81,9 @@ bool cli_number(const char *verb, const char *option, const char *text, int64_t 
 
 	errno = 0;
 	number = strtoll(text, &end, 10);
-	if (errno || end == text || *end || number < lowest) {
-		cli_misused(verb, "%s wants a whole number from %lld, not \"%s\"", option, (long long)lowest, text);
-		return false;
-	}
+	if (errno || end == text || *end || number < lowest)
+		return cli_misused(verb, "%s wants a whole number from %lld, not \"%s\"", option, (long long)lowest,
+				   text);
 	*value = number;
 	return true;
 }

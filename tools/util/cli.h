@@ -1,11 +1,11 @@
 /*
- * cli.h - the command line conventions of all verbs: exit statuses, options, and error messages.
+ * cli.h - the command line conventions of all verbs: exit statuses, error messages, and suggestions for mistyped names.
  */
 #ifndef EVPROF_TOOLS_UTIL_CLI_H
 #define EVPROF_TOOLS_UTIL_CLI_H
 
-#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Exit statuses of evprof. */
@@ -24,15 +24,24 @@ static inline int cli_status_worst(int a, int b)
 	return badness[a] > badness[b] ? a : b;
 }
 
-/* Prints an error in the command line on stderr, with a pointer to the help. Returns CLI_FAILED. */
-int cli_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints an error in the command line on stderr, with a pointer to the help. Returns false. */
+bool cli_misused(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* getopt_long() with these options, which cli_option_wrong() uses for suggestions. */
-int cli_getopt(int argc, char **argv, const char *letters, const struct option *options);
-/* The word of the option that cli_getopt() returned last, also if it holds several letters. */
-const char *cli_option(char *const *argv);
-/* Prints that the word is not an option, or lacks its value, and suggests the nearest option. Returns false. */
-bool cli_option_wrong(const char *verb, const char *word);
+/*
+ * The number of letters to change, insert, delete, or swap with the next one to make a word; CLI_FAR: too many for a
+ * typing error.
+ */
+unsigned cli_distance(const char *word, const char *known);
+#define CLI_FAR 3u
+
+/*
+ * The nearest name of a table for a word that may be mistyped; NULL: none is near, or the word is a name. An element
+ * has `size` bytes and begins with its name; a NULL name ends the table.
+ */
+const char *cli_nearest(const char *word, const void *table, size_t size);
+/* Prints the names of such a table on stderr, with commas, and ends the line. */
+void cli_print_names(const void *table, size_t size);
+
 /* Parses a whole number, at least lowest, for an option. False: an error is printed. */
 bool cli_number(const char *verb, const char *option, const char *text, int64_t lowest, int64_t *value);
 #endif

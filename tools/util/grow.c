@@ -24,6 +24,13 @@ int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size)
 	return 0;
 }
 
+int grow_for(void *array, uint32_t *count, uint32_t index, size_t size)
+{
+	if (index < *count)
+		return 0;
+	return index > INT32_MAX - 32 ? -ENOMEM : grow_zeroed(array, count, 2 * index + 64, size);
+}
+
 int grow_by_one(void *array, size_t *allocated, size_t count, size_t size)
 {
 	size_t wanted = *allocated ? *allocated * 2 : 256;

@@ -1,5 +1,5 @@
 /*
- * grow.h - arrays that grow with their indices, or one element at a time.
+ * grow.h - arrays that grow with their indices, or one element at a time; and numbers as qsort() compares.
  */
 #ifndef EVPROF_TOOLS_UTIL_GROW_H
 #define EVPROF_TOOLS_UTIL_GROW_H
@@ -13,10 +13,18 @@
  */
 int grow_zeroed(void *array, uint32_t *count, uint32_t wanted, size_t size);
 
+/* Grows an array as grow_zeroed() does so that it has the element `index`; it at least doubles. Returns as above. */
+int grow_for(void *array, uint32_t *count, uint32_t index, size_t size);
+
 /*
  * Makes room for one element after the first `count`; new elements are not initialized. *allocated: elements that there
  * is room for, 0 with NULL; it doubles. Returns as above.
  */
 int grow_by_one(void *array, size_t *allocated, size_t count, size_t size);
+
+static inline int compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
 
 #endif

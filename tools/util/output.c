@@ -210,6 +210,17 @@ int output_open_memory(struct output *output)
 	return error;
 }
 
+char *output_close_memory(struct output *output, size_t *length)
+{
+	char *contents = output->error ? NULL : malloc(output->used + 1);
+
+	*length = output->used;
+	if (contents)
+		memcpy(contents, output->buffer, output->used);
+	output_abandon(output);
+	return contents;
+}
+
 /* Makes room for more bytes. If memory runs out, drops the contents. */
 static void grow_buffer(struct output *output, size_t bytes)
 {

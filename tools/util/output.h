@@ -51,6 +51,9 @@ int output_open_nowhere(struct output *output);
  */
 int output_open_memory(struct output *output);
 
+/* Closes an output in memory. Returns the contents, which the caller frees; NULL if memory ran out. */
+char *output_close_memory(struct output *output, size_t *length);
+
 /*
  * Writes the rest and renames the file to its path. Returns 0, or the first -errno: then no file was created or
  * changed.

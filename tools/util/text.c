@@ -66,6 +66,16 @@ uint32_t text_next(struct text *text)
 	return code;
 }
 
+struct text text_next_valid(struct text *text, uint32_t *code)
+{
+	const char *start = text->at;
+
+	*code = text_next(text);
+	if (*code == TEXT_INVALID || (*code >= 0xd800 && *code <= 0xdfff))
+		return text_of("\xef\xbf\xbd");
+	return (struct text){start, (size_t)(text->at - start)};
+}
+
 size_t text_plain(struct text text)
 {
 	size_t i;

@@ -37,6 +37,9 @@ int text_compare(struct text a, struct text b);
  */
 uint32_t text_next(struct text *text);
 
+/* Takes one code point as text_next() does. Returns it as valid UTF-8: U+FFFD for a surrogate or TEXT_INVALID. */
+struct text text_next_valid(struct text *text, uint32_t *code);
+
 /* FNV-1a, 64 bits. hash: TEXT_HASH_BEGIN, or the result for the previous texts, whose boundaries count, too. */
 #define TEXT_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 uint64_t text_hash(uint64_t hash, struct text text);

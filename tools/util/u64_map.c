@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "evprof/invariant.h"
+#include "util/grow.h"
 
 static int grow_slots(struct u64_map *map)
 {
@@ -37,6 +38,20 @@ uint64_t *u64_map_make(struct u64_map *map, uint64_t key)
 	}
 	invariant(map->count * 2 <= map->mask + 1);
 	return &map->slots[slot].value;
+}
+
+uint64_t u64_map_number(struct u64_map *map, uint64_t key, void *array, uint32_t *count, size_t *allocated, size_t size)
+{
+	uint64_t *number = u64_map_make(map, key);
+	char *at;
+
+	if (!number || *number)
+		return number ? *number : 0;
+	if (grow_by_one(array, allocated, *count, size))
+		return 0;
+	memcpy(&at, array, sizeof(at));
+	memset(at + *count * size, 0, size);
+	return *number = ++*count;
 }
 
 /* Moves elements after a freed slot into it, if that brings them nearer to their home slot. */

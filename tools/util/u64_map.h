@@ -44,6 +44,12 @@ static inline uint64_t u64_map_value(const struct u64_map *map, uint64_t key)
 
 /* The value of a key that is not 0, added with value 0 if it is new. NULL if memory ran out. */
 uint64_t *u64_map_make(struct u64_map *map, uint64_t key);
+/*
+ * The number, from 1, of the array's element for a key that is not 0. For a new key an element of zeros is appended;
+ * array, *allocated and size as in grow_by_one(). 0 if memory ran out.
+ */
+uint64_t u64_map_number(struct u64_map *map, uint64_t key, void *array, uint32_t *count, size_t *allocated,
+			size_t size);
 /* Removes the key. Returns whether it was in the table, and its value. */
 bool u64_map_take(struct u64_map *map, uint64_t key, uint64_t *value);
 void u64_map_done(struct u64_map *map);

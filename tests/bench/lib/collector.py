@@ -1,4 +1,4 @@
-"""The collector beside a program at full speed: losses, waiting, CPU, memory, and bytes an event on disk.
+"""The collector of a program at full speed: losses, waiting, CPU, memory, and bytes an event on disk.
 
 The collector runs as a host's daemon that is a child of the bench, so that its CPU time is the kernel's own figure.
 """
@@ -63,7 +63,7 @@ class Daemon:
         return int(found.group(1)) if found else None
 
     def early_peak(self):
-        """The peak after a fifth of the time, or None for a run that was too short to tell."""
+        """The peak after a fifth of the time, or None for a run that was too short."""
         return self.peaks_kib[len(self.peaks_kib) // 5] if len(self.peaks_kib) > 10 else None
 
     def watch(self):
@@ -98,8 +98,8 @@ def totals(path):
 
 def waits_of(path):
     """(times, us) that threads of the program waited for room in their rings, as they counted it themselves."""
-    told = subprocess.run([target.EVPROF, "info", "--quick", "--json", path], stdout=subprocess.PIPE)
-    processes = json.loads(told.stdout)["processes"]
+    info = subprocess.run([target.EVPROF, "info", "--quick", "--json", path], stdout=subprocess.PIPE)
+    processes = json.loads(info.stdout)["processes"]
     return sum(p["waits"] for p in processes), sum(p["waited_us"] for p in processes)
 
 
@@ -136,14 +136,14 @@ def sizes(interpreter, name, scratch):
     return [calls, both]
 
 
-def measure(rows, interpreters, long_repeat, scratch, say, failures):
+def measure(rows, interpreters, long_repeat, scratch, progress, failures):
     for interpreter in interpreters:
         names = ["calls", "alloc"] + (["sympy_session"] if interpreter.has("sympy") else [])
         try:
             for name in names:
-                say("collector: Python %s, %s" % (interpreter.name, name))
+                progress("collector: Python %s, %s" % (interpreter.name, name))
                 rows += sizes(interpreter, name, scratch)
-            say("collector: Python %s, calls %d times over" % (interpreter.name, long_repeat))
+            progress("collector: Python %s, calls %d times over" % (interpreter.name, long_repeat))
             rows.append(session(interpreter, "calls", "call,c_call", scratch, long_repeat))
         except target.Failed as error:
             failures.append("collector, Python %s: %s" % (interpreter.name, error))

@@ -13,34 +13,34 @@ CLOSING_LINE = re.compile(r"^evprof: (\d+) events? .*?\b(\d+) lost", re.M)
 
 def variants(interpreter, scratch, with_evprof):
     """Name -> (environment, profiler inside the harness)."""
-    chosen = {
+    setups = {
         "bare": (target.environment(), None),
         "hook": (target.environment(LD_PRELOAD=target.EMPTY_HOOK), "emptyhook"),
         "least": (target.environment(LD_PRELOAD=target.LEAST_HOOK), "emptyhook"),
         "cprofile": (target.environment(), "cprofile"),
     }
     if with_evprof:
-        chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
-        chosen["all"] = (target.preloaded(scratch.template()), None)
+        setups["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
+        setups["all"] = (target.preloaded(scratch.template()), None)
     if interpreter.has("viztracer"):
-        chosen["viztracer"] = (target.environment(), "viztracer")
-    return chosen
+        setups["viztracer"] = (target.environment(), "viztracer")
+    return setups
 
 
 def lost_events(stderr):
-    """The losses that the closing line tells, or None where there is no such line."""
+    """The losses in the closing line, or None where there is no such line."""
     found = CLOSING_LINE.search(stderr)
     return int(found.group(2)) if found else None
 
 
-def rounds_of(interpreter, path, chosen, rounds, scratch):
+def rounds_of(interpreter, path, setups, rounds, scratch):
     """{variant: {"wall": [...], "cpu": [...]}} and the events lost; the order turns from round to round."""
-    samples = {name: {"wall": [], "cpu": []} for name in chosen}
+    samples = {name: {"wall": [], "cpu": []} for name in setups}
     lost = 0
-    names = list(chosen)
+    names = list(setups)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
-            env, profiler = chosen[name]
+            env, profiler = setups[name]
             try:
                 measured = target.harness(interpreter, path, env, profiler)
             except target.Failed as error:
@@ -77,13 +77,13 @@ def summary(samples):
     return row
 
 
-def measure(rows, interpreters, rounds, programs, with_evprof, scratch, say, failures):
+def measure(rows, interpreters, rounds, programs, with_evprof, scratch, progress, failures):
     for interpreter in interpreters:
-        chosen = variants(interpreter, scratch, with_evprof)
+        setups = variants(interpreter, scratch, with_evprof)
         for name in programs:
-            say("cost: Python %s, %s" % (interpreter.name, name))
+            progress("cost: Python %s, %s" % (interpreter.name, name))
             try:
-                samples, lost = rounds_of(interpreter, target.program(name), chosen, rounds, scratch)
+                samples, lost = rounds_of(interpreter, target.program(name), setups, rounds, scratch)
             except target.Failed as error:
                 failures.append("cost, Python %s: %s" % (interpreter.name, error))
                 continue
@@ -94,14 +94,14 @@ def measure(rows, interpreters, rounds, programs, with_evprof, scratch, say, fai
 
 def allocation_variants(interpreter, scratch, with_evprof):
     """Name -> (environment, words before the harness)."""
-    chosen = {"bare": (target.environment(), [])}
+    setups = {"bare": (target.environment(), [])}
     if with_evprof:
-        chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), [])
-        chosen["all"] = (target.preloaded(scratch.template()), [])
+        setups["calls"] = (target.preloaded(scratch.template(), "call,c_call"), [])
+        setups["all"] = (target.preloaded(scratch.template()), [])
     if interpreter.has("memray"):
         words = ["-m", "memray", "run", "-q", "-f", "--trace-python-allocators", "-o"]
-        chosen["memray"] = (target.environment(), words + [os.path.join(scratch.path, "memray.bin")])
-    return chosen
+        setups["memray"] = (target.environment(), words + [os.path.join(scratch.path, "memray.bin")])
+    return setups
 
 
 def allocation_run(interpreter, path, env, words):
@@ -112,15 +112,15 @@ def allocation_run(interpreter, path, env, words):
     return json.loads(target.last_line(result.out))["wall"]
 
 
-def allocations(rows, interpreters, rounds, with_evprof, scratch, say, failures):
+def allocations(rows, interpreters, rounds, with_evprof, scratch, progress, failures):
     path = target.program("alloc")
     for interpreter in interpreters:
-        say("allocations: Python %s" % interpreter.name)
-        chosen = allocation_variants(interpreter, scratch, with_evprof)
-        walls = {name: [] for name in chosen}
+        progress("allocations: Python %s" % interpreter.name)
+        setups = allocation_variants(interpreter, scratch, with_evprof)
+        walls = {name: [] for name in setups}
         try:
             for _ in range(rounds):
-                for name, (env, words) in chosen.items():
+                for name, (env, words) in setups.items():
                     walls[name].append(allocation_run(interpreter, path, env, words))
                     scratch.clear()
         except target.Failed as error:

@@ -20,8 +20,8 @@ def instructions(interpreter, env, profiler, repeat, scratch):
         raise target.Failed("this valgrind does not know pidfd_open(2), so evprof cannot join; use a newer one")
     counts = COLLECTED.findall(measured["stderr"])
     if not counts:
-        raise target.Failed("valgrind told no count: " + target.last_line(measured["stderr"]))
-    return max(int(count) for count in counts)  # the forks that start the collector tell theirs, too
+        raise target.Failed("valgrind printed no count: " + target.last_line(measured["stderr"]))
+    return max(int(count) for count in counts)  # the forks that start the collector print theirs, too
 
 
 def per_call(interpreter, env, profiler, scratch):
@@ -31,22 +31,22 @@ def per_call(interpreter, env, profiler, scratch):
     return (three - one) / 2 / CALLS
 
 
-def measure(rows, interpreters, with_evprof, scratch, say, failures):
+def measure(rows, interpreters, with_evprof, scratch, progress, failures):
     if not shutil.which("valgrind"):
         failures.append("instructions: valgrind is not installed")
         return
     for interpreter in interpreters:
         if len(interpreter.command) > 1:  # valgrind is the host's
             continue
-        chosen = {"bare": ({}, None), "hook": ({"LD_PRELOAD": target.EMPTY_HOOK}, None), "cprofile": ({}, "cprofile")}
-        chosen = {name: (target.environment(**more), profiler) for name, (more, profiler) in chosen.items()}
+        setups = {"bare": ({}, None), "hook": ({"LD_PRELOAD": target.EMPTY_HOOK}, None), "cprofile": ({}, "cprofile")}
+        setups = {name: (target.environment(**more), profiler) for name, (more, profiler) in setups.items()}
         if with_evprof:
-            chosen["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
+            setups["calls"] = (target.preloaded(scratch.template(), "call,c_call"), None)
         row = {"python": interpreter.name}
         rows.append(row)
         try:
-            for name, (env, profiler) in chosen.items():
-                say("instructions: Python %s, %s" % (interpreter.name, name))
+            for name, (env, profiler) in setups.items():
+                progress("instructions: Python %s, %s" % (interpreter.name, name))
                 row[name] = per_call(interpreter, env, profiler, scratch)
         except target.Failed as error:
             failures.append("instructions, Python %s: %s" % (interpreter.name, error))

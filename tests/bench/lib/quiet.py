@@ -51,7 +51,7 @@ def session(interpreter, text, env, prefix):
         time.sleep(SETTLE_S)
         pids = [process.pid] if prefix else collectors() - others
         if not pids or process.poll() is not None:
-            raise target.Failed("no profiler beside the program")
+            raise target.Failed("no profiler runs with the program")
         before = sum(map(switches, pids)), sum(map(cpu_s, pids))
         time.sleep(SECONDS)
         after = sum(map(switches, pids)), sum(map(cpu_s, pids))
@@ -61,13 +61,13 @@ def session(interpreter, text, env, prefix):
     return [(two - one) / SECONDS for one, two in zip(before, after)]
 
 
-def measure(rows, interpreters, scratch, say, failures):
-    chosen = dict(sampling.variants(scratch), exact=(target.preloaded(scratch.template()), ()))
-    del chosen["bare"]
+def measure(rows, interpreters, scratch, progress, failures):
+    setups = dict(sampling.variants(scratch), exact=(target.preloaded(scratch.template()), ()))
+    del setups["bare"]
     for interpreter in interpreters:
         for name, text in PROGRAMS.items():
-            for variant, (env, prefix) in chosen.items():
-                say("quiet: Python %s, %s, %s" % (interpreter.name, name, variant))
+            for variant, (env, prefix) in setups.items():
+                progress("quiet: Python %s, %s, %s" % (interpreter.name, name, variant))
                 try:
                     wakeups, cpu = session(interpreter, text, env, prefix)
                 except (target.Failed, OSError) as error:

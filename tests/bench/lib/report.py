@@ -1,4 +1,4 @@
-"""The limits of the design, and the markdown that shows the figures beside them."""
+"""The limits of the design, and the markdown that shows them with the figures."""
 
 BEGIN = "<!-- bench: begin; tests/bench/run --write-docs writes what is between these lines -->"
 END = "<!-- bench: end -->"

@@ -1,4 +1,4 @@
-"""What sampling costs the program, and the sampler: EVPROF_EVENTS=sample at two rates, beside the bare program and py-spy.
+"""What sampling costs the program, and the sampler: EVPROF_EVENTS=sample at two rates, compared with the bare program and py-spy.
 
 The sampler is no child of the bench: its CPU time is what /proc said of it last.
 """
@@ -45,23 +45,23 @@ class Samplers:
 
 def variants(scratch):
     """Name -> (environment, prefix)."""
-    chosen = {"bare": (target.environment(), ())}
+    setups = {"bare": (target.environment(), ())}
     for rate in RATES:
         env = dict(target.preloaded(scratch.template(), "sample"), EVPROF_SAMPLE_RATE=str(rate))
-        chosen["at %d" % rate] = (env, ())
+        setups["at %d" % rate] = (env, ())
     py_spy = shutil.which("py-spy") or os.path.expanduser("~/.cache/evprof/py-spy/bin/py-spy")
     if os.access(py_spy, os.X_OK):
         prefix = (py_spy, "record", "--rate", "100", "--format", "raw", "--output", "/dev/null", "--")
-        chosen["py-spy at 100"] = (target.environment(), prefix)
-    return chosen
+        setups["py-spy at 100"] = (target.environment(), prefix)
+    return setups
 
 
-def session(interpreter, name, chosen, rounds, scratch):
-    samples = {variant: {"wall": [], "cpu": [], "sampler": []} for variant in chosen}
-    names = list(chosen)
+def session(interpreter, name, setups, rounds, scratch):
+    samples = {variant: {"wall": [], "cpu": [], "sampler": []} for variant in setups}
+    names = list(setups)
     for turn in range(rounds):
         for variant in names[turn % len(names):] + names[:turn % len(names)]:
-            env, prefix = chosen[variant]
+            env, prefix = setups[variant]
             with Samplers() as samplers:
                 measured = target.harness(interpreter, target.program(name), env, None, 3, prefix)
             samples[variant]["wall"].append(measured["wall"])
@@ -71,17 +71,17 @@ def session(interpreter, name, chosen, rounds, scratch):
     return samples
 
 
-def measure(rows, interpreters, rounds, programs, scratch, say, failures):
-    chosen = variants(scratch)
+def measure(rows, interpreters, rounds, programs, scratch, progress, failures):
+    setups = variants(scratch)
     for interpreter in interpreters:
         for name in programs:
-            say("sampling: Python %s, %s" % (interpreter.name, name))
+            progress("sampling: Python %s, %s" % (interpreter.name, name))
             try:
-                samples = session(interpreter, name, chosen, rounds, scratch)
+                samples = session(interpreter, name, setups, rounds, scratch)
             except target.Failed as error:
                 failures.append("sampling, Python %s: %s" % (interpreter.name, error))
                 continue
-            for variant in list(chosen)[1:]:
+            for variant in list(setups)[1:]:
                 rows.append({
                     "python": interpreter.name, "program": name, "variant": variant,
                     "wall_of_bare": stats.ratio(samples[variant]["wall"], samples["bare"]["wall"]),

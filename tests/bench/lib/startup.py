@@ -43,10 +43,10 @@ def bare_environment(interpreter, scratch):
     return target.Interpreter.at(interpreter, os.path.join(path, "bin", "python"))
 
 
-def measure(rows, interpreters, count, scratch, say, failures, limit_python_ms, limit_other_ms):
+def measure(rows, interpreters, count, scratch, progress, failures, limit_python_ms, limit_other_ms):
     for interpreter in interpreters:
         name = "Python %s -c pass" % interpreter.name
-        say("start: " + name)
+        progress("start: " + name)
         try:
             env = target.preloaded(scratch.template())
             start = bare_environment(interpreter, scratch)
@@ -56,7 +56,7 @@ def measure(rows, interpreters, count, scratch, say, failures, limit_python_ms, 
             continue
         rows.append(row(name, times, limit_python_ms))
     other = shutil.which("true")
-    say("start: true")
+    progress("start: true")
     env = target.preloaded(scratch.template())
     times = pairs(None, [other], target.environment(), env, count * 5, scratch)
     rows.append(row("true (not Python)", times, limit_other_ms))

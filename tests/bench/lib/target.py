@@ -79,11 +79,11 @@ def discover(wanted, messages):
     found = find(wanted, messages)
     if any("-" in name for name in wanted):
         return found
-    chosen = {}
+    first = {}
     for interpreter in sorted(found, key=lambda i: "sympy" not in i.features):
         if interpreter.minor >= FIRST_MINOR or wanted:
-            chosen.setdefault(interpreter.minor, interpreter)
-    return [chosen[minor] for minor in sorted(chosen)]
+            first.setdefault(interpreter.minor, interpreter)
+    return [first[minor] for minor in sorted(first)]
 
 
 def environment(**more):

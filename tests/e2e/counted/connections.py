@@ -50,7 +50,7 @@ def requested():
         return response.status, response.read()
 
 
-def selected():
+def polled():
     with selectors.DefaultSelector() as selector:
         near, far = socket.socketpair()
         with near, far:
@@ -92,4 +92,4 @@ def dated():
 
 
 def main():
-    return [(requested(), selected(), queued(), addressed(), dated()) for _ in range(3)]
+    return [(requested(), polled(), queued(), addressed(), dated()) for _ in range(3)]

@@ -23,26 +23,26 @@ class Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module):
-        exec("def told():\n    return __name__\n", module.__dict__)
+        exec("def named():\n    return __name__\n", module.__dict__)
 
 
 def write(folder):
     os.mkdir(os.path.join(folder, "counted_package"))
-    for name, text in (("counted_plain.py", "import counted_package.inner as inner\ndef told():\n    return inner.told()\n"),
-                       ("counted_package/__init__.py", "from .inner import told\ndef __getattr__(name):\n    return name\n"),
-                       ("counted_package/inner.py", "def told():\n    return __name__\n"),
-                       ("counted_package/__main__.py", "from . import told\nresult = told()\n"),
+    for name, text in (("counted_plain.py", "import counted_package.inner as inner\ndef named():\n    return inner.named()\n"),
+                       ("counted_package/__init__.py", "from .inner import named\ndef __getattr__(name):\n    return name\n"),
+                       ("counted_package/inner.py", "def named():\n    return __name__\n"),
+                       ("counted_package/__main__.py", "from . import named\nresult = named()\n"),
                        ("counted_broken.py", "import counted_missing\n")):
         with open(os.path.join(folder, name), "w") as file:
             file.write(text)
     with zipfile.ZipFile(os.path.join(folder, "counted.zip"), "w") as archive:
-        archive.writestr(zipfile.ZipInfo("counted_zipped.py", (2020, 1, 1, 0, 0, 0)), "def told():\n    return __file__\n")
+        archive.writestr(zipfile.ZipInfo("counted_zipped.py", (2020, 1, 1, 0, 0, 0)), "def named():\n    return __file__\n")
 
 
 def imported(folder):
     plain = importlib.import_module("counted_plain")
-    results = [plain.told(), __import__("counted_package.inner").inner.told(), importlib.import_module("counted_zipped").told()]
-    results.append(importlib.import_module("counted_virtual").told())
+    results = [plain.named(), __import__("counted_package.inner").inner.named(), importlib.import_module("counted_zipped").named()]
+    results.append(importlib.import_module("counted_virtual").named())
     importlib.reload(plain)
     for name in ("counted_broken", "counted_missing"):
         try:
@@ -52,7 +52,7 @@ def imported(folder):
     spec = importlib.util.spec_from_file_location("by_hand", os.path.join(folder, "counted_package", "inner.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    results.append(module.told())
+    results.append(module.named())
     results.append([info.name for info in pkgutil.iter_modules([folder])])
     results.append(runpy.run_module("counted_package")["result"])
     results.append(isinstance(plain, types.ModuleType))

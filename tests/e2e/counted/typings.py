@@ -43,14 +43,14 @@ class Money(numbers.Number):
 
 
 @typing.overload
-def chosen(value: int) -> int: ...
+def overloaded(value: int) -> int: ...
 
 
 @typing.overload
-def chosen(value: str) -> str: ...
+def overloaded(value: str) -> str: ...
 
 
-def chosen(value):
+def overloaded(value):
     return value
 
 
@@ -83,7 +83,7 @@ def flags():
 def sequences():
     sized = Sized()
     return list(sized), 4 in sized, sized.index(6), list(reversed(sized)), isinstance(sized, collections.abc.Sized), \
-        isinstance(Money(), numbers.Number), Named("x")._replace(count=3), chosen(1)
+        isinstance(Money(), numbers.Number), Named("x")._replace(count=3), overloaded(1)
 
 
 def contexts():

@@ -1,4 +1,4 @@
-"""Works for so many seconds (its argument), and says so."""
+"""Works for some seconds (its argument), and says so."""
 import sys
 import time
 

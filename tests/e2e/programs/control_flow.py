@@ -148,15 +148,15 @@ def destructors():
             leaf()
             raise ValueError("in __del__")
 
-    heard = []
-    sys.unraisablehook = lambda what: heard.append(type(what.exc_value).__name__)
+    raised = []
+    sys.unraisablehook = lambda what: raised.append(type(what.exc_value).__name__)
     for _ in range(20):
         Dies()
         one, two = Dies(), Dies()
         one.other, two.other = two, one
         del one, two
         __import__("gc").collect()
-    print(len(heard), set(heard))
+    print(len(raised), set(raised))
 
 
 def callbacks():
@@ -164,8 +164,8 @@ def callbacks():
     import ctypes
 
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
-    heard = []
-    sys.unraisablehook = lambda what: heard.append(type(what.exc_value).__name__)
+    raised = []
+    sys.unraisablehook = lambda what: raised.append(type(what.exc_value).__name__)
 
     def compare(a, b):
         leaf()
@@ -179,12 +179,12 @@ def callbacks():
         numbers = (ctypes.c_int * 20)(*[i * 7 % 20 for i in range(20)])
         sort(numbers, 20, 4, kind(compare))
         print(list(numbers) if not fails else len(numbers))
-    print(set(heard))
+    print(set(raised))
 
 
 def recursion():
     """To the limit, which raises at a call that does not take place. Through C functions the limit comes earlier on 3.11
-    under any profile function: nothing is told of that."""
+    under any profile function: nothing reports that."""
     def deep(n):
         leaf()
         return deep(n + 1) + 1

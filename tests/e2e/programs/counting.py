@@ -1,12 +1,12 @@
 """Counts, in the file "oracle" that it shares with the test, each call of leaf() before it begins and after it has ended.
 
-`counting.py ENTRIES WORD...`: ENTRIES threads ("4") or processes ("p4") call until the end that the words tell:
+`counting.py ENTRIES WORD...`: ENTRIES threads ("4") or processes ("p4") call until the end that the words name:
 
     forever             ended from outside
     calls N             each calls so often
     seconds S           so long
     os_exit S, abort S, segfault S, exec S, exec_other S, cpu S
-                        a thread ends the process after so many seconds (cpu: so many whole seconds of its time)
+                        a thread ends the process after N seconds (cpu: N whole seconds of its CPU time)
     memory              takes memory, in four processes, until there is none
     sleep               the main thread calls 100 times and sleeps
 """

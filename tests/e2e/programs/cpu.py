@@ -1,4 +1,4 @@
-"""Functions that run, wait or do both; prints what each took by the wall's clock and of its thread's CPU time."""
+"""Functions that run, wait or do both; prints what each took in wall-clock time and in CPU time of its thread."""
 import hashlib
 import sys
 import threading

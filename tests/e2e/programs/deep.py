@@ -1,4 +1,4 @@
-"""deep.py: calls 300 deep, for so long that the stack is told again; then a forked child that goes on in the same depth."""
+"""deep.py: calls 300 deep, for so long that the stack is recorded again; then a forked child that goes on in the same depth."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""Trace functions of greenlet, as a program sets them: what gettrace() and settrace() tell, what is called for which switch.
+"""Trace functions of greenlet, as a program sets them: what gettrace() and settrace() return, what is called for which switch.
 The last line is the number of switches."""
 import threading
 

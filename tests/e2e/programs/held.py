@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 
-told = {}
+held = {}
 
 
 def by_function():
@@ -24,9 +24,9 @@ def by_function():
     return sums
 
 
-def tell(moment):
+def note(moment):
     if sys.argv[1:] == ["tracemalloc"]:
-        told[moment] = by_function()
+        held[moment] = by_function()
 
 
 def first():
@@ -55,7 +55,7 @@ def temporary():
 
 def spike():
     made = bytearray(7000001)
-    tell("peak")
+    note("peak")
     return len(made)
 
 
@@ -87,7 +87,7 @@ if sys.argv[1:] == ["tracemalloc"]:
     import tracemalloc
     tracemalloc.start()
 result = main()
-tell("live")
+note("live")
 sys.stdout.flush()
 reading, writing = os.pipe()
 child = os.fork()
@@ -95,10 +95,10 @@ if child == 0:
     del result[0][:]  # its parent's
     own = []
     in_child(own)
-    tell("child")
-    os.write(writing, json.dumps(told).encode())
+    note("child")
+    os.write(writing, json.dumps(held).encode())
     os._exit(0)
 os.close(writing)
-told = json.loads(os.read(reading, 65536).decode())
+held = json.loads(os.read(reading, 65536).decode())
 os.waitpid(child, 0)
-print(json.dumps(told))
+print(json.dumps(held))

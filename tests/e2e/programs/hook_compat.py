@@ -11,7 +11,7 @@ HERE = ("known.py", "hook_compat.py")
 
 
 class Log:
-    """What a profile or trace function is told, of the files of this test."""
+    """The events that a profile or trace function gets of the files of this test."""
 
     def __init__(self):
         self.lines = []
@@ -22,7 +22,7 @@ class Log:
             self.lines.append("%s %s %d %s" % (event, frame.f_code.co_name, frame.f_lineno, name))
         return self
 
-    def tell(self, title):
+    def show(self, title):
         counts = {}
         for line in self.lines:
             counts[line] = counts.get(line, 0) + 1
@@ -48,7 +48,7 @@ def setprofile():
     known.work(100)
     under_setprofile(log)
     known.work(100)
-    log.tell("setprofile")
+    log.show("setprofile")
     print(sys.getprofile())
 
 
@@ -62,7 +62,7 @@ def setprofile_in_thread():
         print(sys.getprofile())
 
     in_thread(whole)
-    log.tell("setprofile in a thread")
+    log.show("setprofile in a thread")
 
 
 def setprofile_in_many():
@@ -82,7 +82,7 @@ def setprofile_in_many():
     for thread in threads:
         thread.join()
     for log in logs:
-        log.tell("setprofile in one of many")
+        log.show("setprofile in one of many")
 
 
 def setprofile_stays():
@@ -153,7 +153,7 @@ def settrace():
     known.work(100)
     sys.settrace(None)
     known.work(100)
-    log.tell("settrace")
+    log.show("settrace")
     print(sys.gettrace())
 
 
@@ -167,8 +167,8 @@ def both():
     sys.settrace(None)
     known.work(100)
     sys.setprofile(None)
-    profile.tell("profile")
-    trace.tell("trace")
+    profile.show("profile")
+    trace.show("trace")
 
 
 def threading_hooks():
@@ -180,8 +180,8 @@ def threading_hooks():
     threading.setprofile(None)
     threading.settrace(None)
     in_thread(known.work, 100)
-    profile.tell("threading.setprofile")
-    trace.tell("threading.settrace")
+    profile.show("threading.setprofile")
+    trace.show("threading.settrace")
 
 
 def all_threads():
@@ -256,7 +256,7 @@ def replaced_within():
     outer()
     known.work(100)
     sys.setprofile(None)
-    log.tell("replaced")
+    log.show("replaced")
 
 
 def trace_module():
@@ -326,7 +326,7 @@ def monitoring_tool(tool):
         return listen
 
     known.work(100)
-    print(monitoring.use_tool_id(tool, "neighbour"), monitoring.get_tool(tool))
+    print(monitoring.use_tool_id(tool, "other tool"), monitoring.get_tool(tool))
     events = 0
     for name in ("PY_START", "PY_RETURN", "PY_UNWIND", "LINE", "JUMP", "CALL", "C_RETURN", "C_RAISE", "RAISE"):
         event = getattr(monitoring.events, name)
@@ -485,11 +485,11 @@ def monitoring_raises_anywhere():
     if not hasattr(sys, "monitoring"):
         known.work(300)
         return
-    monitoring, told, seen = sys.monitoring, [0], []
+    monitoring, calls, seen = sys.monitoring, [0], []
 
     def refuse(*what):
-        told[0] += 1
-        if told[0] == nth:
+        calls[0] += 1
+        if calls[0] == nth:
             raise RuntimeError("refused")
 
     known.work(100)
@@ -497,7 +497,7 @@ def monitoring_raises_anywhere():
         for name in "PY_START PY_RESUME PY_RETURN PY_YIELD PY_THROW PY_UNWIND CALL C_RETURN C_RAISE RAISE LINE".split():
             event = getattr(monitoring.events, name)
             for nth in range(1, 9):
-                told[0] = 0
+                calls[0] = 0
                 monitoring.use_tool_id(tool, "refuses")
                 seen.append(monitoring.register_callback(tool, event, refuse))
                 try:
@@ -593,12 +593,12 @@ def faults():
 
 
 def audited():
-    """A hook that hears all audit events from here on: none that is not the program's."""
-    heard = []
+    """A hook that gets all audit events from here on: none but the program's."""
+    seen = []
 
     def hook(event, arguments):
         if listening:
-            heard.append(event)
+            seen.append(event)
 
     def deep(n):
         if n:
@@ -621,7 +621,7 @@ def audited():
     except ZeroDivisionError:
         pass
     listening = False
-    print("\n".join(heard))
+    print("\n".join(seen))
 
 
 def code_extra():

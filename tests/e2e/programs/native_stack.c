@@ -1,5 +1,5 @@
 /*
- * native_stack.c - allocates from Python's allocators below functions of several kinds, and tells the stack at that
+ * native_stack.c - allocates from Python's allocators below functions of several kinds, and prints the stack at that
  * place as the C library's backtrace() sees it. Loaded by native_stack.py; knows no Python header.
  */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-"""Uses the hooks of the interpreter itself, and prints what they told."""
+"""Uses the hooks of the interpreter itself, and prints what they reported."""
 import cProfile
 import pstats
 import sys

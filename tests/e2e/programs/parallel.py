@@ -1,4 +1,4 @@
-"""Threads that do the same things at the same time, one part by name. What each of them did is told to the trace's reader."""
+"""Threads that do the same things at the same time, one part by name. The test knows what each of them does."""
 import gc
 import os
 import queue

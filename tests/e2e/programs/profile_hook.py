@@ -1,4 +1,4 @@
-"""profile_hook.py WHAT: what programs do to the profile and trace hooks. Each prints what its functions were told and, in the
+"""profile_hook.py WHAT: what programs do to the profile and trace hooks. Each prints what its functions got and, in the
 last line, how often leaf() was called, which it counts itself."""
 import functools
 import os
@@ -34,7 +34,7 @@ def index():
 
 
 class Log:
-    """What a profile function is told, of this file."""
+    """The events that a profile function gets of this file."""
 
     def __init__(self):
         self.lines = []
@@ -44,11 +44,11 @@ class Log:
             name = argument.__name__ if event.startswith("c_") else ""
             self.lines.append("%s %s %d %s" % (event, frame.f_code.co_name, frame.f_lineno, name))
 
-    def tell(self):
+    def show(self):
         counts = {}
         for line in self.lines:
             counts[line] = counts.get(line, 0) + 1
-        print("told", len(self.lines))
+        print("events", len(self.lines))
         for line in sorted(counts):
             print("  ", counts[line], line)
 
@@ -97,7 +97,7 @@ def profile_raises():
 
 
 def trace_raises():
-    """Alone, and beside a profile function."""
+    """Alone, and with a profile function."""
     global count
     for event, name in (("call", "leaf"), ("line", "leaf"), ("return", "leaf"), ("exception", "index"), ("return", "index"),
                         ("call", "generator"), ("line", "generator"), ("return", "generator")):
@@ -111,7 +111,7 @@ def trace_raises():
             sys.setprofile(None)
             count += (event, name) == ("line", "leaf")  # it was called, and came no further
             if log:
-                log.tell()
+                log.show()
     leaves(5)
 
 
@@ -193,7 +193,7 @@ def itself():
             print(event, sys.getprofile() is another, seen)
             sys.setprofile(None)
             if another:
-                another.tell()
+                another.show()
             leaves(3)
 
 
@@ -217,7 +217,7 @@ def within():
         deep(3, log)
         deep(2, log)
         sys.setprofile(None)
-    log.tell()
+    log.show()
     leaves(5)
 
 
@@ -241,7 +241,7 @@ def open_calls():
     print(sorted(range(6), key=key), sys.getprofile() is None)
     print(sorted(range(4), key=key), sys.getprofile() is log)
     sys.setprofile(None)
-    log.tell()
+    log.show()
     leaves(5)
 
 
@@ -258,11 +258,11 @@ def otherwise_called():
     in_thread(functools.partial(sys.setprofile, log))
     leaves(2)
     print(sys.getprofile())
-    log.tell()
+    log.show()
 
 
 def call_tracing():
-    """The function has itself told of what it calls."""
+    """The function sets itself as the profile function of what it calls."""
     seen = []
 
     def function(frame, event, argument):
@@ -293,7 +293,7 @@ def in_handler():
     for _ in range(4):
         work()
     sys.setprofile(None)
-    log.tell()
+    log.show()
     leaves(5)
 
 
@@ -324,7 +324,7 @@ def in_destructor():
         work(function)
         leaves(2)
     sys.setprofile(None)
-    log.tell()
+    log.show()
     sys.setprofile(Sets(log))
     leaves(2)
     sys.setprofile(None)
@@ -456,7 +456,7 @@ def cprofile_in_many():
     threads = [threading.Thread(target=whole, args=(profile,)) for profile in profiles]
     interval = sys.getswitchinterval()
     if sys.version_info >= (3, 12):
-        sys.setswitchinterval(60)  # it hears the main thread, too, if that goes on meanwhile
+        sys.setswitchinterval(60)  # it gets events of the main thread, too, if that goes on meanwhile
     for thread in threads:
         thread.start()
         if sys.version_info >= (3, 12):
@@ -494,13 +494,13 @@ def cprofile_among():
     print(sys.getprofile() is log)
     leaves(2)
     sys.setprofile(None)
-    log.tell()
+    log.show()
     sys.setprofile(log)
     enable(two)
     leaves(2)
     two.disable()
     sys.setprofile(None)
-    log.tell()
+    log.show()
     stats_of(one)
     stats_of(two)
     leaves(5)
@@ -520,7 +520,7 @@ def forked():
         os._exit(len(log.lines))
     print(os.waitpid(pid, 0)[1] >> 8)
     sys.setprofile(None)
-    log.tell()
+    log.show()
     count += 5
 
 

@@ -1,4 +1,4 @@
-"""Sleeps for so many seconds, calls leaf() so often, counted in the file "oracle", and sleeps for so many seconds more."""
+"""Sleeps, calls leaf() that often, counted in the file "oracle", and sleeps again: SECONDS CALLS SECONDS."""
 import os
 import sys
 import time

@@ -147,7 +147,7 @@ def named():
     """Threads of many names, and a fork in one: prints each one's id and last name."""
     modern = sys.version_info >= (3, 8)  # threads have their id from then on
 
-    def say(thread):
+    def print_name(thread):
         tid = thread.native_id if modern else 0
         os.write(1, ("%d %s\n" % (tid, thread.name)).encode("utf-8"))
 
@@ -182,7 +182,7 @@ def named():
     for thread in threads:
         thread.join()
     for thread in threads + [threading.main_thread()]:
-        say(thread)
+        print_name(thread)
 
 
 def before():
@@ -237,8 +237,8 @@ def unsampled():
     long()
 
 
-def neighbours():
-    """Nothing is set that the program could see: its own profiler has all to itself. And a fork beside threads warns as bare."""
+def hook_compat():
+    """Nothing is set that the program could see: its own profiler has all to itself. And a fork with other threads warns as bare."""
     import cProfile
     import gc
     import pstats

@@ -13,7 +13,7 @@
 #define PAGE 4096UL
 extern char **environ;
 
-#define SPARE 1280 /* beside the kernel's frame: for the handler, and the loader's first call of _exit() */
+#define SPARE 1280 /* in addition to the kernel's frame: for the handler, and the loader's first call of _exit() */
 
 static const char *what;
 static char *const arguments[] = {"sh", "-c", "exit 4", NULL};

@@ -1,4 +1,4 @@
-"""Calls leaf() about a thousand times a second for so many seconds (its argument), counting in the file "oracle"; or until
+"""Calls leaf() about a thousand times a second for some seconds (its argument), counting in the file "oracle"; or until
 the test says so there. A second argument is the pause between two calls in seconds."""
 import os
 import sys

@@ -125,7 +125,7 @@ def signals(milliseconds):
         file.write("%d %d" % (next(handled), calls))
 
 
-def forks_beside_threads(count):
+def forks_with_threads(count):
     stop = []
 
     def busy():

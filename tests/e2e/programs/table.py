@@ -1,5 +1,5 @@
 """Calls and blocks for test_table.c. `table.py` alone is for evprof and prints the blocks; `table.py log` prints what
-sys.setprofile() tells of program(), and `table.py traced` what tracemalloc tells of holds(), both as JSON."""
+sys.setprofile() reports of program(), and `table.py traced` what tracemalloc reports of holds(), both as JSON."""
 import collections
 import json
 import sys
@@ -98,9 +98,9 @@ def by_tracemalloc():
 def by_evprof():
     program()
     blocks = holds()
-    told = [[id(block), sys.getsizeof(block)] for block in blocks]
+    sizes = [[id(block), sys.getsizeof(block)] for block in blocks]
     releases(blocks)
-    print(json.dumps(told))
+    print(json.dumps(sizes))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Work between two blocks of known sizes, in which Python makes objects for whoever hears its events: methods that are bound,
-frames, offsets above 256 and lines above it. Whether it is heard or not, the program's own allocations are the same."""
+"""Work between two blocks of known sizes, in which Python makes objects for whoever gets its events: methods that are bound,
+frames, offsets above 256 and lines above it. Whether there is a hook or not, the program's own allocations are the same."""
 
 
 def far(values, depth):

@@ -1,4 +1,4 @@
-"""All that writes into the shared memory, for as many seconds as are told: calls of functions that are always new,
+"""All that writes into the shared memory, for the given number of seconds: calls of functions that are always new,
 threads that begin and end, allocations, exceptions, deep stacks, forks. Prints nothing that depends on the time."""
 import os
 import sys

@@ -1,10 +1,10 @@
-"""calls.py CSV LOG BLOCKS TRACED: the table of programs/table.py against what Python's own modules told of it.
+"""calls.py CSV LOG BLOCKS TRACED: the table of programs/table.py against what Python's own modules reported of it.
 
     LOG       sys.setprofile()'s calls and ends in program(), in order, with their functions and callers
     BLOCKS    id() and sys.getsizeof() of the blocks that holds() made
     TRACED    bytes that tracemalloc counted for holds()
 
-Used by test_table.c. Status 1, and what is not as it should be.
+Used by test_table.c. Status 1 with the first difference.
 """
 import csv
 import json
@@ -32,9 +32,9 @@ def check_calls(rows, log):
     mine[0][4:] = mine[-1][4:] = theirs[0][4:] = theirs[-1][4:] = []  # each was started its own way
     for i, (left, right) in enumerate(zip(mine, theirs)):
         if left != right:
-            sys.exit("event %d is %s, sys.setprofile() tells %s" % (i, left, right))
+            sys.exit("event %d is %s, sys.setprofile() reports %s" % (i, left, right))
     if len(mine) != len(theirs):
-        sys.exit("%d events, sys.setprofile() tells %d" % (len(mine), len(theirs)))
+        sys.exit("%d events, sys.setprofile() reports %d" % (len(mine), len(theirs)))
     if len(mine) < 100:
         sys.exit("only %d events" % len(mine))
 

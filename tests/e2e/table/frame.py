@@ -32,4 +32,18 @@ trace.to_parquet(sys.argv[1] + ".parquet", clean_file_name=os.path.basename, kin
 again = pyarrow.parquet.read_table(sys.argv[1] + ".parquet").to_pandas()
 for name in frame.columns:
     assert again[name].astype(str).tolist() == frame[name].astype(str).tolist(), name
+try:
+    import matplotlib
+    import polars
+except ImportError:
+    sys.exit(print("no polars, or no matplotlib"))
+assert trace.to_polars(kinds=CALLS)["time"].to_list() == frame["time"].tolist()
+assert polars.DataFrame(trace.functions(include="leaf"))["calls"].to_list() == [1000]
+# A plot has as many events as the table, and the peak of what was allocated.
+events = trace.to_dataframe(since_start=True)
+for line in trace.plot_events(bins=50).lines:
+    assert line.get_ydata().sum() == (events["event"] == line.get_label()).sum(), line.get_label()
+live = events.loc[events["value1"] != 0, "value2"].cumsum().max()
+assert abs(max(line.get_ydata().max() for line in trace.plot_memory().lines) * 2**20 - live) < 1, live
+assert [bar.get_width() for bar in trace.plot_functions(include="leaf").patches] == [1000]
 print("read")

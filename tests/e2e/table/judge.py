@@ -1,10 +1,10 @@
 """judge.py TRACE CSV OPTIONS [TRACE CSV OPTIONS ...]: the same table three times. Used by test_table.c.
 
     CSV         evprof export --format csv --since-start OPTIONS, read by Python's csv module
-    slow.py     the plain replay, where nothing or only a stretch of time was chosen
-    evprof      the package in tools/python, where this Python has numpy
+    slow.py     the plain replay, without a filter or with a stretch of time only
+    evprof      the package in tools/python, where this Python has numpy, pandas, pyarrow
 
-OPTIONS are those that choose, as words. Prints how many rows were the same, and with what; status 1 and the first row that is
+OPTIONS are filters, as words. Prints how many rows were the same, and with what; status 1 and the first row that is
 not otherwise.
 """
 import argparse
@@ -12,6 +12,7 @@ import csv
 import sys
 
 import evprof
+import plain
 import slow
 
 try:
@@ -22,6 +23,10 @@ try:
     import pandas
 except ImportError:
     pandas = None
+try:
+    import pyarrow
+except ImportError:
+    pyarrow = None
 
 
 def from_csv(path):
@@ -59,7 +64,7 @@ def compare(path, what, theirs, mine):
 
 
 def parts(trace, whole):
-    """What the choices of the package leave is what they should leave of the whole."""
+    """The package's filters leave what they should leave of the whole."""
     pids, tids = {int(row[10]) for row in whole}, {int(row[11]) for row in whole}
     for kinds in (["call", "return"], ["free"], ["malloc", "c_call"], "exception"):
         wanted = [row for row in whole if row[3] in ([kinds] if isinstance(kinds, str) else kinds)]
@@ -74,32 +79,35 @@ def parts(trace, whole):
                 from_numpy(trace, trace.to_numpy(processes=[min(pids)], since_start=True)))
 
 
-def in_small_pieces(trace, wanted, choices):
-    """The same with the limits of the quick replay so low that its slow ways and the seams of its pieces are used."""
-    from evprof import stack, table
-    limits = stack._Row.PIECE, stack._Row.SMALL, table._PIECE
-    stack._Row.PIECE, stack._Row.SMALL, table._PIECE = 8, 2, 64
-    compare(trace.path, "numpy in small pieces, %s" % choices, wanted,
-            from_numpy(trace, trace.to_numpy(since_start=True, **choices)))
-    stack._Row.PIECE, stack._Row.SMALL, table._PIECE = limits
+def in_batches(trace, wanted, filters):
+    """The same as an Arrow stream, in batches so small that most end within a chunk."""
+    rows = [list(map(str, row.values())) for batch in trace.batches(batch_rows=64, since_start=True, **filters)
+            for row in batch.to_pylist()]
+    compare(trace.path, "Arrow in batches, %s" % filters, wanted, rows)
 
 
-def only_what_is_asked(trace, choices):
-    """Of the chunks of events none is read that lies behind the stretch."""
-    if "end" not in choices:
+def only_what_is_asked(path, filters):
+    """Of the chunks of events none is read that lies behind the stretch: damage there is not found."""
+    trace = plain.load(path)
+    behind = [place for thread in trace.threads for place in thread.places
+              if thread.process.line.at(place.first_ticks) - trace.start_ns >= int(filters.get("end", 1 << 62))]
+    if not behind:
         return
-    seen, read = [], trace.file.read
-    trace.file.read = lambda place: (seen.append(place), read(place))[1]
-    trace.to_numpy(**choices)
-    trace.file.read = read
-    for thread in trace.threads:
-        for place in thread.places:
-            first = thread.process.line.at(place.first_ticks) - trace.start_ns
-            if first >= int(choices["end"]) and place in seen:
-                sys.exit("%s: a chunk from %d ns on is read for %s" % (trace.path, first, choices))
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    data[behind[0].offset + 64] ^= 1
+    with open(path + ".behind", "wb") as file:
+        file.write(data)
+    damages = []
+    for name in (path, path + ".behind"):
+        trace = evprof.load(name)
+        trace.to_numpy(**filters)
+        damages.append(trace.damage)
+    if damages[0] != damages[1]:
+        sys.exit("%s: a chunk behind the stretch is read for %s: %s" % (path, filters, damages[1]))
 
 
-def chosen(options):
+def filters_of(options):
     """The options as to_numpy() takes them. One that comes once is no list: both must do."""
     parser = argparse.ArgumentParser()
     for option, name, kind in (("--include", "include", str), ("--exclude", "exclude", str), ("--process", "processes", int),
@@ -115,22 +123,22 @@ def chosen(options):
 
 
 def judge(path, table, options):
-    trace, choices = evprof.load(path), chosen(options.split())
+    trace, filters = evprof.load(path), filters_of(options.split())
     wanted = from_csv(table)
-    if set(choices) <= {"start", "end"}:
-        compare(path, "slow.py", wanted, list(slow.rows(trace, **{name: int(ns) for name, ns in choices.items()})))
+    if set(filters) <= {"start", "end"}:
+        compare(path, "slow.py", wanted, list(slow.rows(plain.load(path), **{name: int(ns) for name, ns in filters.items()})))
     if any(int(a[0]) > int(b[0]) for a, b in zip(wanted, wanted[1:])):
         sys.exit("%s: time goes back" % table)
     if numpy:
-        compare(path, "numpy, %s" % choices, wanted, from_numpy(trace, trace.to_numpy(since_start=True, **choices)))
-        if len(wanted) < 30000:
-            in_small_pieces(trace, wanted, choices)
-        if set(choices) <= {"start", "end"}:
-            only_what_is_asked(trace, choices)
-        if not choices:
+        compare(path, "numpy, %s" % filters, wanted, from_numpy(trace, trace.to_numpy(since_start=True, **filters)))
+        if set(filters) <= {"start", "end"}:
+            only_what_is_asked(path, filters)
+        if not filters:
             parts(trace, wanted)
     if pandas:
-        compare(path, "pandas, %s" % choices, wanted, from_pandas(trace.to_dataframe(since_start=True, **choices)))
+        compare(path, "pandas, %s" % filters, wanted, from_pandas(trace.to_dataframe(since_start=True, **filters)))
+    if pyarrow and len(wanted) < 30000:
+        in_batches(trace, wanted, filters)
     return len(wanted)
 
 

@@ -1,7 +1,7 @@
-"""random_traces.py DIRECTORY COUNT: writes small traces of random events that no Python would tell, for test_table.c.
+"""random_traces.py DIRECTORY COUNT: writes small traces of random events that no Python would report, for test_table.c.
 
 Written from include/evprof/trace.h: ends that do not fit, gaps, stacks, times set, unknown ids, threads of several
-processes, deep stacks, greenlets that take turns as they should and as they should not, frames told for readers that begin in
+processes, deep stacks, greenlets that take turns as they should and as they should not, open frames for readers that begin in
 the middle, damaged chunks. The seed is fixed: each run writes the same.
 """
 import json
@@ -17,9 +17,8 @@ STACK_CUT = 1 << 26
 
 
 class Writer:
-    def __init__(self, version):
-        self.version = version
-        header = struct.pack("<8sIIIIQ16s12s", b"\x89EVP\r\n\x1a\n", version, 64, 0, 0, 1700000000 * 10**9, b"", b"")
+    def __init__(self):
+        header = struct.pack("<8sIIIIQ16s12s", b"\x89EVP\r\n\x1a\n", 3, 64, 0, 0, 1700000000 * 10**9, b"", b"")
         self.bytes = header + struct.pack("<I", zlib.crc32(header))
         self.entries, self.events = [], 0
 
@@ -59,7 +58,7 @@ class Thread:
         self.now = self.last = 5000 + number
         self.stack, self.blocks = [], []
         self.greenlet, self.others = 1, {}
-        self.opens = 0  # so many are still to come
+        self.opens = 0  # still to come
 
     def call(self):
         kind, number = random.choice(CALLS), random.randrange(12)
@@ -94,7 +93,7 @@ class Thread:
         return kind, argument, [random.randrange(100)] if kind in (16, 30) else []
 
     def switch(self):
-        """To another greenlet, whose stack goes on; now and then the trace tells of others."""
+        """To another greenlet, whose stack goes on; now and then the trace names others."""
         target, origin = random.randrange(1, 7), self.greenlet
         self.others[origin] = self.stack
         self.greenlet, self.stack = target, self.others.pop(target, [])
@@ -122,7 +121,7 @@ class Thread:
             kind, argument, words = self.event()
             delta = 0 if kind == 15 else random.randrange(50)
             self.now = (before if kind != 15 else self.now) + delta
-            rare = self.writer.version > 1 and 19 <= kind <= 27
+            rare = 19 <= kind <= 27
             heads.append(19 | kind - 19 << 5 | argument << 14 if rare else kind | argument << 5)
             ticks.append(delta)
             extras += words
@@ -131,8 +130,8 @@ class Thread:
         self.last = self.now
 
 
-def trace(wild, chunk, version):
-    writer = Writer(version)
+def trace(wild, chunk):
+    writer = Writer()
     kind, shift = random.choice([(0, 0), (1, 3)])
     if kind:
         writer.chunk(4, struct.pack("<IIQQQ", kind, shift, 5050, 777777, 1700000000 * 10**9) +
@@ -157,8 +156,7 @@ def trace(wild, chunk, version):
 def main(directory, count):
     random.seed(20260101)
     for number in range(int(count)):
-        writer = trace(wild=random.choice([0.01, 0.1, 0.6]), chunk=random.choice([40, 1500, 4000]),
-                       version=number // 2 % 2 * 2 + 1)
+        writer = trace(wild=random.choice([0.01, 0.1, 0.6]), chunk=random.choice([40, 1500, 4000]))
         damaged = number % 4 == 3
         if not damaged or number % 8 == 7:
             writer.end()

@@ -1,11 +1,11 @@
 """The table of events of a trace, row by row, by the plainest replay there is: what the quick ones are compared with.
 
-Needs no numpy. Shares the reading of chunks and names with the package evprof, and nothing of stacks, times and rows.
+Needs no numpy. plain.py reads the chunks and names; nothing here is evprof's.
 """
 import heapq
 import struct
 
-from evprof import reading
+import plain
 
 COLUMNS = "time value1 value2 event name mod lineno from_name from_mod from_line pid tid".split()
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, C_CALL, C_RETURN, C_EXCEPTION, EXCEPTION, MALLOC, CALLOC, REALLOC, FREE, TIME,
@@ -25,27 +25,27 @@ def numbers(payload, at, count, width):
     return [int.from_bytes(digits, "little") for digits in zip(*planes)]
 
 
-def known(head, version):
+def known(head):
     """The head with a kind of those above, and its number of extra words."""
     kind = head & 31
-    if version == 1 or kind < 19 or kind > 27:
+    if kind < 19 or kind > 27:
         return head, WORDS.get(kind, 0)
     if kind == 19:
         return (19 + (head >> 5 & 31) if (head >> 5 & 31) < 9 else 0) | head >> 14 << 5, head >> 10 & 15
     return (TIME if kind == 20 else 0), kind in (20, 26, 27)
 
 
-def unpacked(chunk, payload, version):
+def unpacked(chunk, payload):
     """(head, delta, extras) of each event; None where the payload contradicts itself."""
     n, m = chunk.events, chunk.extras
-    if n > reading.CHUNK_EVENTS_MAX or len(payload) != 8 * (n + m):
+    if n > plain.CHUNK_EVENTS_MAX or len(payload) != 8 * (n + m):
         return None
     payload = bytes(payload)
     heads, deltas, words = struct.unpack_from("<%dI" % n, payload), numbers(payload, 4 * n, n, 4), numbers(
         payload, 8 * n, m, 8)
     events, used = [], 0
     for head, delta in zip(heads, deltas):
-        head, more = known(head, version)
+        head, more = known(head)
         more += used
         events.append((head, delta, words[used:more]))
         used = more
@@ -61,7 +61,7 @@ def events_of(trace, thread, first=0):
         hole |= place.holes != holes and place.first_ticks != last
         holes, last = place.holes, place.last_ticks
         found = trace.file.read(place)
-        events = found and unpacked(*found, trace.file.version)
+        events = found and unpacked(*found)
         if found and events is None:
             trace.file.note_damage(place)
         if events is None:
@@ -88,7 +88,7 @@ class Thread:
         self.others_unknown, self.met = self.unknown, False  # of greenlets that were not met; one was met
         self.events = (event[1:] for event in events_of(trace, thread))
         if start is not None:
-            self._find_running(start, end)
+            self._find_initial_stack(start, end)
 
     def function(self, head):
         native = head & 31 in (C_CALL, C_RETURN, C_EXCEPTION)
@@ -96,8 +96,8 @@ class Thread:
         return native, head >> 5 if head >> 5 < limit else 0
 
     def _look_back(self, start):
-        """The chunk to begin with, and of its events the first that tells the stack, None: the stack is not told by opens."""
-        places, told = self.thread.places, None
+        """The chunk to begin with, and the first of its events that opens the stack; None: no opens."""
+        places, opens = self.thread.places, None
         stretch = [n for n, place in enumerate(places) if self.process.line.at(place.last_ticks) >= start]
         first = at = stretch[0] if stretch else len(places)
         while at:
@@ -109,24 +109,24 @@ class Thread:
                 events.append(number)
                 kind = head & 31
                 if kind in (GAP, STACK, PAUSE) or (kind == OPEN and before != OPEN):
-                    told = len(events) - 1 if kind == OPEN and number < first else -1
+                    opens = len(events) - 1 if kind == OPEN and number < first else -1
                 before = kind
-            if told is not None or not events:
+            if opens is not None or not events:
                 break
-        return at, None if told == -1 else told
+        return at, None if opens == -1 else opens
 
-    def _find_running(self, start, end):
+    def _find_initial_stack(self, start, end):
         """The stack as what was before leaves it; after a gap, on top of what ends without having begun."""
-        place, told = self._look_back(start)
+        place, opens = self._look_back(start)
         self.unknown = self.others_unknown = self.unknown or place > 0
         known, beneath = None, []
         for i, (_, ns, head, extras) in enumerate(events_of(self.trace, self.thread, place)):
             kind = head & 31
-            if told is not None and (i < told or kind == OPEN):
+            if opens is not None and (i < opens or kind == OPEN):
                 self.unknown = False
-                self.stack += [self.function(head)] if i >= told else []
+                self.stack += [self.function(head)] if i >= opens else []
                 continue
-            told = None
+            opens = None
             if ns < start:
                 self.move(head, extras)
                 continue
@@ -242,10 +242,10 @@ def rows(trace, start=None, end=None):
         from_name, from_mod, from_line = thread.texts(caller)
         if function and function[0]:
             line = from_line
-        told = [(0, 0, NAMES[kind])]
+        opens = [(0, 0, NAMES[kind])]
         if MALLOC <= kind <= FREE:
-            told = memory(head, extras, blocks[thread.process])
-        for address, size, event in told:
+            opens = memory(head, extras, blocks[thread.process])
+        for address, size, event in opens:
             yield [str(value).replace("\0", "\ufffd") for value in (
                 ns - trace.start_ns, address, size, event, name, mod, line, from_name, from_mod, from_line,
                 thread.process.pid, thread.thread.tid)]

@@ -3,9 +3,9 @@ start of the trace). The chunk is in the middle of the thread with the most of t
 """
 import sys
 
-import evprof
+import plain
 
-trace = evprof.load(sys.argv[1])
+trace = plain.load(sys.argv[1])
 thread = max(trace.threads, key=lambda thread: len(thread.places))
 if len(thread.places) < 3:
     sys.exit("only %d chunks" % len(thread.places))

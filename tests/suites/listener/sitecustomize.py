@@ -1,17 +1,17 @@
 """Listens to calls, C calls and exceptions, as evprof does, by the interpreter's own means, in each Python that finds this
-module: for run_cpython.py, to tell what differs under any listener from what differs under evprof."""
+module: for run_cpython.py, to know what differs under any listener from what differs under evprof."""
 import sys
 
 
-def heard(*_):
+def listen(*_):
     pass
 
 
 def listen():
     if not hasattr(sys, "monitoring"):
         import threading
-        threading.setprofile(heard)
-        sys.setprofile(heard)
+        threading.setprofile(listen)
+        sys.setprofile(listen)
         return
     events = sys.monitoring.events
     tool = 4
@@ -20,7 +20,7 @@ def listen():
     for name in ("PY_START", "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "CALL", "C_RETURN", "C_RAISE",
                  "RAISE"):
         event = getattr(events, name)
-        sys.monitoring.register_callback(tool, event, heard)
+        sys.monitoring.register_callback(tool, event, listen)
         if name not in ("C_RETURN", "C_RAISE"):  # these come with CALL
             wanted |= event
     sys.monitoring.set_events(tool, wanted)

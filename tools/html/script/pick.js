@@ -65,7 +65,7 @@ function hitText(found) {
 	if (found.instant)
 		return [instantText(found.instant), `at ${moment(found.instant.time)}`];
 	if (found.task)
-		return [found.task.name, `a step of ${duration(found.step.end - found.step.start)}`, `at ${moment(found.step.start)}`];
+		return [found.task.name, `${found.task.name.startsWith('span ') ? 'for' : 'a step of'} ${duration(found.step.end - found.step.start)}`, `at ${moment(found.step.start)}`];
 	const {heap, at} = found;
 	return [`${bytesText(heap.last[at])} in Python's blocks`, `at ${moment(found.time)}`,
 		heap.width > 1 ? `${bytesText(heap.low[at])} to ${bytesText(heap.high[at])} within ${duration(heap.width)}` : ''];

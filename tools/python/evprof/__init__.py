@@ -1,23 +1,53 @@
-"""evprof reads the traces (*.evp) of the event profiler evprof. No build step; Python 3.8 and later.
+"""evprof: an event profiler for Python. This package reads its traces (*.evp).
 
     import evprof
     trace = evprof.load("app.evp")
     trace.processes, trace.threads      what ran
     trace.damage                        what is missing; false if nothing is
-    trace.to_dataframe()                one table of all calls and allocations (needs numpy and pandas)
-    trace.to_numpy()                    the same as a dict of arrays (needs numpy)
-    trace.to_parquet("app.parquet")     the same as a file (needs numpy and pyarrow)
-
-The table has the columns of cpyquickhelper's EventProfiler, and pid and tid; docs/table.md says what each means. It is
-that of `evprof export --format csv`.
+    trace.to_dataframe()                one table of all calls and allocations (pandas; also to_numpy, to_arrow, to_polars,
+                                        to_parquet)
 
     python -m evprof app.evp            a summary
+
+The table has the columns of cpyquickhelper's EventProfiler, and pid and tid; docs/table.md says what each means.
+
+Importing this package loads nothing else: modules are imported when one of their names is used.
 """
-from .model import CFunction, Code, Process, Thread, Trace, load
-from .reading import Damage, TraceError
+TYPE_CHECKING = False  # typing itself takes longer than all of this
+if TYPE_CHECKING:
+    from typing import Any, List
+
+    from .errors import EvprofError, EvprofFileError
+    from .recording import active, counter, mark, profile, span, start, stop, trace_path
+    from .table import Column, Table
+    from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
 
 #: The events of the table, with EventProfiler's numbers for them, as to_numpy() has them.
 EVENTS = {"call": 1, "return": 2, "c_call": 3, "c_return": 4, "exception": 5, "c_exception": 6,
           "malloc": 1000, "calloc": 1001, "realloc": 1002, "free": 1003, "realloc_free": 1004}
 
-__all__ = ["CFunction", "Code", "Damage", "EVENTS", "Process", "Thread", "Trace", "TraceError", "load"]
+_MODULES = {
+    "errors": ("EvprofError", "EvprofFileError"),
+    "recording": ("active", "counter", "mark", "profile", "span", "start", "stop", "trace_path"),
+    "table": ("Column", "Table"),
+    "trace": ("CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Thread",
+           "Trace", "active", "counter", "load", "mark", "profile", "span", "start", "stop", "trace_path"]
+
+
+def __getattr__(name: str) -> "Any":
+    if name == "TraceError":  # as it was named before
+        name = "EvprofError"
+    if name not in _PLACES:
+        raise AttributeError("module 'evprof' has no attribute %r" % name)
+    module = __import__("%s.%s" % (__name__, _PLACES[name]), fromlist=[name])
+    value = getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> "List[str]":
+    return sorted(set(globals()) | set(_PLACES))

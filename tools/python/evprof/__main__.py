@@ -1,66 +1,56 @@
-"""python -m evprof TRACE: what a trace holds, without numpy. Exit status 0; 1 if something is missing; 2 if it cannot be read."""
+"""python -m evprof VERB ...: the tool evprof, with this Python for `run`.
+
+python -m evprof --library: prints the path of libevprof.so, for LD_PRELOAD.
+python -m evprof TRACE: what a trace holds, without numpy. Exit status 0; 1 if something is missing; 2 if it cannot be read.
+"""
+import json
 import shlex
 import sys
+from typing import Any, Dict, List, Tuple
 
-from .model import KINDS, load
-from .reading import TraceError
+from ._paths import find
+from ._tool import run_tool
+from .errors import EvprofError
+from .trace import Process, Trace, load
 
-_USAGE = "usage: python -m evprof TRACE"
-_BOOKKEEPING = {"none", "time", "gap", "stack", "frame", "extended", "cpu", "native_stack", "at_line", "other_call", "open"}
-_KIND_OF_BYTE = bytes(byte & 31 for byte in range(256))
-_EXTENDED = KINDS.index("extended")
-_RARE = KINDS.index("thread_start")
-
-
-def _counted(trace, thread):
-    """Events of a thread by kind, read where its end is missing."""
-    counts = dict.fromkeys(KINDS, 0)
-    for place in thread.places:
-        found = trace.file.read(place)
-        if found is None:
-            continue
-        heads = bytes(found[1][:4 * found[0].events])
-        kinds = heads[::4].translate(_KIND_OF_BYTE)
-        for number, kind in enumerate(KINDS[:_RARE]):
-            if trace.file.version == 1 and _EXTENDED <= number < _EXTENDED + 9:
-                kind = KINDS[number - _EXTENDED + _RARE]
-            counts[kind] += kinds.count(number)
-        at = kinds.find(_EXTENDED) if trace.file.version > 1 else -1
-        while at >= 0:
-            counts[KINDS[_RARE + (heads[4 * at] >> 5 | (heads[4 * at + 1] & 3) << 3)]] += 1
-            at = kinds.find(_EXTENDED, at + 1)
-    return {kind: count for kind, count in counts.items() if count and kind not in _BOOKKEEPING}
+_USAGE = "usage: python -m evprof TRACE, or python -m evprof VERB ... (python -m evprof help)"
 
 
-def _events(trace, thread):
-    counts = _counted(trace, thread) if thread.events is None else thread.events
+def _counts(trace: Trace) -> Dict[int, Any]:
+    """What the trace says of its threads, by number, with events counted where their number is missing."""
+    info = json.loads(trace._pointer().text("counted-info", []).decode("utf-8"))
+    return {thread["number"]: thread for process in info["processes"] for thread in process["threads"]}
+
+
+def _events(thread: Dict[str, Any]) -> Tuple[int, str]:
+    counts = thread["events"] or {}
     return sum(counts.values()), ", ".join("%s %d" % item for item in counts.items())
 
 
-def _ending(process):
+def _ending(process: Process) -> str:
     if process.end is None:
         return "its end is not in the trace"
-    how = process.end.get("how", "?")
+    how = str(process.end.get("how", "?"))
     for detail in ("signal", "status"):
         if process.end.get(detail) is not None:
             return "%s, %s %s" % (how, detail, process.end[detail])
     return how
 
 
-def _one_line(text):
+def _one_line(text: object) -> str:
     """Control characters of names do not reach the terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
-def summary(trace):
+def summary(trace: Trace) -> List[str]:
     """The lines of the summary."""
-    lines, total = [], 0
+    lines, total, counted = [], 0, _counts(trace)
     for process in trace.processes:
         lines.append("process %d: Python %s: %s (%s)" % (process.pid, _one_line(process.python or "?"),
                                                          _one_line(" ".join(shlex.quote(str(word)) for word in process.argv)),
                                                          _one_line(_ending(process))))
         for thread in process.threads:
-            count, kinds = _events(trace, thread)
+            count, kinds = _events(counted[thread.number])
             total += count
             lost = sum((thread.lost or {}).values())
             lines.append("  thread %d %s: %d events%s%s" % (thread.tid, _one_line(thread.name or ""), count,
@@ -71,7 +61,13 @@ def summary(trace):
                                                         trace.duration_ns / 1e9)] + lines
 
 
-def main(arguments):
+def main(arguments: List[str]) -> int:
+    """The exit status."""
+    if arguments == ["--library"]:
+        print(find("libevprof.so"))
+        return 0
+    if arguments and arguments[0].isalpha():  # a verb; a trace has a dot or a slash
+        return run_tool(arguments)
     if arguments in (["--help"], ["-h"]):
         print("%s\n\n%s" % (_USAGE, __doc__))
         return 0
@@ -80,15 +76,13 @@ def main(arguments):
         return 2
     try:
         trace = load(arguments[0])
-    except OSError as error:
-        print("evprof: %s: %s" % (arguments[0], error.strerror or error), file=sys.stderr)
-        return 2
-    except TraceError as error:
-        print("evprof: %s" % error, file=sys.stderr)
+    except EvprofError as error:
+        print(error, file=sys.stderr)
         return 2
     print("\n".join(line.encode("utf-8", "replace").decode("utf-8") for line in summary(trace)))
-    if trace.damage:
-        print("evprof: %s: the trace is incomplete: %s" % (trace.path, trace.damage), file=sys.stderr)
+    damage = trace.damage
+    if damage:
+        print("evprof: %s: the trace is incomplete: %s" % (trace.path, damage), file=sys.stderr)
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Switches to and fro, as far as its greenlet module tells. Prints how often."""
+"""Switches to and fro, as far as its greenlet module reports. Prints how often."""
 import greenlet
 
 here, there = object(), object()

@@ -1,0 +1,43 @@
+/*
+ * system_calls.h - system calls for which old C libraries have no function (glibc before 2.25 to 2.34, manylinux2014's
+ * 2.17). Each returns what the function of that name returns, and sets errno.
+ */
+#ifndef EVPROF_SYSTEM_CALLS_H
+#define EVPROF_SYSTEM_CALLS_H
+
+#include <linux/memfd.h>
+#include <linux/random.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#ifndef STATX_INO /* musl and newer versions of glibc have it in <sys/stat.h> */
+#include <linux/stat.h>
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+static inline int system_memfd_create(const char *name, unsigned flags)
+{
+	return (int)syscall(SYS_memfd_create, name, flags);
+}
+
+static inline ssize_t system_getrandom(void *bytes, size_t size, unsigned flags)
+{
+	return syscall(SYS_getrandom, bytes, size, flags);
+}
+
+static inline int system_close_range(unsigned first, unsigned last, unsigned flags)
+{
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+static inline int system_statx(int folder, const char *path, int flags, unsigned mask, struct statx *found)
+{
+	return (int)syscall(SYS_statx, folder, path, flags, mask, found);
+}
+
+#endif

@@ -1,0 +1,102 @@
+"""judge_span_outputs.py SEEN CHROME FIREFOX REPORT: the spans and counters of evprof's outputs are those that programs/spans.py saw,
+for test_spans.c. SEEN: the program's own rows. Names, numbers, arguments and durations are compared.
+"""
+import collections
+import json
+import sys
+
+FAR_NS = 200000
+
+
+def rows(path):
+    with open(path, encoding="utf-8", errors="surrogatepass") as file:
+        return [json.loads(line) for line in file if line.startswith("{")]
+
+
+def load(path):
+    with open(path, encoding="utf-8", errors="surrogatepass") as file:
+        return json.load(file)
+
+
+def durations_agree(seen, found, what):
+    """seen: (least, most) of each span in ns; found: in ns. Both by name."""
+    assert {name: len(times) for name, times in seen.items()} == {name: len(times) for name, times in found.items()}, what
+    for name in seen:
+        for (least, most), ns in zip(sorted(seen[name]), sorted(found[name])):
+            assert least - FAR_NS <= ns <= most + FAR_NS, (what, name, least, ns, most)
+
+
+def judge_chrome(chrome, seen, spans, counters):
+    events = chrome["traceEvents"]
+    begun, found = {}, collections.defaultdict(list)
+    arguments = []
+    for event in events:
+        if event.get("cat") == "span" and event["ph"] == "b":
+            assert event["id"] not in begun
+            begun[event["id"]] = event
+            if event.get("args"):
+                arguments.append((event["name"], json.dumps(event["args"], sort_keys=True)))
+    for event in events:
+        if event.get("cat") == "span" and event["ph"] == "e":
+            begin = begun.pop(event["id"])
+            assert begin["name"] == event["name"]
+            found[event["name"]].append(round((event["ts"] - begin["ts"]) * 1000))
+    durations_agree(spans, found, "chrome")
+    assert len(begun) == sum("end" not in row for row in seen if row["what"] == "span"), begun
+    expected = [(row["name"], json.dumps(dict(row["arguments"]), sort_keys=True)) for row in seen
+                if row["what"] == "span" and row["arguments"]]
+    assert sorted(arguments) == sorted(expected), "arguments in chrome"
+    values = [(event["name"], event["args"]["value"]) for event in events if event.get("cat") == "counter"]
+    assert values == counters, (values[:5], counters[:5])
+
+
+def judge_firefox(firefox, spans, counters):
+    strings = firefox["shared"]["stringArray"] if "shared" in firefox else None
+    found, values = collections.defaultdict(list), []
+    for thread in firefox["threads"]:
+        markers, texts = thread["markers"], strings or thread["stringArray"]
+        for i in range(markers["length"]):
+            name = texts[markers["name"][i]]
+            if name.startswith("span "):
+                found[name[5:]].append(round((markers["endTime"][i] - markers["startTime"][i]) * 1e6))
+            if name.startswith("counter "):
+                values.append((name[8:], float(markers["data"][i]["text"])))
+    durations_agree(spans, found, "firefox")
+    assert values == counters
+
+
+def judge_report(report, spans):
+    found = {row["span"]: row for row in report["spans"] if row["count"]}
+    assert set(found) == set(spans)
+    for name, times in spans.items():
+        row = found[name]
+        assert row["count"] == len(times), (name, row)
+        least, most = sum(time[0] for time in times), sum(time[1] for time in times)
+        assert least - FAR_NS * len(times) <= row["total_ns"] <= most + FAR_NS * len(times), (name, row, least, most)
+        assert abs(row["mean_ns"] - row["total_ns"] / row["count"]) <= 1
+        assert max(time[0] for time in times) - FAR_NS <= row["max_ns"] <= max(time[1] for time in times) + FAR_NS
+        for key, fraction in (("p50_ns", 0.5), ("p90_ns", 0.9)):
+            ranks = [sorted(time[side] for time in times)[max(0, -int(-fraction * len(times) // 1) - 1)] for side in (0, 1)]
+            assert ranks[0] * 0.99 - FAR_NS <= row[key] <= ranks[1] * 1.01 + FAR_NS, (name, key, row, ranks)
+        assert 0 <= row["own_ns"] <= row["total_ns"]
+    if set(spans) >= {"outer", "inner"}:
+        outer, inner = found["outer"], found["inner"]
+        assert abs(outer["own_ns"] - (outer["total_ns"] - inner["total_ns"])) < 1000, (outer, inner)
+        assert inner["own_ns"] == inner["total_ns"]
+
+
+def main(seen, chrome, firefox, report):
+    seen = rows(seen)
+    spans = collections.defaultdict(list)
+    for row in seen:
+        if row["what"] == "span" and "end" in row:
+            spans[row["name"]].append((row["end"][0] - row["begin"][1], row["end"][1] - row["begin"][0]))
+    counters = [(row["name"], row["value"]) for row in seen if row["what"] == "counter"]
+    assert spans or counters
+    judge_chrome(load(chrome), seen, spans, counters)
+    judge_firefox(load(firefox), spans, counters)
+    judge_report(load(report), spans)
+    print("%d spans and %d counters agree" % (sum(map(len, spans.values())), len(counters)))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,133 @@
+"""The examples of cProfile's and EventProfiler's documentation with evprof.profile(), for test_spans.c. cProfile runs the same first:
+its counts are the oracle.
+"""
+import cProfile
+import importlib
+import io
+import json
+import pstats
+import re
+import sys
+import time
+
+import evprof
+
+
+def expected(function):
+    """{(file, line, name): (calls, primitive calls)} by cProfile, which counts its own disable()."""
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        function()
+    except ValueError:
+        pass
+    finally:
+        profiler.disable()
+    counts = {key: (row[1], row[0]) for key, row in pstats.Stats(profiler).stats.items()}
+    counts.pop(next(key for key in counts if "disable" in key[2]))
+    return counts
+
+
+def found(profile, *options):
+    """Functions that ran already when the block began have no call in it."""
+    out = io.StringIO()
+    profile.report("--format", "json", *options, file=out)
+    rows = json.loads(out.getvalue())["functions"]
+    return {(row["file"], row["line"], row["function"]): (row["ncalls"], row["primitive_calls"]) for row in rows if row["ncalls"]}
+
+
+def compiles():
+    re.compile("foo|bar")
+
+
+def f1(t):
+    time.sleep(t)
+
+
+def f2():
+    f1(0.01)
+    f1(0.01)
+
+
+def f3():
+    f1(0.02)
+
+
+def f4():
+    f2()
+    f3()
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def raises():
+    fib(8)
+    raise ValueError("in the body")
+
+
+def same(one, other, what):
+    for key in set(one) | set(other):
+        assert one.get(key) == other.get(key), (what, key, one.get(key), other.get(key))
+    assert one
+
+
+def profiled(function):
+    profile = evprof.profile()
+    try:
+        with profile:
+            function()
+    except ValueError as error:
+        assert function is raises and str(error) == "in the body"
+    return profile
+
+
+def main():
+    for function in (compiles, f4, raises):
+        re.purge()
+        counts = expected(function)
+        re.purge()
+        profile = profiled(function)
+        same(found(profile), counts, function.__name__)
+        text = io.StringIO()
+        profile.report("--sort", "cumulative", file=text)
+        assert "function calls" in text.getvalue() and "Ordered by: cumulative time" in text.getvalue()
+        assert function.__name__ in text.getvalue()
+
+    profile = evprof.profile()  # enable(), disable(), and again
+    profile.start()
+    fib(5)
+    profile.stop()
+    fib(6)
+    profile.start()
+    fib(5)
+    profile.stop()
+    (key, counts), = found(profile).items()
+    assert key[2] == "fib" and counts == (30, 2), (key, counts)
+
+    with evprof.profile() as outer:  # one within the other
+        fib(3)
+        with evprof.profile() as inner:
+            fib(4)
+    assert [counts for key, counts in found(inner).items() if key[2] == "fib"] == [(9, 1)]
+    assert [counts for key, counts in found(outer).items() if key[2] == "fib"] == [(14, 2)]
+
+    try:
+        evprof.profile().report()
+    except RuntimeError as error:
+        assert "not begun" in str(error)
+    else:
+        raise AssertionError
+    try:
+        numpy = importlib.import_module("numpy") and importlib.import_module("pandas")
+    except ImportError:
+        numpy = None
+    if numpy and sys.version_info >= (3, 8):
+        table = profiled(f4).to_dataframe()
+        calls = table[table["event"] == "call"]
+        assert list(calls["name"]) == ["f4", "f2", "f1", "f1", "f3", "f1"], list(calls["name"])
+    print("as cProfile", profile.path)
+
+
+main()

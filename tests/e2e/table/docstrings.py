@@ -1,0 +1,48 @@
+"""docstrings.py TRACE: the examples in the package's docstrings, run, and that each public name has a docstring. Used by test_table.c.
+
+Examples of a package that this Python has not are left out, and named. Prints the number of examples that ran.
+"""
+import doctest
+import importlib
+import inspect
+import sys
+
+NEEDS = {"to_numpy": "numpy", "to_dataframe": "pandas", "to_arrow": "pyarrow", "batches": "pyarrow", "to_parquet": "pyarrow",
+         "to_polars": "polars", "plot_events": "matplotlib", "plot_memory": "matplotlib", "plot_functions": "matplotlib"}
+
+
+def missing(name):
+    """The package that the example with this name needs and that is not here."""
+    package = NEEDS.get(name.rpartition(".")[2])
+    try:
+        if package:
+            importlib.import_module(package)
+            importlib.import_module("numpy")
+    except ImportError:
+        return package
+    return None
+
+
+ran, absent, without = 0, set(), []
+for name in ("errors", "table", "trace"):
+    module = importlib.import_module("evprof." + name)
+    for test in doctest.DocTestFinder(exclude_empty=False).find(module, extraglobs={"trace_path": sys.argv[1]}):
+        public = not any(part.startswith("_") for part in test.name.split(".")[1:])
+        if public and not test.docstring:
+            without.append(test.name)
+        if not test.examples:
+            continue
+        package = missing(test.name)
+        if package:
+            absent.add(package)
+            continue
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        if doctest.DocTestRunner(optionflags=flags).run(test).failed:
+            sys.exit(1)
+        ran += len(test.examples)
+for name, method in inspect.getmembers(importlib.import_module("evprof.trace").Trace, inspect.isfunction):
+    if not name.startswith("_") and ">>>" not in (method.__doc__ or ""):
+        without.append("an example of " + name)
+if without:
+    sys.exit("there is no docstring: " + ", ".join(without))
+print("%d examples%s" % (ran, "; without " + ", ".join(sorted(absent)) if absent else ""))

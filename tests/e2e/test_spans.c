@@ -1,0 +1,230 @@
+/*
+ * test_spans.c - spans, counters and marks: what programs/spans.py saw is what a reader finds that was written from the
+ * documents alone.
+ *
+ * The program looks at the clock before and after each begin and end. So each span of the trace must lie between, with
+ * its arguments, in its thread and process, and no other span may be there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static const char *package_path(void)
+{
+	return text("PYTHONPATH=%s", program_path("../../../tools/python"));
+}
+
+/* Compares the program's own rows with those that the independent reader finds in the trace. more: further rows. */
+static void expect_seen(const struct outcome *outcome, const char *more)
+{
+	char *seen = text("%s/seen.json", outcome->directory), *rows = text("%s/rows.json", outcome->directory);
+	struct outcome *read, *judged;
+
+	expect(outcome, outcome->status == 0, "the program ends well");
+	file_write(seen, outcome->out, outcome->out_bytes);
+	read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", outcome->trace, "spans"});
+	expect(read, read->status == 0, "the trace is as the documents say");
+	file_write(rows, read->out, read->out_bytes);
+	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_spans.py", seen, rows, more});
+	expect(judged, judged->status == 0 && strstr(judged->out, " rows agree"), "each span is as the program saw it");
+	expect(judged, strncmp(judged->out, "0 ", 2) != 0, "the program has spans");
+}
+
+static struct outcome *run_part(const struct python *python, const char *part, const char *variable)
+{
+	python_needs(python, "ctypes");
+	return run(.python = python, .args = {"@spans.py", part}, .env = {package_path(), variable});
+}
+
+static void expect_part(const struct python *python, const char *part)
+{
+	struct outcome *outcome = run_part(python, part, NULL);
+
+	json_decref(expect_trace(outcome, 1));
+	expect_seen(outcome, NULL);
+}
+
+#define PART(Name)                                                                                                     \
+	SCENARIO(spans, Name, SUPPORTED)                                                                               \
+	{                                                                                                              \
+		expect_part(python, #Name);                                                                            \
+	}
+
+PART(nested)
+PART(arguments)
+PART(counters)
+PART(exceptions)
+PART(decorated)
+PART(tasks)
+PART(threads)
+PART(stops)
+
+/* Three more end in an order that nobody can know. */
+SCENARIO(spans, one_object, SUPPORTED)
+{
+	expect_seen(run_part(python, "one_object", NULL), "3");
+}
+
+SCENARIO(spans, forks, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "forks", NULL);
+
+	json_decref(expect_trace(outcome, 2));
+	expect_seen(outcome, NULL);
+}
+
+/* Whatever else is recorded. */
+SCENARIO_SOME(spans, with_other_events, SUPPORTED)
+{
+	static const char *const events[] = {"EVPROF_EVENTS=c_call", "EVPROF_EVENTS=call,mem,cpu",
+					     "EVPROF_EVENTS=sample"};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		struct outcome *outcome = run_part(python, "nested", events[i]);
+
+		expect_seen(outcome, NULL);
+	}
+}
+
+/* A program that makes names without end: the definitions stay within the budget. */
+SCENARIO_SOME(spans, runaway, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "runaway", "EVPROF_EVENTS=c_call"), *read;
+	json_t *info = expect_trace(outcome, 1);
+	long names = 0, other = 0;
+
+	expect(outcome, info_events(info, "counter") == 70000, "70000 counters");
+	read = run(.how = JOB_BARE, .args = {"python3", "@../oracle_trace.py", outcome->trace, "spans"});
+	expect(read, read->status == 0, "the trace is as the documents say");
+	for (const char *at = read->out; (at = strstr(at, "\"name\": \"")); at++) {
+		names += strncmp(at + 9, "name ", 5) == 0;
+		other += strncmp(at + 9, "(too many names)", 16) == 0;
+	}
+	expect(read, names == 65535 && other == 70000 - 65535, "%ld names, %ld others", names, other);
+	json_decref(info);
+}
+
+/* The library comes in by evprof.start(). One line says what that leaves out. */
+SCENARIO(spans, late, SUPPORTED)
+{
+	struct outcome *outcome;
+	char *line;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@spans.py", "late"},
+		      .env = {package_path(), "EVPROF_OUTPUT=late.evp"});
+	expect(outcome, stderr_evprof_lines(outcome) == 2, "a line at the start and one at the end");
+	line = stderr_evprof_line(outcome, 0);
+	expect(outcome, strstr(line, "loaded into a running Python"), "the first line says what is not recorded");
+	free(line);
+	json_decref(expect_trace(outcome, 1));
+	expect_seen(outcome, NULL);
+}
+
+/* The names of kinds in dump, with what they hold. */
+SCENARIO_SOME(spans, dump, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "arguments", NULL), *dump = tool("dump", outcome->trace);
+
+	expect(dump, strstr(dump->out, "\tspan_begin\t1\targuments\n"), "the first span");
+	expect(dump, strstr(dump->out, "\tspan_end\t1\n"), "its end");
+	expect(dump, strstr(dump->out, "\targument\tvalue\t-9223372036854775808\n"), "an integer");
+	expect(dump, strstr(dump->out, "\targument\tvalue\t1.5\n"), "a double");
+	expect(dump, strstr(dump->out, "\targument\tvalue\ttrue\n"), "a bool");
+	expect(dump, strstr(dump->out, "\targument\tkey\tvalue\n"), "a mark's text");
+}
+
+/* The examples of cProfile and EventProfiler give the tables that cProfile gives. The trace goes with the process. */
+static void expect_profiled(const struct outcome *outcome)
+{
+	const char *path = strstr(outcome->out, "as cProfile ");
+
+	expect(outcome, outcome->status == 0 && path, "the tables are those of cProfile");
+}
+
+SCENARIO(spans, profile, SUPPORTED)
+{
+	struct outcome *outcome;
+	char *path;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .how = JOB_BARE, .args = {"@profiled.py"}, .env = {package_path()});
+	expect_profiled(outcome);
+	expect(outcome, outcome->traces == 0, "no trace in the working directory");
+	expect(outcome, stderr_evprof_lines(outcome) == 1, "the line of the start only");
+	path = strchr(strstr(outcome->out, "as cProfile"), '/');
+	path[strcspn(path, "\n")] = 0;
+	expect(outcome, !file_read(path, NULL), "%s is gone", path);
+}
+
+/* Where the process is recorded anyway, a profile is its block. */
+SCENARIO(spans, profile_of_recorded, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@profiled.py"}, .env = {package_path()});
+	expect_profiled(outcome);
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+}
+
+/* Nothing happens, and no library is loaded. */
+SCENARIO_SOME(spans, unrecorded, SUPPORTED)
+{
+	struct outcome *outcome =
+	    run(.python = python, .how = JOB_BARE,
+		.args = {"-c", "import evprof, sys\n"
+			       "with evprof.span('a', b=1): evprof.mark('m'); evprof.counter('c', 1)\n"
+			       "assert evprof.span('f')(len)('ab') == 2 and not evprof.active()\n"
+			       "assert 'libevprof' not in open('/proc/self/maps').read()\n"},
+		.env = {package_path()});
+
+	expect(outcome, outcome->status == 0 && !outcome->err_bytes && !outcome->traces, "nothing is done");
+}
+
+static const char *export_to(const struct outcome *outcome, const char *format)
+{
+	char *path = text("%s/%s.json", outcome->directory, format);
+	struct outcome *made = tool("export", "--format", format, outcome->trace, "-o", path);
+
+	expect(made, made->status == 0, "export --format %s", format);
+	return path;
+}
+
+/* The spans and counters of the outputs are those that the program saw. */
+SCENARIO(spans, outputs, SUPPORTED)
+{
+	static const char *const parts[] = {"nested", "tasks", "threads", "counters", "stops"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		struct outcome *outcome = run_part(python, parts[i], NULL), *judged;
+		char *seen = text("%s/seen.json", outcome->directory), *report;
+
+		expect(outcome, outcome->status == 0, "%s ends well", parts[i]);
+		file_write(seen, outcome->out, outcome->out_bytes);
+		report = text("%s/report.json", outcome->directory);
+		judged = tool("report", "--by", "span", "--json", outcome->trace);
+		expect(judged, judged->status == 0, "report --by span");
+		file_write(report, judged->out, judged->out_bytes);
+		judged =
+		    run(.how = JOB_BARE, .args = {"python3", "@judge_span_outputs.py", seen,
+						  export_to(outcome, "chrome"), export_to(outcome, "firefox"), report});
+		expect(judged, judged->status == 0 && strstr(judged->out, " agree"), "%s: outputs agree", parts[i]);
+	}
+}
+
+/* The table, and what it does not take. */
+SCENARIO_SOME(spans, report, SUPPORTED)
+{
+	struct outcome *outcome = run_part(python, "stops", NULL), *report;
+
+	report = tool("report", "--by", "span", outcome->trace);
+	expect(report, report->status == 0 && strstr(report->out, "p90         max span\n"), "its titles");
+	expect(report, strstr(report->out, " again\n") && strstr(report->out, " cut (and 1 unfinished)\n"), "its rows");
+	report = tool("report", "--by", "span", "--format", "csv", outcome->trace);
+	expect(report, strstr(report->out, "\n\"cut\",0,1,0,0,0,0,0,0\n"), "an unfinished one has no time");
+	report = tool("report", "--by", "span", "--callers", outcome->trace);
+	expect(report, report->status == 2, "no callers of spans");
+}

@@ -1,0 +1,76 @@
+/*
+ * test_wheel.c - the wheel: tools/packaging/trial.sh installs it into a new environment and uses it as somebody does
+ * who has nothing else.
+ *
+ * Two wheels are tried: one of what this build has made, and the one that `make wheel` left in dist/, if it did.
+ */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "harness.h"
+
+static const char *const promises[] = {"pip install",
+				       "evprof run app.py",
+				       "python -m evprof run app.py",
+				       "evprof run -m app",
+				       "evprof run -c",
+				       "an environment that is not activated",
+				       "import evprof",
+				       "export",
+				       "the daemon"};
+
+static void expect_trial(const struct python *python, const char *wheel)
+{
+	struct outcome *outcome =
+	    run(.how = JOB_BARE, .timeout_s = 300,
+		.args = {"sh", program_path("../../../tools/packaging/trial.sh"), wheel, python->command[0]});
+
+	if (strstr(outcome->out, "fails: a virtual environment"))
+		cr_skip_test("%s makes no virtual environments", python->name);
+	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "fails"), "%s", outcome->out);
+	for (size_t i = 0; i < sizeof(promises) / sizeof(*promises); i++)
+		expect(outcome, strstr(outcome->out, text("works: %s\n", promises[i])), "%s was tried: %s", promises[i],
+		       outcome->out);
+}
+
+static const struct python *usable(void)
+{
+#ifdef EVPROF_INSTRUMENTED
+	cr_skip_test("a wheel has no sanitizers");
+#endif
+	return python_any();
+}
+
+SCENARIO(wheel, of_this_build, SCENARIO_ONCE)
+{
+	const struct python *any = usable();
+	struct outcome *made =
+	    run(.how = JOB_BARE, .timeout_s = 300,
+		.args = {"sh", program_path("../../../tools/packaging/wheel.sh"), "--of", "%B", "."});
+	char *wheel;
+
+	(void)python;
+	if (strstr(made->err, "could not be fetched") || strstr(made->err, "no Python here can make"))
+		cr_skip_test("what packs a wheel is not here: %s", made->err);
+	expect(made, made->status == 0, "a wheel is packed: %s", made->err);
+	wheel = strdup(made->out);
+	wheel[strcspn(wheel, "\n")] = 0;
+	expect_trial(any, wheel);
+	free(wheel);
+}
+
+SCENARIO(wheel, of_dist, SCENARIO_ONCE)
+{
+	const struct python *any = usable();
+	struct utsname machine;
+	glob_t found;
+
+	(void)python;
+	uname(&machine);
+	if (glob(text("%s/evprof-*manylinux*_%s.whl", program_path("../../../dist"), machine.machine), 0, NULL, &found))
+		cr_skip_test("no wheel for %s in dist/; make wheel builds one", machine.machine);
+	expect_trial(any, found.gl_pathv[0]);
+	globfree(&found);
+}

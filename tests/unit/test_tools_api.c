@@ -1,0 +1,212 @@
+/*
+ * test_tools_api.c - the library for other languages, by its C interface: tables, Arrow streams, who owns what, errors,
+ * and damaged traces.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/api/arrow.h"
+#include "trace_fixture.h"
+
+#define CALLS 1000
+
+static struct fixture *fixture;
+static struct evprof_trace *trace;
+static char *path;
+static char error[256];
+
+/* main calls f CALLS times, each a step of 10 ns; each f allocates a block of 64 bytes and frees it. */
+static void set_up(void)
+{
+	uint32_t process, thread;
+
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, 1, "a.py", 1, "main");
+	fixture_code(fixture, process, 2, "b.py", 20, "f");
+	thread = fixture_thread(fixture, process, 11, 1000);
+	fixture_event(fixture, thread, WIRE_CALL, 1, 10);
+	for (int i = 0; i < CALLS; i++) {
+		fixture_event(fixture, thread, WIRE_CALL, 2, 10);
+		fixture_memory(fixture, thread, WIRE_MALLOC, WIRE_DOMAIN_OBJ, 4096, 64, 0, 1);
+		fixture_memory(fixture, thread, WIRE_FREE, WIRE_DOMAIN_OBJ, 4096, 0, 0, 1);
+		fixture_event(fixture, thread, WIRE_RETURN, 2, 8);
+	}
+	fixture_event(fixture, thread, WIRE_RETURN, 1, 10);
+	fixture_flush(fixture, thread);
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	cr_assert_eq(evprof_trace_open(path, &trace, error, sizeof(error)), 0, "%s", error);
+}
+
+static void tear_down(void)
+{
+	evprof_trace_close(trace);
+	unlink(path);
+	free(path);
+	fixture_free(fixture);
+}
+
+TestSuite(api, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static struct evprof_column column_of(const struct evprof_table *table, const char *name)
+{
+	struct evprof_column column;
+
+	for (uint32_t i = 0; i < evprof_table_columns(table); i++) {
+		evprof_table_column(table, i, &column);
+		if (strcmp(column.name, name) == 0)
+			return column;
+	}
+	cr_expect_fail("there is no column %s", name);
+	exit(1);
+}
+
+static bool has_text(const struct evprof_column *column, int32_t number, const char *wanted)
+{
+	int32_t from = column->text_offsets[number], length = column->text_offsets[number + 1] - from;
+
+	return (size_t)length == strlen(wanted) && memcmp(column->text_bytes + from, wanted, (size_t)length) == 0;
+}
+
+Test(api, events)
+{
+	static const char *const since[] = {"since-start", "", NULL};
+	struct evprof_column time, name, from, size;
+	struct evprof_table *table;
+
+	cr_assert_eq(evprof_trace_table(trace, "events", since, &table, error, sizeof(error)), 0, "%s", error);
+	cr_expect_eq(evprof_table_rows(table), 4 * CALLS + 2);
+	time = column_of(table, "time");
+	name = column_of(table, "name");
+	from = column_of(table, "from_name");
+	size = column_of(table, "value2");
+	/* A table needs no trace. */
+	evprof_trace_close(trace);
+	trace = NULL;
+	cr_expect_str_eq(time.format, "l");
+	cr_expect_str_eq(name.format, "i");
+	for (size_t i = 1; i < 4 * CALLS + 1; i++) {
+		cr_assert(((const int64_t *)time.data)[i] >= ((const int64_t *)time.data)[i - 1], "row %zu", i);
+		cr_assert(has_text(&name, ((const int32_t *)name.data)[i], "f"), "row %zu", i);
+		cr_assert(has_text(&from, ((const int32_t *)from.data)[i], "main"), "row %zu", i);
+		cr_assert_eq(((const int64_t *)size.data)[i], i % 4 == 2 ? 64 : i % 4 == 3 ? -64 : 0, "row %zu", i);
+	}
+	evprof_table_free(table);
+}
+
+/* Batches are small, and each is kept: no memory is used again that somebody has. */
+Test(api, arrow_arrays_outlive_everything)
+{
+	static const char *const options[] = {"batch-rows", "100", "kind", "malloc", NULL};
+	struct arrow_array arrays[32], child;
+	struct arrow_schema schema;
+	struct arrow_stream stream;
+	int64_t rows = 0;
+	size_t count = 0;
+
+	cr_assert_eq(evprof_trace_stream(trace, options, &stream, error, sizeof(error)), 0, "%s", error);
+	evprof_trace_close(trace);
+	trace = NULL;
+	cr_assert_eq(stream.get_schema(&stream, &schema), 0);
+	cr_expect_eq(schema.child_count, 12);
+	cr_expect_str_eq(schema.children[4]->name, "name");
+	cr_expect_str_eq(schema.children[4]->dictionary->format, "u");
+	schema.release(&schema);
+	while (count < 32 && stream.get_next(&stream, &arrays[count]) == 0 && arrays[count].release)
+		rows += arrays[count++].length;
+	stream.release(&stream);
+	cr_expect_eq(rows, CALLS);
+	for (size_t i = 0; i < count; i++) {
+		/* A consumer may take a child and release the rest. */
+		child = *arrays[i].children[2];
+		arrays[i].children[2]->release = NULL;
+		arrays[i].release(&arrays[i]);
+		for (int64_t row = 0; row < child.length; row++)
+			cr_assert_eq(((const int64_t *)child.buffers[1])[row], 64);
+		child.release(&child);
+	}
+}
+
+Test(api, errors)
+{
+	static const char *const wrong[][3] = {
+	    {"process", "77", NULL},   {"from", "soon", NULL}, {"max-depth", "0", NULL}, {"kind", "calls", NULL},
+	    {"include", "re:(", NULL}, {"colour", "", NULL},   {"clock", "cpu", NULL}};
+	struct evprof_table *table = NULL;
+	struct evprof_trace *other = NULL;
+	struct arrow_stream stream;
+
+	cr_expect_eq(evprof_trace_open("/nonexistent.evp", &other, error, sizeof(error)), -ENOENT);
+	cr_expect(strstr(error, "/nonexistent.evp: No such file"), "%s", error);
+	cr_expect_eq(evprof_trace_open("/proc/self/exe", &other, error, sizeof(error)), -EINVAL);
+	cr_expect(strstr(error, "not an evprof trace"), "%s", error);
+	cr_expect_null(other);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		cr_expect_eq(evprof_trace_table(trace, "events", wrong[i], &table, error, sizeof(error)), -EINVAL);
+		cr_expect(strncmp(error, "evprof: ", 8) == 0, "%s: %s", wrong[i][0], error);
+		cr_expect_eq(evprof_trace_stream(trace, wrong[i], &stream, error, sizeof(error)), -EINVAL);
+	}
+	cr_expect_eq(evprof_trace_table(trace, "nothing", NULL, &table, error, sizeof(error)), -EINVAL);
+	cr_expect_null(table);
+}
+
+/* The lock and the threads of a trace are the parent's. */
+Test(api, not_in_a_child)
+{
+	struct evprof_table *table;
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(-evprof_trace_table(trace, "events", NULL, &table, error, sizeof(error)));
+	cr_assert(waitpid(child, &status, 0) == child);
+	cr_expect_eq(WEXITSTATUS(status), ECHILD);
+}
+
+static void read_all(const char *damaged)
+{
+	static const char *const tables[] = {"events", "definitions"}, *const texts[] = {"info", "counted-info",
+											 "damage"};
+	struct evprof_trace *opened;
+	struct evprof_table *table;
+	size_t length;
+	char *text;
+
+	if (evprof_trace_open(damaged, &opened, error, sizeof(error)) < 0)
+		return;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (evprof_trace_table(opened, tables[i], NULL, &table, error, sizeof(error)) == 0)
+			evprof_table_free(table);
+	if (evprof_trace_diff(opened, NULL, trace, NULL, &table, error, sizeof(error)) == 0)
+		evprof_table_free(table);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (evprof_trace_text(opened, texts[i], NULL, &text, &length, error, sizeof(error)) == 0)
+			evprof_text_free(text);
+	evprof_trace_close(opened);
+}
+
+/* One bit after the other; what is found is only that nothing happens. */
+Test(api, damage)
+{
+	char name[] = "/tmp/evprof-api.XXXXXX";
+	int fd = mkstemp(name);
+
+	cr_assert(fd >= 0);
+	for (size_t at = 0; at < fixture->size; at += fixture->size / 400 + 1) {
+		uint8_t flipped = fixture->bytes[at] ^ (uint8_t)(1u << at % 8);
+
+		cr_assert(pwrite(fd, fixture->bytes, fixture->size, 0) == (ssize_t)fixture->size);
+		cr_assert(pwrite(fd, &flipped, 1, (off_t)at) == 1);
+		read_all(name);
+		cr_assert(ftruncate(fd, (off_t)at) == 0);
+		read_all(name);
+	}
+	close(fd);
+	unlink(name);
+}

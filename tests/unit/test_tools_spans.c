@@ -1,0 +1,233 @@
+/*
+ * test_tools_spans.c - spans by the numbers of their ends, their parents and own times, and the table by name.
+ */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cmd/verbs.h"
+#include "tools_verb.h"
+#include "trace_fixture.h"
+
+enum { A = 1, B = 2, KEY = 3, CODE = 1 };
+
+static struct fixture *fixture;
+static uint32_t process, thread;
+static char *path;
+static struct tools_verb ran;
+
+static void set_up(void)
+{
+	fixture = fixture_new();
+	process = fixture_process(fixture, 10, 1);
+	fixture_code(fixture, process, CODE, "/x/app.py", 1, "step");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, A, 0, "", "a", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, B, 0, "", "b", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, KEY, 0, "", "key", "", "");
+	thread = fixture_thread(fixture, process, 10, 1000);
+}
+
+static void tear_down(void)
+{
+	if (path)
+		unlink(path);
+	free(path);
+	path = NULL;
+	tools_verb_done(&ran);
+	fixture_free(fixture);
+}
+
+TestSuite(spans, .init = set_up, .fini = tear_down);
+
+static void begin_in(uint32_t of, uint32_t name, uint64_t number, uint32_t ticks)
+{
+	fixture_extended(fixture, of, WIRE_SPAN_BEGIN, 0, (const uint64_t[]){name, number}, 2, ticks);
+}
+
+static void begin(uint32_t name, uint64_t number, uint32_t ticks)
+{
+	begin_in(thread, name, number, ticks);
+}
+
+static void end(uint32_t number, uint32_t ticks)
+{
+	fixture_event(fixture, thread, WIRE_SPAN_END, number, ticks);
+}
+
+static json_t *table(void)
+{
+	json_t *report;
+
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	ran = tools_verb_run(cmd_report, "--by span --json TRACE", path, NULL);
+	cr_assert(ran.status == 0, "%s", ran.err);
+	report = json_loads(ran.out, 0, NULL);
+	cr_assert(report, "%s", ran.out);
+	return report;
+}
+
+/* The row of a name, in ns. */
+static void expect_row(const json_t *report, const char *name, const char *wanted)
+{
+	const json_t *row;
+	char text[200] = "none";
+	size_t i;
+
+	json_array_foreach(json_object_get(report, "spans"), i, row)
+	{
+#define NUMBER(member) json_integer_value(json_object_get(row, member))
+		if (strcmp(json_string_value(json_object_get(row, "span")), name) == 0)
+			snprintf(text, sizeof(text), "%lld+%lld total %lld own %lld max %lld",
+				 (long long)NUMBER("count"), (long long)NUMBER("unfinished"),
+				 (long long)NUMBER("total_ns"), (long long)NUMBER("own_ns"),
+				 (long long)NUMBER("max_ns"));
+	}
+	cr_assert_str_eq(text, wanted, "%s", name);
+}
+
+Test(spans, nested)
+{
+	json_t *report;
+
+	begin(A, 1, 10);
+	begin(B, 2, 100);
+	end(2, 50);
+	begin(B, 3, 5);
+	end(3, 20);
+	end(1, 7);
+	report = table();
+	expect_row(report, "a", "1+0 total 182 own 112 max 182");
+	expect_row(report, "b", "2+0 total 70 own 70 max 50");
+	json_decref(report);
+}
+
+/* a and b overlap: what b lasts longer than a belongs to neither's parent twice. */
+Test(spans, in_another_order)
+{
+	json_t *report;
+
+	begin(KEY, 9, 0);
+	begin(A, 1, 10);
+	begin(B, 2, 100);
+	end(1, 50);
+	end(2, 30);
+	end(9, 4);
+	report = table();
+	expect_row(report, "a", "1+0 total 150 own 100 max 150");
+	expect_row(report, "b", "1+0 total 80 own 80 max 80");
+	expect_row(report, "key", "1+0 total 194 own 14 max 194");
+	json_decref(report);
+}
+
+/* A span of another thread is no child, and ends there, too. */
+Test(spans, of_another_thread)
+{
+	uint32_t other = fixture_thread(fixture, process, 11, 1000);
+	json_t *report;
+
+	begin(A, 1, 10);
+	begin_in(other, B, 2, 20);
+	fixture_event(fixture, other, WIRE_SPAN_END, 1, 30);
+	end(2, 100);
+	report = table();
+	expect_row(report, "a", "1+0 total 40 own 40 max 40");
+	expect_row(report, "b", "1+0 total 90 own 90 max 90");
+	json_decref(report);
+}
+
+/* Tasks take turns: a span of one is no child of another's. */
+Test(spans, of_tasks)
+{
+	json_t *report;
+
+	for (uint64_t task = 1; task <= 2; task++) {
+		fixture_event(fixture, thread, WIRE_TASK, CODE, 0);
+		fixture_extra(fixture, thread, task << 12);
+		fixture_event(fixture, thread, WIRE_CALL, CODE, 0);
+		begin(task == 1 ? A : B, task, 10);
+		fixture_event(fixture, thread, WIRE_YIELD, CODE, 10);
+	}
+	for (uint64_t task = 1; task <= 2; task++) {
+		fixture_event(fixture, thread, WIRE_TASK, CODE, 0);
+		fixture_extra(fixture, thread, task << 12);
+		fixture_event(fixture, thread, WIRE_RESUME, CODE, 0);
+		end((uint32_t)task, 10);
+		fixture_event(fixture, thread, WIRE_RETURN, CODE, 10);
+	}
+	report = table();
+	expect_row(report, "a", "1+0 total 40 own 40 max 40");
+	expect_row(report, "b", "1+0 total 40 own 40 max 40");
+	json_decref(report);
+}
+
+/* Ends without begins, begins without ends, numbers that come twice, and events without their words. */
+Test(spans, what_does_not_match)
+{
+	json_t *report;
+
+	end(77, 5);
+	end(0, 5);
+	begin(A, 0, 5);
+	begin(A, 1, 5);
+	begin(B, 1, 5);
+	end(1, 10);
+	end(1, 10);
+	begin(A, 2, 5);
+	fixture_event(fixture, thread, WIRE_SPAN_BEGIN, 0, 1);
+	fixture_event(fixture, thread, WIRE_COUNTER, 0, 1);
+	fixture_event(fixture, thread, WIRE_ARGUMENT, WIRE_ARGUMENT_TEXT, 1);
+	fixture_extended(fixture, thread, WIRE_ARGUMENT, WIRE_ARGUMENT_INT, (const uint64_t[]){KEY}, 1, 1);
+	begin(999999, 3, 5);
+	end(3, 5);
+	report = table();
+	expect_row(report, "a", "1+1 total 15 own 15 max 15");
+	expect_row(report, "b", "none");
+	expect_row(report, "?", "1+0 total 5 own 5 max 5");
+	json_decref(report);
+}
+
+/* Quantiles of durations 1 to 1000 us, in any order. */
+Test(spans, quantiles)
+{
+	const json_t *row;
+	json_t *report;
+
+	for (uint32_t i = 1; i <= 1000; i++) {
+		begin(A, i, 5);
+		end(i, (i * 7919 % 1000 + 1) * 1000);
+	}
+	report = table();
+	row = json_array_get(json_object_get(report, "spans"), 0);
+	cr_assert(labs((long)NUMBER("p50_ns") - 500000) <= 500000 / 128, "%lld", (long long)NUMBER("p50_ns"));
+	cr_assert(labs((long)NUMBER("p90_ns") - 900000) <= 900000 / 128, "%lld", (long long)NUMBER("p90_ns"));
+	cr_assert(NUMBER("max_ns") == 1000000 && NUMBER("mean_ns") == 500500);
+	json_decref(report);
+}
+
+/* A long text is in pieces; arguments that precede a gap belong to nothing. */
+Test(spans, arguments)
+{
+	static const char text[] = "0123456789abcdef";
+	uint64_t words[3] = {KEY, 0, 0}, yes[2] = {KEY, 1};
+
+	memcpy(words + 1, text, sizeof(text) - 1);
+	fixture_extended(fixture, thread, WIRE_ARGUMENT, WIRE_ARGUMENT_TEXT, words, 3, 0);
+	words[0] = 0;
+	fixture_extended(fixture, thread, WIRE_ARGUMENT, WIRE_ARGUMENT_TEXT, words, 3, 0);
+	begin(A, 1, 5);
+	end(1, 5);
+	fixture_extended(fixture, thread, WIRE_ARGUMENT, WIRE_ARGUMENT_BOOL, yes, 2, 0);
+	fixture_event(fixture, thread, WIRE_GAP, 0, 1);
+	fixture_extra(fixture, thread, 5);
+	begin(B, 2, 5);
+	fixture_end(fixture);
+	path = fixture_save(fixture);
+	ran = tools_verb_run(cmd_export, "--format chrome TRACE -o -", path, NULL);
+	cr_assert(strstr(ran.out, "\"name\":\"a\",\"args\":{\"key\":\"0123456789abcdef0123456789abcdef\"}}"), "%s",
+		  ran.out);
+	cr_assert(strstr(ran.out, "\"name\":\"b\"}"), "%s", ran.out);
+}

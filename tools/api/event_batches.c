@@ -1,0 +1,164 @@
+/*
+ * event_batches.c - the table of events as an Arrow stream, batch by batch. See evprof_trace_stream() in api.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/arrow.h"
+#include "api/event_rows.h"
+#include "api/handle.h"
+
+#define ERROR_BYTES 256
+
+struct event_batches {
+	struct evprof_trace *handle;
+	struct options options;
+	struct event_rows rows;
+	struct evprof_table *last; /* its memory is used again if nobody else has it */
+	char error[ERROR_BYTES];
+};
+
+/* --- a batch --- */
+
+static struct evprof_table *fresh_table(struct event_batches *batches)
+{
+	uint64_t rows = (uint64_t)batches->options.batch_rows + UINT64_C(2) * EVENT_ROWS_STEP;
+	struct evprof_table *last = batches->last;
+
+	if (last && atomic_load_explicit(&last->references, memory_order_acquire) == 1) {
+		/* value1 and value2 are written for memory events only. */
+		memset(last->columns[1].data, 0, last->rows * sizeof(int64_t));
+		memset(last->columns[2].data, 0, last->rows * sizeof(int64_t));
+		last->rows = 0;
+		return last;
+	}
+	table_drop(last);
+	batches->last = event_rows_table(&batches->rows);
+	if (batches->last && table_reserve(batches->last, rows) < 0) {
+		table_drop(batches->last);
+		batches->last = NULL;
+	}
+	return batches->last;
+}
+
+static int next_batch(struct event_batches *batches, struct arrow_array *array)
+{
+	struct evprof_table *table = fresh_table(batches);
+	int error;
+
+	if (!table)
+		return -ENOMEM;
+	error = event_rows_fill(&batches->rows, table, batches->options.batch_rows);
+	if (error || !table->rows) {
+		array->release = NULL;
+		return error;
+	}
+	return arrow_array_of(table, array);
+}
+
+/* --- the stream --- */
+
+static int fail(struct event_batches *batches, int error)
+{
+	if (!batches->error[0])
+		why_set(&(struct why){batches->error, ERROR_BYTES}, error, "evprof: %s", strerror(-error));
+	return -error;
+}
+
+static int get_schema(struct arrow_stream *stream, struct arrow_schema *schema)
+{
+	struct event_batches *batches = stream->owner;
+	struct evprof_table *table = event_rows_table(&batches->rows);
+	int error = table ? arrow_schema_of(table, schema) : -ENOMEM;
+
+	table_drop(table);
+	return error ? fail(batches, error) : 0;
+}
+
+static int get_next(struct arrow_stream *stream, struct arrow_array *array)
+{
+	struct event_batches *batches = stream->owner;
+	struct handle_call call;
+	int error;
+
+	batches->error[0] = 0;
+	error = handle_enter(&call, batches->handle, &(struct why){batches->error, ERROR_BYTES});
+	if (!error) {
+		error = next_batch(batches, array);
+		handle_leave(&call);
+	}
+	return error ? fail(batches, error) : 0;
+}
+
+static const char *get_last_error(struct arrow_stream *stream)
+{
+	const struct event_batches *batches = stream->owner;
+
+	return batches->error;
+}
+
+static void release(struct arrow_stream *stream)
+{
+	struct event_batches *batches = stream->owner;
+	struct handle_call call;
+
+	table_drop(batches->last);
+	/* What cannot be locked belongs to the parent of a fork. */
+	if (handle_enter(&call, batches->handle, &(struct why){NULL, 0}) == 0) {
+		event_rows_done(&batches->rows);
+		options_done(&batches->options);
+		handle_leave(&call);
+	}
+	handle_drop(batches->handle);
+	free(batches);
+	stream->release = NULL;
+}
+
+/* --- opening --- */
+
+static int open_batches(struct event_batches *batches, struct evprof_trace *handle, const char *const *options,
+			const struct why *why)
+{
+	const struct function_names *names;
+	int error = options_parse(&batches->options, options, why);
+
+	if (!error)
+		error = options_check(&batches->options, handle->trace, why);
+	if (error)
+		return error;
+	names = handle_names(handle);
+	return names ? event_rows_init(&batches->rows, handle->trace, &batches->options, names) : -ENOMEM;
+}
+
+int evprof_trace_stream(struct evprof_trace *trace, const char *const *options, struct arrow_stream *stream,
+			char *error, size_t error_bytes)
+{
+	struct why why = {error, error_bytes};
+	struct event_batches *batches = calloc(1, sizeof(*batches));
+	struct handle_call call;
+	int result;
+
+	if (error_bytes)
+		error[0] = 0;
+	if (!batches)
+		return why_set(&why, -ENOMEM, "evprof: out of memory");
+	result = handle_enter(&call, trace, &why);
+	if (!result) {
+		result = open_batches(batches, trace, options, &why);
+		if (result) {
+			event_rows_done(&batches->rows);
+			options_done(&batches->options);
+		}
+		handle_leave(&call);
+	}
+	if (result) {
+		free(batches);
+		if (error_bytes && !error[0])
+			why_set(&why, result, "evprof: %s", strerror(-result));
+		return result;
+	}
+	batches->handle = handle_share(trace);
+	*stream = (struct arrow_stream){get_schema, get_next, get_last_error, release, batches};
+	return 0;
+}

@@ -1,0 +1,296 @@
+/*
+ * event_rows.c - see event_rows.h.
+ */
+#include "api/event_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/u64_map.h"
+
+/* The number of an event in the table plus one. */
+enum row_what {
+	ROW_NONE,
+	ROW_CALL,
+	ROW_RETURN,
+	ROW_C_CALL,
+	ROW_C_RETURN,
+	ROW_EXCEPTION,
+	ROW_C_EXCEPTION,
+	ROW_MALLOC,
+	ROW_CALLOC,
+	ROW_REALLOC,
+	ROW_FREE,
+	ROW_REALLOC_FREE,
+};
+
+/* EventProfiler's numbers. */
+static const int16_t event_numbers[EVENT_KINDS] = {1, 2, 3, 4, 5, 6, 1000, 1001, 1002, 1003, 1004};
+
+static const uint8_t what_of[WIRE_KINDS] = {
+    [WIRE_CALL] = ROW_CALL,	      [WIRE_RESUME] = ROW_CALL,	      [WIRE_THROW] = ROW_CALL,
+    [WIRE_RETURN] = ROW_RETURN,	      [WIRE_YIELD] = ROW_RETURN,      [WIRE_UNWIND] = ROW_RETURN,
+    [WIRE_C_CALL] = ROW_C_CALL,	      [WIRE_C_RETURN] = ROW_C_RETURN, [WIRE_C_EXCEPTION] = ROW_C_EXCEPTION,
+    [WIRE_EXCEPTION] = ROW_EXCEPTION, [WIRE_MALLOC] = ROW_MALLOC,     [WIRE_CALLOC] = ROW_CALLOC,
+    [WIRE_REALLOC] = ROW_REALLOC,     [WIRE_FREE] = ROW_FREE,
+};
+
+enum {
+	COLUMN_TIME,
+	COLUMN_VALUE1,
+	COLUMN_VALUE2,
+	COLUMN_EVENT,
+	COLUMN_NAME,
+	COLUMN_MOD,
+	COLUMN_LINENO,
+	COLUMN_FROM_NAME,
+	COLUMN_FROM_MOD,
+	COLUMN_FROM_LINE,
+	COLUMN_PID,
+	COLUMN_TID,
+	COLUMNS
+};
+
+#define FIELDS_BUT_EVENT                                                                                               \
+	[COLUMN_TIME] = {"time", TABLE_INT64, false}, [COLUMN_VALUE1] = {"value1", TABLE_INT64, false},                \
+	[COLUMN_VALUE2] = {"value2", TABLE_INT64, false}, [COLUMN_NAME] = {"name", TABLE_INT32, true},                 \
+	[COLUMN_MOD] = {"mod", TABLE_INT32, true}, [COLUMN_LINENO] = {"lineno", TABLE_INT32, false},                   \
+	[COLUMN_FROM_NAME] = {"from_name", TABLE_INT32, true}, [COLUMN_FROM_MOD] = {"from_mod", TABLE_INT32, true},    \
+	[COLUMN_FROM_LINE] = {"from_line", TABLE_INT32, false}, [COLUMN_PID] = {"pid", TABLE_INT32, false},            \
+	[COLUMN_TID] = {"tid", TABLE_INT32, false}
+
+static const struct table_field fields[COLUMNS] = {FIELDS_BUT_EVENT, [COLUMN_EVENT] = {"event", TABLE_INT8, true}};
+static const struct table_field fields_with_numbers[COLUMNS] = {
+    FIELDS_BUT_EVENT, [COLUMN_EVENT] = {"event", TABLE_INT16, false}};
+
+struct row_process {
+	const struct function_name *functions; /* by key + 1 */
+	struct u64_map sizes;		       /* of live blocks; address: size + 1 */
+};
+
+/* --- rows --- */
+
+static inline bool wants(const struct event_rows *rows, enum row_what what)
+{
+	return rows->wanted >> (what - 1) & 1;
+}
+
+static inline void put_row(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
+{
+	const struct row_process *process = event->user;
+	/* The number of nobody is -1. */
+	const struct function_name *running = &process->functions[(uint32_t)(event->running + 1)];
+	const struct function_name *caller = &process->functions[(uint32_t)(event->caller + 1)];
+	uint64_t row = rows->row++;
+
+	rows->time[row] = (int64_t)((uint64_t)event->ns + (uint64_t)rows->origin_ns);
+	if (rows->options->event_numbers)
+		((int16_t *)rows->event)[row] = event_numbers[what - 1];
+	else
+		((int8_t *)rows->event)[row] = (int8_t)(what - 1);
+	rows->name[row] = running->name;
+	rows->mod[row] = running->mod;
+	/* A C function stands in the line of its caller. */
+	rows->lineno[row] = event->running & 1 ? caller->line : running->line;
+	rows->from_name[row] = caller->name;
+	rows->from_mod[row] = caller->mod;
+	rows->from_line[row] = caller->line;
+}
+
+static inline void put_memory_row(struct event_rows *rows, const struct event_stream_event *event, uint64_t address,
+				  int64_t size, enum row_what what)
+{
+	if (!wants(rows, what))
+		return;
+	rows->value1[rows->row] = (int64_t)address;
+	rows->value2[rows->row] = size;
+	put_row(rows, event, what);
+}
+
+/* Minus the size of the freed block; removes the block. */
+static int64_t take_freed_size(const struct event_rows *rows, struct row_process *process, uint64_t address)
+{
+	uint64_t size;
+
+	if (!rows->sizes || !address || !u64_map_take(&process->sizes, address, &size))
+		return 0;
+	return -(int64_t)(size - 1);
+}
+
+static int note_size(const struct event_rows *rows, struct row_process *process, uint64_t address, uint64_t size)
+{
+	uint64_t *value;
+
+	if (!rows->sizes || !address)
+		return 0;
+	value = u64_map_make(&process->sizes, address);
+	if (value)
+		*value = size + 1;
+	return value ? 0 : -ENOMEM;
+}
+
+static int take_memory(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
+{
+	struct row_process *process = event->user;
+	uint64_t address = wire_memory_address(event->extra[0]);
+	uint64_t size = wire_memory_size(event->head, event->extra[0]);
+	int error;
+
+	if (what == ROW_FREE) {
+		put_memory_row(rows, event, address, take_freed_size(rows, process, address), what);
+		return 0;
+	}
+	if (what == ROW_REALLOC) {
+		uint64_t old = wire_memory_address(event->extra[1]);
+
+		/* A failed realloc leaves the old block unchanged. */
+		put_memory_row(rows, event, old, address ? take_freed_size(rows, process, old) : 0, ROW_REALLOC_FREE);
+	}
+	error = note_size(rows, process, address, size);
+	put_memory_row(rows, event, address, (int64_t)size, what);
+	return error;
+}
+
+static int take_event(void *owner, const struct event_stream_event *event)
+{
+	struct event_rows *rows = owner;
+	enum row_what what = what_of[wire_head_kind(event->head)];
+
+	if (what == ROW_NONE)
+		return 0;
+	rows->thread = event->thread;
+	if (what >= ROW_MALLOC)
+		return take_memory(rows, event, what);
+	if (wants(rows, what))
+		put_row(rows, event, what);
+	return 0;
+}
+
+static int begin_process(void *owner, const struct trace_process *process, uint32_t keys, void **user)
+{
+	struct event_rows *rows = owner;
+	struct row_process *own = calloc(1, sizeof(*own));
+
+	(void)keys;
+	*user = own;
+	if (!own)
+		return -ENOMEM;
+	rows->processes[process->number] = own;
+	own->functions = rows->names->of[process->number];
+	return 0;
+}
+
+static void end_process(void *owner, const struct trace_process *process, void *user)
+{
+	struct event_rows *rows = owner;
+	struct row_process *own = user;
+
+	rows->processes[process->number] = NULL;
+	if (own)
+		u64_map_done(&own->sizes);
+	free(own);
+}
+
+/* --- tables --- */
+
+struct evprof_table *event_rows_table(const struct event_rows *rows)
+{
+	struct function_names const *names = rows->names;
+	struct texts *const texts[COLUMNS] = {[COLUMN_EVENT] = rows->kinds,
+					      [COLUMN_NAME] = names->names,
+					      [COLUMN_MOD] = names->mods,
+					      [COLUMN_FROM_NAME] = names->names,
+					      [COLUMN_FROM_MOD] = names->mods};
+
+	return table_new(rows->options->event_numbers ? fields_with_numbers : fields, COLUMNS, texts);
+}
+
+static void use_table(struct event_rows *rows, struct evprof_table *table)
+{
+	rows->table = table;
+	rows->time = table_int64(table, COLUMN_TIME);
+	rows->value1 = table_int64(table, COLUMN_VALUE1);
+	rows->value2 = table_int64(table, COLUMN_VALUE2);
+	rows->event = table->columns[COLUMN_EVENT].data;
+	rows->name = table_int32(table, COLUMN_NAME);
+	rows->mod = table_int32(table, COLUMN_MOD);
+	rows->lineno = table_int32(table, COLUMN_LINENO);
+	rows->from_name = table_int32(table, COLUMN_FROM_NAME);
+	rows->from_mod = table_int32(table, COLUMN_FROM_MOD);
+	rows->from_line = table_int32(table, COLUMN_FROM_LINE);
+}
+
+/* All rows of a step are of one thread. */
+static void put_thread(const struct event_rows *rows, uint64_t from)
+{
+	int32_t *pid = table_int32(rows->table, COLUMN_PID), *tid = table_int32(rows->table, COLUMN_TID);
+	int32_t pid_value, tid_value;
+
+	if (from == rows->row)
+		return;
+	pid_value = (int32_t)trace_process_of(rows->trace, rows->thread)->pid;
+	tid_value = (int32_t)rows->thread->tid;
+	for (uint64_t i = from; i < rows->row; i++)
+		pid[i] = pid_value;
+	for (uint64_t i = from; i < rows->row; i++)
+		tid[i] = tid_value;
+}
+
+int event_rows_fill(struct event_rows *rows, struct evprof_table *table, uint64_t wanted)
+{
+	int result = 1;
+
+	rows->row = table->rows;
+	use_table(rows, table);
+	while (result > 0 && rows->row < wanted) {
+		uint64_t from = rows->row;
+
+		/* A realloc is two rows. */
+		if (table->allocated < rows->row + UINT64_C(2) * EVENT_ROWS_STEP) {
+			if (table_reserve(table, 2 * rows->row + UINT64_C(4) * EVENT_ROWS_STEP) < 0)
+				return -ENOMEM;
+			use_table(rows, table);
+		}
+		result = event_stream_step(rows->stream, EVENT_ROWS_STEP);
+		put_thread(rows, from);
+	}
+	table->rows = rows->row;
+	return result < 0 ? result : 0;
+}
+
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC at the start of the trace. */
+static int64_t since_1970(const struct trace *trace)
+{
+	if (trace->clock_count)
+		return (int64_t)(trace->clocks[0].realtime_ns - trace->clocks[0].monotonic_ns);
+	return (int64_t)(trace->header.created_ns - (uint64_t)trace->start_ns);
+}
+
+int event_rows_init(struct event_rows *rows, struct trace *trace, const struct options *options,
+		    const struct function_names *names)
+{
+	static const struct event_stream_user user = {begin_process, end_process, take_event};
+	const uint32_t frees = 1u << (ROW_FREE - 1) | 1u << (ROW_REALLOC_FREE - 1);
+
+	*rows = (struct event_rows){.trace = trace, .options = options, .names = names};
+	rows->wanted = options->kinds ? options->kinds : (1u << EVENT_KINDS) - 1;
+	rows->sizes = rows->wanted & frees;
+	rows->origin_ns = options->since_start ? -trace->start_ns : since_1970(trace);
+	rows->processes = calloc((size_t)trace->process_count + 1, sizeof(struct row_process *));
+	rows->kinds = texts_new();
+	if (!rows->processes || !rows->kinds)
+		return -ENOMEM;
+	for (unsigned what = 0; what < EVENT_KINDS; what++)
+		if (texts_add(rows->kinds, text_of(event_kind_names[what])) != what)
+			return -ENOMEM;
+	return event_stream_open(&rows->stream, trace, &options->filter, &rows->progress, &user, rows);
+}
+
+void event_rows_done(struct event_rows *rows)
+{
+	event_stream_close(rows->stream);
+	free(rows->processes);
+	texts_drop(rows->kinds);
+	*rows = (struct event_rows){0};
+}

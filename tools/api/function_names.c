@@ -1,0 +1,104 @@
+/*
+ * function_names.c - see function_names.h. export/csv_function.c writes the same names.
+ */
+#include "api/function_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/replay.h"
+
+/* The last part of a type's name: "collections.deque" is deque, as in __qualname__. */
+static struct text last_part(struct text name)
+{
+	size_t i;
+
+	for (i = name.length; i > 0; i--)
+		if (name.at[i - 1] == '.')
+			break;
+	return (struct text){name.at + i, name.length - i};
+}
+
+struct text function_names_c_function(const struct wire_definition *definition, char room[FUNCTION_NAMES_ROOM])
+{
+	struct text class = last_part(trace_string(definition, 0));
+	struct text name = trace_string(definition, 1);
+	size_t length = class.length;
+
+	if (length + name.length + 1 > FUNCTION_NAMES_ROOM)
+		return name;
+	memcpy(room, class.at, length);
+	if (length)
+		room[length++] = '.';
+	memcpy(room + length, name.at, name.length);
+	return (struct text){room, length + name.length};
+}
+
+static int make_one(struct function_names *functions, const struct trace_process *process, uint32_t key,
+		    struct function_name *made)
+{
+	const struct wire_definition *definition = trace_name(key & 1 ? &process->functions : &process->codes, key / 2);
+	char room[FUNCTION_NAMES_ROOM];
+	struct text name, mod;
+
+	made->line = key & 1 ? -1 : 0;
+	if (!definition) {
+		snprintf(room, sizeof(room), "<unknown %s %u>", key & 1 ? "C function" : "function", key / 2);
+		name = text_of(room);
+		mod = text_of(key & 1 ? "" : "?");
+	} else if (key & 1) {
+		name = function_names_c_function(definition, room);
+		mod = trace_string(definition, 3);
+	} else {
+		name = trace_string(definition, 1);
+		mod = trace_string(definition, 0);
+		made->line = (int32_t)(definition->number & INT32_MAX);
+	}
+	made->name = (int32_t)texts_add(functions->names, name);
+	made->mod = (int32_t)texts_add(functions->mods, mod);
+	return made->name < 0 || made->mod < 0 ? -ENOMEM : 0;
+}
+
+static int make_process(struct function_names *functions, const struct trace_process *process)
+{
+	uint32_t keys = replay_keys_of(process), key;
+	struct function_name *made = calloc((size_t)keys + 1, sizeof(*made));
+	int error = 0;
+
+	if (!made)
+		return -ENOMEM;
+	functions->of[process->number] = made;
+	made[0].line = -1;
+	for (key = 0; key < keys && !error; key++)
+		error = make_one(functions, process, key, &made[key + 1]);
+	return error;
+}
+
+int function_names_make(struct function_names *functions, const struct trace *trace)
+{
+	int error = 0;
+
+	functions->names = texts_new();
+	functions->mods = texts_new();
+	functions->of = calloc((size_t)trace->process_count + 1, sizeof(struct function_name *));
+	functions->process_count = trace->process_count;
+	if (!functions->names || !functions->mods || !functions->of || texts_add(functions->names, text_of("")) ||
+	    texts_add(functions->mods, text_of("")))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < trace->process_count && !error; i++)
+		if (trace->processes[i])
+			error = make_process(functions, trace->processes[i]);
+	return error;
+}
+
+void function_names_done(struct function_names *functions)
+{
+	for (uint32_t i = 0; functions->of && i < functions->process_count; i++)
+		free(functions->of[i]);
+	free(functions->of);
+	texts_drop(functions->names);
+	texts_drop(functions->mods);
+	*functions = (struct function_names){0};
+}

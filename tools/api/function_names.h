@@ -1,0 +1,38 @@
+/*
+ * function_names.h - all functions of a trace as rows of the table of events have them: numbers of names, of files and
+ * modules, and lines.
+ *
+ * name: co_name, or __qualname__ of a C function. mod: co_filename, or __module__ of a C function. See docs/table.md.
+ */
+#ifndef EVPROF_TOOLS_API_FUNCTION_NAMES_H
+#define EVPROF_TOOLS_API_FUNCTION_NAMES_H
+
+#include <stdint.h>
+
+#include "api/texts.h"
+#include "trace/reader.h"
+
+struct function_name {
+	int32_t name;
+	int32_t mod;
+	int32_t line; /* -1: a C function, which has none */
+	int32_t unused;
+};
+
+/* All zeros: not made. */
+struct function_names {
+	struct texts *names;
+	struct texts *mods;
+	struct function_name **of; /* by process number, then by key + 1 (replay.h); 0 is nobody */
+	uint32_t process_count;
+};
+
+/* Returns 0 or -ENOMEM. function_names_done() must follow in both cases. */
+int function_names_make(struct function_names *functions, const struct trace *trace);
+void function_names_done(struct function_names *functions);
+
+/* The __qualname__ of a C function. Returns a text of at most `bytes` bytes in room. */
+#define FUNCTION_NAMES_ROOM (2 * WIRE_STRING_MAX_BYTES + 64)
+struct text function_names_c_function(const struct wire_definition *definition, char room[FUNCTION_NAMES_ROOM]);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * options.h - the options of a call of api.h, as a filter and a few more values.
+ *
+ * As options of the tool: process, thread, include, exclude, exclude-syspath, from, to, min-duration, max-depth, clock;
+ * sort, limit, reverse, strip-dirs, callers, callees, by (report); weight (folded). Of tables: kind (which rows of
+ * "events"; may come again), since-start, event-numbers (those of EventProfiler, as int16), batch-rows. Options without
+ * a value have "".
+ */
+#ifndef EVPROF_TOOLS_API_OPTIONS_H
+#define EVPROF_TOOLS_API_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "replay/filter.h"
+#include "trace/reader.h"
+
+/* The events of the table, by number. */
+#define EVENT_KINDS 11
+extern const char *const event_kind_names[EVENT_KINDS];
+
+/* Where a function writes why it failed. */
+struct why {
+	char *text;
+	size_t bytes;
+};
+
+/* Writes the line; returns error. */
+int why_set(const struct why *why, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+struct options {
+	struct filter filter;
+	uint32_t kinds; /* bits by number of the event; 0: all */
+	bool since_start;
+	bool event_numbers;
+	uint32_t batch_rows;
+	/* Values of the outputs of the tool; not owned. */
+	const char *sort;
+	const char *by;
+	const char *weight;
+	const char *title;
+	int64_t limit; /* -1: all */
+	bool reverse;
+	bool strip_dirs;
+	bool callers;
+	bool callees;
+};
+
+/* Parses pairs of names and values. options_done() must follow in both cases. Returns 0, -EINVAL or -ENOMEM. */
+int options_parse(struct options *options, const char *const *pairs, const struct why *why);
+void options_done(struct options *options);
+/* Whether the trace has the processes, threads and times asked for. Returns 0 or -EINVAL. */
+int options_check(const struct options *options, const struct trace *trace, const struct why *why);
+
+#endif

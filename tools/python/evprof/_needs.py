@@ -1,0 +1,13 @@
+"""Packages that are imported when they are needed."""
+import importlib
+from typing import Any
+
+
+def needs(package: str, what: str) -> Any:
+    """The package. Raises ImportError, which names what needs it and how to install it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        name = package.partition(".")[0]
+        raise ImportError("evprof: %s needs the package %s, which this Python cannot import (%s): python -m pip install %s"
+                          % (what, name, error, name), name=name) from error

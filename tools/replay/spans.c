@@ -1,0 +1,147 @@
+/*
+ * spans.c - see spans.h.
+ */
+#include "replay/spans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/grow.h"
+
+#define GREENLET_SHIFT 20
+#define THREAD_SHIFT 40
+
+/* The numbers of thread, greenlet and task in one word; not 0. Numbers that do not fit share a context. */
+static uint64_t context_of(const struct call_walk *walk)
+{
+	uint64_t mask = (UINT64_C(1) << GREENLET_SHIFT) - 1, task = 0;
+
+	for (uint32_t i = walk->depth; i-- > 0 && !task;)
+		task = walk->frames[i].task;
+	return ((uint64_t)walk->thread->number + 1) << THREAD_SHIFT | (walk_greenlet(walk) & mask) << GREENLET_SHIFT |
+	       (task & mask);
+}
+
+static struct span *find(const struct spans *spans, uint64_t number)
+{
+	uint64_t index = number ? u64_map_value(&spans->open, number) : 0;
+
+	return index ? &spans->at[index - 1] : NULL;
+}
+
+/* A free place. Places of spans that have ended are used again. */
+static struct span *take_place(struct spans *spans)
+{
+	struct span *place;
+
+	if (spans->free) {
+		place = &spans->at[spans->free - 1];
+		spans->free = place->context;
+		return place;
+	}
+	if (grow_by_one(&spans->at, &spans->allocated, spans->count, sizeof(*spans->at)))
+		return NULL;
+	return &spans->at[spans->count++];
+}
+
+/* The lowest lane that no open span of the context has; ancestors are the only ones that may. */
+static uint32_t free_lane(const struct spans *spans, const struct span *top)
+{
+	uint32_t lane = 0;
+
+	for (; top; top = find(spans, top->parent))
+		lane = top->lane >= lane ? top->lane + 1 : lane;
+	return lane;
+}
+
+struct span *spans_begin(struct spans *spans, struct call_walk *walk, const uint64_t *extra)
+{
+	uint64_t context = context_of(walk), number = extra[1], *top, *index, end = 0;
+	struct span *span;
+
+	if (!number || find(spans, number))
+		return NULL;
+	top = u64_map_make(&spans->tops, context);
+	index = top ? u64_map_make(&spans->open, number) : NULL;
+	span = index ? take_place(spans) : NULL;
+	if (!span) {
+		walk_fail(walk, -ENOMEM);
+		return NULL;
+	}
+	u64_map_take(&spans->ends, number, &end);
+	*index = (uint64_t)(span - spans->at) + 1;
+	*span = (struct span){.number = number,
+			      .context = context,
+			      .parent = find(spans, *top) ? *top : 0,
+			      .start_ns = walk->now_ns,
+			      .since_ns = walk->now_ns,
+			      .end_ns = (int64_t)end - 1,
+			      .name = (uint32_t)extra[0]};
+	span->lane = free_lane(spans, find(spans, span->parent));
+	*top = number;
+	return span;
+}
+
+static uint64_t ns_since(int64_t since_ns, int64_t now_ns)
+{
+	return now_ns > since_ns ? (uint64_t)(now_ns - since_ns) : 0;
+}
+
+/* The child that is open, if any, gets the span's parent as its own. The open spans of a context are one chain. */
+static void leave_chain(struct spans *spans, struct span *span, int64_t now_ns)
+{
+	uint64_t *top = u64_map_make(&spans->tops, span->context);
+	struct span *child = top ? find(spans, *top) : NULL;
+
+	if (top && *top == span->number)
+		*top = span->parent;
+	for (; child && child != span; child = find(spans, child->parent)) {
+		if (child->parent != span->number)
+			continue;
+		span->inner_ns += ns_since(child->since_ns, now_ns);
+		child->since_ns = now_ns;
+		child->parent = span->parent;
+		return;
+	}
+}
+
+struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t number)
+{
+	struct span *span = find(spans, number), ended, *parent;
+	uint64_t index, *end;
+
+	if (!span && spans->in_turn && number) {
+		end = u64_map_make(&spans->ends, number);
+		if (end)
+			*end = (uint64_t)walk->now_ns + 1;
+		else
+			walk_fail(walk, -ENOMEM);
+	}
+	if (!span)
+		return (struct span){0};
+	leave_chain(spans, span, walk->now_ns);
+	parent = find(spans, span->parent);
+	if (parent)
+		parent->inner_ns += ns_since(span->since_ns, walk->now_ns);
+	ended = *span;
+	*span = (struct span){.context = spans->free};
+	u64_map_take(&spans->open, number, &index);
+	spans->free = index;
+	return ended;
+}
+
+void spans_done(struct spans *spans)
+{
+	u64_map_done(&spans->open);
+	u64_map_done(&spans->tops);
+	u64_map_done(&spans->ends);
+	free(spans->at);
+	*spans = (struct spans){.in_turn = spans->in_turn};
+}
+
+struct text span_name(const struct trace_process *process, uint64_t id)
+{
+	const struct wire_definition *mark = trace_name(&process->marks, (uint32_t)id);
+
+	return mark ? trace_string(mark, 1) : text_of("?");
+}

@@ -1,0 +1,55 @@
+/*
+ * spans.h - the spans of a process: which are open, and which is the parent of which.
+ *
+ * A span ends by its number. Its parent is the innermost span that is open where it begins: in the same thread,
+ * greenlet and task. Made for a call walk; the caller passes on WIRE_SPAN_BEGIN and WIRE_SPAN_END.
+ *
+ * In a walk of one thread after the other, the end of a span may come before its begin, if another thread ends it. Such
+ * an end is kept, and spans_begin() gives it out. Memory: that of the open spans and of these ends.
+ */
+#ifndef EVPROF_TOOLS_REPLAY_SPANS_H
+#define EVPROF_TOOLS_REPLAY_SPANS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "replay/call_walk.h"
+#include "util/u64_map.h"
+
+struct span {
+	uint64_t number;  /* 0: the place is free */
+	uint64_t context; /* of a free place: the next one. Thread, greenlet and task in which it began */
+	uint64_t parent;  /* number of the parent, 0: none. It may have ended before */
+	int64_t start_ns;
+	int64_t since_ns;  /* from here on it counts for its parent */
+	int64_t end_ns;	   /* of one whose end came first, at its begin; else -1 */
+	uint64_t inner_ns; /* time in children that have ended, while this span was open */
+	uint32_t name;	   /* a mark's id */
+	uint32_t lane;	   /* for the caller of spans_begin(): no other open span of the context has it */
+};
+
+struct spans {
+	struct u64_map open; /* number to index + 1 */
+	struct u64_map tops; /* context to the number of its innermost open span */
+	struct u64_map ends; /* number to end + 1, of spans whose begin did not come yet */
+	struct span *at;
+	size_t count, allocated;
+	uint64_t free; /* index + 1 of the first free place */
+	bool in_turn;  /* threads come one after the other: ends before begins are kept */
+};
+
+void spans_done(struct spans *spans);
+
+/* extra: of the event. The span is valid until the next call. NULL: the number was there already, or no memory. */
+struct span *spans_begin(struct spans *spans, struct call_walk *walk, const uint64_t *extra);
+
+/*
+ * Ends the span. Returns a copy of it, with number 0 if it is not known: it began in the parent of a fork, or too
+ * early.
+ */
+struct span spans_end(struct spans *spans, struct call_walk *walk, uint64_t number);
+
+/* The name of a span, or of a counter. */
+struct text span_name(const struct trace_process *process, uint64_t id);
+
+#endif

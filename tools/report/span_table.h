@@ -1,0 +1,18 @@
+/*
+ * span_table.h - the table of spans: evprof report --by span.
+ *
+ *   text   count, total, own, mean, p50, p90 and max in seconds, name
+ *   json   {"spans": [{"span": ..., "count": ..., "unfinished": ..., "total_ns": ...}]}
+ *   csv    the same columns, with a line of titles
+ */
+#ifndef EVPROF_TOOLS_REPORT_SPAN_TABLE_H
+#define EVPROF_TOOLS_REPORT_SPAN_TABLE_H
+
+#include "analysis/span_totals.h"
+#include "report/print.h"
+
+/* most: the number of rows at most; negative: all. The totals are sorted. */
+void span_table_print(struct output *output, const struct report_format *format, const struct span_totals *totals,
+		      int64_t most);
+
+#endif
