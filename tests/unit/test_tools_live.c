@@ -12,7 +12,7 @@
 #include "tools_verb.h"
 #include "trace_fixture.h"
 
-enum { MAIN = 1, F = 2, G = 3, MODULE = 4, SHUTDOWN = 5, LEN = 1 };
+enum { MAIN = 1, F = 2, G = 3, MODULE = 4, SHUTDOWN = 5, GETPATH = 6, LEN = 1 };
 
 static struct fixture *fixture;
 static uint32_t process, thread;
@@ -281,6 +281,22 @@ Test(live, the_end_is_the_trace_s_where_the_program_did_not_end)
 	run_program(0);
 	freed(thread, 0x200);
 	expect_folded("live", X " 10\n");
+}
+
+/* A frozen module that ran before is no program. */
+Test(live, the_end_is_the_trace_s_where_that_of_the_program_is_lost)
+{
+	fixture_code(fixture, process, GETPATH, "<frozen getpath>", 1, "<module>");
+	on(thread, WIRE_CALL, GETPATH, 0);
+	made(thread, 0x300, 30);
+	on(thread, WIRE_RETURN, GETPATH, 1);
+	on(thread, WIRE_GAP, 0, 1);
+	fixture_extra(fixture, thread, 5);
+	on(thread, WIRE_CALL, F, 1);
+	freed(thread, 0x300);
+	made(thread, 0x200, 3);
+	expect_folded("live", P ";f (app.py:7) 3\n");
+	cr_expect(strstr(ran.err, "events are missing"), "it is said: %s", ran.err);
 }
 
 Test(live, native_functions_stand_on_top)

@@ -18,6 +18,13 @@ struct ending {
 
 enum { KNOWN_NOT = 1, KNOWN_ENDS = 2 }; /* whether the function, when outermost, is the program */
 
+static bool begins_with(struct text text, const char *begin)
+{
+	size_t length = strlen(begin);
+
+	return text.length >= length && memcmp(text.at, begin, length) == 0;
+}
+
 static bool ends_with(struct text text, const char *end)
 {
 	size_t length = strlen(end);
@@ -36,8 +43,9 @@ static bool is_program(const struct ending *ending, uint32_t key)
 	if (text_same(name, text_of("_shutdown")))
 		return ends_with(trace_string(definition, 0), "threading.py") ||
 		       text_same(trace_string(definition, 0), text_of("<frozen threading>"));
-	return ending->is_python &&
-	       (text_same(name, text_of("<module>")) || text_same(name, text_of("_run_module_as_main")));
+	if (text_same(name, text_of("<module>"))) /* frozen: "getpath", which runs before the program */
+		return ending->is_python && !begins_with(trace_string(definition, 0), "<frozen ");
+	return ending->is_python && text_same(name, text_of("_run_module_as_main"));
 }
 
 static bool looks_like_program(struct ending *ending, uint32_t key)

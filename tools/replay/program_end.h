@@ -10,8 +10,10 @@
  *   <module>, runpy._run_module_as_main    where the executable is Python itself: an embedder runs modules at any time
  *   threading._shutdown
  *
- * If one of them still runs at the end of the trace (the process was killed, or left by os._exit()), the time is
- * unknown.
+ * A frozen <module> does not count: "getpath" runs before the program.
+ *
+ * If one of them still runs at the end of the trace (the process was killed, or left by os._exit()), or the events of
+ * its end are lost, the time is unknown.
  */
 #ifndef EVPROF_TOOLS_REPLAY_PROGRAM_END_H
 #define EVPROF_TOOLS_REPLAY_PROGRAM_END_H
