@@ -230,3 +230,29 @@ SCENARIO(diff, known_change, SUPPORTED)
 			      text("%s/diff.csv", after->directory)});
 	expect(result, result->status == 0, "Python's csv reads the same");
 }
+
+/* Two runs of the same program have the same counts; one that does more has a regression, in a table for a comment. */
+SCENARIO_SOME(diff, regression, SUPPORTED)
+{
+	struct outcome *before = run(.python = python, .args = {"@compared.py", "100"});
+	struct outcome *same = run(.python = python, .args = {"@compared.py", "100"});
+	struct outcome *after = run(.python = python, .args = {"@compared.py", "160"});
+	struct outcome *result =
+	    tool("diff", "--include", "*compared.py", "--fail-on", "calls,total-calls", before->trace, same->trace);
+
+	expect(result, result->status == 0 && !strstr(result->out, "(leaf)"), "the same calls: %s", result->out);
+	result =
+	    tool("diff", "--include", "*compared.py", "--fail-on", "calls", "--markdown", before->trace, after->trace);
+	expect(result, result->status == 4 && strstr(result->out, "| **100 → 160 (+60 %)** |"), "60 calls more: %s",
+	       result->out);
+	for (const char *line = strstr(result->out, "\n| "); line; line = strstr(line + 1, "\n| ")) {
+		size_t cells = 0;
+
+		for (const char *at = line + 1; *at && *at != '\n'; at++)
+			cells += *at == '|' && at[-1] != '\\';
+		expect(result, cells == 7, "each row has six cells, not %zu: %.200s", cells - 1, line);
+	}
+	result = tool("diff", "--include", "*compared.py", "--fail-on", "calls", "--threshold", "calls=60%",
+		      before->trace, after->trace);
+	expect(result, result->status == 0, "60 %% are not more than 60 %%");
+}

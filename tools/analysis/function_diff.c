@@ -162,3 +162,75 @@ void function_pairs_sort(struct function_pairs *pairs, const struct diff_measure
 {
 	qsort_r(pairs->at, pairs->count, sizeof(*pairs->at), by_change, (void *)measure);
 }
+
+/* --- changes and regressions --- */
+
+static bool is_beyond(const struct diff_threshold *threshold, uint64_t a, uint64_t b)
+{
+	uint64_t difference = a < b ? b - a : a - b;
+
+	return difference > threshold->amount && (double)difference * 100 > (double)a * threshold->percent;
+}
+
+unsigned diff_count_changes(const struct diff_rules *rules, const struct function_total *a,
+			    const struct function_total *b)
+{
+	unsigned changed = 0;
+
+	for (unsigned i = 0; i < DIFF_MEASURES; i++)
+		if (is_beyond(&rules->thresholds[i], a ? diff_measured(&diff_measures[i], a) : 0,
+			      b ? diff_measured(&diff_measures[i], b) : 0))
+			changed |= 1u << i;
+	return changed & rules->compared;
+}
+
+static unsigned growths_of(const struct diff_rules *rules, const struct function_total *a,
+			   const struct function_total *b)
+{
+	unsigned grown = diff_count_changes(rules, a, b);
+
+	for (unsigned i = 0; i < DIFF_MEASURES; i++)
+		if (a && (!b || diff_measured(&diff_measures[i], b) < diff_measured(&diff_measures[i], a)))
+			grown &= ~(1u << i);
+	return grown;
+}
+
+static const struct function_total *counts_of(const struct function_side *side)
+{
+	return side ? side->counts : NULL;
+}
+
+unsigned diff_changes(const struct diff_rules *rules, const struct function_pair *pair)
+{
+	return diff_count_changes(rules, counts_of(pair->a), counts_of(pair->b));
+}
+
+unsigned diff_regressions(const struct diff_rules *rules, const struct function_pair *pair)
+{
+	return rules->fail_on & growths_of(rules, counts_of(pair->a), counts_of(pair->b));
+}
+
+unsigned diff_total_regressions(const struct diff_rules *rules, const struct function_total *a,
+				const struct function_total *b)
+{
+	return rules->fail_on_total & growths_of(rules, a, b);
+}
+
+int64_t function_pairs_put_regressions_first(struct function_pairs *pairs, const struct diff_rules *rules)
+{
+	struct function_pair *others = malloc((pairs->count + 1) * sizeof(*others));
+	size_t first = 0, rest = 0;
+
+	if (!others)
+		return -ENOMEM;
+	for (size_t i = 0; i < pairs->count; i++) {
+		if (diff_regressions(rules, &pairs->at[i]))
+			pairs->at[first++] = pairs->at[i];
+		else
+			others[rest++] = pairs->at[i];
+	}
+	for (size_t i = 0; i < rest; i++)
+		pairs->at[first + i] = others[i];
+	free(others);
+	return (int64_t)first;
+}

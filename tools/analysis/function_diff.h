@@ -64,7 +64,7 @@ struct diff_measure {
 	bool memory;
 };
 
-enum { DIFF_MEASURES = 5 };
+enum { DIFF_CALLS, DIFF_TIME, DIFF_CUMTIME, DIFF_ALLOCS, DIFF_BYTES, DIFF_MEASURES };
 extern const struct diff_measure diff_measures[DIFF_MEASURES];
 
 static inline uint64_t diff_measured(const struct diff_measure *measure, const struct function_total *counts)
@@ -79,5 +79,31 @@ const struct function_side *diff_shown_side(const struct function_pair *pair);
 
 /* Sorts by change, increase or decrease, the largest first. */
 void function_pairs_sort(struct function_pairs *pairs, const struct diff_measure *measure);
+
+/* A difference counts as a change if it is larger than both. */
+struct diff_threshold {
+	uint64_t amount;
+	double percent; /* of the value in a; any growth from 0 is larger */
+};
+
+/* What counts as a change, and which growth is a regression. Sets of measures are bits, by index. */
+struct diff_rules {
+	struct diff_threshold thresholds[DIFF_MEASURES];
+	unsigned compared;	/* measures that both traces have */
+	unsigned fail_on;	/* in any function */
+	unsigned fail_on_total; /* in the sum of all functions */
+};
+
+/* The measures that changed; NULL: the function is not in that trace. */
+unsigned diff_count_changes(const struct diff_rules *rules, const struct function_total *a,
+			    const struct function_total *b);
+/* The same of a pair, and the measures whose growth is a regression. */
+unsigned diff_changes(const struct diff_rules *rules, const struct function_pair *pair);
+unsigned diff_regressions(const struct diff_rules *rules, const struct function_pair *pair);
+/* The measures whose sum over all functions is a regression from a to b. */
+unsigned diff_total_regressions(const struct diff_rules *rules, const struct function_total *a,
+				const struct function_total *b);
+/* Moves the pairs with a regression to the front. The order stays otherwise. Returns their number, or -ENOMEM. */
+int64_t function_pairs_put_regressions_first(struct function_pairs *pairs, const struct diff_rules *rules);
 
 #endif

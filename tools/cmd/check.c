@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/verbs.h"
 #include "report/limits.h"
+#include "util/amounts.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -46,28 +46,6 @@ static const char help_text[] =
 
 /* --- limits --- */
 
-struct unit {
-	const char *name;
-	double factor;
-};
-
-/* Parses a number with one of the units (the last has no name), rounded. */
-static bool parse_number(const char *text, uint64_t *value, double limit, const struct unit *units)
-{
-	char *end;
-	double number = strtod(text, &end);
-
-	if (end == text || !isfinite(number) || number < 0)
-		return false;
-	for (; units->name; units++) {
-		if (strcmp(end, units->name) != 0 || number * units->factor > limit)
-			continue;
-		*value = (uint64_t)(number * units->factor + 0.5);
-		return true;
-	}
-	return false;
-}
-
 /* The unit of the last digit of the text, but at most 1 ms, which is the precision of evprof report. */
 static uint64_t written_unit_ns(const char *text, const struct unit *units)
 {
@@ -86,19 +64,17 @@ static uint64_t written_unit_ns(const char *text, const struct unit *units)
 
 static bool parse_allowed(struct limit *limit, const char *text)
 {
-	static const struct unit seconds[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {NULL, 0}};
-	static const struct unit bytes[] = {{"", 1}, {"K", 1024}, {"M", 1048576}, {"G", 1073741824}, {NULL, 0}};
 	int64_t number;
 
 	switch (limit->kind) {
 	case LIMIT_TIME:
-		limit->unit_ns = written_unit_ns(text, seconds);
-		if (parse_number(text, &limit->allowed, (double)TRACE_NS_FAR, seconds))
+		limit->unit_ns = written_unit_ns(text, units_seconds);
+		if (parse_amount(text, &limit->allowed, (double)TRACE_NS_FAR, units_seconds))
 			return true;
 		return cli_misused("check", "%s wants seconds such as 0.5 or 20ms, not \"%s\"",
 				   limit_options[limit->kind], text);
 	case LIMIT_ALLOC:
-		if (parse_number(text, &limit->allowed, 9e18, bytes))
+		if (parse_amount(text, &limit->allowed, 9e18, units_bytes))
 			return true;
 		return cli_misused("check", "%s wants bytes such as 5000000 or 64M, not \"%s\"",
 				   limit_options[limit->kind], text);

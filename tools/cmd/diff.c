@@ -4,20 +4,23 @@
  * analysis/function_diff.c matches the functions, report/diff.c writes the result.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/verbs.h"
 #include "report/diff.h"
+#include "util/amounts.h"
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"
 
-enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
+enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
 
 struct request {
 	struct filter filter;
 	struct report_diff diff;
 	enum format format;
+	bool sampled;
 };
 
 static const char help_text[] =
@@ -25,35 +28,107 @@ static const char help_text[] =
     "\n"
     "Compares two traces function by function: the numbers of A, and their change in B. Functions are the same if "
     "file,\n"
-    "line and qualified name are, else if file and name are, else if the file's base name and the name are. The table\n"
-    "lists those that changed; --json and --csv list all.\n"
+    "line and qualified name are, else if file and name are, else if the file's base name and the name are. The "
+    "tables\n"
+    "list those that changed; --json and --csv list all.\n"
     "\n"
     "  -s, --sort KEY        by the change of: time (default), cumtime, calls, allocs, bytes\n"
     "  -n, --limit N         the first N functions only\n"
+    "      --all             list the functions that did not change, too\n"
+    "      --threshold KEY=AMOUNT[,AMOUNT]\n"
+    "                        a change of KEY counts if it is more than AMOUNT: 10%%, 5ms, 100, 64K; of two, more than\n"
+    "                        both. The default for time and cumtime is 10%%,1ms, for the others 0\n"
+    "      --fail-on KEY,... exit status 4 if KEY grew by more than its threshold in a function, or total-KEY in the\n"
+    "                        sum of all functions\n"
     "      --json            for programs\n"
     "      --csv             for spreadsheets\n"
+    "      --markdown        for the comment of a pull request\n"
     "\n"
     "%s"
     "\n"
     "--min-duration is not for diff.\n"
-    "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
+    "Exit status: 0; 4 if --fail-on found a regression; 1 if a trace is incomplete; 2 if one cannot be read, or "
+    "cannot\n"
+    "show that there is no regression.\n";
 
-static const struct diff_measure *find_measure(const char *name)
+/* The index of the measure; DIFF_MEASURES after a message. what: "order" or the like. */
+static size_t find_measure(const char *name, size_t length, const char *what)
 {
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		if (strcmp(diff_measures[i].sort, name) == 0)
-			return &diff_measures[i];
-	fprintf(stderr, "evprof diff: there is no order \"%s\"; the orders are", name);
+		if (strlen(diff_measures[i].sort) == length && memcmp(diff_measures[i].sort, name, length) == 0)
+			return i;
+	fprintf(stderr, "evprof diff: there is no %s \"%.*s\"; there are", what, (int)length, name);
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", diff_measures[i].sort);
 	fprintf(stderr, "\n");
-	return NULL;
+	return DIFF_MEASURES;
 }
 
 static bool take_sort(void *request, size_t which, const char *value)
 {
+	size_t measure = find_measure(value, strlen(value), "order");
+
 	(void)which;
-	return (((struct request *)request)->diff.sort = find_measure(value)) != NULL;
+	if (measure == DIFF_MEASURES)
+		return false;
+	((struct request *)request)->diff.sort = &diff_measures[measure];
+	return true;
+}
+
+/* Parses "10%", or an amount of the measure. */
+static bool parse_one(struct diff_threshold *threshold, const struct diff_measure *measure, const char *text)
+{
+	const struct unit *units = measure->seconds			 ? units_seconds
+				   : strcmp(measure->sort, "bytes") == 0 ? units_bytes
+									 : units_none;
+	static const struct unit per_mille_of_percent[] = {{"%", 1000}, {NULL, 0}};
+	uint64_t value;
+
+	if (parse_amount(text, &value, 9e18, per_mille_of_percent))
+		threshold->percent = (double)value / 1000;
+	else if (!parse_amount(text, &threshold->amount, 9e18, units))
+		return cli_misused("diff", "--threshold %s wants a percentage or an amount such as %s, not \"%s\"",
+				   measure->sort, measure->seconds ? "5ms" : "100", text);
+	return true;
+}
+
+static bool take_threshold(void *request, size_t which, const char *value)
+{
+	struct diff_rules *rules = &((struct request *)request)->diff.rules;
+	size_t length = strcspn(value, "="), measure;
+	struct diff_threshold threshold = {0};
+	char *amounts, *rest, *one;
+	bool fine = true;
+
+	(void)which;
+	if (!value[length])
+		return cli_misused("diff", "--threshold wants KEY=AMOUNT, not \"%s\"", value);
+	measure = find_measure(value, length, "key");
+	amounts = rest = measure < DIFF_MEASURES ? strdup(value + length + 1) : NULL;
+	while (fine && rest && (one = strsep(&rest, ",")) != NULL)
+		fine = parse_one(&threshold, &diff_measures[measure], one);
+	if (fine && amounts)
+		rules->thresholds[measure] = threshold;
+	free(amounts);
+	return fine && amounts;
+}
+
+static bool take_fail_on(void *request, size_t which, const char *value)
+{
+	struct diff_rules *rules = &((struct request *)request)->diff.rules;
+
+	(void)which;
+	for (;;) {
+		size_t length = strcspn(value, ","), prefix = strncmp(value, "total-", 6) == 0 ? 6 : 0, measure;
+
+		measure = find_measure(value + prefix, length - prefix, "key");
+		if (measure == DIFF_MEASURES)
+			return false;
+		*(prefix ? &rules->fail_on_total : &rules->fail_on) |= 1u << measure;
+		if (!value[length])
+			return true;
+		value += length + 1;
+	}
 }
 
 static bool take_limit(void *request, size_t which, const char *value)
@@ -84,8 +159,12 @@ static bool refuse_min_duration(void *request, size_t which, const char *value)
 static const struct verb_option options_known[] = {
     {"sort", 's', required_argument, take_sort, 0},
     {"limit", 'n', required_argument, take_limit, 0},
+    {"all", 0, no_argument, NULL, offsetof(struct request, diff.all)},
+    {"threshold", 0, required_argument, take_threshold, 0},
+    {"fail-on", 0, required_argument, take_fail_on, 0},
     {"json", 0, no_argument, take_format, FORMAT_JSON},
     {"csv", 0, no_argument, take_format, FORMAT_CSV},
+    {"markdown", 0, no_argument, take_format, FORMAT_MARKDOWN},
     VERB_FILTER_OPTIONS(refuse_min_duration),
     {"help", 'h', no_argument, NULL, 0},
     {0},
@@ -102,25 +181,68 @@ static int write_diff(const struct request *request, struct function_pairs *pair
 		report_diff_json(&output, &request->diff, pairs);
 	else if (request->format == FORMAT_CSV)
 		report_diff_csv(&output, &request->diff, pairs);
+	else if (request->format == FORMAT_MARKDOWN)
+		report_diff_markdown(&output, &request->diff, pairs);
 	else
 		report_diff_table(&output, &request->diff, pairs);
 	return output_close(&output);
 }
 
-static int compare_totals(const struct request *request)
+static int compare_totals(struct request *request)
 {
-	const struct report_diff *diff = &request->diff;
+	struct report_diff *diff = &request->diff;
 	struct function_pairs pairs = {0};
 	int error = function_pairs_match(&pairs, &diff->totals[0], &diff->totals[1]);
+	int64_t regressed = 0;
 
 	if (!error) {
 		function_pairs_sort(&pairs, diff->sort);
+		regressed = function_pairs_put_regressions_first(&pairs, &diff->rules);
+		error = regressed < 0 ? (int)regressed : 0;
+	}
+	if (!error) {
+		diff->regressed = (size_t)regressed;
 		error = write_diff(request, &pairs);
 	}
 	function_pairs_done(&pairs);
 	if (error)
 		output_message("evprof diff: cannot write the result: %s", strerror(-error));
 	return error;
+}
+
+/* Finds out what can be compared. False after a message: --fail-on names what cannot. */
+static bool find_compared(struct request *request)
+{
+	struct report_diff *diff = &request->diff;
+	struct diff_rules *rules = &diff->rules;
+	unsigned wanted = rules->fail_on | rules->fail_on_total;
+
+	for (unsigned i = 0; i < DIFF_MEASURES; i++) {
+		if (!diff_measures[i].memory || (diff->totals[0].memory && diff->totals[1].memory))
+			rules->compared |= 1u << i;
+		else if (wanted & 1u << i)
+			output_message("evprof diff: %s has no memory events, which --fail-on %s compares; record with "
+				       "--events call,c_call,mem",
+				       diff->paths[diff->totals[0].memory ? 1 : 0], diff_measures[i].sort);
+	}
+	if (wanted & 1u << DIFF_CALLS && request->sampled)
+		output_message("evprof diff: stacks were sampled, which counts no calls; record with --events "
+			       "call,c_call for --fail-on calls");
+	return !(wanted & ~rules->compared) && !(wanted & 1u << DIFF_CALLS && request->sampled);
+}
+
+/* The exit status of --fail-on; status: that of reading the traces. */
+static int judge(const struct report_diff *diff, int status)
+{
+	if (diff->regressed || report_diff_total_regressions(diff))
+		return CLI_REGRESSED;
+	if (!diff->rules.fail_on && !diff->rules.fail_on_total)
+		return status;
+	if (diff->lost[0] || diff->lost[1]) {
+		output_message("evprof diff: events were lost, so there may be a regression that does not show");
+		return CLI_FAILED;
+	}
+	return status;
 }
 
 /* Returns the exit status for this trace. */
@@ -140,6 +262,7 @@ static int count_trace(struct request *request, size_t side)
 		error = trace_count_totals(trace, &totals);
 	request->diff.lost[side] = totals.lost;
 	request->diff.totals[side].memory |= trace_records(trace, "mem");
+	request->sampled |= trace_sample_rate(trace) != 0;
 	if (error)
 		output_message("evprof diff: %s: %s", request->diff.paths[side], strerror(-error));
 	return verb_close(trace, error);
@@ -151,8 +274,9 @@ static int diff_traces(struct request *request)
 	int b = a == CLI_FAILED ? a : count_trace(request, 1);
 	int status = cli_status_worst(a, b);
 
-	if (status != CLI_FAILED && compare_totals(request) < 0)
-		status = CLI_FAILED;
+	if (status != CLI_FAILED)
+		status =
+		    find_compared(request) && compare_totals(request) == 0 ? judge(&request->diff, status) : CLI_FAILED;
 	function_totals_done(&request->diff.totals[0]);
 	function_totals_done(&request->diff.totals[1]);
 	return status;
@@ -160,9 +284,13 @@ static int diff_traces(struct request *request)
 
 int cmd_diff(int argc, char **argv)
 {
-	struct request request = {.diff = {.sort = &diff_measures[1], .limit = -1}};
-	int status = verb_parse("diff", "s:n:h", options_known, argc, argv, &request, &request.filter);
+	/* Times differ from run to run. The table prints them to the ms. */
+	const struct diff_threshold noise = {.amount = 1000000, .percent = 10};
+	struct request request = {.diff = {.sort = &diff_measures[DIFF_TIME], .limit = -1}};
+	int status;
 
+	request.diff.rules.thresholds[DIFF_TIME] = request.diff.rules.thresholds[DIFF_CUMTIME] = noise;
+	status = verb_parse("diff", "s:n:h", options_known, argc, argv, &request, &request.filter);
 	if (status == CLI_FINE)
 		printf(help_text, filter_help);
 	if (status != VERB_PARSED)

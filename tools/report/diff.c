@@ -1,5 +1,5 @@
 /*
- * diff.c - the table, the JSON and the CSV of evprof diff. See diff.h.
+ * diff.c - the table, the JSON and the CSV of evprof diff, and what all its formats share. See diff.h.
  */
 #include "report/diff.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-static size_t shown_pairs(const struct report_diff *diff, const struct function_pairs *pairs)
+size_t report_diff_limit(const struct report_diff *diff, const struct function_pairs *pairs)
 {
 	return diff->limit >= 0 && (size_t)diff->limit < pairs->count ? (size_t)diff->limit : pairs->count;
 }
@@ -19,9 +19,14 @@ static bool has_measure(const struct report_diff *diff, const struct diff_measur
 	return !measure->memory || diff->totals[side].memory;
 }
 
-static bool shows_measure(const struct report_diff *diff, const struct diff_measure *measure)
+bool report_diff_shows(const struct report_diff *diff, size_t measure)
 {
-	return has_measure(diff, measure, 0) && has_measure(diff, measure, 1);
+	return diff->rules.compared & 1u << measure;
+}
+
+unsigned report_diff_total_regressions(const struct report_diff *diff)
+{
+	return diff_total_regressions(&diff->rules, &diff->totals[0].sum, &diff->totals[1].sum);
 }
 
 /* The widths of the two columns of each measure. */
@@ -68,23 +73,15 @@ static struct widths find_widths(const struct function_pair *pairs, size_t shown
 	return widths;
 }
 
-static bool is_changed(const struct report_diff *diff, const struct function_pair *pair)
-{
-	bool changed = !pair->a || !pair->b;
-
-	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		changed |= shows_measure(diff, &diff_measures[i]) && diff_change(&diff_measures[i], pair) != 0;
-	return changed;
-}
-
-/* Removes pairs in which no shown measure changed. The order stays. Returns the number of removed pairs. */
-static size_t remove_unchanged(const struct report_diff *diff, struct function_pairs *pairs)
+size_t report_diff_remove_unchanged(const struct report_diff *diff, struct function_pairs *pairs)
 {
 	size_t before = pairs->count;
 
+	if (diff->all)
+		return 0;
 	pairs->count = 0;
 	for (size_t i = 0; i < before; i++)
-		if (is_changed(diff, &pairs->at[i]))
+		if (diff_changes(&diff->rules, &pairs->at[i]))
 			pairs->at[pairs->count++] = pairs->at[i];
 	return before - pairs->count;
 }
@@ -102,13 +99,41 @@ static void print_place(struct output *output, const struct function_side *side)
 	output_char(output, ')');
 }
 
+static void print_measures(struct output *output, unsigned measures)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < DIFF_MEASURES; i++) {
+		if (!(measures & 1u << i))
+			continue;
+		output_format(output, "%s%s", before, diff_measures[i].sort);
+		before = ", ";
+	}
+}
+
+static void print_regressions(struct output *output, const struct report_diff *diff)
+{
+	unsigned total = report_diff_total_regressions(diff);
+
+	if (diff->regressed)
+		output_format(output, "   Regressions in %zu function%s, listed first\n", diff->regressed,
+			      diff->regressed == 1 ? "" : "s");
+	if (!total)
+		return;
+	output_string(output, "   Regressions in the sum of all functions: ");
+	print_measures(output, total);
+	output_char(output, '\n');
+}
+
 static void print_row(struct output *output, const struct report_diff *diff, const struct function_pair *pair,
 		      const struct widths *widths)
 {
+	unsigned regressions = diff_regressions(&diff->rules, pair);
+
 	for (size_t i = 0; i < DIFF_MEASURES; i++) {
 		struct cell cell = cell_of(&diff_measures[i], pair);
 
-		if (shows_measure(diff, &diff_measures[i]))
+		if (report_diff_shows(diff, i))
 			output_format(output, " %*s %*s ", widths->of[i][0], cell.value, widths->of[i][1], cell.change);
 	}
 	print_place(output, diff_shown_side(pair));
@@ -119,6 +144,11 @@ static void print_row(struct output *output, const struct report_diff *diff, con
 	else if (pair->a->line != pair->b->line || !text_same(pair->a->file, pair->b->file)) {
 		output_string(output, " (was ");
 		print_place(output, pair->a);
+		output_char(output, ')');
+	}
+	if (regressions) {
+		output_string(output, " (regression: ");
+		print_measures(output, regressions);
 		output_char(output, ')');
 	}
 	output_char(output, '\n');
@@ -145,7 +175,7 @@ static void print_head(struct output *output, const struct report_diff *diff, co
 {
 	output_char(output, '\n');
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		if (shows_measure(diff, &diff_measures[i]))
+		if (report_diff_shows(diff, i))
 			output_format(output, " %*s %*s ", widths->of[i][0], diff_measures[i].head, widths->of[i][1],
 				      "change");
 	output_string(output, "filename:lineno(function)\n");
@@ -153,14 +183,15 @@ static void print_head(struct output *output, const struct report_diff *diff, co
 
 void report_diff_table(struct output *output, const struct report_diff *diff, struct function_pairs *pairs)
 {
-	size_t same = remove_unchanged(diff, pairs), shown = shown_pairs(diff, pairs), i;
+	size_t same = report_diff_remove_unchanged(diff, pairs), shown = report_diff_limit(diff, pairs), i;
 	struct widths widths = find_widths(pairs->at, shown);
 
 	print_trace(output, diff, 0);
 	print_trace(output, diff, 1);
 	output_format(output, "\n   Ordered by: change of %s\n", diff->sort->title);
 	if (same)
-		output_format(output, "   %zu functions are the same in both and not listed\n", same);
+		output_format(output, "   %zu functions did not change and are not listed; --all lists them\n", same);
+	print_regressions(output, diff);
 	if (shown < pairs->count)
 		output_format(output, "   List reduced from %zu to %zu due to restriction <%zu>\n", pairs->count, shown,
 			      shown);
@@ -205,6 +236,20 @@ static void json_side(struct output *output, const struct report_diff *diff, siz
 	output_char(output, '}');
 }
 
+static void json_measures(struct output *output, const char *name, unsigned measures)
+{
+	const char *before = "";
+
+	output_format(output, "\"%s\": [", name);
+	for (size_t i = 0; i < DIFF_MEASURES; i++) {
+		if (!(measures & 1u << i))
+			continue;
+		output_format(output, "%s\"%s\"", before, diff_measures[i].key);
+		before = ", ";
+	}
+	output_char(output, ']');
+}
+
 static void json_row(struct output *output, const struct report_diff *diff, const struct function_pair *pair)
 {
 	const struct function_side *side = diff_shown_side(pair);
@@ -217,8 +262,10 @@ static void json_row(struct output *output, const struct report_diff *diff, cons
 	json_side(output, diff, 1, pair->b);
 	output_string(output, ", \"change\": {");
 	for (size_t i = 0; i < DIFF_MEASURES; i++)
-		json_number(output, i, shows_measure(diff, &diff_measures[i]), diff_change(&diff_measures[i], pair));
-	output_string(output, "}}");
+		json_number(output, i, report_diff_shows(diff, i), diff_change(&diff_measures[i], pair));
+	output_format(output, "}, \"changed\": %s, ", diff_changes(&diff->rules, pair) ? "true" : "false");
+	json_measures(output, "regressions", diff_regressions(&diff->rules, pair));
+	output_char(output, '}');
 }
 
 static void json_trace(struct output *output, const struct report_diff *diff, size_t side)
@@ -233,12 +280,14 @@ static void json_trace(struct output *output, const struct report_diff *diff, si
 
 void report_diff_json(struct output *output, const struct report_diff *diff, const struct function_pairs *pairs)
 {
-	size_t shown = shown_pairs(diff, pairs), i;
+	size_t shown = report_diff_limit(diff, pairs), i;
 
 	output_char(output, '{');
 	json_trace(output, diff, 0);
 	output_string(output, ",\n ");
 	json_trace(output, diff, 1);
+	output_string(output, ",\n ");
+	json_measures(output, "total_regressions", report_diff_total_regressions(diff));
 	output_string(output, ",\n \"functions\": [");
 	for (i = 0; i < shown; i++) {
 		output_string(output, i ? ",\n  " : "\n  ");
@@ -286,7 +335,7 @@ static void csv_row(struct output *output, const struct report_diff *diff, const
 		if (has_measure(diff, &diff_measures[i], 1))
 			output_u64(output, diff_value(&diff_measures[i], pair->b));
 		output_char(output, ',');
-		if (shows_measure(diff, &diff_measures[i]))
+		if (report_diff_shows(diff, i))
 			output_i64(output, diff_change(&diff_measures[i], pair));
 	}
 	output_string(output, "\r\n");
@@ -294,7 +343,7 @@ static void csv_row(struct output *output, const struct report_diff *diff, const
 
 void report_diff_csv(struct output *output, const struct report_diff *diff, const struct function_pairs *pairs)
 {
-	size_t shown = shown_pairs(diff, pairs), i;
+	size_t shown = report_diff_limit(diff, pairs), i;
 
 	output_string(output, "function,file,line,in");
 	for (i = 0; i < DIFF_MEASURES; i++)

@@ -1,5 +1,5 @@
 /*
- * diff.h - the output of evprof diff, as a table, JSON or CSV.
+ * diff.h - the output of evprof diff, as a table, JSON, CSV or Markdown.
  *
  * The pairs are sorted; the first diff->limit of them are written.
  */
@@ -14,14 +14,26 @@ struct report_diff {
 	const char *paths[2];
 	struct function_totals totals[2];
 	uint64_t lost[2]; /* events */
+	struct diff_rules rules;
+	size_t regressed; /* functions */
 	const struct diff_measure *sort;
 	int64_t limit; /* number of functions; -1: all */
+	bool all;      /* list what did not change, too */
 };
 
-/* Removes pairs without a change, and writes the others. */
+/* Write the pairs that changed. Those that did not are removed. */
 void report_diff_table(struct output *output, const struct report_diff *diff, struct function_pairs *pairs);
+/* As a table in GitHub's Markdown. Files below the working directory are relative to it. */
+void report_diff_markdown(struct output *output, const struct report_diff *diff, struct function_pairs *pairs);
 /* Write all pairs. A value that a trace does not have is null, or empty. */
 void report_diff_json(struct output *output, const struct report_diff *diff, const struct function_pairs *pairs);
 void report_diff_csv(struct output *output, const struct report_diff *diff, const struct function_pairs *pairs);
+
+/* For the formats: whether both traces have the measure, and which pairs are written. */
+bool report_diff_shows(const struct report_diff *diff, size_t measure);
+size_t report_diff_limit(const struct report_diff *diff, const struct function_pairs *pairs);
+size_t report_diff_remove_unchanged(const struct report_diff *diff, struct function_pairs *pairs);
+/* The sum of all functions as a pair. */
+unsigned report_diff_total_regressions(const struct report_diff *diff);
 
 #endif

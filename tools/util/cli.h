@@ -13,7 +13,8 @@ enum cli_status {
 	CLI_FINE = 0,
 	CLI_DAMAGED = 1, /* a part of the trace is missing; the rest was used */
 	CLI_FAILED = 2,
-	CLI_GROWING = 3, /* the trace is intact, but still being written */
+	CLI_GROWING = 3,   /* the trace is intact, but still being written */
+	CLI_REGRESSED = 4, /* evprof diff --fail-on: a measure grew by more than its threshold */
 };
 
 /* The status for several traces: a growing one is better than a damaged one. */
