@@ -131,6 +131,26 @@ SCENARIO_SOME(table, package_and_csv, SUPPORTED)
 	name_what_is_missing(python, judge(python, outcome, &list));
 }
 
+/* Spans, marks and counters. */
+SCENARIO_SOME(table, named_events, SUPPORTED)
+{
+	struct job job = {.python = python, .args = {"@named.py"}};
+	struct outcome *outcome, *dump;
+	struct case_list list = {0};
+
+	package_path(&job);
+	python_needs(python, "ctypes");
+	job.env[2] = "EVPROF_EVENTS=call,c_call";
+	outcome = job_run(&job);
+	dump = tool("export", "-f", "csv", outcome->trace, "-o-");
+	expect(dump, strstr(dump->out, ",span_begin,in the child,,"), "the child's spans are in the table");
+	expect(dump, strstr(dump->out, ",counter,\"queue, \"\"in front\"\"\",,"), "counters are in the table");
+	add_case(&list, outcome->trace, "");
+	add_case(&list, outcome->trace, "--include work");
+	add_case(&list, outcome->trace, "--from 20000000 --to 60000000");
+	name_what_is_missing(python, judge(python, outcome, &list));
+}
+
 /* Filters, one by one and together. */
 static const char *const filters[] = {
     "--include */tests/*",

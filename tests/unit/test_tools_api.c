@@ -114,7 +114,7 @@ Test(api, arrow_arrays_outlive_everything)
 	evprof_trace_close(trace);
 	trace = NULL;
 	cr_assert_eq(stream.get_schema(&stream, &schema), 0);
-	cr_expect_eq(schema.child_count, 12);
+	cr_expect_eq(schema.child_count, 13);
 	cr_expect_str_eq(schema.children[4]->name, "name");
 	cr_expect_str_eq(schema.children[4]->dictionary->format, "u");
 	schema.release(&schema);

@@ -2,6 +2,7 @@
  * test_tools_csv.c - evprof export --format csv over traces of the fixture: each column, order, filters, quoting.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "tools_verb.h"
 #include "trace_fixture.h"
 
-#define HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
+#define HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid,value\n"
 
 static struct fixture *fixture;
 static uint32_t process, thread;
@@ -103,21 +104,65 @@ Test(csv, calls_of_both_kinds)
 	event(WIRE_MARK, 1, 10);
 	event(WIRE_RETURN, 1, 10);
 	finish();
-	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11\n"
-				     "10,0,0,c_call,deque.append,,1,main,a.py,1,10,11\n"
-				     "20,0,0,c_return,deque.append,,1,main,a.py,1,10,11\n"
-				     "30,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "40,0,0,c_call,len,builtins,20,f,lib/b.py,20,10,11\n"
-				     "50,0,0,call,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
-				     "60,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
-				     "70,0,0,c_exception,len,builtins,20,f,lib/b.py,20,10,11\n"
-				     "80,0,0,exception,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "90,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "100,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "110,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "120,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "130,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "150,0,0,return,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+				     "10,0,0,c_call,deque.append,,1,main,a.py,1,10,11,0\n"
+				     "20,0,0,c_return,deque.append,,1,main,a.py,1,10,11,0\n"
+				     "30,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "40,0,0,c_call,len,builtins,20,f,lib/b.py,20,10,11,0\n"
+				     "50,0,0,call,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
+				     "60,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
+				     "70,0,0,c_exception,len,builtins,20,f,lib/b.py,20,10,11,0\n"
+				     "80,0,0,exception,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "90,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "100,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "110,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "120,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "130,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "140,0,0,mark,,,1,main,a.py,1,10,11,0\n"
+				     "150,0,0,return,main,a.py,1,,,-1,10,11,0\n");
+}
+
+/* Spans, marks and counters: by whom, the name of an end by its number, values, and what does not match. */
+Test(csv, named_by_the_program)
+{
+	static const double values[] = {3, 0.1, -1e300, INFINITY, NAN, 1.0 / 3};
+	uint64_t words[2] = {2};
+
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 1, 0, "", "say \"a\"", "", "");
+	fixture_define(fixture, process, WIRE_DEFINE_MARK, 2, 0, "", "b", "", "");
+	fixture_extended(fixture, thread, WIRE_SPAN_BEGIN, 0, (const uint64_t[]){1, 7}, 2, 0);
+	event(WIRE_CALL, 1, 10);
+	fixture_extended(fixture, thread, WIRE_SPAN_BEGIN, 0, (const uint64_t[]){2, 8}, 2, 10);
+	event(WIRE_CALL, 2, 10);
+	event(WIRE_C_CALL, 2, 10);
+	event(WIRE_SPAN_END, 8, 10); /* in a C function: its caller is Python's */
+	event(WIRE_C_RETURN, 2, 10);
+	event(WIRE_MARK, 2, 10);
+	event(WIRE_RETURN, 2, 10);
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		memcpy(&words[1], &values[i], sizeof(words[1]));
+		fixture_extended(fixture, thread, WIRE_COUNTER, 0, words, 2, 1);
+	}
+	event(WIRE_SPAN_END, 8, 4); /* again */
+	event(WIRE_RETURN, 1, 10);
+	event(WIRE_SPAN_END, 7, 10);
+	finish();
+	expect_rows("--since-start --include f --from 20", "20,8,0,span_begin,b,,-1,,,-1,10,11,0\n"
+							   "30,0,0,call,f,lib/b.py,20,,,-1,10,11,0\n"
+							   "50,8,0,span_end,b,,20,f,lib/b.py,20,10,11,0\n"
+							   "70,0,0,mark,b,,20,f,lib/b.py,20,10,11,0\n"
+							   "80,0,0,return,f,lib/b.py,20,,,-1,10,11,0\n"
+							   "81,0,0,counter,b,,-1,,,-1,10,11,3\n"
+							   "82,0,0,counter,b,,-1,,,-1,10,11,0.1\n"
+							   "83,0,0,counter,b,,-1,,,-1,10,11,-1e+300\n"
+							   "84,0,0,counter,b,,-1,,,-1,10,11,inf\n"
+							   "85,0,0,counter,b,,-1,,,-1,10,11,nan\n"
+							   "86,0,0,counter,b,,-1,,,-1,10,11,0.3333333333333333\n"
+							   "90,8,0,span_end,,,-1,,,-1,10,11,0\n"
+							   "110,7,0,span_end,,,-1,,,-1,10,11,0\n");
+	expect_rows("--since-start --to 30", "0,7,0,span_begin,\"say \"\"a\"\"\",,-1,,,-1,10,11,0\n"
+					     "10,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+					     "20,8,0,span_begin,b,,1,main,a.py,1,10,11,0\n");
 }
 
 Test(csv, memory_has_address_and_size)
@@ -134,20 +179,20 @@ Test(csv, memory_has_address_and_size)
 	memory(WIRE_FREE, 0x10, 0, 0); /* not known any more */
 	memory(WIRE_FREE, 0xdef0, 0, 0);
 	finish();
-	expect_rows("--since-start", "0,43968,100,malloc,,,-1,,,-1,10,11\n"
-				     "1,0,0,call,main,a.py,1,,,-1,10,11\n"
-				     "2,43968,-100,realloc_free,main,a.py,1,,,-1,10,11\n"
-				     "2,57072,2199023255551,realloc,main,a.py,1,,,-1,10,11\n"
-				     "3,0,0,c_call,len,builtins,1,main,a.py,1,10,11\n"
-				     "4,16,7,calloc,len,builtins,1,main,a.py,1,10,11\n"
-				     "5,16,0,realloc_free,len,builtins,1,main,a.py,1,10,11\n"
-				     "5,0,50,realloc,len,builtins,1,main,a.py,1,10,11\n"
-				     "6,0,0,realloc_free,len,builtins,1,main,a.py,1,10,11\n"
-				     "6,32,5,realloc,len,builtins,1,main,a.py,1,10,11\n"
-				     "7,0,9,malloc,len,builtins,1,main,a.py,1,10,11\n"
-				     "8,16,-7,free,len,builtins,1,main,a.py,1,10,11\n"
-				     "9,16,0,free,len,builtins,1,main,a.py,1,10,11\n"
-				     "10,57072,-2199023255551,free,len,builtins,1,main,a.py,1,10,11\n");
+	expect_rows("--since-start", "0,43968,100,malloc,,,-1,,,-1,10,11,0\n"
+				     "1,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+				     "2,43968,-100,realloc_free,main,a.py,1,,,-1,10,11,0\n"
+				     "2,57072,2199023255551,realloc,main,a.py,1,,,-1,10,11,0\n"
+				     "3,0,0,c_call,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "4,16,7,calloc,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "5,16,0,realloc_free,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "5,0,50,realloc,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "6,0,0,realloc_free,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "6,32,5,realloc,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "7,0,9,malloc,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "8,16,-7,free,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "9,16,0,free,len,builtins,1,main,a.py,1,10,11,0\n"
+				     "10,57072,-2199023255551,free,len,builtins,1,main,a.py,1,10,11,0\n");
 	cr_expect(export("--no-freed-sizes --since-start") == 0);
 	cr_expect(strstr(ran.out, "\n2,43968,0,realloc_free,") && strstr(ran.out, "\n8,16,0,free,"));
 	cr_expect(strstr(ran.out, "\n2,57072,2199023255551,realloc,"), "only sizes of what goes are left out");
@@ -167,17 +212,17 @@ Test(csv, all_threads_in_one_order)
 	fixture_memory(fixture, second, WIRE_FREE, WIRE_DOMAIN_RAW, 0x10, 0, 0, 10);   /* 1025: of another thread */
 	event(WIRE_RETURN, 1, 20);						       /* 1040 */
 	finish();
-	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11\n"
-				     "2,0,0,call,g,lib/b.py,30,,,-1,20,21\n"
-				     "5,0,0,call,f,lib/b.py,20,,,-1,10,12\n"
-				     "10,16,5,malloc,main,a.py,1,,,-1,10,11\n"
-				     "12,16,0,free,g,lib/b.py,30,,,-1,20,21\n"
-				     "15,16,-5,free,f,lib/b.py,20,,,-1,10,12\n"
-				     "30,0,0,return,main,a.py,1,,,-1,10,11\n");
-	expect_rows("--since-start --process 20", "2,0,0,call,g,lib/b.py,30,,,-1,20,21\n"
-						  "12,16,0,free,g,lib/b.py,30,,,-1,20,21\n");
-	expect_rows("--since-start --thread 12", "5,0,0,call,f,lib/b.py,20,,,-1,10,12\n"
-						 "15,16,0,free,f,lib/b.py,20,,,-1,10,12\n");
+	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+				     "2,0,0,call,g,lib/b.py,30,,,-1,20,21,0\n"
+				     "5,0,0,call,f,lib/b.py,20,,,-1,10,12,0\n"
+				     "10,16,5,malloc,main,a.py,1,,,-1,10,11,0\n"
+				     "12,16,0,free,g,lib/b.py,30,,,-1,20,21,0\n"
+				     "15,16,-5,free,f,lib/b.py,20,,,-1,10,12,0\n"
+				     "30,0,0,return,main,a.py,1,,,-1,10,11,0\n");
+	expect_rows("--since-start --process 20", "2,0,0,call,g,lib/b.py,30,,,-1,20,21,0\n"
+						  "12,16,0,free,g,lib/b.py,30,,,-1,20,21,0\n");
+	expect_rows("--since-start --thread 12", "5,0,0,call,f,lib/b.py,20,,,-1,10,12,0\n"
+						 "15,16,0,free,f,lib/b.py,20,,,-1,10,12,0\n");
 }
 
 /* main 0-100: f 10-50: g 20-25; deque.append 60-90: g 65-85. A malloc in each. */
@@ -202,40 +247,40 @@ Test(csv, functions_left_out)
 {
 	nested();
 	finish();
-	expect_rows("--since-start --exclude f --exclude *deque*", "0,0,0,call,main,a.py,1,,,-1,10,11\n"
-								   "20,0,0,call,g,lib/b.py,30,main,a.py,1,10,11\n"
-								   "21,48,3,malloc,g,lib/b.py,30,main,a.py,1,10,11\n"
-								   "25,0,0,return,g,lib/b.py,30,main,a.py,1,10,11\n"
-								   "26,32,2,malloc,main,a.py,1,,,-1,10,11\n"
-								   "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11\n"
-								   "66,64,4,malloc,g,lib/b.py,30,main,a.py,1,10,11\n"
-								   "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11\n"
-								   "100,0,0,return,main,a.py,1,,,-1,10,11\n");
-	expect_rows("--since-start --include nothing", "21,48,3,malloc,,,-1,,,-1,10,11\n"
-						       "26,32,2,malloc,,,-1,,,-1,10,11\n"
-						       "66,64,4,malloc,,,-1,,,-1,10,11\n");
+	expect_rows("--since-start --exclude f --exclude *deque*", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+								   "20,0,0,call,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+								   "21,48,3,malloc,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+								   "25,0,0,return,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+								   "26,32,2,malloc,main,a.py,1,,,-1,10,11,0\n"
+								   "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+								   "66,64,4,malloc,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+								   "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+								   "100,0,0,return,main,a.py,1,,,-1,10,11,0\n");
+	expect_rows("--since-start --include nothing", "21,48,3,malloc,,,-1,,,-1,10,11,0\n"
+						       "26,32,2,malloc,,,-1,,,-1,10,11,0\n"
+						       "66,64,4,malloc,,,-1,,,-1,10,11,0\n");
 }
 
 Test(csv, short_and_deep_calls_left_out)
 {
 	nested();
 	finish();
-	expect_rows("--since-start --min-duration 20", "0,0,0,call,main,a.py,1,,,-1,10,11\n"
-						       "10,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "21,48,3,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "60,0,0,c_call,deque.append,,1,main,a.py,1,10,11\n"
-						       "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11\n"
-						       "66,64,4,malloc,g,lib/b.py,30,main,a.py,1,10,11\n"
-						       "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11\n"
-						       "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11\n"
-						       "100,0,0,return,main,a.py,1,,,-1,10,11\n");
-	expect_rows("--since-start --max-depth 1", "0,0,0,call,main,a.py,1,,,-1,10,11\n"
-						   "21,48,3,malloc,main,a.py,1,,,-1,10,11\n"
-						   "26,32,2,malloc,main,a.py,1,,,-1,10,11\n"
-						   "66,64,4,malloc,main,a.py,1,,,-1,10,11\n"
-						   "100,0,0,return,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start --min-duration 20", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+						       "10,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "21,48,3,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "60,0,0,c_call,deque.append,,1,main,a.py,1,10,11,0\n"
+						       "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+						       "66,64,4,malloc,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+						       "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+						       "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11,0\n"
+						       "100,0,0,return,main,a.py,1,,,-1,10,11,0\n");
+	expect_rows("--since-start --max-depth 1", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+						   "21,48,3,malloc,main,a.py,1,,,-1,10,11,0\n"
+						   "26,32,2,malloc,main,a.py,1,,,-1,10,11,0\n"
+						   "66,64,4,malloc,main,a.py,1,,,-1,10,11,0\n"
+						   "100,0,0,return,main,a.py,1,,,-1,10,11,0\n");
 }
 
 /* What runs at the beginning of the stretch is known by what was before, though it does not end in it. */
@@ -243,18 +288,18 @@ Test(csv, stretch_of_time)
 {
 	nested();
 	finish();
-	expect_rows("--since-start --from 22 --to 66", "25,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
-						       "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "60,0,0,c_call,deque.append,,1,main,a.py,1,10,11\n"
-						       "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11\n");
-	expect_rows("--since-start --from 26 --to 51", "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n");
-	expect_rows("--since-start --from 67", "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11\n"
-					       "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11\n"
-					       "100,0,0,return,main,a.py,1,,,-1,10,11\n");
-	expect_rows("--since-start --from 67 --min-duration 20", "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11\n"
-								 "100,0,0,return,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start --from 22 --to 66", "25,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
+						       "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "60,0,0,c_call,deque.append,,1,main,a.py,1,10,11,0\n"
+						       "65,0,0,call,g,lib/b.py,30,main,a.py,1,10,11,0\n");
+	expect_rows("--since-start --from 26 --to 51", "26,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "50,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n");
+	expect_rows("--since-start --from 67", "85,0,0,return,g,lib/b.py,30,main,a.py,1,10,11,0\n"
+					       "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11,0\n"
+					       "100,0,0,return,main,a.py,1,,,-1,10,11,0\n");
+	expect_rows("--since-start --from 67 --min-duration 20", "90,0,0,c_return,deque.append,,1,main,a.py,1,10,11,0\n"
+								 "100,0,0,return,main,a.py,1,,,-1,10,11,0\n");
 	expect_rows("--since-start --from 5s", "");
 }
 
@@ -269,12 +314,12 @@ Test(csv, stretch_over_chunks)
 	}
 	event(WIRE_RETURN, 1, 10);
 	finish();
-	expect_rows("--since-start --from 75 --to 95", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-						       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n");
-	expect_rows("--since-start --from 75", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-					       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11\n"
-					       "100,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-					       "110,0,0,return,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start --from 75 --to 95", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+						       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n");
+	expect_rows("--since-start --from 75", "80,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+					       "90,0,0,call,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+					       "100,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+					       "110,0,0,return,main,a.py,1,,,-1,10,11,0\n");
 }
 
 /* An `open` event is believed: nothing before it is read, and what it does not name is not known. */
@@ -290,12 +335,12 @@ Test(csv, stretch_after_open)
 	event(WIRE_RETURN, 2, 9);
 	memory(WIRE_MALLOC, 0x20, 2, 0); /* 21 */
 	finish();
-	expect_rows("--since-start --from 11", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-					       "20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-					       "21,32,2,malloc,main,a.py,1,,,-1,10,11\n");
-	expect_rows("--since-start --from 11 --min-duration 5", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-								"20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11\n"
-								"21,32,2,malloc,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start --from 11", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+					       "20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+					       "21,32,2,malloc,main,a.py,1,,,-1,10,11,0\n");
+	expect_rows("--since-start --from 11 --min-duration 5", "11,16,1,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+								"20,0,0,return,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+								"21,32,2,malloc,main,a.py,1,,,-1,10,11,0\n");
 }
 
 /* After a gap only what began since is known, and beneath it what ends in the stretch. */
@@ -310,11 +355,11 @@ Test(csv, stretch_after_a_gap)
 	event(WIRE_RETURN, 3, 9);
 	event(WIRE_RETURN, 2, 10); /* 40 */
 	finish();
-	expect_rows("--since-start --from 21", "21,16,1,malloc,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
-					       "30,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11\n"
-					       "40,0,0,return,f,lib/b.py,20,,,-1,10,11\n");
-	expect_rows("--since-start --from 21 --to 35", "21,16,1,malloc,g,lib/b.py,30,,,-1,10,11\n"
-						       "30,0,0,return,g,lib/b.py,30,,,-1,10,11\n");
+	expect_rows("--since-start --from 21", "21,16,1,malloc,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
+					       "30,0,0,return,g,lib/b.py,30,f,lib/b.py,20,10,11,0\n"
+					       "40,0,0,return,f,lib/b.py,20,,,-1,10,11,0\n");
+	expect_rows("--since-start --from 21 --to 35", "21,16,1,malloc,g,lib/b.py,30,,,-1,10,11,0\n"
+						       "30,0,0,return,g,lib/b.py,30,,,-1,10,11,0\n");
 }
 
 Test(csv, gaps_and_stacks)
@@ -331,12 +376,12 @@ Test(csv, gaps_and_stacks)
 	memory(WIRE_MALLOC, 0x20, 2, 0);
 	event(WIRE_RETURN, 1, 9); /* 50: takes f off with it */
 	finish();
-	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11\n"
-				     "11,16,1,malloc,,,-1,,,-1,10,11\n"
-				     "20,0,0,return,g,lib/b.py,30,,,-1,10,11\n"
-				     "40,0,0,c_return,len,builtins,20,f,lib/b.py,20,10,11\n"
-				     "41,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11\n"
-				     "50,0,0,return,main,a.py,1,,,-1,10,11\n");
+	expect_rows("--since-start", "0,0,0,call,main,a.py,1,,,-1,10,11,0\n"
+				     "11,16,1,malloc,,,-1,,,-1,10,11,0\n"
+				     "20,0,0,return,g,lib/b.py,30,,,-1,10,11,0\n"
+				     "40,0,0,c_return,len,builtins,20,f,lib/b.py,20,10,11,0\n"
+				     "41,32,2,malloc,f,lib/b.py,20,main,a.py,1,10,11,0\n"
+				     "50,0,0,return,main,a.py,1,,,-1,10,11,0\n");
 }
 
 Test(csv, names_are_quoted)
@@ -351,11 +396,11 @@ Test(csv, names_are_quoted)
 	event(WIRE_CALL, 78, 1);
 	finish();
 	expect_rows("--since-start",
-		    "0,0,0,call,\"say \"\"x\"\"\",\"a,b.py\",1,,,-1,10,11\n"
-		    "1,0,0,call,\xef\xbf\xbdg\xef\xbf\xbd,\"new\nline.py\",2,\"say \"\"x\"\"\",\"a,b.py\",1,10,11\n"
-		    "2,0,0,call,<lambda>,\xc3\xa4.py,3,\xef\xbf\xbdg\xef\xbf\xbd,\"new\nline.py\",2,10,11\n"
-		    "3,0,0,c_call,<unknown C function 0>,,3,<lambda>,\xc3\xa4.py,3,10,11\n"
-		    "4,0,0,call,<unknown function 0>,?,0,<lambda>,\xc3\xa4.py,3,10,11\n");
+		    "0,0,0,call,\"say \"\"x\"\"\",\"a,b.py\",1,,,-1,10,11,0\n"
+		    "1,0,0,call,\xef\xbf\xbdg\xef\xbf\xbd,\"new\nline.py\",2,\"say \"\"x\"\"\",\"a,b.py\",1,10,11,0\n"
+		    "2,0,0,call,<lambda>,\xc3\xa4.py,3,\xef\xbf\xbdg\xef\xbf\xbd,\"new\nline.py\",2,10,11,0\n"
+		    "3,0,0,c_call,<unknown C function 0>,,3,<lambda>,\xc3\xa4.py,3,10,11,0\n"
+		    "4,0,0,call,<unknown function 0>,?,0,<lambda>,\xc3\xa4.py,3,10,11,0\n");
 }
 
 Test(csv, file_names_are_cleaned)
@@ -365,14 +410,14 @@ Test(csv, file_names_are_cleaned)
 	event(WIRE_CALL, 2, 1);
 	finish();
 	expect_rows("--since-start --clean-file-name /usr/",
-		    "0,0,0,call,/usr/lib,lib/python3.11/json/__init__.py,9,,,-1,10,11\n"
-		    "1,0,0,call,f,lib/b.py,20,/usr/lib,lib/python3.11/json/__init__.py,9,10,11\n");
+		    "0,0,0,call,/usr/lib,lib/python3.11/json/__init__.py,9,,,-1,10,11,0\n"
+		    "1,0,0,call,f,lib/b.py,20,/usr/lib,lib/python3.11/json/__init__.py,9,10,11,0\n");
 	expect_rows("--since-start --clean-file-name /usr/ --clean-file-name re:^lib/(python3[^/]*/)?",
-		    "0,0,0,call,/usr/lib,json/__init__.py,9,,,-1,10,11\n"
-		    "1,0,0,call,f,b.py,20,/usr/lib,json/__init__.py,9,10,11\n");
+		    "0,0,0,call,/usr/lib,json/__init__.py,9,,,-1,10,11,0\n"
+		    "1,0,0,call,f,b.py,20,/usr/lib,json/__init__.py,9,10,11,0\n");
 	expect_rows("--since-start --clean-file-name re:/python[^/]*",
-		    "0,0,0,call,/usr/lib,/usr/lib/json/__init__.py,9,,,-1,10,11\n"
-		    "1,0,0,call,f,lib/b.py,20,/usr/lib,/usr/lib/json/__init__.py,9,10,11\n");
+		    "0,0,0,call,/usr/lib,/usr/lib/json/__init__.py,9,,,-1,10,11,0\n"
+		    "1,0,0,call,f,lib/b.py,20,/usr/lib,/usr/lib/json/__init__.py,9,10,11,0\n");
 }
 
 /* Times are those of the wall, as EventProfiler has them. */
@@ -384,7 +429,7 @@ Test(csv, times_since_1970)
 	fixture_chunk(fixture, chunk, &clock, sizeof(clock));
 	event(WIRE_CALL, 1, 5);
 	finish();
-	expect_rows("", "1700000000000001005,0,0,call,main,a.py,1,,,-1,10,11\n");
+	expect_rows("", "1700000000000001005,0,0,call,main,a.py,1,,,-1,10,11,0\n");
 }
 
 Test(csv, incomplete_traces_end_with_1)
@@ -393,7 +438,7 @@ Test(csv, incomplete_traces_end_with_1)
 	fixture_flush(fixture, thread);
 	path = fixture_save(fixture);
 	cr_expect(export("--since-start") == 1);
-	cr_expect_str_eq(ran.out, HEADER "0,0,0,call,main,a.py,1,,,-1,10,11\n");
+	cr_expect_str_eq(ran.out, HEADER "0,0,0,call,main,a.py,1,,,-1,10,11,0\n");
 }
 
 Test(csv, mistakes_end_with_2)

@@ -27,10 +27,7 @@ static struct evprof_table *fresh_table(struct event_batches *batches)
 	struct evprof_table *last = batches->last;
 
 	if (last && atomic_load_explicit(&last->references, memory_order_acquire) == 1) {
-		/* value1 and value2 are written for memory events only. */
-		memset(last->columns[1].data, 0, last->rows * sizeof(int64_t));
-		memset(last->columns[2].data, 0, last->rows * sizeof(int64_t));
-		last->rows = 0;
+		event_rows_clear(&batches->rows, last);
 		return last;
 	}
 	table_drop(last);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replay/named_events.h"
 #include "util/u64_map.h"
 
 /* The number of an event in the table plus one. */
@@ -23,17 +24,23 @@ enum row_what {
 	ROW_REALLOC,
 	ROW_FREE,
 	ROW_REALLOC_FREE,
+	ROW_SPAN_BEGIN,
+	ROW_SPAN_END,
+	ROW_MARK,
+	ROW_COUNTER,
 };
 
-/* EventProfiler's numbers. */
-static const int16_t event_numbers[EVENT_KINDS] = {1, 2, 3, 4, 5, 6, 1000, 1001, 1002, 1003, 1004};
+/* EventProfiler's numbers, and from 2000 on evprof's own. */
+static const int16_t event_numbers[EVENT_KINDS] = {1,	 2,    3,    4,	   5,	 6,    1000, 1001,
+						   1002, 1003, 1004, 2000, 2001, 2002, 2003};
 
 static const uint8_t what_of[WIRE_KINDS] = {
     [WIRE_CALL] = ROW_CALL,	      [WIRE_RESUME] = ROW_CALL,	      [WIRE_THROW] = ROW_CALL,
     [WIRE_RETURN] = ROW_RETURN,	      [WIRE_YIELD] = ROW_RETURN,      [WIRE_UNWIND] = ROW_RETURN,
     [WIRE_C_CALL] = ROW_C_CALL,	      [WIRE_C_RETURN] = ROW_C_RETURN, [WIRE_C_EXCEPTION] = ROW_C_EXCEPTION,
     [WIRE_EXCEPTION] = ROW_EXCEPTION, [WIRE_MALLOC] = ROW_MALLOC,     [WIRE_CALLOC] = ROW_CALLOC,
-    [WIRE_REALLOC] = ROW_REALLOC,     [WIRE_FREE] = ROW_FREE,
+    [WIRE_REALLOC] = ROW_REALLOC,     [WIRE_FREE] = ROW_FREE,	      [WIRE_SPAN_BEGIN] = ROW_SPAN_BEGIN,
+    [WIRE_SPAN_END] = ROW_SPAN_END,   [WIRE_MARK] = ROW_MARK,	      [WIRE_COUNTER] = ROW_COUNTER,
 };
 
 enum {
@@ -49,6 +56,7 @@ enum {
 	COLUMN_FROM_LINE,
 	COLUMN_PID,
 	COLUMN_TID,
+	COLUMN_VALUE,
 	COLUMNS
 };
 
@@ -58,7 +66,7 @@ enum {
 	[COLUMN_MOD] = {"mod", TABLE_INT32, true}, [COLUMN_LINENO] = {"lineno", TABLE_INT32, false},                   \
 	[COLUMN_FROM_NAME] = {"from_name", TABLE_INT32, true}, [COLUMN_FROM_MOD] = {"from_mod", TABLE_INT32, true},    \
 	[COLUMN_FROM_LINE] = {"from_line", TABLE_INT32, false}, [COLUMN_PID] = {"pid", TABLE_INT32, false},            \
-	[COLUMN_TID] = {"tid", TABLE_INT32, false}
+	[COLUMN_TID] = {"tid", TABLE_INT32, false}, [COLUMN_VALUE] = {"value", TABLE_DOUBLE, false}
 
 static const struct table_field fields[COLUMNS] = {FIELDS_BUT_EVENT, [COLUMN_EVENT] = {"event", TABLE_INT8, true}};
 static const struct table_field fields_with_numbers[COLUMNS] = {
@@ -66,7 +74,9 @@ static const struct table_field fields_with_numbers[COLUMNS] = {
 
 struct row_process {
 	const struct function_name *functions; /* by key + 1 */
+	const int32_t *marks;		       /* names by id */
 	struct u64_map sizes;		       /* of live blocks; address: size + 1 */
+	struct u64_map spans;		       /* that are open (named_events.h) */
 };
 
 /* --- rows --- */
@@ -76,12 +86,9 @@ static inline bool wants(const struct event_rows *rows, enum row_what what)
 	return rows->wanted >> (what - 1) & 1;
 }
 
-static inline void put_row(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
+/* The columns but those of the function. */
+static inline uint64_t begin_row(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
 {
-	const struct row_process *process = event->user;
-	/* The number of nobody is -1. */
-	const struct function_name *running = &process->functions[(uint32_t)(event->running + 1)];
-	const struct function_name *caller = &process->functions[(uint32_t)(event->caller + 1)];
 	uint64_t row = rows->row++;
 
 	rows->time[row] = (int64_t)((uint64_t)event->ns + (uint64_t)rows->origin_ns);
@@ -89,6 +96,21 @@ static inline void put_row(struct event_rows *rows, const struct event_stream_ev
 		((int16_t *)rows->event)[row] = event_numbers[what - 1];
 	else
 		((int8_t *)rows->event)[row] = (int8_t)(what - 1);
+	return row;
+}
+
+/* The number of nobody is -1. */
+static inline const struct function_name *function_of(const struct row_process *process, uint32_t key)
+{
+	return &process->functions[(uint32_t)(key + 1)];
+}
+
+static inline void put_row(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
+{
+	const struct function_name *running = function_of(event->user, event->running);
+	const struct function_name *caller = function_of(event->user, event->caller);
+	uint64_t row = begin_row(rows, event, what);
+
 	rows->name[row] = running->name;
 	rows->mod[row] = running->mod;
 	/* A C function stands in the line of its caller. */
@@ -152,6 +174,32 @@ static int take_memory(struct event_rows *rows, const struct event_stream_event 
 	return error;
 }
 
+/* The caller of a span, mark or counter is what runs; a C function has no row of its own as a caller. */
+static int take_named(struct event_rows *rows, const struct event_stream_event *event, enum row_what what)
+{
+	struct row_process *process = event->user;
+	bool in_python = event->running == EVENT_STREAM_NOBODY || !(event->running & 1);
+	const struct function_name *caller = function_of(process, in_python ? event->running : event->caller);
+	struct named_event named;
+	uint64_t row;
+
+	if (named_event_take(&process->spans, event->head, event->extra, &named) < 0)
+		return -ENOMEM;
+	if (!wants(rows, what))
+		return 0;
+	rows->has_named = true;
+	row = begin_row(rows, event, what);
+	rows->value1[row] = (int64_t)named.number;
+	rows->value[row] = named.value;
+	rows->name[row] = named.name < event->process->marks.count ? process->marks[named.name] : 0;
+	rows->mod[row] = 0;
+	rows->lineno[row] = caller->line;
+	rows->from_name[row] = caller->name;
+	rows->from_mod[row] = caller->mod;
+	rows->from_line[row] = caller->line;
+	return 0;
+}
+
 static int take_event(void *owner, const struct event_stream_event *event)
 {
 	struct event_rows *rows = owner;
@@ -160,6 +208,8 @@ static int take_event(void *owner, const struct event_stream_event *event)
 	if (what == ROW_NONE)
 		return 0;
 	rows->thread = event->thread;
+	if (what >= ROW_SPAN_BEGIN)
+		return take_named(rows, event, what);
 	if (what >= ROW_MALLOC)
 		return take_memory(rows, event, what);
 	if (wants(rows, what))
@@ -178,6 +228,7 @@ static int begin_process(void *owner, const struct trace_process *process, uint3
 		return -ENOMEM;
 	rows->processes[process->number] = own;
 	own->functions = rows->names->of[process->number];
+	own->marks = rows->names->marks[process->number];
 	return 0;
 }
 
@@ -187,8 +238,10 @@ static void end_process(void *owner, const struct trace_process *process, void *
 	struct row_process *own = user;
 
 	rows->processes[process->number] = NULL;
-	if (own)
+	if (own) {
 		u64_map_done(&own->sizes);
+		u64_map_done(&own->spans);
+	}
 	free(own);
 }
 
@@ -206,6 +259,15 @@ struct evprof_table *event_rows_table(const struct event_rows *rows)
 	return table_new(rows->options->event_numbers ? fields_with_numbers : fields, COLUMNS, texts);
 }
 
+void event_rows_clear(const struct event_rows *rows, struct evprof_table *table)
+{
+	memset(table_int64(table, COLUMN_VALUE1), 0, table->rows * sizeof(int64_t));
+	memset(table_int64(table, COLUMN_VALUE2), 0, table->rows * sizeof(int64_t));
+	if (rows->has_named)
+		memset(table_double(table, COLUMN_VALUE), 0, table->rows * sizeof(double));
+	table->rows = 0;
+}
+
 static void use_table(struct event_rows *rows, struct evprof_table *table)
 {
 	rows->table = table;
@@ -219,6 +281,7 @@ static void use_table(struct event_rows *rows, struct evprof_table *table)
 	rows->from_name = table_int32(table, COLUMN_FROM_NAME);
 	rows->from_mod = table_int32(table, COLUMN_FROM_MOD);
 	rows->from_line = table_int32(table, COLUMN_FROM_LINE);
+	rows->value = table_double(table, COLUMN_VALUE);
 }
 
 /* All rows of a step are of one thread. */

@@ -30,6 +30,7 @@ struct event_rows {
 	struct row_process **processes; /* by number; NULL unless running */
 	uint32_t wanted;		/* bits by number of the event */
 	bool sizes;			/* sizes of freed blocks are wanted */
+	bool has_named;			/* a row of a span, mark or counter was written: value is not all 0 */
 	int64_t origin_ns;		/* added to CLOCK_MONOTONIC */
 	/* The table that is being filled, and its columns. */
 	struct evprof_table *table;
@@ -38,6 +39,7 @@ struct event_rows {
 	int64_t *time, *value1, *value2;
 	void *event;
 	int32_t *name, *mod, *lineno, *from_name, *from_mod, *from_line;
+	double *value;
 };
 
 /* names and options must stay valid. Returns 0 or -errno; event_rows_done() must follow in both cases. */
@@ -46,6 +48,8 @@ int event_rows_init(struct event_rows *rows, struct trace *trace, const struct o
 void event_rows_done(struct event_rows *rows);
 /* A table without rows, for event_rows_fill(). NULL if memory ran out. */
 struct evprof_table *event_rows_table(const struct event_rows *rows);
+/* Takes the rows of a table off, so that it can be filled again: value1, value2 and value are written for some rows. */
+void event_rows_clear(const struct event_rows *rows, struct evprof_table *table);
 /*
  * Fills the table with the next rows, at least `rows` of them and at most 2 * EVENT_ROWS_STEP more; UINT64_MAX: all.
  * table->rows says how many; fewer: these are the last. Returns 0 or -errno.

@@ -61,6 +61,24 @@ static int make_one(struct function_names *functions, const struct trace_process
 	return made->name < 0 || made->mod < 0 ? -ENOMEM : 0;
 }
 
+static int make_marks(struct function_names *functions, const struct trace_process *process)
+{
+	uint32_t count = process->marks.count;
+	int32_t *made = calloc((size_t)count + 1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	functions->marks[process->number] = made;
+	for (uint32_t id = 0; id < count; id++) {
+		const struct wire_definition *mark = trace_name(&process->marks, id);
+
+		made[id] = mark ? (int32_t)texts_add(functions->names, trace_string(mark, 1)) : 0;
+		if (made[id] < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int make_process(struct function_names *functions, const struct trace_process *process)
 {
 	uint32_t keys = replay_keys_of(process), key;
@@ -73,7 +91,7 @@ static int make_process(struct function_names *functions, const struct trace_pro
 	made[0].line = -1;
 	for (key = 0; key < keys && !error; key++)
 		error = make_one(functions, process, key, &made[key + 1]);
-	return error;
+	return error ? error : make_marks(functions, process);
 }
 
 int function_names_make(struct function_names *functions, const struct trace *trace)
@@ -83,9 +101,10 @@ int function_names_make(struct function_names *functions, const struct trace *tr
 	functions->names = texts_new();
 	functions->mods = texts_new();
 	functions->of = calloc((size_t)trace->process_count + 1, sizeof(struct function_name *));
+	functions->marks = calloc((size_t)trace->process_count + 1, sizeof(int32_t *));
 	functions->process_count = trace->process_count;
-	if (!functions->names || !functions->mods || !functions->of || texts_add(functions->names, text_of("")) ||
-	    texts_add(functions->mods, text_of("")))
+	if (!functions->names || !functions->mods || !functions->of || !functions->marks ||
+	    texts_add(functions->names, text_of("")) || texts_add(functions->mods, text_of("")))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < trace->process_count && !error; i++)
 		if (trace->processes[i])
@@ -97,7 +116,10 @@ void function_names_done(struct function_names *functions)
 {
 	for (uint32_t i = 0; functions->of && i < functions->process_count; i++)
 		free(functions->of[i]);
+	for (uint32_t i = 0; functions->marks && i < functions->process_count; i++)
+		free(functions->marks[i]);
 	free(functions->of);
+	free(functions->marks);
 	texts_drop(functions->names);
 	texts_drop(functions->mods);
 	*functions = (struct function_names){0};

@@ -1,6 +1,6 @@
 /*
  * function_names.h - all functions of a trace as rows of the table of events have them: numbers of names, of files and
- * modules, and lines.
+ * modules, and lines; and the names of spans, marks and counters.
  *
  * name: co_name, or __qualname__ of a C function. mod: co_filename, or __module__ of a C function. See docs/table.md.
  */
@@ -24,6 +24,7 @@ struct function_names {
 	struct texts *names;
 	struct texts *mods;
 	struct function_name **of; /* by process number, then by key + 1 (replay.h); 0 is nobody */
+	int32_t **marks;	   /* by process number, then by a mark's id, below process->marks.count: its name */
 	uint32_t process_count;
 };
 

@@ -13,9 +13,9 @@
 #define BATCH_ROWS (1u << 17)
 #define BATCH_ROWS_MAX (1u << 24)
 
-const char *const event_kind_names[EVENT_KINDS] = {"call",	"return",      "c_call",      "c_return",
-						   "exception", "c_exception", "malloc",      "calloc",
-						   "realloc",	"free",	       "realloc_free"};
+const char *const event_kind_names[EVENT_KINDS] = {"call",	   "return",	 "c_call",   "c_return", "exception",
+						   "c_exception",  "malloc",	 "calloc",   "realloc",	 "free",
+						   "realloc_free", "span_begin", "span_end", "mark",	 "counter"};
 
 int why_set(const struct why *why, int error, const char *format, ...)
 {
@@ -92,7 +92,7 @@ static int add_kind(struct options *options, const char *value, const struct why
 	}
 	return why_set(why, -EINVAL,
 		       "evprof: there is no kind %s; kinds are call, return, c_call, c_return, exception, c_exception, "
-		       "malloc, calloc, realloc, free, realloc_free",
+		       "malloc, calloc, realloc, free, realloc_free, span_begin, span_end, mark, counter",
 		       value);
 }
 

@@ -17,7 +17,7 @@
 #include "trace/reader.h"
 
 /* The events of the table, by number. */
-#define EVENT_KINDS 11
+#define EVENT_KINDS 15
 extern const char *const event_kind_names[EVENT_KINDS];
 
 /* Where a function writes why it failed. */

@@ -3,17 +3,22 @@
  *
  *   time       ns since 1970, as in EventProfiler; with --since-start since the start of the trace, as elsewhere in
  *              evprof
- *   value1     of memory events the address, else 0
+ *   value1     of memory events the address, of spans their number in the process, else 0
  *   value2     of memory events the size in bytes: that of the new block, or minus that of the freed one, so the sum of
  *              the column is the memory in use; 0 if the size is not known
- *   event      call return c_call c_return exception c_exception malloc calloc realloc free realloc_free
- *   name       of the function: co_name, or __qualname__ of a C function
+ *   event      call return c_call c_return exception c_exception malloc calloc realloc free realloc_free span_begin
+ *              span_end mark counter
+ *   name       of the function: co_name, or __qualname__ of a C function; of the span, mark or counter
  *   mod        co_filename, or __module__ of a C function, which is empty for methods
  *   lineno     co_firstlineno; of a C function that of the Python function that called it
  *   from_name  the Python function that called it, empty if none did; C functions between are skipped, as by
  *   from_mod   frame.f_back
  *   from_line  co_firstlineno of the caller, -1 if there is none
  *   pid, tid   not in EventProfiler
+ *   value      of counters their value, a double, else 0; not in EventProfiler
+ *
+ * In the rows of spans, marks and counters, mod, lineno and from_* are those of a C function without a module: the
+ * caller is the function that runs. A span_end without its span_begin has an empty name.
  *
  * A realloc is two rows: realloc_free for the old block and realloc for the new one. As in sys.setprofile(), a resume
  * is a call, and a yield or an exception that leaves the function is a return.
@@ -30,26 +35,30 @@
 #include "export/export.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/csv_function.h"
 #include "replay/event_stream.h"
+#include "replay/named_events.h"
 #include "util/batches.h"
 #include "util/digits.h"
 #include "util/u64_map.h"
 
-#define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid\n"
+#define CSV_HEADER "time,value1,value2,event,name,mod,lineno,from_name,from_mod,from_line,pid,tid,value\n"
 
 struct csv_process {
 	struct u64_map sizes; /* of live blocks; address: size + 1 */
+	struct u64_map spans; /* that are open (named_events.h) */
 	uint32_t keys;
 	struct csv_function functions[]; /* by key */
 };
 
 #define CSV_REALLOC_FREE WIRE_KINDS /* follows the kinds in the names */
 
-/* Column 4 by the kind of the event; NULL: no row. */
+/* Column 4 by the kind of the event; NULL: no row. The name of a span, mark or counter follows. */
 static const char *const kind_names[WIRE_KINDS + 1] = {
     [WIRE_CALL] = ",call",
     [WIRE_RESUME] = ",call",
@@ -66,9 +75,13 @@ static const char *const kind_names[WIRE_KINDS + 1] = {
     [WIRE_REALLOC] = ",realloc",
     [WIRE_FREE] = ",free",
     [CSV_REALLOC_FREE] = ",realloc_free",
+    [WIRE_SPAN_BEGIN] = ",span_begin,",
+    [WIRE_SPAN_END] = ",span_end,",
+    [WIRE_MARK] = ",mark,",
+    [WIRE_COUNTER] = ",counter,",
 };
 
-/* An event in the queue to the row writer; the extra words of a memory event follow. */
+/* An event in the queue to the row writer; the extra words of one that csv_has_words() follow. */
 struct csv_event {
 	int64_t ns; /* CLOCK_MONOTONIC */
 	uint32_t head;
@@ -140,7 +153,6 @@ static void put_place(const struct csv *csv, struct output *output, const struct
 	output_i64(output, trace_process_of(csv->trace, thread)->pid);
 	output_char(output, ',');
 	output_u64(output, thread->tid);
-	output_char(output, '\n');
 }
 
 static struct csv_tail *tail_place(const struct csv *csv, const struct csv_event *event, unsigned kind)
@@ -161,7 +173,7 @@ static int put_new_tail(struct csv *csv, const struct csv_event *event, unsigned
 
 	if (!running || !caller)
 		return -ENOMEM;
-	length = strlen(kind_names[kind]) + running->length + 2 * caller->length + 2 * DIGITS_MAX + 4;
+	length = strlen(kind_names[kind]) + running->length + 2 * caller->length + 2 * DIGITS_MAX + 6;
 	if (length <= TAIL_BYTES_MAX) {
 		kept.buffer = tail->bytes;
 		output = &kept;
@@ -169,6 +181,7 @@ static int put_new_tail(struct csv *csv, const struct csv_event *event, unsigned
 	output_string(output, kind_names[kind]);
 	put_functions(output, event, running, caller);
 	put_place(csv, output, event);
+	output_string(output, ",0\n");
 	if (output == csv->output)
 		return 0;
 	output_put(csv->output, tail->bytes, kept.used);
@@ -203,22 +216,29 @@ static inline char *put_signed(char *at, int64_t value)
 	return digits_put(at, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-static inline int put_row(struct csv *csv, const struct csv_event *event, uint64_t address, int64_t size, unsigned kind)
+/* Writes the columns before event. */
+static inline void put_values(struct csv *csv, const struct csv_event *event, uint64_t value1, int64_t value2)
 {
 	int64_t ns = (int64_t)((uint64_t)event->ns + (uint64_t)csv->origin_ns);
 	char *room = output_room(csv->output, 4 * DIGITS_MAX + 8);
 	char *at = ns < 0 ? put_signed(room, ns) : digits_near_put(&csv->near, room, (uint64_t)ns);
 
-	if (address || size) {
+	if (value1 || value2) {
 		*at++ = ',';
-		at = digits_put(at, address);
+		at = put_signed(at, (int64_t)value1);
 		*at++ = ',';
-		at = put_signed(at, size);
+		at = put_signed(at, value2);
 	} else {
 		memcpy(at, ",0,0", 4);
 		at += 4;
 	}
 	output_take(csv->output, (size_t)(at - room));
+}
+
+static inline int put_row(struct csv *csv, const struct csv_event *event, uint64_t value1, int64_t value2,
+			  unsigned kind)
+{
+	put_values(csv, event, value1, value2);
 	return put_tail(csv, event, kind);
 }
 
@@ -268,7 +288,53 @@ static int put_memory(struct csv *csv, const struct csv_event *event, const uint
 	return error ? error : put_row(csv, event, address, (int64_t)size, kind);
 }
 
+/* --- spans, marks and counters --- */
+
+/* Writes a double with the fewest digits that give it again. */
+static void put_double(struct output *output, double value)
+{
+	char text[64];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	output_string(output, isnan(value) ? "nan" : text);
+}
+
+static int put_named(struct csv *csv, const struct csv_event *event, const uint64_t *extra)
+{
+	const struct trace_process *process = trace_process_of(csv->trace, csv->trace->threads[event->thread]);
+	/* What runs calls the event; a C function has no row of its own as a caller. */
+	bool in_python = event->running == EVENT_STREAM_NOBODY || !(event->running & 1);
+	const struct csv_function *caller = function_of(csv, event, in_python ? event->running : event->caller);
+	struct csv_process *own = csv->processes[process->number];
+	struct named_event named;
+	int error = caller ? named_event_take(&own->spans, event->head, extra, &named) : -ENOMEM;
+
+	if (error)
+		return error;
+	put_values(csv, event, named.number, 0);
+	output_string(csv->output, kind_names[wire_head_kind(event->head)]);
+	csv_put_text(csv->output, trace_name(&process->marks, named.name), 1);
+	output_char(csv->output, ',');
+	output_put(csv->output, caller->bytes + caller->line_at, caller->length - caller->line_at);
+	output_put(csv->output, caller->bytes, caller->length);
+	put_place(csv, csv->output, event);
+	output_char(csv->output, ',');
+	put_double(csv->output, named.value);
+	output_char(csv->output, '\n');
+	return 0;
+}
+
 /* --- all --- */
+
+/* Whether the extra words of such an event are queued, too. */
+static inline bool csv_has_words(unsigned kind)
+{
+	return wire_is_memory(kind) || named_event_is(kind);
+}
 
 /* Runs in the second thread. */
 static int write_rows(void *owner, const char *bytes, size_t used)
@@ -282,8 +348,9 @@ static int write_rows(void *owner, const char *bytes, size_t used)
 		unsigned kind = wire_head_kind(event->head);
 
 		at += sizeof(*event);
-		if (wire_is_memory(kind)) {
-			error = put_memory(csv, event, (const uint64_t *)(bytes + at));
+		if (csv_has_words(kind)) {
+			error =
+			    (wire_is_memory(kind) ? put_memory : put_named)(csv, event, (const uint64_t *)(bytes + at));
 			at += wire_extra_words(event->head) * sizeof(uint64_t);
 		} else {
 			error = put_row(csv, event, 0, 0, kind);
@@ -296,7 +363,7 @@ static int csv_event(void *owner, const struct event_stream_event *event)
 {
 	struct csv *csv = owner;
 	unsigned kind = wire_head_kind(event->head);
-	unsigned words = wire_is_memory(kind) ? wire_extra_words(event->head) : 0;
+	unsigned words = csv_has_words(kind) ? wire_extra_words(event->head) : 0;
 	struct csv_event *room;
 
 	if (!kind_names[kind])
@@ -334,6 +401,7 @@ static void csv_end(void *owner, const struct trace_process *process, void *user
 	for (uint32_t key = 0; key < own->keys; key++)
 		free(own->functions[key].bytes);
 	u64_map_done(&own->sizes);
+	u64_map_done(&own->spans);
 	free(own);
 }
 

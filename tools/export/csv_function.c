@@ -75,12 +75,12 @@ static bool needs_quotes(struct text text)
 	return false;
 }
 
-/* Writes a comma and the text as a field. */
-static void put_field(struct output *output, struct text text)
+static void put_text(struct output *output, struct text text)
 {
 	bool quotes = needs_quotes(text);
 
-	output_string(output, quotes ? ",\"" : ",");
+	if (quotes)
+		output_char(output, '"');
 	while (text.length) {
 		uint32_t code;
 		struct text valid = text_next_valid(&text, &code);
@@ -93,6 +93,19 @@ static void put_field(struct output *output, struct text text)
 	}
 	if (quotes)
 		output_char(output, '"');
+}
+
+void csv_put_text(struct output *output, const struct wire_definition *definition, unsigned string)
+{
+	if (definition)
+		put_text(output, trace_string(definition, string));
+}
+
+/* Writes a comma and the text as a field. */
+static void put_field(struct output *output, struct text text)
+{
+	output_char(output, ',');
+	put_text(output, text);
 }
 
 /* Removes what each --clean-file-name matches, in order. Changes name in place. */

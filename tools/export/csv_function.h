@@ -26,4 +26,7 @@ struct csv_function {
 int csv_function_make(struct csv_function *function, const struct export *export, const struct trace_process *process,
 		      uint32_t key);
 
+/* Writes a string of a definition as a field; an empty one where there is no definition. */
+void csv_put_text(struct output *output, const struct wire_definition *definition, unsigned string);
+
 #endif

@@ -34,7 +34,7 @@ def from_csv(path):
         rows = list(csv.reader(file, strict=True))
     if rows[0] != slow.COLUMNS:
         sys.exit("the columns are %s" % rows[0])
-    return rows[1:]
+    return [row[:-1] + [str(float(row[-1]))] for row in rows[1:]]
 
 
 def from_numpy(trace, columns):
@@ -66,7 +66,7 @@ def compare(path, what, theirs, mine):
 def parts(trace, whole):
     """The package's filters leave what they should leave of the whole."""
     pids, tids = {int(row[10]) for row in whole}, {int(row[11]) for row in whole}
-    for kinds in (["call", "return"], ["free"], ["malloc", "c_call"], "exception"):
+    for kinds in (["call", "return"], ["free"], ["malloc", "c_call"], "exception", ["span_end", "counter"]):
         wanted = [row for row in whole if row[3] in ([kinds] if isinstance(kinds, str) else kinds)]
         compare(trace.path, "kinds %s" % kinds, wanted, from_numpy(trace, trace.to_numpy(kinds=kinds, since_start=True)))
     if len(tids) > 1:

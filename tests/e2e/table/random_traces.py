@@ -81,16 +81,28 @@ class Thread:
         return kind, (random.randrange(3) | (size << 2) & (1 << 27) - 1) if kind != 14 else 1, extras
 
     def other(self):
-        kind = random.choice([10, 15, 16, 17, 18, 19, 20, 22, 25, 27, 30, 31])
+        kind = random.choice([10, 15, 16, 17, 18, 30, 31, 33, 36, 38, 39, 40])
         if kind == 15:
             self.now += random.randrange(1 << 34)
             return kind, 0, [self.now]
-        if kind in (16, 17, 20, 27):
+        if kind in (16, 17, 33, 40):
             self.stack = []
         if kind == 31:
             self.opens = random.randrange(5)
         argument = random.randrange(8) | (random.choice([0, STACK_CUT]) if kind == 17 else 0)
         return kind, argument, [random.randrange(100)] if kind in (16, 30) else []
+
+    def named(self):
+        """A span, mark or counter; spans end as they should and as they should not, and some lack words."""
+        kind, name, number = random.choice([39, 43, 43, 44, 44, 45]), random.randrange(7), random.randrange(9)
+        if kind == 39:
+            return kind, name, []
+        if kind == 44:
+            return (kind,) + random.choice([(number, []), (0, [number + random.choice([0, 0, 1 << 63])])])
+        if random.random() < self.wild / 10:
+            return kind, number, [name] * random.randrange(2)
+        value = random.choice([0.1, -3.0, 1e300, float("inf"), float("nan"), -0.0])
+        return kind, 0, [name, number if kind == 43 else struct.unpack("<Q", struct.pack("<d", value))[0]]
 
     def switch(self):
         """To another greenlet, whose stack goes on; now and then the trace names others."""
@@ -110,6 +122,8 @@ class Thread:
             return self.switch()
         if draw < self.wild / 4:
             return self.other()
+        if draw < 0.02:
+            return self.named()
         if draw < 0.3:
             return self.memory()
         return self.call() if random.random() < (0.5 if len(self.stack) < 30 else 0.45) else self.end()
@@ -121,8 +135,8 @@ class Thread:
             kind, argument, words = self.event()
             delta = 0 if kind == 15 else random.randrange(50)
             self.now = (before if kind != 15 else self.now) + delta
-            rare = 19 <= kind <= 27
-            heads.append(19 | kind - 19 << 5 | argument << 14 if rare else kind | argument << 5)
+            rare = kind > 31
+            heads.append(19 | kind - 32 << 5 | len(words) << 10 | argument << 14 if rare else kind | argument << 5)
             ticks.append(delta)
             extras += words
         payload = struct.pack("<%dI" % count, *heads) + planes(ticks, 4) + planes(extras, 8)
@@ -144,6 +158,8 @@ def trace(wild, chunk):
             writer.define(process, 1, number, number * 10, "dir/file%d,%d.py" % (process, number % 3),
                           random.choice(["f%d", "say \"%d\"", "\ud800%d", "new\nline%d", "nul\0%d"]) % number, "", "m")
             writer.define(process, 2, number, 0, random.choice(["", "list", "a.b.c"]), "c%d" % number, "", "builtins")
+        for number in range(1, 5):
+            writer.define(process, 5, number, 0, "", random.choice(["span%d", "a,b%d", "\"%d\"", "f%d", "nul\0%d"]) % number, "", "")
         for _ in range(random.choice([1, 2, 5])):
             thread = Thread(writer, len(threads), process, wild, random.choice([0, 0, 0.02, 0.2]))
             writer.meta({"type": "thread", "process": process, "thread": thread.number, "tid": 201 + thread.number})

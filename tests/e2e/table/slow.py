@@ -7,14 +7,16 @@ import struct
 
 import plain
 
-COLUMNS = "time value1 value2 event name mod lineno from_name from_mod from_line pid tid".split()
+COLUMNS = "time value1 value2 event name mod lineno from_name from_mod from_line pid tid value".split()
 (CALL, RESUME, THROW, RETURN, YIELD, UNWIND, C_CALL, C_RETURN, C_EXCEPTION, EXCEPTION, MALLOC, CALLOC, REALLOC, FREE, TIME,
  GAP, STACK, FRAME) = range(1, 19)
-THREAD_END, PAUSE, SWITCH, TASK, OPEN = 20, 27, 29, 30, 31
+SWITCH, TASK, OPEN = 29, 30, 31
+THREAD_END, MARK, PAUSE, SPAN_BEGIN, SPAN_END, COUNTER = 33, 39, 40, 43, 44, 45  # 32 + the sub-kind
 STACK_CUT = 1 << 26
 NAMES = {CALL: "call", RESUME: "call", THROW: "call", RETURN: "return", YIELD: "return", UNWIND: "return",
          C_CALL: "c_call", C_RETURN: "c_return", C_EXCEPTION: "c_exception", EXCEPTION: "exception", MALLOC: "malloc",
-         CALLOC: "calloc", REALLOC: "realloc", FREE: "free"}
+         CALLOC: "calloc", REALLOC: "realloc", FREE: "free", MARK: "mark", SPAN_BEGIN: "span_begin", SPAN_END: "span_end",
+         COUNTER: "counter"}
 WORDS = {MALLOC: 1, CALLOC: 1, FREE: 1, TIME: 1, GAP: 1, REALLOC: 2, SWITCH: 2, TASK: 1}
 BEGINS, ENDS = (CALL, RESUME, THROW, C_CALL, FRAME), (RETURN, YIELD, UNWIND, C_RETURN, C_EXCEPTION)
 EMPTIES = (GAP, STACK, PAUSE, THREAD_END)
@@ -26,12 +28,13 @@ def numbers(payload, at, count, width):
 
 
 def known(head):
-    """The head with a kind of those above, and its number of extra words."""
+    """The kind, of six bits, with the argument or value above it; and its number of extra words."""
     kind = head & 31
     if kind < 19 or kind > 27:
-        return head, WORDS.get(kind, 0)
+        return kind | head >> 5 << 6, WORDS.get(kind, 0)
     if kind == 19:
-        return (19 + (head >> 5 & 31) if (head >> 5 & 31) < 9 else 0) | head >> 14 << 5, head >> 10 & 15
+        kind, words = 32 + (head >> 5 & 31), head >> 10 & 15
+        return (kind if kind not in (SPAN_BEGIN, COUNTER) or words > 1 else 0) | head >> 14 << 6, words
     return (TIME if kind == 20 else 0), kind in (20, 26, 27)
 
 
@@ -72,7 +75,7 @@ def events_of(trace, thread, first=0):
             yield number, max(line.at(ticks), latest or line.at(ticks)), GAP, [0]
         hole = False
         for head, delta, extras in events:
-            ticks = extras[0] if head & 31 == TIME else ticks + delta
+            ticks = extras[0] if head & 63 == TIME else ticks + delta
             latest = line.at(ticks) if latest is None else max(latest, line.at(ticks))
             yield number, latest, head, extras
 
@@ -91,9 +94,9 @@ class Thread:
             self._find_initial_stack(start, end)
 
     def function(self, head):
-        native = head & 31 in (C_CALL, C_RETURN, C_EXCEPTION)
+        native = head & 63 in (C_CALL, C_RETURN, C_EXCEPTION)
         limit = self.process.c_function_limit if native else self.process.code_limit
-        return native, head >> 5 if head >> 5 < limit else 0
+        return native, head >> 6 if head >> 6 < limit else 0
 
     def _look_back(self, start):
         """The chunk to begin with, and the first of its events that opens the stack; None: no opens."""
@@ -107,7 +110,7 @@ class Thread:
                 if events and number != events[0]:
                     break
                 events.append(number)
-                kind = head & 31
+                kind = head & 63
                 if kind in (GAP, STACK, PAUSE) or (kind == OPEN and before != OPEN):
                     opens = len(events) - 1 if kind == OPEN and number < first else -1
                 before = kind
@@ -121,7 +124,7 @@ class Thread:
         self.unknown = self.others_unknown = self.unknown or place > 0
         known, beneath = None, []
         for i, (_, ns, head, extras) in enumerate(events_of(self.trace, self.thread, place)):
-            kind = head & 31
+            kind = head & 63
             if opens is not None and (i < opens or kind == OPEN):
                 self.unknown = False
                 self.stack += [self.function(head)] if i >= opens else []
@@ -162,7 +165,7 @@ class Thread:
     def empty(self, kind, head):
         self.stack = []
         if kind == STACK:
-            self.unknown = bool(head >> 5 & STACK_CUT)
+            self.unknown = bool(head >> 6 & STACK_CUT)
             return
         self.greenlet, self.others = 0, {}
         if kind != THREAD_END:
@@ -170,7 +173,7 @@ class Thread:
 
     def move(self, head, extras):
         """Moves the stack. Returns the (function, caller) of the event."""
-        kind = head & 31
+        kind = head & 63
         if kind in EMPTIES:
             self.empty(kind, head)
         elif kind == SWITCH:
@@ -207,18 +210,32 @@ class Thread:
 
 
 def memory(head, extras, blocks):
-    """(address, size, event) of each row."""
-    kind, address = head & 31, extras[0] & (1 << 48) - 1
-    size = head >> 7 | extras[0] >> 48 << 25
+    """(address, size, event, 0.0) of each row."""
+    kind, address = head & 63, extras[0] & (1 << 48) - 1
+    size = head >> 8 | extras[0] >> 48 << 25
     if kind == FREE:
-        yield address, -blocks.pop(address, 0), "free"
+        yield address, -blocks.pop(address, 0), "free", 0.0
         return
     if kind == REALLOC:
         old = extras[1] & (1 << 48) - 1
-        yield old, -blocks.pop(old, 0) if address else 0, "realloc_free"
+        yield old, -blocks.pop(old, 0) if address else 0, "realloc_free", 0.0
     if address:
         blocks[address] = size
-    yield address, size, NAMES[kind]
+    yield address, size, NAMES[kind], 0.0
+
+
+def named(process, head, extras, spans):
+    """(number of the span, 0, event, value) and the name of a span, mark or counter."""
+    kind, number = head & 63, extras[0] if extras else head >> 6
+    if kind in (SPAN_BEGIN, COUNTER):
+        name = extras[0] & 0xffffffff
+    else:
+        name = spans.pop(number, 0) if kind == SPAN_END else number & 0xffffffff
+    if kind == SPAN_BEGIN and extras[1]:
+        spans[extras[1]] = name
+    value = struct.unpack("<d", struct.pack("<Q", extras[1]))[0] if kind == COUNTER else 0.0
+    number = {SPAN_BEGIN: extras[-1] if extras else 0, SPAN_END: number}.get(kind, 0)
+    return (number - (number >> 63 << 64), 0, NAMES[kind], value), process.marks.get(name, "")
 
 
 def rows(trace, start=None, end=None):
@@ -226,7 +243,7 @@ def rows(trace, start=None, end=None):
     start = None if start is None else trace.start_ns + start
     end = None if end is None else trace.start_ns + end
     threads = [Thread(trace, thread, start, end) for thread in trace.threads]
-    blocks = {process: {} for process in trace.processes}
+    blocks, spans = ({process: {} for process in trace.processes} for _ in range(2))
     streams = [tagged(i, thread.events) for i, thread in enumerate(threads)]
     for ns, i, head, extras in heapq.merge(*streams, key=lambda event: event[:2]):
         if start is not None and ns < start:
@@ -235,20 +252,24 @@ def rows(trace, start=None, end=None):
             break
         thread = threads[i]
         function, caller = thread.move(head, extras)
-        kind = head & 31
+        kind = head & 63
         if kind not in NAMES:
             continue
         name, mod, line = thread.texts(function)
         from_name, from_mod, from_line = thread.texts(caller)
         if function and function[0]:
             line = from_line
-        opens = [(0, 0, NAMES[kind])]
+        opens = [(0, 0, NAMES[kind], 0.0)]
         if MALLOC <= kind <= FREE:
             opens = memory(head, extras, blocks[thread.process])
-        for address, size, event in opens:
-            yield [str(value).replace("\0", "\ufffd") for value in (
-                ns - trace.start_ns, address, size, event, name, mod, line, from_name, from_mod, from_line,
-                thread.process.pid, thread.thread.tid)]
+        elif kind in (MARK, SPAN_BEGIN, SPAN_END, COUNTER):
+            from_name, from_mod, from_line = thread.texts(function if function and not function[0] else caller)
+            first, name = named(thread.process, head, extras, spans[thread.process])
+            opens, mod, line = [first], "", from_line
+        for value1, value2, event, value in opens:
+            yield [str(field).replace("\0", "\ufffd") for field in (
+                ns - trace.start_ns, value1, value2, event, name, mod, line, from_name, from_mod, from_line,
+                thread.process.pid, thread.thread.tid, value)]
 
 
 def tagged(i, events):

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from .table import Column, Table
     from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
 
-#: The events of the table, with EventProfiler's numbers for them, as to_numpy() has them.
+#: The events of the table, with EventProfiler's numbers for them, as to_numpy() has them; from 2000 on evprof's own.
 EVENTS = {"call": 1, "return": 2, "c_call": 3, "c_return": 4, "exception": 5, "c_exception": 6,
-          "malloc": 1000, "calloc": 1001, "realloc": 1002, "free": 1003, "realloc_free": 1004}
+          "malloc": 1000, "calloc": 1001, "realloc": 1002, "free": 1003, "realloc_free": 1004,
+          "span_begin": 2000, "span_end": 2001, "mark": 2002, "counter": 2003}
 
 _MODULES = {
     "errors": ("EvprofError", "EvprofFileError"),

@@ -303,7 +303,8 @@ class Trace:
 
         time, value1 and value2 are int64: ns, addresses and bytes. event is int16 with the numbers of evprof.EVENTS. name and
         from_name are int32, indices of trace.names; mod and from_mod of trace.mods. lineno, from_line, pid and tid are
-        int32. The arrays are read where the library made them, without a copy; 58 bytes a row. Needs numpy.
+        int32. value is float64: the value of a counter, else 0. The arrays are read where the library made them, without a
+        copy; 58 bytes a row, and 8 more where there are counters. Needs numpy.
 
         >>> import evprof
         >>> trace = evprof.load(trace_path)
