@@ -326,6 +326,7 @@ check-all:
 	@EVPROF_TEST_ALL=1 $(MAKE) --no-print-directory run-tests
 	@EVPROF_TEST_ALL= EVPROF_TEST_PYTHONS='$(one_of_each_hook)' $(MAKE) --no-print-directory ASAN=1 run-tests
 	@EVPROF_TEST_ALL= EVPROF_TEST_PYTHONS='$(one_of_each_hook)' $(MAKE) --no-print-directory DEBUG=1 run-tests
+	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory stress
 	@$(MAKE) --no-print-directory TSAN=1 stress
@@ -450,6 +451,11 @@ sdist:
 
 release-check: wheel sdist
 	@sh tools/packaging/release_check.sh
+
+# The site of README.md, docs/, the man pages and the package.
+.PHONY: docs
+docs:
+	@sh tools/scripts/setup.sh docs && sh tools/docs/site.sh $(B)/site
 
 .PHONY: clean
 clean:

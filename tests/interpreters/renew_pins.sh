@@ -1,9 +1,10 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | viztracer | npm | packaging]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | viztracer | npm | packaging | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
 #     tests/interpreters/renew_pins.sh packaging     tools/packaging/pins, what builds packages of evprof
+#     tests/interpreters/renew_pins.sh docs          tools/docs/pins.txt, what makes the site
 #     tests/interpreters/renew_pins.sh --wanted 3.15 prints what is wanted for a version, and changes nothing
 #
 # For people; what it changes is committed, after a run of the tests. pins/3.N.txt has each package and all it depends
@@ -129,6 +130,32 @@ renew_packaging() {
 	mv "$work/zig.txt" "$work/tools.txt" "$here/../../tools/packaging/pins/"
 }
 
+# What makes the site, for each version of Python that it runs on.
+renew_docs() {
+	version=3.11
+	download x86_64 "$work/docs" sphinx myst-parser furo || fail "the packages of the site cannot be had; see $work/log"
+	for wheel in "$work/docs"/*.whl; do
+		pin_of "$wheel"
+	done | sort -u >"$work/names"
+	for version in 3.11 3.12 3.13 3.14; do
+		for machine in x86_64 aarch64; do
+			# shellcheck disable=SC2046 # words
+			download "$machine" "$work/docs" --no-deps $(cat "$work/names") || fail "not all for $version; see $work/log"
+		done
+	done
+	{
+		echo "# Made by tests/interpreters/renew_pins.sh. For Python 3.11 to 3.14."
+		while read -r pin; do
+			printf '%s' "$pin"
+			for wheel in "$work/docs/$(echo "$pin" | sed 's/==/-/')"-*.whl; do
+				hash_of "$wheel"
+			done
+			echo
+		done <"$work/names"
+	} >"$work/pins"
+	mv "$work/pins" "$here/../../tools/docs/pins.txt"
+}
+
 renew_npm() {
 	rm -f "$pins/npm/package-lock.json"
 	npm install --prefix "$pins/npm" --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts \
@@ -144,18 +171,19 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions viztracer npm packaging
+	set -- $versions viztracer npm packaging docs
 }
 for one in "$@"; do
 	case $one in
 	npm) renew_npm ;;
 	viztracer) renew_viztracer ;;
 	packaging) renew_packaging ;;
+	docs) renew_docs ;;
 	3.*)
 		version=$one
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$version.txt" $(wanted "$version")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions viztracer npm packaging" ;;
+	*) fail "no pins of \"$one\"; one of: $versions viztracer npm packaging docs" ;;
 	esac
 done

@@ -5,10 +5,11 @@
 # is found by trying it (a compile, a command), never by asking the package manager, so nothing happens where all is
 # there. Says what it is going to run before it runs it.
 #
-#   sh tools/scripts/setup.sh [--check] build|demo|test|all
+#   sh tools/scripts/setup.sh [--check] build|demo|docs|test|all
 #
 #   build    compiler, make and libraries
 #   demo     build, and a python3 to profile
+#   docs     what makes the site
 #   test     demo, and what the tests and `make lint` use
 #   all      test, and what only `make check-all` uses (chromium, blender: large)
 #   --check  change nothing; exit status 1 if something is missing
@@ -53,9 +54,10 @@ done
 case $group in
 build) items=$items_build ;;
 demo) items=$items_demo ;;
+docs) items="venv mandoc" ;;
 test) items=$items_test ;;
-all) items="$items_test sanitizers pandas chromium npm spin blender" ;;
-*) die "unknown group '$group'; use build, demo, test or all" ;;
+all) items="$items_test sanitizers pandas chromium npm spin blender mandoc" ;;
+*) die "unknown group '$group'; use build, demo, docs, test or all" ;;
 esac
 
 has_glibc() {

@@ -1,4 +1,4 @@
-"""evprof: an event profiler for Python. This package reads its traces (*.evp).
+"""evprof: an event profiler for Python. This package records in the program, and reads traces (``*.evp``)::
 
     import evprof
     trace = evprof.load("app.evp")

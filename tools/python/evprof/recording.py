@@ -330,7 +330,7 @@ def _remove_scratch():
 
 
 class profile:
-    """Records a block of code, in all threads, and shows what was recorded.
+    """Records a block of code, in all threads, and shows what was recorded::
 
         with evprof.profile() as p:
             work()
