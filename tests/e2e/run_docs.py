@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-HOME = "/home/ada/work"  # stands for the directory in which the commands run
+HOME = "/srv/demo"  # stands for the directory in which the commands run
 SECONDS_PER_COMMAND = 60
 END = "-- end of a command --"
 
