@@ -18,9 +18,9 @@ static void expect_document(const char *name)
 		cr_skip_test("%s has no path of its own", any->name);
 	python_needs(any, "ctypes");
 	python_needs(any, "sqlite3");
-	outcome = run(.how = JOB_BARE, .timeout_s = 200,
-		      .args = {"python3", "@../run_docs.py", "%B", any->command[0],
-			       program_path(text("../../../%s", name))});
+	outcome =
+	    run(.how = JOB_BARE, .timeout_s = 200,
+		.args = {"python3", "@../run_docs.py", "%B", any->command[0], program_path(text("../../../%s", name))});
 	expect(outcome, outcome->status == 0 && strstr(outcome->out, " 0 differ"), "%s is true:\n%s", name,
 	       outcome->out);
 }
