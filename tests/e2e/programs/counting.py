@@ -6,7 +6,7 @@
     calls N             each calls so often
     seconds S           so long
     os_exit S, abort S, segfault S, exec S, exec_other S, cpu S
-                        a thread ends the process after N seconds (cpu: N whole seconds of its CPU time)
+                        a thread ends the process N seconds after the first call (cpu: N whole seconds of its CPU time)
     memory              takes memory, in four processes, until there is none
     sleep               the main thread calls 100 times and sleeps
 """
@@ -38,8 +38,10 @@ def call(words, entry, times, until):
         words[ended] = n
 
 
-def end(how, seconds):
+def end(how, seconds, words):
     import ctypes
+    while not words[2]:  # the main thread has not begun: on a busy machine this one may be far ahead
+        time.sleep(0.001)
     time.sleep(seconds)
     if how == "os_exit":
         os._exit(7)
@@ -87,7 +89,7 @@ def main(entries, how, value):
             call(words, entry, times, until)
             os._exit(0)
     if how in ("os_exit", "abort", "segfault", "exec", "exec_other"):
-        threading.Thread(target=end, args=(how, float(value)), daemon=True).start()
+        threading.Thread(target=end, args=(how, float(value), words), daemon=True).start()
     if how == "cpu":
         import resource
         resource.setrlimit(resource.RLIMIT_CPU, (int(value), int(value)))
