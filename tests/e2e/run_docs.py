@@ -9,6 +9,8 @@ new directory. Two outputs have the same shape if each line of the one is a line
 numbers, with their units, are the same, and so is any amount of white space. A line "..." stands for any lines. A
 command may fail only if "$ echo $?" comes next.
 
+Of a man page, the lines of EXAMPLES are the commands; what they print is not compared. They find a program app.py.
+
 A comment <!-- tested by NAME --> before a block of `console` says that a test of that name tries it. --write puts what
 the commands print into the document.
 """
@@ -53,6 +55,52 @@ def blocks_of(lines):
             tested_by = comment.group(1) if comment else None
     if fence is not None:
         sys.exit("a block at line %d has no end" % first)
+
+
+#: For the examples of the man pages.
+APP = """import threading
+
+
+def query(number):
+    return {"number": number}
+
+
+def main():
+    for number in range(10):
+        query(number)
+    try:
+        int("three")
+    except ValueError:
+        pass
+
+
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+"""
+
+
+def examples_of(path):
+    """The commands of a man page: those of a paragraph may be several lines, joined by a backslash."""
+    with open(path, encoding="utf-8") as file:
+        section = re.search(r"^\.SH EXAMPLES\n\.nf\n(.*?)^\.fi", file.read(), re.MULTILINE | re.DOTALL)
+    text = section.group(1).replace("\\e\n", "\\\n").replace("\\-", "-")
+    return [command for command in re.sub(r"\\\n\s*", "", text).split("\n") if command and not command.startswith(".")]
+
+
+def run_examples(path, directory, environment):
+    with open(os.path.join(directory, "app.py"), "w", encoding="utf-8") as file:
+        file.write(APP)
+    shell, wrong, commands = Shell(directory, environment), 0, examples_of(path)
+    try:
+        for command in commands:
+            status, printed = shell.run(command)
+            if status:
+                print("%s: $ %s\n    it fails with status %d: %s" % (path, command, status, "\n    ".join(printed)))
+                wrong += 1
+    finally:
+        shell.end()
+    return len(commands), wrong
 
 
 def commands_of(lines, block):
@@ -204,7 +252,11 @@ def main(arguments):
         with tempfile.TemporaryDirectory() as folder:
             directory = os.path.join(folder, "work")
             os.mkdir(directory)
-            ran, differ = run_document(path, directory, installed(folder, build, python), write)
+            environment = installed(folder, build, python)
+            if path.endswith(".md"):
+                ran, differ = run_document(path, directory, environment, write)
+            else:
+                ran, differ = run_examples(path, directory, environment)
         print("%s: %d commands, %d differ" % (path, ran, differ))
         wrong += differ or not ran
     return 1 if wrong else 0

@@ -1,6 +1,6 @@
 /*
  * test_docs.c - every command of README.md and of the tutorials is run, and prints what the document says but for the
- * numbers (run_docs.py).
+ * numbers; so do the examples of the man pages, which only have to end well (run_docs.py).
  */
 #include <string.h>
 
@@ -38,3 +38,6 @@ DOCUMENT(leak, "docs/tutorials/leak.md")
 DOCUMENT(service, "docs/tutorials/service.md")
 DOCUMENT(ci_limit, "docs/tutorials/ci-limit.md")
 DOCUMENT(one_block, "docs/tutorials/one-block.md")
+DOCUMENT(formats, "docs/formats.md")
+DOCUMENT(the_tool, "docs/man/evprof.1")
+DOCUMENT(the_variables, "docs/man/evprof.7")
