@@ -218,7 +218,8 @@ SCENARIO(start, descriptors_untouched, SUPPORTED)
 SCENARIO(start, errno_untouched, SUPPORTED)
 {
 	struct outcome *bare = run(.python = python, .how = JOB_BARE, .args = {"@errno_kept.py"});
-	struct outcome *outcome = run(.python = python, .args = {"@errno_kept.py"}, .env = {"EVPROF_RING_SIZE=64K"});
+	struct outcome *outcome = run(.python = python, .args = {"@errno_kept.py"},
+				      .env = {"EVPROF_RING_SIZE=64K", "EVPROF_ON_FULL=wait:60000"});
 
 	expect(bare, strcmp(bare->out, "wrong 0\n") == 0, "a bare run keeps errno");
 	expect_same(bare, outcome);
