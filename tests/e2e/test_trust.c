@@ -110,11 +110,12 @@ struct stranger {
 	int end, result; /* pipes: closed to end it; struct caught */
 };
 
+/* Until the end, those included that came before it. */
 static void catch_all(int listener, int end, struct caught *caught)
 {
 	struct pollfd polls[2] = {{.fd = listener, .events = POLLIN}, {.fd = end, .events = POLLIN}};
 
-	while (poll(polls, 2, -1) > 0 && !polls[1].revents) {
+	while (poll(polls, 2, -1) > 0 && polls[0].revents) {
 		int connection = accept(listener, NULL, NULL), fd;
 
 		caught->connections++;
