@@ -89,6 +89,7 @@
 #define ENV_CALIBRATE "EVPROF_CALIBRATE"
 #define ENV_SAMPLE_RATE "EVPROF_SAMPLE_RATE"
 #define ENV_NATIVE "EVPROF_NATIVE"
+#define ENV_PAGER "EVPROF_PAGER" /* for the verbs that read */
 /*
  * Set by evprof for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first: pid of the
  * first process of the session. owner: pid of the process that waits for the result and prints the closing line (the

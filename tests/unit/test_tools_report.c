@@ -294,7 +294,7 @@ Test(report, json_callers)
 Test(report, mistakes_are_named)
 {
 	static const char *const wrong[][2] = {
-	    {"--sort nonsense", "\"nonsense\" is not known; the orders are calls, cumtime, "},
+	    {"--sort nonsense", "\"nonsense\" is not known; the orders are allocations, bytes, calls, cumtime, "},
 	    {"--sort n", "\"n\" is ambiguous; the orders are "},
 	    {"--sort time,", "\"\" is not known"},
 	    {"--sort 0,1", "\"0\" is not known"},
@@ -305,6 +305,8 @@ Test(report, mistakes_are_named)
 	    {"--by nonsense", "--by wants function, module, process, thread or span"},
 	    {"--format nonsense", "--format wants text, json or csv"},
 	    {"--format csv --callers --callees", "--callers or --callees"},
+	    {"--sort bytes", "no allocations were recorded"},
+	    {"--sort time,alloc --min-duration 1", "--sort bytes or allocations and --min-duration exclude each other"},
 	    {"--by span --callers", "--by span has no --between, --callers or --callees"},
 	    {"--nonsense", "--nonsense"},
 	};
@@ -318,6 +320,73 @@ Test(report, mistakes_are_named)
 		cr_expect(strstr(err, wrong[i][1]) && strchr(err, '\n') == err + strlen(err) - 1, "report %s: %s",
 			  arguments, err);
 	}
+}
+
+static void allocate(unsigned kind, uint64_t address, uint64_t size, uint64_t old)
+{
+	fixture_memory(fixture, thread, kind, WIRE_DOMAIN_OBJ, address, size, old, 0);
+}
+
+/* A second process, with allocations: main 10 + 5000 bytes in 2, and 100 in a len that it calls; work 700. */
+static void allocations(void)
+{
+	uint32_t number = fixture->processes++;
+
+	fixture_meta(fixture, number,
+		     "{\"type\":\"process\",\"process\":%u,\"pid\":30,\"ppid\":1,\"start\":\"exec\",\"argv\":[\"a\"],"
+		     "\"program\":\"a\",\"clock_kind\":0,\"clock_shift\":0,\"start_ticks\":0,"
+		     "\"events\":[\"call\",\"mem\"]}",
+		     number);
+	fixture_code(fixture, number, MAIN, "/app/main.py", 10, "main");
+	fixture_code(fixture, number, WORK, "/app/work.py", 2, "work");
+	fixture_function(fixture, number, LEN, "", "len", "builtins");
+	thread = fixture_thread(fixture, number, 30, 1000);
+	allocate(WIRE_MALLOC, 0x10, 33, 0); /* outside of any function */
+	event(WIRE_CALL, MAIN, 1);
+	allocate(WIRE_MALLOC, 0x1000, 10, 0);
+	event(WIRE_C_CALL, LEN, 1);
+	allocate(WIRE_CALLOC, 0x2000, 100, 0);
+	event(WIRE_C_RETURN, LEN, 1);
+	allocate(WIRE_REALLOC, 0x3000, 5000, 0x1000);
+	allocate(WIRE_FREE, 0x3000, 0, 0);
+	allocate(WIRE_MALLOC, 0, 9999, 0); /* failed */
+	event(WIRE_CALL, WORK, 1);
+	allocate(WIRE_MALLOC, 0x4000, 700, 0);
+	event(WIRE_RETURN, WORK, 1);
+	event(WIRE_RETURN, MAIN, 1);
+}
+
+Test(report, by_bytes)
+{
+	allocations();
+	expect_table(
+	    "--sort bytes TRACE",
+	    "         3 function calls in 0.005 seconds\n\n"
+	    "   Ordered by: allocated bytes\n\n"
+	    "   ncalls  tottime  percall  cumtime  percall    allocs        bytes filename:lineno(function)\n"
+	    "        1    0.003    0.003    0.005    0.005         2         5010 /app/main.py:10(main)\n"
+	    "        1    0.001    0.001    0.001    0.001         1          700 /app/work.py:2(work)\n"
+	    "        1    0.001    0.001    0.001    0.001         1          100 {built-in method builtins.len}\n"
+	    "\n");
+	expect_table("--format csv --sort allocations,bytes --reverse -n 1 TRACE",
+		     "file,line,function,ncalls,primitive_calls,tottime,cumtime,allocations,allocated_bytes\n"
+		     "\"~\",0,\"<built-in method builtins.len>\",1,1,0.001000000,0.001000000,1,100\n");
+	cr_expect(report("--json --sort bytes --restrict main TRACE") == 0);
+	cr_expect(strstr(out, ", \"allocations\": 2, \"allocated_bytes\": 5010}"), "%s", out);
+	cr_expect(report("--json TRACE") == 0 && !strstr(out, "allocat"), "machine formats are as without the key");
+	cr_expect(report("--csv --sort bytes TRACE") == 2);
+}
+
+/* Functions that are not shown leave their allocations to their callers. */
+Test(report, bytes_of_hidden_functions)
+{
+	allocations();
+	cr_expect(report("--format csv --sort bytes --exclude work --exclude *len TRACE") == 0);
+	cr_expect(strstr(out, "\"main\",1,1,0.005000000,0.005000000,4,5810\n"), "%s", out);
+	cr_expect(report("--format csv --sort bytes --max-depth 1 TRACE") == 0);
+	cr_expect(strstr(out, ",4,5810\n"), "%s", out);
+	cr_expect(report("--format csv --sort bytes --by module TRACE") == 0);
+	cr_expect(strstr(out, "\"/app/work.py\",1,1,0.001000000,0.001000000,1,700\n"), "%s", out);
 }
 
 /* Where the times cannot be those of a program without hooks, none are printed. */

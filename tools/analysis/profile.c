@@ -23,6 +23,11 @@ struct entry {
 	uint64_t total; /* ticks */
 };
 
+struct held {
+	uint64_t allocations;
+	uint64_t bytes;
+};
+
 struct edge {
 	struct entry entry;
 	uint32_t caller; /* rows */
@@ -41,6 +46,7 @@ struct counting {
 	struct calibration calibration;
 	bool calibrates;
 	struct entry *entries; /* by row */
+	struct held *memory;   /* by row; NULL: allocations are not counted */
 	uint32_t row_count;
 	struct window window;
 	size_t next_edge; /* index in window.edges */
@@ -94,13 +100,6 @@ static inline void count_pop(void *owner, struct replay *replay, struct replay_f
 	count_end(&counting->entries[frame->key], frame, total, replay->open[frame->key] == 0);
 }
 
-static void count_push(void *owner, struct replay *replay, struct replay_frame *frame)
-{
-	(void)owner;
-	(void)replay;
-	(void)frame;
-}
-
 /* Whether this mark of this thread is the window's next edge. */
 static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 {
@@ -112,6 +111,20 @@ static bool mark_is_edge(const struct counting *counting, uint32_t mark)
 	return edge->thread == counting->thread && edge->mark == mark;
 }
 
+/* Counts an allocation of the innermost function that the filter shows. */
+static void count_memory(struct counting *counting, const struct replay *replay, uint32_t head, const uint64_t *extra)
+{
+	uint32_t depth = replay->depth < counting->max_depth ? replay->depth : counting->max_depth, key;
+	struct held *held;
+
+	if (!depth || wire_head_kind(head) == WIRE_FREE || !wire_memory_address(extra[0]))
+		return;
+	key = replay->frames[depth - 1].key;
+	held = &counting->memory[counting->rows ? counting->rows[key] : key];
+	held->allocations++;
+	held->bytes += wire_memory_size(head, extra[0]);
+}
+
 static int count_other(void *owner, struct replay *replay, uint32_t head, const uint64_t *extra)
 {
 	struct counting *counting = owner;
@@ -120,12 +133,14 @@ static int count_other(void *owner, struct replay *replay, uint32_t head, const 
 		counting->lost += *extra;
 	if (counting->has_native_stacks)
 		native_stack_count(&counting->native_stacks, head, extra, &replay->native_frame);
+	if (counting->memory && wire_is_memory(wire_head_kind(head)))
+		count_memory(counting, replay, head, extra);
 	if (wire_head_kind(head) != WIRE_MARK)
 		return 0;
 	return mark_is_edge(counting, counting->marks++);
 }
 
-static const struct replay_sink count_sink = {count_push, count_pop, count_other};
+static const struct replay_sink count_sink = {NULL, count_pop, count_other};
 
 /* --- edges and modules: the same with rows, and more work for each call --- */
 
@@ -338,14 +353,17 @@ static int fold_entries(struct profile *profile, const struct trace_process *pro
 
 	for (row = 0; row < counting->row_count; row++) {
 		const struct entry *entry = &counting->entries[row];
+		struct held held = counting->memory ? counting->memory[row] : (struct held){0};
 		uint32_t label;
 
-		if (is_nothing(entry))
+		if (is_nothing(entry) && !held.allocations)
 			continue;
 		label = label_of_row(profile, process, counting, row);
 		if (label == UINT32_MAX)
 			return -ENOMEM;
 		add_times(&profile->times[label], process, entry);
+		profile->times[label].allocations += held.allocations;
+		profile->times[label].allocated_bytes += held.bytes;
 	}
 	return 0;
 }
@@ -394,6 +412,8 @@ static int fold_counts(struct profile *profile, const struct trace_process *proc
 static void clear_counts(struct counting *counting)
 {
 	memset(counting->entries, 0, counting->row_count * sizeof(*counting->entries));
+	if (counting->memory)
+		memset(counting->memory, 0, counting->row_count * sizeof(*counting->memory));
 	u64_map_done(&counting->edge_numbers);
 	counting->edge_count = 0;
 	counting->replay.unmatched = counting->replay.left_open = counting->lost = 0;
@@ -402,33 +422,15 @@ static void clear_counts(struct counting *counting)
 
 /* --- modules --- */
 
-struct label profile_module(const struct wire_definition *definition, bool c_function, char room[PROFILE_MODULE_BYTES])
-{
-	struct text name;
-
-	if (!definition)
-		return (struct label){.file = text_of(c_function ? "~" : "?"),
-				      .name = text_of(c_function ? "<?>" : "")};
-	if (!c_function)
-		return (struct label){.file = trace_string(definition, 0), .name = text_of("")};
-	name = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
-	if (!name.length)
-		name = text_of("?");
-	room[0] = '<';
-	memcpy(room + 1, name.at, name.length);
-	room[name.length + 1] = '>';
-	return (struct label){.file = text_of("~"), .name = {room, name.length + 2}};
-}
-
 static int number_modules(struct counting *counting, const struct trace_process *process)
 {
-	char *room = malloc(PROFILE_MODULE_BYTES);
+	char *room = malloc(LABEL_MODULE_BYTES);
 	int error = room ? 0 : -ENOMEM;
 	uint32_t key;
 
 	for (key = 0; key < counting->replay.keys && !error; key++) {
 		bool c_function = key & 1;
-		struct label module = profile_module(
+		struct label module = label_module(
 		    trace_name(c_function ? &process->functions : &process->codes, key / 2), c_function, room);
 
 		counting->rows[key] = labels_add(&counting->modules, &module);
@@ -486,6 +488,8 @@ static int make_rows(struct counting *counting, const struct trace_process *proc
 		error = number_modules(counting, process);
 	if (!error && !(counting->entries = calloc(counting->row_count, sizeof(*counting->entries))))
 		error = -ENOMEM;
+	if (!error && options->memory && !(counting->memory = calloc(counting->row_count, sizeof(*counting->memory))))
+		error = -ENOMEM;
 	return error;
 }
 
@@ -514,6 +518,7 @@ static void counting_done(struct counting *counting)
 	labels_done(&counting->modules);
 	free(counting->edges);
 	free(counting->entries);
+	free(counting->memory);
 	free(counting->rows);
 	free(counting->open);
 	free(counting->hidden);

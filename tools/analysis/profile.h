@@ -4,7 +4,8 @@
  * A call counts if it starts in the window; without a window, always. A resumed generator counts as a call, as in
  * cProfile. An open call ends with its thread, with the window, or where the stack becomes unknown. A frame of a stack
  * snapshot counts its time, but not as a call. Cumulative time is added when the outermost of recursive calls ends;
- * recursion is within a thread. A hidden function (replay/filter.h) counts as part of its caller.
+ * recursion is within a thread. A hidden function (replay/filter.h) counts as part of its caller. An allocation belongs
+ * to the running function, as in function_totals.h.
  *
  * Used by the report and by exporters of tables. Memory: a few words a function, and with edges a few more for each
  * caller and callee.
@@ -27,6 +28,9 @@ struct profile_times {
 	uint64_t recursive; /* of them, those inside another call of the same function */
 	uint64_t own_ns;
 	uint64_t total_ns;
+	/* With options->memory, of the function itself; 0 in edges. */
+	uint64_t allocations;
+	uint64_t allocated_bytes;
 };
 
 /* A caller and its callee. */
@@ -42,7 +46,8 @@ struct profile_options {
 	const char *mark_end;
 	bool edges;	/* fill profile.edges too */
 	bool calibrate; /* subtract the overhead, where it was measured */
-	bool modules;	/* count modules instead of functions: see profile_module() */
+	bool modules;	/* count modules instead of functions: see label_module() */
+	bool memory;	/* count allocations; filter->min_duration_ns must be 0 */
 };
 
 struct profile {
@@ -73,13 +78,5 @@ typedef int profile_take(void *owner, const struct profile *profile, const struc
 			 const struct trace_thread *thread);
 int profile_each(struct trace *trace, const struct profile_options *options, bool by_thread, struct progress *progress,
 		 profile_take *take, void *owner);
-
-/*
- * The module of a function as a label. For Python: its file, with line 0 and no name. For C functions: the class or
- * else the module as the name, as in "<builtins>", with the file "~". The texts are those of the definition, except the
- * name of C functions, which is written to `room`. NULL definition: "?".
- */
-#define PROFILE_MODULE_BYTES (WIRE_STRING_MAX_BYTES + 2)
-struct label profile_module(const struct wire_definition *definition, bool c_function, char room[PROFILE_MODULE_BYTES]);
 
 #endif

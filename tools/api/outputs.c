@@ -15,7 +15,7 @@
 static bool is_order(const char *text)
 {
 	static const char known[] =
-	    ",calls,cumtime,cumulative,file,filename,line,module,name,ncalls,nfl,pcalls,stdname,time,"
+	    ",allocations,bytes,calls,cumtime,cumulative,file,filename,line,module,name,ncalls,nfl,pcalls,stdname,time,"
 	    "tottime,";
 	size_t words = 0;
 
@@ -81,11 +81,16 @@ int text_report(struct evprof_trace *handle, const struct options *options, stru
 	if (options->by && !modules && strcmp(options->by, "function") != 0)
 		return why_set(why, -EINVAL, "evprof: by is function or module, not \"%s\"", options->by);
 	if (!is_order(sort) || !report_order_parse(&style.order, sort))
-		return why_set(
-		    why, -EINVAL,
-		    "evprof: sort is one or several of time, cumulative, calls, pcalls, name, file, line, nfl and "
-		    "stdname, not \"%s\"",
-		    sort);
+		return why_set(why, -EINVAL,
+			       "evprof: sort is one or several of time, cumulative, calls, pcalls, bytes, allocations, "
+			       "name, file, "
+			       "line, nfl and stdname, not \"%s\"",
+			       sort);
+	counted.memory = report_order_has_memory(&style.order);
+	style.memory = counted.memory && !counted.edges;
+	if (counted.memory && (options->filter.min_duration_ns || !trace_records(handle->trace, "mem")))
+		return why_set(why, -EINVAL,
+			       "evprof: sort by %s needs recorded allocations (mem), and excludes min_duration", sort);
 	error = profile_add(&profile, handle->trace, &counted, &progress);
 	if (!error)
 		error = write_table(options, &style, &profile, handle->trace, output);

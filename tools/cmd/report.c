@@ -23,6 +23,7 @@
 #include "util/cli.h"
 #include "util/output.h"
 #include "util/progress.h"
+#include "util/terminal.h"
 
 struct request {
 	struct filter filter;
@@ -45,7 +46,9 @@ static const char help_text[] =
     "\n"
     "  -s, --sort KEY[,KEY...]\n"
     "                        time or tottime (default), cumulative or cumtime, calls or ncalls, pcalls, name, file,\n"
-    "                        filename or module, line, nfl (name, file, line), stdname; their beginnings; -1, 0, 1, 2\n"
+    "                        filename or module, line, nfl (name, file, line), stdname; their beginnings; -1, 0, 1, "
+    "2;\n"
+    "                        bytes, allocations: with two more columns, of the memory that a function allocates\n"
     "      --reverse         the other way round\n"
     "      --restrict WHAT   as in pstats: the first 20 rows, a fraction of them (0.1), or those whose name matches a\n"
     "                        regular expression; several are applied in turn\n"
@@ -55,12 +58,14 @@ static const char help_text[] =
     "      --by WHAT         module, span: a row for each; process, thread: a table for each\n"
     "      --strip-dirs      files without their directories\n"
     "      --calibrate       subtract the overhead, which EVPROF_CALIBRATE=1 measured\n"
-    "      --format FORMAT   text (default), json or csv; --json is --format json\n"
+    "      --format FORMAT   text, json or csv; --json is --format json. Default: text; for a terminal a table that\n"
+    "                        fits its width, in colour and with a pager\n"
     "      --between A,B     count between the marks A and B (evprof_mark), in each process that sets them\n"
     "\n";
 
 static const char help_end[] =
     "\n"
+    "EVPROF_PAGER or PAGER: the pager; NO_COLOR: no colours.\n"
     "Calls that were already running when the window begins are not counted, as with cProfile.\n"
     "Exit status: 0; 1 if a trace is incomplete; 2 if one cannot be read.\n";
 
@@ -223,7 +228,7 @@ static void print_spans(struct report *report)
 	int64_t most = request->restrictions.limit;
 
 	span_totals_sort(&report->spans);
-	span_table_print(&report->output, request->format, &report->spans,
+	span_table_print(&report->output, request->format, &request->style.terminal, &report->spans,
 			 most < 0 && request->short_tables ? TERMINAL_ROWS : most);
 }
 
@@ -258,6 +263,17 @@ static bool can_calibrate(const struct trace *trace, const char *path)
 		break;
 	}
 	output_message("evprof report: %s: the cost of the hooks was not measured; record with EVPROF_CALIBRATE=1",
+		       path);
+	return false;
+}
+
+/* False after one line on stderr: the trace has no allocations. */
+static bool has_memory(const struct trace *trace, const char *path)
+{
+	if (trace_records(trace, "mem"))
+		return true;
+	output_message("evprof report: %s: no allocations were recorded; --sort bytes and allocations need mem in "
+		       "EVPROF_EVENTS",
 		       path);
 	return false;
 }
@@ -324,7 +340,8 @@ static int add_trace(struct report *report, struct profile *profile, const char 
 
 	if (!trace)
 		return CLI_FAILED;
-	if (request->options.calibrate && !can_calibrate(trace, path)) {
+	if ((request->options.calibrate && !can_calibrate(trace, path)) ||
+	    (request->options.memory && !has_memory(trace, path))) {
 		trace_close(trace);
 		return CLI_FAILED;
 	}
@@ -379,7 +396,7 @@ static int report_traces(const struct request *request, char *const *paths, int 
 	bool any;
 
 	if (!error)
-		error = output_open(&report.output, "-");
+		error = terminal_open(&request->style.terminal, &report.output);
 	if (error) {
 		output_message("evprof report: %s", strerror(-error));
 		output_abandon(&report.marks);
@@ -397,7 +414,7 @@ static int report_traces(const struct request *request, char *const *paths, int 
 			request->format->begin(&report.output, &request->style);
 		if (request->format->end && !spans)
 			request->format->end(&report.output, &request->style);
-		error = output_close(&report.output);
+		error = terminal_close(&request->style.terminal, &report.output);
 	} else {
 		output_abandon(&report.output);
 	}
@@ -423,6 +440,8 @@ static bool fits_together(struct request *request, int traces)
 	else if (request->style.by == REPORT_BY_SPAN &&
 		 (request->options.mark_begin || request->style.callers || request->style.callees))
 		cli_misused("report", "--by span has no --between, --callers or --callees");
+	else if (request->options.memory && request->filter.min_duration_ns)
+		cli_misused("report", "--sort bytes or allocations and --min-duration exclude each other");
 	else if (request->format == &report_csv && request->style.callers && request->style.callees)
 		cli_misused("report", "--format csv has room for --callers or --callees, not for both");
 	else
@@ -433,7 +452,7 @@ static bool fits_together(struct request *request, int traces)
 int cmd_report(int argc, char **argv)
 {
 	struct request request = {
-	    .format = &report_text, .restrictions.limit = -1, .short_tables = isatty(STDOUT_FILENO)};
+	    .restrictions.limit = -1, .short_tables = isatty(STDOUT_FILENO), .style.terminal = terminal_find(1)};
 	int status;
 
 	request.options.filter = &request.filter;
@@ -447,7 +466,12 @@ int cmd_report(int argc, char **argv)
 	request.options.edges = request.style.callers || request.style.callees;
 	request.style.clock = request.filter.clock;
 	request.style.several = argc - optind > 1;
-	request.short_tables &= request.format == &report_text;
+	request.options.memory = request.style.by != REPORT_BY_SPAN && report_order_has_memory(&request.style.order);
+	request.style.memory = request.options.memory && !request.options.edges;
+	if (!request.format)
+		request.format = request.style.terminal.is ? &report_terminal : &report_text;
+	request.style.terminal.is &= request.format == &report_text || request.format == &report_terminal;
+	request.short_tables &= request.style.terminal.is;
 	if (fits_together(&request, argc - optind))
 		status = report_traces(&request, argv + optind, argc - optind);
 done:

@@ -37,7 +37,7 @@ static void put_label(struct output *output, const struct report_style *style, c
 
 static void put_times(struct output *output, const struct profile_times *times)
 {
-	output_format(output, "%" PRIu64 ",%" PRIu64 ",%.9f,%.9f\n", times->calls, report_primitive_calls(times),
+	output_format(output, "%" PRIu64 ",%" PRIu64 ",%.9f,%.9f", times->calls, report_primitive_calls(times),
 		      report_seconds(times->own_ns), report_seconds(times->total_ns));
 }
 
@@ -64,6 +64,7 @@ static void put_calls(struct output *output, const struct report_style *style, c
 		put_label(output, style, rows->rows[row].label);
 		put_label(output, style, rows->rows[calls.at[i].other].label);
 		put_times(output, &calls.at[i].times);
+		output_char(output, '\n');
 	}
 }
 
@@ -79,6 +80,10 @@ static void put_table(struct output *output, const struct report_style *style, c
 		put_owner(output, table);
 		put_label(output, style, rows->rows[rows->shown[i]].label);
 		put_times(output, &rows->rows[rows->shown[i]].times);
+		if (style->memory)
+			output_format(output, ",%" PRIu64 ",%" PRIu64, rows->rows[rows->shown[i]].times.allocations,
+				      rows->rows[rows->shown[i]].times.allocated_bytes);
+		output_char(output, '\n');
 	}
 }
 
@@ -99,7 +104,8 @@ static void begin_csv(struct output *output, const struct report_style *style)
 	put_title(output, style, "");
 	if (style->callers || style->callees)
 		put_title(output, style, style->callers ? "caller_" : "callee_");
-	output_string(output, "ncalls,primitive_calls,tottime,cumtime\n");
+	output_string(output, "ncalls,primitive_calls,tottime,cumtime");
+	output_string(output, style->memory ? ",allocations,allocated_bytes\n" : "\n");
 }
 
 const struct report_format report_csv = {"csv", begin_csv, put_table, NULL};

@@ -38,6 +38,13 @@ static void put_times(struct output *output, const struct profile_times *times)
 		      report_seconds(times->total_ns), times->own_ns, times->total_ns);
 }
 
+/* Of a function or module, behind its times. */
+static void put_memory(struct output *output, const struct profile_times *times)
+{
+	output_format(output, ", \"allocations\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64, times->allocations,
+		      times->allocated_bytes);
+}
+
 static void put_calls(struct output *output, const struct report_style *style, const struct report_rows *rows,
 		      uint32_t row, bool callers)
 {
@@ -59,6 +66,8 @@ static void put_row(struct output *output, const struct report_style *style, con
 	output_char(output, '{');
 	put_label(output, style, rows->rows[row].label);
 	put_times(output, &rows->rows[row].times);
+	if (style->memory)
+		put_memory(output, &rows->rows[row].times);
 	if (style->callers)
 		put_calls(output, style, rows, row, true);
 	if (style->callees)

@@ -13,7 +13,19 @@
 
 /* --- comparison: negative if a precedes b --- */
 
-enum key { BY_CALLS, BY_PRIMITIVE_CALLS, BY_OWN, BY_TOTAL, BY_FILE, BY_LINE, BY_FUNCTION, BY_NFL, BY_STANDARD_NAME };
+enum key {
+	BY_CALLS,
+	BY_PRIMITIVE_CALLS,
+	BY_OWN,
+	BY_TOTAL,
+	BY_ALLOCATIONS,
+	BY_BYTES,
+	BY_FILE,
+	BY_LINE,
+	BY_FUNCTION,
+	BY_NFL,
+	BY_STANDARD_NAME
+};
 
 static int compare_rows(enum key key, const struct report_row *a, const struct report_row *b)
 {
@@ -28,6 +40,10 @@ static int compare_rows(enum key key, const struct report_row *a, const struct r
 		return compare_u64(b->times.own_ns, a->times.own_ns);
 	case BY_TOTAL:
 		return compare_u64(b->times.total_ns, a->times.total_ns);
+	case BY_ALLOCATIONS:
+		return compare_u64(b->times.allocations, a->times.allocations);
+	case BY_BYTES:
+		return compare_u64(b->times.allocated_bytes, a->times.allocated_bytes);
 	case BY_FILE:
 		return text_compare(a->label->file, b->label->file);
 	case BY_LINE:
@@ -54,6 +70,8 @@ struct report_key {
 };
 
 static const struct report_key keys[] = {
+    {"allocations", BY_ALLOCATIONS, "allocations"},
+    {"bytes", BY_BYTES, "allocated bytes"},
     {"calls", BY_CALLS, "call count"},
     {"cumtime", BY_TOTAL, "cumulative time"},
     {"cumulative", BY_TOTAL, "cumulative time"},
@@ -122,6 +140,14 @@ bool report_order_parse(struct report_order *order, const char *text)
 		}
 		text += length + 1;
 	}
+}
+
+bool report_order_has_memory(const struct report_order *order)
+{
+	for (size_t i = 0; i < order->count; i++)
+		if (order->keys[i]->key == BY_ALLOCATIONS || order->keys[i]->key == BY_BYTES)
+			return true;
+	return false;
 }
 
 void report_order_print(const struct report_order *order, struct output *output)

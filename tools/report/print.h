@@ -1,7 +1,8 @@
 /*
  * print.h - the formats of evprof report, one file each.
  *
- *   text_table.c   as Python's pstats prints
+ *   text_table.c       as Python's pstats prints
+ *   terminal_table.c   for a terminal
  *   json.c   one JSON object
  *   csv.c    a table with a line of titles
  *
@@ -17,6 +18,7 @@
 #include "report/rows.h"
 #include "trace/reader.h"
 #include "util/output.h"
+#include "util/terminal.h"
 
 enum report_by {
 	REPORT_BY_FUNCTION,
@@ -32,8 +34,10 @@ struct report_style {
 	enum report_by by;
 	bool callers; /* text: print the callers of the rows instead of their times */
 	bool callees;
+	bool memory;  /* allocations and bytes too, except with callers or callees */
 	bool several; /* several traces */
 	enum cpu_clock clock;
+	struct terminal terminal; /* for report_terminal */
 };
 
 struct report_table {
@@ -56,7 +60,16 @@ struct report_format {
 	void (*end)(struct output *output, const struct report_style *style);
 };
 
-extern const struct report_format report_text, report_json, report_csv;
+extern const struct report_format report_text, report_terminal, report_json, report_csv;
+
+/* Parts that the tables for people have in common (text_table.c): what the times are, "" for wall-clock time; */
+const char *report_spent(enum cpu_clock clock);
+/* the process or thread of a table, and an empty line, if it has one; */
+void report_print_owner(struct output *output, const struct report_style *style, const struct report_table *table);
+/* lines about what is missing; */
+void report_print_losses(struct output *output, const struct report_table *table);
+/* a line about rows that are not shown. */
+void report_print_cut(struct output *output, const struct report_table *table);
 
 static inline double report_seconds(uint64_t ns)
 {

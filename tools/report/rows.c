@@ -82,6 +82,8 @@ static void add_times(struct profile_times *sum, const struct profile_times *tim
 	sum->recursive += times->recursive;
 	sum->own_ns += times->own_ns;
 	sum->total_ns += times->total_ns;
+	sum->allocations += times->allocations;
+	sum->allocated_bytes += times->allocated_bytes;
 }
 
 /* Makes the rows, in the order of their names, and the row index of each label of the profile. */

@@ -64,7 +64,7 @@ static inline uint64_t report_primitive_calls(const struct profile_times *times)
 	return times->calls - times->recursive;
 }
 
-/* --- order: the sort keys of pstats (order.c) --- */
+/* --- order: the sort keys of pstats, allocations and bytes (order.c) --- */
 
 #define REPORT_ORDER_KEYS 16
 
@@ -79,6 +79,9 @@ struct report_order {
  * False: an error is printed on stderr.
  */
 bool report_order_parse(struct report_order *order, const char *text);
+
+/* Whether a key needs the profile's allocations. */
+bool report_order_has_memory(const struct report_order *order);
 
 /* Prints "call count, internal time", as pstats does. */
 void report_order_print(const struct report_order *order, struct output *output);

@@ -10,14 +10,18 @@ static uint64_t mean_of(const struct span_total *total)
 	return total->count ? total->total_ns / total->count : 0;
 }
 
-static void put_text_row(struct output *output, const struct span_total *total)
+static void put_text_row(struct output *output, const struct span_total *total, bool units)
 {
 	const uint64_t times[] = {total->total_ns,	     total->own_ns, mean_of(total), span_quantile(total, 0.5),
 				  span_quantile(total, 0.9), total->most_ns};
+	char text[TERMINAL_NUMBER_BYTES];
 
 	output_format(output, "%9" PRIu64, total->count);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-		output_format(output, " %11.6f", (double)times[i] / 1e9);
+		if (units)
+			output_format(output, " %8s", terminal_time((double)times[i], text));
+		else
+			output_format(output, " %11.6f", (double)times[i] / 1e9);
 	output_char(output, ' ');
 	output_line(output, total->name);
 	if (total->unfinished)
@@ -59,10 +63,26 @@ static void put_csv_row(struct output *output, const struct span_total *total)
 		      span_quantile(total, 0.5), span_quantile(total, 0.9), total->most_ns);
 }
 
-void span_table_print(struct output *output, const struct report_format *format, const struct span_totals *totals,
-		      int64_t most)
+/* terminal: NULL: without colours */
+static void put_titles(struct output *output, const struct terminal *terminal, int width)
 {
-	bool json = format == &report_json, csv = format == &report_csv;
+	static const char *const titles[] = {"total", "own", "mean", "p50", "p90", "max"};
+
+	if (terminal)
+		terminal_style(terminal, output, TERMINAL_BOLD);
+	output_format(output, "%9s", "count");
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		output_format(output, " %*s", width, titles[i]);
+	output_string(output, " span");
+	if (terminal)
+		terminal_style(terminal, output, TERMINAL_PLAIN);
+	output_char(output, '\n');
+}
+
+void span_table_print(struct output *output, const struct report_format *format, const struct terminal *terminal,
+		      const struct span_totals *totals, int64_t most)
+{
+	bool json = format == &report_json, csv = format == &report_csv, units = format == &report_terminal;
 	size_t count = most >= 0 && (uint64_t)most < totals->count ? (size_t)most : totals->count;
 
 	if (json)
@@ -70,15 +90,14 @@ void span_table_print(struct output *output, const struct report_format *format,
 	else if (csv)
 		output_string(output, "span,count,unfinished,total_ns,own_ns,mean_ns,p50_ns,p90_ns,max_ns\n");
 	else
-		output_format(output, "%9s %11s %11s %11s %11s %11s %11s span\n", "count", "total", "own", "mean",
-			      "p50", "p90", "max");
+		put_titles(output, units ? terminal : NULL, units ? 8 : 11);
 	for (size_t i = 0; i < count; i++) {
 		if (json)
 			put_json_row(output, &totals->at[i], i == 0);
 		else if (csv)
 			put_csv_row(output, &totals->at[i]);
 		else
-			put_text_row(output, &totals->at[i]);
+			put_text_row(output, &totals->at[i], units);
 	}
 	if (json)
 		output_string(output, "\n]}\n");

@@ -1,7 +1,7 @@
 /*
  * span_table.h - the table of spans: evprof report --by span.
  *
- *   text   count, total, own, mean, p50, p90 and max in seconds, name
+ *   text   count, total, own, mean, p50, p90 and max in seconds, name; on a terminal with units
  *   json   {"spans": [{"span": ..., "count": ..., "unfinished": ..., "total_ns": ...}]}
  *   csv    the same columns, with a line of titles
  */
@@ -12,7 +12,7 @@
 #include "report/print.h"
 
 /* most: the number of rows at most; negative: all. The totals are sorted. */
-void span_table_print(struct output *output, const struct report_format *format, const struct span_totals *totals,
-		      int64_t most);
+void span_table_print(struct output *output, const struct report_format *format, const struct terminal *terminal,
+		      const struct span_totals *totals, int64_t most);
 
 #endif

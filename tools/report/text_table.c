@@ -49,18 +49,24 @@ static void print_times(struct output *output, const struct profile_times *times
 		print_spaces(output, 9);
 }
 
+const char *report_spent(enum cpu_clock clock)
+{
+	static const char *const spent[] = {
+	    [CPU_CLOCK_WALL] = "", [CPU_CLOCK_RAN] = " of CPU time", [CPU_CLOCK_WAITED] = " of waiting"};
+
+	return spent[clock];
+}
+
 static void print_sums(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct report_rows *rows = table->rows;
-	static const char *const spent[] = {
-	    [CPU_CLOCK_WALL] = "", [CPU_CLOCK_RAN] = " of CPU time", [CPU_CLOCK_WAITED] = " of waiting"};
 	uint64_t primitive = report_primitive_calls(&rows->sums);
 	char sampling[TRACE_SAMPLING_BYTES];
 
 	output_format(output, "         %" PRIu64 " function calls", rows->sums.calls);
 	if (primitive != rows->sums.calls)
 		output_format(output, " (%" PRIu64 " primitive calls)", primitive);
-	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), spent[style->clock]);
+	output_format(output, " in %.3f seconds%s\n\n", report_seconds(rows->sums.own_ns), report_spent(style->clock));
 	if (table->sample_rate)
 		output_format(output, "   %s\n\n", trace_sampling_text(table->sample_rate, sampling));
 }
@@ -81,12 +87,16 @@ static void print_rows(struct output *output, const struct report_style *style, 
 	if (!rows->shown_count)
 		return;
 	print_order(output, style, table);
-	output_format(output, "   ncalls  tottime  percall  cumtime  percall %s\n",
+	output_format(output, "   ncalls  tottime  percall  cumtime  percall %s%s\n",
+		      style->memory ? "   allocs        bytes " : "",
 		      style->by == REPORT_BY_MODULE ? "module" : "filename:lineno(function)");
 	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		const struct report_row *row = &rows->rows[rows->shown[i]];
 
 		print_times(output, &row->times);
+		if (style->memory)
+			output_format(output, "%9" PRIu64 " %12" PRIu64 " ", row->times.allocations,
+				      row->times.allocated_bytes);
 		print_name(output, row);
 		output_char(output, '\n');
 	}
@@ -160,7 +170,7 @@ static void print_calls(struct output *output, const struct report_style *style,
 
 /* --- the process or thread of a table --- */
 
-static void print_owner(struct output *output, const struct report_style *style, const struct report_table *table)
+void report_print_owner(struct output *output, const struct report_style *style, const struct report_table *table)
 {
 	const struct trace_process *process = table->process;
 
@@ -184,28 +194,38 @@ static void print_owner(struct output *output, const struct report_style *style,
 	output_string(output, "\n\n");
 }
 
-static void print_table(struct output *output, const struct report_style *style, const struct report_table *table)
+void report_print_losses(struct output *output, const struct report_table *table)
 {
 	const struct native_stack_counts *native_stacks = &table->rows->profile->native_stacks;
 	uint64_t lost = table->rows->profile->lost;
 
-	print_owner(output, style, table);
-	if (!style->callers && !style->callees)
-		print_sums(output, style, table);
 	if (lost)
 		output_format(output, "   %" PRIu64 " events were lost: counts and times are too small\n", lost);
 	if (native_stacks->without)
 		output_format(output, "   %" PRIu64 " of %" PRIu64 " allocations have no native stack\n",
 			      native_stacks->without, native_stacks->allocations);
+}
+
+void report_print_cut(struct output *output, const struct report_table *table)
+{
+	if (table->cut)
+		output_format(output, "   %u of %u rows; --limit all shows them all, --limit N the first N\n",
+			      table->rows->shown_count, table->rows->shown_count + table->cut);
+}
+
+static void print_table(struct output *output, const struct report_style *style, const struct report_table *table)
+{
+	report_print_owner(output, style, table);
+	if (!style->callers && !style->callees)
+		print_sums(output, style, table);
+	report_print_losses(output, table);
 	if (style->callers)
 		print_calls(output, style, table, true);
 	if (style->callees)
 		print_calls(output, style, table, false);
 	if (!style->callers && !style->callees)
 		print_rows(output, style, table);
-	if (table->cut)
-		output_format(output, "   %u of %u rows; --limit all shows them all, --limit N the first N\n",
-			      table->rows->shown_count, table->rows->shown_count + table->cut);
+	report_print_cut(output, table);
 }
 
 const struct report_format report_text = {"text", NULL, print_table, NULL};

@@ -71,26 +71,48 @@ char *label_display(const struct wire_definition *definition, bool c_function, u
 	return bytes;
 }
 
+struct label label_module(const struct wire_definition *definition, bool c_function, char room[LABEL_MODULE_BYTES])
+{
+	struct text name;
+
+	if (!definition)
+		return (struct label){.file = text_of(c_function ? "~" : "?"),
+				      .name = text_of(c_function ? "<?>" : "")};
+	if (!c_function)
+		return (struct label){.file = trace_string(definition, 0), .name = text_of("")};
+	name = trace_string(definition, trace_string(definition, 0).length ? 0 : 3);
+	if (!name.length)
+		name = text_of("?");
+	room[0] = '<';
+	memcpy(room + 1, name.at, name.length);
+	room[name.length + 1] = '>';
+	return (struct label){.file = text_of("~"), .name = {room, name.length + 2}};
+}
+
 static bool label_same(const struct label *a, const struct label *b)
 {
 	return a->line == b->line && text_same(a->file, b->file) && text_same(a->name, b->name);
 }
 
-/* Copies both texts into one allocation, which begins with the file. */
+/* Copies the texts into one allocation, which begins with the file. */
 static int copy_label(struct label *copy, const struct label *label)
 {
 	struct text file = label->file;
 	struct text name = label->name;
+	struct text display = label->display;
 
-	copy->bytes = malloc(file.length + name.length + 1);
+	copy->bytes = malloc(file.length + name.length + display.length + 1);
 	if (!copy->bytes)
 		return -ENOMEM;
 	if (file.length) /* an empty file may have no bytes to point to */
 		memcpy(copy->bytes, file.at, file.length);
 	if (name.length)
 		memcpy(copy->bytes + file.length, name.at, name.length);
+	if (display.length)
+		memcpy(copy->bytes + file.length + name.length, display.at, display.length);
 	copy->file = (struct text){copy->bytes, file.length};
 	copy->name = (struct text){copy->bytes + file.length, name.length};
+	copy->display = (struct text){copy->bytes + file.length + name.length, display.length};
 	copy->line = label->line;
 	return 0;
 }
@@ -117,21 +139,24 @@ uint32_t labels_add(struct labels *labels, const struct label *label)
 uint32_t labels_find(struct labels *labels, const struct trace_process *process, uint32_t id, bool c_function)
 {
 	const struct wire_definition *definition = trace_name(c_function ? &process->functions : &process->codes, id);
-	uint32_t number;
-	char *text = NULL;
+	struct label label = {.file = text_of(c_function ? "~" : "?")};
+	char *display = definition ? label_display(definition, c_function, id) : NULL, *text = NULL;
+	uint32_t number = UINT32_MAX;
 
-	if (definition && !c_function)
-		return labels_add(labels, &(struct label){.file = trace_string(definition, 0),
-							  .name = trace_string(definition, 1),
-							  .line = definition->number});
-	if (definition)
+	label.display = text_of(display);
+	if (definition && !c_function) {
+		label.file = trace_string(definition, 0);
+		label.line = definition->number;
+	} else if (definition) {
 		text = label_c_function(definition);
-	else if (asprintf(&text, id ? "<unknown %s %u>" : "<unknown %s>", c_function ? "C function" : "function", id) <
-		 0)
+	} else if (asprintf(&text, id ? "<unknown %s %u>" : "<unknown %s>", c_function ? "C function" : "function",
+			    id) < 0) {
 		text = NULL;
-	if (!text)
-		return UINT32_MAX;
-	number = labels_add(labels, &(struct label){.file = text_of(c_function ? "~" : "?"), .name = text_of(text)});
+	}
+	label.name = definition && !c_function ? trace_string(definition, 1) : text_of(text);
+	if ((display || !definition) && label.name.at)
+		number = labels_add(labels, &label);
+	free(display);
 	free(text);
 	return number;
 }

@@ -19,7 +19,8 @@ struct label {
 	struct text file;
 	struct text name;
 	uint32_t line;
-	char *bytes; /* holds both texts if the label owns them */
+	struct text display; /* label_display() of the first function with this label; empty: not known */
+	char *bytes;	     /* holds the texts if the label owns them */
 };
 
 /* A set of labels, numbered from 0. */
@@ -47,6 +48,14 @@ uint32_t labels_find(struct labels *labels, const struct trace_process *process,
 /* The same for a given label. Copies its texts. */
 uint32_t labels_add(struct labels *labels, const struct label *label);
 void labels_done(struct labels *labels);
+
+/*
+ * The module of a function as a label. For Python: its file, with line 0 and no name. For C functions: the class or
+ * else the module as the name, as in "<builtins>", with the file "~". The texts are those of the definition, except the
+ * name of C functions, which is written to `room`. NULL definition: "?".
+ */
+#define LABEL_MODULE_BYTES (WIRE_STRING_MAX_BYTES + 2)
+struct label label_module(const struct wire_definition *definition, bool c_function, char room[LABEL_MODULE_BYTES]);
 
 /* Prints "file:line(name)", or "{name}" for C functions, as pstats does. */
 void label_print(const struct label *label, struct output *output);
