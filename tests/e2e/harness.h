@@ -136,7 +136,7 @@ int background_wait(struct background *background);
 void expect_failed(const struct outcome *outcome, const char *file, int line, const char *condition, const char *format,
 		   ...) __attribute__((format(printf, 5, 6)));
 
-/* stderr without evprof's own lines; how many of those there were. Free the text. */
+/* stderr without evprof's own lines; how many of those there were, without the summary of evprof run. Free the text. */
 char *stderr_of_program(const struct outcome *outcome);
 unsigned stderr_evprof_lines(const struct outcome *outcome);
 /* The evprof line number n (from 0), without its end; "" where none is. Free the text. */

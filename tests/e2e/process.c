@@ -503,9 +503,15 @@ void expect_failed(const struct outcome *outcome, const char *file, int line, co
 		       outcome ? tail(outcome->out) : "");
 }
 
+/* A line of the summary of evprof run, which is below the closing line. */
+static bool is_summary_line(const char *line)
+{
+	return strncmp(line, "evprof:   ", 10) == 0;
+}
+
 static bool is_evprof_line(const char *line)
 {
-	return strncmp(line, "evprof", 6) == 0;
+	return strncmp(line, "evprof", 6) == 0 && !is_summary_line(line);
 }
 
 char *stderr_of_program(const struct outcome *outcome)
@@ -513,7 +519,7 @@ char *stderr_of_program(const struct outcome *outcome)
 	char *copy = text("%s", outcome->err), *result = calloc(1, strlen(copy) + 2);
 
 	for (char *at = copy, *line; (line = strsep(&at, "\n"));)
-		if (!is_evprof_line(line))
+		if (!is_evprof_line(line) && !is_summary_line(line))
 			strcat(strcat(result, line), at ? "\n" : "");
 	free(copy);
 	return result;

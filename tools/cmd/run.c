@@ -24,6 +24,7 @@
 #include "run/program.h"
 #include "run/session.h"
 #include "run/settings.h"
+#include "run/summary.h"
 #include "util/cli.h"
 #include "util/output.h"
 
@@ -57,7 +58,7 @@ static const char help_text[] =
     "      --socket SOCKET     use the host's collector, which decides where the trace goes (or $EVPROF_SOCKET)\n"
     "      --log LEVEL         messages of evprof in the program\n"
     "      --wait[=SECONDS]    wait for processes that still run when the program has ended\n"
-    "  -q, --quiet             no line at the end, unless something went wrong\n"
+    "  -q, --quiet             no line and no summary at the end, unless something went wrong\n"
     "\n"
     "Exit status: that of the program; 125 if evprof fails, 126 or 127 if the program cannot be run or found.\n";
 
@@ -207,6 +208,8 @@ static void print_trace_summary(const json_t *summary, const char *path)
 	if (unsampled > 0)
 		output_message("evprof: the sampler of %lld process%s was killed; later samples are missing", unsampled,
 			       unsampled == 1 ? "" : "es");
+	if (!running)
+		run_summary_print(path, (uint64_t)number_in(summary, "events"));
 }
 
 /* reason: that of the first process that did not join; NULL: unknown */
