@@ -386,6 +386,8 @@ man_dir = $(PREFIX)/share/man
 unit_dir = $(PREFIX)/lib/systemd/system
 sysusers_dir = $(PREFIX)/lib/sysusers.d
 python_dir = $(lib_dir)/python
+# SHELL:FOLDER/FILE below share/, where each shell looks by itself.
+completions = bash:bash-completion/completions/evprof zsh:zsh/site-functions/_evprof fish:fish/vendor_completions.d/evprof.fish
 D = $(DESTDIR)
 
 # The unit names the collector by a path that systemd takes: absolute, and without quotes, which the commands below could not
@@ -415,6 +417,11 @@ install: all
 		sed 's|@BINDIR@|$(call unit_text,$(bin_dir))|g; s|@LIBDIR@|$(call unit_text,$(lib_dir))|g' "$$unit" >"$$target" && \
 			chmod 644 "$$target" || exit 1; \
 	done
+	@for one in $(completions); do \
+		target='$(D)$(PREFIX)/share'/$${one#*:}; \
+		echo "install completion of $${one%%:*} as $$target"; \
+		install -d "$${target%/*}" && $(B)/evprof completion "$${one%%:*}" >"$$target" && chmod 644 "$$target" || exit 1; \
+	done
 
 # For `import evprof`: a .pth in the site-packages of $(PYTHON) that names the installed package's folder.
 PYTHON = python3
@@ -435,6 +442,7 @@ uninstall:
 	rm -f '$(D)$(include_dir)/evprof.h'
 	rm -f $(foreach page,$(manuals),'$(D)$(man_dir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page))')
 	rm -f $(foreach unit,$(units),'$(D)$(unit_dir)/$(notdir $(unit:.in=))') '$(D)$(sysusers_dir)/evprof.conf'
+	rm -f $(foreach one,$(completions),'$(D)$(PREFIX)/share/$(lastword $(subst :, ,$(one)))')
 	rm -rf '$(D)$(python_dir)'
 	-rmdir '$(D)$(lib_dir)' '$(D)$(include_dir)' 2>/dev/null
 

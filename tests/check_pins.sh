@@ -29,7 +29,7 @@ for version in $versions; do
 		case $have in *" $package "*) ;; *) broken "$file: neither has $package nor names it as missing" ;; esac
 	done
 done
-for file in pins/*.txt ../../tools/packaging/pins/tools.txt ../../tools/packaging/pins/zig.txt; do
+for file in pins/*.txt ../../tools/packaging/pins/tools.txt ../../tools/packaging/pins/zig.txt ../../tools/packaging/pins/ci.txt; do
 	awk '
 		/^#/ { next }
 		/^[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+( ; platform_machine == "[a-z0-9_]+")? \\$/ { if (open) exit 1; open = 1; next }

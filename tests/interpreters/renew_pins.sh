@@ -1,9 +1,10 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | viztracer | npm | packaging | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | viztracer | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
 #     tests/interpreters/renew_pins.sh packaging     tools/packaging/pins, what builds packages of evprof
+#     tests/interpreters/renew_pins.sh ci            tools/packaging/pins/ci.txt, what checks the files for the forges
 #     tests/interpreters/renew_pins.sh docs          tools/docs/pins.txt, what makes the site
 #     tests/interpreters/renew_pins.sh --wanted 3.15 prints what is wanted for a version, and changes nothing
 #
@@ -130,30 +131,33 @@ renew_packaging() {
 	mv "$work/zig.txt" "$work/tools.txt" "$here/../../tools/packaging/pins/"
 }
 
-# What makes the site, for each version of Python that it runs on.
-renew_docs() {
+# What runs on several versions of Python: the packages that 3.11 needs, with the hashes of the wheels for each version.
+renew_for_several() { # FILE PACKAGE...
+	file=$1
+	shift
 	version=3.11
-	download x86_64 "$work/docs" sphinx myst-parser furo || fail "the packages of the site cannot be had; see $work/log"
-	for wheel in "$work/docs"/*.whl; do
+	rm -rf "$work/several"
+	download x86_64 "$work/several" "$@" || fail "not all of $* can be had; see $work/log"
+	for wheel in "$work/several"/*.whl; do
 		pin_of "$wheel"
 	done | sort -u >"$work/names"
 	for version in 3.11 3.12 3.13 3.14; do
 		for machine in x86_64 aarch64; do
 			# shellcheck disable=SC2046 # words
-			download "$machine" "$work/docs" --no-deps $(cat "$work/names") || fail "not all for $version; see $work/log"
+			download "$machine" "$work/several" --no-deps $(cat "$work/names") || fail "not all for $version; see $work/log"
 		done
 	done
 	{
 		echo "# Made by tests/interpreters/renew_pins.sh. For Python 3.11 to 3.14."
 		while read -r pin; do
 			printf '%s' "$pin"
-			for wheel in "$work/docs/$(echo "$pin" | sed 's/==/-/')"-*.whl; do
+			for wheel in "$work/several/$(echo "$pin" | sed 's/==/-/')"-*.whl; do
 				hash_of "$wheel"
 			done
 			echo
 		done <"$work/names"
 	} >"$work/pins"
-	mv "$work/pins" "$here/../../tools/docs/pins.txt"
+	mv "$work/pins" "$here/../../$file"
 }
 
 renew_npm() {
@@ -171,19 +175,20 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions viztracer npm packaging docs
+	set -- $versions viztracer npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
 	npm) renew_npm ;;
 	viztracer) renew_viztracer ;;
 	packaging) renew_packaging ;;
-	docs) renew_docs ;;
+	ci) renew_for_several tools/packaging/pins/ci.txt check-jsonschema ;;
+	docs) renew_for_several tools/docs/pins.txt sphinx myst-parser furo ;;
 	3.*)
 		version=$one
 		# shellcheck disable=SC2046 # words
 		renew "$pins/$version.txt" $(wanted "$version")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions viztracer npm packaging docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions viztracer npm packaging ci docs" ;;
 	esac
 done

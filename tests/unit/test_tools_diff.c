@@ -374,6 +374,8 @@ Test(diff, regressions_that_would_not_show)
 	expect_listed("--fail-on calls TRACE TRACE", 2, "(f)", false);
 	cr_expect(strstr(ran.err, "events were lost"), "%s", ran.err);
 	expect_listed("--fail-on calls TRACE OTHER", 4, "(f)", true);
+	expect_listed("--fail-on calls --include nonsense OTHER OTHER", 2, "(f)", false);
+	cr_expect(strstr(ran.err, "compares nothing"), "%s", ran.err);
 }
 
 /* No name ends a cell or becomes markup; a regression is bold. */

@@ -228,6 +228,11 @@ static bool find_compared(struct request *request)
 	if (wanted & 1u << DIFF_CALLS && request->sampled)
 		output_message("evprof diff: stacks were sampled, which counts no calls; record with --events "
 			       "call,c_call for --fail-on calls");
+	if (wanted && !diff->totals[0].functions.count && !diff->totals[1].functions.count) {
+		output_message(
+		    "evprof diff: neither trace has a function that is shown, so --fail-on compares nothing");
+		return false;
+	}
 	return !(wanted & ~rules->compared) && !(wanted & 1u << DIFF_CALLS && request->sampled);
 }
 

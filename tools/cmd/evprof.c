@@ -10,11 +10,7 @@
 #include "trace/reader.h"
 #include "util/cli.h"
 
-static const struct verb {
-	const char *name;
-	int (*main)(int argc, char **argv);
-	const char *summary;
-} verbs[] = {
+const struct verb verbs[] = {
     {"run", cmd_run, "run a program and record what Python does in it"},
     {"report", cmd_report, "the table of cProfile: calls and times by function"},
     {"info", cmd_info, "the contents of a trace: processes, threads, events, losses"},
@@ -23,6 +19,7 @@ static const struct verb {
     {"annotate", cmd_annotate, "the sources with calls and times next to each line"},
     {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
     {"check", cmd_check, "hold a trace against limits, for CI"},
+    {"completion", cmd_completion, "what makes a shell complete evprof's options"},
     {NULL, NULL, NULL},
 };
 
@@ -31,7 +28,7 @@ static const struct verb {
 static void print_verbs(FILE *stream)
 {
 	for (size_t i = 0; i < VERBS; i++)
-		fprintf(stream, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
+		fprintf(stream, "  %-10s %s\n", verbs[i].name, verbs[i].summary);
 }
 
 static int print_help(void)

@@ -18,6 +18,8 @@ static struct {
 	struct option known[VERB_OPTIONS_MAX + 1];
 } line;
 
+void (*verb_options_visitor)(const struct verb_option *options);
+
 bool verb_take_filter(void *request, size_t which, const char *value)
 {
 	(void)request;
@@ -82,6 +84,8 @@ int verb_parse(const char *verb, const char *letters, const struct verb_option *
 	size_t count;
 	int value;
 
+	if (verb_options_visitor)
+		verb_options_visitor(options);
 	line.verb = verb;
 	line.filter = filter;
 	for (count = 0; count < VERB_OPTIONS_MAX && options[count].name; count++)

@@ -21,6 +21,15 @@ int cmd_export(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+
+/* All verbs, ended by one without a name (evprof.c). */
+struct verb {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *summary;
+};
+extern const struct verb verbs[];
 
 /*
  * An option of a verb. Without take(), `which` is an offset in the request: of a bool to set, or with required_argument
@@ -63,6 +72,9 @@ bool verb_take_filter(void *request, size_t which, const char *value);
  */
 int verb_parse(const char *verb, const char *letters, const struct verb_option *options, int argc, char **argv,
 	       void *request, struct filter *filter);
+
+/* While set, verb_parse() passes each table of options to it, before it parses. For evprof completion. */
+extern void (*verb_options_visitor)(const struct verb_option *options);
 
 /*
  * Like filter_open(). An error, too, is an output that would overwrite the trace itself; to is its path, NULL: no file.

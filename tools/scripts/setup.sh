@@ -56,7 +56,7 @@ build) items=$items_build ;;
 demo) items=$items_demo ;;
 docs) items="venv mandoc" ;;
 test) items=$items_test ;;
-all) items="$items_test sanitizers pandas chromium npm spin blender mandoc" ;;
+all) items="$items_test sanitizers pandas chromium npm spin blender mandoc zsh fish" ;;
 *) die "unknown group '$group'; use build, demo, docs, test or all" ;;
 esac
 

@@ -1,0 +1,115 @@
+/*
+ * test_completion.c - evprof completion, as somebody at a terminal meets it: programs/complete.py types into a real
+ * bash, zsh and fish. What is completed is what the verbs take.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static void expect_typed(const char *shell)
+{
+	struct outcome *outcome = run(.how = JOB_BARE, .args = {"sh", "-c", text("command -v %s", shell)});
+
+	if (outcome->status != 0)
+		cr_skip_test("%s is not here", shell);
+	/* Each line waits for the shell; on a busy machine for long. */
+	outcome = run(.python = python_any(), .how = JOB_BARE, .timeout_s = 300,
+		      .args = {"@complete.py", shell, build_path("evprof")});
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, " lines"), "%s completes: %s", shell,
+	       outcome->out);
+}
+
+SCENARIO(completion, bash, SCENARIO_ONCE)
+{
+	(void)python;
+	expect_typed("bash");
+}
+
+SCENARIO(completion, zsh, SCENARIO_ONCE)
+{
+	(void)python;
+	expect_typed("zsh");
+}
+
+SCENARIO(completion, fish, SCENARIO_ONCE)
+{
+	(void)python;
+	expect_typed("fish");
+}
+
+/* The verb and the option of a line of fish's script, and its values; false: it has none. */
+static bool parse_line(char *line, char **verb, char **option, char **values)
+{
+	char *at = strstr(line, "__evprof_verb "), *name = strstr(line, " -l "), *list = strstr(line, " -x -a '");
+
+	if (!at || !name || !list)
+		return false;
+	*verb = strsep(&(char *){at + strlen("__evprof_verb ")}, "'");
+	*option = strsep(&(char *){name + strlen(" -l ")}, " ");
+	*values = strsep(&(char *){list + strlen(" -x -a '")}, "'");
+	return true;
+}
+
+/* Runs the verb with the option. --help ends it once it has taken the option, but for a weight, which wants a trace. */
+static int take(const char *verb, const char *option, const char *value, const char *trace)
+{
+	if (strcmp(option, "weight") == 0)
+		return tool(verb, "--format", "folded", "--weight", value, "-o", "/dev/null", trace)->status;
+	return tool(verb, text("--%s", option), value, "--help")->status;
+}
+
+/* Each value that is offered is one, and a word that is not offered is none. */
+SCENARIO(completion, values, SCENARIO_ONCE)
+{
+	struct outcome *recorded = run(.python = python_any(), .how = JOB_RUN, .args = {"-c", "pass"});
+	struct outcome *script = tool("completion", "fish");
+	char *rest = script->out, *line, *verb, *option, *values, *value;
+	int options = 0;
+
+	(void)python;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		if (!parse_line(line, &verb, &option, &values))
+			continue;
+		while ((value = strsep(&values, " ")) != NULL)
+			expect(script, take(verb, option, value, recorded->trace) == 0, "%s --%s %s", verb, option,
+			       value);
+		expect(script, take(verb, option, "nonsense", recorded->trace) != 0, "%s --%s takes not everything",
+		       verb, option);
+		options++;
+	}
+	expect(script, options >= 10, "values of ten options or more, not %d", options);
+}
+
+/* The options that --help names are those that are completed. */
+SCENARIO(completion, options, SCENARIO_ONCE)
+{
+	static const char *const verbs[] = {"run", "report", "info", "dump", "export", "annotate", "diff", "check"};
+	struct outcome *script = tool("completion", "fish");
+
+	(void)python;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+		struct outcome *help = tool(verbs[i], "--help");
+
+		for (char *at = strstr(help->out, "\n  "); at; at = strstr(at + 1, "\n  ")) {
+			char name[64];
+
+			if (sscanf(at, "\n %*[a-z, -]--%63[a-z-]", name) != 1 &&
+			    sscanf(at, "\n --%63[a-z-]", name) != 1)
+				continue;
+			expect(script, strstr(script->out, text("'__evprof_verb %s' -l %s ", verbs[i], name)),
+			       "--%s of %s is completed", name, verbs[i]);
+		}
+	}
+}
+
+SCENARIO(completion, mistakes, SCENARIO_ONCE)
+{
+	struct outcome *result = tool("completion", "csh");
+
+	(void)python;
+	expect(result, result->status == 2 && strstr(result->err, "bash, zsh and fish"), "another shell");
+	expect(result, tool("completion")->status == 2, "no shell");
+	expect(result, tool("completion", "bash", "zsh")->status == 2, "two shells");
+}
