@@ -61,7 +61,7 @@ SCENARIO(terminal, lines_fit, SCENARIO_ONCE)
 		size_t most = 0, lines = 0;
 		char *plain, *line, *end;
 
-		shown = on_terminal("2000", widths[i], NULL, "report", "--limit", "all", outcome->trace);
+		shown = on_terminal("2000", widths[i], "EVPROF_PAGER=", "report", "--limit", "all", outcome->trace);
 		expect(shown, shown->status == 0, "it ends well");
 		expect(shown, strstr(shown->out, "\033[1m"), "there are colours");
 		plain = without_colours(shown->out);

@@ -261,6 +261,7 @@ Test(tools_memory, export)
 
 Test(tools_memory, annotate_diff_and_check)
 {
+	static const char *const trees[] = {"TRACE", "--min-percent 0 --max-depth 2 TRACE", NULL};
 	static const char *const annotates[] = {"TRACE", "--by thread -f json TRACE", NULL};
 	static const char *const diffs[] = {"TRACE TRACE", "--json --sort calls TRACE TRACE", "--csv TRACE TRACE",
 					    NULL};
@@ -268,6 +269,7 @@ Test(tools_memory, annotate_diff_and_check)
 	    "--max-calls TOTAL=9 --max-calls *:*=1 --max-time *:a*=1us --max-alloc 1K --junit /dev/null TRACE", NULL};
 
 	fail_all(cmd_annotate, annotates);
+	fail_all(cmd_tree, trees);
 	fail_all(cmd_diff, diffs);
 	fail_all(cmd_check, checks);
 }

@@ -34,7 +34,7 @@ static const char help_text[] =
 static const struct {
 	const char *verb, *option, *values;
 } known_values[] = {
-    {"report", "sort", "time cumulative calls pcalls name file module line nfl stdname"},
+    {"report", "sort", "time cumulative calls pcalls bytes allocations name file module line nfl stdname"},
     {"report", "by", "module span process thread"},
     {"report", "format", "text json csv"},
     {"annotate", "by", "thread"},
