@@ -18,7 +18,8 @@ plain() {
 
 versions=$(sed -n 's/.*expected = split("\([^"]*\)".*/\1/p' find.sh)
 [ -n "$versions" ] || broken "find.sh: no list of versions"
-for version in $versions; do
+for version in $versions $(printf '%s-frontends ' $versions); do
+	[ -n "$(./renew_pins.sh --wanted "$version")" ] || continue
 	file=pins/$version.txt
 	[ -e "$file" ] || {
 		broken "$file: missing (tests/interpreters/renew_pins.sh $version)"

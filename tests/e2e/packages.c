@@ -18,9 +18,14 @@ char *package_folder(const struct python *python)
 	return text("%s/%d.%d%s", folder(), python->major, python->minor, python_is_free_threaded(python) ? "t" : "");
 }
 
+char *package_path(const struct python *python)
+{
+	return text("%s:%s-frontends", package_folder(python), package_folder(python));
+}
+
 const char *package_variable(const struct python *python, const char *package)
 {
-	char *variable = text("PYTHONPATH=%s", package_folder(python));
+	char *variable = text("PYTHONPATH=%s", package_path(python));
 	struct outcome *outcome =
 	    run(.python = python, .how = JOB_BARE, .args = {"-c", text("import %s", package)}, .env = {variable});
 

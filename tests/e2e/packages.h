@@ -1,9 +1,9 @@
 /*
  * packages.h - packages of the Python index that tests run programs with, where they are there.
  *
- * They stand in a folder for each version, FOLDER/3.N (3.Nt for a free-threaded one), where
- * tests/interpreters/packages.sh puts them; FOLDER is TEST_PACKAGES, or evprof/packages in the user's cache. An
- * interpreter that has a package itself needs none.
+ * They stand in two folders for each version, FOLDER/3.N (3.Nt for a free-threaded one) and FOLDER/3.N-frontends
+ * (pytest and Jupyter), where tests/interpreters/packages.sh puts them; FOLDER is TEST_PACKAGES, or evprof/packages in
+ * the user's cache. An interpreter that has a package itself needs none.
  */
 #ifndef EVPROF_E2E_PACKAGES_H
 #define EVPROF_E2E_PACKAGES_H
@@ -12,6 +12,8 @@
 
 /* The folder of an interpreter's packages, which need not be there. */
 char *package_folder(const struct python *python);
+/* Both folders, for PYTHONPATH. */
+char *package_path(const struct python *python);
 /*
  * The variable that lets the interpreter import a package ("PYTHONPATH=..."); skips the running test where it cannot.
  */

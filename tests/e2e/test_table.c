@@ -47,12 +47,12 @@ static void add_case(struct case_list *list, const char *trace, const char *opti
 	list->args[list->count++] = options;
 }
 
-static void package_path(struct job *job)
+static void set_paths(struct job *job)
 {
 	if (built_with_asan())
 		cr_skip_test("Python cannot load a library with the address sanitizer in it");
 	job->env[0] = text("PYTHONPATH=%s:%s:%s", program_path("../../../tools/python"), program_path("../table"),
-			   package_folder(job->python));
+			   package_path(job->python));
 	job->env[1] = "PYTHONDONTWRITEBYTECODE=1";
 	job->env[2] = text("EVPROF_READER_LIBRARY=%s", build_path("libevprof-reader.so"));
 }
@@ -72,7 +72,7 @@ static struct outcome *judge(const struct python *python, const struct outcome *
 	for (size_t i = 0; i < list->count; i++)
 		cases = text("%s%s\n", cases, list->args[i]);
 	file_write(path_in(place, "cases"), cases, strlen(cases));
-	package_path(&job);
+	set_paths(&job);
 	outcome = job_run(&job);
 	if (strstr(outcome->err, "packed with zstd"))
 		cr_skip_test("%s cannot unpack zstd: it has neither compression.zstd nor zstandard nor libzstd.so.1",
@@ -138,7 +138,7 @@ SCENARIO_SOME(table, named_events, SUPPORTED)
 	struct outcome *outcome, *dump;
 	struct case_list list = {0};
 
-	package_path(&job);
+	set_paths(&job);
 	python_needs(python, "ctypes");
 	job.env[2] = "EVPROF_EVENTS=call,c_call";
 	outcome = job_run(&job);
@@ -267,7 +267,7 @@ SCENARIO_SOME(table, begins_in_damage, SUPPORTED)
 	struct outcome *spoil;
 	struct case_list list = {0};
 
-	package_path(&job);
+	set_paths(&job);
 	spoil = job_run(&job);
 	if (strstr(spoil->err, "packed with zstd"))
 		cr_skip_test("%s cannot unpack zstd", python->name);
@@ -365,7 +365,7 @@ SCENARIO_SOME(table, summary, SUPPORTED)
 	size_t bytes;
 	char *data = file_read(outcome->trace, &bytes);
 
-	package_path(&job);
+	set_paths(&job);
 	summary = job_run(&job);
 	if (strstr(summary->err, "packed with zstd"))
 		cr_skip_test("%s cannot unpack zstd", python->name);
@@ -417,7 +417,7 @@ SCENARIO_SOME(table, filters_that_match_nothing, SUPPORTED)
 	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", script, outcome->trace}};
 	struct outcome *result;
 
-	package_path(&job);
+	set_paths(&job);
 	result = job_run(&job);
 	if (strstr(result->err, "packed with zstd") || strstr(result->out, "no numpy"))
 		cr_skip_test("%s has no numpy, or cannot unpack zstd", python->name);
@@ -437,7 +437,7 @@ SCENARIO_SOME(table, without_packages, SUPPORTED)
 	struct outcome *outcome = run(.python = python, .args = {"@known.py"});
 	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", NULL, outcome->trace}};
 
-	package_path(&job);
+	set_paths(&job);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		struct outcome *verdict;
 
@@ -464,7 +464,7 @@ SCENARIO(table, analyses, SUPPORTED)
 	struct outcome *verdict;
 
 	file_write(counts, outcome->out, outcome->out_bytes);
-	package_path(&job);
+	set_paths(&job);
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0 && strcmp(verdict->out, "as counted\n") == 0,
 	       "the analyses are as counted");
@@ -476,7 +476,7 @@ SCENARIO(table, docstrings, SUPPORTED)
 	struct job job = {
 	    .python = python, .how = JOB_BARE, .args = {"@../table/docstrings.py", outcome->trace}, .timeout_s = 200};
 
-	package_path(&job);
+	set_paths(&job);
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0 && strstr(verdict->out, " examples"), "the examples do as they say");
 }
@@ -490,7 +490,7 @@ SCENARIO(table, import_is_cheap, SUPPORTED)
 	struct job job = {.python = python, .how = JOB_BARE, .args = {"-c", code}};
 	struct outcome *verdict;
 
-	package_path(&job);
+	set_paths(&job);
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0 && strcmp(verdict->out, "['evprof']\n") == 0, "it imports nothing else");
 }
@@ -510,7 +510,7 @@ SCENARIO(table, types, SUPPORTED)
 	struct outcome *verdict;
 
 	package_variable(python, "mypy");
-	package_path(&job);
+	set_paths(&job);
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0, "mypy --strict finds nothing");
 }
@@ -524,7 +524,7 @@ SCENARIO(table, data_frame, SUPPORTED)
 	struct job job = {.python = python, .how = JOB_BARE, .args = {"@../table/frame.py", outcome->trace, table}};
 
 	expect(export, export->status == 0, "the export ends with 0");
-	package_path(&job);
+	set_paths(&job);
 	verdict = job_run(&job);
 	expect(verdict, verdict->status == 0, "pandas has the same rows");
 	if (strcmp(verdict->out, "read\n") != 0)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# renew_pins.sh [--wanted] [VERSION | viztracer | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
+# renew_pins.sh [--wanted] [VERSION | VERSION-frontends | viztracer | npm | packaging | ci | docs]... - writes the pins anew: the newest packages of the indexes, now.
 #
 #     tests/interpreters/renew_pins.sh               all of pins/; some minutes, and a GB to fetch
 #     tests/interpreters/renew_pins.sh 3.15 npm      pins/3.15.txt and pins/npm only
@@ -22,6 +22,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/evprof
 . "$here/pip.sh"
 EVPROF_SETUP_END=$(($(date +%s) + 7200))
 versions="3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.15"
+frontends="3.8-frontends 3.9-frontends 3.10-frontends 3.11-frontends 3.12-frontends 3.13-frontends 3.13t-frontends 3.14-frontends
+	3.15-frontends"
 
 fail() {
 	echo "renew_pins.sh: $*" >&2
@@ -30,7 +32,18 @@ fail() {
 
 # For programs under evprof; what trio wants until 3.10, because pip asks its own version of Python what a dependency is
 # for; readers of pstats files, which want 3.9; for the package in tools/python, on two versions, because they are large.
-wanted() { # VERSION
+wanted() { # VERSION, or VERSION-frontends: pytest and Jupyter, in a folder of their own
+	case $1 in
+	3.6-* | 3.7-*) return ;;
+	*-frontends)
+		list="pytest pytest-xdist pytest-cov ipykernel nbclient"
+		case $1 in 3.8-* | 3.9-* | 3.10-*) list="$list exceptiongroup tomli typing_extensions" ;; esac
+		case $1 in 3.8-* | 3.9-*) list="$list importlib_metadata zipp" ;; esac
+		case $1 in 3.8-*) list="$list importlib_resources pkgutil_resolve_name backcall pickleshare" ;; esac
+		echo "$list"
+		return
+		;;
+	esac
 	list="greenlet gevent trio uvloop coverage sympy networkx numpy"
 	case $1 in 3.7 | 3.8 | 3.9 | 3.10) list="$list exceptiongroup typing_extensions" ;; esac
 	case $1 in 3.6 | 3.7 | 3.8 | *t) ;; *) list="$list snakeviz gprof2dot" ;; esac
@@ -175,7 +188,7 @@ trap '[ $? = 0 ] && rm -rf "$work"' EXIT
 have_pip || fail "no Python here can make an environment with pip"
 [ $# -gt 0 ] || {
 	# shellcheck disable=SC2086 # words
-	set -- $versions viztracer npm packaging ci docs
+	set -- $versions $frontends viztracer npm packaging ci docs
 }
 for one in "$@"; do
 	case $one in
@@ -185,10 +198,10 @@ for one in "$@"; do
 	ci) renew_for_several tools/packaging/pins/ci.txt check-jsonschema ;;
 	docs) renew_for_several tools/docs/pins.txt sphinx myst-parser furo ;;
 	3.*)
-		version=$one
+		version=${one%-frontends}
 		# shellcheck disable=SC2046 # words
-		renew "$pins/$version.txt" $(wanted "$version")
+		renew "$pins/$one.txt" $(wanted "$one")
 		;;
-	*) fail "no pins of \"$one\"; one of: $versions viztracer npm packaging ci docs" ;;
+	*) fail "no pins of \"$one\"; one of: $versions $frontends viztracer npm packaging ci docs" ;;
 	esac
 done
