@@ -100,6 +100,46 @@ Test(api, events)
 	evprof_table_free(table);
 }
 
+/* Who calls f, in all and in a part; and a pattern that is none. */
+Test(api, callers)
+{
+	static const char *const f[] = {"function", "b.py:f", NULL};
+	static const char *const part[] = {"function", "*:f", "from", "31", "to", "131", NULL};
+	static const char *const main_function[] = {"function", "a:main", NULL};
+	static const char *const none[] = {"function", "a:f", NULL};
+	static const char *const wrong[] = {"function", "f", NULL};
+	static const struct {
+		const char *const *options;
+		int64_t calls;
+		int32_t line;
+		const char *file, *name;
+	} cases[] = {{f, CALLS, 1, "a.py", "main"}, {part, 5, 1, "a.py", "main"}, {main_function, 1, 0, "", ""}};
+	struct evprof_table *table;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct evprof_column column;
+
+		cr_assert_eq(evprof_trace_table(trace, "callers", cases[i].options, &table, error, sizeof(error)), 0,
+			     "%s", error);
+		cr_assert_eq(evprof_table_rows(table), 1, "case %zu", i);
+		column = column_of(table, "calls");
+		cr_expect_eq(*(const int64_t *)column.data, cases[i].calls, "case %zu: %lld calls", i,
+			     (long long)*(const int64_t *)column.data);
+		column = column_of(table, "line");
+		cr_expect_eq(*(const int32_t *)column.data, cases[i].line, "case %zu", i);
+		column = column_of(table, "file");
+		cr_expect(has_text(&column, *(const int32_t *)column.data, cases[i].file), "case %zu", i);
+		column = column_of(table, "name");
+		cr_expect(has_text(&column, *(const int32_t *)column.data, cases[i].name), "case %zu", i);
+		evprof_table_free(table);
+	}
+	cr_assert_eq(evprof_trace_table(trace, "callers", none, &table, error, sizeof(error)), 0, "%s", error);
+	cr_expect_eq(evprof_table_rows(table), 0);
+	evprof_table_free(table);
+	cr_expect_eq(evprof_trace_table(trace, "callers", wrong, &table, error, sizeof(error)), -EINVAL);
+	cr_expect(strstr(error, "MODULE:FUNCTION, not \"f\""), "%s", error);
+}
+
 /* Batches are small, and each is kept: no memory is used again that somebody has. */
 Test(api, arrow_arrays_outlive_everything)
 {

@@ -142,7 +142,10 @@ static int take_text(struct options *options, const char *name, const char *valu
 	const struct {
 		const char *name;
 		const char **value;
-	} texts[] = {{"sort", &options->sort}, {"by", &options->by}, {"weight", &options->weight}};
+	} texts[] = {{"sort", &options->sort},
+		     {"by", &options->by},
+		     {"weight", &options->weight},
+		     {"function", &options->function}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (strcmp(texts[i].name, name) != 0)

@@ -3,8 +3,8 @@
  *
  * As options of the tool: process, thread, include, exclude, exclude-syspath, from, to, min-duration, max-depth, clock;
  * sort, limit, reverse, strip-dirs, callers, callees, by (report); weight (folded). Of tables: kind (which rows of
- * "events"; may come again), since-start, event-numbers (those of EventProfiler, as int16), batch-rows. Options without
- * a value have "".
+ * "events"; may come again), function (of "callers": MODULE:FUNCTION, as in evprof check), since-start, event-numbers
+ * (those of EventProfiler, as int16), batch-rows. Options without a value have "".
  */
 #ifndef EVPROF_TOOLS_API_OPTIONS_H
 #define EVPROF_TOOLS_API_OPTIONS_H
@@ -40,7 +40,8 @@ struct options {
 	const char *by;
 	const char *weight;
 	const char *title;
-	int64_t limit; /* -1: all */
+	const char *function; /* of callers */
+	int64_t limit;	      /* -1: all */
 	bool reverse;
 	bool strip_dirs;
 	bool callers;

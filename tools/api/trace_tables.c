@@ -64,7 +64,7 @@ static const struct {
     {"events", table_events}, {"definitions", table_definitions},
     {"calls", table_calls},   {"functions", table_functions},
     {"lines", table_lines},   {"memory", table_memory},
-    {"tasks", table_tasks},
+    {"tasks", table_tasks},   {"callers", table_callers},
 };
 
 static int make(struct evprof_trace *handle, const char *what, const char *const *pairs, struct evprof_table **table,

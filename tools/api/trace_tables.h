@@ -23,5 +23,7 @@ make_table table_tasks;
 make_table table_functions;
 make_table table_memory;
 make_table table_lines;
+/* callers.c */
+make_table table_callers;
 
 #endif

@@ -48,6 +48,8 @@ for name in ("leaf", "branch", "fails", "recursive"):
 same("callers of leaf", collections.Counter(calls[row.parent].name for row in mine if row.name == "leaf"),
      {"branch": counts["branch->leaf"]})
 same("ends of fails", {row.end for row in mine if row.name == "fails"}, {"unwind"})
+called_by = collections.Counter({row.name: row.calls for row in trace.callers("analysed.py:leaf")})
+same("trace.callers()", called_by, {"branch": counts["branch->leaf"]})
 same("ends of leaf", {row.end for row in mine if row.name == "leaf"}, {"return"})
 same("depth of recursion", max(row.depth for row in mine if row.name == "recursive") -
      min(row.depth for row in mine if row.name == "recursive"), 30)

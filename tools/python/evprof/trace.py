@@ -457,6 +457,21 @@ class Trace:
         """
         return self._table("calls", filters)
 
+    def callers(self, function: str, **filters: Any) -> Table:
+        """A Table with a row for each Python function that calls a function: file, line (its first one), name, calls. C functions
+        between the two are skipped; a call without a caller has the file "" and line 0. The sum of calls is what `evprof check`
+        counts.
+
+        function: "MODULE:FUNCTION" as in `evprof check --max-calls`; the functions that match are taken together. EvprofError: it
+        has no colon.
+
+        >>> import evprof
+        >>> sum(row.calls for row in evprof.load(trace_path).callers("*:leaf"))
+        1000
+        """
+        options = self._options(filters) + [("function", function)]
+        return Table(self._pointer().table("callers", options))
+
     def lines(self, **filters: Any) -> Table:
         """A Table with a row for each line of each function: file, line, name; hits, own (ns), calls of the function at
         its first line. Without line events (EVPROF_EVENTS=line) the time of a function is at its first line.
