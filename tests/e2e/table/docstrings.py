@@ -4,6 +4,7 @@ Examples of a package that this Python has not are left out, and named. Prints t
 """
 import doctest
 import importlib
+import importlib.util
 import inspect
 import sys
 
@@ -24,7 +25,7 @@ def missing(name):
 
 
 ran, absent, without = 0, set(), []
-for name in ("errors", "table", "trace"):
+for name in ["errors", "table", "trace", "_limits"] + ["pytest_plugin"] * (importlib.util.find_spec("pytest") is not None):
     module = importlib.import_module("evprof." + name)
     for test in doctest.DocTestFinder(exclude_empty=False).find(module, extraglobs={"trace_path": sys.argv[1]}):
         public = not any(part.startswith("_") for part in test.name.split(".")[1:])

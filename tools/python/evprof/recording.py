@@ -279,12 +279,19 @@ def start(output=None, events=None):
     are None, the environment's count (EVPROF_OUTPUT, EVPROF_EVENTS). With EVPROF=0 in the environment nothing is recorded.
     ImportError: the library was not found. RuntimeError: it is another version's, or this Python is not CPython.
     """
-    if os.environ.get("EVPROF") == "0":
-        return
-    if _library is None:
-        _load(output, events)
+    if begin(output, events):
         _report_late()
+
+
+def begin(output, events):
+    """start() without its line on stderr. Returns whether this call has loaded the library."""
+    if os.environ.get("EVPROF") == "0":
+        return False
+    late = _library is None
+    if late:
+        _load(output, events)
     _library.evprof_start()
+    return late
 
 
 def stop():
@@ -325,7 +332,8 @@ def _make_scratch():
 def _remove_scratch():
     import shutil
     if _scratch and _scratch[1] == os.getpid():
-        _patient.evprof_finish()
+        if _patient is not None:
+            _patient.evprof_finish()
         shutil.rmtree(_scratch[0], ignore_errors=True)
 
 
