@@ -8,6 +8,7 @@
 #   make bench | fuzz | stress | model | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #   make wheel | sdist | release-check  packages for pip in dist/ (MACHINES="x86_64 aarch64"), and their check
+#   make deb | rpm       packages for this machine's distribution in dist/deb, dist/rpm
 #
 # Switches, each with an object directory of its own: DEBUG=1 ASAN=1 TSAN=1 COVERAGE=1 CC=clang. DEBUG, ASAN
 # and TSAN check the invariants (evprof/invariant.h).
@@ -450,12 +451,18 @@ uninstall:
 
 MACHINES = x86_64 aarch64
 
-.PHONY: wheel sdist release-check
+.PHONY: wheel sdist deb rpm release-check
 wheel:
 	@sh tools/packaging/wheel.sh $(MACHINES)
 
 sdist:
 	@sh tools/packaging/sdist.sh
+
+deb:
+	@sh tools/packaging/deb.sh
+
+rpm:
+	@sh tools/packaging/rpm.sh
 
 release-check: wheel sdist
 	@sh tools/packaging/release_check.sh

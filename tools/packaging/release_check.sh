@@ -102,7 +102,7 @@ for wheel in dist/evprof-"$version"-py3-none-manylinux*.whl; do
 	fi
 done
 [ "$count" -gt 0 ] || wrong "no wheel of version $version in dist/"
-[ "$(find dist -name 'evprof-*' | wc -l)" = $((count + 1)) ] || wrong "dist/ has other files of evprof, too"
+[ "$(find dist -maxdepth 1 -name 'evprof-*' | wc -l)" = $((count + 1)) ] || wrong "dist/ has other files of evprof, too"
 "$python" -m twine check --strict "$source" dist/*.whl >"$work/twine" 2>&1 || wrong "twine: $(cat "$work/twine")"
 
 # ---- the sdist builds with the machine's compiler, without the network ----

@@ -1,0 +1,69 @@
+/*
+ * test_packages.c - packages of distributions: they build, and tools/packaging/try_packages.sh installs them into a
+ * bare root and uses them there.
+ *
+ * They compile everything anew, so make test leaves them out: EVPROF_TEST_ALL=1 (make check-all) has them.
+ */
+#include <string.h>
+
+#include "harness.h"
+
+static struct outcome *script(const char *name, const char *first, const char *second)
+{
+	return run(.how = JOB_BARE, .timeout_s = 1500,
+		   .args = {"sh", program_path(text("../../../tools/packaging/%s", name)), first, second});
+}
+
+static void skip_without(const struct outcome *outcome)
+{
+	static const char *const reasons[] = {": missing: ", "wants root", "could not be fetched"};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (outcome->status != 0 && strstr(outcome->err, reasons[i]))
+			cr_skip_test("%s", outcome->err);
+}
+
+static void expect_packages(const char *kind, const char *const *promises)
+{
+	struct outcome *outcome;
+
+	if (!test_all())
+		cr_skip_test("packages take minutes to build; EVPROF_TEST_ALL=1 builds them");
+#ifdef EVPROF_INSTRUMENTED
+	cr_skip_test("packages have no sanitizers");
+#endif
+	outcome = script(text("%s.sh", kind), ".", NULL);
+	skip_without(outcome);
+	expect(outcome, outcome->status == 0, "the packages build: %s", outcome->err);
+	outcome = script("try_packages.sh", kind, outcome->directory);
+	skip_without(outcome);
+	expect(outcome, outcome->status == 0 && !strstr(outcome->out, "fails"), "they work: %s", outcome->out);
+	for (; *promises; promises++)
+		expect(outcome, strstr(outcome->out, text("works: %s\n", *promises)), "%s was done: %s", *promises,
+		       outcome->out);
+}
+
+SCENARIO(packages, deb, SCENARIO_ONCE)
+{
+	static const char *const promises[] = {"installing",
+					       "evprof run",
+					       "native stacks",
+					       "the Python package",
+					       "the collector's user and socket",
+					       "the units",
+					       "the daemon",
+					       "man pages and completion",
+					       "removing",
+					       NULL};
+
+	(void)python;
+	expect_packages("deb", promises);
+}
+
+SCENARIO(packages, rpm, SCENARIO_ONCE)
+{
+	static const char *const promises[] = {"installing", "evprof run", "the Python package", "the daemon", NULL};
+
+	(void)python;
+	expect_packages("rpm", promises);
+}
