@@ -159,6 +159,41 @@ SCENARIO_SOME(html, spans, SUPPORTED)
 			      "  step.start <= step.end && (!i || track.steps[i - 1].end <= step.start))) ? 1 : 0") ==
 		   1,
 	       "spans of a row do not overlap");
+	expect(outcome,
+	       browser_number(page.browser, "rows('step').flatMap((track) => track.steps).filter((step) =>"
+					    "  /^n=5, i=[0-4]$/.test(evprof.textAt(step.more - 1))).length") == 5,
+	       "spans have their arguments");
+	page_close(&page);
+}
+
+/* Each counter has a row with all its values in order; the pointer finds the value of a time. */
+SCENARIO_SOME(html, counters, SUPPORTED)
+{
+	struct outcome *outcome;
+	struct page page;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python, .args = {"@spans.py", "counters"},
+		      .env = {text("PYTHONPATH=%s", program_path("../../../tools/python"))});
+	page = page_open(outcome);
+	browser_ask(page.browser, "globalThis.rows = evprof.tracks.filter((track) => track.kind === 'counter'); 1");
+	expect(outcome, browser_number(page.browser, "rows.length") == 3, "three counters");
+	expect(
+	    outcome,
+	    browser_number(
+		page.browser,
+		"rows.filter(({counter}, k) => counter.name === `counter ${k}` && counter.value.every((value, n) => {"
+		"  const i = 3 * n + k; return value === [i, i / 7, -1e300, 2 ** 53][i & 3] &&"
+		"  (!n || counter.time[n] >= counter.time[n - 1]); })).length") == 3,
+	    "the values are those that the program set");
+	expect(outcome,
+	       browser_number(
+		   page.browser,
+		   "(() => { const {counter, y, height} = rows[1]; evprof.setView(counter.time[5], counter.time[6]);"
+		   "  const box = document.getElementById('tracks'); box.scrollTop = y; evprof.drawNow();"
+		   "  const hit = evprof.hit(evprof.view.width / 2, y - box.scrollTop + height / 2);"
+		   "  return hit && hit.counter === counter ? hit.at : -1; })()") == 5,
+	       "the pointer finds the value of a time");
 	page_close(&page);
 }
 

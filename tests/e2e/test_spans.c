@@ -208,9 +208,9 @@ SCENARIO(spans, outputs, SUPPORTED)
 		judged = tool("report", "--by", "span", "--json", outcome->trace);
 		expect(judged, judged->status == 0, "report --by span");
 		file_write(report, judged->out, judged->out_bytes);
-		judged =
-		    run(.how = JOB_BARE, .args = {"python3", "@judge_span_outputs.py", seen,
-						  export_to(outcome, "chrome"), export_to(outcome, "firefox"), report});
+		judged = run(.how = JOB_BARE,
+			     .args = {"python3", "@judge_span_outputs.py", seen, export_to(outcome, "chrome"),
+				      export_to(outcome, "firefox"), report, export_to(outcome, "speedscope")});
 		expect(judged, judged->status == 0 && strstr(judged->out, " agree"), "%s: outputs agree", parts[i]);
 	}
 }

@@ -26,6 +26,7 @@
 #include "export/firefox_spool.h"
 #include "export/firefox_tables.h"
 #include "replay/spans.h"
+#include "trace/arguments.h"
 #include "util/batches.h"
 #include "util/digits.h"
 
@@ -53,7 +54,8 @@ struct firefox {
 	struct u64_map pids; /* pids in use: pid | 1 << 63 */
 	const char *program;
 	bool sampled;
-	struct spans spans; /* of the process */
+	struct spans spans;	    /* of the process; their texts are their arguments */
+	struct arguments arguments; /* of the thread's next span or mark */
 	/* Of the current thread. */
 	uint64_t sample_count;
 	uint64_t written; /* of the samples, by the second thread */
@@ -215,22 +217,62 @@ static void span_marker(struct firefox *firefox, struct call_walk *walk, uint64_
 
 	if (length < 0)
 		walk_fail(walk, -ENOMEM);
-	if (length <= 0)
-		return;
-	put_marker_since(firefox, walk, name, text_of(""), span.start_ns);
-	free(name);
+	if (length > 0) {
+		put_marker_since(firefox, walk, name, text_of(span.text ? span.text : ""), span.start_ns);
+		free(name);
+	}
+	free(span.text);
+}
+
+/* The arguments of a span or mark, which the caller frees; NULL: none. Without memory it fails the walk. */
+static char *take_arguments(struct firefox *firefox, struct call_walk *walk)
+{
+	char *text = arguments_shown(walk->process, &firefox->arguments, SIZE_MAX);
+
+	if (firefox->arguments.count && !text)
+		walk_fail(walk, -ENOMEM);
+	arguments_forget(&firefox->arguments);
+	return text;
 }
 
 static void begin_span(struct firefox *firefox, struct call_walk *walk, const uint64_t *extra)
 {
 	struct span *span = spans_begin(&firefox->spans, walk, extra);
+	char *text = take_arguments(firefox, walk);
 	int64_t now_ns = walk->now_ns;
 
-	if (!span || span->end_ns < 0)
+	if (!span) {
+		free(text);
+		return;
+	}
+	span->text = text;
+	if (span->end_ns < 0)
 		return;
 	walk->now_ns = span->end_ns; /* another thread has ended it, and was read before */
 	span_marker(firefox, walk, extra[1]);
 	walk->now_ns = now_ns;
+}
+
+/* "mark: name", and its arguments. */
+static void mark_marker(struct firefox *firefox, struct call_walk *walk, uint32_t id)
+{
+	const struct wire_definition *mark = trace_name(&walk->process->marks, id);
+	struct text name = mark ? trace_string(mark, 1) : text_of("?");
+	char *arguments = take_arguments(firefox, walk), *whole;
+	int length;
+
+	if (!arguments) {
+		put_marker(firefox, walk, "mark", name);
+		return;
+	}
+	length = asprintf(&whole, "%.*s: %s", (int)name.length, name.at, arguments);
+	free(arguments);
+	if (length < 0) {
+		walk_fail(walk, -ENOMEM);
+		return;
+	}
+	put_marker(firefox, walk, "mark", (struct text){whole, (size_t)length});
+	free(whole);
 }
 
 static void counter_marker(struct firefox *firefox, struct call_walk *walk, const uint64_t *extra)
@@ -258,7 +300,6 @@ static void firefox_pop(void *owner, struct call_walk *walk, struct walk_frame *
 static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
 {
 	uint32_t argument = wire_argument(head, extra);
-	const struct wire_definition *mark;
 	struct firefox *firefox = owner;
 	unsigned kind = wire_head_kind(head);
 	const struct export_instant *instant = &export_instants[kind];
@@ -269,12 +310,16 @@ static void firefox_other(void *owner, struct call_walk *walk, uint32_t head, co
 		exception_marker(firefox, walk, argument);
 		break;
 	case WIRE_GAP:
+		arguments_forget(&firefox->arguments);
 		snprintf(text, sizeof(text), "%llu events lost", (unsigned long long)*extra);
 		put_marker(firefox, walk, "lost events", text_of(text));
 		break;
 	case WIRE_MARK:
-		mark = trace_name(&walk->process->marks, argument);
-		put_marker(firefox, walk, "mark", mark ? trace_string(mark, 1) : text_of("?"));
+		mark_marker(firefox, walk, argument);
+		break;
+	case WIRE_ARGUMENT:
+		if (arguments_take(&firefox->arguments, head, extra) < 0)
+			walk_fail(walk, -ENOMEM);
 		break;
 	case WIRE_SPAN_BEGIN:
 		begin_span(firefox, walk, extra);
@@ -350,6 +395,7 @@ static int firefox_thread(void *owner, struct call_walk *walk)
 	firefox->sample_count = firefox->written = firefox->markers = 0;
 	firefox->stack = 0;
 	firefox->since_ns = walk->now_ns;
+	arguments_forget(&firefox->arguments);
 	return 0;
 }
 
@@ -472,5 +518,6 @@ int export_firefox(const struct export *export, struct output *output, struct pr
 	firefox_tables_done(&firefox.tables);
 	u64_map_done(&firefox.pids);
 	spans_done(&firefox.spans);
+	arguments_done(&firefox.arguments);
 	return error;
 }

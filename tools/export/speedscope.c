@@ -4,7 +4,9 @@
  *   speedscope            "evented": every call of a thread with its start and end, in ns since the start of the trace.
  *                         It is written as it is read; memory grows with the number of functions only. The format
  *                         cannot express that greenlets of a thread alternate: each has its own profile, in its own
- *                         running time, and its events (16 bytes each) are in memory until the thread ends
+ *                         running time, and its events (16 bytes each) are in memory until the thread ends. Spans are
+ *                         in profiles of their own (speedscope_spans.h); marks and counters have no place in the
+ *                         format
  *   speedscope-sampled    "sampled": the different stacks of a thread, each with its own time in ns. Small for any
  *                         number of calls; see analysis/stacks.h for the memory
  *
@@ -17,6 +19,7 @@
 
 #include "analysis/stack_counts.h"
 #include "analysis/stacks.h"
+#include "export/speedscope_spans.h"
 #include "util/batches.h"
 #include "util/digits.h"
 #include "util/grow.h"
@@ -39,7 +42,9 @@ struct speedscope {
 	struct trace *trace;
 	char *process; /* label of the process */
 	bool any;      /* the next profile needs a comma before it */
+	bool sampled;  /* a process of the trace is */
 	/* Evented only. */
+	struct speedscope_spans spans;
 	struct batches events;	 /* struct event, queued for the output */
 	struct digits_near near; /* used by the writing thread */
 	/* Of the current thread. */
@@ -101,6 +106,11 @@ static void put_frames(struct speedscope *speedscope)
 		} else {
 			output_string(output, "\"}");
 		}
+	}
+	for (uint32_t i = 0; i < speedscope->spans.name_count; i++) {
+		output_string(output, speedscope->functions.count + i ? ",\n{\"name\":\"span " : "\n{\"name\":\"span ");
+		output_json(output, speedscope->spans.names[i]);
+		output_string(output, "\"}");
 	}
 	output_string(output, "\n]}}\n");
 }
@@ -218,6 +228,7 @@ static int evented_process(void *owner, struct call_walk *walk)
 	struct speedscope *speedscope = owner;
 	int error = speedscope_process(owner, walk);
 
+	speedscope_spans_process(&speedscope->spans);
 	return error ? error : stack_functions_process(&speedscope->functions, walk);
 }
 
@@ -273,6 +284,15 @@ static void evented_line(void *owner, struct call_walk *walk, uint32_t head, con
 	put_event(speedscope, walk, frame, 'O');
 }
 
+static void evented_other(void *owner, struct call_walk *walk, uint32_t head, const uint64_t *extra)
+{
+	struct speedscope *speedscope = owner;
+
+	if (speedscope->sampled)
+		evented_line(owner, walk, head, extra);
+	speedscope_spans_event(&speedscope->spans, walk, head, extra);
+}
+
 static int put_greenlet(struct speedscope *speedscope, const struct call_walk *walk, uint32_t number)
 {
 	const struct greenlet *greenlet = &speedscope->greenlets[number];
@@ -317,6 +337,91 @@ static int evented_thread_end(void *owner, struct call_walk *walk)
 		output_i64(speedscope->output, speedscope->last_ns);
 		output_char(speedscope->output, '}');
 	}
+	return error;
+}
+
+/* --- spans --- */
+
+/* The event of a span's begin or end; the frames of spans follow those of functions. */
+static void put_span_event(struct speedscope *speedscope, const struct closed_span *span, char type, bool first)
+{
+	struct event event = {(uint64_t)(type == 'O' ? span->start_ns : span->end_ns),
+			      speedscope->functions.count + span->name, (uint32_t)type};
+
+	put_line(speedscope, &event, first);
+}
+
+/* Ends the open spans that end before a time. open: indices + 1, a list by the outer one. */
+static size_t end_spans(struct speedscope *speedscope, const struct closed_span *spans, size_t *outer, size_t open,
+			int64_t until_ns)
+{
+	while (open && spans[open - 1].end_ns <= until_ns) {
+		put_span_event(speedscope, &spans[open - 1], 'C', false);
+		open = outer[open - 1];
+	}
+	return open;
+}
+
+/* The profile of the spans of one thread and layer. Returns how many they are; outer has room for as many. */
+static size_t put_layer(struct speedscope *speedscope, const struct closed_span *spans, size_t count, size_t *outer)
+{
+	int64_t end_ns = spans[0].end_ns;
+	size_t open = 0, i;
+
+	output_string(speedscope->output, ",\"startValue\":");
+	output_i64(speedscope->output, spans[0].start_ns);
+	output_string(speedscope->output, ",\"events\":[");
+	for (i = 0; i < count && spans[i].thread == spans[0].thread && spans[i].layer == spans[0].layer; i++) {
+		open = end_spans(speedscope, spans, outer, open, spans[i].start_ns);
+		put_span_event(speedscope, &spans[i], 'O', i == 0);
+		outer[i] = open;
+		open = i + 1;
+		end_ns = spans[i].end_ns > end_ns ? spans[i].end_ns : end_ns;
+	}
+	end_spans(speedscope, spans, outer, open, INT64_MAX);
+	output_string(speedscope->output, "\n],\"endValue\":");
+	output_i64(speedscope->output, end_ns);
+	output_char(speedscope->output, '}');
+	return i;
+}
+
+/* The name of the profile: "MainThread (4711) spans", and a number for the second layer and later ones. */
+static int begin_layer(struct speedscope *speedscope, const struct trace *trace, const struct closed_span *span)
+{
+	const struct trace_thread *thread = trace->threads[span->thread];
+	char *name = stack_thread_name(thread), *whole = NULL;
+	int error = -ENOMEM;
+
+	free(speedscope->process);
+	speedscope->process = stack_process_name(trace_process_of(trace, thread));
+	if (name && speedscope->process &&
+	    asprintf(&whole, span->layer ? "%s spans #%u" : "%s spans", name, span->layer + 1) >= 0) {
+		begin_profile(speedscope, "evented", whole);
+		free(whole);
+		error = 0;
+	}
+	free(name);
+	return error;
+}
+
+static int put_spans(struct speedscope *speedscope, const struct trace *trace)
+{
+	struct speedscope_spans *spans = &speedscope->spans;
+	int error = speedscope_spans_layout(spans);
+	size_t *outer = calloc(spans->count + 1, sizeof(*outer));
+
+	if (!outer)
+		error = -ENOMEM;
+	for (size_t i = 0; i < spans->count && !error;) {
+		if (spans->at[i].layer == SPEEDSCOPE_LAYERS) {
+			i++;
+			continue;
+		}
+		error = begin_layer(speedscope, trace, &spans->at[i]);
+		if (!error)
+			i += put_layer(speedscope, &spans->at[i], spans->count - i, outer);
+	}
+	free(outer);
 	return error;
 }
 
@@ -400,8 +505,9 @@ int export_speedscope(const struct export *export, struct output *output, struct
 				       .thread_end = evented_thread_end,
 				       .push = evented_push,
 				       .pop = evented_pop,
-				       .other = trace_sample_rate(export->trace) ? evented_line : NULL};
-	struct speedscope speedscope = {.output = output};
+				       .other = evented_other};
+	struct speedscope speedscope = {
+	    .output = output, .sampled = trace_sample_rate(export->trace) > 0, .spans.open.in_turn = true};
 	int error;
 
 	begin_file(&speedscope, export);
@@ -409,7 +515,10 @@ int export_speedscope(const struct export *export, struct output *output, struct
 	error = walk_trace(export->trace, export->filter, progress, &visitor, &speedscope);
 	batches_end(&speedscope.events);
 	forget_greenlets(&speedscope);
+	if (!error)
+		error = put_spans(&speedscope, export->trace);
 	end_file(&speedscope);
+	speedscope_spans_done(&speedscope.spans);
 	return error;
 }
 

@@ -6,7 +6,7 @@
  *   pack.h       the encoding of the data in it
  *   functions.h  the functions
  *   calls.h      calls in levels of detail
- *   moments.h    instants, and steps of tasks
+ *   moments.h    instants, steps of tasks, spans, and values of counters
  *   tree.h       the flame graph
  *   heaps.h      the heap over time, flame graph and table of memory
  *   analysis/profile.h      the table, which is that of evprof report
@@ -212,7 +212,7 @@ static void end_span(struct html *html, struct call_walk *walk, uint64_t number)
 
 static void begin_span(struct html *html, struct call_walk *walk, const uint64_t *extra)
 {
-	struct span *span = spans_begin(&html->spans, walk, extra);
+	struct span *span = html_moments_begin(&html->moments, &html->spans, walk, extra);
 	int64_t now_ns = walk->now_ns;
 
 	if (!span || span->end_ns < 0)
@@ -226,12 +226,20 @@ static void html_other(void *owner, struct call_walk *walk, uint32_t head, const
 {
 	struct html *html = owner;
 
-	html->memory |= wire_is_memory(wire_head_kind(head));
-	if (html->writing && wire_head_kind(head) == WIRE_SPAN_BEGIN)
+	unsigned kind = wire_head_kind(head);
+
+	html->memory |= wire_is_memory(kind);
+	if (!html->writing)
+		return;
+	if (kind == WIRE_ARGUMENT)
+		html_moments_argument(&html->moments, walk, head, extra);
+	else if (kind == WIRE_SPAN_BEGIN)
 		begin_span(html, walk, extra);
-	else if (html->writing && wire_head_kind(head) == WIRE_SPAN_END)
+	else if (kind == WIRE_SPAN_END)
 		end_span(html, walk, wire_number(head, extra));
-	else if (html->writing)
+	else if (kind == WIRE_COUNTER)
+		html_moments_counter(&html->moments, walk, html->process_index, extra);
+	else
 		html_moments_event(&html->moments, walk, html->process_index, html->thread_index, head, extra);
 }
 
@@ -242,6 +250,7 @@ static int html_thread(void *owner, struct call_walk *walk)
 	struct html *html = owner;
 	int error;
 
+	arguments_forget(&html->moments.arguments);
 	if (html->writing) {
 		html->thread_index++;
 	} else {
@@ -338,6 +347,7 @@ static int write_tables(struct html *html)
 	write_block(html, html->moments.instants, HTML_INSTANT_COLUMNS);
 	write_block(html, html->heaps.table, HTML_HEAP_COLUMNS);
 	write_block(html, html->moments.steps, HTML_STEP_COLUMNS);
+	write_block(html, html->moments.counters, HTML_COUNTER_COLUMNS);
 	html_columns_done(columns, HTML_FUNCTION_COLUMNS);
 	if (!error)
 		error = html_packer_wait(&html->packer);
@@ -345,8 +355,9 @@ static int write_tables(struct html *html)
 		output_format(
 		    html->output,
 		    "<script type=\"application/json\" id=\"meta\">{\"directory\":%u,\"functions\":%u,\"tree\":%u,"
-		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"steps\":%u,\"texts\":%u,\n",
-		    directory, first, first + 1, first + 2, first + 3, first + 4, first + 5, html->blocks);
+		    "\"activity\":%u,\"instants\":%u,\"heaps\":%u,\"steps\":%u,\"counters\":%u,"
+		    "\"texts\":%u,\n",
+		    directory, first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6, html->blocks);
 	return error;
 }
 
@@ -451,6 +462,7 @@ static int write_meta(struct html *html)
 	put_number(html, "deep", html->too_deep);
 	put_number(html, "instants_left_out", html->moments.instants_left_out);
 	put_number(html, "steps_left_out", html->moments.steps_left_out);
+	put_number(html, "values_left_out", html->moments.values_left_out);
 	put_number(html, "unmatched", html->profile.unmatched);
 	put_number(html, "stacks", html->tree.count);
 	put_number(html, "stacks_least", html->tree_least_ns);

@@ -1,6 +1,6 @@
 /*
- * moments.h - the instants of the HTML report's timeline (exceptions, marks, lost events, forks...), and the steps of
- * tasks.
+ * moments.h - the instants of the HTML report's timeline (exceptions, marks, lost events, forks...), the steps of
+ * tasks, spans, and the values of counters.
  *
  * Used by export_html.c in its second walk. Their number is limited, for any trace; what is beyond it is counted.
  */
@@ -10,9 +10,10 @@
 #include "html/pack.h"
 #include "replay/call_walk.h"
 #include "replay/spans.h"
+#include "trace/arguments.h"
 #include "util/u64_map.h"
 
-enum { HTML_INSTANT_COLUMNS = 4, HTML_STEP_COLUMNS = 4 };
+enum { HTML_INSTANT_COLUMNS = 4, HTML_STEP_COLUMNS = 5, HTML_COUNTER_COLUMNS = 5 };
 
 /* All zeros but texts, which it does not own: empty. */
 struct html_moments {
@@ -20,7 +21,11 @@ struct html_moments {
 	struct html_column instants[HTML_INSTANT_COLUMNS]; /* thread, time, kind, number or text */
 	struct u64_map instant_texts;			   /* type or mark of a process: number of its text + 1 */
 	uint64_t exceptions, others, instants_left_out;
-	struct html_column steps[HTML_STEP_COLUMNS]; /* thread, begin, length, text */
+	struct html_column steps[HTML_STEP_COLUMNS]; /* thread, begin, length, text, text of the arguments + 1 */
+	/* process, text, time, low and high half of the value, a double */
+	struct html_column counters[HTML_COUNTER_COLUMNS];
+	struct arguments arguments; /* of the thread's next span or mark */
+	uint64_t argument_bytes, values, values_left_out;
 	struct u64_map task_texts; /* thread + 1 << 32 | task: number of its name + 1; 0: the task has no row */
 	struct u64_map span_texts; /* thread, name and row of spans: number of the text + 1; 0: it has no row */
 	struct u64_map span_ends;  /* likewise: end of the row's last span + 1 */
@@ -34,8 +39,16 @@ void html_moments_event(struct html_moments *moments, struct call_walk *walk, ui
 /* Adds a call that is a step of a task, at its end. Without memory it fails the walk. */
 void html_moments_step(struct html_moments *moments, struct call_walk *walk, uint32_t thread,
 		       const struct walk_frame *frame);
-/* Adds a span at its end, in a row of its name. Without memory it fails the walk. */
+/* Adds a span at its end, in a row of its name, and frees its text. Without memory it fails the walk. */
 void html_moments_span(struct html_moments *moments, struct call_walk *walk, uint32_t thread, const struct span *span);
+/* Takes a WIRE_ARGUMENT. */
+void html_moments_argument(struct html_moments *moments, struct call_walk *walk, uint32_t head, const uint64_t *extra);
+/* Begins a span, with the arguments before it. Without memory it fails the walk. */
+struct span *html_moments_begin(struct html_moments *moments, struct spans *spans, struct call_walk *walk,
+				const uint64_t *extra);
+/* Adds a value of a counter. */
+void html_moments_counter(struct html_moments *moments, struct call_walk *walk, uint32_t process,
+			  const uint64_t *extra);
 void html_moments_done(struct html_moments *moments);
 
 #endif

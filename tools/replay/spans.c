@@ -76,7 +76,8 @@ struct span *spans_begin(struct spans *spans, struct call_walk *walk, const uint
 			      .start_ns = walk->now_ns,
 			      .since_ns = walk->now_ns,
 			      .end_ns = (int64_t)end - 1,
-			      .name = (uint32_t)extra[0]};
+			      .name = (uint32_t)extra[0],
+			      .thread = walk->thread->number};
 	span->lane = free_lane(spans, find(spans, span->parent));
 	*top = number;
 	return span;
@@ -135,6 +136,8 @@ void spans_done(struct spans *spans)
 	u64_map_done(&spans->open);
 	u64_map_done(&spans->tops);
 	u64_map_done(&spans->ends);
+	for (size_t i = 0; i < spans->count; i++)
+		free(spans->at[i].text);
 	free(spans->at);
 	*spans = (struct spans){.in_turn = spans->in_turn};
 }

@@ -26,6 +26,8 @@ struct span {
 	uint64_t inner_ns; /* time in children that have ended, while this span was open */
 	uint32_t name;	   /* a mark's id */
 	uint32_t lane;	   /* for the caller of spans_begin(): no other open span of the context has it */
+	uint32_t thread;   /* number of the thread in which it began */
+	char *text;	   /* the caller of spans_begin() may set it; who ends the span frees it, or spans_done() */
 };
 
 struct spans {

@@ -70,6 +70,39 @@ static void put_value(struct output *output, const struct arguments *arguments, 
 	}
 }
 
+void arguments_text(struct output *output, const struct trace_process *process, const struct arguments *arguments)
+{
+	for (unsigned i = 0; i < arguments->count; i++) {
+		const struct wire_definition *key = trace_name(&process->marks, arguments->at[i].key);
+		struct text name = key ? trace_string(key, 1) : text_of("?");
+		struct text value = argument_text(arguments, &arguments->at[i]);
+
+		output_string(output, i ? ", " : "");
+		output_put(output, name.at, name.length);
+		output_char(output, '=');
+		if (arguments->at[i].type == WIRE_ARGUMENT_TEXT)
+			output_put(output, value.at, value.length);
+		else
+			put_value(output, arguments, &arguments->at[i]);
+	}
+}
+
+char *arguments_shown(const struct trace_process *process, const struct arguments *arguments, size_t most)
+{
+	struct output output;
+	size_t length;
+	char *text;
+
+	if (!arguments->count || output_open_memory(&output) < 0)
+		return NULL;
+	arguments_text(&output, process, arguments);
+	output_char(&output, 0);
+	text = output_close_memory(&output, &length);
+	if (text && length - 1 > most)
+		text[most] = 0;
+	return text;
+}
+
 void arguments_json(struct output *output, const struct trace_process *process, const struct arguments *arguments)
 {
 	for (unsigned i = 0; i < arguments->count; i++) {

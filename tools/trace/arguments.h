@@ -41,6 +41,12 @@ static inline void arguments_forget(struct arguments *arguments)
 /* Writes the members of a JSON object: "path":"/users","n":3. Infinite numbers and NaN are texts. */
 void arguments_json(struct output *output, const struct trace_process *process, const struct arguments *arguments);
 
+/* Writes them for people: "path=/users, n=3". */
+void arguments_text(struct output *output, const struct trace_process *process, const struct arguments *arguments);
+
+/* The same as a text of at most `most` bytes, which the caller frees. NULL: there are none, or memory ran out. */
+char *arguments_shown(const struct trace_process *process, const struct arguments *arguments, size_t most);
+
 static inline struct text argument_text(const struct arguments *arguments, const struct argument *argument)
 {
 	return (struct text){arguments->text + argument->text_at, argument->text_length};

@@ -1,4 +1,4 @@
-"""judge_span_outputs.py SEEN CHROME FIREFOX REPORT: the spans and counters of evprof's outputs are those that programs/spans.py saw,
+"""judge_span_outputs.py SEEN CHROME FIREFOX REPORT SPEEDSCOPE: the spans and counters of evprof's outputs are those that programs/spans.py saw,
 for test_spans.c. SEEN: the program's own rows. Names, numbers, arguments and durations are compared.
 """
 import collections
@@ -56,19 +56,55 @@ def judge_chrome(chrome, seen, spans, counters):
     assert values == counters, (values[:5], counters[:5])
 
 
-def judge_firefox(firefox, spans, counters):
+def shown(arguments):
+    """As a marker has them: key=value, key=value."""
+    texts = [value if isinstance(value, str) else "true" if value is True else "false" if value is False else
+             "%d" % value if isinstance(value, int) else "%.17g" % value for _, value in arguments]
+    return ", ".join("%s=%s" % (key, text) for (key, _), text in zip(arguments, texts))
+
+
+def judge_firefox(firefox, seen, spans, counters):
     strings = firefox["shared"]["stringArray"] if "shared" in firefox else None
-    found, values = collections.defaultdict(list), []
+    found, values, texts_found = collections.defaultdict(list), [], []
     for thread in firefox["threads"]:
         markers, texts = thread["markers"], strings or thread["stringArray"]
         for i in range(markers["length"]):
             name = texts[markers["name"][i]]
             if name.startswith("span "):
                 found[name[5:]].append(round((markers["endTime"][i] - markers["startTime"][i]) * 1e6))
+                texts_found.append((name[5:], markers["data"][i]["text"]))
+            if name == "mark":
+                texts_found.append((name, markers["data"][i]["text"]))
             if name.startswith("counter "):
                 values.append((name[8:], float(markers["data"][i]["text"])))
     durations_agree(spans, found, "firefox")
     assert values == counters
+    expected = [(row["name"], shown(row["arguments"])) for row in seen if row["what"] == "span" and "end" in row]
+    expected += [("mark", "%s: %s" % (row["name"], shown(row["arguments"]))) for row in seen if row["what"] == "mark"]
+    assert sorted(texts_found) == sorted(expected), "arguments in firefox"
+
+
+def judge_speedscope(speedscope, spans):
+    """Profiles of spans are stacks: each end is that of the innermost open frame."""
+    frames, found = [frame["name"] for frame in speedscope["shared"]["frames"]], collections.defaultdict(list)
+    layers = 0
+    for profile in speedscope["profiles"]:
+        open_frames, last = [], profile["startValue"]
+        for event in profile["events"]:
+            assert last <= event["at"] <= profile["endValue"], profile["name"]
+            last = event["at"]
+            if event["type"] == "O":
+                open_frames.append((event["frame"], last))
+                continue
+            frame, start = open_frames.pop()
+            assert frame == event["frame"], profile["name"]
+            if " spans" in profile["name"]:
+                assert frames[frame].startswith("span ")
+                found[frames[frame][5:]].append(last - start)
+        assert not open_frames or " spans" not in profile["name"]
+        layers += " spans" in profile["name"]
+    durations_agree(spans, found, "speedscope")
+    return layers
 
 
 def judge_report(report, spans):
@@ -91,7 +127,7 @@ def judge_report(report, spans):
         assert inner["own_ns"] == inner["total_ns"]
 
 
-def main(seen, chrome, firefox, report):
+def main(seen, chrome, firefox, report, speedscope):
     seen = rows(seen)
     spans = collections.defaultdict(list)
     for row in seen:
@@ -100,7 +136,9 @@ def main(seen, chrome, firefox, report):
     counters = [(row["name"], row["value"]) for row in seen if row["what"] == "counter"]
     assert spans or counters
     judge_chrome(load(chrome), seen, spans, counters)
-    judge_firefox(load(firefox), spans, counters)
+    judge_firefox(load(firefox), seen, spans, counters)
+    layers = judge_speedscope(load(speedscope), spans)
+    assert layers > 1 or not set(spans) & {"task", "thread 1"}, "overlapping spans, and threads, have profiles of their own"
     judge_report(load(report), spans)
     print("%d spans and %d counters agree" % (sum(map(len, spans.values())), len(counters)))
 

@@ -88,6 +88,8 @@ def nested():
         for i in range(5):
             with watched("inner", i=i):
                 work()
+    evprof.mark("between", path="/users", n=3)
+    note("mark", "between", arguments=[["path", "/users"], ["n", 3]])
     with watched("ünï ☃ \U0001f600"):
         work()
 

@@ -98,6 +98,48 @@ function drawTask(context, track, y) {
 	}
 }
 
+/* The last value before a time or at it; -1: none. */
+function valueAt(counter, time) {
+	let low = 0;
+	for (let high = counter.time.length; low < high;) {
+		const middle = (low + high) >> 1;
+		if (counter.time[middle] <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+/* A counter keeps its value until it is set again. The line of 0 is always there. */
+function drawCounter(context, track, top) {
+	const {counter} = track;
+	const bottom = track.y - top + track.height - 4;
+	const yOf = (value) => bottom - ((track.height - 10) * (value - counter.least)) / (counter.most - counter.least || 1);
+	const right = Math.min(xOf(meta.to), view.width + 10);
+	let at = Math.max(valueAt(counter, view.from), 0);
+	let y = yOf(counter.value[at]);
+	const left = Math.max(xOf(counter.time[at]), -10);
+	context.beginPath();
+	context.moveTo(left, yOf(0));
+	context.lineTo(left, y);
+	for (at++; at < counter.time.length && counter.time[at] <= view.to; at++) {
+		const x = xOf(counter.time[at]);
+		context.lineTo(x, y);
+		y = yOf(counter.value[at]);
+		context.lineTo(x, y);
+	}
+	context.lineTo(right, y);
+	context.lineTo(right, yOf(0));
+	context.globalAlpha = 0.25;
+	context.fillStyle = palette.accent;
+	context.fill();
+	context.globalAlpha = 1;
+	context.strokeStyle = palette.accent;
+	context.lineWidth = 1;
+	context.stroke();
+}
+
 function drawHeap(context, track, top) {
 	const {heap} = track;
 	if (!heap.time.length)
@@ -189,6 +231,8 @@ function drawTracks() {
 			context.fillText(meta.processes[track.process].arguments.map((i) => textAt(i)).join(' ').slice(0, 300), 6, y + 13);
 		} else if (track.kind === 'heap') {
 			drawHeap(context, track, top);
+		} else if (track.kind === 'counter') {
+			drawCounter(context, track, top);
 		} else if (track.kind === 'task') {
 			drawTask(context, track, track.y - top);
 		} else {

@@ -36,6 +36,7 @@ function showNotes() {
 		meta.deep && `${plural(meta.deep, 'call', 'calls')} at a depth of more than 16,384 are not in the timeline.`,
 		meta.stacks_folded && `${plural(meta.stacks_folded, 'call', 'calls')} of very many different stacks count for their callers in the flame graph.`,
 		meta.instants_left_out && `${plural(meta.instants_left_out, 'exception or mark', 'exceptions and marks')} after the first 100,000 are not drawn.`,
+		meta.values_left_out && `${plural(meta.values_left_out, 'value of a counter', 'values of counters')} after the first 200,000 are not drawn.`,
 		meta.steps_left_out && `${plural(meta.steps_left_out, 'step of a task is', 'steps of tasks are')} not drawn in a row of its task: there are very many.`,
 		meta.memory_missing && 'Events are missing: a block that was freed by one of them counts as alive.',
 		meta.without_native && `${plural(meta.without_native, 'allocation has', 'allocations have')} no native stack: they are shown at their Python function.`,
@@ -148,6 +149,7 @@ globalThis.evprof = {meta, functions, view, selection, setView, zoomAt, wholeVie
 	},
 	cname: (f) => textAt(functions.name[f]),
 	display: (f) => textAt(functions.display[f]),
+	textAt,
 	/* How much was made ready to be shown, of all that there is. */
 	get work() {
 		return {texts: texts.ends.length, decoded: Object.keys(texts.known).length, coloured: palette.words.reduce((sum, word) => sum + (word > 0), 0), unpacked};

@@ -22,7 +22,7 @@ function callAt(thread, depth, from, to, pixel = pixelNs() / view.ratio) {
 	return best;
 }
 
-/* What is under the pointer: a call, an instant, a point of the heap, or nothing. */
+/* What is under the pointer: a call, an instant, a point of the heap or of a counter, or nothing. */
 function hit(x, y) {
 	const top = byId('tracks').scrollTop;
 	const track = trackAt(y + top);
@@ -32,6 +32,10 @@ function hit(x, y) {
 	if (track.kind === 'heap') {
 		const at = lowerBound(track.heap.time, 0, track.heap.time.length, time + 1e-9) - 1;
 		return at < 0 ? null : {heap: track.heap, at, time};
+	}
+	if (track.kind === 'counter') {
+		const at = valueAt(track.counter, time);
+		return at < 0 ? null : {counter: track.counter, at};
 	}
 	if (track.kind === 'task') {
 		const step = track.steps[stepAt(track.steps, timeAt(x - 1))];
@@ -65,7 +69,10 @@ function hitText(found) {
 	if (found.instant)
 		return [instantText(found.instant), `at ${moment(found.instant.time)}`];
 	if (found.task)
-		return [found.task.name, `${found.task.name.startsWith('span ') ? 'for' : 'a step of'} ${duration(found.step.end - found.step.start)}`, `at ${moment(found.step.start)}`];
+		return [found.task.name, `${found.task.name.startsWith('span ') ? 'for' : 'a step of'} ${duration(found.step.end - found.step.start)}`, `at ${moment(found.step.start)}`,
+			found.step.more ? textAt(found.step.more - 1) : ''];
+	if (found.counter)
+		return [`${found.counter.name} = ${numberText(found.counter.value[found.at])}`, `since ${moment(found.counter.time[found.at])}`];
 	const {heap, at} = found;
 	return [`${bytesText(heap.last[at])} in Python's blocks`, `at ${moment(found.time)}`,
 		heap.width > 1 ? `${bytesText(heap.low[at])} to ${bytesText(heap.high[at])} within ${duration(heap.width)}` : ''];

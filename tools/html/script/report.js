@@ -59,6 +59,9 @@ function moment(ns) {
 	return `${(ns / 1e9).toFixed(9).replace(/(\d{3})(?=\d)/g, '$1\u2009')} s`.replace(/^(\d+)\u2009/, '$1');
 }
 
+/* A value of a counter. */
+const numberText = (value) => (Number.isInteger(value) && Math.abs(value) < 1e15 ? count(value) : String(Number(value.toPrecision(7))));
+
 function bytesText(value) {
 	const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 	let unit = 0;

@@ -16,6 +16,7 @@ let tracksHeight = 0;
 let heaps = [];
 let instants = null;
 let tasks = null;
+let counters = null;
 let activity = null;
 let drawAsked = false;
 
@@ -74,21 +75,43 @@ async function loadTimeline() {
 		instants[thread[i]].push({time: time[i], kind: kind[i], value: value[i]});
 	[activity] = (await unpack(meta.activity)).map(numbers);
 	await loadTasks();
+	await loadCounters();
 }
 
 /* By thread: its tasks by the number of their names, and the steps of each, in order. */
 async function loadTasks() {
-	const [thread, start, length, name] = (await unpack(meta.steps)).map(numbers);
+	const [thread, start, length, name, more] = (await unpack(meta.steps)).map(numbers);
 	tasks = meta.threads.map(() => new Map());
 	for (let i = 0; i < thread.length; i++) {
 		const own = tasks[thread[i]];
 		if (!own.has(name[i]))
 			own.set(name[i], []);
-		own.get(name[i]).push({start: start[i], end: start[i] + length[i]});
+		own.get(name[i]).push({start: start[i], end: start[i] + length[i], more: more[i]});
 	}
 }
 
-/* Processes, heaps, and threads with their tasks, one below the other. */
+/* By process: its counters by the number of their names, with times and values in order. */
+async function loadCounters() {
+	const [process, name, time, low, high] = (await unpack(meta.counters)).map(numbers);
+	const order = [...time.keys()].sort((a, b) => time[a] - time[b] || a - b);
+	const double = new DataView(new ArrayBuffer(8));
+	counters = meta.processes.map(() => new Map());
+	for (const i of order) {
+		const own = counters[process[i]];
+		if (!own.has(name[i]))
+			own.set(name[i], {name: textAt(name[i]), time: [], value: [], least: 0, most: 0});
+		const counter = own.get(name[i]);
+		double.setUint32(0, high[i]);
+		double.setUint32(4, low[i]);
+		const value = double.getFloat64(0);
+		counter.time.push(time[i]);
+		counter.value.push(value);
+		counter.least = Math.min(counter.least, value);
+		counter.most = Math.max(counter.most, value);
+	}
+}
+
+/* Processes, heaps, counters, and threads with their tasks, one below the other. */
 function makeTracks() {
 	const busy = meta.threads.filter((thread) => thread.depth).length;
 	const heapOf = new Map(heaps.map((heap) => [heap.process, heap]));
@@ -100,6 +123,8 @@ function makeTracks() {
 		tracks.push({kind: 'process', process: p});
 		if (heapOf.has(p))
 			tracks.push({kind: 'heap', process: p, heap: heapOf.get(p)});
+		for (const counter of counters[p].values())
+			tracks.push({kind: 'counter', process: p, counter});
 		for (const t of threadsOf[p]) {
 			const {depth} = meta.threads[t];
 			tracks.push({kind: 'thread', process: p, thread: t, depth, open: busy <= 12 || (depth > 0 && opened++ < 6)});
@@ -122,6 +147,8 @@ function placeTracks() {
 			track.height = PROCESS_ROW;
 		else if (track.kind === 'heap')
 			track.height = weight.memory ? HIGH_HEAP_ROW : HEAP_ROW;
+		else if (track.kind === 'counter')
+			track.height = HEAP_ROW;
 		else if (track.kind === 'task')
 			track.height = NAME_ROW;
 		else
@@ -156,6 +183,9 @@ function nameOf(track) {
 	}
 	if (track.kind === 'heap')
 		return element('div', {class: 'track heap'}, "Python's heap", element('br'), `peak ${bytesText(track.heap.peak)}`);
+	if (track.kind === 'counter')
+		return element('div', {class: 'track heap', title: `${track.counter.name} · ${plural(track.counter.time.length, 'value', 'values')}`}, track.counter.name,
+			element('br'), `${numberText(track.counter.least)} to ${numberText(track.counter.most)}`);
 	if (track.kind === 'task')
 		return element('div', {class: 'track task', title: `${track.name} · ${plural(track.steps.length, 'step', 'steps')}`}, track.name);
 	const name = threadName(track.thread);
