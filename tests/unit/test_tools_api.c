@@ -196,6 +196,28 @@ Test(api, errors)
 	cr_expect_null(table);
 }
 
+/* f holds the block that it has allocated last; what main calls is not main's. */
+Test(api, memory_at_the_peak)
+{
+	struct evprof_column name, bytes, peak_blocks, peak_bytes;
+	struct evprof_table *table;
+
+	cr_assert_eq(evprof_trace_table(trace, "memory", NULL, &table, error, sizeof(error)), 0, "%s", error);
+	cr_assert_eq(evprof_table_rows(table), 2);
+	name = column_of(table, "name");
+	bytes = column_of(table, "bytes");
+	peak_blocks = column_of(table, "peak_blocks");
+	peak_bytes = column_of(table, "peak_bytes");
+	for (size_t i = 0; i < 2; i++) {
+		bool f = has_text(&name, ((const int32_t *)name.data)[i], "f");
+
+		cr_expect_eq(((const int64_t *)bytes.data)[i], f ? 64 * CALLS : 0);
+		cr_expect_eq(((const int64_t *)peak_blocks.data)[i], f ? 1 : 0);
+		cr_expect_eq(((const int64_t *)peak_bytes.data)[i], f ? 64 : 0);
+	}
+	evprof_table_free(table);
+}
+
 /* The lock and the threads of a trace are the parent's. */
 Test(api, not_in_a_child)
 {

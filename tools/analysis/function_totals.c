@@ -94,6 +94,67 @@ int function_totals_count(struct function_totals *totals, struct trace *trace, c
 	return error;
 }
 
+/* --- the peak --- */
+
+struct peaks {
+	struct function_totals *totals;
+	struct live live;
+	struct live_held *held; /* by function */
+	uint32_t allocated;
+	struct progress *progress;
+};
+
+/* The innermost function of the stack that is not of a native frame. UINT32_MAX: none, below the thread's own node. */
+static uint32_t holder(const struct peaks *peaks, uint32_t number)
+{
+	const struct stack_node *node = &peaks->live.stacks.at[number];
+
+	while (node->parent && peaks->totals->functions.at[node->function].library.length)
+		node = &peaks->live.stacks.at[node->parent];
+	return node->parent ? node->function : UINT32_MAX;
+}
+
+static int peaks_process(void *owner, struct call_walk *walk)
+{
+	struct peaks *peaks = owner;
+	struct stack_functions *functions = &peaks->totals->functions;
+	int error = stack_functions_process(functions, walk);
+
+	if (!error)
+		error = live_find(&peaks->live, walk, LIVE_PEAK, functions, peaks->progress);
+	if (!error)
+		error = grow_zeroed(&peaks->held, &peaks->allocated, (uint32_t)functions->allocated + 1,
+				    sizeof(*peaks->held));
+	for (uint32_t i = 1; !error && i < peaks->live.stacks.count; i++) {
+		const struct live_held held = live_weigh(&peaks->live, i).peak;
+		uint32_t function = holder(peaks, i);
+
+		if (function == UINT32_MAX)
+			continue;
+		peaks->held[function].blocks += held.blocks;
+		peaks->held[function].bytes += held.bytes;
+	}
+	live_forget(&peaks->live);
+	return error;
+}
+
+int function_totals_peaks(struct function_totals *totals, struct trace *trace, const struct filter *filter,
+			  struct progress *progress, struct live_held **held)
+{
+	static const struct call_visitor visitor = {.process = peaks_process, .no_events = true};
+	struct peaks peaks = {.totals = totals, .progress = progress};
+	int error = walk_trace(trace, filter, progress, &visitor, &peaks);
+
+	if (!error)
+		error = grow_zeroed(&peaks.held, &peaks.allocated, totals->functions.count + 1, sizeof(*peaks.held));
+	live_done(&peaks.live);
+	if (error)
+		free(peaks.held);
+	else
+		*held = peaks.held;
+	return error;
+}
+
 void function_totals_done(struct function_totals *totals)
 {
 	stack_functions_done(&totals->functions);

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "analysis/live.h"
 #include "analysis/stacks.h"
 #include "replay/filter.h"
 #include "trace/reader.h"
@@ -36,6 +37,13 @@ struct function_totals {
 /* Counts what the filter shows. filter->min_duration_ns must be 0. Returns 0 or -ENOMEM. */
 int function_totals_count(struct function_totals *totals, struct trace *trace, const struct filter *filter,
 			  struct progress *progress);
+/*
+ * What each function, by number, held at the peak of its process (live.h): blocks that it allocated itself, or native
+ * frames on top of it. To be called after function_totals_count(), with the same filter. The caller frees *held, which
+ * has an element for each of totals->functions. Returns 0 or -ENOMEM.
+ */
+int function_totals_peaks(struct function_totals *totals, struct trace *trace, const struct filter *filter,
+			  struct progress *progress, struct live_held **held);
 void function_totals_done(struct function_totals *totals);
 
 #endif

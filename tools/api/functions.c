@@ -3,10 +3,11 @@
  * trace_tables.h.
  *
  * functions   as evprof report: file, line, name (cProfile's), calls, primitive_calls, own, cumulative (ns)
- * memory      as evprof diff counts: file, line, name (qualified), calls, allocations, bytes
+ * memory      as evprof diff counts: file, line, name (qualified), calls, allocations, bytes; peak_blocks, peak_bytes
  * lines       as evprof annotate: file, line, function, hits, own (ns), calls of the function at its first line
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "analysis/function_totals.h"
 #include "analysis/line_costs.h"
@@ -77,11 +78,15 @@ int table_functions(struct evprof_trace *handle, const struct options *options, 
 
 /* --- memory --- */
 
-static const struct table_field memory_fields[] = {
-    PLACE_FIELDS, {"calls", TABLE_INT64, false}, {"allocations", TABLE_INT64, false}, {"bytes", TABLE_INT64, false}};
+static const struct table_field memory_fields[] = {PLACE_FIELDS,
+						   {"calls", TABLE_INT64, false},
+						   {"allocations", TABLE_INT64, false},
+						   {"bytes", TABLE_INT64, false},
+						   {"peak_blocks", TABLE_INT64, false},
+						   {"peak_bytes", TABLE_INT64, false}};
 
 static int put_memory(struct evprof_table *table, const struct stack_function *function,
-		      const struct function_total *total)
+		      const struct function_total *total, const struct live_held *peak)
 {
 	uint64_t row = table->rows;
 
@@ -91,6 +96,8 @@ static int put_memory(struct evprof_table *table, const struct stack_function *f
 	table_int64(table, 3)[row] = (int64_t)total->calls;
 	table_int64(table, 4)[row] = (int64_t)total->allocations;
 	table_int64(table, 5)[row] = (int64_t)total->allocated_bytes;
+	table_int64(table, 6)[row] = (int64_t)peak->blocks;
+	table_int64(table, 7)[row] = (int64_t)peak->bytes;
 	table->rows++;
 	return 0;
 }
@@ -100,7 +107,9 @@ int table_memory(struct evprof_trace *handle, const struct options *options, str
 {
 	struct evprof_table *table = table_new(memory_fields, sizeof(memory_fields) / sizeof(memory_fields[0]), NULL);
 	struct function_totals totals = {0};
+	struct live_held *peaks = NULL;
 	struct progress progress = {0};
+	uint32_t count = 0;
 	int error = table ? 0 : -ENOMEM;
 
 	if (!error && options->filter.min_duration_ns)
@@ -109,8 +118,12 @@ int table_memory(struct evprof_trace *handle, const struct options *options, str
 				"count for the wrong function");
 	if (!error)
 		error = function_totals_count(&totals, handle->trace, &options->filter, &progress);
-	for (uint32_t i = 0; !error && i < totals.functions.count && i < totals.allocated; i++)
-		error = put_memory(table, &totals.functions.at[i], &totals.counts[i]);
+	count = totals.functions.count < totals.allocated ? totals.functions.count : totals.allocated;
+	if (!error)
+		error = function_totals_peaks(&totals, handle->trace, &options->filter, &progress, &peaks);
+	for (uint32_t i = 0; !error && i < count; i++)
+		error = put_memory(table, &totals.functions.at[i], &totals.counts[i], &peaks[i]);
+	free(peaks);
 	function_totals_done(&totals);
 	return finish(table, error, made);
 }

@@ -62,6 +62,16 @@ memory = {row.name: row for row in of_program(trace.memory(), "file")}
 got = memory["allocates"].bytes
 if not counts["bytes"] <= got <= counts["bytes"] + 1000 * counts["allocates"]:
     sys.exit("allocates() got %d bytes, not %d" % (got, counts["bytes"]))
+peaks = collections.Counter()
+for line in trace.flame(weight="peak").splitlines():
+    stack, _, held = line.rpartition(" ")
+    name, _, place = stack.rpartition(";")[2].rpartition(" (")
+    if place.startswith("analysed.py:"):
+        peaks[name, int(place[len("analysed.py:"):-1])] += int(held)
+same("bytes at the peak", peaks, collections.Counter(
+    {(row.name, row.line): row.peak_bytes for row in memory.values() if row.peak_bytes}))
+same("something is held at the peak", sum(peaks.values()) > 0, True)
+same("blocks and bytes", all(row.peak_blocks <= row.allocations and row.peak_bytes <= row.bytes for row in trace.memory()), True)
 lines = {row.name: row for row in of_program(trace.lines(), "file")}
 same("calls at the first line of leaf", lines["leaf"].calls, counts["leaf"])
 
