@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 extern bool filter_any;	  /* some functions are left out */
-extern bool filter_hides; /* likewise, or evprof.recording, which is always left out, has run */
+extern bool filter_hides; /* likewise, or the package evprof, which is left out, has run */
 
 /* Reads the environment, once. complain: print a line for each error in it. */
 void filter_read(bool complain);

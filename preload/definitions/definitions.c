@@ -126,10 +126,14 @@ static bool matches_filter(const struct string strings[WIRE_DEFINITION_STRINGS],
 	return filter_function(names, c_function);
 }
 
-/* The functions of evprof.span() and its like belong to their callers, which would not call them without evprof. */
+/*
+ * The functions of evprof.span() and its like, and those of the package that find and load them, belong to their
+ * callers, which would not call them without evprof.
+ */
 static bool is_own(const struct string *module)
 {
-	if (!string_is(module, "evprof.recording"))
+	if (!string_is(module, "evprof.recording") && !string_is(module, "evprof") &&
+	    !string_is(module, "evprof._paths"))
 		return false;
 	filter_hides = true;
 	return true;

@@ -170,6 +170,24 @@ SCENARIO(spans, profile_of_recorded, SUPPORTED)
 	expect_closing_line(outcome);
 }
 
+/* Nor is the package in the table of a program that is recorded from its start. */
+SCENARIO(spans, package_is_not_in_the_table, SUPPORTED)
+{
+	struct outcome *outcome, *report;
+
+	python_needs(python, "ctypes");
+	outcome = run(.python = python,
+		      .args = {"-c", "import evprof\n"
+				     "def work():\n"
+				     "    with evprof.span('a'): evprof.mark('m')\n"
+				     "work(); evprof.counter('c', 1); evprof.active()\n"},
+		      .env = {package_path()});
+	report = tool("report", "--json", outcome->trace);
+	expect(report, report->status == 0 && strstr(report->out, "\"work\""), "the program is in the table");
+	expect(report, !strstr(report->out, "/evprof/__init__.py") && !strstr(report->out, "/evprof/recording.py"),
+	       "the package is not");
+}
+
 /* Nothing happens, and no library is loaded. */
 SCENARIO_SOME(spans, unrecorded, SUPPORTED)
 {

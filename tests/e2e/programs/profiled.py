@@ -113,6 +113,21 @@ def main():
     assert [counts for key, counts in found(inner).items() if key[2] == "fib"] == [(9, 1)]
     assert [counts for key, counts in found(outer).items() if key[2] == "fib"] == [(14, 2)]
 
+    with evprof.profile() as profile:  # what the package does itself is not in the table
+        with evprof.span("a span", n=1):
+            evprof.mark("a mark")
+            evprof.counter("a counter", 1)
+            fib(3)
+    (key, counts), = found(profile).items()
+    assert key[2] == "fib" and counts == (5, 1), (key, counts)
+    assert "(fib)" in profile.text() and repr(profile.text()) == str(profile.text())
+    printed, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        assert profile.report("--sort", "calls") is None
+        assert sys.stdout.getvalue() == profile.text("--sort", "calls")
+    finally:
+        sys.stdout = printed
+
     try:
         evprof.profile().report()
     except RuntimeError as error:

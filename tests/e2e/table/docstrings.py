@@ -25,7 +25,9 @@ def missing(name):
 
 
 ran, absent, without = 0, set(), []
-for name in ["errors", "table", "trace", "_limits"] + ["pytest_plugin"] * (importlib.util.find_spec("pytest") is not None):
+PLUGINS = ["pytest_plugin"] * (importlib.util.find_spec("pytest") is not None)
+# recording comes last: from then on the library is in the process.
+for name in ["errors", "table", "text", "trace", "_limits"] + PLUGINS + ["recording"]:
     module = importlib.import_module("evprof." + name)
     for test in doctest.DocTestFinder(exclude_empty=False).find(module, extraglobs={"trace_path": sys.argv[1]}):
         public = not any(part.startswith("_") for part in test.name.split(".")[1:])
@@ -44,6 +46,9 @@ for name in ["errors", "table", "trace", "_limits"] + ["pytest_plugin"] * (impor
 for name, method in inspect.getmembers(importlib.import_module("evprof.trace").Trace, inspect.isfunction):
     if not name.startswith("_") and ">>>" not in (method.__doc__ or ""):
         without.append("an example of " + name)
+for name, method in inspect.getmembers(importlib.import_module("evprof.recording").profile):
+    if not name.startswith("_") and ">>>" not in (method.__doc__ or ""):
+        without.append("an example of profile." + name)
 if without:
     sys.exit("there is no docstring: " + ", ".join(without))
 print("%d examples%s" % (ran, "; without " + ", ".join(sorted(absent)) if absent else ""))

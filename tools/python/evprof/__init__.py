@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .errors import EvprofError, EvprofFileError
     from .recording import active, counter, mark, profile, span, start, stop, trace_path
     from .table import Column, Table
+    from .text import Text
     from .trace import CFunction, Code, Damage, Process, Thread, Trace, load
 
 #: The events of the table, with EventProfiler's numbers for them, as to_numpy() has them; from 2000 on evprof's own.
@@ -31,12 +32,13 @@ _MODULES = {
     "errors": ("EvprofError", "EvprofFileError"),
     "recording": ("active", "counter", "mark", "profile", "span", "start", "stop", "trace_path"),
     "table": ("Column", "Table"),
+    "text": ("Text",),
     "trace": ("CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Thread",
-           "Trace", "active", "counter", "load", "mark", "profile", "span", "start", "stop", "trace_path"]
+__all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Text",
+           "Thread", "Trace", "active", "counter", "load", "mark", "profile", "span", "start", "stop", "trace_path"]
 
 
 def __getattr__(name: str) -> "Any":
@@ -45,9 +47,9 @@ def __getattr__(name: str) -> "Any":
     if name not in _PLACES:
         raise AttributeError("module 'evprof' has no attribute %r" % name)
     module = __import__("%s.%s" % (__name__, _PLACES[name]), fromlist=[name])
-    value = getattr(module, name)
-    globals()[name] = value
-    return value
+    # All names of the module at once: none is looked for in a block that evprof.profile() records.
+    globals().update({other: getattr(module, other) for other in _MODULES[_PLACES[name]]})
+    return globals()[name]
 
 
 def __dir__() -> "List[str]":

@@ -24,6 +24,17 @@ import time
 
 from ._paths import find
 
+TYPE_CHECKING = False  # typing itself takes longer to import than all of this
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple, Type, TypeVar, Union
+
+    from .text import Text
+    from .trace import Trace
+
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
+    _Path = Union[str, "os.PathLike[str]"]
+
 _LIBRARY_NAME = "libevprof.so"
 _RTLD_NODELETE = 0x1000
 _TEXT, _INT, _DOUBLE, _BOOL = 1, 2, 3, 4
@@ -31,13 +42,16 @@ _MOST_ARGUMENTS = 16
 _LATE = "evprof: loaded into a running Python: programs that it starts are not recorded%s\n"
 
 # The functions of the library; None: nothing records.
-_begin = _end = _counter = _mark = None
-_library = None  # keeps the GIL: quicker
-_patient = None  # the same, for functions that wait
-_types = None
+_begin: "Any" = None
+_end: "Any" = None
+_counter: "Any" = None
+_mark: "Any" = None
+_library: "Any" = None  # keeps the GIL: quicker
+_patient: "Any" = None  # the same, for functions that wait
+_types: "Any" = None  # the module ctypes, and the structure of an argument
 
 
-def _is_loaded():
+def _is_loaded() -> bool:
     """Whether the library is in this process. ctypes takes milliseconds to import, so it is asked only then."""
     try:
         with open("/proc/self/maps", "rb") as maps:
@@ -46,7 +60,7 @@ def _is_loaded():
         return False
 
 
-def _attach(path):
+def _attach(path: "Optional[str]") -> bool:
     """Takes the functions of the library. path: None if it was preloaded."""
     global _begin, _end, _counter, _mark, _library, _patient, _types
     import ctypes
@@ -76,21 +90,21 @@ def _attach(path):
     return True
 
 
-def _text(value):
+def _text(value: str) -> bytes:
     """UTF-8 without NUL. Lone surrogates stay, as everywhere in a trace."""
     if "\0" in value:
         value = value.replace("\0", "?")
     return bytes(value, "utf-8", "surrogatepass")
 
 
-def _shown(value):
+def _shown(value: object) -> str:
     try:
         return value if type(value) is str else str(value)
     except Exception:  # an argument must not break the program that it describes
         return "(%s)" % type(value).__name__
 
 
-def _arguments(values):
+def _arguments(values: "Dict[str, Any]") -> "Tuple[Any, int]":
     """An array of the library's struct evprof_argument, and its length."""
     if not values:
         return None, 0
@@ -114,15 +128,25 @@ def _arguments(values):
     return array, count
 
 
-def mark(_name, **arguments):
+def mark(_name: str, **arguments: object) -> None:
     """Records a named point in time in the calling thread, with arguments: texts, numbers, bools; anything else as str() shows it.
-    Sixteen arguments count, and 1056 bytes of a text."""
+    Sixteen arguments count, and 1056 bytes of a text. Where nothing records, it does nothing.
+
+    >>> import evprof
+    >>> evprof.mark("cache is cold", size=0)
+    """
     if _mark is not None:
         _mark(_text(_name), *_arguments(arguments))
 
 
-def counter(_name, value):
-    """Records the value, a number, that a named counter has from now on."""
+def counter(_name: str, value: float) -> None:
+    """Records the value that a named counter has from now on; of any unit, kept as a double. Where nothing records, it does nothing.
+
+    Raises ctypes.ArgumentError for what is not a number, where something records.
+
+    >>> import evprof
+    >>> evprof.counter("queue", 12)
+    """
     if _counter is not None:
         _counter(_text(_name), value)
 
@@ -138,21 +162,30 @@ class span:
     A decorated function has a span for each call: of a coroutine, from its first step to its end; of a generator, from its first
     item to its end. A span belongs to the thread, greenlet and task in which it begins, and ends by itself where an exception leaves
     it. One object can be used many times, also at the same time: by threads, tasks, generators, and within itself.
+
+    >>> import evprof
+    >>> @evprof.span("query")
+    ... def query(n):
+    ...     with evprof.span("rows", n=n):
+    ...         return list(range(n))
+    >>> query(3)
+    [0, 1, 2]
     """
     __slots__ = ("name", "arguments", "_open", "_others")
 
-    def __init__(self, _name, **arguments):
+    def __init__(self, _name: str, **arguments: object) -> None:
         self.name = _name
         self.arguments = arguments
-        self._open = self._others = None
+        self._open: "Optional[int]" = None
+        self._others: "Optional[Dict[int, List[int]]]" = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "evprof.span(%r%s)" % (self.name, "".join(", %s=%r" % item for item in self.arguments.items()))
 
-    def _start(self):
-        return _begin(_text(self.name), *_arguments(self.arguments))
+    def _start(self) -> int:
+        return int(_begin(_text(self.name), *_arguments(self.arguments)))
 
-    def __enter__(self):
+    def __enter__(self) -> "span":
         if _begin is not None:
             if self._open:
                 # A with statement begins and ends in one frame, whichever tasks, threads and generators run in between.
@@ -163,7 +196,7 @@ class span:
                 self._open = self._start()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         if self._others:
             key = id(sys._getframe(1))
             if key not in self._others and not self._open:  # another frame than it began in, as of an ExitStack
@@ -178,9 +211,10 @@ class span:
             number, self._open = self._open, 0
             _end(number)
 
-    def __call__(self, function):
+    def __call__(self, function: "_Function") -> "_Function":
         code = getattr(function, "__code__", None)
         flags = code.co_flags if code else 0
+        wrapper: "Any"
         if flags & 0x200:
             wrapper = self._async_generator(function)
         elif flags & 0x80:
@@ -189,10 +223,12 @@ class span:
             wrapper = self._generator(function)
         else:
             wrapper = self._function(function)
-        return functools.wraps(function)(wrapper)
+        functools.update_wrapper(wrapper, function)
+        decorated: "_Function" = wrapper
+        return decorated
 
-    def _function(self, function):
-        def wrapper(*args, **kwargs):
+    def _function(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
+        def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
             if _begin is None:
                 return function(*args, **kwargs)
             number = self._start()
@@ -202,8 +238,8 @@ class span:
                 _end(number)
         return wrapper
 
-    def _coroutine(self, function):
-        async def wrapper(*args, **kwargs):
+    def _coroutine(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
+        async def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
             number = self._start() if _begin is not None else 0
             try:
                 return await function(*args, **kwargs)
@@ -212,8 +248,8 @@ class span:
                     _end(number)
         return wrapper
 
-    def _generator(self, function):
-        def wrapper(*args, **kwargs):
+    def _generator(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
+        def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
             number = self._start() if _begin is not None else 0
             try:
                 return (yield from function(*args, **kwargs))
@@ -222,8 +258,8 @@ class span:
                     _end(number)
         return wrapper
 
-    def _async_generator(self, function):
-        async def wrapper(*args, **kwargs):
+    def _async_generator(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
+        async def wrapper(*args: "Any", **kwargs: "Any") -> "Any":
             number = self._start() if _begin is not None else 0
             items = function(*args, **kwargs)
             try:
@@ -246,12 +282,12 @@ class span:
         return wrapper
 
 
-def _report_late():
+def _report_late() -> None:
     old = ", nor may be threads that C code starts" if sys.version_info < (3, 12) else ""
     sys.stderr.write(_LATE % old)
 
 
-def _load(output, events):
+def _load(output: "Optional[str]", events: "Optional[str]") -> None:
     """Loads the library into this process, which then records."""
     path = find(_LIBRARY_NAME)
     if sys.implementation.name != "cpython":
@@ -272,12 +308,14 @@ def _load(output, events):
                 os.environ.pop(name, None)
 
 
-def start(output=None, events=None):
+def start(output: "Optional[str]" = None, events: "Optional[str]" = None) -> None:
     """Starts recording, or goes on after stop(). Where the library was not preloaded, loads it.
 
     output: path of the trace; events: as EVPROF_EVENTS. Both count only where this call loads the library; elsewhere, and where they
     are None, the environment's count (EVPROF_OUTPUT, EVPROF_EVENTS). With EVPROF=0 in the environment nothing is recorded.
-    ImportError: the library was not found. RuntimeError: it is another version's, or this Python is not CPython.
+    Raises ImportError if the library was not found, and RuntimeError if it is another version's, or this Python is not CPython.
+
+    evprof.start("trace.evp", "call,c_call")
     """
     if begin(output, events):
         _report_late()
@@ -294,33 +332,46 @@ def begin(output, events):
     return late
 
 
-def stop():
-    """Stops recording, in all threads, until start()."""
+def stop() -> None:
+    """Stops recording, in all threads, until start().
+
+    >>> import evprof
+    >>> evprof.stop()
+    """
     if _library is not None:
         _library.evprof_stop()
 
 
-def active():
-    """Whether this process is recorded at the moment."""
+def active() -> bool:
+    """Whether this process is recorded at the moment.
+
+    >>> import evprof
+    >>> evprof.active()
+    False
+    """
     return _library is not None and bool(_library.evprof_active())
 
 
-def _flush():
+def _flush() -> bool:
     return _patient is not None and bool(_patient.evprof_flush())
 
 
-def trace_path():
-    """The path of the trace that this process is recorded to; None: it is not recorded, or the path is not known yet."""
+def trace_path() -> "Optional[str]":
+    """The path of the trace that this process is recorded to; None: it is not recorded, or the path is not known yet.
+
+    >>> import evprof
+    >>> path = evprof.trace_path()
+    """
     if _patient is None:
         return None
     buffer = _types[0].create_string_buffer(1024)
     return os.fsdecode(buffer.value) if _patient.evprof_trace_path(buffer, len(buffer)) else None
 
 
-_scratch = None  # the directory of a trace that nobody asked to keep
+_scratch: "Optional[Tuple[str, int]]" = None  # the directory of a trace that nobody asked to keep, and whose it is
 
 
-def _make_scratch():
+def _make_scratch() -> str:
     global _scratch
     import atexit
     import tempfile
@@ -329,7 +380,7 @@ def _make_scratch():
     return os.path.join(_scratch[0].replace("%", "%%"), "profile.evp")
 
 
-def _remove_scratch():
+def _remove_scratch() -> None:
     import shutil
     if _scratch and _scratch[1] == os.getpid():
         if _patient is not None:
@@ -347,20 +398,32 @@ class profile:
     Without a with statement: p = evprof.profile(); p.start(); ...; p.stop(). output, events: as for start(). Without an output, here
     or in the environment, the trace is in a temporary directory and goes with the process. Where the process is recorded anyway, the
     profile is that of its block.
+
+    >>> import evprof
+    >>> with evprof.profile(events="call,c_call") as p:
+    ...     smallest = min(3, 1, 2)
+    >>> print(p.text("--sort", "calls"))
+             1 function calls in ...
     """
     _count = 0
 
-    def __init__(self, output=None, events=None):
+    def __init__(self, output: "Optional[_Path]" = None, events: "Optional[str]" = None) -> None:
         self._output, self._events = output, events
-        self._marks, self._runs, self._alone, self._times = None, False, False, []
+        self._marks: "List[str]" = []
+        self._runs = self._alone = False
+        self._times: "List[float]" = []
         #: The path of the trace; None before stop().
-        self.path = None
+        self.path: "Optional[str]" = None
 
-    def start(self):
-        """Begins the block."""
+    def start(self) -> "profile":
+        """Begins the block. Raises what evprof.start() raises, and RuntimeError if the block has begun.
+
+        >>> import evprof
+        >>> evprof.profile().start().stop()
+        """
         if self._runs:
             raise RuntimeError("this profile is running")
-        if self._marks is None:
+        if not self._marks:
             profile._count += 1
             self._marks = ["evprof.profile %d %s" % (profile._count, what) for what in ("begins", "ends")]
         self._alone = not active()
@@ -375,8 +438,13 @@ class profile:
         mark(self._marks[0])
         return self
 
-    def stop(self):
-        """Ends the block. It may begin again; the results are those of all its parts."""
+    def stop(self) -> None:
+        """Ends the block. It may begin again; the results are those of all its parts.
+
+        >>> import evprof
+        >>> p = evprof.profile().start()
+        >>> p.stop()
+        """
         if not self._runs:
             return
         mark(self._marks[1])
@@ -387,50 +455,78 @@ class profile:
         _flush()
         self.path = trace_path()
 
-    def __enter__(self):
+    def __enter__(self) -> "profile":
         return self.start()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
-    def _file(self):
+    def _file(self) -> str:
         self.stop()
         if self.path is None:
             raise RuntimeError("nothing was recorded" if self._times else "the profile has not begun")
         return self.path
 
-    def report(self, *options, **where):
-        """Prints the table of cProfile, to sys.stdout or to file. options: those of `evprof report`, such as "--sort", "cumulative"."""
+    def text(self, *options: str) -> "Text":
+        """The table of cProfile, of the block. options: those of `evprof report`, such as "--sort", "cumulative". Times are in seconds.
+
+        Raises RuntimeError if the profile has not begun, nothing was recorded, or an option is wrong; the message says which.
+
+        >>> import evprof
+        >>> with evprof.profile() as p:
+        ...     smallest = min(3, 1, 2)
+        >>> "{built-in method builtins.min}" in p.text()
+        True
+        """
         import subprocess
-        file = where.pop("file", None)
-        if where:
-            raise TypeError("report() has no argument %r" % sorted(where)[0])
+
+        from .text import Text
+        file = self._file()
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        tool = subprocess.Popen([find("evprof"), "report", "--between", ",".join(self._marks_of()), *options, "--", self._file()],
+        tool = subprocess.Popen([find("evprof"), "report", "--between", ",".join(self._marks), *options, "--", file],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
         table, errors = tool.communicate()
         if tool.returncode not in (0, 1, 3):  # 1, 3: something is missing; it is still written
             raise RuntimeError(errors.decode("utf-8", "replace").strip() or "evprof report failed")
-        (file or sys.stdout).write(table.decode("utf-8", "replace"))
+        return Text(table.decode("utf-8", "replace"))
 
-    def _marks_of(self):
-        self._file()
-        return self._marks
+    def report(self, *options: str, file: "Optional[TextIO]" = None) -> None:
+        """Prints text() to a file, or to sys.stdout, as cProfile's print_stats() does. Returns nothing.
+
+        >>> import evprof, io
+        >>> with evprof.profile() as p:
+        ...     smallest = min(3, 1, 2)
+        >>> table = io.StringIO()
+        >>> p.report("--sort", "calls", file=table)
+        """
+        (file or sys.stdout).write(self.text(*options))
 
     @property
-    def trace(self):
-        """The trace, as evprof.load() returns it. It has all that the process has recorded, other blocks too."""
+    def trace(self) -> "Trace":
+        """The trace, as evprof.load() returns it. It has all that the process has recorded, other blocks too.
+
+        >>> import evprof
+        >>> len(evprof.profile().start().trace.processes)
+        1
+        """
         from . import load
         return load(self._file())
 
-    def to_dataframe(self, **selection):
-        """The events of the block, as Trace.to_dataframe() has them. Needs numpy and pandas."""
+    def to_dataframe(self, **selection: "Any") -> "Any":
+        """The events of the block, as Trace.to_dataframe() has them; time is in ns since 1970. Needs numpy and pandas.
+
+        >>> import evprof
+        >>> with evprof.profile() as p:
+        ...     smallest = min(3, 1, 2)
+        >>> int((p.to_dataframe()["name"] == "min").sum())
+        2
+        """
         table = self.trace.to_dataframe(**selection)
-        keep = None
+        keep: "Any" = None
         for begin, end in zip(self._times[::2], self._times[1::2]):
             part = (table["time"] >= int(begin * 1e9)) & (table["time"] <= int(end * 1e9))
             keep = part if keep is None else keep | part
-        return table[keep].reset_index(drop=True)
+        return table[keep & ~table["name"].isin(self._marks)].reset_index(drop=True)
 
 
 if _is_loaded():

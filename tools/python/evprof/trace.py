@@ -8,6 +8,7 @@ from ._library import Options, TablePointer, TracePointer
 from ._needs import needs
 from .errors import EvprofError
 from .table import Table, arrow_reader, cleaned, polars_frame
+from .text import Text
 
 Several = Union[None, int, str, Iterable[Union[int, str]]]
 Texts = Union[None, str, Iterable[str]]
@@ -420,8 +421,10 @@ class Trace:
         return Table(self._pointer().table(what, self._options(filters)))
 
     def report(self, sort: str = "time", limit: Optional[int] = None, by: str = "function", callers: bool = False,
-               callees: bool = False, reverse: bool = False, strip_dirs: bool = False, **filters: Any) -> str:
-        """The text of `evprof report`: cProfile's table, times in seconds. The arguments are its options of that name.
+               callees: bool = False, reverse: bool = False, strip_dirs: bool = False, **filters: Any) -> Text:
+        """The text of `evprof report`: cProfile's table, times in seconds, as a str that an interactive Python and
+        a notebook show as the table that it is. The arguments are the options of that name. For a block of code,
+        evprof.profile().report() prints the same.
 
         >>> import evprof
         >>> print(evprof.load(trace_path).report(sort="calls", include="leaf"))
@@ -431,7 +434,7 @@ class Trace:
         options += [("limit", str(int(limit)))] if limit is not None else []
         options += [(name, "") for name, on in (("callers", callers), ("callees", callees), ("reverse", reverse),
                                                 ("strip-dirs", strip_dirs)) if on]
-        return self._pointer().text("report", options).decode("utf-8", "replace")
+        return Text(self._pointer().text("report", options).decode("utf-8", "replace"))
 
     def functions(self, **filters: Any) -> Table:
         """A Table with a row for each function, counted as cProfile counts: file, line, name, calls, primitive_calls; own
@@ -484,11 +487,12 @@ class Trace:
 
     def memory(self, **filters: Any) -> Table:
         """A Table with a row for each function: file, line, name (qualified); calls, allocations, and bytes allocated by
-        the function itself, freed or not. Not with min_duration.
+        the function itself, freed or not; peak_blocks, peak_bytes: those of them that were live at the peak of their
+        process, as flame(weight="peak") has them. Not with min_duration.
 
         >>> import evprof
         >>> evprof.load(trace_path).memory().columns
-        ['file', 'line', 'name', 'calls', 'allocations', 'bytes']
+        ['file', 'line', 'name', 'calls', 'allocations', 'bytes', 'peak_blocks', 'peak_bytes']
         """
         return self._table("memory", filters)
 
