@@ -48,6 +48,24 @@ SCENARIO(run, status_where_sigchld_is_ignored, SUPPORTED)
 	free(folded);
 }
 
+/* The collector is started by fork() then, and the program is recorded as ever. */
+SCENARIO_SOME(run, clone_untraced_refused, SUPPORTED)
+{
+	struct job job = {.how = JOB_BARE};
+	struct outcome *outcome;
+	int n = 0;
+
+	if (python->chrooted)
+		cr_skip_test("%s", behind_a_shell);
+	ADD(&job, &n, "python3", "@refuses_untraced.py", "%B/evprof", "run", "-o", "x.evp", "--");
+	add(&job, &n, (const char *const *)python->command);
+	ADD(&job, &n, "-c", "print('ran')");
+	outcome = job_run(&job);
+	expect(outcome, outcome->status == 0 && strcmp(outcome->out, "ran\n") == 0, "the program runs");
+	json_decref(expect_trace(outcome, 1));
+	expect_closing_line(outcome);
+}
+
 static const char *const names[] = {"SIGHUP",  "SIGINT",  "SIGQUIT",  "SIGUSR1", "SIGALRM",
 				    "SIGCONT", "SIGPIPE", "SIGWINCH", "SIGTERM", NULL};
 static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGALRM, SIGCONT, SIGPIPE, SIGWINCH, SIGTERM};

@@ -143,10 +143,15 @@ static void become_collector(const char *collector, int listening, int report)
 	_exit(127);
 }
 
-/* fork() that debuggers do not follow: one that follows children of evprof run then finds the program. */
+/*
+ * fork() that debuggers do not follow: one that follows children of evprof run then finds the program. An emulator
+ * (qemu-user) or a filter of system calls may refuse the flag.
+ */
 static pid_t fork_unseen(void)
 {
-	return (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL);
+	pid_t child = (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	return child < 0 ? fork() : child;
 }
 
 /* Starts the collector as a grandchild: it outlives evprof run and is no child of it. */
