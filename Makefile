@@ -5,7 +5,7 @@
 #   make demo            install what is missing, build, profile a program, print the report
 #   make test            install what is missing, build, check the rules, run unit and end-to-end tests
 #   make check-all       everything that can be checked: test, lint, sanitizers, fuzzing
-#   make bench | fuzz | stress | model | lint | format | check-rules | coverage | clean
+#   make bench | fuzz | stress | model | musl | lint | format | check-rules | coverage | clean
 #   make install | uninstall          PREFIX (default /usr/local), DESTDIR
 #   make wheel | sdist | release-check  packages for pip in dist/ (MACHINES="x86_64 aarch64"), and their check
 #   make deb | rpm       packages for this machine's distribution in dist/deb, dist/rpm
@@ -328,6 +328,7 @@ check-all:
 	@EVPROF_TEST_ALL= EVPROF_TEST_PYTHONS='$(one_of_each_hook)' $(MAKE) --no-print-directory ASAN=1 run-tests
 	@EVPROF_TEST_ALL= EVPROF_TEST_PYTHONS='$(one_of_each_hook)' $(MAKE) --no-print-directory DEBUG=1 run-tests
 	@$(MAKE) --no-print-directory docs
+	@$(MAKE) --no-print-directory musl
 	@$(MAKE) --no-print-directory model
 	@$(MAKE) --no-print-directory stress
 	@$(MAKE) --no-print-directory TSAN=1 stress
@@ -349,7 +350,7 @@ coverage:
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------
 
-.PHONY: fuzz fuzz-run bench stress model
+.PHONY: fuzz fuzz-run bench stress model musl
 fuzz:
 	@$(MAKE) --no-print-directory FUZZ=1 CC='$(CLANG)' fuzz-run
 
@@ -362,6 +363,10 @@ stress: $(stress_programs)
 	@for program in $(stress_programs); do \
 		echo "$$program"; timeout '$(TEST_TIMEOUT)' "$$program" || exit 1; \
 	done
+
+# The preloaded library for musl; skipped where musl-gcc is missing.
+musl:
+	@sh tools/scripts/musl.sh '$(B)/musl' '$(base_flags)' $(preload_sources)
 
 # The protocol of the shared memory, every interleaving of small cases; skipped where spin is missing.
 model:

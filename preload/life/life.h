@@ -31,6 +31,7 @@ void life_forked(void);
  * The image ends or execs: informs the collector that no more data follows. If this process owes its user the summary
  * line, waits for the trace, within a bound, and prints the line.
  */
+#define LIFE_STATUS_UNKNOWN INT_MIN
 void life_finish(int status);
 
 /* As life_finish(), for an image that is about to end itself by this signal. */

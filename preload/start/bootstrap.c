@@ -139,12 +139,21 @@ static int on_audit(const char *event, struct object *arguments, void *data)
 	return 0;
 }
 
-/* The program calls exit() or returns from main(). Unlike a destructor, this gets the status. */
+/* The program calls exit() or returns from main(). Unlike a destructor, this gets the status, but not from musl. */
+#ifdef __GLIBC__
 static void program_exits(int status, void *data)
 {
 	(void)data;
 	life_finish(status);
 }
+#else
+static void program_exits(void)
+{
+	life_finish(LIFE_STATUS_UNKNOWN);
+}
+
+#define on_exit(function, data) atexit(function)
+#endif
 
 /* Python is in the process and is to be recorded: makes it call evprof. */
 static void wait_for_start(void)

@@ -53,6 +53,15 @@
 #define JUMP_TO(call) return call
 #endif
 
+/* musl has one width of limits, under one name, and no type for their numbers. */
+#ifdef __GLIBC__
+#define LARGE_FILE(X) X(setrlimit64) X(prlimit64)
+typedef __rlimit_resource_t limit_number;
+#else
+#define LARGE_FILE(X)
+typedef int limit_number;
+#endif
+
 #define INTERPOSED(X)                                                                                                  \
 	X(dlopen)                                                                                                      \
 	X(pthread_create)                                                                                              \
@@ -63,7 +72,7 @@
 	X(execvp)                                                                                                      \
 	X(execvpe)                                                                                                     \
 	X(fexecve)                                                                                                     \
-	X(kill) X(setrlimit) X(setrlimit64) X(prlimit) X(prlimit64) X(mlockall) X(prctl) X(sigaltstack) X(sem_post)
+	X(kill) X(setrlimit) X(prlimit) LARGE_FILE(X) X(mlockall) X(prctl) X(sigaltstack) X(sem_post)
 
 /* The next definitions, which would be called without evprof. */
 static struct {
@@ -258,17 +267,19 @@ static int note_limit(int result, pid_t pid, int resource, const void *limit)
 }
 
 #define SET_LIMIT(setrlimit, prlimit, rlimit)                                                                          \
-	PUBLIC int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)                                 \
+	PUBLIC int setrlimit(limit_number resource, const struct rlimit *limit)                                        \
 	{                                                                                                              \
 		return note_limit(REAL(setrlimit)(resource, limit), 0, (int)resource, limit);                          \
 	}                                                                                                              \
-	PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit, struct rlimit *old) \
+	PUBLIC int prlimit(pid_t pid, limit_number resource, const struct rlimit *limit, struct rlimit *old)           \
 	{                                                                                                              \
 		return note_limit(REAL(prlimit)(pid, resource, limit, old), pid, (int)resource, limit);                \
 	}
 
 SET_LIMIT(setrlimit, prlimit, rlimit)
+#ifdef __GLIBC__
 SET_LIMIT(setrlimit64, prlimit64, rlimit64)
+#endif
 
 PUBLIC int mlockall(int flags)
 {

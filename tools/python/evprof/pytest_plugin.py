@@ -23,7 +23,7 @@ _ROWS = 10
 _LATE = ("the library was loaded by pytest, so programs that tests start are not recorded; `evprof run -- pytest --evprof` records "
          "them")
 
-#: evprof.recording, which has no annotations. It is imported when something is to be recorded.
+#: evprof.recording. It is imported when something is to be recorded.
 _recording: Any = None
 
 
