@@ -36,6 +36,7 @@ _MODULES = {
     "trace": ("CFunction", "Code", "Damage", "Process", "Thread", "Trace", "load"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
+_PLACES["load_ipython_extension"] = "notebook"  # %load_ext evprof
 
 __all__ = ["EVENTS", "CFunction", "Code", "Column", "Damage", "EvprofError", "EvprofFileError", "Process", "Table", "Text",
            "Thread", "Trace", "active", "counter", "load", "mark", "profile", "span", "start", "stop", "trace_path"]

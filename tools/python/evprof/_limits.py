@@ -1,23 +1,18 @@
 """The limits of @pytest.mark.evprof: what a mark says, what a test did, and the text of a limit that does not hold.
 
-Calls, allocations and bytes are read of the trace, between two calls of pause(). These are found in the trace, too, so it does not
-matter how well its clock and the program's agree, and the counts are exact.
+Calls, allocations and bytes are read of the trace, between two calls of _window.pause(), and are exact.
 """
 import inspect
 import os
 import re
-import threading
-import time
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
-from .errors import EvprofError
+from ._window import find_edges, own_pids
 from .trace import Trace, load
 
 _TIME_UNITS = {"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
 _BYTE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*)\s*\Z")
-_PAUSE_S = 0.0005
-_NEAR_NS = 50000000  # the clocks of trace and program differ by less
 _SHOWN = 5  # callers, or stacks
 
 
@@ -106,27 +101,6 @@ def parse(marks: Iterable[Any]) -> Limits:
     return Limits(**found)
 
 
-def pause() -> int:
-    """An edge of a window: its time in ns of CLOCK_MONOTONIC."""
-    time.sleep(_PAUSE_S)
-    now = time.monotonic_ns()
-    time.sleep(_PAUSE_S)
-    return now
-
-
-def _glob_of(path: str) -> str:
-    return "*/" + "/".join(path.split(os.sep)[-2:])
-
-
-def _mine(trace: Trace) -> List[int]:
-    """The pids of this process and of those that it has started."""
-    mine: Set[int] = {os.getpid()}
-    for process in trace.processes:  # a parent comes before its children
-        if process.ppid in mine:
-            mine.add(process.pid)
-    return sorted(mine & {process.pid for process in trace.processes})
-
-
 def frame_of(function: Any) -> str:
     """Window.frame of a function."""
     code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
@@ -151,17 +125,8 @@ class _Measured:
 
     def __init__(self, trace: Trace, window: Window) -> None:
         self._trace, self._window = trace, window
-        if all(process.pid != os.getpid() for process in trace.processes):
-            raise EvprofError("evprof: %s: this process is not in the trace" % trace.path)
-        self._filters: Dict[str, Any] = {"start": self._edge(window.start), "end": self._edge(window.end), "processes": _mine(trace)}
-
-    def _edge(self, monotonic_ns: int) -> int:
-        """The middle of the call of pause() at that time, in ns of the trace."""
-        about = monotonic_ns - self._trace.start_ns
-        rows = self._trace.calls(start=max(0, about - _NEAR_NS), end=about + _NEAR_NS, processes=os.getpid(),
-                                 include=_glob_of(__file__))
-        middles = [row.start + row.duration // 2 for row in rows if row.name == pause.__name__ and row.tid == self._window.tid]
-        return int(min(middles, key=lambda middle: abs(middle - about), default=max(0, about)))
+        start, end = find_edges(trace, window.start, window.end, window.tid)
+        self._filters: Dict[str, Any] = {"start": start, "end": end, "processes": own_pids(trace)}
 
     def callers(self, function: str) -> Dict[str, int]:
         """Calls of a function by caller."""
@@ -219,8 +184,3 @@ def failures(limits: Limits, window: Window, path: str) -> Tuple[List[str], List
             if sum(stacks.values()) > most_of:
                 lines += ["%s: %d %s" % (name, sum(stacks.values()), what % most_of)] + _most(stacks)
     return lines, absent
-
-
-def this_thread() -> int:
-    """The number by which the trace has this thread."""
-    return threading.get_native_id()

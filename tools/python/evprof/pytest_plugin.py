@@ -328,7 +328,8 @@ class _Watch:
 
     def __init__(self, item: Any) -> None:
         import gc
-        from ._limits import frame_of, pause
+        from ._limits import frame_of
+        from ._window import pause
         self._collect = gc.collect
         self._pause = pause
         self._frame = frame_of(getattr(item, "obj", None))
@@ -338,7 +339,8 @@ class _Watch:
 
     def end(self) -> "Window":
         """What was measured."""
-        from ._limits import Window, this_thread
+        from ._limits import Window
+        from ._window import this_thread
         elapsed = time.perf_counter_ns() - self._began
         self._collect()
         return Window(self._start, self._pause(), elapsed, this_thread(), self._frame)
