@@ -93,6 +93,12 @@ void hooks_memory_set(void);
  */
 void hooks_memory_watch_states(void);
 
+/*
+ * The same for a library that was loaded into a running Python, where install_made_state() is not called: a thread gets
+ * its profile function at its first object, before any function of Python's runs. GIL held.
+ */
+void hooks_memory_watch_threads(void);
+
 /* Whether Python calls evprof's allocators first. */
 bool hooks_memory_on_top(void);
 

@@ -24,10 +24,11 @@ struct audit_entry {
 	const void *data;
 };
 
-static struct python_allocator watched;	  /* the raw domain's allocator below watch_malloc() */
-static struct audit_entry expected_entry; /* hook NULL: none is expected */
-static int (*entry_is_gone)(void);	  /* is called then */
-static struct python_allocator above;	  /* the raw domain's allocator while an entry is created */
+static struct python_allocator watched;		/* the raw domain's allocator below watch_malloc() */
+static struct python_allocator watched_objects; /* the object domain's allocator below watch_object() */
+static struct audit_entry expected_entry;	/* hook NULL: none is expected */
+static int (*entry_is_gone)(void);		/* is called then */
+static struct python_allocator above;		/* the raw domain's allocator while an entry is created */
 static __thread bool makes_entry __attribute__((tls_model("initial-exec")));
 
 /*
@@ -389,6 +390,24 @@ void hooks_memory_watch_states(void)
 	allocator.malloc = watch_malloc;
 	allocator.calloc = watch_calloc;
 	python.PyMem_SetAllocator(WIRE_DOMAIN_RAW, &allocator);
+}
+
+static void *watch_object(void *context, size_t size)
+{
+	ensure_profile(WIRE_DOMAIN_OBJ);
+	return watched_objects.malloc(context, size);
+}
+
+void hooks_memory_watch_threads(void)
+{
+	struct python_allocator allocator;
+
+	if (python.monitoring || config.events & EVENT_MEM || watched_objects.malloc)
+		return;
+	python.PyMem_GetAllocator(WIRE_DOMAIN_OBJ, &allocator);
+	watched_objects = allocator;
+	allocator.malloc = watch_object;
+	python.PyMem_SetAllocator(WIRE_DOMAIN_OBJ, &allocator);
 }
 
 /* raw_free() for processes whose memory is not recorded. */

@@ -136,6 +136,8 @@ void install_in_others(void)
 	if (!process || atomic_load(&process->status) == PROCESS_OFF)
 		return;
 	place_in_others();
+	if (calls_possible)
+		hooks_memory_watch_threads();
 	definitions_enter(&guard);
 	modules = python.PySys_GetObject("modules");
 	thread_names_define_present(modules);
