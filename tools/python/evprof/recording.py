@@ -321,7 +321,7 @@ def start(output: "Optional[str]" = None, events: "Optional[str]" = None) -> Non
         _report_late()
 
 
-def begin(output, events):
+def begin(output: "Optional[str]", events: "Optional[str]") -> bool:
     """start() without its line on stderr. Returns whether this call has loaded the library."""
     if os.environ.get("EVPROF") == "0":
         return False
