@@ -6,7 +6,8 @@ The commands find the programs of the folder BUILD, "python" and "python3" for P
 A fenced block of a language and a file's name (```python shop.py) is that file. A block of `console` has commands, each
 after "$ " (continued lines after "> "), and below each what it prints. All commands of a document run in one shell, in a
 new directory. Two outputs have the same shape if each line of the one is a line of the other, in any order, where all
-numbers, with their units, are the same, and so is any amount of white space. A line "..." stands for any lines. Lines
+numbers, with their units, are the same, and so is any amount of white space. A line "..." stands for any lines, and
+"..." at the end of a line for its rest. Lines
 of the summary of `evprof run` are not compared: which functions it names depends on the machine. A command may fail only
 if "$ echo $?" comes next.
 
@@ -128,11 +129,13 @@ def pattern_of(line):
         pattern += re.escape(line[at:token.start()])
         pattern += {"white": r"\s+", "number": r"\s*" + NUMBER, "bar": r"[#=█▏▎▍▌▋▊▉-]+"}[token.lastgroup]
         at = token.end()
-    return re.compile(pattern + re.escape(line[at:]) + r"\s*")
+    rest = line[at:]
+    return re.compile(pattern + (re.escape(rest[:-3]) + ".*" if rest.endswith("...") else re.escape(rest) + r"\s*"))
 
 
 def differences(wanted, printed):
-    wanted, printed = [[line for line in lines if line.strip() and not line.startswith(SUMMARY)]
+    # Until 3.8 a script's path is as it was given.
+    wanted, printed = [[line.replace(HOME + "/", "") for line in lines if line.strip() and not line.startswith(SUMMARY)]
                        for lines in (wanted, printed)]
     missing, left = [], list(printed)
     for line in wanted:
@@ -234,7 +237,7 @@ def run_document(path, directory, environment, write):
                     print("%s:%d: $ %s" % (path, first, command))
                     print("\n".join("    " + line for line in found))
                     wrong += 1
-                if write and not any(line.strip() == "..." for line in lines[first:last]):
+                if write and not any(line.endswith("...") and line not in printed for line in lines[first:last]):
                     written.append((first, last, printed))
     finally:
         shell.end()
