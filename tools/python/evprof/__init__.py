@@ -49,7 +49,7 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError("module 'evprof' has no attribute %r" % name)
     module = __import__("%s.%s" % (__name__, _PLACES[name]), fromlist=[name])
     # All names of the module at once: none is looked for in a block that evprof.profile() records.
-    globals().update({other: getattr(module, other) for other in _MODULES[_PLACES[name]]})
+    globals().update({other: getattr(module, other) for other in _MODULES.get(_PLACES[name], (name,))})
     return globals()[name]
 
 
