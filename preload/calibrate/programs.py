@@ -1,7 +1,7 @@
 # programs.py - the loops that calibrate.c times. They run in the program, in a namespace of their own.
 #
 # Each loop has one kind of call, in several shapes that are frequent in programs.
-__name__ = 'evprof'
+__name__ = 'evprof.calibrate'
 # Lines that never run. They move what follows far from the start of the code: beyond the small integers of any version.
 far = 80 * '        n = n + n + n\n'
 small = 0

@@ -28,6 +28,9 @@ try:
 except ImportError:
     pyarrow = None
 
+#: How far two readings of a young trace's clock may differ.
+CLOCK_NS = 2000000
+
 
 def from_csv(path):
     with open(path, encoding="utf-8", newline="") as file:
@@ -90,7 +93,7 @@ def only_what_is_asked(path, filters):
     """Of the chunks of events none is read that lies behind the stretch: damage there is not found."""
     trace = plain.load(path)
     behind = [place for thread in trace.threads for place in thread.places
-              if thread.process.line.at(place.first_ticks) - trace.start_ns >= int(filters.get("end", 1 << 62))]
+              if thread.process.line.at(place.first_ticks) - trace.start_ns >= int(filters.get("end", 1 << 62)) + CLOCK_NS]
     if not behind:
         return
     with open(path, "rb") as file:
