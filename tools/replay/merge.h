@@ -90,7 +90,8 @@ static inline void merge_take(struct merge_source *source, struct merge_event *e
 		event->extra = &source->events.missing;
 	} else {
 		event->head = source->events.heads[source->at++];
-		source->extra += wire_extra_words(event->head);
+		if (wire_extra_words(event->head)) /* else it may be NULL, to which nothing may be added */
+			source->extra += wire_extra_words(event->head);
 	}
 	/* The next chunk is loaded at its own time, which is not before this one's last event. */
 	if (source->at < source->events.count)

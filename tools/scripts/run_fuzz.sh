@@ -15,8 +15,9 @@ for program in "$@"; do
 	found=$(dirname "$program")/found/$name
 	seeds=tests/fuzz/corpus/$name
 	mkdir -p "$found"
+	[ "$name" = api ] && seeds=tests/fuzz/corpus/trace # the same inputs, read otherwise
 	[ -d "$seeds" ] || seeds=
-	words=tests/fuzz/$name.dict
+	words=tests/fuzz/$(basename "$seeds").dict
 	words=$([ -f "$words" ] && echo "-dict=$words")
 	echo "fuzz $name for $seconds s"
 	: >"$found.log"
