@@ -91,14 +91,14 @@ Test(names, of_any_length_in_every_format)
 
 Test(names, of_any_length_in_every_verb)
 {
-	static int (*const verbs[])(int, char **) = {cmd_info, cmd_report, cmd_dump, cmd_annotate, cmd_diff};
+	static int (*const each_verb[])(int, char **) = {cmd_info, cmd_report, cmd_dump, cmd_annotate, cmd_diff};
 	static const char *const words[] = {"TRACE", "TRACE", "TRACE", "TRACE --sources", "TRACE TRACE"};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		char *name = name_of(sizes[i]), *trace = trace_with(name, name);
 
-		for (size_t k = 0; k < sizeof(verbs) / sizeof(*verbs); k++) {
-			struct tools_verb ran = tools_verb_run(verbs[k], words[k], trace, NULL);
+		for (size_t k = 0; k < sizeof(each_verb) / sizeof(*each_verb); k++) {
+			struct tools_verb ran = tools_verb_run(each_verb[k], words[k], trace, NULL);
 
 			cr_expect(ran.status >= 0 && ran.status < 3, "%zu bytes: %s", sizes[i], ran.err);
 			tools_verb_done(&ran);

@@ -104,18 +104,18 @@ static void expect_linear(const struct reader *reader, const char *few, const ch
 
 static void expect_readers_linear(char *few, char *many)
 {
-	static const struct reader verbs[] = {{"info", cmd_info, "TRACE"},
-					      {"report", cmd_report, "TRACE"},
-					      {"report", cmd_report, "--by process TRACE"},
-					      {"report", cmd_report, "--format json TRACE"},
-					      {"dump", cmd_dump, "TRACE"},
-					      {"diff", cmd_diff, "TRACE OTHER"},
-					      {"check", cmd_check, "--max-time TOTAL=1000 TRACE"},
-					      {"check", cmd_check, "--max-alloc 1000M TRACE"},
-					      {"export", cmd_export, "-f folded --weight peak -o /dev/null TRACE"}};
+	static const struct reader readers[] = {{"info", cmd_info, "TRACE"},
+						{"report", cmd_report, "TRACE"},
+						{"report", cmd_report, "--by process TRACE"},
+						{"report", cmd_report, "--format json TRACE"},
+						{"dump", cmd_dump, "TRACE"},
+						{"diff", cmd_diff, "TRACE OTHER"},
+						{"check", cmd_check, "--max-time TOTAL=1000 TRACE"},
+						{"check", cmd_check, "--max-alloc 1000M TRACE"},
+						{"export", cmd_export, "-f folded --weight peak -o /dev/null TRACE"}};
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-		expect_linear(&verbs[i], few, many);
+	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++)
+		expect_linear(&readers[i], few, many);
 	for (size_t i = 0; i < export_format_count; i++) {
 		struct reader export = {.name = "export", .verb = cmd_export};
 

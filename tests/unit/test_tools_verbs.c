@@ -64,17 +64,17 @@ Test(verbs, traces_of_an_earlier_version_get_one_line)
 	static const struct {
 		int (*verb)(int argc, char **argv);
 		const char *words;
-	} verbs[] = {{cmd_info, "TRACE"},
-		     {cmd_dump, "TRACE"},
-		     {cmd_report, "TRACE"},
-		     {cmd_annotate, "TRACE"},
-		     {cmd_export, "--format chrome -o - TRACE"},
-		     {cmd_check, "--max-lost 0 TRACE"},
-		     {cmd_diff, "TRACE TRACE"}};
+	} readers[] = {{cmd_info, "TRACE"},
+		       {cmd_dump, "TRACE"},
+		       {cmd_report, "TRACE"},
+		       {cmd_annotate, "TRACE"},
+		       {cmd_export, "--format chrome -o - TRACE"},
+		       {cmd_check, "--max-lost 0 TRACE"},
+		       {cmd_diff, "TRACE TRACE"}};
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+	for (size_t i = 0; i < sizeof(readers) / sizeof(*readers); i++) {
 		tools_verb_done(&ran);
-		ran = tools_verb_run(verbs[i].verb, verbs[i].words, "tests/unit/old/version1.evp", NULL);
+		ran = tools_verb_run(readers[i].verb, readers[i].words, "tests/unit/old/version1.evp", NULL);
 		cr_expect_eq(ran.status, 2, "verb %zu", i);
 		cr_expect_str_eq(ran.out, "");
 		cr_expect_str_eq(
