@@ -67,6 +67,8 @@ endif
 # ---- What there is --------------------------------------------------------------------------------------------------
 
 preload_sources := $(wildcard preload/*/*.c)
+# What writes a trace file: for the collector and for the tools.
+shared_sources := $(wildcard shared/*/*.c)
 collector_sources := $(filter-out collector/symbols/symbols%,$(wildcard collector/*/*.c))
 symbols_sources := $(wildcard collector/symbols/symbols*.c) collector/base/rights.c
 tools_sources := $(wildcard tools/*/*.c)
@@ -87,10 +89,11 @@ manuals := $(wildcard docs/man/*.1 docs/man/*.7)
 units := $(wildcard collector/systemd/*.service.in collector/systemd/*.socket.in)
 
 preload_objects := $(preload_sources:%.c=$(B)/%.o)
-collector_objects := $(collector_sources:%.c=$(B)/%.o)
+shared_objects := $(shared_sources:%.c=$(B)/%.o)
+collector_objects := $(collector_sources:%.c=$(B)/%.o) $(shared_objects)
 symbols_objects := $(symbols_sources:%.c=$(B)/%.o)
-tools_objects := $(tools_sources:%.c=$(B)/%.o)
-reader_objects := $(reader_sources:%.c=$(B)/%.o)
+tools_objects := $(tools_sources:%.c=$(B)/%.o) $(shared_objects)
+reader_objects := $(reader_sources:%.c=$(B)/%.o) $(shared_objects)
 
 programs := $(if $(preload_sources),$(B)/libevprof.so) $(if $(wildcard collector/server/main.c),$(B)/evprof-collector) \
 	$(B)/evprof-symbols $(if $(wildcard tools/cmd/evprof.c),$(B)/evprof) $(B)/libevprof-reader.so
@@ -148,7 +151,7 @@ $(B)/preload/%.o: preload/%.c | $(B)/.ready
 
 $(B)/collector/%.o: collector/%.c | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Icollector -c $< -o $@
+	$(call say,CC)$(compile) -Icollector -Ishared -c $< -o $@
 
 # Older than every object that has these flags: a build of before them is done again.
 .PHONY: look
@@ -157,7 +160,11 @@ $(B)/.tools-flags: look | $(B)/.ready
 
 $(B)/tools/%.o: tools/%.c $(B)/.tools-flags | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(compile) -Itools $(tools_flags) -c $< -o $@
+	$(call say,CC)$(compile) -Itools -Ishared $(tools_flags) -c $< -o $@
+
+$(B)/shared/%.o: shared/%.c $(B)/.tools-flags | $(B)/.ready
+	@mkdir -p $(@D)
+	$(call say,CC)$(compile) -Ishared $(tools_flags) -c $< -o $@
 
 # Loops over every event of a trace, which -O2 leaves scalar.
 $(B)/tools/trace/events.o: CFLAGS := $(CFLAGS) $(if $(filter -O2,$(CFLAGS)),-O3)
@@ -170,7 +177,7 @@ $(B)/tools/html/page.o: $(wildcard tools/html/report.* tools/html/script/*)
 $(B)/tests/%.o: tests/%.c | $(B)/.ready
 	@mkdir -p $(@D)
 	$(call say,CC)$(compile) -Wno-missing-prototypes -Wno-unknown-warning-option -Wno-format-truncation \
-		-I. -Ipreload -Icollector -Itools -c $< -o $@
+		-I. -Ipreload -Icollector -Itools -Ishared -c $< -o $@
 
 $(B)/libevprof.so: $(preload_objects) preload/evprof.map
 	$(call say,LD)$(CC) $(CFLAGS) $(instrument) $(preload_link) $(LDFLAGS) -o $@ $(preload_objects) $(preload_libraries)
@@ -236,7 +243,7 @@ $(other_versions)/%/library.o: | $(B)/.ready
 
 $(other_versions)/%/collector.o: | $(B)/.ready
 	@mkdir -p $(@D)
-	$(call say,CC)$(other_version) -Icollector -c - -o $@
+	$(call say,CC)$(other_version) -Icollector -Ishared -c - -o $@
 
 $(other_versions)/%/other-library/libevprof.so: $(other_versions)/%/library.o $(programs)
 	@mkdir -p $(@D) && cp $(programs) $(@D)/
@@ -334,8 +341,8 @@ check-all:
 	@$(MAKE) --no-print-directory TSAN=1 stress
 	@$(MAKE) --no-print-directory fuzz
 
-all_code = $(wildcard include/evprof/*.h preload/*/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
-all_sources = $(preload_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
+all_code = $(wildcard include/evprof/*.h preload/*/*.[ch] shared/*/*.[ch] collector/*/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
+all_sources = $(preload_sources) $(shared_sources) $(collector_sources) $(symbols_sources) $(tools_sources)
 
 lint:
 	@sh tools/scripts/lint.sh '$(CLANG)' '$(base_flags)' $(all_code)
@@ -345,8 +352,8 @@ format:
 
 coverage:
 	@$(MAKE) --no-print-directory COVERAGE=1 run-tests
-	@cd build-coverage && find preload collector tools -name '*.gcda' | xargs gcov -n 2>/dev/null | \
-		awk -F"'" '/^File/ { file = $$2 } /^Lines/ && file ~ /^(preload|collector|tools)/ { print file ": " $$0; file = "" }'
+	@cd build-coverage && find preload shared collector tools -name '*.gcda' | xargs gcov -n 2>/dev/null | \
+		awk -F"'" '/^File/ { file = $$2 } /^Lines/ && file ~ /^(preload|shared|collector|tools)/ { print file ": " $$0; file = "" }'
 
 # ---- Fuzz and bench -------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # check_includes.sh - who may include what: the dependency rules of docs/design.md. Run by `make check-rules`.
 #
-#   preload, collector and tools share include/evprof/ and nothing else; preload knows libc only; each library has one
-#   owner file. The rooms of a part stand in one order, the data's way, and a file includes its own room and those before
+#   preload, collector and tools share include/evprof/; collector and tools also share shared/, and nothing else. preload
+#   knows libc only; each library has one owner file. The rooms of a part stand in one order, the data's way, and a file includes its own room and those before
 #   it. No unit (a .c with its .h) includes one that includes it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -33,7 +33,7 @@ is_libc() { # NAME: a header of the C library, the kernel or the compiler
 # LIBRARY HEADER: the one file that may include it, per part
 owner_file() { # FILE HEADER
 	case $2 in
-	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c collector/trace/trace_writer.c" ;;
+	zstd.h | zdict.h | zstd_errors.h) echo "tools/trace/chunk.c shared/file/trace_writer.c" ;;
 	dwarf.h | libelf.h | gelf.h | elfutils/*) echo "collector/symbols/symbols.c" ;;
 	libunwind.h | libunwind-*) echo "preload/definitions/unwind.c" ;;
 	*) echo "$1" ;;
@@ -41,6 +41,7 @@ owner_file() { # FILE HEADER
 }
 
 rooms_preload="base python join ring definitions life hooks calibrate start"
+rooms_shared="file"
 rooms_collector="base ring sampler symbols trace session server"
 rooms_tools="util trace replay analysis report export html api run cmd"
 
@@ -71,6 +72,7 @@ check_system_header() { # FILE PART NAME
 check_own_header() { # FILE PART NAME
 	case $3 in
 	evprof/*.h) [ -e "include/$3" ] || broken "$1" "\"$3\"" "no such contract in include/evprof/" ;;
+	file/*) [ -e "shared/$3" ] && [ "$2" != preload ] || broken "$1" "\"$3\"" "shared/ is for collector/ and tools/" ;;
 	*/*)
 		[ -e "$2/$3" ] || broken "$1" "\"$3\"" "only include/evprof/ and headers of $2/ are allowed"
 		check_room "$1" "$2" "$3"
@@ -79,7 +81,7 @@ check_own_header() { # FILE PART NAME
 	esac
 }
 
-for part in preload collector tools; do
+for part in preload shared collector tools; do
 	for file in $(find "$part" -name '*.[ch]' | sort); do
 		includes "$file" >"${TMPDIR:-/tmp}/includes.$$"
 		while IFS= read -r line; do
@@ -98,15 +100,15 @@ grep -rnE '0x03[01][0-9a-f]\b|Py_GetVersion' preload --include='*.[ch]' | grep -
 	broken "preload" "a version of Python" "only preload/python/ distinguishes versions" && status=1
 
 # tsort names the units of a cycle on stderr.
-for part in preload collector tools; do
+for part in preload shared collector tools; do
 	for file in $(find "$part" -name '*.[ch]' | sort); do
 		unit=${file#"$part/"}
 		includes "$file" | sed -n "s|^\"\([^/]*/.*\)\.h\$|${unit%.?} \1|p" | awk '$1 != $2'
 	done | tsort 2>&1 >/dev/null | sed "s|^tsort: -: input contains a loop:|$part: these units include each other:|; s|^tsort: ||" |
 		grep . && status=1
 done
-# Tests include headers of all three.
-for header in $(find preload collector tools -name '*.h' | sed 's|^[a-z]*/||' | sort | uniq -d); do
+# Tests include headers of all parts.
+for header in $(find preload shared collector tools -name '*.h' | sed 's|^[a-z]*/||' | sort | uniq -d); do
 	broken "tests" "\"$header\"" "two parts have a header of this room and name"
 done
 for file in include/evprof/*.h; do

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "evprof/invariant.h"
+#include "file/columns.h"
 
 /* Alternates between two tables: otherwise, in a run of one kind, each increment would wait for the previous store. */
 static void count_kinds(const uint32_t *heads, uint32_t count, uint32_t counts[WIRE_KINDS])
@@ -89,74 +90,9 @@ void events_split(struct events_buffer *buffer, size_t count, uint64_t start_tic
 	invariant(i <= count && count - i <= WIRE_EXTRA_MAX && events + extras + unknown == i);
 }
 
-/* Transposes eight words into eight bytes of each plane, in three rounds that swap blocks of 1, 2 and 4 bytes. */
-static void transpose_8(const uint64_t in[8], uint64_t out[8])
-{
-	static const uint64_t masks[3] = {UINT64_C(0x00ff00ff00ff00ff), UINT64_C(0x0000ffff0000ffff),
-					  UINT64_C(0x00000000ffffffff)};
-	uint64_t rows[8];
-
-	memcpy(rows, in, sizeof(rows));
-	for (unsigned round = 0; round < 3; round++) {
-		unsigned step = 1u << round;
-		unsigned bits = 8u << round;
-
-		for (unsigned pair = 0; pair < 4; pair++) {
-			unsigned low = (pair & ~(step - 1)) * 2 + (pair & (step - 1));
-			uint64_t swap = (rows[low] >> bits ^ rows[low + step]) & masks[round];
-
-			rows[low] ^= swap << bits;
-			rows[low + step] ^= swap;
-		}
-	}
-	memcpy(out, rows, sizeof(rows));
-}
-
-static void extra_planes(const uint64_t *words, size_t count, uint8_t *out)
-{
-	uint64_t rows[8];
-	size_t i = 0;
-
-	for (; i + 8 <= count; i += 8) {
-		transpose_8(words + i, rows);
-		for (unsigned plane = 0; plane < 8; plane++)
-			memcpy(out + plane * count + i, &rows[plane], 8);
-	}
-	for (; i < count; i++) {
-		for (unsigned plane = 0; plane < 8; plane++)
-			out[plane * count + i] = (uint8_t)(words[i] >> (8 * plane));
-	}
-}
-
-static void ticks_plane(const uint32_t *restrict ticks, size_t count, unsigned plane, uint8_t *restrict out)
-{
-	for (size_t i = 0; i < count; i++)
-		out[i] = (uint8_t)(ticks[i] >> (8 * plane));
-}
-
-/* Most events follow each other within microseconds, so the upper planes of most chunks are zero. */
-static void ticks_planes(const uint32_t *ticks, size_t count, uint8_t *out)
-{
-	uint32_t all = 0;
-
-	for (size_t i = 0; i < count; i++)
-		all |= ticks[i];
-	for (unsigned plane = 0; plane < 4; plane++, out += count) {
-		if (all >> (8 * plane))
-			ticks_plane(ticks, count, plane, out);
-		else
-			memset(out, 0, count);
-	}
-}
-
 const void *events_payload(struct events_buffer *buffer, const struct events *events, size_t *bytes)
 {
-	size_t count = events->events;
-	uint8_t *out = buffer->payload;
-
-	memcpy(out, events->heads, count * 4);
-	ticks_planes(events->ticks, count, out + count * 4);
-	extra_planes(events->extra, events->extras, out + count * 8);
-	*bytes = count * 8 + (size_t)events->extras * 8;
+	*bytes =
+	    columns_pack(buffer->payload, events->heads, events->ticks, events->events, events->extra, events->extras);
 	return buffer->payload;
 }

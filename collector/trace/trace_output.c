@@ -64,7 +64,7 @@ int trace_output_open(struct trace_output *trace, struct trace_packer *packer, c
 		      enum output_existing existing)
 {
 	int fd = output_create(trace->path, sizeof(trace->path), existing);
-	int error = fd < 0 ? fd : trace_writer_open(&trace->writer, packer, fd, session);
+	int error = fd < 0 ? fd : trace_writer_open(&trace->writer, packer, fd, clock_realtime_ns(), session);
 
 	trace->opened = true;
 	if (error && fd >= 0) {

@@ -14,8 +14,8 @@
 
 #include "evprof/ring.h"
 #include "evprof/wire.h"
+#include "file/trace_writer.h"
 #include "trace/output.h"
-#include "trace/trace_writer.h"
 #include "base/users.h"
 
 #define TRACE_OUTPUT_CLOCKS 8

@@ -23,7 +23,7 @@
 #include "collector/trace/output.h"
 #include "collector/server/listen.h"
 #include "collector/server/server.h"
-#include "collector/trace/trace_writer.h"
+#include "shared/file/trace_writer.h"
 #include "evprof/ring.h"
 #include "fake_target.h"
 #include "tools/trace/reader.h"
@@ -276,7 +276,7 @@ Test(collector_parts, the_index_finds_every_chunk)
 	const struct trace_clock clock = {.ticks = 1, .monotonic_ns = 1, .realtime_ns = 1};
 	struct trace_chunk chunk = {.type = TRACE_CHUNK_CLOCK, .process = TRACE_NOBODY, .thread = TRACE_NOBODY};
 
-	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
 	for (unsigned i = 0; i < 3 * TRACE_INDEX_EVERY + 5; i++)
 		cr_assert_eq(trace_writer_chunk(&writer, &chunk, &clock, sizeof(clock)), 0);
 	cr_assert(writer.entry_capacity <= TRACE_INDEX_EVERY, "memory does not grow with the file");
@@ -309,7 +309,7 @@ Test(collector_parts, a_full_file_takes_its_end_and_nothing_else)
 	char path[256];
 
 	make_noise(noise, sizeof(noise));
-	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
 	writer.closing_bytes = 2000;
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
 	for (unsigned i = 0; i < 3; i++)
@@ -339,7 +339,7 @@ Test(collector_parts, a_failed_write_leaves_whole_chunks_and_stays_failed)
 	char path[256];
 
 	make_noise(noise, sizeof(noise));
-	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), session), 0);
+	cr_assert_eq(trace_writer_open(&writer, packer, new_file(path), 1, session), 0);
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
 	for (unsigned i = 0; i < 3; i++)
 		cr_assert_eq(trace_writer_last(&writer, &chunk, noise, sizeof(noise)), 0);

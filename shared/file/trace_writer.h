@@ -1,10 +1,10 @@
 /*
- * trace_writer.h - writes a trace file, chunk by chunk (evprof/trace.h).
+ * trace_writer.h - writes a trace file, chunk by chunk (evprof/trace.h). For the collector, and for evprof cut.
  *
  * invariant: after every call the file ends at `offset`, which is the end of a complete chunk.
  */
-#ifndef COLLECTOR_TRACE_WRITER_H
-#define COLLECTOR_TRACE_WRITER_H
+#ifndef SHARED_TRACE_WRITER_H
+#define SHARED_TRACE_WRITER_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 /* Larger payloads are refused with -EMSGSIZE. */
 #define TRACE_WRITER_RAW_MAX_BYTES ((size_t)2 << 20)
 
-/* The compressor and its output buffer. All files of a collector share one. */
+/* The compressor and its output buffer. Several files may share one. */
 struct trace_packer;
 
 struct trace_writer {
@@ -41,8 +41,12 @@ struct trace_writer {
 struct trace_packer *trace_packer_new(void);
 void trace_packer_free(struct trace_packer *packer);
 
-/* Takes over the descriptor of an empty file and writes the header. On failure the descriptor remains the caller's. */
-int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, const uint8_t session[16]);
+/*
+ * Takes over the descriptor of an empty file and writes the header. created_ns: CLOCK_REALTIME. On failure the
+ * descriptor remains the caller's.
+ */
+int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, uint64_t created_ns,
+		      const uint8_t session[16]);
 
 /*
  * Writes one chunk. The caller sets type, process, thread, first_ticks, last_ticks, events and extras of *chunk. Where

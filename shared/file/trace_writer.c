@@ -1,10 +1,9 @@
 /*
- * trace_writer.c - chunks, checksums, compression and the index of a trace file. The only file of the collector that
- * uses zstd.
+ * trace_writer.c - chunks, checksums, compression and the index of a trace file. The only file that packs with zstd.
  *
- * Called by the session and by drain.c. The meaning of payloads is not known here.
+ * The meaning of payloads is not known here.
  */
-#include "trace/trace_writer.h"
+#include "file/trace_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/clock.h"
 #include "evprof/invariant.h"
 
 #define ZSTD_LEVEL 1
@@ -130,10 +128,11 @@ static void lock_file(int fd)
 	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, const uint8_t session[16])
+int trace_writer_open(struct trace_writer *writer, struct trace_packer *packer, int fd, uint64_t created_ns,
+		      const uint8_t session[16])
 {
 	struct trace_header header = {
-	    .version = TRACE_VERSION, .header_bytes = sizeof(header), .created_ns = clock_realtime_ns()};
+	    .version = TRACE_VERSION, .header_bytes = sizeof(header), .created_ns = created_ns};
 	int error;
 
 	memcpy(header.magic, TRACE_MAGIC, sizeof(header.magic));
