@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,13 @@
 #define FORKED_MAX 1024u		   /* limit of forked children with known pids */
 #define MAPS_MAX_BYTES ((size_t)1 << 20)   /* limit for reading the maps of a process */
 
-/* The pid of a pidfd; 0: the process is gone; -1: not a pidfd. */
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446 /* linux/magic.h, since 6.9: there a pidfd's inode is the process's */
+#endif
+
+#define NOT_A_PIDFD (-2)
+
+/* The pid of a pidfd; 0: it has none in our pid namespace; -1: it was reaped, as the kernel (5.5) has it. */
 static pid_t pidfd_pid(int pidfd)
 {
 	char path[64], text[512];
@@ -38,8 +45,8 @@ static pid_t pidfd_pid(int pidfd)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	found = proc_read(path, text, sizeof(text)) > 0 ? strstr(text, "\nPid:") : NULL;
 	if (!found || sscanf(found + 5, "%d", &pid) != 1)
-		return -1;
-	return pid > 0 ? pid : 0;
+		return NOT_A_PIDFD;
+	return pid;
 }
 
 /* Replaces the sender's pidfd, which /proc cannot identify here, by one that we open. */
@@ -64,12 +71,28 @@ static const char *check_pidfd(int pidfd, pid_t pid, bool *dead)
 		return replace_pidfd(pidfd, pid, dead);
 	shown = pidfd_pid(pidfd);
 
-	if (shown < 0)
+	if (shown == NOT_A_PIDFD)
 		return "the second descriptor is not a pidfd";
-	if (shown > 0 && shown != pid)
+	if (shown >= 0 && shown != pid)
 		return "the pidfd is not that of the sender";
-	*dead = shown == 0 || (poll(&poller, 1, 0) == 1 && (poller.revents & POLLIN));
+	*dead = shown < 0 || (poll(&poller, 1, 0) == 1 && (poller.revents & POLLIN));
 	return NULL;
+}
+
+bool process_is_same(const struct process *process, const struct process *other)
+{
+	struct statfs system;
+	struct stat status, other_status;
+
+	if (process->pid != other->pid)
+		return false;
+	if (process->pid != PROCESS_HIDDEN)
+		return true;
+	if (fstatfs(process->source.fd, &system) == 0 && system.f_type == PID_FS_MAGIC)
+		return fstat(process->source.fd, &status) == 0 && fstat(other->source.fd, &other_status) == 0 &&
+		       status.st_ino == other_status.st_ino;
+	return process->sender_pid == other->sender_pid && process->start_time == other->start_time &&
+	       process->user == other->user;
 }
 
 /* mmap needs offsets in whole system pages, which may be larger than RING_PAGE_BYTES. */
@@ -235,7 +258,8 @@ static bool exit_code_of_zombie(const struct process *process, int *code)
 {
 	char path[64], target[PATH_MAX];
 
-	if (!time_namespace_same_start(proc_start_time(process->pid, NULL, code), process->start_time) || *code < 0)
+	if (process->pid == PROCESS_HIDDEN ||
+	    !time_namespace_same_start(proc_start_time(process->pid, NULL, code), process->start_time) || *code < 0)
 		return false;
 	/* The kernel also shows 0 to readers without permission. Those cannot read the program's link either. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);

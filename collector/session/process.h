@@ -58,7 +58,7 @@ struct process {
 	void *slots_map;
 	size_t slots_map_bytes;
 
-	pid_t pid;	  /* in the collector's namespace */
+	pid_t pid;	  /* in the collector's namespace, or PROCESS_HIDDEN */
 	pid_t sender_pid; /* in the sender's */
 	uint32_t number;  /* in the trace */
 
@@ -114,6 +114,15 @@ static inline void process_charge_words(struct process *process, uint64_t words)
 {
 	process->share -= words < process->share ? words : process->share;
 }
+
+/* The pid of a process in a pid namespace that is not below the collector's: another container, for example. */
+#define PROCESS_HIDDEN ((pid_t)0)
+
+/*
+ * Whether both are images of one process: an exec leaves the process, a rejoin the image. Both descriptors are open.
+ * Where the kernel has no inode for each process, hidden ones are known by what they said of themselves.
+ */
+bool process_is_same(const struct process *process, const struct process *other);
 
 /* The pid of the first process of a pid namespace. When it ends, the kernel kills all others. */
 #define PROCESS_INIT ((pid_t)1)

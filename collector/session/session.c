@@ -180,13 +180,14 @@ static void process_died(struct loop_source *source)
 	note_death(process);
 }
 
-/* The previous image with this pid has ended, whatever its pidfd says. */
-static void end_predecessor(struct session *session, const struct control_message *join, pid_t pid, uint64_t now_ns)
+/* The previous image of this process has ended, whatever its pidfd says. So has a process whose pid this one has. */
+static void end_predecessor(struct session *session, const struct control_message *join, const struct process *joined,
+			    uint64_t now_ns)
 {
 	for (struct process *process = session->processes; process; process = process->next) {
 		const char *how;
 
-		if (process->pid != pid)
+		if (!process_is_same(process, joined))
 			continue;
 		/* The pid was reused by another process. */
 		if (!process->dead && process->start_time != join->start_time)
@@ -301,7 +302,7 @@ int session_join(struct session *session, const struct control_message *join, in
 		open_trace(session, join);
 	}
 	pending_rejoin_joined(&session->tools->first, pid);
-	end_predecessor(session, join, pid, now_ns);
+	end_predecessor(session, join, process, now_ns);
 	pending_children_joined(&session->pending, session->processes, join);
 	process->number = session->trace.process_count++;
 	process->next = session->processes;

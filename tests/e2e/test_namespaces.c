@@ -296,6 +296,53 @@ SCENARIO(namespaces, another_time, SUPPORTED)
 	}
 }
 
+/* ---- a collector elsewhere --------------------------------------------------------------------------------------- */
+
+/* $0 the collector, $1 the library, the rest the program. The collector is alone in its pid namespace. */
+static const char *const apart =
+    "library=$1; shift\n"
+    "unshare --pid --fork --mount-proc \"$0\" --socket \"$PWD/socket\" --output-dir \"$PWD\" &\n"
+    "for i in $(seq 100); do test -S socket && break; sleep .1; done\n"
+    "LD_PRELOAD=$library EVPROF_SOCKET=$PWD/socket \"$@\"\n"
+    "status=$?\n"
+    "kill $(cat /proc/$!/task/$!/children)\n"
+    "wait $!\n"
+    "exit $status\n";
+
+/* Two containers of a pod that does not share its processes: the collector sees no pid, and knows each by its pidfd. */
+SCENARIO(namespaces, collector_sees_no_pid, SUPPORTED)
+{
+	static const struct {
+		const char *kind;
+		int status;
+		size_t images;
+		long calls;
+	} kinds[] = {{"forks", 0, 4, 3}, {"execs", 7, 2, 1}, {"subprocesses", 0, 3, 2}};
+
+	if (python->chrooted)
+		cr_skip_test("its root has no unshare");
+	if (run(.how = JOB_BARE, .args = {"unshare", "--pid", "--fork", "--mount-proc", "true"})->status)
+		cr_skip_test("unshare is not allowed here");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct outcome *outcome =
+		    run(.how = JOB_BARE, .args = {"sh", "-c", apart, "%B/evprof-collector", "%B/libevprof.so",
+						  python->command[0], "@processes.py", kinds[i].kind});
+		json_t *info, *report;
+
+		expect(outcome, outcome->status == kinds[i].status, "%s: its status", kinds[i].kind);
+		expect(outcome, outcome->traces == 1, "%s: one trace, not %u", kinds[i].kind, outcome->traces);
+		info = expect_trace(outcome, 0);
+		expect(outcome, json_array_size(json_object_get(info, "processes")) == kinds[i].images,
+		       "%s: %zu images", kinds[i].kind, json_array_size(json_object_get(info, "processes")));
+		report = trace_report(outcome->trace, NULL);
+		expect(outcome, report_calls(report, "processes.py", "in_child") == kinds[i].calls,
+		       "%s: %ld calls in children", kinds[i].kind, report_calls(report, "processes.py", "in_child"));
+		expect_balanced(outcome, report);
+		json_decref(report);
+		json_decref(info);
+	}
+}
+
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
 /* calls leaf() as often as its child does, which is started by the words after it. */
