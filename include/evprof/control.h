@@ -89,6 +89,7 @@
 #define ENV_CALIBRATE "EVPROF_CALIBRATE"
 #define ENV_SAMPLE_RATE "EVPROF_SAMPLE_RATE"
 #define ENV_NATIVE "EVPROF_NATIVE"
+#define ENV_PROGRAM_ONLY "EVPROF_PROGRAM_ONLY"
 #define ENV_PAGER "EVPROF_PAGER" /* for the verbs that read */
 /*
  * Set by evprof for the programs that a profiled one starts: "<session>:<first>:<owner>:<socket>". first: pid of the

@@ -147,6 +147,8 @@ static inline const char *setting_without_samples(const char *variable)
 		return "native stacks are those of allocations, which the events mem record";
 	if (!strcmp(variable, ENV_CALIBRATE))
 		return "samples cost the program nothing that could be taken off";
+	if (!strcmp(variable, ENV_PROGRAM_ONLY))
+		return "samples do not show where the program begins and ends";
 	if (!strcmp(variable, ENV_INCLUDE) || !strcmp(variable, ENV_EXCLUDE) || !strcmp(variable, ENV_EXCLUDE_SYSPATH))
 		return "filter samples when they are read, as by evprof report --include";
 	return NULL;

@@ -18,11 +18,10 @@
 
 struct config config;
 
-static const char *const known_names[] = {ENV_SWITCH,	 ENV_OUTPUT,	     ENV_SOCKET,      ENV_EVENTS,
-					  ENV_RING_SIZE, ENV_ON_FULL,	     ENV_CHILDREN,    ENV_LOG,
-					  ENV_SESSION,	 ENV_INCLUDE,	     ENV_EXCLUDE,     ENV_EXCLUDE_SYSPATH,
-					  ENV_FORMAT,	 ENV_CALIBRATE,	     ENV_SAMPLE_RATE, ENV_NATIVE,
-					  ENV_FALLBACK,	 ENV_READER_LIBRARY, ENV_PAGER};
+static const char *const known_names[] = {
+    ENV_SWITCH,	     ENV_OUTPUT,  ENV_SOCKET,	ENV_EVENTS,	    ENV_RING_SIZE,	 ENV_ON_FULL,	  ENV_CHILDREN,
+    ENV_LOG,	     ENV_SESSION, ENV_INCLUDE,	ENV_EXCLUDE,	    ENV_EXCLUDE_SYSPATH, ENV_FORMAT,	  ENV_CALIBRATE,
+    ENV_SAMPLE_RATE, ENV_NATIVE,  ENV_FALLBACK, ENV_READER_LIBRARY, ENV_PAGER,		 ENV_PROGRAM_ONLY};
 
 const char *const config_event_names[CONFIG_EVENTS] = SETTING_EVENT_NAMES;
 
@@ -201,7 +200,7 @@ static void complain_of_unknown_names(void)
 			    "%s is not a variable of evprof; the variables are EVPROF, EVPROF_OUTPUT, EVPROF_SOCKET, "
 			    "EVPROF_EVENTS, EVPROF_INCLUDE, EVPROF_EXCLUDE, EVPROF_EXCLUDE_SYSPATH, EVPROF_RING_SIZE, "
 			    "EVPROF_ON_FULL, EVPROF_CHILDREN, EVPROF_CALIBRATE, EVPROF_NATIVE, EVPROF_SAMPLE_RATE, "
-			    "EVPROF_FORMAT, EVPROF_FALLBACK and EVPROF_LOG",
+			    "EVPROF_FORMAT, EVPROF_PROGRAM_ONLY, EVPROF_FALLBACK and EVPROF_LOG",
 			    text_shown(name, shown));
 	}
 }
@@ -253,6 +252,9 @@ void config_read(bool complain)
 	config.calibrate = config_switch(ENV_CALIBRATE, false, complain);
 	config.native_stacks = config_switch(ENV_NATIVE, false, complain);
 	config.events = read_number(ENV_EVENTS, setting_events, EVENTS_DEFAULT, complain);
+	config.program_only = config_switch(ENV_PROGRAM_ONLY, false, complain) && !(config.events & EVENT_SAMPLE);
+	if (config.program_only)
+		config.events |= EVENT_CALL; /* calls show where the program begins and ends */
 	config.ring_bytes = read_ring_bytes(complain);
 	config.wait_ms = read_number(ENV_ON_FULL, setting_on_full, ON_FULL_DEFAULT_MS, complain);
 	config.sample_rate = read_number(ENV_SAMPLE_RATE, setting_sample_rate, SAMPLING_RATE_DEFAULT, complain);

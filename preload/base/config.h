@@ -20,6 +20,7 @@ struct config {
 	bool fallback;	      /* EVPROF_FALLBACK: a private collector if none answers at EVPROF_SOCKET */
 	bool calibrate;	      /* EVPROF_CALIBRATE */
 	bool native_stacks;   /* EVPROF_NATIVE, if possible (native.h) */
+	bool program_only;    /* EVPROF_PROGRAM_ONLY; implies EVENT_CALL */
 	unsigned events;      /* EVPROF_EVENTS: enum setting_event */
 	uint64_t ring_bytes;  /* EVPROF_RING_SIZE: a power of two */
 	uint32_t wait_ms;     /* EVPROF_ON_FULL: 0 for drop */

@@ -514,11 +514,13 @@ static void leave_stack(void)
 /* Measures with the private writer and unrecorded memory: none of it is the program's. */
 static void measure_apart(void)
 {
+	bool outside = thread_self.outside; /* of the program, EVPROF_PROGRAM_ONLY */
 	struct measurement measurement = {0};
 	struct object *globals;
 
 	python.PyGC_Collect(); /* present garbage is the program's, and its frees are recorded as such */
 	leave_stack();
+	thread_self.outside = false;
 	thread_self.writer = &private_writer;
 	thread_self.nesting++;
 	empty_private_writer();
@@ -528,6 +530,7 @@ static void measure_apart(void)
 	python.Py_DecRef(globals);
 	python.PyGC_Collect();
 	thread_self.nesting--;
+	thread_self.outside = outside;
 }
 
 static int calibrate(void *data)

@@ -180,6 +180,8 @@ static uint64_t define_code(struct object *code, struct object *globals, bool en
 					 .address = python_code_size(code)};
 	uint64_t value = names_threads(code, strings) ? (uint64_t)CODE_SLOW_SPECIAL << 32 : 0;
 
+	if (code == thread_self.program)
+		value |= (uint64_t)CODE_SLOW_PROGRAM << 32;
 	if (!is_own(&strings[3]) && is_recorded(strings, false))
 		value = define_id(&record, strings, &process->next_code, code,
 				  value | (generator ? generator_flags(flags) : 0));

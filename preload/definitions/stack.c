@@ -8,24 +8,16 @@
 #include "python/python.h"
 #include "ring/process.h"
 
-/* The caller's frame: a new reference, NULL at the end of the stack. */
-static struct object *frame_back(struct object *frame)
+/* Whether it is the outermost code of the program: what called it is not recorded (hooks/program.h). */
+static bool is_outermost(const void *code)
 {
-	struct object *back =
-	    python.PyFrame_GetBack ? python.PyFrame_GetBack(frame) : python_attribute(frame, "f_back");
-
-	if (back == python.none) {
-		python.Py_DecRef(back);
-		back = NULL;
-	}
-	return back;
+	return code && code == thread_self.program;
 }
 
 /* As definitions_code(). Reads the names only of code that has no id yet. */
 static uint32_t frame_value(struct object *frame)
 {
-	struct object *code =
-	    python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python_attribute(frame, "f_code");
+	struct object *code = python_code_of_frame(frame);
 	struct object *globals = NULL;
 	uint32_t value = 0;
 
@@ -39,26 +31,29 @@ static uint32_t frame_value(struct object *frame)
 	return value;
 }
 
-static struct object *top_frame(bool skip_top)
-{
-	struct object *frame = python.PyEval_GetFrame(), *back;
-
-	if (!frame)
-		return NULL;
-	python.Py_IncRef(frame);
-	if (!skip_top)
-		return frame;
-	back = frame_back(frame);
-	python.Py_DecRef(frame);
-	return back;
-}
-
+/* Takes the reference. */
 static struct object *next_frame(struct object *frame)
 {
-	struct object *back = frame_back(frame);
+	struct object *code = thread_self.program ? python_code_of_frame(frame) : NULL;
+	struct object *caller = is_outermost(code) ? NULL : python_frame_caller(frame);
 
+	python.Py_DecRef(code);
 	python.Py_DecRef(frame);
-	return back;
+	return caller;
+}
+
+static struct object *top_frame(bool skip_top)
+{
+	struct object *frame = python.PyEval_GetFrame();
+
+	python.Py_IncRef(frame);
+	return frame && skip_top ? next_frame(frame) : frame;
+}
+
+/* The interpreter's frame below, NULL at the end of what is recorded. */
+static const void *inner_frame_below(const void *frame)
+{
+	return is_outermost(python_frame_code(frame)) ? NULL : python_frame_back(frame);
 }
 
 static int frame_line(struct object *frame)
@@ -76,7 +71,7 @@ static bool find_stack(bool skip_top, uint32_t *ids, uint32_t most, uint32_t *co
 	*more = false;
 	if (!python.monitoring || !python_knows_frames())
 		return false;
-	for (const void *frame = python_running_frame(); frame; frame = python_frame_back(frame)) {
+	for (const void *frame = python_running_frame(); frame; frame = inner_frame_below(frame)) {
 		const void *code = python_frame_code(frame);
 		uint64_t value = code ? ids_find(&process->ids, code) : 0;
 

@@ -16,6 +16,7 @@
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
 #include "hooks/monitoring.h"
+#include "hooks/program.h"
 #include "life/life.h"
 #include "ring/writer.h"
 
@@ -52,7 +53,7 @@ static void put_code(struct writer *writer, uint32_t head, uint32_t value)
 }
 
 /* Returns the callback's result: DISABLE for a function that is not recorded. */
-static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
+static struct object *record_in_program(unsigned kind, struct object *code)
 {
 	struct writer *writer;
 	uint32_t value;
@@ -70,6 +71,20 @@ static __attribute__((noinline)) struct object *record_code(unsigned kind, struc
 	else
 		writer_lose(writer, kind);
 	return python.none;
+}
+
+static __attribute__((noinline)) struct object *record_code(unsigned kind, struct object *code)
+{
+	struct object *result = python.none;
+
+	if (is_code(code) && program_records(code, kind == WIRE_CALL))
+		result = record_in_program(kind, code);
+	/* A filter may hide the program's code; its end is wanted all the same. */
+	if (code == thread_self.program)
+		result = python.none;
+	if (kind == WIRE_RETURN || kind == WIRE_UNWIND)
+		program_returns(code);
+	return result;
 }
 
 /* Without room: counts an event of a plain function as lost if the event before was; else takes the slow path. */

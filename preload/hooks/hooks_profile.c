@@ -10,6 +10,7 @@
 #include "definitions/tasks.h"
 #include "hooks/event_blocks.h"
 #include "hooks/hooks.h"
+#include "hooks/program.h"
 #include "life/life.h"
 #include "python/profiled_frame.h"
 #include "ring/writer.h"
@@ -94,9 +95,8 @@ static unsigned kind_of(int what, struct object *frame, struct object *code, str
 				  : leave_kind(frame, code, python.inner_frames);
 }
 
-static void record_code(int what, struct object *frame, struct object *argument)
+static void record_code(int what, struct object *frame, struct object *argument, struct object *code)
 {
-	struct object *code = python_profiled_code(frame);
 	unsigned kind = kind_of(what, frame, code, argument);
 	struct writer *writer;
 	uint32_t value;
@@ -193,10 +193,16 @@ static __attribute__((noinline)) int profile_any(struct object *self, struct obj
 		note_throw(what, argument);
 		return 0;
 	}
-	if (what < TRACE_C_CALL)
-		record_code(what, frame, argument);
-	else
+	if (what < TRACE_C_CALL) {
+		struct object *code = python_profiled_code(frame);
+
+		if (program_records(code, what == TRACE_CALL))
+			record_code(what, frame, argument, code);
+		if (what == TRACE_RETURN)
+			program_returns(code);
+	} else {
 		record_function(what, argument);
+	}
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "hooks/greenlets.h"
 #include "hooks/hook_compat.h"
 #include "hooks/hooks.h"
+#include "hooks/program.h"
 #include "life/life.h"
 #include "ring/clock.h"
 #include "ring/process.h"
@@ -41,12 +42,15 @@ static void begin_once(void)
 	if (verified)
 		return;
 	verified = true;
+	program_begin();
 	native_stacks_begin();
 	if (life_join(WIRE_START_EXEC) < 0)
 		return;
 	calls_known = config.events & ~(unsigned)(EVENT_MEM | EVENT_SAMPLE | EVENT_CPU) &&
 		      !python_verify(definitions_forget_code);
 	calls_possible = calls_known;
+	if (!calls_possible)
+		program_is_not_seen();
 	writer_fast = clock_kind != RING_CLOCK_MONOTONIC;
 	name_main_thread();
 	if (calls_possible)
@@ -247,6 +251,7 @@ void install_interpreter_ends(void)
 void install_runtime_begins(void)
 {
 	thread_self.hooked_state = &no_state; /* its memory may have been seen before it could have a hook */
+	program_begin();
 	hooks_monitoring_begin_again();
 	atomic_store(&state_key, -1);
 	if (verified && config.events & EVENT_MEM)

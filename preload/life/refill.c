@@ -393,12 +393,18 @@ static struct writer *refill(struct writer *writer, unsigned kind)
 	return writer;
 }
 
+/* Whether the event is one of a hook, and the program does not run (hooks/program.h). */
+static bool is_left_out(unsigned kind)
+{
+	return thread_self.outside && kind < WIRE_THREAD_START;
+}
+
 static struct writer *find_or_begin(unsigned kind)
 {
 	bool recording = life_recording();
 	struct writer *writer = thread_self.writer; /* joining may have changed it */
 
-	if (!recording || writer == &writer_ended) {
+	if (!recording || writer == &writer_ended || is_left_out(kind)) {
 		if (writer->slot)
 			writer->resync = 1; /* calls and returns go unrecorded */
 		return NULL;

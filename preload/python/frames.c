@@ -11,6 +11,23 @@ enum { CODE_IS_PLAIN_GENERATOR = 0x20, CODE_CAN_AWAIT = 0x80 | 0x100 | 0x200 };
 
 #define STATE_SEARCH_BYTES 160 /* PyThreadState is longer in all versions that need the search */
 
+struct object *python_frame_caller(struct object *frame)
+{
+	struct object *caller =
+	    python.PyFrame_GetBack ? python.PyFrame_GetBack(frame) : python_attribute(frame, "f_back");
+
+	if (caller == python.none) {
+		python.Py_DecRef(caller);
+		caller = NULL;
+	}
+	return caller;
+}
+
+struct object *python_code_of_frame(struct object *frame)
+{
+	return python.PyFrame_GetCode ? python.PyFrame_GetCode(frame) : python_attribute(frame, "f_code");
+}
+
 const void *python_inner_frame(const struct object *frame)
 {
 	return !python_has(PYTHON_OWN_FRAMES) ? frame : python_object_field(frame, PYTHON_FRAME_INNER);

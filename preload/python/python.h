@@ -309,6 +309,10 @@ struct object *python_attribute(struct object *object, const char *name);
  */
 bool python_redirect(const struct python_method *method, void *function);
 
+/* The frame object of the caller, NULL at the end of the stack; and the code of a frame object. New references. */
+struct object *python_frame_caller(struct object *frame);
+struct object *python_code_of_frame(struct object *frame);
+
 /* The interpreter's frame of a frame object, and its code, or NULL where C code was entered. chain_code is known. */
 const void *python_inner_frame(const struct object *frame);
 const void *python_frame_code(const void *inner);

@@ -96,6 +96,10 @@ struct thread_self {
 	const void *hooked_state; /* the PyThreadState that has evprof's profile function */
 	const void *made_state;	  /* until 3.11: a block that may become a PyThreadState, see install_made_state() */
 	int (*chained)(struct object *, struct object *, int, struct object *); /* the program's own profile function */
+	/* EVPROF_PROGRAM_ONLY, in the thread that started Python (hooks/program.h). */
+	bool outside; /* the program does not run: only events of the process and what it asks for are written */
+	uint32_t program_depth; /* calls of the code below that have not ended */
+	const void *program;	/* the outermost code of the program; NULL: outside, or in another thread */
 };
 
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));

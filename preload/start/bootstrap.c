@@ -163,6 +163,7 @@ static void wait_for_start(void)
 	if (config.session[0] && !config.children && config.session_first != getpid())
 		return;
 	late = constructs && python.PyGILState_GetThisThreadState();
+	config.program_only &= !late; /* evprof_start() says when recording begins */
 	clock_init();
 	on_exit(program_exits, NULL);
 	if (process_init() < 0) {

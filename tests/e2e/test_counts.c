@@ -3,7 +3,8 @@
  *
  * count.py runs a program's main() twice and counts the second run, once by cProfile and once between two marks under
  * evprof. Both in the order of the same hash seed, with the garbage collector at rest. Compared are total and primitive
- * calls of everything, by file, line and name.
+ * calls of everything, by file, line and name. With evprof run --program-only the whole program is compared with
+ * python -m cProfile.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,3 +294,59 @@ SCENARIO(counts, graphs, SUPPORTED)
 {
 	expect_same_counts(python, "graphs", package_variable(python, "networkx"));
 }
+
+/* ---- the whole program ------------------------------------------------------------------------------------------- */
+
+/*
+ * around/sitecustomize.py makes both import the same. Calls are compared, primitive ones are not: what the program
+ * calls by exec() is recursion below the exec() of cProfile.
+ */
+static void expect_counts_of_cprofile(const struct python *python, const char *name)
+{
+	const char *program = text("%s", program_path(text("../counted/%s.py", name)));
+	const char *around = text("PYTHONPATH=%s", program_path("around"));
+	bool threads = strcmp(name, "thread_work") == 0;
+	struct outcome *judge, *outcome, *reported;
+	char *said = malloc(4000), *path;
+	struct rows sides[2];
+	json_t *report;
+	size_t differ;
+
+	judge = run(.python = python, .how = JOB_BARE, .env = {around},
+		    .args = {"-m", "cProfile", "-o", "their.pstats", "@only_main.py", program});
+	expect(judge, judge->status == 0, "%s runs under cProfile", name);
+	path = text("%s/counts.json", judge->directory);
+	judge = run(.python = python, .how = JOB_BARE, .directory = judge->directory,
+		    .args = {"@only_counts.py", "their.pstats", path});
+	expect(judge, judge->status == 0, "its counts are read");
+	outcome = run(.python = python, .how = JOB_RUN, .env = {around},
+		      .options = {"--program-only", "--events", "call,c_call"}, .args = {"@only_main.py", program});
+	expect(outcome, outcome->status == 0, "%s runs under evprof", name);
+	json_decref(expect_trace(outcome, 1));
+	/* Until 3.11 cProfile counts the thread that it is in. */
+	reported = threads && python->minor < 12 ? tool("report", "--json", "--thread", "MainThread", outcome->trace)
+						 : tool("report", "--json", outcome->trace);
+	report = json_loads(reported->out, 0, NULL);
+	expect(reported, report, "a report");
+	sides[0] = rows_of_report(python, report);
+	sides[1] = rows_of_cprofile(python, path);
+	differ = differences(sides, false, said, 4000);
+	expect(outcome, sides[1].count > 40, "%s is a program with functions: %zu", name, sides[1].count);
+	expect(outcome, differ == 0, "%s: %zu of %zu functions differ:%s", name, differ, sides[1].count, said);
+	expect_balanced(outcome, report);
+	json_decref(report);
+}
+
+#define WHOLE(Name)                                                                                                    \
+	SCENARIO(program_only, Name, 6)                                                                                \
+	{                                                                                                              \
+		expect_counts_of_cprofile(python, #Name);                                                              \
+	}
+
+WHOLE(generator_chains)
+WHOLE(failing)
+WHOLE(raising)
+WHOLE(async_tasks)
+WHOLE(class_tools)
+WHOLE(parsing)
+WHOLE(thread_work)

@@ -110,6 +110,22 @@ Test(config, switches_and_log)
 	check_complaint("EVPROF_LOG", "loud", "error, warning, info or debug");
 }
 
+Test(config, program_only)
+{
+	config_read(true);
+	cr_assert_not(config.program_only);
+	setenv("EVPROF_EVENTS", "mem", 1);
+	read_with("EVPROF_PROGRAM_ONLY", "1");
+	cr_assert(config.program_only);
+	cr_assert_eq(config.events, EVENT_CALL | EVENT_MEM, "calls show where the program begins and ends");
+	check_complaint("EVPROF_PROGRAM_ONLY", "yes", "0 (off) or 1 (on)");
+	setenv("EVPROF_EVENTS", "sample", 1);
+	check_complaint("EVPROF_PROGRAM_ONLY", "1", "EVPROF_EVENTS=sample");
+	cr_assert_not(config.program_only);
+	cr_assert_eq(config.events, EVENT_SAMPLE);
+	unsetenv("EVPROF_EVENTS");
+}
+
 Test(config, an_unknown_name_is_reported)
 {
 	check_complaint("EVPROF_EVENT", "call", "EVPROF_EVENTS");

@@ -49,6 +49,7 @@ static const char help_text[] =
     "      --sample[=RATE]     sample stacks RATE times a second (default: 100), nearly free\n"
     "      --include LIST, --exclude LIST, --exclude-syspath\n"
     "                          which functions are recorded: patterns as for evprof report, with commas\n"
+    "      --program-only      leave out what Python does before and after the program\n"
     "      --format LIST       also write the trace in these formats of evprof export, next to it\n"
     "      --calibrate         measure the cost of the hooks, for evprof report --calibrate\n"
     "      --native            record the native stack of each allocation\n"
@@ -120,6 +121,7 @@ static const struct verb_option options_known[] = {
     {"exclude-syspath", 0, no_argument, take_setting, RUN_EXCLUDE_SYSPATH},
     {"calibrate", 0, no_argument, take_setting, RUN_CALIBRATE},
     {"native", 0, no_argument, take_setting, RUN_NATIVE},
+    {"program-only", 0, no_argument, take_setting, RUN_PROGRAM_ONLY},
     {"no-children", 0, no_argument, take_setting, RUN_NO_CHILDREN},
     {"wait", 0, optional_argument, take_wait, 0},
     {"quiet", 'q', no_argument, NULL, offsetof(struct request, quiet)},

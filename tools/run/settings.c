@@ -78,6 +78,7 @@ static const struct {
     {"--exclude-syspath", ENV_EXCLUDE_SYSPATH, "1", false},
     {"--calibrate", ENV_CALIBRATE, "1", false},
     {"--native", ENV_NATIVE, "1", false},
+    {"--program-only", ENV_PROGRAM_ONLY, "1", false},
     {"--no-children", ENV_CHILDREN, "0", false},
 };
 

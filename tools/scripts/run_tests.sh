@@ -36,7 +36,7 @@ export BROKEN_INVARIANTS="$logs/sanitizer.invariants"
 # Whoever runs the tests may be profiled or configured; the tests set what they test.
 unset EVPROF EVPROF_OUTPUT EVPROF_SOCKET EVPROF_EVENTS EVPROF_RING_SIZE EVPROF_ON_FULL EVPROF_FALLBACK EVPROF_CHILDREN EVPROF_LOG \
 	EVPROF_SESSION EVPROF_INCLUDE EVPROF_EXCLUDE EVPROF_EXCLUDE_SYSPATH EVPROF_FORMAT EVPROF_CALIBRATE EVPROF_NATIVE \
-	EVPROF_SAMPLE_RATE
+	EVPROF_SAMPLE_RATE EVPROF_PROGRAM_ONLY
 
 # A program that compares times, or what a bound of time decides, with those of a bare run.
 alone() { # PROGRAM
