@@ -43,7 +43,7 @@ owner_file() { # FILE HEADER
 rooms_preload="base python join ring definitions life hooks calibrate start"
 rooms_shared="file"
 rooms_collector="base ring sampler symbols trace session server"
-rooms_tools="util trace replay analysis report export html api run cmd"
+rooms_tools="util trace replay cut analysis report export html api run cmd"
 
 # The rooms of a part that a room may include: itself, and those before it.
 rooms_below() { # PART ROOM

@@ -96,6 +96,17 @@ static int add_kind(struct options *options, const char *value, const struct why
 		       value);
 }
 
+static int add_span(struct options *options, const char *value)
+{
+	const char **grown = realloc(options->spans, (options->span_count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	grown[options->span_count++] = value;
+	options->spans = grown;
+	return 0;
+}
+
 /* --- names --- */
 
 static int take_filter(struct options *options, const char *name, const char *value, const struct why *why)
@@ -142,10 +153,10 @@ static int take_text(struct options *options, const char *name, const char *valu
 	const struct {
 		const char *name;
 		const char **value;
-	} texts[] = {{"sort", &options->sort},
-		     {"by", &options->by},
-		     {"weight", &options->weight},
-		     {"function", &options->function}};
+	} texts[] = {{"sort", &options->sort},	       {"by", &options->by},
+		     {"weight", &options->weight},     {"function", &options->function},
+		     {"output", &options->output},     {"mark-begin", &options->mark_begin},
+		     {"mark-end", &options->mark_end}, {"span", &options->span}};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (strcmp(texts[i].name, name) != 0)
@@ -167,7 +178,8 @@ static int take_flag(struct options *options, const char *name)
 		     {"reverse", &options->reverse},
 		     {"strip-dirs", &options->strip_dirs},
 		     {"callers", &options->callers},
-		     {"callees", &options->callees}};
+		     {"callees", &options->callees},
+		     {"each", &options->each}};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if (strcmp(flags[i].name, name) != 0)
@@ -187,6 +199,10 @@ static int take_number(struct options *options, const char *name, const char *va
 		return add_kind(options, value, why);
 	if (strcmp(name, "limit") == 0)
 		return parse_number(name, value, 0, &options->limit, why);
+	if (strcmp(name, "number") == 0)
+		return parse_number(name, value, 1, &options->number, why);
+	if (strcmp(name, "span-path") == 0)
+		return add_span(options, value);
 	if (strcmp(name, "batch-rows") != 0)
 		return why_set(why, -EINVAL, "evprof: there is no option \"%s\"", name);
 	error = parse_number("batch_rows", value, 1, &number, why);
@@ -227,6 +243,7 @@ int options_parse(struct options *options, const char *const *pairs, const struc
 void options_done(struct options *options)
 {
 	filter_done(&options->filter);
+	free(options->spans);
 }
 
 /* --- with the trace --- */

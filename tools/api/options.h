@@ -4,7 +4,8 @@
  * As options of the tool: process, thread, include, exclude, exclude-syspath, from, to, min-duration, max-depth, clock;
  * sort, limit, reverse, strip-dirs, callers, callees, by (report); weight (folded). Of tables: kind (which rows of
  * "events"; may come again), function (of "callers": MODULE:FUNCTION, as in evprof check), since-start, event-numbers
- * (those of EventProfiler, as int16), batch-rows. Options without a value have "".
+ * (those of EventProfiler, as int16), batch-rows. Of the text "cut": output, mark-begin, mark-end, span, span-path (may
+ * come again), number, each. Options without a value have "".
  */
 #ifndef EVPROF_TOOLS_API_OPTIONS_H
 #define EVPROF_TOOLS_API_OPTIONS_H
@@ -41,7 +42,16 @@ struct options {
 	const char *weight;
 	const char *title;
 	const char *function; /* of callers */
-	int64_t limit;	      /* -1: all */
+	/* Of cut (cuts.c). */
+	const char *output;
+	const char *mark_begin;
+	const char *mark_end;
+	const char *span;
+	const char **spans; /* options_done() frees it */
+	size_t span_count;
+	int64_t number; /* 0: not given */
+	bool each;
+	int64_t limit; /* -1: all */
 	bool reverse;
 	bool strip_dirs;
 	bool callers;

@@ -28,6 +28,7 @@ static const struct {
     {"info", text_info},     {"counted-info", text_counted_info},
     {"damage", text_damage}, {"folded", text_folded},
     {"html", text_html},     {"report", text_report},
+    {"cut", text_cut},
 };
 
 static int make(struct evprof_trace *handle, const char *what, const char *const *pairs, struct output *output,

@@ -22,5 +22,7 @@ make_text text_counted_info;
 make_text text_report;
 make_text text_folded;
 make_text text_html;
+/* Writes files; the text is their paths (cuts.c). */
+make_text text_cut;
 
 #endif

@@ -20,6 +20,7 @@ const struct verb verbs[] = {
     {"annotate", cmd_annotate, "the sources with calls and times next to each line"},
     {"diff", cmd_diff, "compare two traces: calls, times, allocations by function"},
     {"check", cmd_check, "hold a trace against limits, for CI"},
+    {"cut", cmd_cut, "a stretch of a trace, a span, as a trace of its own"},
     {"completion", cmd_completion, "what makes a shell complete evprof's options"},
     {NULL, NULL, NULL},
 };

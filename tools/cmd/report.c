@@ -72,22 +72,11 @@ static const char help_end[] =
 static bool take_between(void *owner, size_t which, const char *text)
 {
 	struct request *request = owner;
-	char *comma;
 
 	(void)which;
 	free(request->between);
-	request->between = strdup(text);
-	if (!request->between) {
-		output_message("evprof report: %s", strerror(ENOMEM));
-		return false;
-	}
-	comma = strchr(request->between, ',');
-	if (!comma)
-		return cli_misused("report", "--between wants two marks with a comma between, not \"%s\"", text);
-	*comma = 0;
-	request->options.mark_begin = request->between;
-	request->options.mark_end = comma + 1;
-	return true;
+	return verb_take_marks("report", text, &request->between, &request->options.mark_begin,
+			       &request->options.mark_end);
 }
 
 static bool take_by(void *owner, size_t which, const char *text)

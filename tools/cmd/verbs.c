@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/cli.h"
+#include "util/output.h"
 
 /* --- options --- */
 
@@ -24,6 +25,24 @@ bool verb_take_filter(void *request, size_t which, const char *value)
 {
 	(void)request;
 	return filter_take(line.filter, line.verb, (int)which, value);
+}
+
+bool verb_take_marks(const char *verb, const char *value, char **copy, const char **begin, const char **end)
+{
+	char *comma;
+
+	*copy = strdup(value);
+	if (!*copy) {
+		output_message("evprof %s: out of memory", verb);
+		return false;
+	}
+	comma = strchr(*copy, ',');
+	if (!comma)
+		return cli_misused(verb, "--between wants two marks with a comma between, not \"%s\"", value);
+	*comma = 0;
+	*begin = *copy;
+	*end = comma + 1;
+	return true;
 }
 
 /* The word of the option that getopt_long() returned last, also if it holds several letters. */

@@ -22,6 +22,7 @@ int cmd_export(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_cut(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 
 /* All verbs, ended by one without a name (evprof.c). */
@@ -64,6 +65,10 @@ struct verb_option {
 	    VERB_FILTER_OPTION("max-depth", FILTER_MAX_DEPTH)
 
 bool verb_take_filter(void *request, size_t which, const char *value);
+/*
+ * Splits the value of --between, A,B, into a copy, which the caller frees. False after one line on stderr.
+ */
+bool verb_take_marks(const char *verb, const char *value, char **copy, const char **begin, const char **end);
 
 #define VERB_PARSED (-1)
 

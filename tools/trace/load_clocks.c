@@ -39,8 +39,7 @@ static struct trace_line line_through(const struct trace_clock *first, const str
 	return line;
 }
 
-/* Finds the two readings of the process's clock that are furthest apart. */
-static bool find_pairs(const struct trace *trace, const struct trace_process *process, const struct trace_clock **first,
+bool trace_line_clocks(const struct trace *trace, const struct trace_process *process, const struct trace_clock **first,
 		       const struct trace_clock **last)
 {
 	size_t i;
@@ -67,7 +66,7 @@ static void set_line(struct trace *trace, struct trace_process *process)
 	process->line = (struct trace_line){.factor = UINT64_C(1) << (process->clock_shift & 31)};
 	if (process->clock_kind == 0) /* RING_CLOCK_MONOTONIC: ticks are ns */
 		return;
-	if (find_pairs(trace, process, &first, &last))
+	if (trace_line_clocks(trace, process, &first, &last))
 		process->line = line_through(first, last);
 	else if (process->known)
 		trace->damage.no_clock = true;

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/grow.h"
+#include "trace/event_buffer.h"
 
 struct trace_own_events {
 	struct trace_stream own; /* the thread's own stream */
@@ -19,13 +19,7 @@ struct trace_own_events {
 	uint32_t at;
 	uint64_t now;
 	bool thread_ends; /* WIRE_THREAD_END is put after the sampler's last event */
-	/* The merged events. */
-	uint32_t *heads, *ticks;
-	uint64_t *extras;
-	size_t heads_allocated, ticks_allocated, extras_allocated;
-	uint32_t count, extra_count;
-	int error; /* -ENOMEM, once memory has run out in this chunk */
-	uint64_t last;
+	struct event_buffer merged;
 };
 
 /* ---- pairing of threads ------------------------------------------------------------------------------------------ */
@@ -127,37 +121,6 @@ int trace_own_events_find(struct trace *trace)
 	return error;
 }
 
-/* ---- the merged events ------------------------------------------------------------------------------------------- */
-
-static void put(struct trace_own_events *own, uint32_t head, uint32_t ticks, const uint64_t *extra)
-{
-	if (grow_by_one(&own->heads, &own->heads_allocated, own->count, sizeof(*own->heads)) ||
-	    grow_by_one(&own->ticks, &own->ticks_allocated, own->count, sizeof(*own->ticks))) {
-		own->error = -ENOMEM;
-		return;
-	}
-	own->heads[own->count] = head;
-	own->ticks[own->count++] = ticks;
-	for (unsigned words = wire_extra_words(head); words > 0 && !own->error; words--) {
-		own->error = grow_by_one(&own->extras, &own->extras_allocated, own->extra_count, sizeof(*own->extras));
-		if (!own->error)
-			own->extras[own->extra_count++] = *extra++;
-	}
-}
-
-static void put_at(struct trace_own_events *own, uint64_t time, uint32_t head, const uint64_t *extra)
-{
-	uint64_t ticks = time > own->last ? time - own->last : 0;
-
-	if (ticks > UINT32_MAX) {
-		put(own, wire_head(WIRE_TIME, 0), 0, &time);
-		ticks = 0;
-		own->last = time;
-	}
-	own->last += ticks;
-	put(own, head, (uint32_t)ticks, extra);
-}
-
 /* ---- the thread's own events ------------------------------------------------------------------------------------- */
 
 static bool has_next(struct trace_own_events *own)
@@ -181,7 +144,7 @@ static uint64_t next_time(const struct trace_own_events *own)
 /* Takes the events before `until`; those before `from` are left out. */
 static void take_until(struct trace_own_events *own, uint64_t from, uint64_t until)
 {
-	while (!own->error && has_next(own) && next_time(own) < until) {
+	while (!own->merged.error && has_next(own) && next_time(own) < until) {
 		uint32_t head = own->events.heads[own->at];
 		unsigned kind = wire_head_kind(head);
 
@@ -190,7 +153,7 @@ static void take_until(struct trace_own_events *own, uint64_t from, uint64_t unt
 		if (kind == WIRE_THREAD_END)
 			own->thread_ends = true;
 		else if (!wire_is_bookkeeping(kind) && own->now >= from)
-			put_at(own, own->now, head, own->extra);
+			event_buffer_put_at(&own->merged, own->now, head, own->extra);
 		own->extra += wire_extra_words(head);
 	}
 }
@@ -200,12 +163,12 @@ static void take_until(struct trace_own_events *own, uint64_t from, uint64_t unt
 /* Returns the time before the first event. */
 static uint64_t begin(struct trace_own_events *own, const struct trace_events *events, uint64_t from)
 {
-	own->count = own->extra_count = 0;
-	own->error = 0;
-	own->last = events->first_ticks;
-	if (has_next(own) && next_time(own) < own->last)
-		own->last = next_time(own) < from ? from : next_time(own);
-	return own->last;
+	own->merged.count = own->merged.extra_count = 0;
+	own->merged.error = 0;
+	own->merged.last = events->first_ticks;
+	if (has_next(own) && next_time(own) < own->merged.last)
+		own->merged.last = next_time(own) < from ? from : next_time(own);
+	return own->merged.last;
 }
 
 static void merge(struct trace_own_events *own, const struct trace_events *events, uint64_t from, uint64_t until)
@@ -213,25 +176,25 @@ static void merge(struct trace_own_events *own, const struct trace_events *event
 	const uint64_t *extra = events->extras;
 	uint64_t now = events->first_ticks;
 
-	for (uint32_t i = 0; i < events->count && !own->error; i++) {
+	for (uint32_t i = 0; i < events->count && !own->merged.error; i++) {
 		unsigned kind = wire_head_kind(events->heads[i]);
 
 		now = wire_time_of(kind, now, events->ticks[i], extra);
 		take_until(own, from, now);
 		if (wire_is_time(kind)) { /* its ticks are not a time */
-			put(own, events->heads[i], events->ticks[i], extra);
-			own->last = now;
+			event_buffer_put(&own->merged, events->heads[i], events->ticks[i], extra);
+			own->merged.last = now;
 		} else {
-			put_at(own, now, events->heads[i], extra);
+			event_buffer_put_at(&own->merged, now, events->heads[i], extra);
 		}
 		extra += wire_extra_words(events->heads[i]);
 	}
 	/* The stack is unknown from here on: the sampler may have been killed. */
 	if (until == UINT64_MAX && has_next(own))
-		put_at(own, own->last, wire_head(WIRE_STACK, 0), NULL);
+		event_buffer_put_at(&own->merged, own->merged.last, wire_head(WIRE_STACK, 0), NULL);
 	take_until(own, from, until);
 	if (until == UINT64_MAX && own->thread_ends)
-		put_at(own, own->last, wire_extended(WIRE_THREAD_END, 0, 0), NULL);
+		event_buffer_put_at(&own->merged, own->merged.last, wire_extended(WIRE_THREAD_END, 0, 0), NULL);
 }
 
 int trace_own_events_merge(struct trace_stream *stream, struct trace_events *events, uint64_t until)
@@ -247,13 +210,13 @@ int trace_own_events_merge(struct trace_stream *stream, struct trace_events *eve
 	}
 	first = begin(own, events, stream->from);
 	merge(own, events, stream->from, until);
-	if (own->error)
-		return own->error;
-	events->heads = own->heads;
-	events->ticks = own->ticks;
-	events->extras = own->extras;
-	events->count = own->count;
-	events->extra_count = own->extra_count;
+	if (own->merged.error)
+		return own->merged.error;
+	events->heads = own->merged.heads;
+	events->ticks = own->merged.ticks;
+	events->extras = own->merged.extras;
+	events->count = own->merged.count;
+	events->extra_count = own->merged.extra_count;
 	events->first_ticks = first;
 	return 0;
 }
@@ -263,8 +226,6 @@ void trace_own_events_close(struct trace_own_events *own)
 	if (!own)
 		return;
 	trace_stream_close(&own->own);
-	free(own->heads);
-	free(own->ticks);
-	free(own->extras);
+	event_buffer_done(&own->merged);
 	free(own);
 }

@@ -272,6 +272,13 @@ static inline uint64_t trace_span_ticks(const struct trace_process *process, uin
 	return factor ? (uint64_t)(((unsigned __int128)ns << process->line.shift) / factor) : 0;
 }
 
+/*
+ * The two readings of the process's clock that are furthest apart, which make its line; NULL: there is none. Returns
+ * whether they can.
+ */
+bool trace_line_clocks(const struct trace *trace, const struct trace_process *process, const struct trace_clock **first,
+		       const struct trace_clock **last);
+
 /* The first tick that is not before that time (CLOCK_MONOTONIC). */
 uint64_t trace_ticks(const struct trace_process *process, int64_t ns);
 

@@ -15,6 +15,7 @@ Texts = Union[None, str, Iterable[str]]
 Time = Union[None, int, float, str]
 
 _BATCH_ROWS = 1 << 20  # of a table that is kept whole
+_CUT_OPTIONS = {"from", "to", "process", "thread", "output", "mark-begin", "mark-end", "span", "span-path", "number", "each"}
 
 
 class Code(NamedTuple):
@@ -532,6 +533,44 @@ class Trace:
             raise EvprofError('evprof: format is folded or html, not "%s"' % format)
         options = self._options(filters) + ([("weight", weight)] if format == "folded" else [])
         return self._pointer().text(format, options).decode("utf-8", "replace")
+
+    # --- cuts ---
+
+    def _cut(self, filters: Dict[str, Any], options: Options) -> List[str]:
+        options = self._options(filters) + options
+        wrong = {name for name, _ in options} - _CUT_OPTIONS
+        if wrong:
+            raise EvprofError("evprof: a cut has all that its stretch has; it takes start, end, processes and threads, not %s"
+                              % ", ".join(sorted(wrong)))
+        written = self._pointer().text("cut", options)
+        return [path.decode("utf-8", "surrogateescape") for path in written.split(b"\0")[:-1]]
+
+    def cut(self, path: Union[str, "os.PathLike[str]"], *, between: Optional[Tuple[str, str]] = None, span: Optional[str] = None,
+            number: Optional[int] = None, each: bool = False, **filters: Any) -> List[str]:
+        """Writes a stretch of the trace as a trace of its own, as `evprof cut` does, and returns the paths of the files.
+
+        The stretch is from start to end, or between two marks (both with it), or a span by its name; of several, that with the
+        number, from 1 on, or each, into FILE.evp, FILE-2.evp, FILE-3.evp and so on. Other filters are processes and threads. A file
+        appears when it is complete, and only its owner may read it. EvprofError: there is no such stretch, or several and neither
+        number nor each; EvprofFileError: a file cannot be written.
+
+        >>> import evprof, os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path] = evprof.load(trace_path).cut(os.path.join(folder, "first.evp"), end="1s")
+        ...     evprof.load(path).complete
+        True
+        """
+        options: Options = [("output", os.fsdecode(path))]
+        if between is not None:
+            begin, end = between
+            options += [("mark-begin", begin), ("mark-end", end)]
+        options += [("span", span)] if span is not None else []
+        options += [("number", str(int(number)))] if number is not None else []
+        return self._cut(filters, options + ([("each", "")] if each else []))
+
+    def _cut_spans(self, pid: int, paths: Dict[int, str]) -> List[str]:
+        """Cuts spans of a process by their numbers, in one reading, each to its path. Returns the paths of those that were found."""
+        return self._cut({}, [("span-path", "%d:%d=%s" % (pid, number, path)) for number, path in paths.items()]) if paths else []
 
     # --- plots ---
 

@@ -1,0 +1,161 @@
+/* ids.c - see ids.h. */
+#include "cut/ids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct trace_names *names_of(const struct trace_process *process, enum ids_kind kind)
+{
+	switch (kind) {
+	case IDS_CODE:
+		return &process->codes;
+	case IDS_FUNCTION:
+		return &process->functions;
+	case IDS_TYPE:
+		return &process->types;
+	default:
+		return &process->marks;
+	}
+}
+
+int ids_begin(struct ids *ids, const struct trace_process *process)
+{
+	*ids = (struct ids){.process = process};
+	for (enum ids_kind kind = 0; kind < IDS_KINDS; kind++) {
+		ids->ids[kind] = calloc((size_t)names_of(process, kind)->count + 1, sizeof(*ids->ids[kind]));
+		if (!ids->ids[kind])
+			ids->error = -ENOMEM;
+	}
+	return ids->error;
+}
+
+void ids_done(struct ids *ids)
+{
+	for (enum ids_kind kind = 0; kind < IDS_KINDS; kind++)
+		free(ids->ids[kind]);
+	free(ids->definitions);
+	*ids = (struct ids){0};
+}
+
+/* Room for a record; NULL: no memory. */
+static uint8_t *room_for(struct ids *ids, size_t bytes)
+{
+	if (ids->used + bytes > ids->allocated) {
+		size_t wanted = 2 * (ids->used + bytes) + 4096;
+		uint8_t *grown = realloc(ids->definitions, wanted);
+
+		if (!grown) {
+			ids->error = -ENOMEM;
+			return NULL;
+		}
+		ids->definitions = grown;
+		ids->allocated = wanted;
+	}
+	ids->used += bytes;
+	return ids->definitions + ids->used - bytes;
+}
+
+void ids_add(struct ids *ids, const struct wire_definition *definition)
+{
+	uint8_t *room = room_for(ids, definition->size_bytes);
+
+	if (room)
+		memcpy(room, definition, definition->size_bytes);
+}
+
+void ids_define(struct ids *ids, unsigned type, uint32_t id, unsigned flags, struct text name)
+{
+	struct wire_definition definition = {.type = (uint16_t)type, .flags = (uint16_t)flags, .id = id};
+	uint8_t *room;
+
+	definition.length[1] = (uint32_t)(name.length < WIRE_STRING_MAX_BYTES ? name.length : WIRE_STRING_MAX_BYTES);
+	definition.size_bytes = wire_definition_bytes(&definition);
+	room = room_for(ids, definition.size_bytes);
+	if (!room)
+		return;
+	memset(room, 0, definition.size_bytes);
+	memcpy(room, &definition, sizeof(definition));
+	memcpy(room + sizeof(definition), name.at, definition.length[1]);
+}
+
+/* A record larger than any that a recorder writes is damage, and its name not known. */
+static uint32_t define(struct ids *ids, enum ids_kind kind, uint32_t id)
+{
+	const struct wire_definition *definition = trace_name(names_of(ids->process, kind), id);
+	struct wire_definition *copy;
+
+	if (!definition || definition->size_bytes > WIRE_DEFINITION_MAX_BYTES + 8)
+		return 0;
+	copy = (struct wire_definition *)(void *)room_for(ids, definition->size_bytes);
+	if (!copy)
+		return 0;
+	memcpy(copy, definition, definition->size_bytes);
+	copy->id = ids->ids[kind][id] = ++ids->counts[kind];
+	return copy->id;
+}
+
+uint32_t ids_of(struct ids *ids, enum ids_kind kind, uint32_t id)
+{
+	if (id >= names_of(ids->process, kind)->count)
+		return 0;
+	return ids->ids[kind][id] ? ids->ids[kind][id] : define(ids, kind, id);
+}
+
+static uint32_t mark_of(struct ids *ids, uint64_t id)
+{
+	return id <= UINT32_MAX ? ids_of(ids, IDS_MARK, (uint32_t)id) : 0;
+}
+
+/* Replaces the first extra word. */
+static void set_first(uint32_t head, const uint64_t **extra, uint64_t words[WIRE_EXTRA_MAX], uint64_t word)
+{
+	memcpy(words, *extra, wire_extra_words(head) * sizeof(*words));
+	words[0] = word;
+	*extra = words;
+}
+
+/* Events whose ids are in extra words, or in the value. */
+static uint32_t rewrite_rare(struct ids *ids, uint32_t head, const uint64_t **extra, uint64_t words[WIRE_EXTRA_MAX])
+{
+	unsigned kind = wire_head_kind(head), count = wire_extra_words(head);
+
+	if (kind == WIRE_TASK) {
+		uint32_t name = wire_task_name(**extra) ? mark_of(ids, wire_task_name(**extra)) : 0;
+
+		set_first(head, extra, words,
+			  wire_task_word(wire_task_address(**extra), name <= WIRE_TASK_NAME_MAX ? name : 0));
+		return wire_head(WIRE_TASK, ids_of(ids, IDS_CODE, wire_head_arg(head)));
+	}
+	if (kind == WIRE_MARK && !count) {
+		uint32_t id = mark_of(ids, wire_number(head, *extra));
+
+		return wire_extended(WIRE_MARK, 0, id <= WIRE_VALUE_MAX ? id : 0);
+	}
+	if (count && (kind == WIRE_MARK || kind == WIRE_SPAN_BEGIN || kind == WIRE_COUNTER || kind == WIRE_ARGUMENT))
+		set_first(head, extra, words, mark_of(ids, **extra));
+	else if ((kind == WIRE_THIN || kind == WIRE_THIN_END) && count)
+		set_first(head, extra, words, **extra <= UINT32_MAX ? ids_of(ids, IDS_CODE, (uint32_t) * *extra) : 0);
+	return head;
+}
+
+uint32_t ids_of_event(struct ids *ids, uint32_t head, const uint64_t **extra, uint64_t words[WIRE_EXTRA_MAX])
+{
+	unsigned kind = wire_head_plain_kind(head);
+
+	switch (kind) {
+	case WIRE_CALL ... WIRE_UNWIND:
+	case WIRE_FRAME:
+	case WIRE_OPEN:
+		return wire_head(kind, ids_of(ids, IDS_CODE, wire_head_arg(head)));
+	case WIRE_C_CALL ... WIRE_C_EXCEPTION:
+		return wire_head(kind, ids_of(ids, IDS_FUNCTION, wire_head_arg(head)));
+	case WIRE_EXCEPTION:
+		return wire_head(kind, ids_of(ids, IDS_TYPE, wire_head_arg(head)));
+	case WIRE_TASK:
+	case WIRE_EXTENDED:
+		return rewrite_rare(ids, head, extra, words);
+	default:
+		return head;
+	}
+}
