@@ -2,7 +2,8 @@
  * fuzz_trace.c - any bytes as a trace, read by each verb of evprof and written in each format.
  *
  * The first byte is the number of the command line, the second that of the filter, the rest is the file. Nothing may
- * crash or leak, the exit status is one of evprof's, and what claims to be JSON is JSON. Built by `make fuzz`.
+ * crash or leak, the exit status is one of evprof's, what claims to be JSON is JSON, and a cut of any trace is whole.
+ * Built by `make fuzz`.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -32,6 +33,7 @@ static const struct command {
 	const char *words;
 	bool filters; /* takes the options about what is shown */
 	bool json;
+	bool cuts; /* writes CUT */
 } commands[] = {
     {cmd_export, "-f chrome -o - TRACE", true, true},
     {cmd_export, "-f perfetto -o - TRACE", true, false},
@@ -70,6 +72,10 @@ static const struct command {
     {cmd_check, "--max-calls TOTAL=9 --max-calls *:*=1 --max-time *:a*=1us --max-alloc 1K --junit /dev/null TRACE",
      false, false},
     {cmd_check, "--max-lost 0 --max-calls a:b=0 --from 5 --to 1us TRACE", false, false},
+    {cmd_cut, "--from 10 --to 1us -o CUT TRACE", false, false, true},
+    {cmd_cut, "--span a --number 1 -o CUT TRACE", false, false, true},
+    {cmd_cut, "--between a,b --number 1 -o CUT TRACE", false, false, true},
+    {cmd_cut, "--to 100 -o CUT TRACE", false, false, true},
 };
 
 static const char *const filters[] = {
@@ -90,6 +96,7 @@ static const char *const filters[] = {
 static int file = -1;
 static int out = -1;
 static char path[64];
+static char cut[64];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -100,6 +107,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (file < 0 || out < 0 || dup2(out, STDOUT_FILENO) < 0)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	snprintf(cut, sizeof(cut), "/tmp/evprof-fuzz-%d.evp", (int)getpid());
 	/* Whoever reports a finding has its own way to descriptor 2. */
 	stderr = fopen("/dev/null", "we");
 	if (!stderr)
@@ -119,7 +127,7 @@ static int add_words(char **arguments, int count, char *words)
 	char *state = NULL;
 
 	for (char *word = strtok_r(words, " ", &state); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &state))
-		arguments[count++] = strcmp(word, "TRACE") == 0 ? path : word;
+		arguments[count++] = strcmp(word, "TRACE") == 0 ? path : strcmp(word, "CUT") == 0 ? cut : word;
 	return count;
 }
 
@@ -136,6 +144,29 @@ static void check_json(void)
 	}
 	json_decref(object);
 	fclose(stream);
+}
+
+static void check_cut(void)
+{
+	char *arguments[] = {(char *)"info", (char *)"--json", cut, NULL};
+	struct trace *trace = NULL;
+	char text[512];
+
+	if (trace_open(&trace, cut, text, sizeof(text)) < 0) {
+		dprintf(STDERR_FILENO, "the cut cannot be read: %s\n", text);
+		abort();
+	}
+	trace_check(trace, NULL, NULL);
+	if (!trace->complete || trace->damage.holes || trace->damage.chunks || trace->damage.bad_index) {
+		trace_verdict(trace, text, sizeof(text));
+		dprintf(STDERR_FILENO, "the cut is damaged: %s\n", text);
+		abort();
+	}
+	trace_close(trace);
+	optind = 0;
+	if (cmd_info(3, arguments) > CLI_DAMAGED)
+		abort();
+	unlink(cut);
 }
 
 static void run(const struct command *command, const char *filter)
@@ -157,6 +188,8 @@ static void run(const struct command *command, const char *filter)
 		abort();
 	if (command->json && status < CLI_FAILED)
 		check_json();
+	if (command->cuts && status < CLI_FAILED)
+		check_cut();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
