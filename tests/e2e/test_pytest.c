@@ -52,6 +52,15 @@ static char *path_in(const struct outcome *outcome, const char *name)
 	return text("%s/%s", outcome->directory, name);
 }
 
+static struct outcome *run_text(const struct python *python, const char *test, const char *option, const char *variable)
+{
+	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
+	char *path = path_in(place, "test_text.py");
+
+	file_write(path, test, strlen(test));
+	return pytest(.python = python, .how = JOB_BARE, .file = path, .options = {option}, .env = {variable});
+}
+
 /* The tests that failed are those that counted more calls than their limits, and their messages have those counts. */
 static void expect_counted(const struct outcome *outcome)
 {
@@ -169,6 +178,87 @@ SCENARIO_SOME(pytest, xdist_and_cov, SUPPORTED)
 	       "the same coverage: %s", line);
 }
 
+/* ---- a trace a test -------------------------------------------------------------------------------------------- */
+
+/* Each trace has what its test counted, also where it fails; all verbs read it. */
+static void expect_traces_of_tests(const struct outcome *outcome)
+{
+	static const char *const verbs[][4] = {{"report"},
+					       {"tree"},
+					       {"info"},
+					       {"dump"},
+					       {"check", "--max-calls", "app:query=1000"},
+					       {"export", "-f", "html", "-o-"},
+					       {"export", "-f", "csv", "-o-"}};
+	const char *folder = path_in(outcome, "traces"), *one;
+	struct outcome *judged, *list, *read;
+
+	expect_counted(outcome);
+	expect(outcome, strstr(outcome->out, "traces of 19 tests: "), "a line says where the traces are");
+	expect(outcome, !strstr(outcome->out, "traces of tests are missing"), "none is missing");
+	judged = run(.how = JOB_BARE, .args = {"python3", "@judge_pytest_traces.py", path_in(outcome, "seen"), folder},
+		     .timeout_s = 120);
+	expect(judged, judged->status == 0 && strcmp(judged->out, "19 tests\n") == 0, "calls as the tests counted");
+	list = run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s/*test_fork.evp", folder)});
+	expect(list, list->status == 0, "the test with a child");
+	one = text("%.*s", (int)strcspn(list->out, "\n"), list->out);
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
+		struct job job = {.how = JOB_BARE, .args = {"%B/evprof"}};
+		size_t count = 1;
+
+		for (size_t k = 0; k < 4 && verbs[i][k]; k++)
+			job.args[count++] = verbs[i][k];
+		job.args[count] = one;
+		read = job_run(&job);
+		expect(read, read->status == 0 && read->out_bytes > 50, "evprof %s reads it", verbs[i][0]);
+	}
+}
+
+SCENARIO(pytest, traces_of_tests, SUPPORTED)
+{
+	struct outcome *outcome =
+	    pytest(.python = python, .how = JOB_BARE, .file = "@pytest_suite/test_counts.py",
+		   .options = {"--evprof", "--evprof-dir", "traces"}, .env = {"EVPROF_EVENTS=call"});
+
+	expect_traces_of_tests(outcome);
+}
+
+/* The folder's option alone records, too. */
+SCENARIO_SOME(pytest, traces_of_tests_by_run, SUPPORTED)
+{
+	struct outcome *outcome = pytest(.python = python, .how = JOB_RUN, .file = "@pytest_suite/test_counts.py",
+					 .options = {"--evprof-dir=traces"}, .env = {"EVPROF_EVENTS=call"});
+
+	expect_traces_of_tests(outcome);
+}
+
+SCENARIO_SOME(pytest, traces_of_tests_by_xdist, SUPPORTED)
+{
+	struct outcome *outcome;
+
+	package_variable(python, "xdist");
+	outcome = pytest(.python = python, .how = JOB_BARE, .file = "@pytest_suite/test_counts.py",
+			 .options = {"--evprof", "--evprof-dir", "traces", "-n", "2"}, .env = {"EVPROF_EVENTS=call"});
+	expect_traces_of_tests(outcome);
+}
+
+/* Whatever the tests are called, each has a file; one that cannot be written is no failure of the run. */
+SCENARIO_SOME(pytest, names_of_traces, SUPPORTED)
+{
+	static const char *const test = "import pytest\n"
+					"names = ['a/b', 'a:b', 'a b', 'A-B', '../../x', '', 'x' * 400, 'x' * 400 + "
+					"'y', '\\u00e9', '\\n', '~', '*']\n"
+					"@pytest.mark.parametrize('x', names, ids=names)\ndef test_x(x): pass\n";
+	struct outcome *outcome = run_text(python, test, "--evprof-dir=one/two", NULL), *list;
+
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "traces of 12 tests: "), "a trace each");
+	list =
+	    run(.how = JOB_BARE, .args = {"sh", "-c", text("ls %s | grep -c '[.]evp$'", path_in(outcome, "one/two"))});
+	expect(list, strcmp(list->out, "12\n") == 0, "twelve files: %s", list->out);
+	outcome = run_text(python, "def test_x(): pass\n", "--evprof-dir=/dev/null/traces", NULL);
+	expect(outcome, outcome->status == 0 && strstr(outcome->out, "traces of tests are missing: "), "a line");
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 static struct outcome *run_memory(const struct python *python, const char *oracle, const char *limits,
@@ -227,15 +317,6 @@ SCENARIO(pytest, same_in_each_run, SUPPORTED)
 }
 
 /* ---- around it --------------------------------------------------------------------------------------------------- */
-
-static struct outcome *run_text(const struct python *python, const char *test, const char *option, const char *variable)
-{
-	struct outcome *place = run(.how = JOB_BARE, .args = {"true"});
-	char *path = path_in(place, "test_text.py");
-
-	file_write(path, test, strlen(test));
-	return pytest(.python = python, .how = JOB_BARE, .file = path, .options = {option}, .env = {variable});
-}
 
 SCENARIO_SOME(pytest, wrong_marks, SUPPORTED)
 {

@@ -10,8 +10,9 @@ import glob
 import importlib
 import inspect
 import os
+import re
 import time
-from typing import Any, Dict, Generator, List, Optional, Tuple
+from typing import Any, Dict, Generator, Iterable, List, Optional, Set, Tuple
 
 import pytest
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._limits import Limits, Window
 
 _ROWS = 10
+_NAME_BYTES = 200  # of the name of a file, before a number and the suffix
 _LATE = ("the library was loaded by pytest, so programs that tests start are not recorded; `evprof run -- pytest --evprof` records "
          "them")
 
@@ -40,6 +42,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--evprof", action="store_true",
                     help="record the run, with spans of tests, phases and fixtures, and show the slowest tests and functions")
     group.addoption("--evprof-rows", type=int, default=_ROWS, metavar="N", help="rows of the two tables (default: 10)")
+    group.addoption("--evprof-dir", metavar="DIR", help="record the run, and write a trace of each test into this folder")
 
 
 def pytest_configure(config: Any) -> None:
@@ -47,14 +50,41 @@ def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", 'evprof(max_calls={"MODULE:FUNCTION": N}, max_time="200ms", max_memory="24MB", '
                             "max_allocations=N, max_leak=BYTES, warmups=N): fail the test if it needs more (docs/pytest.md)")
     session = _Session(config)
-    if config.getoption("evprof"):
+    if _records(config):
         config.pluginmanager.register(session, "evprof-session")
         if session.is_controller:
             config.pluginmanager.register(_Controller(session), "evprof-controller")
         elif session.begin():
-            config.pluginmanager.register(_Spans(), "evprof-spans")
+            config.pluginmanager.register(_Spans(session), "evprof-spans")
     if not session.is_controller:
         config.pluginmanager.register(_LimitedTests(session), "evprof-limits")
+
+
+def _records(config: Any) -> bool:
+    """Whether the run is recorded, not only tests with limits."""
+    return bool(config.getoption("evprof") or config.getoption("evprof_dir"))
+
+
+def file_names(nodeids: Iterable[str]) -> Dict[str, str]:
+    """A name for the trace of each test, without its suffix: the node id, with hyphens for what is not a letter, a digit or one of _.=+,@. No
+    two are the same, whatever the case of letters; those of a run do not depend on the order of its tests.
+
+    >>> from evprof.pytest_plugin import file_names
+    >>> sorted(file_names(["tests/test_db.py::test_page[50]", "test_a.py::test[x/y]", "test_a.py::test[x y]"]).values())
+    ['test_a.py-test-x-y', 'test_a.py-test-x-y-2', 'tests-test_db.py-test_page-50']
+    """
+    taken: Set[str] = set()
+    return {nodeid: _free_name(nodeid, taken) for nodeid in sorted(set(nodeids))}
+
+
+def _free_name(nodeid: str, taken: Set[str]) -> str:
+    plain = re.sub(r"[^\w.=+,@]+", "-", nodeid).strip("-.").encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore") or "test"
+    name, number = plain, 1
+    while name.casefold() in taken:
+        number += 1
+        name = "%s-%d" % (plain, number)
+    taken.add(name.casefold())
+    return name
 
 
 def _worker(config: Any) -> str:
@@ -81,6 +111,11 @@ class _Session:
         self.late = False
         self.problem = ""
         self.traces: List[str] = []
+        self.folder = os.path.abspath(config.getoption("evprof_dir")) if config.getoption("evprof_dir") else ""
+        self.cuts = 0  # traces of tests
+        self.no_cuts = ""  # why there are none, or not all
+        self._spans: List[Tuple[str, int]] = []  # node id and number of the span of each test
+        self._pid = os.getpid()
         self._tests: Dict[str, Dict[str, float]] = {}
 
     def begin(self, scratch: bool = False) -> bool:
@@ -114,16 +149,47 @@ class _Session:
         if trace and trace not in self.traces:
             self.traces.append(trace)
 
+    def note_test(self, nodeid: str, number: Optional[int]) -> None:
+        """The span of a test has begun."""
+        if self.folder and number:
+            self._spans.append((nodeid, number))
+
+    def _cut(self, path: Optional[str], nodeids: List[str]) -> None:
+        """Writes the trace of each test. nodeids: of all tests of the run, which each worker knows."""
+        if not self._spans or os.getpid() != self._pid:
+            return
+        names = file_names(nodeids + [nodeid for nodeid, _ in self._spans])
+        taken = {name.casefold() for name in names.values()}
+        paths: Dict[int, str] = {}
+        seen: Set[str] = set()
+        for nodeid, number in self._spans:
+            name = _free_name(nodeid, taken) if nodeid in seen else names[nodeid]  # a test that is run again
+            paths[number] = os.path.join(self.folder, name + ".evp")
+            seen.add(nodeid)
+        try:
+            if path is None:
+                raise ValueError("evprof: the trace is not complete: the collector does not answer")
+            os.makedirs(self.folder, exist_ok=True)
+            from .trace import load
+            with load(path) as trace:
+                self.cuts = len(trace._cut_spans(self._pid, paths))
+            if self.cuts < len(paths):
+                self.no_cuts = "the spans of %d tests are not in the trace" % (len(paths) - self.cuts)
+        except (ImportError, OSError, ValueError, MemoryError) as error:
+            self.no_cuts = str(error)
+
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: Any) -> None:
         """The trace is complete from here on."""
         if self.is_controller or not _recorder().active():
             return
         path = self.flushed()
         if self.late:
             _recorder()._patient.evprof_finish()
+        if self.folder:
+            self._cut(path, [item.nodeid for item in getattr(session, "items", [])])
         if self.worker:
-            self.config.workeroutput["evprof"] = {"path": path, "late": self.late}
+            self.config.workeroutput["evprof"] = {"path": path, "late": self.late, "cuts": self.cuts, "no_cuts": self.no_cuts}
         else:
             self.add(path)
 
@@ -143,6 +209,10 @@ class _Session:
             terminalreporter.write_line(line)
         for path in self.traces:
             terminalreporter.write_line("trace: %s; show it with: evprof report %s" % (path, path))
+        if self.cuts:
+            terminalreporter.write_line("traces of %d tests: %s" % (self.cuts, self.folder))
+        if self.no_cuts:
+            terminalreporter.write_line("traces of tests are missing: %s" % self.no_cuts)
         if self.problem:
             terminalreporter.write_line("nothing was recorded: %s" % self.problem)
         elif not self.traces:
@@ -211,16 +281,22 @@ class _Controller:
         found = getattr(node, "workeroutput", {}).get("evprof")
         if found:
             self._session.late = self._session.late or found["late"]
+            self._session.cuts += found["cuts"]
+            self._session.no_cuts = self._session.no_cuts or found["no_cuts"]
             self._session.add(found["path"])
 
 
 class _Spans:
     """A span for each test, phase and fixture."""
 
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
         """A test, by its node id."""
-        with _recording.span(item.nodeid):
+        with _recording.span(item.nodeid) as span:
+            self._session.note_test(item.nodeid, span._open)
             yield
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -288,7 +364,7 @@ class _LimitedTests:
         for _ in range(limits.warmups):
             item.runtest()
         alone = not _recorder().active()
-        if not self._session.begin(scratch=alone and not item.config.getoption("evprof")):
+        if not self._session.begin(scratch=alone and not _records(item.config)):
             item.warn(pytest.PytestWarning("evprof: limits are not checked: %s" % self._session.problem))
             yield
             return
