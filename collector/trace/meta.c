@@ -205,6 +205,8 @@ char *meta_process_end(const struct meta_process_end *end, const struct ring_hea
 		add_member(&object, "samples_torn", COUNTER(samples_torn));
 		add_member(&object, "samples_dropped", COUNTER(samples_dropped));
 	}
+	if (atomic_load_explicit(&header->peak_rss_bytes, memory_order_relaxed))
+		add_member(&object, "peak_rss_bytes", COUNTER(peak_rss_bytes));
 	if (end->sampler_lost)
 		add_member(&object, "sampler", json_string("killed"));
 	return dump_object(object);

@@ -126,6 +126,7 @@ struct ring_header {
 	_Atomic uint32_t defines;	  /* enum ring_defines: the current writer of definitions */
 	_Atomic uint64_t samples_dropped; /* of `samples`, those that were not recorded */
 	_Atomic uint32_t flush;		  /* number of requests to write all that is in the rings */
+	_Atomic uint64_t peak_rss_bytes;  /* with EXITING: VmHWM of T; 0: not known */
 	/* Lost events of threads that found no free slot, by kind. */
 	_Alignas(64) _Atomic uint64_t lost_unslotted[WIRE_KINDS];
 

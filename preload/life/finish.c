@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "base/log_line.h"
 #include "base/own_stack.h"
 #include "base/seccomp.h"
+#include "evprof/proc.h"
 #include "evprof/shown_text.h"
 #include "join/handshake.h"
 #include "life/life.h"
@@ -113,12 +115,29 @@ static bool begin_to_finish(void)
 	return true;
 }
 
+/*
+ * The most bytes of this process that were resident, the pages of its ring among them; 0: not known. getrusage() has
+ * those of the image before an exec, too.
+ */
+static uint64_t peak_rss_bytes(void)
+{
+	static const char name[] = "\nVmHWM:";
+	char text[2048];
+	const char *at;
+
+	if (seccomp_active() || proc_read("/proc/self/status", text, sizeof(text)) <= 0)
+		return 0;
+	at = strstr(text, name);
+	return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+}
+
 /* number: the signal by which the image ends; 0: it exits, or goes on without recording. */
 static void end_recording(int number)
 {
 	bool locked = process_lock_at_end(); /* a rejoin in another thread changes status and header, too */
 
 	process_set_status(PROCESS_OFF);
+	atomic_store(&process->header->peak_rss_bytes, peak_rss_bytes());
 	atomic_store(&process->header->ending_signal, (uint32_t)number);
 	atomic_store(&process->header->target_state, RING_TARGET_EXITING);
 	if (locked)

@@ -40,6 +40,13 @@ const char *process_end_signal(const struct trace_process *process)
 	return number ? signal_name((int)json_integer_value(number)) : NULL;
 }
 
+int64_t process_end_peak_rss(const struct trace_process *process)
+{
+	const json_t *bytes = json_object_get(process->end, "peak_rss_bytes");
+
+	return json_is_integer(bytes) && json_integer_value(bytes) >= 0 ? json_integer_value(bytes) : -1;
+}
+
 void process_end_print(const struct trace_process *process, struct output *output)
 {
 	const char *how = json_string_value(json_object_get(process->end, "how"));
